@@ -1,0 +1,2 @@
+//! The `quietcore` command.
+fn main() {}

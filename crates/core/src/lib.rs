@@ -1,0 +1,24 @@
+//! The core of quietcore: what every world (runtime, simulator, instrument) shares.
+//!
+//! Today it holds the two vocabularies that all other crates speak: [`Nanos`] (time) and
+//! [`CpuId`] / [`CpuSet`] (processors, with the kernel's own text forms). Nothing here reads a
+//! clock, spawns, sleeps, logs or draws randomness.
+//!
+//! ```
+//! use quietcore_core::{CpuId, CpuSet};
+//!
+//! let isolated: CpuSet = "1-7,9-15".parse()?;
+//! assert_eq!(isolated.len(), 14);
+//! assert!(!isolated.contains(CpuId::new(8)?));
+//! # Ok::<(), quietcore_core::CpuError>(())
+//! ```
+#![no_std]
+
+extern crate alloc;
+
+mod cpu;
+mod cpu_text;
+mod time;
+
+pub use cpu::{CPU_LIMIT, CpuError, CpuId, CpuSet};
+pub use time::Nanos;

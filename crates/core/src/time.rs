@@ -1,0 +1,108 @@
+//! Time as every quietcore crate counts it: unsigned nanoseconds.
+//!
+//! Not here: clocks. A moment arrives as an argument; only a world reads a clock.
+
+use core::fmt;
+
+/// A moment or a span in nanoseconds (`u64`: 584 years).
+///
+/// Which of the two it is follows from the field that holds it; moments of one recording share
+/// one clock. Arithmetic saturates at both ends, so hostile input cannot make it panic.
+///
+/// ```
+/// use quietcore_core::Nanos;
+///
+/// let started = Nanos::from_micros(1_500);
+/// assert_eq!(started.as_u64(), 1_500_000);
+/// assert_eq!(Nanos(2_000_000).since(started).to_string(), "500 us");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(
+    /// The count of nanoseconds.
+    pub u64,
+);
+
+impl Nanos {
+    /// Microseconds as nanoseconds; saturates.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_core::Nanos::from_micros(3).as_u64(), 3_000);
+    /// ```
+    #[must_use]
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros.saturating_mul(1_000))
+    }
+
+    /// The count of nanoseconds.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_core::Nanos(7).as_u64(), 7);
+    /// ```
+    #[must_use]
+    pub const fn as_u64(self) -> u64 {
+        self.0
+    }
+
+    /// The span from `earlier` to `self`, 0 when `earlier` is the later one.
+    ///
+    /// ```
+    /// use quietcore_core::Nanos;
+    /// assert_eq!(Nanos(5).since(Nanos(9)), Nanos(0));
+    /// ```
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
+        Self(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The same span in seconds, for rates and text.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_core::Nanos(2_500_000_000).as_secs_f64(), 2.5);
+    /// ```
+    #[must_use]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+/// Two to four significant digits in the unit a reader would choose: `950 ns`, `12.3 us`, `4 ms`.
+impl fmt::Display for Nanos {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, name) = match self.0 {
+            0..1_000 => (1, "ns"),
+            1_000..1_000_000 => (1_000, "us"),
+            1_000_000..1_000_000_000 => (1_000_000, "ms"),
+            _ => (1_000_000_000, "s"),
+        };
+        let (whole, tenth) = (self.0 / unit, self.0 % unit * 10 / unit);
+        if whole >= 100 || tenth == 0 {
+            write!(out, "{whole} {name}")
+        } else {
+            write!(out, "{whole}.{tenth} {name}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Nanos;
+    use alloc::string::ToString;
+
+    /// Goal: the unit changes exactly at its boundary. Method: both edges of every unit.
+    #[test]
+    fn display_picks_the_unit_at_its_boundary() {
+        for (nanos, text) in [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_000, "1 us"),
+            (12_345, "12.3 us"),
+            (999_999, "999 us"),
+            (1_000_000, "1 ms"),
+            (999_999_999, "999 ms"),
+            (1_000_000_000, "1 s"),
+            (u64::MAX, "18446744073 s"),
+        ] {
+            assert_eq!(Nanos(nanos).to_string(), text, "{nanos} ns");
+        }
+    }
+}
