@@ -1,2 +1,53 @@
-//! The `quietcore` command.
-fn main() {}
+//! The `quietcore` command: argv in, report out.
+//!
+//! Exit codes, decided here and nowhere else: 0 fine, 1 a finding of severity warning or above,
+//! 2 an error, 130 after Ctrl-C. A reader that closes the pipe early is not an error.
+
+mod args;
+mod cat;
+mod error;
+mod explain;
+mod output;
+mod text;
+
+use args::{Cli, Verb};
+use clap::Parser;
+use error::CliError;
+use std::process::ExitCode;
+
+/// What a command that ran to its end found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// Nothing of severity warning or above.
+    Fine,
+    /// At least one finding of severity warning or above.
+    Found,
+    /// Ctrl-C or SIGTERM ended it; everything was cleaned up.
+    Interrupted,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli) {
+        Ok(Outcome::Fine) => ExitCode::SUCCESS,
+        Ok(Outcome::Found) => ExitCode::from(1),
+        Ok(Outcome::Interrupted) => ExitCode::from(130),
+        Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("quietcore: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<Outcome, CliError> {
+    match &cli.verb {
+        None => check_up(),
+        Some(Verb::Explain(args)) => explain::run(args),
+        Some(Verb::Cat(args)) => cat::run(args),
+    }
+}
+
+fn check_up() -> Result<Outcome, CliError> {
+    Ok(Outcome::Fine)
+}

@@ -1,0 +1,126 @@
+//! What can be typed. One definition per flag; the help is generated from it.
+
+use clap::{Args, Parser, Subcommand};
+use quietcore_core::CpuSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 fine; 1 a finding of severity warning or above (--exit-zero makes it 0);
+2 an error; 130 interrupted. No command ever writes a kernel setting: changes are printed.";
+
+/// Who disturbed which CPU, armed where, why it ran there, and what to change.
+///
+/// Without a command: the check-up. It looks at this host (no root needed), records the running
+/// kernel for ten seconds if that is permitted, shows the bundled recordings of three kernels
+/// side by side, and ends with the next command worth typing.
+#[derive(Debug, Parser)]
+#[command(name = "quietcore", version, after_help = EXIT_CODES, args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Option<Verb>,
+    #[command(flatten)]
+    pub(crate) check_up: CheckUpArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Explain a trace, or the running kernel: who disturbed which CPU, and what to change
+    Explain(ExplainArgs),
+    /// Print a recording as text (decompresses; `-` reads standard input)
+    Cat(CatArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckUpArgs {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// How long to record the running kernel, as 10s; 0s skips it
+    #[arg(long, value_name = "SPAN", value_parser = span, default_value = "10s")]
+    pub(crate) live: Duration,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct ExplainArgs {
+    /// A trace: text of tracefs or of `trace-cmd report`, or a .zst of it; `-` is standard input
+    #[arg(required_unless_present = "live", conflicts_with = "live")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Record the running kernel for this long instead, as 10s, 500ms or 2m (needs root)
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    pub(crate) live: Option<Duration>,
+    /// The CPUs that must stay quiet, as 1-7,9 [default: the recording's list, else the host's]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) isolated: Option<CpuSet>,
+    /// The kernel release that wrote the trace, as 6.12, when the trace does not say
+    #[arg(long, value_name = "RELEASE")]
+    pub(crate) kernel: Option<String>,
+    /// With --live: record only the events of these questions, as 001,002 [default: all five]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "live")]
+    pub(crate) seeds: Vec<String>,
+    /// With --live: kernel buffer per CPU, in KiB
+    #[arg(long, value_name = "KIB", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
+    pub(crate) buffer: u32,
+    /// Remember at most this many timers, and as many hrtimers
+    #[arg(long, value_name = "COUNT", default_value_t = quietcore_trace::IDENTITIES_MAX)]
+    pub(crate) max_identities: usize,
+    /// Also write the figures as OpenMetrics text (for a textfile collector; replaced atomically)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) openmetrics: Option<PathBuf>,
+    /// Also write a Perfetto trace: timers, softirqs and pulls per CPU
+    #[arg(long, value_name = "FILE")]
+    pub(crate) perfetto: Option<PathBuf>,
+    /// Print JSON instead of text (docs/explain-json.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Exit with 0 even when there are findings
+    #[arg(long)]
+    pub(crate) exit_zero: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CatArgs {
+    /// The recording
+    pub(crate) trace: PathBuf,
+}
+
+/// `10s`, `500ms`, `2m`: at most a day.
+fn span(text: &str) -> Result<Duration, String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (count, unit) = text.split_at(digits);
+    let millis_per_unit = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        _ => return Err(format!("{text:?} is no time span; use a number and ms, s or m, as 10s")),
+    };
+    let millis = count.parse::<u64>().ok().and_then(|count| count.checked_mul(millis_per_unit));
+    match millis {
+        Some(millis) if millis <= 86_400_000 => Ok(Duration::from_millis(millis)),
+        _ => Err(format!("{text:?} is out of range; the longest span is one day, 1440m")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cli, span};
+    use clap::CommandFactory;
+    use std::time::Duration;
+
+    /// Goal: the definitions are consistent (clap's own check).
+    #[test]
+    fn the_definitions_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    /// Goal: spans and their refusals.
+    #[test]
+    fn a_span_has_a_unit_and_a_limit() {
+        assert_eq!(span("25s"), Ok(Duration::from_secs(25)));
+        assert_eq!(span("1440m"), Ok(Duration::from_secs(86_400)));
+        for bad in ["", "s", "10", "10h", "1441m", "-1s", "99999999999999999999s"] {
+            assert!(span(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! An explanation as text: the header, the isolated CPUs one by one, a row per seed.
+
+use super::{Page, Style, visible};
+use quietcore_core::Nanos;
+use quietcore_trace::{CountByName, Report};
+
+/// Rows of isolated CPUs that are printed; the JSON has all of them.
+const CPU_ROWS_MAX: usize = 32;
+const EXAMPLES_SHOWN: usize = 4;
+
+/// The whole explanation of `name`.
+pub(crate) fn explanation(page: &mut Page, name: &str, report: &Report) {
+    header(page, name, report);
+    isolated_cpus(page, report);
+    page.heading("The five questions");
+    seed_rows(page, report);
+    super::findings(page, &report.findings);
+}
+
+fn header(page: &mut Page, name: &str, report: &Report) {
+    let title = page.styled(Style::Heading, &format!("quietcore explain {}", visible(name)));
+    page.line(&title);
+    let kernel = report.kernel.as_deref().unwrap_or("unknown (--kernel names it)");
+    page.item(2, "kernel", 10, &visible(kernel));
+    let isolated = match (report.isolated.as_str(), report.isolated_source) {
+        ("", source) => format!("none (from the {source}); --isolated LIST names CPUs that must stay quiet"),
+        (list, source) => format!("{list} (from the {source})"),
+    };
+    let nohz_full = if report.nohz_full.is_empty() { "none" } else { &report.nohz_full };
+    let cpus = format!("{} possible, isolated {isolated}, nohz_full {nohz_full}", report.cpus);
+    page.item(2, "CPUs", 10, &cpus);
+    let span = report.duration_ns.map_or("unknown".to_owned(), |nanos| Nanos(nanos).to_string());
+    let lost = match report.lost_events {
+        0 => "none lost".to_owned(),
+        lost => page.styled(Style::Bad, &format!("{lost} LOST")),
+    };
+    page.item(2, "recorded", 10, &format!("{span}, {} events, {lost}", report.events));
+    for reason in &report.incomplete {
+        let label = page.styled(Style::Bad, "INCOMPLETE");
+        page.item(2, &label, 10, reason);
+    }
+    for line in &report.malformed.first {
+        page.item(2, "unreadable", 10, &visible(line));
+    }
+    if !report.unknown_events.is_empty() {
+        page.item(
+            2,
+            "ignored",
+            10,
+            &format!("events without meaning here: {}", names(&report.unknown_events, 6)),
+        );
+    }
+    for warning in &report.warnings {
+        let label = page.styled(Style::Warning, "warning");
+        let width = 10 + label.len() - "warning".len();
+        page.item(2, &label, width, warning);
+    }
+}
+
+/// `27 process_timeout, 3 x and 2 more`.
+fn names(counts: &CountByName, most: usize) -> String {
+    let mut sorted: Vec<_> = counts.iter().collect();
+    sorted.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+    let shown = sorted.iter().take(most).map(|(name, count)| format!("{count} {}", visible(name)));
+    let mut text = shown.collect::<Vec<_>>().join(", ");
+    if sorted.len() > most {
+        text.push_str(&format!(" and {} more", sorted.len() - most));
+    }
+    text
+}
+
+fn isolated_cpus(page: &mut Page, report: &Report) {
+    if report.isolated_cpus.is_empty() {
+        return;
+    }
+    page.heading("Timers of other CPUs that ran on isolated CPUs");
+    let estimated = if report.groups.estimated { "~group" } else { "group" };
+    page.line(&format!("  {:>4} {estimated:>6} {:>7} {:>7}  functions", "CPU", "pulled", "placed"));
+    for row in report.isolated_cpus.iter().take(CPU_ROWS_MAX) {
+        let counts = format!("{:>4} {:>6} {:>7} {:>7} ", row.cpu, row.group, row.pulled, row.placed);
+        page.item(2, &counts, counts.len(), &names(&row.by_function, 4));
+    }
+    if let Some(more) = report.isolated_cpus.len().checked_sub(CPU_ROWS_MAX).filter(|&more| more > 0) {
+        page.line(&format!("  ... and {more} more CPUs (--json has all)"));
+    }
+    if report.groups.estimated {
+        page.line("  ~group: groups of eight are assumed, the input does not show the hierarchy");
+    }
+    for example in report.foreign.examples.iter().take(EXAMPLES_SHOWN) {
+        page.item(
+            2,
+            "proof",
+            5,
+            &format!(
+                "line {}: {} {} on CPU {}: armed on CPU {} (line {}), base CPU {}",
+                example.line,
+                visible(&example.function),
+                example.kind,
+                example.cpu,
+                example.armed_cpu,
+                example.armed_line,
+                example.base_cpu
+            ),
+        );
+    }
+}
+
+/// One row per seed: the question and the figures that answer it.
+pub(crate) fn seed_rows(page: &mut Page, report: &Report) {
+    for (seed, question, answer) in [
+        ("000", "packet timers stay on their CPU", packets(report)),
+        ("001", "isolated CPUs run no foreign timers", isolation(report)),
+        ("002", "timers run where it is cheap", pull(report)),
+        ("003", "real-time tasks wait for no softirq", real_time(report)),
+        ("004", "no TIMER softirq for nothing", softirqs(report)),
+    ] {
+        page.item(2, &format!("{seed} {question:<36}"), 40, &answer);
+    }
+}
+
+/// A figure, or the words for a missing one; `>=` when the input is incomplete.
+fn figure(report: &Report, value: Option<u64>) -> String {
+    match value {
+        None => "not recorded".to_owned(),
+        Some(value) if report.incomplete.is_empty() => value.to_string(),
+        Some(value) => format!(">={value}"),
+    }
+}
+
+fn packets(report: &Report) -> String {
+    let hrtimers = &report.hrtimers;
+    let watchdog = &hrtimers.qdisc_watchdog;
+    if hrtimers.expired.is_none() {
+        return "not recorded".to_owned();
+    }
+    format!(
+        "{} of {} qdisc watchdogs off their arming CPU; all hrtimers: {} of {}",
+        figure(report, watchdog.off_arming_cpu),
+        figure(report, watchdog.expired),
+        figure(report, hrtimers.off_arming_cpu),
+        figure(report, hrtimers.expired)
+    )
+}
+
+fn isolation(report: &Report) -> String {
+    let foreign = &report.foreign;
+    if foreign.total.is_none() {
+        return "not recorded".to_owned();
+    }
+    if report.isolated.is_empty() {
+        return "no isolated CPUs".to_owned();
+    }
+    let mut text = format!(
+        "{} foreign expiries: {} pulled, {} placed",
+        figure(report, foreign.total),
+        figure(report, foreign.pulled),
+        figure(report, foreign.placed)
+    );
+    if let Some(between) = report.between_isolated.total.filter(|&count| count > 0) {
+        text.push_str(&format!("; {between} between isolated CPUs"));
+    }
+    if let Some(hrtimers) = report.hrtimers.foreign {
+        text.push_str(&format!("; {hrtimers} hrtimers"));
+    }
+    text
+}
+
+fn pull(report: &Report) -> String {
+    if report.remote.total.is_none() {
+        return "not recorded".to_owned();
+    }
+    let rate = report.ping_pong.per_s.map_or(String::new(), |rate| format!(" ({rate:.1}/s)"));
+    format!(
+        "{} of {} expiries remote, {} ping-pongs{rate}",
+        figure(report, report.remote.total),
+        figure(report, report.timers.expired),
+        figure(report, report.ping_pong.count)
+    )
+}
+
+fn real_time(report: &Report) -> String {
+    let wakeups = &report.rt_wakeups;
+    if wakeups.count.is_none() {
+        return "not recorded".to_owned();
+    }
+    let worst = wakeups.delay_ns.max.map_or(String::new(), |max| format!(", at most {}", Nanos(max)));
+    format!(
+        "{} of {} wake-ups behind a NET or BLOCK softirq{worst}",
+        figure(report, wakeups.behind_softirq),
+        figure(report, wakeups.count)
+    )
+}
+
+fn softirqs(report: &Report) -> String {
+    let softirq = &report.softirq;
+    if softirq.timer_entries.is_none() {
+        return "not recorded".to_owned();
+    }
+    format!(
+        "{} of {} TIMER softirqs ran no timer",
+        figure(report, softirq.timer_empty),
+        figure(report, softirq.timer_entries)
+    )
+}

@@ -1,0 +1,129 @@
+//! From a line of text to a typed event.
+//!
+//! An event without a type of its own is [`Event::Unknown`], never an error; an event that has a
+//! type but misses a field of it is [`Malformed`], because a figure would silently be wrong.
+
+mod sched;
+mod timer;
+mod timer_migration;
+
+use crate::event::{Event, Record, SoftirqStep};
+use crate::field::{Fields, Malformed, hexadecimal, unsigned};
+use crate::line::{Prefix, split};
+use quietcore_core::{CpuId, CpuSet};
+
+/// Reads one event line (without its line break); `line` of the result is 0.
+///
+/// # Errors
+/// [`Malformed`] names what is missing. Cost: about 100 ns, no allocation except for the CPU set
+/// of `ipi_send_cpumask`. Any thread.
+///
+/// ```
+/// use quietcore_trace::{Event, parse_line};
+///
+/// let record = parse_line(b"  <idle>-0  [001] d.s2.  0.008000: timer_cancel: timer=00000000cefecd69")?;
+/// assert_eq!(record.event, Event::TimerCancel { timer: 0xcefecd69 });
+/// # Ok::<(), quietcore_trace::Malformed>(())
+/// ```
+pub fn parse_line(line: &[u8]) -> Result<Record<'_>, Malformed> {
+    record(0, &split(line)?)
+}
+
+pub(crate) fn record<'a>(line: u64, prefix: &Prefix<'a>) -> Result<Record<'a>, Malformed> {
+    let event = event(prefix.name, prefix.fields)?;
+    Ok(Record { line, task: prefix.task, cpu: prefix.cpu, at: prefix.at, event })
+}
+
+/// The event `name`, by the family that its first letters name.
+fn event<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
+    let fields = &mut Fields::new(text);
+    match name {
+        [b't', b'm', b'i', b'g', b'r', b'_', rest @ ..] => timer_migration::event(rest, fields),
+        [b't', b'i', b'm', b'e', b'r', b'_', rest @ ..] => timer::wheel_event(rest, fields),
+        [b'h', b'r', b't', b'i', b'm', b'e', b'r', b'_', rest @ ..] => timer::hrtimer_event(rest, fields),
+        [b's', b'c', b'h', b'e', b'd', b'_', rest @ ..] => sched::event(rest, text),
+        [b's', b'o', b'f', b't', b'i', b'r', b'q', b'_', rest @ ..] => softirq(rest, fields),
+        [b'i', b'p', b'i', b'_', rest @ ..] => ipi(rest, text),
+        [b'w', b'o', b'r', b'k', b'q', b'u', b'e', b'u', b'e', b'_', rest @ ..] => work(rest, text),
+        b"tick_stop" => timer::tick_stop(fields),
+        b"itimer_state" | b"itimer_expire" => timer::itimer(name, fields),
+        b"tracing_mark_write" | b"print" => Ok(Event::Mark { text }),
+        _ => Ok(Event::Unknown),
+    }
+}
+
+fn softirq<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a>, Malformed> {
+    let step = match name {
+        b"raise" => SoftirqStep::Raise,
+        b"entry" => SoftirqStep::Entry,
+        b"exit" => SoftirqStep::Exit,
+        _ => return Ok(Event::Unknown),
+    };
+    let vector = u8::try_from(fields.number("vec=")?).map_err(|_| Malformed::NotANumber("vec="))?;
+    Ok(Event::Softirq { step, vector })
+}
+
+fn ipi<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
+    let mut fields = Fields::new(text);
+    match name {
+        b"send_cpu" => Ok(Event::IpiSendCpu { to: cpu(&mut fields, "cpu=")? }),
+        b"send_cpumask" => Ok(Event::IpiSendMask { to: cpu_mask(fields.text("cpumask=")?, "cpumask=")? }),
+        b"raise" => Ok(Event::IpiSendMask { to: cpu_mask(fields.text("target_mask=")?, "target_mask=")? }),
+        b"entry" | b"exit" => Ok(Event::IpiHandled),
+        _ => Ok(Event::Unknown),
+    }
+}
+
+/// A mask as ftrace prints it (`00000000,000000fb`), or as `trace-cmd report` does (`0-1,3`,
+/// or `ARRAY[03, 00, ...]`: bytes, lowest CPU first).
+fn cpu_mask(text: &[u8], key: &'static str) -> Result<CpuSet, Malformed> {
+    let refused = |_| Malformed::NotANumber(key);
+    if text.starts_with(b"ARRAY[") {
+        return text[6..]
+            .split(|byte| matches!(byte, b',' | b']' | b' '))
+            .filter(|part| !part.is_empty())
+            .enumerate()
+            .try_fold(CpuSet::new(), |mut set, (index, part)| {
+                let bits = hexadecimal(part).ok_or(Malformed::NotANumber(key))?;
+                for bit in (0..8).filter(|bit| bits >> bit & 1 == 1) {
+                    set.insert(CpuId::new(index as u64 * 8 + bit).map_err(refused)?);
+                }
+                Ok(set)
+            });
+    }
+    let text = std::str::from_utf8(text).map_err(|_| Malformed::NotANumber(key))?;
+    if text.contains('-') { text.parse().map_err(refused) } else { CpuSet::from_mask(text).map_err(refused) }
+}
+
+/// The work events mix `work struct=PTR function=F`, `work struct PTR: function F` and spaces.
+fn work<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
+    let words = &mut text.strip_prefix(b"work struct").unwrap_or(text).trim_ascii_start();
+    let stripped = words.strip_prefix(b"=").unwrap_or(words);
+    let end = memchr::memchr(b' ', stripped).unwrap_or(stripped.len());
+    let work = crate::field::pointer(&stripped[..end]).ok_or(Malformed::NotAPointer("work struct"))?;
+    let fields = &mut Fields::new(&stripped[end..]);
+    match name {
+        b"queue_work" => {
+            let function = fields.function("function=").unwrap_or_default();
+            // -1 or WORK_CPU_UNBOUND (the number of possible CPUs) stands for "anywhere"; only a
+            // request that was honoured is a CPU, so the resolved field decides.
+            let target = fields.text("cpu=")?;
+            let cpu = unsigned(target).and_then(|number| CpuId::new(number).ok());
+            Ok(Event::WorkQueue { work, function, cpu })
+        }
+        b"activate_work" => Ok(Event::WorkActivate { work }),
+        b"execute_start" => {
+            let rest = stripped[end..].trim_ascii_start();
+            let function = rest.strip_prefix(b"function ").unwrap_or_default();
+            Ok(Event::WorkStart { work, function: function.trim_ascii() })
+        }
+        b"execute_end" => Ok(Event::WorkEnd { work }),
+        _ => Ok(Event::Unknown),
+    }
+}
+
+/// A CPU number in `key`.
+pub(crate) fn cpu(fields: &mut Fields<'_>, key: &'static str) -> Result<CpuId, Malformed> {
+    let number = unsigned(fields.text(key)?).ok_or(Malformed::NotACpu(key))?;
+    CpuId::new(number).map_err(|_| Malformed::NotACpu(key))
+}

@@ -1,0 +1,78 @@
+//! `timer_migration:*`: the hierarchy.
+//!
+//! Source: Linux v6.12 and v7.2 include/trace/events/timer_migration.h (field names and order).
+
+use super::cpu;
+use crate::event::{Event, Migration, MigrationStep};
+use crate::field::{Fields, Malformed};
+use quietcore_core::Nanos;
+
+/// The largest value of the kernel's signed time: "never".
+const NEVER: u64 = i64::MAX as u64;
+/// The migrator's mask when there is none.
+const NO_MIGRATOR: u32 = 0xff;
+
+/// `tmigr_<name>`.
+pub(super) fn event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a>, Malformed> {
+    let step = match name {
+        b"cpu_active" => MigrationStep::Active,
+        b"cpu_idle" => MigrationStep::Idle,
+        b"cpu_new_timer" => MigrationStep::NewTimer,
+        b"cpu_new_timer_idle" => MigrationStep::NewTimerIdle,
+        b"cpu_online" => MigrationStep::Online,
+        b"cpu_offline" => MigrationStep::Offline,
+        b"cpu_available" => MigrationStep::Available,
+        b"cpu_unavailable" => MigrationStep::Unavailable,
+        b"handle_remote_cpu" => MigrationStep::HandleRemote,
+        _ => return group_event(name, fields),
+    };
+    Ok(Event::Migration(Migration::Cpu {
+        step,
+        cpu: cpu(fields, "cpu=")?,
+        parent: fields.pointer("parent=")?,
+        wakeup: moment(fields, "wakeup=")?,
+    }))
+}
+
+fn group_event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a>, Malformed> {
+    let event = match name {
+        b"group_set" => Migration::GroupSet {
+            group: fields.pointer("group=")?,
+            level: fields.number("lvl=")?,
+            node: fields.signed("numa=")?,
+        },
+        b"connect_cpu_parent" => Migration::ConnectCpu {
+            cpu: cpu(fields, "cpu=")?,
+            mask: fields.mask("groupmask=")?,
+            parent: fields.pointer("parent=")?,
+        },
+        b"connect_child_parent" => Migration::ConnectGroup {
+            group: fields.pointer("group=")?,
+            mask: fields.mask("groupmask=")?,
+            parent: fields.pointer("parent=")?,
+            level: fields.number("lvl=")?,
+        },
+        b"group_set_cpu_active" | b"group_set_cpu_inactive" => Migration::GroupState {
+            active: name == b"group_set_cpu_active",
+            group: fields.pointer("group=")?,
+            active_mask: fields.mask("active=")?,
+            migrator: Some(fields.mask("migrator=")?).filter(|&mask| mask != NO_MIGRATOR),
+            child_mask: fields.mask("childmask=")?,
+        },
+        b"update_events" => Migration::UpdateEvents {
+            group: fields.pointer("group=")?,
+            next_event: moment(fields, "nextevt=")?,
+            next_expiry: moment(fields, "next_expiry=")?,
+        },
+        b"handle_remote" => {
+            Migration::HandleRemote { group: fields.pointer("group=")?, level: fields.number("lvl=")? }
+        }
+        _ => return Ok(Event::Unknown),
+    };
+    Ok(Event::Migration(event))
+}
+
+/// A moment in ns, `None` for "never".
+fn moment(fields: &mut Fields<'_>, key: &'static str) -> Result<Option<Nanos>, Malformed> {
+    Ok(Some(fields.number(key)?).filter(|&at| at < NEVER).map(Nanos))
+}

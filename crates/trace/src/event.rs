@@ -1,0 +1,352 @@
+//! The events of a trace, typed: what happened, and its fields with their units.
+//!
+//! Field names follow the kernel's tracepoints (`/sys/kernel/tracing/events/*/*/format`). An
+//! identity is a pointer as the trace shows it, hashed or not: equal within one trace means the
+//! same object, or memory that was reused for another one. Names are bytes: the kernel promises
+//! no encoding. Not here: how the text is read (`decode`).
+
+use crate::line::Task;
+use quietcore_core::{CpuId, CpuSet, Nanos};
+
+/// One event: where and when, and what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Line number in the input, from 1.
+    pub line: u64,
+    /// The task that the CPU was running.
+    pub task: Task<'a>,
+    /// The CPU that the event happened on.
+    pub cpu: CpuId,
+    /// The time stamp, on the clock of the recording.
+    pub at: Nanos,
+    /// What happened.
+    pub event: Event<'a>,
+}
+
+/// What happened. Pointers are identities within one trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// `timer_init`: a wheel timer was set up.
+    TimerInit {
+        /// The timer's identity.
+        timer: u64,
+    },
+    /// `timer_start`: a timer was put into the wheel.
+    TimerStart(TimerStart<'a>),
+    /// `timer_cancel`: a timer was taken out: deleted, about to be started again, or to expire.
+    TimerCancel {
+        /// The timer's identity.
+        timer: u64,
+    },
+    /// `timer_expire_entry`: its callback begins, on [`Record::cpu`].
+    TimerExpireEntry {
+        /// The timer's identity.
+        timer: u64,
+        /// The callback's name.
+        function: &'a [u8],
+        /// Jiffies now.
+        now: u64,
+        /// The bucket that is being run, in jiffies; older kernels do not say.
+        baseclk: Option<u64>,
+    },
+    /// `timer_expire_exit`: its callback returned.
+    TimerExpireExit {
+        /// The timer's identity.
+        timer: u64,
+    },
+    /// `timer_base_idle`: the wheel bases of `cpu` become idle or leave idle.
+    TimerBaseIdle {
+        /// Whether they are idle from now on.
+        is_idle: bool,
+        /// Whose bases.
+        cpu: CpuId,
+    },
+    /// `tick_stop`: the tick was stopped, or could not be.
+    TickStop {
+        /// Whether it was stopped.
+        success: bool,
+        /// What prevented it, `NONE` otherwise.
+        dependency: &'a [u8],
+    },
+    /// `hrtimer_init` or `hrtimer_setup`.
+    HrtimerSetup {
+        /// The timer's identity.
+        hrtimer: u64,
+    },
+    /// `hrtimer_start`: a high-resolution timer was started.
+    HrtimerStart(HrtimerStart<'a>),
+    /// `hrtimer_cancel`: taken out of its queue.
+    HrtimerCancel {
+        /// The timer's identity.
+        hrtimer: u64,
+    },
+    /// `hrtimer_expire_entry`: its callback begins, on [`Record::cpu`].
+    HrtimerExpireEntry {
+        /// The timer's identity.
+        hrtimer: u64,
+        /// The callback's name.
+        function: &'a [u8],
+        /// The time on the timer's own clock, in ns.
+        now: Nanos,
+    },
+    /// `hrtimer_expire_exit`: its callback returned.
+    HrtimerExpireExit {
+        /// The timer's identity.
+        hrtimer: u64,
+    },
+    /// `itimer_state`: an interval timer was set.
+    ItimerState {
+        /// 0 real, 1 virtual, 2 profiling.
+        which: u64,
+    },
+    /// `itimer_expire`: an interval timer fired for a process.
+    ItimerExpire {
+        /// 0 real, 1 virtual, 2 profiling.
+        which: u64,
+        /// Whose.
+        pid: i32,
+    },
+    /// One of `timer_migration:*`.
+    Migration(Migration),
+    /// `softirq_raise`, `softirq_entry`, `softirq_exit`.
+    Softirq {
+        /// Which of the three.
+        step: SoftirqStep,
+        /// The vector: 0 HI, 1 TIMER, 2 NET_TX, 3 NET_RX, 4 BLOCK, 5 IRQ_POLL, 6 TASKLET, 7
+        /// SCHED, 8 HRTIMER, 9 RCU.
+        vector: u8,
+    },
+    /// `sched_switch`: the CPU goes from one task to another.
+    SchedSwitch {
+        /// The task that leaves.
+        previous: Task<'a>,
+        /// The task that comes.
+        next: Task<'a>,
+        /// Its kernel priority: below 100 real-time or deadline, 100 to 139 normal.
+        next_priority: i32,
+    },
+    /// `sched_waking`, `sched_wakeup`, `sched_wakeup_new`.
+    SchedWake {
+        /// Which of the three.
+        step: WakeStep,
+        /// The task that is woken.
+        task: Task<'a>,
+        /// Its kernel priority: below 100 real-time or deadline.
+        priority: i32,
+        /// At `Waking` the CPU it ran on last, later the CPU chosen for it.
+        target: CpuId,
+    },
+    /// `sched_migrate_task`: a task changes its CPU.
+    SchedMigrate {
+        /// The task.
+        task: Task<'a>,
+        /// From where.
+        from: CpuId,
+        /// To where.
+        to: CpuId,
+    },
+    /// `ipi_send_cpu`: an interrupt is sent to one CPU.
+    IpiSendCpu {
+        /// The receiver.
+        to: CpuId,
+    },
+    /// `ipi_send_cpumask` or `ipi_raise`: an interrupt is sent to several CPUs.
+    IpiSendMask {
+        /// The receivers.
+        to: CpuSet,
+    },
+    /// `ipi_entry` and `ipi_exit`: an interrupt is handled (not traced on x86).
+    IpiHandled,
+    /// `workqueue_queue_work`: a work item was queued.
+    WorkQueue {
+        /// The item's identity.
+        work: u64,
+        /// Its function; empty where older kernels do not say.
+        function: &'a [u8],
+        /// The CPU it will run on, `None` when it may run anywhere.
+        cpu: Option<CpuId>,
+    },
+    /// `workqueue_activate_work`: it may run now.
+    WorkActivate {
+        /// The item's identity.
+        work: u64,
+    },
+    /// `workqueue_execute_start`: a worker begins it, on [`Record::cpu`].
+    WorkStart {
+        /// The item's identity.
+        work: u64,
+        /// Its function.
+        function: &'a [u8],
+    },
+    /// `workqueue_execute_end`: the worker is done with it.
+    WorkEnd {
+        /// The item's identity.
+        work: u64,
+    },
+    /// `tracing_mark_write` (`print` in `trace-cmd report`): a text from user space.
+    Mark {
+        /// The text.
+        text: &'a [u8],
+    },
+    /// An event that this crate has no type for; it is counted by name.
+    Unknown,
+}
+
+/// `timer_start`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimerStart<'a> {
+    /// The timer's identity.
+    pub timer: u64,
+    /// The callback's name.
+    pub function: &'a [u8],
+    /// When it should run, in jiffies.
+    pub expires: u64,
+    /// `expires` minus jiffies now; negative when it is already due.
+    pub timeout: i64,
+    /// When its bucket is due, in jiffies; 6.1 does not say.
+    pub bucket_expiry: Option<u64>,
+    /// Whose base it was put into.
+    pub base: CpuId,
+    /// Its bucket: level * 64 + position; kernels before 4.x do not say.
+    pub bucket: Option<u64>,
+    /// D deferrable.
+    pub deferrable: bool,
+    /// P pinned.
+    pub pinned: bool,
+}
+
+/// `hrtimer_start`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HrtimerStart<'a> {
+    /// The timer's identity.
+    pub hrtimer: u64,
+    /// The callback's name.
+    pub function: &'a [u8],
+    /// The latest time to run, in ns of the timer's own clock.
+    pub expires: Nanos,
+    /// The earliest time to run, in ns of the timer's own clock.
+    pub softexpires: Nanos,
+    /// Whether its mode is PINNED; `None` where the format does not say (`trace-cmd report`).
+    pub pinned: Option<bool>,
+}
+
+/// A step in the life of a softirq.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SoftirqStep {
+    /// Marked as pending.
+    Raise,
+    /// Its handler begins.
+    Entry,
+    /// Its handler returned.
+    Exit,
+}
+
+/// A step in waking a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WakeStep {
+    /// The wake-up begins, on the waker's CPU.
+    Waking,
+    /// The task is runnable.
+    Wakeup,
+    /// A new task is runnable.
+    WakeupNew,
+}
+
+/// `timer_migration:*`: the hierarchy of CPUs that expire each other's timers (6.9 on).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Migration {
+    /// `tmigr_group_set`: a group was made.
+    GroupSet {
+        /// The group's identity.
+        group: u64,
+        /// 0 is the lowest level.
+        level: u64,
+        /// Its NUMA node; -1 when it crosses nodes.
+        node: i64,
+    },
+    /// `tmigr_connect_cpu_parent`: a CPU became a child of a level-0 group.
+    ConnectCpu {
+        /// The CPU.
+        cpu: CpuId,
+        /// Its bit in the group.
+        mask: u32,
+        /// The group.
+        parent: u64,
+    },
+    /// `tmigr_connect_child_parent`: a group became a child of another.
+    ConnectGroup {
+        /// The child.
+        group: u64,
+        /// Its bit in the parent.
+        mask: u32,
+        /// The parent.
+        parent: u64,
+        /// The parent's level.
+        level: u64,
+    },
+    /// A change of one CPU, always seen with its level-0 group.
+    Cpu {
+        /// What changed.
+        step: MigrationStep,
+        /// Whose.
+        cpu: CpuId,
+        /// Its level-0 group.
+        parent: u64,
+        /// When it must wake for the hierarchy, in ns; `None` when it need not.
+        wakeup: Option<Nanos>,
+    },
+    /// `tmigr_group_set_cpu_active` or `..._inactive`: a child changed a group's state.
+    GroupState {
+        /// Whether the child became active.
+        active: bool,
+        /// The group.
+        group: u64,
+        /// The child's bit.
+        child_mask: u32,
+        /// The active children after the change.
+        active_mask: u32,
+        /// The migrator's bit after the change; `None` when there is none.
+        migrator: Option<u32>,
+    },
+    /// `tmigr_update_events`: a child's event in a group's queue was looked at.
+    UpdateEvents {
+        /// The group.
+        group: u64,
+        /// The child's next event; `None` when it has none.
+        next_event: Option<Nanos>,
+        /// The group's first event after it; `None` when it has none.
+        next_expiry: Option<Nanos>,
+    },
+    /// `tmigr_handle_remote`: this CPU looks for due events of idle CPUs in a group.
+    HandleRemote {
+        /// The group.
+        group: u64,
+        /// Its level.
+        level: u64,
+    },
+}
+
+/// What changed in [`Migration::Cpu`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MigrationStep {
+    /// It leaves idle.
+    Active,
+    /// It became idle.
+    Idle,
+    /// It was idle and looks at its timers again.
+    NewTimer,
+    /// The result of that look.
+    NewTimerIdle,
+    /// It came online and takes part from now on (up to 6.18).
+    Online,
+    /// It goes offline and no longer takes part (up to 6.18).
+    Offline,
+    /// It takes part from now on: online and not isolated (6.19 on).
+    Available,
+    /// It no longer takes part: isolated or offline (6.19 on).
+    Unavailable,
+    /// The CPU of the event begins to expire its global timers.
+    HandleRemote,
+}

@@ -1,0 +1,163 @@
+//! Softirqs, and the real-time wake-ups that had to wait behind them.
+//!
+//! A CPU runs one softirq vector at a time, so its state is: inside TIMER (and whether anything
+//! expired since), and which of the long vectors it is inside of. An entry whose exit is not in
+//! the input counts as an entry and not as empty.
+
+use super::count::CpuCounts;
+use super::report::Quantiles;
+use crate::event::SoftirqStep;
+use crate::table::Table;
+use hdrhistogram::Histogram;
+use quietcore_core::{CpuId, Nanos};
+
+const TIMER: u8 = 1;
+/// NET_TX, NET_RX, BLOCK, IRQ_POLL: the vectors that may run long (seed 003).
+const LONG_VECTORS: u32 = 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5;
+/// Kernel priorities below this are real-time or deadline.
+const FIRST_NORMAL_PRIORITY: i32 = 100;
+const WAITING_MAX: usize = 65_536;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct CpuState {
+    in_timer: bool,
+    expired_any: bool,
+    inside: u32,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Interrupts {
+    cpus: Vec<CpuState>,
+    pub(super) timer_entries: u64,
+    pub(super) timer_empty: CpuCounts,
+    waiting: Table<Nanos>,
+    pub(super) rt_wakeups: u64,
+    pub(super) rt_behind: u64,
+    delays: Histogram<u64>,
+}
+
+impl Interrupts {
+    pub(super) fn new() -> Self {
+        Self {
+            cpus: Vec::new(),
+            timer_entries: 0,
+            timer_empty: CpuCounts::default(),
+            waiting: Table::new(WAITING_MAX),
+            rt_wakeups: 0,
+            rt_behind: 0,
+            delays: Histogram::new(3).expect("3 significant digits are in range"),
+        }
+    }
+
+    pub(super) fn evicted(&self) -> u64 {
+        self.waiting.evicted()
+    }
+
+    fn cpu(&mut self, cpu: CpuId) -> &mut CpuState {
+        if self.cpus.len() <= cpu.index() {
+            self.cpus.resize(cpu.index() + 1, CpuState::default());
+        }
+        &mut self.cpus[cpu.index()]
+    }
+
+    pub(super) fn take_softirq(&mut self, cpu: CpuId, step: SoftirqStep, vector: u8) {
+        let bit = 1u32.checked_shl(u32::from(vector)).unwrap_or(0);
+        let state = self.cpu(cpu);
+        match step {
+            SoftirqStep::Raise => {}
+            SoftirqStep::Entry => {
+                state.inside |= bit;
+                if vector == TIMER {
+                    *state = CpuState { in_timer: true, expired_any: false, ..*state };
+                    self.timer_entries += 1;
+                }
+            }
+            SoftirqStep::Exit => {
+                state.inside &= !bit;
+                if vector == TIMER && std::mem::take(&mut state.in_timer) && !state.expired_any {
+                    self.timer_empty.add(cpu);
+                }
+            }
+        }
+    }
+
+    /// A wheel timer's callback begins on `cpu`.
+    pub(super) fn take_expiry(&mut self, cpu: CpuId) {
+        self.cpu(cpu).expired_any = true;
+    }
+
+    /// `sched_waking` of the task `pid`.
+    pub(super) fn take_waking(&mut self, at: Nanos, pid: i32, priority: i32, target: CpuId) {
+        if priority >= FIRST_NORMAL_PRIORITY {
+            return;
+        }
+        self.rt_wakeups += 1;
+        if self.cpu(target).inside & LONG_VECTORS != 0 {
+            self.rt_behind += 1;
+            self.waiting.insert(u64::from(pid.unsigned_abs()), at);
+        }
+    }
+
+    /// `sched_switch` to the task `pid`.
+    pub(super) fn take_switch(&mut self, at: Nanos, pid: i32) {
+        if pid == 0 || self.rt_behind == 0 {
+            return;
+        }
+        if let Some(since) = self.waiting.remove(u64::from(pid.unsigned_abs())) {
+            // Values beyond the histogram's range cannot occur: it resizes itself.
+            self.delays.saturating_record(at.since(since).as_u64());
+        }
+    }
+
+    pub(super) fn delays(&self) -> Quantiles {
+        if self.delays.is_empty() {
+            return Quantiles::default();
+        }
+        let at = |quantile| Some(self.delays.value_at_quantile(quantile));
+        Quantiles { p50: at(0.5), p99: at(0.99), max: Some(self.delays.max()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Interrupts;
+    use crate::event::SoftirqStep::{Entry, Exit};
+    use quietcore_core::{CpuId, Nanos};
+
+    fn cpu(number: u64) -> CpuId {
+        CpuId::new(number).unwrap()
+    }
+
+    /// Goal: empty means nothing expired *on that CPU* between entry and exit.
+    #[test]
+    fn an_empty_timer_softirq_ran_nothing_on_its_own_cpu() {
+        let mut interrupts = Interrupts::new();
+        interrupts.take_softirq(cpu(0), Exit, 1); // the entry was before the recording
+        interrupts.take_softirq(cpu(0), Entry, 1);
+        interrupts.take_expiry(cpu(1)); // elsewhere
+        interrupts.take_softirq(cpu(0), Exit, 1);
+        interrupts.take_softirq(cpu(0), Entry, 1);
+        interrupts.take_expiry(cpu(0));
+        interrupts.take_softirq(cpu(0), Exit, 1);
+        interrupts.take_softirq(cpu(0), Entry, 1); // still inside at the end
+        assert_eq!((interrupts.timer_entries, interrupts.timer_empty.total()), (3, 1));
+    }
+
+    /// Goal: only real-time tasks that were woken towards a CPU inside a long softirq wait.
+    #[test]
+    fn a_wakeup_waits_only_behind_a_long_softirq() {
+        let mut interrupts = Interrupts::new();
+        interrupts.take_softirq(cpu(1), Entry, 3);
+        interrupts.take_waking(Nanos(1_000), 7, 98, cpu(1)); // behind NET_RX
+        interrupts.take_waking(Nanos(1_000), 8, 120, cpu(1)); // not real-time
+        interrupts.take_waking(Nanos(1_000), 9, 98, cpu(0)); // another CPU
+        interrupts.take_softirq(cpu(1), Exit, 3);
+        interrupts.take_waking(Nanos(2_000), 10, 98, cpu(1)); // after it
+        for pid in 7..11 {
+            interrupts.take_switch(Nanos(5_000), pid);
+        }
+        assert_eq!((interrupts.rt_wakeups, interrupts.rt_behind), (3, 1));
+        assert_eq!(interrupts.delays().max, Some(4_000));
+    }
+}

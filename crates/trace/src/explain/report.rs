@@ -1,0 +1,251 @@
+//! What an explanation consists of; field for field the JSON of `quietcore explain --json`.
+//!
+//! Described for users in `docs/explain-json.md`, schema 1. A figure is `None` (JSON `null`) when
+//! the events it is made of are not in the input, and its path is in [`Report::not_recorded`];
+//! it is never 0 for that reason. Maps are ordered, their keys are CPU or group numbers.
+
+use crate::finding::Finding;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Counts by CPU or group number.
+pub type CountByNumber = BTreeMap<u16, u64>;
+/// Counts by function or task.
+pub type CountByName = BTreeMap<String, u64>;
+
+/// The explanation of one trace.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// Version of this layout: 1.
+    pub schema: u32,
+    /// The kernel's release, if the input or the host says.
+    pub kernel: Option<String>,
+    /// One more than the highest possible CPU.
+    pub cpus: u16,
+    /// The isolated CPUs that the figures are about, a kernel list.
+    pub isolated: String,
+    /// Where that list is from: `option`, `recording` or `host`.
+    pub isolated_source: &'static str,
+    /// CPUs with `nohz_full`, a kernel list; not part of `isolated` unless listed there.
+    pub nohz_full: String,
+    /// The sysctl `kernel.timer_migration`, if the input or the host says.
+    pub timer_migration: Option<bool>,
+    /// From the first to the last event; `None` when the clock has no unit.
+    pub duration_ns: Option<u64>,
+    /// Events read.
+    pub events: u64,
+    /// Events that the kernel or the recorder lost.
+    pub lost_events: u64,
+    /// Paths of the figures that are `None` because their events are not in the input.
+    pub not_recorded: Vec<&'static str>,
+    /// Why every count is a lower bound: lost events, malformed lines, evicted identities.
+    pub incomplete: Vec<String>,
+    /// Plain counts of the wheel timers' events.
+    pub timers: Timers,
+    /// Armed on a CPU that is not isolated, ran on an isolated one.
+    pub foreign: Disturbance,
+    /// Armed on one isolated CPU, ran on another.
+    pub between_isolated: Disturbance,
+    /// Ran on another CPU than the base's, isolated or not.
+    pub remote: Remote,
+    /// Remote expiries after which the timer was armed on its old base again.
+    pub ping_pong: PingPong,
+    /// TIMER softirqs.
+    pub softirq: Softirqs,
+    /// High-resolution timers.
+    pub hrtimers: Hrtimers,
+    /// Wake-ups of real-time tasks.
+    pub rt_wakeups: RtWakeups,
+    /// The level-0 groups of the migration hierarchy.
+    pub groups: Groups,
+    /// What each isolated CPU was made to run.
+    pub isolated_cpus: Vec<IsolatedCpu>,
+    /// Lines that could not be read.
+    pub malformed: Malformed,
+    /// Events without a type of their own, by name.
+    pub unknown_events: CountByName,
+    /// Identities that were forgotten because a table was full.
+    pub evicted: u64,
+    /// Sentences a reader must know before trusting the figures.
+    pub warnings: Vec<String>,
+    /// What is wrong, why, and what to change.
+    pub findings: Vec<Finding>,
+}
+
+/// Plain counts of the wheel timers' events.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Timers {
+    /// `timer_start` events.
+    pub started: Option<u64>,
+    /// `timer_expire_entry` events.
+    pub expired: Option<u64>,
+    /// `timer_cancel` events; one precedes every expiry and every re-arm of a pending timer.
+    pub cancel_events: Option<u64>,
+    /// Expiries of an identity without an earlier `timer_start`.
+    pub expired_unknown_start: Option<u64>,
+}
+
+/// Timers that ran on an isolated CPU and were armed elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Disturbance {
+    /// All of them.
+    pub total: Option<u64>,
+    /// Ran on another CPU than the one whose base they were in.
+    pub pulled: Option<u64>,
+    /// Ran on the CPU whose base they were put into.
+    pub placed: Option<u64>,
+    /// By callback.
+    pub by_function: Option<CountByName>,
+    /// By the CPU they ran on.
+    pub by_cpu: Option<CountByNumber>,
+    /// By the CPU whose base they were in.
+    pub by_base_cpu: Option<CountByNumber>,
+    /// By the level-0 group of the CPU they ran on.
+    pub by_group: Option<CountByNumber>,
+    /// Lines that prove it: at most two of each kind per CPU.
+    pub examples: Vec<Example>,
+}
+
+/// One expiry, with the lines of the input that prove it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Example {
+    /// `pulled` or `placed`.
+    pub kind: &'static str,
+    /// The callback.
+    pub function: String,
+    /// The CPU it was armed on.
+    pub armed_cpu: u16,
+    /// Line of its `timer_start`.
+    pub armed_line: u64,
+    /// The CPU whose base it was in.
+    pub base_cpu: u16,
+    /// The CPU it ran on.
+    pub cpu: u16,
+    /// Line of its `timer_expire_entry`.
+    pub line: u64,
+}
+
+/// Expiries by another CPU than the base's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Remote {
+    /// All of them.
+    pub total: Option<u64>,
+    /// By the CPU they ran on.
+    pub by_cpu: Option<CountByNumber>,
+}
+
+/// See [`Report::ping_pong`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct PingPong {
+    /// How often.
+    pub count: Option<u64>,
+    /// Per second of the recording.
+    pub per_s: Option<f64>,
+}
+
+/// TIMER softirqs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Softirqs {
+    /// `softirq_entry` events of the TIMER vector.
+    pub timer_entries: Option<u64>,
+    /// Those that left again without one `timer_expire_entry` on that CPU.
+    pub timer_empty: Option<u64>,
+    /// `timer_empty` by CPU.
+    pub by_cpu: Option<CountByNumber>,
+}
+
+/// High-resolution timers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Hrtimers {
+    /// `hrtimer_expire_entry` events.
+    pub expired: Option<u64>,
+    /// Those on another CPU than that of the timer's last `hrtimer_start`.
+    pub off_arming_cpu: Option<u64>,
+    /// Those of `off_arming_cpu` that were started on a CPU that is not isolated and ran on one
+    /// that is.
+    pub foreign: Option<u64>,
+    /// Expiries of `hrtimer_wakeup` by the task that started the timer, `comm-pid`.
+    pub by_task: Option<CountByName>,
+    /// The timers that packet schedulers wait on.
+    pub qdisc_watchdog: QdiscWatchdog,
+}
+
+/// Expiries of `qdisc_watchdog`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct QdiscWatchdog {
+    /// All of them.
+    pub expired: Option<u64>,
+    /// Those on another CPU than that of the timer's last `hrtimer_start`.
+    pub off_arming_cpu: Option<u64>,
+    /// All of them by the CPU they ran on.
+    pub by_cpu: Option<CountByNumber>,
+}
+
+/// Wake-ups of tasks with a priority below 100.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct RtWakeups {
+    /// `sched_waking` events.
+    pub count: Option<u64>,
+    /// Those whose target CPU was inside a NET_TX, NET_RX, BLOCK or IRQ_POLL softirq.
+    pub behind_softirq: Option<u64>,
+    /// From `sched_waking` to the task's `sched_switch` in, over `behind_softirq`.
+    pub delay_ns: Quantiles,
+}
+
+/// Quantiles of a span in ns, to three significant digits (`max` exactly); `None` without samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Quantiles {
+    /// Half are at most this.
+    pub p50: Option<u64>,
+    /// 99 of 100 are at most this.
+    pub p99: Option<u64>,
+    /// The largest.
+    pub max: Option<u64>,
+}
+
+/// The level-0 groups, numbered by their lowest CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Groups {
+    /// True when the input does not say and groups of eight were assumed.
+    pub estimated: bool,
+    /// The CPUs of each group, a kernel list.
+    pub cpus: BTreeMap<u16, String>,
+}
+
+/// What one isolated CPU was made to run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct IsolatedCpu {
+    /// The CPU.
+    pub cpu: u16,
+    /// Its level-0 group.
+    pub group: u16,
+    /// Foreign expiries that it pulled.
+    pub pulled: u64,
+    /// Foreign expiries that were placed on it.
+    pub placed: u64,
+    /// Both, by callback.
+    pub by_function: CountByName,
+}
+
+/// Lines that could not be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Malformed {
+    /// How many.
+    pub count: u64,
+    /// The first of them: `line N: why: the line`.
+    pub first: Vec<String>,
+}

@@ -1,0 +1,130 @@
+//! Wheel timers: armed where, in whose base, ran where.
+//!
+//! Three CPUs per expiry: armed on (`[CPU]` of the timer's last `timer_start`; a cancel does not
+//! forget it, because one precedes every expiry), base (`cpu=` of that event), ran on (`[CPU]` of
+//! `timer_expire_entry`). Pulled: ran on != base. Placed: ran on == base.
+
+use super::count::CpuCounts;
+use super::report::Example;
+use crate::event::{Record, TimerStart};
+use crate::names::{Name, Names};
+use crate::table::Table;
+use quietcore_core::{CpuId, CpuSet};
+use std::collections::BTreeMap;
+
+const EXAMPLES_PER_CPU: u64 = 2;
+const EXAMPLES_MAX: usize = 64;
+const CPU_FUNCTIONS_MAX: usize = 16_384;
+
+/// What is remembered of a timer between its start and its expiry.
+#[derive(Debug)]
+struct Armed {
+    line: u64,
+    on: CpuId,
+    base: CpuId,
+    /// The base of a remote expiry that no start has followed yet.
+    expired_remotely_from: Option<CpuId>,
+}
+
+/// Expiries on isolated CPUs of timers that were armed elsewhere.
+#[derive(Debug, Default)]
+pub(super) struct Disturbances {
+    pub(super) pulled: CpuCounts,
+    pub(super) placed: CpuCounts,
+    pub(super) by_base: CpuCounts,
+    pub(super) by_function: BTreeMap<Name, u64>,
+    pub(super) by_cpu_function: BTreeMap<(CpuId, Name), u64>,
+    pub(super) examples: Vec<Example>,
+}
+
+/// All that is counted of wheel timers.
+#[derive(Debug)]
+pub(super) struct Wheel {
+    armed: Table<Armed>,
+    pub(super) expired_unknown_start: u64,
+    pub(super) foreign: Disturbances,
+    pub(super) between_isolated: Disturbances,
+    pub(super) remote: CpuCounts,
+    pub(super) ping_pongs: u64,
+}
+
+impl Wheel {
+    pub(super) fn new(identities_max: usize) -> Self {
+        Self {
+            armed: Table::new(identities_max),
+            expired_unknown_start: 0,
+            foreign: Disturbances::default(),
+            between_isolated: Disturbances::default(),
+            remote: CpuCounts::default(),
+            ping_pongs: 0,
+        }
+    }
+
+    pub(super) fn evicted(&self) -> u64 {
+        self.armed.evicted()
+    }
+
+    pub(super) fn take_start(&mut self, record: &Record<'_>, start: &TimerStart<'_>) {
+        let armed =
+            Armed { line: record.line, on: record.cpu, base: start.base, expired_remotely_from: None };
+        let before = self.armed.insert(start.timer, armed);
+        if before.and_then(|timer| timer.expired_remotely_from) == Some(record.cpu) {
+            self.ping_pongs += 1;
+        }
+    }
+
+    pub(super) fn take_expiry(
+        &mut self,
+        record: &Record<'_>,
+        timer: u64,
+        function: &[u8],
+        isolated: &CpuSet,
+        names: &mut Names,
+    ) {
+        let Some(armed) = self.armed.get_mut(timer) else {
+            self.expired_unknown_start += 1;
+            return;
+        };
+        let ran_on = record.cpu;
+        let pulled = ran_on != armed.base;
+        if pulled {
+            armed.expired_remotely_from = Some(armed.base);
+            self.remote.add(ran_on);
+        }
+        if armed.on == ran_on || !isolated.contains(ran_on) {
+            return;
+        }
+        let between = isolated.contains(armed.on);
+        let disturbances = if between { &mut self.between_isolated } else { &mut self.foreign };
+        disturbances.add(record, armed, pulled, function, names);
+    }
+}
+
+impl Disturbances {
+    pub(super) fn total(&self) -> u64 {
+        self.pulled.total() + self.placed.total()
+    }
+
+    fn add(&mut self, record: &Record<'_>, armed: &Armed, pulled: bool, function: &[u8], names: &mut Names) {
+        let name = names.number(function);
+        let (kind, counts) = if pulled { ("pulled", &mut self.pulled) } else { ("placed", &mut self.placed) };
+        counts.add(record.cpu);
+        if counts.get(record.cpu) <= EXAMPLES_PER_CPU && self.examples.len() < EXAMPLES_MAX {
+            self.examples.push(Example {
+                kind,
+                function: names.text(name),
+                armed_cpu: armed.on.index() as u16,
+                armed_line: armed.line,
+                base_cpu: armed.base.index() as u16,
+                cpu: record.cpu.index() as u16,
+                line: record.line,
+            });
+        }
+        self.by_base.add(armed.base);
+        *self.by_function.entry(name).or_default() += 1;
+        let key = (record.cpu, name);
+        if self.by_cpu_function.len() < CPU_FUNCTIONS_MAX || self.by_cpu_function.contains_key(&key) {
+            *self.by_cpu_function.entry(key).or_default() += 1;
+        }
+    }
+}

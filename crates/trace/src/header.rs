@@ -1,0 +1,140 @@
+//! What a trace says about itself before its first event.
+//!
+//! Three sources: the `# key: value` lines of a quietcore recording, tracefs' own `# tracer:`
+//! block (`#P:N`, entries written), and the `cpus=N` line of `trace-cmd report`.
+
+use crate::field::unsigned;
+use crate::kernel::KernelRelease;
+use quietcore_core::CpuSet;
+
+/// See the module. Everything is optional: a plain trace says little.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Header {
+    /// The kernel that wrote the trace.
+    pub kernel: Option<KernelRelease>,
+    /// One more than the highest possible CPU.
+    pub cpu_count: Option<u16>,
+    /// Domain-isolated CPUs, as that kernel listed them.
+    pub isolated: Option<CpuSet>,
+    /// CPUs with `nohz_full`, as that kernel listed them.
+    pub nohz_full: Option<CpuSet>,
+    /// The sysctl `kernel.timer_migration`.
+    pub timer_migration: Option<bool>,
+    /// The load that ran, in the recorder's words.
+    pub load: Option<String>,
+    /// Events that the recorder says were lost, or that the kernel overwrote before reading.
+    pub lost_events: u64,
+    /// Whether this is a quietcore recording, which lists what the machine isolates.
+    pub is_recording: bool,
+}
+
+impl Header {
+    /// Takes one line that is no event: true when it was a header line.
+    pub(crate) fn take(&mut self, line: &[u8]) -> bool {
+        if let Some(count) = line.strip_prefix(b"cpus=") {
+            self.cpu_count = unsigned(count).and_then(|count| u16::try_from(count).ok());
+            return true;
+        }
+        let Some(text) = line.strip_prefix(b"#") else {
+            return line.starts_with(b"version = ");
+        };
+        let text = String::from_utf8_lossy(text);
+        let text = text.trim();
+        if let Some((key, value)) = text.split_once(": ") {
+            self.take_pair(key, value.trim());
+        }
+        if let Some((_, count)) = text.split_once("#P:") {
+            let count = count.trim().parse().ok();
+            self.cpu_count = self.cpu_count.or(count);
+        }
+        true
+    }
+
+    fn take_pair(&mut self, key: &str, value: &str) {
+        match key {
+            "trace" => self.is_recording = true,
+            "kernel" => {
+                let release = value.strip_prefix("Linux ").unwrap_or(value);
+                let release = release.split([',', ' ']).next().unwrap_or_default();
+                self.kernel = KernelRelease::parse(release);
+                self.is_recording = true;
+            }
+            "cpus" => {
+                let possible = value.strip_prefix("possible ").and_then(first_list);
+                let count = possible.and_then(|cpus| cpus.iter().last()).map(|cpu| cpu.index() as u16 + 1);
+                self.cpu_count = count.or(self.cpu_count);
+            }
+            "isolated" => {
+                self.isolated = first_list(value);
+                self.nohz_full = value.split_once("nohz_full: ").and_then(|(_, list)| first_list(list));
+            }
+            "load" => self.load = Some(value.to_owned()),
+            "sysctl kernel timer_migration" => self.timer_migration = Some(value != "0"),
+            "lost events" => self.add_lost(value.split(' ').next()),
+            "entries-in-buffer/entries-written" => {
+                let counts = value.split([' ', '\t']).next().and_then(|pair| pair.split_once('/'));
+                let counts = counts.and_then(|(kept, written)| Some((number(kept)?, number(written)?)));
+                if let Some((kept, written)) = counts {
+                    self.lost_events = self.lost_events.max(written.saturating_sub(kept));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add_lost(&mut self, count: Option<&str>) {
+        self.lost_events = self.lost_events.max(count.and_then(number).unwrap_or(0));
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    unsigned(text.as_bytes())
+}
+
+/// The CPU list at the front of `text`; `-` is the empty one.
+fn first_list(text: &str) -> Option<CpuSet> {
+    let list = text.split([';', ' ']).next()?.trim_end_matches(',');
+    if list == "-" { Some(CpuSet::new()) } else { list.parse().ok() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Header;
+
+    fn read(lines: &[&str]) -> Header {
+        let mut header = Header::default();
+        for line in lines {
+            assert!(header.take(line.as_bytes()), "{line:?} is a header line");
+        }
+        header
+    }
+
+    /// Goal: a recording's header gives every fact the figures depend on.
+    #[test]
+    fn a_recording_says_what_it_was_recorded_on() {
+        let header = read(&[
+            "# trace: g612-c16-iso",
+            "# kernel: Linux 6.12.107, x86-64, HZ=250 (distribution kernel 6.12.107+deb13-cloud-amd64)",
+            "# cpus: possible 0-15, online at the end 0-15; sockets 1; NUMA node0: CPUs 0-15",
+            "# isolated: 1-7,9-15; nohz_full: - (as the kernel lists them at the end)",
+            "# sysctl kernel timer_migration: 0",
+            "# lost events: 3 (overrun 3, commit overrun 0, dropped 0)",
+            "# entries-in-buffer/entries-written: 100/107   #P:8",
+        ]);
+        assert_eq!(header.kernel.as_ref().map(|kernel| kernel.text.as_str()), Some("6.12.107"));
+        assert_eq!(header.cpu_count, Some(16), "possible CPUs, not the buffer's #P");
+        assert_eq!(header.isolated.unwrap().to_string(), "1-7,9-15");
+        assert_eq!(header.nohz_full.unwrap().to_string(), "");
+        assert_eq!((header.timer_migration, header.lost_events), (Some(false), 7));
+        assert!(header.is_recording);
+    }
+
+    /// Goal: plain traces give the little they know.
+    #[test]
+    fn a_plain_trace_says_how_many_cpus() {
+        let ftrace = read(&["# tracer: nop", "#", "# entries-in-buffer/entries-written: 5/5   #P:4"]);
+        assert_eq!((ftrace.cpu_count, ftrace.is_recording), (Some(4), false));
+        assert_eq!(read(&["cpus=2"]).cpu_count, Some(2));
+    }
+}

@@ -1,0 +1,161 @@
+//! One line of a text trace: what stands before the event's fields.
+//!
+//! Read forms: tracefs `trace` and `trace_pipe` (`TASK-PID [CPU] FLAGS SECONDS: EVENT: FIELDS`,
+//! also with the tgid column) and `trace-cmd report` (no flags, more spaces, 6 or 9 decimals).
+//! Not read: the latency format (`trace-cmd report -l`, `latency-format`), which has no `[CPU]`.
+
+use crate::field::{Malformed, unsigned};
+use quietcore_core::{CpuId, Nanos};
+
+/// The task that a CPU was running when an event happened there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task<'a> {
+    /// Its name, at most 15 bytes, any bytes; `<idle>` for pid 0, `<...>` when the kernel forgot.
+    pub comm: &'a [u8],
+    /// Its thread id; 0 is the idle task.
+    pub pid: i32,
+}
+
+/// What stands before an event's fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prefix<'a> {
+    pub(crate) task: Task<'a>,
+    pub(crate) cpu: CpuId,
+    pub(crate) at: Nanos,
+    /// False when the clock counts something without a unit (`counter`, `x86-tsc`).
+    pub(crate) at_has_unit: bool,
+    pub(crate) name: &'a [u8],
+    pub(crate) fields: &'a [u8],
+}
+
+/// Splits an event line. The caller has already set headers and lost-event lines aside.
+pub(crate) fn split(line: &[u8]) -> Result<Prefix<'_>, Malformed> {
+    let (task, rest) = task_and_cpu(line).ok_or(Malformed::NoTask)?;
+    let close = memchr::memchr(b']', rest).ok_or(Malformed::NoTask)?;
+    let cpu = unsigned(&rest[..close]).ok_or(Malformed::Cpu)?;
+    let cpu = CpuId::new(cpu).map_err(|_| Malformed::Cpu)?;
+    let (at, at_has_unit, rest) = timestamp(&rest[close + 1..]).ok_or(Malformed::NoTimestamp)?;
+    let rest = rest.trim_ascii_start();
+    let (name, fields) = match memchr::memchr2(b':', b' ', rest) {
+        Some(end) if rest[end] == b':' => (&rest[..end], rest[end + 1..].trim_ascii_start()),
+        _ => (&b"(no name)"[..], rest), // the function tracer's lines have no event name
+    };
+    Ok(Prefix { task, cpu, at, at_has_unit, name, fields })
+}
+
+/// `TASK-PID [`: the task, and the text behind the bracket.
+fn task_and_cpu(line: &[u8]) -> Option<(Task<'_>, &[u8])> {
+    if line.get(16) == Some(&b'-') {
+        if let Some(found) = pid_and_bracket(line, 16) {
+            return Some(found); // the kernel pads the name to 16 columns
+        }
+    }
+    memchr::memchr_iter(b'-', line).find_map(|dash| pid_and_bracket(line, dash))
+}
+
+/// Reads `-PID`, an optional `(TGID)`, and `[` at `dash`.
+fn pid_and_bracket(line: &[u8], dash: usize) -> Option<(Task<'_>, &[u8])> {
+    let after = &line[dash + 1..];
+    let digits = after.iter().take(11).take_while(|byte| byte.is_ascii_digit()).count();
+    let pid = i32::try_from(unsigned(&after[..digits])?).ok()?;
+    let mut rest = after[digits..].trim_ascii_start();
+    if rest.first() == Some(&b'(') {
+        rest = rest[memchr::memchr(b')', rest)? + 1..].trim_ascii_start();
+    }
+    let rest = rest.strip_prefix(b"[")?;
+    if !rest.first()?.is_ascii_digit() {
+        return None; // a task's own name may hold "-7 [x"
+    }
+    Some((Task { comm: line[..dash].trim_ascii_start(), pid }, rest))
+}
+
+/// Skips the flags, if any, and reads `SECONDS.FRACTION:`.
+fn timestamp(rest: &[u8]) -> Option<(Nanos, bool, &[u8])> {
+    let mut rest = rest.trim_ascii_start();
+    let mut end = memchr::memchr2(b':', b' ', rest)?;
+    if rest[end] == b' ' {
+        rest = rest[end..].trim_ascii_start();
+        end = memchr::memchr(b':', rest)?;
+    }
+    let (stamp, after) = (&rest[..end], &rest[end + 1..]);
+    let Some(dot) = stamp.iter().position(|&byte| byte == b'.') else {
+        return Some((Nanos(unsigned(stamp)?), false, after));
+    };
+    let fraction = &stamp[dot + 1..];
+    if fraction.len() > 9 {
+        return None;
+    }
+    let scale = 10u64.pow(9 - fraction.len() as u32);
+    let nanos = unsigned(fraction)?.checked_mul(scale)?;
+    let seconds = unsigned(&stamp[..dot])?.checked_mul(1_000_000_000)?;
+    Some((Nanos(seconds.checked_add(nanos)?), true, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+    use crate::field::Malformed;
+    use quietcore_core::Nanos;
+
+    fn read(line: &str) -> (String, i32, usize, u64, String, String) {
+        let prefix = split(line.as_bytes()).unwrap_or_else(|why| panic!("{line:?}: {why}"));
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (
+            text(prefix.task.comm),
+            prefix.task.pid,
+            prefix.cpu.index(),
+            prefix.at.as_u64(),
+            text(prefix.name),
+            text(prefix.fields),
+        )
+    }
+
+    /// Goal: every form of the same event reads alike. Method: one line per form.
+    #[test]
+    fn all_forms_of_a_line_read_alike() {
+        let expected = ("sh".into(), 42, 3, 1_500_000, "timer_cancel".into(), "timer=01".into());
+        for line in [
+            "              sh-42      [003] d..1.     0.001500: timer_cancel: timer=01",
+            "              sh-42      [003] d..1     0.001500: timer_cancel: timer=01",
+            "              sh-42      (  42) [003] d..1.     0.001500: timer_cancel: timer=01",
+            "              sh-42      (-----) [003] d..1.     0.001500: timer_cancel: timer=01",
+            "              sh-42    [003]     0.001500: timer_cancel:         timer=01",
+            "              sh-42    [003]     0.001500000: timer_cancel:         timer=01",
+            "sh-42 [003] 0.001500: timer_cancel: timer=01",
+        ] {
+            assert_eq!(read(line), expected, "{line:?}");
+        }
+    }
+
+    /// Goal: a task's name may hold anything. Method: names that imitate the separators.
+    #[test]
+    fn a_task_name_may_hold_separators() {
+        for comm in ["a-1 [x]", "a [001] b", "x-9", "kworker/u8:2", "-", "(a) [1", "a-3 (b"] {
+            let line = format!("{comm:>16}-7       [000] d..1.     1.000000: timer_cancel: timer=01");
+            let (read_comm, pid, ..) = read(&line);
+            assert_eq!((read_comm.as_str(), pid), (comm.trim_start(), 7), "{line:?}");
+        }
+    }
+
+    /// Goal: each refusal names its reason. Method: one line per reason.
+    #[test]
+    fn a_refusal_names_its_reason() {
+        for (line, why) in [
+            ("hello", Malformed::NoTask),
+            ("", Malformed::NoTask),
+            ("a-1 [9999] 1.0: x: y", Malformed::Cpu),
+            ("a-1 [000] d..1.", Malformed::NoTimestamp),
+            ("a-1 [000] d..1. 1.1234567890: x: y", Malformed::NoTimestamp),
+            ("a-1 [000] d..1. 99999999999999.000000: x: y", Malformed::NoTimestamp),
+        ] {
+            assert_eq!(split(line.as_bytes()), Err(why), "{line:?}");
+        }
+    }
+
+    /// Goal: a clock without a unit is told apart.
+    #[test]
+    fn a_counter_clock_has_no_unit() {
+        let prefix = split(b"a-1 [000] d..1. 12345: x: y").unwrap();
+        assert_eq!((prefix.at, prefix.at_has_unit), (Nanos(12345), false));
+    }
+}

@@ -1,0 +1,159 @@
+//! Where a trace comes from: a file, compressed or not, or standard input.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Chain, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+const XZ_MAGIC: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z'];
+const TRACE_DAT_MAGIC: &[u8] = &[0x17, 0x08, 0x44, b't', b'r', b'a', b'c', b'i', b'n', b'g'];
+const PROBE_BYTES: usize = 10;
+/// Largest window of a compressed recording, as a power of two: 32 MiB of memory.
+const WINDOW_LOG_MAX: u32 = 25;
+
+/// Why a trace could not be opened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The file could not be opened or its first bytes not be read.
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The file is of a kind that must be converted first.
+    Convert {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        kind: &'static str,
+        /// The command that converts it.
+        remedy: String,
+    },
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { path, error } => write!(out, "{}: {error}", path.display()),
+            Self::Convert { path, kind, remedy } => {
+                write!(out, "{}: this is {kind}; convert it first: {remedy}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { error, .. } => Some(error),
+            Self::Convert { .. } => None,
+        }
+    }
+}
+
+/// Opens a trace: text, or text compressed with zstd; `-` is standard input.
+///
+/// Memory: one buffer, and up to 32 MiB more for a compressed input.
+///
+/// # Errors
+/// [`OpenError::Io`] names the file; [`OpenError::Convert`] says what a binary file is and which
+/// command makes text of it.
+///
+/// ```no_run
+/// let text = quietcore_trace::open(std::path::Path::new("recording.txt.zst"))?;
+/// # Ok::<(), quietcore_trace::OpenError>(())
+/// ```
+pub fn open(path: &Path) -> Result<Box<dyn Read>, OpenError> {
+    let failed = |error| OpenError::Io { path: path.to_owned(), error };
+    if path == Path::new("-") {
+        return decompress(path, io::stdin());
+    }
+    let file = File::open(path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.is_dir() {
+        return Err(failed(io::Error::from(io::ErrorKind::IsADirectory)));
+    }
+    decompress(path, file)
+}
+
+/// As [`open`], for bytes that are in memory already (the bundled recordings).
+///
+/// # Errors
+/// As [`open`].
+///
+/// ```
+/// let text = quietcore_trace::open_bytes("inline", b"cpus=2\n")?;
+/// # Ok::<(), quietcore_trace::OpenError>(())
+/// ```
+pub fn open_bytes(name: &str, bytes: &'static [u8]) -> Result<Box<dyn Read>, OpenError> {
+    decompress(Path::new(name), bytes)
+}
+
+fn decompress(path: &Path, mut source: impl Read + 'static) -> Result<Box<dyn Read>, OpenError> {
+    let failed = |error| OpenError::Io { path: path.to_owned(), error };
+    let mut front = Vec::with_capacity(PROBE_BYTES);
+    source.by_ref().take(PROBE_BYTES as u64).read_to_end(&mut front).map_err(failed)?;
+    let convert = |kind, remedy: &str| {
+        let remedy = remedy.replace("FILE", &path.display().to_string());
+        Err(OpenError::Convert { path: path.to_owned(), kind, remedy })
+    };
+    if front.starts_with(TRACE_DAT_MAGIC) {
+        return convert("trace-cmd's binary trace.dat", "trace-cmd report -i FILE > trace.txt");
+    }
+    if front.starts_with(GZIP_MAGIC) {
+        return convert("a gzip file", "zcat FILE > trace.txt");
+    }
+    if front.starts_with(XZ_MAGIC) {
+        return convert("an xz file", "xzcat FILE > trace.txt");
+    }
+    let is_zstd = front.starts_with(ZSTD_MAGIC);
+    let whole: Chain<Cursor<Vec<u8>>, _> = Cursor::new(front).chain(source);
+    if !is_zstd {
+        return Ok(Box::new(whole));
+    }
+    let mut decoder = zstd::Decoder::new(whole).map_err(failed)?;
+    decoder.window_log_max(WINDOW_LOG_MAX).map_err(failed)?;
+    Ok(Box::new(decoder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OpenError, open_bytes};
+    use std::io::Read;
+
+    /// Goal: a binary file is told with the command that helps. Method: each magic.
+    #[test]
+    fn a_binary_file_is_told_with_its_remedy() {
+        for (bytes, word) in [
+            (&b"\x17\x08\x44tracing\x36\0"[..], "trace-cmd report"),
+            (&b"\x1f\x8b\x08"[..], "zcat"),
+            (&b"\xfd7zXZ\0"[..], "xzcat"),
+        ] {
+            match open_bytes("f", bytes) {
+                Err(OpenError::Convert { remedy, .. }) => assert!(remedy.contains(word), "{remedy}"),
+                Err(other) => panic!("{other}"),
+                Ok(_) => panic!("{word}: opened"),
+            }
+        }
+    }
+
+    /// Goal: short inputs are not lost. Method: fewer bytes than the probe.
+    #[test]
+    fn an_input_shorter_than_the_probe_is_whole() {
+        let mut text = String::new();
+        open_bytes("f", b"abc").unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "abc");
+    }
+
+    /// Goal: a truncated compressed file is an error, not an end.
+    #[test]
+    fn a_truncated_archive_is_an_error() {
+        let archive = zstd::encode_all(&b"hello hello hello"[..], 1).unwrap();
+        let half: &'static [u8] = Box::leak(archive[..archive.len() / 2].into());
+        let mut text = String::new();
+        assert!(open_bytes("f", half).unwrap().read_to_string(&mut text).is_err());
+    }
+}
