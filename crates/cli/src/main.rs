@@ -7,7 +7,10 @@ mod args;
 mod cat;
 mod error;
 mod explain;
+mod host;
+mod live;
 mod output;
+mod signals;
 mod text;
 
 use args::{Cli, Verb};

@@ -38,6 +38,7 @@ mod host;
 mod kernel;
 mod line;
 mod lines;
+pub mod live;
 mod names;
 mod reader;
 mod source;

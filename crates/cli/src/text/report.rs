@@ -1,16 +1,19 @@
 //! An explanation as text: the header, the isolated CPUs one by one, a row per seed.
 
 use super::{Page, Style, visible};
+use crate::live::Own;
 use quietcore_core::Nanos;
 use quietcore_trace::{CountByName, Report};
 
 /// Rows of isolated CPUs that are printed; the JSON has all of them.
 const CPU_ROWS_MAX: usize = 32;
-const EXAMPLES_SHOWN: usize = 4;
 
 /// The whole explanation of `name`.
-pub(crate) fn explanation(page: &mut Page, name: &str, report: &Report) {
+pub(crate) fn explanation(page: &mut Page, name: &str, report: &Report, own: Option<&Own>) {
     header(page, name, report);
+    if let Some(own) = own {
+        page.item(2, "ourselves", 10, &own_disturbance(own));
+    }
     isolated_cpus(page, report);
     page.heading("The five questions");
     seed_rows(page, report);
@@ -57,6 +60,18 @@ fn header(page: &mut Page, name: &str, report: &Report) {
     }
 }
 
+fn own_disturbance(own: &Own) -> String {
+    let receivers = own.interrupts_by_cpu.iter().map(|(cpu, count)| format!("{count} to CPU {cpu}"));
+    let receivers = receivers.collect::<Vec<_>>().join(", ");
+    format!(
+        "sent {} interrupts to other CPUs ({}), mostly by switching tracepoints on; switching them off \
+         costs about as many; ran on CPUs {}",
+        own.interrupts_sent,
+        if receivers.is_empty() { "none" } else { &receivers },
+        own.thread_cpus
+    )
+}
+
 /// `27 process_timeout, 3 x and 2 more`.
 fn names(counts: &CountByName, most: usize) -> String {
     let mut sorted: Vec<_> = counts.iter().collect();
@@ -85,23 +100,6 @@ fn isolated_cpus(page: &mut Page, report: &Report) {
     }
     if report.groups.estimated {
         page.line("  ~group: groups of eight are assumed, the input does not show the hierarchy");
-    }
-    for example in report.foreign.examples.iter().take(EXAMPLES_SHOWN) {
-        page.item(
-            2,
-            "proof",
-            5,
-            &format!(
-                "line {}: {} {} on CPU {}: armed on CPU {} (line {}), base CPU {}",
-                example.line,
-                visible(&example.function),
-                example.kind,
-                example.cpu,
-                example.armed_cpu,
-                example.armed_line,
-                example.base_cpu
-            ),
-        );
     }
 }
 

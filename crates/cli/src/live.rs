@@ -1,0 +1,183 @@
+//! Recording the running kernel for an explanation: says what it will do to the machine, records,
+//! reads while recording, and leaves nothing behind.
+
+use crate::error::CliError;
+use crate::host;
+use crate::signals::Interrupt;
+use quietcore_core::CpuSet;
+use quietcore_trace::live::{LiveError, OwnDisturbance, Recording, Tracefs, run_on, tracepoints};
+use quietcore_trace::{Progress, Record, Tally, TraceReader};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How long the reader sleeps when the buffers are empty.
+const PAUSE: Duration = Duration::from_millis(50);
+const LINES_PER_TURN: u64 = 50_000;
+
+/// What to record.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) span: Duration,
+    pub(crate) seeds: Vec<&'a str>,
+    pub(crate) buffer_kib: u32,
+    pub(crate) isolated: &'a CpuSet,
+}
+
+/// What was recorded, besides the events themselves.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) tally: Tally,
+    pub(crate) unknown: Vec<(String, u64)>,
+    pub(crate) own: Own,
+    pub(crate) interrupted: bool,
+}
+
+/// What the recording itself did to the machine, as far as it was recorded.
+#[derive(Debug, Serialize)]
+pub(crate) struct Own {
+    /// Interrupts that our threads sent to other CPUs, mostly by switching tracepoints on.
+    pub(crate) interrupts_sent: u64,
+    /// The same by receiving CPU.
+    pub(crate) interrupts_by_cpu: BTreeMap<u16, u64>,
+    /// CPUs that our threads ran on, a kernel list.
+    pub(crate) thread_cpus: String,
+}
+
+/// A recording that is about to begin: the instance exists, the tracepoints are on.
+#[derive(Debug)]
+pub(crate) struct Session {
+    // The pipe must close before the instance can be removed: fields drop in this order.
+    reader: TraceReader<File>,
+    recording: Recording,
+    interrupt: Interrupt,
+    deadline: Instant,
+    span: Duration,
+}
+
+impl Session {
+    /// Announces, makes the instance, and switches the tracepoints on.
+    pub(crate) fn start(request: &Request<'_>, interrupt: &Interrupt) -> Result<Self, CliError> {
+        let tracefs = Tracefs::find().map_err(live_error)?;
+        for name in tracefs.remove_leftovers() {
+            eprintln!("quietcore: removed the tracing instance {name} that a killed run left behind");
+        }
+        let chosen = tracepoints(&request.seeds);
+        let housekeeping = host::housekeeping(request.isolated);
+        let running_on = run_on(&housekeeping).map_err(|error| {
+            CliError::Live(format!("cannot move to the housekeeping CPUs {housekeeping}: {error}"))
+        })?;
+        eprintln!(
+            "quietcore: switching {} tracepoints on, and off at the end, interrupts every online CPU a few \
+             times, isolated ones included; running on CPUs {running_on}; buffers of {} KiB per CPU",
+            chosen.len(),
+            request.buffer_kib
+        );
+        let recording = Recording::start(&tracefs, &chosen, request.buffer_kib).map_err(live_error)?;
+        if !recording.missing().is_empty() {
+            eprintln!("quietcore: this kernel does not have {}", recording.missing().join(", "));
+        }
+        let reader = TraceReader::new(recording.pipe().map_err(live_error)?);
+        eprintln!("quietcore: recording for {:?} (Ctrl-C ends it early)", request.span);
+        let deadline = Instant::now() + request.span;
+        Ok(Self { reader, recording, interrupt: interrupt.clone(), deadline, span: request.span })
+    }
+
+    /// Names of the events that are on.
+    pub(crate) fn switched_on(&self) -> Vec<String> {
+        self.recording.switched_on().to_vec()
+    }
+
+    /// Hands every event to `visit` until the span is over or a signal arrives.
+    pub(crate) fn run(mut self, visit: &mut dyn FnMut(&Record<'_>)) -> Result<Recorded, CliError> {
+        let mut own = OwnDisturbance::of(own_threads());
+        let mut display = Display::new(self.span);
+        while !self.interrupt.arrived() && Instant::now() < self.deadline {
+            if self.turn(&mut own, visit)? == Progress::Waiting {
+                let left = self.deadline.saturating_duration_since(Instant::now());
+                self.sleep(left.min(PAUSE));
+            }
+            display.show(self.deadline, self.reader.tally().events);
+        }
+        self.recording.stop().map_err(live_error)?;
+        while self.turn(&mut own, visit)? == Progress::Paused {}
+        display.clear();
+        let mut tally = self.reader.tally().clone();
+        tally.lost_events = tally.lost_events.max(self.recording.lost_events().map_err(live_error)?);
+        let unknown = self.reader.unknown_events();
+        drop(self.reader);
+        self.recording.remove().map_err(live_error)?;
+        Ok(Recorded { tally, unknown, own: own_report(&own), interrupted: self.interrupt.arrived() })
+    }
+
+    fn turn(
+        &mut self,
+        own: &mut OwnDisturbance,
+        visit: &mut dyn FnMut(&Record<'_>),
+    ) -> Result<Progress, CliError> {
+        let both = &mut |record: &Record<'_>| {
+            own.take(record);
+            visit(record);
+        };
+        self.reader
+            .read(LINES_PER_TURN, both)
+            .map_err(|error| CliError::Read(PathBuf::from("trace_pipe"), error))
+    }
+
+    /// Sleeps without polling the pipe: a wake-up per page of events would disturb more.
+    fn sleep(&self, span: Duration) {
+        let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(span.subsec_nanos()) };
+        // An early return (a signal) is what we want here; nothing else can fail.
+        let _ = rustix::event::poll(&mut [], Some(&timeout));
+    }
+}
+
+fn live_error(error: LiveError) -> CliError {
+    CliError::Live(error.to_string())
+}
+
+/// The thread ids of this process.
+fn own_threads() -> Vec<i32> {
+    let Ok(entries) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter_map(|name| name.parse().ok()).collect()
+}
+
+fn own_report(own: &OwnDisturbance) -> Own {
+    let receivers = own.receivers().iter();
+    Own {
+        interrupts_sent: own.interrupts(),
+        interrupts_by_cpu: receivers.map(|(cpu, count)| (cpu.index() as u16, *count)).collect(),
+        thread_cpus: own.cpus().to_string(),
+    }
+}
+
+/// One line on standard error that is written over, only on a terminal.
+struct Display {
+    span: Duration,
+    shown: Option<u64>,
+    on_terminal: bool,
+}
+
+impl Display {
+    fn new(span: Duration) -> Self {
+        Self { span, shown: None, on_terminal: std::io::stderr().is_terminal() }
+    }
+
+    fn show(&mut self, deadline: Instant, events: u64) {
+        let left = deadline.saturating_duration_since(Instant::now()).as_secs();
+        if self.on_terminal && self.shown.replace(left) != Some(left) {
+            eprint!("\r  {left} s of {:?} left, {events} events  ", self.span);
+            let _ = std::io::stderr().flush();
+        }
+    }
+
+    fn clear(&self) {
+        if self.shown.is_some() {
+            eprint!("\r{:70}\r", "");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Ctrl-C and its relatives as a flag, so that every command ends in an orderly way.
+
+use crate::error::CliError;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Set once SIGINT, SIGTERM or SIGHUP arrived. A second one ends the process at once: whatever
+/// it leaves behind, the next start removes.
+#[derive(Clone, Debug)]
+pub(crate) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Takes the signals over from the system's default, which is to end the process.
+    pub(crate) fn install() -> Result<Self, CliError> {
+        let flag = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP]
+        {
+            let failed = |error: io::Error| CliError::Live(format!("cannot catch signals: {error}"));
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&flag)).map_err(failed)?;
+            signal_hook::flag::register(signal, Arc::clone(&flag)).map_err(failed)?;
+        }
+        Ok(Self(flag))
+    }
+
+    /// Whether one arrived.
+    pub(crate) fn arrived(&self) -> bool {
+        self.0.load(Ordering::Relaxed) // pairs with nothing: the flag carries no other data
+    }
+}

@@ -1,0 +1,94 @@
+//! What a recording did to the machine it looked at, as far as it was recorded.
+
+use crate::event::{Event, Record};
+use quietcore_core::{CpuId, CpuSet};
+use std::collections::BTreeMap;
+
+/// Counts the recorder's own traces in its own recording.
+///
+/// ```
+/// use quietcore_trace::{live::OwnDisturbance, parse_line};
+///
+/// let mut own = OwnDisturbance::of(vec![77]);
+/// own.take(&parse_line(b"quietcore-77 [000] d..1. 1.5: ipi_send_cpu: cpu=3 callsite=f callback=g")?);
+/// assert_eq!((own.interrupts(), own.cpus().to_string().as_str()), (1, "0"));
+/// # Ok::<(), quietcore_trace::Malformed>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct OwnDisturbance {
+    threads: Vec<i32>,
+    cpus: CpuSet,
+    sent_to: BTreeMap<CpuId, u64>,
+}
+
+impl OwnDisturbance {
+    /// Looks for the threads with these ids.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_trace::live::OwnDisturbance::of(vec![1]).interrupts(), 0);
+    /// ```
+    #[must_use]
+    pub fn of(threads: Vec<i32>) -> Self {
+        Self { threads, ..Self::default() }
+    }
+
+    /// Takes the next event.
+    ///
+    /// ```
+    /// # use quietcore_trace::{live::OwnDisturbance, parse_line};
+    /// let mut own = OwnDisturbance::of(vec![77]);
+    /// own.take(&parse_line(b"other-78 [000] d..1. 1.5: ipi_send_cpu: cpu=3")?);
+    /// assert_eq!(own.interrupts(), 0);
+    /// # Ok::<(), quietcore_trace::Malformed>(())
+    /// ```
+    pub fn take(&mut self, record: &Record<'_>) {
+        if let Event::SchedSwitch { next, .. } = &record.event {
+            if self.threads.contains(&next.pid) {
+                self.cpus.insert(record.cpu);
+            }
+        }
+        if !self.threads.contains(&record.task.pid) {
+            return;
+        }
+        self.cpus.insert(record.cpu);
+        match &record.event {
+            Event::IpiSendCpu { to } => *self.sent_to.entry(*to).or_default() += 1,
+            Event::IpiSendMask { to } => {
+                for cpu in to.iter() {
+                    *self.sent_to.entry(cpu).or_default() += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Interrupts that our threads sent to other CPUs.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_trace::live::OwnDisturbance::default().interrupts(), 0);
+    /// ```
+    #[must_use]
+    pub fn interrupts(&self) -> u64 {
+        self.sent_to.values().sum()
+    }
+
+    /// The CPUs that received them, with their counts.
+    ///
+    /// ```
+    /// assert!(quietcore_trace::live::OwnDisturbance::default().receivers().is_empty());
+    /// ```
+    #[must_use]
+    pub fn receivers(&self) -> &BTreeMap<CpuId, u64> {
+        &self.sent_to
+    }
+
+    /// The CPUs that our threads were seen on.
+    ///
+    /// ```
+    /// assert!(quietcore_trace::live::OwnDisturbance::default().cpus().is_empty());
+    /// ```
+    #[must_use]
+    pub fn cpus(&self) -> &CpuSet {
+        &self.cpus
+    }
+}

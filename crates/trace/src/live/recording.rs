@@ -1,0 +1,216 @@
+//! One recording: an instance from its making to its removal.
+
+use super::tracefs::{LiveError, Tracefs, own_name, remove_instance};
+use rustix::fs::{Mode, OFlags};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Removing an instance fails while somebody still reads it; a reader of ours closes in ms.
+const REMOVE_ATTEMPTS: u32 = 20;
+
+/// A running recording. Dropping it removes the instance.
+#[derive(Debug)]
+pub struct Recording {
+    path: PathBuf,
+    switched_on: Vec<String>,
+    missing: Vec<&'static str>,
+    removed: bool,
+}
+
+impl Recording {
+    /// Makes the instance and switches `tracepoints` on, in their order, with `buffer_kib` of
+    /// kernel memory per CPU. When full, the oldest events are overwritten and counted as lost.
+    ///
+    /// # Errors
+    /// [`LiveError`]; whatever was made is removed again.
+    ///
+    /// ```no_run
+    /// use quietcore_trace::live::{Recording, SEEDS, Tracefs, tracepoints};
+    ///
+    /// let recording = Recording::start(&Tracefs::find()?, &tracepoints(&SEEDS), 4096)?;
+    /// let pipe = recording.pipe()?;
+    /// # Ok::<(), quietcore_trace::live::LiveError>(())
+    /// ```
+    pub fn start(
+        tracefs: &Tracefs,
+        tracepoints: &[&'static str],
+        buffer_kib: u32,
+    ) -> Result<Self, LiveError> {
+        let path = tracefs.instances().join(own_name());
+        fs::create_dir(&path).map_err(|error| LiveError::at(&path, error))?;
+        let mut recording =
+            Self { path, switched_on: Vec::new(), missing: Vec::new(), removed: false };
+        recording.set("trace_clock", "mono")?;
+        recording.set("buffer_size_kb", &buffer_kib.to_string())?;
+        recording.set("tracing_on", "1")?;
+        for &tracepoint in tracepoints {
+            let event = format!("events/{tracepoint}/enable");
+            if !recording.path.join(&event).exists() {
+                recording.missing.push(tracepoint);
+                continue;
+            }
+            recording.set(&event, "1")?;
+            let name = tracepoint.rsplit('/').next().unwrap_or(tracepoint);
+            recording.switched_on.push(name.to_owned());
+        }
+        if recording.switched_on.is_empty() {
+            return Err(LiveError::NoTracepoints);
+        }
+        Ok(recording)
+    }
+
+    /// Names of the events that are on.
+    ///
+    /// ```no_run
+    /// # use quietcore_trace::live::{Recording, Tracefs};
+    /// # let recording = Recording::start(&Tracefs::find()?, &["timer/timer_start"], 64)?;
+    /// assert_eq!(recording.switched_on(), ["timer_start"]);
+    /// # Ok::<(), quietcore_trace::live::LiveError>(())
+    /// ```
+    #[must_use]
+    pub fn switched_on(&self) -> &[String] {
+        &self.switched_on
+    }
+
+    /// Tracepoints that were asked for and that this kernel does not have.
+    ///
+    /// ```no_run
+    /// # use quietcore_trace::live::{Recording, Tracefs};
+    /// # let recording = Recording::start(&Tracefs::find()?, &["timer/timer_start"], 64)?;
+    /// assert!(recording.missing().is_empty());
+    /// # Ok::<(), quietcore_trace::live::LiveError>(())
+    /// ```
+    #[must_use]
+    pub fn missing(&self) -> &[&'static str] {
+        &self.missing
+    }
+
+    /// The stream of events as text; reading takes them out of the buffers and never blocks.
+    /// Close it before the recording is dropped.
+    ///
+    /// # Errors
+    /// [`LiveError::Io`].
+    ///
+    /// ```no_run
+    /// # use quietcore_trace::live::{Recording, Tracefs};
+    /// # let recording = Recording::start(&Tracefs::find()?, &["timer/timer_start"], 64)?;
+    /// let reader = quietcore_trace::TraceReader::new(recording.pipe()?);
+    /// # Ok::<(), quietcore_trace::live::LiveError>(())
+    /// ```
+    pub fn pipe(&self) -> Result<File, LiveError> {
+        let path = self.path.join("trace_pipe");
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        rustix::fs::open(&path, flags, Mode::empty())
+            .map(File::from)
+            .map_err(|error| LiveError::at(&path, error.into()))
+    }
+
+    /// Stops recording; what is in the buffers can still be read.
+    ///
+    /// # Errors
+    /// [`LiveError::Io`].
+    ///
+    /// ```no_run
+    /// # use quietcore_trace::live::{Recording, Tracefs};
+    /// # let recording = Recording::start(&Tracefs::find()?, &["timer/timer_start"], 64)?;
+    /// recording.stop()?;
+    /// # Ok::<(), quietcore_trace::live::LiveError>(())
+    /// ```
+    pub fn stop(&self) -> Result<(), LiveError> {
+        self.set("tracing_on", "0")
+    }
+
+    /// Events lost so far in all CPUs' buffers: overwritten before they were read, or dropped.
+    ///
+    /// # Errors
+    /// [`LiveError::Io`].
+    ///
+    /// ```no_run
+    /// # use quietcore_trace::live::{Recording, Tracefs};
+    /// # let recording = Recording::start(&Tracefs::find()?, &["timer/timer_start"], 64)?;
+    /// assert_eq!(recording.lost_events()?, 0);
+    /// # Ok::<(), quietcore_trace::live::LiveError>(())
+    /// ```
+    pub fn lost_events(&self) -> Result<u64, LiveError> {
+        let folder = self.path.join("per_cpu");
+        let failed = |error| LiveError::at(&folder, error);
+        let mut lost = 0;
+        for entry in fs::read_dir(&folder).map_err(failed)? {
+            let stats = fs::read_to_string(entry.map_err(failed)?.path().join("stats")).map_err(failed)?;
+            lost += lost_in(&stats);
+        }
+        Ok(lost)
+    }
+
+    /// Removes the instance now, and says whether that worked.
+    ///
+    /// # Errors
+    /// [`LiveError::Io`], when somebody else reads from the instance.
+    ///
+    /// ```no_run
+    /// # use quietcore_trace::live::{Recording, Tracefs};
+    /// # let recording = Recording::start(&Tracefs::find()?, &["timer/timer_start"], 64)?;
+    /// recording.remove()?;
+    /// # Ok::<(), quietcore_trace::live::LiveError>(())
+    /// ```
+    pub fn remove(mut self) -> Result<(), LiveError> {
+        self.remove_once().map_err(|error| LiveError::at(&self.path, error))
+    }
+
+    fn remove_once(&mut self) -> io::Result<()> {
+        if std::mem::replace(&mut self.removed, true) {
+            return Ok(());
+        }
+        let mut result = remove_instance(&self.path);
+        for _ in 1..REMOVE_ATTEMPTS {
+            if result.as_ref().err().and_then(io::Error::raw_os_error)
+                != Some(rustix::io::Errno::BUSY.raw_os_error())
+            {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            result = fs::remove_dir(&self.path);
+        }
+        result
+    }
+
+    fn set(&self, file: &str, value: &str) -> Result<(), LiveError> {
+        let path = self.path.join(file);
+        write(&path, value).map_err(|error| LiveError::at(&path, error))
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        // A failure cannot be reported from here; the next start removes what is left.
+        let _ = self.remove_once();
+    }
+}
+
+/// Writes to an existing file of tracefs; never creates or truncates one.
+pub(super) fn write(path: &Path, value: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).open(path)?.write_all(value.as_bytes())
+}
+
+/// The three ways to lose events in a `per_cpu/cpuN/stats` text.
+fn lost_in(stats: &str) -> u64 {
+    let value = |key| {
+        let line = stats.lines().find_map(|line| line.strip_prefix(key));
+        line.and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0)
+    };
+    value("overrun:") + value("commit overrun:") + value("dropped events:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lost_in;
+
+    /// Goal: each kind of loss counts once, "commit overrun" not as "overrun".
+    #[test]
+    fn lost_events_are_summed_over_their_kinds() {
+        let stats = "entries: 9\noverrun: 5\ncommit overrun: 20\nbytes: 99\nnow ts: 7.5\ndropped events: 300\n";
+        assert_eq!(lost_in(stats), 325);
+        assert_eq!(lost_in(""), 0);
+    }
+}

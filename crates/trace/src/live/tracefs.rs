@@ -1,0 +1,173 @@
+//! Finding tracefs, and the instances that killed runs left behind.
+//!
+//! An instance of ours is named `quietcore-PID-STARTTIME`: the start time (field 22 of
+//! `/proc/PID/stat`) tells a dead run from another process that got its number. A leftover that
+//! another PID namespace still uses cannot be removed by mistake: its open pipe keeps it busy.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+pub(super) const PREFIX: &str = "quietcore-";
+
+/// Why the running kernel cannot be recorded. One sentence each, with what is needed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LiveError {
+    /// tracefs is not mounted.
+    NotMounted,
+    /// This user may not use it.
+    NotPermitted {
+        /// The directory that refused.
+        path: PathBuf,
+    },
+    /// A file of the instance failed.
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The kernel has none of the tracepoints that were asked for.
+    NoTracepoints,
+}
+
+impl fmt::Display for LiveError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotMounted => write!(
+                out,
+                "recording the running kernel needs tracefs, which is not mounted: as root, \
+                 mount -t tracefs nodev /sys/kernel/tracing"
+            ),
+            Self::NotPermitted { path } => write!(
+                out,
+                "recording the running kernel needs root (write access to {}): sudo quietcore explain \
+                 --live 10s",
+                path.display()
+            ),
+            Self::Io { path, error } => write!(out, "recording failed at {}: {error}", path.display()),
+            Self::NoTracepoints => write!(
+                out,
+                "this kernel has none of the tracepoints: it was built without event tracing \
+                 (CONFIG_EVENT_TRACING)"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for LiveError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl LiveError {
+    /// `error` at `path`: a refusal is [`LiveError::NotPermitted`].
+    pub(super) fn at(path: &Path, error: io::Error) -> Self {
+        let refused = matches!(error.kind(), io::ErrorKind::PermissionDenied)
+            || error.raw_os_error() == Some(rustix::io::Errno::ROFS.raw_os_error());
+        if refused { Self::NotPermitted { path: path.to_owned() } } else { Self::Io { path: path.to_owned(), error } }
+    }
+}
+
+/// A mounted tracefs.
+#[derive(Clone, Debug)]
+pub struct Tracefs {
+    root: PathBuf,
+}
+
+impl Tracefs {
+    /// The mounted tracefs, if this process may make an instance in it. Changes nothing.
+    ///
+    /// # Errors
+    /// [`LiveError::NotMounted`], [`LiveError::NotPermitted`].
+    ///
+    /// ```
+    /// match quietcore_trace::live::Tracefs::find() {
+    ///     Ok(_) => println!("live recording is possible"),
+    ///     Err(sentence) => println!("{sentence}"),
+    /// }
+    /// ```
+    pub fn find() -> Result<Self, LiveError> {
+        let mut refused = None;
+        for root in PLACES.map(Path::new) {
+            let instances = root.join("instances");
+            match rustix::fs::access(&instances, rustix::fs::Access::WRITE_OK) {
+                Ok(()) => return Ok(Self { root: root.to_owned() }),
+                Err(rustix::io::Errno::NOENT) => {}
+                Err(_) => refused = refused.or(Some(instances)),
+            }
+        }
+        Err(refused.map_or(LiveError::NotMounted, |path| LiveError::NotPermitted { path }))
+    }
+
+    /// The directory of the instances.
+    pub(super) fn instances(&self) -> PathBuf {
+        self.root.join("instances")
+    }
+
+    /// Removes the instances of runs that were killed; returns their names.
+    ///
+    /// ```no_run
+    /// let removed = quietcore_trace::live::Tracefs::find()?.remove_leftovers();
+    /// # Ok::<(), quietcore_trace::live::LiveError>(())
+    /// ```
+    #[must_use]
+    pub fn remove_leftovers(&self) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.instances()) else { return Vec::new() };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let leftovers = names.filter(|name| owner(name).is_some_and(|(pid, start)| start_time(pid) != Some(start)));
+        leftovers.filter(|name| remove_instance(&self.instances().join(name)).is_ok()).collect()
+    }
+}
+
+/// Switches an instance off and removes it.
+pub(super) fn remove_instance(path: &Path) -> io::Result<()> {
+    let off = |file: &str| super::recording::write(&path.join(file), "0");
+    // Both may fail for an instance that is half made; the removal below is what counts.
+    let _ = off("tracing_on");
+    let _ = off("events/enable");
+    fs::remove_dir(path)
+}
+
+/// The name of this process's instance.
+pub(super) fn own_name() -> String {
+    let pid = std::process::id();
+    format!("{PREFIX}{pid}-{}", start_time(pid).unwrap_or(0))
+}
+
+/// `quietcore-PID-STARTTIME`.
+fn owner(name: &str) -> Option<(u32, u64)> {
+    let (pid, start) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    Some((pid.parse().ok()?, start.parse().ok()?))
+}
+
+/// When `pid` started, in clock ticks since boot; `None` when there is no such process.
+fn start_time(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything, so count the fields behind the last one.
+    let after_name = &stat[stat.rfind(')')? + 2..];
+    after_name.split(' ').nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{owner, own_name, start_time};
+
+    /// Goal: this process recognises its own instance, and nobody else's.
+    #[test]
+    fn an_instance_names_its_process() {
+        let (pid, start) = owner(&own_name()).expect("our own name");
+        assert_eq!((pid, Some(start)), (std::process::id(), start_time(pid)));
+        for other in ["trace-cmd-7", "quietcore-", "quietcore-1", "quietcore-x-1", "quietcore-1-x"] {
+            assert_eq!(owner(other), None, "{other:?}");
+        }
+        assert_eq!(start_time(u32::MAX), None);
+    }
+}
