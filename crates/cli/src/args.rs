@@ -5,6 +5,9 @@ use quietcore_core::CpuSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Kernel buffer per CPU of a live recording.
+pub(crate) const DEFAULT_BUFFER_KIB: u32 = 4096;
+
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 a finding of severity warning or above (--exit-zero makes it 0);
 2 an error; 130 interrupted. No command ever writes a kernel setting: changes are printed.";
@@ -27,6 +30,8 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     /// Explain a trace, or the running kernel: who disturbed which CPU, and what to change
     Explain(ExplainArgs),
+    /// Examine this host's configuration (no root, no tracing), or a copy of another host's
+    Doctor(DoctorArgs),
     /// Print a recording as text (decompresses; `-` reads standard input)
     Cat(CatArgs),
 }
@@ -60,7 +65,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "live")]
     pub(crate) seeds: Vec<String>,
     /// With --live: kernel buffer per CPU, in KiB
-    #[arg(long, value_name = "KIB", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
+    #[arg(long, value_name = "KIB", default_value_t = DEFAULT_BUFFER_KIB, value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
     pub(crate) buffer: u32,
     /// Remember at most this many timers, and as many hrtimers
     #[arg(long, value_name = "COUNT", default_value_t = quietcore_trace::IDENTITIES_MAX)]
@@ -72,6 +77,20 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
     /// Print JSON instead of text (docs/explain-json.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Exit with 0 even when there are findings
+    #[arg(long)]
+    pub(crate) exit_zero: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct DoctorArgs {
+    /// Examine the host whose proc and sys are below this directory
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub(crate) root: PathBuf,
+    /// Print JSON instead of text (docs/doctor.md)
     #[arg(long)]
     pub(crate) json: bool,
     /// Exit with 0 even when there are findings

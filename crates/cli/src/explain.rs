@@ -1,25 +1,25 @@
 //! `quietcore explain`: a trace, or the running kernel, explained.
 
 use crate::Outcome;
-use crate::args::ExplainArgs;
+use crate::args::{DEFAULT_BUFFER_KIB, ExplainArgs};
 use crate::error::CliError;
 use crate::host;
 use crate::live::{Own, Request, Session};
 use crate::output;
 use crate::signals::Interrupt;
 use crate::text::{self, Page};
-use quietcore_core::CpuSet;
 use quietcore_trace::live::SEEDS;
 use quietcore_trace::{Explain, Header, KernelRelease, Options, Report, Severity, TraceReader};
 use serde::Serialize;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A report with what only a live recording has.
 #[derive(Serialize)]
-struct Explanation {
+pub(crate) struct Explanation {
     #[serde(flatten)]
-    report: Report,
+    pub(crate) report: Report,
     /// `null` for a file.
     own_disturbance: Option<Own>,
 }
@@ -36,14 +36,27 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome, CliError> {
 }
 
 fn explain_file(args: &ExplainArgs, path: &Path) -> Result<Report, CliError> {
+    explain_reader(path, quietcore_trace::open(path)?, &|header| options(args, header))
+}
+
+fn explain_reader(
+    path: &Path,
+    source: impl Read,
+    options: &dyn Fn(&Header) -> Result<Options, CliError>,
+) -> Result<Report, CliError> {
     let failed = |error| CliError::Read(PathBuf::from(path), error);
-    let mut reader = TraceReader::new(quietcore_trace::open(path)?);
+    let mut reader = TraceReader::new(source);
     reader.read_header().map_err(failed)?;
-    let mut explain = Explain::new(options(args, reader.header())?);
+    let mut explain = Explain::new(options(reader.header())?);
     reader.read(u64::MAX, &mut |record| explain.take(record)).map_err(failed)?;
     let mut report = explain.finish(reader.tally());
     report.unknown_events = reader.unknown_events().into_iter().collect();
     Ok(report)
+}
+
+/// Explains a bundled recording with nothing but what it says itself.
+pub(crate) fn explain_recording(path: &Path, source: impl Read) -> Result<Report, CliError> {
+    explain_reader(path, source, &|header| Ok(recorded_options(header)))
 }
 
 fn explain_live(args: &ExplainArgs, span: Duration) -> Result<Outcome, CliError> {
@@ -56,7 +69,26 @@ fn explain_live(args: &ExplainArgs, span: Duration) -> Result<Outcome, CliError>
     options.identities_max = args.max_identities;
     let isolated = options.isolated.clone();
     let request = Request { span, seeds: seeds(args)?, buffer_kib: args.buffer, isolated: &isolated };
-    let session = Session::start(&request, &interrupt)?;
+    let (explanation, interrupted) = record(&request, options, &interrupt)?;
+    let outcome = show(args, "--live", &explanation)?;
+    Ok(if interrupted { Outcome::Interrupted } else { outcome })
+}
+
+/// Records the running kernel with everything as the host has it; true when a signal ended it.
+pub(crate) fn record_host(span: Duration, interrupt: &Interrupt) -> Result<(Explanation, bool), CliError> {
+    let options = host::options();
+    let isolated = options.isolated.clone();
+    let request =
+        Request { span, seeds: SEEDS.to_vec(), buffer_kib: DEFAULT_BUFFER_KIB, isolated: &isolated };
+    record(&request, options, interrupt)
+}
+
+fn record(
+    request: &Request<'_>,
+    mut options: Options,
+    interrupt: &Interrupt,
+) -> Result<(Explanation, bool), CliError> {
+    let session = Session::start(request, interrupt)?;
     options.switched_on = session.switched_on();
     let mut explain = Explain::new(options);
     let recorded = session.run(&mut |record| explain.take(record))?;
@@ -65,9 +97,7 @@ fn explain_live(args: &ExplainArgs, span: Duration) -> Result<Outcome, CliError>
     if recorded.interrupted {
         report.warnings.push("the recording was ended early by a signal".to_owned());
     }
-    let explanation = Explanation { report, own_disturbance: Some(recorded.own) };
-    let outcome = show(args, "--live", &explanation)?;
-    Ok(if recorded.interrupted { Outcome::Interrupted } else { outcome })
+    Ok((Explanation { report, own_disturbance: Some(recorded.own) }, recorded.interrupted))
 }
 
 /// The chosen questions, all five by default.
@@ -83,24 +113,32 @@ fn seeds(args: &ExplainArgs) -> Result<Vec<&str>, CliError> {
     Ok(if args.seeds.is_empty() { SEEDS.to_vec() } else { args.seeds.iter().map(String::as_str).collect() })
 }
 
-/// The isolated set: `--isolated`, else the recording's list, else the host's.
-fn options(args: &ExplainArgs, header: &Header) -> Result<Options, CliError> {
-    let (isolated, isolated_source) = match (&args.isolated, &header.isolated) {
-        (Some(set), _) => (set.clone(), "option"),
-        (None, Some(set)) => (set.clone(), "recording"),
-        (None, None) if header.is_recording => (CpuSet::new(), "recording"),
-        (None, None) => (host::isolated(), "host"),
-    };
-    Ok(Options {
-        isolated,
-        isolated_source,
+/// What a recording says itself.
+fn recorded_options(header: &Header) -> Options {
+    Options {
+        isolated: header.isolated.clone().unwrap_or_default(),
+        isolated_source: "recording",
         nohz_full: header.nohz_full.clone().unwrap_or_default(),
-        kernel: kernel_option(args)?.or_else(|| header.kernel.clone()),
+        kernel: header.kernel.clone(),
         cpu_count: header.cpu_count,
         timer_migration: header.timer_migration,
-        switched_on: Vec::new(),
-        identities_max: args.max_identities,
-    })
+        ..Options::default()
+    }
+}
+
+/// The isolated set: `--isolated`, else the recording's list, else the host's.
+fn options(args: &ExplainArgs, header: &Header) -> Result<Options, CliError> {
+    let mut options = recorded_options(header);
+    if let Some(isolated) = &args.isolated {
+        options.isolated = isolated.clone();
+        options.isolated_source = "option";
+    } else if header.isolated.is_none() && !header.is_recording {
+        options.isolated = host::isolated();
+        options.isolated_source = "host";
+    }
+    options.kernel = kernel_option(args)?.or(options.kernel);
+    options.identities_max = args.max_identities;
+    Ok(options)
 }
 
 fn kernel_option(args: &ExplainArgs) -> Result<Option<KernelRelease>, CliError> {

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// How long the reader sleeps when the buffers are empty.
 const PAUSE: Duration = Duration::from_millis(50);
+/// Systems whose tracepoints differ between kernel versions; what lacks them still has figures.
+const OPTIONAL: [&str; 2] = ["ipi/", "timer_migration/"];
 const LINES_PER_TURN: u64 = 50_000;
 
 /// What to record.
@@ -59,6 +61,11 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// Whether this process may record at all; otherwise the one sentence on what is needed.
+    pub(crate) fn possible() -> Result<(), String> {
+        Tracefs::find().map(drop).map_err(|error| error.to_string())
+    }
+
     /// Announces, makes the instance, and switches the tracepoints on.
     pub(crate) fn start(request: &Request<'_>, interrupt: &Interrupt) -> Result<Self, CliError> {
         let tracefs = Tracefs::find().map_err(live_error)?;
@@ -77,8 +84,13 @@ impl Session {
             request.buffer_kib
         );
         let recording = Recording::start(&tracefs, &chosen, request.buffer_kib).map_err(live_error)?;
-        if !recording.missing().is_empty() {
-            eprintln!("quietcore: this kernel does not have {}", recording.missing().join(", "));
+        let optional = |tracepoint: &&&str| OPTIONAL.iter().any(|system| tracepoint.starts_with(system));
+        let missing: Vec<_> = recording.missing().iter().filter(|name| !optional(name)).copied().collect();
+        if !missing.is_empty() {
+            eprintln!(
+                "quietcore: this kernel does not have {}: figures made of them are null",
+                missing.join(", ")
+            );
         }
         let reader = TraceReader::new(recording.pipe().map_err(live_error)?);
         eprintln!("quietcore: recording for {:?} (Ctrl-C ends it early)", request.span);

@@ -5,11 +5,14 @@
 
 mod args;
 mod cat;
+mod check_up;
+mod doctor;
 mod error;
 mod explain;
 mod host;
 mod live;
 mod output;
+mod recordings;
 mod signals;
 mod text;
 
@@ -45,12 +48,9 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<Outcome, CliError> {
     match &cli.verb {
-        None => check_up(),
+        None => check_up::run(&cli.check_up),
+        Some(Verb::Doctor(args)) => doctor::run(args),
         Some(Verb::Explain(args)) => explain::run(args),
         Some(Verb::Cat(args)) => cat::run(args),
     }
-}
-
-fn check_up() -> Result<Outcome, CliError> {
-    Ok(Outcome::Fine)
 }

@@ -1,0 +1,201 @@
+//! `quietcore` alone: the check-up. This host, its running kernel, three recorded kernels side by
+//! side, a row per founding question, and the next command worth typing.
+//!
+//! Exit code 0 whatever it finds: it is a tour. Only an error (2) or a signal (130) changes that.
+
+use crate::Outcome;
+use crate::args::CheckUpArgs;
+use crate::doctor::{self, Doctor};
+use crate::error::CliError;
+use crate::explain::{self, Explanation};
+use crate::live::Session;
+use crate::output;
+use crate::recordings::{Bundled, ISOLATION};
+use crate::signals::Interrupt;
+use crate::text::{self, Page, Style};
+use quietcore_trace::{Finding, Report, Severity};
+use serde::Serialize;
+use std::path::Path;
+
+/// The JSON of `quietcore --json`, schema 1.
+#[derive(Serialize)]
+struct CheckUp {
+    schema: u32,
+    doctor: Doctor,
+    live: Option<Explanation>,
+    live_not_possible: Option<String>,
+    recordings: Vec<Recording>,
+    next: String,
+}
+
+#[derive(Serialize)]
+struct Recording {
+    name: &'static str,
+    #[serde(skip)]
+    title: &'static str,
+    report: Report,
+}
+
+pub(crate) fn run(args: &CheckUpArgs) -> Result<Outcome, CliError> {
+    let interrupt = Interrupt::install()?;
+    eprintln!("quietcore: looking at this host, at four bundled recordings, and at the running kernel");
+    let doctor = doctor::look_at(Path::new("/"));
+    let recordings = ISOLATION.iter().map(explain_bundled).collect::<Result<Vec<_>, _>>()?;
+    let (live, live_not_possible, interrupted) = live(args, &interrupt)?;
+    let next = next_command(&doctor, live.as_ref());
+    let check_up = CheckUp { schema: 1, doctor, live, live_not_possible, recordings, next };
+    if args.json {
+        output::print_json(&check_up)?;
+    } else {
+        let mut page = Page::for_stdout();
+        show(&mut page, &check_up);
+        output::print(&page.into_text())?;
+    }
+    Ok(if interrupted { Outcome::Interrupted } else { Outcome::Fine })
+}
+
+fn explain_bundled(bundled: &'static Bundled) -> Result<Recording, CliError> {
+    let source = quietcore_trace::open_bytes(bundled.name, bundled.bytes)?;
+    let report = explain::explain_recording(Path::new(bundled.name), source)?;
+    Ok(Recording { name: bundled.name, title: bundled.title, report })
+}
+
+/// The running kernel, or the sentence why it cannot be recorded.
+fn live(
+    args: &CheckUpArgs,
+    interrupt: &Interrupt,
+) -> Result<(Option<Explanation>, Option<String>, bool), CliError> {
+    if args.live.is_zero() {
+        return Ok((None, Some("skipped (--live 0s)".to_owned()), false));
+    }
+    match Session::possible() {
+        Ok(()) => {
+            let (explanation, interrupted) = explain::record_host(args.live, interrupt)?;
+            Ok((Some(explanation), None, interrupted))
+        }
+        Err(sentence) => {
+            eprintln!("quietcore: {sentence}");
+            Ok((None, Some(sentence), false))
+        }
+    }
+}
+
+fn show(page: &mut Page, check_up: &CheckUp) {
+    let title = page.styled(Style::Heading, "quietcore: the check-up");
+    page.line(&title);
+    page.heading("This host (quietcore doctor)");
+    check_up.doctor.show_summary(page);
+    finding_lines(page, &check_up.doctor.findings, "quietcore doctor");
+
+    page.heading("The same load on three kernels (bundled recordings: 16 CPUs, isolcpus=domain,1-7,9-15)");
+    table(page, &check_up.recordings);
+    page.item(2, "", 0, STORY);
+
+    match (&check_up.live, &check_up.live_not_possible) {
+        (Some(explanation), _) => {
+            let span = explanation.report.duration_ns.unwrap_or(0) as f64 / 1e9;
+            page.heading(&format!("The running kernel ({span:.1} s, {} events)", explanation.report.events));
+            for reason in &explanation.report.incomplete {
+                page.item(2, "INCOMPLETE", 10, reason);
+            }
+            finding_lines(page, &explanation.report.findings, "quietcore explain --live 30s");
+        }
+        (None, sentence) => {
+            page.heading("The running kernel");
+            page.item(2, "not recorded:", 13, sentence.as_deref().unwrap_or_default());
+        }
+    }
+
+    page.heading("The five questions, and what works today");
+    match &check_up.live {
+        Some(explanation) => text::seed_rows(page, &explanation.report),
+        None => seed_capabilities(page),
+    }
+    page.heading("Next");
+    page.line(&format!("  {}", check_up.next));
+}
+
+/// What the recordings show, in three sentences.
+const STORY: &str = "Up to 6.8 an idle CPU may hand a timer to a busy one when arming it; this load never did so \
+across the isolation. From 6.9 busy CPUs, isolated or not, pull the timers of idle ones, and \
+kernel.timer_migration=0 no longer prevents it. 6.19 takes domain-isolated CPUs out of that.";
+
+/// One line per finding of at least warning, and a count of the notes.
+fn finding_lines(page: &mut Page, findings: &[Finding], command: &str) {
+    let warnings: Vec<&Finding> =
+        findings.iter().filter(|finding| finding.severity >= Severity::Warning).collect();
+    for finding in &warnings {
+        let label = page.styled(Style::Warning, &finding.severity.to_string());
+        let hidden = label.len() - finding.severity.to_string().len();
+        page.item(2, &label, 8 + hidden, &text::visible(&format!("{}: {}", finding.id, finding.what)));
+    }
+    let notes = findings.len() - warnings.len();
+    let verdict = if warnings.is_empty() { page.styled(Style::Good, "no warnings") } else { String::new() };
+    let rest = match (warnings.is_empty(), notes) {
+        (_, 0) => format!("{verdict}  (details: {command})"),
+        (true, notes) => format!("{verdict}, {notes} notes  (details: {command})"),
+        (false, notes) => format!("and {notes} notes  (details: {command})"),
+    };
+    page.line(&format!("  {rest}"));
+}
+
+fn table(page: &mut Page, recordings: &[Recording]) {
+    let cell = |text: &str| format!("{text:>15}");
+    let row = |label: &str, value: &dyn Fn(&Report) -> String| {
+        let cells: String = recordings.iter().map(|recording| cell(&value(&recording.report))).collect();
+        format!("  {label:<36}{cells}")
+    };
+    let count = |value: Option<u64>| value.map_or("not recorded".to_owned(), |value| value.to_string());
+    let titles: String = recordings.iter().map(|recording| cell(recording.title)).collect();
+    page.line(&format!("  {:<36}{titles}", "kernel"));
+    page.line(&row("foreign timers run on isolated CPUs", &|report| count(report.foreign.total)));
+    page.line(&row("  pulled by the isolated CPU", &|report| count(report.foreign.pulled)));
+    page.line(&row("  the CPU that pulled the most", &top_cpu));
+    page.line(&row("  delayed work among them", &|report| delayed_work(report)));
+    page.line(&row("exchanged between isolated CPUs", &|report| count(report.between_isolated.total)));
+    page.line(&row("expiries on another CPU, in all", &|report| count(report.remote.total)));
+    page.line(&row("ping-pongs", &|report| count(report.ping_pong.count)));
+}
+
+fn top_cpu(report: &Report) -> String {
+    let counts = report.foreign.by_cpu.iter().flatten();
+    let top = counts.max_by_key(|(cpu, count)| (**count, std::cmp::Reverse(**cpu)));
+    top.map_or("-".to_owned(), |(cpu, count)| format!("CPU {cpu}: {count}"))
+}
+
+fn delayed_work(report: &Report) -> String {
+    let counts = report.foreign.by_function.iter().flatten();
+    let delayed = counts.filter(|(function, _)| function.contains("delayed_work")).map(|(_, count)| count);
+    delayed.sum::<u64>().to_string()
+}
+
+/// Without a live recording: what could be asked.
+fn seed_capabilities(page: &mut Page) {
+    for (seed, what) in [
+        ("000", "explain counts hrtimers and qdisc watchdogs that expire off the CPU that armed them"),
+        ("001", "explain names every foreign timer on an isolated CPU; doctor knows which kernels do that"),
+        ("002", "explain counts remote expiries and ping-pongs per CPU"),
+        ("003", "explain measures real-time wake-ups that waited behind NET and BLOCK softirqs"),
+        ("004", "explain counts TIMER softirqs that ran no timer, per CPU"),
+    ] {
+        page.item(2, seed, 3, what);
+    }
+}
+
+fn next_command(doctor: &Doctor, live: Option<&Explanation>) -> String {
+    let found = |explanation: &Explanation| {
+        explanation.report.findings.iter().any(|finding| finding.severity >= Severity::Warning)
+    };
+    match live {
+        Some(explanation) if found(explanation) => {
+            "quietcore explain --live 30s     what to change, with the lines that prove it".to_owned()
+        }
+        _ if doctor.warns() => {
+            "quietcore doctor     what to change on this host, and how to verify it".to_owned()
+        }
+        None => "sudo quietcore explain --live 30s     the same questions to the running kernel".to_owned(),
+        Some(_) => {
+            "quietcore explain --live 5m --isolated LIST     with the CPUs that must stay quiet".to_owned()
+        }
+    }
+}

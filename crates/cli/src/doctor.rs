@@ -1,0 +1,82 @@
+//! `quietcore doctor`: what a host's configuration does to its isolated CPUs, without tracing.
+
+use crate::Outcome;
+use crate::args::DoctorArgs;
+use crate::error::CliError;
+use crate::output;
+use crate::text::{self, Page};
+use quietcore_trace::{Examination, Facts, Finding, Severity, examine};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The JSON of `doctor --json`, schema 1.
+#[derive(Serialize)]
+pub(crate) struct Doctor {
+    schema: u32,
+    root: String,
+    summary: BTreeMap<&'static str, String>,
+    pub(crate) findings: Vec<Finding>,
+    unreadable: Vec<Unreadable>,
+    #[serde(skip)]
+    rows: Vec<(&'static str, String)>,
+}
+
+/// A file that exists and could not be used.
+#[derive(Serialize)]
+struct Unreadable {
+    path: String,
+    why: String,
+}
+
+pub(crate) fn run(args: &DoctorArgs) -> Result<Outcome, CliError> {
+    if !args.root.is_dir() {
+        return Err(CliError::Usage(format!(
+            "--root {}: not a directory; name one that holds a copy of a host's proc and sys",
+            args.root.display()
+        )));
+    }
+    let doctor = look_at(&args.root);
+    if args.json {
+        output::print_json(&doctor)?;
+    } else {
+        let mut page = Page::for_stdout();
+        page.line(&format!("quietcore doctor {}", text::visible(&doctor.root)));
+        doctor.show_summary(&mut page);
+        text::findings(&mut page, &doctor.findings);
+        output::print(&page.into_text())?;
+    }
+    Ok(if doctor.warns() && !args.exit_zero { Outcome::Found } else { Outcome::Fine })
+}
+
+/// Reads and examines the host below `root`.
+pub(crate) fn look_at(root: &Path) -> Doctor {
+    let facts = Facts::read(root);
+    let Examination { summary, findings } = examine(&facts);
+    let unreadable = facts.unreadable.into_iter().map(|(path, why)| Unreadable { path, why }).collect();
+    Doctor {
+        schema: 1,
+        root: root.display().to_string(),
+        summary: summary.iter().cloned().collect(),
+        rows: summary,
+        findings,
+        unreadable,
+    }
+}
+
+impl Doctor {
+    /// Whether a finding is of severity warning or above.
+    pub(crate) fn warns(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity >= Severity::Warning)
+    }
+
+    pub(crate) fn show_summary(&self, page: &mut Page) {
+        let width = self.rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        for (name, value) in &self.rows {
+            page.item(2, name, width + 1, &text::visible(value));
+        }
+        for file in &self.unreadable {
+            page.item(2, "unreadable", width + 1, &text::visible(&format!("{}: {}", file.path, file.why)));
+        }
+    }
+}
