@@ -1,2 +1,78 @@
-//! The project's own commands.
-fn main() {}
+//! The project's own commands: `cargo xtask ci`, `cargo xtask tidy`, `cargo xtask help`.
+//!
+//! Decides only which command was asked for. Exit codes: 0 all is well, 1 a step failed or a rule is
+//! broken, 2 the command line is wrong. Uses the standard library alone, so that the checks of this
+//! project never wait for somebody else's release.
+
+mod ci;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const HELP: &str = "\
+usage: cargo xtask COMMAND
+
+  ci [--skip NAME]...   everything that must pass before a change goes in; stops at the first failure
+  tidy                  the rules of style that a program can check
+  help                  this text
+
+steps of ci, in order (the names are for --skip):
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["ci", rest @ ..] => match ci::skipped(rest) {
+            Ok(skipped) => ci::run(&skipped),
+            Err(problem) => refuse(&problem),
+        },
+        ["tidy"] => tidy_command(),
+        ["help" | "--help" | "-h"] => {
+            print!("{HELP}{}", ci::step_list());
+            ExitCode::SUCCESS
+        }
+        [] => refuse("a command is missing"),
+        [other, ..] => refuse(&format!("cannot do `{other}` with these arguments")),
+    }
+}
+
+/// The command line is wrong: says so, and what is right.
+fn refuse(problem: &str) -> ExitCode {
+    eprint!("xtask: {problem}\n\n{HELP}{}", ci::step_list());
+    ExitCode::from(2)
+}
+
+fn tidy_command() -> ExitCode {
+    match tidy_report() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("tidy: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints every violation; the error is the one sentence to end with.
+fn tidy_report() -> Result<(), String> {
+    let tree = tidy::Tree::read(&root()).map_err(|error| format!("cannot read the tree: {error}"))?;
+    let violations = tree.check();
+    for violation in &violations {
+        println!("{violation}");
+    }
+    match violations.iter().filter(|violation| violation.is_error()).count() {
+        0 => {
+            println!("tidy: no rule is broken");
+            Ok(())
+        }
+        1 => Err("1 rule is broken; the line above says what to do".to_owned()),
+        many => Err(format!("{many} rules are broken; the lines above say what to do")),
+    }
+}
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_path_buf()
+}

@@ -357,12 +357,13 @@ fn check_hope(tally: &Tally, has_structure: bool, line: u64) -> Result<(), ReadE
 mod tests {
     use super::{Progress, ReadError, TraceReader};
     use crate::field::Malformed;
+    use std::io::Cursor;
 
     const EVENT: &str =
         "          <idle>-0       [001] d.s2.     0.008000: timer_cancel: timer=00000000cefecd69";
 
-    fn read(text: &str) -> (TraceReader<&[u8]>, Result<Progress, ReadError>) {
-        let mut reader = TraceReader::new(text.as_bytes());
+    fn read(text: &str) -> (TraceReader<Cursor<Vec<u8>>>, Result<Progress, ReadError>) {
+        let mut reader = TraceReader::new(Cursor::new(text.as_bytes().to_vec()));
         let progress = reader.read(u64::MAX, &mut |_| {});
         (reader, progress)
     }

@@ -117,33 +117,32 @@ fn keep_awake(report: &Report) -> String {
             report.groups.cpus.get(group).and_then(|list| list.parse().ok()).unwrap_or_default();
         match cpus.difference(&isolated).iter().next() {
             Some(cpu) => commands.push(format!(
-                "taskset -c {cpu} nice -n 19 sh -c 'while :; do :; done' &   # group {group} (CPUs {cpus})"
+                "$ taskset -c {cpu} nice -n 19 sh -c 'while :; do :; done' &   # group {group} (CPUs {cpus})"
             )),
             None => hopeless.push(format!("{group} (CPUs {cpus})")),
         }
     }
-    let mut text = String::new();
+    let mut lines = Vec::new();
     if !commands.is_empty() {
-        text.push_str(
+        lines.push(
             "Keep one housekeeping CPU of each group awake, started before the isolated load (an awake \
-             migrator is never replaced): ",
+             migrator is never replaced):"
+                .to_owned(),
         );
-        text.push_str(&commands.join(" ; "));
+        lines.append(&mut commands);
+    }
+    if report.groups.estimated {
+        lines.push("(Groups of eight are assumed: the input does not show the hierarchy.)".to_owned());
     }
     if !hopeless.is_empty() {
-        text.push_str(&format!(
-            "{}Group {} has no housekeeping CPU: only a kernel from 6.19 on helps there.",
-            if text.is_empty() { "" } else { "\n" },
+        lines.push(format!(
+            "Group {} has no housekeeping CPU: only a kernel from 6.19 on helps there.",
             hopeless.join(", ")
         ));
     }
-    if report.groups.estimated {
-        text.push_str(" (Groups of eight are assumed: the input does not show the hierarchy.)");
-    }
-    text.push_str(
-        " Or: boot a kernel from 6.19 on with isolcpus=domain,LIST. kernel.timer_migration=0 does not help.",
-    );
-    text
+    lines.push("Or boot a kernel from 6.19 on with isolcpus=domain,LIST.".to_owned());
+    lines.push("kernel.timer_migration=0 does not help.".to_owned());
+    lines.join("\n")
 }
 
 fn foreign_placed(report: &Report) -> Option<Finding> {
@@ -153,7 +152,7 @@ fn foreign_placed(report: &Report) -> Option<Finding> {
         (
             "Up to 6.8 an idle CPU that arms an unpinned timer puts it on a busy CPU of its scheduling \
              domains; work queued on a CPU from outside (add_timer_on) is placed there as well.",
-            "sysctl -w kernel.timer_migration=0",
+            "$ sysctl -w kernel.timer_migration=0",
             format!("placed: {placed} -> those of add_timer_on() only."),
         )
     } else {
@@ -161,9 +160,9 @@ fn foreign_placed(report: &Report) -> Option<Finding> {
             "The timer was put into the isolated CPU's own base from outside: add_timer_on() (delayed work \
              queued on that CPU, per-CPU housekeeping of drivers), or a timer re-armed elsewhere while \
              its callback still ran there. All kernel versions.",
-            "Stop the sender: find it by the function and the arming CPU below; unbound work: echo \
-             HOUSEKEEPING_MASK > /sys/devices/virtual/workqueue/cpumask; per-CPU work: its driver's own \
-             setting.",
+            "Stop the sender: find it by the function and the arming CPU below. Unbound work:\n\
+             $ echo HOUSEKEEPING_MASK > /sys/devices/virtual/workqueue/cpumask\n\
+             Per-CPU work: its driver's own setting.",
             format!("placed: {placed} -> 0 once the sender is gone."),
         )
     };
@@ -186,7 +185,7 @@ fn sysctl_without_effect(report: &Report) -> Option<Finding> {
         Finding::new("timer-migration-sysctl-without-effect", "001", Severity::Warning)
             .what(format!("kernel.timer_migration is 0, and {pulled} timers were pulled all the same."))
             .why(TimerModel::Pull.sysctl_governs())
-            .change("sysctl -w kernel.timer_migration=1 (it only costs you hrtimer placement), and see foreign-timers-pulled")
+            .change("$ sysctl -w kernel.timer_migration=1\nIt only changes where hrtimers go. For wheel timers see foreign-timers-pulled.")
             .predicted("none for wheel timers: 74 pulled with 1, 90 with 0 on the same load (6.12).")
             .verify("sysctl kernel.timer_migration")
     })
@@ -195,7 +194,7 @@ fn sysctl_without_effect(report: &Report) -> Option<Finding> {
 fn between_isolated(report: &Report) -> Option<Finding> {
     let side = &report.between_isolated;
     let total = side.total.filter(|&count| count > 0)?;
-    let finding = Finding::new("isolated-timers-exchanged", "001", Severity::Note)
+    let finding = Finding::new("isolated-timers-exchanged", "001", Severity::Warning)
         .what(format!(
             "{total} timers armed on one isolated CPU ran on another ({}; {}).",
             by_cpu(&side.by_cpu),
@@ -244,9 +243,9 @@ fn qdisc_watchdog(report: &Report) -> Option<Finding> {
             .why(
                 "An unpinned hrtimer started on an idle CPU is pushed to a busy one; the dequeue then runs \
                  there and fights for the queue's lock. Stock kernels pin these watchdogs (netem, fq, htb, \
-                 tbf, hfsc) since 3.15; out-of-tree schedulers may not.",
+                 tbf, hfsc) since 3.18; out-of-tree schedulers may not.",
             )
-            .change("sysctl -w kernel.timer_migration=0")
+            .change("$ sysctl -w kernel.timer_migration=0")
             .predicted(format!("qdisc_watchdog.off_arming_cpu: {off} -> 0; dequeues follow the XPS map."))
             .verify("quietcore explain --live 30s --seeds 000"),
     )
@@ -263,7 +262,7 @@ fn foreign_hrtimers(report: &Report) -> Option<Finding> {
                  isolcpus=domain, keeps a CPU out of that choice. A task that was moved to an isolated CPU \
                  while it slept is woken there too.",
             )
-            .change("sysctl -w kernel.timer_migration=0, or add the isolated CPUs to nohz_full=")
+            .change("$ sysctl -w kernel.timer_migration=0\nOr boot with the isolated CPUs in nohz_full=.")
             .predicted(format!("hrtimers.foreign: {foreign} -> 0."))
             .verify(verify_live(report)),
     )
@@ -290,9 +289,11 @@ fn rt_behind_softirq(report: &Report) -> Option<Finding> {
                  place a real-time task nor interrupt a softirq for it.",
             )
             .change(
-                "Move the device interrupts off the real-time CPUs: echo HOUSEKEEPING_LIST > \
-                 /proc/irq/N/smp_affinity_list; network: echo 1 > /sys/class/net/DEV/threaded; or give the \
-                 task a CPU of its own: taskset -c CPU.",
+                "Move the device interrupts off the real-time CPUs, poll the network in threads, or give the \
+                 task a CPU of its own:\n\
+                 $ echo HOUSEKEEPING_LIST > /proc/irq/N/smp_affinity_list\n\
+                 $ echo 1 > /sys/class/net/DEV/threaded\n\
+                 $ taskset -pc CPU PID",
             )
             .predicted(format!("behind_softirq: {behind} -> 0 on CPUs that serve no device."))
             .verify("quietcore explain --live 30s --seeds 003"),

@@ -35,6 +35,7 @@ pub(super) struct Interrupts {
     pub(super) rt_wakeups: u64,
     pub(super) rt_behind: u64,
     delays: Histogram<u64>,
+    delay_max: u64,
 }
 
 impl Interrupts {
@@ -47,6 +48,7 @@ impl Interrupts {
             rt_wakeups: 0,
             rt_behind: 0,
             delays: Histogram::new(3).expect("3 significant digits are in range"),
+            delay_max: 0,
         }
     }
 
@@ -105,8 +107,11 @@ impl Interrupts {
             return;
         }
         if let Some(since) = self.waiting.remove(u64::from(pid.unsigned_abs())) {
-            // Values beyond the histogram's range cannot occur: it resizes itself.
-            self.delays.saturating_record(at.since(since).as_u64());
+            // The histogram grows to any value (at most 1 MiB), so recording cannot fail.
+            let delay = at.since(since).as_u64();
+            self.delay_max = self.delay_max.max(delay);
+            let recorded = self.delays.record(delay);
+            debug_assert!(recorded.is_ok(), "a growing histogram takes every value");
         }
     }
 
@@ -115,7 +120,7 @@ impl Interrupts {
             return Quantiles::default();
         }
         let at = |quantile| Some(self.delays.value_at_quantile(quantile));
-        Quantiles { p50: at(0.5), p99: at(0.99), max: Some(self.delays.max()) }
+        Quantiles { p50: at(0.5), p99: at(0.99), max: Some(self.delay_max) }
     }
 }
 

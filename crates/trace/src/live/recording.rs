@@ -39,8 +39,7 @@ impl Recording {
     ) -> Result<Self, LiveError> {
         let path = tracefs.instances().join(own_name());
         fs::create_dir(&path).map_err(|error| LiveError::at(&path, error))?;
-        let mut recording =
-            Self { path, switched_on: Vec::new(), missing: Vec::new(), removed: false };
+        let mut recording = Self { path, switched_on: Vec::new(), missing: Vec::new(), removed: false };
         recording.set("trace_clock", "mono")?;
         recording.set("buffer_size_kb", &buffer_kib.to_string())?;
         recording.set("tracing_on", "1")?;
@@ -209,7 +208,8 @@ mod tests {
     /// Goal: each kind of loss counts once, "commit overrun" not as "overrun".
     #[test]
     fn lost_events_are_summed_over_their_kinds() {
-        let stats = "entries: 9\noverrun: 5\ncommit overrun: 20\nbytes: 99\nnow ts: 7.5\ndropped events: 300\n";
+        let stats =
+            "entries: 9\noverrun: 5\ncommit overrun: 20\nbytes: 99\nnow ts: 7.5\ndropped events: 300\n";
         assert_eq!(lost_in(stats), 325);
         assert_eq!(lost_in(""), 0);
     }

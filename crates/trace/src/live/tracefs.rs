@@ -72,7 +72,11 @@ impl LiveError {
     pub(super) fn at(path: &Path, error: io::Error) -> Self {
         let refused = matches!(error.kind(), io::ErrorKind::PermissionDenied)
             || error.raw_os_error() == Some(rustix::io::Errno::ROFS.raw_os_error());
-        if refused { Self::NotPermitted { path: path.to_owned() } } else { Self::Io { path: path.to_owned(), error } }
+        if refused {
+            Self::NotPermitted { path: path.to_owned() }
+        } else {
+            Self::Io { path: path.to_owned(), error }
+        }
     }
 }
 
@@ -122,7 +126,8 @@ impl Tracefs {
     pub fn remove_leftovers(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.instances()) else { return Vec::new() };
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        let leftovers = names.filter(|name| owner(name).is_some_and(|(pid, start)| start_time(pid) != Some(start)));
+        let leftovers =
+            names.filter(|name| owner(name).is_some_and(|(pid, start)| start_time(pid) != Some(start)));
         leftovers.filter(|name| remove_instance(&self.instances().join(name)).is_ok()).collect()
     }
 }
@@ -158,7 +163,7 @@ fn start_time(pid: u32) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{owner, own_name, start_time};
+    use super::{own_name, owner, start_time};
 
     /// Goal: this process recognises its own instance, and nobody else's.
     #[test]

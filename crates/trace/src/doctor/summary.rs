@@ -1,0 +1,117 @@
+//! The rows above the findings: what this host is, in the words a person would ask for.
+//!
+//! Decides the names and order of the rows; each is always present, so a program may rely on it.
+
+use crate::host::{Facts, Version};
+use quietcore_core::CpuSet;
+
+const UNKNOWN: &str = "unknown";
+
+pub(super) fn rows(facts: &Facts) -> Vec<(&'static str, String)> {
+    vec![
+        ("kernel", facts.release.as_ref().map_or(UNKNOWN.to_owned(), |fact| fact.value.text.clone())),
+        ("timers", timers(facts)),
+        ("cpus", online(facts)),
+        ("isolated", isolated(facts)),
+        ("nohz_full", nohz_full(facts)),
+        ("housekeeping", or_none(&facts.housekeeping())),
+        ("affinity", facts.cpus.allowed.as_ref().map_or(UNKNOWN.to_owned(), |fact| or_none(&fact.value))),
+        ("virtualisation", virtualisation(facts)),
+        (
+            "clocksource",
+            facts.system.clocksource.as_ref().map_or(UNKNOWN.to_owned(), |fact| fact.value.clone()),
+        ),
+        ("cgroup", cgroup(facts)),
+        ("timer_migration", timer_migration(facts)),
+        ("unreadable", unreadable(facts)),
+    ]
+}
+
+fn timers(facts: &Facts) -> String {
+    facts.release.as_ref().map_or(UNKNOWN.to_owned(), |fact| fact.value.timer_model().to_string())
+}
+
+fn or_none(set: &CpuSet) -> String {
+    if set.is_empty() { "none".to_owned() } else { set.to_string() }
+}
+
+fn online(facts: &Facts) -> String {
+    let online = facts.online();
+    if online.is_empty() {
+        return UNKNOWN.to_owned();
+    }
+    let nodes = facts.cpus.nodes.len();
+    let threads = if facts.cpus.siblings.is_empty() { "" } else { ", several hardware threads per core" };
+    format!(
+        "{} online ({online}), {} NUMA node{}{threads}",
+        online.len(),
+        nodes.max(1),
+        if nodes > 1 { "s" } else { "" }
+    )
+}
+
+/// The set, and by which means it came about.
+fn isolated(facts: &Facts) -> String {
+    let set = facts.domain_isolated();
+    let params = facts.isolcpus();
+    let asked = params.iter().filter(|one| one.domain).fold(CpuSet::new(), |all, one| all.union(&one.cpus));
+    let boot = asked.intersection(&set);
+    let partition = facts.groups.partition_isolated().difference(&boot);
+    let old = facts.groups.unbalanced(&facts.online()).difference(&boot);
+    let means = [(boot, "isolcpus="), (partition, "cpuset partition"), (old, "v1 cpusets")];
+    let names: Vec<&str> = means.iter().filter(|(set, _)| !set.is_empty()).map(|(_, name)| *name).collect();
+    if set.is_empty() || names.is_empty() {
+        return or_none(&set);
+    }
+    format!("{set} (by {})", names.join(" and "))
+}
+
+fn nohz_full(facts: &Facts) -> String {
+    match &facts.cpus.nohz_full {
+        Some(fact) => or_none(&fact.value),
+        None => "none (not built in, or not shown)".to_owned(),
+    }
+}
+
+fn virtualisation(facts: &Facts) -> String {
+    let virt = &facts.system.virt;
+    let machine = match &virt.guest {
+        Some(guest) if guest.value.is_empty() => "virtual machine".to_owned(),
+        Some(guest) => format!("virtual machine ({})", guest.value),
+        None => "none seen".to_owned(),
+    };
+    match &virt.container {
+        Some(engine) => format!("{machine}; in a container ({})", engine.value),
+        None => machine,
+    }
+}
+
+fn cgroup(facts: &Facts) -> String {
+    let groups = &facts.groups;
+    let version = match groups.version {
+        Version::None => return "not mounted".to_owned(),
+        Version::V1 => "v1",
+        Version::V2 => "v2",
+    };
+    let quota = match groups.quotas.len() {
+        0 => "no CPU quota".to_owned(),
+        count => format!("{count} CPU quota{} in force", if count == 1 { "" } else { "s" }),
+    };
+    format!("{version}, {}, {quota}", groups.own)
+}
+
+fn timer_migration(facts: &Facts) -> String {
+    let value =
+        facts.system.timer_migration.as_ref().map_or(UNKNOWN.to_owned(), |fact| fact.value.to_string());
+    match &facts.release {
+        Some(release) => format!("{value}; {}", release.value.timer_model().sysctl_governs()),
+        None => value,
+    }
+}
+
+fn unreadable(facts: &Facts) -> String {
+    match facts.unreadable.first() {
+        None => "nothing".to_owned(),
+        Some((path, reason)) => format!("{} file(s), the first {path}: {reason}", facts.unreadable.len()),
+    }
+}

@@ -1,0 +1,98 @@
+//! Words that several rules need: evidence, kernel masks, quoting for a shell, "up to N of them".
+//!
+//! Invariant: [`shell_word`] is what every proposed command passes names of the host through; a
+//! cgroup called `$(reboot)` must be harmless when somebody pastes the command.
+
+use crate::host::{Fact, Facts};
+use crate::{Finding, Severity};
+use quietcore_core::{CpuId, CpuSet};
+
+/// Adds a fact as evidence, if it is known.
+pub(super) trait Cite {
+    /// Adds the file and its content.
+    fn cite<T>(self, fact: Option<&Fact<T>>) -> Self;
+}
+
+impl Cite for Finding {
+    fn cite<T>(self, fact: Option<&Fact<T>>) -> Self {
+        match fact {
+            Some(fact) => self.file(fact.path.clone(), fact.text.clone()),
+            None => self,
+        }
+    }
+}
+
+/// A warning if some CPU is meant to be quiet, else a note.
+pub(super) fn severity(facts: &Facts) -> Severity {
+    if facts.isolated().is_empty() { Severity::Note } else { Severity::Warning }
+}
+
+/// "CPU 3", or "CPUs 1-7,9".
+pub(super) fn cpus(set: &CpuSet) -> String {
+    format!("CPU{} {set}", if set.len() == 1 { "" } else { "s" })
+}
+
+/// A set as the hexadecimal mask that `/proc` and `/sys` take: 32 CPUs per word, highest first.
+pub(super) fn mask(set: &CpuSet) -> String {
+    let highest = set.iter().last().map_or(0, CpuId::index);
+    let mut words = vec![0u32; highest / 32 + 1];
+    for cpu in set.iter() {
+        words[cpu.index() / 32] |= 1 << (cpu.index() % 32);
+    }
+    let mut text = String::new();
+    for (at, word) in words.iter().rev().enumerate() {
+        text += &if at == 0 { format!("{word:x}") } else { format!(",{word:08x}") };
+    }
+    text
+}
+
+/// One word of a shell command: as it is if that is safe, else in single quotes.
+pub(super) fn shell_word(text: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:@%+,=".contains(letter);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// The first `shown` of `items`, and how many more there are.
+pub(super) fn first_of(items: &[String], shown: usize) -> String {
+    let head = items.iter().take(shown).cloned().collect::<Vec<_>>().join(", ");
+    match items.len().checked_sub(shown) {
+        Some(more) if more > 0 => format!("{head} and {more} more"),
+        _ => head,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{first_of, mask, shell_word};
+    use quietcore_core::CpuSet;
+
+    /// Goal: the mask is what the kernel reads back. Method: `from_mask` as the oracle.
+    #[test]
+    fn a_mask_is_read_back_as_the_same_set() {
+        for list in ["", "0", "0-3", "31-32", "5,40,64-70"] {
+            let set: CpuSet = list.parse().unwrap();
+            assert_eq!(CpuSet::from_mask(&mask(&set)), Ok(set.clone()), "list {list:?} as {}", mask(&set));
+        }
+        assert_eq!(mask(&"0,32".parse().unwrap()), "1,00000001");
+    }
+
+    /// Goal: no name of the host can become a command.
+    #[test]
+    fn odd_names_are_quoted() {
+        assert_eq!(shell_word("/sys/fs/cgroup/a.slice"), "/sys/fs/cgroup/a.slice");
+        assert_eq!(shell_word("$(reboot)"), "'$(reboot)'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word(""), "''");
+    }
+
+    /// Goal: long lists are cut with a count.
+    #[test]
+    fn a_long_list_says_how_many_more() {
+        let items: Vec<String> = ["a", "b", "c"].map(String::from).to_vec();
+        assert_eq!(first_of(&items, 2), "a, b and 1 more");
+        assert_eq!(first_of(&items, 3), "a, b, c");
+    }
+}

@@ -1,0 +1,297 @@
+//! Bounded reading below a root: what of a host (or of a copy of one) may be looked at, and how much.
+//!
+//! Invariants: every path is taken below `root`, and a symbolic link that leads out of it is
+//! refused; only regular files are opened, and only for reading; a file, a directory and the
+//! whole examination have a size cap. A missing file is normal (`None`); every other failure is
+//! kept in `unreadable` and is never an error.
+//! Not here: what any file means. Deviation: a root that is being changed *while* it is read can
+//! win the race between the check of a link and the opening; such a root must be copied first.
+
+use quietcore_core::CpuSet;
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Largest file that is read, in bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Largest number of entries of one directory that are looked at.
+const ENTRY_COUNT_MAX: usize = 4096;
+/// Largest number of files and directories opened in one examination.
+const OPEN_COUNT_MAX: u32 = 65_536;
+/// Largest number of remembered failures.
+const UNREADABLE_COUNT_MAX: usize = 256;
+/// Longest excerpt of a file kept as evidence, in characters.
+const EXCERPT_CHARS_MAX: usize = 300;
+
+/// One value of the host, with the file that proves it.
+#[derive(Clone, Debug)]
+pub(crate) struct Fact<T> {
+    /// Path as seen on the host, not below the root.
+    pub(crate) path: String,
+    /// What the file holds, shortened.
+    pub(crate) text: String,
+    /// What that means.
+    pub(crate) value: T,
+}
+
+impl<T> Fact<T> {
+    pub(crate) fn new(path: impl Into<String>, text: &str, value: T) -> Self {
+        Self { path: path.into(), text: excerpt(text), value }
+    }
+}
+
+/// Reads files below a root and remembers what it could not read.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    /// Canonical, so that a resolved path can be compared with it.
+    root: PathBuf,
+    /// Path and reason, in the order met. Written by [`Reader::refuse`] only.
+    unreadable: Vec<(String, String)>,
+    open_count: u32,
+}
+
+impl Reader {
+    pub(crate) fn new(root: &Path) -> Self {
+        let mut reader = Self { root: root.to_path_buf(), unreadable: Vec::new(), open_count: 0 };
+        match fs::canonicalize(root) {
+            Ok(root) => reader.root = root,
+            Err(error) => reader.refuse("/", error.to_string()),
+        }
+        reader
+    }
+
+    /// Remembers that `path` could not be used. Texts come from the host: made printable here.
+    pub(crate) fn refuse(&mut self, path: &str, reason: impl AsRef<str>) {
+        if self.unreadable.len() < UNREADABLE_COUNT_MAX {
+            self.unreadable.push((excerpt(path), excerpt(reason.as_ref())));
+        }
+    }
+
+    pub(crate) fn into_unreadable(self) -> Vec<(String, String)> {
+        self.unreadable
+    }
+
+    /// Whether `path` is there at all (any kind of file).
+    pub(crate) fn exists(&mut self, path: &str) -> bool {
+        self.resolve(path).is_some()
+    }
+
+    /// The whole file as text; `None` when it is missing or refused.
+    pub(crate) fn text(&mut self, path: &str) -> Option<String> {
+        self.text_up_to(path, FILE_BYTES_MAX)
+    }
+
+    /// As [`Reader::text`] with another cap, for the few files that grow with the machine.
+    pub(crate) fn text_up_to(&mut self, path: &str, bytes_max: u64) -> Option<String> {
+        let bytes = self.bytes(path, bytes_max + 1)?;
+        if bytes.len() as u64 > bytes_max {
+            self.refuse(path, format!("larger than {bytes_max} bytes"));
+            return None;
+        }
+        String::from_utf8(bytes).map_err(|_| self.refuse(path, "not UTF-8 text")).ok()
+    }
+
+    /// The first `bytes_max` bytes; what follows is not missed, and bad bytes are replaced.
+    pub(crate) fn head(&mut self, path: &str, bytes_max: u64) -> Option<String> {
+        self.bytes(path, bytes_max).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The trimmed file as a value of `T`, by `parse`.
+    pub(crate) fn fact<T, E: ToString>(
+        &mut self,
+        path: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<Fact<T>> {
+        let text = self.text(path)?;
+        match parse(text.trim()) {
+            Ok(value) => Some(Fact::new(path, text.trim(), value)),
+            Err(error) => {
+                self.refuse(path, error.to_string());
+                None
+            }
+        }
+    }
+
+    /// A file that holds a kernel list (`0-3,8`).
+    pub(crate) fn list(&mut self, path: &str) -> Option<Fact<CpuSet>> {
+        self.fact(path, CpuSet::from_str)
+    }
+
+    /// A file that holds a kernel mask (`ff,0000000f`).
+    pub(crate) fn mask(&mut self, path: &str) -> Option<Fact<CpuSet>> {
+        self.fact(path, CpuSet::from_mask)
+    }
+
+    /// A file that holds one decimal number.
+    pub(crate) fn number(&mut self, path: &str) -> Option<Fact<i64>> {
+        self.fact(path, i64::from_str)
+    }
+
+    /// A file that holds a word or a line.
+    pub(crate) fn word(&mut self, path: &str) -> Option<Fact<String>> {
+        self.fact(path, |text| Ok::<_, String>(text.to_owned()))
+    }
+
+    /// The names of the directories in `path`, in order (`2` before `10`).
+    pub(crate) fn dirs(&mut self, path: &str) -> Vec<String> {
+        let Some(real) = self.resolve(path) else { return Vec::new() };
+        let entries = match fs::read_dir(&real) {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.refuse(path, error.to_string());
+                return Vec::new();
+            }
+        };
+        let mut names = Vec::new();
+        for (at, entry) in entries.enumerate() {
+            if at == ENTRY_COUNT_MAX {
+                self.refuse(path, format!("more than {ENTRY_COUNT_MAX} entries; the rest was not looked at"));
+                break;
+            }
+            let Ok(entry) = entry else { continue };
+            // Links count: /sys/class is made of them. Each is checked when something below is read.
+            let kind = entry.file_type();
+            if kind.is_ok_and(|kind| kind.is_dir() || kind.is_symlink()) {
+                match entry.file_name().into_string() {
+                    Ok(name) => names.push(name),
+                    Err(name) => {
+                        self.refuse(&format!("{path}/{}", name.to_string_lossy()), "not a UTF-8 name")
+                    }
+                }
+            }
+        }
+        names.sort_by_key(|name| (name.parse::<u64>().unwrap_or(u64::MAX), name.clone()));
+        names
+    }
+
+    fn bytes(&mut self, path: &str, bytes_max: u64) -> Option<Vec<u8>> {
+        let real = self.resolve(path)?;
+        match read_regular(&real, bytes_max) {
+            Ok(bytes) => Some(bytes),
+            // A queue without a mapping answers ENOENT on open; that is a missing file as well.
+            Err(error) if absent(&error) => None,
+            Err(error) => {
+                self.refuse(path, error.to_string());
+                None
+            }
+        }
+    }
+
+    /// The real path of `path` below the root, all links followed; `None` if missing or outside.
+    fn resolve(&mut self, path: &str) -> Option<PathBuf> {
+        self.open_count = self.open_count.saturating_add(1);
+        if self.open_count == OPEN_COUNT_MAX {
+            self.refuse(
+                path,
+                format!("{OPEN_COUNT_MAX} files looked at; this one and all later ones were not"),
+            );
+        }
+        if self.open_count >= OPEN_COUNT_MAX {
+            return None;
+        }
+        match fs::canonicalize(self.root.join(path.trim_start_matches('/'))) {
+            Ok(real) if real.starts_with(&self.root) => Some(real),
+            Ok(_) => {
+                self.refuse(path, "leads out of the root");
+                None
+            }
+            Err(error) if absent(&error) => None,
+            Err(error) => {
+                self.refuse(path, error.to_string());
+                None
+            }
+        }
+    }
+}
+
+fn absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+/// Opens without blocking (a FIFO in a copied tree would wait for a writer for ever).
+fn read_regular(real: &Path, bytes_max: u64) -> std::io::Result<Vec<u8>> {
+    let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = fs::OpenOptions::new().read(true).custom_flags(nonblock).open(real)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(bytes_max).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Shortens, and replaces everything a terminal could act on.
+pub(crate) fn excerpt(text: &str) -> String {
+    let mut short: String = text.chars().take(EXCERPT_CHARS_MAX).map(printable).collect();
+    if text.chars().nth(EXCERPT_CHARS_MAX).is_some() {
+        short.push_str(" ...");
+    }
+    short
+}
+
+/// A line break or tab becomes a blank, other control and direction characters become U+FFFD.
+pub(crate) fn printable(letter: char) -> char {
+    match letter {
+        '\n' | '\t' => ' ',
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        _ if letter.is_control() => '\u{fffd}',
+        _ => letter,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reader, excerpt};
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
+    fn scratch(name: &str) -> PathBuf {
+        let root = std::env::temp_dir().join(format!("quietcore-files-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(root.join("inner")).unwrap();
+        root
+    }
+
+    /// Goal: only what is below the root is read. Method: links in, out and to nowhere.
+    #[test]
+    fn a_link_out_of_the_root_is_refused() {
+        let root = scratch("link");
+        fs::write(root.join("inner/value"), "7\n").unwrap();
+        symlink("inner/value", root.join("near")).unwrap();
+        symlink("/etc/passwd", root.join("out")).unwrap();
+        symlink("nowhere", root.join("dangling")).unwrap();
+        let mut reader = Reader::new(&root);
+        assert_eq!(reader.number("/near").map(|fact| fact.value), Some(7));
+        assert!(reader.text("/out").is_none());
+        assert!(reader.text("/../../../../../../etc/passwd").is_none());
+        assert!(reader.text("/dangling").is_none());
+        let unreadable = reader.into_unreadable();
+        assert_eq!(unreadable.len(), 2, "{unreadable:?}");
+        assert!(unreadable.iter().all(|(_, reason)| reason == "leads out of the root"), "{unreadable:?}");
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    /// Goal: size and kind are bounded. Method: a file over the cap, junk, and a directory as file.
+    #[test]
+    fn large_binary_and_irregular_files_are_refused() {
+        let root = scratch("large");
+        fs::write(root.join("large"), vec![b'1'; (1 << 20) + 1]).unwrap();
+        fs::write(root.join("junk"), [0xff, 0xfe, 0]).unwrap();
+        let mut reader = Reader::new(&root);
+        for path in ["/large", "/junk", "/inner"] {
+            assert!(reader.text(path).is_none(), "{path}");
+        }
+        assert_eq!(reader.into_unreadable().len(), 3);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    /// Goal: a terminal is safe from the host's file names. Method: an escape and a long text.
+    #[test]
+    fn an_excerpt_is_short_and_printable() {
+        assert_eq!(excerpt("a\u{1b}[2Jb\nc"), "a\u{fffd}[2Jb c");
+        assert_eq!(excerpt(&"x".repeat(400)).chars().count(), 304);
+    }
+}

@@ -1,0 +1,239 @@
+"""Tests of independent_count.py: `python3 -m unittest discover -s tests`. Standard library only.
+
+Goal: a count that is wrong shows here, before it is used to judge the tool. Method: texts short
+enough to count by eye, in both formats; every definition has a case on either side of its edge.
+"""
+
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import independent_count as ic  # noqa: E402
+
+
+def ftrace(*events):
+    """Lines as tracefs prints them; an event is (task-pid, cpu, text)."""
+    lines = ["# cpus: possible 0-3,8, online at the end 0-3; sockets 1", "# isolated: 1,3; nohz_full: -"]
+    for number, (task, cpu, text) in enumerate(events):
+        lines.append(f"{task:>22}     [{cpu:03}] d.h2.   {number:5}.000001: {text}")
+    return lines
+
+
+def start(timer, base, function="f"):
+    return f"timer_start: timer={timer} function={function} expires=9 [timeout=4] cpu={base} idx=9 flags="
+
+
+def expire(timer, function="f"):
+    return f"timer_expire_entry: timer={timer} function={function} now=9 baseclk=9"
+
+
+def count(lines, isolated=None):
+    counter = ic.Counter()
+    counter.read(lines)
+    return ic.report(counter, counter.header.isolated if isolated is None else isolated)
+
+
+class Timers(unittest.TestCase):
+    def test_three_cpus_of_an_expiry(self):
+        got = count(
+            ftrace(
+                ("a-1", 0, start("00a", 0, "pulled_fn")),
+                ("a-1", 0, "timer_cancel: timer=00a"),
+                ("b-2", 1, expire("00a", "pulled_fn")),  # foreign, pulled
+                ("a-1", 0, start("00b", 1, "placed_fn")),
+                ("b-2", 1, expire("00b", "placed_fn")),  # foreign, placed
+                ("b-2", 3, start("00c", 3)),
+                ("b-2", 1, expire("00c")),  # between isolated CPUs
+                ("b-2", 1, start("00d", 1)),
+                ("b-2", 1, expire("00d")),  # its own timer: nothing
+                ("b-2", 1, start("00e", 1)),
+                ("b-2", 2, expire("00e")),  # remote, but ran on a CPU that is not isolated
+                ("b-2", 1, expire("00f")),  # never started here
+            )
+        )
+        self.assertEqual(got["cpus"], 5)
+        self.assertEqual(got["isolated"], "1,3")
+        self.assertEqual(
+            got["timers"], {"started": 5, "expired": 6, "cancel_events": 1, "expired_unknown_start": 1}
+        )
+        foreign = got["foreign"]
+        self.assertEqual((foreign["total"], foreign["pulled"], foreign["placed"]), (2, 1, 1))
+        self.assertEqual(foreign["by_function"], {"pulled_fn": 1, "placed_fn": 1})
+        self.assertEqual(foreign["by_cpu"], {"1": 2})
+        self.assertEqual(foreign["by_base_cpu"], {"0": 1, "1": 1})
+        self.assertEqual(got["between_isolated"]["by_base_cpu"], {"3": 1})
+        self.assertEqual(got["remote"], {"total": 3, "by_cpu": {"1": 2, "2": 1}})
+
+    def test_last_start_wins(self):
+        got = count(ftrace(("a-1", 0, start("a", 0)), ("a-1", 1, start("a", 1)), ("a-1", 1, expire("a"))))
+        self.assertEqual(got["foreign"]["total"], 0)
+
+    def test_ping_pong_needs_the_next_start_on_the_old_base(self):
+        there = [("a-1", 0, start("a", 0)), ("b-2", 1, expire("a"))]
+        self.assertEqual(count(ftrace(*there, ("a-1", 0, start("a", 0))))["ping_pong"]["count"], 1)
+        self.assertEqual(count(ftrace(*there, ("a-1", 2, start("a", 2))))["ping_pong"]["count"], 0)
+        twice = [*there, ("a-1", 2, start("a", 2)), ("a-1", 0, start("a", 0))]
+        self.assertEqual(count(ftrace(*twice))["ping_pong"]["count"], 0)
+        local = [("a-1", 0, start("a", 0)), ("a-1", 0, expire("a")), ("a-1", 0, start("a", 0))]
+        self.assertEqual(count(ftrace(*local))["ping_pong"]["count"], 0)
+
+    def test_groups_are_numbered_by_their_lowest_cpu(self):
+        events = [
+            ("i-1", 0, "tmigr_connect_cpu_parent: cpu=1 groupmask=1 parent=0b lvl=0 numa=0 num_children=1"),
+            ("i-1", 0, "tmigr_connect_cpu_parent: cpu=0 groupmask=1 parent=0a lvl=0 numa=0 num_children=1"),
+            ("a-1", 0, start("a", 0)),
+            ("b-2", 1, expire("a")),
+        ]
+        self.assertEqual(count(ftrace(*events))["foreign"]["by_group"], {"1": 1})
+        self.assertEqual(count(ftrace(*events[2:]))["foreign"]["by_group"], {"0": 1})
+        mention = ("i-1", 1, "tmigr_cpu_idle: cpu=1 parent=0b nextevt=1 wakeup=1")
+        self.assertEqual(count(ftrace(mention, *events[2:]))["foreign"]["by_group"], {"0": 1})
+
+    def test_absent_events_are_null(self):
+        got = count(ftrace(("a-1", 0, start("a", 0))))
+        self.assertIsNone(got["foreign"]["total"])
+        self.assertIsNone(got["timers"]["expired"])
+        self.assertIsNone(got["softirq"]["timer_entries"])
+        self.assertIsNone(got["hrtimers"]["qdisc_watchdog"]["expired"])
+        self.assertIsNone(got["rt_wakeups"]["count"])
+
+
+class Softirqs(unittest.TestCase):
+    def test_empty_means_no_expiry_on_that_cpu_in_between(self):
+        got = count(
+            ftrace(
+                ("a-1", 0, start("a", 0)),
+                ("a-1", 0, "softirq_entry: vec=1 [action=TIMER]"),
+                ("a-1", 0, expire("a")),
+                ("a-1", 0, "softirq_exit: vec=1 [action=TIMER]"),
+                ("a-1", 1, "softirq_entry: vec=1 [action=TIMER]"),
+                ("a-1", 0, expire("a")),
+                ("a-1", 1, "softirq_exit: vec=1 [action=TIMER]"),
+                ("a-1", 2, "softirq_entry: vec=7 [action=SCHED]"),
+                ("a-1", 2, "softirq_exit: vec=7 [action=SCHED]"),
+                ("a-1", 2, "softirq_exit: vec=1 [action=TIMER]"),  # its entry is not in the text
+            )
+        )
+        self.assertEqual(got["softirq"], {"timer_entries": 2, "timer_empty": 1, "by_cpu": {"1": 1}})
+
+    def test_rt_wakeup_behind_a_long_softirq(self):
+        waking = "sched_waking: comm=a b=c pid=7 prio={} target_cpu=00{}"
+        got = count(
+            ftrace(
+                ("a-1", 2, "softirq_entry: vec=3 [action=NET_RX]"),
+                ("a-1", 0, waking.format(98, 2)),  # behind
+                ("a-1", 0, waking.format(99, 1)),  # that CPU is in no softirq
+                ("a-1", 0, waking.format(100, 2)),  # not real-time
+                ("a-1", 2, "softirq_exit: vec=3 [action=NET_RX]"),
+                ("a-1", 2, "softirq_entry: vec=1 [action=TIMER]"),
+                ("a-1", 0, waking.format(-1, 2)),  # TIMER is not a long one
+            )
+        )
+        self.assertEqual(got["rt_wakeups"], {"count": 3, "behind_softirq": 1})
+
+
+class Hrtimers(unittest.TestCase):
+    def test_off_arming_and_by_task(self):
+        begin = "hrtimer_start: hrtimer={} function={} expires=1 softexpires=1 mode=ABS was_armed=0"
+        run = "hrtimer_expire_entry: hrtimer={} function={} now=1"
+        got = count(
+            ftrace(
+                ("web server-12", 0, begin.format("a", "hrtimer_wakeup")),
+                ("<idle>-0", 1, run.format("a", "hrtimer_wakeup")),
+                ("tc-3", 2, begin.format("b", "qdisc_watchdog")),
+                ("<idle>-0", 3, run.format("b", "qdisc_watchdog")),
+                ("tc-3", 2, begin.format("b", "qdisc_watchdog")),
+                ("<idle>-0", 2, run.format("b", "qdisc_watchdog")),
+                ("<idle>-0", 2, run.format("c", "hrtimer_wakeup")),  # start unknown
+            )
+        )
+        self.assertEqual(
+            got["hrtimers"],
+            {
+                "expired": 4,
+                "off_arming_cpu": 2,
+                "by_task": {"web server-12": 1},
+                "qdisc_watchdog": {"expired": 2, "off_arming_cpu": 1, "by_cpu": {"3": 1, "2": 1}},
+            },
+        )
+
+
+class Formats(unittest.TestCase):
+    def test_trace_cmd_report(self):
+        task = "          <idle>-0     [001]   626.{}: "
+        lines = [
+            "cpus=2",
+            task.format("197365") + "timer_start:       timer=0xffff8a function=f/0x0 cpu=1 idx=9 flags=D|I",
+            task.format("197365123") + "timer_expire_entry: timer=0xffff8a function=f/0x0 now=1",
+            task.format("2") + "hrtimer_start:   hrtimer=0xff01 function=hrtimer_wakeup/0x0 expires=1",
+            task.format("3") + "hrtimer_expire_entry: hrtimer=0xff01 now=1 function=hrtimer_wakeup/0x0",
+            task.format("4") + "sched_switch:         swapper/1:0 [120] R ==> sleep:12 [120]",
+            task.format("5") + "sched_waking:         comm=rt pid=12 prio=4 target_cpu=001",
+            task.format("6").replace("[001]  ", "[000] d..2. ") + expire("0xffff8a"),
+        ]
+        got = count(lines, {0})
+        self.assertEqual(got["cpus"], 2)
+        self.assertEqual(got["timers"]["expired"], 2)
+        self.assertEqual(got["foreign"]["by_function"], {"f": 1})
+        self.assertEqual(got["hrtimers"]["by_task"], {"<idle>-0": 1})
+        self.assertEqual(got["rt_wakeups"]["count"], 1)
+
+    def test_cpu_lists(self):
+        for text, cpus in (("1-3,8", {1, 2, 3, 8}), ("-", set()), ("0-7:1/4", {0, 4})):
+            self.assertEqual(ic.parse_cpu_list(text), cpus)
+        self.assertEqual(ic.format_cpu_list({1, 2, 3, 8}), "1-3,8")
+        with self.assertRaises(ic.InputError):
+            ic.parse_cpu_list("1-x")
+
+
+class Compare(unittest.TestCase):
+    def run_script(self, ours):
+        with tempfile.TemporaryDirectory() as folder:
+            text, other = os.path.join(folder, "t.txt"), os.path.join(folder, "o.json")
+            with open(text, "w", encoding="utf-8") as file:
+                file.write("\n".join(ftrace(("a-1", 0, start("a", 0)), ("b-2", 1, expire("a")))))
+            with open(other, "w", encoding="utf-8") as file:
+                file.write(ours if isinstance(ours, str) else json.dumps(ours))
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+                code = ic.main([text, "--compare", other])
+            return code, out.getvalue()
+
+    def same(self):
+        return count(ftrace(("a-1", 0, start("a", 0)), ("b-2", 1, expire("a"))))
+
+    def test_same_figures_and_extra_keys_pass(self):
+        ours = self.same()
+        ours["schema"] = 1
+        ours["ping_pong"]["per_s"] = 0.0
+        ours["hrtimers"] = None
+        self.assertEqual(self.run_script(ours), (0, ""))
+
+    def test_each_kind_of_difference_is_named(self):
+        for path, value, line in (
+            (("foreign", "total"), 2, "foreign.total: ours 2, counted 1"),
+            (("foreign", "by_cpu"), {"1": 1, "2": 0}, "foreign.by_cpu.2: ours 0, counted nothing"),
+            (("foreign", "by_cpu"), {}, "foreign.by_cpu.1: ours nothing, counted 1"),
+            (("softirq", "timer_empty"), 0, "softirq.timer_empty: ours 0, counted null"),
+            (("ping_pong",), {}, "ping_pong.count: ours nothing, counted 0"),
+            (("timers", "started"), None, "timers.started: ours null, counted 1"),
+        ):
+            ours = self.same()
+            place = ours
+            for key in path[:-1]:
+                place = place[key]
+            place[path[-1]] = value
+            self.assertEqual(self.run_script(ours), (1, line + "\n"))
+
+    def test_what_is_no_json_is_an_error(self):
+        self.assertEqual(self.run_script("not json")[0], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,131 @@
+//! `cargo xtask ci`: the whole of continuous integration, in one command and on any machine.
+//!
+//! Decides the order of the steps and when to stop: at the first failure, with what to do about it.
+//! Each step prints a header and its time; the last line of a good run is `ci: N steps passed`.
+//! The steps' own output is never swallowed. Ctrl-C ends the step and the run: nothing is caught.
+
+mod python;
+mod rust_steps;
+mod shop;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use shop::{Failure, Shop};
+
+/// One step of the run.
+struct Step {
+    name: &'static str,
+    /// What it does, in the list and the header.
+    what: &'static str,
+    run: fn(&Shop) -> Result<(), Failure>,
+}
+
+const STEPS: [Step; 8] = [
+    Step { name: "fmt", what: "cargo fmt --all --check", run: rust_steps::fmt },
+    Step { name: "clippy", what: "cargo clippy, all targets, warnings are errors", run: rust_steps::clippy },
+    Step { name: "tests", what: "cargo test --workspace", run: rust_steps::tests },
+    Step { name: "doc", what: "cargo doc, warnings are errors", run: rust_steps::doc },
+    Step { name: "no-std", what: "the core builds without the standard library", run: rust_steps::no_std },
+    Step { name: "tidy", what: "the rules of style that a program can check", run: tidy },
+    Step { name: "count", what: "explain's figures, counted a second time in Python", run: python::count },
+    Step { name: "perfetto", what: "explain's Perfetto traces against the schema", run: python::perfetto },
+];
+
+fn tidy(_shop: &Shop) -> Result<(), Failure> {
+    crate::tidy_report().map_err(|problem| Failure::new(problem, "change the lines it names"))
+}
+
+/// The steps as the help text lists them.
+pub(crate) fn step_list() -> String {
+    STEPS.iter().map(|step| format!("  {:<9} {}\n", step.name, step.what)).collect()
+}
+
+/// The step names behind `--skip`.
+///
+/// # Errors
+/// When an argument is not `--skip`, or names no step.
+pub(crate) fn skipped(arguments: &[&str]) -> Result<Vec<String>, String> {
+    let mut names = vec![];
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let name = match argument.split_once('=') {
+            Some(("--skip", name)) => name,
+            None if *argument == "--skip" => rest.next().ok_or("--skip needs the name of a step")?,
+            _ => return Err(format!("ci knows no `{argument}`")),
+        };
+        if !STEPS.iter().any(|step| step.name == name) {
+            return Err(format!("ci has no step `{name}`"));
+        }
+        names.push(name.to_owned());
+    }
+    Ok(names)
+}
+
+/// Runs the steps that are not in `skipped`.
+pub(crate) fn run(skipped: &[String]) -> ExitCode {
+    let shop = match Shop::open() {
+        Ok(shop) => shop,
+        Err(failure) => return failed("start", &failure),
+    };
+    let begin = Instant::now();
+    let mut passed = 0;
+    for step in STEPS.iter().filter(|step| !skipped.iter().any(|name| name == step.name)) {
+        let started = Instant::now();
+        println!("\n== {}: {}", step.name, step.what);
+        if let Err(failure) = (step.run)(&shop) {
+            return failed(step.name, &failure);
+        }
+        println!("== {}: passed in {:.1} s", step.name, started.elapsed().as_secs_f64());
+        passed += 1;
+    }
+    let total = begin.elapsed().as_secs_f64();
+    println!("\n{}", verdict(passed, skipped, total));
+    ExitCode::SUCCESS
+}
+
+/// The last line of a good run; a skipped step is said, so that it is not taken for a passed one.
+fn verdict(passed: usize, skipped: &[String], seconds: f64) -> String {
+    let missing =
+        if skipped.is_empty() { String::new() } else { format!(", skipped: {}", skipped.join(" ")) };
+    let noun = if passed == 1 { "step" } else { "steps" };
+    format!("ci: {passed} {noun} passed ({seconds:.0} s{missing})")
+}
+
+fn failed(step: &str, failure: &Failure) -> ExitCode {
+    eprintln!("\nci: {step} failed: {}", failure.what);
+    eprintln!("ci: {}", failure.remedy);
+    ExitCode::FAILURE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skip_takes_names_of_steps() {
+        let names = |arguments: &[&str]| skipped(arguments);
+        assert_eq!(names(&[]), Ok(vec![]));
+        assert_eq!(names(&["--skip", "fmt", "--skip=doc"]), Ok(vec!["fmt".to_owned(), "doc".to_owned()]));
+        assert!(names(&["--skip"]).is_err());
+        assert!(names(&["--skip", "nothing"]).is_err());
+        assert!(names(&["fmt"]).is_err());
+        assert!(names(&["--other=fmt"]).is_err());
+    }
+
+    #[test]
+    fn the_last_line_names_what_was_skipped() {
+        assert_eq!(verdict(8, &[], 61.2), "ci: 8 steps passed (61 s)");
+        let skipped = ["doc".to_owned(), "fmt".to_owned()];
+        assert_eq!(verdict(6, &skipped, 1.0), "ci: 6 steps passed (1 s, skipped: doc fmt)");
+        assert_eq!(verdict(1, &[], 0.4), "ci: 1 step passed (0 s)");
+    }
+
+    #[test]
+    fn every_step_is_listed_once() {
+        for step in &STEPS {
+            assert_eq!(STEPS.iter().filter(|other| other.name == step.name).count(), 1);
+            assert!(step_list().contains(step.name));
+        }
+    }
+}

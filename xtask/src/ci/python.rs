@@ -1,0 +1,223 @@
+//! The steps that hold the tool against something that is not ours, with the scripts in `tests/`.
+//!
+//! `count`: every recording in `recordings/` is explained by the tool and counted by a script that
+//! shares no code with it; all figures must be equal. `perfetto`: what the tool writes for Perfetto is
+//! read with the published schema. Both first run the scripts' own tests: a check that cannot fail
+//! shows nothing. `explain` ends with 1 when it has findings, which is no failure here.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::shop::{Failure, Shop, run, shown, status};
+
+/// Endings of a recording.
+const PACKED: &str = ".txt.zst";
+
+/// The isolated sets that each recording is counted with: its own, and one that it does not have.
+const ISOLATED: [Option<&str>; 2] = [None, Some("1")];
+
+/// The recordings that are written as Perfetto traces: one with pulls, one with softirqs and hrtimers.
+const PICTURED: [&str; 2] = ["g612-c16-iso", "h618-c2-detail"];
+
+const REQUIREMENTS: &str = "tests/requirements.txt";
+
+pub(super) fn count(shop: &Shop) -> Result<(), Failure> {
+    let python = system_python(shop)?;
+    unit_tests(shop, &python, "test_independent*.py")?;
+    let quietcore = built(shop)?;
+    let recordings = recordings(&shop.root.join("recordings"))?;
+    let folder = scratch(shop, "count")?;
+    let unpacks = has_program(shop, "zstd");
+    let mut different = vec![];
+    for recording in &recordings {
+        let name = name_of(recording);
+        let text = if unpacks { recording.clone() } else { unpacked(shop, &quietcore, recording, &folder)? };
+        for isolated in ISOLATED {
+            let json = folder.join(format!("{name}.json"));
+            let mut explain = shop.program(&quietcore);
+            explain.arg("explain").arg(recording).arg("--json");
+            let mut script = shop.program(&python);
+            script.args(["-B", "tests/independent_count.py"]).arg(&text).arg("--compare").arg(&json);
+            for command in [&mut explain, &mut script] {
+                command.args(isolated.iter().flat_map(|list| ["--isolated", list]));
+            }
+            explained(explain.stdout(create(&json)?))?;
+            let code = status(&mut script)?.code();
+            if code != Some(0) && code != Some(1) {
+                return Err(Failure::new(format!("`{}` broke", shown(&script)), "run this command by hand"));
+            }
+            let verdict = if code == Some(0) { "same" } else { "DIFFERENT, see above" };
+            let set = isolated.map_or_else(String::new, |list| format!(" --isolated {list}"));
+            println!("{name}{set}: {verdict}");
+            if code == Some(1) {
+                different.push(name.clone());
+            }
+        }
+    }
+    different.dedup();
+    if different.is_empty() {
+        println!("{} recordings, {} counts each: all figures equal", recordings.len(), ISOLATED.len());
+        return Ok(());
+    }
+    let what = format!("the tool and the script count differently: {}", different.join(" "));
+    Err(Failure::new(what, "find out with the raw text which of the two is wrong"))
+}
+
+pub(super) fn perfetto(shop: &Shop) -> Result<(), Failure> {
+    let python = environment(shop)?;
+    unit_tests(shop, &python, "test_perfetto*.py")?;
+    let quietcore = built(shop)?;
+    let folder = scratch(shop, "perfetto")?;
+    for name in PICTURED {
+        let trace = folder.join(format!("{name}.pftrace"));
+        let mut explain = shop.program(&quietcore);
+        explain.arg("explain").arg(format!("recordings/{name}{PACKED}")).arg("--perfetto").arg(&trace);
+        explained(explain.stdout(Stdio::null()))?;
+        let mut script = shop.program(&python);
+        script.args(["-B", "tests/perfetto_schema.py"]).arg(&trace);
+        println!("{name}:");
+        run(&mut script, "correct what `explain --perfetto` writes")?;
+    }
+    Ok(())
+}
+
+/// `explain` ran: 0 without, 1 with findings.
+fn explained(command: &mut Command) -> Result<(), Failure> {
+    let status = status(command)?;
+    if matches!(status.code(), Some(0 | 1)) {
+        return Ok(());
+    }
+    let what = format!("`{}` ended with {status}", shown(command));
+    Err(Failure::new(what, "run this command by hand"))
+}
+
+/// The release build of the tool.
+fn built(shop: &Shop) -> Result<PathBuf, Failure> {
+    let arguments = ["build", "--release", "--locked", "-p", "quietcore-cli", "--bin", "quietcore"];
+    let mut command = shop.cargo(&arguments);
+    // Where it lands must not depend on a default target of this machine's configuration.
+    command.env_remove("CARGO_BUILD_TARGET");
+    run(&mut command, "make it build")?;
+    let path = shop.target.join("release").join("quietcore");
+    if path.is_file() {
+        return Ok(path);
+    }
+    let what = format!("{} was built but is not there", path.display());
+    Err(Failure::new(what, "unset build.target in cargo's configuration for this run"))
+}
+
+/// All recordings, sorted; none at all is a failure, as the step would show nothing.
+fn recordings(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let cannot = |error: std::io::Error| {
+        Failure::new(format!("{}: {error}", folder.display()), "restore it from the repository")
+    };
+    let mut found = vec![];
+    for entry in fs::read_dir(folder).map_err(cannot)? {
+        let path = entry.map_err(cannot)?.path();
+        if path.to_string_lossy().ends_with(PACKED) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    if found.is_empty() {
+        let what = format!("{} has no recording", folder.display());
+        return Err(Failure::new(what, "restore it from the repository"));
+    }
+    Ok(found)
+}
+
+fn name_of(recording: &Path) -> String {
+    let name = recording.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    name.strip_suffix(PACKED).map_or(name.clone(), str::to_owned)
+}
+
+/// Without the `zstd` command the tool itself unpacks; the count still reads the raw text.
+fn unpacked(shop: &Shop, quietcore: &Path, recording: &Path, folder: &Path) -> Result<PathBuf, Failure> {
+    let text = folder.join(format!("{}.txt", name_of(recording)));
+    let mut command = shop.program(quietcore);
+    command.arg("cat").arg(recording).stdout(create(&text)?);
+    run(&mut command, "install the zstd command, or make `quietcore cat` work")?;
+    Ok(text)
+}
+
+/// An empty folder of our own below cargo's.
+fn scratch(shop: &Shop, name: &str) -> Result<PathBuf, Failure> {
+    let folder = shop.target.join("xtask").join(name);
+    let _ = fs::remove_dir_all(&folder); // an old one; creating tells whether it can be used
+    match fs::create_dir_all(&folder) {
+        Ok(()) => Ok(folder),
+        Err(error) => Err(Failure::new(format!("{}: {error}", folder.display()), "make room there")),
+    }
+}
+
+fn create(path: &Path) -> Result<File, Failure> {
+    File::create(path)
+        .map_err(|error| Failure::new(format!("{}: {error}", path.display()), "make it writable"))
+}
+
+fn has_program(shop: &Shop, name: &str) -> bool {
+    let mut command = shop.program(name);
+    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// `python3`, which every distribution has.
+fn system_python(shop: &Shop) -> Result<PathBuf, Failure> {
+    if has_program(shop, "python3") {
+        return Ok(PathBuf::from("python3"));
+    }
+    let remedy = "install python3 >= 3.9 and python3-venv (Debian: `apt-get install python3 python3-venv`)";
+    Err(Failure::new("there is no python3", remedy))
+}
+
+fn unit_tests(shop: &Shop, python: &Path, pattern: &str) -> Result<(), Failure> {
+    let mut command = shop.program(python);
+    command.args(["-B", "-m", "unittest", "discover", "-s", "tests", "-p", pattern]);
+    run(&mut command, "correct the script before trusting it")
+}
+
+/// A Python environment with what the scripts need, kept below cargo's folder until the list changes.
+fn environment(shop: &Shop) -> Result<PathBuf, Failure> {
+    let folder = shop.target.join("python");
+    let python = folder.join("bin").join("python");
+    let wanted = fs::read_to_string(shop.root.join(REQUIREMENTS)).map_err(|error| {
+        Failure::new(format!("{REQUIREMENTS}: {error}"), "restore it from the repository")
+    })?;
+    let stamp = folder.join("installed.txt");
+    if has_program(shop, &python.to_string_lossy())
+        && fs::read_to_string(&stamp).is_ok_and(|old| old == wanted)
+    {
+        return Ok(python);
+    }
+    let mut venv = shop.program(system_python(shop)?);
+    venv.args(["-m", "venv", "--clear"]).arg(&folder);
+    run(&mut venv, "install python3-venv (Debian: `apt-get install python3-venv`)")?;
+    let mut install = shop.program(&python);
+    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", REQUIREMENTS]);
+    run(&mut install, "pip needs the network once; without it, `cargo xtask ci --skip perfetto`")?;
+    fs::write(&stamp, wanted)
+        .map_err(|error| Failure::new(format!("{}: {error}", stamp.display()), "make it writable"))?;
+    Ok(python)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_has_its_name() {
+        assert_eq!(name_of(Path::new("recordings/g61-c16-iso.txt.zst")), "g61-c16-iso");
+        assert_eq!(name_of(Path::new("other.txt")), "other.txt");
+    }
+
+    /// Goal: no recordings is a failure, not a pass. Method: this repository's folder and one without.
+    #[test]
+    fn recordings_must_be_there() {
+        let found = recordings(&crate::root().join("recordings")).expect("the folder is in the repository");
+        assert!(PICTURED.iter().all(|name| found.iter().any(|path| name_of(path) == *name)), "{found:?}");
+        assert!(found.is_sorted());
+        recordings(&crate::root().join("xtask/src")).expect_err("there is no recording");
+        recordings(&crate::root().join("no such folder")).expect_err("there is no folder");
+    }
+}

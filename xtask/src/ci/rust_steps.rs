@@ -1,0 +1,62 @@
+//! The steps that cargo alone can do: format, lints, tests, documentation, the core without std.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use super::shop::{Failure, Shop, capture, run};
+
+/// A target without an operating system: what builds for it needs no std.
+const BARE_TARGET: &str = "x86_64-unknown-none";
+
+/// Packages that must build without std, and their crate roots.
+const NO_STD: [(&str, &str); 1] = [("quietcore-core", "crates/core/src/lib.rs")];
+
+pub(super) fn fmt(shop: &Shop) -> Result<(), Failure> {
+    run(&mut shop.cargo(&["fmt", "--all", "--check"]), "run `cargo fmt --all`")
+}
+
+pub(super) fn clippy(shop: &Shop) -> Result<(), Failure> {
+    let arguments = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+    run(
+        &mut shop.cargo(&arguments),
+        "change the lines it names; if Cargo.lock is old, `cargo check` renews it",
+    )
+}
+
+pub(super) fn tests(shop: &Shop) -> Result<(), Failure> {
+    let remedy = "run the test that failed alone: `cargo test -p PACKAGE NAME`";
+    run(&mut shop.cargo(&["test", "--workspace", "--locked"]), remedy)
+}
+
+pub(super) fn doc(shop: &Shop) -> Result<(), Failure> {
+    let mut command = shop.cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
+    run(command.env("RUSTDOCFLAGS", "-D warnings"), "change the comments it names")
+}
+
+pub(super) fn no_std(shop: &Shop) -> Result<(), Failure> {
+    let bare = bare_target_is_installed(shop);
+    for (package, root) in NO_STD {
+        let text = fs::read_to_string(shop.root.join(root))
+            .map_err(|error| Failure::new(format!("{root}: {error}"), "give the crate a root"))?;
+        if !text.lines().any(|line| line.trim() == "#![no_std]") {
+            return Err(Failure::new(format!("{root} is not `#![no_std]`"), "add the attribute"));
+        }
+        let mut command = shop.cargo(&["build", "--locked", "-p", package]);
+        if bare {
+            command.args(["--target", BARE_TARGET]);
+        } else {
+            println!("{BARE_TARGET} is not installed: {package} is built for this machine, with #![no_std];");
+            println!("`rustup target add {BARE_TARGET}` makes this step complete");
+        }
+        run(&mut command, "use `core` and `alloc` there, not `std`")?;
+    }
+    Ok(())
+}
+
+fn bare_target_is_installed(shop: &Shop) -> bool {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let mut command = shop.program(rustc);
+    command.args(["--print", "target-libdir", "--target", BARE_TARGET]).stderr(Stdio::null());
+    capture(&mut command).is_ok_and(|folder| Path::new(folder.trim()).is_dir())
+}

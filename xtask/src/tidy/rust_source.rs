@@ -1,0 +1,296 @@
+//! Rules about one Rust file: its opening, size, lines, and words that need a reason or a place.
+//!
+//! Each rule is a small function over the scanned lines; the lists of exceptions are constants here,
+//! and each exception says why. Rules about functions are in [`functions`](super::functions).
+
+use super::scan::{Line, item_end, word_columns};
+use super::{Source, Violation};
+
+/// Wanted and allowed lines of a file, its tests not counted.
+const WANTED_FILE: usize = 400;
+const LONGEST_FILE: usize = 600;
+
+/// Longest line, in characters; rustfmt.toml has the same number.
+pub(crate) const LONGEST_LINE: usize = 110;
+
+/// Files that may say `unsafe`, and why.
+const UNSAFE_ALLOWED: &[(&str, &str)] = &[];
+
+/// Files besides `sync.rs` that may use atomics, and why.
+const ATOMICS_ALLOWED: &[(&str, &str)] =
+    &[("crates/cli/src/signals.rs", "one flag that a signal sets; it guards no other data")];
+
+/// File names that say nothing.
+const EMPTY_NAMES: [&str; 4] = ["utils.rs", "common.rs", "helpers.rs", "types.rs"];
+
+/// Macros that stand for work not done.
+const LEFTOVER_MACROS: [&str; 3] = ["todo!", "unimplemented!", "dbg!"];
+
+/// Notes that stand for work not done; in pieces, so that this file does not have them.
+const LEFTOVER_NOTES: [&str; 2] = [concat!("TO", "DO"), concat!("FIX", "ME")];
+
+/// Memory orderings; the three of comparisons (`Less`, `Equal`, `Greater`) are another type.
+const ORDERINGS: [&str; 5] = ["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst"];
+
+/// The rules of this file.
+pub(crate) fn check(source: &Source) -> Vec<Violation> {
+    let mut found = vec![];
+    check_opening(source, &mut found);
+    check_size(source, &mut found);
+    check_name(source, &mut found);
+    for (number, line) in source.lines.iter().enumerate() {
+        check_unsafe(source, number, line, &mut found);
+        check_atomics(source, number, line, &mut found);
+        check_leftovers(source, number, line, &mut found);
+        check_attributes(source, number, line, &mut found);
+        check_unwrap(source, number, line, &mut found);
+    }
+    check_width(source, &mut found);
+    found
+}
+
+fn check_opening(source: &Source, found: &mut Vec<Violation>) {
+    if !source.lines.first().is_some_and(|line| line.raw.starts_with("//!")) {
+        let remedy = "begin the file with `//!`: what it decides, its invariants, what is absent".to_owned();
+        found.push(Violation::error(source, 0, "module-comment", remedy));
+    }
+}
+
+fn check_size(source: &Source, found: &mut Vec<Violation>) {
+    if source.is_test() {
+        return;
+    }
+    let count = source.lines.iter().filter(|line| !line.in_test).count();
+    let remedy = format!(
+        "{count} lines without tests; split it by idea ({WANTED_FILE} wanted, at most {LONGEST_FILE} allowed)"
+    );
+    if count > LONGEST_FILE {
+        found.push(Violation::error(source, count, "file-length", remedy));
+    } else if count > WANTED_FILE {
+        found.push(Violation::wish(source, count, "file-length", remedy));
+    }
+}
+
+fn check_name(source: &Source, found: &mut Vec<Violation>) {
+    let name = source.path.rsplit('/').next().unwrap_or_default();
+    if EMPTY_NAMES.contains(&name) {
+        let remedy = format!("`{name}` says nothing; name the file after the one idea in it");
+        found.push(Violation::error(source, 0, "file-name", remedy));
+    }
+}
+
+fn check_unsafe(source: &Source, number: usize, line: &Line, found: &mut Vec<Violation>) {
+    let allowed = UNSAFE_ALLOWED.iter().any(|(path, _why)| *path == source.path);
+    if !allowed && !word_columns(&line.code, "unsafe").is_empty() {
+        let remedy = "`unsafe` is not allowed in this file; do without, or add the file to UNSAFE_ALLOWED \
+                      in xtask/src/tidy/rust_source.rs with the reason";
+        found.push(Violation::error(source, number, "unsafe-file", remedy.to_owned()));
+    }
+}
+
+fn check_atomics(source: &Source, number: usize, line: &Line, found: &mut Vec<Violation>) {
+    let named_sync = source.path.rsplit('/').next() == Some("sync.rs");
+    let allowed = ATOMICS_ALLOWED.iter().any(|(path, _why)| *path == source.path);
+    if !named_sync && !allowed && uses_atomics(&line.code) {
+        let remedy = "atomics live in a file named sync.rs; move them there, or add the file to \
+                      ATOMICS_ALLOWED in xtask/src/tidy/rust_source.rs with the reason";
+        found.push(Violation::error(source, number, "atomics-file", remedy.to_owned()));
+    }
+}
+
+fn uses_atomics(code: &str) -> bool {
+    let ordering = ORDERINGS.iter().any(|name| code.contains(&format!("Ordering::{name}")));
+    let typed = code.match_indices("Atomic").any(|(at, _)| {
+        let rest = &code[at + "Atomic".len()..];
+        ["Bool", "Ptr", "U", "I"].iter().any(|kind| rest.starts_with(kind))
+    });
+    ordering || typed || code.contains("sync::atomic")
+}
+
+fn check_leftovers(source: &Source, number: usize, line: &Line, found: &mut Vec<Violation>) {
+    let macros = LEFTOVER_MACROS.iter().filter(|name| !word_columns(&line.code, name).is_empty());
+    let noted = |text: &str, note: &str| !word_columns(text, note).is_empty();
+    let notes = LEFTOVER_NOTES.iter().filter(|note| noted(&line.code, note) || noted(&line.comment, note));
+    for leftover in macros.chain(notes) {
+        let remedy = format!("`{leftover}` is work not done; finish it or write an issue");
+        found.push(Violation::error(source, number, "leftover", remedy));
+    }
+}
+
+fn check_attributes(source: &Source, number: usize, line: &Line, found: &mut Vec<Violation>) {
+    if line.code.contains("#[ignore") {
+        let remedy = "a test that does not run protects nothing; make it run or remove it".to_owned();
+        found.push(Violation::error(source, number, "ignored-test", remedy));
+    }
+    let silences = ["#[allow(", "#![allow(", "#[expect(", "#![expect("];
+    let Some(column) = silences.iter().find_map(|text| line.code.find(text)) else { return };
+    let end = attribute_end(&source.lines, number, column);
+    let explained = source.lines[number..=end]
+        .iter()
+        .any(|line| line.code.contains("reason =") || line.comment.trim_start_matches('/').trim().len() > 3);
+    if !explained {
+        let remedy = "say why: `#[allow(lint, reason = \"...\")]`".to_owned();
+        found.push(Violation::error(source, number, "allow-reason", remedy));
+    }
+}
+
+/// The line on which the attribute that begins at (`line`, byte `column`) is closed.
+fn attribute_end(lines: &[Line], line: usize, column: usize) -> usize {
+    let mut open = 0_i32;
+    for (number, text) in lines.iter().enumerate().skip(line) {
+        let skip = if number == line { column } else { 0 };
+        for c in text.code[skip..].chars() {
+            open += i32::from(c == '[') - i32::from(c == ']');
+            if c == ']' && open == 0 {
+                return number;
+            }
+        }
+    }
+    item_end(lines, line, column)
+}
+
+fn check_unwrap(source: &Source, number: usize, line: &Line, found: &mut Vec<Violation>) {
+    if !source.is_test() && !line.in_test && line.code.contains(".unwrap()") {
+        let remedy = "return an error, or `expect` with the invariant that makes it impossible".to_owned();
+        found.push(Violation::error(source, number, "unwrap", remedy));
+    }
+}
+
+/// Excused are lines that nobody can break: with a string, a table, an address, or text quoted in a
+/// comment (behind a fence or four spaces), such as a line of a trace.
+fn check_width(source: &Source, found: &mut Vec<Violation>) {
+    let mut fenced = false;
+    for (number, line) in source.lines.iter().enumerate() {
+        let comment = line.comment.trim_start_matches(['/', '!']);
+        if comment.trim_start().starts_with("```") {
+            fenced = !fenced;
+        }
+        let quoted = (fenced && !comment.is_empty()) || comment.starts_with("     ");
+        let excused = line.has_string || quoted || comment.contains("://") || comment.contains("| ");
+        let width = line.raw.chars().count();
+        if width > LONGEST_LINE && !excused {
+            let remedy = format!("{width} characters; break it (at most {LONGEST_LINE})");
+            found.push(Violation::error(source, number, "line-width", remedy));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules_of(path: &str, text: &str) -> Vec<&'static str> {
+        check(&Source::of(path, text)).into_iter().map(|violation| violation.rule).collect()
+    }
+
+    fn rules(code: &str) -> Vec<&'static str> {
+        rules_of("crates/a/src/b.rs", &format!("//! B.\n{code}\n"))
+    }
+
+    #[test]
+    fn a_file_opens_with_its_comment() {
+        assert_eq!(rules_of("a.rs", "fn a() {}\n"), ["module-comment"]);
+        assert_eq!(rules_of("a.rs", ""), ["module-comment"]);
+        assert_eq!(rules_of("a.rs", "// A.\n//! B.\n"), ["module-comment"]);
+        assert!(rules("").is_empty());
+    }
+
+    /// Goal: both limits are exact, tests do not count. Method: one line below and above each.
+    #[test]
+    fn file_length() {
+        let weights = |path: &str, code: usize, tests: usize| -> Vec<bool> {
+            let text = format!(
+                "//! B.\n{}#[cfg(test)]\nmod tests {{\n{}}}\n",
+                "const A: u8 = 1;\n".repeat(code - 1),
+                "const A: u8 = 1;\n".repeat(tests)
+            );
+            check(&Source::of(path, &text)).iter().map(Violation::is_error).collect()
+        };
+        assert!(weights("crates/a/src/b.rs", WANTED_FILE, 900).is_empty());
+        assert_eq!(weights("crates/a/src/b.rs", WANTED_FILE + 1, 0), [false]);
+        assert_eq!(weights("crates/a/src/b.rs", LONGEST_FILE, 0), [false]);
+        assert_eq!(weights("crates/a/src/b.rs", LONGEST_FILE + 1, 0), [true]);
+        assert!(weights("crates/a/tests/b.rs", LONGEST_FILE + 1, 0).is_empty());
+    }
+
+    #[test]
+    fn names_that_say_nothing() {
+        assert_eq!(rules_of("crates/a/src/utils.rs", "//! B.\n"), ["file-name"]);
+        assert!(rules_of("crates/a/src/common_names.rs", "//! B.\n").is_empty());
+    }
+
+    #[test]
+    fn unsafe_needs_a_place() {
+        assert_eq!(rules("fn a() { unsafe { b() } }"), ["unsafe-file"]);
+        assert_eq!(rules("unsafe impl A for B {}"), ["unsafe-file"]);
+        assert!(rules("#![forbid(unsafe_code)] // unsafe\nconst A: &str = \"unsafe\";").is_empty());
+    }
+
+    #[test]
+    fn atomics_need_a_place() {
+        for code in ["use std::sync::atomic;", "a.load(Ordering::SeqCst);", "static A: AtomicU64 = b;"] {
+            assert_eq!(rules(code), ["atomics-file"], "{code}");
+            assert!(rules_of("crates/a/src/sync.rs", &format!("//! B.\n{code}\n")).is_empty());
+        }
+        assert!(rules("fn a() -> Ordering { Ordering::Less }\nfn write_atomically() {}").is_empty());
+        assert!(rules("struct AtomicWrite;").is_empty());
+    }
+
+    #[test]
+    fn leftovers() {
+        for macro_name in LEFTOVER_MACROS {
+            assert_eq!(rules(&format!("fn a() {{ {macro_name}() }}")), ["leftover"]);
+        }
+        for note in LEFTOVER_NOTES {
+            assert_eq!(rules(&format!("// {note}: later")), ["leftover"]);
+            assert!(rules(&format!("const A: &str = \"{note}\";")).is_empty());
+        }
+        assert!(rules("fn a() { not_todo!() } // todos").is_empty());
+    }
+
+    #[test]
+    fn tests_run() {
+        assert_eq!(rules("#[ignore]"), ["ignored-test"]);
+        assert_eq!(rules("#[ignore = \"slow\"]"), ["ignored-test"]);
+        assert!(rules("// #[ignore]").is_empty());
+    }
+
+    /// Goal: a silenced lint has a reason. Method: without, with `reason`, with a comment, over lines.
+    #[test]
+    fn silenced_lints_say_why() {
+        for code in ["#[allow(dead_code)]", "#![allow(dead_code)]", "#[expect(dead_code)]"] {
+            assert_eq!(rules(code), ["allow-reason"], "{code}");
+        }
+        assert_eq!(rules("#[allow(\n    dead_code,\n)]\nfn a() {} // reason = elsewhere"), ["allow-reason"]);
+        assert!(rules("#[allow(dead_code, reason = \"C calls it\")]").is_empty());
+        assert!(rules("#[allow(\n    dead_code,\n    reason = \"C calls it\"\n)]").is_empty());
+        assert!(rules("#[allow(dead_code)] // C calls it").is_empty());
+    }
+
+    #[test]
+    fn unwrap_is_for_tests() {
+        assert_eq!(rules("fn a() { b().unwrap() }"), ["unwrap"]);
+        assert!(rules("#[cfg(test)]\nmod tests {\n    fn a() { b().unwrap() }\n}").is_empty());
+        assert!(rules_of("crates/a/tests/b.rs", "//! B.\nfn a() { b().unwrap() }\n").is_empty());
+        assert!(rules("fn a() { b().unwrap_or(1) } // .unwrap()").is_empty());
+    }
+
+    /// Goal: the limit is exact; strings, tables and addresses are excused. Method: each one too long.
+    #[test]
+    fn line_width() {
+        let comment = |width: usize| format!("// {}", "x".repeat(width - 3));
+        assert!(rules(&comment(LONGEST_LINE)).is_empty());
+        assert_eq!(rules(&comment(LONGEST_LINE + 1)), ["line-width"]);
+        let long = "x".repeat(LONGEST_LINE);
+        assert_eq!(rules(&format!("/// ```\n/// ```\n/// {long}")), ["line-width"]);
+        for excused in [
+            format!("const A: &str = \"{long}\";"),
+            format!("// https://{long}"),
+            format!("// | {long} |"),
+            format!("/// ```\n/// {long}\n/// ```"),
+            format!("///     {long}"),
+        ] {
+            assert!(rules(&excused).is_empty(), "{excused}");
+        }
+    }
+}
