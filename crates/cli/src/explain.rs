@@ -6,14 +6,19 @@ use crate::error::CliError;
 use crate::host;
 use crate::live::{Own, Request, Session};
 use crate::output;
+use crate::progress::Display;
 use crate::signals::Interrupt;
+use crate::sinks::{Files, Sinks};
 use crate::text::{self, Page};
 use quietcore_trace::live::SEEDS;
-use quietcore_trace::{Explain, Header, KernelRelease, Options, Report, Severity, TraceReader};
+use quietcore_trace::{Header, KernelRelease, Options, Progress, Report, Severity, TraceReader};
 use serde::Serialize;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// How many lines are read between two looks at the progress display.
+const LINES_PER_TURN: u64 = 200_000;
 
 /// A report with what only a live recording has.
 #[derive(Serialize)]
@@ -36,27 +41,31 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome, CliError> {
 }
 
 fn explain_file(args: &ExplainArgs, path: &Path) -> Result<Report, CliError> {
-    explain_reader(path, quietcore_trace::open(path)?, &|header| options(args, header))
+    explain_reader(path, quietcore_trace::open(path)?, Files::of(args), &|header| options(args, header))
 }
 
 fn explain_reader(
     path: &Path,
     source: impl Read,
+    files: Files<'_>,
     options: &dyn Fn(&Header) -> Result<Options, CliError>,
 ) -> Result<Report, CliError> {
     let failed = |error| CliError::Read(PathBuf::from(path), error);
     let mut reader = TraceReader::new(source);
     reader.read_header().map_err(failed)?;
-    let mut explain = Explain::new(options(reader.header())?);
-    reader.read(u64::MAX, &mut |record| explain.take(record)).map_err(failed)?;
-    let mut report = explain.finish(reader.tally());
-    report.unknown_events = reader.unknown_events().into_iter().collect();
-    Ok(report)
+    let mut sinks = Sinks::new(options(reader.header())?, files)?;
+    let mut display = Display::new();
+    while reader.read(LINES_PER_TURN, &mut |record| sinks.take(record)).map_err(failed)? != Progress::Finished
+    {
+        display.show(|| format!("{} MiB, {} events", reader.bytes_read() >> 20, reader.tally().events));
+    }
+    display.clear();
+    sinks.finish(reader.tally(), reader.unknown_events(), |_| {})
 }
 
 /// Explains a bundled recording with nothing but what it says itself.
 pub(crate) fn explain_recording(path: &Path, source: impl Read) -> Result<Report, CliError> {
-    explain_reader(path, source, &|header| Ok(recorded_options(header)))
+    explain_reader(path, source, Files::default(), &|header| Ok(recorded_options(header)))
 }
 
 fn explain_live(args: &ExplainArgs, span: Duration) -> Result<Outcome, CliError> {
@@ -69,7 +78,7 @@ fn explain_live(args: &ExplainArgs, span: Duration) -> Result<Outcome, CliError>
     options.identities_max = args.max_identities;
     let isolated = options.isolated.clone();
     let request = Request { span, seeds: seeds(args)?, buffer_kib: args.buffer, isolated: &isolated };
-    let (explanation, interrupted) = record(&request, options, &interrupt)?;
+    let (explanation, interrupted) = record(&request, options, Files::of(args), &interrupt)?;
     let outcome = show(args, "--live", &explanation)?;
     Ok(if interrupted { Outcome::Interrupted } else { outcome })
 }
@@ -80,23 +89,24 @@ pub(crate) fn record_host(span: Duration, interrupt: &Interrupt) -> Result<(Expl
     let isolated = options.isolated.clone();
     let request =
         Request { span, seeds: SEEDS.to_vec(), buffer_kib: DEFAULT_BUFFER_KIB, isolated: &isolated };
-    record(&request, options, interrupt)
+    record(&request, options, Files::default(), interrupt)
 }
 
 fn record(
     request: &Request<'_>,
     mut options: Options,
+    files: Files<'_>,
     interrupt: &Interrupt,
 ) -> Result<(Explanation, bool), CliError> {
     let session = Session::start(request, interrupt)?;
     options.switched_on = session.switched_on();
-    let mut explain = Explain::new(options);
-    let recorded = session.run(&mut |record| explain.take(record))?;
-    let mut report = explain.finish(&recorded.tally);
-    report.unknown_events = recorded.unknown.into_iter().collect();
-    if recorded.interrupted {
-        report.warnings.push("the recording was ended early by a signal".to_owned());
-    }
+    let mut sinks = Sinks::new(options, files)?;
+    let recorded = session.run(&mut |record| sinks.take(record))?;
+    let report = sinks.finish(&recorded.tally, recorded.unknown, |report| {
+        if recorded.interrupted {
+            report.warnings.push("the recording was ended early by a signal".to_owned());
+        }
+    })?;
     Ok((Explanation { report, own_disturbance: Some(recorded.own) }, recorded.interrupted))
 }
 

@@ -3,6 +3,7 @@
 
 use crate::error::CliError;
 use crate::host;
+use crate::progress::Display;
 use crate::signals::Interrupt;
 use quietcore_core::CpuSet;
 use quietcore_trace::live::{LiveError, OwnDisturbance, Recording, Tracefs, run_on, tracepoints};
@@ -10,7 +11,6 @@ use quietcore_trace::{Progress, Record, Tally, TraceReader};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -57,7 +57,6 @@ pub(crate) struct Session {
     recording: Recording,
     interrupt: Interrupt,
     deadline: Instant,
-    span: Duration,
 }
 
 impl Session {
@@ -95,7 +94,7 @@ impl Session {
         let reader = TraceReader::new(recording.pipe().map_err(live_error)?);
         eprintln!("quietcore: recording for {:?} (Ctrl-C ends it early)", request.span);
         let deadline = Instant::now() + request.span;
-        Ok(Self { reader, recording, interrupt: interrupt.clone(), deadline, span: request.span })
+        Ok(Self { reader, recording, interrupt: interrupt.clone(), deadline })
     }
 
     /// Names of the events that are on.
@@ -106,13 +105,14 @@ impl Session {
     /// Hands every event to `visit` until the span is over or a signal arrives.
     pub(crate) fn run(mut self, visit: &mut dyn FnMut(&Record<'_>)) -> Result<Recorded, CliError> {
         let mut own = OwnDisturbance::of(own_threads());
-        let mut display = Display::new(self.span);
+        let mut display = Display::new();
         while !self.interrupt.arrived() && Instant::now() < self.deadline {
             if self.turn(&mut own, visit)? == Progress::Waiting {
                 let left = self.deadline.saturating_duration_since(Instant::now());
                 self.sleep(left.min(PAUSE));
             }
-            display.show(self.deadline, self.reader.tally().events);
+            let left = self.deadline.saturating_duration_since(Instant::now()).as_secs();
+            display.show(|| format!("{left} s left, {} events", self.reader.tally().events));
         }
         self.recording.stop().map_err(live_error)?;
         while self.turn(&mut own, visit)? == Progress::Paused {}
@@ -164,32 +164,5 @@ fn own_report(own: &OwnDisturbance) -> Own {
         interrupts_sent: own.interrupts(),
         interrupts_by_cpu: receivers.map(|(cpu, count)| (cpu.index() as u16, *count)).collect(),
         thread_cpus: own.cpus().to_string(),
-    }
-}
-
-/// One line on standard error that is written over, only on a terminal.
-struct Display {
-    span: Duration,
-    shown: Option<u64>,
-    on_terminal: bool,
-}
-
-impl Display {
-    fn new(span: Duration) -> Self {
-        Self { span, shown: None, on_terminal: std::io::stderr().is_terminal() }
-    }
-
-    fn show(&mut self, deadline: Instant, events: u64) {
-        let left = deadline.saturating_duration_since(Instant::now()).as_secs();
-        if self.on_terminal && self.shown.replace(left) != Some(left) {
-            eprint!("\r  {left} s of {:?} left, {events} events  ", self.span);
-            let _ = std::io::stderr().flush();
-        }
-    }
-
-    fn clear(&self) {
-        if self.shown.is_some() {
-            eprint!("\r{:70}\r", "");
-        }
     }
 }

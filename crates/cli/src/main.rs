@@ -12,8 +12,10 @@ mod explain;
 mod host;
 mod live;
 mod output;
+mod progress;
 mod recordings;
 mod signals;
+mod sinks;
 mod text;
 
 use args::{Cli, Verb};

@@ -1,9 +1,11 @@
 //! Where output goes: standard output in one piece, and files that appear whole or not at all.
 
 use crate::error::CliError;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use serde::Serialize;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// Prints `text` to standard output.
@@ -21,11 +23,13 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
     print(&text)
 }
 
-/// A file that is written beside its place and renamed into it at the end, so that a reader (or
-/// an interrupt) never sees half of it. Dropped without [`AtomicFile::finish`], it vanishes.
+/// A file that appears under its name only when it is finished, so that nobody ever sees half of
+/// it. Where the file system can do that (`O_TMPFILE`) it has no name until then, and even a
+/// killed process leaves nothing; elsewhere it has a hidden name that a drop removes.
 #[derive(Debug)]
 pub(crate) struct AtomicFile {
     file: Option<io::BufWriter<File>>,
+    is_unnamed: bool,
     temporary: PathBuf,
     target: PathBuf,
 }
@@ -33,25 +37,38 @@ pub(crate) struct AtomicFile {
 impl AtomicFile {
     pub(crate) fn create(target: &Path) -> Result<Self, CliError> {
         let failed = |error| CliError::Write(target.to_owned(), error);
-        let Some(name) = target.file_name() else {
+        let Some(name) = target.file_name().filter(|_| !target.is_dir()) else {
             return Err(failed(io::Error::from(io::ErrorKind::IsADirectory)));
         };
         let mut hidden = std::ffi::OsString::from(".");
         hidden.push(name);
         hidden.push(format!(".{}.tmp", std::process::id()));
         let temporary = target.with_file_name(hidden);
-        let file = File::options().write(true).create_new(true).open(&temporary).map_err(failed)?;
-        Ok(Self { file: Some(io::BufWriter::new(file)), temporary, target: target.to_owned() })
+        let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+        let unnamed = rustix::fs::open(folder.unwrap_or(Path::new(".")), flags, Mode::from(0o644));
+        let is_unnamed = unnamed.is_ok();
+        let file = match unnamed {
+            Ok(file) => File::from(file),
+            Err(_) => File::options().write(true).create_new(true).open(&temporary).map_err(failed)?,
+        };
+        Ok(Self { file: Some(io::BufWriter::new(file)), is_unnamed, temporary, target: target.to_owned() })
     }
 
     pub(crate) fn finish(mut self) -> Result<(), CliError> {
-        let write = self.file.take().map_or(Ok(()), |file| {
-            let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-            file.sync_all()
-        });
-        write
-            .and_then(|()| fs::rename(&self.temporary, &self.target))
-            .map_err(|error| CliError::Write(self.target.clone(), error))
+        self.replace_target().map_err(|error| CliError::Write(self.target.clone(), error))
+    }
+
+    fn replace_target(&mut self) -> io::Result<()> {
+        let Some(file) = self.file.take() else { return Ok(()) };
+        let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.sync_all()?;
+        if self.is_unnamed {
+            // A link cannot replace a file, a rename can: link beside, then rename.
+            let this = format!("/proc/self/fd/{}", file.as_raw_fd());
+            rustix::fs::linkat(CWD, this, CWD, &self.temporary, AtFlags::SYMLINK_FOLLOW)?;
+        }
+        fs::rename(&self.temporary, &self.target)
     }
 }
 
@@ -67,7 +84,7 @@ impl Write for AtomicFile {
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
-        // After a successful finish the temporary name is gone and this finds nothing.
+        // After a successful finish, or without a name, this finds nothing.
         let _ = fs::remove_file(&self.temporary);
     }
 }

@@ -45,12 +45,9 @@ pub(crate) fn split(line: &[u8]) -> Result<Prefix<'_>, Malformed> {
 
 /// `TASK-PID [`: the task, and the text behind the bracket.
 fn task_and_cpu(line: &[u8]) -> Option<(Task<'_>, &[u8])> {
-    if line.get(16) == Some(&b'-') {
-        if let Some(found) = pid_and_bracket(line, 16) {
-            return Some(found); // the kernel pads the name to 16 columns
-        }
-    }
-    memchr::memchr_iter(b'-', line).find_map(|dash| pid_and_bracket(line, dash))
+    // The kernel pads the name to 16 columns.
+    let padded = (line.get(16) == Some(&b'-')).then(|| pid_and_bracket(line, 16)).flatten();
+    padded.or_else(|| memchr::memchr_iter(b'-', line).find_map(|dash| pid_and_bracket(line, dash)))
 }
 
 /// Reads `-PID`, an optional `(TGID)`, and `[` at `dash`.

@@ -81,7 +81,10 @@ impl Page {
         let left = indent + label_width + 1;
         let mut first = true;
         for paragraph in text.split('\n') {
-            for wrapped in wrap(paragraph, COLUMNS.saturating_sub(left)) {
+            // A command must be copied whole, so it is never broken.
+            let is_command = paragraph.starts_with("$ ");
+            let width = if is_command { usize::MAX } else { COLUMNS.saturating_sub(left) };
+            for wrapped in wrap(paragraph, width) {
                 if first {
                     let _ = writeln!(self.text, "{:indent$}{label:<label_width$} {wrapped}", "");
                 } else {

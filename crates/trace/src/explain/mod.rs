@@ -30,7 +30,7 @@ use hierarchy::Hierarchy;
 use hrtimer::HrtimerCounts;
 use interrupts::Interrupts;
 use quietcore_core::{CpuSet, Nanos};
-use wheel::Wheel;
+use wheel::{Expiry, Wheel};
 
 /// What an explanation must know besides the events.
 ///
@@ -134,7 +134,8 @@ impl Explain {
             Event::TimerStart(start) => self.wheel.take_start(record, start),
             Event::TimerExpireEntry { timer, function, .. } => {
                 self.interrupts.take_expiry(record.cpu);
-                self.wheel.take_expiry(record, *timer, function, isolated, &mut self.names);
+                let expiry = Expiry { line: record.line, ran_on: record.cpu, timer: *timer, function };
+                self.wheel.take_expiry(&expiry, isolated, &mut self.names);
             }
             Event::HrtimerStart(start) => self.hrtimers.take_start(record, start, &mut self.names),
             Event::HrtimerExpireEntry { hrtimer, function, .. } => {

@@ -26,6 +26,15 @@ struct Armed {
     expired_remotely_from: Option<CpuId>,
 }
 
+/// A callback begins.
+#[derive(Debug)]
+pub(super) struct Expiry<'a> {
+    pub(super) line: u64,
+    pub(super) ran_on: CpuId,
+    pub(super) timer: u64,
+    pub(super) function: &'a [u8],
+}
+
 /// Expiries on isolated CPUs of timers that were armed elsewhere.
 #[derive(Debug, Default)]
 pub(super) struct Disturbances {
@@ -73,30 +82,21 @@ impl Wheel {
         }
     }
 
-    pub(super) fn take_expiry(
-        &mut self,
-        record: &Record<'_>,
-        timer: u64,
-        function: &[u8],
-        isolated: &CpuSet,
-        names: &mut Names,
-    ) {
-        let Some(armed) = self.armed.get_mut(timer) else {
+    pub(super) fn take_expiry(&mut self, expiry: &Expiry<'_>, isolated: &CpuSet, names: &mut Names) {
+        let Some(armed) = self.armed.get_mut(expiry.timer) else {
             self.expired_unknown_start += 1;
             return;
         };
-        let ran_on = record.cpu;
-        let pulled = ran_on != armed.base;
-        if pulled {
+        if expiry.ran_on != armed.base {
             armed.expired_remotely_from = Some(armed.base);
-            self.remote.add(ran_on);
+            self.remote.add(expiry.ran_on);
         }
-        if armed.on == ran_on || !isolated.contains(ran_on) {
+        if armed.on == expiry.ran_on || !isolated.contains(expiry.ran_on) {
             return;
         }
         let between = isolated.contains(armed.on);
         let disturbances = if between { &mut self.between_isolated } else { &mut self.foreign };
-        disturbances.add(record, armed, pulled, function, names);
+        disturbances.add(expiry, armed, names);
     }
 }
 
@@ -105,24 +105,25 @@ impl Disturbances {
         self.pulled.total() + self.placed.total()
     }
 
-    fn add(&mut self, record: &Record<'_>, armed: &Armed, pulled: bool, function: &[u8], names: &mut Names) {
-        let name = names.number(function);
+    fn add(&mut self, expiry: &Expiry<'_>, armed: &Armed, names: &mut Names) {
+        let name = names.number(expiry.function);
+        let pulled = expiry.ran_on != armed.base;
         let (kind, counts) = if pulled { ("pulled", &mut self.pulled) } else { ("placed", &mut self.placed) };
-        counts.add(record.cpu);
-        if counts.get(record.cpu) <= EXAMPLES_PER_CPU && self.examples.len() < EXAMPLES_MAX {
+        counts.add(expiry.ran_on);
+        if counts.get(expiry.ran_on) <= EXAMPLES_PER_CPU && self.examples.len() < EXAMPLES_MAX {
             self.examples.push(Example {
                 kind,
                 function: names.text(name),
                 armed_cpu: armed.on.index() as u16,
                 armed_line: armed.line,
                 base_cpu: armed.base.index() as u16,
-                cpu: record.cpu.index() as u16,
-                line: record.line,
+                cpu: expiry.ran_on.index() as u16,
+                line: expiry.line,
             });
         }
         self.by_base.add(armed.base);
         *self.by_function.entry(name).or_default() += 1;
-        let key = (record.cpu, name);
+        let key = (expiry.ran_on, name);
         if self.by_cpu_function.len() < CPU_FUNCTIONS_MAX || self.by_cpu_function.contains_key(&key) {
             *self.by_cpu_function.entry(key).or_default() += 1;
         }

@@ -42,10 +42,10 @@ impl OwnDisturbance {
     /// # Ok::<(), quietcore_trace::Malformed>(())
     /// ```
     pub fn take(&mut self, record: &Record<'_>) {
-        if let Event::SchedSwitch { next, .. } = &record.event {
-            if self.threads.contains(&next.pid) {
-                self.cpus.insert(record.cpu);
-            }
+        let comes =
+            matches!(&record.event, Event::SchedSwitch { next, .. } if self.threads.contains(&next.pid));
+        if comes {
+            self.cpus.insert(record.cpu);
         }
         if !self.threads.contains(&record.task.pid) {
             return;
