@@ -172,7 +172,7 @@ fn figures(report: &Report) -> [(&'static str, bool); 20] {
 
 fn recorded_figures(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
     let name = "quietcore_figure_recorded";
-    text.open(name, "1 when the events of a figure were recorded, 0 when it has no samples because not.")?;
+    text.open(name, "1 when the events of a figure were recorded; 0 when they were not: it has no samples.")?;
     figures(report).into_iter().try_for_each(|(figure, recorded)| {
         writeln!(text.out, "{name}{{figure=\"{figure}\"}} {}", u8::from(recorded))
     })
@@ -186,7 +186,7 @@ fn timers(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
         (
             "quietcore_timers_cancel_events",
             "Wheel timers taken out of the wheel; one precedes each expiry.",
-            { timers.cancel_events },
+            timers.cancel_events,
         ),
         (
             "quietcore_timers_expired_unknown_start",
@@ -278,7 +278,7 @@ fn hrtimers(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
         (
             "quietcore_hrtimers_foreign",
             "Those of off_arming_cpu from a CPU not isolated to an isolated one.",
-            { timers.foreign },
+            timers.foreign,
         ),
         ("quietcore_qdisc_watchdog_expired", "Expiries of packet schedulers' watchdogs.", watchdog.expired),
         (

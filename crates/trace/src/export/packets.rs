@@ -164,7 +164,7 @@ impl<W: Write> Packets<W> {
     pub(super) fn event(&mut self, place: Place, phase: Phase, content: Option<&Content>) -> io::Result<()> {
         self.begin();
         let at = self.described(place);
-        let new_name = content.and_then(|content| self.names.to_write(&content.label));
+        let new_name = content.and_then(|content| self.names.first_use(&content.label));
         self.buffer.nested(field::TRACE_PACKET, |packet| {
             packet.uint(field::TIMESTAMP, at.as_u64());
             packet.uint(field::SEQUENCE_ID, SEQUENCE);
@@ -291,7 +291,7 @@ impl EventNames {
     }
 
     /// The name behind `label` if the file does not hold it yet; the caller writes it.
-    fn to_write(&mut self, label: &Label) -> Option<(usize, &str)> {
+    fn first_use(&mut self, label: &Label) -> Option<(usize, &str)> {
         let &Label::Interned(number) = label else { return None };
         let is_written = std::mem::replace(&mut self.written[number], true);
         (!is_written).then(|| (number, &*self.texts[number]))
@@ -326,11 +326,11 @@ mod tests {
         assert_eq!(names.texts.len(), NAMES_MAX);
         let early = names.label("f7");
         assert_eq!(early, Label::Interned(7));
-        assert_eq!(names.to_write(&early), Some((7, "f7")));
-        assert_eq!(names.to_write(&early), None);
+        assert_eq!(names.first_use(&early), Some((7, "f7")));
+        assert_eq!(names.first_use(&early), None);
         let late = names.label("f9999");
         assert_eq!(late, Label::Inline("f9999".into()));
-        assert_eq!(names.to_write(&late), None);
+        assert_eq!(names.first_use(&late), None);
     }
 
     /// Goal: no two tracks share a number. Method: all tracks of all possible CPUs.

@@ -1,0 +1,12 @@
+//! Lines with structure: written from typed values and read back, then damaged field by field.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use quietcore_fuzz::written::{Damage, Line};
+
+fuzz_target!(|input: (Line, Vec<Damage>)| {
+    let (line, damages) = input;
+    let text = line.check();
+    let damaged = damages.iter().fold(text, |text, damage| damage.apply(text));
+    quietcore_fuzz::check_line(&damaged);
+});

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Fills fuzz/corpus/ from recordings/ and fuzz/seeds/. No network. May be run again at any time.
+#   fuzz/seed.sh            builds quietcore and uses it to decompress
+#   QUIETCORE=PATH fuzz/seed.sh
+set -euo pipefail
+cd "$(dirname "$0")"
+traces=corpus/parse_trace lines=corpus/parse_line
+mkdir -p "$traces" "$lines" corpus/parse_line_fields corpus/canary
+
+text() {
+    if [ -n "${QUIETCORE:-}" ]; then
+        "$QUIETCORE" cat "$1"
+    else
+        cargo run --quiet --release --manifest-path ../Cargo.toml -- cat "$1"
+    fi
+}
+
+# Whole beginnings: the header and the first events, 400 lines.
+for recording in ../recordings/*.zst; do
+    name=$(basename "$recording" .txt.zst)
+    # `head` closes the pipe early; that is no failure here.
+    text "$recording" 2>/dev/null | head -n 400 >"$traces/$name" || true
+    # One line of each event, as a seed of its own, and all of them as a small trace.
+    text "$recording" | awk -v lines="$lines/$name" '
+        /^#/ { if (header++ < 12) print; next }
+        match($0, /[0-9]: [a-z_]+: /) {
+            event = substr($0, RSTART + 3, RLENGTH - 5)
+            if (seen[event]++ < 2) print
+            if (seen[event] == 1) { printf "%s", $0 > (lines "-" event); close(lines "-" event) }
+        }' >"$traces/$name-small"
+done
+
+# Forms that no recording has: trace-cmd, CRLF, marks.
+cp seeds/* "$traces/"
+split -l 1 -d -a 3 seeds/report.txt "$lines/report-"
+split -l 1 -d -a 3 seeds/ftrace.txt "$lines/ftrace-"
+grep -h -m 1 timer_cancel seeds/ftrace.txt | tr -d '\n' >corpus/canary/cancel
+find corpus -type f | wc -l | sed 's/$/ seeds/'

@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# Live recording on the running kernel, as root: figures against cyclictest's own counts, nothing left
+# behind, nothing written elsewhere.   bash tests/live_root.sh [QUIETCORE]
+# Needs root and tracefs at /sys/kernel/tracing. Uses cyclictest, strace and trace-cmd where they are installed
+# and says which parts were left out.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+quietcore=${1:-}
+if [ -z "$quietcore" ]; then
+    cargo build --release --quiet --package quietcore-cli || exit 2
+    quietcore=${CARGO_TARGET_DIR:-target}/release/quietcore
+fi
+tracing=/sys/kernel/tracing
+if [ "$(id -u)" -ne 0 ] || [ ! -d "$tracing/instances" ]; then
+    echo "live_root: needs root and tracefs at $tracing (mount -t tracefs nodev $tracing)" >&2
+    exit 2
+fi
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+passed=0
+failed=0
+
+check() { # NAME COMMAND...: passes when the command succeeds
+    local name=$1
+    shift
+    if "$@"; then
+        echo "ok    $name"
+        passed=$((passed + 1))
+    else
+        echo "FAIL  $name"
+        failed=$((failed + 1))
+    fi
+}
+
+left_out() { echo "left out: $1 (not installed)"; }
+
+instances() { find "$tracing/instances" -mindepth 1 -maxdepth 1 | sort; }
+
+wait_for() { # FILE WORD: until the word is in the file, 10 s at most
+    for _ in $(seq 100); do
+        grep -q "$2" "$1" 2>/dev/null && return 0
+        sleep 0.1
+    done
+    return 1
+}
+
+snapshot() { python3 tests/snapshot_settings.py; }
+
+before=$(instances)
+same_instances() { [ "$(instances)" = "$before" ]; }
+
+# 1. The figures against cyclictest's own.
+if command -v cyclictest >/dev/null; then
+    "$quietcore" explain --live 13s --json >"$folder/live.json" 2>"$folder/live.err" &
+    recorder=$!
+    wait_for "$folder/live.err" 'recording for' || cat "$folder/live.err"
+    cyclictest -t2 -i1000 -D8 -q >"$folder/cyclictest.txt" 2>&1
+    wait "$recorder"
+    check "hrtimers.by_task equals cyclictest's own counts within 0.5 %" \
+        python3 tests/compare_cyclictest.py "$folder/live.json" "$folder/cyclictest.txt"
+    check "the instance is gone after a normal end" same_instances
+else
+    left_out "cyclictest (rt-tests)"
+fi
+
+# 2. Nothing is left behind.
+for signal in INT TERM HUP; do
+    "$quietcore" explain --live 30s >"$folder/out" 2>"$folder/err" &
+    recorder=$!
+    wait_for "$folder/err" 'recording for'
+    kill "-$signal" "$recorder"
+    wait "$recorder"
+    code=$?
+    check "exit code 130 after SIG$signal" [ "$code" -eq 130 ]
+    check "the instance is gone after SIG$signal" same_instances
+done
+"$quietcore" explain --live 30s >"$folder/out" 2>"$folder/err" &
+recorder=$!
+wait_for "$folder/err" 'recording for'
+kill -KILL "$recorder"
+wait "$recorder" 2>/dev/null
+check "SIGKILL leaves the instance" [ "$(instances)" != "$before" ]
+"$quietcore" explain --live 1s --seeds 004 >/dev/null 2>"$folder/err"
+check "the next start removes and names it" grep -q 'that a killed run left behind' "$folder/err"
+check "nothing is left after it" same_instances
+
+# 3. No setting changes. A file that differs between two snapshots with nothing in between is volatile.
+snapshot >"$folder/quiet1"
+snapshot >"$folder/quiet2"
+diff "$folder/quiet1" "$folder/quiet2" | sed -n 's/^[<>] \([^ ]*\) .*/\1/p' | sort -u >"$folder/volatile"
+# What may change by itself at any time, seen or not during the two snapshots.
+printf '%s\n' /proc/sys/fs/dentry-state /proc/sys/fs/inode-nr /proc/sys/fs/inode-state /proc/sys/fs/file-nr \
+    /proc/sys/kernel/random/entropy_avail /proc/sys/kernel/ns_last_pid /proc/sys/kernel/random/uuid \
+    "$tracing/saved_cmdlines" "$tracing/saved_tgids" >>"$folder/volatile"
+echo "volatile files (left out of the comparison): $(sort -u "$folder/volatile" | tr '\n' ' ')"
+stable() { awk 'NR == FNR { skip[$1] = 1; next } !($1 in skip)' "$folder/volatile" "$1"; }
+run_verb() { "$quietcore" "$@" >/dev/null 2>&1; }
+for verb in "--live 2s" "doctor" "explain recordings/g612-c16-iso.txt.zst" "explain --live 2s" \
+    "explain --live 2s --isolated 1" "cat recordings/g61-c16-iso.txt.zst"; do
+    snapshot >"$folder/before"
+    # shellcheck disable=SC2086
+    run_verb $verb
+    snapshot >"$folder/after"
+    check "no setting changed by: quietcore $verb" \
+        diff <(stable "$folder/before") <(stable "$folder/after")
+done
+
+# 4. Nothing is opened for writing outside of the instance and the named files.
+if command -v strace >/dev/null; then
+    for verb in "--live 2s" "doctor" "explain --live 2s --perfetto $folder/t.pftrace --openmetrics $folder/m.prom" \
+        "explain recordings/g612-c16-iso.txt.zst --perfetto $folder/t.pftrace"; do
+        # shellcheck disable=SC2086
+        strace -f -e trace=open,openat,openat2,creat,mkdir,mkdirat,rmdir,unlink,unlinkat,rename,renameat,renameat2,link,linkat,truncate,mount \
+            -o "$folder/strace" "$quietcore" $verb >/dev/null 2>&1
+        grep -E 'O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|creat\(|mkdir|rmdir|unlink|rename|link|truncate|mount\(' "$folder/strace" |
+            grep -vE 'readlink|ENOENT|/sys/kernel/tracing/instances/quietcore-[0-9]+-[0-9]+' |
+            grep -vE "\"$folder[/\"]|\"/proc/self/fd/[0-9]+\", AT_FDCWD, \"$folder/" |
+            grep -vE '^[0-9]+ +(--- |\+\+\+ )' >"$folder/writes" || true
+        check "nothing opened for writing elsewhere by: quietcore ${verb//$folder\//}" [ ! -s "$folder/writes" ]
+        cat "$folder/writes"
+    done
+else
+    left_out "strace"
+fi
+
+# 5. The same through trace-cmd.
+if command -v trace-cmd >/dev/null && command -v cyclictest >/dev/null; then
+    if trace-cmd record -q -e hrtimer_start -e hrtimer_expire_entry -e timer_start -e timer_expire_entry -o "$folder/trace.dat" \
+        cyclictest -t2 -i1000 -D4 -q >"$folder/cyclictest.txt" 2>"$folder/trace-cmd.err" && [ -s "$folder/trace.dat" ] &&
+        [ "$(trace-cmd report -i "$folder/trace.dat" 2>/dev/null | grep -c hrtimer_start)" -gt 100 ]; then
+        trace-cmd report -i "$folder/trace.dat" 2>/dev/null | "$quietcore" explain - --json >"$folder/tc.json"
+        check "trace-cmd report: hrtimers.by_task equals cyclictest's own counts within 0.5 %" \
+            python3 tests/compare_cyclictest.py "$folder/tc.json" "$folder/cyclictest.txt"
+    else
+        echo "left out: trace-cmd (cannot record here: $(tail -n 1 "$folder/trace-cmd.err"))"
+    fi
+else
+    left_out "trace-cmd or cyclictest"
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
