@@ -23,7 +23,7 @@ pub(super) fn partition_invalid(facts: &Facts) -> Option<Finding> {
                  as a plain member (isolated partitions: 6.1 on; the reason in parentheses likewise).",
             )
             .change(format!(
-                "Remove the reason it names, then: echo {} > {}",
+                "Remove the reason it names, then:\n$ echo {} > {}",
                 shell_word(kind),
                 shell_word(&bad.state.path)
             ))
@@ -56,7 +56,7 @@ pub(super) fn partition_isolated(facts: &Facts) -> Option<Finding> {
                  follows from 6.8 on, and timers from 6.19 on. Interrupts, the tick and RCU callbacks \
                  stay: those are boot parameters or IRQ masks.",
             )
-            .change(format!("nohz_full={}", set.union(&facts.nohz_full())))
+            .change(format!("boot with nohz_full={}", set.union(&facts.nohz_full())))
             .predicted("With it the partition's CPUs also lose the tick while they run one task.")
             .verify("cat /sys/fs/cgroup/cpuset.cpus.isolated /sys/devices/system/cpu/isolated")
             .cite(Some(&first.state))
@@ -84,7 +84,7 @@ pub(super) fn partition_root(facts: &Facts) -> Option<Finding> {
                  tasks over its CPUs; timers, unbound work and the migration hierarchy do not see it. \
                  The kind \"isolated\" (6.1 on) does more.",
             )
-            .change(format!("echo isolated > {}", shell_word(&first.state.path)))
+            .change(format!("$ echo isolated > {}", shell_word(&first.state.path)))
             .predicted(
                 "No balancing inside either: each task stays where it is bound; kernel work moves \
                  away.",
@@ -129,7 +129,7 @@ pub(super) fn cpuset_v1_balanced(facts: &Facts) -> Option<Finding> {
                  and busy-CPU timer placement (up to 6.8), use these CPUs until the root's \
                  sched_load_balance is 0 (any version with v1).",
             )
-            .change(format!("echo 0 > {}", shell_word(&balance.path)))
+            .change(format!("$ echo 0 > {}", shell_word(&balance.path)))
             .predicted(
                 "Each cpuset gets its own scheduling domain; tasks of the root cpuset are no longer \
                  balanced.",
@@ -166,7 +166,7 @@ pub(super) fn cpu_quota(facts: &Facts) -> Option<Finding> {
                  once the quota is used up, until the next period; a spinning thread uses it up in no \
                  time, and others then miss their timers.",
             )
-            .change(format!("echo {off} > {}", shell_word(&tightest.path)))
+            .change(format!("$ echo {off} > {}", shell_word(&tightest.path)))
             .predicted("No throttled periods; latency no longer has steps of up to one period.")
             .verify(format!("grep throttled {}", shell_word(&stat_file(&tightest.path))))
             .cite(Some(tightest)),
@@ -195,7 +195,7 @@ pub(super) fn affinity_narrow(facts: &Facts) -> Option<Finding> {
                 "A cpuset, a container engine or taskset narrowed it; the limit is inherited, and a \
                  real-time task cannot evade a busy CPU outside it (any version).",
             )
-            .change(format!("taskset -cp {} $$", facts.housekeeping()))
+            .change(format!("$ taskset -cp {} $$", facts.housekeeping()))
             .predicted(
                 "Threads started from this shell may use all housekeeping CPUs, unless a cpuset above \
                  forbids it.",

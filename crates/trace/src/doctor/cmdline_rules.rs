@@ -33,7 +33,7 @@ pub(super) fn isolcpus_no_domain(facts: &Facts) -> Option<Finding> {
                 "Since 4.15 isolcpus= takes flags, and \"domain\" is the default only when no other \
                  known flag is given; {flag} alone is legal and leaves the CPUs in the load balancer."
             ))
-            .change(format!("isolcpus=managed_irq,domain,{}", one.cpus))
+            .change(format!("boot with isolcpus=managed_irq,domain,{}", one.cpus))
             .predicted(
                 "The CPUs leave the scheduling domains, and from 6.19 on the timer migration \
                  hierarchy too.",
@@ -60,7 +60,7 @@ pub(super) fn isolcpus_unknown_flag(facts: &Facts) -> Option<Finding> {
                  earlier kernels drop the whole parameter. The known flags are nohz, domain and \
                  managed_irq.",
             )
-            .change(format!("isolcpus=managed_irq,domain,{}", one.cpus))
+            .change(format!("boot with isolcpus=managed_irq,domain,{}", one.cpus))
             .predicted("The parameter means the same on every kernel from 5.6 on.")
             .verify("dmesg | grep -i isolcpus; cat /sys/devices/system/cpu/isolated")
             .cite(facts.cmdline.as_ref()),

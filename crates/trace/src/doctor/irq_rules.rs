@@ -56,7 +56,7 @@ pub(super) fn irq_on_isolated(facts: &Facts) -> Option<Finding> {
              says, and the timers and softirqs its handler starts stay there too (any kernel version).",
         )
         .change(format!(
-            "echo {housekeeping} > /proc/irq/{}/smp_affinity_list (likewise for the others). If that \
+            "$ echo {housekeeping} > /proc/irq/{}/smp_affinity_list\nLikewise for the others. If that \
              fails with an input/output error the kernel manages the interrupt: {boot}",
             first.number
         ))
@@ -83,7 +83,7 @@ pub(super) fn irq_default_mask(facts: &Facts) -> Option<Finding> {
                  affinity, which knows nothing of isolcpus= (any kernel version).",
             )
             .change(format!(
-                "echo {} > /proc/irq/default_smp_affinity; permanently: irqaffinity={housekeeping}",
+                "$ echo {} > /proc/irq/default_smp_affinity\nPermanently: boot with irqaffinity={housekeeping}",
                 mask(&housekeeping)
             ))
             .predicted(
@@ -113,7 +113,7 @@ pub(super) fn workqueue_on_isolated(facts: &Facts) -> Option<Finding> {
              mask. isolcpus=domain sets it at boot, isolated cpuset partitions from 6.8 on; nohz_full= \
              alone and v1 cpusets leave it wide.",
         )
-        .change(format!("echo {} > /sys/devices/virtual/workqueue/cpumask", mask(&housekeeping)))
+        .change(format!("$ echo {} > /sys/devices/virtual/workqueue/cpumask", mask(&housekeeping)))
         .predicted("kworker/u threads stay on housekeeping CPUs.")
         .verify("cat /sys/devices/virtual/workqueue/cpumask")
         .cite(Some(work));
@@ -136,7 +136,7 @@ pub(super) fn rps_on_isolated(facts: &Facts) -> Option<Finding> {
              softirq, and with it the timers of the protocols (2.6.35 on; recent kernels filter \
              housekeeping CPUs only when the mask is set).",
         )
-        .change(format!("echo {} > {}", mask(&kept), shell_word(&first.path)))
+        .change(format!("$ echo {} > {}", mask(&kept), shell_word(&first.path)))
         .predicted("NET_RX softirqs on the isolated CPUs drop to those of their own interrupts.")
         .verify("grep NET_RX /proc/softirqs");
     Some(hit.iter().take(SHOWN).fold(finding, |finding, queue| finding.cite(Some(queue))))
@@ -164,7 +164,7 @@ pub(super) fn xps_shared_queue(facts: &Facts) -> Option<Finding> {
              qdisc's watchdog timer is pinned to the CPU that armed it: a shared queue lets isolated \
              CPUs send for others.",
         )
-        .change(format!("echo {} > {}", mask(&kept), shell_word(&first.path)))
+        .change(format!("$ echo {} > {}", mask(&kept), shell_word(&first.path)))
         .predicted("Packets of housekeeping CPUs no longer contend with, or wait for, an isolated CPU.")
         .verify("grep . /sys/class/net/*/queues/tx-*/xps_cpus");
     Some(hit.iter().take(SHOWN).fold(finding, |finding, queue| finding.cite(Some(queue))))

@@ -54,23 +54,25 @@ fn awake_commands(facts: &Facts) -> String {
     let mut helpless = CpuSet::new();
     for group in facts.cpus.groups() {
         match group.intersection(&housekeeping).iter().next() {
-            Some(cpu) => commands.push(format!("taskset -c {cpu} sh -c 'while :; do :; done' &")),
+            Some(cpu) => {
+                commands.push(format!("\n$ taskset -c {cpu} nice -n 19 sh -c 'while :; do :; done' &"))
+            }
             None => helpless = helpless.union(&group.intersection(&isolated)),
         }
     }
     let mut text = "Run a kernel from 6.19 on.".to_owned();
     if !helpless.is_empty() {
         text += &format!(
-            " For {} nothing else helps: no housekeeping CPU shares a group of eight with them.",
+            "\nFor {} nothing else helps: no housekeeping CPU shares a group of eight with them.",
             cpus(&helpless)
         );
     }
     if !commands.is_empty() {
         text += &format!(
-            " Or keep one housekeeping CPU of each group of eight awake (groups counted in ascending \
+            "\nOr keep one housekeeping CPU of each group of eight awake (groups counted in ascending \
              order per NUMA node), started before the isolated load, because an awake migrator is \
-             never replaced: {}",
-            commands.join(" ")
+             never replaced:{}",
+            commands.concat()
         );
     }
     text
@@ -110,7 +112,7 @@ pub(super) fn timers_pushed_when_armed(facts: &Facts) -> Option<Finding> {
                  are never chosen and domain-isolated ones are in no domain; every other busy CPU is a \
                  candidate.",
             )
-            .change("sysctl -w kernel.timer_migration=0")
+            .change("$ sysctl -w kernel.timer_migration=0")
             .predicted(
                 "Timers stay on the CPU that arms them (up to 6.8 only; from 6.9 on this does not \
                  help).",
@@ -198,7 +200,7 @@ pub(super) fn timer_migration_hrtimers_only(facts: &Facts) -> Option<Finding> {
                 "{} It still decides where an unpinned hrtimer is armed. Up to 6.8 it governed both.",
                 model.sysctl_governs()
             ))
-            .change("sysctl -w kernel.timer_migration=1")
+            .change("$ sysctl -w kernel.timer_migration=1")
             .predicted(
                 "No change for wheel timers; unpinned hrtimers of idle CPUs go to busy ones again. \
                  Leave it at 0 if that is what it was set for.",

@@ -98,13 +98,9 @@ pub fn examine(facts: &Facts) -> Examination {
 
 /// The last line of defence: names of files and cgroups are chosen by others.
 fn scrub(mut finding: Finding) -> Finding {
-    for text in [
-        &mut finding.what,
-        &mut finding.why,
-        &mut finding.change,
-        &mut finding.predicted,
-        &mut finding.verify,
-    ] {
+    // Line breaks are ours: names in commands went through `shell_word`, which leaves none.
+    finding.change = finding.change.split('\n').map(clean).collect::<Vec<_>>().join("\n");
+    for text in [&mut finding.what, &mut finding.why, &mut finding.predicted, &mut finding.verify] {
         *text = clean(text);
     }
     for evidence in &mut finding.evidence {

@@ -46,7 +46,7 @@ pub(super) fn rt_throttling(facts: &Facts) -> Option<Finding> {
                 "Up to 6.11 stock kernels stop all SCHED_FIFO and SCHED_RR tasks of a CPU once they \
                  used sched_rt_runtime_us of a period, even if nothing else wants to run.",
             )
-            .change("sysctl -w kernel.sched_rt_runtime_us=-1")
+            .change("$ sysctl -w kernel.sched_rt_runtime_us=-1")
             .predicted("No such gaps; a runaway real-time task can then occupy its CPU for good.")
             .verify("sysctl kernel.sched_rt_runtime_us; dmesg | grep 'RT throttling'")
     };
@@ -139,7 +139,7 @@ pub(super) fn deep_idle(facts: &Facts) -> Option<Finding> {
                  timer or interrupt after idling; a CPU that polls never pays it (any version).",
             )
             .change(
-                "intel_idle.max_cstate=1 processor.max_cstate=1, or hold 0 in /dev/cpu_dma_latency \
+                "boot with intel_idle.max_cstate=1 processor.max_cstate=1, or hold 0 in /dev/cpu_dma_latency \
                  while it matters.",
             )
             .predicted("Wake-ups from idle take a few microseconds at most; idle power and heat rise.")
@@ -158,10 +158,11 @@ pub(super) fn memory_daemons(facts: &Facts) -> Option<Finding> {
     }
     let change = match (ksm, huge) {
         (Some(_), Some(_)) => {
-            "echo 0 > /sys/kernel/mm/ksm/run; echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"
+            "$ echo 0 > /sys/kernel/mm/ksm/run\n\
+             $ echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"
         }
-        (Some(_), None) => "echo 0 > /sys/kernel/mm/ksm/run",
-        (None, _) => "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+        (Some(_), None) => "$ echo 0 > /sys/kernel/mm/ksm/run",
+        (None, _) => "$ echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
     };
     Some(
         Finding::new("memory-daemons", "001", Severity::Note)

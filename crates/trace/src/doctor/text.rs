@@ -3,7 +3,7 @@
 //! Invariant: [`shell_word`] is what every proposed command passes names of the host through; a
 //! cgroup called `$(reboot)` must be harmless when somebody pastes the command.
 
-use crate::host::{Fact, Facts};
+use crate::host::{Fact, Facts, printable};
 use crate::{Finding, Severity};
 use quietcore_core::{CpuId, CpuSet};
 
@@ -52,6 +52,8 @@ pub(super) fn shell_word(text: &str) -> String {
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();
     }
+    // A line break in a name would begin a command of its own.
+    let text: String = text.chars().map(printable).collect();
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 

@@ -25,7 +25,7 @@ pub(super) fn rcu_nocbs_narrow(facts: &Facts) -> Option<Finding> {
                 "rcu_nocbs= moves RCU callbacks to kernel threads; nohz_full= implies it for its own \
                  CPUs, every other CPU has to be listed (kernels with CONFIG_RCU_NOCB_CPU).",
             )
-            .change(format!("rcu_nocbs={all}"))
+            .change(format!("boot with rcu_nocbs={all}"))
             .predicted(
                 "RCU softirqs on the isolated CPUs drop to none; rcuo threads run on housekeeping \
                  CPUs.",
@@ -49,7 +49,7 @@ pub(super) fn isolated_keeps_tick(facts: &Facts) -> Option<Finding> {
                  interrupts, and up to 5.8 it also raised the timer softirq nearly every time. Only \
                  nohz_full= stops it, with one runnable task.",
             )
-            .change(format!("nohz_full={0} rcu_nocbs={0}", ticking.union(&facts.nohz_full())))
+            .change(format!("boot with nohz_full={0} rcu_nocbs={0}", ticking.union(&facts.nohz_full())))
             .predicted("Local timer interrupts on these CPUs drop from CONFIG_HZ to about one per second.")
             .verify("grep LOC /proc/interrupts; sleep 1; grep LOC /proc/interrupts")
             .cite(facts.cpus.isolated.as_ref())
@@ -70,7 +70,7 @@ pub(super) fn skew_tick(facts: &Facts) -> Option<Finding> {
                 "Without skew_tick=1 all CPUs tick together and contend for the timekeeping and RCU \
                  locks (any version).",
             )
-            .change("skew_tick=1")
+            .change("boot with skew_tick=1")
             .predicted(
                 "The worst tick gets shorter; power use rises a little, as CPUs wake at different \
                  times.",
@@ -96,9 +96,9 @@ pub(super) fn watchdog_on_isolated(facts: &Facts) -> Option<Finding> {
     };
     let rest: CpuSet = watched.value.difference(&facts.isolated());
     let change = if rest.is_empty() {
-        "sysctl -w kernel.watchdog=0".to_owned()
+        "$ sysctl -w kernel.watchdog=0".to_owned()
     } else {
-        format!("sysctl -w kernel.watchdog_cpumask={rest}")
+        format!("$ sysctl -w kernel.watchdog_cpumask={rest}")
     };
     Some(
         Finding::new("watchdog-on-isolated", "001", Severity::Warning)
@@ -137,7 +137,7 @@ pub(super) fn vmstat_interval(facts: &Facts) -> Option<Finding> {
                 "vmstat_update is queued on each CPU whose counters changed, every vm.stat_interval \
                  seconds; from 6.5 on the kernel leaves isolated CPUs out.",
             )
-            .change("sysctl -w vm.stat_interval=120")
+            .change("$ sysctl -w vm.stat_interval=120")
             .predicted("At most one such work item per CPU in two minutes; /proc/vmstat is that much older.")
             .verify("sysctl vm.stat_interval")
             .cite(Some(interval))

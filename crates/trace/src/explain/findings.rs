@@ -225,7 +225,7 @@ fn remote_expiries(report: &Report) -> Option<Finding> {
                  timeout runs elsewhere wakes its old CPU, arms there again and sleeps: one wasted wake-up each.",
             )
             .change("Nothing is wrong. To see who benefits: quietcore explain --live 30s, remote.by_cpu.")
-            .predicted("no change asked for.")
+            .predicted("No change is asked for.")
             .verify("quietcore explain --live 30s"),
     )
 }
@@ -308,7 +308,16 @@ fn timer_softirq_empty(report: &Report) -> Option<Finding> {
         |cpu: &u16| quietcore_core::CpuId::new(u64::from(*cpu)).is_ok_and(|cpu| isolated.contains(cpu));
     let by_cpu = report.softirq.by_cpu.as_ref()?;
     let on_isolated: u64 = by_cpu.iter().filter(|(cpu, _)| is_isolated(cpu)).map(|(_, count)| count).sum();
-    let severity = if on_isolated > 0 { Severity::Warning } else { Severity::Note };
+    let (severity, change, predicted) = if on_isolated > 0 {
+        (
+            Severity::Warning,
+            "Stop the tick on CPUs that run one task: boot with nohz_full=LIST rcu_nocbs=LIST",
+            format!("On isolated CPUs: {on_isolated} -> close to 0 while they run one task each."),
+        )
+    } else {
+        let nothing = "Nothing is wrong while no isolated CPU is among them.";
+        (Severity::Note, nothing, "No change is asked for.".to_owned())
+    };
     Some(
         Finding::new("timer-softirq-empty", "004", severity)
             .what(format!(
@@ -320,8 +329,8 @@ fn timer_softirq_empty(report: &Report) -> Option<Finding> {
                  finds nothing, a cancelled timer, or a deferrable base raises it for nothing. On PREEMPT_RT \
                  each one wakes a thread.",
             )
-            .change("Stop the tick on CPUs that run one task: boot with nohz_full=LIST rcu_nocbs=LIST.")
-            .predicted(format!("on isolated CPUs {on_isolated} -> close to 0 while they run one task each."))
+            .change(change)
+            .predicted(predicted)
             .verify("quietcore explain --live 30s --seeds 004"),
     )
 }

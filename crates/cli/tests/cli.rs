@@ -1,0 +1,158 @@
+//! The command as a user meets it: exit codes, streams, what is said about bad input, and
+//! snapshots of the text (`INSTA_UPDATE=always cargo test -p quietcore-cli` accepts new ones).
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+fn repository() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+}
+
+/// Runs `quietcore` in the repository's root, without colours.
+fn quietcore(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_quietcore"))
+        .args(args)
+        .current_dir(repository())
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("quietcore runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("our output is UTF-8")
+}
+
+fn with_input(args: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_quietcore"))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("quietcore runs");
+    // The child may refuse the input before it is all written; that is its right.
+    let _ = child.stdin.take().expect("piped").write_all(input);
+    child.wait_with_output().expect("quietcore ends")
+}
+
+/// Goal: 0 fine, 1 found, 2 error; `--exit-zero` turns 1 into 0.
+#[test]
+fn exit_codes_say_what_happened() {
+    for (args, code) in [
+        (vec!["explain", "recordings/g61-c16-iso.txt.zst"], 0),
+        (vec!["explain", "recordings/g612-c16-iso.txt.zst"], 1),
+        (vec!["explain", "recordings/g612-c16-iso.txt.zst", "--json"], 1),
+        (vec!["explain", "recordings/g612-c16-iso.txt.zst", "--exit-zero"], 0),
+        (vec!["explain", "no/such/file"], 2),
+        (vec!["explain", "recordings"], 2),
+        (vec!["explain", "LICENSE-MIT"], 2),
+        (vec!["explain"], 2),
+        (vec!["explain", "x", "--isolated", "7-3"], 2),
+        (vec!["explain", "recordings/g61-c16-iso.txt.zst", "--kernel", "six"], 2),
+        (vec!["explain", "--live", "soon"], 2),
+        (vec!["doctor", "--root", "no/such/folder"], 2),
+        (vec!["doctor", "--root", "crates/trace/tests/hosts/telco-6.12"], 1),
+        (vec!["doctor", "--root", "crates/trace/tests/hosts/telco-6.12", "--exit-zero"], 0),
+        (vec!["--live", "0s"], 0),
+        (vec!["no-such-verb"], 2),
+    ] {
+        let output = quietcore(&args);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "quietcore {args:?}: {said}");
+        assert!(!said.contains("panicked"), "{args:?}: {said}");
+    }
+}
+
+/// Goal: bad input gets one sentence that names the input, the place and the remedy.
+#[test]
+fn bad_input_is_named_with_its_place_and_remedy() {
+    let said = |args: &[&str]| text(&quietcore(args).stderr);
+    let not_a_trace = said(&["explain", "LICENSE-MIT"]);
+    assert!(not_a_trace.contains("LICENSE-MIT") && not_a_trace.contains("line 1:"), "{not_a_trace}");
+    assert!(not_a_trace.contains("trace-cmd report"), "{not_a_trace}");
+    let missing = said(&["explain", "no/such/file"]);
+    assert!(missing.contains("no/such/file: No such file"), "{missing}");
+    let list = said(&["explain", "x", "--isolated", "7-3"]);
+    assert!(list.contains("7-3 ends before it begins"), "{list}");
+    let folder = said(&["explain", "recordings/g61-c16-iso.txt.zst", "--perfetto", "no/such/folder/x"]);
+    assert!(folder.contains("no/such/folder/x"), "{folder}");
+    let empty = text(&with_input(&["explain", "-"], b"").stderr);
+    assert!(empty.contains("empty input"), "{empty}");
+}
+
+/// Goal: the text of each report is what a person is meant to see.
+#[test]
+fn the_text_of_a_report_is_as_reviewed() {
+    let explained = quietcore(&["explain", "recordings/g612-c16-iso.txt.zst"]);
+    insta::assert_snapshot!("explain-g612-c16-iso", text(&explained.stdout));
+    let quiet = quietcore(&["explain", "recordings/g61-c16-iso.txt.zst"]);
+    insta::assert_snapshot!("explain-g61-c16-iso", text(&quiet.stdout));
+    let detail = quietcore(&["explain", "recordings/h618-c2-detail.txt.zst"]);
+    insta::assert_snapshot!("explain-h618-c2-detail", text(&detail.stdout));
+    let doctor = quietcore(&["doctor", "--root", "crates/trace/tests/hosts/telco-6.12"]);
+    insta::assert_snapshot!("doctor-telco", text(&doctor.stdout));
+    for verb in ["explain", "doctor", "cat"] {
+        insta::assert_snapshot!(format!("help-{verb}"), text(&quietcore(&[verb, "--help"]).stdout));
+    }
+    insta::assert_snapshot!("help", text(&quietcore(&["--help"]).stdout));
+}
+
+/// Goal: no line that is not a command to copy is wider than 100 columns.
+#[test]
+fn text_fits_100_columns() {
+    for name in ["g612-c16-iso", "g612-c16-iso-tm0", "h618-c2-detail", "g72-c18n2-isol"] {
+        let output = quietcore(&["explain", &format!("recordings/{name}.txt.zst")]);
+        for line in text(&output.stdout).lines().filter(|line| !line.contains("$ ")) {
+            assert!(line.chars().count() <= 100, "{name}: {} columns: {line}", line.chars().count());
+        }
+    }
+    let output = quietcore(&["--live", "0s"]);
+    for line in text(&output.stdout).lines() {
+        assert!(line.chars().count() <= 100, "check-up: {line}");
+    }
+}
+
+/// Goal: the JSON has every documented key, and nulls where the recording has no events.
+#[test]
+fn the_json_has_the_documented_keys() {
+    let output = quietcore(&["explain", "recordings/g612-c16-iso.txt.zst", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let documented = std::fs::read_to_string(repository().join("docs/explain-json.md")).expect("docs");
+    for key in json.as_object().expect("an object").keys() {
+        assert!(documented.contains(&format!("`{key}")), "{key} is not in docs/explain-json.md");
+    }
+    assert_eq!(json["schema"], 1);
+    assert_eq!(json["kernel"], "6.12.107");
+    assert_eq!(json["foreign"]["by_cpu"]["1"], 27);
+    assert_eq!(json["isolated"], "1-7,9-15");
+    assert!(json["softirq"]["timer_entries"].is_null() && json["hrtimers"]["by_task"].is_null());
+    assert_eq!(json["findings"][0]["evidence"][0]["line"], 3330);
+}
+
+/// Goal: a reader that goes away early is not an error, and says nothing.
+#[test]
+fn a_closed_pipe_is_not_an_error() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_quietcore"))
+        .args(["cat", "recordings/h618-c2-detail.txt.zst"])
+        .current_dir(repository())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("quietcore runs");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("quietcore ends");
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+}
+
+/// Goal: a task name in a hostile trace cannot drive the terminal.
+#[test]
+fn control_characters_never_reach_the_terminal() {
+    let hostile = b"  \x1b]0;x\x07-7 [000] d..1. 1.000000: timer_start: timer=\x1b[2J\n\
+          a-7 [000] d..1. 1.000000: e\x1b[31mvil: x\n  a-7 [000] d..1. 1.000000: timer_cancel: timer=1\n";
+    let output = with_input(&["explain", "-", "--isolated", "1"], hostile);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    assert!(shown.contains("unreadable line 1"), "{shown}");
+}
