@@ -120,7 +120,8 @@ if command -v strace >/dev/null; then
         strace -f -e "trace=$calls" -o "$folder/strace" "$quietcore" $verb >/dev/null 2>&1
         grep -E "$changing" "$folder/strace" | grep -vE "readlink|ENOENT|$own_instance" |
             grep -vE "$own_file" | grep -vE '^[0-9]+ +(--- |\+\+\+ )' >"$folder/writes" || true
-        check "nothing opened for writing elsewhere by: quietcore ${verb//$folder\//}" [ ! -s "$folder/writes" ]
+        check "nothing opened for writing elsewhere by: quietcore ${verb//$folder\//}" \
+            [ ! -s "$folder/writes" ]
         cat "$folder/writes"
     done
     check "strace saw the instance being made and removed" \

@@ -12,6 +12,7 @@
 mod affinity;
 mod disturbance;
 mod events;
+mod instance;
 mod recording;
 mod tracefs;
 

@@ -1,10 +1,11 @@
 //! One recording: an instance from its making to its removal.
 
-use super::tracefs::{LiveError, Tracefs, own_name, remove_instance};
+use super::instance;
+use super::tracefs::{LiveError, Tracefs, own_name};
 use rustix::fs::{Mode, OFlags};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::io;
+use std::path::PathBuf;
 
 /// Removing an instance fails while somebody still reads it; a reader of ours closes in ms.
 const REMOVE_ATTEMPTS: u32 = 20;
@@ -161,7 +162,7 @@ impl Recording {
         if std::mem::replace(&mut self.removed, true) {
             return Ok(());
         }
-        let mut result = remove_instance(&self.path);
+        let mut result = instance::remove(&self.path);
         for _ in 1..REMOVE_ATTEMPTS {
             if result.as_ref().err().and_then(io::Error::raw_os_error)
                 != Some(rustix::io::Errno::BUSY.raw_os_error())
@@ -176,7 +177,7 @@ impl Recording {
 
     fn set(&self, file: &str, value: &str) -> Result<(), LiveError> {
         let path = self.path.join(file);
-        write(&path, value).map_err(|error| LiveError::at(&path, error))
+        instance::write(&path, value).map_err(|error| LiveError::at(&path, error))
     }
 }
 
@@ -185,11 +186,6 @@ impl Drop for Recording {
         // A failure cannot be reported from here; the next start removes what is left.
         let _ = self.remove_once();
     }
-}
-
-/// Writes to an existing file of tracefs; never creates or truncates one.
-pub(super) fn write(path: &Path, value: &str) -> io::Result<()> {
-    OpenOptions::new().write(true).open(path)?.write_all(value.as_bytes())
 }
 
 /// The three ways to lose events in a `per_cpu/cpuN/stats` text.

@@ -4,6 +4,7 @@
 //! `/proc/PID/stat`) tells a dead run from another process that got its number. A leftover that
 //! another PID namespace still uses cannot be removed by mistake: its open pipe keeps it busy.
 
+use super::instance;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -128,17 +129,8 @@ impl Tracefs {
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
         let leftovers =
             names.filter(|name| owner(name).is_some_and(|(pid, start)| start_time(pid) != Some(start)));
-        leftovers.filter(|name| remove_instance(&self.instances().join(name)).is_ok()).collect()
+        leftovers.filter(|name| instance::remove(&self.instances().join(name)).is_ok()).collect()
     }
-}
-
-/// Switches an instance off and removes it.
-pub(super) fn remove_instance(path: &Path) -> io::Result<()> {
-    let off = |file: &str| super::recording::write(&path.join(file), "0");
-    // Both may fail for an instance that is half made; the removal below is what counts.
-    let _ = off("tracing_on");
-    let _ = off("events/enable");
-    fs::remove_dir(path)
 }
 
 /// The name of this process's instance.
