@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Live recording on the running kernel, as root: figures against cyclictest's own counts, nothing left
 # behind, nothing written elsewhere.   bash tests/live_root.sh [QUIETCORE]
-# Needs root and tracefs at /sys/kernel/tracing. Uses cyclictest, strace and trace-cmd where they are
+# Needs root and tracefs at /sys/kernel/tracing. Uses cyclictest and strace where they are
 # installed and says which parts were left out.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -130,22 +130,18 @@ else
     left_out "strace"
 fi
 
-# 5. The same through trace-cmd.
-records() { # whether trace-cmd recorded something: hosts may forbid the function-tracer files it opens
-    local events="-e hrtimer_start -e hrtimer_expire_entry -e timer_start -e timer_expire_entry"
+# 5. The same through trace-cmd. Not by default: trace-cmd resets the top-level tracing of the machine.
+# crates/trace/tests/explain.rs holds a recording made this way against cyclictest's counts.
+if [ "${QUIETCORE_TRACE_CMD:-0}" = 1 ]; then
+    events="-e hrtimer_start -e hrtimer_expire_entry -e timer_start -e timer_expire_entry"
     # shellcheck disable=SC2086
     trace-cmd record -q $events -o "$folder/trace.dat" cyclictest -t2 -i1000 -D4 -q \
-        >"$folder/cyclictest.txt" 2>"$folder/trace-cmd.err" &&
-        [ "$(trace-cmd report -i "$folder/trace.dat" 2>/dev/null | grep -c hrtimer_start)" -gt 100 ]
-}
-if ! command -v trace-cmd >/dev/null || ! command -v cyclictest >/dev/null; then
-    left_out "trace-cmd or cyclictest"
-elif records; then
+        >"$folder/cyclictest.txt" 2>"$folder/trace-cmd.err"
     trace-cmd report -i "$folder/trace.dat" 2>/dev/null | "$quietcore" explain - --json >"$folder/tc.json"
     check "trace-cmd report: hrtimers.by_task equals cyclictest's own counts within 0.5 %" \
         python3 tests/compare_cyclictest.py "$folder/tc.json" "$folder/cyclictest.txt"
 else
-    echo "left out: trace-cmd (cannot record here: $(tail -n 1 "$folder/trace-cmd.err"))"
+    echo "left out: trace-cmd (QUIETCORE_TRACE_CMD=1 runs it; it resets the machine's top-level tracing)"
 fi
 
 echo "$passed passed, $failed failed"
