@@ -226,6 +226,11 @@ pub enum CpuError {
         /// Byte offset from the start of the text.
         at: usize,
     },
+    /// A list that names so many CPUs so often that it is an attack or a mistake; noticed at `at`.
+    Repetitive {
+        /// Byte offset from the start of the text.
+        at: usize,
+    },
     /// A range that ends before it begins, as `7-3`.
     Backwards {
         /// First number of the range.
@@ -244,6 +249,7 @@ impl fmt::Display for CpuError {
             Self::Unexpected { at } => {
                 write!(out, "not a CPU list at byte {at} (expected numbers and ranges, as 0-3,8)")
             }
+            Self::Repetitive { at } => write!(out, "CPU list names the same CPUs over and over (byte {at})"),
             Self::Backwards { first, last } => {
                 write!(out, "CPU range {first}-{last} ends before it begins")
             }

@@ -17,8 +17,12 @@ impl FromStr for CpuSet {
     fn from_str(text: &str) -> Result<Self, CpuError> {
         let mut cursor = Cursor { text: text.trim().as_bytes(), at: 0 };
         let mut set = Self::new();
+        let mut named = 0;
         while cursor.at < cursor.text.len() {
-            read_range(&mut cursor, &mut set)?;
+            named += read_range(&mut cursor, &mut set)?;
+            if named > NAMED_MAX {
+                return Err(CpuError::Repetitive { at: cursor.at });
+            }
             if cursor.at < cursor.text.len() {
                 cursor.expect(b',')?;
                 if cursor.at == cursor.text.len() {
@@ -30,7 +34,12 @@ impl FromStr for CpuSet {
     }
 }
 
-fn read_range(cursor: &mut Cursor<'_>, set: &mut CpuSet) -> Result<(), CpuError> {
+/// A list may name this many CPUs in all, repetitions included: a bound on the work that hostile
+/// text can cause (`0-8191` thousands of times), far above what anybody writes.
+const NAMED_MAX: u64 = 4 * CPU_LIMIT as u64;
+
+/// Reads one range; returns how many CPUs it spans.
+fn read_range(cursor: &mut Cursor<'_>, set: &mut CpuSet) -> Result<u64, CpuError> {
     let first = cursor.number()?;
     let mut last = first;
     if cursor.take(b'-') {
@@ -54,7 +63,7 @@ fn read_range(cursor: &mut Cursor<'_>, set: &mut CpuSet) -> Result<(), CpuError>
             set.insert(CpuId::new(number)?);
         }
     }
-    Ok(())
+    Ok(last - first + 1)
 }
 
 struct Cursor<'a> {
@@ -172,6 +181,16 @@ mod tests {
         ] {
             assert_eq!(text.parse::<CpuSet>(), Err(error), "list {text:?}");
         }
+    }
+
+    /// Goal: a list of any length costs bounded work.
+    #[test]
+    fn a_list_that_names_everything_again_and_again_is_refused() {
+        let once = "0-8191,".repeat(4);
+        assert_eq!(once.trim_end_matches(',').parse::<CpuSet>().map(|set| set.len()), Ok(8192));
+        let often = "0-8191,".repeat(5);
+        let error = often.trim_end_matches(',').parse::<CpuSet>();
+        assert_eq!(error, Err(CpuError::Repetitive { at: 34 }));
     }
 
     /// Goal: masks read from the right, in groups of 32. Method: the kernel's spellings.

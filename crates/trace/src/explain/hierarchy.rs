@@ -8,6 +8,7 @@ use quietcore_core::{CpuId, CpuSet, Nanos};
 use std::collections::BTreeMap;
 
 const CHANGES_MAX: usize = 4_096;
+const SENTENCES_MAX: usize = 8;
 const GROUP_CPUS: usize = 8;
 /// Changes of the same kind within this span are one sentence.
 const SAME_CHANGE: Nanos = Nanos(500_000_000);
@@ -64,7 +65,14 @@ impl Hierarchy {
                 }
             }
         }
-        bursts.into_iter().map(|(at, _, available, cpus)| sentence(at, available, &cpus, isolated)).collect()
+        let more = bursts.len().saturating_sub(SENTENCES_MAX);
+        let shown = bursts.into_iter().take(SENTENCES_MAX);
+        let mut sentences: Vec<String> =
+            shown.map(|(at, _, available, cpus)| sentence(at, available, &cpus, isolated)).collect();
+        if more > 0 {
+            sentences.push(format!("isolation changed {more} more times after that"));
+        }
+        sentences
     }
 
     /// Groups numbered by their lowest CPU; groups of eight when the input does not say for all
