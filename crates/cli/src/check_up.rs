@@ -133,10 +133,14 @@ fn finding_lines(page: &mut Page, findings: &[Finding], command: &str) {
     let verdict = if warnings.is_empty() { page.styled(Style::Good, "no warnings") } else { String::new() };
     let rest = match (warnings.is_empty(), notes) {
         (_, 0) => format!("{verdict}  (details: {command})"),
-        (true, notes) => format!("{verdict}, {notes} notes  (details: {command})"),
-        (false, notes) => format!("and {notes} notes  (details: {command})"),
+        (true, notes) => format!("{verdict}, {}  (details: {command})", plural(notes)),
+        (false, notes) => format!("and {}  (details: {command})", plural(notes)),
     };
     page.line(&format!("  {rest}"));
+}
+
+fn plural(notes: usize) -> String {
+    if notes == 1 { "1 note".to_owned() } else { format!("{notes} notes") }
 }
 
 fn table(page: &mut Page, recordings: &[Recording]) {
@@ -186,16 +190,24 @@ fn next_command(doctor: &Doctor, live: Option<&Explanation>) -> String {
     let found = |explanation: &Explanation| {
         explanation.report.findings.iter().any(|finding| finding.severity >= Severity::Warning)
     };
+    let program = program();
     match live {
         Some(explanation) if found(explanation) => {
-            "quietcore explain --live 30s     what to change, with the lines that prove it".to_owned()
+            format!("{program} explain --live 30s     what to change, with the lines that prove it")
         }
         _ if doctor.warns() => {
-            "quietcore doctor     what to change on this host, and how to verify it".to_owned()
+            format!("{program} doctor     what to change on this host, and how to verify it")
         }
-        None => "sudo quietcore explain --live 30s     the same questions to the running kernel".to_owned(),
+        None => format!("sudo {program} explain --live 30s     the same questions to the running kernel"),
         Some(_) => {
-            "quietcore explain --live 5m --isolated LIST     with the CPUs that must stay quiet".to_owned()
+            format!("{program} explain --live 5m --isolated LIST     with the CPUs that must stay quiet")
         }
     }
+}
+
+/// How this program was called, so that the next command can be typed as it is printed.
+fn program() -> String {
+    let typed = std::env::args_os().next().map(|typed| typed.to_string_lossy().into_owned());
+    let path = typed.filter(|typed| typed.contains('/'));
+    path.map_or("quietcore".to_owned(), |path| text::visible(&path))
 }
