@@ -13,7 +13,8 @@ fuzz=(cargo +nightly fuzz run --fuzz-dir .)
 failed=0
 
 for target in "${targets[@]}"; do
-    options=(-max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -detect_leaks=0 -print_final_stats=1 -dict=trace.dict)
+    options=(-max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -detect_leaks=0)
+    options+=(-print_final_stats=1 -dict=trace.dict)
     case $target in
         parse_trace) options+=(-max_len=16384) ;;
         canary) options[0]=-max_total_time=60 ;;

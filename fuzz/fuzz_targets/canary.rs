@@ -1,7 +1,8 @@
 //! Must fail: a planted bug that shows that the fuzzer finds one.
 //!
-//! The bug stands behind the parser: a `timer_cancel` of a pointer that ends in 5 or d (modulo 8
-//! it is 5); the one seed ends in 1. A run that ends without a finding says that the build is not instrumented.
+//! The bug stands behind the parser: a `timer_cancel` of a pointer that ends in 5 or d (modulo 8 it
+//! is 5); the one seed ends in 1. A run that ends without a finding says that the build is not
+//! instrumented.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

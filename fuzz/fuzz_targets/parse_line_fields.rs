@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use quietcore_fuzz::written::{Damage, Line};
+use quietcore_fuzz::damage::Damage;
+use quietcore_fuzz::written::Line;
 
 fuzz_target!(|input: (Line, Vec<Damage>)| {
     let (line, damages) = input;

@@ -3,11 +3,12 @@
 //! - `accounting`: a second, simple count of the lines of a trace;
 //! - `figures`: what must hold between the figures of any report;
 //! - `trickle`: the same bytes in small pieces, as a pipe hands them out;
-//! - `written`: valid lines made from typed values, and damaged on purpose.
+//! - `written`: valid lines made from typed values; `damage`: changes that spare most of a line.
 //!
 //! Deliberately absent: what a figure should be; that is counted in `tests/independent_count.py`.
 
 pub mod accounting;
+pub mod damage;
 pub mod figures;
 pub mod trickle;
 pub mod written;

@@ -89,7 +89,7 @@ fn show(page: &mut Page, check_up: &CheckUp) {
 
     page.heading("The same load on three kernels (bundled recordings: 16 CPUs, isolcpus=domain,1-7,9-15)");
     table(page, &check_up.recordings);
-    page.item(2, "", 0, STORY);
+    page.item(1, "", 0, STORY);
 
     match (&check_up.live, &check_up.live_not_possible) {
         (Some(explanation), _) => {
@@ -112,7 +112,7 @@ fn show(page: &mut Page, check_up: &CheckUp) {
         None => seed_capabilities(page),
     }
     page.heading("Next");
-    page.line(&format!("  {}", check_up.next));
+    page.item(1, "", 0, &check_up.next);
 }
 
 /// What the recordings show, in three sentences.
@@ -193,14 +193,14 @@ fn next_command(doctor: &Doctor, live: Option<&Explanation>) -> String {
     let program = program();
     match live {
         Some(explanation) if found(explanation) => {
-            format!("{program} explain --live 30s     what to change, with the lines that prove it")
+            format!("$ {program} explain --live 30s\nwhat to change, with the lines that prove it")
         }
         _ if doctor.warns() => {
-            format!("{program} doctor     what to change on this host, and how to verify it")
+            format!("$ {program} doctor\nwhat to change on this host, and how to verify it")
         }
-        None => format!("sudo {program} explain --live 30s     the same questions to the running kernel"),
+        None => format!("$ sudo {program} explain --live 30s\nthe same questions to the running kernel"),
         Some(_) => {
-            format!("{program} explain --live 5m --isolated LIST     with the CPUs that must stay quiet")
+            format!("$ {program} explain --live 5m --isolated LIST\nLIST: the CPUs that must stay quiet")
         }
     }
 }

@@ -110,23 +110,25 @@ impl<'a> Fields<'a> {
         Ok(&text[..end])
     }
 
-    /// What lies between `key` and the next occurrence of `until`: for values with spaces.
+    /// What lies between `key` and the last occurrence of `until` (which begins with a space): for
+    /// task names, which may hold anything, `until` included. Goes on at the word of `until`.
     pub(crate) fn between(&mut self, key: &'static str, until: &'static str) -> Option<&'a [u8]> {
         let found = self.find(key)?;
-        let length = memchr::memmem::find(&self.all[found..], until.as_bytes())?;
-        self.at = found + length;
+        let length = memchr::memmem::rfind(&self.all[found..], until.as_bytes())?;
+        self.at = found + length + 1;
         Some(&self.all[found..found + length])
     }
 
-    /// Byte offset just behind `key`: at the cursor if it is there, else anywhere at a word's start.
+    /// Byte offset just behind `key`: at the cursor, else at a later word, else at any word.
     fn find(&self, key: &'static str) -> Option<usize> {
         let key = key.as_bytes();
-        if self.all[self.at..].starts_with(key) {
-            return Some(self.at + key.len());
-        }
-        let starts_word = |at: &usize| *at == 0 || self.all[at - 1] == b' ';
-        let at = memchr::memmem::find_iter(self.all, key).find(starts_word)?;
-        Some(at + key.len())
+        let word_from = |mut at: usize| loop {
+            if self.all[at..].starts_with(key) {
+                return Some(at + key.len());
+            }
+            at += memchr::memchr(b' ', &self.all[at..])? + 1;
+        };
+        word_from(self.at).or_else(|| word_from(0))
     }
 }
 

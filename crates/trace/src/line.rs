@@ -57,7 +57,8 @@ fn pid_and_bracket(line: &[u8], dash: usize) -> Option<(Task<'_>, &[u8])> {
     let pid = i32::try_from(unsigned(&after[..digits])?).ok()?;
     let mut rest = after[digits..].trim_ascii_start();
     if rest.first() == Some(&b'(') {
-        rest = rest[memchr::memchr(b')', rest)? + 1..].trim_ascii_start();
+        // `(%7d)` or `(-------)`: looking no further keeps a hostile line linear
+        rest = rest[memchr::memchr(b')', &rest[..rest.len().min(16)])? + 1..].trim_ascii_start();
     }
     let rest = rest.strip_prefix(b"[")?;
     if !rest.first()?.is_ascii_digit() {

@@ -108,7 +108,8 @@ impl<R: Read> Lines<R> {
         if std::mem::take(&mut self.skipping) || end - start > LINE_BYTES_MAX {
             return RawLine::TooLong(self.number);
         }
-        RawLine::Line(self.number, &self.buffer[start..end])
+        let line = &self.buffer[start..end];
+        RawLine::Line(self.number, line.strip_suffix(b"\r").unwrap_or(line))
     }
 
     /// Moves the unfinished line to the front; drops it when it is already too long.

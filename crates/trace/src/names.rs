@@ -1,7 +1,7 @@
 //! Names as numbers: function names and task names repeat millions of times.
 //!
 //! At most [`NAMES_MAX`] different names of at most [`NAME_BYTES_MAX`] bytes are kept; later ones
-//! share the name `(other)`, so a hostile trace cannot make the list long.
+//! share the name `(other)` and are counted, so a hostile trace cannot make the list long.
 
 use std::collections::HashMap;
 
@@ -18,12 +18,21 @@ pub(crate) struct Names {
     numbers: HashMap<Box<[u8]>, Name>,
     texts: Vec<Box<[u8]>>,
     last: Name,
+    overflowed: u64,
 }
 
 impl Names {
+    /// The name of everything that found no room.
+    pub(crate) const OTHER: Name = Name(0);
+
     pub(crate) fn new() -> Self {
         let other: Box<[u8]> = b"(other)".as_slice().into();
-        Self { numbers: HashMap::from([(other.clone(), Name(0))]), texts: vec![other], last: Name(0) }
+        Self {
+            numbers: HashMap::from([(other.clone(), Name(0))]),
+            texts: vec![other],
+            last: Name(0),
+            overflowed: 0,
+        }
     }
 
     /// The number of `name`, a new one when it is new.
@@ -34,7 +43,10 @@ impl Names {
         }
         self.last = match self.numbers.get(name) {
             Some(&number) => number,
-            None if self.texts.len() >= NAMES_MAX => Name(0),
+            None if self.texts.len() >= NAMES_MAX => {
+                self.overflowed += 1;
+                Self::OTHER
+            }
             None => {
                 let number = Name(self.texts.len() as u32);
                 self.texts.push(name.into());
@@ -43,6 +55,11 @@ impl Names {
             }
         };
         self.last
+    }
+
+    /// How often a name was replaced by `(other)`.
+    pub(crate) fn overflowed(&self) -> u64 {
+        self.overflowed
     }
 
     /// The name as text; bytes that are no UTF-8 are replaced.
@@ -67,5 +84,6 @@ mod tests {
         assert_eq!(names.number(b"process_timeout"), first);
         let late = names.number(b"too late");
         assert_eq!(names.text(late), "(other)");
+        assert_eq!(names.overflowed(), NAMES_MAX as u64 + 3, "each of them, and the late one");
     }
 }

@@ -30,6 +30,14 @@ pub struct MalformedLine {
     pub excerpt: String,
 }
 
+/// `line 7: no time stamp after [CPU]: "the line"`.
+impl fmt::Display for MalformedLine {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "line {}: {}", self.line, self.why)?;
+        if self.excerpt.is_empty() { Ok(()) } else { write!(out, ": {:?}", self.excerpt) }
+    }
+}
+
 /// What was read, and what could not be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -69,9 +77,8 @@ impl fmt::Display for ReadError {
             Self::Io(error) => write!(out, "reading failed: {error}"),
             Self::NotATrace { first } => write!(
                 out,
-                "not a kernel trace: line {}: {}: {:?} (expected the text of tracefs `trace` or \
-                 `trace_pipe`, or of `trace-cmd report`)",
-                first.line, first.why, first.excerpt
+                "not a kernel trace: {first} (expected the text of tracefs `trace` or `trace_pipe`, or of \
+                 `trace-cmd report`)"
             ),
             Self::Empty => write!(out, "empty input: there is not a single line"),
         }

@@ -9,6 +9,9 @@ use crate::field::{Fields, Malformed, signed, unsigned};
 use crate::line::Task;
 use quietcore_core::CpuId;
 
+/// The longest name of a task: 16 bytes with its zero.
+const COMM_BYTES_MAX: usize = 15;
+
 /// `sched_<name>`.
 pub(super) fn event<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
     let step = match name {
@@ -40,12 +43,14 @@ pub(super) fn event<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malfor
 }
 
 fn switch<'a>(text: &'a [u8]) -> Result<Event<'a>, Malformed> {
-    let fields = &mut Fields::new(text);
-    if let Some(comm) = fields.between("prev_comm=", " prev_pid=") {
-        let previous = Task { comm, pid: pid(fields, "prev_pid=")? };
-        let comm = fields.between("next_comm=", " next_pid=").ok_or(Malformed::MissingField("next_comm="))?;
-        let next = Task { comm, pid: pid(fields, "next_pid=")? };
-        return Ok(Event::SchedSwitch { previous, next, next_priority: priority(fields, "next_prio=")? });
+    if let Some(arrow) = kernel_arrow(text) {
+        let (before, after) = (&mut Fields::new(&text[..arrow]), &mut Fields::new(&text[arrow + 5..]));
+        let no = Malformed::MissingField;
+        let comm = before.between("prev_comm=", " prev_pid=").ok_or(no("prev_comm="))?;
+        let previous = Task { comm, pid: pid(before, "prev_pid=")? };
+        let comm = after.between("next_comm=", " next_pid=").ok_or(no("next_comm="))?;
+        let next = Task { comm, pid: pid(after, "next_pid=")? };
+        return Ok(Event::SchedSwitch { previous, next, next_priority: priority(after, "next_prio=")? });
     }
     let missing = Malformed::MissingField("prev_comm=");
     let arrow = memchr::memmem::rfind(text, b" ==> ").ok_or(missing)?;
@@ -54,6 +59,15 @@ fn switch<'a>(text: &'a [u8]) -> Result<Event<'a>, Malformed> {
     let (previous, _) = short_task(&before[..state]).ok_or(missing)?;
     let (next, next_priority) = short_task(&text[arrow + 5..]).ok_or(missing)?;
     Ok(Event::SchedSwitch { previous, next, next_priority })
+}
+
+/// Where ` ==> ` stands between two tasks in the kernel's own form. Either name may hold the same
+/// words, so the place is found from the end: a name has at most 15 bytes.
+fn kernel_arrow(text: &[u8]) -> Option<usize> {
+    const ARROW: &[u8] = b" ==> next_comm=";
+    let name_end = memchr::memmem::rfind(text, b" next_pid=")?;
+    let from = name_end.saturating_sub(COMM_BYTES_MAX + ARROW.len());
+    Some(from + memchr::memmem::find(&text[from..name_end], ARROW)?)
 }
 
 fn migrate<'a>(text: &'a [u8]) -> Result<Event<'a>, Malformed> {
@@ -83,4 +97,42 @@ fn pid(fields: &mut Fields<'_>, key: &'static str) -> Result<i32, Malformed> {
 
 fn priority(fields: &mut Fields<'_>, key: &'static str) -> Result<i32, Malformed> {
     pid(fields, key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::event;
+    use crate::event::Event;
+
+    /// Names that imitate the kernel's words; any task can call itself so.
+    const NAMES: [&str; 8] =
+        ["sh", "", "x pid=1 prio=1", " prev_pid=1", "a ==> b", " next_comm=x", "a:1 [2] S", " pid="];
+
+    /// Goal: a task's own name cannot falsify an event. Method: every pair of hostile names.
+    #[test]
+    fn a_task_name_cannot_falsify_an_event() {
+        for previous in NAMES {
+            for next in NAMES {
+                let text = format!(
+                    "prev_comm={previous} prev_pid=7 prev_prio=120 prev_state=R ==> \
+                     next_comm={next} next_pid=8 next_prio=9"
+                );
+                match event(b"switch", text.as_bytes()) {
+                    Ok(Event::SchedSwitch { previous: from, next: to, next_priority }) => {
+                        assert_eq!((from.pid, to.pid, next_priority), (7, 8, 9), "{text:?}");
+                        assert_eq!(from.comm, previous.as_bytes(), "{text:?}");
+                        assert_eq!(to.comm, next.as_bytes(), "{text:?}");
+                    }
+                    other => panic!("{text:?}: {other:?}"),
+                }
+            }
+            let text = format!("comm={previous} pid=7 prio=120 target_cpu=001");
+            match event(b"waking", text.as_bytes()) {
+                Ok(Event::SchedWake { task, priority, target, .. }) => {
+                    assert_eq!((task.pid, priority, target.index()), (7, 120, 1), "{text:?}");
+                }
+                other => panic!("{text:?}: {other:?}"),
+            }
+        }
+    }
 }

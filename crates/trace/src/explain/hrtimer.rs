@@ -9,6 +9,8 @@ use quietcore_core::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
 const TASKS_MAX: usize = 65_536;
+/// Stands for all tasks that found no room in `by_task`; no task has this id.
+const OTHER_PID: i32 = -1;
 /// What the kernel prints for a task whose name it no longer knows.
 const FORGOTTEN: &[u8] = b"<...>";
 
@@ -28,8 +30,6 @@ pub(super) struct HrtimerCounts {
     pub(super) watchdogs: CpuCounts,
     pub(super) watchdogs_off_arming: u64,
     by_task: BTreeMap<(i32, Name), u64>,
-    /// Expiries whose task found no more room in `by_task`.
-    pub(super) untold: u64,
 }
 
 impl HrtimerCounts {
@@ -41,12 +41,11 @@ impl HrtimerCounts {
             watchdogs: CpuCounts::default(),
             watchdogs_off_arming: 0,
             by_task: BTreeMap::new(),
-            untold: 0,
         }
     }
 
     pub(super) fn evicted(&self) -> u64 {
-        self.started.evicted() + self.untold
+        self.started.evicted()
     }
 
     pub(super) fn take_start(&mut self, record: &Record<'_>, start: &HrtimerStart<'_>, names: &mut Names) {
@@ -74,11 +73,9 @@ impl HrtimerCounts {
         }
         if function == b"hrtimer_wakeup" {
             let task = (started.pid, started.comm);
-            if self.by_task.len() < TASKS_MAX || self.by_task.contains_key(&task) {
-                *self.by_task.entry(task).or_default() += 1;
-            } else {
-                self.untold += 1;
-            }
+            let has_room = self.by_task.len() < TASKS_MAX || self.by_task.contains_key(&task);
+            let task = if has_room { task } else { (OTHER_PID, Names::OTHER) };
+            *self.by_task.entry(task).or_default() += 1;
         }
     }
 

@@ -119,7 +119,7 @@ impl Interrupts {
         if self.delays.is_empty() {
             return Quantiles::default();
         }
-        let at = |quantile| Some(self.delays.value_at_quantile(quantile));
+        let at = |quantile| Some(self.delays.value_at_quantile(quantile).min(self.delay_max));
         Quantiles { p50: at(0.5), p99: at(0.99), max: Some(self.delay_max) }
     }
 }

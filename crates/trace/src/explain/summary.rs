@@ -245,13 +245,21 @@ fn incomplete(tally: &Tally, evicted: u64) -> Vec<String> {
 }
 
 fn malformed(tally: &Tally) -> Malformed {
-    let line =
-        |bad: &crate::reader::MalformedLine| format!("line {}: {}: {}", bad.line, bad.why, bad.excerpt);
-    Malformed { count: tally.malformed, first: tally.malformed_first.iter().map(line).collect() }
+    Malformed {
+        count: tally.malformed,
+        first: tally.malformed_first.iter().map(ToString::to_string).collect(),
+    }
 }
 
 fn warnings(explain: &Explain, tally: &Tally) -> Vec<String> {
     let mut warnings = explain.hierarchy.contradictions(&explain.options.isolated);
+    if explain.names.overflowed() > 0 {
+        warnings.push(format!(
+            "there are more different names than are kept: {} times a function or task was counted under \
+             (other); totals are right",
+            explain.names.overflowed()
+        ));
+    }
     if tally.clock_without_unit {
         warnings.push(
             "the time stamps have no unit (clock counter or x86-tsc): durations and delays are not \

@@ -124,8 +124,9 @@ impl Disturbances {
         self.by_base.add(armed.base);
         *self.by_function.entry(name).or_default() += 1;
         let key = (expiry.ran_on, name);
-        if self.by_cpu_function.len() < CPU_FUNCTIONS_MAX || self.by_cpu_function.contains_key(&key) {
-            *self.by_cpu_function.entry(key).or_default() += 1;
-        }
+        let has_room =
+            self.by_cpu_function.len() < CPU_FUNCTIONS_MAX || self.by_cpu_function.contains_key(&key);
+        let key = if has_room { key } else { (expiry.ran_on, Names::OTHER) };
+        *self.by_cpu_function.entry(key).or_default() += 1;
     }
 }
