@@ -59,7 +59,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "LIST")]
     pub(crate) isolated: Option<CpuSet>,
     /// The kernel release that wrote the trace, as 6.12, when the trace does not say
-    #[arg(long, value_name = "RELEASE")]
+    #[arg(long, value_name = "RELEASE", conflicts_with = "live")]
     pub(crate) kernel: Option<String>,
     /// With --live: record only the events of these questions, as 001,002 [default: all five]
     #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "live")]
@@ -68,7 +68,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "KIB", default_value_t = DEFAULT_BUFFER_KIB, value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
     pub(crate) buffer: u32,
     /// Remember at most this many timers, and as many hrtimers
-    #[arg(long, value_name = "COUNT", default_value_t = quietcore_trace::IDENTITIES_MAX)]
+    #[arg(long, value_name = "COUNT", default_value_t = quietcore_trace::IDENTITIES_MAX, value_parser = identities)]
     pub(crate) max_identities: usize,
     /// Also write the figures as OpenMetrics text (for a textfile collector; replaced atomically)
     #[arg(long, value_name = "FILE")]
@@ -102,6 +102,14 @@ pub(crate) struct DoctorArgs {
 pub(crate) struct CatArgs {
     /// The recording
     pub(crate) trace: PathBuf,
+}
+
+/// A table holds two identities at least.
+fn identities(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(count) if count >= 2 => Ok(count),
+        _ => Err(format!("{text:?} is no count of identities; the smallest is 2")),
+    }
 }
 
 /// `10s`, `500ms`, `2m`: at most a day.

@@ -38,7 +38,7 @@ struct Recording {
 
 pub(crate) fn run(args: &CheckUpArgs) -> Result<Outcome, CliError> {
     let interrupt = Interrupt::install()?;
-    eprintln!("quietcore: looking at this host, at four bundled recordings, and at the running kernel");
+    output::say("looking at this host, at four bundled recordings, and at the running kernel");
     let doctor = doctor::look_at(Path::new("/"));
     let recordings = ISOLATION.iter().map(explain_bundled).collect::<Result<Vec<_>, _>>()?;
     let (live, live_not_possible, interrupted) = live(args, &interrupt)?;
@@ -74,7 +74,7 @@ fn live(
             Ok((Some(explanation), None, interrupted))
         }
         Err(sentence) => {
-            eprintln!("quietcore: {sentence}");
+            output::say(&sentence);
             Ok((None, Some(sentence), false))
         }
     }

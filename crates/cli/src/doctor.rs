@@ -36,6 +36,16 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Outcome, CliError> {
             args.root.display()
         )));
     }
+    if !["proc/sys/kernel", "proc/cmdline", "sys/devices/system/cpu"]
+        .iter()
+        .any(|part| args.root.join(part).exists())
+    {
+        return Err(CliError::Usage(format!(
+            "--root {}: there is neither proc/sys/kernel, proc/cmdline nor sys/devices/system/cpu below it; name \
+             the directory that holds a host's proc and sys",
+            args.root.display()
+        )));
+    }
     let doctor = look_at(&args.root);
     if args.json {
         output::print_json(&doctor)?;

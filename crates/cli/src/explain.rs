@@ -25,7 +25,7 @@ const LINES_PER_TURN: u64 = 200_000;
 pub(crate) struct Explanation {
     #[serde(flatten)]
     pub(crate) report: Report,
-    /// `null` for a file.
+    /// `null` for a file, and in a PID namespace, where the trace names our threads otherwise.
     own_disturbance: Option<Own>,
 }
 
@@ -41,19 +41,21 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome, CliError> {
 }
 
 fn explain_file(args: &ExplainArgs, path: &Path) -> Result<Report, CliError> {
-    explain_reader(path, quietcore_trace::open(path)?, Files::of(args), &|header| options(args, header))
+    explain_reader(path, quietcore_trace::open(path)?, Files::open(args)?, &|header| {
+        options(args, path, header)
+    })
 }
 
 fn explain_reader(
     path: &Path,
     source: impl Read,
-    files: Files<'_>,
+    files: Files,
     options: &dyn Fn(&Header) -> Result<Options, CliError>,
 ) -> Result<Report, CliError> {
     let failed = |error| CliError::Read(PathBuf::from(path), error);
     let mut reader = TraceReader::new(source);
     reader.read_header().map_err(failed)?;
-    let mut sinks = Sinks::new(options(reader.header())?, files)?;
+    let mut sinks = Sinks::new(options(reader.header())?, files);
     let mut display = Display::new();
     while reader.read(LINES_PER_TURN, &mut |record| sinks.take(record)).map_err(failed)? != Progress::Finished
     {
@@ -69,6 +71,9 @@ pub(crate) fn explain_recording(path: &Path, source: impl Read) -> Result<Report
 }
 
 fn explain_live(args: &ExplainArgs, span: Duration) -> Result<Outcome, CliError> {
+    if span.is_zero() {
+        return Err(CliError::Usage("--live 0s records nothing; give it a time, as --live 10s".to_owned()));
+    }
     let interrupt = Interrupt::install()?;
     let mut options = host::options();
     if let Some(isolated) = &args.isolated {
@@ -78,7 +83,7 @@ fn explain_live(args: &ExplainArgs, span: Duration) -> Result<Outcome, CliError>
     options.identities_max = args.max_identities;
     let isolated = options.isolated.clone();
     let request = Request { span, seeds: seeds(args)?, buffer_kib: args.buffer, isolated: &isolated };
-    let (explanation, interrupted) = record(&request, options, Files::of(args), &interrupt)?;
+    let (explanation, interrupted) = record(&request, options, Files::open(args)?, &interrupt)?;
     let outcome = show(args, "--live", &explanation)?;
     Ok(if interrupted { Outcome::Interrupted } else { outcome })
 }
@@ -94,20 +99,20 @@ pub(crate) fn record_host(span: Duration, interrupt: &Interrupt) -> Result<(Expl
 
 fn record(
     request: &Request<'_>,
-    mut options: Options,
-    files: Files<'_>,
+    options: Options,
+    files: Files,
     interrupt: &Interrupt,
 ) -> Result<(Explanation, bool), CliError> {
     let session = Session::start(request, interrupt)?;
-    options.switched_on = session.switched_on();
-    let mut sinks = Sinks::new(options, files)?;
+    let options = Options { switched_on: session.switched_on(), ..options };
+    let mut sinks = Sinks::new(options, files);
     let recorded = session.run(&mut |record| sinks.take(record))?;
     let report = sinks.finish(&recorded.tally, recorded.unknown, |report| {
         if recorded.interrupted {
             report.warnings.push("the recording was ended early by a signal".to_owned());
         }
     })?;
-    Ok((Explanation { report, own_disturbance: Some(recorded.own) }, recorded.interrupted))
+    Ok((Explanation { report, own_disturbance: recorded.own }, recorded.interrupted))
 }
 
 /// The chosen questions, all five by default.
@@ -137,11 +142,17 @@ fn recorded_options(header: &Header) -> Options {
 }
 
 /// The isolated set: `--isolated`, else the recording's list, else the host's.
-fn options(args: &ExplainArgs, header: &Header) -> Result<Options, CliError> {
+fn options(args: &ExplainArgs, path: &Path, header: &Header) -> Result<Options, CliError> {
     let mut options = recorded_options(header);
     if let Some(isolated) = &args.isolated {
         options.isolated = isolated.clone();
         options.isolated_source = "option";
+    } else if let Some(text) = &header.isolated_unreadable {
+        let path = path.display();
+        return Err(CliError::Usage(format!(
+            "{path}: its header line \"# isolated: {}\" holds no CPU list; name the CPUs with --isolated LIST",
+            text::visible(text)
+        )));
     } else if header.isolated.is_none() && !header.is_recording {
         options.isolated = host::isolated();
         options.isolated_source = "host";

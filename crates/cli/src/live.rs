@@ -3,6 +3,7 @@
 
 use crate::error::CliError;
 use crate::host;
+use crate::output::say;
 use crate::progress::Display;
 use crate::signals::Interrupt;
 use quietcore_core::CpuSet;
@@ -34,7 +35,8 @@ pub(crate) struct Request<'a> {
 pub(crate) struct Recorded {
     pub(crate) tally: Tally,
     pub(crate) unknown: Vec<(String, u64)>,
-    pub(crate) own: Own,
+    /// `None` when it cannot be known.
+    pub(crate) own: Option<Own>,
     pub(crate) interrupted: bool,
 }
 
@@ -69,30 +71,30 @@ impl Session {
     pub(crate) fn start(request: &Request<'_>, interrupt: &Interrupt) -> Result<Self, CliError> {
         let tracefs = Tracefs::find().map_err(live_error)?;
         for name in tracefs.remove_leftovers() {
-            eprintln!("quietcore: removed the tracing instance {name} that a killed run left behind");
+            say(&format!("removed the tracing instance {name} that a killed run left behind"));
         }
         let chosen = tracepoints(&request.seeds);
         let housekeeping = host::housekeeping(request.isolated);
         let running_on = run_on(&housekeeping).map_err(|error| {
             CliError::Live(format!("cannot move to the housekeeping CPUs {housekeeping}: {error}"))
         })?;
-        eprintln!(
-            "quietcore: switching {} tracepoints on, and off at the end, interrupts every online CPU a few \
+        say(&format!(
+            "switching {} tracepoints on, and off at the end, interrupts every online CPU a few \
              times, isolated ones included; running on CPUs {running_on}; buffers of {} KiB per CPU",
             chosen.len(),
             request.buffer_kib
-        );
-        let recording = Recording::start(&tracefs, &chosen, request.buffer_kib).map_err(live_error)?;
+        ));
+        let mut recording = Recording::start(&tracefs, &chosen, request.buffer_kib).map_err(live_error)?;
         let optional = |tracepoint: &&&str| OPTIONAL.iter().any(|system| tracepoint.starts_with(system));
         let missing: Vec<_> = recording.missing().iter().filter(|name| !optional(name)).copied().collect();
         if !missing.is_empty() {
-            eprintln!(
-                "quietcore: this kernel does not have {}: figures made of them are null",
-                missing.join(", ")
-            );
+            say(&format!("this kernel does not have {}: figures made of them are null", missing.join(", ")));
         }
-        let reader = TraceReader::new(recording.pipe().map_err(live_error)?);
-        eprintln!("quietcore: recording for {:?} (Ctrl-C ends it early)", request.span);
+        let Some(pipe) = recording.pipe() else {
+            return Err(CliError::Live("the recording has no pipe".to_owned()));
+        };
+        let reader = TraceReader::new(pipe);
+        say(&format!("recording for {:?} (Ctrl-C ends it early)", request.span));
         let deadline = Instant::now() + request.span;
         Ok(Self { reader, recording, interrupt: interrupt.clone(), deadline })
     }
@@ -104,7 +106,9 @@ impl Session {
 
     /// Hands every event to `visit` until the span is over or a signal arrives.
     pub(crate) fn run(mut self, visit: &mut dyn FnMut(&Record<'_>)) -> Result<Recorded, CliError> {
-        let mut own = OwnDisturbance::of(own_threads());
+        let threads = own_threads();
+        let is_known = threads.is_some();
+        let mut own = OwnDisturbance::of(threads.unwrap_or_default());
         let mut display = Display::new();
         while !self.interrupt.arrived() && Instant::now() < self.deadline {
             if self.turn(&mut own, visit)? == Progress::Waiting {
@@ -122,7 +126,12 @@ impl Session {
         let unknown = self.reader.unknown_events();
         drop(self.reader);
         self.recording.remove().map_err(live_error)?;
-        Ok(Recorded { tally, unknown, own: own_report(&own), interrupted: self.interrupt.arrived() })
+        Ok(Recorded {
+            tally,
+            unknown,
+            own: is_known.then(|| own_report(&own)),
+            interrupted: self.interrupt.arrived(),
+        })
     }
 
     fn turn(
@@ -151,11 +160,18 @@ fn live_error(error: LiveError) -> CliError {
     CliError::Live(error.to_string())
 }
 
-/// The thread ids of this process.
-fn own_threads() -> Vec<i32> {
-    let Ok(entries) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
+/// The namespace in which the kernel's own tracing counts threads (its fixed inode number).
+const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+/// The thread ids of this process as a trace has them; `None` in another PID namespace.
+fn own_threads() -> Option<Vec<i32>> {
+    let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
+    let entries = std::fs::read_dir("/proc/self/task").ok()?;
+    if namespace.to_str() != Some(INITIAL_PID_NAMESPACE) {
+        return None;
+    }
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    names.filter_map(|name| name.parse().ok()).collect()
+    Some(names.filter_map(|name| name.parse().ok()).collect())
 }
 
 fn own_report(own: &OwnDisturbance) -> Own {

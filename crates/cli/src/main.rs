@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Interrupted) => ExitCode::from(130),
         Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("quietcore: {error}");
+            output::say(&error.to_string());
             ExitCode::from(2)
         }
     }

@@ -16,6 +16,11 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Says a line on standard error. If nobody can hear it, the work goes on.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "quietcore: {text}");
+}
+
 /// Prints `value` as indented JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
     let mut text = serde_json::to_string_pretty(value).map_err(|error| CliError::Output(error.into()))?;
@@ -35,9 +40,16 @@ pub(crate) struct AtomicFile {
 }
 
 impl AtomicFile {
+    /// Refuses what is no regular file: renaming over a device or a pipe would replace it. Through
+    /// a symbolic link, the file it leads to is replaced.
     pub(crate) fn create(target: &Path) -> Result<Self, CliError> {
         let failed = |error| CliError::Write(target.to_owned(), error);
-        let Some(name) = target.file_name().filter(|_| !target.is_dir()) else {
+        let target = &fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
+        if fs::symlink_metadata(target).is_ok_and(|found| !found.is_file()) {
+            let why = "this is no regular file; name a file, which is then replaced";
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, why)));
+        }
+        let Some(name) = target.file_name() else {
             return Err(failed(io::Error::from(io::ErrorKind::IsADirectory)));
         };
         let mut hidden = std::ffi::OsString::from(".");
@@ -93,6 +105,24 @@ impl Drop for AtomicFile {
 mod tests {
     use super::AtomicFile;
     use std::io::Write;
+
+    /// Goal: only regular files are replaced; a link stays, and its file is.
+    #[test]
+    fn only_a_regular_file_is_replaced() {
+        let folder = std::env::temp_dir().join(format!("quietcore-special-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        assert!(AtomicFile::create(&folder).is_err(), "a folder");
+        assert!(AtomicFile::create(std::path::Path::new("/dev/null")).is_err(), "a device");
+        let (file, link) = (folder.join("file"), folder.join("link"));
+        std::fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let mut out = AtomicFile::create(&link).unwrap();
+        out.write_all(b"new").unwrap();
+        out.finish().unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read(&file).unwrap(), b"new");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     /// Goal: the file appears whole at the end, and an abandoned one leaves nothing.
     #[test]

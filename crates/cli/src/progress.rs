@@ -25,15 +25,15 @@ impl Display {
         if self.next.is_some_and(|next| next <= now) {
             self.next = Some(now + EVERY);
             self.is_dirty = true;
-            eprint!("\r  {:<60}", text());
-            let _ = std::io::stderr().flush(); // a terminal that went away shows no progress
+            // A terminal that went away shows no progress.
+            let _ = write!(std::io::stderr().lock(), "\r  {:<60}", text());
         }
     }
 
     /// Wipes the line.
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.is_dirty) {
-            eprint!("\r{:62}\r", "");
+            let _ = write!(std::io::stderr().lock(), "\r{:62}\r", "");
         }
     }
 }

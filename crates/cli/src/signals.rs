@@ -5,8 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set once SIGINT, SIGTERM or SIGHUP arrived. A second one ends the process at once: whatever
-/// it leaves behind, the next start removes.
+/// Set once SIGINT, SIGTERM or SIGHUP arrived. Further ones change nothing: cleaning up takes some
+/// ms, and a process that is cut short would leave its instance recording.
 #[derive(Clone, Debug)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
@@ -17,7 +17,6 @@ impl Interrupt {
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP]
         {
             let failed = |error: io::Error| CliError::Live(format!("cannot catch signals: {error}"));
-            signal_hook::flag::register_conditional_default(signal, Arc::clone(&flag)).map_err(failed)?;
             signal_hook::flag::register(signal, Arc::clone(&flag)).map_err(failed)?;
         }
         Ok(Self(flag))

@@ -7,16 +7,35 @@ use quietcore_trace::{Explain, Options, PerfettoWriter, Record, Report, Tally, o
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The files to write besides the report.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Files<'a> {
-    openmetrics: Option<&'a Path>,
-    perfetto: Option<&'a Path>,
+/// The files to write besides the report, opened.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    openmetrics: Option<(PathBuf, AtomicFile)>,
+    perfetto: Option<(PathBuf, AtomicFile)>,
 }
 
-impl<'a> Files<'a> {
-    pub(crate) fn of(args: &'a ExplainArgs) -> Self {
-        Self { openmetrics: args.openmetrics.as_deref(), perfetto: args.perfetto.as_deref() }
+impl Files {
+    /// Opens them before any work is done, so that a place that cannot be written is told first.
+    pub(crate) fn open(args: &ExplainArgs) -> Result<Self, CliError> {
+        let create = |path: &Option<PathBuf>| match path {
+            Some(path) => Ok(Some((path.clone(), AtomicFile::create(path)?))),
+            None => Ok::<_, CliError>(None),
+        };
+        let whole = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let named = [
+            ("--perfetto", &args.perfetto),
+            ("--openmetrics", &args.openmetrics),
+            ("the trace", &args.trace),
+        ];
+        let named = named.map(|(name, path)| (name, path.as_deref().map(whole)));
+        for (first, second) in [(0, 1), (0, 2), (1, 2)] {
+            let ((a, path), (b, other)) = (&named[first], &named[second]);
+            if let (Some(path), true) = (path, path == other) {
+                let path = path.display();
+                return Err(CliError::Usage(format!("{a} and {b} are the same file {path}; name two files")));
+            }
+        }
+        Ok(Self { openmetrics: create(&args.openmetrics)?, perfetto: create(&args.perfetto)? })
     }
 }
 
@@ -29,17 +48,17 @@ pub(crate) struct Sinks {
 }
 
 impl Sinks {
-    /// Opens the files first: a place that cannot be written is told before any work is done.
-    pub(crate) fn new(options: Options, files: Files<'_>) -> Result<Self, CliError> {
-        let create = |path: Option<&Path>| match path {
-            Some(path) => Ok(Some((path.to_owned(), AtomicFile::create(path)?))),
-            None => Ok::<_, CliError>(None),
-        };
+    pub(crate) fn new(options: Options, files: Files) -> Self {
         let identities_max = options.identities_max;
-        let openmetrics = create(files.openmetrics)?;
-        let perfetto = create(files.perfetto)?
+        let perfetto = files
+            .perfetto
             .map(|(path, file)| (path, PerfettoWriter::with_identities_max(file, identities_max)));
-        Ok(Self { explain: Explain::new(options), openmetrics, perfetto, perfetto_failed: None })
+        Self {
+            explain: Explain::new(options),
+            openmetrics: files.openmetrics,
+            perfetto,
+            perfetto_failed: None,
+        }
     }
 
     pub(crate) fn take(&mut self, record: &Record<'_>) {

@@ -55,6 +55,15 @@ fn exit_codes_say_what_happened() {
         (vec!["doctor", "--root", "crates/trace/tests/hosts/telco-6.12"], 1),
         (vec!["doctor", "--root", "crates/trace/tests/hosts/telco-6.12", "--exit-zero"], 0),
         (vec!["--live", "0s"], 0),
+        (vec!["doctor", "--root", "docs"], 2),
+        (vec!["explain", "--live", "0s"], 2),
+        (vec!["explain", "recordings/g61-c16-iso.txt.zst", "--max-identities", "1"], 2),
+        (vec!["explain", "recordings/g61-c16-iso.txt.zst", "--perfetto", "/dev/null"], 2),
+        (
+            vec!["explain", "recordings/g61-c16-iso.txt.zst", "--perfetto", "recordings/g61-c16-iso.txt.zst"],
+            2,
+        ),
+        (vec!["explain", "README.md", "--perfetto", "target/x", "--openmetrics", "target/x"], 2),
         (vec!["no-such-verb"], 2),
     ] {
         let output = quietcore(&args);
@@ -143,6 +152,32 @@ fn a_closed_pipe_is_not_an_error() {
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("quietcore ends");
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+}
+
+/// Goal: nobody listening on standard error is no reason to panic.
+#[test]
+fn a_full_standard_error_changes_no_exit_code() {
+    for (args, code) in [(vec!["explain", "no/such/file"], 2), (vec!["--live", "0s"], 0)] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("/dev/full");
+        let status = Command::new(env!("CARGO_BIN_EXE_quietcore"))
+            .args(&args)
+            .stdout(Stdio::null())
+            .stderr(full)
+            .status()
+            .expect("quietcore runs");
+        assert_eq!(status.code(), Some(code), "{args:?}");
+    }
+}
+
+/// Goal: an unreadable isolated list is refused, because every figure depends on it.
+#[test]
+fn an_unreadable_isolated_list_is_refused() {
+    let trace =
+        b"# trace: x\n# isolated: 1-9000; nohz_full: -\n  a-7 [001] 1.000000: timer_cancel: timer=1\n";
+    let refused = with_input(&["explain", "-"], trace);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--isolated LIST"), "{}", text(&refused.stderr));
+    assert_eq!(with_input(&["explain", "-", "--isolated", "1"], trace).status.code(), Some(0));
 }
 
 /// Goal: a task name in a hostile trace cannot drive the terminal.

@@ -189,6 +189,12 @@ pub enum Event<'a> {
         /// The text.
         text: &'a [u8],
     },
+    /// A mark in the text: events of [`Record::cpu`] were lost here. Its task is empty, its time
+    /// that of the event before it.
+    Lost {
+        /// How many, if the mark says.
+        count: Option<u64>,
+    },
     /// An event that this crate has no type for; it is counted by name.
     Unknown,
 }

@@ -25,6 +25,8 @@ pub struct Header {
     pub load: Option<String>,
     /// Events that the recorder says were lost, or that the kernel overwrote before reading.
     pub lost_events: u64,
+    /// The recording's list of isolated CPUs, if it is there and is no CPU list.
+    pub isolated_unreadable: Option<String>,
     /// Whether this is a quietcore recording, which lists what the machine isolates.
     pub is_recording: bool,
 }
@@ -67,6 +69,7 @@ impl Header {
             }
             "isolated" => {
                 self.isolated = first_list(value);
+                self.isolated_unreadable = self.isolated.is_none().then(|| value.to_owned());
                 self.nohz_full = value.split_once("nohz_full: ").and_then(|(_, list)| first_list(list));
             }
             "load" => self.load = Some(value.to_owned()),

@@ -27,6 +27,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod annotation;
 mod decode;
 mod doctor;
 mod event;
@@ -44,6 +45,7 @@ mod names;
 mod reader;
 mod source;
 mod table;
+mod tally;
 
 pub use decode::parse_line;
 pub use doctor::{Examination, examine};
@@ -57,6 +59,7 @@ pub use host::Facts;
 pub use kernel::{KernelRelease, TimerModel};
 pub use line::Task;
 pub use lines::LINE_BYTES_MAX;
-pub use reader::{MalformedLine, Progress, ReadError, Tally, TraceReader};
+pub use reader::{Progress, TraceReader};
 pub use source::{OpenError, open, open_bytes};
 pub use table::IDENTITIES_MAX;
+pub use tally::{MalformedLine, ReadError, Tally};

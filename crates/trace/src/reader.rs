@@ -3,96 +3,22 @@
 //! Invariant: every line is an event, a header or annotation, a lost-events mark, or malformed,
 //! and is counted as exactly one of them. Memory does not grow with the input.
 
+use crate::annotation::{self, Annotation};
 use crate::decode::record;
 use crate::event::{Event, Record};
-use crate::field::{Malformed, unsigned};
+use crate::field::Malformed;
 use crate::header::Header;
-use crate::line::split;
+use crate::line::{Task, split};
 use crate::lines::{Lines, RawLine};
 use crate::names::{Name, Names};
+use crate::tally::{ReadError, Tally};
+use quietcore_core::Nanos;
 use std::collections::HashMap;
 use std::fmt;
-use std::io::{self, Read};
+use std::io::Read;
 
 /// So many lines without a single event or header line, and the input is called no trace.
 const HOPELESS_LINES: u64 = 10_000;
-const EXAMPLES_MAX: usize = 5;
-const EXCERPT_BYTES: usize = 80;
-
-/// A line that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MalformedLine {
-    /// Its number, from 1.
-    pub line: u64,
-    /// What is wrong with it.
-    pub why: Malformed,
-    /// Its first 80 bytes.
-    pub excerpt: String,
-}
-
-/// `line 7: no time stamp after [CPU]: "the line"`.
-impl fmt::Display for MalformedLine {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "line {}: {}", self.line, self.why)?;
-        if self.excerpt.is_empty() { Ok(()) } else { write!(out, ": {:?}", self.excerpt) }
-    }
-}
-
-/// What was read, and what could not be.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Tally {
-    /// Events, the unknown ones included.
-    pub events: u64,
-    /// Lines that look like events and are not readable.
-    pub malformed: u64,
-    /// The first of them.
-    pub malformed_first: Vec<MalformedLine>,
-    /// Events that the trace says were lost: its marks, or its header if that says more.
-    pub lost_events: u64,
-    /// Whether a mark did not say how many were lost, so that `lost_events` is a lower bound.
-    pub lost_unknown: bool,
-    /// Whether the time stamps have no unit (`counter` clock).
-    pub clock_without_unit: bool,
-}
-
-/// Why a trace could not be read on.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum ReadError {
-    /// The source failed.
-    Io(io::Error),
-    /// Nothing in the first lines, or in the whole input, is an event.
-    NotATrace {
-        /// The first line that should have been one.
-        first: MalformedLine,
-    },
-    /// There is not a single line.
-    Empty,
-}
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => write!(out, "reading failed: {error}"),
-            Self::NotATrace { first } => write!(
-                out,
-                "not a kernel trace: {first} (expected the text of tracefs `trace` or `trace_pipe`, or of \
-                 `trace-cmd report`)"
-            ),
-            Self::Empty => write!(out, "empty input: there is not a single line"),
-        }
-    }
-}
-
-impl std::error::Error for ReadError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io(error) => Some(error),
-            _ => None,
-        }
-    }
-}
 
 /// Whether there may be more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,9 +47,15 @@ pub enum Progress {
 /// ```
 pub struct TraceReader<R> {
     lines: Lines<R>,
+    state: State,
+}
+
+/// Everything but the source of lines.
+struct State {
     header: Header,
     tally: Tally,
     marks_lost: u64,
+    last_at: Nanos,
     names: Names,
     unknown: HashMap<Name, u64>,
     has_structure: bool,
@@ -131,7 +63,8 @@ pub struct TraceReader<R> {
 
 impl<R> fmt::Debug for TraceReader<R> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("TraceReader").field("header", &self.header).field("tally", &self.tally).finish()
+        let State { header, tally, .. } = &self.state;
+        out.debug_struct("TraceReader").field("header", header).field("tally", tally).finish()
     }
 }
 
@@ -144,15 +77,16 @@ impl<R: Read> TraceReader<R> {
     /// ```
     #[must_use]
     pub fn new(source: R) -> Self {
-        Self {
-            lines: Lines::new(source),
+        let state = State {
             header: Header::default(),
             tally: Tally::default(),
             marks_lost: 0,
+            last_at: Nanos(0),
             names: Names::new(),
             unknown: HashMap::new(),
             has_structure: false,
-        }
+        };
+        Self { lines: Lines::new(source), state }
     }
 
     /// What the trace says about itself, as far as it was read.
@@ -165,7 +99,7 @@ impl<R: Read> TraceReader<R> {
     /// ```
     #[must_use]
     pub fn header(&self) -> &Header {
-        &self.header
+        &self.state.header
     }
 
     /// What was read so far, and what could not be.
@@ -175,7 +109,7 @@ impl<R: Read> TraceReader<R> {
     /// ```
     #[must_use]
     pub fn tally(&self) -> &Tally {
-        &self.tally
+        &self.state.tally
     }
 
     /// How many bytes of text were taken so far.
@@ -199,7 +133,7 @@ impl<R: Read> TraceReader<R> {
     #[must_use]
     pub fn unknown_events(&self) -> Vec<(String, u64)> {
         let mut events: Vec<_> =
-            self.unknown.iter().map(|(&name, &count)| (self.names.text(name), count)).collect();
+            self.state.unknown.iter().map(|(&name, &count)| (self.state.names.text(name), count)).collect();
         events.sort();
         events
     }
@@ -221,13 +155,11 @@ impl<R: Read> TraceReader<R> {
             match self.lines.next().map_err(ReadError::Io)? {
                 RawLine::Line(_, line) if split(line).is_ok() => break,
                 RawLine::Line(number, line) => {
-                    let (header, line) = (&mut self.header, (number, line));
-                    let taken =
-                        Annotations { header, marks_lost: &mut self.marks_lost, tally: &mut self.tally };
-                    self.has_structure |= taken.take(line);
-                    check_hope(&self.tally, self.has_structure, number)?;
+                    if let Annotation::Lost { .. } = self.state.take(number, line)? {
+                        break; // it belongs to the events
+                    }
                 }
-                RawLine::TooLong(number) => note(&mut self.tally, number, Malformed::TooLong, b""),
+                RawLine::TooLong(number) => self.state.tally.note(number, Malformed::TooLong, b""),
                 RawLine::WouldBlock | RawLine::End => return Ok(()),
             }
         }
@@ -235,7 +167,7 @@ impl<R: Read> TraceReader<R> {
         Ok(())
     }
 
-    /// Hands every event to `visit` in the order of the lines, until the source ends or would
+    /// Hands every event, and every mark of lost events, to `visit` in the order of the lines, until the source ends or would
     /// block, or `lines_max` lines were read (then [`Progress::Paused`]: for a progress display).
     ///
     /// # Errors
@@ -253,30 +185,8 @@ impl<R: Read> TraceReader<R> {
     ) -> Result<Progress, ReadError> {
         for _ in 0..lines_max {
             match self.lines.next().map_err(ReadError::Io)? {
-                RawLine::Line(number, line) => {
-                    let prefix = match split(line) {
-                        Ok(prefix) => prefix,
-                        Err(_) => {
-                            let (header, tally) = (&mut self.header, &mut self.tally);
-                            let taken = Annotations { header, marks_lost: &mut self.marks_lost, tally };
-                            self.has_structure |= taken.take((number, line));
-                            check_hope(&self.tally, self.has_structure, number)?;
-                            continue;
-                        }
-                    };
-                    match record(number, &prefix) {
-                        Ok(record) => {
-                            self.tally.events += 1;
-                            self.tally.clock_without_unit |= !prefix.at_has_unit;
-                            if record.event == Event::Unknown {
-                                *self.unknown.entry(self.names.number(prefix.name)).or_default() += 1;
-                            }
-                            visit(&record);
-                        }
-                        Err(why) => note(&mut self.tally, number, why, line),
-                    }
-                }
-                RawLine::TooLong(number) => note(&mut self.tally, number, Malformed::TooLong, b""),
+                RawLine::Line(number, line) => self.state.line(number, line, visit)?,
+                RawLine::TooLong(number) => self.state.tally.note(number, Malformed::TooLong, b""),
                 RawLine::WouldBlock => return Ok(Progress::Waiting),
                 RawLine::End => return self.finish(),
             }
@@ -285,12 +195,12 @@ impl<R: Read> TraceReader<R> {
     }
 
     fn finish(&mut self) -> Result<Progress, ReadError> {
-        self.tally.lost_events = self.marks_lost.max(self.header.lost_events);
-        if self.tally.events == 0 {
-            if let Some(first) = self.tally.malformed_first.first() {
+        let State { tally, has_structure, .. } = &self.state;
+        if tally.events == 0 {
+            if let Some(first) = tally.malformed_first.first() {
                 return Err(ReadError::NotATrace { first: first.clone() });
             }
-            if self.lines.bytes_read() == 0 {
+            if !has_structure {
                 return Err(ReadError::Empty);
             }
         }
@@ -298,65 +208,60 @@ impl<R: Read> TraceReader<R> {
     }
 }
 
-/// Where a line that is no event may leave something.
-struct Annotations<'a> {
-    header: &'a mut Header,
-    marks_lost: &'a mut u64,
-    tally: &'a mut Tally,
-}
-
-impl Annotations<'_> {
-    /// Takes a header, a lost-events mark, a stack line or an empty line; anything else is
-    /// malformed. True when the line shows that the input is a trace.
-    fn take(self, (number, line): (u64, &[u8])) -> bool {
-        if line.trim_ascii().is_empty() || line.starts_with(b" => ") {
-            return false;
-        }
-        if line.starts_with(b"CPU:") || line.starts_with(b"CPU ") {
-            match lost_count(line) {
-                Some(Some(count)) => *self.marks_lost = self.marks_lost.saturating_add(count),
-                Some(None) => {
-                    *self.marks_lost = self.marks_lost.saturating_add(1);
-                    self.tally.lost_unknown = true;
-                }
-                None => {}
+impl State {
+    /// Reads one line; an event, or a mark of lost events, goes to `visit`.
+    fn line(
+        &mut self,
+        number: u64,
+        line: &[u8],
+        visit: &mut dyn FnMut(&Record<'_>),
+    ) -> Result<(), ReadError> {
+        let Ok(prefix) = split(line) else {
+            if let Annotation::Lost { cpu, count } = self.take(number, line)? {
+                self.count_lost(count);
+                let (task, event) = (Task { comm: b"", pid: 0 }, Event::Lost { count });
+                visit(&Record { line: number, task, cpu, at: self.last_at, event });
             }
-            self.tally.lost_events = (*self.marks_lost).max(self.header.lost_events);
-            return true;
+            return Ok(());
+        };
+        match record(number, &prefix) {
+            Ok(record) => {
+                self.tally.events += 1;
+                self.tally.clock_without_unit |= !prefix.at_has_unit;
+                self.last_at = record.at;
+                if record.event == Event::Unknown {
+                    *self.unknown.entry(self.names.number(prefix.name)).or_default() += 1;
+                }
+                visit(&record);
+            }
+            Err(why) => self.tally.note(number, why, line),
         }
-        if self.header.take(line) {
-            self.tally.lost_events = (*self.marks_lost).max(self.header.lost_events);
-            return true;
+        Ok(())
+    }
+
+    /// Reads a line that is no event.
+    fn take(&mut self, number: u64, line: &[u8]) -> Result<Annotation, ReadError> {
+        let annotation = annotation::read(line, &mut self.header);
+        match annotation {
+            Annotation::Nothing => {}
+            Annotation::Structure | Annotation::Lost { .. } => self.has_structure = true,
+            Annotation::Unreadable => {
+                let why = split(line).err().unwrap_or(Malformed::NoTask);
+                self.tally.note(number, why, line);
+            }
         }
-        let why = split(line).err().unwrap_or(Malformed::NoTask);
-        note(self.tally, number, why, line);
-        false
+        self.tally.lost_events = self.marks_lost.max(self.header.lost_events);
+        let hopeless = number >= HOPELESS_LINES && self.tally.events == 0 && !self.has_structure;
+        match self.tally.malformed_first.first() {
+            Some(first) if hopeless => Err(ReadError::NotATrace { first: first.clone() }),
+            _ => Ok(annotation),
+        }
     }
-}
 
-/// `CPU:1 [LOST 12 EVENTS]`, `CPU:1 [12 EVENTS DROPPED]`: the count, if the mark gives one.
-fn lost_count(line: &[u8]) -> Option<Option<u64>> {
-    let is_mark = |word: &[u8]| memchr::memmem::find(line, word).is_some();
-    if !is_mark(b"LOST") && !is_mark(b"DROPPED") {
-        return None;
-    }
-    let inside = line.split(|byte| matches!(byte, b' ' | b'[' | b']')).skip(1);
-    Some(inside.filter_map(unsigned).next())
-}
-
-fn note(tally: &mut Tally, line: u64, why: Malformed, bytes: &[u8]) {
-    tally.malformed += 1;
-    if tally.malformed_first.len() < EXAMPLES_MAX {
-        let excerpt = String::from_utf8_lossy(&bytes[..bytes.len().min(EXCERPT_BYTES)]).into_owned();
-        tally.malformed_first.push(MalformedLine { line, why, excerpt });
-    }
-}
-
-fn check_hope(tally: &Tally, has_structure: bool, line: u64) -> Result<(), ReadError> {
-    let hopeless = line >= HOPELESS_LINES && tally.events == 0 && !has_structure;
-    match tally.malformed_first.first() {
-        Some(first) if hopeless => Err(ReadError::NotATrace { first: first.clone() }),
-        _ => Ok(()),
+    fn count_lost(&mut self, count: Option<u64>) {
+        self.marks_lost = self.marks_lost.saturating_add(count.unwrap_or(1));
+        self.tally.lost_unknown |= count.is_none();
+        self.tally.lost_events = self.marks_lost.max(self.header.lost_events);
     }
 }
 

@@ -120,6 +120,40 @@ fn an_incomplete_input_marks_its_figures() {
     assert!(forgotten.incomplete[0].contains("--max-identities"), "{:?}", forgotten.incomplete);
 }
 
+/// Goal: pulled and placed timers are told apart in what is advised, too.
+#[test]
+fn a_finding_speaks_only_of_its_own_kind() {
+    let text = format!("{}{}{}{}", start(0, 1, 0), expire(1, 1), start(0, 2, 9), expire(9, 2));
+    let kernel = quietcore_trace::KernelRelease::parse("6.12.1");
+    let report = explain(&text, Options { kernel, ..isolated("1-7,9-15") });
+    let finding = |id| report.findings.iter().find(|finding| finding.id == id).expect("found");
+    let pulled = finding("foreign-timers-pulled");
+    assert!(pulled.what.contains("(1 on CPU 1; 1 f)"), "{}", pulled.what);
+    assert!(
+        pulled.change.contains("taskset -c 0 ") && !pulled.change.contains("taskset -c 8 "),
+        "{}",
+        pulled.change
+    );
+    assert!(finding("foreign-timers-placed").what.starts_with("1 timers"));
+}
+
+/// Goal: advice fits the kernel. Method: the same figures on each model, and with nohz_full.
+#[test]
+fn advice_fits_the_kernel() {
+    let text = format!("{}{}", start(0, 1, 0), expire(1, 1));
+    let advice = |release: &str, nohz_full: &str| {
+        let kernel = quietcore_trace::KernelRelease::parse(release);
+        let nohz_full = nohz_full.parse().expect("a list");
+        let report = explain(&text, Options { kernel, nohz_full, ..isolated("1") });
+        report.findings[0].change.clone()
+    };
+    assert!(advice("6.12", "").contains("taskset -c 0 "));
+    assert!(advice("6.12", "").contains("a kernel from 6.19 on with"));
+    assert!(advice("6.12", "1").contains("leaves these CPUs in the hierarchy"));
+    assert!(!advice("6.19", "").contains("kernel from 6.19") && !advice("6.19", "").contains("taskset"));
+    assert!(!advice("6.1", "").contains("taskset"));
+}
+
 /// Goal: groups come from the hierarchy when the input shows it, else eights are assumed.
 #[test]
 fn groups_are_taken_from_the_hierarchy() {

@@ -33,7 +33,9 @@ impl Page {
     /// A page for standard output.
     pub(crate) fn for_stdout() -> Self {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Self { text: String::new(), colours: std::io::stdout().is_terminal() && !no_color }
+        let is_dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        let colours = std::io::stdout().is_terminal() && !no_color && !is_dumb;
+        Self { text: String::new(), colours }
     }
 
     #[cfg(test)]

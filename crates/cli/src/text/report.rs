@@ -116,12 +116,12 @@ pub(crate) fn seed_rows(page: &mut Page, report: &Report) {
     }
 }
 
-/// A figure, or the words for a missing one; `>=` when the input is incomplete.
+/// A figure, or the words for a missing one; `~` when the input is incomplete.
 fn figure(report: &Report, value: Option<u64>) -> String {
     match value {
         None => "not recorded".to_owned(),
         Some(value) if report.incomplete.is_empty() => value.to_string(),
-        Some(value) => format!(">={value}"),
+        Some(value) => format!("~{value}"),
     }
 }
 

@@ -8,7 +8,7 @@ use super::report::{CountByName, CountByNumber, Disturbance, Report};
 use crate::finding::{Finding, Severity};
 use crate::kernel::{KernelRelease, TimerModel};
 use quietcore_core::CpuSet;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const EVIDENCE_MAX: usize = 3;
 
@@ -54,8 +54,20 @@ fn by_cpu(counts: &Option<CountByNumber>) -> String {
     counts.as_ref().map(|counts| top(counts, 4, "on CPU ")).unwrap_or_default()
 }
 
-fn by_name(counts: &Option<CountByName>) -> String {
-    counts.as_ref().map(|counts| top(counts, 4, "")).unwrap_or_default()
+fn by_name(counts: &CountByName) -> String {
+    top(counts, 4, "")
+}
+
+/// The isolated CPUs that pulled, with how often.
+fn pullers(report: &Report) -> CountByNumber {
+    let rows = report.isolated_cpus.iter().filter(|row| row.pulled > 0);
+    rows.map(|row| (row.cpu, row.pulled)).collect()
+}
+
+/// Isolated CPUs that 6.19 takes out of the hierarchy: it leaves those with `nohz_full` in.
+fn excluded_from_6_19(report: &Report) -> CpuSet {
+    let set = |list: &str| list.parse::<CpuSet>().unwrap_or_default();
+    set(&report.isolated).difference(&set(&report.nohz_full))
 }
 
 fn with_examples(mut finding: Finding, side: &Disturbance, kind: &str) -> Finding {
@@ -74,34 +86,45 @@ fn with_examples(mut finding: Finding, side: &Disturbance, kind: &str) -> Findin
 
 fn foreign_pulled(report: &Report) -> Option<Finding> {
     let pulled = report.foreign.pulled.filter(|&count| count > 0)?;
-    let why = match model(report) {
-        Some(TimerModel::PullExcludesIsolated) => {
+    let (why, change, predicted) = match model(report) {
+        Some(TimerModel::PullExcludesIsolated) => (
             "From 6.19 on, domain-isolated CPUs (isolcpus=domain, isolated cpuset partitions) are outside \
-             the migration hierarchy; a CPU that only nohz_full or an affinity keeps quiet is not, and \
-             still pulls when it is busy."
-        }
-        Some(TimerModel::Push) => {
+             the migration hierarchy unless they are nohz_full; a CPU that only nohz_full or an affinity \
+             keeps quiet is inside, and pulls while it is busy with the tick on.",
+            "Isolate these CPUs by domain: boot with isolcpus=domain,LIST, or make their cpuset an isolated \
+             partition. On nohz_full CPUs keep exactly one runnable task, so that the tick stays off."
+                .to_owned(),
+            format!("pulled: {pulled} -> 0 on domain-isolated CPUs."),
+        ),
+        Some(TimerModel::Push) => (
             "Stock kernels up to 6.8 do not pull timers; this one ran them on another CPU than their base \
-             (timers of a CPU that went offline, or a vendor back-port of the pull model)."
-        }
-        _ => {
+             (timers of a CPU that went offline, or a vendor back-port of the pull model).",
+            "If CPUs went offline meanwhile, nothing. Otherwise see the vendor's kernel notes for the timer \
+             migration hierarchy."
+                .to_owned(),
+            "No change is asked for.".to_owned(),
+        ),
+        _ => (
             "Stock kernels 6.9 to 6.18 let busy CPUs expire the timers of idle ones (timer migration \
              hierarchy). Isolated CPUs take part: one that stays busy becomes its group's migrator, the \
-             lowest first, and keeps that role. 6.19 excludes domain-isolated CPUs."
-        }
+             lowest first, and keeps that role. 6.19 excludes domain-isolated CPUs.",
+            keep_awake(report),
+            format!(
+                "pulled: {pulled} -> 0 for groups with an awake housekeeping CPU (measured on 6.12: 74 -> \
+                 0){}.",
+                if excluded_from_6_19(report).is_empty() { "" } else { ", and for all groups with 6.19" }
+            ),
+        ),
     };
     let finding = Finding::new("foreign-timers-pulled", "001", Severity::Warning)
         .what(format!(
             "{pulled} timers armed on housekeeping CPUs were pulled by isolated CPUs ({}; {}).",
-            by_cpu(&report.foreign.by_cpu),
-            by_name(&report.foreign.by_function)
+            top(&pullers(report), 4, "on CPU "),
+            by_name(&report.foreign.pulled_by_function)
         ))
         .why(why)
-        .change(keep_awake(report))
-        .predicted(format!(
-            "pulled: {pulled} -> 0 for groups with an awake housekeeping CPU (measured on 6.12: 74 -> 0), \
-             and for all groups with 6.19."
-        ))
+        .change(change)
+        .predicted(predicted)
         .verify(verify_live(report));
     Some(with_examples(finding, &report.foreign, "pulled"))
 }
@@ -109,12 +132,11 @@ fn foreign_pulled(report: &Report) -> Option<Finding> {
 /// Per group that pulled: a housekeeping CPU to keep awake, or that there is none.
 fn keep_awake(report: &Report) -> String {
     let isolated: CpuSet = report.isolated.parse().unwrap_or_default();
-    let mut commands = Vec::new();
-    let mut hopeless = Vec::new();
-    let pulling = report.foreign.by_group.iter().flat_map(BTreeMap::keys);
-    for group in pulling {
+    let (mut commands, mut hopeless) = (Vec::new(), Vec::new());
+    let pulling = report.isolated_cpus.iter().filter(|row| row.pulled > 0).map(|row| row.group);
+    for group in pulling.collect::<BTreeSet<_>>() {
         let cpus: CpuSet =
-            report.groups.cpus.get(group).and_then(|list| list.parse().ok()).unwrap_or_default();
+            report.groups.cpus.get(&group).and_then(|list| list.parse().ok()).unwrap_or_default();
         match cpus.difference(&isolated).iter().next() {
             Some(cpu) => commands.push(format!(
                 "$ taskset -c {cpu} nice -n 19 sh -c 'while :; do :; done' &   # group {group} (CPUs {cpus})"
@@ -140,7 +162,11 @@ fn keep_awake(report: &Report) -> String {
             hopeless.join(", ")
         ));
     }
-    lines.push("Or boot a kernel from 6.19 on with isolcpus=domain,LIST.".to_owned());
+    lines.push(if excluded_from_6_19(report).is_empty() {
+        "A kernel from 6.19 on leaves these CPUs in the hierarchy, because they are nohz_full.".to_owned()
+    } else {
+        "Or boot a kernel from 6.19 on with isolcpus=domain,LIST.".to_owned()
+    });
     lines.push("kernel.timer_migration=0 does not help.".to_owned());
     lines.join("\n")
 }
@@ -169,7 +195,7 @@ fn foreign_placed(report: &Report) -> Option<Finding> {
     let finding = Finding::new("foreign-timers-placed", "001", Severity::Warning)
         .what(format!(
             "{placed} timers were put into isolated CPUs' bases by housekeeping CPUs ({}).",
-            by_name(&report.foreign.by_function)
+            by_name(&report.foreign.placed_by_function)
         ))
         .why(why)
         .change(change)
@@ -191,18 +217,30 @@ fn sysctl_without_effect(report: &Report) -> Option<Finding> {
     })
 }
 
+const PIN_OR_UPGRADE: &str = "A kernel from 6.19 on, or pinned timers in the program that arms them.";
+
+/// Whether a kernel from 6.19 on would change how timers are placed here.
+fn may_upgrade(report: &Report) -> bool {
+    !matches!(model(report), Some(TimerModel::PullExcludesIsolated | TimerModel::Push))
+}
+
 fn between_isolated(report: &Report) -> Option<Finding> {
     let side = &report.between_isolated;
     let total = side.total.filter(|&count| count > 0)?;
+    let stays = excluded_from_6_19(report).is_empty() || !may_upgrade(report);
     let finding = Finding::new("isolated-timers-exchanged", "001", Severity::Warning)
         .what(format!(
             "{total} timers armed on one isolated CPU ran on another ({}; {}).",
             by_cpu(&side.by_cpu),
-            by_name(&side.by_function)
+            side.by_function.as_ref().map(by_name).unwrap_or_default()
         ))
         .why("As foreign-timers-pulled, between isolated CPUs: an idle isolated CPU's timers are run by a busy one.")
-        .change("A kernel from 6.19 on, or pinned timers in the program that arms them.")
-        .predicted(format!("between_isolated.total: {total} -> 0 on 6.19."))
+        .change(if stays { "Pinned timers in the program that arms them." } else { PIN_OR_UPGRADE })
+        .predicted(if stays {
+            format!("between_isolated.total: {total} -> those of unpinned timers; 6.19 leaves nohz_full CPUs in.")
+        } else {
+            format!("between_isolated.total: {total} -> 0 on 6.19.")
+        })
         .verify(verify_live(report));
     let kind = if side.pulled > side.placed { "pulled" } else { "placed" };
     Some(with_examples(finding, side, kind))

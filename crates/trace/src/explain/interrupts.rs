@@ -84,6 +84,11 @@ impl Interrupts {
         }
     }
 
+    /// Events of `cpu` were lost: whether it is still inside a softirq is not known any more.
+    pub(super) fn forget(&mut self, cpu: CpuId) {
+        *self.cpu(cpu) = CpuState::default();
+    }
+
     /// A wheel timer's callback begins on `cpu`.
     pub(super) fn take_expiry(&mut self, cpu: CpuId) {
         self.cpu(cpu).expired_any = true;
@@ -101,12 +106,14 @@ impl Interrupts {
         }
     }
 
-    /// `sched_switch` to the task `pid`.
-    pub(super) fn take_switch(&mut self, at: Nanos, pid: i32) {
-        if pid == 0 || self.rt_behind == 0 {
+    /// `sched_switch` from the task `previous` to the task `next`.
+    pub(super) fn take_switch(&mut self, at: Nanos, previous: i32, next: i32) {
+        if self.rt_behind == 0 {
             return;
         }
-        if let Some(since) = self.waiting.remove(u64::from(pid.unsigned_abs())) {
+        // A task that leaves its CPU did not wait for it: it was woken while it still ran.
+        self.waiting.remove(u64::from(previous.unsigned_abs()));
+        if let Some(since) = self.waiting.remove(u64::from(next.unsigned_abs())) {
             // The histogram grows to any value (at most 1 MiB), so recording cannot fail.
             let delay = at.since(since).as_u64();
             self.delay_max = self.delay_max.max(delay);
@@ -160,9 +167,32 @@ mod tests {
         interrupts.take_softirq(cpu(1), Exit, 3);
         interrupts.take_waking(Nanos(2_000), 10, 98, cpu(1)); // after it
         for pid in 7..11 {
-            interrupts.take_switch(Nanos(5_000), pid);
+            interrupts.take_switch(Nanos(5_000), 0, pid);
         }
         assert_eq!((interrupts.rt_wakeups, interrupts.rt_behind), (3, 1));
         assert_eq!(interrupts.delays().max, Some(4_000));
+    }
+
+    /// Goal: a task that is woken while it still runs does not wait, however long it then sleeps.
+    #[test]
+    fn a_task_that_still_runs_does_not_wait() {
+        let mut interrupts = Interrupts::new();
+        interrupts.take_softirq(cpu(1), Entry, 3);
+        interrupts.take_waking(Nanos(1_000), 7, 98, cpu(1)); // by the softirq that interrupts it
+        interrupts.take_switch(Nanos(2_000), 7, 0);
+        interrupts.take_switch(Nanos(9_000_000), 0, 7);
+        assert_eq!((interrupts.rt_behind, interrupts.delays().max), (1, None));
+    }
+
+    /// Goal: after lost events nothing is assumed about the softirqs of that CPU.
+    #[test]
+    fn lost_events_end_what_was_known_of_a_cpu() {
+        let mut interrupts = Interrupts::new();
+        interrupts.take_softirq(cpu(1), Entry, 3);
+        interrupts.take_softirq(cpu(1), Entry, 1);
+        interrupts.forget(cpu(1));
+        interrupts.take_softirq(cpu(1), Exit, 1);
+        interrupts.take_waking(Nanos(1_000), 7, 98, cpu(1));
+        assert_eq!((interrupts.timer_empty.total(), interrupts.rt_behind), (0, 0));
     }
 }

@@ -23,8 +23,8 @@ pub use report::{
 use crate::event::{Event, Record, WakeStep};
 use crate::kernel::KernelRelease;
 use crate::names::Names;
-use crate::reader::Tally;
 use crate::table::IDENTITIES_MAX;
+use crate::tally::Tally;
 use count::KindCounts;
 use hierarchy::Hierarchy;
 use hrtimer::HrtimerCounts;
@@ -125,6 +125,10 @@ impl Explain {
     /// # Ok::<(), quietcore_trace::Malformed>(())
     /// ```
     pub fn take(&mut self, record: &Record<'_>) {
+        if let Event::Lost { .. } = record.event {
+            self.interrupts.forget(record.cpu);
+            return;
+        }
         self.first_at = Some(self.first_at.map_or(record.at, |first| first.min(record.at)));
         self.last_at = self.last_at.max(record.at);
         self.highest_cpu = self.highest_cpu.max(record.cpu.index() as u16);
@@ -145,10 +149,24 @@ impl Explain {
             Event::SchedWake { step: WakeStep::Waking, task, priority, target } => {
                 self.interrupts.take_waking(record.at, task.pid, *priority, *target);
             }
-            Event::SchedSwitch { next, .. } => self.interrupts.take_switch(record.at, next.pid),
+            Event::SchedSwitch { previous, next, .. } => {
+                self.interrupts.take_switch(record.at, previous.pid, next.pid);
+            }
             Event::Migration(_) => self.hierarchy.take(record, isolated, &self.options.nohz_full),
             _ => {}
         }
+    }
+
+    /// Names the tracepoints that were on, if that became known after the options were made.
+    ///
+    /// ```
+    /// use quietcore_trace::{Explain, Options};
+    /// let mut explain = Explain::new(Options::default());
+    /// explain.set_switched_on(vec!["timer_cancel".to_owned()]);
+    /// assert_eq!(explain.finish(&Default::default()).timers.cancel_events, Some(0));
+    /// ```
+    pub fn set_switched_on(&mut self, tracepoints: Vec<String>) {
+        self.options.switched_on = tracepoints;
     }
 
     /// The report on everything taken. `tally` is the reader's: it says what was lost.

@@ -39,7 +39,7 @@ pub struct Report {
     pub lost_events: u64,
     /// Paths of the figures that are `None` because their events are not in the input.
     pub not_recorded: Vec<&'static str>,
-    /// Why every count is a lower bound: lost events, malformed lines, evicted identities.
+    /// Why the figures are approximate: lost events, malformed lines, evicted identities.
     pub incomplete: Vec<String>,
     /// Plain counts of the wheel timers' events.
     pub timers: Timers,
@@ -99,6 +99,12 @@ pub struct Disturbance {
     pub placed: Option<u64>,
     /// By callback.
     pub by_function: Option<CountByName>,
+    /// `pulled` by callback; not in the JSON.
+    #[serde(skip)]
+    pub pulled_by_function: CountByName,
+    /// `placed` by callback; not in the JSON.
+    #[serde(skip)]
+    pub placed_by_function: CountByName,
     /// By the CPU they ran on.
     pub by_cpu: Option<CountByNumber>,
     /// By the CPU whose base they were in.

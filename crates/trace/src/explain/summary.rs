@@ -9,7 +9,8 @@ use super::report::{
 use super::wheel::Disturbances;
 use super::{Explain, Options};
 use crate::names::Names;
-use crate::reader::Tally;
+use crate::tally::Tally;
+use quietcore_core::CpuSet;
 use std::collections::BTreeMap;
 
 /// Decides per figure whether its events are in the input.
@@ -71,7 +72,7 @@ pub(super) fn report(mut explain: Explain, tally: &Tally) -> Report {
     let rt_wakeups = rt_wakeups(&mut gate, tally);
     let not_recorded = gate.missing;
 
-    let evicted = explain.wheel.evicted() + explain.hrtimers.evicted() + explain.interrupts.evicted();
+    let evicted = explain.wheel.evicted() + explain.hrtimers.evicted();
     Report {
         schema: 1,
         kernel: kernel.map(|kernel| kernel.text),
@@ -84,7 +85,7 @@ pub(super) fn report(mut explain: Explain, tally: &Tally) -> Report {
         events: tally.events,
         lost_events: tally.lost_events,
         not_recorded,
-        incomplete: incomplete(tally, evicted),
+        incomplete: incomplete(tally, evicted, explain.interrupts.evicted()),
         timers,
         foreign,
         between_isolated,
@@ -98,7 +99,7 @@ pub(super) fn report(mut explain: Explain, tally: &Tally) -> Report {
         malformed: malformed(tally),
         unknown_events: CountByName::new(),
         evicted,
-        warnings: warnings(&explain, tally),
+        warnings: warnings(&explain, tally, cpus),
         findings: Vec::new(),
     }
 }
@@ -131,7 +132,18 @@ fn disturbance(
         total: Some(side.total()),
         pulled: Some(side.pulled.total()),
         placed: Some(side.placed.total()),
-        by_function: Some(by_function(side.by_function.iter().map(|(name, count)| (*name, *count)), names)),
+        by_function: Some(by_function(
+            side.by_function.iter().map(|(name, kinds)| (*name, kinds.total())),
+            names,
+        )),
+        pulled_by_function: by_function(
+            side.by_function.iter().map(|(name, kinds)| (*name, kinds.pulled)),
+            names,
+        ),
+        placed_by_function: by_function(
+            side.by_function.iter().map(|(name, kinds)| (*name, kinds.placed)),
+            names,
+        ),
         by_group: Some(groups.sum(&by_cpu)),
         by_cpu: Some(by_cpu),
         by_base_cpu: Some(side.by_base.to_map()),
@@ -149,7 +161,7 @@ fn by_cpu(side: &Disturbances) -> CountByNumber {
 
 fn by_function(counts: impl Iterator<Item = (crate::names::Name, u64)>, names: &Names) -> CountByName {
     let mut by_function = CountByName::new();
-    for (name, count) in counts {
+    for (name, count) in counts.filter(|(_, count)| *count > 0) {
         *by_function.entry(names.text(name)).or_default() += count;
     }
     by_function
@@ -168,7 +180,7 @@ fn softirqs(gate: &mut Gate<'_>) -> Softirqs {
     Softirqs {
         timer_entries: gate.figure("softirq.timer_entries", &[Kind::SoftirqEntry], entries),
         timer_empty,
-        by_cpu: timer_empty.map(|_| empty.to_map()),
+        by_cpu: gate.figure("softirq.by_cpu", TIMER_SOFTIRQ, empty.to_map()),
     }
 }
 
@@ -221,24 +233,29 @@ fn isolated_cpus(explain: &Explain, groups: &GroupTable) -> Vec<IsolatedCpu> {
     touched.collect()
 }
 
-/// Why counts are lower bounds.
-fn incomplete(tally: &Tally, evicted: u64) -> Vec<String> {
+/// Why the figures are approximate.
+fn incomplete(tally: &Tally, evicted: u64, waiters_evicted: u64) -> Vec<String> {
     let mut reasons = Vec::new();
     if tally.lost_events > 0 {
         let at_least = if tally.lost_unknown { "at least " } else { "" };
         reasons.push(format!(
-            "{at_least}{} events were lost: every count is a lower bound, and timers whose start was \
-             lost are missing or carry an old CPU",
+            "{at_least}{} events were lost: counts miss them, and a timer whose last start was lost \
+             carries the CPU of an earlier one",
             tally.lost_events
         ));
     }
     if tally.malformed > 0 {
-        reasons.push(format!("{} lines could not be read: their events are missing", tally.malformed));
+        reasons.push(format!("{} lines could not be read: counts miss their events", tally.malformed));
     }
     if evicted > 0 {
         reasons.push(format!(
             "{evicted} identities were forgotten to bound memory: their later expiries count as \
              unknown starts (raise --max-identities)"
+        ));
+    }
+    if waiters_evicted > 0 {
+        reasons.push(format!(
+            "{waiters_evicted} waiting real-time tasks were forgotten to bound memory: their delays are missing"
         ));
     }
     reasons
@@ -251,8 +268,13 @@ fn malformed(tally: &Tally) -> Malformed {
     }
 }
 
-fn warnings(explain: &Explain, tally: &Tally) -> Vec<String> {
+fn warnings(explain: &Explain, tally: &Tally, cpus: u16) -> Vec<String> {
     let mut warnings = explain.hierarchy.contradictions(&explain.options.isolated);
+    let isolated = &explain.options.isolated;
+    let absent = isolated.iter().filter(|cpu| cpu.index() >= usize::from(cpus)).collect::<CpuSet>();
+    if cpus > 0 && !absent.is_empty() {
+        warnings.push(format!("CPUs {absent} of the isolated set are not among the {cpus} possible CPUs"));
+    }
     if explain.names.overflowed() > 0 {
         warnings.push(format!(
             "there are more different names than are kept: {} times a function or task was counted under \

@@ -41,9 +41,22 @@ pub(super) struct Disturbances {
     pub(super) pulled: CpuCounts,
     pub(super) placed: CpuCounts,
     pub(super) by_base: CpuCounts,
-    pub(super) by_function: BTreeMap<Name, u64>,
+    pub(super) by_function: BTreeMap<Name, Kinds>,
     pub(super) by_cpu_function: BTreeMap<(CpuId, Name), u64>,
     pub(super) examples: Vec<Example>,
+}
+
+/// One callback's share.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Kinds {
+    pub(super) pulled: u64,
+    pub(super) placed: u64,
+}
+
+impl Kinds {
+    pub(super) fn total(self) -> u64 {
+        self.pulled + self.placed
+    }
 }
 
 /// All that is counted of wheel timers.
@@ -122,7 +135,8 @@ impl Disturbances {
             });
         }
         self.by_base.add(armed.base);
-        *self.by_function.entry(name).or_default() += 1;
+        let kinds = self.by_function.entry(name).or_default();
+        *(if pulled { &mut kinds.pulled } else { &mut kinds.placed }) += 1;
         let key = (expiry.ran_on, name);
         let has_room =
             self.by_cpu_function.len() < CPU_FUNCTIONS_MAX || self.by_cpu_function.contains_key(&key);

@@ -157,6 +157,7 @@ fn figures(report: &Report) -> [(&'static str, bool); 20] {
         ("ping_pong", ping_pong.count.is_some()),
         ("softirq.timer_entries", softirq.timer_entries.is_some()),
         ("softirq.timer_empty", softirq.timer_empty.is_some()),
+        ("softirq.by_cpu", softirq.by_cpu.is_some()),
         ("hrtimers.expired", hrtimers.expired.is_some()),
         ("hrtimers.off_arming_cpu", hrtimers.off_arming_cpu.is_some()),
         ("hrtimers.foreign", hrtimers.foreign.is_some()),

@@ -14,6 +14,8 @@ const REMOVE_ATTEMPTS: u32 = 20;
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
+    // Opened first of all: an instance that somebody reads cannot be removed by another process.
+    pipe: Option<File>,
     switched_on: Vec<String>,
     missing: Vec<&'static str>,
     removed: bool,
@@ -29,8 +31,8 @@ impl Recording {
     /// ```no_run
     /// use quietcore_trace::live::{Recording, SEEDS, Tracefs, tracepoints};
     ///
-    /// let recording = Recording::start(&Tracefs::find()?, &tracepoints(&SEEDS), 4096)?;
-    /// let pipe = recording.pipe()?;
+    /// let mut recording = Recording::start(&Tracefs::find()?, &tracepoints(&SEEDS), 4096)?;
+    /// let pipe = recording.pipe().expect("the first call");
     /// # Ok::<(), quietcore_trace::live::LiveError>(())
     /// ```
     pub fn start(
@@ -40,7 +42,9 @@ impl Recording {
     ) -> Result<Self, LiveError> {
         let path = tracefs.instances().join(own_name());
         fs::create_dir(&path).map_err(|error| LiveError::at(&path, error))?;
-        let mut recording = Self { path, switched_on: Vec::new(), missing: Vec::new(), removed: false };
+        let mut recording =
+            Self { path, pipe: None, switched_on: Vec::new(), missing: Vec::new(), removed: false };
+        recording.pipe = Some(recording.open_pipe()?);
         recording.set("trace_clock", "mono")?;
         recording.set("buffer_size_kb", &buffer_kib.to_string())?;
         recording.set("tracing_on", "1")?;
@@ -86,19 +90,21 @@ impl Recording {
         &self.missing
     }
 
-    /// The stream of events as text; reading takes them out of the buffers and never blocks.
-    /// Close it before the recording is dropped.
-    ///
-    /// # Errors
-    /// [`LiveError::Io`].
+    /// The stream of events as text; reading takes them out of the buffers and never blocks. There
+    /// is one: later calls return `None`. Close it before the recording is dropped.
     ///
     /// ```no_run
     /// # use quietcore_trace::live::{Recording, Tracefs};
-    /// # let recording = Recording::start(&Tracefs::find()?, &["timer/timer_start"], 64)?;
-    /// let reader = quietcore_trace::TraceReader::new(recording.pipe()?);
+    /// # let mut recording = Recording::start(&Tracefs::find()?, &["timer/timer_start"], 64)?;
+    /// let reader = recording.pipe().map(quietcore_trace::TraceReader::new);
+    /// assert!(reader.is_some() && recording.pipe().is_none());
     /// # Ok::<(), quietcore_trace::live::LiveError>(())
     /// ```
-    pub fn pipe(&self) -> Result<File, LiveError> {
+    pub fn pipe(&mut self) -> Option<File> {
+        self.pipe.take()
+    }
+
+    fn open_pipe(&self) -> Result<File, LiveError> {
         let path = self.path.join("trace_pipe");
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         rustix::fs::open(&path, flags, Mode::empty())
@@ -162,6 +168,7 @@ impl Recording {
         if std::mem::replace(&mut self.removed, true) {
             return Ok(());
         }
+        self.pipe = None;
         let mut result = instance::remove(&self.path);
         for _ in 1..REMOVE_ATTEMPTS {
             if result.as_ref().err().and_then(io::Error::raw_os_error)
@@ -170,7 +177,7 @@ impl Recording {
                 break;
             }
             std::thread::sleep(std::time::Duration::from_millis(10));
-            result = fs::remove_dir(&self.path);
+            result = instance::remove(&self.path);
         }
         result
     }

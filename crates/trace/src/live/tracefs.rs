@@ -133,9 +133,12 @@ impl Tracefs {
     }
 }
 
-/// The name of this process's instance.
+/// The name of this process's instance, with the number that `/proc` knows it by: in a PID
+/// namespace with the host's `/proc` that is not `getpid()`.
 pub(super) fn own_name() -> String {
-    let pid = std::process::id();
+    let linked = fs::read_link("/proc/self").ok();
+    let number = linked.and_then(|path| path.to_str().and_then(|pid| pid.parse().ok()));
+    let pid = number.unwrap_or_else(std::process::id);
     format!("{PREFIX}{pid}-{}", start_time(pid).unwrap_or(0))
 }
 
@@ -161,7 +164,7 @@ mod tests {
     #[test]
     fn an_instance_names_its_process() {
         let (pid, start) = owner(&own_name()).expect("our own name");
-        assert_eq!((pid, Some(start)), (std::process::id(), start_time(pid)));
+        assert_eq!(Some(start), start_time(pid));
         for other in ["trace-cmd-7", "quietcore-", "quietcore-1", "quietcore-x-1", "quietcore-1-x"] {
             assert_eq!(owner(other), None, "{other:?}");
         }
