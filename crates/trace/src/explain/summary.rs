@@ -99,7 +99,7 @@ pub(super) fn report(mut explain: Explain, tally: &Tally) -> Report {
         malformed: malformed(tally),
         unknown_events: CountByName::new(),
         evicted,
-        warnings: warnings(&explain, tally, cpus),
+        warnings: warnings(&explain, tally),
         findings: Vec::new(),
     }
 }
@@ -268,12 +268,15 @@ fn malformed(tally: &Tally) -> Malformed {
     }
 }
 
-fn warnings(explain: &Explain, tally: &Tally, cpus: u16) -> Vec<String> {
+fn warnings(explain: &Explain, tally: &Tally) -> Vec<String> {
     let mut warnings = explain.hierarchy.contradictions(&explain.options.isolated);
     let isolated = &explain.options.isolated;
-    let absent = isolated.iter().filter(|cpu| cpu.index() >= usize::from(cpus)).collect::<CpuSet>();
-    if cpus > 0 && !absent.is_empty() {
-        warnings.push(format!("CPUs {absent} of the isolated set are not among the {cpus} possible CPUs"));
+    if let Some(cpus) = explain.options.cpu_count {
+        let absent = isolated.iter().filter(|cpu| cpu.index() >= usize::from(cpus)).collect::<CpuSet>();
+        if !absent.is_empty() {
+            warnings
+                .push(format!("CPUs {absent} of the isolated set are not among the {cpus} possible CPUs"));
+        }
     }
     if explain.names.overflowed() > 0 {
         warnings.push(format!(

@@ -141,7 +141,7 @@ fn recording(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
 }
 
 /// Every path that can be in [`Report::not_recorded`], and whether its figure is there.
-fn figures(report: &Report) -> [(&'static str, bool); 20] {
+fn figures(report: &Report) -> [(&'static str, bool); 21] {
     let Report { timers, foreign, between_isolated, remote, .. } = report;
     let Report { ping_pong, softirq, hrtimers, rt_wakeups, .. } = report;
     let watchdog = &hrtimers.qdisc_watchdog;
