@@ -67,6 +67,7 @@ fi
 
 # 2. Nothing is left behind.
 for signal in INT TERM HUP; do
+    rm -f "$folder/err" # the words of the run before must not be taken for this one's
     "$quietcore" explain --live 30s >"$folder/out" 2>"$folder/err" &
     recorder=$!
     wait_for "$folder/err" 'recording for'
@@ -76,6 +77,7 @@ for signal in INT TERM HUP; do
     check "exit code 130 after SIG$signal" [ "$code" -eq 130 ]
     check "the instance is gone after SIG$signal" same_instances
 done
+rm -f "$folder/err"
 "$quietcore" explain --live 30s >"$folder/out" 2>"$folder/err" &
 recorder=$!
 wait_for "$folder/err" 'recording for'
@@ -85,6 +87,19 @@ check "SIGKILL leaves the instance" [ "$(instances)" != "$before" ]
 "$quietcore" explain --live 1s --seeds 004 >/dev/null 2>"$folder/err"
 check "the next start removes and names it" grep -q 'that a killed run left behind' "$folder/err"
 check "nothing is left after it" same_instances
+
+# A run in another PID namespace looks dead from here; it is read, so it must be left alone.
+rm -f "$folder/ns.err"
+unshare --pid --fork --mount-proc "$quietcore" explain --live 4s --json >"$folder/ns.json" 2>"$folder/ns.err" &
+recorder=$!
+wait_for "$folder/ns.err" 'recording for'
+"$quietcore" explain --live 1s --seeds 004 >/dev/null 2>&1
+wait "$recorder"
+check "a start leaves a run in another PID namespace alone" python3 -c '
+import json, sys
+report = json.load(open(sys.argv[1]))
+sys.exit(report["duration_ns"] < 3.5e9 or report["own_disturbance"] is not None)
+' "$folder/ns.json"
 
 # 3. No setting changes. A file that differs between two snapshots with nothing in between is volatile.
 snapshot >"$folder/quiet1"

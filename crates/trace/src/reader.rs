@@ -167,8 +167,9 @@ impl<R: Read> TraceReader<R> {
         Ok(())
     }
 
-    /// Hands every event, and every mark of lost events, to `visit` in the order of the lines, until the source ends or would
-    /// block, or `lines_max` lines were read (then [`Progress::Paused`]: for a progress display).
+    /// Hands every event, and every mark of lost events, to `visit` in the order of the lines, until
+    /// the source ends or would block, or `lines_max` lines were read (then [`Progress::Paused`]: for
+    /// a progress display).
     ///
     /// # Errors
     /// [`ReadError::Io`] when the source fails, [`ReadError::NotATrace`] when nothing in the
