@@ -90,7 +90,8 @@ check "nothing is left after it" same_instances
 
 # A run in another PID namespace looks dead from here; it is read, so it must be left alone.
 rm -f "$folder/ns.err"
-unshare --pid --fork --mount-proc "$quietcore" explain --live 4s --json >"$folder/ns.json" 2>"$folder/ns.err" &
+unshare --pid --fork --mount-proc "$quietcore" explain --live 4s --json \
+    >"$folder/ns.json" 2>"$folder/ns.err" &
 recorder=$!
 wait_for "$folder/ns.err" 'recording for'
 "$quietcore" explain --live 1s --seeds 004 >/dev/null 2>&1
