@@ -14,7 +14,7 @@ pub mod trickle;
 pub mod written;
 
 use quietcore_core::CpuSet;
-use quietcore_trace::{Explain, Options, ReadError, Report, Tally, TraceReader, parse_line};
+use quietcore_trace::{Event, Explain, Options, ReadError, Report, Tally, TraceReader, parse_line};
 
 /// So few identities that the tables overflow within a small input.
 const FEW_IDENTITIES: usize = 4;
@@ -93,7 +93,9 @@ fn read_whole(bytes: &[u8], isolated: &CpuSet) -> Reading {
     let (mut visited, mut last_line) = (0, 0);
     let end = reader.read(u64::MAX, &mut |record| {
         assert!(record.line > last_line, "line numbers go up");
-        (visited, last_line) = (visited + 1, record.line);
+        // A mark of lost events is handed out, too, and is no event.
+        visited += u64::from(!matches!(record.event, Event::Lost { .. }));
+        last_line = record.line;
         normal.take(record);
         tiny.take(record);
     });
