@@ -154,6 +154,23 @@ fn advice_fits_the_kernel() {
     assert!(!advice("6.1", "").contains("taskset"));
 }
 
+/// Goal: a single stray watchdog is worth a note, a migrating one a warning.
+#[test]
+fn a_stray_watchdog_is_no_migration() {
+    let round = |armed: u16, ran: u16| {
+        let timer = "hrtimer=0000000000000001 function=qdisc_watchdog";
+        let start = line(armed, 0, &format!("hrtimer_start: {timer} expires=5 softexpires=5 mode=ABS"));
+        start + &line(ran, 9, &format!("hrtimer_expire_entry: {timer} now=7"))
+    };
+    let severity = |good: usize| {
+        let text = round(0, 0).repeat(good) + &round(0, 1);
+        let report = explain(&text, isolated(""));
+        assert_eq!(report.hrtimers.qdisc_watchdog.off_arming_cpu, Some(1), "of {}", good + 1);
+        report.findings[0].severity
+    };
+    assert_eq!((severity(99), severity(100)), (Severity::Warning, Severity::Note));
+}
+
 /// Goal: groups come from the hierarchy when the input shows it, else eights are assumed.
 #[test]
 fn groups_are_taken_from_the_hierarchy() {
