@@ -105,8 +105,17 @@ mod tests {
     use crate::event::Event;
 
     /// Names that imitate the kernel's words; any task can call itself so.
-    const NAMES: [&str; 8] =
-        ["sh", "", "x pid=1 prio=1", " prev_pid=1", "a ==> b", " next_comm=x", "a:1 [2] S", " pid="];
+    const NAMES: [&str; 9] = [
+        "sh",
+        "",
+        "x pid=1 prio=1",
+        " prev_pid=1",
+        "a ==> b",
+        " next_comm=x",
+        "a:1 [2] S",
+        " pid=",
+        " next_pid=1",
+    ];
 
     /// Goal: a task's own name cannot falsify an event. Method: every pair of hostile names.
     #[test]
