@@ -75,14 +75,15 @@ fn explain_live(args: &ExplainArgs, span: Duration) -> Result<Outcome, CliError>
         return Err(CliError::Usage("--live 0s records nothing; give it a time, as --live 10s".to_owned()));
     }
     let interrupt = Interrupt::install()?;
-    let mut options = host::options();
+    let facts = host::facts();
+    let mut options = host::options(&facts);
     if let Some(isolated) = &args.isolated {
         options.isolated = isolated.clone();
         options.isolated_source = "option";
     }
     options.identities_max = args.max_identities;
-    let isolated = options.isolated.clone();
-    let request = Request { span, seeds: seeds(args)?, buffer_kib: args.buffer, isolated: &isolated };
+    let housekeeping = facts.housekeeping().difference(&options.isolated);
+    let request = Request { span, seeds: seeds(args)?, buffer_kib: args.buffer, housekeeping };
     let (explanation, interrupted) = record(&request, options, Files::open(args)?, &interrupt)?;
     let outcome = show(args, "--live", &explanation)?;
     Ok(if interrupted { Outcome::Interrupted } else { outcome })
@@ -90,11 +91,10 @@ fn explain_live(args: &ExplainArgs, span: Duration) -> Result<Outcome, CliError>
 
 /// Records the running kernel with everything as the host has it; true when a signal ended it.
 pub(crate) fn record_host(span: Duration, interrupt: &Interrupt) -> Result<(Explanation, bool), CliError> {
-    let options = host::options();
-    let isolated = options.isolated.clone();
-    let request =
-        Request { span, seeds: SEEDS.to_vec(), buffer_kib: DEFAULT_BUFFER_KIB, isolated: &isolated };
-    record(&request, options, Files::default(), interrupt)
+    let facts = host::facts();
+    let housekeeping = facts.housekeeping();
+    let request = Request { span, seeds: SEEDS.to_vec(), buffer_kib: DEFAULT_BUFFER_KIB, housekeeping };
+    record(&request, host::options(&facts), Files::default(), interrupt)
 }
 
 fn record(
@@ -154,7 +154,7 @@ fn options(args: &ExplainArgs, path: &Path, header: &Header) -> Result<Options, 
             text::visible(text)
         )));
     } else if header.isolated.is_none() && !header.is_recording {
-        options.isolated = host::isolated();
+        options.isolated = host::facts().domain_isolated();
         options.isolated_source = "host";
     }
     options.kernel = kernel_option(args)?.or(options.kernel);

@@ -2,7 +2,6 @@
 //! reads while recording, and leaves nothing behind.
 
 use crate::error::CliError;
-use crate::host;
 use crate::output::say;
 use crate::progress::Display;
 use crate::signals::Interrupt;
@@ -27,7 +26,8 @@ pub(crate) struct Request<'a> {
     pub(crate) span: Duration,
     pub(crate) seeds: Vec<&'a str>,
     pub(crate) buffer_kib: u32,
-    pub(crate) isolated: &'a CpuSet,
+    /// CPUs that may be disturbed: online, neither isolated nor `nohz_full`.
+    pub(crate) housekeeping: CpuSet,
 }
 
 /// What was recorded, besides the events themselves.
@@ -62,11 +62,6 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Whether this process may record at all; otherwise the one sentence on what is needed.
-    pub(crate) fn possible() -> Result<(), String> {
-        Tracefs::find().map(drop).map_err(|error| error.to_string())
-    }
-
     /// Announces, makes the instance, and switches the tracepoints on.
     pub(crate) fn start(request: &Request<'_>, interrupt: &Interrupt) -> Result<Self, CliError> {
         let tracefs = Tracefs::find().map_err(live_error)?;
@@ -74,8 +69,8 @@ impl Session {
             say(&format!("removed the tracing instance {name} that a killed run left behind"));
         }
         let chosen = tracepoints(&request.seeds);
-        let housekeeping = host::housekeeping(request.isolated);
-        let running_on = run_on(&housekeeping).map_err(|error| {
+        let housekeeping = &request.housekeeping;
+        let running_on = run_on(housekeeping).map_err(|error| {
             CliError::Live(format!("cannot move to the housekeeping CPUs {housekeeping}: {error}"))
         })?;
         say(&format!(

@@ -13,7 +13,7 @@ use crate::lines::{Lines, RawLine};
 use crate::names::{Name, Names};
 use crate::tally::{ReadError, Tally};
 use quietcore_core::Nanos;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
 
@@ -57,7 +57,7 @@ struct State {
     marks_lost: u64,
     last_at: Nanos,
     names: Names,
-    unknown: HashMap<Name, u64>,
+    unknown: BTreeMap<Name, u64>,
     has_structure: bool,
 }
 
@@ -83,7 +83,7 @@ impl<R: Read> TraceReader<R> {
             marks_lost: 0,
             last_at: Nanos(0),
             names: Names::new(),
-            unknown: HashMap::new(),
+            unknown: BTreeMap::new(),
             has_structure: false,
         };
         Self { lines: Lines::new(source), state }

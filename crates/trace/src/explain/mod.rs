@@ -157,18 +157,6 @@ impl Explain {
         }
     }
 
-    /// Names the tracepoints that were on, if that became known after the options were made.
-    ///
-    /// ```
-    /// use quietcore_trace::{Explain, Options};
-    /// let mut explain = Explain::new(Options::default());
-    /// explain.set_switched_on(vec!["timer_cancel".to_owned()]);
-    /// assert_eq!(explain.finish(&Default::default()).timers.cancel_events, Some(0));
-    /// ```
-    pub fn set_switched_on(&mut self, tracepoints: Vec<String>) {
-        self.options.switched_on = tracepoints;
-    }
-
     /// The report on everything taken. `tally` is the reader's: it says what was lost.
     ///
     /// ```

@@ -58,14 +58,8 @@ pub(super) fn report(mut explain: Explain, tally: &Tally) -> Report {
     let foreign = disturbance(&mut gate, "foreign", &explain.wheel.foreign, &groups);
     let between_isolated =
         disturbance(&mut gate, "between_isolated", &explain.wheel.between_isolated, &groups);
-    let remote = Remote {
-        total: gate.figure("remote", WHEEL, explain.wheel.remote.total()),
-        by_cpu: gate
-            .explain
-            .kinds
-            .recorded(WHEEL, &explain.options.switched_on)
-            .then(|| explain.wheel.remote.to_map()),
-    };
+    let remote = gate.figure("remote", WHEEL, &explain.wheel.remote);
+    let remote = Remote { total: remote.map(CpuCounts::total), by_cpu: remote.map(CpuCounts::to_map) };
     let ping_pong = ping_pong(&mut gate, duration_ns);
     let softirq = softirqs(&mut gate);
     let hrtimers = hrtimers(&mut gate, by_task);

@@ -155,8 +155,36 @@ impl Facts {
         cmdline.value.all("isolcpus").map(|(at, text)| Isolcpus::parse(at, text, &possible)).collect()
     }
 
+    /// The kernel's release, if the host says.
+    ///
+    /// ```
+    /// # use quietcore_trace::Facts;
+    /// assert!(Facts::default().kernel().is_none());
+    /// ```
+    #[must_use]
+    pub fn kernel(&self) -> Option<&KernelRelease> {
+        self.release.as_ref().map(|fact| &fact.value)
+    }
+
+    /// Whether the sysctl `kernel.timer_migration` is on, if the host says.
+    ///
+    /// ```
+    /// # use quietcore_trace::Facts;
+    /// assert!(Facts::default().timer_migration().is_none());
+    /// ```
+    #[must_use]
+    pub fn timer_migration(&self) -> Option<bool> {
+        self.system.timer_migration.as_ref().map(|fact| fact.value != 0)
+    }
+
     /// CPUs that may ever come online; the online ones if that is not known.
-    pub(crate) fn possible(&self) -> CpuSet {
+    ///
+    /// ```
+    /// # use quietcore_trace::Facts;
+    /// assert!(Facts::default().possible().is_empty());
+    /// ```
+    #[must_use]
+    pub fn possible(&self) -> CpuSet {
         self.cpus
             .possible
             .as_ref()
