@@ -1,0 +1,19 @@
+//! placeholder
+#![no_std]
+#![deny(unsafe_code)]
+
+mod list;
+mod node;
+mod shape;
+mod slots;
+mod tick;
+mod timers;
+mod wheel;
+
+pub use list::{NodeRef, Nodes, Pinned};
+pub use node::{Links, Node, WheelNodes};
+pub use shape::{Placement, Precision, Shape};
+pub use slots::{Full, Index, Key, Slot, Slots, StaleKey};
+pub use tick::Tick;
+pub use timers::{Expired, Timers};
+pub use wheel::{Armed, IntrusiveWheel, Wheel};

@@ -1,0 +1,166 @@
+//! Where a timer goes: levels, granularities and the bucket of an expiry. Pure arithmetic.
+//!
+//! Level `n` has [`BUCKETS`](Shape) buckets of [`granularity`](Shape::granularity)`(n)` ticks each. It
+//! takes the timers that are due in [`level_start`](Shape::level_start)`(n)` ticks and more. A bucket
+//! lies at the first multiple of the granularity *after* the timer's own tick, so a timer is late by
+//! 1 tick to one granule and never early.
+//!
+//! A level gives up its last bucket: it ends one bucket before it is full round. The granule that is
+//! always added can therefore never reach the bucket that is being served.
+//!
+//! Source: Linux 6.12, kernel/time/timer.c, `calc_index` and `calc_wheel_index`. Deviations: the shape
+//! is a parameter; a level is found by bit length instead of a chain of comparisons; [`Precision::Tick`].
+
+use crate::Tick;
+
+/// How exactly a timer is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// The kernel's placement: late by up to one granule of the timer's level, that is by at most 1/8
+    /// of its delay (8/63 of it). Nothing ever moves. For timeouts, which are nearly always cancelled.
+    #[default]
+    Coarse = 0,
+    /// Late by one tick at most. The timer waits in the last bucket that is not too late for it, and moves
+    /// to a finer level when that comes: at most one move per level, each O(1). For sleeps and periods.
+    Tick = 1,
+}
+
+/// A place in the wheel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The bucket: `level * BUCKETS + position`.
+    pub bucket: u32,
+    /// When the bucket is due.
+    pub expiry: Tick,
+}
+
+/// The measures of a wheel of `LEVELS` levels of `BUCKETS` buckets.
+///
+/// `BUCKETS` is a power of two from 4 to 64; the granularity grows by its square root from level to
+/// level, rounded down to a power of two: 8 for 64 buckets, 2 for 4. Anything else does not compile.
+///
+/// ```
+/// use quietcore_wheel::{Precision, Shape, Tick};
+///
+/// type Kernel = Shape<9, 64>;
+/// assert_eq!(Kernel::granularity(2), 64);
+/// assert_eq!(Kernel::level_start(2), 504);
+/// // A timer 1000 ticks ahead is on level 2: late by up to 64 ticks.
+/// let place = Kernel::place(Tick(0), Tick(1000), Precision::Coarse);
+/// assert_eq!((place.bucket, place.expiry), (2 * 64 + 16, Tick(1024)));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Shape<const LEVELS: usize, const BUCKETS: usize>;
+
+impl<const LEVELS: usize, const BUCKETS: usize> Shape<LEVELS, BUCKETS> {
+    /// log2 of the number of buckets of a level.
+    pub(crate) const BITS: u32 = {
+        assert!(BUCKETS.is_power_of_two() && BUCKETS >= 4 && BUCKETS <= 64, "BUCKETS: 4, 8, 16, 32 or 64");
+        BUCKETS.ilog2()
+    };
+
+    /// log2 of how much coarser each level is than the one before.
+    pub(crate) const SHIFT: u32 = {
+        assert!(LEVELS >= 1, "a wheel has at least one level");
+        // So that the longest delay is far from half of the counter's range.
+        assert!(LEVELS as u32 * (Self::BITS / 2) + Self::BITS <= 48, "that many levels exceed the range");
+        Self::BITS / 2
+    };
+
+    const POSITIONS: u64 = BUCKETS as u64 - 1;
+
+    /// Delays of this many ticks and more do not fit: such a timer is clipped to [`LONGEST`](Self::LONGEST).
+    /// 1,056,964,608 ticks for 9 levels of 64 buckets, which is 12.2 days at 1 ms.
+    pub const CUTOFF: u64 = Self::POSITIONS << (Self::SHIFT * (LEVELS as u32 - 1));
+
+    /// The delay that a clipped timer gets. With [`Precision::Coarse`] this is the one way for a timer to
+    /// run early; with [`Precision::Tick`] it is placed again until its own tick comes.
+    pub const LONGEST: u64 = Self::CUTOFF - Self::granularity(LEVELS - 1);
+
+    /// Ticks per bucket of `level`.
+    ///
+    /// ```
+    /// # use quietcore_wheel::Shape;
+    /// assert_eq!(Shape::<9, 64>::granularity(8), 16_777_216);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn granularity(level: usize) -> u64 {
+        1 << (Self::SHIFT * level as u32)
+    }
+
+    /// The shortest delay, in ticks, that goes to `level`.
+    ///
+    /// ```
+    /// # use quietcore_wheel::Shape;
+    /// assert_eq!(Shape::<9, 64>::level_start(0), 0);
+    /// assert_eq!(Shape::<9, 64>::level_start(1), 63);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn level_start(level: usize) -> u64 {
+        match level {
+            0 => 0,
+            _ => Self::POSITIONS << (Self::SHIFT * (level as u32 - 1)),
+        }
+    }
+
+    /// For the highest bit of a delay: the highest level that such a delay can be on, and where it starts.
+    const CANDIDATES: [(u64, u32); 64] = {
+        let mut candidates = [(Self::CUTOFF, LEVELS as u32); 64];
+        let mut bit = 0;
+        while bit < 64 {
+            let level = (bit + 1 + Self::SHIFT).saturating_sub(Self::BITS) / Self::SHIFT;
+            if level < LEVELS as u32 {
+                candidates[bit as usize] = (Self::level_start(level as usize), level);
+            }
+            bit += 1;
+        }
+        candidates
+    };
+
+    /// The level of a delay below [`CUTOFF`](Self::CUTOFF).
+    ///
+    /// `level_start` of a level is all ones in its first `BITS` bits, so the highest bit of the delay
+    /// leaves two candidates, and one comparison decides.
+    #[inline]
+    const fn level_of(delay: u64) -> u32 {
+        let (start, candidate) = Self::CANDIDATES[(delay | 1).ilog2() as usize];
+        candidate - (delay < start) as u32
+    }
+
+    /// The place of a timer for `expires` in a wheel whose clock shows `clock`.
+    ///
+    /// An expiry before the clock is due at once: it gets the bucket of the clock itself.
+    #[inline]
+    #[must_use]
+    pub const fn place(clock: Tick, expires: Tick, precision: Precision) -> Placement {
+        let delay = expires.0.wrapping_sub(clock.0);
+        if delay < Self::CUTOFF {
+            return Self::place_at(expires.0, Self::level_of(delay), precision);
+        }
+        if expires.is_before(clock) {
+            return Placement { bucket: (clock.0 & Self::POSITIONS) as u32, expiry: clock };
+        }
+        Self::place_at(clock.plus(Self::LONGEST).0, LEVELS as u32 - 1, precision)
+    }
+
+    #[inline]
+    const fn place_at(expires: u64, level: u32, precision: Precision) -> Placement {
+        let shift = Self::SHIFT * level;
+        // Coarse: the first edge after `expires`. Tick: the last edge not after `expires + 1`.
+        let early = precision as u64;
+        let granule = (expires.wrapping_add(early) >> shift).wrapping_add(early ^ 1);
+        let bucket = level as u64 * BUCKETS as u64 + (granule & Self::POSITIONS);
+        Placement { bucket: bucket as u32, expiry: Tick(granule << shift) }
+    }
+
+    /// The first tick, not before `clock`, at which the bucket at `position` of `level` is due.
+    #[inline]
+    pub(crate) const fn due(clock: Tick, level: usize, position: usize) -> Tick {
+        let shift = Self::SHIFT * level as u32;
+        let first = clock.0.wrapping_add(Self::granularity(level) - 1) >> shift;
+        let distance = (position as u64).wrapping_sub(first) & Self::POSITIONS;
+        Tick(first.wrapping_add(distance) << shift)
+    }
+}
