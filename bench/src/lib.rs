@@ -1,10 +1,16 @@
-//! What the benchmark and the generator share: bytes to write, and recordings to repeat.
+//! What the benchmarks share.
 //!
 //! - `recording`: the text of the bundled recordings, header and events apart;
-//! - `lines`: lines made to be hard to read, at a speed near that of the disk.
+//! - `lines`: lines made to be hard to read, at a speed near that of the disk;
+//! - `peers`: timer structures side by side, see `src/bin/peers.rs`;
+//! - `random`, `statistics`, `machine`: sequences from a seed, what rounds amount to, where that was.
 
 pub mod lines;
+pub mod machine;
+pub mod peers;
+pub mod random;
 pub mod recording;
+pub mod statistics;
 
 /// Bytes in a MiB.
 pub const MIB: u64 = 1 << 20;

@@ -7,7 +7,9 @@
 
 use clap::Parser;
 use quietcore_bench::MIB;
+use quietcore_bench::machine::Machine;
 use quietcore_bench::recording::{Recording, repeat};
+use quietcore_bench::statistics::Summary;
 use quietcore_trace::{Explain, Options, TraceReader};
 use serde::Serialize;
 use std::fs::File;
@@ -120,10 +122,8 @@ struct Figures {
 
 #[derive(Debug, Serialize)]
 struct Outcome {
-    cpu: String,
-    cores: usize,
-    kernel: String,
-    commit: Option<String>,
+    #[serde(flatten)]
+    machine: Machine,
     recordings: Vec<String>,
     bytes: u64,
     lines: u64,
@@ -183,10 +183,7 @@ fn measure(args: &Args) -> io::Result<Outcome> {
     let size = (bytes as f64, lines as f64);
     let figures = ways.iter().zip(&seconds).map(|(&way, spans)| figures(way, spans, grep.as_deref(), size));
     Ok(Outcome {
-        cpu: cpu_model(),
-        cores: std::thread::available_parallelism().map_or(1, usize::from),
-        kernel: first_line("/proc/sys/kernel/osrelease"),
-        commit: commit(),
+        machine: Machine::here(),
         recordings: args.recordings.clone(),
         bytes,
         lines,
@@ -197,8 +194,9 @@ fn measure(args: &Args) -> io::Result<Outcome> {
 }
 
 fn figures(way: Way, spans: &[f64], grep: Option<&[f64]>, (bytes, lines): (f64, f64)) -> Figures {
-    let ratios = grep.map(|grep| grep.iter().zip(spans).map(|(theirs, ours)| theirs / ours).collect());
-    let (median, min, max) = quantiles(spans.to_vec());
+    // Seconds the other way round: a ratio of throughputs.
+    let ratio = grep.and_then(|grep| Summary::of_ratios(grep, spans));
+    let Summary { median, min, max } = Summary::of(spans).expect("there is at least one round");
     Figures {
         way,
         seconds_median: median,
@@ -208,39 +206,8 @@ fn figures(way: Way, spans: &[f64], grep: Option<&[f64]>, (bytes, lines): (f64, 
         mb_per_s_min: bytes / max / 1e6,
         mb_per_s_max: bytes / min / 1e6,
         lines_per_s_median: lines / median,
-        ratio_to_grep: ratios.map(|ratios| quantiles(ratios).0),
+        ratio_to_grep: ratio.map(|ratio| ratio.median),
     }
-}
-
-/// Median (the lower one of an even count), smallest, largest.
-fn quantiles(mut values: Vec<f64>) -> (f64, f64, f64) {
-    values.sort_by(f64::total_cmp);
-    (values[(values.len() - 1) / 2], values[0], values[values.len() - 1])
-}
-
-fn first_line(path: &str) -> String {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.lines().next().unwrap_or("unknown").to_owned()
-}
-
-fn cpu_model() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model =
-        text.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split_once(": "));
-    model.map_or_else(|| "unknown".to_owned(), |(_, name)| name.to_owned())
-}
-
-/// The commit of the source, with `-dirty` when it was changed since; absent without git.
-fn commit() -> Option<String> {
-    let git = |arguments: &[&str]| {
-        let output =
-            Command::new("git").arg("-C").arg(env!("CARGO_MANIFEST_DIR")).args(arguments).output().ok()?;
-        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        output.status.success().then_some(text)
-    };
-    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
-    let changed = git(&["status", "--porcelain", "--", "../crates"]).is_some_and(|text| !text.is_empty());
-    Some(if changed { commit + "-dirty" } else { commit })
 }
 
 fn show(outcome: &Outcome, json: bool) -> io::Result<()> {
@@ -249,9 +216,10 @@ fn show(outcome: &Outcome, json: bool) -> io::Result<()> {
         serde_json::to_writer_pretty(&mut out, outcome)?;
         return writeln!(out);
     }
-    let commit = outcome.commit.as_deref().unwrap_or("unknown");
-    writeln!(out, "machine   {}, {} cores, Linux {}", outcome.cpu, outcome.cores, outcome.kernel)?;
-    writeln!(out, "commit    {commit}")?;
+    let machine = &outcome.machine;
+    let commit = machine.commit.as_deref().unwrap_or("unknown");
+    writeln!(out, "machine   {}, {} cores, Linux {}", machine.cpu, machine.cores, machine.kernel)?;
+    writeln!(out, "commit    {commit}; {}", machine.rustc)?;
     let (lines, events) = (outcome.lines, outcome.events);
     writeln!(
         out,

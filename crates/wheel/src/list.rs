@@ -136,11 +136,13 @@ impl<R: Copy + PartialEq> List<R> {
         Self { first: None }
     }
 
+    /// Returns whether the list was empty.
     #[inline]
-    pub(crate) fn push_front(&mut self, nodes: &impl WheelNodes<Ref = R>, node: R) {
+    pub(crate) fn push_front(&mut self, nodes: &impl WheelNodes<Ref = R>, node: R) -> bool {
         let links = nodes.links(node);
         links.next.set(self.first);
-        match self.first {
+        let first = self.first.replace(node);
+        match first {
             Some(first) => {
                 let first = nodes.links(first);
                 links.previous.set(first.previous.get());
@@ -148,7 +150,7 @@ impl<R: Copy + PartialEq> List<R> {
             }
             None => links.previous.set(Some(node)),
         }
-        self.first = Some(node);
+        first.is_none()
     }
 
     /// Moves all of `other` behind our last node.

@@ -19,10 +19,10 @@ pub enum Precision {
     /// The kernel's placement: late by up to one granule of the timer's level, that is by at most 1/8
     /// of its delay (8/63 of it). Nothing ever moves. For timeouts, which are nearly always cancelled.
     #[default]
-    Coarse = 0,
+    Coarse,
     /// Late by one tick at most. The timer waits in the last bucket that is not too late for it, and moves
     /// to a finer level when that comes: at most one move per level, each O(1). For sleeps and periods.
-    Tick = 1,
+    Tick,
 }
 
 /// A place in the wheel.
@@ -105,14 +105,18 @@ impl<const LEVELS: usize, const BUCKETS: usize> Shape<LEVELS, BUCKETS> {
         }
     }
 
-    /// For the highest bit of a delay: the highest level that such a delay can be on, and where it starts.
-    const CANDIDATES: [(u64, u32); 64] = {
-        let mut candidates = [(Self::CUTOFF, LEVELS as u32); 64];
+    /// For the highest bit of a delay: the highest level it can be on, as a number above bit 56, less the
+    /// first delay of that level.
+    const CANDIDATES: [u64; 64] = {
+        let mut candidates = [0; 64];
         let mut bit = 0;
         while bit < 64 {
             let level = (bit + 1 + Self::SHIFT).saturating_sub(Self::BITS) / Self::SHIFT;
             if level < LEVELS as u32 {
-                candidates[bit as usize] = (Self::level_start(level as usize), level);
+                candidates[bit as usize] =
+                    ((level as u64) << 56).wrapping_sub(Self::level_start(level as usize));
+            } else {
+                candidates[bit as usize] = ((LEVELS as u64) << 56).wrapping_sub(Self::CUTOFF);
             }
             bit += 1;
         }
@@ -121,12 +125,11 @@ impl<const LEVELS: usize, const BUCKETS: usize> Shape<LEVELS, BUCKETS> {
 
     /// The level of a delay below [`CUTOFF`](Self::CUTOFF).
     ///
-    /// `level_start` of a level is all ones in its first `BITS` bits, so the highest bit of the delay
-    /// leaves two candidates, and one comparison decides.
+    /// `level_start` of a level is all ones in its first `BITS` bits, so the highest bit of a delay leaves
+    /// two levels; which of them, the sum decides by its carry.
     #[inline]
     const fn level_of(delay: u64) -> u32 {
-        let (start, candidate) = Self::CANDIDATES[(delay | 1).ilog2() as usize];
-        candidate - (delay < start) as u32
+        (delay.wrapping_add(Self::CANDIDATES[(delay | 1).ilog2() as usize]) >> 56) as u32
     }
 
     /// The place of a timer for `expires` in a wheel whose clock shows `clock`.
@@ -148,9 +151,12 @@ impl<const LEVELS: usize, const BUCKETS: usize> Shape<LEVELS, BUCKETS> {
     #[inline]
     const fn place_at(expires: u64, level: u32, precision: Precision) -> Placement {
         let shift = Self::SHIFT * level;
-        // Coarse: the first edge after `expires`. Tick: the last edge not after `expires + 1`.
-        let early = precision as u64;
-        let granule = (expires.wrapping_add(early) >> shift).wrapping_add(early ^ 1);
+        let granule = match precision {
+            // The first edge after `expires`.
+            Precision::Coarse => (expires >> shift).wrapping_add(1),
+            // The last edge not after `expires + 1`.
+            Precision::Tick => expires.wrapping_add(1) >> shift,
+        };
         let bucket = level as u64 * BUCKETS as u64 + (granule & Self::POSITIONS);
         Placement { bucket: bucket as u32, expiry: Tick(granule << shift) }
     }

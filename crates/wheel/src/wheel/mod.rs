@@ -244,13 +244,9 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     /// ```
     #[inline]
     pub fn cancel(&mut self, node: N::Ref) -> bool {
-        let links = self.nodes.links(node);
-        if !links.is_pending() {
-            return false;
-        }
-        self.detach(node);
+        let was_pending = self.detach(node);
         self.nodes.links(node).set_idle();
-        true
+        was_pending
     }
 
     /// Puts a node that is in no list at its place; returns whether it is the first to be due now.
@@ -260,8 +256,9 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
         links.set_expires(expires);
         links.set_bucket(place.bucket);
         let bucket = place.bucket as usize;
-        self.buckets.as_flattened_mut()[bucket].push_front(&self.nodes, node);
-        self.occupied[bucket / BUCKETS] |= 1 << (bucket % BUCKETS);
+        if self.buckets.as_flattened_mut()[bucket].push_front(&self.nodes, node) {
+            self.occupied[bucket / BUCKETS] |= 1 << (bucket % BUCKETS);
+        }
         let is_first = place.expiry.is_before(self.next_expiry);
         if is_first {
             self.next_expiry = place.expiry;
@@ -271,14 +268,16 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
         is_first
     }
 
-    /// Takes a pending node out of its list, which leaves it in none.
+    /// Takes a node out of its list, if it is in one; returns whether it was.
     #[inline]
-    fn detach(&mut self, node: N::Ref) {
+    fn detach(&mut self, node: N::Ref) -> bool {
         let number = self.nodes.links(node).bucket() as usize;
-        let bucket = &mut self.buckets.as_flattened_mut()[number];
+        // The number of an idle node is beyond all buckets.
+        let Some(bucket) = self.buckets.as_flattened_mut().get_mut(number) else { return false };
         if unlink(&self.nodes, node, bucket, &mut self.expired) {
             self.occupied[number / BUCKETS] ^= 1 << (number % BUCKETS);
             self.is_stale = true;
         }
+        true
     }
 }
