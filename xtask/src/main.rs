@@ -1,10 +1,11 @@
-//! The project's own commands: `cargo xtask ci`, `cargo xtask tidy`, `cargo xtask help`.
+//! The project's own commands: `cargo xtask help` lists them.
 //!
 //! Decides only which command was asked for. Exit codes: 0 all is well, 1 a step failed or a rule is
 //! broken, 2 the command line is wrong. Uses the standard library alone, so that the checks of this
 //! project never wait for somebody else's release.
 
 mod ci;
+mod mutants;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ usage: cargo xtask COMMAND
 
   ci [--skip NAME]...   everything that must pass before a change goes in; stops at the first failure
   tidy                  the rules of style that a program can check
+  mutants [NAME]        breaks one rule of the wheel at a time and expects the tests to notice; NAME chooses
   help                  this text
 
 steps of ci, in order (the names are for --skip):
@@ -29,6 +31,8 @@ fn main() -> ExitCode {
             Err(problem) => refuse(&problem),
         },
         ["tidy"] => tidy_command(),
+        ["mutants"] => mutants::command(""),
+        ["mutants", name] => mutants::command(name),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}{}", ci::step_list());
             ExitCode::SUCCESS

@@ -142,7 +142,7 @@ pub struct TouchNeighbours(Vec<Line>);
 
 impl Peer for TouchNeighbours {
     const NAME: &'static str = "touch neighbours";
-    const NOTE: &'static str = "one read-modify-write in the timer's line and one in each of two others that         it names: the memory alone of taking a node out of a doubly linked list";
+    const NOTE: &'static str = "one read-modify-write in the timer's line and one in each of two others that it names: the memory alone of taking a node out of a doubly linked list";
     only_rearm!();
 
     fn new(capacity: usize) -> Self {

@@ -2,6 +2,7 @@
 #![no_std]
 #![deny(unsafe_code)]
 
+mod exact;
 mod list;
 mod node;
 mod shape;
@@ -10,6 +11,9 @@ mod tick;
 mod timers;
 mod wheel;
 
+pub use exact::{
+    ExactExpired, ExactLinks, ExactNode, ExactNodes, ExactQueue, ExactTimers, Expiry, IntrusiveExactQueue,
+};
 pub use list::{NodeRef, Nodes, Pinned};
 pub use node::{Links, Node, WheelNodes};
 pub use shape::{Placement, Precision, Shape};

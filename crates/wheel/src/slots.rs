@@ -157,7 +157,7 @@ where
 
     /// Puts `value` into a free slot.
     #[inline]
-    pub(crate) fn take(&mut self, value: T) -> Result<Key, Full<T>> {
+    pub(crate) fn take(&mut self, value: T) -> Result<(Key, Index), Full<T>> {
         let Some(index) = self.free.or_else(|| self.unused()) else { return Err(Full(value)) };
         let slot = &mut self.storage.as_mut()[index.place()];
         if self.free == Some(index) {
@@ -168,7 +168,7 @@ where
         }
         slot.value = Some(value);
         self.taken += 1;
-        Ok(Key { index, generation: slot.generation })
+        Ok((Key { index, generation: slot.generation }, index))
     }
 
     fn unused(&self) -> Option<Index> {

@@ -22,9 +22,9 @@ pub struct Expired<T> {
 /// [`arm_growing`](Self::arm_growing); with all others [`arm`](Self::arm) says when they are full. A slot
 /// takes 32 bytes and the value (and its `Option` tag, where it needs one).
 ///
-/// Time is an argument: call [`forward`](Self::forward) with the present tick once per turn, arm and cancel, take
-/// out what [`next_expired`](Self::next_expired) returns until it returns `None`, and sleep until
-/// [`next_expiry`](Self::next_expiry).
+/// Time is an argument: call [`forward`](Self::forward) with the present tick once per turn, arm and
+/// cancel, take out what [`next_expired`](Self::next_expired) returns until it returns `None`, and sleep
+/// until [`next_expiry`](Self::next_expiry).
 ///
 /// ```
 /// use quietcore_wheel::{Tick, Timers};
@@ -141,11 +141,9 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
     /// ```
     #[inline]
     pub fn arm_with(&mut self, expires: Tick, precision: Precision, value: T) -> Result<Key, Full<T>> {
-        let key = self.wheel.nodes.take(value)?;
-        if let Ok(index) = self.wheel.nodes.find(key) {
-            self.wheel.nodes.links(index).set_precision(precision);
-            let _ = self.wheel.arm(index, expires);
-        }
+        let (key, index) = self.wheel.nodes.take(value)?;
+        self.wheel.nodes.links(index).set_precision(precision);
+        let _ = self.wheel.arm(index, expires);
         Ok(key)
     }
 

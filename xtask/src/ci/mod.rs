@@ -6,7 +6,7 @@
 
 mod python;
 mod rust_steps;
-mod shop;
+pub(crate) mod shop;
 
 use std::process::ExitCode;
 use std::time::Instant;

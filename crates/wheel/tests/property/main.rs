@@ -1,6 +1,7 @@
 //! The wheel against a sorted list, through both interfaces.
 //!
 //! - `random`: random scripts on several shapes, with clocks near every place where a counter can wrap;
+//! - `exact`: the exact queue, all of that;
 //! - `exhaustive`: every script of four steps on a wheel of 2 levels of 4 buckets, from every phase;
 //! - `keys`: stale keys, full storages, storages used before;
 //! - `precision`: how late each precision is.
@@ -9,6 +10,7 @@
 
 #![allow(unsafe_code, reason = "caller-owned nodes are named by address: see `subject`")]
 
+mod exact;
 mod exhaustive;
 mod keys;
 mod oracle;

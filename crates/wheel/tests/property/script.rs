@@ -133,13 +133,14 @@ impl<'a, S: Subject> Play<'a, S> {
     }
 }
 
-/// Plays all of `script` from `clock` on, and drains.
-pub(crate) fn play<S: Subject>(subject: &mut S, measures: Measures, script: &[Step]) {
+/// Plays all of `script` from the wheel's clock on, and drains. Returns how many steps that were.
+pub(crate) fn play<S: Subject>(subject: &mut S, measures: Measures, script: &[Step]) -> usize {
     let mut play = Play::new(subject, measures);
     for step in script {
         play.step(*step);
     }
     play.drain();
+    script.len()
 }
 
 /// A clock that wraps during the test, for any counter of `bits` bits.

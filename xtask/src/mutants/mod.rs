@@ -1,0 +1,256 @@
+//! `cargo xtask mutants`: breaks one rule at a time in a copy of the tree, and asks the tests.
+//!
+//! Decides what counts as noticed: the mutant compiles, and its killer fails (or hangs: a wheel that
+//! loses a timer can search for ever). First the unchanged copy has to pass, so that a failure is the
+//! mutant's. The working tree is never touched; the copy and its builds are in `target/mutants`.
+
+mod list;
+
+use crate::ci::shop::{Failure, Shop, run, shown};
+use list::{Killer, MUTANTS, Mutant};
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// A mutant may take this many times as long as the unchanged tree before it counts as hanging.
+const PATIENCE: u32 = 5;
+/// And at least so long, for a machine that is busy at times.
+const PATIENCE_MIN: Duration = Duration::from_secs(30);
+
+/// The recording that reaches every level.
+const RECORDING: &str = "recordings/g612-c4-levels.txt.zst";
+
+/// Runs the mutants whose names contain `filter`.
+pub(crate) fn command(filter: &str) -> ExitCode {
+    match check_all(filter) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(failure) => {
+            eprintln!("mutants: {}", failure.what);
+            eprintln!("mutants: {}", failure.remedy);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints a line per mutant and killer; returns how many survived.
+///
+/// # Errors
+/// When a mutant does not apply or compile, or the unchanged tree does not pass.
+pub(crate) fn check_all(filter: &str) -> Result<usize, Failure> {
+    let shop = Shop::open()?;
+    let chosen: Vec<&Mutant> = MUTANTS.iter().filter(|mutant| mutant.name.contains(filter)).collect();
+    if chosen.is_empty() {
+        return Err(Failure::new(
+            format!("no mutant is named like `{filter}`"),
+            "see xtask/src/mutants/list.rs",
+        ));
+    }
+    let mut copy = Copy::make(&shop)?;
+    for killer in [Killer::Properties, Killer::Verify] {
+        if chosen.iter().any(|mutant| mutant.killers.contains(&killer)) {
+            copy.build(killer)?;
+            let begin = Instant::now();
+            let noticed = copy.notices(killer)?;
+            copy.patience = copy.patience.max(PATIENCE * begin.elapsed());
+            if let Some(how) = noticed {
+                let what = format!("{killer:?} fails on the unchanged tree: {how}");
+                return Err(Failure::new(what, "make `cargo xtask ci` pass first"));
+            }
+        }
+    }
+    let mut survivors = 0;
+    for mutant in &chosen {
+        survivors += copy.check(mutant)?;
+    }
+    println!("mutants: {} checked, {survivors} survived", chosen.len());
+    Ok(survivors)
+}
+
+/// A copy of the tree, to be broken.
+struct Copy<'a> {
+    shop: &'a Shop,
+    root: PathBuf,
+    target: PathBuf,
+    patience: Duration,
+}
+
+impl<'a> Copy<'a> {
+    fn make(shop: &'a Shop) -> Result<Self, Failure> {
+        let folder = shop.target.join("mutants");
+        let (root, target) = (folder.join("tree"), folder.join("build"));
+        let copy = Self { shop, root, target, patience: PATIENCE_MIN };
+        let failed = |error: std::io::Error| {
+            Failure::new(format!("cannot copy the tree to {}: {error}", copy.root.display()), "free the disk")
+        };
+        if copy.root.exists() {
+            fs::remove_dir_all(&copy.root).map_err(failed)?;
+        }
+        fs::create_dir_all(&copy.root).map_err(failed)?;
+        for part in ["Cargo.toml", "Cargo.lock", "clippy.toml", ".cargo", "crates", "recordings", "xtask"] {
+            copy_all(&shop.root.join(part), &copy.root.join(part)).map_err(failed)?;
+        }
+        Ok(copy)
+    }
+
+    fn cargo(&self, arguments: &[&str]) -> Command {
+        let mut command = self.shop.cargo(arguments);
+        command.current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target).stdin(Stdio::null());
+        command
+    }
+
+    fn build(&self, killer: Killer) -> Result<(), Failure> {
+        let mut command = match killer {
+            Killer::Properties => self.cargo(&[
+                "test",
+                "-q",
+                "--locked",
+                "-p",
+                "quietcore-wheel",
+                "--test",
+                "property",
+                "--no-run",
+            ]),
+            Killer::Verify => self.cargo(&["build", "-q", "--locked", "-p", "quietcore-cli"]),
+        };
+        command.stderr(Stdio::null());
+        run(&mut command, "a mutant must compile: mend it in xtask/src/mutants/list.rs")
+    }
+
+    /// How the killer failed; `None` if it did not notice anything.
+    fn notices(&self, killer: Killer) -> Result<Option<String>, Failure> {
+        let mut command = match killer {
+            Killer::Properties => {
+                let arguments = ["test", "-q", "--locked", "-p", "quietcore-wheel", "--test", "property"];
+                let mut command = self.cargo(&arguments);
+                // The first counterexample is enough; looking for a smaller one takes its time.
+                command.env("PROPTEST_MAX_SHRINK_ITERS", "0").env("PROPTEST_FAILURE_PERSISTENCE", "off");
+                command
+            }
+            Killer::Verify => {
+                let arguments =
+                    ["run", "-q", "--locked", "-p", "quietcore-cli", "--", "verify", RECORDING, "--json"];
+                self.cargo(&arguments)
+            }
+        };
+        let status = wait(&mut command, self.patience)?;
+        match (killer, status) {
+            (_, None) => Ok(Some(format!("no end after {} s", self.patience.as_secs()))),
+            (_, Some(status)) if status.success() => Ok(None),
+            // Exit code 1 is a divergence; anything else is a broken command, which notices nothing.
+            (Killer::Verify, Some(status)) if status.code() != Some(1) => {
+                Err(Failure::new(format!("`{}` ended with {status}", shown(&command)), "run it by hand"))
+            }
+            (_, Some(status)) => Ok(Some(status.to_string())),
+        }
+    }
+
+    /// Returns how many killers noticed nothing.
+    fn check(&self, mutant: &Mutant) -> Result<usize, Failure> {
+        let path = self.root.join(mutant.file);
+        let right = fs::read_to_string(&path)
+            .map_err(|error| Failure::new(format!("{}: {error}", mutant.file), "mend the list of mutants"))?;
+        if right.matches(mutant.right).count() != 1 {
+            let what = format!("mutant {}: its line is not exactly once in {}", mutant.name, mutant.file);
+            return Err(Failure::new(what, "mend xtask/src/mutants/list.rs"));
+        }
+        let write = |text: &str| {
+            let failed = |error| Failure::new(format!("{}: {error}", path.display()), "free the disk");
+            fs::write(&path, text).map_err(failed)
+        };
+        write(&right.replace(mutant.right, mutant.wrong))?;
+        let result = self.ask(mutant);
+        write(&right)?;
+        result
+    }
+
+    fn ask(&self, mutant: &Mutant) -> Result<usize, Failure> {
+        let mut survived = 0;
+        for killer in mutant.killers {
+            let begin = Instant::now();
+            self.build(*killer)?;
+            let verdict = match self.notices(*killer)? {
+                Some(how) => format!("killed ({how})"),
+                None => {
+                    survived += 1;
+                    "SURVIVED".to_owned()
+                }
+            };
+            let seconds = begin.elapsed().as_secs_f64();
+            let (name, rule) = (mutant.name, mutant.rule);
+            println!("  {name:<28} {:<11} {verdict}, {seconds:.0} s: {rule}", format!("{killer:?}"));
+        }
+        Ok(survived)
+    }
+}
+
+/// Waits for a silent program and all it starts; `None` if it had to be ended.
+fn wait(command: &mut Command, patience: Duration) -> Result<Option<ExitStatus>, Failure> {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    let failed = |error: std::io::Error| Failure::new(format!("cannot wait: {error}"), "run it again");
+    let mut child = command.spawn().map_err(failed)?;
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            return Ok(Some(status));
+        }
+        if begin.elapsed() > patience {
+            // The group: cargo is only the parent of what hangs.
+            let group = format!("-{}", child.id());
+            run(Command::new("kill").args(["-KILL", "--", &group]), "end the process by hand")?;
+            child.wait().map_err(failed)?;
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
+    if from.is_dir() {
+        fs::create_dir_all(to)?;
+        for entry in fs::read_dir(from)? {
+            let name = entry?.file_name();
+            copy_all(&from.join(&name), &to.join(&name))?;
+        }
+    } else {
+        fs::copy(from, to)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: the list fits the tree, so that a changed line is noticed long before the mutants run.
+    /// Method: every line is in its file, once, and the mutant differs.
+    #[test]
+    fn every_mutant_applies() {
+        for mutant in MUTANTS {
+            let text = fs::read_to_string(crate::root().join(mutant.file)).expect(mutant.file);
+            assert_eq!(text.matches(mutant.right).count(), 1, "{}", mutant.name);
+            assert_ne!(mutant.right, mutant.wrong, "{}", mutant.name);
+            assert!(!mutant.killers.is_empty(), "{}", mutant.name);
+            assert_eq!(
+                MUTANTS.iter().filter(|other| other.name == mutant.name).count(),
+                1,
+                "{}",
+                mutant.name
+            );
+        }
+    }
+
+    /// Goal: a program that hangs is ended with its children. Method: one that
+    /// ends, one that fails, one that would take ten minutes.
+    #[test]
+    fn waiting_returns_the_status() {
+        let ended = wait(&mut Command::new("true"), PATIENCE_MIN).expect("it starts");
+        assert!(ended.is_some_and(|status| status.success()));
+        let failed = wait(&mut Command::new("false"), PATIENCE_MIN).expect("it starts");
+        assert_eq!(failed.and_then(|status| status.code()), Some(1));
+        let hung = wait(Command::new("sleep").arg("600"), Duration::from_millis(100)).expect("it starts");
+        assert!(hung.is_none());
+    }
+}
