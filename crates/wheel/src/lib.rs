@@ -1,4 +1,13 @@
-//! placeholder
+//! <!-- The front page is README.md; below it is the map. -->
+#![doc = include_str!("../README.md")]
+//!
+//! # Map
+//!
+//! - safe, with values and keys: [`Timers`], [`ExactTimers`] in [`Slot`]s; [`Key`], [`StaleKey`], [`Full`];
+//! - caller-owned nodes: [`Wheel`] and [`Node`], [`ExactQueue`] and [`ExactNode`], named by [`NodeRef`];
+//! - arithmetic: [`Tick`], [`Shape`], [`Placement`], [`Precision`], [`Expiry`].
+//!
+//! All `unsafe` code is in one file: the address of a node, and following it.
 #![no_std]
 #![deny(unsafe_code)]
 

@@ -169,7 +169,7 @@ fn step(timers: usize) -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 400 }))]
 
     /// Goal: the order of the list. Method: long scripts over few and over many timers, both interfaces.
     #[test]

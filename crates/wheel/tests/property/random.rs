@@ -77,7 +77,7 @@ macro_rules! random_scripts {
             const MEASURES: Measures = Measures { levels: $levels, buckets: $buckets, ratio: $ratio };
 
             proptest! {
-                #![proptest_config(ProptestConfig { cases: $cases, ..ProptestConfig::default() })]
+                #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { $cases }))]
 
                 #[test]
                 fn intrusive((clock, script) in scripts(MEASURES)) {
