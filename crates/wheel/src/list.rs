@@ -18,6 +18,15 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 /// How a queue reaches the nodes that it links.
+///
+/// ```
+/// use quietcore_wheel::{Node, NodeRef, Nodes, Pinned};
+///
+/// let node = Box::pin(Node::new(7));
+/// // SAFETY: the node is pinned, and it is never linked here.
+/// let reference = unsafe { NodeRef::new((&*node).into()) };
+/// assert_eq!(Pinned::default().get(reference).value, 7);
+/// ```
 pub trait Nodes {
     /// What is linked.
     type Node;
@@ -29,6 +38,12 @@ pub trait Nodes {
 }
 
 /// Nodes that are reached by address. Holds nothing.
+///
+/// ```
+/// use quietcore_wheel::{Node, Pinned};
+///
+/// assert_eq!(size_of::<Pinned<Node<u8>>>(), 0);
+/// ```
 pub struct Pinned<N>(PhantomData<fn() -> N>);
 
 impl<N> Nodes for Pinned<N> {
@@ -78,6 +93,14 @@ impl<N> NodeRef<N> {
     /// - the reference is passed only to the queue that links it, and on one thread at a time.
     ///
     /// A queue may be dropped while nodes are linked. Such a node must not be linked again, only dropped.
+    ///
+    /// ```
+    /// # use quietcore_wheel::{Node, NodeRef};
+    /// let node = Box::pin(Node::new(7));
+    /// // SAFETY: the node is pinned, and it is never linked here.
+    /// let reference = unsafe { NodeRef::new((&*node).into()) };
+    /// # let _: NodeRef<Node<i32>> = reference;
+    /// ```
     #[inline]
     #[must_use]
     pub const unsafe fn new(node: NonNull<N>) -> Self {

@@ -12,6 +12,12 @@ use core::fmt;
 const IDLE: u32 = u32::MAX;
 
 /// What a wheel keeps in each timer. `R` names a timer: an address or an index.
+///
+/// ```
+/// # use quietcore_wheel::{Index, Links};
+/// let idle: Links<Index> = Links::default();
+/// assert_eq!(format!("{idle:?}"), "Links { expires: None, precision: Coarse }");
+/// ```
 pub struct Links<R> {
     /// Written by `list.rs`; say nothing while the timer is idle.
     pub(crate) next: Cell<Option<R>>,
@@ -90,6 +96,13 @@ impl<R> Default for Links<R> {
 }
 
 /// Nodes that a [`Wheel`](crate::Wheel) can link.
+///
+/// ```
+/// use quietcore_wheel::{Node, Pinned, WheelNodes};
+///
+/// fn takes_nodes(_: impl WheelNodes) {}
+/// takes_nodes(Pinned::<Node<u8>>::default());
+/// ```
 pub trait WheelNodes: Nodes {
     /// The links of the node that `node` names.
     fn links(&self, node: Self::Ref) -> &Links<Self::Ref>;

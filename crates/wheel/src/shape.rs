@@ -14,6 +14,13 @@
 use crate::Tick;
 
 /// How exactly a timer is kept.
+///
+/// ```
+/// # use quietcore_wheel::{Precision, Shape, Tick};
+/// let place = |precision| Shape::<9, 64>::place(Tick(0), Tick(1000), precision).expiry;
+/// assert_eq!(place(Precision::Coarse), Tick(1024)); // handed out then
+/// assert_eq!(place(Precision::Tick), Tick(960)); // moves to a finer level then
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// The kernel's placement: late by up to one granule of the timer's level, that is by at most 1/8
@@ -26,6 +33,12 @@ pub enum Precision {
 }
 
 /// A place in the wheel.
+///
+/// ```
+/// # use quietcore_wheel::{Placement, Precision, Shape, Tick};
+/// let place = Shape::<9, 64>::place(Tick(0), Tick(5), Precision::Coarse);
+/// assert_eq!(place, Placement { bucket: 6, expiry: Tick(6) });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// The bucket: `level * BUCKETS + position`.
@@ -71,10 +84,20 @@ impl<const LEVELS: usize, const BUCKETS: usize> Shape<LEVELS, BUCKETS> {
 
     /// Delays of this many ticks and more do not fit: such a timer is clipped to [`LONGEST`](Self::LONGEST).
     /// 1,056,964,608 ticks for 9 levels of 64 buckets, which is 12.2 days at 1 ms.
+    ///
+    /// ```
+    /// # use quietcore_wheel::Shape;
+    /// assert_eq!(Shape::<9, 64>::CUTOFF, 1_056_964_608);
+    /// ```
     pub const CUTOFF: u64 = Self::POSITIONS << (Self::SHIFT * (LEVELS as u32 - 1));
 
     /// The delay that a clipped timer gets. With [`Precision::Coarse`] this is the one way for a timer to
     /// run early; with [`Precision::Tick`] it is placed again until its own tick comes.
+    ///
+    /// ```
+    /// # use quietcore_wheel::Shape;
+    /// assert_eq!(Shape::<9, 64>::LONGEST, 1_040_187_392);
+    /// ```
     pub const LONGEST: u64 = Self::CUTOFF - Self::granularity(LEVELS - 1);
 
     /// Ticks per bucket of `level`.
@@ -135,6 +158,12 @@ impl<const LEVELS: usize, const BUCKETS: usize> Shape<LEVELS, BUCKETS> {
     /// The place of a timer for `expires` in a wheel whose clock shows `clock`.
     ///
     /// An expiry before the clock is due at once: it gets the bucket of the clock itself.
+    ///
+    /// ```
+    /// # use quietcore_wheel::{Precision, Shape, Tick};
+    /// let place = Shape::<9, 64>::place(Tick(100), Tick(7), Precision::Coarse);
+    /// assert_eq!(place.expiry, Tick(100)); // long past: at once
+    /// ```
     #[inline]
     #[must_use]
     pub const fn place(clock: Tick, expires: Tick, precision: Precision) -> Placement {

@@ -14,6 +14,11 @@ use core::marker::PhantomData;
 use core::num::NonZeroU32;
 
 /// The place of a slot in its storage.
+///
+/// ```
+/// # use quietcore_wheel::Index;
+/// assert_eq!(size_of::<Option<Index>>(), 4);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Index(NonZeroU32);
 
@@ -32,6 +37,15 @@ impl Index {
 ///
 /// It stops working when its timer is handed out or cancelled. A key means nothing to another
 /// [`Timers`](crate::Timers), which may take it for one of its own.
+///
+/// ```
+/// use quietcore_wheel::{Tick, Timers};
+///
+/// let mut timers = Timers::new(Tick(0), Vec::new());
+/// let first = timers.arm_growing(Tick(30), ());
+/// let second = timers.arm_growing(Tick(30), ());
+/// assert_ne!(first, second);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     index: Index,
@@ -90,6 +104,12 @@ impl<T> fmt::Display for Full<T> {
 impl<T> core::error::Error for Full<T> {}
 
 /// Memory for one timer. `L` is what the queue keeps in it.
+///
+/// ```
+/// # use quietcore_wheel::Slot;
+/// let memory: [Slot<u64>; 2] = [const { Slot::new() }; 2];
+/// assert_eq!(size_of_val(&memory), 2 * 48);
+/// ```
 #[derive(Debug)]
 pub struct Slot<T, L = crate::Links<Index>> {
     pub(crate) links: L,
@@ -112,6 +132,15 @@ impl<T, L> Slot<T, L> {
 }
 
 /// Slots in a storage: an array, a slice, a `Vec`.
+///
+/// ```
+/// use quietcore_wheel::{Nodes, Slot, Slots};
+///
+/// fn node_of<N: Nodes>() -> &'static str {
+///     std::any::type_name::<N::Node>()
+/// }
+/// assert!(node_of::<Slots<u8, Vec<Slot<u8>>>>().contains("Slot"));
+/// ```
 pub struct Slots<T, S, L = crate::Links<Index>> {
     storage: S,
     free: Option<Index>,

@@ -29,6 +29,17 @@ use forest::Forest;
 /// `N` is how nodes are reached: [`Pinned`]`<`[`ExactNode`]`<T>>` by address, caller-owned (see
 /// [`IntrusiveExactQueue`]); [`ExactTimers`] is the safe interface on top. All methods are for the one thread
 /// that owns the queue at that moment; none allocates, blocks or reads a clock.
+///
+/// ```
+/// use quietcore_wheel::{ExactNode, Expiry, IntrusiveExactQueue, NodeRef};
+///
+/// let node = Box::pin(ExactNode::new("beat"));
+/// // SAFETY: the node is pinned and outlives the queue, which alone gets the reference.
+/// let beat = unsafe { NodeRef::new((&*node).into()) };
+/// let mut queue: IntrusiveExactQueue<&str> = IntrusiveExactQueue::new();
+/// let _ = queue.arm(beat, Expiry::at(1_000));
+/// assert_eq!(queue.pop_expired(1_000), Some(beat));
+/// ```
 pub struct ExactQueue<N: Nodes> {
     pub(crate) nodes: N,
     forest: Forest<N::Ref>,
@@ -38,6 +49,11 @@ pub struct ExactQueue<N: Nodes> {
 }
 
 /// An exact queue of caller-owned nodes that are reached by address.
+///
+/// ```
+/// # use quietcore_wheel::IntrusiveExactQueue;
+/// assert!(IntrusiveExactQueue::<u8>::new().first().is_none());
+/// ```
 pub type IntrusiveExactQueue<T> = ExactQueue<Pinned<ExactNode<T>>>;
 
 impl<N: Nodes> fmt::Debug for ExactQueue<N> {

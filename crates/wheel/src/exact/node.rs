@@ -28,12 +28,22 @@ pub struct Expiry {
 
 impl Expiry {
     /// Exactly at `ns`.
+    ///
+    /// ```
+    /// # use quietcore_wheel::Expiry;
+    /// assert_eq!(Expiry::at(7).hard, 7);
+    /// ```
     #[must_use]
     pub const fn at(ns: u64) -> Self {
         Self { soft: ns, hard: ns }
     }
 
     /// At `ns` or up to `slack` nanoseconds later; ends at the end of time.
+    ///
+    /// ```
+    /// # use quietcore_wheel::Expiry;
+    /// assert_eq!(Expiry::with_slack(u64::MAX, 1).hard, u64::MAX);
+    /// ```
     #[must_use]
     pub const fn with_slack(ns: u64, slack: u64) -> Self {
         Self { soft: ns, hard: ns.saturating_add(slack) }
@@ -41,6 +51,12 @@ impl Expiry {
 }
 
 /// What an exact queue keeps in each timer. `R` names a timer: an address or an index.
+///
+/// ```
+/// # use quietcore_wheel::{ExactLinks, Index};
+/// let idle: ExactLinks<Index> = ExactLinks::default();
+/// assert_eq!(format!("{idle:?}"), "ExactLinks { expiry: None, .. }");
+/// ```
 pub struct ExactLinks<R> {
     /// The child of the highest rank.
     pub(super) child: Cell<Option<R>>,
@@ -126,6 +142,13 @@ impl<R> fmt::Debug for ExactLinks<R> {
 }
 
 /// Nodes that an [`ExactQueue`](crate::ExactQueue) can link.
+///
+/// ```
+/// use quietcore_wheel::{ExactNode, ExactNodes, Pinned};
+///
+/// fn takes_nodes(_: impl ExactNodes) {}
+/// takes_nodes(Pinned::<ExactNode<u8>>::default());
+/// ```
 pub trait ExactNodes: Nodes {
     /// The links of the node that `node` names.
     fn exact_links(&self, node: Self::Ref) -> &ExactLinks<Self::Ref>;
@@ -160,12 +183,22 @@ const _: () = assert!(size_of::<ExactNode<usize>>() <= 56);
 
 impl<T> ExactNode<T> {
     /// An idle timer.
+    ///
+    /// ```
+    /// # use quietcore_wheel::ExactNode;
+    /// assert_eq!(ExactNode::new(7).value, 7);
+    /// ```
     #[must_use]
     pub const fn new(value: T) -> Self {
         Self { links: ExactLinks::new(), value }
     }
 
     /// Whether it is armed and was not handed out yet.
+    ///
+    /// ```
+    /// # use quietcore_wheel::ExactNode;
+    /// assert!(!ExactNode::new(7).is_pending());
+    /// ```
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.links.is_pending()

@@ -5,6 +5,14 @@ use crate::slots::{Full, Index, Key, Slot, Slots, StaleKey};
 use core::fmt;
 
 /// An exact timer that is due.
+///
+/// ```
+/// # use quietcore_wheel::{ExactExpired, ExactTimers, Expiry};
+/// let mut timers = ExactTimers::new(Vec::new());
+/// timers.arm_growing(Expiry::at(5), "sample");
+/// let expired = ExactExpired { expiry: Expiry::at(5), value: "sample" };
+/// assert_eq!(timers.next_expired(9), Some(expired));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExactExpired<T> {
     /// What it was armed for.
@@ -64,6 +72,12 @@ where
     S: AsRef<[Slot<T, ExactLinks<Index>>]> + AsMut<[Slot<T, ExactLinks<Index>>]>,
 {
     /// No timers. What `storage` holds from an earlier owner is forgotten.
+    ///
+    /// ```
+    /// # use quietcore_wheel::{ExactTimers, Slot};
+    /// let timers: ExactTimers<u8, _> = ExactTimers::new([const { Slot::exact() }; 4]);
+    /// assert!(timers.is_empty());
+    /// ```
     #[must_use]
     pub const fn new(storage: S) -> Self {
         Self { queue: ExactQueue::with_nodes(Slots::new(storage)) }
@@ -145,6 +159,14 @@ where
     }
 
     /// When to wake up at the latest, in ns; `None` when nothing is pending. Cost: two loads.
+    ///
+    /// ```
+    /// # use quietcore_wheel::{ExactTimers, Expiry};
+    /// # let mut timers = ExactTimers::new(Vec::new());
+    /// let key = timers.arm_growing(Expiry::at(5), 7);
+    /// assert_eq!(timers.next_expiry(), Some(5));
+    /// # let _ = key;
+    /// ```
     #[inline]
     #[must_use]
     pub fn next_expiry(&self) -> Option<u64> {
@@ -152,18 +174,40 @@ where
     }
 
     /// What a pending timer was armed for.
+    ///
+    /// ```
+    /// # use quietcore_wheel::{ExactTimers, Expiry};
+    /// # let mut timers = ExactTimers::new(Vec::new());
+    /// let key = timers.arm_growing(Expiry::at(5), 7);
+    /// assert_eq!(timers.expiry(key), Some(Expiry::at(5)));
+    /// ```
     #[must_use]
     pub fn expiry(&self, key: Key) -> Option<Expiry> {
         Some(self.queue.nodes.exact_links(self.queue.nodes.find(key).ok()?).expiry())
     }
 
     /// The value of a pending timer.
+    ///
+    /// ```
+    /// # use quietcore_wheel::{ExactTimers, Expiry};
+    /// # let mut timers = ExactTimers::new(Vec::new());
+    /// let key = timers.arm_growing(Expiry::at(5), 7);
+    /// assert_eq!(timers.get(key), Some(&7));
+    /// ```
     #[must_use]
     pub fn get(&self, key: Key) -> Option<&T> {
         self.queue.nodes.value(self.queue.nodes.find(key).ok()?)
     }
 
     /// The same, to be changed.
+    ///
+    /// ```
+    /// # use quietcore_wheel::{ExactTimers, Expiry};
+    /// # let mut timers = ExactTimers::new(Vec::new());
+    /// let key = timers.arm_growing(Expiry::at(5), 7);
+    /// *timers.get_mut(key).expect("pending") += 1;
+    /// assert_eq!(timers.get(key), Some(&8));
+    /// ```
     #[must_use]
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let index = self.queue.nodes.find(key).ok()?;
@@ -171,6 +215,14 @@ where
     }
 
     /// How many timers are pending.
+    ///
+    /// ```
+    /// # use quietcore_wheel::{ExactTimers, Expiry};
+    /// # let mut timers = ExactTimers::new(Vec::new());
+    /// let key = timers.arm_growing(Expiry::at(5), 7);
+    /// assert_eq!(timers.len(), 1);
+    /// # let _ = key;
+    /// ```
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
@@ -178,6 +230,14 @@ where
     }
 
     /// Whether none is.
+    ///
+    /// ```
+    /// # use quietcore_wheel::{ExactTimers, Expiry};
+    /// # let mut timers = ExactTimers::new(Vec::new());
+    /// let key = timers.arm_growing(Expiry::at(5), 7);
+    /// assert!(!timers.is_empty());
+    /// # let _ = key;
+    /// ```
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -188,6 +248,14 @@ where
     ///
     /// # Panics
     /// When one does not hold, which is a bug of this crate.
+    ///
+    /// ```
+    /// # use quietcore_wheel::{ExactTimers, Expiry};
+    /// # let mut timers = ExactTimers::new(Vec::new());
+    /// let key = timers.arm_growing(Expiry::at(5), 7);
+    /// timers.check();
+    /// # let _ = key;
+    /// ```
     pub fn check(&self) {
         assert_eq!(self.queue.check(), self.len(), "every value is in the queue");
     }

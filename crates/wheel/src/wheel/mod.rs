@@ -27,6 +27,16 @@ use crate::{Node, Nodes, Placement, Precision, Shape, Tick};
 use core::fmt;
 
 /// What [`Wheel::arm`] did.
+///
+/// ```
+/// # use quietcore_wheel::{Armed, IntrusiveWheel, Node, NodeRef, Tick};
+/// # let node = Box::pin(Node::new(()));
+/// # // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
+/// # let request = unsafe { NodeRef::new((&*node).into()) };
+/// # let mut wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
+/// let Armed { was_pending, is_first } = wheel.arm(request, Tick(30));
+/// assert!(!was_pending && is_first);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "when the timer became the first, whoever waits for the wheel must look again"]
 pub struct Armed {
@@ -44,6 +54,18 @@ pub struct Armed {
 ///
 /// All methods are for the one thread that owns the wheel at that moment; none allocates, blocks or
 /// reads a clock.
+///
+/// ```
+/// use quietcore_wheel::{IntrusiveWheel, Node, NodeRef, Tick};
+///
+/// let node = Box::pin(Node::new("request 7"));
+/// // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
+/// let request = unsafe { NodeRef::new((&*node).into()) };
+/// let mut wheel: IntrusiveWheel<&str> = IntrusiveWheel::new(Tick(0));
+/// let _ = wheel.arm(request, Tick(30));
+/// assert!(wheel.cancel(request));
+/// assert_eq!(wheel.next_expired(Tick(1_000)), None);
+/// ```
 pub struct Wheel<N: Nodes, const LEVELS: usize = 9, const BUCKETS: usize = 64> {
     pub(crate) nodes: N,
     clock: Tick,
@@ -71,6 +93,12 @@ impl<N: Nodes, const LEVELS: usize, const BUCKETS: usize> fmt::Debug for Wheel<N
 }
 
 /// A wheel of caller-owned nodes that are reached by address.
+///
+/// ```
+/// # use quietcore_wheel::{IntrusiveWheel, Tick};
+/// let wheel: IntrusiveWheel<u8> = IntrusiveWheel::new(Tick(0));
+/// assert_eq!(wheel.clock(), Tick(0));
+/// ```
 pub type IntrusiveWheel<T, const LEVELS: usize = 9, const BUCKETS: usize = 64> =
     Wheel<Pinned<Node<T>>, LEVELS, BUCKETS>;
 
@@ -128,6 +156,12 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     ///
     /// It lags behind the caller's time until [`forward`](Self::forward), and is one ahead of it right
     /// after a [`collect`](Self::collect).
+    ///
+    /// ```
+    /// # use quietcore_wheel::{IntrusiveWheel, Tick};
+    /// let wheel: IntrusiveWheel<u8> = IntrusiveWheel::new(Tick(7));
+    /// assert_eq!(wheel.clock(), Tick(7));
+    /// ```
     #[inline]
     #[must_use]
     pub fn clock(&self) -> Tick {

@@ -1,13 +1,23 @@
 //! Timers with values and keys: the safe interface to the wheel for one owner.
 //!
 //! The wheel is the one of [`Wheel`], its nodes live in a storage that the caller hands over and are
-//! reached by index. No `unsafe` is needed, here or in the caller.
+//! reached by index. No `unsafe` is needed, here or in the caller. `inspect.rs` has what only looks.
+
+mod inspect;
 
 use crate::slots::{Full, Index, Key, Slot, Slots, StaleKey};
-use crate::{Links, Placement, Precision, Tick, Wheel, WheelNodes};
+use crate::{Links, Precision, Tick, Wheel, WheelNodes};
 use core::fmt;
 
 /// A timer that is due.
+///
+/// ```
+/// # use quietcore_wheel::{Expired, Tick, Timers};
+/// let mut timers = Timers::new(Tick(0), Vec::new());
+/// timers.arm_growing(Tick(30), "request 7");
+/// let expired = Expired { expires: Tick(30), value: "request 7" };
+/// assert_eq!(timers.next_expired(Tick(99)), Some(expired));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expired<T> {
     /// The tick it was armed for.
@@ -284,89 +294,6 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
     #[inline]
     pub fn forward(&mut self, now: Tick) {
         self.wheel.forward(now);
-    }
-
-    /// The wheel's clock; see [`Wheel::clock`].
-    #[inline]
-    #[must_use]
-    pub fn clock(&self) -> Tick {
-        self.wheel.clock()
-    }
-
-    /// Where a timer for `expires` would be put now; see [`Wheel::place`].
-    #[inline]
-    #[must_use]
-    pub fn place(&self, expires: Tick, precision: Precision) -> Placement {
-        self.wheel.place(expires, precision)
-    }
-
-    /// The value of a pending timer.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Tick, Timers};
-    /// # let mut timers = Timers::new(Tick(0), Vec::new());
-    /// let key = timers.arm_growing(Tick(30), "request 7");
-    /// assert_eq!(timers.get(key), Some(&"request 7"));
-    /// ```
-    #[must_use]
-    pub fn get(&self, key: Key) -> Option<&T> {
-        self.wheel.nodes.value(self.wheel.nodes.find(key).ok()?)
-    }
-
-    /// The same, to be changed.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Tick, Timers};
-    /// # let mut timers = Timers::new(Tick(0), Vec::new());
-    /// let key = timers.arm_growing(Tick(30), 1);
-    /// *timers.get_mut(key).expect("pending") += 1;
-    /// assert_eq!(timers.get(key), Some(&2));
-    /// ```
-    #[must_use]
-    pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
-        let index = self.wheel.nodes.find(key).ok()?;
-        self.wheel.nodes.value_mut(index)
-    }
-
-    /// The tick that a pending timer was armed for.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Tick, Timers};
-    /// # let mut timers = Timers::new(Tick(0), Vec::new());
-    /// let key = timers.arm_growing(Tick(30), ());
-    /// assert_eq!(timers.expires(key), Some(Tick(30)));
-    /// ```
-    #[must_use]
-    pub fn expires(&self, key: Key) -> Option<Tick> {
-        Some(self.wheel.nodes.links(self.wheel.nodes.find(key).ok()?).expires())
-    }
-
-    /// How many timers are pending.
-    #[inline]
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.wheel.nodes.taken()
-    }
-
-    /// Whether none is.
-    #[inline]
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// How many slots there are.
-    #[must_use]
-    pub fn capacity(&self) -> usize {
-        self.wheel.nodes.capacity()
-    }
-
-    /// Asserts the wheel's invariants; see [`Wheel::check`].
-    ///
-    /// # Panics
-    /// When one does not hold, which is a bug of this crate.
-    pub fn check(&self) {
-        self.wheel.check();
     }
 }
 
