@@ -13,6 +13,7 @@
 //! # Ok::<(), quietcore_core::CpuError>(())
 //! ```
 #![no_std]
+#![forbid(unsafe_code)]
 
 extern crate alloc;
 

@@ -21,12 +21,14 @@ struct Step {
     run: fn(&Shop) -> Result<(), Failure>,
 }
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 10] = [
     Step { name: "fmt", what: "cargo fmt --all --check", run: rust_steps::fmt },
     Step { name: "clippy", what: "cargo clippy, all targets, warnings are errors", run: rust_steps::clippy },
     Step { name: "tests", what: "cargo test --workspace", run: rust_steps::tests },
     Step { name: "doc", what: "cargo doc, warnings are errors", run: rust_steps::doc },
     Step { name: "no-std", what: "the core builds without the standard library", run: rust_steps::no_std },
+    Step { name: "mutants", what: "each rule of the wheel broken once; the tests must notice", run: mutants },
+    Step { name: "bench", what: "the benchmarks compile and run in small", run: rust_steps::bench },
     Step { name: "tidy", what: "the rules of style that a program can check", run: tidy },
     Step { name: "count", what: "explain's figures, counted a second time in Python", run: python::count },
     Step { name: "perfetto", what: "explain's Perfetto traces against the schema", run: python::perfetto },
@@ -34,6 +36,16 @@ const STEPS: [Step; 8] = [
 
 fn tidy(_shop: &Shop) -> Result<(), Failure> {
     crate::tidy_report().map_err(|problem| Failure::new(problem, "change the lines it names"))
+}
+
+fn mutants(_shop: &Shop) -> Result<(), Failure> {
+    match crate::mutants::check_all("")? {
+        0 => Ok(()),
+        survivors => {
+            let remedy = "add the test that the lines above miss, or correct the rule";
+            Err(Failure::new(format!("{survivors} mutants survived"), remedy))
+        }
+    }
 }
 
 /// The steps as the help text lists them.

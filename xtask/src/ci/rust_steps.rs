@@ -55,6 +55,20 @@ pub(super) fn no_std(shop: &Shop) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The peers must stay comparable: their adapters compile, and every workload's own assertions hold.
+pub(super) fn bench(shop: &Shop) -> Result<(), Failure> {
+    let manifest = ["--manifest-path", "bench/Cargo.toml", "--locked"];
+    let run_in = |verb: &[&str], rest: &[&str]| {
+        let mut command = shop.cargo(&[verb, &manifest, rest].concat());
+        // A place of its own below ours: the two workspaces differ in features.
+        command.env("CARGO_TARGET_DIR", shop.target.join("bench"));
+        run(&mut command, "mend it in bench/; bench/README.md says how each peer is driven")
+    };
+    run_in(&["clippy"], &["--all-targets", "--", "-D", "warnings"])?;
+    run_in(&["test", "-q"], &[])?;
+    run_in(&["run", "-q", "--release"], &["--bin", "peers", "--", "--quick", "--rounds", "1"])
+}
+
 fn bare_target_is_installed(shop: &Shop) -> bool {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut command = shop.program(rustc);

@@ -10,6 +10,7 @@
 //! - W3: a timer is late by 1 tick to one granule of its level.
 //! - W4: the clock never goes back and never passes `next_expiry`.
 //! - W5: a timer is in one list at most, and knows whether it is in one.
+//! - W6, never again after a shutdown, is not the wheel's: it has none, and arms only what it is given.
 //! - A bit is set exactly when its bucket's list is not empty.
 //!
 //! Not here: clocks, callbacks, allocation, locks. Source: Linux 6.12, kernel/time/timer.c. Deviations: a

@@ -79,3 +79,12 @@ fn a_collected_timer_can_still_be_cancelled_or_moved() {
     assert_eq!(timers.next_expired(Tick(69)), None);
     assert_eq!(timers.next_expired(Tick(70)).map(|expired| expired.value), Some(0));
 }
+
+/// Goal: timers can move to another thread, as the front page says. Method: they do, and expire there.
+#[test]
+fn timers_can_move_to_another_thread() {
+    let mut timers = Timers::new(Tick(0), Vec::new());
+    timers.arm_growing(Tick(5), "moved");
+    let thread = std::thread::spawn(move || timers.next_expired(Tick(6)).map(|expired| expired.value));
+    assert_eq!(thread.join().unwrap(), Some("moved"));
+}
