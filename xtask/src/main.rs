@@ -4,9 +4,12 @@
 //! broken, 2 the command line is wrong. Uses the standard library alone, so that the checks of this
 //! project never wait for somebody else's release.
 
+#![forbid(unsafe_code)]
+
 mod ci;
 mod mutants;
 mod tidy;
+mod verify;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,6 +20,7 @@ usage: cargo xtask COMMAND
   ci [--skip NAME]...   everything that must pass before a change goes in; stops at the first failure
   tidy                  the rules of style that a program can check
   mutants [NAME]        breaks one rule of the wheel at a time and expects the tests to notice; NAME chooses
+  verify DIR            replays every recording in DIR through the wheel: no line may contradict it
   help                  this text
 
 steps of ci, in order (the names are for --skip):
@@ -31,6 +35,7 @@ fn main() -> ExitCode {
             Err(problem) => refuse(&problem),
         },
         ["tidy"] => tidy_command(),
+        ["verify", folder] => verify::command(folder),
         ["mutants"] => mutants::command(""),
         ["mutants", name] => mutants::command(name),
         ["help" | "--help" | "-h"] => {

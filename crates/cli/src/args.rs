@@ -12,6 +12,10 @@ const EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 a finding of severity warning or above (--exit-zero makes it 0);
 2 an error; 130 interrupted. No command ever writes a kernel setting: changes are printed.";
 
+const VERIFY_EXIT_CODES: &str = "\
+Exit codes: 0 every line agrees with the wheel; 1 at least one does not (--exit-zero makes it 0);
+2 an error; 130 interrupted.";
+
 /// Who disturbed which CPU, armed where, why it ran there, and what to change.
 ///
 /// Without a command: the check-up. It looks at this host (no root needed), records the running
@@ -32,6 +36,8 @@ pub(crate) enum Verb {
     Explain(ExplainArgs),
     /// Examine this host's configuration (no root, no tracing), or a copy of another host's
     Doctor(DoctorArgs),
+    /// Replay a trace's timers through quietcore's own wheel, and name the first line that differs
+    Verify(VerifyArgs),
     /// Print a recording as text (decompresses; `-` reads standard input)
     Cat(CatArgs),
 }
@@ -94,6 +100,19 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// Exit with 0 even when there are findings
+    #[arg(long)]
+    pub(crate) exit_zero: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = VERIFY_EXIT_CODES)]
+pub(crate) struct VerifyArgs {
+    /// A trace: text of tracefs or of `trace-cmd report`, or a .zst of it; `-` is standard input
+    pub(crate) trace: PathBuf,
+    /// Print JSON instead of text (docs/verify.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Exit with 0 even when there are mismatches
     #[arg(long)]
     pub(crate) exit_zero: bool,
 }

@@ -1,7 +1,9 @@
 //! The `quietcore` command: argv in, report out.
 //!
-//! Exit codes, decided here and nowhere else: 0 fine, 1 a finding of severity warning or above,
-//! 2 an error, 130 after Ctrl-C. A reader that closes the pipe early is not an error.
+//! Exit codes, decided here and nowhere else: 0 fine, 1 a finding of severity warning or above, or
+//! a mismatch, 2 an error, 130 after Ctrl-C. A reader that closes the pipe early is not an error.
+
+#![forbid(unsafe_code)]
 
 mod args;
 mod cat;
@@ -17,6 +19,7 @@ mod recordings;
 mod signals;
 mod sinks;
 mod text;
+mod verify;
 
 use args::{Cli, Verb};
 use clap::Parser;
@@ -26,9 +29,9 @@ use std::process::ExitCode;
 /// What a command that ran to its end found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// Nothing of severity warning or above.
+    /// Nothing of severity warning or above, and no mismatch.
     Fine,
-    /// At least one finding of severity warning or above.
+    /// At least one finding of severity warning or above, or a mismatch.
     Found,
     /// Ctrl-C or SIGTERM ended it; everything was cleaned up.
     Interrupted,
@@ -53,6 +56,7 @@ fn run(cli: &Cli) -> Result<Outcome, CliError> {
         None => check_up::run(&cli.check_up),
         Some(Verb::Doctor(args)) => doctor::run(args),
         Some(Verb::Explain(args)) => explain::run(args),
+        Some(Verb::Verify(args)) => verify::run(args),
         Some(Verb::Cat(args)) => cat::run(args),
     }
 }

@@ -51,6 +51,13 @@ fn exit_codes_say_what_happened() {
         (vec!["explain", "x", "--isolated", "7-3"], 2),
         (vec!["explain", "recordings/g61-c16-iso.txt.zst", "--kernel", "six"], 2),
         (vec!["explain", "--live", "soon"], 2),
+        (vec!["verify", "recordings/g61-c16-iso.txt.zst"], 0),
+        (vec!["verify", "crates/cli/tests/data/mismatch.txt"], 1),
+        (vec!["verify", "crates/cli/tests/data/mismatch.txt", "--json"], 1),
+        (vec!["verify", "crates/cli/tests/data/mismatch.txt", "--exit-zero"], 0),
+        (vec!["verify", "no/such/file"], 2),
+        (vec!["verify", "LICENSE-MIT"], 2),
+        (vec!["verify"], 2),
         (vec!["doctor", "--root", "no/such/folder"], 2),
         (vec!["doctor", "--root", "crates/trace/tests/hosts/telco-6.12"], 1),
         (vec!["doctor", "--root", "crates/trace/tests/hosts/telco-6.12", "--exit-zero"], 0),
@@ -101,7 +108,14 @@ fn the_text_of_a_report_is_as_reviewed() {
     insta::assert_snapshot!("explain-h618-c2-detail", text(&detail.stdout));
     let doctor = quietcore(&["doctor", "--root", "crates/trace/tests/hosts/telco-6.12"]);
     insta::assert_snapshot!("doctor-telco", text(&doctor.stdout));
-    for verb in ["explain", "doctor", "cat"] {
+    for (name, trace) in [
+        ("verify-g612-c4-levels", "recordings/g612-c4-levels.txt.zst"),
+        ("verify-trace-cmd", "recordings/trace-cmd-618-c2.txt.zst"),
+        ("verify-mismatch", "crates/cli/tests/data/mismatch.txt"),
+    ] {
+        insta::assert_snapshot!(name, text(&quietcore(&["verify", trace]).stdout));
+    }
+    for verb in ["explain", "doctor", "verify", "cat"] {
         insta::assert_snapshot!(format!("help-{verb}"), text(&quietcore(&[verb, "--help"]).stdout));
     }
     insta::assert_snapshot!("help", text(&quietcore(&["--help"]).stdout));
@@ -114,6 +128,11 @@ fn text_fits_100_columns() {
         let output = quietcore(&["explain", &format!("recordings/{name}.txt.zst")]);
         for line in text(&output.stdout).lines().filter(|line| !line.contains("$ ")) {
             assert!(line.chars().count() <= 100, "{name}: {} columns: {line}", line.chars().count());
+        }
+    }
+    for trace in ["recordings/trace-cmd-618-c2.txt.zst", "crates/cli/tests/data/mismatch.txt"] {
+        for line in text(&quietcore(&["verify", trace]).stdout).lines() {
+            assert!(line.chars().count() <= 100, "{trace}: {} columns: {line}", line.chars().count());
         }
     }
     let output = quietcore(&["--live", "0s"]);
@@ -137,6 +156,32 @@ fn the_json_has_the_documented_keys() {
     assert_eq!(json["isolated"], "1-7,9-15");
     assert!(json["softirq"]["timer_entries"].is_null() && json["hrtimers"]["by_task"].is_null());
     assert_eq!(json["findings"][0]["evidence"][0]["line"], 3330);
+}
+
+/// Goal: the JSON of verify has every documented key, its sums hold, and a mismatch has its place.
+#[test]
+fn the_json_of_verify_has_the_documented_keys() {
+    let documented = std::fs::read_to_string(repository().join("docs/verify.md")).expect("docs");
+    for trace in ["recordings/g612-c4-levels.txt.zst", "crates/cli/tests/data/mismatch.txt"] {
+        let output = quietcore(&["verify", trace, "--json"]);
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        for key in json.as_object().expect("an object").keys() {
+            assert!(documented.contains(&format!("`{key}")), "{key} is not in docs/verify.md");
+        }
+        for key in json["notes"].as_object().expect("an object").keys() {
+            assert!(documented.contains(&format!("`{key}`")), "{key} is not in docs/verify.md");
+        }
+        let classes = json["classes"].as_object().expect("an object").values();
+        let classes: u64 = classes.map(|count| count.as_u64().expect("a count")).sum();
+        let number = |key: &str| json[key].as_u64().expect("a count");
+        assert_eq!(number("explained"), number("exact") + classes, "{trace}");
+        assert_eq!(number("timer_starts"), number("explained") + number("mismatches"), "{trace}");
+        let first = &json["first_mismatch"];
+        let place = (first["line"].as_u64(), first["kind"].as_str());
+        let expected = if trace.starts_with("rec") { (None, None) } else { (Some(13), Some("timer_start")) };
+        assert_eq!(place, expected, "{trace}");
+        assert_eq!(json["ok"].as_bool(), Some(first.is_null()), "{trace}");
+    }
 }
 
 /// Goal: a reader that goes away early is not an error, and says nothing.

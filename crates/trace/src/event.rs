@@ -5,7 +5,7 @@
 //! same object, or memory that was reused for another one. Names are bytes: the kernel promises
 //! no encoding. Not here: how the text is read (`decode`).
 
-use crate::line::Task;
+use crate::line::{Context, Task};
 use quietcore_core::{CpuId, CpuSet, Nanos};
 
 /// One event: where and when, and what.
@@ -17,6 +17,8 @@ pub struct Record<'a> {
     pub task: Task<'a>,
     /// The CPU that the event happened on.
     pub cpu: CpuId,
+    /// What the CPU was doing; `None` where the text does not say (`trace-cmd report`).
+    pub context: Option<Context>,
     /// The time stamp, on the clock of the recording.
     pub at: Nanos,
     /// What happened.

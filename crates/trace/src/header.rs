@@ -13,6 +13,8 @@ use quietcore_core::CpuSet;
 pub struct Header {
     /// The kernel that wrote the trace.
     pub kernel: Option<KernelRelease>,
+    /// Ticks per second of that kernel (`HZ`).
+    pub hz: Option<u32>,
     /// One more than the highest possible CPU.
     pub cpu_count: Option<u16>,
     /// Domain-isolated CPUs, as that kernel listed them.
@@ -60,6 +62,7 @@ impl Header {
                 let release = value.strip_prefix("Linux ").unwrap_or(value);
                 let release = release.split([',', ' ']).next().unwrap_or_default();
                 self.kernel = KernelRelease::parse(release);
+                self.hz = value.split_once("HZ=").and_then(|(_, rest)| first_number(rest));
                 self.is_recording = true;
             }
             "cpus" => {
@@ -95,6 +98,12 @@ fn number(text: &str) -> Option<u64> {
     unsigned(text.as_bytes())
 }
 
+/// The digits at the front of `text`, unless they are 0.
+fn first_number(text: &str) -> Option<u32> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    text[..digits].parse().ok().filter(|&number| number > 0)
+}
+
 /// The CPU list at the front of `text`; `-` is the empty one.
 fn first_list(text: &str) -> Option<CpuSet> {
     let list = text.split([';', ' ']).next()?.trim_end_matches(',');
@@ -126,6 +135,7 @@ mod tests {
             "# entries-in-buffer/entries-written: 100/107   #P:8",
         ]);
         assert_eq!(header.kernel.as_ref().map(|kernel| kernel.text.as_str()), Some("6.12.107"));
+        assert_eq!(header.hz, Some(250));
         assert_eq!(header.cpu_count, Some(16), "possible CPUs, not the buffer's #P");
         assert_eq!(header.isolated.unwrap().to_string(), "1-7,9-15");
         assert_eq!(header.nohz_full.unwrap().to_string(), "");

@@ -1,11 +1,13 @@
 //! Events of real Linux kernels, and the explanation of who disturbed which CPU.
 //!
-//! Three layers, each usable alone:
+//! Four layers, each usable alone:
 //!
 //! - **reading**: [`open`] a recording, and [`TraceReader`] hands out typed [`Event`]s from the
 //!   text of tracefs or of `trace-cmd report`, in constant memory;
 //! - **explaining**: [`Explain`] takes these events and ends in a [`Report`]: which timer armed
 //!   where ran on which isolated CPU, why, and what to change ([`Finding`]);
+//! - **verifying**: [`Verify`] replays every wheel timer of a recording through the project's own wheel
+//!   and says where the kernel and the wheel differ ([`Verification`]);
 //! - **looking at a host**: [`Facts`] gathers what a machine says about itself below any root
 //!   directory, and [`examine`] judges it without tracing anything; [`live`] records the running
 //!   kernel in a tracing instance of its own.
@@ -27,6 +29,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod annotation;
 mod decode;
 mod doctor;
@@ -46,6 +50,7 @@ mod reader;
 mod source;
 mod table;
 mod tally;
+mod verify;
 
 pub use decode::parse_line;
 pub use doctor::{Examination, examine};
@@ -57,9 +62,13 @@ pub use finding::{Evidence, Finding, Severity};
 pub use header::Header;
 pub use host::Facts;
 pub use kernel::{KernelRelease, TimerModel};
-pub use line::Task;
+pub use line::{Context, Task};
 pub use lines::LINE_BYTES_MAX;
 pub use reader::{Progress, TraceReader};
 pub use source::{OpenError, open, open_bytes};
 pub use table::IDENTITIES_MAX;
 pub use tally::{MalformedLine, ReadError, Tally};
+pub use verify::{
+    CancelCounts, Check, Classes, ExpiryClasses, ExpiryCounts, Mismatch, Notes, PENDING_MAX, RunCounts,
+    Verification, Verify,
+};

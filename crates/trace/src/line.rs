@@ -16,11 +16,44 @@ pub struct Task<'a> {
     pub pid: i32,
 }
 
+/// What a CPU was doing when an event happened there: the third letter of the flags.
+///
+/// Source: Linux 6.12, kernel/trace/trace_output.c, `trace_print_lat_fmt`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Context {
+    /// `.`: neither an interrupt nor a softirq.
+    Task,
+    /// `s`: a softirq.
+    Softirq,
+    /// `h`: an interrupt.
+    Interrupt,
+    /// `H`: an interrupt inside a softirq.
+    InterruptInSoftirq,
+    /// `z` and `Z`: a non-maskable interrupt, inside whatever else.
+    Nmi,
+}
+
+impl Context {
+    /// From the flags (`d.s2.`); `None` when these are no flags.
+    fn read(flags: &[u8]) -> Option<Self> {
+        Some(match flags.get(2)? {
+            b'.' => Self::Task,
+            b's' => Self::Softirq,
+            b'h' => Self::Interrupt,
+            b'H' => Self::InterruptInSoftirq,
+            b'z' | b'Z' => Self::Nmi,
+            _ => return None,
+        })
+    }
+}
+
 /// What stands before an event's fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Prefix<'a> {
     pub(crate) task: Task<'a>,
     pub(crate) cpu: CpuId,
+    /// `None` when the text has no flags.
+    pub(crate) context: Option<Context>,
     pub(crate) at: Nanos,
     /// False when the clock counts something without a unit (`counter`, `x86-tsc`).
     pub(crate) at_has_unit: bool,
@@ -34,13 +67,14 @@ pub(crate) fn split(line: &[u8]) -> Result<Prefix<'_>, Malformed> {
     let close = memchr::memchr(b']', rest).ok_or(Malformed::NoTask)?;
     let cpu = unsigned(&rest[..close]).ok_or(Malformed::Cpu)?;
     let cpu = CpuId::new(cpu).map_err(|_| Malformed::Cpu)?;
-    let (at, at_has_unit, rest) = timestamp(&rest[close + 1..]).ok_or(Malformed::NoTimestamp)?;
+    let (context, rest) = flags(&rest[close + 1..]);
+    let (at, at_has_unit, rest) = timestamp(rest).ok_or(Malformed::NoTimestamp)?;
     let rest = rest.trim_ascii_start();
     let (name, fields) = match memchr::memchr2(b':', b' ', rest) {
         Some(end) if rest[end] == b':' => (&rest[..end], rest[end + 1..].trim_ascii_start()),
         _ => (&b"(no name)"[..], rest), // the function tracer's lines have no event name
     };
-    Ok(Prefix { task, cpu, at, at_has_unit, name, fields })
+    Ok(Prefix { task, cpu, context, at, at_has_unit, name, fields })
 }
 
 /// `TASK-PID [`: the task, and the text behind the bracket.
@@ -67,14 +101,18 @@ fn pid_and_bracket(line: &[u8], dash: usize) -> Option<(Task<'_>, &[u8])> {
     Some((Task { comm: line[..dash].trim_ascii_start(), pid }, rest))
 }
 
-/// Skips the flags, if any, and reads `SECONDS.FRACTION:`.
-fn timestamp(rest: &[u8]) -> Option<(Nanos, bool, &[u8])> {
-    let mut rest = rest.trim_ascii_start();
-    let mut end = memchr::memchr2(b':', b' ', rest)?;
-    if rest[end] == b' ' {
-        rest = rest[end..].trim_ascii_start();
-        end = memchr::memchr(b':', rest)?;
+/// Takes the flags off the front, if there are any.
+fn flags(rest: &[u8]) -> (Option<Context>, &[u8]) {
+    let rest = rest.trim_ascii_start();
+    match memchr::memchr2(b':', b' ', rest) {
+        Some(end) if rest[end] == b' ' => (Context::read(&rest[..end]), rest[end..].trim_ascii_start()),
+        _ => (None, rest),
     }
+}
+
+/// Reads `SECONDS.FRACTION:`.
+fn timestamp(rest: &[u8]) -> Option<(Nanos, bool, &[u8])> {
+    let end = memchr::memchr(b':', rest)?;
     let (stamp, after) = (&rest[..end], &rest[end + 1..]);
     let Some(dot) = stamp.iter().position(|&byte| byte == b'.') else {
         return Some((Nanos(unsigned(stamp)?), false, after));
@@ -91,7 +129,7 @@ fn timestamp(rest: &[u8]) -> Option<(Nanos, bool, &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use super::split;
+    use super::{Context, split};
     use crate::field::Malformed;
     use quietcore_core::Nanos;
 
@@ -147,6 +185,25 @@ mod tests {
             ("a-1 [000] d..1. 99999999999999.000000: x: y", Malformed::NoTimestamp),
         ] {
             assert_eq!(split(line.as_bytes()), Err(why), "{line:?}");
+        }
+    }
+
+    /// Goal: the flags say what the CPU was doing. Method: each letter, old and new forms, and none.
+    #[test]
+    fn the_flags_say_what_the_cpu_was_doing() {
+        for (flags, context) in [
+            ("d..1.", Some(Context::Task)),
+            ("dNs2", Some(Context::Softirq)),
+            ("dlh2.", Some(Context::Interrupt)),
+            ("d.H2.", Some(Context::InterruptInSoftirq)),
+            ("d.z2.", Some(Context::Nmi)),
+            ("d.Z2.", Some(Context::Nmi)),
+            ("d.?2.", None),
+            ("x", None),
+            ("", None),
+        ] {
+            let line = format!("sh-42 [003] {flags} 0.001500: timer_cancel: timer=01");
+            assert_eq!(split(line.as_bytes()).map(|prefix| prefix.context), Ok(context), "{flags:?}");
         }
     }
 

@@ -221,7 +221,7 @@ impl State {
             if let Annotation::Lost { cpu, count } = self.take(number, line)? {
                 self.count_lost(count);
                 let (task, event) = (Task { comm: b"", pid: 0 }, Event::Lost { count });
-                visit(&Record { line: number, task, cpu, at: self.last_at, event });
+                visit(&Record { line: number, task, cpu, context: None, at: self.last_at, event });
             }
             return Ok(());
         };

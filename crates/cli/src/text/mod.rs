@@ -2,9 +2,11 @@
 
 mod finding;
 mod report;
+mod verification;
 
 pub(crate) use finding::findings;
 pub(crate) use report::{explanation, seed_rows};
+pub(crate) use verification::verification;
 
 use std::fmt::Write;
 use std::io::IsTerminal;

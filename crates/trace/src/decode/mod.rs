@@ -31,7 +31,8 @@ pub fn parse_line(line: &[u8]) -> Result<Record<'_>, Malformed> {
 
 pub(crate) fn record<'a>(line: u64, prefix: &Prefix<'a>) -> Result<Record<'a>, Malformed> {
     let event = event(prefix.name, prefix.fields)?;
-    Ok(Record { line, task: prefix.task, cpu: prefix.cpu, at: prefix.at, event })
+    let Prefix { task, cpu, context, at, .. } = *prefix;
+    Ok(Record { line, task, cpu, context, at, event })
 }
 
 /// The event `name`, by the family that its first letters name.

@@ -1,0 +1,155 @@
+//! A verification as text: what was compared, the classes, the first line that differs.
+
+use super::{Page, Style, visible};
+use quietcore_trace::{Mismatch, Verification};
+
+/// Width of the labels.
+const LABEL: usize = 10;
+
+/// The whole verification of `name`.
+pub(crate) fn verification(page: &mut Page, name: &str, verification: &Verification) {
+    header(page, name, verification);
+    page.heading("Compared, line by line, with quietcore's wheel");
+    table(page, verification);
+    if verification.timer_starts > 0 {
+        page.heading("timer_start by clock");
+        classes(page, verification);
+    }
+    notes(page, verification);
+    page.blank();
+    verdict(page, verification);
+}
+
+fn header(page: &mut Page, name: &str, verification: &Verification) {
+    let title = page.styled(Style::Heading, &format!("quietcore verify {}", visible(name)));
+    page.line(&title);
+    let kernel = verification.kernel.as_deref().map_or("unknown".to_owned(), visible);
+    let hz = verification.hz.map_or("HZ unknown".to_owned(), |hz| format!("HZ={hz}"));
+    let bases = verification.bases_per_cpu.map_or(String::new(), |bases| format!(", {bases} bases per CPU"));
+    page.item(2, "kernel", LABEL, &format!("{kernel}, {hz}, {} levels{bases}", verification.levels));
+    let begin = match verification.begins_at_boot {
+        Some(true) => ", from boot on",
+        Some(false) => ", on a running machine",
+        None => "",
+    };
+    let lost = match verification.lost_events {
+        0 => "none lost".to_owned(),
+        lost => page.styled(Style::Bad, &format!("{lost} LOST")),
+    };
+    page.item(2, "recorded", LABEL, &format!("{} events{begin}, {lost}", verification.events));
+    for reason in &verification.incomplete {
+        let label = page.styled(Style::Bad, "INCOMPLETE");
+        page.item(2, &label, LABEL, reason);
+    }
+    let missing = match verification.not_recorded.as_slice() {
+        [] => return,
+        missing => missing.join(", "),
+    };
+    page.item(2, "absent", LABEL, &format!("not recorded, so not compared: {missing}"));
+}
+
+fn table(page: &mut Page, verification: &Verification) {
+    page.line(&format!("  {:<20} {:>9} {:>9} {:>9} {:>10}", "", "lines", "exact", "by class", "mismatches"));
+    let mut row = |name: &str, [total, exact, by_class]: [Option<u64>; 3], mismatches: u64| {
+        let cell = |count: Option<u64>| count.map_or("-".to_owned(), |count| count.to_string());
+        let wrong = format!("{mismatches:>10}");
+        let wrong = if mismatches == 0 { wrong } else { page.styled(Style::Bad, &wrong) };
+        let cells = format!("{:>9} {:>9} {:>9}", cell(total), cell(exact), cell(by_class));
+        page.line(&format!("  {name:<20} {cells} {wrong}"));
+    };
+    let by_class = verification.classes.total();
+    let starts = [verification.timer_starts, verification.exact, by_class].map(Some);
+    row("timer_start", starts, verification.mismatches);
+    let cancels = verification.cancels;
+    row("timer_cancel", [Some(cancels.total), None, None], cancels.mismatches);
+    let expiries = verification.expiries;
+    let counts = [expiries.total, expiries.exact, expiries.classes.start_unseen].map(Some);
+    row("timer_expire_entry", counts, expiries.mismatches);
+    if let Some(runs) = verification.runs {
+        row("runs of a bucket", [Some(runs.total), None, None], runs.mismatches);
+    }
+}
+
+fn classes(page: &mut Page, verification: &Verification) {
+    let exact = verification.exact;
+    let share = match verification.timer_starts {
+        0 => String::new(),
+        starts => format!(" ({:.2} %)", exact as f64 * 100.0 / starts as f64),
+    };
+    page.item(2, &format!("{:<16} {exact:>8}", "exact"), 26, &format!("clock = jiffies{share}"));
+    for (name, count) in verification.classes.named() {
+        if count > 0 {
+            page.item(2, &format!("{name:<16} {count:>8}"), 26, meaning(name));
+        }
+    }
+}
+
+/// One line per class; `docs/verify.md` has the whole of it.
+fn meaning(class: &str) -> &'static str {
+    match class {
+        "ahead_run" => "clock = jiffies + 1: the bucket of this jiffy was run already",
+        "ahead_empty" => "clock = jiffies + 1: the bucket of this jiffy was emptied, then run",
+        "behind_due" => "clock = the base's first bucket, due but not run yet",
+        "behind_deleted" => "clock = a first bucket whose timers were cancelled, not looked at since",
+        "tick_between" => "clock as it was: jiffies moved on before the event was written",
+        "after_loss" => "state of the base unknown: right for a possible clock",
+        _ => "",
+    }
+}
+
+fn notes(page: &mut Page, verification: &Verification) {
+    let notes = verification.notes;
+    let several = verification.runs.map_or(0, |runs| runs.of_several);
+    let rows = [
+        ("runs of several", several, "collected more than one timer: here the order shows"),
+        ("two_places", notes.two_places, "starts for which the recording leaves two buckets possible"),
+        ("boot_gap", notes.boot_gap, "timers that expired at boot while the events were off for a moment"),
+        ("swapped", notes.swapped, "pairs of lines with equal time stamps in the wrong order"),
+        ("start_unseen", verification.expiries.classes.start_unseen, "expiries of timers not started here"),
+        ("cancel_unseen", notes.cancel_unseen, "timer_cancel lines of timers not started here"),
+        ("forgotten", notes.forgotten, "pending timers that were forgotten where lines are missing"),
+    ];
+    if rows.iter().all(|(_, count, _)| *count == 0) {
+        return;
+    }
+    page.heading("Notes");
+    for (name, count, text) in rows.into_iter().filter(|(_, count, _)| *count > 0) {
+        page.item(2, &format!("{name:<16} {count:>8}"), 26, text);
+    }
+}
+
+fn verdict(page: &mut Page, verification: &Verification) {
+    let Some(first) = &verification.first_mismatch else {
+        let text = match verification.timer_starts {
+            0 => "nothing was compared: there is no timer_start that says which bucket".to_owned(),
+            _ => page.styled(Style::Good, "every line agrees with the wheel"),
+        };
+        page.line(&text);
+        return;
+    };
+    let total = verification.mismatches_of_all_kinds();
+    let of_more = if total == 1 { String::new() } else { format!(", the first of {total}") };
+    let title = format!("MISMATCH in line {}, a {}{of_more}", first.line, first.kind.name());
+    let title = page.styled(Style::Bad, &title);
+    page.line(&title);
+    mismatch(page, first);
+    if verification.begins_at_boot == Some(false) {
+        let hint = "The recording begins on a running machine: a timer that was armed before it and that it \
+                    never shows can hold a base's clock back. A recording from boot on decides it.";
+        page.item(2, "note", LABEL, hint);
+    }
+    if total > 1 {
+        page.item(2, "more", LABEL, "--json lists the first twenty");
+    }
+}
+
+fn mismatch(page: &mut Page, mismatch: &Mismatch) {
+    for (label, text) in [
+        ("event", &mismatch.event),
+        ("expected", &mismatch.expected),
+        ("recorded", &mismatch.recorded),
+        ("why", &mismatch.why),
+    ] {
+        page.item(2, label, LABEL, &visible(text));
+    }
+}

@@ -1,0 +1,51 @@
+//! `quietcore verify`: a trace's timers, replayed through our wheel.
+
+use crate::Outcome;
+use crate::args::VerifyArgs;
+use crate::error::CliError;
+use crate::output;
+use crate::progress::Display;
+use crate::signals::Interrupt;
+use crate::text::{self, Page};
+use quietcore_trace::{Progress, TraceReader, Verification, Verify};
+
+/// How many lines are read between two looks at the progress display and at Ctrl-C.
+const LINES_PER_TURN: u64 = 100_000;
+
+pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, CliError> {
+    let failed = |error| CliError::Read(args.trace.clone(), error);
+    let mut reader = TraceReader::new(quietcore_trace::open(&args.trace)?);
+    // Only where reading never waits: elsewhere the system's own way of Ctrl-C is the one that ends it.
+    let is_file = args.trace.metadata().is_ok_and(|found| found.is_file());
+    let interrupt = if is_file { Some(Interrupt::install()?) } else { None };
+    let is_over = || interrupt.as_ref().is_some_and(Interrupt::arrived);
+    reader.read_header().map_err(failed)?;
+    let mut verify = Verify::new(reader.header());
+    let mut display = Display::new();
+    while verify.read(&mut reader, LINES_PER_TURN).map_err(failed)? != Progress::Finished {
+        if is_over() {
+            break;
+        }
+        display.show(|| format!("{} MiB, {} events", reader.bytes_read() >> 20, reader.tally().events));
+    }
+    display.clear();
+    let mut verification = verify.finish(&reader);
+    if is_over() {
+        verification.incomplete.push("ended early by a signal: the rest was not read".to_owned());
+    }
+    show(args, &verification)?;
+    Ok(match verification.ok {
+        _ if is_over() => Outcome::Interrupted,
+        false if !args.exit_zero => Outcome::Found,
+        _ => Outcome::Fine,
+    })
+}
+
+fn show(args: &VerifyArgs, verification: &Verification) -> Result<(), CliError> {
+    if args.json {
+        return output::print_json(verification);
+    }
+    let mut page = Page::for_stdout();
+    text::verification(&mut page, &args.trace.display().to_string(), verification);
+    output::print(&page.into_text())
+}

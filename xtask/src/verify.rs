@@ -1,0 +1,303 @@
+//! `cargo xtask verify DIR`: `quietcore verify` on every recording in a folder, one line each.
+//!
+//! Decides when a recording passes: no line contradicts the wheel, at least [`EXACT_SHARE_MIN`] of its starts
+//! are exact, and exact, classes and mismatches add up to the starts. All recordings are shown before it
+//! fails. Reads the tool's JSON as text: its top-level keys stand on lines of their own, two spaces in.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::ci::shop::{Failure, Shop, run, shown};
+
+/// Least share of a recording's starts that agree with clock = jiffies.
+const EXACT_SHARE_MIN: f64 = 0.98;
+
+/// Endings of a recording.
+const ENDINGS: [&str; 2] = [".txt.zst", ".txt"];
+
+const HEAD: &str =
+    "recording              starts    exact   share  expiries     runs  mismatches  by other clocks";
+
+/// Verifies the recordings in `folder`, which is relative to where the user is.
+pub(crate) fn command(folder: &str) -> ExitCode {
+    match check_all(Path::new(folder)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("verify: {}", failure.what);
+            eprintln!("verify: {}", failure.remedy);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What is counted of one recording, or of all.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Row {
+    starts: u64,
+    exact: u64,
+    expiries: u64,
+    runs: u64,
+    mismatches: u64,
+    /// Each class with its count, in the tool's order.
+    classes: Vec<(String, u64)>,
+    /// What is wrong, besides mismatches.
+    problem: Option<String>,
+}
+
+/// Prints a line per recording and the total.
+///
+/// # Errors
+/// When there is no recording, the tool breaks, or a recording does not pass.
+pub(crate) fn check_all(folder: &Path) -> Result<(), Failure> {
+    let shop = Shop::open()?;
+    let recordings = recordings(folder)?;
+    let tool = built(&shop)?;
+    println!("{HEAD}");
+    let mut total = Row::default();
+    let mut failed = vec![];
+    for recording in &recordings {
+        let name = name_of(recording);
+        let row = verified(&shop, &tool, recording)?;
+        println!("{}", row.line(&name));
+        if let Some(problem) = row.problem.clone() {
+            println!("    {problem}");
+            failed.push(name);
+        }
+        total.add(&row);
+    }
+    println!("{}", total.line(&format!("all {}", recordings.len())));
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let what =
+        format!("{} of {} recordings do not pass: {}", failed.len(), recordings.len(), failed.join(" "));
+    Err(Failure::new(what, "`quietcore verify` on one of them names the first line that differs"))
+}
+
+/// All recordings in the order of their names; none at all is a failure, as it would show nothing.
+fn recordings(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let cannot = |error: std::io::Error| {
+        Failure::new(format!("{}: {error}", folder.display()), "name a folder with recordings")
+    };
+    let mut found = vec![];
+    for entry in fs::read_dir(folder).map_err(cannot)? {
+        let path = entry.map_err(cannot)?.path();
+        let name = path.to_string_lossy();
+        if ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+            found.push(fs::canonicalize(&path).map_err(cannot)?);
+        }
+    }
+    found.sort();
+    if found.is_empty() {
+        let what = format!("{} has no {}", folder.display(), ENDINGS.join(" and no "));
+        return Err(Failure::new(what, "name a folder with recordings"));
+    }
+    Ok(found)
+}
+
+fn name_of(recording: &Path) -> String {
+    let name = recording.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let stem = ENDINGS.iter().find_map(|ending| name.strip_suffix(ending));
+    stem.map_or(name.clone(), str::to_owned)
+}
+
+/// The release build of the tool.
+fn built(shop: &Shop) -> Result<PathBuf, Failure> {
+    let arguments = ["build", "--release", "--locked", "-p", "quietcore-cli", "--bin", "quietcore"];
+    let mut command = shop.cargo(&arguments);
+    // Where it lands must not depend on a default target of this machine's configuration.
+    command.env_remove("CARGO_BUILD_TARGET");
+    run(&mut command, "make it build")?;
+    Ok(shop.target.join("release").join("quietcore"))
+}
+
+fn verified(shop: &Shop, tool: &Path, recording: &Path) -> Result<Row, Failure> {
+    let mut command = shop.program(tool);
+    command.arg("verify").arg(recording).arg("--json");
+    let typed = shown(&command);
+    let broke = |why: String| Failure::new(format!("`{typed}` {why}"), "run this command by hand");
+    let output = command.output().map_err(|error| broke(format!("cannot be started: {error}")))?;
+    if !matches!(output.status.code(), Some(0 | 1)) {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(broke(format!("ended with {}: {said}", output.status)));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Row::read(&text).ok_or_else(|| broke("printed no JSON that is known here".to_owned()))
+}
+
+impl Row {
+    /// From the tool's JSON; `None` when a key is missing.
+    fn read(json: &str) -> Option<Row> {
+        let classes = numbers(object(json, "classes")?);
+        let of = |name: &str| number(object(json, name)?, "    ", "mismatches");
+        // Text without flags allows no replay; its runs are null.
+        let runs = object(json, "runs").and_then(|runs| number(runs, "    ", "total")).unwrap_or(0);
+        let at_start = number(json, "  ", "mismatches")?;
+        let mut row = Row {
+            starts: number(json, "  ", "timer_starts")?,
+            exact: number(json, "  ", "exact")?,
+            expiries: number(object(json, "expiries")?, "    ", "total")?,
+            runs,
+            mismatches: at_start + of("cancels")? + of("expiries")? + of("runs").unwrap_or(0),
+            classes,
+            problem: None,
+        };
+        row.problem = row.judge(at_start, json);
+        Some(row)
+    }
+
+    /// What keeps it from passing.
+    fn judge(&self, at_start: u64, json: &str) -> Option<String> {
+        let classes: u64 = self.classes.iter().map(|(_, count)| count).sum();
+        if self.mismatches > 0 {
+            let line = object(json, "first_mismatch").and_then(|first| number(first, "    ", "line"));
+            let line = line.map_or("an unknown line".to_owned(), |line| format!("line {line}"));
+            return Some(format!("{} mismatches, the first at {line}", self.mismatches));
+        }
+        if self.exact + classes + at_start != self.starts {
+            return Some(format!("{} starts are not the sum of their parts", self.starts));
+        }
+        if (self.exact as f64) < EXACT_SHARE_MIN * self.starts as f64 {
+            return Some(format!("less than {EXACT_SHARE_MIN} of the starts are exact"));
+        }
+        None
+    }
+
+    fn add(&mut self, other: &Row) {
+        self.starts += other.starts;
+        self.exact += other.exact;
+        self.expiries += other.expiries;
+        self.runs += other.runs;
+        self.mismatches += other.mismatches;
+        for (name, count) in &other.classes {
+            match self.classes.iter_mut().find(|(known, _)| known == name) {
+                Some((_, sum)) => *sum += count,
+                None => self.classes.push((name.clone(), *count)),
+            }
+        }
+    }
+
+    fn line(&self, name: &str) -> String {
+        let share = if self.starts == 0 { 0.0 } else { self.exact as f64 / self.starts as f64 };
+        let classes = self.classes.iter().filter(|(_, count)| *count > 0);
+        let classes: Vec<String> = classes.map(|(name, count)| format!("{name} {count}")).collect();
+        let Row { starts, exact, expiries, runs, mismatches, .. } = self;
+        let line = format!("{name:<20} {starts:>8} {exact:>8} {share:>7.4} {expiries:>9} {runs:>8}");
+        format!("{line} {mismatches:>11}  {}", classes.join(" ")).trim_end().to_owned()
+    }
+}
+
+/// The object under a top-level key, without its braces.
+fn object<'a>(json: &'a str, key: &str) -> Option<&'a str> {
+    let (_, rest) = json.split_once(&format!("\n  \"{key}\": {{"))?;
+    Some(rest.split_once("\n  }")?.0)
+}
+
+/// The number under `key`, on a line with this indentation.
+fn number(json: &str, indentation: &str, key: &str) -> Option<u64> {
+    let (_, rest) = json.split_once(&format!("\n{indentation}\"{key}\": "))?;
+    rest.split([',', '\n']).next()?.trim().parse().ok()
+}
+
+/// All keys with numbers.
+fn numbers(object: &str) -> Vec<(String, u64)> {
+    let pairs = object.lines().filter_map(|line| line.trim().trim_end_matches(',').split_once(": "));
+    let numbers =
+        pairs.filter_map(|(key, value)| Some((key.trim_matches('"').to_owned(), value.parse().ok()?)));
+    numbers.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JSON: &str = r#"{
+  "ok": true,
+  "timer_starts": 100,
+  "explained": 100,
+  "exact": 99,
+  "classes": {
+    "ahead_run": 1,
+    "after_loss": 0
+  },
+  "mismatches": 0,
+  "cancels": {
+    "total": 90,
+    "mismatches": 0
+  },
+  "expiries": {
+    "total": 50,
+    "exact": 49,
+    "classes": {
+      "start_unseen": 1
+    },
+    "mismatches": 0
+  },
+  "runs": {
+    "total": 40,
+    "mismatches": 0
+  },
+  "first_mismatch": null
+}
+"#;
+
+    /// Goal: every number is read from its own place, though keys repeat.
+    #[test]
+    fn a_row_is_read_from_the_json() {
+        let row = Row::read(JSON).expect("all keys are there");
+        assert_eq!((row.starts, row.exact, row.expiries, row.runs, row.mismatches), (100, 99, 50, 40, 0));
+        assert_eq!(row.classes, [("ahead_run".to_owned(), 1), ("after_loss".to_owned(), 0)]);
+        assert_eq!(row.problem, None);
+        assert!(row.line("x").ends_with("ahead_run 1"), "{}", row.line("x"));
+        assert_eq!(Row::read("{}"), None);
+        assert_eq!(
+            Row::read(
+                &JSON
+                    .replace("\"runs\": {\n    \"total\": 40,\n    \"mismatches\": 0\n  }", "\"runs\": null")
+            )
+            .map(|row| row.runs),
+            Some(0)
+        );
+    }
+
+    /// Goal: each reason to fail is seen. Method: one number changed each.
+    #[test]
+    fn each_reason_to_fail_is_seen() {
+        for (from, to, complaint) in [
+            ("\"exact\": 99", "\"exact\": 98", "not the sum"),
+            ("\"timer_starts\": 100", "\"timer_starts\": 101", "not the sum"),
+            (
+                "\"total\": 90,\n    \"mismatches\": 0",
+                "\"total\": 90,\n    \"mismatches\": 2",
+                "2 mismatches",
+            ),
+            (
+                "\"total\": 40,\n    \"mismatches\": 0",
+                "\"total\": 40,\n    \"mismatches\": 3",
+                "3 mismatches",
+            ),
+            ("    },\n    \"mismatches\": 0", "    },\n    \"mismatches\": 4", "4 mismatches"),
+        ] {
+            assert!(JSON.contains(from), "{from}");
+            let row = Row::read(&JSON.replacen(from, to, 1)).expect("all keys are there");
+            assert!(row.problem.as_ref().is_some_and(|problem| problem.contains(complaint)), "{to}: {row:?}");
+        }
+        let inexact =
+            JSON.replace("\"exact\": 99", "\"exact\": 90").replace("\"ahead_run\": 1", "\"ahead_run\": 10");
+        assert!(
+            Row::read(&inexact).expect("keys").problem.is_some_and(|problem| problem.contains("less than"))
+        );
+    }
+
+    /// Goal: no recordings is a failure, not a pass. Method: this repository's folder and two without.
+    #[test]
+    fn a_folder_without_recordings_fails() {
+        let found = recordings(&crate::root().join("recordings")).expect("the folder is in the repository");
+        assert!(found.len() > 1 && found.is_sorted());
+        assert_eq!(name_of(Path::new("recordings/g61-c16-iso.txt.zst")), "g61-c16-iso");
+        assert_eq!(name_of(Path::new("x/trace.txt")), "trace");
+        recordings(&crate::root().join("xtask/src")).expect_err("there is no recording");
+        recordings(&crate::root().join("no such folder")).expect_err("there is no folder");
+    }
+}
