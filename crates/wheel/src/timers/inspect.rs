@@ -7,7 +7,7 @@ use crate::{Placement, Precision, Tick, WheelNodes};
 impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKETS: usize>
     Timers<T, S, LEVELS, BUCKETS>
 {
-    /// The wheel's clock; see [`Wheel::clock`].
+    /// The wheel's clock; see [`Wheel::clock`](crate::Wheel::clock).
     ///
     /// ```
     /// # use quietcore_wheel::{Slot, Tick, Timers};
@@ -20,7 +20,7 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
         self.wheel.clock()
     }
 
-    /// Where a timer for `expires` would be put now; see [`Wheel::place`].
+    /// Where a timer for `expires` would be put now; see [`Wheel::place`](crate::Wheel::place).
     ///
     /// ```
     /// # use quietcore_wheel::{Precision, Slot, Tick, Timers};
@@ -114,7 +114,7 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
         self.wheel.nodes.capacity()
     }
 
-    /// Asserts the wheel's invariants; see [`Wheel::check`].
+    /// Asserts the wheel's invariants; see [`Wheel::check`](crate::Wheel::check).
     ///
     /// # Panics
     /// When one does not hold, which is a bug of this crate.
