@@ -87,12 +87,18 @@ impl<N> NodeRef<N> {
     ///
     /// # Safety
     /// From the moment that a queue links the node until it is idle again (cancelled, or handed out as
-    /// expired), and during each call that gets this reference:
+    /// expired), during each call that gets this reference or a copy, and as long as a `&N` that
+    /// [`Nodes::get`] made of it is in use:
     ///
     /// - the node stays valid, at its address, and is only accessed through shared references;
-    /// - the reference is passed only to the queue that links it, and on one thread at a time.
+    /// - at most one queue links it, and every reference to it, however made, goes to that queue alone, on
+    ///   one thread at a time.
     ///
-    /// A queue may be dropped while nodes are linked. Such a node must not be linked again, only dropped.
+    /// If `N` is a type of your own, its `AsRef` for the links gives the same links each time, which belong to
+    /// this node alone, and does not panic.
+    ///
+    /// The exception: a queue may be dropped while it links nodes. Such a node is never idle again; it must
+    /// not be passed to any queue, only dropped.
     ///
     /// ```
     /// # use quietcore_wheel::{Node, NodeRef};

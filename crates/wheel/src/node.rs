@@ -7,6 +7,7 @@
 use crate::{NodeRef, Nodes, Precision, Tick};
 use core::cell::Cell;
 use core::fmt;
+use core::marker::PhantomPinned;
 
 /// Stands for "in no bucket".
 const IDLE: u32 = u32::MAX;
@@ -129,6 +130,8 @@ impl<N: Nodes<Node: AsRef<Links<N::Ref>>>> WheelNodes for N {
 #[derive(Debug)]
 pub struct Node<T> {
     links: Links<NodeRef<Self>>,
+    /// Whoever pins a node can rely on its staying where it is.
+    pinned: PhantomPinned,
     /// The caller's. While the timer is pending it is only read through shared references.
     pub value: T,
 }
@@ -146,7 +149,7 @@ impl<T> Node<T> {
     /// ```
     #[must_use]
     pub const fn new(value: T) -> Self {
-        Self { links: Links::new(Precision::Coarse), value }
+        Self { links: Links::new(Precision::Coarse), pinned: PhantomPinned, value }
     }
 
     /// The same with another precision, which holds for every later arm.

@@ -23,12 +23,14 @@ use crate::Tick;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Precision {
-    /// The kernel's placement: late by up to one granule of the timer's level, that is by at most 1/8
-    /// of its delay (8/63 of it). Nothing ever moves. For timeouts, which are nearly always cancelled.
+    /// The kernel's placement: late by 1 tick to one granule of the timer's level, which is at most 8/63 of its
+    /// delay, counted from the wheel's clock (from level 1 on, with 64 buckets). Nothing ever moves. For
+    /// timeouts, which are nearly always cancelled.
     #[default]
     Coarse,
     /// Late by one tick at most. The timer waits in the last bucket that is not too late for it, and moves
-    /// to a finer level when that comes: at most one move per level, each O(1). For sleeps and periods.
+    /// to a finer level when that comes: at most one move per level, each O(1), and beyond the capacity one
+    /// more for each [`LONGEST`](Shape::LONGEST). For sleeps and periods.
     Tick,
 }
 

@@ -189,13 +189,16 @@ where
     pub(crate) fn take(&mut self, value: T) -> Result<(Key, Index), Full<T>> {
         let Some(index) = self.free.or_else(|| self.unused()) else { return Err(Full(value)) };
         let slot = &mut self.storage.as_mut()[index.place()];
+        // What an earlier owner left is dropped last: its drop may panic.
+        let _left = slot.value.replace(value);
         if self.free == Some(index) {
             self.free = slot.next_free.take();
         } else {
             self.used += 1;
             slot.links = L::default();
+            // So that no key of an earlier owner is taken for ours.
+            slot.generation = slot.generation.wrapping_add(1);
         }
-        slot.value = Some(value);
         self.taken += 1;
         Ok((Key { index, generation: slot.generation }, index))
     }

@@ -226,8 +226,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "exact-last-of-equals",
         rule: "of equal expiries the first armed is the first",
         file: EXACT,
-        right: "is_none_or(|first| hard < first);",
-        wrong: "is_none_or(|first| hard <= first);",
+        right: "is_none_or(|first| hard < first) {",
+        wrong: "is_none_or(|first| hard <= first) {",
         killers: PROPERTIES,
     },
     Mutant {

@@ -107,17 +107,17 @@ impl<N: ExactNodes> ExactQueue<N> {
     /// ```
     #[inline]
     pub fn arm(&mut self, node: N::Ref, expiry: Expiry) -> Armed {
+        let before = self.next_expiry();
         let was_pending = self.cancel(node);
         self.sequence += 1;
         let hard = expiry.hard.max(expiry.soft);
         let links = self.nodes.exact_links(node);
         links.set_pending(Expiry { soft: expiry.soft, hard }, self.sequence);
         self.forest.add(&self.nodes, node);
-        let is_first = self.next_expiry().is_none_or(|first| hard < first);
-        if is_first {
+        if self.next_expiry().is_none_or(|first| hard < first) {
             self.first = Some(node);
         }
-        Armed { was_pending, is_first }
+        Armed { was_pending, is_first: before.is_none_or(|before| hard < before) }
     }
 
     /// Takes `node` out; returns whether it was pending. Its memory is free at once. Cost: O(log n).

@@ -6,6 +6,7 @@
 use crate::{NodeRef, Nodes};
 use core::cell::Cell;
 use core::fmt;
+use core::marker::PhantomPinned;
 
 /// When a timer may and when it must run, in nanoseconds of the caller's clock.
 ///
@@ -175,6 +176,8 @@ impl<N: Nodes<Node: AsRef<ExactLinks<N::Ref>>>> ExactNodes for N {
 #[derive(Debug)]
 pub struct ExactNode<T> {
     links: ExactLinks<NodeRef<Self>>,
+    /// Whoever pins a node can rely on its staying where it is.
+    pinned: PhantomPinned,
     /// The caller's. While the timer is pending it is only read through shared references.
     pub value: T,
 }
@@ -190,7 +193,7 @@ impl<T> ExactNode<T> {
     /// ```
     #[must_use]
     pub const fn new(value: T) -> Self {
-        Self { links: ExactLinks::new(), value }
+        Self { links: ExactLinks::new(), pinned: PhantomPinned, value }
     }
 
     /// Whether it is armed and was not handed out yet.

@@ -3,7 +3,7 @@
 //! Source: Linux 6.12, kernel/time/timer.c, `forward_timer_base`, `timer_recalc_next_expiry`,
 //! `collect_expired_timers`, `__run_timers`. Deviation: collecting and running are two calls, so that
 //! whoever runs the timers decides when, and several ticks may be collected before the first timer runs;
-//! a tick whose timers were all cancelled is not collected, so the clock does not run ahead for nothing.
+//! a tick whose timers were all cancelled neither holds the clock back nor is collected, so the clock does not run ahead for nothing.
 
 use super::Wheel;
 use crate::node::WheelNodes;
@@ -33,6 +33,10 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
             self.next_expiry = Self::far(now);
         } else if now.is_before(self.next_expiry) {
             self.clock = now;
+        } else if self.is_stale {
+            // Nobody has to wait for a bucket whose timers were all cancelled.
+            self.renew_next_expiry();
+            self.forward(now);
         } else {
             self.clock = self.next_expiry;
         }
@@ -172,7 +176,8 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     ///
     /// The usual loop of a plain program: run what this returns until it returns `None`, then sleep
     /// until [`next_expiry`](Self::next_expiry). A timer that is armed meanwhile for the past is due one
-    /// tick later, so the loop ends.
+    /// tick later, so the loop ends, after a stall once for each of its ticks: arm for the future, after
+    /// [`forward`](Self::forward).
     ///
     /// ```
     /// # use quietcore_wheel::{IntrusiveWheel, Node, NodeRef, Tick};

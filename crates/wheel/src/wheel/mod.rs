@@ -186,7 +186,8 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     ///
     /// The timer is handed out after that tick, by as much as its precision allows, counted from the
     /// wheel's [`clock`](Self::clock): call [`forward`](Self::forward) once per turn before arming. An
-    /// expiry in the past is due at once. A delay of [`Shape::CUTOFF`] and more is clipped.
+    /// expiry in the past is due at once, and one 2^63 ticks ahead or more counts as past: there is no
+    /// "never". A delay of [`Shape::CUTOFF`] and more is clipped.
     ///
     /// Re-arming into the bucket that the timer is in costs two comparisons; it keeps the lateness of
     /// its present level. Cost: O(1).

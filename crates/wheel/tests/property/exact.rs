@@ -120,8 +120,8 @@ fn play(subject: &mut impl Subject, script: &[Step]) -> usize {
         let place = |id| list.iter().position(|timer| timer.3 == id);
         match step {
             Step::Arm(id, expiry) => {
-                let old = place(id).map(|at| list.remove(at));
                 let first = list.iter().map(|timer| timer.0).min();
+                let old = place(id).map(|at| list.remove(at));
                 let hard = expiry.hard.max(expiry.soft);
                 if let Some((was_pending, is_first)) = subject.arm(id, expiry) {
                     assert_eq!(
