@@ -94,8 +94,8 @@ impl<N> NodeRef<N> {
     /// - at most one queue links it, and every reference to it, however made, goes to that queue alone, on
     ///   one thread at a time.
     ///
-    /// If `N` is a type of your own, its `AsRef` for the links gives the same links each time, which belong to
-    /// this node alone, and does not panic.
+    /// If `N` is a type of your own, its `AsRef` for the links gives the same links each time, which belong
+    /// to this node alone, and does not panic.
     ///
     /// The exception: a queue may be dropped while it links nodes. Such a node is never idle again; it must
     /// not be passed to any queue, only dropped.

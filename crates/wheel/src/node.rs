@@ -131,7 +131,7 @@ impl<N: Nodes<Node: AsRef<Links<N::Ref>>>> WheelNodes for N {
 pub struct Node<T> {
     links: Links<NodeRef<Self>>,
     /// Whoever pins a node can rely on its staying where it is.
-    pinned: PhantomPinned,
+    _pinned: PhantomPinned,
     /// The caller's. While the timer is pending it is only read through shared references.
     pub value: T,
 }
@@ -149,7 +149,7 @@ impl<T> Node<T> {
     /// ```
     #[must_use]
     pub const fn new(value: T) -> Self {
-        Self { links: Links::new(Precision::Coarse), pinned: PhantomPinned, value }
+        Self { links: Links::new(Precision::Coarse), _pinned: PhantomPinned, value }
     }
 
     /// The same with another precision, which holds for every later arm.

@@ -23,8 +23,8 @@ use crate::Tick;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Precision {
-    /// The kernel's placement: late by 1 tick to one granule of the timer's level, which is at most 8/63 of its
-    /// delay, counted from the wheel's clock (from level 1 on, with 64 buckets). Nothing ever moves. For
+    /// The kernel's placement: late by 1 tick to one granule of the timer's level, which is at most 8/63 of
+    /// its delay, counted from the wheel's clock (from level 1 on, with 64 buckets). Nothing ever moves. For
     /// timeouts, which are nearly always cancelled.
     #[default]
     Coarse,

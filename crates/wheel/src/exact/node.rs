@@ -177,7 +177,7 @@ impl<N: Nodes<Node: AsRef<ExactLinks<N::Ref>>>> ExactNodes for N {
 pub struct ExactNode<T> {
     links: ExactLinks<NodeRef<Self>>,
     /// Whoever pins a node can rely on its staying where it is.
-    pinned: PhantomPinned,
+    _pinned: PhantomPinned,
     /// The caller's. While the timer is pending it is only read through shared references.
     pub value: T,
 }
@@ -193,7 +193,7 @@ impl<T> ExactNode<T> {
     /// ```
     #[must_use]
     pub const fn new(value: T) -> Self {
-        Self { links: ExactLinks::new(), pinned: PhantomPinned, value }
+        Self { links: ExactLinks::new(), _pinned: PhantomPinned, value }
     }
 
     /// Whether it is armed and was not handed out yet.

@@ -3,7 +3,7 @@
 //! Source: Linux 6.12, kernel/time/timer.c, `forward_timer_base`, `timer_recalc_next_expiry`,
 //! `collect_expired_timers`, `__run_timers`. Deviation: collecting and running are two calls, so that
 //! whoever runs the timers decides when, and several ticks may be collected before the first timer runs;
-//! a tick whose timers were all cancelled neither holds the clock back nor is collected, so the clock does not run ahead for nothing.
+//! a tick whose timers were all cancelled neither holds the clock back nor is collected.
 
 use super::Wheel;
 use crate::node::WheelNodes;
