@@ -194,8 +194,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "generation-stays",
         rule: "a slot's generation goes up when its timer ends",
         file: SLOTS,
-        right: "slot.generation = slot.generation.wrapping_add(1);",
-        wrong: "slot.generation = slot.generation.wrapping_add(0);",
+        right: "        slot.generation = slot.generation.wrapping_add(1);\n        if slot.generation != u32::MAX {",
+        wrong: "        if slot.generation != u32::MAX {",
         killers: PROPERTIES,
     },
     Mutant {
