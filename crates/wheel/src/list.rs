@@ -53,7 +53,7 @@ impl<N> Nodes for Pinned<N> {
     #[inline]
     fn get(&self, node: NodeRef<N>) -> &N {
         // SAFETY: whoever made the `NodeRef` promised in `NodeRef::new` that the node stays valid for
-        // shared access while the reference is in use by a queue or passed to one.
+        // shared access while a queue links it, during this call, and while the result is in use.
         unsafe { node.0.as_ref() }
     }
 }

@@ -199,6 +199,22 @@ pub(super) const MUTANTS: &[Mutant] = &[
         killers: PROPERTIES,
     },
     Mutant {
+        name: "cancelled-holds-back",
+        rule: "a bucket whose timers were all cancelled does not hold the clock back",
+        file: EXPIRE,
+        right: "        } else if self.is_stale {\n",
+        wrong: "        } else if false {\n",
+        killers: PROPERTIES,
+    },
+    Mutant {
+        name: "key-of-an-earlier-owner",
+        rule: "a key of a storage's earlier owner stays stale when its slot is taken",
+        file: SLOTS,
+        right: "            slot.generation = slot.generation.wrapping_add(1);\n        }",
+        wrong: "        }",
+        killers: PROPERTIES,
+    },
+    Mutant {
         name: "exact-no-lending",
         rule: "a full sibling lends its first child to the gap beside it",
         file: FOREST,

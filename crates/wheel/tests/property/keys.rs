@@ -34,7 +34,7 @@ fn a_full_storage_says_so() {
     timers.check();
 }
 
-/// Goal: memory can be used again, and keys of its earlier owner are not taken for ours until slots are.
+/// Goal: memory can be used again, and keys of its earlier owner are not taken for ours.
 #[test]
 fn a_storage_can_be_used_again() {
     let mut memory: Vec<Slot<String>> = std::iter::repeat_with(Slot::new).take(3).collect();
@@ -49,6 +49,7 @@ fn a_storage_can_be_used_again() {
     }
     timers.check();
     assert_eq!(timers.len(), 3);
+    assert_eq!(timers.cancel(old), Err(StaleKey), "its slot is taken again");
 }
 
 /// Goal: an empty storage is full, and a growing one grows. Method: both.

@@ -99,3 +99,18 @@ fn an_empty_wheel_jumps_anywhere() {
         timers.check();
     }
 }
+
+/// Goal: a cancelled timer holds the clock back for nobody. Method: the only timer, and the first of two.
+#[test]
+fn a_cancelled_bucket_does_not_hold_the_clock_back() {
+    let mut timers = Timers::new(Tick(0), [const { Slot::new() }; 2]);
+    let key = timers.arm(Tick(30), ()).unwrap();
+    timers.cancel(key).unwrap();
+    timers.forward(Tick(1_000));
+    assert_eq!(timers.clock(), Tick(1_000));
+    let key = timers.arm(Tick(1_030), ()).unwrap();
+    timers.arm(Tick(1_050), ()).unwrap();
+    timers.cancel(key).unwrap();
+    timers.forward(Tick(5_000));
+    assert_eq!(timers.clock(), Tick(1_051), "up to the one that is still there");
+}
