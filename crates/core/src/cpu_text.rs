@@ -57,7 +57,11 @@ fn read_range(cursor: &mut Cursor<'_>, set: &mut CpuSet) -> Result<u64, CpuError
             return Err(CpuError::Unexpected { at: cursor.at });
         }
     }
-    CpuId::new(last)?;
+    let high = CpuId::new(last)?;
+    if used == group {
+        set.insert_range(CpuId::new(first)?, high);
+        return Ok(last - first + 1);
+    }
     for number in first..=last {
         if (number - first) % group < used {
             set.insert(CpuId::new(number)?);

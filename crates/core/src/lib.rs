@@ -13,13 +13,22 @@
 //! # Ok::<(), quietcore_core::CpuError>(())
 //! ```
 #![no_std]
-#![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod actions;
 mod cpu;
 mod cpu_text;
+mod lock;
+pub mod place;
+mod sync;
 mod time;
+pub mod tmigr;
+pub mod topology;
 
+pub use actions::Actions;
 pub use cpu::{CPU_LIMIT, CpuError, CpuId, CpuSet};
+pub use lock::{RawLock, SequentialLock};
+#[cfg(site)]
+pub use sync::script;
 pub use time::Nanos;

@@ -200,6 +200,19 @@ impl<T> Node<T> {
     pub fn expires(&self) -> Option<Tick> {
         self.is_pending().then(|| self.links.expires())
     }
+
+    /// The tick that it was last armed for, also after it was handed out or cancelled; `Tick(0)` before its
+    /// first arm. For whoever runs it, to say how late it is.
+    ///
+    /// ```
+    /// # use quietcore_wheel::{Node, Tick};
+    /// assert_eq!(Node::new(()).last_expires(), Tick(0));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn last_expires(&self) -> Tick {
+        self.links.expires()
+    }
 }
 
 impl<T> AsRef<Links<NodeRef<Self>>> for Node<T> {

@@ -172,6 +172,43 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
         }
     }
 
+    /// Whether a timer was collected and neither handed out nor cancelled since. Cost: O(1).
+    ///
+    /// ```
+    /// # use quietcore_wheel::{IntrusiveWheel, Tick};
+    /// let wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
+    /// assert!(!wheel.has_collected());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn has_collected(&self) -> bool {
+        self.expired.first.is_some()
+    }
+
+    /// Takes any pending timer out, due or not, so that it can be armed on another wheel: collected ones
+    /// first, then finer levels before coarser ones. `None` when the wheel is empty. The clock stays.
+    /// Cost: one step per level.
+    ///
+    /// ```
+    /// # use quietcore_wheel::{IntrusiveWheel, Node, NodeRef, Tick};
+    /// # let node = Box::pin(Node::new(()));
+    /// # // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
+    /// # let request = unsafe { NodeRef::new((&*node).into()) };
+    /// # let mut wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
+    /// let _ = wheel.arm(request, Tick(30));
+    /// assert_eq!(wheel.pop_pending(), Some(request));
+    /// assert_eq!((node.is_pending(), node.last_expires()), (false, Tick(30)));
+    /// assert_eq!(wheel.pop_pending(), None);
+    /// ```
+    pub fn pop_pending(&mut self) -> Option<N::Ref> {
+        let node = self.expired.first.or_else(|| {
+            let level = self.occupied.iter().position(|occupied| *occupied != 0)?;
+            self.buckets[level][self.occupied[level].trailing_zeros() as usize].first
+        })?;
+        self.cancel(node);
+        Some(node)
+    }
+
     /// The next timer that is due by `now`, collecting as needed; `None` when there is none left.
     ///
     /// The usual loop of a plain program: run what this returns until it returns `None`, then sleep

@@ -266,6 +266,29 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
         self.nodes.links(node).is_pending().then(|| self.arm(node, expires))
     }
 
+    /// Whether `node` is pending and [`arm`](Self::arm) for `expires` would leave it in its bucket: then it
+    /// needs no other wheel, either. Cost: O(1).
+    ///
+    /// ```
+    /// # use quietcore_wheel::{IntrusiveWheel, Node, NodeRef, Tick};
+    /// # let node = Box::pin(Node::new(()));
+    /// # // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
+    /// # let request = unsafe { NodeRef::new((&*node).into()) };
+    /// # let mut wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
+    /// let _ = wheel.arm(request, Tick(100));
+    /// assert!(wheel.stays(request, Tick(101)));
+    /// assert!(!wheel.stays(request, Tick(200)));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn stays(&self, node: N::Ref, expires: Tick) -> bool {
+        let links = self.nodes.links(node);
+        links.is_pending()
+            && (links.expires() == expires
+                || self.expired.first.is_none()
+                    && links.bucket() == self.place(expires, links.precision()).bucket)
+    }
+
     /// Takes `node` out; returns whether it was pending. Its memory is free at once. Cost: O(1).
     ///
     /// ```

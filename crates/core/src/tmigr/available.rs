@@ -1,0 +1,74 @@
+//! Joining and leaving: a CPU that is isolated or offline is in no active mask, runs nobody else's global timers,
+//! and nobody runs its own (T4).
+//!
+//! Both calls may be made by anybody, under the books' lock, because this machine keeps whether a CPU is idle in
+//! the books; the kernel reads it from the CPU itself and so has to run there. Both are idempotent. Joiners come
+//! before leavers, by the caller. Source: Linux 6.19, kernel/time/timer_migration.c.
+
+use super::event::{Child, Event};
+use super::walk::Walker;
+use super::{Hierarchy, Presence};
+use crate::sync::site;
+use crate::{CpuId, Nanos, RawLock};
+
+impl<L: RawLock> Hierarchy<L> {
+    /// `cpu` takes part from now on; `next` is its first global expiry, which counts if it is not awake.
+    ///
+    /// Returns the first expiry of a tree in which nobody is awake: somebody must wake up for it.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::{Book, Hierarchy}};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
+    /// # let cpu = CpuId::default();
+    /// hierarchy.connect(cpu);
+    /// hierarchy.set_available(cpu, None);
+    /// assert_eq!(hierarchy.book(cpu), Book::Awake);
+    /// ```
+    pub fn set_available(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
+        site!(BeforeCpuLock);
+        let this = self.cpu(cpu);
+        let mut books = this.books.lock_remote();
+        if core::mem::replace(&mut books.is_available, true) {
+            return None;
+        }
+        if books.presence == Presence::Awake {
+            return self.walk_up(Child::Cpu { is_active: true, event: None }, this.leaf(), Walker::Awake);
+        }
+        books.published = next;
+        let first = self.publish_up(next.map(|expires| Event { expires, cpu }), this.leaf());
+        if books.presence == Presence::Parked {
+            this.set_wakeup(first);
+        }
+        first
+    }
+
+    /// `cpu` takes no part from now on.
+    ///
+    /// Returns the first expiry of a tree in which nobody is awake any more: the caller must wake somebody
+    /// who is available, and see that it is awake, before it relies on that expiry.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::Hierarchy};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0, 0]);
+    /// # let (sleeper, awake) = (CpuId::new(0)?, CpuId::new(1)?);
+    /// # for cpu in [sleeper, awake] {
+    /// #     hierarchy.connect(cpu);
+    /// #     hierarchy.set_available(cpu, None);
+    /// # }
+    /// hierarchy.deactivate(sleeper, Some(Nanos(9)));
+    /// assert_eq!(hierarchy.set_unavailable(awake), Some(Nanos(9)));
+    /// # Ok::<(), quietcore_core::CpuError>(())
+    /// ```
+    #[must_use = "nobody else wakes up for what is returned"]
+    pub fn set_unavailable(&self, cpu: CpuId) -> Option<Nanos> {
+        site!(BeforeCpuLock);
+        let this = self.cpu(cpu);
+        let mut books = this.books.lock_remote();
+        if !core::mem::replace(&mut books.is_available, false) {
+            return None;
+        }
+        this.set_wakeup(None);
+        let was = books.presence;
+        self.leave(cpu, &mut books, was, None)
+    }
+}

@@ -1,0 +1,80 @@
+//! What must be true of the tree whenever nobody is on the way in it (T1 to T6 of the README).
+
+use super::event::{from_word, to_word};
+use super::{ChildMask, Hierarchy, Presence};
+use crate::{CpuId, Nanos, RawLock};
+
+impl<L: RawLock> Hierarchy<L> {
+    /// Asserts the invariants. `alarm` is what the world was asked to wake somebody for, if it was.
+    ///
+    /// Only while no other call is under way, and no event of a call is left to be carried out. Cost: one look at
+    /// every CPU and group. Also asserts a debt towards T3: that every event is known where somebody looks.
+    ///
+    /// # Panics
+    /// When one does not hold.
+    ///
+    /// ```
+    /// # use quietcore_core::{SequentialLock, tmigr::Hierarchy};
+    /// let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0; 70]);
+    /// hierarchy.check(None);
+    /// ```
+    pub fn check(&self, alarm: Option<Nanos>) {
+        let tree = self.tree();
+        tree.check();
+        let mut wakeup = to_word(alarm);
+        for index in 0..self.cpus.len() {
+            wakeup = wakeup.min(self.check_cpu(CpuId(index as u16)));
+        }
+        for index in 0..tree.groups().len() {
+            self.check_group(index);
+        }
+        let Some(root) = tree.root().map(|root| &self.groups[root.index()]) else { return };
+        if !root.word.load().is_active() {
+            let first = to_word(root.refresh(&root.events.lock_remote()).map(|event| event.expires));
+            assert!(wakeup <= first, "T3: all idle, first event at {first}, first wake-up at {wakeup}");
+        }
+    }
+
+    /// Asserts T1 and T4 for a CPU; returns when it wakes up for the tree.
+    fn check_cpu(&self, cpu: CpuId) -> u64 {
+        let this = self.cpu(cpu);
+        let books = this.books.lock_remote();
+        let Some((leaf, mask)) = this.leaf() else {
+            assert!(!books.is_available, "T4: CPU {cpu} never joined but is available");
+            return super::NEVER;
+        };
+        let group = &self.groups[leaf];
+        let is_active = group.word.load().active() & mask.bits() != 0;
+        let should = books.is_available && books.presence == Presence::Awake;
+        assert!(is_active == should, "T1, T4: CPU {cpu} active {is_active} in its group, {:?}", *books);
+        let event = group.events.lock_remote().get(mask).filter(|_| group.ignored() & mask.bits() == 0);
+        let published = books.published.filter(|_| books.is_available && !should);
+        assert!(event.map(|event| event.expires) == published, "CPU {cpu} published {published:?}, queued {event:?}");
+        let wakeup = this.wakeup();
+        let may_wake = books.is_available && books.presence == Presence::Parked;
+        assert!(wakeup.is_none() || may_wake, "CPU {cpu} is to wake up at {wakeup:?}, {:?}", *books);
+        to_word(wakeup)
+    }
+
+    /// Asserts T1, T2, T5 for a group, and that its first event is known one level up.
+    fn check_group(&self, index: usize) {
+        let group = &self.groups[index];
+        let word = group.word.load();
+        word.check();
+        let events = group.events.lock_remote();
+        let polled = to_word(group.next_expiry());
+        let first = events.first(group.ignored()).map(|(_, event)| event);
+        let known = (0..8).filter_map(ChildMask::new).filter_map(|child| events.get(child));
+        assert!(polled <= to_word(first.map(|event| event.expires)), "T5: group {index} polls too late");
+        let mut known = known.map(|event| event.expires);
+        assert!(from_word(polled).is_none_or(|polled| known.any(|expires| expires == polled)), "T5: group {index}");
+        let Some((parent, mask)) = group.parent() else { return };
+        let above = &self.groups[parent];
+        let is_active = above.word.load().active() & mask.bits() != 0;
+        assert!(is_active == word.is_active(), "T1: group {index} is {word}, {is_active} in its parent");
+        if !word.is_active() {
+            let queued = above.events.lock_remote().get(mask).filter(|_| above.ignored() & mask.bits() == 0);
+            assert!(queued == first, "group {index} is idle with {first:?}, its parent knows {queued:?}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Polling and pulling: a migrator, or an idle CPU that woke up for the whole tree, looks for due events.
+//!
+//! The caller expires: it locks the bases of the CPU that an event names, collects what is due and publishes
+//! what comes next, all in one section; the timers run later. So nothing of the hierarchy is held while user code
+//! runs, and a puller that is stopped anywhere leaves the event where others find it. The kernel takes the event
+//! out first and has to put it back; here an event goes only when its CPU's base was seen to.
+//!
+//! Source: Linux 6.12, kernel/time/timer_migration.c, `tmigr_handle_remote`, `tmigr_quick_check`.
+
+use super::event::Event;
+use super::{Hierarchy, Presence};
+use crate::sync::site;
+use crate::{CpuId, Nanos, RawLock};
+
+/// What became of an attempt to pull.
+///
+/// ```
+/// assert_ne!(quietcore_core::tmigr::Pulled::Published, quietcore_core::tmigr::Pulled::Left);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pulled {
+    /// The CPU's first expiry was published anew.
+    Published,
+    /// Its base was not to be had, or it is awake and looks after itself.
+    Left,
+}
+
+impl<L: RawLock> Hierarchy<L> {
+    /// Whether `cpu` has a reason to call [`handle_remote`](Self::handle_remote), without a lock: in its tick.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::Hierarchy};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
+    /// assert!(!hierarchy.requires_handle_remote(CpuId::default(), Nanos(0)));
+    /// ```
+    #[must_use]
+    pub fn requires_handle_remote(&self, cpu: CpuId, now: Nanos) -> bool {
+        let this = self.cpu(cpu);
+        // An idle CPU was told when to wake up; whether it is idle is read without the lock, from that.
+        if this.wakeup().is_some_and(|wakeup| wakeup <= now) {
+            return true;
+        }
+        let mut link = this.leaf();
+        while let Some((group, mask)) = link {
+            let group = &self.groups[group];
+            let word = group.word.load();
+            // Not active at all: idle, absent or unavailable below. Somebody else's business.
+            if word.active() & mask.bits() == 0 || !word.is_migrator_or_none(mask) {
+                return false;
+            }
+            if group.next_expiry().is_some_and(|expires| expires <= now) {
+                return true;
+            }
+            link = group.parent();
+        }
+        false
+    }
+
+    /// Calls `pull` for each CPU whose event is due by `now` and that `cpu` has to look after. By the CPU
+    /// itself, awake or parked. `pull` must publish that CPU's first expiry anew, or say that it left it.
+    ///
+    /// Afterwards a parked CPU's [`wakeup`](Self::wakeup) is what is left to wake up for: also when it was not
+    /// its turn any more, or it would be woken for the same expiry for ever (`site::ghost_wakeup_storm`).
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::{Hierarchy, Pulled}};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0, 0]);
+    /// # let (sleeper, awake) = (CpuId::new(0)?, CpuId::new(1)?);
+    /// # for cpu in [sleeper, awake] {
+    /// #     hierarchy.connect(cpu);
+    /// #     hierarchy.set_available(cpu, None);
+    /// # }
+    /// hierarchy.deactivate(sleeper, Some(Nanos(9)));
+    /// let mut pulled = Vec::new();
+    /// hierarchy.handle_remote(awake, Nanos(9), &mut |cpu| {
+    ///     pulled.push(cpu);
+    ///     let _ = hierarchy.publish(cpu, None);
+    ///     Pulled::Published
+    /// });
+    /// assert_eq!(pulled, [sleeper]);
+    /// # Ok::<(), quietcore_core::CpuError>(())
+    /// ```
+    pub fn handle_remote(&self, cpu: CpuId, now: Nanos, pull: &mut dyn FnMut(CpuId) -> Pulled) {
+        let this = self.cpu(cpu);
+        if self.is_unavailable(cpu) {
+            return;
+        }
+        let mut first = None;
+        let mut link = this.leaf();
+        while let Some((group, mask)) = link {
+            if !self.pull_due(group, mask.bits(), now, pull) {
+                first = None;
+                break;
+            }
+            first = self.groups[group].next_expiry();
+            site!(BeforeParent);
+            link = self.groups[group].parent();
+        }
+        site!(BeforeCpuLock);
+        let books = this.books.lock_owner();
+        if books.presence == Presence::Parked && books.is_available {
+            this.set_wakeup(first);
+        }
+    }
+
+    fn is_unavailable(&self, cpu: CpuId) -> bool {
+        !self.cpu(cpu).books.lock_owner().is_available
+    }
+
+    /// Pulls what is due in one group; says whether the child `mask` is still the one to do so.
+    fn pull_due(&self, group: usize, mask: u8, now: Nanos, pull: &mut dyn FnMut(CpuId) -> Pulled) -> bool {
+        let group = &self.groups[group];
+        let mut skipped = 0;
+        let mut last: Option<Event> = None;
+        loop {
+            let word = group.word.load();
+            if word.migrator().is_some_and(|migrator| migrator.bits() != mask) {
+                return false;
+            }
+            site!(BeforePull);
+            let Some((child, event)) = group.first_due(now, skipped) else { return true };
+            // An event that stays as it was is somebody else's for this time.
+            if last == Some(event) || pull(event.cpu) == Pulled::Left {
+                skipped |= child.bits();
+            }
+            last = Some(event);
+        }
+    }
+
+    /// When `cpu`, still awake, would have to wake up if it went idle now with `next` as its first global
+    /// expiry: a forecast, without a lock. By the CPU itself. Never later than what going idle returns,
+    /// unless others change it meanwhile.
+    ///
+    /// The earliest on the whole way up counts: an event may not have been carried up yet.
+    /// Test: `site::quick_check_late_forecast`.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::Hierarchy};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
+    /// # let cpu = CpuId::default();
+    /// # hierarchy.connect(cpu);
+    /// # hierarchy.set_available(cpu, None);
+    /// assert_eq!(hierarchy.quick_check(cpu, Some(Nanos(9))), Some(Nanos(9)));
+    /// ```
+    #[must_use]
+    pub fn quick_check(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
+        if self.is_unavailable(cpu) {
+            return next;
+        }
+        let mut first = next;
+        let mut link = self.cpu(cpu).leaf();
+        while let Some((group, mask)) = link {
+            let group = &self.groups[group];
+            if group.word.load().active() & !mask.bits() != 0 {
+                return None;
+            }
+            first = match (first, group.next_expiry()) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+            link = group.parent();
+        }
+        first
+    }
+
+    /// The CPUs that `cpu` watches: the next active one in its group, going round, and, where its group is
+    /// the migrator, one that stands for the next active group, and so on up. Nearest first. A hint.
+    pub(crate) fn watched(&self, cpu: CpuId, mut visit: impl FnMut(CpuId) -> bool) {
+        let mut link = self.cpu(cpu).leaf();
+        let mut level = 0;
+        while let Some((index, mask)) = link {
+            let group = &self.groups[index];
+            let word = group.word.load();
+            let mut others = word.active() & !mask.bits();
+            while others != 0 {
+                let above = others & !(mask.bits() | (mask.bits() - 1));
+                let next = if above != 0 { above } else { others };
+                let bit = next & next.wrapping_neg();
+                others &= !bit;
+                if let Some(target) = self.representative(index, bit, level)
+                    && visit(target)
+                {
+                    break;
+                }
+            }
+            if !word.is_migrator_or_none(mask) {
+                return;
+            }
+            link = group.parent();
+            level += 1;
+        }
+    }
+
+    /// The CPU at the end of the chain of migrators below a child.
+    fn representative(&self, group: usize, bit: u8, level: usize) -> Option<CpuId> {
+        let (mut group, mut child) = (group, super::ChildMask::from_bits(bit)?);
+        for _ in 0..level {
+            group = self.groups[group].child(child)?;
+            child = self.groups[group].word.load().migrator()?;
+        }
+        self.groups[group].child(child).map(|cpu| CpuId(cpu as u16))
+    }
+}

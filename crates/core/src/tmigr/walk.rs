@@ -1,0 +1,80 @@
+//! Ways up the tree: a CPU's state changed, or its event did.
+//!
+//! One walk serves waking up, going idle, leaving and growing: at each level it makes the child's bit say what
+//! the child's state is, and goes on as long as that changed whether the group is active. So no walk can
+//! write a state that it only assumed. The kernel has two walks, and lost timers where one of them assumed
+//! (8a, 9, 11 and 18 in README.md).
+//!
+//! Whoever makes a group idle writes its event one level up before it goes on, so the events of idle CPUs
+//! are always known at the lowest active group above them, or at the root.
+//! Locks: a CPU's books are held by the caller; groups' words need none, their events one or two at a time.
+
+use super::event::{Child, Event, Link, Updated};
+use super::Hierarchy;
+use crate::sync::site;
+use crate::{Nanos, RawLock};
+
+/// Whether the walker is a CPU that stays awake during its walk: only then may it ignore events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Walker {
+    /// The CPU below woke up; the caller holds its books.
+    Awake,
+    /// Anybody else.
+    Other,
+}
+
+impl<L: RawLock> Hierarchy<L> {
+    /// Brings the bits above `child` up to date. Returns what the caller must see to: the first expiry of a
+    /// tree in which nobody is awake.
+    pub(super) fn walk_up(&self, child: Child<'_, L>, link: Option<Link>, walker: Walker) -> Option<Nanos> {
+        let (mut child, mut link) = (child, link);
+        while let Some((parent, mask)) = link {
+            let group = &self.groups[parent];
+            let transition = group.word.transition(mask, || child.is_active());
+            let mut first = None;
+            if transition.after.active() & mask.bits() != 0 {
+                if walker == Walker::Awake {
+                    group.ignore(mask);
+                }
+                if !transition.is_change() {
+                    return None;
+                }
+            } else {
+                if let Updated::GroupIsIdle(event) = group.update_event(mask, &child) {
+                    first = event.map(|event| event.expires);
+                }
+                if transition.after.is_active() {
+                    return None;
+                }
+            }
+            site!(BeforeParent);
+            link = group.parent();
+            if link.is_none() {
+                return first;
+            }
+            child = Child::Group(group);
+        }
+        None
+    }
+
+    /// Writes an idle CPU's event and carries it up to where somebody is awake. Returns the first expiry of a
+    /// tree in which nobody is.
+    ///
+    /// It goes on upwards without an event, too: others may be waiting in the same group for their turn.
+    /// Test: `site::deactivate_ignored_own_event_hides_sibling`.
+    pub(super) fn publish_up(&self, event: Option<Event>, link: Option<Link>) -> Option<Nanos> {
+        let mut child = Child::Cpu { is_active: false, event };
+        let mut link = link;
+        while let Some((parent, mask)) = link {
+            let group = &self.groups[parent];
+            let Updated::GroupIsIdle(first) = group.update_event(mask, &child) else { return None };
+            site!(BeforeParent);
+            link = group.parent();
+            if link.is_none() {
+                return first.map(|event| event.expires);
+            }
+            child = Child::Group(group);
+        }
+        None
+    }
+}

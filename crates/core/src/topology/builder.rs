@@ -1,0 +1,315 @@
+//! Simulated machines: a few numbers become a topology.
+//!
+//! Cores are formed from CPU numbers, nodes from cores, caches within a node; every number of CPUs works,
+//! and what does not divide evenly differs by at most one core. More nodes than cores leave nodes without
+//! CPUs, as memory-only nodes are.
+//! Invariant: the same calls build the same topology, whatever their order.
+
+use super::{NODE_LIMIT, NodeId, Place, Topology};
+use crate::{CPU_LIMIT, CpuId, CpuSet};
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// How numbers are dealt out to groups.
+///
+/// ```
+/// use quietcore_core::topology::{Layout, Topology};
+///
+/// let machine = Topology::builder(4).nodes(2, Layout::Interleaved).build()?;
+/// assert_eq!(machine.nodes().map(|(_, cpus)| cpus[0].index()).collect::<Vec<_>>(), [0, 1]);
+/// # Ok::<(), quietcore_core::topology::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// Neighbours together: 0 and 1 in the first group.
+    #[default]
+    Blocks,
+    /// Round robin: 0 in the first group, 1 in the second.
+    Interleaved,
+}
+
+/// Builds a [`Topology`]; see [`Topology::builder`].
+///
+/// ```
+/// use quietcore_core::topology::{Layout, Topology};
+///
+/// // Two sockets, each with two caches of four cores of two threads; siblings are n and n + 16.
+/// let machine = Topology::builder(32)
+///     .threads_per_core(2, Layout::Interleaved)
+///     .nodes(2, Layout::Blocks)
+///     .cores_per_cache(4)
+///     .build()?;
+/// assert_eq!(machine.cpu_count(), 32);
+/// # Ok::<(), quietcore_core::topology::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Builder {
+    cpu_count: u16,
+    threads: (u16, Layout),
+    nodes: Nodes,
+    cores_per_cache: Option<u16>,
+    nodes_per_package: u16,
+}
+
+#[derive(Clone, Debug)]
+enum Nodes {
+    Dealt(u16, Layout),
+    Listed(Vec<CpuSet>),
+}
+
+impl Builder {
+    pub(super) fn new(cpu_count: u16) -> Self {
+        let nodes = Nodes::Dealt(1, Layout::Blocks);
+        Self { cpu_count, threads: (1, Layout::Blocks), nodes, cores_per_cache: None, nodes_per_package: 1 }
+    }
+
+    /// Each core has `count` hardware threads: neighbours with [`Layout::Blocks`], as in many virtual
+    /// machines; `n` and `n` + number of cores with [`Layout::Interleaved`], as on most real ones.
+    ///
+    /// ```
+    /// use quietcore_core::{CpuId, topology::{Layout, Topology}};
+    /// let machine = Topology::builder(8).threads_per_core(2, Layout::Interleaved).build()?;
+    /// assert_eq!(machine.core(CpuId::new(1)?), [CpuId::new(1)?, CpuId::new(5)?]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn threads_per_core(mut self, count: u16, layout: Layout) -> Self {
+        self.threads = (count, layout);
+        self
+    }
+
+    /// `count` nodes; cores are dealt out to them. Replaces [`Builder::node_lists`].
+    ///
+    /// ```
+    /// use quietcore_core::{CpuId, topology::{Layout, Topology}};
+    /// let machine = Topology::builder(5).nodes(2, Layout::Blocks).build()?;
+    /// assert_eq!(machine.node(CpuId::new(0)?).len(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn nodes(mut self, count: u16, layout: Layout) -> Self {
+        self.nodes = Nodes::Dealt(count, layout);
+        self
+    }
+
+    /// The CPUs of node 0, node 1 and so on, in any pattern; a CPU in no list is on node 0. Replaces
+    /// [`Builder::nodes`].
+    ///
+    /// ```
+    /// use quietcore_core::{CpuId, CpuSet, topology::{NodeId, Topology}};
+    /// let lists: [CpuSet; 2] = ["0-2,7".parse()?, "3-6".parse()?];
+    /// let machine = Topology::builder(8).node_lists(&lists).build()?;
+    /// assert_eq!(machine.node_of(CpuId::new(7)?), Some(NodeId(0)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn node_lists(mut self, lists: &[CpuSet]) -> Self {
+        self.nodes = Nodes::Listed(lists.to_vec());
+        self
+    }
+
+    /// `count` neighbouring cores of a node share a last-level cache; without this call the node does.
+    ///
+    /// ```
+    /// use quietcore_core::{CpuId, topology::Topology};
+    /// let machine = Topology::builder(6).cores_per_cache(4).build()?;
+    /// assert_eq!(machine.cache(CpuId::new(5)?).len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cores_per_cache(mut self, count: u16) -> Self {
+        self.cores_per_cache = Some(count);
+        self
+    }
+
+    /// `count` neighbouring nodes are one package (socket); without this call each node is one.
+    ///
+    /// ```
+    /// use quietcore_core::{CpuId, topology::{Layout, Topology}};
+    /// let machine = Topology::builder(4).nodes(4, Layout::Blocks).nodes_per_package(2).build()?;
+    /// assert_eq!(machine.package_of(CpuId::new(3)?), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn nodes_per_package(mut self, count: u16) -> Self {
+        self.nodes_per_package = count;
+        self
+    }
+
+    /// The topology. Cost: linear in the CPUs, times the logarithm of the groups.
+    ///
+    /// # Errors
+    /// [`BuildError`] says which number is out of range, or which CPU a list must not name.
+    ///
+    /// ```
+    /// use quietcore_core::topology::{BuildError, Topology};
+    /// assert_eq!(Topology::builder(0).build(), Err(BuildError::CpuCount { count: 0 }));
+    /// ```
+    pub fn build(self) -> Result<Topology, BuildError> {
+        let (threads, layout) = self.threads;
+        if !(1..=CPU_LIMIT).contains(&self.cpu_count) {
+            return Err(BuildError::CpuCount { count: self.cpu_count });
+        }
+        for (count, of) in [
+            (threads, Each::ThreadsPerCore),
+            (self.cores_per_cache.unwrap_or(1), Each::CoresPerCache),
+            (self.nodes_per_package, Each::NodesPerPackage),
+        ] {
+            if count == 0 {
+                return Err(BuildError::Zero { of });
+            }
+        }
+        let cores = self.cpu_count.div_ceil(threads);
+        let core = |cpu: u16| match layout {
+            Layout::Blocks => cpu / threads,
+            Layout::Interleaved => cpu % cores,
+        };
+        let (node_count, node) = self.nodes.deal(self.cpu_count, cores, core)?;
+        let mut places = Vec::with_capacity(usize::from(self.cpu_count));
+        // Position of a core among the cores of its node; a core that spans nodes has one in each.
+        let mut positions: BTreeMap<(u16, u16), u16> = BTreeMap::new();
+        let mut sizes = vec![0; usize::from(node_count)];
+        for cpu in 0..self.cpu_count {
+            let (core, node) = (core(cpu), node[usize::from(cpu)]);
+            let size = &mut sizes[usize::from(node)];
+            let position = *positions.entry((node, core)).or_insert_with(|| {
+                *size += 1;
+                *size - 1
+            });
+            let cache = position / self.cores_per_cache.unwrap_or(CPU_LIMIT);
+            let package = u32::from(node / self.nodes_per_package);
+            places.push(Place { node: NodeId(node), cache: Some(cache), core, package });
+        }
+        let possible = CpuSet::range(CpuId::default(), self.cpu_count)
+            .map_err(|_| BuildError::CpuCount { count: self.cpu_count })?;
+        Ok(Topology::assemble(possible, node_count, |cpu| places[cpu.index()]))
+    }
+}
+
+impl Nodes {
+    /// How many nodes there are, and the node of each CPU.
+    fn deal(
+        &self,
+        cpu_count: u16,
+        cores: u16,
+        core: impl Fn(u16) -> u16,
+    ) -> Result<(u16, Vec<u16>), BuildError> {
+        let count = match self {
+            Self::Dealt(count, _) => usize::from(*count),
+            Self::Listed(lists) => lists.len(),
+        };
+        let Some(count) = u16::try_from(count).ok().filter(|count| (1..=NODE_LIMIT).contains(count)) else {
+            return Err(BuildError::NodeCount { count });
+        };
+        let lists = match self {
+            Self::Listed(lists) => lists,
+            Self::Dealt(_, layout) => {
+                let node = |core: u16| match layout {
+                    // Fits: the quotient is below `count`.
+                    Layout::Blocks => (u32::from(core) * u32::from(count) / u32::from(cores)) as u16,
+                    Layout::Interleaved => core % count,
+                };
+                return Ok((count, (0..cpu_count).map(|cpu| node(core(cpu))).collect()));
+            }
+        };
+        let mut dealt = vec![None; usize::from(cpu_count)];
+        for (node, list) in (0..count).zip(lists) {
+            for cpu in list.iter() {
+                let Some(place) = dealt.get_mut(cpu.index()) else {
+                    return Err(BuildError::UnknownCpu { cpu, node: NodeId(node), cpu_count });
+                };
+                if let Some(first) = place.replace(node) {
+                    return Err(BuildError::TwoNodes { cpu, nodes: [NodeId(first), NodeId(node)] });
+                }
+            }
+        }
+        Ok((count, dealt.into_iter().map(|node| node.unwrap_or(0)).collect()))
+    }
+}
+
+/// Which number of a [`Builder`] was zero.
+///
+/// ```
+/// use quietcore_core::topology::{BuildError, Each, Topology};
+/// let error = Topology::builder(4).cores_per_cache(0).build();
+/// assert_eq!(error, Err(BuildError::Zero { of: Each::CoresPerCache }));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Each {
+    /// [`Builder::threads_per_core`].
+    ThreadsPerCore,
+    /// [`Builder::cores_per_cache`].
+    CoresPerCache,
+    /// [`Builder::nodes_per_package`].
+    NodesPerPackage,
+}
+
+/// Why [`Builder::build`] refused.
+///
+/// ```
+/// use quietcore_core::topology::{Layout, Topology};
+///
+/// let error = Topology::builder(4).nodes(0, Layout::Blocks).build().expect_err("no node");
+/// assert_eq!(error.to_string(), "0 NUMA nodes (expected 1..=1024)");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// No CPU, or more than [`CPU_LIMIT`].
+    CpuCount {
+        /// How many were asked for.
+        count: u16,
+    },
+    /// No node, or more than [`NODE_LIMIT`].
+    NodeCount {
+        /// How many were asked for.
+        count: usize,
+    },
+    /// A group that must have members has size 0.
+    Zero {
+        /// Which group.
+        of: Each,
+    },
+    /// A node list names a CPU that the machine does not have.
+    UnknownCpu {
+        /// The CPU.
+        cpu: CpuId,
+        /// The node whose list names it.
+        node: NodeId,
+        /// The machine has the CPUs below this number.
+        cpu_count: u16,
+    },
+    /// Two node lists name the same CPU.
+    TwoNodes {
+        /// The CPU.
+        cpu: CpuId,
+        /// The nodes.
+        nodes: [NodeId; 2],
+    },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CpuCount { count } => write!(out, "{count} CPUs (expected 1..={CPU_LIMIT})"),
+            Self::NodeCount { count } => write!(out, "{count} NUMA nodes (expected 1..={NODE_LIMIT})"),
+            Self::Zero { of } => {
+                let what = match of {
+                    Each::ThreadsPerCore => "threads per core",
+                    Each::CoresPerCache => "cores per cache",
+                    Each::NodesPerPackage => "nodes per package",
+                };
+                write!(out, "0 {what} (expected at least 1)")
+            }
+            Self::UnknownCpu { cpu, node, cpu_count } => {
+                write!(out, "the list of node {node} names CPU {cpu} (expected CPUs below {cpu_count})")
+            }
+            Self::TwoNodes { cpu, nodes: [first, second] } => {
+                write!(
+                    out,
+                    "CPU {cpu} is in the lists of nodes {first} and {second} (expected in one at most)"
+                )
+            }
+        }
+    }
+}
+
+impl core::error::Error for BuildError {}

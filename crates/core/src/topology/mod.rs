@@ -1,0 +1,332 @@
+//! Topology: which CPUs a machine can have, and which of them are near each other.
+//!
+//! Decides what "near" means: hardware threads of one core, then CPUs behind one last-level cache, then
+//! one NUMA node, then the machine. [`Topology::builder`] makes simulated machines, [`Topology::read`]
+//! real ones from the text of sysfs.
+//!
+//! Invariants: each level is a partition of the possible CPUs, and the levels nest: a core that spans two
+//! caches, or a cache that spans two nodes (sub-NUMA clustering), is cut at the border. Memory is linear in
+//! the number of CPUs.
+//! Not here: which CPUs are online or isolated (they change; a topology does not), clusters, dies, and the
+//! distances between nodes. Files are not opened; the caller has the text.
+
+mod builder;
+mod partition;
+mod sysfs;
+
+pub use builder::{BuildError, Builder, Each, Layout};
+pub use sysfs::{Expected, SysfsError, SysfsText};
+
+use crate::{CpuId, CpuSet};
+use alloc::vec::Vec;
+use core::fmt;
+use partition::Partition;
+
+/// One more than the highest NUMA node number: the largest `MAX_NUMNODES` that Linux can be built with.
+pub const NODE_LIMIT: u16 = 1024;
+
+/// The number of a NUMA node, as in `/sys/devices/system/node/nodeN`.
+///
+/// ```
+/// use quietcore_core::topology::NodeId;
+///
+/// assert_eq!(NodeId(1).to_string(), "1");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(
+    /// The kernel's number; nodes need not be numbered without gaps.
+    pub u16,
+);
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, out)
+    }
+}
+
+/// What the CPUs of a [`Domain`] share; from near to far.
+///
+/// ```
+/// use quietcore_core::topology::Share;
+///
+/// assert!(Share::Core < Share::Machine);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Share {
+    /// One core: hardware threads of each other (SMT siblings).
+    Core,
+    /// One last-level cache.
+    Cache,
+    /// One NUMA node.
+    Node,
+    /// Nothing but the machine.
+    Machine,
+}
+
+/// A scheduling domain of one CPU: the CPUs that share something with it, itself among them.
+///
+/// ```
+/// use quietcore_core::{CpuId, topology::{Share, Topology}};
+///
+/// let machine = Topology::builder(4).build()?;
+/// let domain = machine.domains(CpuId::new(2)?).next().expect("four CPUs share a cache");
+/// assert_eq!((domain.share, domain.cpus.len()), (Share::Cache, 4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Domain<'a> {
+    /// What they share.
+    pub share: Share,
+    /// The span, in ascending order.
+    pub cpus: &'a [CpuId],
+}
+
+/// The possible CPUs of a machine, and which of them are near each other. Never changes; queries are
+/// O(1) and allocate nothing.
+///
+/// ```
+/// use quietcore_core::{CpuId, topology::{Layout, NodeId, Topology}};
+///
+/// let machine = Topology::builder(16).threads_per_core(2, Layout::Interleaved).nodes(2, Layout::Blocks).build()?;
+/// let cpu = CpuId::new(4)?;
+/// assert_eq!(machine.node_of(cpu), Some(NodeId(1)));
+/// assert_eq!(machine.core(cpu), [cpu, CpuId::new(12)?]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    possible: CpuSet,
+    all: Vec<CpuId>,
+    cores: Partition,
+    caches: Partition,
+    nodes: Partition,
+    /// By group of `nodes`: its number.
+    node_ids: Vec<NodeId>,
+    /// By CPU number.
+    packages: Vec<u32>,
+    node_count: u16,
+}
+
+/// What is known of one CPU before borders are cut. Equal numbers belong together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    node: NodeId,
+    /// `None`: no cache is known, so its core is all it shares one with.
+    cache: Option<u16>,
+    core: u16,
+    package: u32,
+}
+
+impl Topology {
+    /// A simulated machine with the CPUs `0..cpu_count`: one node, one package, one cache, one thread per
+    /// core, until the builder is told otherwise.
+    ///
+    /// ```
+    /// use quietcore_core::topology::Topology;
+    /// assert_eq!(Topology::builder(128).build()?.cpu_count(), 128);
+    /// # Ok::<(), quietcore_core::topology::BuildError>(())
+    /// ```
+    pub fn builder(cpu_count: u16) -> Builder {
+        Builder::new(cpu_count)
+    }
+
+    /// A real machine, from the text of its files below `/sys/devices/system`.
+    ///
+    /// Asked for, and what a missing file means:
+    /// - `cpu/possible`: the only one that must be there.
+    /// - `node/possible`: missing (a kernel without NUMA) is one node 0 with every CPU.
+    /// - `node/nodeN/cpulist`: missing is a node without CPUs. A CPU that no node lists, as one that is
+    ///   offline, belongs to the node with the lowest number.
+    /// - `cpu/cpuN/topology/thread_siblings_list`: missing (the CPU is offline) is a core of its own.
+    /// - `cpu/cpuN/cache/indexI/{level,type,shared_cpu_list}`, I from 0 until `level` is missing: the
+    ///   unified cache of the highest level counts. None, as in many virtual machines: it shares a cache
+    ///   with its core only.
+    /// - `cpu/cpuN/topology/physical_package_id`: missing or -1 (unknown) is package 0.
+    ///
+    /// CPUs that a list names but the machine cannot have are ignored.
+    ///
+    /// # Errors
+    /// [`SysfsError`] names the file that is missing, malformed, or contradicts another one, and what was
+    /// expected there.
+    ///
+    /// ```
+    /// use quietcore_core::{CpuId, topology::Topology};
+    ///
+    /// let machine = Topology::read(|file: &str| match file {
+    ///     "/sys/devices/system/cpu/possible" => Some("0-3\n".to_string()),
+    ///     "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list" => Some("0,2\n".to_string()),
+    ///     _ => None, // on a real machine: std::fs::read_to_string(file).ok()
+    /// })?;
+    /// assert_eq!(machine.core(CpuId::new(2)?).len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read(mut files: impl SysfsText) -> Result<Self, SysfsError> {
+        sysfs::read(&mut files)
+    }
+
+    /// Cuts the levels so that they nest. `possible` is not empty; `place` knows each of its CPUs.
+    fn assemble(possible: CpuSet, node_count: u16, place: impl Fn(CpuId) -> Place) -> Self {
+        let cache_key = |place: Place| (place.node, place.cache, place.cache.map_or(place.core, |_| 0));
+        let nodes = Partition::by_key(&possible, |cpu| place(cpu).node);
+        let mut packages = alloc::vec![0; possible.last().map_or(0, |last| last.index() + 1)];
+        for cpu in possible.iter() {
+            packages[cpu.index()] = place(cpu).package;
+        }
+        Self {
+            all: possible.iter().collect(),
+            cores: Partition::by_key(&possible, |cpu| (cache_key(place(cpu)), place(cpu).core)),
+            caches: Partition::by_key(&possible, |cpu| cache_key(place(cpu))),
+            node_ids: nodes.groups().map(|cpus| place(cpus[0]).node).collect(),
+            nodes,
+            packages,
+            node_count,
+            possible,
+        }
+    }
+
+    /// The CPUs that this machine can have, online or not; never empty.
+    ///
+    /// ```
+    /// use quietcore_core::topology::Topology;
+    /// assert_eq!(Topology::builder(8).build()?.possible().to_string(), "0-7");
+    /// # Ok::<(), quietcore_core::topology::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn possible(&self) -> &CpuSet {
+        &self.possible
+    }
+
+    /// How many CPUs are possible; at least 1.
+    ///
+    /// ```
+    /// use quietcore_core::topology::Topology;
+    /// assert_eq!(Topology::builder(8).build()?.cpu_count(), 8);
+    /// # Ok::<(), quietcore_core::topology::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn cpu_count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// How many NUMA nodes are possible, those without CPUs included; at least 1.
+    ///
+    /// ```
+    /// use quietcore_core::topology::{Layout, Topology};
+    /// assert_eq!(Topology::builder(8).nodes(2, Layout::Blocks).build()?.node_count(), 2);
+    /// # Ok::<(), quietcore_core::topology::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn node_count(&self) -> u16 {
+        self.node_count
+    }
+
+    /// The NUMA node of `cpu`; `None` if the machine cannot have this CPU.
+    ///
+    /// ```
+    /// use quietcore_core::{CpuId, topology::{Layout, NodeId, Topology}};
+    /// let machine = Topology::builder(4).nodes(2, Layout::Interleaved).build()?;
+    /// assert_eq!(machine.node_of(CpuId::new(3)?), Some(NodeId(1)));
+    /// assert_eq!(machine.node_of(CpuId::new(4)?), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn node_of(&self, cpu: CpuId) -> Option<NodeId> {
+        self.nodes.group(cpu).map(|group| self.node_ids[usize::from(group)])
+    }
+
+    /// The package (socket) of `cpu`, by the kernel's number; `None` if the machine cannot have this CPU.
+    ///
+    /// ```
+    /// use quietcore_core::{CpuId, topology::{Layout, Topology}};
+    /// let machine = Topology::builder(8).nodes(4, Layout::Blocks).nodes_per_package(2).build()?;
+    /// assert_eq!(machine.package_of(CpuId::new(7)?), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn package_of(&self, cpu: CpuId) -> Option<u32> {
+        self.possible.contains(cpu).then(|| self.packages[cpu.index()])
+    }
+
+    /// The nodes that have CPUs, by their lowest CPU.
+    ///
+    /// ```
+    /// use quietcore_core::topology::{Layout, Topology};
+    /// let machine = Topology::builder(6).nodes(2, Layout::Blocks).build()?;
+    /// let sizes: Vec<usize> = machine.nodes().map(|(_, cpus)| cpus.len()).collect();
+    /// assert_eq!(sizes, [3, 3]);
+    /// # Ok::<(), quietcore_core::topology::BuildError>(())
+    /// ```
+    pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &[CpuId])> {
+        self.node_ids.iter().copied().zip(self.nodes.groups())
+    }
+
+    /// The hardware threads of the core of `cpu`, itself among them, ascending; nobody for a CPU that the
+    /// machine cannot have.
+    ///
+    /// ```
+    /// use quietcore_core::{CpuId, topology::{Layout, Topology}};
+    /// let machine = Topology::builder(8).threads_per_core(2, Layout::Blocks).build()?;
+    /// assert_eq!(machine.core(CpuId::new(5)?), [CpuId::new(4)?, CpuId::new(5)?]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn core(&self, cpu: CpuId) -> &[CpuId] {
+        self.cores.members(cpu)
+    }
+
+    /// The CPUs behind the last-level cache of `cpu`, as [`Topology::core`].
+    ///
+    /// ```
+    /// use quietcore_core::{CpuId, topology::Topology};
+    /// let machine = Topology::builder(8).cores_per_cache(4).build()?;
+    /// assert_eq!(machine.cache(CpuId::new(5)?)[0], CpuId::new(4)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn cache(&self, cpu: CpuId) -> &[CpuId] {
+        self.caches.members(cpu)
+    }
+
+    /// The CPUs of the NUMA node of `cpu`, as [`Topology::core`].
+    ///
+    /// ```
+    /// use quietcore_core::{CpuId, topology::{Layout, Topology}};
+    /// let machine = Topology::builder(4).nodes(2, Layout::Interleaved).build()?;
+    /// assert_eq!(machine.node(CpuId::new(3)?), [CpuId::new(1)?, CpuId::new(3)?]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn node(&self, cpu: CpuId) -> &[CpuId] {
+        self.nodes.members(cpu)
+    }
+
+    /// The scheduling domains of `cpu`, from the smallest to the largest. A level that adds nobody to the
+    /// one before is left out, so spans grow strictly; the last one is the machine. None for the only CPU
+    /// of a machine, and for a CPU that the machine cannot have. Making one is O(1).
+    ///
+    /// ```
+    /// use quietcore_core::{CpuId, topology::{Layout, Share, Topology}};
+    ///
+    /// let machine = Topology::builder(16).threads_per_core(2, Layout::Blocks).nodes(2, Layout::Blocks).build()?;
+    /// let spans: Vec<(Share, usize)> =
+    ///     machine.domains(CpuId::new(9)?).map(|domain| (domain.share, domain.cpus.len())).collect();
+    /// assert_eq!(spans, [(Share::Core, 2), (Share::Cache, 8), (Share::Machine, 16)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn domains(&self, cpu: CpuId) -> impl Iterator<Item = Domain<'_>> + Clone {
+        let machine = if self.possible.contains(cpu) { self.all.as_slice() } else { &[] };
+        let spans = [
+            Domain { share: Share::Core, cpus: self.core(cpu) },
+            Domain { share: Share::Cache, cpus: self.cache(cpu) },
+            Domain { share: Share::Node, cpus: self.node(cpu) },
+            Domain { share: Share::Machine, cpus: machine },
+        ];
+        // The levels nest, so an equal count is the same span.
+        let mut covered = 1;
+        spans.into_iter().filter(move |domain| {
+            let grows = domain.cpus.len() > covered;
+            covered = covered.max(domain.cpus.len());
+            grows
+        })
+    }
+}

@@ -1,0 +1,10 @@
+//! The migration hierarchy against books with one lock: a list of what every CPU published.
+//!
+//! `model` is the list and what it expects of every call; `random` plays random scripts on random machines
+//! (1 to 256 CPUs, 1 to 8 nodes, filled unevenly, CPUs joining in any order) on both. After each step the
+//! tree's own invariants hold, and every expiry that was published has somebody who will see it.
+//!
+//! One thread: what happens between two steps of a call is the business of `tests/site`.
+
+mod model;
+mod random;

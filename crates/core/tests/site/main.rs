@@ -1,0 +1,20 @@
+//! The migration hierarchy, interleaved step by step. Runs with `RUSTFLAGS="--cfg site"` only.
+//!
+//! Virtual CPUs are threads that pass a baton at every mark of the code (`stage`). A test either says who goes
+//! how far (`script`) or tries every order with a few preemptions (`search`). When all are done, the tree's
+//! invariants hold and every due timer has somebody who will see it (`world`).
+//!
+//! - `kernel`: the races that Linux had, by name; `walks`: orders of waking up, going idle, publishing, pulling,
+//!   leaving and growing; `stall`: CPUs that stop for ever anywhere.
+//!
+//! Sequentially consistent: memory orderings are the business of `tests/loom`.
+#![cfg(site)]
+#![allow(unsafe_code, reason = "a lock promises one holder at a time: see `lock`")]
+
+mod lock;
+mod script;
+mod search;
+mod stage;
+mod world;
+
+mod walks;

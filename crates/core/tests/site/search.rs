@@ -1,0 +1,99 @@
+//! A policy that tries everything: every order of the marked steps with at most so many preemptions.
+//!
+//! Depth first, without memory of states. A switch away from a CPU that could go on is a preemption; one from
+//! a CPU that is done or waits is not. A CPU that may freeze stops for ever at any of its marks, too.
+
+use crate::stage::{Point, Policy, ready};
+
+/// One decision: which of how many.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    taken: usize,
+    count: usize,
+}
+
+/// See the file.
+pub(crate) struct Search {
+    trail: Vec<Choice>,
+    depth: usize,
+    preemptions: usize,
+    preemptions_max: usize,
+    /// Virtual CPUs below this number may stop for ever, one of them, once.
+    may_freeze: usize,
+    has_frozen: usize,
+    freeze_max: usize,
+}
+
+impl Search {
+    pub(crate) fn new(preemptions_max: usize) -> Self {
+        Self {
+            trail: vec![],
+            depth: 0,
+            preemptions: 0,
+            preemptions_max,
+            may_freeze: 0,
+            has_frozen: 0,
+            freeze_max: 0,
+        }
+    }
+
+    /// The first `cpus` virtual CPUs may stop for ever, `freeze_max` of them in one run.
+    pub(crate) fn freezing(self, cpus: usize, freeze_max: usize) -> Self {
+        Self { may_freeze: cpus, freeze_max, ..self }
+    }
+
+    /// The next order to try; `None` when all were.
+    pub(crate) fn advance(mut self) -> Option<Self> {
+        self.trail.truncate(self.depth);
+        while let Some(last) = self.trail.last_mut() {
+            if last.taken + 1 < last.count {
+                last.taken += 1;
+                self.depth = 0;
+                self.preemptions = 0;
+                self.has_frozen = 0;
+                return Some(self);
+            }
+            self.trail.pop();
+        }
+        None
+    }
+
+    fn choose(&mut self, count: usize) -> usize {
+        if self.depth == self.trail.len() {
+            self.trail.push(Choice { taken: 0, count });
+        }
+        let choice = self.trail[self.depth];
+        assert_eq!(choice.count, count, "the run is not the same again at step {}", self.depth);
+        self.depth += 1;
+        choice.taken
+    }
+}
+
+impl Policy for Search {
+    fn next(&mut self, points: &mut [Point], mover: usize) -> Result<Option<usize>, String> {
+        let can_go_on = ready(points).any(|cpu| cpu == mover);
+        let mut options: Vec<usize> = ready(points).filter(|&cpu| cpu != mover).collect();
+        let may_switch = !can_go_on || self.preemptions < self.preemptions_max;
+        if !may_switch {
+            options.clear();
+        }
+        if can_go_on {
+            options.insert(0, mover);
+        }
+        let others = options.len();
+        // To freeze is one option more: the mover stops, and whoever is ready goes on.
+        let may_freeze = can_go_on && mover < self.may_freeze && self.has_frozen < self.freeze_max;
+        let count = others + usize::from(may_freeze);
+        if count == 0 {
+            return Ok(None);
+        }
+        let taken = if count == 1 { 0 } else { self.choose(count) };
+        if taken == others {
+            self.has_frozen += 1;
+            points[mover] = Point::Frozen;
+            return self.next(points, mover);
+        }
+        self.preemptions += usize::from(can_go_on && options[taken] != mover);
+        Ok(Some(options[taken]))
+    }
+}
