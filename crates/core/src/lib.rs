@@ -17,9 +17,11 @@
 extern crate alloc;
 
 mod actions;
+mod base;
 mod cpu;
 mod cpu_text;
 mod lock;
+mod machine;
 pub mod place;
 mod sync;
 mod time;
@@ -27,8 +29,17 @@ pub mod tmigr;
 pub mod topology;
 
 pub use actions::Actions;
+pub use base::{
+    BaseId, BaseKind, ExactId, ExactRef, ExactTimer, Expired, RemoveError, TickLength, Timer, TimerId,
+    TimerName, TimerOptions, TimerRef, TimerStore,
+};
 pub use cpu::{CPU_LIMIT, CpuError, CpuId, CpuSet};
 pub use lock::{RawLock, SequentialLock};
+pub use machine::{
+    AnyExact, AnyTimer, ArmError, Armed, Context, ControlError, Idle, Machine, Mark, Report, Settings, Turn,
+};
 #[cfg(site)]
 pub use sync::script;
 pub use time::Nanos;
+
+pub use quietcore_wheel::{Expiry, Precision, Tick};

@@ -9,8 +9,8 @@
 //! Source: Linux 6.12, kernel/time/timer.c, `timer_base_try_to_set_idle`. Deviation: coming back takes the base
 //! locks, too, since here others may mark a CPU absent at the same moment.
 
-use super::Machine;
-use crate::base::BaseKind;
+use super::{Machine, flag};
+use crate::base::earliest;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 /// What a CPU with nothing to do should do.
@@ -35,10 +35,105 @@ pub enum Idle {
     },
 }
 
-/// The earlier of two moments that may never come.
-pub(super) fn earlier(one: Option<Nanos>, other: Option<Nanos>) -> Option<Nanos> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
+impl<L: RawLock, T: Copy> Machine<L, T> {
+    /// When `cpu` would have to wake up if it went idle at `now`: a forecast, for choosing how to sleep. By the
+    /// CPU itself, while it is awake. Cost: two locks of its own and a look at each level.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Idle, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let cpu = CpuId::default();
+    /// # machine.online(cpu, Nanos(0), &mut Actions::new(1))?;
+    /// assert_eq!(machine.forecast_idle(cpu, Nanos(0)), Idle::Sleep { until: None });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn forecast_idle(&self, cpu: CpuId, now: Nanos) -> Idle {
+        let mut bases = self.lock_shared(cpu, Some(cpu));
+        let (local, global) = (bases.next_local(), bases.next_global());
+        drop(bases);
+        let Some(publish) = self.to_publish(local, global, now) else { return stay(local, global, now) };
+        let first = if self.is_pulling() { self.hierarchy.quick_check(cpu, publish) } else { publish };
+        self.idle_until(earliest(local, first), now)
     }
+
+    /// `cpu` has nothing to run: publishes its first global expiry and says how long it may sleep. By the CPU
+    /// itself; again whenever it was woken and still has nothing to run.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Idle, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// assert_eq!(machine.enter_idle(cpu, Nanos(0), &mut actions), Idle::Sleep { until: None });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn enter_idle(&self, cpu: CpuId, now: Nanos, _actions: &mut Actions) -> Idle {
+        self.set_flag(cpu, flag::IDLE, true);
+        let mut bases = self.lock_shared(cpu, Some(cpu));
+        let (local, global) = (bases.next_local(), bases.next_global());
+        let was_idle = bases.is_idle();
+        let Some(publish) = self.to_publish(local, global, now) else {
+            // The kernel leaves a CPU that is idle already where it is: its timer interrupt is about to come.
+            return stay(local, global, now);
+        };
+        let first = if self.is_pulling() { self.hierarchy.deactivate(cpu, publish) } else { publish };
+        let decision = self.idle_until(earliest(local, first), now);
+        if let Idle::Stay { .. } = decision
+            && !was_idle
+        {
+            // What the hierarchy wants is so near that this CPU keeps its tick: the books must say so.
+            self.hierarchy.activate(cpu);
+            return decision;
+        }
+        bases.set_idle(true);
+        bases.forward(now);
+        decision
+    }
+
+    /// `cpu` has something to run. By the CPU itself, before it does.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # use quietcore_core::tmigr::Book;
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let _ = machine.enter_idle(cpu, Nanos(0), &mut actions);
+    /// machine.exit_idle(cpu, Nanos(5));
+    /// assert_eq!(machine.hierarchy().book(cpu), Book::Awake);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn exit_idle(&self, cpu: CpuId, now: Nanos) {
+        self.set_flag(cpu, flag::IDLE, false);
+        self.beat(cpu, now);
+        let mut bases = self.lock_shared(cpu, Some(cpu));
+        bases.set_idle(false);
+        self.hierarchy.activate(cpu);
+    }
+
+    /// What the hierarchy is to know, unless something is due within a tick.
+    fn to_publish(&self, local: Option<Nanos>, global: Option<Nanos>, now: Nanos) -> Option<Option<Nanos>> {
+        let soon = earliest(local, global).is_some_and(|next| next <= self.next_tick(now));
+        (!soon).then(|| global.filter(|global| local.is_none_or(|local| *global < local)))
+    }
+
+    fn idle_until(&self, until: Option<Nanos>, now: Nanos) -> Idle {
+        match until {
+            Some(next) if next <= self.next_tick(now) => Idle::Stay { next: next.max(now) },
+            until => Idle::Sleep { until },
+        }
+    }
+
+    /// The end of the tick after the one that `now` is in: what comes by then is not worth stopping the tick for.
+    fn next_tick(&self, now: Nanos) -> Nanos {
+        let tick = self.settings.tick.nanos().0;
+        Nanos((now.0 / tick + 1).saturating_mul(tick))
+    }
+}
+
+fn stay(local: Option<Nanos>, global: Option<Nanos>, now: Nanos) -> Idle {
+    Idle::Stay { next: earliest(local, global).unwrap_or(now).max(now) }
 }

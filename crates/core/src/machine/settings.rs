@@ -1,16 +1,16 @@
 //! What a machine is made with. Every claim has its "before", so each rule that this machine changes can be set
 //! to what it was.
 
-use crate::Nanos;
 use crate::place::{ExactPolicy, Exclusion, Isolation, Policy};
+use crate::{Nanos, TickLength};
 
 /// Settings of a machine; they hold for its life, except `isolation`, which can be changed while it runs.
 ///
 /// ```
-/// use quietcore_core::{Nanos, Settings, place::Policy};
+/// use quietcore_core::{Nanos, Settings, TickLength, place::Policy};
 ///
-/// let before = Settings { policy: Policy::Push, tick: Nanos(4_000_000), ..Settings::default() };
-/// assert_eq!(before.stall_after, Nanos(2_000_000));
+/// let before = Settings { policy: Policy::Push, ..Settings::default() };
+/// assert_eq!((before.tick, before.stall_after), (TickLength::default(), Nanos(2_000_000)));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -22,8 +22,8 @@ pub struct Settings {
     pub exclusion: Exclusion,
     /// What is isolated from the start.
     pub isolation: Isolation,
-    /// Length of a tick in ns.
-    pub tick: Nanos,
+    /// How long a tick lasts.
+    pub tick: TickLength,
     /// How old a heartbeat may be before its CPU counts as stalled, in ns.
     pub stall_after: Nanos,
 }
@@ -35,7 +35,7 @@ impl Default for Settings {
             exact_policy: ExactPolicy::default(),
             exclusion: Exclusion::default(),
             isolation: Isolation::default(),
-            tick: Nanos(1_000_000),
+            tick: TickLength::default(),
             stall_after: Nanos(2_000_000),
         }
     }

@@ -71,7 +71,8 @@ impl Events {
             // The older of two equal ones: ages, because places wrap.
             let age = |place: u32| self.queued.wrapping_sub(place);
             let is_better = |(_, other, other_place): (u8, Event, u32)| {
-                event.expires < other.expires || (event.expires == other.expires && age(place) > age(other_place))
+                event.expires < other.expires
+                    || (event.expires == other.expires && age(place) > age(other_place))
             };
             if best.is_none_or(is_better) {
                 best = Some((slot, event, place));
@@ -89,7 +90,10 @@ impl Events {
 #[derive(Debug)]
 pub(crate) enum Child<'a, L: RawLock> {
     /// Whether it is active, and its event if it is not.
-    Cpu { is_active: bool, event: Option<Event> },
+    Cpu {
+        is_active: bool,
+        event: Option<Event>,
+    },
     Group(&'a Group<L>),
 }
 

@@ -381,6 +381,19 @@ impl<L: RawLock> Hierarchy<L> {
         first
     }
 
+    /// The first expiry that a parked or absent CPU has published; `None` for any other.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::Hierarchy};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
+    /// assert_eq!(hierarchy.published(CpuId::default()), None);
+    /// ```
+    #[must_use]
+    pub fn published(&self, cpu: CpuId) -> Option<Nanos> {
+        let books = self.cpu(cpu).books.lock_remote();
+        books.published.filter(|_| books.is_available && books.presence != Presence::Awake)
+    }
+
     /// `cpu` joins, before it comes online for the first time; says whether it was the first time. By an
     /// online CPU, one at a time (a lock sees to that). Returns only when the tree is whole.
     ///

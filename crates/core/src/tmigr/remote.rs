@@ -7,7 +7,7 @@
 //!
 //! Source: Linux 6.12, kernel/time/timer_migration.c, `tmigr_handle_remote`, `tmigr_quick_check`.
 
-use super::event::Event;
+use super::event::{Event, Link};
 use super::{Hierarchy, Presence};
 use crate::sync::site;
 use crate::{CpuId, Nanos, RawLock};
@@ -85,22 +85,38 @@ impl<L: RawLock> Hierarchy<L> {
         if self.is_unavailable(cpu) {
             return;
         }
-        let mut first = None;
+        // Asked before each pull: who is made unavailable meanwhile begins no other (T4).
+        // Test: `site::available::a_puller_that_leaves_pulls_no_more`.
+        let mut pull = |target: CpuId| if self.is_unavailable(cpu) { Pulled::Left } else { pull(target) };
         let mut link = this.leaf();
         while let Some((group, mask)) = link {
-            if !self.pull_due(group, mask.bits(), now, pull) {
-                first = None;
+            if !self.pull_due(group, mask.bits(), now, &mut pull) {
                 break;
             }
-            first = self.groups[group].next_expiry();
             site!(BeforeParent);
             link = self.groups[group].parent();
         }
         site!(BeforeCpuLock);
         let books = this.books.lock_owner();
         if books.presence == Presence::Parked && books.is_available {
-            this.set_wakeup(first);
+            // Looked up again under the lock: a timer of this CPU may have been published since, and what that
+            // wrote here must not be written over. Test: `site::walks::a_timer_for_a_parked_puller`.
+            this.set_wakeup(self.first_of_idle_tree(this.leaf()));
         }
+    }
+
+    /// The first expiry of a tree in which nobody is awake, as far as can be seen from one place.
+    fn first_of_idle_tree(&self, mut link: Option<Link>) -> Option<Nanos> {
+        let mut first = None;
+        while let Some((group, _)) = link {
+            let group = &self.groups[group];
+            if group.word.load().is_active() {
+                return None;
+            }
+            first = group.next_expiry();
+            link = group.parent();
+        }
+        first
     }
 
     fn is_unavailable(&self, cpu: CpuId) -> bool {

@@ -9,8 +9,8 @@
 //! are always known at the lowest active group above them, or at the root.
 //! Locks: a CPU's books are held by the caller; groups' words need none, their events one or two at a time.
 
-use super::event::{Child, Event, Link, Updated};
 use super::Hierarchy;
+use super::event::{Child, Event, Link, Updated};
 use crate::sync::site;
 use crate::{Nanos, RawLock};
 
@@ -40,11 +40,16 @@ impl<L: RawLock> Hierarchy<L> {
                     return None;
                 }
             } else {
-                if let Updated::GroupIsIdle(event) = group.update_event(mask, &child) {
-                    first = event.map(|event| event.expires);
-                }
-                if transition.after.is_active() {
-                    return None;
+                // Interleaving E: this child leaves a group in which another is active, and is delayed before it
+                // writes its event; the other leaves, too, and carries up what it finds. So the group's
+                // state under the lock decides, not the one that the transition left: who writes last goes
+                // on. Test: `site::walks::two_go_idle_in_one_group`.
+                match group.update_event(mask, &child) {
+                    Updated::GroupIsIdle(event) => first = event.map(|event| event.expires),
+                    Updated::ChildIsActive | Updated::GroupIsActive if transition.after.is_active() => {
+                        return None;
+                    }
+                    Updated::ChildIsActive | Updated::GroupIsActive => {}
                 }
             }
             site!(BeforeParent);

@@ -4,7 +4,9 @@
 //! (1 to 256 CPUs, 1 to 8 nodes, filled unevenly, CPUs joining in any order) on both. After each step the
 //! tree's own invariants hold, and every expiry that was published has somebody who will see it.
 //!
+//! `growth` is the shape alone.
 //! One thread: what happens between two steps of a call is the business of `tests/site`.
 
+mod growth;
 mod model;
 mod random;

@@ -240,11 +240,14 @@ impl Both {
         let wakeup = wakeups.chain(self.alarm).min();
         let awake: Vec<CpuId> =
             (0..self.cpus.len()).filter(|&cpu| self.cpus[cpu].is_awake()).map(|cpu| self.id(cpu).1).collect();
-        let polls =
-            |expires: Nanos| awake.iter().any(|&cpu| self.tree.requires_handle_remote(cpu, expires));
-        for (cpu, expires) in (0..).zip(&self.cpus).filter_map(|(cpu, known)| Some((cpu, known.published()?))) {
+        let polls = |expires: Nanos| awake.iter().any(|&cpu| self.tree.requires_handle_remote(cpu, expires));
+        for (cpu, expires) in (0..).zip(&self.cpus).filter_map(|(cpu, known)| Some((cpu, known.published()?)))
+        {
             let is_seen = wakeup.is_some_and(|wakeup| wakeup <= expires) || polls(expires);
-            assert!(is_seen, "CPU {cpu} published {expires:?}: nobody of {awake:?} polls it; {wakeup:?} is next");
+            assert!(
+                is_seen,
+                "CPU {cpu} published {expires:?}: nobody of {awake:?} polls it; {wakeup:?} is next"
+            );
         }
     }
 }

@@ -4,17 +4,24 @@
 //! how far (`script`) or tries every order with a few preemptions (`search`). When all are done, the tree's
 //! invariants hold and every due timer has somebody who will see it (`world`).
 //!
-//! - `kernel`: the races that Linux had, by name; `walks`: orders of waking up, going idle, publishing, pulling,
-//!   leaving and growing; `stall`: CPUs that stop for ever anywhere.
+//! - `kernel`: the races that Linux had, by name (the table is in `src/tmigr/README.md`);
+//! - `walks`, `available`, `absent`, `growth`: orders of waking up, going idle, publishing, pulling, leaving,
+//!   stalling and growing;
+//! - `stall`: CPUs that stop for ever anywhere.
 //!
 //! Sequentially consistent: memory orderings are the business of `tests/loom`.
 #![cfg(site)]
 #![allow(unsafe_code, reason = "a lock promises one holder at a time: see `lock`")]
 
 mod lock;
+mod play;
 mod script;
 mod search;
 mod stage;
 mod world;
 
+mod absent;
+mod available;
+mod growth;
+mod kernel;
 mod walks;

@@ -67,7 +67,9 @@ impl Script {
                 self.seen += 1;
                 Ok(self.seen == times)
             }
-            (_, Point::Done | Point::Blocked(_)) => Err(format!("{line:?} cannot be played: it stands at {point:?}")),
+            (_, Point::Done | Point::Blocked(_)) => {
+                Err(format!("{line:?} cannot be played: it stands at {point:?}"))
+            }
             _ => Ok(false),
         }
     }

@@ -96,4 +96,8 @@ impl Policy for Search {
         self.preemptions += usize::from(can_go_on && options[taken] != mover);
         Ok(Some(options[taken]))
     }
+
+    fn into_search(self: Box<Self>) -> Option<Search> {
+        Some(*self)
+    }
 }

@@ -3,6 +3,7 @@
 //! A failed run is given up: the others are unwound where they stand. What a run did is in its [`Trace`], one
 //! entry per step, so that a failure can be written down as a script.
 
+use crate::search::Search;
 use quietcore_core::script::{Site, set_hook};
 use std::any::Any;
 use std::cell::RefCell;
@@ -38,6 +39,11 @@ pub(crate) trait Policy: Send {
     /// # Errors
     /// What is wrong with the run.
     fn next(&mut self, points: &mut [Point], mover: usize) -> Result<Option<usize>, String>;
+
+    /// The search that this is, to go on with.
+    fn into_search(self: Box<Self>) -> Option<Search> {
+        None
+    }
 }
 
 /// Whoever can move.
@@ -203,7 +209,7 @@ impl Crew {
                 set_hook(Some(Box::new(at_site)));
                 for (shared, part) in parts {
                     play(&shared, me, &*part);
-                    drop(part);
+                    drop((shared, part));
                     // Nobody listens any more when the test failed.
                     let _ = say_done.send(());
                 }

@@ -1,0 +1,220 @@
+//! All bases of a machine, each behind its lock, and when each is due without the lock.
+//!
+//! Locks nest by CPU, then by kind ([`BaseId`]'s order); [`Bases::lock_pair`] keeps to it. A guard publishes the
+//! base's next expiry before it unlocks, so that whoever sees the lock free sees the word that goes with it.
+
+use super::place::Place;
+use super::queues::Handle;
+use super::store::{RemoveError, TimerStore};
+use super::sync::NextExpiry;
+use super::{Base, BaseId, BaseKind, ExactId, ExactRef, TickLength, TimerId, TimerOptions, TimerRef};
+use crate::lock::{Guard, Locked, RawLock};
+use crate::sync::site;
+use crate::{CpuId, Nanos};
+use alloc::boxed::Box;
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+
+/// Who calls, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    /// The CPU whose thread this is; `None` for a stranger.
+    pub(crate) cpu: Option<CpuId>,
+    pub(crate) now: Nanos,
+}
+
+/// A base, its lock, and what is known of it without the lock. Nobody else's words share its cache lines.
+#[repr(align(128))]
+struct Shelf<L, T> {
+    base: Locked<L, Base<T>>,
+    next_expiry: NextExpiry,
+}
+
+/// The bases of CPUs 0 to `cpu_count` - 1, and the timers that the machine itself owns.
+pub(crate) struct Bases<L, T> {
+    shelves: Box<[Shelf<L, T>]>,
+    pub(super) length: TickLength,
+    /// Kept here, because references to its timers go to these bases and nowhere else.
+    pub(super) store: TimerStore<T>,
+}
+
+impl<L: RawLock, T: Copy> Bases<L, T> {
+    /// Empty bases at `now`. The only call that allocates, but for more timers of the machine and runs that hang.
+    pub(crate) fn new(cpu_count: u16, length: TickLength, now: Nanos) -> Self {
+        let ids = (0..cpu_count)
+            .flat_map(|cpu| BaseKind::ALL.into_iter().map(move |kind| BaseId { cpu: CpuId(cpu), kind }));
+        let shelves = ids.map(|id| Shelf {
+            base: Locked::new(Base::new(id, length, now)),
+            next_expiry: NextExpiry::new(),
+        });
+        Self { shelves: shelves.collect(), length, store: TimerStore::new() }
+    }
+
+    #[inline]
+    fn shelf(&self, id: BaseId) -> &Shelf<L, T> {
+        &self.shelves[id.cpu.index() * BaseKind::ALL.len() + id.kind.index()]
+    }
+
+    /// How many CPUs have bases.
+    pub(crate) fn cpu_count(&self) -> u16 {
+        (self.shelves.len() / BaseKind::ALL.len()) as u16
+    }
+
+    /// What a tick lasts.
+    pub(crate) fn length(&self) -> TickLength {
+        self.length
+    }
+
+    /// Locks a base, for the thread of `cpu`.
+    #[inline]
+    pub(crate) fn lock(&self, id: BaseId, cpu: Option<CpuId>) -> BaseGuard<'_, L, T> {
+        site!(BeforeBaseLock);
+        let shelf = self.shelf(id);
+        let is_owner = cpu == Some(id.cpu);
+        let base = if is_owner { shelf.base.lock_owner() } else { shelf.base.lock_remote() };
+        BaseGuard { base, next_expiry: &shelf.next_expiry }
+    }
+
+    /// Locks a base if that is to be had within the bound of the world's lock.
+    pub(crate) fn try_lock(&self, id: BaseId) -> Option<BaseGuard<'_, L, T>> {
+        site!(BeforeBaseLock);
+        let shelf = self.shelf(id);
+        let base = shelf.base.try_lock_remote()?;
+        Some(BaseGuard { base, next_expiry: &shelf.next_expiry })
+    }
+
+    /// Locks two bases, in locking order; returns them in the order asked for.
+    ///
+    /// # Panics
+    /// When they are the same.
+    pub(crate) fn lock_pair(
+        &self,
+        one: BaseId,
+        two: BaseId,
+        cpu: Option<CpuId>,
+    ) -> (BaseGuard<'_, L, T>, BaseGuard<'_, L, T>) {
+        assert_ne!(one, two, "a base is locked once");
+        if one < two {
+            let first = self.lock(one, cpu);
+            (first, self.lock(two, cpu))
+        } else {
+            let first = self.lock(two, cpu);
+            (self.lock(one, cpu), first)
+        }
+    }
+
+    /// When a base is due, without its lock: never later than the truth.
+    #[inline]
+    pub(crate) fn next_expiry(&self, id: BaseId) -> Option<Nanos> {
+        self.shelf(id).next_expiry.load()
+    }
+
+    /// When `cpu` is due for timers that only it runs, without a lock.
+    #[inline]
+    pub(crate) fn next_local(&self, cpu: CpuId) -> Option<Nanos> {
+        self.next_expiry(BaseId { cpu, kind: BaseKind::Local })
+    }
+
+    /// When `cpu` is due for timers that others may run, without a lock.
+    #[inline]
+    pub(crate) fn next_global(&self, cpu: CpuId) -> Option<Nanos> {
+        let global = self.next_expiry(BaseId { cpu, kind: BaseKind::Global });
+        let guest = self.next_expiry(BaseId { cpu, kind: BaseKind::Guest });
+        earliest(global, guest)
+    }
+
+    /// Makes an idle timer that the machine owns.
+    pub(crate) fn add_timer(&mut self, options: TimerOptions, payload: T) -> TimerId {
+        self.store.add(options, payload)
+    }
+
+    /// Makes an idle exact timer that the machine owns.
+    pub(crate) fn add_exact(&mut self, options: TimerOptions, payload: T) -> ExactId {
+        self.store.add_exact(options, payload)
+    }
+
+    /// Frees a timer that is idle.
+    pub(crate) fn remove_timer(&mut self, id: TimerId) -> Result<(), RemoveError> {
+        self.check_removable(self.timer(id))?;
+        self.store.timers.remove(id.number, id.generation);
+        Ok(())
+    }
+
+    /// Frees an exact timer that is idle.
+    pub(crate) fn remove_exact(&mut self, id: ExactId) -> Result<(), RemoveError> {
+        self.check_removable(self.exact(id))?;
+        self.store.exact.remove(id.number, id.generation);
+        Ok(())
+    }
+
+    fn check_removable<H: Handle<T>>(&self, timer: Option<H>) -> Result<(), RemoveError> {
+        let timer = timer.ok_or(RemoveError::Unknown)?;
+        let context = Context { cpu: None, now: Nanos(0) };
+        if self.is_running(timer, context) {
+            return Err(RemoveError::Running);
+        }
+        if timer.shared().place.load_idle().has(Place::PENDING) { Err(RemoveError::Pending) } else { Ok(()) }
+    }
+
+    /// A timer that the machine owns. The reference is for calls of these bases and must not leave the crate.
+    #[inline]
+    pub(crate) fn timer(&self, id: TimerId) -> Option<TimerRef<T>> {
+        self.store.timer(id)
+    }
+
+    /// An exact timer that the machine owns. The reference is for calls of these bases and must not leave the
+    /// crate.
+    #[inline]
+    pub(crate) fn exact(&self, id: ExactId) -> Option<ExactRef<T>> {
+        self.store.exact(id)
+    }
+
+    /// The timers that the machine owns.
+    pub(crate) fn store(&self) -> &TimerStore<T> {
+        &self.store
+    }
+}
+
+/// The earlier of two moments, where `None` is never.
+#[inline]
+pub(crate) fn earliest(one: Option<Nanos>, two: Option<Nanos>) -> Option<Nanos> {
+    match (one, two) {
+        (Some(one), Some(two)) => Some(one.min(two)),
+        (one, two) => one.or(two),
+    }
+}
+
+impl<L, T> fmt::Debug for Bases<L, T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Bases").field("bases", &self.shelves.len()).finish_non_exhaustive()
+    }
+}
+
+/// A base whose lock is held; unlocks, and publishes when the base is due, when it is dropped.
+pub(crate) struct BaseGuard<'a, L: RawLock, T> {
+    base: Guard<'a, L, Base<T>>,
+    next_expiry: &'a NextExpiry,
+}
+
+impl<L: RawLock, T> Deref for BaseGuard<'_, L, T> {
+    type Target = Base<T>;
+
+    #[inline]
+    fn deref(&self) -> &Base<T> {
+        &self.base
+    }
+}
+
+impl<L: RawLock, T> DerefMut for BaseGuard<'_, L, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Base<T> {
+        &mut self.base
+    }
+}
+
+impl<L: RawLock, T> Drop for BaseGuard<'_, L, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.next_expiry.store(self.base.published);
+    }
+}

@@ -1,0 +1,105 @@
+//! Asserts every invariant of the bases, for tests and simulators that look after every step.
+
+use super::bases::Bases;
+use super::place::{BaseId, BaseKind, Place};
+use super::queues::{Handle, NEVER};
+use super::{Base, ExactRef, TimerRef};
+use crate::lock::RawLock;
+use crate::{CpuId, Nanos};
+use alloc::vec;
+
+impl<T: Copy> Base<T> {
+    /// Asserts W1 to W5 of the queues, and what `mod.rs` says of a base. Cost: O(timers).
+    ///
+    /// # Panics
+    /// When one does not hold, which is a bug of this crate or a broken promise of a timer's owner.
+    pub(crate) fn check(&mut self) {
+        let id = self.id;
+        self.queues.check();
+        self.records.check();
+        for due in self.records.waiting() {
+            let place = due.shared().place.load();
+            assert!(
+                place.is_at(id) && place.has(Place::PENDING),
+                "{due:?} waits on {id}, but {place:?} (W5)"
+            );
+            assert!(!place.has(Place::COLLECTED), "{due:?} is on a record and in a queue");
+        }
+        let waiting = self.records.waiting().count();
+        assert!(waiting <= self.pending, "{id}: {waiting} wait and {} are pending", self.pending);
+        if self.adopter.is_some() {
+            assert_eq!(waiting, self.pending, "{id} is adopted and has timers in its queues");
+            assert!(self.runner.is_none(), "{id} is adopted and has a runner");
+        }
+        self.check_published();
+    }
+
+    /// W1: what is published is the truth, or earlier after a cancel. Changes nothing.
+    fn check_published(&mut self) {
+        let (known, is_stale, overdue) = (self.published, self.is_stale, self.overdue);
+        let truth = self.next_expiry().map_or(NEVER, |next| next.0);
+        assert!(known <= truth, "{}: {known} was published, {truth} is true (W1)", self.id);
+        assert!(is_stale || known == truth, "{}: {known} was published, {truth} is true (W1)", self.id);
+        (self.published, self.is_stale, self.overdue) = (known, is_stale, overdue);
+    }
+}
+
+impl<L: RawLock, T: Copy> Bases<L, T> {
+    /// Asserts the invariants of all bases and of the timers that the machine owns. Nobody else may use the bases
+    /// meanwhile. Cost: O(bases + timers).
+    ///
+    /// # Panics
+    /// When one does not hold.
+    pub(crate) fn check(&self) {
+        for cpu in 0..self.cpu_count() {
+            for kind in BaseKind::ALL {
+                let id = BaseId { cpu: CpuId(cpu), kind };
+                let public = self.next_expiry(id);
+                let mut base = self.lock(id, None);
+                let known = (base.published != NEVER).then_some(Nanos(base.published));
+                assert_eq!(public, known, "what anybody sees of {id}");
+                base.check();
+            }
+        }
+        self.check_store();
+    }
+
+    /// Every pending timer of the store is counted where its place says, and nowhere is more.
+    fn check_store(&self) {
+        let mut pending = vec![0; usize::from(self.cpu_count()) * BaseKind::ALL.len()];
+        let mut count = |place: Option<BaseId>| {
+            if let Some(id) = place {
+                pending[id.cpu.index() * BaseKind::ALL.len() + id.kind.index()] += 1;
+            }
+        };
+        for number in 0..self.store.timers.capacity() {
+            count(self.timer(self.store.id(number)).and_then(|timer: TimerRef<T>| self.check_timer(timer)));
+        }
+        for number in 0..self.store.exact.capacity() {
+            count(
+                self.exact(self.store.exact_id(number))
+                    .and_then(|timer: ExactRef<T>| self.check_timer(timer)),
+            );
+        }
+        for (at, count) in pending.into_iter().enumerate() {
+            let kind = BaseKind::ALL[at % BaseKind::ALL.len()];
+            let id = BaseId { cpu: CpuId((at / BaseKind::ALL.len()) as u16), kind };
+            let known = self.lock(id, None).pending();
+            assert!(count <= known, "{id} knows {known} pending timers, {count} say they are");
+        }
+    }
+
+    /// The base where a timer is pending.
+    fn check_timer<H: Handle<T>>(&self, timer: H) -> Option<BaseId> {
+        let place = timer.shared().place.load();
+        let id = place.base()?;
+        let base = self.lock(id, None);
+        let is_waiting = base.records.pending(timer.address()).is_some();
+        let is_linked = timer.linked().is_some();
+        let is_pending = place.has(Place::PENDING);
+        assert!(is_pending == (is_linked || is_waiting), "{place:?}, {is_linked}, {is_waiting} (W5)");
+        assert!(!(is_linked && is_waiting), "{place:?} is in a queue and on a record (W5)");
+        assert!(!(is_pending && place.has(Place::SHUT_DOWN)), "{place:?} (W6)");
+        is_pending.then_some(id)
+    }
+}

@@ -1,0 +1,357 @@
+//! Expiry in two phases: collect what is due, then run it one by one.
+//!
+//! Collecting is for anybody entitled and needs one lock hold. Running is for the holder of the base's token, and
+//! each timer is popped and finished under a lock hold of its own. The token is politeness: it keeps two CPUs from
+//! going through the same list. That a timer is not run twice at a time is decided per timer, by its record. So a
+//! token may be taken from a CPU that is stuck ([`Base::revoke`]) without asking it: it notices at its next
+//! [`Bases::pop`], and the run that it is stuck in still ends with [`Bases::finish`].
+//!
+//! Source: PROTOCOL section 2; Linux 6.12, kernel/time/timer.c, `__run_timers`, `expire_timers`. Model:
+//! `stall_model.py` (`P`, `C1`, `C2`, `take`, `revoke`).
+
+use super::bases::{Bases, Context};
+use super::place::Place;
+use super::queues::Due;
+use super::records::Wait;
+use super::{Base, BaseId, Change, ExactId, ExactRef, TimerId, TimerRef};
+use crate::lock::RawLock;
+use crate::sync::site;
+use crate::{CpuId, Nanos};
+
+/// The right to hand out what a base has collected. Whoever has it gives it back by popping until there is
+/// nothing left, or by [`Bases::release`]; else nobody runs that base until it is revoked.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a base whose token is dropped is run by nobody"]
+pub(crate) struct Token {
+    pub(crate) base: BaseId,
+    pub(crate) cpu: CpuId,
+    generation: u64,
+}
+
+/// Which timer expired, in the words of whoever made it.
+///
+/// ```
+/// use quietcore_core::{TimerName, TimerOptions, TimerStore};
+///
+/// let id = TimerStore::new().add(TimerOptions::new(), 7_u32);
+/// assert!(matches!(TimerName::<u32>::Id(id), TimerName::Id(_)));
+/// ```
+#[derive(Debug, PartialEq, Eq)]
+pub enum TimerName<T> {
+    /// A timer of the machine.
+    Id(TimerId),
+    /// An exact timer of the machine.
+    ExactId(ExactId),
+    /// A timer of the caller.
+    Timer(TimerRef<T>),
+    /// An exact timer of the caller.
+    Exact(ExactRef<T>),
+}
+
+impl<T> Copy for TimerName<T> {}
+
+impl<T> Clone for TimerName<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+/// A timer that was handed out and is to be run. From now on it may be armed and cancelled as any other; it is not
+/// handed out again before the machine is told that this run has finished.
+#[derive(Debug)]
+#[must_use = "a timer that never finishes never runs again"]
+pub struct Expired<T> {
+    due: Due<T>,
+    payload: T,
+    name: TimerName<T>,
+    expires: Nanos,
+    base: BaseId,
+    runner: CpuId,
+}
+
+impl<T: Copy> Expired<T> {
+    /// What the timer was made with.
+    #[inline]
+    #[must_use]
+    pub const fn payload(&self) -> T {
+        self.payload
+    }
+
+    /// Which timer it is.
+    #[inline]
+    #[must_use]
+    pub const fn timer(&self) -> TimerName<T> {
+        self.name
+    }
+
+    /// What it was armed for; of a timer that waits for ticks the start of that tick.
+    #[inline]
+    #[must_use]
+    pub const fn expires(&self) -> Nanos {
+        self.expires
+    }
+
+    /// The base it was in.
+    #[inline]
+    #[must_use]
+    pub const fn base(&self) -> BaseId {
+        self.base
+    }
+
+    /// The CPU it was handed out to.
+    #[inline]
+    #[must_use]
+    pub const fn runner(&self) -> CpuId {
+        self.runner
+    }
+}
+
+/// What a pop did.
+#[derive(Debug)]
+#[must_use = "a timer that was popped has to be run"]
+pub(crate) struct Popped<T> {
+    /// To be run; `None` when the token is gone, because it was revoked or nothing is left.
+    pub(crate) expired: Option<Expired<T>>,
+    /// Timers that were collected before their time go back to the wheel, which may make the base due earlier.
+    pub(crate) change: Change,
+}
+
+/// What the end of a run did.
+#[derive(Debug)]
+#[must_use = "the token has to be used"]
+pub(crate) struct Finished {
+    /// The timer was due while it ran, and nobody else is there to run it: pop with this.
+    pub(crate) token: Option<Token>,
+    pub(crate) change: Change,
+    /// The base that `change` is about: another one when that of the run was adopted meanwhile.
+    pub(crate) base: BaseId,
+}
+
+impl<T: Copy> Base<T> {
+    /// Takes everything that is due by `now` out of the clock's way; returns whether there is anything to run,
+    /// from now or before.
+    pub(crate) fn collect(&mut self, now: Nanos) -> bool {
+        let had_expired = self.has_expired();
+        let due = self.queues.collect(now);
+        self.overdue = if had_expired { self.overdue.min(due) } else { due };
+        self.renew();
+        self.has_expired()
+    }
+
+    /// Gives the token to `runner` if there is something to run and nobody has it.
+    pub(crate) fn take(&mut self, runner: CpuId) -> Option<Token> {
+        if self.runner.is_some() || !self.has_expired() {
+            return None;
+        }
+        self.generation += 1;
+        self.runner = Some((runner, self.generation));
+        // What was overdue is the runner's business now.
+        self.renew();
+        Some(Token { base: self.id, cpu: runner, generation: self.generation })
+    }
+
+    /// Takes the token away from whoever has it; what is left to run is anybody's again.
+    pub(crate) fn revoke(&mut self) -> Change {
+        self.counters.revoked += u64::from(self.runner.is_some());
+        self.runner = None;
+        self.renewed()
+    }
+
+    #[inline]
+    fn is_held_by(&self, token: &Token) -> bool {
+        debug_assert_eq!(self.id, token.base, "a token is for its base");
+        self.runner == Some((token.cpu, token.generation))
+    }
+
+    /// Gives the token back; what is left to run is anybody's again.
+    pub(crate) fn release(&mut self, token: &Token) -> Change {
+        if self.is_held_by(token) {
+            self.runner = None;
+        }
+        self.renewed()
+    }
+
+    /// The next timer to run. Without one the token is gone.
+    fn pop(&mut self, token: &Token) -> (Option<Run<T>>, Change) {
+        if !self.is_held_by(token) {
+            return (None, Change::default());
+        }
+        let next = loop {
+            let ready = self.records.pop_ready();
+            let Some(due) = ready.or_else(|| self.queues.pop_collected()) else { break None };
+            if !self.records.is_running(due.address()) {
+                break Some(self.begin(due, token.cpu));
+            }
+            // It stays pending, but nobody can run it before that run has ended.
+            let place = &due.shared().place;
+            place.store(place.load().without(Place::COLLECTED));
+            self.records.wait(due.address(), Wait::Due(due));
+            self.counters.waited += 1;
+        };
+        if next.is_none() {
+            self.runner = None;
+        }
+        (next, self.renewed())
+    }
+
+    #[inline]
+    fn begin(&mut self, due: Due<T>, runner: CpuId) -> Run<T> {
+        self.records.begin(due.address(), runner);
+        self.pending -= 1;
+        self.counters.ran += 1;
+        self.counters.ran_remote += u64::from(runner != self.id.cpu);
+        let shared = due.shared();
+        let run = Run { payload: shared.payload, number: shared.number(), due };
+        // The last access to the timer: a callback may end it.
+        shared.place.store(shared.place.load().without(Place::PENDING).without(Place::COLLECTED));
+        run
+    }
+
+    /// The run of a timer has ended, on a base that still takes timers. One that waited for that is due at once,
+    /// or when it was armed for.
+    fn end(&mut self, expired: &Expired<T>) -> (Option<Token>, Change) {
+        match self.end_record(expired) {
+            Wait::Nothing => (None, Change::default()),
+            Wait::Parked(due) => {
+                self.pending -= 1;
+                (None, self.insert_due(due))
+            }
+            Wait::Due(due) => {
+                let since = due.expires(self.queues.length).0;
+                self.overdue = if self.has_expired() { self.overdue.min(since) } else { since };
+                self.records.make_ready(due);
+                // Nobody else may be there to see it.
+                let token = self.take(expired.runner);
+                (token, self.renewed())
+            }
+        }
+    }
+
+    pub(super) fn end_record(&mut self, expired: &Expired<T>) -> Wait<T> {
+        let wait = self.records.end(expired.due.address());
+        wait.expect("a run ends once, on the base where it began")
+    }
+
+    /// Puts a timer whose place names this base, where it is in no queue and on no record, into its queue.
+    pub(super) fn insert_due(&mut self, due: Due<T>) -> Change {
+        match due {
+            Due::Tick(timer, when) => self.insert(timer, when),
+            Due::Exact(timer, when) => self.insert(timer, when),
+        }
+    }
+}
+
+/// A run that begins: what may be known of its timer without the lock.
+struct Run<T> {
+    due: Due<T>,
+    payload: T,
+    number: Option<u32>,
+}
+
+impl<L: RawLock, T: Copy> Bases<L, T> {
+    /// Collects what is due and takes the token, for `runner`; `None` when there is nothing to run or somebody
+    /// runs it already.
+    pub(crate) fn collect_and_take(&self, id: BaseId, runner: CpuId, context: Context) -> Option<Token> {
+        let mut base = self.lock(id, context.cpu);
+        base.collect(context.now);
+        base.take(runner)
+    }
+
+    /// The next timer to run.
+    #[inline]
+    pub(crate) fn pop(&self, token: &Token, context: Context) -> Popped<T> {
+        let (run, change) = self.lock(token.base, context.cpu).pop(token);
+        self.popped(run, change, token)
+    }
+
+    /// Gives the token back before everything was run.
+    pub(crate) fn release(&self, token: Token, context: Context) -> Change {
+        self.lock(token.base, context.cpu).release(&token)
+    }
+
+    #[inline]
+    fn popped(&self, run: Option<Run<T>>, change: Change, token: &Token) -> Popped<T> {
+        site!(BeforeRun);
+        let expired = run.map(|run| Expired {
+            due: run.due,
+            payload: run.payload,
+            name: self.name(&run),
+            expires: run.due.expires(self.length),
+            base: token.base,
+            runner: token.cpu,
+        });
+        Popped { expired, change }
+    }
+
+    #[inline]
+    fn name(&self, run: &Run<T>) -> TimerName<T> {
+        match (run.due, run.number) {
+            (Due::Tick(_, _), Some(number)) => TimerName::Id(self.store.id(number)),
+            (Due::Exact(_, _), Some(number)) => TimerName::ExactId(self.store.exact_id(number)),
+            (Due::Tick(timer, _), None) => TimerName::Timer(timer),
+            (Due::Exact(timer, _), None) => TimerName::Exact(timer),
+        }
+    }
+
+    /// The run of a timer has ended.
+    #[inline]
+    pub(crate) fn finish(&self, expired: Expired<T>, context: Context) -> Finished {
+        let mut base = self.lock(expired.base, context.cpu);
+        if let Some(adopter) = base.adopter {
+            drop(base);
+            return self.finish_adopted(expired, adopter, context);
+        }
+        let (token, change) = base.end(&expired);
+        Finished { token, change, base: expired.base }
+    }
+
+    /// The same on a base that was adopted during the run: what the timer waits for, its adopter gets.
+    #[cold]
+    fn finish_adopted(&self, expired: Expired<T>, adopter: CpuId, context: Context) -> Finished {
+        let mut onto = BaseId { cpu: adopter, ..expired.base };
+        loop {
+            let (mut old, mut new) = self.lock_pair(expired.base, onto, context.cpu);
+            if old.adopter.is_none() {
+                let (token, change) = old.end(&expired);
+                return Finished { token, change, base: expired.base };
+            }
+            if let Some(adopter) = new.adopter {
+                onto.cpu = adopter;
+                continue;
+            }
+            let change = match old.end_record(&expired) {
+                Wait::Nothing => Change::default(),
+                Wait::Due(due) | Wait::Parked(due) => old.hand_over(&mut new, due),
+            };
+            return Finished { token: None, change, base: onto };
+        }
+    }
+
+    /// Ends a run and pops the next timer in one lock hold. When the token was lost and the end of the run gives
+    /// another one, `token` is that.
+    #[inline]
+    pub(crate) fn finish_and_pop(
+        &self,
+        expired: Expired<T>,
+        token: &mut Token,
+        context: Context,
+    ) -> Popped<T> {
+        assert_eq!(expired.base, token.base, "a token is for its base");
+        let mut base = self.lock(token.base, context.cpu);
+        if base.adopter.is_some() {
+            // The adoption has revoked the token.
+            drop(base);
+            let change = self.finish(expired, context).change;
+            return Popped { expired: None, change };
+        }
+        let (fresh, end) = base.end(&expired);
+        if let Some(fresh) = fresh {
+            *token = fresh;
+        }
+        let (run, change) = base.pop(token);
+        drop(base);
+        let is_first = end.is_first || change.is_first;
+        let was_idle = end.was_idle || change.was_idle;
+        self.popped(run, Change { is_first, was_idle }, token)
+    }
+}

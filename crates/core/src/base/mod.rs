@@ -1,0 +1,208 @@
+//! Per-CPU timer bases: who may touch a timer, when it is due, and who runs it.
+//!
+//! Each CPU has four bases ([`BaseKind`]), each with a lock of its own. A [`Base`] is what one lock protects; it
+//! knows nothing of other bases, of the hierarchy or of policies. [`Bases`] is all of them with their locks: it
+//! finds the lock of a timer, moves timers between bases, and hands out what is due.
+//!
+//! ```text
+//! place.rs sync.rs   the word beside a timer's links: which base it belongs to     timer.rs  timers, references
+//! queues.rs          a base's wheel and exact queues                               store.rs  timers by number
+//! records.rs         what runs right now                                           bases.rs  locks
+//! arm.rs             arm, cancel, shut down, across bases                          expire.rs collect, pop, finish
+//! transfer.rs        adoption, evacuation                                          check.rs  W1 to W6
+//! ```
+//!
+//! Invariants (`check.rs` asserts them; the W numbers are those of the wheel):
+//! - A timer's links are touched only under the lock of the base that its place names (W5).
+//! - Published next expiry is never later than the truth; after a cancel it may be earlier until somebody looks.
+//! - Collected timers are pending and cancellable. While a runner holds the token they are its business; while
+//!   nobody does they are overdue in `next_expiry`.
+//! - A timer that runs is on a record of its base and is not handed out again before that run has ended.
+//! - A timer that was shut down is never armed again (W6).
+//!
+//! Not here: clocks (`now` is an argument), callbacks, waking anybody: what an arm or a pop did is returned
+//! ([`Change`]). Source: Linux 6.12, kernel/time/timer.c. Deviations: expiry has two phases and a token instead
+//! of `running_timer`; a base change takes both locks, so that there is no state in between; a fourth base for
+//! strangers; nanosecond queues in the same bases.
+
+mod arm;
+mod bases;
+mod check;
+mod expire;
+mod options;
+mod place;
+mod queues;
+mod records;
+mod store;
+mod sync;
+#[cfg(test)]
+mod tests;
+mod tick_length;
+mod timer;
+mod transfer;
+
+pub(crate) use arm::{Armed, Cancelled, Pinning};
+pub(crate) use bases::{BaseGuard, Bases, Context, earliest};
+pub use expire::{Expired, TimerName};
+pub(crate) use expire::{Finished, Popped, Token};
+pub use options::TimerOptions;
+pub use place::{BaseId, BaseKind};
+pub(crate) use queues::Handle;
+pub use store::{ExactId, RemoveError, TimerId, TimerStore};
+pub use tick_length::TickLength;
+pub use timer::{ExactRef, ExactTimer, Timer, TimerRef};
+pub(crate) use transfer::{Adopted, Evacuated};
+
+use crate::{CpuId, Nanos};
+use queues::{NEVER, Queues};
+use records::Records;
+
+/// What a call did to when a base is next due, for whoever has to tell somebody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use = "a base that is due earlier must be published when its CPU is idle"]
+pub(crate) struct Change {
+    /// The base is due earlier than was known before.
+    pub(crate) is_first: bool,
+    /// Its CPU was idle then: nobody looks at the base unless told.
+    pub(crate) was_idle: bool,
+}
+
+impl Change {
+    /// Whether somebody has to be told.
+    #[inline]
+    pub(crate) const fn must_publish(self) -> bool {
+        self.is_first && self.was_idle
+    }
+}
+
+/// How often things happened in a base.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    /// Arms of idle timers.
+    pub(crate) armed: u64,
+    /// Pending periods that an arm or a cancel ended.
+    pub(crate) superseded: u64,
+    pub(crate) cancelled: u64,
+    /// Timers handed out, and how many of them to another CPU.
+    pub(crate) ran: u64,
+    pub(crate) ran_remote: u64,
+    /// Timers that were due while they still ran.
+    pub(crate) waited: u64,
+    /// Tokens taken away from their holders.
+    pub(crate) revoked: u64,
+}
+
+/// What the lock of one base protects.
+#[derive(Debug)]
+pub(crate) struct Base<T> {
+    pub(crate) id: BaseId,
+    queues: Queues<T>,
+    records: Records<T>,
+    /// Nobody looks at this base by itself; written by anybody under the lock.
+    pub(crate) is_idle: bool,
+    /// Who hands out what was collected, and which of its turns that is.
+    runner: Option<(CpuId, u64)>,
+    /// Tokens given so far.
+    generation: u64,
+    /// What [`BaseGuard`] publishes, in ns.
+    published: u64,
+    /// `published` may be too early.
+    is_stale: bool,
+    /// When the first of the collected timers was due, in ns; says nothing when there is none.
+    overdue: u64,
+    /// Timers that are pending here, in queues and on records.
+    pending: usize,
+    /// The CPU is offline and this one has its timers: nothing is armed here.
+    adopter: Option<CpuId>,
+    pub(crate) counters: Counters,
+}
+
+impl<T: Copy> Base<T> {
+    fn new(id: BaseId, length: TickLength, now: Nanos) -> Self {
+        Self {
+            id,
+            queues: Queues::new(length, now),
+            records: Records::new(),
+            is_idle: false,
+            runner: None,
+            generation: 0,
+            published: NEVER,
+            is_stale: false,
+            overdue: NEVER,
+            pending: 0,
+            adopter: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// When somebody has to look at this base, to the best of what is known; `None` for never.
+    pub(crate) fn next_expiry(&mut self) -> Option<Nanos> {
+        self.renew();
+        (self.published != NEVER).then_some(Nanos(self.published))
+    }
+
+    /// Timers that are pending here.
+    pub(crate) fn pending(&self) -> usize {
+        self.pending
+    }
+
+    /// Runs that have begun here and not ended.
+    pub(crate) fn running(&self) -> usize {
+        self.records.running()
+    }
+
+    /// Whether a run of one of its timers on `cpu` has not ended.
+    pub(crate) fn runs_on(&self, cpu: CpuId) -> bool {
+        self.records.runs_on(cpu)
+    }
+
+    /// The CPU that holds the token.
+    pub(crate) fn runner(&self) -> Option<CpuId> {
+        self.runner.map(|(cpu, _)| cpu)
+    }
+
+    /// Takes the wheel's clock to `now`, as far as no bucket is due.
+    #[inline]
+    pub(crate) fn forward(&mut self, now: Nanos) {
+        let tick = self.queues.length.floor(now);
+        self.queues.wheel.forward(tick);
+    }
+
+    /// Whether anything may be handed out.
+    #[inline]
+    pub(crate) fn has_expired(&self) -> bool {
+        self.queues.has_collected() || self.records.has_ready()
+    }
+
+    /// Says when the base is due from now on; returns whether that is earlier than was known.
+    fn renew(&mut self) -> bool {
+        let mut next = self.queues.next_expiry();
+        if self.has_expired() {
+            if self.runner.is_none() {
+                next = next.min(self.overdue);
+            }
+        } else {
+            self.overdue = NEVER;
+        }
+        self.is_stale = false;
+        let is_first = next < self.published;
+        self.published = next;
+        is_first
+    }
+
+    /// The same, as a result.
+    fn renewed(&mut self) -> Change {
+        let is_first = self.renew();
+        Change { is_first, was_idle: self.is_idle }
+    }
+
+    /// A queue is due at `due`; returns whether the base was due later.
+    #[inline]
+    fn note(&mut self, due: u64) -> Change {
+        let is_first = due < self.published;
+        if is_first {
+            self.published = due;
+        }
+        Change { is_first, was_idle: self.is_idle }
+    }
+}

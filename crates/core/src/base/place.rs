@@ -1,0 +1,178 @@
+//! Where a timer is: one word beside its links, and the names of bases.
+//!
+//! [`Place`] says which base a timer belongs to, whether it is pending there, and what was asked for when it
+//! was made. Who writes it: whoever holds the lock of the base that it names; while it names none, whoever wins
+//! the compare-and-swap that makes it name one. Anybody may read it. So a reader that saw a base, locked it, and
+//! sees the same base again holds the lock of the timer (KERNEL 1.10, without the state in between).
+
+use crate::CpuId;
+use core::fmt;
+
+/// The kinds of bases a CPU has, in the order in which their locks nest.
+///
+/// ```
+/// use quietcore_core::BaseKind;
+///
+/// assert!(BaseKind::Local < BaseKind::Global && BaseKind::Global < BaseKind::Guest);
+/// assert_eq!(BaseKind::ALL.len(), 4);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BaseKind {
+    /// Pinned timers: they run on their CPU only.
+    Local,
+    /// Timers that another CPU may run while their own is idle.
+    Global,
+    /// The same, armed by threads that are not the CPU's own.
+    Guest,
+    /// Timers that wake nobody; they run when their CPU is busy anyway.
+    Deferrable,
+}
+
+impl BaseKind {
+    /// All kinds, in locking order.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_core::BaseKind::ALL[0], quietcore_core::BaseKind::Local);
+    /// ```
+    pub const ALL: [Self; 4] = [Self::Local, Self::Global, Self::Guest, Self::Deferrable];
+
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Whether another CPU may run its timers.
+    pub(crate) const fn is_pullable(self) -> bool {
+        matches!(self, Self::Global | Self::Guest)
+    }
+
+    /// Whether a timer for a base of one kind may as well be in one of the other, of any CPU.
+    pub(super) const fn is_alike(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Local, _) | (_, Self::Local) => false,
+            (Self::Deferrable, other) | (other, Self::Deferrable) => matches!(other, Self::Deferrable),
+            (Self::Global | Self::Guest, Self::Global | Self::Guest) => true,
+        }
+    }
+}
+
+/// Names one base of a machine. Ordered as locks nest: by CPU, then by kind.
+///
+/// ```
+/// use quietcore_core::{BaseId, BaseKind, CpuId};
+///
+/// let base = BaseId { cpu: CpuId::new(3)?, kind: BaseKind::Global };
+/// assert_eq!(base.to_string(), "Global of CPU 3");
+/// # Ok::<(), quietcore_core::CpuError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BaseId {
+    /// Whose base.
+    pub cpu: CpuId,
+    /// Which of its bases.
+    pub kind: BaseKind,
+}
+
+impl fmt::Display for BaseId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:?} of CPU {}", self.kind, self.cpu)
+    }
+}
+
+/// A timer's word at one moment. All its functions are pure.
+///
+/// Bits 0 to 15 are the CPU, 16 and 17 the kind; both say nothing unless [`PLACED`](Self::PLACED).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place(pub(super) u32);
+
+impl Place {
+    const KIND_SHIFT: u32 = 16;
+    const BASE_MASK: u32 = 0x3_ffff | Self::PLACED.0;
+    const PLACED: Self = Self(1 << 18);
+    /// In a queue of the base, or on a record of it.
+    pub(super) const PENDING: Self = Self(1 << 19);
+    /// Of an exact timer: in the queue of collected ones.
+    pub(super) const COLLECTED: Self = Self(1 << 20);
+    pub(super) const PINNED: Self = Self(1 << 21);
+    pub(super) const DEFERRABLE: Self = Self(1 << 22);
+    /// Refuses every arm from now on.
+    pub(super) const SHUT_DOWN: Self = Self(1 << 23);
+    pub(super) const NOWHERE: Self = Self(0);
+
+    #[inline]
+    pub(super) const fn has(self, flag: Self) -> bool {
+        self.0 & flag.0 != 0
+    }
+
+    #[inline]
+    pub(super) const fn with(self, flag: Self) -> Self {
+        Self(self.0 | flag.0)
+    }
+
+    #[inline]
+    pub(super) const fn without(self, flag: Self) -> Self {
+        Self(self.0 & !flag.0)
+    }
+
+    #[inline]
+    const fn encode(base: BaseId) -> u32 {
+        base.cpu.0 as u32 | (base.kind as u32) << Self::KIND_SHIFT | Self::PLACED.0
+    }
+
+    #[inline]
+    pub(super) const fn at(self, base: BaseId) -> Self {
+        Self(self.0 & !Self::BASE_MASK | Self::encode(base))
+    }
+
+    #[inline]
+    pub(super) const fn is_at(self, base: BaseId) -> bool {
+        self.0 & Self::BASE_MASK == Self::encode(base)
+    }
+
+    /// The base that it belongs to; `None` before its first arm.
+    #[inline]
+    pub(crate) const fn base(self) -> Option<BaseId> {
+        if !self.has(Self::PLACED) {
+            return None;
+        }
+        let kind = BaseKind::ALL[(self.0 >> Self::KIND_SHIFT & 3) as usize];
+        Some(BaseId { cpu: CpuId(self.0 as u16), kind })
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Place")
+            .field("base", &self.base())
+            .field("is_pending", &self.has(Self::PENDING))
+            .field("is_pinned", &self.has(Self::PINNED))
+            .field("is_deferrable", &self.has(Self::DEFERRABLE))
+            .field("is_shut_down", &self.has(Self::SHUT_DOWN))
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BaseId, BaseKind, Place};
+    use crate::CpuId;
+
+    /// Goal: a word keeps its base and its flags apart. Method: every kind, both ends of the CPUs, all flags.
+    #[test]
+    fn base_and_flags_are_independent() {
+        let flags = Place::PENDING.with(Place::PINNED).with(Place::SHUT_DOWN);
+        assert_eq!(flags.base(), None);
+        for cpu in [0, 1, crate::CPU_LIMIT - 1] {
+            for kind in BaseKind::ALL {
+                let base = BaseId { cpu: CpuId(cpu), kind };
+                let place = flags.at(base);
+                assert_eq!(place.base(), Some(base));
+                assert!(place.is_at(base) && place.has(Place::PENDING) && place.has(Place::SHUT_DOWN));
+                assert!(!place.has(Place::DEFERRABLE) && !flags.is_at(base));
+                let other = BaseId { cpu: CpuId(7), kind: BaseKind::Guest };
+                assert_eq!(place.at(other), flags.at(other));
+                assert_eq!(place.without(Place::PENDING).base(), Some(base));
+            }
+        }
+    }
+}

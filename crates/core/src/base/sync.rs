@@ -1,0 +1,83 @@
+//! The two words of a base that are read without its lock: where a timer is, and when a base is next due.
+//!
+//! Both are written under the lock of the base concerned (a place that names no base: by compare-and-swap).
+//! What a word guards is guarded by that lock, not by the word, with one exception that is named below.
+
+use super::place::{BaseId, Place};
+use crate::Nanos;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use core::fmt;
+
+/// The place of a timer, beside its links.
+pub(crate) struct SharedPlace(AtomicU32);
+
+impl SharedPlace {
+    pub(super) fn new(place: Place) -> Self {
+        Self(AtomicU32::new(place.0))
+    }
+
+    /// Says which lock to take, and under that lock whether it was the right one.
+    #[inline]
+    pub(super) fn load(&self) -> Place {
+        // Relaxed: whoever wrote it held the lock that the reader takes next, or holds.
+        Place(self.0.load(Ordering::Relaxed))
+    }
+
+    /// For who sees that a timer is idle and then takes no lock: cancels nothing, or frees it.
+    #[inline]
+    pub(super) fn load_idle(&self) -> Place {
+        // Acquire: pairs with Release in `store`, the last that the holder of the lock did with the timer.
+        Place(self.0.load(Ordering::Acquire))
+    }
+
+    /// For the holder of the lock of the base that the word names, as its last access to the timer.
+    #[inline]
+    pub(super) fn store(&self, place: Place) {
+        // Release: pairs with Acquire in `load_idle`.
+        self.0.store(place.0, Ordering::Release);
+    }
+
+    /// Changes a word that names no base; says whether it still was as it was `seen`.
+    pub(super) fn claim(&self, seen: Place, next: Place) -> bool {
+        // AcqRel, Acquire: what an earlier claim did is seen by the next one. Links were never touched before.
+        self.0.compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// As a claim of a timer's first base.
+    #[inline]
+    pub(super) fn claim_for(&self, seen: Place, base: BaseId) -> bool {
+        self.claim(seen, seen.at(base))
+    }
+}
+
+impl fmt::Debug for SharedPlace {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.load(), out)
+    }
+}
+
+/// When a base is next due, in ns; `u64::MAX` when it is not. Never later than the truth.
+#[derive(Debug)]
+pub(super) struct NextExpiry(AtomicU64);
+
+impl NextExpiry {
+    pub(super) fn new() -> Self {
+        Self(AtomicU64::new(u64::MAX))
+    }
+
+    #[inline]
+    pub(super) fn load(&self) -> Option<Nanos> {
+        // Relaxed: a hint. Whoever acts on it locks the base; who missed it is told through `is_idle`.
+        let nanos = self.0.load(Ordering::Relaxed);
+        (nanos != u64::MAX).then_some(Nanos(nanos))
+    }
+
+    /// For the holder of the base's lock.
+    #[inline]
+    pub(super) fn store(&self, nanos: u64) {
+        // Relaxed, both: only the holder writes; readers as in `load`.
+        if self.0.load(Ordering::Relaxed) != nanos {
+            self.0.store(nanos, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Tests of the bases: rules one by one, random scripts against an oracle, threads with a lock that spins.
+
+mod oracle;
+mod rules;
+mod script;
+mod threads;
+
+mod transfers;
+
+use super::bases::{Bases, Context};
+use super::{BaseId, BaseKind, Expired, TickLength, TimerId, TimerOptions, TimerRef, Token};
+use crate::{CpuId, Nanos, SequentialLock};
+use alloc::vec::Vec;
+
+/// Bases with ticks of 1000 ns.
+type TestBases = Bases<SequentialLock, u32>;
+
+const TICK: u64 = 1000;
+
+fn bases(cpu_count: u16) -> TestBases {
+    let length = TickLength::new(Nanos(TICK)).expect("not zero");
+    Bases::new(cpu_count, length, Nanos(0))
+}
+
+const fn base(cpu: u16, kind: BaseKind) -> BaseId {
+    BaseId { cpu: CpuId(cpu), kind }
+}
+
+const fn local(cpu: u16) -> BaseId {
+    base(cpu, BaseKind::Local)
+}
+
+const fn global(cpu: u16) -> BaseId {
+    base(cpu, BaseKind::Global)
+}
+
+/// CPU 0 at the start of tick `tick`.
+const fn at(tick: u64) -> Context {
+    Context { cpu: Some(CpuId(0)), now: Nanos(tick * TICK) }
+}
+
+fn add(bases: &mut TestBases, payload: u32) -> (TimerId, TimerRef<u32>) {
+    let id = bases.add_timer(TimerOptions::new(), payload);
+    (id, bases.timer(id).expect("just made"))
+}
+
+/// Collects and hands out all that is due in `id`; the runs do not end.
+fn start_all(bases: &TestBases, id: BaseId, context: Context) -> (Option<Token>, Vec<Expired<u32>>) {
+    let mut runs = Vec::new();
+    let token = bases.collect_and_take(id, CpuId(0), context);
+    if let Some(token) = &token {
+        while let Some(expired) = bases.pop(token, context).expired {
+            runs.push(expired);
+        }
+    }
+    (token, runs)
+}
+
+/// Runs all that is due in `id`, and returns their payloads.
+fn run_all(bases: &TestBases, id: BaseId, context: Context) -> Vec<u32> {
+    let mut ran = Vec::new();
+    while let Some(mut token) = bases.collect_and_take(id, CpuId(0), context) {
+        let mut next = bases.pop(&token, context).expired;
+        while let Some(expired) = next {
+            ran.push(expired.payload());
+            next = bases.finish_and_pop(expired, &mut token, context).expired;
+        }
+    }
+    ran
+}

@@ -1,0 +1,146 @@
+//! Timers change their CPU without being armed: adoption when it goes offline, evacuation when it is isolated.
+//!
+//! Both take the locks of a base and of the base of the same kind that gets the timers, and hand them over for
+//! what they were armed for. A timer that runs stays until its run has ended: it waits on its record, and of an
+//! adopted base the end of the run hands it over ([`Bases::finish`]).
+//!
+//! Source: Linux 6.12, kernel/time/timer.c, `timers_dead_cpu`, `timers_prepare_cpu`. Deviations: the kernel takes
+//! care that nothing runs on a dead CPU's bases; evacuation is ours.
+
+use super::bases::{BaseGuard, Bases, Context};
+use super::place::Place;
+use super::queues::Due;
+use super::records::Wait;
+use super::{Base, BaseId, BaseKind, Change};
+use crate::CpuId;
+use crate::lock::RawLock;
+
+/// Timers per lock hold of an evacuation.
+const CHUNK: usize = 64;
+
+/// What an adoption did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use = "the adopter may be due earlier"]
+pub(crate) struct Adopted {
+    pub(crate) moved: usize,
+    /// Runs that began on the dead CPU's bases and have not ended.
+    pub(crate) still_running: usize,
+    /// Of the adopter's bases together.
+    pub(crate) change: Change,
+}
+
+/// What an evacuation did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use = "the other CPU may be due earlier, and timers may be left"]
+pub(crate) struct Evacuated {
+    pub(crate) moved: usize,
+    /// Timers that are still pending: beyond the limit, or running as well.
+    pub(crate) remaining: usize,
+    pub(crate) still_running: usize,
+    /// Of the other CPU's bases together.
+    pub(crate) change: Change,
+}
+
+impl Change {
+    fn add(&mut self, other: Self) {
+        self.is_first |= other.is_first;
+        self.was_idle |= other.was_idle;
+    }
+}
+
+impl<L: RawLock, T: Copy> Bases<L, T> {
+    /// Gives all timers of `dead` to `onto`, pinned ones too. From now on an arm that asks for a base of `dead`
+    /// gets the adopter's, until [`prepare`](Self::prepare).
+    ///
+    /// # Panics
+    /// When `onto` was adopted itself, or is `dead`.
+    pub(crate) fn adopt(&self, dead: CpuId, onto: CpuId, context: Context) -> Adopted {
+        let mut adopted = Adopted::default();
+        for kind in BaseKind::ALL {
+            let (mut old, mut new) = self.lock_same_kind(dead, onto, kind, context);
+            old.adopter = Some(onto);
+            let _ = old.revoke();
+            let (moved, change) = old.hand_over_some(&mut new, usize::MAX);
+            adopted.moved += moved;
+            adopted.change.add(change);
+            adopted.still_running += old.running();
+        }
+        adopted
+    }
+
+    /// Makes the bases of a CPU that was adopted ready for its return.
+    pub(crate) fn prepare(&self, cpu: CpuId, context: Context) {
+        for kind in BaseKind::ALL {
+            let mut base = self.lock(BaseId { cpu, kind }, context.cpu);
+            base.adopter = None;
+            base.is_idle = false;
+            base.forward(context.now);
+        }
+    }
+
+    /// Gives up to `limit` timers of `cpu` that others may run to `onto`, a few per lock hold.
+    ///
+    /// # Panics
+    /// When `onto` was adopted, or is `cpu`.
+    pub(crate) fn evacuate(&self, cpu: CpuId, onto: CpuId, limit: usize, context: Context) -> Evacuated {
+        let mut evacuated = Evacuated::default();
+        for kind in BaseKind::ALL.into_iter().filter(|kind| kind.is_pullable()) {
+            loop {
+                let (mut old, mut new) = self.lock_same_kind(cpu, onto, kind, context);
+                let chunk = CHUNK.min(limit - evacuated.moved);
+                let (moved, change) = old.hand_over_some(&mut new, chunk);
+                evacuated.moved += moved;
+                evacuated.change.add(change);
+                if moved < CHUNK {
+                    evacuated.remaining += old.pending();
+                    evacuated.still_running += old.running();
+                    break;
+                }
+            }
+        }
+        evacuated
+    }
+
+    fn lock_same_kind(
+        &self,
+        from: CpuId,
+        onto: CpuId,
+        kind: BaseKind,
+        context: Context,
+    ) -> (BaseGuard<'_, L, T>, BaseGuard<'_, L, T>) {
+        let ids = [from, onto].map(|cpu| BaseId { cpu, kind });
+        let (old, mut new) = self.lock_pair(ids[0], ids[1], context.cpu);
+        assert!(new.adopter.is_none(), "CPU {onto} is offline and takes no timers");
+        new.forward(context.now);
+        (old, new)
+    }
+}
+
+impl<T: Copy> Base<T> {
+    /// Hands up to `limit` timers over; returns how many.
+    fn hand_over_some(&mut self, new: &mut Self, limit: usize) -> (usize, Change) {
+        let (mut moved, mut total) = (0, Change::default());
+        while moved < limit {
+            let ready = self.records.pop_ready();
+            let Some(due) = ready.or_else(|| self.queues.pop_pending()) else { break };
+            if self.records.is_running(due.address()) {
+                let place = &due.shared().place;
+                place.store(place.load().without(Place::COLLECTED));
+                self.records.wait(due.address(), Wait::Parked(due));
+                continue;
+            }
+            total.add(self.hand_over(new, due));
+            moved += 1;
+        }
+        self.renew();
+        (moved, total)
+    }
+
+    /// Hands over a timer that is pending here, and was just taken out of its queue or off its record.
+    pub(super) fn hand_over(&mut self, new: &mut Self, due: Due<T>) -> Change {
+        self.pending -= 1;
+        let place = &due.shared().place;
+        place.store(place.load().without(Place::COLLECTED).at(new.id));
+        new.insert_due(due)
+    }
+}

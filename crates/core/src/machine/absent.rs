@@ -1,0 +1,202 @@
+//! Stalls: a CPU that does not turn must not hold back what others could do.
+//!
+//! Every CPU stores a heartbeat; its neighbours look at it once per tick. Who is late, with something overdue, is
+//! *marked absent*: its duties in the hierarchy go to others, its global timers are published, the tokens that it
+//! holds are taken back. Pinned timers wait for it. A false mark costs a walk and is forgiven: the threshold
+//! doubles for a second.
+//!
+//! Locks decide, heartbeats hint: the mark takes LOCAL, GLOBAL, GUEST and then the books, each within the lock's
+//! bound, and so does the way back, so neither ever waits for a CPU that was stopped inside one of them.
+//! Interleavings I1 to I8 of PROTOCOL section 5: `tests/site`. Source: ours; the kernel has interrupts instead.
+
+use super::{Machine, flag};
+use crate::base::{BaseId, BaseKind, earliest};
+use crate::sync::Ordering;
+use crate::{Actions, CpuId, Nanos, RawLock};
+
+/// For how long a CPU that was marked without need gets twice the time, in ns.
+const PATIENCE: Nanos = Nanos(1_000_000_000);
+
+/// What became of an attempt to mark a CPU absent.
+///
+/// ```
+/// assert_ne!(quietcore_core::Mark::Marked, quietcore_core::Mark::Busy);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Mark {
+    /// It is absent now.
+    Marked,
+    /// It was absent, parked or unavailable already.
+    NotAwake,
+    /// It was stopped inside one of its locks; try again at the next tick.
+    Busy,
+}
+
+impl<L: RawLock, T: Copy> Machine<L, T> {
+    /// `cpu` is about to block in user code: its global timers become everybody's. By the CPU itself.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # use quietcore_core::tmigr::Book;
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// machine.go_absent(cpu, Nanos(5), &mut actions);
+    /// assert_eq!(machine.hierarchy().book(cpu), Book::Absent);
+    /// assert!(machine.return_from_absence(cpu, Nanos(9)));
+    /// assert_eq!(machine.hierarchy().book(cpu), Book::Awake);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn go_absent(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
+        self.beat(cpu, now);
+        let mut bases = self.lock_shared(cpu, Some(cpu));
+        let next = bases.next_global();
+        let first = self.hierarchy.go_absent(cpu, next);
+        bases.set_idle(true);
+        self.set_flag(cpu, flag::MARKED, true);
+        drop(bases);
+        self.ask_for_alarm(first, actions);
+        self.take_back_tokens(cpu, actions);
+    }
+
+    /// Somebody else notices that `cpu` does not turn. Never waits for a lock.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Mark, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::topology::Topology;
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// assert_eq!(machine.mark_absent(cpu, &mut actions), Mark::Marked);
+    /// assert_eq!(machine.mark_absent(cpu, &mut actions), Mark::NotAwake);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn mark_absent(&self, cpu: CpuId, actions: &mut Actions) -> Mark {
+        let Some(mut bases) = self.try_lock_shared(cpu) else {
+            // Relaxed: a counter.
+            self.busy_marks.fetch_add(1, Ordering::Relaxed);
+            return Mark::Busy;
+        };
+        if bases.is_idle() {
+            return Mark::NotAwake;
+        }
+        let next = bases.next_global();
+        let Ok(first) = self.hierarchy.try_go_absent(cpu, next) else {
+            // Relaxed: a counter.
+            self.busy_marks.fetch_add(1, Ordering::Relaxed);
+            return Mark::Busy;
+        };
+        bases.set_idle(true);
+        self.set_flag(cpu, flag::MARKED, true);
+        drop(bases);
+        self.ask_for_alarm(first, actions);
+        self.take_back_tokens(cpu, actions);
+        Mark::Marked
+    }
+
+    /// A CPU that was marked turns again; says whether its locks were to be had. If not it goes on as an absent one
+    /// and tries again in its next turn. By the CPU itself.
+    #[must_use = "a CPU whose locks were not to be had is still absent"]
+    pub fn return_from_absence(&self, cpu: CpuId, now: Nanos) -> bool {
+        self.beat(cpu, now);
+        let Some(mut bases) = self.try_lock_shared(cpu) else { return false };
+        if !self.hierarchy.try_activate(cpu) {
+            return false;
+        }
+        bases.set_idle(false);
+        self.set_flag(cpu, flag::MARKED, false);
+        self.set_flag(cpu, flag::IDLE, false);
+        // Relaxed: a hint; see `Watch`.
+        self.watch[cpu.index()].patience.store(now.0.saturating_add(PATIENCE.0), Ordering::Relaxed);
+        true
+    }
+
+    /// Takes the tokens that `holder` has on any base, and publishes what waits there. A base whose lock is not to
+    /// be had keeps its token until the next mark.
+    pub(super) fn take_back_tokens(&self, holder: CpuId, actions: &mut Actions) {
+        for id in self.base_ids() {
+            let Some(mut base) = self.bases.try_lock(id) else { continue };
+            if base.runner() != Some(holder) {
+                continue;
+            }
+            let _ = base.revoke();
+            drop(base);
+            self.republish(id.cpu, actions);
+        }
+    }
+
+    pub(super) fn base_ids(&self) -> impl Iterator<Item = BaseId> + use<L, T> {
+        let cpus = (0..self.bases.cpu_count()).map(CpuId);
+        cpus.flat_map(|cpu| BaseKind::ALL.into_iter().map(move |kind| BaseId { cpu, kind }))
+    }
+
+    /// Publishes the first global expiry of `cpu` anew, if it is idle or absent.
+    pub(super) fn republish(&self, cpu: CpuId, actions: &mut Actions) {
+        if !self.is_pulling() {
+            return;
+        }
+        let mut global = self.bases.lock(BaseId { cpu, kind: BaseKind::Global }, None);
+        let mut guest = self.bases.lock(BaseId { cpu, kind: BaseKind::Guest }, None);
+        if !global.is_idle {
+            return;
+        }
+        let next = earliest(global.next_expiry(), guest.next_expiry());
+        let first = self.hierarchy.publish(cpu, next);
+        drop((guest, global));
+        self.ask_for_alarm(first, actions);
+    }
+
+    /// Looks after the neighbours, once per tick: whoever is stalled with something overdue is marked. By the CPU
+    /// itself, awake. Returns how many were marked.
+    ///
+    /// It judges only if its own last look was recent: when the whole machine was stopped, everybody looks old.
+    pub fn watch(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> u32 {
+        self.beat(cpu, now);
+        let this = &self.watch[cpu.index()];
+        // Relaxed: written and read by this CPU.
+        let looked = Nanos(this.looked.swap(now.0, Ordering::Relaxed));
+        let recent = self.settings.stall_after.0.max(self.settings.tick.nanos().0.saturating_mul(2));
+        if !self.is_pulling() || now.since(looked).0 > recent {
+            return 0;
+        }
+        let mut marked = 0;
+        self.hierarchy.watched(cpu, |other| {
+            // A healthy one ends the look at this level; behind a stalled one the next is looked at.
+            if !self.is_stalled(other, now) {
+                return true;
+            }
+            marked += u32::from(self.mark_absent(other, actions) == Mark::Marked);
+            false
+        });
+        marked
+    }
+
+    fn is_stalled(&self, cpu: CpuId, now: Nanos) -> bool {
+        let watch = &self.watch[cpu.index()];
+        // Relaxed, all: hints; see `Watch`.
+        let beat = Nanos(watch.heartbeat.load(Ordering::Relaxed));
+        let patience = watch.patience.load(Ordering::Relaxed);
+        let allowed = self.settings.stall_after.0 << u32::from(now.0 < patience);
+        if now.since(beat).0 < allowed {
+            return false;
+        }
+        let overdue = |next: Nanos| now.since(next) >= self.settings.tick.nanos();
+        self.bases.next_global(cpu).is_some_and(overdue) || self.holds_tokens(cpu)
+    }
+
+    /// Whether `cpu` has taken over another base's timers and not run them all.
+    pub(super) fn holds_tokens(&self, cpu: CpuId) -> bool {
+        let mut others = self.base_ids().filter(|id| id.cpu != cpu);
+        others.any(|id| self.bases.try_lock(id).is_some_and(|base| base.runner() == Some(cpu)))
+    }
+
+    /// How often a mark had to be put off because the CPU was stopped inside a lock.
+    #[must_use]
+    pub fn busy_marks(&self) -> u64 {
+        // Relaxed: a counter.
+        self.busy_marks.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,394 @@
+//! Arming: which base a timer goes to, and who must learn that it came first.
+//!
+//! A pinned timer goes to the LOCAL base of the CPU that arms it, or of the one it is armed on; a deferrable one to
+//! DEF. Any other goes where the policy says: `Pull` and `Stay` to the arming CPU's GLOBAL base, `Push` to the one of
+//! a busy CPU. A thread that is not a CPU arms on the GUEST base of the nearest housekeeping CPU.
+//!
+//! If it became the first of an idle CPU, that CPU's next expiry is published, or the CPU is kicked where nobody else
+//! can expire it in time (pinned, exact, unavailable, `Push`, `Stay`). An absent CPU is never kicked.
+//! Source: Linux 6.12, kernel/time/timer.c, `__mod_timer`, `trigger_dyntick_cpu`; hrtimers: `place/exact.rs`.
+
+use super::name::{AnyExact, AnyTimer};
+use super::{Machine, flag};
+use crate::base::{
+    Armed as BaseArmed, BaseId, BaseKind, Cancelled, Context as BaseContext, Pinning, TimerRef,
+};
+use crate::place::{Arming, Caller, ExactMode, ExactPolicy, ExactStart, Origin, Policy};
+use crate::place::{exact_target, nearest_housekeeping, push_target};
+use crate::tmigr::Book;
+use crate::{Actions, CpuId, Nanos, RawLock};
+use core::fmt;
+use quietcore_wheel::{Expiry, Tick};
+
+/// Who calls, and when.
+///
+/// ```
+/// use quietcore_core::{Context, CpuId, Nanos};
+///
+/// let context = Context::on(CpuId::default(), Nanos(7));
+/// assert_eq!(context.now, Nanos(7));
+/// assert_ne!(context, Context::near(CpuId::default(), Nanos(7)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Context {
+    /// The CPU that the caller speaks for, or the one that it happens to run on.
+    pub cpu: CpuId,
+    /// Whether it speaks for that CPU.
+    pub is_cpu: bool,
+    /// The moment, in ns.
+    pub now: Nanos,
+}
+
+impl Context {
+    /// Of the one thread that speaks for `cpu`.
+    ///
+    /// ```
+    /// # use quietcore_core::{Context, CpuId, Nanos};
+    /// assert!(Context::on(CpuId::default(), Nanos(7)).is_cpu);
+    /// ```
+    #[must_use]
+    pub const fn on(cpu: CpuId, now: Nanos) -> Self {
+        Self { cpu, is_cpu: true, now }
+    }
+
+    /// Of any other thread, which happens to be on `cpu`.
+    ///
+    /// ```
+    /// # use quietcore_core::{Context, CpuId, Nanos};
+    /// assert!(!Context::near(CpuId::default(), Nanos(7)).is_cpu);
+    /// ```
+    #[must_use]
+    pub const fn near(cpu: CpuId, now: Nanos) -> Self {
+        Self { cpu, is_cpu: false, now }
+    }
+
+    fn base(self) -> BaseContext {
+        BaseContext { cpu: self.is_cpu.then_some(self.cpu), now: self.now }
+    }
+}
+
+/// Why a timer was not armed or cancelled.
+///
+/// ```
+/// assert_eq!(quietcore_core::ArmError::ShutDown.to_string(), "the timer was shut down");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ArmError {
+    /// The machine has no such timer, or no longer.
+    UnknownTimer,
+    /// The timer was shut down.
+    ShutDown,
+    /// The machine has no such CPU, or it is offline.
+    NoSuchCpu {
+        /// The CPU.
+        cpu: CpuId,
+    },
+}
+
+impl fmt::Display for ArmError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownTimer => out.write_str("the machine has no such timer"),
+            Self::ShutDown => out.write_str("the timer was shut down"),
+            Self::NoSuchCpu { cpu } => write!(out, "CPU {cpu} is not online"),
+        }
+    }
+}
+
+impl core::error::Error for ArmError {}
+
+/// What an arm did.
+///
+/// ```
+/// use quietcore_core::{Armed, BaseId, BaseKind, CpuId};
+///
+/// let base = BaseId { cpu: CpuId::default(), kind: BaseKind::Global };
+/// assert!(!Armed { was_pending: false, base }.was_pending);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Armed {
+    /// The timer was pending: that period ends without a run.
+    pub was_pending: bool,
+    /// The base that the timer is in now.
+    pub base: BaseId,
+}
+
+/// How near the deadline of a timer must be kept by whoever expires it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Promptness {
+    /// Within a tick or two.
+    Tick,
+    /// As it is: its CPU must wake up itself.
+    Exact,
+}
+
+impl<L: RawLock, T: Copy> Machine<L, T> {
+    /// Arms `timer` for `expires`, or moves it there if it is pending. It is run after the tick that `expires`
+    /// lies in, by the CPU that the policy finds. Cost: a lock, two if it changes its base; no allocation.
+    ///
+    /// # Errors
+    /// When there is no such timer, or it was shut down.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, ArmError, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::{TimerOptions, topology::Topology};
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// assert!(!machine.arm(timer, Nanos(5_000_000), context, &mut actions)?.was_pending);
+    /// assert!(machine.cancel(timer, context)?);
+    /// machine.shutdown(timer, context)?;
+    /// assert_eq!(machine.arm(timer, Nanos(9), context, &mut actions), Err(ArmError::ShutDown));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn arm(
+        &self,
+        timer: impl AnyTimer<T>,
+        expires: Nanos,
+        context: Context,
+        actions: &mut Actions,
+    ) -> Result<Armed, ArmError> {
+        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
+        let onto = self.base_for(timer, context);
+        let armed = self.bases.arm(timer, expires, onto, context.base());
+        self.armed(armed, Promptness::Tick, actions)
+    }
+
+    /// The same by the tick, for replaying a kernel's timers.
+    ///
+    /// # Errors
+    /// As [`arm`](Self::arm).
+    pub fn arm_tick(
+        &self,
+        timer: impl AnyTimer<T>,
+        expires: Tick,
+        context: Context,
+        actions: &mut Actions,
+    ) -> Result<Armed, ArmError> {
+        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
+        let onto = self.base_for(timer, context);
+        let armed = self.bases.arm_tick(timer, expires, onto, context.base());
+        self.armed(armed, Promptness::Tick, actions)
+    }
+
+    /// Arms `timer` on `cpu` and pins it there, until it is armed with [`arm_floating`](Self::arm_floating).
+    ///
+    /// # Errors
+    /// As [`arm`](Self::arm), and when `cpu` is not online.
+    pub fn arm_on(
+        &self,
+        timer: impl AnyTimer<T>,
+        (cpu, expires): (CpuId, Nanos),
+        context: Context,
+        actions: &mut Actions,
+    ) -> Result<Armed, ArmError> {
+        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
+        if cpu.index() >= self.watch.len() || !self.has_flag(cpu, flag::ONLINE) {
+            return Err(ArmError::NoSuchCpu { cpu });
+        }
+        self.bases.set_pinning(timer, Pinning::Pinned, context.base());
+        let kind = if timer.is_deferrable() { BaseKind::Deferrable } else { BaseKind::Local };
+        let armed = self.bases.arm(timer, expires, BaseId { cpu, kind }, context.base());
+        self.armed(armed, Promptness::Tick, actions)
+    }
+
+    /// Arms `timer` as one that may run anywhere, whatever it was before.
+    ///
+    /// # Errors
+    /// As [`arm`](Self::arm).
+    pub fn arm_floating(
+        &self,
+        timer: impl AnyTimer<T>,
+        expires: Nanos,
+        context: Context,
+        actions: &mut Actions,
+    ) -> Result<Armed, ArmError> {
+        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
+        self.bases.set_pinning(timer, Pinning::Floating, context.base());
+        self.arm(timer, expires, context, actions)
+    }
+
+    /// Arms `timer` unless it is pending for `expires` or earlier.
+    ///
+    /// # Errors
+    /// As [`arm`](Self::arm).
+    pub fn reduce(
+        &self,
+        timer: impl AnyTimer<T>,
+        expires: Nanos,
+        context: Context,
+        actions: &mut Actions,
+    ) -> Result<Armed, ArmError> {
+        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
+        let onto = self.base_for(timer, context);
+        let armed = self.bases.reduce(timer, expires, onto, context.base());
+        self.armed(armed, Promptness::Tick, actions)
+    }
+
+    /// Arms `timer` if it is pending; does nothing if it is not.
+    ///
+    /// # Errors
+    /// As [`arm`](Self::arm).
+    pub fn mod_pending(
+        &self,
+        timer: impl AnyTimer<T>,
+        expires: Nanos,
+        context: Context,
+        actions: &mut Actions,
+    ) -> Result<Armed, ArmError> {
+        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
+        let onto = self.base_for(timer, context);
+        let armed = self.bases.mod_pending(timer, expires, onto, context.base());
+        self.armed(armed, Promptness::Tick, actions)
+    }
+
+    /// Arms an exact timer. Under [`ExactPolicy::Kernel`] an unpinned one is pushed as hrtimers are and belongs to
+    /// that CPU; under `Pull` it is pulled like the rest.
+    ///
+    /// # Errors
+    /// As [`arm`](Self::arm).
+    pub fn arm_exact(
+        &self,
+        timer: impl AnyExact<T>,
+        expiry: Expiry,
+        context: Context,
+        actions: &mut Actions,
+    ) -> Result<Armed, ArmError> {
+        let timer = self.find_exact(timer).ok_or(ArmError::UnknownTimer)?;
+        let (is_pinned, hard) = (timer.is_pinned(), Nanos(expiry.hard));
+        let onto = match self.settings.exact_policy {
+            ExactPolicy::Kernel => {
+                BaseId { cpu: self.exact_cpu(is_pinned, hard, context), kind: BaseKind::Local }
+            }
+            ExactPolicy::Pull if is_pinned => BaseId { cpu: context.cpu, kind: BaseKind::Local },
+            ExactPolicy::Pull => self.floating_base(context),
+        };
+        let armed = self.bases.arm_exact(timer, expiry, onto, context.base());
+        self.armed(armed, Promptness::Exact, actions)
+    }
+
+    /// Takes `timer` out; says whether it was pending. A run that has begun goes on.
+    ///
+    /// # Errors
+    /// When there is no such timer.
+    pub fn cancel(&self, timer: impl AnyTimer<T>, context: Context) -> Result<bool, ArmError> {
+        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
+        Ok(self.bases.cancel(timer, context.base()) == Cancelled::WasPending)
+    }
+
+    /// The same for an exact timer.
+    ///
+    /// # Errors
+    /// When there is no such timer.
+    pub fn cancel_exact(&self, timer: impl AnyExact<T>, context: Context) -> Result<bool, ArmError> {
+        let timer = self.find_exact(timer).ok_or(ArmError::UnknownTimer)?;
+        Ok(self.bases.cancel(timer, context.base()) == Cancelled::WasPending)
+    }
+
+    /// Takes `timer` out and refuses every arm from now on; says whether it was pending.
+    ///
+    /// # Errors
+    /// When there is no such timer.
+    pub fn shutdown(&self, timer: impl AnyTimer<T>, context: Context) -> Result<bool, ArmError> {
+        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
+        Ok(self.bases.shutdown(timer, context.base()) == Cancelled::WasPending)
+    }
+
+    /// Whether a run of `timer` has begun and not ended.
+    ///
+    /// # Errors
+    /// When there is no such timer.
+    pub fn is_running(&self, timer: impl AnyTimer<T>, context: Context) -> Result<bool, ArmError> {
+        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
+        Ok(self.bases.is_running(timer, context.base()))
+    }
+
+    fn base_for(&self, timer: TimerRef<T>, context: Context) -> BaseId {
+        if timer.is_deferrable() {
+            return BaseId { cpu: context.cpu, kind: BaseKind::Deferrable };
+        }
+        if timer.is_pinned() {
+            return BaseId { cpu: context.cpu, kind: BaseKind::Local };
+        }
+        self.floating_base(context)
+    }
+
+    /// Where a timer waits that may run anywhere.
+    fn floating_base(&self, context: Context) -> BaseId {
+        let cpu = context.cpu;
+        if !context.is_cpu {
+            return BaseId { cpu: self.host_of(cpu), kind: BaseKind::Guest };
+        }
+        let cpu = if self.settings.policy == Policy::Push { self.push(cpu) } else { cpu };
+        BaseId { cpu, kind: BaseKind::Global }
+    }
+
+    /// The CPU that stands in for `cpu` when a thread arms there that is not the CPU itself.
+    fn host_of(&self, cpu: CpuId) -> CpuId {
+        if self.has_flag(cpu, flag::TIMERS) {
+            return cpu;
+        }
+        let control = self.control.lock_remote();
+        let masks = control.housekeeping.as_ref();
+        masks.and_then(|masks| nearest_housekeeping(&self.topology, cpu, masks.work())).unwrap_or(cpu)
+    }
+
+    /// The CPU that the old rule guesses. Without a lock where `cpu` is busy; else under the lock of control.
+    fn push(&self, cpu: CpuId) -> CpuId {
+        let is_idle = self.has_flag(cpu, flag::IDLE);
+        if !is_idle && self.has_flag(cpu, flag::TIMERS) {
+            return cpu;
+        }
+        let control = self.control.lock_remote();
+        let Some(masks) = control.housekeeping.as_ref() else { return cpu };
+        let domains = self.topology.domains(cpu);
+        push_target(Arming { cpu, is_idle }, masks, domains, |other| self.has_flag(other, flag::IDLE))
+    }
+
+    /// The kernel's rule for hrtimers.
+    fn exact_cpu(&self, is_pinned: bool, expires: Nanos, context: Context) -> CpuId {
+        let start = ExactStart {
+            cpu: context.cpu,
+            caller: Caller::Online,
+            mode: if is_pinned { ExactMode::Pinned } else { ExactMode::Floating },
+            expires,
+            origin: Origin::Inactive,
+        };
+        exact_target(ExactPolicy::Kernel, &start, || self.push(context.cpu), |cpu| self.bases.next_local(cpu))
+    }
+
+    fn armed(
+        &self,
+        armed: BaseArmed,
+        promptness: Promptness,
+        actions: &mut Actions,
+    ) -> Result<Armed, ArmError> {
+        if armed.change.must_publish() {
+            self.tell_of_first(armed.base, promptness, actions);
+        }
+        if armed.is_refused {
+            return Err(ArmError::ShutDown);
+        }
+        Ok(Armed { was_pending: armed.was_pending, base: armed.base })
+    }
+
+    /// The first expiry of an idle CPU's base is a new one.
+    pub(super) fn tell_of_first(&self, base: BaseId, promptness: Promptness, actions: &mut Actions) {
+        let BaseId { cpu, kind } = base;
+        if kind == BaseKind::Deferrable {
+            return;
+        }
+        let is_published = kind.is_pullable() && self.is_pulling();
+        if is_published {
+            self.republish(cpu, actions);
+        }
+        let is_served = is_published && self.hierarchy.book(cpu) != Book::Unavailable;
+        if (!is_served || promptness == Promptness::Exact) && !self.has_flag(cpu, flag::MARKED) {
+            actions.kick(cpu);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What must be true of a machine between calls.
+
+use super::{Machine, flag};
+use crate::base::earliest;
+use crate::sync::Ordering;
+use crate::tmigr::{Book, from_word};
+use crate::{CpuId, RawLock};
+
+impl<L: RawLock, T: Copy> Machine<L, T> {
+    /// Asserts the invariants of bases (W1 to W6), of the hierarchy (T1 to T6) and of both together: what an idle
+    /// or absent CPU has published is what its bases hold, `is_idle` says what the books say, nothing waits on a
+    /// base of a CPU that is offline, and no CPU is kicked that is absent.
+    ///
+    /// For tests: only while no other call is under way, and after actions were carried out. Cost: one look at
+    /// every timer.
+    ///
+    /// # Panics
+    /// When one does not hold.
+    ///
+    /// ```
+    /// # use quietcore_core::{Machine, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(4).build()?, Settings::default())?;
+    /// machine.check();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check(&self) {
+        self.bases.check();
+        // Relaxed: nobody else is under way.
+        let alarm = from_word(self.alarm.load(Ordering::Relaxed));
+        if self.is_pulling() {
+            self.hierarchy.check(alarm);
+        }
+        for index in 0..self.watch.len() {
+            self.check_cpu(CpuId(index as u16));
+        }
+    }
+
+    fn check_cpu(&self, cpu: CpuId) {
+        let book = self.hierarchy.book(cpu);
+        let mut bases = self.lock_shared(cpu, None);
+        let (is_idle, next) = (bases.is_idle(), bases.next_global());
+        let local = bases.next_local();
+        drop(bases);
+        if !self.has_flag(cpu, flag::ONLINE) {
+            assert!(book == Book::Unavailable, "CPU {cpu} is offline and {book:?}");
+            assert!(earliest(local, next).is_none(), "CPU {cpu} is offline and has timers");
+            return;
+        }
+        if !self.is_pulling() {
+            return;
+        }
+        match book {
+            Book::Awake => assert!(!is_idle, "CPU {cpu} is awake, its bases are idle"),
+            Book::Parked | Book::Absent => assert!(is_idle, "CPU {cpu} is {book:?}, its bases are not idle"),
+            Book::Unavailable => {}
+        }
+        let published = self.hierarchy.published(cpu);
+        match book {
+            // A parked CPU whose own timer comes first is awake by then.
+            Book::Parked if local.is_some_and(|local| next.is_none_or(|next| local <= next)) => {}
+            Book::Parked | Book::Absent => {
+                let late = |next| published.is_none_or(|published| published > next);
+                assert!(!next.is_some_and(late), "CPU {cpu} has {next:?} and published {published:?}");
+            }
+            Book::Awake | Book::Unavailable => {}
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Isolation and hotplug: who takes part, decided while the machine runs.
+//!
+//! Everything here runs on the caller, under one lock, and is complete when it returns. Joiners come before
+//! leavers, so that there is always somebody to pull; at least one housekeeping CPU remains. A CPU that is isolated
+//! gives its pending global timers to the nearest housekeeping CPU (the kernel leaves them where they are; users ask
+//! for this); one that goes offline gives away all it has, pinned timers too.
+//!
+//! Source: Linux 6.19, kernel/time/timer_migration.c, `tmigr_isolated_exclude_cpumask`; Linux 6.12,
+//! kernel/time/timer.c, `timers_dead_cpu`.
+
+use super::{Control, Machine, flag};
+use crate::base::{BaseId, BaseKind, Context};
+use crate::place::{Housekeeping, HousekeepingError, Isolation, nearest_housekeeping};
+use crate::tmigr::Book;
+use crate::{Actions, CpuId, CpuSet, Nanos, RawLock};
+use core::fmt;
+
+/// Why a CPU cannot come or go. Nothing was changed.
+///
+/// ```
+/// use quietcore_core::{ControlError, CpuId};
+///
+/// let error = ControlError::UnknownCpu { cpu: CpuId::new(9)? };
+/// assert_eq!(error.to_string(), "CPU 9 is not a possible CPU of this machine");
+/// # Ok::<(), quietcore_core::CpuError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ControlError {
+    /// The machine has no such CPU.
+    UnknownCpu {
+        /// The CPU.
+        cpu: CpuId,
+    },
+    /// It is not online, or already is.
+    WrongState {
+        /// The CPU.
+        cpu: CpuId,
+        /// Whether it is online.
+        is_online: bool,
+    },
+    /// No housekeeping CPU would be left.
+    Housekeeping(HousekeepingError),
+}
+
+impl fmt::Display for ControlError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownCpu { cpu } => write!(out, "CPU {cpu} is not a possible CPU of this machine"),
+            Self::WrongState { cpu, is_online: true } => write!(out, "CPU {cpu} is online already"),
+            Self::WrongState { cpu, is_online: false } => write!(out, "CPU {cpu} is not online"),
+            Self::Housekeeping(error) => fmt::Display::fmt(error, out),
+        }
+    }
+}
+
+impl core::error::Error for ControlError {}
+
+impl From<HousekeepingError> for ControlError {
+    fn from(error: HousekeepingError) -> Self {
+        Self::Housekeeping(error)
+    }
+}
+
+/// What a change of isolation did.
+///
+/// ```
+/// assert_eq!(quietcore_core::Report::default().evacuated, 0);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Global timers that were moved to housekeeping CPUs.
+    pub evacuated: usize,
+    /// Pinned timers that stay on isolated CPUs.
+    pub pinned_left: usize,
+    /// CPUs that are isolated now but are still running a timer of another CPU.
+    pub still_running: CpuSet,
+    /// CPUs that take part in the hierarchy now and did not before.
+    pub joined: CpuSet,
+    /// CPUs that do not take part any more.
+    pub left: CpuSet,
+}
+
+/// Who can look after the events of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waker {
+    /// Somebody is awake and will.
+    Awake,
+    /// This CPU, if it is kicked; the lowest of those.
+    Parked(CpuId),
+    Nobody,
+}
+
+impl<L: RawLock, T: Copy> Machine<L, T> {
+    /// `cpu` comes online: it joins the tree, if this is the first time, and takes part unless it is isolated. By a
+    /// CPU that is online, or by whoever starts the machine; `cpu` turns only after this returned.
+    ///
+    /// # Errors
+    /// When the machine has no such CPU, or it is online.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// let mut actions = Actions::new(1);
+    /// machine.online(CpuId::default(), Nanos(0), &mut actions)?;
+    /// assert!(machine.online(CpuId::default(), Nanos(0), &mut actions).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn online(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> Result<(), ControlError> {
+        let mut control = self.control.lock_remote();
+        self.known(&control, cpu, false)?;
+        self.hierarchy.connect(cpu);
+        control.online.insert(cpu);
+        control.tick_cpu = control.tick_cpu.or(Some(cpu));
+        self.renew_masks(&mut control);
+        self.beat(cpu, now);
+        // What was left of an earlier life was adopted; the clocks are taken to the present.
+        self.bases.prepare(cpu, Context { cpu: None, now });
+        let mut bases = self.lock_shared(cpu, None);
+        self.hierarchy.activate(cpu);
+        bases.set_idle(false);
+        drop(bases);
+        self.set_flag(cpu, flag::MARKED | flag::IDLE, false);
+        if !self.excluded(&control).contains(cpu) {
+            let first = self.hierarchy.set_available(cpu, None);
+            self.ask_for_alarm(first, actions);
+        }
+        Ok(())
+    }
+
+    /// `cpu` goes offline: all its timers, pinned ones too, go to the nearest housekeeping CPU. By another CPU;
+    /// `cpu` has taken its last turn.
+    ///
+    /// # Errors
+    /// When it is not online, or no housekeeping CPU would be left.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let mut actions = Actions::new(2);
+    /// # let (first, second) = (CpuId::new(0)?, CpuId::new(1)?);
+    /// # machine.online(first, Nanos(0), &mut actions)?;
+    /// # machine.online(second, Nanos(0), &mut actions)?;
+    /// machine.offline(second, Nanos(9), &mut actions)?;
+    /// assert!(machine.offline(first, Nanos(9), &mut actions).is_err()); // somebody must stay
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn offline(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> Result<(), ControlError> {
+        let mut control = self.control.lock_remote();
+        self.known(&control, cpu, true)?;
+        let mut online = control.online.clone();
+        online.remove(cpu);
+        let housekeeping = Housekeeping::new(&online, &control.isolation)?;
+        let first = self.hierarchy.set_unavailable(cpu);
+        self.wake_somebody(first, actions);
+        control.online = online;
+        if control.tick_cpu == Some(cpu) {
+            control.tick_cpu = housekeeping.timers().first();
+        }
+        self.renew_masks(&mut control);
+        // The tick CPU may have changed hands, and with it who is excluded.
+        self.take_part(&control, actions);
+        if let Some(heir) = nearest_housekeeping(&self.topology, cpu, housekeeping.work()) {
+            let _ = self.bases.adopt(cpu, heir, Context { cpu: None, now });
+            self.first_may_have_changed(heir, actions);
+        }
+        self.take_back_tokens(cpu, actions);
+        Ok(())
+    }
+
+    /// From now on the CPUs of `isolated` are isolated at run time, and only those. Complete when it returns: none
+    /// of them starts anything foreign after that.
+    ///
+    /// # Errors
+    /// When no housekeeping CPU would be left. Nothing was changed then.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # use quietcore_core::tmigr::Book;
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let mut actions = Actions::new(2);
+    /// # let (first, second) = (CpuId::new(0)?, CpuId::new(1)?);
+    /// # machine.online(first, Nanos(0), &mut actions)?;
+    /// # machine.online(second, Nanos(0), &mut actions)?;
+    /// let report = machine.set_isolated(&"1".parse()?, Nanos(5), &mut actions)?;
+    /// assert_eq!(report.left.to_string(), "1");
+    /// assert_eq!(machine.hierarchy().book(second), Book::Unavailable);
+    /// assert!(machine.set_isolated(&"0-1".parse()?, Nanos(5), &mut actions).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_isolated(
+        &self,
+        isolated: &CpuSet,
+        now: Nanos,
+        actions: &mut Actions,
+    ) -> Result<Report, ControlError> {
+        let mut control = self.control.lock_remote();
+        let isolation = Isolation { runtime: isolated.clone(), ..control.isolation.clone() };
+        let housekeeping = Housekeeping::new(&control.online, &isolation)?;
+        control.isolation = isolation;
+        self.renew_masks(&mut control);
+        let mut report = self.take_part(&control, actions);
+        for cpu in report.left.iter() {
+            let heir = nearest_housekeeping(&self.topology, cpu, housekeeping.work());
+            let Some(heir) = heir.filter(|heir| *heir != cpu) else { continue };
+            let moved = self.bases.evacuate(cpu, heir, usize::MAX, Context { cpu: None, now });
+            report.evacuated += moved.moved;
+            self.first_may_have_changed(heir, actions);
+            report.pinned_left += self.bases.lock(BaseId { cpu, kind: BaseKind::Local }, None).pending();
+            // What it took over and has not begun is run by others.
+            self.take_back_tokens(cpu, actions);
+        }
+        report.still_running = report.left.iter().filter(|&cpu| self.runs_for_others(cpu)).collect();
+        Ok(report)
+    }
+
+    /// Who is isolated now, and how.
+    #[must_use]
+    pub fn isolation(&self) -> Isolation {
+        self.control.lock_remote().isolation.clone()
+    }
+
+    fn known(&self, control: &Control, cpu: CpuId, should_be_online: bool) -> Result<(), ControlError> {
+        if !self.topology.possible().contains(cpu) {
+            return Err(ControlError::UnknownCpu { cpu });
+        }
+        let is_online = control.online.contains(cpu);
+        if is_online == should_be_online { Ok(()) } else { Err(ControlError::WrongState { cpu, is_online }) }
+    }
+
+    fn excluded(&self, control: &Control) -> CpuSet {
+        self.settings.exclusion.excluded(&control.isolation, &control.online, control.tick_cpu)
+    }
+
+    /// The masks and flags that follow from who is online and isolated.
+    fn renew_masks(&self, control: &mut Control) {
+        control.housekeeping = Housekeeping::new(&control.online, &control.isolation).ok();
+        let isolated = control.isolation.any();
+        for cpu in self.topology.possible().iter() {
+            let timers = control.housekeeping.as_ref().is_some_and(|masks| masks.work().contains(cpu));
+            self.set_flag(cpu, flag::TIMERS, timers);
+            self.set_flag(cpu, flag::ISOLATED, isolated.contains(cpu));
+            self.set_flag(cpu, flag::ONLINE, control.online.contains(cpu));
+        }
+    }
+
+    /// Makes everybody available who should be, and then nobody else: joiners first.
+    fn take_part(&self, control: &Control, actions: &mut Actions) -> Report {
+        let excluded = self.excluded(control);
+        let mut report = Report::default();
+        for cpu in control.online.difference(&excluded).iter() {
+            if self.hierarchy.book(cpu) != Book::Unavailable {
+                continue;
+            }
+            let mut bases = self.lock_shared(cpu, None);
+            let next = bases.next_global();
+            let first = self.hierarchy.set_available(cpu, next);
+            drop(bases);
+            self.ask_for_alarm(first, actions);
+            report.joined.insert(cpu);
+        }
+        for cpu in excluded.iter() {
+            if self.hierarchy.book(cpu) == Book::Unavailable {
+                continue;
+            }
+            let bases = self.lock_shared(cpu, None);
+            let first = self.hierarchy.set_unavailable(cpu);
+            let is_idle = bases.is_idle();
+            drop(bases);
+            self.wake_somebody(first, actions);
+            if is_idle && !self.has_flag(cpu, flag::MARKED) {
+                // From now on it must wake up for its own global timers.
+                actions.kick(cpu);
+            }
+            report.left.insert(cpu);
+        }
+        report
+    }
+
+    /// The last CPU that was awake has left: somebody who is available must wake up and look at the events.
+    fn wake_somebody(&self, first: Option<Nanos>, actions: &mut Actions) {
+        if first.is_none() {
+            return;
+        }
+        match self.waker() {
+            Waker::Awake => {}
+            Waker::Parked(cpu) => actions.kick(cpu),
+            Waker::Nobody => self.ask_for_alarm(first, actions),
+        }
+    }
+
+    /// Who can look after the events of a tree.
+    pub(super) fn waker(&self) -> Waker {
+        let mut parked = None;
+        for cpu in (0..self.bases.cpu_count()).map(CpuId) {
+            match self.hierarchy.book(cpu) {
+                Book::Awake => return Waker::Awake,
+                Book::Parked if parked.is_none() => parked = Some(cpu),
+                Book::Parked | Book::Absent | Book::Unavailable => {}
+            }
+        }
+        parked.map_or(Waker::Nobody, Waker::Parked)
+    }
+
+    /// Whether `cpu` runs a timer of another CPU's base right now.
+    fn runs_for_others(&self, cpu: CpuId) -> bool {
+        let mut others = self.base_ids().filter(|id| id.cpu != cpu);
+        others.any(|id| self.bases.lock(id, None).runs_on(cpu))
+    }
+
+    /// Timers were put on `cpu` from outside.
+    fn first_may_have_changed(&self, cpu: CpuId, actions: &mut Actions) {
+        self.republish(cpu, actions);
+        if self.bases.lock(BaseId { cpu, kind: BaseKind::Local }, None).is_idle
+            && !self.has_flag(cpu, flag::MARKED)
+        {
+            actions.kick(cpu);
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The machine: CPUs with timer bases, the hierarchy over them, and who is isolated. It decides, never acts.
+//!
+//! A world feeds it (`handle_*`, `enter_idle`, `exit_idle`, arms), carries out [`Actions`], and runs the timers that
+//! [`next_expired`](Machine::next_expired) hands out, one at a time. `now` is an argument of every call; the lock
+//! type is the world's.
+//!
+//! Where what is decided: `arm.rs` which base a timer goes to and who must learn of it; `turn.rs` what a CPU runs;
+//! `idle.rs` what it publishes when it has nothing to run; `absent.rs` stalls; `control.rs` isolation and hotplug;
+//! `check.rs` the invariants. Lock order: ARCHITECTURE.md. Not here: waiting, clocks, callbacks.
+
+mod absent;
+mod arm;
+mod check;
+mod control;
+mod idle;
+mod name;
+mod settings;
+mod shared;
+mod turn;
+
+pub use absent::Mark;
+pub use arm::{ArmError, Armed, Context};
+pub use control::{ControlError, Report};
+pub use idle::Idle;
+pub use name::{AnyExact, AnyTimer};
+pub use settings::Settings;
+pub use turn::Turn;
+
+use control::Waker;
+
+use crate::base::Bases;
+use crate::lock::Locked;
+use crate::place::{Housekeeping, HousekeepingError, Isolation, Policy};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::tmigr::{Hierarchy, NEVER, from_word, to_word};
+use crate::topology::Topology;
+use crate::{Actions, CpuId, CpuSet, Nanos, RawLock};
+use alloc::boxed::Box;
+
+/// What a CPU tells those who look at it without a lock. Hints only: locks decide what is true.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Watch {
+    /// When it last began a turn or finished an item, in ns. Written by the CPU itself.
+    heartbeat: AtomicU64,
+    /// Bits of [`flag`].
+    flags: AtomicU32,
+    /// When it last looked after others, in ns. Written by the CPU itself.
+    looked: AtomicU64,
+    /// Until then a mark needs twice the time: one was false lately.
+    patience: AtomicU64,
+}
+
+mod flag {
+    /// The CPU has nothing to run but timers.
+    pub(super) const IDLE: u32 = 1;
+    /// Somebody marked it absent.
+    pub(super) const MARKED: u32 = 2;
+    /// Timers that others arm may be put here.
+    pub(super) const TIMERS: u32 = 4;
+    /// It is isolated in some way.
+    pub(super) const ISOLATED: u32 = 8;
+    /// It is online.
+    pub(super) const ONLINE: u32 = 16;
+}
+
+/// What changes seldom, behind one lock.
+#[derive(Debug)]
+struct Control {
+    online: CpuSet,
+    isolation: Isolation,
+    /// Of the online CPUs; `None` until the first is.
+    housekeeping: Option<Housekeeping>,
+    /// The CPU that keeps time while others are `nohz_full`: the first that came online.
+    tick_cpu: Option<CpuId>,
+}
+
+/// CPUs, their timers, and who expires them. `T` is what a timer carries for the world: a function and its
+/// argument, or a number.
+///
+/// Calls come from any thread if the world's lock allows it, unless they say "by the CPU itself": then one thread
+/// at a time speaks for that CPU.
+///
+/// ```
+/// use quietcore_core::topology::Topology;
+/// use quietcore_core::{
+///     Actions, Context, CpuId, Idle, Machine, Nanos, SequentialLock, Settings, TimerOptions, Turn,
+/// };
+///
+/// let topology = Topology::builder(2).build()?;
+/// let mut machine: Machine<SequentialLock, &str> = Machine::new(topology, Settings::default())?;
+/// let mut actions = Actions::new(2);
+/// let (sleeper, awake) = (CpuId::new(0)?, CpuId::new(1)?);
+/// for cpu in [sleeper, awake] {
+///     machine.online(cpu, Nanos(0), &mut actions)?;
+/// }
+/// let timer = machine.add_timer(TimerOptions::new(), "retry");
+/// let context = Context::on(sleeper, Nanos(0));
+/// machine.arm(timer, Nanos(20_000_000), context, &mut actions)?;
+///
+/// // The first CPU goes idle; the second, which is awake, expires its timer.
+/// assert_eq!(machine.enter_idle(sleeper, Nanos(0), &mut actions), Idle::Sleep { until: None });
+/// let (due, mut turn) = (Nanos(22_000_000), Turn::new(awake));
+/// assert!(machine.handle_tick(awake, due));
+/// machine.begin_turn(&mut turn, due);
+/// let expired = machine.next_expired(&mut turn, due, &mut actions).expect("due");
+/// assert_eq!(expired.payload(), "retry");
+/// machine.finish(&mut turn, expired, due, &mut actions);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Machine<L: RawLock, T: Copy> {
+    settings: Settings,
+    topology: Topology,
+    hierarchy: Hierarchy<L>,
+    bases: Bases<L, T>,
+    watch: Box<[Watch]>,
+    control: Locked<L, Control>,
+    /// The alarm that the world was asked for, in ns, until it goes off.
+    alarm: AtomicU64,
+    /// Marks that could not be made because a base's lock was not to be had.
+    busy_marks: AtomicU64,
+}
+
+impl<L: RawLock, T: Copy> Machine<L, T> {
+    /// A machine whose CPUs are all offline.
+    ///
+    /// # Errors
+    /// When `settings.isolation` leaves no housekeeping CPU of those that are possible.
+    ///
+    /// ```
+    /// use quietcore_core::topology::Topology;
+    /// use quietcore_core::{Machine, SequentialLock, Settings};
+    ///
+    /// let machine: Machine<SequentialLock, u32> =
+    ///     Machine::new(Topology::builder(4).build()?, Settings::default())?;
+    /// assert_eq!(machine.topology().cpu_count(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(topology: Topology, settings: Settings) -> Result<Self, HousekeepingError> {
+        let _ = Housekeeping::new(topology.possible(), &settings.isolation)?;
+        let count = topology.possible().last().map_or(0, |last| last.index() + 1);
+        let node = |index| topology.node_of(CpuId(index as u16)).map_or(0, |node| node.0);
+        let nodes: Box<[u16]> = (0..count).map(node).collect();
+        let watch = |_| Watch {
+            heartbeat: AtomicU64::new(0),
+            flags: AtomicU32::new(0),
+            looked: AtomicU64::new(0),
+            patience: AtomicU64::new(0),
+        };
+        let control = Control {
+            online: CpuSet::new(),
+            isolation: settings.isolation.clone(),
+            housekeeping: None,
+            tick_cpu: None,
+        };
+        Ok(Self {
+            hierarchy: Hierarchy::new(&nodes),
+            bases: Bases::new(count as u16, settings.tick, Nanos(0)),
+            watch: (0..count).map(watch).collect(),
+            control: Locked::new(control),
+            alarm: AtomicU64::new(NEVER),
+            busy_marks: AtomicU64::new(0),
+            settings,
+            topology,
+        })
+    }
+
+    /// What it was made with.
+    ///
+    /// ```
+    /// # use quietcore_core::{Machine, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(4).build()?, Settings::default())?;
+    /// assert_eq!(machine.settings(), &Settings::default());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Its CPUs and how near they are to each other.
+    ///
+    /// ```
+    /// # use quietcore_core::{Machine, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(4).build()?, Settings::default())?;
+    /// assert_eq!(machine.topology().possible().to_string(), "0-3");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The migration hierarchy, to look at.
+    ///
+    /// ```
+    /// # use quietcore_core::{Machine, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(4).build()?, Settings::default())?;
+    /// assert!(machine.hierarchy().tree().groups().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn hierarchy(&self) -> &Hierarchy<L> {
+        &self.hierarchy
+    }
+
+    /// The CPUs that are online.
+    ///
+    /// ```
+    /// # use quietcore_core::{Machine, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(4).build()?, Settings::default())?;
+    /// assert!(machine.online_cpus().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn online_cpus(&self) -> CpuSet {
+        self.control.lock_remote().online.clone()
+    }
+
+    /// Whether idle CPUs' global timers are expired by others.
+    fn is_pulling(&self) -> bool {
+        self.settings.policy == Policy::Pull
+    }
+
+    /// Relaxed: a hint; see [`Watch`].
+    fn has_flag(&self, cpu: CpuId, flag: u32) -> bool {
+        self.watch[cpu.index()].flags.load(Ordering::Relaxed) & flag != 0
+    }
+
+    /// Relaxed: a hint; see [`Watch`].
+    fn set_flag(&self, cpu: CpuId, flag: u32, is_set: bool) {
+        let flags = &self.watch[cpu.index()].flags;
+        if is_set {
+            flags.fetch_or(flag, Ordering::Relaxed);
+        } else {
+            flags.fetch_and(!flag, Ordering::Relaxed);
+        }
+    }
+
+    /// Somebody must be awake at `first`, and nobody in the hierarchy will be.
+    fn ask_for_alarm(&self, first: Option<Nanos>, actions: &mut Actions) {
+        let Some(first) = first else { return };
+        // Relaxed: read by the alarm itself and by `check`; the world orders its own timer.
+        self.alarm.fetch_min(first.0, Ordering::Relaxed);
+        actions.set_alarm(first);
+    }
+
+    /// The alarm that an action asked for went off: if nobody is awake, the lowest parked CPU is kicked.
+    ///
+    /// Once it is awake it looks after everything that is due. When every CPU is absent it asks for another alarm
+    /// a tick later. Cost: one look at each CPU.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(4).build()?, Settings::default())?;
+    /// let mut actions = Actions::new(4);
+    /// machine.handle_alarm(Nanos(5), &mut actions);
+    /// assert!(actions.is_empty()); // nobody had asked
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn handle_alarm(&self, now: Nanos, actions: &mut Actions) {
+        // Relaxed: see `ask_for_alarm`.
+        let alarm = from_word(self.alarm.load(Ordering::Relaxed));
+        if alarm.is_none_or(|alarm| now < alarm) {
+            return;
+        }
+        self.alarm.store(to_word(None), Ordering::Relaxed);
+        match self.waker() {
+            Waker::Awake => {}
+            Waker::Parked(cpu) => actions.kick(cpu),
+            // Every CPU is stalled: somebody may come back, or a spare lane be started.
+            Waker::Nobody => self.ask_for_alarm(Some(Nanos(now.0 + self.settings.tick.nanos().0)), actions),
+        }
+    }
+}

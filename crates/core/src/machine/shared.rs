@@ -1,0 +1,58 @@
+//! The three bases whose `is_idle` says the same: LOCAL, GLOBAL and GUEST of one CPU, locked together.
+
+use super::Machine;
+use crate::base::{BaseGuard, BaseId, BaseKind, earliest};
+use crate::{CpuId, Nanos, RawLock};
+
+/// Holds the locks, in their order, and so the right to write `is_idle` of all three.
+pub(super) struct Shared<'a, L: RawLock, T> {
+    local: BaseGuard<'a, L, T>,
+    global: BaseGuard<'a, L, T>,
+    guest: BaseGuard<'a, L, T>,
+}
+
+impl<L: RawLock, T: Copy> Shared<'_, L, T> {
+    /// When only this CPU's own timers are due.
+    pub(super) fn next_local(&mut self) -> Option<Nanos> {
+        self.local.next_expiry()
+    }
+
+    /// When timers that others may run are due.
+    pub(super) fn next_global(&mut self) -> Option<Nanos> {
+        earliest(self.global.next_expiry(), self.guest.next_expiry())
+    }
+
+    /// Whether nobody looks at these bases unless told.
+    pub(super) fn is_idle(&self) -> bool {
+        self.local.is_idle
+    }
+
+    pub(super) fn set_idle(&mut self, is_idle: bool) {
+        for base in [&mut self.local, &mut self.global, &mut self.guest] {
+            base.is_idle = is_idle;
+        }
+    }
+
+    /// Takes the clocks along, so that timers armed after a long sleep are placed by the present.
+    pub(super) fn forward(&mut self, now: Nanos) {
+        self.local.forward(now);
+        self.global.forward(now);
+        self.guest.forward(now);
+    }
+}
+
+impl<L: RawLock, T: Copy> Machine<L, T> {
+    /// Waits for the locks; `by` is the CPU that calls, if it is one.
+    pub(super) fn lock_shared(&self, cpu: CpuId, by: Option<CpuId>) -> Shared<'_, L, T> {
+        let lock = |kind| self.bases.lock(BaseId { cpu, kind }, by);
+        let (local, global) = (lock(BaseKind::Local), lock(BaseKind::Global));
+        Shared { local, global, guest: lock(BaseKind::Guest) }
+    }
+
+    /// Takes the locks if all can be had within their bound.
+    pub(super) fn try_lock_shared(&self, cpu: CpuId) -> Option<Shared<'_, L, T>> {
+        let lock = |kind| self.bases.try_lock(BaseId { cpu, kind });
+        let (local, global) = (lock(BaseKind::Local)?, lock(BaseKind::Global)?);
+        Some(Shared { local, global, guest: lock(BaseKind::Guest)? })
+    }
+}

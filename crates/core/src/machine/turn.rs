@@ -1,0 +1,197 @@
+//! A turn: what a CPU does in its timer softirq. First its own bases, then those it looks after.
+//!
+//! Expiry has two phases. *Collect* moves due timers aside under the base's lock, publishes what comes next, and
+//! takes the base's token; *run* pops one timer per lock hold and runs it with no lock and nothing of the hierarchy
+//! held. A turn keeps its tokens until their bases are empty or until it has used its time, and takes them up again.
+//!
+//! A stalled CPU loses its tokens to whoever marks it absent and notices when it comes back: the pop finds another
+//! generation. Source: PROTOCOL section 2; Linux 6.12, kernel/time/timer.c, `run_timer_softirq`.
+
+use super::arm::Promptness;
+use super::{Machine, flag};
+use crate::base::{BaseId, BaseKind, Change, Context, Expired, Token, earliest};
+use crate::sync::{Ordering, site};
+use crate::tmigr::Pulled;
+use crate::{Actions, CpuId, Nanos, RawLock};
+use alloc::vec::Vec;
+
+/// Timers per turn; the rest waits for the next one.
+const TIMER_BUDGET: u32 = 256;
+
+/// Longest turn, in ns.
+const TIME_BUDGET: Nanos = Nanos(2_000_000);
+
+/// Where a CPU is in its turn. A world keeps one per CPU, or per thread that runs timers for a CPU.
+///
+/// ```
+/// use quietcore_core::{CpuId, Turn};
+///
+/// assert!(!Turn::new(CpuId::default()).has_more());
+/// ```
+#[derive(Debug)]
+pub struct Turn {
+    cpu: CpuId,
+    tokens: Vec<Token>,
+    started: Nanos,
+    left: u32,
+    remote_is_due: bool,
+}
+
+impl Turn {
+    /// For `cpu`; nothing collected yet.
+    ///
+    /// ```
+    /// let _ = quietcore_core::Turn::new(quietcore_core::CpuId::default());
+    /// ```
+    #[must_use]
+    pub const fn new(cpu: CpuId) -> Self {
+        Self { cpu, tokens: Vec::new(), started: Nanos(0), left: 0, remote_is_due: false }
+    }
+
+    /// Whether collected timers wait for the next turn, which must come soon.
+    ///
+    /// ```
+    /// assert!(!quietcore_core::Turn::new(quietcore_core::CpuId::default()).has_more());
+    /// ```
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        !self.tokens.is_empty() || self.remote_is_due
+    }
+
+    /// Whose turn it is.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, Turn};
+    /// assert_eq!(Turn::new(CpuId::default()).cpu(), CpuId::default());
+    /// ```
+    #[must_use]
+    pub const fn cpu(&self) -> CpuId {
+        self.cpu
+    }
+}
+
+impl<L: RawLock, T: Copy> Machine<L, T> {
+    /// Whether `cpu` should take a turn: once per tick, or when it wakes up for a timer. By the CPU itself.
+    /// Cost: a few loads; no lock.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// assert!(!machine.handle_tick(CpuId::default(), Nanos(1)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn handle_tick(&self, cpu: CpuId, now: Nanos) -> bool {
+        let next = |kind| self.bases.next_expiry(BaseId { cpu, kind });
+        let is_due = |kind| next(kind).is_some_and(|next| next <= now);
+        BaseKind::ALL.into_iter().any(is_due)
+            || self.is_pulling() && self.hierarchy.requires_handle_remote(cpu, now)
+    }
+
+    /// Collects what is due on the CPU's own bases; [`next_expired`](Self::next_expired) hands it out. By the CPU
+    /// itself. A CPU that was marked absent comes back here, if the locks can be had.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, Turn, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let mut actions = Actions::new(1);
+    /// let mut turn = Turn::new(CpuId::default());
+    /// machine.begin_turn(&mut turn, Nanos(0));
+    /// assert!(machine.next_expired(&mut turn, Nanos(0), &mut actions).is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn begin_turn(&self, turn: &mut Turn, now: Nanos) {
+        let cpu = turn.cpu;
+        self.beat(cpu, now);
+        if self.has_flag(cpu, flag::MARKED) {
+            let _ = self.return_from_absence(cpu, now);
+        }
+        (turn.started, turn.left, turn.remote_is_due) = (now, TIMER_BUDGET, self.is_pulling());
+        for kind in BaseKind::ALL {
+            let id = BaseId { cpu, kind };
+            if self.bases.next_expiry(id).is_some_and(|next| next <= now) {
+                turn.tokens.extend(self.bases.collect_and_take(id, cpu, Context { cpu: Some(cpu), now }));
+            }
+        }
+    }
+
+    /// The next timer to run; `None` when nothing is left or the turn's budget (256 timers, 2 ms) is used:
+    /// [`Turn::has_more`] tells. The caller runs it and then calls [`finish`](Self::finish).
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, Turn, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (mut turn, mut actions) = (Turn::new(CpuId::default()), Actions::new(1));
+    /// assert!(machine.next_expired(&mut turn, Nanos(0), &mut actions).is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn next_expired(&self, turn: &mut Turn, now: Nanos, actions: &mut Actions) -> Option<Expired<T>> {
+        while turn.left > 0 && now.since(turn.started) < TIME_BUDGET {
+            let Some(token) = turn.tokens.first() else {
+                if !core::mem::take(&mut turn.remote_is_due) {
+                    return None;
+                }
+                self.pull(turn, now);
+                continue;
+            };
+            let base = token.base;
+            let popped = self.bases.pop(token, Context { cpu: Some(turn.cpu), now });
+            self.tell(base, popped.change, actions);
+            let Some(expired) = popped.expired else {
+                turn.tokens.remove(0);
+                continue;
+            };
+            turn.left -= 1;
+            return Some(expired);
+        }
+        None
+    }
+
+    /// The callback of `expired` has returned at `now`. By whoever got it, also if it was marked absent meanwhile.
+    pub fn finish(&self, turn: &mut Turn, expired: Expired<T>, now: Nanos, actions: &mut Actions) {
+        self.beat(turn.cpu, now);
+        let finished = self.bases.finish(expired, Context { cpu: Some(turn.cpu), now });
+        self.tell(finished.base, finished.change, actions);
+        turn.tokens.extend(finished.token);
+    }
+
+    /// A base is due earlier than was known: if its CPU is idle, somebody must learn of it.
+    pub(super) fn tell(&self, base: BaseId, change: Change, actions: &mut Actions) {
+        if change.must_publish() {
+            self.tell_of_first(base, Promptness::Tick, actions);
+        }
+    }
+
+    /// Collects what is due on the bases that this CPU looks after.
+    fn pull(&self, turn: &mut Turn, now: Nanos) {
+        let cpu = turn.cpu;
+        let tokens = &mut turn.tokens;
+        self.hierarchy.handle_remote(cpu, now, &mut |target| {
+            // Another CPU may be stopped inside one of these: its turn comes at the next tick.
+            let lock = |kind| self.bases.try_lock(BaseId { cpu: target, kind });
+            let Some(mut global) = lock(BaseKind::Global) else { return Pulled::Left };
+            let Some(mut guest) = lock(BaseKind::Guest) else { return Pulled::Left };
+            if !global.is_idle {
+                return Pulled::Left;
+            }
+            for base in [&mut global, &mut guest] {
+                base.collect(now);
+                tokens.extend(base.take(cpu));
+            }
+            site!(BeforeRepublish);
+            let next = earliest(global.next_expiry(), guest.next_expiry());
+            // This CPU is awake, or learns at the end of its look what is left to wake up for.
+            let _ = self.hierarchy.publish(target, next);
+            Pulled::Published
+        });
+    }
+
+    /// Stores the heartbeat.
+    pub(super) fn beat(&self, cpu: CpuId, now: Nanos) {
+        // Relaxed: a hint; see `Watch`.
+        self.watch[cpu.index()].heartbeat.store(now.0, Ordering::Relaxed);
+    }
+}

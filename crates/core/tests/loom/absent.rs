@@ -1,0 +1,68 @@
+//! A mark against the return: the books decide, and neither waits for the other for long.
+
+use crate::ends::{Model, Tree, check, explore, id, park, root_active, two_groups};
+use quietcore_core::Nanos;
+use quietcore_core::tmigr::Book;
+
+fn mark(tree: &Tree, cpu: usize, next: u64) -> Option<u64> {
+    tree.go_absent(id(cpu), Some(Nanos(next))).map(Nanos::as_u64)
+}
+
+/// Whether it came back.
+fn try_return(tree: &Tree, cpu: usize) -> Option<u64> {
+    tree.try_activate(id(cpu)).then_some(1)
+}
+
+/// Goal: CPU 0 is absent or awake, and the masks say the same; a return that found the books taken did not
+/// happen. Method: CPU 0 is absent and is marked again while it comes back; nobody else is awake.
+#[test]
+fn mark_against_return() {
+    let make = || {
+        let tree = two_groups();
+        park(&tree, 1, 11);
+        park(&tree, 2, 12);
+        mark(&tree, 0, 10);
+        tree
+    };
+    let end = |tree: &Tree, returned: &[Option<u64>]| {
+        check(tree, returned[0].or(Some(10)));
+        let book = tree.book(id(0));
+        assert_eq!(root_active(tree), u8::from(book == Book::Awake), "CPU 0 is {book:?}");
+        assert!(returned[1].is_some() || book == Book::Absent, "it came back without the books");
+        format!("{book:?} {returned:?}")
+    };
+    explore(
+        Model { make, calls: &[|tree| mark(tree, 0, 9), |tree| try_return(tree, 0)], end },
+        &["Absent [Some(9), None]", "Absent [Some(9), Some(1)]", "Awake [Some(9), Some(1)]"],
+    );
+}
+
+/// Goal: a watcher marks CPU 0 and goes idle while CPU 0 goes idle by itself: somebody is told of the first timer.
+/// Method: the other group is the watcher's.
+#[test]
+fn mark_against_going_idle() {
+    let make = || {
+        let tree = two_groups();
+        park(&tree, 1, 11);
+        tree
+    };
+    let end = |tree: &Tree, returned: &[Option<u64>]| {
+        check(tree, None);
+        assert_eq!(returned.iter().flatten().min(), Some(&10), "nobody wakes up for CPU 0");
+        format!("{:?} {returned:?}", tree.book(id(0)))
+    };
+    explore(
+        Model {
+            make,
+            calls: &[
+                |tree| {
+                    mark(tree, 0, 10);
+                    park(tree, 2, 12)
+                },
+                |tree| park(tree, 0, 10),
+            ],
+            end,
+        },
+        &["Absent [Some(10), None]", "Parked [Some(10), None]", "Parked [Some(10), Some(10)]"],
+    );
+}

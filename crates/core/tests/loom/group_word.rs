@@ -1,0 +1,87 @@
+//! A group's word and its parent's: whoever writes the parent last has read the newest child.
+
+use crate::ends::{Model, check, explore, park, root_active, two_groups, wake};
+
+/// Goal: race S: CPU 0 goes idle while CPU 1 of its group wakes up; the root ends with the group active.
+/// Method: the other group sleeps, so nothing else holds the root's bit.
+#[test]
+fn going_idle_against_waking_up() {
+    let make = || {
+        let tree = two_groups();
+        park(&tree, 1, 11);
+        park(&tree, 2, 12);
+        tree
+    };
+    let end = |tree: &_, returned: &[_]| {
+        check(tree, None);
+        assert_eq!(root_active(tree), 1, "CPU 1 is awake");
+        format!("{returned:?}")
+    };
+    explore(
+        Model { make, calls: &[|tree| park(tree, 0, 10), |tree| wake(tree, 1)], end },
+        &["[None, None]", "[Some(10), None]", "[Some(12), None]"],
+    );
+}
+
+/// Goal: two CPUs of one group go idle at the same time; one of them carries both timers up. Method: the other
+/// group sleeps; somebody is told the first of all.
+#[test]
+fn two_go_idle() {
+    let make = || {
+        let tree = two_groups();
+        park(&tree, 2, 12);
+        tree
+    };
+    let end = |tree: &_, returned: &[Option<u64>]| {
+        check(tree, None);
+        assert_eq!(returned.iter().flatten().min(), Some(&10), "nobody wakes up for CPU 0");
+        format!("{returned:?}")
+    };
+    explore(
+        Model { make, calls: &[|tree| park(tree, 0, 10), |tree| park(tree, 1, 11)], end },
+        &["[None, Some(10)]", "[Some(10), None]", "[Some(10), Some(10)]", "[Some(10), Some(11)]"],
+    );
+}
+
+/// Goal: a CPU that wakes up and goes idle again ignores its group's event and counts it again, in that order,
+/// also where another makes the group idle. Method: CPU 1 wakes up and CPU 0 goes idle last, or the other
+/// way round; `check` compares every event with what was published.
+#[test]
+fn ignored_events_count_again() {
+    let make = || {
+        let tree = two_groups();
+        for (cpu, next) in [(0, 10), (1, 11), (2, 12)] {
+            park(&tree, cpu, next);
+        }
+        tree
+    };
+    let end = |tree: &_, returned: &[Option<u64>]| {
+        check(tree, None);
+        assert_eq!(returned.iter().flatten().min(), Some(&10), "nobody wakes up for CPU 0");
+        format!("{returned:?}")
+    };
+    explore(
+        Model {
+            make,
+            calls: &[
+                |tree| {
+                    wake(tree, 0);
+                    park(tree, 0, 10)
+                },
+                |tree| {
+                    wake(tree, 1);
+                    park(tree, 1, 11)
+                },
+            ],
+            end,
+        },
+        &[
+            "[None, Some(10)]",
+            "[Some(10), None]",
+            "[Some(10), Some(10)]",
+            "[Some(10), Some(11)]",
+            "[Some(10), Some(12)]",
+            "[Some(12), Some(10)]",
+        ],
+    );
+}

@@ -1,0 +1,73 @@
+//! Timers of sleeping CPUs: whoever comes second to a group's lock sees the other.
+
+use crate::ends::{Model, Tree, check, explore, id, park, two_groups, wake};
+use quietcore_core::Nanos;
+
+fn publish(tree: &Tree, cpu: usize, next: u64) -> Option<u64> {
+    tree.publish(id(cpu), Some(Nanos(next))).map(Nanos::as_u64)
+}
+
+/// Goal: race L: the last one goes idle while a timer is published for a sleeping CPU of its group: one of them
+/// is told. Method: the root is two locks away.
+#[test]
+fn the_last_goes_idle() {
+    let make = || {
+        let tree = two_groups();
+        park(&tree, 1, 11);
+        park(&tree, 2, 12);
+        tree
+    };
+    let end = |tree: &_, returned: &[Option<u64>]| {
+        check(tree, None);
+        assert_eq!(returned.iter().flatten().min(), Some(&3), "nobody wakes up for the new timer");
+        format!("{returned:?}")
+    };
+    explore(
+        Model { make, calls: &[|tree| park(tree, 0, 10), |tree| publish(tree, 1, 3)], end },
+        &["[Some(10), Some(3)]", "[Some(3), None]", "[Some(3), Some(3)]"],
+    );
+}
+
+/// Goal: a CPU wakes up while its timer is published by somebody else: the event counts or is ignored with the
+/// CPU awake. Method: everybody else sleeps.
+#[test]
+fn its_cpu_wakes_up() {
+    let make = || {
+        let tree = two_groups();
+        for (cpu, next) in [(0, 10), (1, 11), (2, 12)] {
+            park(&tree, cpu, next);
+        }
+        tree
+    };
+    let end = |tree: &_, returned: &[_]| {
+        check(tree, None);
+        format!("{returned:?}")
+    };
+    explore(
+        Model { make, calls: &[|tree| wake(tree, 1), |tree| publish(tree, 1, 3)], end },
+        &["[None, None]", "[None, Some(3)]"],
+    );
+}
+
+/// Goal: the same with another CPU of the group, which becomes the migrator of the event. Method: everybody else
+/// sleeps; the one that wakes up polls the timer in the end.
+#[test]
+fn another_wakes_up() {
+    let make = || {
+        let tree = two_groups();
+        for (cpu, next) in [(0, 10), (1, 11), (2, 12)] {
+            park(&tree, cpu, next);
+        }
+        tree
+    };
+    let end = |tree: &Tree, returned: &[_]| {
+        check(tree, None);
+        assert!(tree.requires_handle_remote(id(0), Nanos(3)), "CPU 0 is awake and has to look");
+        format!("{returned:?}")
+    };
+    explore(
+        Model { make, calls: &[|tree| wake(tree, 0), |tree| publish(tree, 1, 3)], end },
+        // 12: it took the root for idle, and CPU 0's group for seen to: both only too early.
+        &["[None, None]", "[None, Some(12)]", "[None, Some(3)]"],
+    );
+}

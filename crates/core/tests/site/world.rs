@@ -1,0 +1,371 @@
+//! The hierarchy with something to look after: a base per CPU, and who was told to wake up when.
+//!
+//! A base is a list of expiries behind a lock. The calls are the world's half of the protocol: locks in the order
+//! base, books, events; `is_idle` written under the base's lock; whoever arms an idle CPU's first timer publishes
+//! it. At rest each expiry of an idle or absent CPU has somebody who will see it (`expect_rest`).
+
+use crate::lock::{self, SiteLock};
+use crate::stage;
+use quietcore_core::script::Site;
+use quietcore_core::tmigr::{Book, Hierarchy, Pulled};
+use quietcore_core::{CpuId, Nanos, RawLock};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[derive(Debug, Default)]
+struct Timers {
+    /// Expiries, sorted.
+    pending: Vec<u64>,
+    is_idle: bool,
+    /// Expiries that ran, with the CPU that ran them.
+    ran: Vec<(u64, usize)>,
+}
+
+impl Timers {
+    fn next(&self) -> Option<Nanos> {
+        self.pending.first().copied().map(Nanos)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Base {
+    lock: SiteLock,
+    timers: Mutex<Timers>,
+}
+
+/// A base that is held.
+struct Held<'a>(&'a Base, MutexGuard<'a, Timers>);
+
+impl Base {
+    fn hold(&self) -> Held<'_> {
+        stage::mark(Site::BeforeBaseLock);
+        self.lock.lock_remote();
+        Held(self, plain(&self.timers))
+    }
+
+    fn try_hold(&self) -> Option<Held<'_>> {
+        stage::mark(Site::BeforeBaseLock);
+        self.lock.try_lock_remote().then(|| Held(self, plain(&self.timers)))
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.lock.unlock();
+    }
+}
+
+fn plain<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// See the file.
+pub(crate) struct World {
+    pub(crate) tree: Hierarchy<SiteLock>,
+    bases: Vec<Base>,
+    /// What each CPU was told to wake up for, by calls of its own.
+    told: Mutex<Vec<Option<Nanos>>>,
+    /// What callers were told that somebody has to wake up for.
+    alarm: Mutex<Option<Nanos>>,
+    /// The same without what a parked CPU's books say, too.
+    alarm_beside_books: Mutex<Option<Nanos>>,
+    group_locks: usize,
+}
+
+/// Two groups; a timer on each CPU, for 10 and its number; `asleep` sleep.
+pub(crate) fn two_groups(asleep: &[usize]) -> World {
+    let world = World::two_groups();
+    for cpu in [0, 1, 8, 9] {
+        world.arm(cpu, 10 + cpu as u64);
+    }
+    asleep.iter().for_each(|&cpu| world.park(cpu));
+    world
+}
+
+fn id(cpu: usize) -> CpuId {
+    CpuId::new(cpu as u64).expect("a test has few CPUs")
+}
+
+impl World {
+    /// A machine with these nodes; `joined` are there and awake.
+    pub(crate) fn new(nodes: &[u16], joined: &[usize]) -> Self {
+        lock::restart_numbers();
+        let tree = Hierarchy::new(nodes);
+        let group_locks = lock::count() - nodes.len() - 1;
+        let world = Self {
+            tree,
+            bases: nodes.iter().map(|_| Base::default()).collect(),
+            told: Mutex::new(vec![None; nodes.len()]),
+            alarm: Mutex::default(),
+            alarm_beside_books: Mutex::default(),
+            group_locks,
+        };
+        joined.iter().for_each(|&cpu| world.join(cpu));
+        world
+    }
+
+    /// One group: CPUs 0 to `cpus` - 1, all awake.
+    pub(crate) fn one_group(cpus: usize) -> Self {
+        Self::new(&vec![0; cpus.min(8)], &(0..cpus).collect::<Vec<_>>())
+    }
+
+    /// Two groups below a root: CPUs 0 and 1, and 8 and 9, all awake.
+    pub(crate) fn two_groups() -> Self {
+        let nodes: Vec<u16> = (0..16).map(|cpu| cpu / 8).collect();
+        Self::new(&nodes, &[0, 1, 8, 9])
+    }
+
+    /// Three levels: CPUs 0 and 1 in a group below one of node 0, CPUs 9 and 10 below one of node 1.
+    pub(crate) fn three_levels() -> Self {
+        let nodes: Vec<u16> = (0..18).map(|cpu| cpu / 9).collect();
+        Self::new(&nodes, &[0, 1, 9, 10])
+    }
+
+    pub(crate) fn join(&self, cpu: usize) {
+        assert!(self.tree.connect(id(cpu)), "CPU {cpu} joins once");
+        let mut base = self.bases[cpu].hold();
+        let first = self.tree.set_available(id(cpu), base.1.next());
+        base.1.is_idle = self.tree.book(id(cpu)) != Book::Awake;
+        drop(base);
+        self.owe(first);
+    }
+
+    /// Joins, and stays unavailable.
+    pub(crate) fn connect(&self, cpu: usize) {
+        assert!(self.tree.connect(id(cpu)), "CPU {cpu} joins once");
+    }
+
+    /// When `cpu`, awake, would have to wake up if it went idle now.
+    pub(crate) fn forecast(&self, cpu: usize) -> Option<u64> {
+        let next = plain(&self.bases[cpu].timers).next();
+        self.tree.quick_check(id(cpu), next).map(Nanos::as_u64)
+    }
+
+    fn owe(&self, first: Option<Nanos>) {
+        for alarm in [&self.alarm, &self.alarm_beside_books] {
+            let mut alarm = plain(alarm);
+            *alarm = alarm.into_iter().chain(first).min();
+        }
+    }
+
+    /// `expires` on `cpu`'s base, by anybody.
+    pub(crate) fn arm(&self, cpu: usize, expires: u64) {
+        let mut base = self.bases[cpu].hold();
+        base.1.pending.push(expires);
+        base.1.pending.sort_unstable();
+        let is_news = base.1.is_idle && base.1.pending[0] == expires;
+        drop(base);
+        if is_news {
+            self.publish(cpu);
+        }
+    }
+
+    /// Tells the tree what an idle CPU has next. By anybody.
+    pub(crate) fn publish(&self, cpu: usize) {
+        let base = self.bases[cpu].hold();
+        let first = if base.1.is_idle { self.tree.publish(id(cpu), base.1.next()) } else { None };
+        let is_in_books = self.book(cpu) == Book::Parked;
+        drop(base);
+        if is_in_books {
+            let mut alarm = plain(&self.alarm);
+            *alarm = alarm.into_iter().chain(first).min();
+        } else {
+            self.owe(first);
+        }
+    }
+
+    /// Goes idle.
+    pub(crate) fn park(&self, cpu: usize) {
+        let mut base = self.bases[cpu].hold();
+        base.1.is_idle = true;
+        let first = self.tree.deactivate(id(cpu), base.1.next());
+        drop(base);
+        plain(&self.told)[cpu] = first;
+    }
+
+    /// Leaves idle.
+    pub(crate) fn wake(&self, cpu: usize) {
+        let mut base = self.bases[cpu].hold();
+        base.1.is_idle = false;
+        self.tree.activate(id(cpu));
+        drop(base);
+        plain(&self.told)[cpu] = None;
+    }
+
+    /// Comes back if neither lock makes it wait; says whether it did.
+    pub(crate) fn try_return(&self, cpu: usize) -> bool {
+        let Some(mut base) = self.bases[cpu].try_hold() else { return false };
+        let has_returned = self.tree.try_activate(id(cpu));
+        if has_returned {
+            base.1.is_idle = false;
+            plain(&self.told)[cpu] = None;
+        }
+        has_returned
+    }
+
+    /// Somebody marks `cpu` as absent, if its base is to be had; says whether.
+    pub(crate) fn mark_absent(&self, cpu: usize) -> bool {
+        let Some(mut base) = self.bases[cpu].try_hold() else { return false };
+        base.1.is_idle = true;
+        let first = self.tree.go_absent(id(cpu), base.1.next());
+        drop(base);
+        self.owe(first);
+        true
+    }
+
+    pub(crate) fn set_unavailable(&self, cpu: usize) {
+        let base = self.bases[cpu].hold();
+        let first = self.tree.set_unavailable(id(cpu));
+        drop(base);
+        self.owe(first);
+    }
+
+    pub(crate) fn set_available(&self, cpu: usize) {
+        let base = self.bases[cpu].hold();
+        let first = self.tree.set_available(id(cpu), base.1.next());
+        drop(base);
+        self.owe(first);
+    }
+
+    /// What `cpu` does in its tick, or when it wakes up for the tree; says whom it pulled from.
+    pub(crate) fn look(&self, cpu: usize, now: u64) -> Vec<usize> {
+        let mut pulled = vec![];
+        if self.tree.requires_handle_remote(id(cpu), Nanos(now)) {
+            self.tree.handle_remote(id(cpu), Nanos(now), &mut |target| {
+                pulled.push(target.index());
+                self.pull(cpu, target.index(), now)
+            });
+        }
+        if self.tree.book(id(cpu)) == Book::Parked {
+            plain(&self.told)[cpu] = self.tree.wakeup(id(cpu));
+        }
+        pulled
+    }
+
+    fn pull(&self, by: usize, target: usize, now: u64) -> Pulled {
+        let Some(mut base) = self.bases[target].try_hold() else { return Pulled::Left };
+        if !base.1.is_idle || self.book(target) == Book::Unavailable {
+            return Pulled::Left;
+        }
+        let due = base.1.pending.partition_point(|&expires| expires <= now);
+        let due: Vec<_> = base.1.pending.drain(..due).map(|expires| (expires, by)).collect();
+        base.1.ran.extend(due);
+        stage::mark(Site::BeforeRepublish);
+        let first = self.tree.publish(id(target), base.1.next());
+        drop(base);
+        // A parked puller reads afterwards what is left to wake up for.
+        if self.tree.book(id(by)) != Book::Parked {
+            self.owe(first);
+        }
+        Pulled::Published
+    }
+
+    /// An awake CPU runs what is due on its own base.
+    pub(crate) fn run_own(&self, cpu: usize, now: u64) {
+        let mut base = self.bases[cpu].hold();
+        let due = base.1.pending.partition_point(|&expires| expires <= now);
+        let due: Vec<_> = base.1.pending.drain(..due).map(|expires| (expires, cpu)).collect();
+        base.1.ran.extend(due);
+    }
+
+    /// Which of `cpu`'s timers ran where, in order.
+    pub(crate) fn ran(&self, cpu: usize) -> Vec<(u64, usize)> {
+        self.bases.get(cpu).map_or(vec![], |base| plain(&base.timers).ran.clone())
+    }
+
+    pub(crate) fn book(&self, cpu: usize) -> Book {
+        self.tree.book(id(cpu))
+    }
+
+    /// The same; `None` when the machine has no such CPU.
+    pub(crate) fn book_or_none(&self, cpu: usize) -> Option<Book> {
+        (cpu < self.bases.len()).then(|| self.book(cpu))
+    }
+
+    /// What `cpu` was told to wake up for.
+    pub(crate) fn told(&self, cpu: usize) -> Option<u64> {
+        plain(&self.told).get(cpu).copied().flatten().map(Nanos::as_u64)
+    }
+
+    pub(crate) fn alarm(&self) -> Option<u64> {
+        plain(&self.alarm).map(Nanos::as_u64)
+    }
+
+    /// Everything that must hold when nobody is on the way: the tree's invariants, and for each expiry of a CPU
+    /// that is not awake somebody who polls it, was told to wake up for it, or can be woken by the alarm.
+    pub(crate) fn expect_rest(&self) {
+        self.tree.check(*plain(&self.alarm_beside_books));
+        let cpus = 0..self.bases.len();
+        let awake: Vec<usize> = cpus.clone().filter(|&cpu| self.book(cpu) == Book::Awake).collect();
+        let told = plain(&self.told).iter().flatten().copied().chain(*plain(&self.alarm)).min();
+        for cpu in cpus.filter(|&cpu| matches!(self.book(cpu), Book::Parked | Book::Absent)) {
+            let Some(expires) = plain(&self.bases[cpu].timers).next() else { continue };
+            let is_polled = awake.iter().any(|&eye| self.tree.requires_handle_remote(id(eye), expires));
+            let is_told = told.is_some_and(|told| told <= expires);
+            assert!(
+                is_polled || is_told,
+                "CPU {cpu} has a timer for {expires:?}: nobody of {awake:?} polls it, first wake-up {told:?}"
+            );
+        }
+    }
+
+    /// Time goes to the end: everybody awake looks, whoever was told wakes up, the alarm wakes one more; then all
+    /// due timers have run.
+    pub(crate) fn expect_all_run(&self, now: u64) {
+        for cpu in 0..self.bases.len() {
+            match self.book(cpu) {
+                Book::Awake => self.run_own(cpu, now),
+                Book::Parked if self.told(cpu).is_some_and(|told| told <= now) => {}
+                _ => continue,
+            }
+            self.look(cpu, now);
+        }
+        let parked = (0..self.bases.len()).find(|&cpu| self.book(cpu) == Book::Parked);
+        if let Some(cpu) = parked.filter(|_| self.alarm().is_some_and(|alarm| alarm <= now)) {
+            self.wake(cpu);
+            self.run_own(cpu, now);
+            self.look(cpu, now);
+        }
+        for (cpu, base) in (0..).zip(&self.bases) {
+            let left = plain(&base.timers).pending.iter().filter(|&&expires| expires <= now).count();
+            let is_served = left == 0 || self.book(cpu) == Book::Unavailable;
+            assert!(is_served, "CPU {cpu} has {left} timers that nobody ran by {now}");
+        }
+    }
+
+    /// Locks nest in one order: base, books, events of a child, of its parent.
+    pub(crate) fn expect_lock_order(&self, nested: &BTreeSet<(usize, usize)>) {
+        for &(outer, inner) in nested {
+            let (outer_rank, inner_rank) = (self.rank(outer), self.rank(inner));
+            assert!(
+                outer_rank < inner_rank,
+                "{} was taken while {} was held",
+                self.lock_name(inner),
+                self.lock_name(outer)
+            );
+        }
+    }
+
+    fn rank(&self, lock: usize) -> usize {
+        let (groups, cpus) = (self.group_locks, self.bases.len());
+        match lock {
+            _ if lock < groups => {
+                let level = self.tree.tree().groups().get(lock).map_or(0, |group| usize::from(group.level));
+                3 + level
+            }
+            _ if lock < groups + cpus => 2,
+            _ if lock == groups + cpus => 1,
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn lock_name(&self, lock: usize) -> String {
+        let (groups, cpus) = (self.group_locks, self.bases.len());
+        match lock {
+            _ if lock < groups => format!("events of group {lock}"),
+            _ if lock < groups + cpus => format!("books of CPU {}", lock - groups),
+            _ if lock == groups + cpus => "growth".to_owned(),
+            _ => format!("base of CPU {}", lock - groups - cpus - 1),
+        }
+    }
+}
