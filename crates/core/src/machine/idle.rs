@@ -11,6 +11,8 @@
 
 use super::{Machine, flag};
 use crate::base::earliest;
+use crate::sync::Ordering;
+use crate::tmigr::to_word;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 /// What a CPU with nothing to do should do.
@@ -89,6 +91,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
         bases.set_idle(true);
         bases.forward(now);
+        let until = match decision {
+            Idle::Stay { next } => Some(next),
+            Idle::Sleep { until } => until,
+        };
+        // Relaxed: for `check`.
+        self.watch[cpu.index()].sleeps_until.store(to_word(until), Ordering::Relaxed);
         decision
     }
 

@@ -47,6 +47,8 @@ struct Watch {
     flags: AtomicU32,
     /// When it last looked after others, in ns. Written by the CPU itself.
     looked: AtomicU64,
+    /// When it will wake up by itself, in ns; said when it last went idle.
+    sleeps_until: AtomicU64,
     /// Until then a mark needs twice the time: one was false lately.
     patience: AtomicU64,
 }
@@ -146,6 +148,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             heartbeat: AtomicU64::new(0),
             flags: AtomicU32::new(0),
             looked: AtomicU64::new(0),
+            sleeps_until: AtomicU64::new(NEVER),
             patience: AtomicU64::new(0),
         };
         let control = Control {

@@ -13,7 +13,7 @@ use crate::base::{BaseId, BaseKind, Change, Context, Expired, Token, earliest};
 use crate::sync::{Ordering, site};
 use crate::tmigr::Pulled;
 use crate::{Actions, CpuId, Nanos, RawLock};
-use alloc::vec::Vec;
+use alloc::collections::VecDeque;
 
 /// Timers per turn; the rest waits for the next one.
 const TIMER_BUDGET: u32 = 256;
@@ -31,7 +31,7 @@ const TIME_BUDGET: Nanos = Nanos(2_000_000);
 #[derive(Debug)]
 pub struct Turn {
     cpu: CpuId,
-    tokens: Vec<Token>,
+    tokens: VecDeque<Token>,
     started: Nanos,
     left: u32,
     remote_is_due: bool,
@@ -45,7 +45,7 @@ impl Turn {
     /// ```
     #[must_use]
     pub const fn new(cpu: CpuId) -> Self {
-        Self { cpu, tokens: Vec::new(), started: Nanos(0), left: 0, remote_is_due: false }
+        Self { cpu, tokens: VecDeque::new(), started: Nanos(0), left: 0, remote_is_due: false }
     }
 
     /// Whether collected timers wait for the next turn, which must come soon.
@@ -130,7 +130,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// ```
     pub fn next_expired(&self, turn: &mut Turn, now: Nanos, actions: &mut Actions) -> Option<Expired<T>> {
         while turn.left > 0 && now.since(turn.started) < TIME_BUDGET {
-            let Some(token) = turn.tokens.first() else {
+            let Some(token) = turn.tokens.front() else {
                 if !core::mem::take(&mut turn.remote_is_due) {
                     return None;
                 }
@@ -141,7 +141,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             let popped = self.bases.pop(token, Context { cpu: Some(turn.cpu), now });
             self.tell(base, popped.change, actions);
             let Some(expired) = popped.expired else {
-                turn.tokens.remove(0);
+                drop(turn.tokens.pop_front());
                 continue;
             };
             turn.left -= 1;

@@ -7,7 +7,7 @@ use crate::play::{Part, Scenario, all, explore, script};
 use crate::script::Mover;
 use crate::world::{World, two_groups};
 use quietcore_core::script::Site;
-use quietcore_core::tmigr::{Book, ChildMask, GroupId, Hierarchy, Pulled};
+use quietcore_core::tmigr::{Book, ChildMask, GroupId, Hierarchy, Pulled, Snapshot};
 use quietcore_core::{CpuId, Nanos, SequentialLock};
 
 /// Goal (1): the forecast knows a sibling's timer that was not carried up again. Method: T0 < T1 in one group and
@@ -94,6 +94,11 @@ fn parent_pointer_read_twice() {
     found.expect_outcomes(&["0:10 alarm None"]);
 }
 
+fn root_word(world: &World) -> Snapshot {
+    let root = world.tree.tree().root().expect("there is one");
+    world.tree.group_state(root).expect("it is there")
+}
+
 /// One group that grows; CPU 0 is the last one awake and has a timer.
 fn last_one_awake() -> World {
     let nodes: Vec<u16> = (0..16).map(|cpu| cpu / 8).collect();
@@ -112,8 +117,7 @@ fn root_growth_false_active() {
     let (idler, grower) = (Mover(0), Mover(1));
     let lines = [grower.until(Site::BeforeCas), idler.to_end(), grower.to_end()];
     let world = script(last_one_awake(), &parts, &lines);
-    let root = world.tree.tree().root().expect("there is one");
-    let word = world.tree.group_state(root).expect("it is there");
+    let word = root_word(&world);
     assert!(!word.is_active(), "everybody is idle, the root is {word}");
     let found = all(last_one_awake, &parts, 3);
     assert!(found.runs > 300, "{} runs", found.runs);
@@ -165,24 +169,23 @@ fn availability_lock_order() {
 }
 
 /// Goal (18): the old root is idle, or was made idle a moment ago, by somebody who saw no parent; growth gives the
-/// new root what is. Method: one goes idle and stalls before it looks for the parent, one wakes up and stalls
-/// before the root, the root moves up between.
+/// new root what is, not what the CPU that grows it would have. Method: all orders of one that goes idle and growth,
+/// three preemptions; then of one that goes idle, one that wakes up, and growth, two preemptions.
 #[test]
 fn root_growth_activates_inactive_root() {
     let parts: [Part; 2] = [|world| world.park(0), |world| world.connect(8)];
-    let (idler, grower) = (Mover(0), Mover(1));
-    let lines = [idler.until(Site::BeforeParent), grower.to_end(), idler.to_end()];
-    let world = script(last_one_awake(), &parts, &lines);
-    let root = world.tree.tree().root().expect("there is one");
-    let word = world.tree.group_state(root).expect("it is there");
-    assert!(!word.is_active(), "everybody is idle, the root is {word}");
+    let outcome = |world: &World| {
+        let word = root_word(world);
+        assert!(!word.is_active(), "everybody is idle, the root is {word}");
+        format!("{:?}", world.told(0))
+    };
+    let found = explore(&Scenario { make: last_one_awake, parts: &parts, preemptions: 3, outcome });
+    assert!(found.runs > 300, "{} runs", found.runs);
 
     let parts: [Part; 3] = [|world| world.park(0), |world| world.wake(1), |world| world.connect(8)];
     let outcome = |world: &World| {
-        let root = world.tree.tree().root().expect("there is one");
         let child = ChildMask::new(0).expect("0 is below 8");
-        let word = world.tree.group_state(root).expect("it is there");
-        assert_eq!(word.migrator(), Some(child), "CPU 1 is awake below the old root");
+        assert_eq!(root_word(world).migrator(), Some(child), "CPU 1 is awake below the old root");
         format!("{:?}", world.told(0))
     };
     let found = explore(&Scenario { make: last_one_awake, parts: &parts, preemptions: 2, outcome });
@@ -240,8 +243,7 @@ fn race_s_late_idle_cpu() {
     let (idler, waker) = (Mover(0), Mover(1));
     let lines = [idler.until_nth(Site::BeforeCas, 2), waker.to_end(), idler.to_end()];
     let world = script(two_groups(&[1, 8, 9]), &parts, &lines);
-    let root = world.tree.tree().root().expect("there is one");
-    let word = world.tree.group_state(root).expect("it is there");
+    let word = root_word(&world);
     assert!(word.is_active(), "CPU 1 is awake, the root is {word}");
 }
 
