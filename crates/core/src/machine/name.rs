@@ -2,7 +2,7 @@
 
 use super::Machine;
 use crate::RawLock;
-use crate::base::{ExactId, ExactRef, TimerId, TimerName, TimerOptions, TimerRef};
+use crate::base::{ExactId, ExactRef, RemoveError, TimerId, TimerName, TimerOptions, TimerRef};
 
 mod sealed {
     /// Only the types of this crate name timers.
@@ -91,6 +91,32 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// ```
     pub fn add_exact(&mut self, options: TimerOptions, payload: T) -> ExactId {
         self.bases.add_exact(options, payload)
+    }
+
+    /// Takes an idle timer away; its number is not used for another one.
+    ///
+    /// # Errors
+    /// When there is no such timer, or it is pending or running.
+    ///
+    /// ```
+    /// # use quietcore_core::{Machine, SequentialLock, Settings, TimerOptions, topology::Topology};
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// machine.remove_timer(timer)?;
+    /// assert!(machine.remove_timer(timer).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remove_timer(&mut self, timer: TimerId) -> Result<(), RemoveError> {
+        self.bases.remove_timer(timer)
+    }
+
+    /// The same for an exact timer.
+    ///
+    /// # Errors
+    /// When there is no such timer, or it is pending or running.
+    pub fn remove_exact(&mut self, timer: ExactId) -> Result<(), RemoveError> {
+        self.bases.remove_exact(timer)
     }
 
     pub(super) fn find(&self, timer: impl AnyTimer<T>) -> Option<TimerRef<T>> {

@@ -95,6 +95,7 @@ impl World {
         }
         if self.machine.offline(cpu(index), self.moment(), &mut self.actions).is_ok() {
             self.states[index] = State::Offline;
+            self.machine.abandon_turn(&mut self.turns[index], Nanos(self.now), &mut self.actions);
         }
         self.carry_out();
     }
@@ -205,7 +206,8 @@ impl World {
         let now = self.moment();
         let turn = &mut self.turns[index];
         self.machine.begin_turn(turn, now);
-        while let Some(expired) = self.machine.next_expired(turn, now, &mut self.actions) {
+        let mut next = self.machine.next_expired(turn, now, &mut self.actions);
+        while let Some(expired) = next {
             let timer = expired.payload();
             let known = &mut self.timers[timer];
             let (since, expires) = known.pending.take().expect("never twice");
@@ -223,7 +225,7 @@ impl World {
             if self.armed_on[timer] != index {
                 self.remote.push((self.armed_on[timer], index));
             }
-            self.machine.finish(turn, expired, now, &mut self.actions);
+            next = self.machine.finish_and_next(turn, expired, now, &mut self.actions);
         }
     }
 
