@@ -11,7 +11,6 @@
 
 use super::{Machine, flag};
 use crate::base::{BaseId, BaseKind, earliest};
-use crate::sync::Ordering;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 /// For how long a CPU that was marked without need gets twice the time, in ns.
@@ -55,7 +54,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let next = bases.next_global();
         let first = self.hierarchy.go_absent(cpu, next);
         bases.set_idle(true);
-        self.set_flag(cpu, flag::MARKED, true);
+        self.watch[cpu.index()].set(flag::MARKED);
         drop(bases);
         self.ask_for_alarm(first, actions);
         self.take_back_tokens(cpu, actions);
@@ -76,8 +75,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// ```
     pub fn mark_absent(&self, cpu: CpuId, actions: &mut Actions) -> Mark {
         let Some(mut bases) = self.try_lock_shared(cpu) else {
-            // Relaxed: a counter.
-            self.busy_marks.fetch_add(1, Ordering::Relaxed);
+            self.busy_marks.count();
             return Mark::Busy;
         };
         if bases.is_idle() {
@@ -85,12 +83,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
         let next = bases.next_global();
         let Ok(first) = self.hierarchy.try_go_absent(cpu, next) else {
-            // Relaxed: a counter.
-            self.busy_marks.fetch_add(1, Ordering::Relaxed);
+            self.busy_marks.count();
             return Mark::Busy;
         };
         bases.set_idle(true);
-        self.set_flag(cpu, flag::MARKED, true);
+        self.watch[cpu.index()].set(flag::MARKED);
         drop(bases);
         self.ask_for_alarm(first, actions);
         self.take_back_tokens(cpu, actions);
@@ -107,10 +104,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return false;
         }
         bases.set_idle(false);
-        self.set_flag(cpu, flag::MARKED, false);
-        self.set_flag(cpu, flag::IDLE, false);
-        // Relaxed: a hint; see `Watch`.
-        self.watch[cpu.index()].patience.store(now.0.saturating_add(PATIENCE.0), Ordering::Relaxed);
+        let watch = &self.watch[cpu.index()];
+        watch.clear(flag::MARKED | flag::IDLE);
+        watch.be_patient_until(Nanos(now.0.saturating_add(PATIENCE.0)));
         true
     }
 
@@ -155,9 +151,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// It judges only if its own last look was recent: when the whole machine was stopped, everybody looks old.
     pub fn watch(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> u32 {
         self.beat(cpu, now);
-        let this = &self.watch[cpu.index()];
-        // Relaxed: written and read by this CPU.
-        let looked = Nanos(this.looked.swap(now.0, Ordering::Relaxed));
+        let looked = self.watch[cpu.index()].look(now);
         let recent = self.settings.stall_after.0.max(self.settings.tick.nanos().0.saturating_mul(2));
         if !self.is_pulling() || now.since(looked).0 > recent {
             return 0;
@@ -176,11 +170,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     fn is_stalled(&self, cpu: CpuId, now: Nanos) -> bool {
         let watch = &self.watch[cpu.index()];
-        // Relaxed, all: hints; see `Watch`.
-        let beat = Nanos(watch.heartbeat.load(Ordering::Relaxed));
-        let patience = watch.patience.load(Ordering::Relaxed);
-        let allowed = self.settings.stall_after.0 << u32::from(now.0 < patience);
-        if now.since(beat).0 < allowed {
+        let allowed = self.settings.stall_after.0 << u32::from(watch.is_patient(now));
+        if now.since(watch.heartbeat()).0 < allowed {
             return false;
         }
         let overdue = |next: Nanos| now.since(next) >= self.settings.tick.nanos();
@@ -196,7 +187,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// How often a mark had to be put off because the CPU was stopped inside a lock.
     #[must_use]
     pub fn busy_marks(&self) -> u64 {
-        // Relaxed: a counter.
-        self.busy_marks.load(Ordering::Relaxed)
+        self.busy_marks.get()
     }
 }

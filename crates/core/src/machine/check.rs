@@ -2,8 +2,7 @@
 
 use super::{Machine, flag};
 use crate::base::earliest;
-use crate::sync::Ordering;
-use crate::tmigr::{Book, from_word};
+use crate::tmigr::Book;
 use crate::{CpuId, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
@@ -26,10 +25,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// ```
     pub fn check(&self) {
         self.bases.check();
-        // Relaxed: nobody else is under way.
-        let alarm = from_word(self.alarm.load(Ordering::Relaxed));
         if self.is_pulling() {
-            self.hierarchy.check(alarm);
+            self.hierarchy.check(self.alarm.get());
         }
         for index in 0..self.watch.len() {
             self.check_cpu(CpuId(index as u16));
@@ -57,9 +54,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
         let published = self.hierarchy.published(cpu);
         // A parked CPU whose own timer comes first is awake by then; if that timer is cancelled it still wakes up.
-        // Relaxed: nobody else is under way.
-        let wakes = self.watch[cpu.index()].sleeps_until.load(Ordering::Relaxed);
-        let is_seen = |next: Nanos| book == Book::Parked && (wakes <= next.0 || local.is_some_and(|local| local <= next));
+        let wakes = self.watch[cpu.index()].sleeps_until();
+        let is_seen = |next: Nanos| {
+            book == Book::Parked
+                && (wakes.is_some_and(|wakes| wakes <= next) || local.is_some_and(|local| local <= next))
+        };
         let is_published = |next| published.is_some_and(|published| published <= next);
         if matches!(book, Book::Parked | Book::Absent) {
             let is_known = next.is_none_or(|next| is_published(next) || is_seen(next));

@@ -121,7 +121,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.hierarchy.activate(cpu);
         bases.set_idle(false);
         drop(bases);
-        self.set_flag(cpu, flag::MARKED | flag::IDLE, false);
+        self.watch[cpu.index()].clear(flag::MARKED | flag::IDLE);
         if !self.excluded(&control).contains(cpu) {
             let first = self.hierarchy.set_available(cpu, None);
             self.ask_for_alarm(first, actions);
@@ -238,12 +238,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// The masks and flags that follow from who is online and isolated.
     fn renew_masks(&self, control: &mut Control) {
         control.housekeeping = Housekeeping::new(&control.online, &control.isolation).ok();
-        let isolated = control.isolation.any();
         for cpu in self.topology.possible().iter() {
             let timers = control.housekeeping.as_ref().is_some_and(|masks| masks.work().contains(cpu));
-            self.set_flag(cpu, flag::TIMERS, timers);
-            self.set_flag(cpu, flag::ISOLATED, isolated.contains(cpu));
-            self.set_flag(cpu, flag::ONLINE, control.online.contains(cpu));
+            for (flag, is_set) in [(flag::TIMERS, timers), (flag::ONLINE, control.online.contains(cpu))] {
+                let watch = &self.watch[cpu.index()];
+                if is_set { watch.set(flag) } else { watch.clear(flag) }
+            }
         }
     }
 

@@ -11,8 +11,6 @@
 
 use super::{Machine, flag};
 use crate::base::earliest;
-use crate::sync::Ordering;
-use crate::tmigr::to_word;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 /// What a CPU with nothing to do should do.
@@ -72,7 +70,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn enter_idle(&self, cpu: CpuId, now: Nanos, _actions: &mut Actions) -> Idle {
-        self.set_flag(cpu, flag::IDLE, true);
+        self.watch[cpu.index()].set(flag::IDLE);
         let mut bases = self.lock_shared(cpu, Some(cpu));
         let (local, global) = (bases.next_local(), bases.next_global());
         let was_idle = bases.is_idle();
@@ -95,8 +93,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             Idle::Stay { next } => Some(next),
             Idle::Sleep { until } => until,
         };
-        // Relaxed: for `check`.
-        self.watch[cpu.index()].sleeps_until.store(to_word(until), Ordering::Relaxed);
+        self.watch[cpu.index()].sleep_until(until);
         decision
     }
 
@@ -115,7 +112,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn exit_idle(&self, cpu: CpuId, now: Nanos) {
-        self.set_flag(cpu, flag::IDLE, false);
+        self.watch[cpu.index()].clear(flag::IDLE);
         self.beat(cpu, now);
         let mut bases = self.lock_shared(cpu, Some(cpu));
         bases.set_idle(false);

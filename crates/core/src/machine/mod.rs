@@ -16,6 +16,7 @@ mod idle;
 mod name;
 mod settings;
 mod shared;
+mod sync;
 mod turn;
 
 pub use absent::Mark;
@@ -27,44 +28,15 @@ pub use settings::Settings;
 pub use turn::Turn;
 
 use control::Waker;
+use sync::{Alarm, Counter, Watch, flag};
 
 use crate::base::Bases;
 use crate::lock::Locked;
 use crate::place::{Housekeeping, HousekeepingError, Isolation, Policy};
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::tmigr::{Hierarchy, NEVER, from_word, to_word};
+use crate::tmigr::Hierarchy;
 use crate::topology::Topology;
 use crate::{Actions, CpuId, CpuSet, Nanos, RawLock};
 use alloc::boxed::Box;
-
-/// What a CPU tells those who look at it without a lock. Hints only: locks decide what is true.
-#[derive(Debug)]
-#[repr(align(128))]
-struct Watch {
-    /// When it last began a turn or finished an item, in ns. Written by the CPU itself.
-    heartbeat: AtomicU64,
-    /// Bits of [`flag`].
-    flags: AtomicU32,
-    /// When it last looked after others, in ns. Written by the CPU itself.
-    looked: AtomicU64,
-    /// When it will wake up by itself, in ns; said when it last went idle.
-    sleeps_until: AtomicU64,
-    /// Until then a mark needs twice the time: one was false lately.
-    patience: AtomicU64,
-}
-
-mod flag {
-    /// The CPU has nothing to run but timers.
-    pub(super) const IDLE: u32 = 1;
-    /// Somebody marked it absent.
-    pub(super) const MARKED: u32 = 2;
-    /// Timers that others arm may be put here.
-    pub(super) const TIMERS: u32 = 4;
-    /// It is isolated in some way.
-    pub(super) const ISOLATED: u32 = 8;
-    /// It is online.
-    pub(super) const ONLINE: u32 = 16;
-}
 
 /// What changes seldom, behind one lock.
 #[derive(Debug)]
@@ -118,10 +90,9 @@ pub struct Machine<L: RawLock, T: Copy> {
     bases: Bases<L, T>,
     watch: Box<[Watch]>,
     control: Locked<L, Control>,
-    /// The alarm that the world was asked for, in ns, until it goes off.
-    alarm: AtomicU64,
+    alarm: Alarm,
     /// Marks that could not be made because a base's lock was not to be had.
-    busy_marks: AtomicU64,
+    busy_marks: Counter,
 }
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
@@ -144,13 +115,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let count = topology.possible().last().map_or(0, |last| last.index() + 1);
         let node = |index| topology.node_of(CpuId(index as u16)).map_or(0, |node| node.0);
         let nodes: Box<[u16]> = (0..count).map(node).collect();
-        let watch = |_| Watch {
-            heartbeat: AtomicU64::new(0),
-            flags: AtomicU32::new(0),
-            looked: AtomicU64::new(0),
-            sleeps_until: AtomicU64::new(NEVER),
-            patience: AtomicU64::new(0),
-        };
         let control = Control {
             online: CpuSet::new(),
             isolation: settings.isolation.clone(),
@@ -160,10 +124,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         Ok(Self {
             hierarchy: Hierarchy::new(&nodes),
             bases: Bases::new(count as u16, settings.tick, Nanos(0)),
-            watch: (0..count).map(watch).collect(),
+            watch: (0..count).map(|_| Watch::new()).collect(),
             control: Locked::new(control),
-            alarm: AtomicU64::new(NEVER),
-            busy_marks: AtomicU64::new(0),
+            alarm: Alarm::new(),
+            busy_marks: Counter::new(),
             settings,
             topology,
         })
@@ -230,26 +194,15 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.settings.policy == Policy::Pull
     }
 
-    /// Relaxed: a hint; see [`Watch`].
+    #[inline]
     fn has_flag(&self, cpu: CpuId, flag: u32) -> bool {
-        self.watch[cpu.index()].flags.load(Ordering::Relaxed) & flag != 0
-    }
-
-    /// Relaxed: a hint; see [`Watch`].
-    fn set_flag(&self, cpu: CpuId, flag: u32, is_set: bool) {
-        let flags = &self.watch[cpu.index()].flags;
-        if is_set {
-            flags.fetch_or(flag, Ordering::Relaxed);
-        } else {
-            flags.fetch_and(!flag, Ordering::Relaxed);
-        }
+        self.watch[cpu.index()].has(flag)
     }
 
     /// Somebody must be awake at `first`, and nobody in the hierarchy will be.
     fn ask_for_alarm(&self, first: Option<Nanos>, actions: &mut Actions) {
         let Some(first) = first else { return };
-        // Relaxed: read by the alarm itself and by `check`; the world orders its own timer.
-        self.alarm.fetch_min(first.0, Ordering::Relaxed);
+        self.alarm.ask_for(first);
         actions.set_alarm(first);
     }
 
@@ -268,12 +221,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn handle_alarm(&self, now: Nanos, actions: &mut Actions) {
-        // Relaxed: see `ask_for_alarm`.
-        let alarm = from_word(self.alarm.load(Ordering::Relaxed));
-        if alarm.is_none_or(|alarm| now < alarm) {
+        if self.alarm.get().is_none_or(|alarm| now < alarm) {
             return;
         }
-        self.alarm.store(to_word(None), Ordering::Relaxed);
+        self.alarm.forget();
         match self.waker() {
             Waker::Awake => {}
             Waker::Parked(cpu) => actions.kick(cpu),

@@ -10,7 +10,7 @@
 use super::arm::Promptness;
 use super::{Machine, flag};
 use crate::base::{BaseId, BaseKind, Change, Context, Expired, Token, earliest};
-use crate::sync::{Ordering, site};
+use crate::sync::site;
 use crate::tmigr::Pulled;
 use crate::{Actions, CpuId, Nanos, RawLock};
 use alloc::collections::VecDeque;
@@ -189,7 +189,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         actions: &mut Actions,
     ) -> Option<Expired<T>> {
         let is_over = turn.left == 0 || now.since(turn.started) >= TIME_BUDGET;
-        let Some(token) = turn.tokens.front_mut().filter(|token| !is_over && token.base == expired.base()) else {
+        let Some(token) = turn.tokens.front_mut().filter(|token| !is_over && token.base == expired.base())
+        else {
             self.finish(turn, expired, now, actions);
             return self.next_expired(turn, now, actions);
         };
@@ -260,7 +261,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// Stores the heartbeat.
     pub(super) fn beat(&self, cpu: CpuId, now: Nanos) {
-        // Relaxed: a hint; see `Watch`.
-        self.watch[cpu.index()].heartbeat.store(now.0, Ordering::Relaxed);
+        self.watch[cpu.index()].beat(now);
     }
 }

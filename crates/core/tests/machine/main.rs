@@ -2,5 +2,6 @@
 //! timer (never early, never twice, never lost, late by no more than it may be) against a list.
 
 mod contract;
+mod exact;
 mod policies;
 mod world;

@@ -3,7 +3,7 @@
 //! Numbers are those of the table in `src/tmigr/README.md`, which also says how each fix is undone to see that its
 //! test fails. CPUs 0 and 1 are in one group, 8 and 9 (9 and 10 with three levels) in another.
 
-use crate::play::{Part, Scenario, all, explore, script};
+use crate::play::{Part, Scenario, Subject, all, explore, script};
 use crate::script::Mover;
 use crate::world::{World, two_groups};
 use quietcore_core::script::Site;

@@ -13,15 +13,16 @@
 #![cfg(site)]
 #![allow(unsafe_code, reason = "a lock promises one holder at a time: see `lock`")]
 
+mod absent;
+mod available;
+mod growth;
+mod kernel;
+mod lanes;
 mod lock;
 mod play;
 mod script;
 mod search;
 mod stage;
-mod world;
-
-mod absent;
-mod available;
-mod growth;
-mod kernel;
+mod stall;
 mod walks;
+mod world;

@@ -1,6 +1,6 @@
 //! A policy that is written down: CPU 0 until a mark, CPU 1 to its end, and so on.
 
-use crate::stage::{Point, Policy};
+use crate::stage::{self, Point, Policy};
 use quietcore_core::script::Site;
 
 /// How far a virtual CPU goes.
@@ -76,9 +76,9 @@ impl Script {
 }
 
 impl Policy for Script {
-    fn next(&mut self, points: &mut [Point], mover: usize) -> Result<Option<usize>, String> {
+    fn next(&mut self, points: &mut [Point], mover: stage::Mover) -> Result<Option<usize>, String> {
         while let Some(line) = self.current {
-            if line.cpu == mover && self.is_played(line, points[mover])? {
+            if line.cpu == mover.cpu && self.is_played(line, points[mover.cpu])? {
                 self.current = self.lines.next();
                 self.seen = 0;
                 // The next line is a new one even for the same CPU.
@@ -92,7 +92,7 @@ impl Policy for Script {
             }
             return Ok(Some(line.cpu));
         }
-        let next = crate::stage::ready(points).next();
+        let next = stage::ready(points).next();
         Ok(next)
     }
 }

@@ -1,9 +1,10 @@
 //! A policy that tries everything: every order of the marked steps with at most so many preemptions.
 //!
 //! Depth first, without memory of states. A switch away from a CPU that could go on is a preemption; one from
-//! a CPU that is done or waits is not. A CPU that may freeze stops for ever at any of its marks, too.
+//! a CPU that is done or waits is not. A CPU that may freeze stops for ever at any of its marks where it holds no
+//! lock, too.
 
-use crate::stage::{Point, Policy, ready};
+use crate::stage::{Mover, Point, Policy, ready};
 
 /// One decision: which of how many.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +19,7 @@ pub(crate) struct Search {
     depth: usize,
     preemptions: usize,
     preemptions_max: usize,
-    /// Virtual CPUs below this number may stop for ever, one of them, once.
+    /// Virtual CPUs below this number may stop for ever.
     may_freeze: usize,
     has_frozen: usize,
     freeze_max: usize,
@@ -70,30 +71,30 @@ impl Search {
 }
 
 impl Policy for Search {
-    fn next(&mut self, points: &mut [Point], mover: usize) -> Result<Option<usize>, String> {
-        let can_go_on = ready(points).any(|cpu| cpu == mover);
-        let mut options: Vec<usize> = ready(points).filter(|&cpu| cpu != mover).collect();
-        let may_switch = !can_go_on || self.preemptions < self.preemptions_max;
-        if !may_switch {
+    fn next(&mut self, points: &mut [Point], mover: Mover) -> Result<Option<usize>, String> {
+        let can_go_on = ready(points).any(|cpu| cpu == mover.cpu);
+        let mut options: Vec<usize> = ready(points).filter(|&cpu| cpu != mover.cpu).collect();
+        if can_go_on && self.preemptions == self.preemptions_max {
             options.clear();
         }
         if can_go_on {
-            options.insert(0, mover);
+            options.insert(0, mover.cpu);
         }
-        let others = options.len();
-        // To freeze is one option more: the mover stops, and whoever is ready goes on.
-        let may_freeze = can_go_on && mover < self.may_freeze && self.has_frozen < self.freeze_max;
-        let count = others + usize::from(may_freeze);
+        // One option more: the mover stops for ever, and whoever is ready goes on. Not with a lock: a section is
+        // short, and who is stopped inside one comes back to end it.
+        let may_freeze = can_go_on && !mover.holds_locks && mover.cpu < self.may_freeze;
+        let may_freeze = may_freeze && self.has_frozen < self.freeze_max;
+        let count = options.len() + usize::from(may_freeze);
         if count == 0 {
             return Ok(None);
         }
         let taken = if count == 1 { 0 } else { self.choose(count) };
-        if taken == others {
+        if taken == options.len() {
             self.has_frozen += 1;
-            points[mover] = Point::Frozen;
+            points[mover.cpu] = Point::Frozen;
             return self.next(points, mover);
         }
-        self.preemptions += usize::from(can_go_on && options[taken] != mover);
+        self.preemptions += usize::from(can_go_on && options[taken] != mover.cpu);
         Ok(Some(options[taken]))
     }
 

@@ -32,13 +32,20 @@ pub(crate) enum Point {
 /// Who moved how far.
 pub(crate) type Trace = Vec<(usize, Point)>;
 
+/// Who arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mover {
+    pub(crate) cpu: usize,
+    pub(crate) holds_locks: bool,
+}
+
 /// Decides who moves next.
 pub(crate) trait Policy: Send {
-    /// `mover` arrived at its point (of `points`); `None` when nobody can go on.
+    /// `mover` arrived at its point (of `points`), holding locks or none; `None` when nobody can go on.
     ///
     /// # Errors
     /// What is wrong with the run.
-    fn next(&mut self, points: &mut [Point], mover: usize) -> Result<Option<usize>, String>;
+    fn next(&mut self, points: &mut [Point], mover: Mover) -> Result<Option<usize>, String>;
 
     /// The search that this is, to go on with.
     fn into_search(self: Box<Self>) -> Option<Search> {
@@ -106,8 +113,9 @@ impl Shared {
     }
 
     fn choose(&self, state: &mut State, mover: usize) {
-        let State { points, policy, .. } = &mut *state;
-        match policy.next(points, mover) {
+        let State { points, policy, held, .. } = &mut *state;
+        let holds_locks = held.get(mover).is_some_and(|held| !held.is_empty());
+        match policy.next(points, Mover { cpu: mover, holds_locks }) {
             Ok(Some(next)) => {
                 state.turn = Some(next);
                 if next != mover {
@@ -116,9 +124,8 @@ impl Shared {
             }
             Ok(None) => {
                 let is_stuck = state.points.iter().any(|point| matches!(point, Point::Blocked(_)));
-                let is_frozen = state.points.contains(&Point::Frozen);
                 state.turn = None;
-                if is_stuck && !is_frozen {
+                if is_stuck {
                     let waits = format!("deadlock: {:?}, locks held {:?}", state.points, state.held);
                     self.fail(state, waits);
                 }
@@ -206,8 +213,9 @@ impl Crew {
             let say_done = say_done.clone();
             crew.parts.push(sender);
             crew.threads.push(std::thread::spawn(move || {
-                set_hook(Some(Box::new(at_site)));
                 for (shared, part) in parts {
+                    // Each time: a part that was given up inside the hook has lost it.
+                    set_hook(Some(Box::new(at_site)));
                     play(&shared, me, &*part);
                     drop((shared, part));
                     // Nobody listens any more when the test failed.

@@ -2,14 +2,14 @@
 //!
 //! A base is a list of expiries behind a lock. The calls are the world's half of the protocol: locks in the order
 //! base, books, events; `is_idle` written under the base's lock; whoever arms an idle CPU's first timer publishes
-//! it. At rest each expiry of an idle or absent CPU has somebody who will see it (`expect_rest`).
+//! it. At rest each expiry of an idle or absent CPU has somebody who will see it (`expect_eyes`).
 
 use crate::lock::{self, SiteLock};
+use crate::play::Subject;
 use crate::stage;
 use quietcore_core::script::Site;
 use quietcore_core::tmigr::{Book, Hierarchy, Pulled};
 use quietcore_core::{CpuId, Nanos, RawLock};
-use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug, Default)]
@@ -293,7 +293,7 @@ impl World {
 
     /// Everything that must hold when nobody is on the way: the tree's invariants, and for each expiry of a CPU
     /// that is not awake somebody who polls it, was told to wake up for it, or can be woken by the alarm.
-    pub(crate) fn expect_rest(&self) {
+    fn expect_eyes(&self) {
         self.tree.check(*plain(&self.alarm_beside_books));
         let cpus = 0..self.bases.len();
         let awake: Vec<usize> = cpus.clone().filter(|&cpu| self.book(cpu) == Book::Awake).collect();
@@ -332,20 +332,13 @@ impl World {
             assert!(is_served, "CPU {cpu} has {left} timers that nobody ran by {now}");
         }
     }
+}
 
-    /// Locks nest in one order: base, books, events of a child, of its parent.
-    pub(crate) fn expect_lock_order(&self, nested: &BTreeSet<(usize, usize)>) {
-        for &(outer, inner) in nested {
-            let (outer_rank, inner_rank) = (self.rank(outer), self.rank(inner));
-            assert!(
-                outer_rank < inner_rank,
-                "{} was taken while {} was held",
-                self.lock_name(inner),
-                self.lock_name(outer)
-            );
-        }
-    }
+/// No moment of a test is later.
+const LAST: u64 = 100;
 
+impl Subject for World {
+    /// Growth comes first: it may be wanted by whoever holds nothing. Then base, books, events from below.
     fn rank(&self, lock: usize) -> usize {
         let (groups, cpus) = (self.group_locks, self.bases.len());
         match lock {
@@ -354,12 +347,12 @@ impl World {
                 3 + level
             }
             _ if lock < groups + cpus => 2,
-            _ if lock == groups + cpus => 1,
-            _ => 0,
+            _ if lock == groups + cpus => 0,
+            _ => 1,
         }
     }
 
-    pub(crate) fn lock_name(&self, lock: usize) -> String {
+    fn lock_name(&self, lock: usize) -> String {
         let (groups, cpus) = (self.group_locks, self.bases.len());
         match lock {
             _ if lock < groups => format!("events of group {lock}"),
@@ -367,5 +360,13 @@ impl World {
             _ if lock == groups + cpus => "growth".to_owned(),
             _ => format!("base of CPU {}", lock - groups - cpus - 1),
         }
+    }
+
+    fn expect_rest(&self) {
+        self.expect_eyes();
+    }
+
+    fn expect_served(&self) {
+        self.expect_all_run(LAST);
     }
 }

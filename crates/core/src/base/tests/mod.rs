@@ -1,6 +1,8 @@
 //! Tests of the bases: rules one by one, random scripts against an oracle, threads with a lock that spins.
 
+mod locks;
 mod oracle;
+mod races;
 mod rules;
 mod script;
 mod threads;

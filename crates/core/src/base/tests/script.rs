@@ -14,6 +14,7 @@ use quietcore_wheel::{Expiry, Precision};
 const CPUS: u16 = 3;
 const WHEEL_TIMERS: usize = 6;
 const TIMERS: usize = 9;
+const LONGEST: usize = if cfg!(miri) { 30 } else { 120 };
 
 /// A step. Numbers are taken modulo what there is.
 #[derive(Clone, Debug)]
@@ -40,7 +41,8 @@ enum Step {
 
 fn steps() -> impl Strategy<Value = Step> {
     let delay = prop_oneof![4 => -3_i64..8, 4 => 0_i64..200, 2 => 0_i64..5_000, 1 => 0_i64..70_000];
-    let onto = (0..CPUS, 0..BaseKind::ALL.len());
+    // Mostly few bases, so that steps meet.
+    let onto = prop_oneof![3 => (0..2_u16, 1..2_usize), 2 => (0..CPUS, 0..BaseKind::ALL.len())];
     let arm = (0..TIMERS, delay, onto.clone());
     prop_oneof![
         6 => prop_oneof![5 => 0_u64..4, 2 => 0_u64..100, 1 => 0_u64..9_000].prop_map(Step::Wait),
@@ -158,7 +160,9 @@ impl Rig {
             Step::Evacuate { cpu, onto, limit } => self.evacuate(cpu, onto, limit),
             Step::Release { .. } => {}
         }
-        self.check();
+        if !cfg!(miri) {
+            self.check();
+        }
     }
 
     /// Does something that says whether `base` is due earlier than was known, and checks that.
@@ -441,13 +445,13 @@ impl Rig {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { 2000 }, failure_persistence: None, ..ProptestConfig::default()
+        cases: if cfg!(miri) { 2 } else { 2000 }, failure_persistence: None, ..ProptestConfig::default()
     })]
 
     /// Goal: the contract of a timer, items 1 to 4, and the invariants after every step. Method: random scripts of
     /// nine timers on three CPUs with four bases each, against the oracle.
     #[test]
-    fn bases_agree_with_the_oracle(script in prop::collection::vec(steps(), 0..120)) {
+    fn bases_agree_with_the_oracle(script in prop::collection::vec(steps(), 0..LONGEST)) {
         let mut rig = Rig::new();
         for step in &script {
             rig.step(step);

@@ -2,41 +2,15 @@
 //!
 //! What is checked cannot depend on timing: a timer is never concurrent with itself, and in the end every pending
 //! period has ended in exactly one way.
-#![allow(unsafe_code, reason = "a lock says that it is one")]
 
 extern crate std;
 
 use super::super::{Bases, Cancelled, Context, Expired, TimerName};
+use super::locks::SpinLock;
 use super::{BaseId, BaseKind, CpuId, Nanos, TickLength, TimerId, TimerOptions};
-use crate::RawLock;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-
-/// Spins, and lets others go on: there may be one processor.
-#[derive(Debug, Default)]
-struct SpinLock(AtomicBool);
-
-// SAFETY: `swap` returns false for one caller until the next `unlock`; Acquire and Release order their sections.
-unsafe impl RawLock for SpinLock {
-    fn lock_owner(&self) {
-        while !self.try_lock_remote() {
-            thread::yield_now();
-        }
-    }
-
-    fn lock_remote(&self) {
-        self.lock_owner();
-    }
-
-    fn try_lock_remote(&self) -> bool {
-        !self.0.swap(true, Ordering::Acquire)
-    }
-
-    fn unlock(&self) {
-        self.0.store(false, Ordering::Release);
-    }
-}
 
 const CPUS: u16 = 3;
 const TIMERS: usize = 12;

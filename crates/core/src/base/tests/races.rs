@@ -1,0 +1,128 @@
+//! Somebody else comes between reading a timer's place and taking the lock that it names.
+//!
+//! Each test is one interleaving, made with a lock that calls back before it is taken.
+
+use super::super::{Bases, Cancelled};
+use super::locks::{InterruptedLock, before_lock, was_interrupted};
+use super::{BaseKind, CpuId, Nanos, TickLength, TimerId, TimerOptions, at, base, global, local};
+use crate::base::TimerRef;
+use alloc::rc::Rc;
+use quietcore_wheel::Tick;
+
+type Shared = Rc<Bases<InterruptedLock, u32>>;
+
+fn with_timer() -> (Shared, TimerId) {
+    let mut bases = Bases::new(3, TickLength::default(), Nanos(0));
+    let id = bases.add_timer(TimerOptions::new(), 7);
+    (Rc::new(bases), id)
+}
+
+fn timer(bases: &Shared, id: TimerId) -> TimerRef<u32> {
+    bases.timer(id).expect("in the store")
+}
+
+/// Before the next lock another thread arms the timer on CPU 1.
+fn interrupt_with_arm(bases: &Shared, id: TimerId) {
+    let bases = Rc::clone(bases);
+    before_lock(move || {
+        let armed = bases.arm_tick(timer(&bases, id), Tick(300), local(1), at(0));
+        assert_eq!(armed.base, local(1));
+    });
+}
+
+fn assert_pending_only_in(bases: &Shared, expected: Option<crate::base::BaseId>) {
+    assert!(was_interrupted());
+    bases.check();
+    for cpu in 0..3 {
+        for kind in BaseKind::ALL {
+            let id = base(cpu, kind);
+            let pending = bases.lock(id, None).pending();
+            assert_eq!(pending, usize::from(expected == Some(id)), "{id}");
+        }
+    }
+}
+
+/// Goal: an arm that finds its timer moved begins again. Method: the timer was on the base asked for.
+#[test]
+fn an_arm_loses_against_a_move() {
+    let (bases, id) = with_timer();
+    let _ = bases.arm_tick(timer(&bases, id), Tick(100), global(0), at(0));
+    interrupt_with_arm(&bases, id);
+    let armed = bases.arm_tick(timer(&bases, id), Tick(200), global(0), at(0));
+    assert!(armed.was_pending && armed.base == global(0));
+    assert_pending_only_in(&bases, Some(global(0)));
+}
+
+/// Goal: the same across bases. Method: the timer was on a third base.
+#[test]
+fn an_arm_across_bases_loses_against_a_move() {
+    let (bases, id) = with_timer();
+    let _ = bases.arm_tick(timer(&bases, id), Tick(100), global(2), at(0));
+    interrupt_with_arm(&bases, id);
+    let armed = bases.arm_tick(timer(&bases, id), Tick(200), local(0), at(0));
+    assert!(armed.was_pending && armed.base == local(0));
+    assert_pending_only_in(&bases, Some(local(0)));
+}
+
+/// Goal: of two first arms one is the first. Method: the other thread comes between.
+#[test]
+fn a_first_arm_loses_against_another() {
+    let (bases, id) = with_timer();
+    interrupt_with_arm(&bases, id);
+    let armed = bases.arm_tick(timer(&bases, id), Tick(200), local(0), at(0));
+    assert!(armed.was_pending && armed.base == local(0));
+    assert_pending_only_in(&bases, Some(local(0)));
+}
+
+/// Goal: a cancel finds its timer wherever it went. Method: moved, and cancelled by somebody else.
+#[test]
+fn a_cancel_follows_its_timer() {
+    for is_cancelled in [false, true] {
+        let (bases, id) = with_timer();
+        let _ = bases.arm_tick(timer(&bases, id), Tick(100), global(0), at(0));
+        if is_cancelled {
+            let other = Rc::clone(&bases);
+            before_lock(move || {
+                assert_eq!(other.cancel(timer(&other, id), at(0)), Cancelled::WasPending);
+            });
+        } else {
+            interrupt_with_arm(&bases, id);
+        }
+        let expected = if is_cancelled { Cancelled::Idle } else { Cancelled::WasPending };
+        assert_eq!(bases.cancel(timer(&bases, id), at(0)), expected);
+        assert_pending_only_in(&bases, None);
+    }
+}
+
+/// Goal: a shutdown of a timer that was never armed is not undone by a first arm at the same time. Method: each
+/// comes between the other's two steps.
+#[test]
+fn a_first_arm_and_a_shutdown() {
+    let (bases, id) = with_timer();
+    let other = Rc::clone(&bases);
+    before_lock(move || {
+        assert_eq!(other.shutdown(timer(&other, id), at(0)), Cancelled::Idle);
+    });
+    let armed = bases.arm_tick(timer(&bases, id), Tick(200), local(0), at(0));
+    assert!(armed.is_refused && !armed.was_pending);
+    assert_pending_only_in(&bases, None);
+}
+
+/// Goal: an arm for a CPU that goes offline meanwhile goes to its adopter. Method: a new timer, one of that base,
+/// and one of another.
+#[test]
+fn an_arm_loses_against_an_adoption() {
+    for first in [None, Some(global(1)), Some(global(2))] {
+        let (bases, id) = with_timer();
+        if let Some(first) = first {
+            let _ = bases.arm_tick(timer(&bases, id), Tick(100), first, at(0));
+        }
+        let other = Rc::clone(&bases);
+        before_lock(move || {
+            let _ = other.adopt(CpuId(1), CpuId(0), at(0));
+        });
+        let armed = bases.arm_tick(timer(&bases, id), Tick(200), global(1), at(0));
+        assert_eq!((armed.base, armed.was_pending), (global(0), first.is_some()));
+        assert_pending_only_in(&bases, Some(global(0)));
+    }
+}

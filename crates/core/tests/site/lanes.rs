@@ -1,0 +1,202 @@
+//! A whole machine as the stage's world: lanes that take turns, and callbacks that arm timers.
+//!
+//! Lanes 0 (X) and 1 (M) may stop for ever wherever they hold no lock, inside a callback, too; lane 2 (W) goes on.
+//! Lane 3 sleeps. Timers by name: A runs on X's base and, the first time, arms itself and C; B waits behind it;
+//! D is on M's base, E on lane 3's. The scenario is that of the state model of PROTOCOL section 5.
+
+use crate::lock::{self, SiteLock};
+use crate::play::Subject;
+use crate::stage;
+use quietcore_core::script::Site;
+use quietcore_core::topology::Topology;
+use quietcore_core::{Actions, Context, CpuId, Machine, Mark, Nanos, Settings, TimerId, TimerOptions, Turn};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Length of a tick in ns.
+const TICK: u64 = 1_000_000;
+
+const LANES: usize = 4;
+
+/// The lane that goes on.
+pub(crate) const W: usize = 2;
+
+/// Timers.
+pub(crate) const A: usize = 0;
+pub(crate) const B: usize = 1;
+pub(crate) const C: usize = 2;
+pub(crate) const D: usize = 3;
+pub(crate) const E: usize = 4;
+const NAMES: [&str; 5] = ["A", "B", "C", "D", "E"];
+
+/// What became of a timer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Life {
+    /// Arms that did not end a pending period.
+    arms: usize,
+    running: usize,
+    done: usize,
+}
+
+/// See the file.
+pub(crate) struct Lanes {
+    machine: Machine<SiteLock, usize>,
+    timers: Vec<TimerId>,
+    turns: Vec<Mutex<Turn>>,
+    lives: Mutex<[Life; 5]>,
+    group_locks: usize,
+}
+
+fn id(lane: usize) -> CpuId {
+    CpuId::new(lane as u64).expect("there are four")
+}
+
+fn at(tick: u64) -> Nanos {
+    Nanos(tick * TICK)
+}
+
+fn plain<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Lanes {
+    /// All timers are due by tick 1 or 2; lane 3 sleeps, the others are awake and W has looked at tick 2.
+    pub(crate) fn new() -> Self {
+        lock::restart_numbers();
+        let topology = Topology::builder(LANES as u16).build().expect("four CPUs");
+        let mut machine = Machine::new(topology, Settings::default()).expect("nobody is isolated");
+        // Four bases per CPU, its books; growth and control.
+        let group_locks = lock::count() - 5 * LANES - 2;
+        let timers = (0..NAMES.len()).map(|name| machine.add_timer(TimerOptions::new(), name)).collect();
+        let turns = (0..LANES).map(|lane| Mutex::new(Turn::new(id(lane)))).collect();
+        let lanes = Self { machine, timers, turns, lives: Mutex::default(), group_locks };
+        let mut actions = Actions::new(LANES as u16);
+        for lane in 0..LANES {
+            lanes.machine.online(id(lane), Nanos(0), &mut actions).expect("it is offline");
+        }
+        for (name, lane) in [(A, 0), (B, 0), (D, 1), (E, 3)] {
+            lanes.arm(name, lane, 0, 1);
+        }
+        let _ = lanes.machine.enter_idle(id(3), Nanos(0), &mut actions);
+        for tick in [1, 2] {
+            // Only a look, so that its next one is believed.
+            assert_eq!(
+                lanes.machine.watch(id(W), at(tick), &mut actions),
+                0,
+                "nobody is late by tick {tick}"
+            );
+        }
+        lanes
+    }
+
+    /// `lane` arms a timer at tick `now` for tick `expires`.
+    pub(crate) fn arm(&self, name: usize, lane: usize, now: u64, expires: u64) {
+        let mut actions = Actions::new(LANES as u16);
+        let context = Context::on(id(lane), at(now));
+        let armed =
+            self.machine.arm(self.timers[name], at(expires), context, &mut actions).expect("it exists");
+        plain(&self.lives)[name].arms += usize::from(!armed.was_pending);
+    }
+
+    /// A thread that is no lane arms a timer on X.
+    pub(crate) fn arm_from_outside(&self, name: usize, now: u64, expires: u64) {
+        let mut actions = Actions::new(LANES as u16);
+        let context = Context::near(id(0), at(now));
+        let armed =
+            self.machine.arm(self.timers[name], at(expires), context, &mut actions).expect("it exists");
+        plain(&self.lives)[name].arms += usize::from(!armed.was_pending);
+    }
+
+    /// What a lane does in a tick.
+    pub(crate) fn turn(&self, lane: usize, tick: u64) {
+        let mut actions = Actions::new(LANES as u16);
+        let (mut turn, now) = (plain(&self.turns[lane]), at(tick));
+        self.machine.begin_turn(&mut turn, now);
+        while let Some(expired) = self.machine.next_expired(&mut turn, now, &mut actions) {
+            let name = expired.payload();
+            self.begin(name);
+            stage::mark(Site::BeforeRun);
+            if name == A && plain(&self.lives)[A].done == 0 {
+                self.arm(A, lane, tick, tick + 1);
+                self.arm(C, lane, tick, tick + 1);
+            }
+            stage::mark(Site::BeforeRun);
+            let mut lives = plain(&self.lives);
+            lives[name].running -= 1;
+            lives[name].done += 1;
+            drop(lives);
+            self.machine.finish(&mut turn, expired, now, &mut actions);
+        }
+        let _ = self.machine.watch(id(lane), now, &mut actions);
+    }
+
+    fn begin(&self, name: usize) {
+        let mut lives = plain(&self.lives);
+        lives[name].running += 1;
+        assert_eq!(lives[name].running, 1, "{} is concurrent with itself", NAMES[name]);
+    }
+
+    pub(crate) fn mark_absent(&self, lane: usize) -> Mark {
+        self.machine.mark_absent(id(lane), &mut Actions::new(LANES as u16))
+    }
+
+    /// Who ran how often, and what is running for ever.
+    pub(crate) fn lives(&self) -> String {
+        let lives = plain(&self.lives);
+        let text: Vec<_> = lives
+            .iter()
+            .zip(NAMES)
+            .map(|(life, name)| format!("{name}{}{}", life.done, "*".repeat(life.running)))
+            .collect();
+        text.join(" ")
+    }
+}
+
+impl Subject for Lanes {
+    /// Control, growth, bases by their numbers, books, events from below.
+    fn rank(&self, lock: usize) -> usize {
+        let (groups, books, growth) =
+            (self.group_locks, self.group_locks + LANES, self.group_locks + LANES + 1);
+        match lock {
+            _ if lock < groups => {
+                let tree = self.machine.hierarchy().tree();
+                101 + tree.groups().get(lock).map_or(0, |group| usize::from(group.level))
+            }
+            _ if lock < books => 100,
+            _ if lock < growth => 1,
+            _ if lock < growth + 4 * LANES => 2 + lock - growth,
+            _ => 0,
+        }
+    }
+
+    fn lock_name(&self, lock: usize) -> String {
+        let (groups, books, growth) =
+            (self.group_locks, self.group_locks + LANES, self.group_locks + LANES + 1);
+        match lock {
+            _ if lock < groups => format!("events of group {lock}"),
+            _ if lock < books => format!("books of lane {}", lock - groups),
+            _ if lock < growth => "growth".to_owned(),
+            _ if lock < growth + 4 * LANES => {
+                format!("base {} of lane {}", (lock - growth) % 4, (lock - growth) / 4)
+            }
+            _ => "control".to_owned(),
+        }
+    }
+
+    fn expect_rest(&self) {
+        self.machine.check();
+    }
+
+    /// Only W turns. Every timer runs, except one whose own run has stopped for ever.
+    fn expect_served(&self) {
+        for tick in 4..24 {
+            self.turn(W, tick);
+            if std::env::var("H6").is_ok() { eprintln!("tick {tick} {:?} {} busy {}", (0..4).map(|l| self.machine.hierarchy().book(id(l))).collect::<Vec<_>>(), self.lives(), self.machine.busy_marks()); }
+        }
+        for (life, name) in plain(&self.lives).iter().zip(NAMES) {
+            let is_stuck = life.running > 0;
+            let is_done = life.arms == life.done + life.running;
+            assert!(is_done || is_stuck, "{name} is due and nobody will run it: {life:?}");
+            assert!(life.done + life.running <= life.arms, "{name} ran twice: {life:?}");
+        }
+    }
+}
