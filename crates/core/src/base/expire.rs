@@ -209,14 +209,14 @@ impl<T: Copy> Base<T> {
 
     /// The run of a timer has ended, on a base that still takes timers. One that waited for that is due at once,
     /// or when it was armed for.
-    fn end(&mut self, expired: &Expired<T>) -> (Option<Token>, Change) {
+    fn end(&mut self, expired: &Expired<T>, now: Nanos) -> (Option<Token>, Change) {
         match self.end_record(expired) {
             Wait::Nothing => (None, Change::default()),
-            Wait::Parked(due) => {
+            Wait::Parked(due) if !due.is_due(now, self.queues.length) => {
                 self.pending -= 1;
                 (None, self.insert_due(due))
             }
-            Wait::Due(due) => {
+            Wait::Due(due) | Wait::Parked(due) => {
                 let since = due.expires(self.queues.length).0;
                 self.overdue = if self.has_expired() { self.overdue.min(since) } else { since };
                 self.records.make_ready(due);
@@ -301,7 +301,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
             drop(base);
             return self.finish_adopted(expired, adopter, context);
         }
-        let (token, change) = base.end(&expired);
+        let (token, change) = base.end(&expired, context.now);
         Finished { token, change, base: expired.base }
     }
 
@@ -312,7 +312,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         loop {
             let (mut old, mut new) = self.lock_pair(expired.base, onto, context.cpu);
             if old.adopter.is_none() {
-                let (token, change) = old.end(&expired);
+                let (token, change) = old.end(&expired, context.now);
                 return Finished { token, change, base: expired.base };
             }
             if let Some(adopter) = new.adopter {
@@ -344,7 +344,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
             let change = self.finish(expired, context).change;
             return Popped { expired: None, change };
         }
-        let (fresh, end) = base.end(&expired);
+        let (fresh, end) = base.end(&expired, context.now);
         if let Some(fresh) = fresh {
             *token = fresh;
         }

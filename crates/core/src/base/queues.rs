@@ -42,6 +42,14 @@ impl<T> Due<T> {
         }
     }
 
+    /// Whether it may run at `now`, whatever its bucket says.
+    pub(super) fn is_due(&self, now: Nanos, length: TickLength) -> bool {
+        match self {
+            Self::Tick(_, expires) => expires.is_before(length.floor(now)),
+            Self::Exact(_, expiry) => expiry.soft <= now.0,
+        }
+    }
+
     /// What was asked for; of a timer of ticks the start of its tick.
     #[inline]
     pub(super) fn expires(&self, length: TickLength) -> Nanos {

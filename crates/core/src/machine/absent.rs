@@ -1,13 +1,14 @@
 //! Stalls: a CPU that does not turn must not hold back what others could do.
 //!
-//! Every CPU stores a heartbeat; its neighbours look at it once per tick. Who is late, with something overdue, is
-//! *marked absent*: its duties in the hierarchy go to others, its global timers are published, the tokens that it
-//! holds are taken back. Pinned timers wait for it. A false mark costs a walk and is forgiven: the threshold
-//! doubles for a second.
+//! Every CPU stores a heartbeat; its neighbours look at it once per tick. Who is late, with something
+//! overdue, is *marked absent*: its duties in the hierarchy go to others, its global timers are published,
+//! the tokens that it holds are taken back. Pinned timers wait for it. A false mark costs a walk and is
+//! forgiven: the threshold doubles for a second.
 //!
-//! Locks decide, heartbeats hint: the mark takes LOCAL, GLOBAL, GUEST and then the books, each within the lock's
-//! bound, and so does the way back, so neither ever waits for a CPU that was stopped inside one of them.
-//! Interleavings I1 to I8 of PROTOCOL section 5: `tests/site`. Source: ours; the kernel has interrupts instead.
+//! Locks decide, heartbeats hint: the mark takes LOCAL, GLOBAL, GUEST and then the books, each within the
+//! lock's bound, and so does the way back, so neither ever waits for a CPU that was stopped inside one of
+//! them. Interleavings I1 to I8 of PROTOCOL section 5: `tests/site`. Source: ours; the kernel has interrupts
+//! instead.
 
 use super::{Machine, flag};
 use crate::base::{BaseId, BaseKind, earliest};
@@ -94,8 +95,20 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         Mark::Marked
     }
 
-    /// A CPU that was marked turns again; says whether its locks were to be had. If not it goes on as an absent one
-    /// and tries again in its next turn. By the CPU itself.
+    /// A CPU that was marked turns again; says whether its locks were to be had. If not it goes on as an
+    /// absent one and tries again in its next turn. By the CPU itself.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::topology::Topology;
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// machine.go_absent(cpu, Nanos(5), &mut actions);
+    /// assert!(machine.return_from_absence(cpu, Nanos(9)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use = "a CPU whose locks were not to be had is still absent"]
     pub fn return_from_absence(&self, cpu: CpuId, now: Nanos) -> bool {
         self.beat(cpu, now);
@@ -110,8 +123,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         true
     }
 
-    /// Takes the tokens that `holder` has on any base, and publishes what waits there. A base whose lock is not to
-    /// be had keeps its token until the next mark.
+    /// Takes the tokens that `holder` has on any base, and publishes what waits there. A base whose lock is
+    /// not to be had keeps its token until the next mark.
     pub(super) fn take_back_tokens(&self, holder: CpuId, actions: &mut Actions) {
         for id in self.base_ids() {
             let Some(mut base) = self.bases.try_lock(id) else { continue };
@@ -145,10 +158,22 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.ask_for_alarm(first, actions);
     }
 
-    /// Looks after the neighbours, once per tick: whoever is stalled with something overdue is marked. By the CPU
-    /// itself, awake. Returns how many were marked.
+    /// Looks after the neighbours, once per tick: whoever is stalled with something overdue is marked. By the
+    /// CPU itself, awake. Returns how many were marked.
     ///
-    /// It judges only if its own last look was recent: when the whole machine was stopped, everybody looks old.
+    /// It judges only if its own last look was recent: when the whole machine was stopped, everybody looks
+    /// old.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::topology::Topology;
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// assert_eq!(machine.watch(cpu, Nanos(5), &mut actions), 0); // nobody else is there
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn watch(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> u32 {
         self.beat(cpu, now);
         let looked = self.watch[cpu.index()].look(now);
@@ -185,6 +210,17 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// How often a mark had to be put off because the CPU was stopped inside a lock.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::topology::Topology;
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// assert_eq!(machine.busy_marks(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn busy_marks(&self) -> u64 {
         self.busy_marks.get()

@@ -1,12 +1,14 @@
 //! Arming: which base a timer goes to, and who must learn that it came first.
 //!
-//! A pinned timer goes to the LOCAL base of the CPU that arms it, or of the one it is armed on; a deferrable one to
-//! DEF. Any other goes where the policy says: `Pull` and `Stay` to the arming CPU's GLOBAL base, `Push` to the one of
-//! a busy CPU. A thread that is not a CPU arms on the GUEST base of the nearest housekeeping CPU.
+//! A pinned timer goes to the LOCAL base of the CPU that arms it, or of the one it is armed on; a deferrable
+//! one to DEF. Any other goes where the policy says: `Pull` and `Stay` to the arming CPU's GLOBAL base,
+//! `Push` to the one of a busy CPU. A thread that is not a CPU arms on the GUEST base of the nearest
+//! housekeeping CPU.
 //!
-//! If it became the first of an idle CPU, that CPU's next expiry is published, or the CPU is kicked where nobody else
-//! can expire it in time (pinned, exact, unavailable, `Push`, `Stay`). An absent CPU is never kicked.
-//! Source: Linux 6.12, kernel/time/timer.c, `__mod_timer`, `trigger_dyntick_cpu`; hrtimers: `place/exact.rs`.
+//! If it became the first of an idle CPU, that CPU's next expiry is published, or the CPU is kicked where
+//! nobody else can expire it in time (pinned, exact, unavailable, `Push`, `Stay`). An absent CPU is never
+//! kicked. Source: Linux 6.12, kernel/time/timer.c, `__mod_timer`, `trigger_dyntick_cpu`; hrtimers:
+//! `place/exact.rs`.
 
 use super::name::{AnyExact, AnyTimer};
 use super::{Machine, flag};
@@ -124,8 +126,9 @@ pub(super) enum Promptness {
 }
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
-    /// Arms `timer` for `expires`, or moves it there if it is pending. It is run after the tick that `expires`
-    /// lies in, by the CPU that the policy finds. Cost: a lock, two if it changes its base; no allocation.
+    /// Arms `timer` for `expires`, or moves it there if it is pending. It is run after the tick that
+    /// `expires` lies in, by the CPU that the policy finds. Cost: a lock, two if it changes its base; no
+    /// allocation.
     ///
     /// # Errors
     /// When there is no such timer, or it was shut down.
@@ -162,6 +165,21 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// As [`arm`](Self::arm).
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
+    /// # use quietcore_core::{Nanos, SequentialLock, Settings, Tick, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// let armed = machine.arm_tick(timer, Tick(30), context, &mut actions)?;
+    /// assert_eq!(armed.base.cpu, cpu);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn arm_tick(
         &self,
         timer: impl AnyTimer<T>,
@@ -179,6 +197,21 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// As [`arm`](Self::arm), and when `cpu` is not online.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, BaseKind, Context, CpuId};
+    /// # use quietcore_core::{Machine, Nanos, SequentialLock, Settings, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// let armed = machine.arm_on(timer, (cpu, Nanos(9)), context, &mut actions)?;
+    /// assert_eq!(armed.base.kind, BaseKind::Local);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn arm_on(
         &self,
         timer: impl AnyTimer<T>,
@@ -200,6 +233,22 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// As [`arm`](Self::arm).
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, BaseKind, Context, CpuId};
+    /// # use quietcore_core::{Machine, Nanos, SequentialLock, Settings, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// machine.arm_on(timer, (cpu, Nanos(9)), context, &mut actions)?;
+    /// let armed = machine.arm_floating(timer, Nanos(90_000_000), context, &mut actions)?;
+    /// assert_eq!(armed.base.kind, BaseKind::Global);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn arm_floating(
         &self,
         timer: impl AnyTimer<T>,
@@ -216,6 +265,22 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// As [`arm`](Self::arm).
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
+    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// machine.arm(timer, Nanos(5_000_000), context, &mut actions)?;
+    /// machine.reduce(timer, Nanos(9_000_000), context, &mut actions)?; // later: it stays
+    /// assert_eq!(machine.forecast_idle(cpu, Nanos(0)), quietcore_core::Idle::Sleep { until: Some(Nanos(6_000_000)) });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn reduce(
         &self,
         timer: impl AnyTimer<T>,
@@ -233,6 +298,21 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// As [`arm`](Self::arm).
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
+    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// machine.mod_pending(timer, Nanos(9), context, &mut actions)?;
+    /// assert!(!machine.cancel(timer, context)?); // it was idle, and still is
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn mod_pending(
         &self,
         timer: impl AnyTimer<T>,
@@ -246,11 +326,27 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.armed(armed, Promptness::Tick, actions)
     }
 
-    /// Arms an exact timer. Under [`ExactPolicy::Kernel`] an unpinned one is pushed as hrtimers are and belongs to
-    /// that CPU; under `Pull` it is pulled like the rest.
+    /// Arms an exact timer. Under [`ExactPolicy::Kernel`] an unpinned one is pushed as hrtimers are and
+    /// belongs to that CPU; under `Pull` it is pulled like the rest.
     ///
     /// # Errors
     /// As [`arm`](Self::arm).
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Expiry, Idle};
+    /// # use quietcore_core::{Machine, Nanos, SequentialLock, Settings, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_exact(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// machine.arm_exact(timer, Expiry::at(3_141_592), context, &mut actions)?;
+    /// let idle = machine.enter_idle(cpu, Nanos(0), &mut actions);
+    /// assert_eq!(idle, Idle::Sleep { until: Some(Nanos(3_141_592)) });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn arm_exact(
         &self,
         timer: impl AnyExact<T>,
@@ -275,6 +371,20 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// When there is no such timer.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
+    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// assert!(!machine.cancel(timer, context)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn cancel(&self, timer: impl AnyTimer<T>, context: Context) -> Result<bool, ArmError> {
         let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
         Ok(self.bases.cancel(timer, context.base()) == Cancelled::WasPending)
@@ -284,6 +394,19 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// When there is no such timer.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
+    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_exact(TimerOptions::new(), 7);
+    /// assert!(!machine.cancel_exact(timer, Context::on(cpu, Nanos(0)))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn cancel_exact(&self, timer: impl AnyExact<T>, context: Context) -> Result<bool, ArmError> {
         let timer = self.find_exact(timer).ok_or(ArmError::UnknownTimer)?;
         Ok(self.bases.cancel(timer, context.base()) == Cancelled::WasPending)
@@ -293,6 +416,21 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// When there is no such timer.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
+    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// assert!(!machine.shutdown(timer, context)?);
+    /// assert!(machine.arm(timer, Nanos(9), context, &mut actions).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn shutdown(&self, timer: impl AnyTimer<T>, context: Context) -> Result<bool, ArmError> {
         let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
         Ok(self.bases.shutdown(timer, context.base()) == Cancelled::WasPending)
@@ -302,6 +440,20 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// When there is no such timer.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
+    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// assert!(!machine.is_running(timer, context)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_running(&self, timer: impl AnyTimer<T>, context: Context) -> Result<bool, ArmError> {
         let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
         Ok(self.bases.is_running(timer, context.base()))

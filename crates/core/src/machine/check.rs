@@ -6,12 +6,12 @@ use crate::tmigr::Book;
 use crate::{CpuId, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
-    /// Asserts the invariants of bases (W1 to W6), of the hierarchy (T1 to T6) and of both together: what an idle
-    /// or absent CPU has published is what its bases hold, `is_idle` says what the books say, nothing waits on a
-    /// base of a CPU that is offline, and no CPU is kicked that is absent.
+    /// Asserts the invariants of bases (W1 to W6), of the hierarchy (T1 to T6) and of both together: what an
+    /// idle or absent CPU has published is what its bases hold, `is_idle` says what the books say, nothing
+    /// waits on a base of a CPU that is offline, and no CPU is kicked that is absent.
     ///
-    /// For tests: only while no other call is under way, and after actions were carried out. Cost: one look at
-    /// every timer.
+    /// For tests: only while no other call is under way, and after actions were carried out. Cost: one look
+    /// at every timer.
     ///
     /// # Panics
     /// When one does not hold.
@@ -53,7 +53,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             Book::Unavailable => {}
         }
         let published = self.hierarchy.published(cpu);
-        // A parked CPU whose own timer comes first is awake by then; if that timer is cancelled it still wakes up.
+        // A parked CPU whose own timer comes first is awake by then; if that timer is cancelled it still
+        // wakes up.
         let wakes = self.watch[cpu.index()].sleeps_until();
         let is_seen = |next: Nanos| {
             book == Book::Parked

@@ -1,9 +1,9 @@
 //! Isolation and hotplug: who takes part, decided while the machine runs.
 //!
 //! Everything here runs on the caller, under one lock, and is complete when it returns. Joiners come before
-//! leavers, so that there is always somebody to pull; at least one housekeeping CPU remains. A CPU that is isolated
-//! gives its pending global timers to the nearest housekeeping CPU (the kernel leaves them where they are; users ask
-//! for this); one that goes offline gives away all it has, pinned timers too.
+//! leavers, so that there is always somebody to pull; at least one housekeeping CPU remains. A CPU that is
+//! isolated gives its pending global timers to the nearest housekeeping CPU (the kernel leaves them where
+//! they are; users ask for this); one that goes offline gives away all it has, pinned timers too.
 //!
 //! Source: Linux 6.19, kernel/time/timer_migration.c, `tmigr_isolated_exclude_cpumask`; Linux 6.12,
 //! kernel/time/timer.c, `timers_dead_cpu`.
@@ -92,8 +92,9 @@ pub(super) enum Waker {
 }
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
-    /// `cpu` comes online: it joins the tree, if this is the first time, and takes part unless it is isolated. By a
-    /// CPU that is online, or by whoever starts the machine; `cpu` turns only after this returned.
+    /// `cpu` comes online: it joins the tree, if this is the first time, and takes part unless it is
+    /// isolated. By a CPU that is online, or by whoever starts the machine; `cpu` turns only after this
+    /// returned.
     ///
     /// # Errors
     /// When the machine has no such CPU, or it is online.
@@ -129,8 +130,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         Ok(())
     }
 
-    /// `cpu` goes offline: all its timers, pinned ones too, go to the nearest housekeeping CPU. By another CPU;
-    /// `cpu` has taken its last turn.
+    /// `cpu` goes offline: all its timers, pinned ones too, go to the nearest housekeeping CPU. By another
+    /// CPU; `cpu` has taken its last turn.
     ///
     /// # Errors
     /// When it is not online, or no housekeeping CPU would be left.
@@ -170,8 +171,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         Ok(())
     }
 
-    /// From now on the CPUs of `isolated` are isolated at run time, and only those. Complete when it returns: none
-    /// of them starts anything foreign after that.
+    /// From now on the CPUs of `isolated` are isolated at run time, and only those. Complete when it returns:
+    /// none of them starts anything foreign after that.
     ///
     /// # Errors
     /// When no housekeeping CPU would be left. Nothing was changed then.
@@ -218,6 +219,17 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// Who is isolated now, and how.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::topology::Topology;
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// assert!(machine.isolation().any().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn isolation(&self) -> Isolation {
         self.control.lock_remote().isolation.clone()

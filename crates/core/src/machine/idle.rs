@@ -1,13 +1,13 @@
 //! Going idle and coming back: what a CPU publishes, and when it must wake up.
 //!
-//! A CPU that goes idle looks at its pinned and its global timers under their locks. If a pinned one comes first it
-//! will be awake anyway and publishes nothing; otherwise the hierarchy learns its first global expiry, and says
-//! whether the CPU must wake up for others. All that happens in one section, in which `is_idle` is written too:
-//! whoever arms a timer either is seen here or sees the flag and publishes.
+//! A CPU that goes idle looks at its pinned and its global timers under their locks. If a pinned one comes
+//! first it will be awake anyway and publishes nothing; otherwise the hierarchy learns its first global
+//! expiry, and says whether the CPU must wake up for others. All that happens in one section, in which
+//! `is_idle` is written too: whoever arms a timer either is seen here or sees the flag and publishes.
 //!
-//! Deferrable timers never count. Under `Push` and `Stay` every timer is the CPU's own.
-//! Source: Linux 6.12, kernel/time/timer.c, `timer_base_try_to_set_idle`. Deviation: coming back takes the base
-//! locks, too, since here others may mark a CPU absent at the same moment.
+//! Deferrable timers never count. Under `Push` and `Stay` every timer is the CPU's own. Source: Linux 6.12,
+//! kernel/time/timer.c, `timer_base_try_to_set_idle`. Deviation: coming back takes the base locks, too, since
+//! here others may mark a CPU absent at the same moment.
 
 use super::{Machine, flag};
 use crate::base::earliest;
@@ -36,8 +36,8 @@ pub enum Idle {
 }
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
-    /// When `cpu` would have to wake up if it went idle at `now`: a forecast, for choosing how to sleep. By the
-    /// CPU itself, while it is awake. Cost: two locks of its own and a look at each level.
+    /// When `cpu` would have to wake up if it went idle at `now`: a forecast, for choosing how to sleep. By
+    /// the CPU itself, while it is awake. Cost: two locks of its own and a look at each level.
     ///
     /// ```
     /// # use quietcore_core::{Actions, CpuId, Idle, Machine, Nanos, SequentialLock, Settings, topology::Topology};
@@ -132,7 +132,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
     }
 
-    /// The end of the tick after the one that `now` is in: what comes by then is not worth stopping the tick for.
+    /// The end of the tick after the one that `now` is in: what comes by then is not worth stopping the tick
+    /// for.
     fn next_tick(&self, now: Nanos) -> Nanos {
         let tick = self.settings.tick.nanos().0;
         Nanos((now.0 / tick + 1).saturating_mul(tick))

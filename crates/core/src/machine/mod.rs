@@ -1,12 +1,12 @@
 //! The machine: CPUs with timer bases, the hierarchy over them, and who is isolated. It decides, never acts.
 //!
-//! A world feeds it (`handle_*`, `enter_idle`, `exit_idle`, arms), carries out [`Actions`], and runs the timers that
-//! [`next_expired`](Machine::next_expired) hands out, one at a time. `now` is an argument of every call; the lock
-//! type is the world's.
+//! A world feeds it (`handle_*`, `enter_idle`, `exit_idle`, arms), carries out [`Actions`], and runs the
+//! timers that [`next_expired`](Machine::next_expired) hands out, one at a time. `now` is an argument of
+//! every call; the lock type is the world's.
 //!
-//! Where what is decided: `arm.rs` which base a timer goes to and who must learn of it; `turn.rs` what a CPU runs;
-//! `idle.rs` what it publishes when it has nothing to run; `absent.rs` stalls; `control.rs` isolation and hotplug;
-//! `check.rs` the invariants. Lock order: ARCHITECTURE.md. Not here: waiting, clocks, callbacks.
+//! Where what is decided: `arm.rs` which base a timer goes to and who must learn of it; `turn.rs` what a CPU
+//! runs; `idle.rs` what it publishes when it has nothing to run; `absent.rs` stalls; `control.rs` isolation
+//! and hotplug; `check.rs` the invariants. Lock order: ARCHITECTURE.md. Not here: waiting, clocks, callbacks.
 
 mod absent;
 mod arm;
@@ -52,8 +52,8 @@ struct Control {
 /// CPUs, their timers, and who expires them. `T` is what a timer carries for the world: a function and its
 /// argument, or a number.
 ///
-/// Calls come from any thread if the world's lock allows it, unless they say "by the CPU itself": then one thread
-/// at a time speaks for that CPU.
+/// Calls come from any thread if the world's lock allows it, unless they say "by the CPU itself": then one
+/// thread at a time speaks for that CPU.
 ///
 /// ```
 /// use quietcore_core::topology::Topology;
@@ -208,8 +208,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// The alarm that an action asked for went off: if nobody is awake, the lowest parked CPU is kicked.
     ///
-    /// Once it is awake it looks after everything that is due. When every CPU is absent it asks for another alarm
-    /// a tick later. Cost: one look at each CPU.
+    /// Once it is awake it looks after everything that is due. When every CPU is absent it asks for another
+    /// alarm a tick later. Cost: one look at each CPU.
     ///
     /// ```
     /// # use quietcore_core::{Actions, Machine, Nanos, SequentialLock, Settings, topology::Topology};

@@ -1,4 +1,5 @@
-//! What a caller may name a timer by: its number in the machine, or a reference whose maker promised to keep it.
+//! What a caller may name a timer by: its number in the machine, or a reference whose maker promised to keep
+//! it.
 
 use super::Machine;
 use crate::RawLock;
@@ -115,6 +116,18 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// When there is no such timer, or it is pending or running.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_exact(TimerOptions::new(), 7);
+    /// assert!(machine.remove_exact(timer).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn remove_exact(&mut self, timer: ExactId) -> Result<(), RemoveError> {
         self.bases.remove_exact(timer)
     }

@@ -1,5 +1,5 @@
-//! What a machine is made with. Every claim has its "before", so each rule that this machine changes can be set
-//! to what it was.
+//! What a machine is made with. Every claim has its "before", so each rule that this machine changes can be
+//! set to what it was.
 
 use crate::place::{ExactPolicy, Exclusion, Isolation, Policy};
 use crate::{Nanos, TickLength};

@@ -1,8 +1,8 @@
 //! What a machine's CPUs say of themselves without a lock: hints, all of them. Locks decide what is true.
 //!
-//! Every access is Relaxed: a hint orders nothing, and whoever acts on one takes the lock and looks again. Who
-//! reads a heartbeat too late marks a CPU a tick later; who reads a flag too late places a timer by an older mask,
-//! as if it had been armed a moment earlier.
+//! Every access is Relaxed: a hint orders nothing, and whoever acts on one takes the lock and looks again.
+//! Who reads a heartbeat too late marks a CPU a tick later; who reads a flag too late places a timer by an
+//! older mask, as if it had been armed a moment earlier.
 
 use crate::Nanos;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};

@@ -1,11 +1,12 @@
 //! A turn: what a CPU does in its timer softirq. First its own bases, then those it looks after.
 //!
-//! Expiry has two phases. *Collect* moves due timers aside under the base's lock, publishes what comes next, and
-//! takes the base's token; *run* pops one timer per lock hold and runs it with no lock and nothing of the hierarchy
-//! held. A turn keeps its tokens until their bases are empty or until it has used its time, and takes them up again.
+//! Expiry has two phases. *Collect* moves due timers aside under the base's lock, publishes what comes next,
+//! and takes the base's token; *run* pops one timer per lock hold and runs it with no lock and nothing of the
+//! hierarchy held. A turn keeps its tokens until their bases are empty or until it has used its time, and
+//! takes them up again.
 //!
-//! A stalled CPU loses its tokens to whoever marks it absent and notices when it comes back: the pop finds another
-//! generation. Source: PROTOCOL section 2; Linux 6.12, kernel/time/timer.c, `run_timer_softirq`.
+//! A stalled CPU loses its tokens to whoever marks it absent and notices when it comes back: the pop finds
+//! another generation. Source: PROTOCOL section 2; Linux 6.12, kernel/time/timer.c, `run_timer_softirq`.
 
 use super::arm::Promptness;
 use super::{Machine, flag};
@@ -89,8 +90,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             || self.is_pulling() && self.hierarchy.requires_handle_remote(cpu, now)
     }
 
-    /// Collects what is due on the CPU's own bases; [`next_expired`](Self::next_expired) hands it out. By the CPU
-    /// itself. A CPU that was marked absent comes back here, if the locks can be had.
+    /// Collects what is due on the CPU's own bases; [`next_expired`](Self::next_expired) hands it out. By the
+    /// CPU itself. A CPU that was marked absent comes back here, if the locks can be had.
     ///
     /// ```
     /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, Turn, topology::Topology};
@@ -150,7 +151,28 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         None
     }
 
-    /// The callback of `expired` has returned at `now`. By whoever got it, also if it was marked absent meanwhile.
+    /// The callback of `expired` has returned at `now`. By whoever got it, also if it was marked absent
+    /// meanwhile.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
+    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions, Turn};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// machine.arm(timer, Nanos(5), context, &mut actions)?;
+    /// let (now, mut turn) = (Nanos(9_000_000), Turn::new(cpu));
+    /// machine.begin_turn(&mut turn, now);
+    /// let expired = machine.next_expired(&mut turn, now, &mut actions).expect("due");
+    /// assert!(machine.is_running(timer, context)?);
+    /// machine.finish(&mut turn, expired, now, &mut actions);
+    /// assert!(!machine.is_running(timer, context)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn finish(&self, turn: &mut Turn, expired: Expired<T>, now: Nanos, actions: &mut Actions) {
         self.beat(turn.cpu, now);
         let finished = self.bases.finish(expired, Context { cpu: Some(turn.cpu), now });
@@ -158,7 +180,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         turn.tokens.extend(finished.token);
     }
 
-    /// [`finish`](Self::finish) and [`next_expired`](Self::next_expired) in one: one lock per timer instead of two.
+    /// [`finish`](Self::finish) and [`next_expired`](Self::next_expired) in one: one lock per timer instead
+    /// of two.
     ///
     /// ```
     /// # use quietcore_core::{Actions, Context, CpuId, Machine, Nanos, SequentialLock, Settings, TimerOptions};
@@ -206,8 +229,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.next_expired(turn, now, actions)
     }
 
-    /// Gives back what a turn has collected and not run, so that others can run it: when its CPU leaves, or its
-    /// thread ends.
+    /// Gives back what a turn has collected and not run, so that others can run it: when its CPU leaves, or
+    /// its thread ends.
     ///
     /// ```
     /// # use quietcore_core::{Actions, CpuId, Machine, SequentialLock, Settings, Turn, topology::Topology, Nanos};

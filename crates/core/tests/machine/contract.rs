@@ -85,9 +85,9 @@ fn play(world: &mut World, script: &[Step]) {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
-    /// Goal: never early, twice or lost, late by no more than allowed, and no invariant broken between any two
-    /// steps. Method: random machines, policies and scripts with sleep, stalls, isolation and hotplug; at the
-    /// end everything that is pending must run.
+    /// Goal: never early, twice or lost, late by no more than allowed, and no invariant broken between any
+    /// two steps. Method: random machines, policies and scripts with sleep, stalls, isolation and hotplug; at
+    /// the end everything that is pending must run.
     #[test]
     fn the_contract_holds(
         (cpus, nodes) in (1_u16..=24, 1_u16..=4),

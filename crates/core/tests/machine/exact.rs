@@ -30,8 +30,8 @@ fn take_turn(machine: &Exact, index: usize, now: u64, actions: &mut Actions) -> 
     ran
 }
 
-/// Goal: not a nanosecond early, and not a tick late: a CPU that sleeps does so until the timer. Method: a pinned
-/// one, between two ticks.
+/// Goal: not a nanosecond early, and not a tick late: a CPU that sleeps does so until the timer. Method: a
+/// pinned one, between two ticks.
 #[test]
 fn an_exact_timer_is_exact() {
     let (mut machine, mut actions) = machine(Settings::default());
@@ -44,8 +44,8 @@ fn an_exact_timer_is_exact() {
     assert_eq!(take_turn(&machine, 1, 3_141_592, &mut actions), [7]);
 }
 
-/// Goal: under `Pull` a sleeper's unpinned exact timer is run by who is awake; a pinned one is not. Method: both on
-/// a CPU that sleeps; the last one awake looks.
+/// Goal: under `Pull` a sleeper's unpinned exact timer is run by who is awake; a pinned one is not. Method:
+/// both on a CPU that sleeps; the last one awake looks.
 #[test]
 fn unpinned_exact_timers_are_pulled() {
     let (mut machine, mut actions) = machine(Settings::default());
@@ -62,8 +62,8 @@ fn unpinned_exact_timers_are_pulled() {
     assert_eq!(take_turn(&machine, 1, 5_000_002, &mut actions), [2]);
 }
 
-/// Goal: the kernel's rule: an idle CPU's unpinned timer is pushed to a busy CPU only if that has an earlier event,
-/// and then belongs to it. Method: with and without such an event.
+/// Goal: the kernel's rule: an idle CPU's unpinned timer is pushed to a busy CPU only if that has an earlier
+/// event, and then belongs to it. Method: with and without such an event.
 #[test]
 fn the_kernels_rule_pushes_behind_an_earlier_event() {
     let settings =
@@ -83,8 +83,8 @@ fn the_kernels_rule_pushes_behind_an_earlier_event() {
     machine.check();
 }
 
-/// Goal: an exact timer that becomes the first of a sleeping CPU wakes it up, though somebody else could pull it a
-/// tick later; a coarse one does not. Method: arms by a thread near that CPU.
+/// Goal: an exact timer that becomes the first of a sleeping CPU wakes it up, though somebody else could pull
+/// it a tick later; a coarse one does not. Method: arms by a thread near that CPU.
 #[test]
 fn an_exact_first_kicks_a_coarse_one_is_published() {
     let (mut machine, mut actions) = machine(Settings::default());

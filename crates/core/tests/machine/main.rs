@@ -1,5 +1,5 @@
-//! The machine as a world sees it: random machines and scripts, `check` after every step, and the contract of a
-//! timer (never early, never twice, never lost, late by no more than it may be) against a list.
+//! The machine as a world sees it: random machines and scripts, `check` after every step, and the contract of
+//! a timer (never early, never twice, never lost, late by no more than it may be) against a list.
 
 mod contract;
 mod exact;

@@ -23,8 +23,8 @@ fn isolated(list: &str) -> Isolation {
     Isolation { domain, ..Isolation::default() }
 }
 
-/// Goal: under `Pull` the lowest busy CPU of the group runs a sleeper's timer; under `Stay` and `Push` (armed while
-/// busy) its own CPU does. Method: one timer.
+/// Goal: under `Pull` the lowest busy CPU of the group runs a sleeper's timer; under `Stay` and `Push` (armed
+/// while busy) its own CPU does. Method: one timer.
 #[test]
 fn who_runs_a_sleepers_timer() {
     let ran_on = |policy| run(Settings { policy, ..Settings::default() }).remote;
@@ -33,8 +33,8 @@ fn who_runs_a_sleepers_timer() {
     assert_eq!(ran_on(Policy::Push), []);
 }
 
-/// Goal: seed 001: without exclusion an isolated CPU pulls, with either rule a housekeeping CPU does. Method: CPUs 1
-/// and 2 are isolated, 3 is not.
+/// Goal: seed 001: without exclusion an isolated CPU pulls, with either rule a housekeeping CPU does. Method:
+/// CPUs 1 and 2 are isolated, 3 is not.
 #[test]
 fn isolated_cpus_pull_unless_excluded() {
     let ran_on = |exclusion| {
@@ -46,8 +46,8 @@ fn isolated_cpus_pull_unless_excluded() {
     assert_eq!(ran_on(Exclusion::Merged), [(0, 3)]);
 }
 
-/// Goal: isolating a CPU while it has timers moves them to a housekeeping CPU, and giving it back does no harm.
-/// Method: three timers on CPU 5, one of them pinned.
+/// Goal: isolating a CPU while it has timers moves them to a housekeeping CPU, and giving it back does no
+/// harm. Method: three timers on CPU 5, one of them pinned.
 #[test]
 fn isolation_evacuates() {
     let mut world = World::new(Topology::builder(8).build().expect("a machine"), Settings::default());

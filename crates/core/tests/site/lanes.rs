@@ -190,11 +190,13 @@ impl Subject for Lanes {
     fn expect_served(&self) {
         for tick in 4..24 {
             self.turn(W, tick);
-            if std::env::var("H6").is_ok() { eprintln!("tick {tick} {:?} {} busy {}", (0..4).map(|l| self.machine.hierarchy().book(id(l))).collect::<Vec<_>>(), self.lives(), self.machine.busy_marks()); }
         }
-        for (life, name) in plain(&self.lives).iter().zip(NAMES) {
-            let is_stuck = life.running > 0;
-            let is_done = life.arms == life.done + life.running;
+        let context = Context::on(id(W), at(24));
+        let lives = *plain(&self.lives);
+        for ((life, name), &timer) in lives.iter().zip(NAMES).zip(&self.timers) {
+            // Handed out, and its runner stopped before the callback, in it, or before it said so.
+            let is_stuck = self.machine.is_running(timer, context).expect("it exists");
+            let is_done = life.arms == life.done;
             assert!(is_done || is_stuck, "{name} is due and nobody will run it: {life:?}");
             assert!(life.done + life.running <= life.arms, "{name} ran twice: {life:?}");
         }

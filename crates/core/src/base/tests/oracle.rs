@@ -134,6 +134,16 @@ impl Oracle {
         known.ended += 1;
     }
 
+    /// Its run ended. Nothing could run it before, so it is not late before now.
+    pub(super) fn end_run(&mut self, timer: usize, nanos: u64) {
+        let now = if self.timers[timer].is_exact { nanos } else { self.now };
+        let known = &mut self.timers[timer];
+        known.runs_on = None;
+        if let Some(period) = &mut known.period {
+            period.latest = period.latest.max(now);
+        }
+    }
+
     /// Pending timers of `base` that nothing prevents from running.
     pub(super) fn runnable(&self, base: BaseId) -> impl Iterator<Item = (usize, &Known, Period)> {
         self.timers.iter().enumerate().filter_map(move |(number, known)| {

@@ -126,3 +126,22 @@ fn an_arm_loses_against_an_adoption() {
         assert_pending_only_in(&bases, Some(global(0)));
     }
 }
+
+/// Goal: a run that ends just when its CPU is back keeps its timer there. Method: adopted during the run, prepared
+/// between the two looks that the end of the run takes.
+#[test]
+fn the_end_of_a_run_loses_against_a_return() {
+    let (bases, id) = with_timer();
+    let _ = bases.arm_tick(timer(&bases, id), Tick(1), local(1), at(0));
+    let later = at(5000);
+    let token = bases.collect_and_take(local(1), CpuId(1), later).expect("due");
+    let expired = bases.pop(&token, later).expired.expect("due");
+    let _ = bases.arm_tick(timer(&bases, id), Tick(90), local(1), later);
+    let _ = bases.adopt(CpuId(1), CpuId(0), later);
+    let other = Rc::clone(&bases);
+    before_lock(move || before_lock(move || other.prepare(CpuId(1), later)));
+    let finished = bases.finish(expired, later);
+    assert_eq!((finished.base, finished.change.is_first), (local(1), true));
+    assert!(finished.token.is_none());
+    assert_pending_only_in(&bases, Some(local(1)));
+}

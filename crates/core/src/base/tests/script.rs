@@ -298,8 +298,8 @@ impl Rig {
             return None;
         }
         let (number, expired) = self.runs.swap_remove(run % self.runs.len());
-        self.oracle.timers[number].runs_on = None;
-        let base = expired.base();
+        let (base, nanos) = (expired.base(), self.nanos);
+        self.oracle.end_run(number, nanos);
         if self.oracle.adopters[base.cpu.index()].is_some() && self.oracle.timers[number].period.is_some() {
             self.oracle.transfer(number, self.oracle.open(base));
         }

@@ -131,3 +131,32 @@ fn an_isolated_cpu_is_evacuated() {
     assert_eq!(ran, (0..200).chain([1000]).collect::<Vec<_>>());
     bases.check();
 }
+
+/// Goal: a timer that was due while it ran is due at once when the run ends, also when an evacuation came between.
+/// Method: wheel and exact; one tick is not waited for.
+#[test]
+fn an_evacuation_does_not_delay_what_is_due() {
+    let mut bases = bases(2);
+    let (_, timer) = add(&mut bases, 1);
+    let id = bases.add_exact(TimerOptions::new(), 2);
+    let exact = bases.exact(id).expect("just made");
+    let arm_both = |tick: u64| {
+        let _ = bases.arm_tick(timer, Tick(tick), global(1), at(tick));
+        let _ = bases.arm_exact(exact, Expiry::at(tick * TICK), global(1), at(tick));
+    };
+    arm_both(0);
+    let (_, runs) = start_all(&bases, global(1), at(2));
+    arm_both(2);
+    bases.lock(global(1), None).collect(Nanos(5 * TICK));
+    assert_eq!(bases.evacuate(CpuId(1), CpuId(0), 9, at(5)).moved, 0);
+    let mut ran = Vec::new();
+    for run in runs {
+        let token = bases.finish(run, at(5)).token.expect("due at once");
+        let expired = bases.pop(&token, at(5)).expired.expect("due at once");
+        ran.push(expired.payload());
+        let _ = bases.finish(expired, at(5));
+        assert!(bases.pop(&token, at(5)).expired.is_none());
+    }
+    assert_eq!(ran, [2, 1]);
+    bases.check();
+}
