@@ -19,7 +19,7 @@ usage: cargo xtask COMMAND
 
   ci [--skip NAME]...   everything that must pass before a change goes in; stops at the first failure
   tidy                  the rules of style that a program can check
-  mutants [NAME]        breaks one rule of the wheel at a time and expects the tests to notice; NAME chooses
+  mutants [NAME]        breaks one rule at a time and expects the tests to notice; NAME chooses mutants or lists
   verify DIR            replays every recording in DIR through the wheel: no line may contradict it
   help                  this text
 

@@ -1,7 +1,8 @@
 //! What can be typed. One definition per flag; the help is generated from it.
 
-use clap::{Args, Parser, Subcommand};
-use quietcore_core::CpuSet;
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use quietcore_core::place::Policy;
+use quietcore_core::{CpuError, CpuSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,6 +16,9 @@ Exit codes: 0 fine; 1 a finding of severity warning or above (--exit-zero makes 
 const VERIFY_EXIT_CODES: &str = "\
 Exit codes: 0 every line agrees with the wheel; 1 at least one does not (--exit-zero makes it 0);
 2 an error; 130 interrupted.";
+
+const WHATIF_EXIT_CODES: &str = "\
+Exit codes: 0 the question was answered; 2 an error.";
 
 /// Who disturbed which CPU, armed where, why it ran there, and what to change.
 ///
@@ -38,6 +42,12 @@ pub(crate) enum Verb {
     Doctor(DoctorArgs),
     /// Replay a trace's timers through quietcore's own wheel, and name the first line that differs
     Verify(VerifyArgs),
+    /// Replay a trace's timers under another policy: who would pull, who would be woken
+    Whatif(WhatIfArgs),
+    /// Run a scenario on simulated CPUs, with a virtual clock, and check what it expects
+    Sim(crate::sim::SimArgs),
+    /// Measure what things cost on this machine, for the simulator
+    Calibrate(crate::calibrate::CalibrateArgs),
     /// Print a recording as text (decompresses; `-` reads standard input)
     Cat(CatArgs),
 }
@@ -117,10 +127,63 @@ pub(crate) struct VerifyArgs {
     pub(crate) exit_zero: bool,
 }
 
+/// What to change is one option at least.
+#[derive(Debug, Args)]
+#[command(after_help = WHATIF_EXIT_CODES)]
+#[command(group(ArgGroup::new("question").required(true).multiple(true).args(["policy", "exclude", "keep_awake"])))]
+pub(crate) struct WhatIfArgs {
+    /// A trace: text of tracefs or of `trace-cmd report`, or a .zst of it; `-` is standard input
+    pub(crate) trace: PathBuf,
+    /// Where unpinned timers go [default: as the kernel of the trace placed them]
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<PolicyName>,
+    /// CPUs that neither pull nor are pulled, as 1-7,9, or none [default: as recorded]
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub(crate) exclude: Option<CpuSet>,
+    /// CPUs that never go idle, as 0,8
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub(crate) keep_awake: Option<CpuSet>,
+    /// The CPUs that must stay quiet, as 1-7,9, or none [default: the recording's list]
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub(crate) isolated: Option<CpuSet>,
+    /// The kernel release that wrote the trace, as 6.12, when the trace does not say
+    #[arg(long, value_name = "RELEASE")]
+    pub(crate) kernel: Option<String>,
+    /// Print JSON instead of text (docs/whatif.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Where an unpinned timer goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PolicyName {
+    /// It stays where it is armed; whoever is awake runs it when its CPU is idle (6.9 on)
+    Pull,
+    /// A busy CPU is chosen when it is armed (up to 6.8)
+    Push,
+    /// It stays where it is armed, and its CPU runs it
+    Stay,
+}
+
+impl PolicyName {
+    pub(crate) const fn policy(self) -> Policy {
+        match self {
+            Self::Pull => Policy::Pull,
+            Self::Push => Policy::Push,
+            Self::Stay => Policy::Stay,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CatArgs {
     /// The recording
     pub(crate) trace: PathBuf,
+}
+
+/// A kernel list, or `none`.
+fn cpus(text: &str) -> Result<CpuSet, CpuError> {
+    if text == "none" { Ok(CpuSet::new()) } else { text.parse() }
 }
 
 /// A table holds two identities at least.

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod calibrate;
 mod cat;
 mod check_up;
 mod doctor;
@@ -17,9 +18,11 @@ mod output;
 mod progress;
 mod recordings;
 mod signals;
+mod sim;
 mod sinks;
 mod text;
 mod verify;
+mod whatif;
 
 use args::{Cli, Verb};
 use clap::Parser;
@@ -57,6 +60,9 @@ fn run(cli: &Cli) -> Result<Outcome, CliError> {
         Some(Verb::Doctor(args)) => doctor::run(args),
         Some(Verb::Explain(args)) => explain::run(args),
         Some(Verb::Verify(args)) => verify::run(args),
+        Some(Verb::Whatif(args)) => whatif::run(args),
+        Some(Verb::Sim(args)) => sim::run(args),
+        Some(Verb::Calibrate(args)) => calibrate::run(args),
         Some(Verb::Cat(args)) => cat::run(args),
     }
 }

@@ -282,6 +282,8 @@ pub enum Migration {
         mask: u32,
         /// The group.
         parent: u64,
+        /// How many children the group has given bits to; `None` where the text does not say.
+        child_count: Option<u64>,
     },
     /// `tmigr_connect_child_parent`: a group became a child of another.
     ConnectGroup {
@@ -293,6 +295,8 @@ pub enum Migration {
         parent: u64,
         /// The parent's level.
         level: u64,
+        /// How many children the parent has given bits to; `None` where the text does not say.
+        child_count: Option<u64>,
     },
     /// A change of one CPU, always seen with its level-0 group.
     Cpu {
@@ -304,6 +308,9 @@ pub enum Migration {
         parent: u64,
         /// When it must wake for the hierarchy, in ns; `None` when it need not.
         wakeup: Option<Nanos>,
+        /// `Idle` and `NewTimerIdle`: its next global timer, as far as the hierarchy has to know it;
+        /// `None` when there is none.
+        next_event: Option<Nanos>,
     },
     /// `tmigr_group_set_cpu_active` or `..._inactive`: a child changed a group's state.
     GroupState {
@@ -317,15 +324,33 @@ pub enum Migration {
         active_mask: u32,
         /// The migrator's bit after the change; `None` when there is none.
         migrator: Option<u32>,
+        /// The group's level; 0 is the lowest.
+        level: u64,
+        /// Its NUMA node; -1 when it crosses nodes.
+        node: i64,
+        /// The group above; 0 when this is the top.
+        parent: u64,
     },
     /// `tmigr_update_events`: a child's event in a group's queue was looked at.
     UpdateEvents {
         /// The group.
         group: u64,
+        /// Its level.
+        level: u64,
+        /// The child; 0 when it is a CPU.
+        child: u64,
+        /// The active children of the child, as seen.
+        child_active: u32,
+        /// The active children of the group, as seen.
+        group_active: u32,
         /// The child's next event; `None` when it has none.
         next_event: Option<Nanos>,
         /// The group's first event after it; `None` when it has none.
         next_expiry: Option<Nanos>,
+        /// When the child group's event in that queue is due; 0 for a CPU.
+        child_expiry: Option<Nanos>,
+        /// The CPU of that event; 0 for a CPU.
+        child_cpu: u64,
     },
     /// `tmigr_handle_remote`: this CPU looks for due events of idle CPUs in a group.
     HandleRemote {

@@ -7,6 +7,9 @@ use crate::field::unsigned;
 use crate::kernel::KernelRelease;
 use quietcore_core::CpuSet;
 
+/// Nodes of a machine; the kernel's own limit.
+const NODES_MAX: usize = 1_024;
+
 /// See the module. Everything is optional: a plain trace says little.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -17,6 +20,10 @@ pub struct Header {
     pub hz: Option<u32>,
     /// One more than the highest possible CPU.
     pub cpu_count: Option<u16>,
+    /// The CPUs of each NUMA node, in the order of the nodes.
+    pub nodes: Vec<CpuSet>,
+    /// Levels of the timer migration hierarchy, and the first that crosses nodes, from the kernel's log.
+    pub hierarchy_levels: Option<(u64, u64)>,
     /// Domain-isolated CPUs, as that kernel listed them.
     pub isolated: Option<CpuSet>,
     /// CPUs with `nohz_full`, as that kernel listed them.
@@ -69,6 +76,13 @@ impl Header {
                 let possible = value.strip_prefix("possible ").and_then(first_list);
                 let count = possible.and_then(|cpus| cpus.iter().last()).map(|cpu| cpu.index() as u16 + 1);
                 self.cpu_count = count.or(self.cpu_count);
+                let nodes = value.split("node").skip(1).map_while(|node| node.split_once(": CPUs "));
+                self.nodes = nodes.filter_map(|(_, cpus)| first_list(cpus)).take(NODES_MAX).collect();
+            }
+            "kernel log" => {
+                if let Some((_, text)) = value.split_once("Timer migration: ") {
+                    self.hierarchy_levels = levels(text);
+                }
             }
             "isolated" => {
                 self.isolated = first_list(value);
@@ -92,6 +106,12 @@ impl Header {
     fn add_lost(&mut self, count: Option<&str>) {
         self.lost_events = self.lost_events.max(count.and_then(number).unwrap_or(0));
     }
+}
+
+/// `2 hierarchy levels; 8 children per group; 1 crossnode level`.
+fn levels(text: &str) -> Option<(u64, u64)> {
+    let mut parts = text.split("; ").map(|part| part.split(' ').next().and_then(number));
+    Some((parts.next()??, parts.nth(1)??))
 }
 
 fn number(text: &str) -> Option<u64> {
@@ -128,7 +148,8 @@ mod tests {
         let header = read(&[
             "# trace: g612-c16-iso",
             "# kernel: Linux 6.12.107, x86-64, HZ=250 (distribution kernel 6.12.107+deb13-cloud-amd64)",
-            "# cpus: possible 0-15, online at the end 0-15; sockets 1; NUMA node0: CPUs 0-15",
+            "# cpus: possible 0-15, online at the end 0-15; sockets 1; NUMA node0: CPUs 0-7; node1: CPUs 8-15",
+            "# kernel log: [    0.682153] Timer migration: 2 hierarchy levels; 8 children per group; 1 crossnode level",
             "# isolated: 1-7,9-15; nohz_full: - (as the kernel lists them at the end)",
             "# sysctl kernel timer_migration: 0",
             "# lost events: 3 (overrun 3, commit overrun 0, dropped 0)",
@@ -140,6 +161,8 @@ mod tests {
         assert_eq!(header.isolated.unwrap().to_string(), "1-7,9-15");
         assert_eq!(header.nohz_full.unwrap().to_string(), "");
         assert_eq!((header.timer_migration, header.lost_events), (Some(false), 7));
+        assert_eq!(header.nodes.iter().map(ToString::to_string).collect::<Vec<_>>(), ["0-7", "8-15"]);
+        assert_eq!(header.hierarchy_levels, Some((2, 1)));
         assert!(header.is_recording);
     }
 

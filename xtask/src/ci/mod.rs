@@ -21,13 +21,15 @@ struct Step {
     run: fn(&Shop) -> Result<(), Failure>,
 }
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 12] = [
     Step { name: "fmt", what: "cargo fmt --all --check", run: rust_steps::fmt },
     Step { name: "clippy", what: "cargo clippy, all targets, warnings are errors", run: rust_steps::clippy },
     Step { name: "tests", what: "cargo test --workspace", run: rust_steps::tests },
     Step { name: "doc", what: "cargo doc, warnings are errors", run: rust_steps::doc },
     Step { name: "no-std", what: "the core builds without the standard library", run: rust_steps::no_std },
-    Step { name: "mutants", what: "each rule of the wheel broken once; the tests must notice", run: mutants },
+    Step { name: "site", what: "the hierarchy, step by step, in every order", run: rust_steps::site },
+    Step { name: "loom", what: "the hierarchy under weak memory", run: rust_steps::loom },
+    Step { name: "mutants", what: "each rule broken once; the tests must notice", run: mutants },
     Step { name: "bench", what: "the benchmarks compile and run in small", run: rust_steps::bench },
     Step { name: "tidy", what: "the rules of style that a program can check", run: tidy },
     Step { name: "count", what: "explain's figures, counted a second time in Python", run: python::count },

@@ -30,6 +30,22 @@ pub(super) fn tests(shop: &Shop) -> Result<(), Failure> {
     run(&mut shop.cargo(&["test", "--workspace", "--locked"]), remedy)
 }
 
+/// The core with a mark between any two steps that matter. A place of its own: changed flags build all again.
+pub(super) fn site(shop: &Shop) -> Result<(), Failure> {
+    core_test(shop, "site")
+}
+
+/// The core on loom's atomics.
+pub(super) fn loom(shop: &Shop) -> Result<(), Failure> {
+    core_test(shop, "loom")
+}
+
+fn core_test(shop: &Shop, name: &str) -> Result<(), Failure> {
+    let mut command = shop.cargo(&["test", "--locked", "-p", "quietcore-core", "--test", name]);
+    command.env("RUSTFLAGS", format!("--cfg {name}")).env("CARGO_TARGET_DIR", shop.target.join(name));
+    run(&mut command, "the failure names the order of steps that leads to it; crates/core/src/tmigr/README.md")
+}
+
 pub(super) fn doc(shop: &Shop) -> Result<(), Failure> {
     let mut command = shop.cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
     run(command.env("RUSTDOCFLAGS", "-D warnings"), "change the comments it names")

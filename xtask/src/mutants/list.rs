@@ -1,28 +1,6 @@
-//! The mutants: one wrong line each, and who must notice.
-//!
-//! A mutant undoes one rule of the wheel or the exact queue. Its text must occur exactly once in its
-//! file, so that a changed file makes the list fail instead of going stale.
+//! Mutants of the wheel and of the exact queue: one wrong line each, and who must notice.
 
-/// Who must notice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Killer {
-    /// The property tests of the crate `quietcore-wheel`.
-    Properties,
-    /// `quietcore verify` on the recording with timers on all levels.
-    Verify,
-}
-
-/// One wrong line.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mutant {
-    pub(super) name: &'static str,
-    /// The rule that it breaks.
-    pub(super) rule: &'static str,
-    pub(super) file: &'static str,
-    pub(super) right: &'static str,
-    pub(super) wrong: &'static str,
-    pub(super) killers: &'static [Killer],
-}
+use super::killer::{Killer, Mutant, Suite};
 
 const SHAPE: &str = "crates/wheel/src/shape.rs";
 const LIST: &str = "crates/wheel/src/list.rs";
@@ -33,11 +11,11 @@ const EXPIRE: &str = "crates/wheel/src/wheel/expire.rs";
 const FOREST: &str = "crates/wheel/src/exact/forest.rs";
 const EXACT: &str = "crates/wheel/src/exact/mod.rs";
 
-const BOTH: &[Killer] = &[Killer::Properties, Killer::Verify];
-const PROPERTIES: &[Killer] = &[Killer::Properties];
+const BOTH: &[Killer] = &[Killer::All(Suite::Properties), Killer::All(Suite::Verify)];
+const PROPERTIES: &[Killer] = &[Killer::All(Suite::Properties)];
 
 /// All of them.
-pub(super) const MUTANTS: &[Mutant] = &[
+pub(super) const RULES: &[Mutant] = &[
     Mutant {
         name: "boundary-64",
         rule: "a level gives up its last bucket: it ends at 63, not 64",

@@ -4,10 +4,12 @@
 //! loses a timer can search for ever). First the unchanged copy has to pass, so that a failure is the
 //! mutant's. The working tree is never touched; the copy and its builds are in `target/mutants`.
 
+mod hierarchy;
+mod killer;
 mod list;
 
 use crate::ci::shop::{Failure, Shop, run, shown};
-use list::{Killer, MUTANTS, Mutant};
+use killer::{Mutant, Suite};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -19,10 +21,15 @@ const PATIENCE: u32 = 5;
 /// And at least so long, for a machine that is busy at times.
 const PATIENCE_MIN: Duration = Duration::from_secs(30);
 
-/// The recording that reaches every level.
-const RECORDING: &str = "recordings/g612-c4-levels.txt.zst";
+/// All mutants, by what they break.
+const LISTS: [(&str, &[Mutant]); 4] = [
+    ("rules of the wheel", list::RULES),
+    ("bugs of the kernel's hierarchy, each fix undone", hierarchy::KERNEL_BUGS),
+    ("steps of the hierarchy", hierarchy::STEPS),
+    ("memory orderings of the hierarchy", hierarchy::ORDERINGS),
+];
 
-/// Runs the mutants whose names contain `filter`.
+/// Runs the mutants whose names, or whose list's title, contain `filter`.
 pub(crate) fn command(filter: &str) -> ExitCode {
     match check_all(filter) {
         Ok(0) => ExitCode::SUCCESS,
@@ -41,32 +48,40 @@ pub(crate) fn command(filter: &str) -> ExitCode {
 /// When a mutant does not apply or compile, or the unchanged tree does not pass.
 pub(crate) fn check_all(filter: &str) -> Result<usize, Failure> {
     let shop = Shop::open()?;
-    let chosen: Vec<&Mutant> = MUTANTS.iter().filter(|mutant| mutant.name.contains(filter)).collect();
+    let is_chosen = |title: &str, mutant: &Mutant| mutant.name.contains(filter) || title.contains(filter);
+    let chosen: Vec<(&str, Vec<&Mutant>)> = LISTS
+        .into_iter()
+        .map(|(title, mutants)| (title, mutants.iter().filter(|mutant| is_chosen(title, mutant)).collect()))
+        .filter(|(_, mutants): &(&str, Vec<&Mutant>)| !mutants.is_empty())
+        .collect();
     if chosen.is_empty() {
         return Err(Failure::new(
             format!("no mutant is named like `{filter}`"),
-            "see xtask/src/mutants/list.rs",
+            "see the lists in xtask/src/mutants",
         ));
     }
     let mut copy = Copy::make(&shop)?;
-    for killer in [Killer::Properties, Killer::Verify] {
-        if chosen.iter().any(|mutant| mutant.killers.contains(&killer)) {
-            copy.build(killer)?;
-            let begin = Instant::now();
-            let noticed = copy.notices(killer)?;
-            copy.patience = copy.patience.max(PATIENCE * begin.elapsed());
-            if let Some(how) = noticed {
-                let what = format!("{killer:?} fails on the unchanged tree: {how}");
-                return Err(Failure::new(what, "make `cargo xtask ci` pass first"));
-            }
+    let killers = || chosen.iter().flat_map(|(_, mutants)| mutants).flat_map(|mutant| mutant.killers);
+    for suite in Suite::ALL {
+        if killers().any(|killer| killer.suite() == suite) {
+            copy.expect_pass(suite)?;
         }
     }
     let mut survivors = 0;
-    for mutant in &chosen {
-        survivors += copy.check(mutant)?;
+    for (title, mutants) in &chosen {
+        println!("{title}:");
+        for mutant in mutants {
+            survivors += copy.check(mutant)?;
+        }
     }
-    println!("mutants: {} checked, {survivors} survived", chosen.len());
+    let count: usize = chosen.iter().map(|(_, mutants)| mutants.len()).sum();
+    println!("mutants: {count} checked, {survivors} survived");
     Ok(survivors)
+}
+
+#[cfg(test)]
+fn all() -> impl Iterator<Item = &'static Mutant> {
+    LISTS.into_iter().flat_map(|(_, mutants)| mutants)
 }
 
 /// A copy of the tree, to be broken.
@@ -95,52 +110,45 @@ impl<'a> Copy<'a> {
         Ok(copy)
     }
 
-    fn cargo(&self, arguments: &[&str]) -> Command {
+    /// A program of the suite, in the copy.
+    fn program(&self, suite: Suite, arguments: &[&str]) -> Command {
         let mut command = self.shop.cargo(arguments);
-        command.current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target).stdin(Stdio::null());
+        // A place for each set of flags: changing them builds everything again.
+        command.current_dir(&self.root).env("CARGO_TARGET_DIR", self.target.join(suite.folder()));
+        command.envs(suite.environment().iter().copied()).stdin(Stdio::null());
         command
     }
 
-    fn build(&self, killer: Killer) -> Result<(), Failure> {
-        let mut command = match killer {
-            Killer::Properties => self.cargo(&[
-                "test",
-                "-q",
-                "--locked",
-                "-p",
-                "quietcore-wheel",
-                "--test",
-                "property",
-                "--no-run",
-            ]),
-            Killer::Verify => self.cargo(&["build", "-q", "--locked", "-p", "quietcore-cli"]),
-        };
-        command.stderr(Stdio::null());
-        run(&mut command, "a mutant must compile: mend it in xtask/src/mutants/list.rs")
+    /// The unchanged copy passes the whole suite, so that a failure is a mutant's.
+    fn expect_pass(&mut self, suite: Suite) -> Result<(), Failure> {
+        self.build(suite)?;
+        let begin = Instant::now();
+        let noticed = self.notices(suite, None)?;
+        self.patience = self.patience.max(PATIENCE * begin.elapsed());
+        match noticed {
+            None => Ok(()),
+            Some(how) => {
+                let what = format!("{suite:?} fails on the unchanged tree: {how}");
+                Err(Failure::new(what, "make `cargo xtask ci` pass first"))
+            }
+        }
     }
 
-    /// How the killer failed; `None` if it did not notice anything.
-    fn notices(&self, killer: Killer) -> Result<Option<String>, Failure> {
-        let mut command = match killer {
-            Killer::Properties => {
-                let arguments = ["test", "-q", "--locked", "-p", "quietcore-wheel", "--test", "property"];
-                let mut command = self.cargo(&arguments);
-                // The first counterexample is enough; looking for a smaller one takes its time.
-                command.env("PROPTEST_MAX_SHRINK_ITERS", "0").env("PROPTEST_FAILURE_PERSISTENCE", "off");
-                command
-            }
-            Killer::Verify => {
-                let arguments =
-                    ["run", "-q", "--locked", "-p", "quietcore-cli", "--", "verify", RECORDING, "--json"];
-                self.cargo(&arguments)
-            }
-        };
-        let status = wait(&mut command, self.patience)?;
-        match (killer, status) {
+    fn build(&self, suite: Suite) -> Result<(), Failure> {
+        let mut command = self.program(suite, suite.build());
+        command.stderr(Stdio::null());
+        run(&mut command, "a mutant must compile: mend it in xtask/src/mutants")
+    }
+
+    /// How the suite, or one test of it, failed; `None` if it did not notice anything.
+    fn notices(&self, suite: Suite, test: Option<&str>) -> Result<Option<String>, Failure> {
+        let arguments: Vec<&str> = suite.run().iter().copied().chain(test).collect();
+        let mut command = self.program(suite, &arguments);
+        match (suite, wait(&mut command, self.patience)?) {
             (_, None) => Ok(Some(format!("no end after {} s", self.patience.as_secs()))),
             (_, Some(status)) if status.success() => Ok(None),
             // Exit code 1 is a divergence; anything else is a broken command, which notices nothing.
-            (Killer::Verify, Some(status)) if status.code() != Some(1) => {
+            (Suite::Verify, Some(status)) if status.code() != Some(1) => {
                 Err(Failure::new(format!("`{}` ended with {status}", shown(&command)), "run it by hand"))
             }
             (_, Some(status)) => Ok(Some(status.to_string())),
@@ -154,7 +162,7 @@ impl<'a> Copy<'a> {
             .map_err(|error| Failure::new(format!("{}: {error}", mutant.file), "mend the list of mutants"))?;
         if right.matches(mutant.right).count() != 1 {
             let what = format!("mutant {}: its line is not exactly once in {}", mutant.name, mutant.file);
-            return Err(Failure::new(what, "mend xtask/src/mutants/list.rs"));
+            return Err(Failure::new(what, "mend the lists in xtask/src/mutants"));
         }
         let write = |text: &str| {
             let failed = |error| Failure::new(format!("{}: {error}", path.display()), "free the disk");
@@ -170,8 +178,8 @@ impl<'a> Copy<'a> {
         let mut survived = 0;
         for killer in mutant.killers {
             let begin = Instant::now();
-            self.build(*killer)?;
-            let verdict = match self.notices(*killer)? {
+            self.build(killer.suite())?;
+            let verdict = match self.notices(killer.suite(), killer.test())? {
                 Some(how) => format!("killed ({how})"),
                 None => {
                     survived += 1;
@@ -180,7 +188,7 @@ impl<'a> Copy<'a> {
             };
             let seconds = begin.elapsed().as_secs_f64();
             let (name, rule) = (mutant.name, mutant.rule);
-            println!("  {name:<28} {:<11} {verdict}, {seconds:.0} s: {rule}", format!("{killer:?}"));
+            println!("  {name:<28} {killer:<11} {verdict}, {seconds:.0} s: {rule}");
         }
         Ok(survived)
     }
@@ -228,18 +236,32 @@ mod tests {
     /// Method: every line is in its file, once, and the mutant differs.
     #[test]
     fn every_mutant_applies() {
-        for mutant in MUTANTS {
+        for mutant in all() {
             let text = fs::read_to_string(crate::root().join(mutant.file)).expect(mutant.file);
             assert_eq!(text.matches(mutant.right).count(), 1, "{}", mutant.name);
             assert_ne!(mutant.right, mutant.wrong, "{}", mutant.name);
             assert!(!mutant.killers.is_empty(), "{}", mutant.name);
-            assert_eq!(
-                MUTANTS.iter().filter(|other| other.name == mutant.name).count(),
-                1,
-                "{}",
-                mutant.name
-            );
+            assert_eq!(all().filter(|other| other.name == mutant.name).count(), 1, "{}", mutant.name);
         }
+    }
+
+    /// Goal: a renamed test is noticed long before the mutants run. Method: each killer's name is `file::function`
+    /// of its suite.
+    #[test]
+    fn every_named_killer_exists() {
+        let mut named = 0;
+        for (suite, name) in all().flat_map(|mutant| mutant.killers).filter_map(|killer| {
+            let name = killer.test()?;
+            Some((killer.suite(), name))
+        }) {
+            let (file, function) = name.split_once("::").expect("a file and a function");
+            let path = crate::root().join(suite.tests()).join(file).with_extension("rs");
+            let text =
+                fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            assert!(text.contains(&format!("fn {function}(")), "{name} is not in {}", path.display());
+            named += 1;
+        }
+        assert!(named > 0, "some killers are named");
     }
 
     /// Goal: a program that hangs is ended with its children. Method: one that

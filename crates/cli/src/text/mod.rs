@@ -2,11 +2,15 @@
 
 mod finding;
 mod report;
+mod sim;
 mod verification;
+mod whatif;
 
 pub(crate) use finding::findings;
 pub(crate) use report::{explanation, seed_rows};
+pub(crate) use sim::simulation;
 pub(crate) use verification::verification;
+pub(crate) use whatif::comparison;
 
 use std::fmt::Write;
 use std::io::IsTerminal;

@@ -1,14 +1,14 @@
 //! Arm, cancel and shut down, whichever base a timer belongs to.
 //!
-//! All begin alike: read the timer's place once, lock the base that it names, and begin again if it names another
-//! one by then. Where a timer changes its base both locks are taken, and three rules of the kernel decide whether
-//! it does (KERNEL 1.10): a pending timer that would stay in its bucket stays in its base, unless the base asked
-//! for is one that only its CPU runs; a running timer stays, so that it is never concurrent with itself; a base of
-//! an offline CPU takes nothing, its adopter does.
+//! All begin alike: read the timer's place once, lock the base that it names, and begin again if it names
+//! another one by then. Where a timer changes its base both locks are taken, and three rules of the kernel
+//! decide whether it does (KERNEL 1.10): a pending timer that would stay in its bucket stays in its base,
+//! unless the base asked for is one that only its CPU runs; a running timer stays, so that it is never
+//! concurrent with itself; a base of an offline CPU takes nothing, its adopter does.
 //!
-//! Source: Linux 6.12, kernel/time/timer.c, `lock_timer_base`, `__mod_timer`, `add_timer_on`. Deviation: a timer
-//! that was never armed belongs to no base at all, so that its first arm locks one base only; an arm of a running
-//! timer on another CPU stays as well.
+//! Source: Linux 6.12, kernel/time/timer.c, `lock_timer_base`, `__mod_timer`, `add_timer_on`. Deviation: a
+//! timer that was never armed belongs to no base at all, so that its first arm locks one base only; an arm of
+//! a running timer on another CPU stays as well.
 
 use super::bases::{BaseGuard, Bases, Context};
 use super::place::{BaseId, Place};
@@ -40,6 +40,7 @@ pub(crate) enum Cancelled {
     WasPending,
     Idle,
     /// A run has not ended (for who asked, and then nothing was done).
+    #[cfg_attr(not(test), allow(dead_code, reason = "for worlds that wait for the end of a run"))]
     Running,
 }
 
@@ -79,8 +80,8 @@ enum Retry {
 }
 
 impl<L: RawLock, T: Copy> Bases<L, T> {
-    /// Arms `timer` for `expires` on the base `onto`, or moves it there. It runs after the tick that `expires`
-    /// lies in.
+    /// Arms `timer` for `expires` on the base `onto`, or moves it there. It runs after the tick that
+    /// `expires` lies in.
     #[inline]
     pub(crate) fn arm(&self, timer: TimerRef<T>, expires: Nanos, onto: BaseId, context: Context) -> Armed {
         self.arm_tick(timer, self.length.floor(expires), onto, context)
@@ -251,8 +252,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         }
     }
 
-    /// Takes `timer` out; waits for no run of it, and prevents none that has begun. Takes no lock when the timer
-    /// is idle.
+    /// Takes `timer` out; waits for no run of it, and prevents none that has begun. Takes no lock when the
+    /// timer is idle.
     #[inline]
     pub(crate) fn cancel<H: Handle<T>>(&self, timer: H, context: Context) -> Cancelled {
         if !timer.shared().place.load_idle().has(Place::PENDING) {
@@ -263,6 +264,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     /// The same, but says [`Cancelled::Running`] and does nothing while a run of it has not ended.
+    #[cfg_attr(not(test), allow(dead_code, reason = "for worlds that wait for the end of a run"))]
     pub(crate) fn cancel_unless_running<H: Handle<T>>(&self, timer: H, context: Context) -> Cancelled {
         let Some(mut base) = self.lock_base_of(timer, context.cpu) else { return Cancelled::Idle };
         if base.records.is_running(timer.address()) {
@@ -399,8 +401,8 @@ impl<T: Copy> Base<T> {
         Change { is_first: false, was_idle: self.is_idle }
     }
 
-    /// Takes a timer that is pending in this base out of its queue or off its record. Its place still says that
-    /// it is pending.
+    /// Takes a timer that is pending in this base out of its queue or off its record. Its place still says
+    /// that it is pending.
     #[inline]
     fn detach<H: Handle<T>>(&mut self, timer: H) {
         if !timer.dequeue(&mut self.queues) {

@@ -1,7 +1,8 @@
 //! All bases of a machine, each behind its lock, and when each is due without the lock.
 //!
-//! Locks nest by CPU, then by kind ([`BaseId`]'s order); [`Bases::lock_pair`] keeps to it. A guard publishes the
-//! base's next expiry before it unlocks, so that whoever sees the lock free sees the word that goes with it.
+//! Locks nest by CPU, then by kind ([`BaseId`]'s order); [`Bases::lock_pair`] keeps to it. A guard publishes
+//! the base's next expiry before it unlocks, so that whoever sees the lock free sees the word that goes with
+//! it.
 
 use super::place::Place;
 use super::queues::Handle;
@@ -39,7 +40,8 @@ pub(crate) struct Bases<L, T> {
 }
 
 impl<L: RawLock, T: Copy> Bases<L, T> {
-    /// Empty bases at `now`. The only call that allocates, but for more timers of the machine and runs that hang.
+    /// Empty bases at `now`. The only call that allocates, but for more timers of the machine and runs that
+    /// hang.
     pub(crate) fn new(cpu_count: u16, length: TickLength, now: Nanos) -> Self {
         let ids = (0..cpu_count)
             .flat_map(|cpu| BaseKind::ALL.into_iter().map(move |kind| BaseId { cpu: CpuId(cpu), kind }));
@@ -58,11 +60,6 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// How many CPUs have bases.
     pub(crate) fn cpu_count(&self) -> u16 {
         (self.shelves.len() / BaseKind::ALL.len()) as u16
-    }
-
-    /// What a tick lasts.
-    pub(crate) fn length(&self) -> TickLength {
-        self.length
     }
 
     /// Locks a base, for the thread of `cpu`.
@@ -170,6 +167,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     /// The timers that the machine owns.
+    #[cfg(test)]
     pub(crate) fn store(&self) -> &TimerStore<T> {
         &self.store
     }

@@ -45,8 +45,8 @@ impl<T: Copy> Base<T> {
 }
 
 impl<L: RawLock, T: Copy> Bases<L, T> {
-    /// Asserts the invariants of all bases and of the timers that the machine owns. Nobody else may use the bases
-    /// meanwhile. Cost: O(bases + timers).
+    /// Asserts the invariants of all bases and of the timers that the machine owns. Nobody else may use the
+    /// bases meanwhile. Cost: O(bases + timers).
     ///
     /// # Panics
     /// When one does not hold.

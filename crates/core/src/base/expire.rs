@@ -1,10 +1,10 @@
 //! Expiry in two phases: collect what is due, then run it one by one.
 //!
-//! Collecting is for anybody entitled and needs one lock hold. Running is for the holder of the base's token, and
-//! each timer is popped and finished under a lock hold of its own. The token is politeness: it keeps two CPUs from
-//! going through the same list. That a timer is not run twice at a time is decided per timer, by its record. So a
-//! token may be taken from a CPU that is stuck ([`Base::revoke`]) without asking it: it notices at its next
-//! [`Bases::pop`], and the run that it is stuck in still ends with [`Bases::finish`].
+//! Collecting is for anybody entitled and needs one lock hold. Running is for the holder of the base's token,
+//! and each timer is popped and finished under a lock hold of its own. The token is politeness: it keeps two
+//! CPUs from going through the same list. That a timer is not run twice at a time is decided per timer, by
+//! its record. So a token may be taken from a CPU that is stuck ([`Base::revoke`]) without asking it: it
+//! notices at its next [`Bases::pop`], and the run that it is stuck in still ends with [`Bases::finish`].
 //!
 //! Source: PROTOCOL section 2; Linux 6.12, kernel/time/timer.c, `__run_timers`, `expire_timers`. Model:
 //! `stall_model.py` (`P`, `C1`, `C2`, `take`, `revoke`).
@@ -56,8 +56,8 @@ impl<T> Clone for TimerName<T> {
     }
 }
 
-/// A timer that was handed out and is to be run. From now on it may be armed and cancelled as any other; it is not
-/// handed out again before the machine is told that this run has finished.
+/// A timer that was handed out and is to be run. From now on it may be armed and cancelled as any other; it
+/// is not handed out again before the machine is told that this run has finished.
 #[derive(Debug)]
 #[must_use = "a timer that never finishes never runs again"]
 pub struct Expired<T> {
@@ -112,7 +112,8 @@ impl<T: Copy> Expired<T> {
 pub(crate) struct Popped<T> {
     /// To be run; `None` when the token is gone, because it was revoked or nothing is left.
     pub(crate) expired: Option<Expired<T>>,
-    /// Timers that were collected before their time go back to the wheel, which may make the base due earlier.
+    /// Timers that were collected before their time go back to the wheel, which may make the base due
+    /// earlier.
     pub(crate) change: Change,
 }
 
@@ -128,8 +129,8 @@ pub(crate) struct Finished {
 }
 
 impl<T: Copy> Base<T> {
-    /// Takes everything that is due by `now` out of the clock's way; returns whether there is anything to run,
-    /// from now or before.
+    /// Takes everything that is due by `now` out of the clock's way; returns whether there is anything to
+    /// run, from now or before.
     pub(crate) fn collect(&mut self, now: Nanos) -> bool {
         let had_expired = self.has_expired();
         let due = self.queues.collect(now);
@@ -207,8 +208,8 @@ impl<T: Copy> Base<T> {
         run
     }
 
-    /// The run of a timer has ended, on a base that still takes timers. One that waited for that is due at once,
-    /// or when it was armed for.
+    /// The run of a timer has ended, on a base that still takes timers. One that waited for that is due at
+    /// once, or when it was armed for.
     fn end(&mut self, expired: &Expired<T>, now: Nanos) -> (Option<Token>, Change) {
         match self.end_record(expired) {
             Wait::Nothing => (None, Change::default()),
@@ -249,8 +250,8 @@ struct Run<T> {
 }
 
 impl<L: RawLock, T: Copy> Bases<L, T> {
-    /// Collects what is due and takes the token, for `runner`; `None` when there is nothing to run or somebody
-    /// runs it already.
+    /// Collects what is due and takes the token, for `runner`; `None` when there is nothing to run or
+    /// somebody runs it already.
     pub(crate) fn collect_and_take(&self, id: BaseId, runner: CpuId, context: Context) -> Option<Token> {
         let mut base = self.lock(id, context.cpu);
         base.collect(context.now);
@@ -327,8 +328,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         }
     }
 
-    /// Ends a run and pops the next timer in one lock hold. When the token was lost and the end of the run gives
-    /// another one, `token` is that.
+    /// Ends a run and pops the next timer in one lock hold. When the token was lost and the end of the run
+    /// gives another one, `token` is that.
     #[inline]
     pub(crate) fn finish_and_pop(
         &self,

@@ -1,29 +1,30 @@
 //! Per-CPU timer bases: who may touch a timer, when it is due, and who runs it.
 //!
-//! Each CPU has four bases ([`BaseKind`]), each with a lock of its own. A [`Base`] is what one lock protects; it
-//! knows nothing of other bases, of the hierarchy or of policies. [`Bases`] is all of them with their locks: it
-//! finds the lock of a timer, moves timers between bases, and hands out what is due.
+//! Each CPU has four bases ([`BaseKind`]), each with a lock of its own. A [`Base`] is what one lock protects;
+//! it knows nothing of other bases, of the hierarchy or of policies. [`Bases`] is all of them with their
+//! locks: it finds the lock of a timer, moves timers between bases, and hands out what is due.
 //!
 //! ```text
-//! place.rs sync.rs   the word beside a timer's links: which base it belongs to     timer.rs  timers, references
-//! queues.rs          a base's wheel and exact queues                               store.rs  timers by number
-//! records.rs         what runs right now                                           bases.rs  locks
-//! arm.rs             arm, cancel, shut down, across bases                          expire.rs collect, pop, finish
-//! transfer.rs        adoption, evacuation                                          check.rs  W1 to W6
+//! timer.rs  timers, references to them       place.rs sync.rs  the word beside a timer's links: its base
+//! store.rs  timers by number                 bases.rs          locks
+//! queues.rs a base's wheel and exact queues  arm.rs            arm, cancel, shut down, across bases
+//! records.rs what runs right now             expire.rs         collect, pop, finish
+//! check.rs  W1 to W6                         transfer.rs       adoption, evacuation
 //! ```
 //!
 //! Invariants (`check.rs` asserts them; the W numbers are those of the wheel):
 //! - A timer's links are touched only under the lock of the base that its place names (W5).
-//! - Published next expiry is never later than the truth; after a cancel it may be earlier until somebody looks.
-//! - Collected timers are pending and cancellable. While a runner holds the token they are its business; while
-//!   nobody does they are overdue in `next_expiry`.
+//! - Published next expiry is never later than the truth; after a cancel it may be earlier until somebody
+//!   looks.
+//! - Collected timers are pending and cancellable. While a runner holds the token they are its business;
+//!   while nobody does they are overdue in `next_expiry`.
 //! - A timer that runs is on a record of its base and is not handed out again before that run has ended.
 //! - A timer that was shut down is never armed again (W6).
 //!
 //! Not here: clocks (`now` is an argument), callbacks, waking anybody: what an arm or a pop did is returned
-//! ([`Change`]). Source: Linux 6.12, kernel/time/timer.c. Deviations: expiry has two phases and a token instead
-//! of `running_timer`; a base change takes both locks, so that there is no state in between; a fourth base for
-//! strangers; nanosecond queues in the same bases.
+//! ([`Change`]). Source: Linux 6.12, kernel/time/timer.c. Deviations: expiry has two phases and a token
+//! instead of `running_timer`; a base change takes both locks, so that there is no state in between; a fourth
+//! base for strangers; nanosecond queues in the same bases.
 
 mod arm;
 mod bases;
@@ -43,15 +44,13 @@ mod transfer;
 
 pub(crate) use arm::{Armed, Cancelled, Pinning};
 pub(crate) use bases::{BaseGuard, Bases, Context, earliest};
+pub(crate) use expire::Token;
 pub use expire::{Expired, TimerName};
-pub(crate) use expire::{Finished, Popped, Token};
 pub use options::TimerOptions;
 pub use place::{BaseId, BaseKind};
-pub(crate) use queues::Handle;
 pub use store::{ExactId, RemoveError, TimerId, TimerStore};
 pub use tick_length::TickLength;
 pub use timer::{ExactRef, ExactTimer, Timer, TimerRef};
-pub(crate) use transfer::{Adopted, Evacuated};
 
 use crate::{CpuId, Nanos};
 use queues::{NEVER, Queues};

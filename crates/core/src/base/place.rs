@@ -1,9 +1,9 @@
 //! Where a timer is: one word beside its links, and the names of bases.
 //!
 //! [`Place`] says which base a timer belongs to, whether it is pending there, and what was asked for when it
-//! was made. Who writes it: whoever holds the lock of the base that it names; while it names none, whoever wins
-//! the compare-and-swap that makes it name one. Anybody may read it. So a reader that saw a base, locked it, and
-//! sees the same base again holds the lock of the timer (KERNEL 1.10, without the state in between).
+//! was made. Who writes it: whoever holds the lock of the base that it names; while it names none, whoever
+//! wins the compare-and-swap that makes it name one. Anybody may read it. So a reader that saw a base, locked
+//! it, and sees the same base again holds the lock of the timer (KERNEL 1.10, without the state in between).
 
 use crate::CpuId;
 use core::fmt;

@@ -1,8 +1,9 @@
-//! The queues of one base: a wheel for ticks, and for nanoseconds those that wait and those that are collected.
+//! The queues of one base: a wheel for ticks, and for nanoseconds those that wait and those that are
+//! collected.
 //!
-//! Two phases (PROTOCOL 2). Collecting takes what is due out of the way of the clock and leaves it pending, so
-//! that it can be cancelled until somebody runs it. The wheel keeps its own list of that; exact timers move to a
-//! second queue, in their order, and a flag in their place says in which of the two they are.
+//! Two phases (PROTOCOL 2). Collecting takes what is due out of the way of the clock and leaves it pending,
+//! so that it can be cancelled until somebody runs it. The wheel keeps its own list of that; exact timers
+//! move to a second queue, in their order, and a flag in their place says in which of the two they are.
 //!
 //! Exact timers are handed out before those of ticks: they asked for it.
 
@@ -20,7 +21,7 @@ type WheelRef<T> = NodeRef<Node<Shared<T>>>;
 pub(super) const NEVER: u64 = u64::MAX;
 
 /// A timer of either kind, and what it is armed for.
-pub(super) enum Due<T> {
+pub(crate) enum Due<T> {
     Tick(TimerRef<T>, Tick),
     Exact(ExactRef<T>, Expiry),
 }
@@ -79,7 +80,7 @@ impl<T> fmt::Debug for Due<T> {
 
 /// What putting a timer into its queue did.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Linked {
+pub(crate) struct Linked {
     /// It was in a queue of this base before.
     pub(super) was_linked: bool,
     /// When its queue is due now, if that became earlier; else `NEVER`.

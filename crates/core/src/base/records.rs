@@ -1,8 +1,9 @@
 //! The timers of a base that run right now, and those that were due again before their run had ended.
 //!
-//! A record begins when a timer is handed out and ends when its runner says so. Meanwhile the timer may be armed
-//! again, become due again, be cancelled: it is never handed out twice at a time. What should have been handed
-//! out waits on the record ([`Wait`]), pending and cancellable like any other; when the run ends it is `Ready`.
+//! A record begins when a timer is handed out and ends when its runner says so. Meanwhile the timer may be
+//! armed again, become due again, be cancelled: it is never handed out twice at a time. What should have been
+//! handed out waits on the record ([`Wait`]), pending and cancellable like any other; when the run ends it is
+//! `Ready`.
 //!
 //! Invariants: at most one record per timer; a `Ready` timer is due. Four records are inline, more are on the
 //! heap: more than four at a time on one base are runs that are stuck.

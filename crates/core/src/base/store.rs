@@ -1,8 +1,8 @@
 //! Timers that a machine owns, for worlds without `unsafe`: a simulator, a test.
 //!
 //! A timer is named by a number and how often that number was given out, so that the name of a removed timer
-//! names nothing. Memory grows by chunks and is kept; nothing is allocated but for that. A store stays with the
-//! bases that link its timers ([`Bases`](super::Bases)); the references that reach them are never shown.
+//! names nothing. Memory grows by chunks and is kept; nothing is allocated but for that. A store stays with
+//! the bases that link its timers ([`Bases`](super::Bases)); the references that reach them are never shown.
 
 use super::options::TimerOptions;
 use super::timer::{Arena, ExactTimer, Timer};

@@ -39,7 +39,8 @@ impl SharedPlace {
 
     /// Changes a word that names no base; says whether it still was as it was `seen`.
     pub(super) fn claim(&self, seen: Place, next: Place) -> bool {
-        // AcqRel, Acquire: what an earlier claim did is seen by the next one. Links were never touched before.
+        // AcqRel, Acquire: what an earlier claim did is seen by the next one. Links were never touched
+        // before.
         self.0.compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 

@@ -9,7 +9,9 @@
 #![allow(unsafe_code, reason = "a timer reached by address has the validity that its owner promised")]
 
 use super::options::TimerOptions;
-use super::place::{BaseId, Place};
+#[cfg(test)]
+use super::place::BaseId;
+use super::place::Place;
 use super::queues::Queues;
 use super::sync::SharedPlace;
 use alloc::boxed::Box;
@@ -86,8 +88,8 @@ unsafe impl<T: Send> Send for Timer<T> {}
 unsafe impl<T: Send + Sync> Sync for ExactTimer<T> {}
 // SAFETY: as for `Timer`.
 unsafe impl<T: Send> Send for ExactTimer<T> {}
-// SAFETY: queues are behind the lock of their base. They hold addresses of timers, which are `Sync`, and hand out
-// copies of payloads.
+// SAFETY: queues are behind the lock of their base. They hold addresses of timers, which are `Sync`, and hand
+// out copies of payloads.
 unsafe impl<T: Send + Sync> Send for Queues<T> {}
 
 /// The parts that both kinds of timers have.
@@ -100,7 +102,8 @@ macro_rules! timer_methods {
             ///
             /// ```
             #[doc = concat!("use quietcore_core::{", stringify!($Timer), ", TimerOptions};")]
-            #[doc = concat!("assert_eq!(", stringify!($Timer), "::new(7, TimerOptions::new()).payload(), 7);")]
+            #[doc = concat!("let timer = ", stringify!($Timer), "::new(7, TimerOptions::new());")]
+            /// assert_eq!(timer.payload(), 7);
             /// ```
             #[must_use]
             pub fn new(payload: T, options: TimerOptions) -> Self {
@@ -116,15 +119,16 @@ macro_rules! timer_methods {
             ///
             /// ```
             #[doc = concat!("use quietcore_core::{", stringify!($Timer), ", TimerOptions};")]
-            #[doc = concat!("assert_eq!(", stringify!($Timer), "::new('a', TimerOptions::new()).payload(), 'a');")]
+            #[doc = concat!("let timer = ", stringify!($Timer), "::new('a', TimerOptions::new());")]
+            /// assert_eq!(timer.payload(), 'a');
             /// ```
             #[must_use]
             pub const fn payload(&self) -> T {
                 self.node.value.payload
             }
 
-            /// Whether it is armed and neither cancelled nor handed out. Of a timer that other threads arm this
-            /// says what was, not what is.
+            /// Whether it is armed and neither cancelled nor handed out. Of a timer that other threads arm
+            /// this says what was, not what is.
             ///
             /// ```
             #[doc = concat!("use quietcore_core::{", stringify!($Timer), ", TimerOptions};")]
@@ -140,7 +144,8 @@ macro_rules! timer_methods {
             ///
             /// ```
             #[doc = concat!("use quietcore_core::{", stringify!($Timer), ", TimerOptions};")]
-            #[doc = concat!("assert!(", stringify!($Timer), "::new((), TimerOptions::new().pinned()).is_pinned());")]
+            #[doc = concat!("let timer = ", stringify!($Timer), "::new((), TimerOptions::new().pinned());")]
+            /// assert!(timer.is_pinned());
             /// ```
             #[inline]
             #[must_use]
@@ -152,7 +157,8 @@ macro_rules! timer_methods {
             ///
             /// ```
             #[doc = concat!("use quietcore_core::{", stringify!($Timer), ", TimerOptions};")]
-            #[doc = concat!("assert!(!", stringify!($Timer), "::new((), TimerOptions::new()).is_deferrable());")]
+            #[doc = concat!("let timer = ", stringify!($Timer), "::new((), TimerOptions::new());")]
+            /// assert!(!timer.is_deferrable());
             /// ```
             #[inline]
             #[must_use]
@@ -191,26 +197,15 @@ macro_rules! timer_methods {
                 unsafe { self.0.as_ptr().as_ref() }
             }
 
-            /// Whether it is armed and neither cancelled nor handed out.
-            #[inline]
-            pub(crate) fn is_pending(self) -> bool {
-                self.shared().place.load_idle().has(Place::PENDING)
-            }
-
             /// Whether it runs on the CPU that it is armed on only.
             #[inline]
             pub(crate) fn is_pinned(self) -> bool {
                 self.shared().place.load().has(Place::PINNED)
             }
 
-            /// Whether it wakes no CPU.
-            #[inline]
-            pub(crate) fn is_deferrable(self) -> bool {
-                self.shared().place.load().has(Place::DEFERRABLE)
-            }
-
-            /// The base that it belongs to: where it is pending or runs, or was last; `None` before its first arm.
-            #[inline]
+            /// The base that it belongs to: where it is pending or runs, or was last; `None` before its first
+            /// arm.
+            #[cfg(test)]
             pub(crate) fn base(self) -> Option<BaseId> {
                 self.shared().place.load().base()
             }
@@ -224,8 +219,8 @@ macro_rules! timer_methods {
             /// For the length of a call that got this reference.
             #[inline]
             pub(super) fn shared(&self) -> &Shared<T> {
-                // SAFETY: whoever made the reference promised that the timer is valid and only shared during each
-                // call that gets it. The field does not overlap the links.
+                // SAFETY: whoever made the reference promised that the timer is valid and only shared during
+                // each call that gets it. The field does not overlap the links.
                 unsafe { &(*self.0.as_ptr().as_ptr()).value }
             }
         }
@@ -293,14 +288,14 @@ impl<T> TimerRef<T> {
     /// Names the timer at `timer`.
     ///
     /// # Safety
-    /// From its first arm until it is idle again (cancelled; or handed out, and the machine was told that it has
-    /// finished), and during each call that gets this reference or a copy of it:
+    /// From its first arm until it is idle again (cancelled; or handed out, and the machine was told that it
+    /// has finished), and during each call that gets this reference or a copy of it:
     ///
     /// - the timer stays valid, at its address, and is only accessed through shared references;
     /// - every reference to it, however made, goes to one machine alone.
     ///
-    /// The exception: a machine may be dropped while timers are pending. Such a timer must not be passed to any
-    /// machine, only dropped.
+    /// The exception: a machine may be dropped while timers are pending. Such a timer must not be passed to
+    /// any machine, only dropped.
     ///
     /// ```
     /// # use quietcore_core::{Timer, TimerOptions, TimerRef};
@@ -310,9 +305,23 @@ impl<T> TimerRef<T> {
     /// ```
     #[must_use]
     pub const unsafe fn new(timer: NonNull<Timer<T>>) -> Self {
-        // SAFETY: the caller promises what `NodeRef::new` asks for: the queues that link the timer are those of
-        // one machine, one after the other, and "one thread at a time" is the lock of the base in `place`.
+        // SAFETY: the caller promises what `NodeRef::new` asks for: the queues that link the timer are those
+        // of one machine, one after the other, and "one thread at a time" is the lock of the base in `place`.
         Self(unsafe { NodeRef::new(timer.cast()) })
+    }
+}
+
+impl<T> TimerRef<T> {
+    /// Whether it is armed and neither cancelled nor handed out.
+    #[cfg(test)]
+    pub(crate) fn is_pending(self) -> bool {
+        self.shared().place.load_idle().has(Place::PENDING)
+    }
+
+    /// Whether it wakes no CPU.
+    #[inline]
+    pub(crate) fn is_deferrable(self) -> bool {
+        self.shared().place.load().has(Place::DEFERRABLE)
     }
 }
 
@@ -330,8 +339,8 @@ impl<T> ExactRef<T> {
     /// ```
     #[must_use]
     pub const unsafe fn new(timer: NonNull<ExactTimer<T>>) -> Self {
-        // SAFETY: the caller promises what `NodeRef::new` asks for: the queues that link the timer are those of
-        // one machine, one after the other, and "one thread at a time" is the lock of the base in `place`.
+        // SAFETY: the caller promises what `NodeRef::new` asks for: the queues that link the timer are those
+        // of one machine, one after the other, and "one thread at a time" is the lock of the base in `place`.
         Self(unsafe { NodeRef::new(timer.cast()) })
     }
 }
@@ -407,8 +416,8 @@ impl<N> Arena<N> {
         }
         let number = self.free;
         let slot = self.slot(number).expect("a free slot is one of ours");
-        // SAFETY: the slot is ours, free, so no queue links its timer, and borrowed exclusively. Nobody else's
-        // slot is touched.
+        // SAFETY: the slot is ours, free, so no queue links its timer, and borrowed exclusively. Nobody
+        // else's slot is touched.
         let slot = unsafe { &mut *slot.as_ptr() };
         self.free = slot.next;
         self.taken += 1;
@@ -451,8 +460,8 @@ impl<N> Drop for Arena<N> {
     fn drop(&mut self) {
         for chunk in &self.chunks {
             let slots = core::ptr::slice_from_raw_parts_mut(chunk.as_ptr(), CHUNK);
-            // SAFETY: `grow` took it from a box of `CHUNK` slots, and nobody has freed it since. Queues that link
-            // its timers are those of the machine that keeps this arena, and are not used again.
+            // SAFETY: `grow` took it from a box of `CHUNK` slots, and nobody has freed it since. Queues that
+            // link its timers are those of the machine that keeps this arena, and are not used again.
             drop(unsafe { Box::from_raw(slots) });
         }
     }
@@ -466,9 +475,10 @@ impl<N> fmt::Debug for Arena<N> {
 
 /// References to timers of a store.
 ///
-/// Sound because of who calls it: `Bases` alone, which keeps the store beside its queues, gives these references
-/// to these queues only, and shows no user any of them: what users hold are a [`TimerId`] or [`ExactId`]. Slots
-/// stay valid as long as the store; a slot is written only while its timer is in no queue and on no record.
+/// Sound because of who calls it: `Bases` alone, which keeps the store beside its queues, gives these
+/// references to these queues only, and shows no user any of them: what users hold are a [`TimerId`] or
+/// [`ExactId`]. Slots stay valid as long as the store; a slot is written only while its timer is in no queue
+/// and on no record.
 impl<T> super::store::TimerStore<T> {
     #[inline]
     pub(super) fn timer(&self, id: super::TimerId) -> Option<TimerRef<T>> {
@@ -495,8 +505,8 @@ mod tests {
     use std::boxed::Box;
     use std::vec::Vec;
 
-    /// Goal: a timer of the caller's needs no store, and its memory is free once it is idle. Method: pinned timers
-    /// on the heap, dropped after a cancel and after a run.
+    /// Goal: a timer of the caller's needs no store, and its memory is free once it is idle. Method: pinned
+    /// timers on the heap, dropped after a cancel and after a run.
     #[test]
     fn timers_of_the_caller() {
         let bases = Bases::<SequentialLock, u32>::new(1, TickLength::default(), Nanos(0));
@@ -524,8 +534,8 @@ mod tests {
         bases.check();
     }
 
-    /// Goal: slots stay where they are and are used again under other names. Method: three chunks; every other
-    /// slot removed and filled again.
+    /// Goal: slots stay where they are and are used again under other names. Method: three chunks; every
+    /// other slot removed and filled again.
     #[test]
     fn slots_stay_and_are_used_again() {
         let mut arena = Arena::new();

@@ -1,11 +1,12 @@
-//! Timers change their CPU without being armed: adoption when it goes offline, evacuation when it is isolated.
+//! Timers change their CPU without being armed: adoption when it goes offline, evacuation when it is
+//! isolated.
 //!
-//! Both take the locks of a base and of the base of the same kind that gets the timers, and hand them over for
-//! what they were armed for. A timer that runs stays until its run has ended: it waits on its record, and of an
-//! adopted base the end of the run hands it over ([`Bases::finish`]).
+//! Both take the locks of a base and of the base of the same kind that gets the timers, and hand them over
+//! for what they were armed for. A timer that runs stays until its run has ended: it waits on its record, and
+//! of an adopted base the end of the run hands it over ([`Bases::finish`]).
 //!
-//! Source: Linux 6.12, kernel/time/timer.c, `timers_dead_cpu`, `timers_prepare_cpu`. Deviations: the kernel takes
-//! care that nothing runs on a dead CPU's bases; evacuation is ours.
+//! Source: Linux 6.12, kernel/time/timer.c, `timers_dead_cpu`, `timers_prepare_cpu`. Deviations: the kernel
+//! takes care that nothing runs on a dead CPU's bases; evacuation is ours.
 
 use super::bases::{BaseGuard, Bases, Context};
 use super::place::Place;
@@ -49,8 +50,8 @@ impl Change {
 }
 
 impl<L: RawLock, T: Copy> Bases<L, T> {
-    /// Gives all timers of `dead` to `onto`, pinned ones too. From now on an arm that asks for a base of `dead`
-    /// gets the adopter's, until [`prepare`](Self::prepare).
+    /// Gives all timers of `dead` to `onto`, pinned ones too. From now on an arm that asks for a base of
+    /// `dead` gets the adopter's, until [`prepare`](Self::prepare).
     ///
     /// # Panics
     /// When `onto` was adopted itself, or is `dead`.

@@ -59,7 +59,7 @@ fn plain<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Lanes {
-    /// All timers are due by tick 1 or 2; lane 3 sleeps, the others are awake and W has looked at tick 2.
+    /// All timers are due by tick 1 or 2; lane 3 sleeps, the others are awake; M and W have looked at tick 2.
     pub(crate) fn new() -> Self {
         lock::restart_numbers();
         let topology = Topology::builder(LANES as u16).build().expect("four CPUs");
@@ -133,6 +133,16 @@ impl Lanes {
         let mut lives = plain(&self.lives);
         lives[name].running += 1;
         assert_eq!(lives[name].running, 1, "{} is concurrent with itself", NAMES[name]);
+    }
+
+    /// Nothing to run any more.
+    pub(crate) fn park(&self, lane: usize, tick: u64) {
+        let _ = self.machine.enter_idle(id(lane), at(tick), &mut Actions::new(LANES as u16));
+    }
+
+    /// Marks that were put off.
+    pub(crate) fn busy_marks(&self) -> u64 {
+        self.machine.busy_marks()
     }
 
     pub(crate) fn mark_absent(&self, lane: usize) -> Mark {

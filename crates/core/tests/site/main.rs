@@ -7,6 +7,7 @@
 //! - `kernel`: the races that Linux had, by name (the table is in `src/tmigr/README.md`);
 //! - `walks`, `available`, `absent`, `growth`: orders of waking up, going idle, publishing, pulling, leaving,
 //!   stalling and growing;
+//! - `machine`: bugs of bases and CPUs, on a whole machine (`lanes`);
 //! - `stall`: CPUs that stop for ever anywhere.
 //!
 //! Sequentially consistent: memory orderings are the business of `tests/loom`.
@@ -19,6 +20,7 @@ mod growth;
 mod kernel;
 mod lanes;
 mod lock;
+mod machine;
 mod play;
 mod script;
 mod search;

@@ -1,6 +1,9 @@
 //! Lanes that stop for ever, anywhere, while one goes on: every due timer runs (PROTOCOL, sections 2 to 5).
+//!
+//! "Anywhere" is at every mark and before every lock, as long as no lock is held; a lane that is stopped with one
+//! (`inside_a_lock`) comes back in the end, and nobody waits for it before it does.
 
-use crate::lanes::{A, Lanes, W};
+use crate::lanes::{A, C, Lanes, W};
 use crate::play::{Part, Scenario, explore, explore_from, script};
 use crate::script::Mover;
 use crate::search::Search;
@@ -15,20 +18,61 @@ fn lives(lanes: &Lanes) -> String {
     lanes.lives()
 }
 
-/// Goal: nobody freezes: three lanes turn at the same time, and each timer runs once per arm. Method: all orders,
-/// one preemption.
+/// Goal: three lanes turn at the same time and stop between two turns; each timer runs once per arm. Method: all
+/// orders, one preemption.
 #[test]
 fn three_lanes_turn() {
     let parts = [X, M, WATCH];
     let found = explore(&Scenario { make: Lanes::new, parts: &parts, preemptions: 1, outcome: lives });
-    assert!(found.runs > 100, "{} runs", found.runs);
+    assert!(found.runs > 300, "{} runs", found.runs);
 }
 
-/// Goal: X stops for ever anywhere outside a lock, and W runs what X had. Method: all places, all orders with one
-/// preemption.
+/// Goal (I1, I3, I6): X stops for ever anywhere, and W runs what X had. Method: all places, all orders with two
+/// preemptions.
 #[test]
 fn one_freezes_anywhere() {
-    let scenario = Scenario { make: Lanes::new, parts: &[X, WATCH], preemptions: 1, outcome: lives };
+    let scenario = Scenario { make: Lanes::new, parts: &[X, WATCH], preemptions: 2, outcome: lives };
+    let found = explore_from(&scenario, Search::new(2).freezing(1, 1));
+    assert!(found.runs > 1000, "{} runs", found.runs);
+}
+
+/// Goal (I2, I6): X and M stop for ever anywhere, M also while it marks X or has taken over its timers. Method: all
+/// pairs of places; W begins before, between or after them, and is not interrupted.
+#[test]
+fn two_freeze_anywhere() {
+    let scenario = Scenario { make: Lanes::new, parts: &[X, M, WATCH], preemptions: 0, outcome: lives };
+    let found = explore_from(&scenario, Search::new(0).freezing(2, 2));
+    assert!(found.runs > 1000, "{} runs", found.runs);
+}
+
+/// Goal (I4): A is armed again while it runs on X, by X and by a stranger, and X stops for ever. Method: all places,
+/// all orders with one preemption.
+#[test]
+fn armed_while_it_runs() {
+    let stranger: Part<Lanes> = |lanes| {
+        lanes.arm_from_outside(C, 3, 4);
+        lanes.arm_from_outside(A, 3, 3);
+    };
+    let scenario =
+        Scenario { make: Lanes::new, parts: &[X, stranger, WATCH], preemptions: 1, outcome: lives };
     let found = explore_from(&scenario, Search::new(1).freezing(1, 1));
-    assert!(found.runs > 100, "{} runs", found.runs);
+    assert!(found.runs > 1000, "{} runs", found.runs);
+}
+
+/// Goal (I5): X is stopped inside the locks of its bases; W does not wait for it, and counts
+/// that it could not.
+/// Method: a script.
+#[test]
+fn inside_a_lock() {
+    let parts: [Part<Lanes>; 2] = [
+        |lanes| lanes.park(0, 0),
+        |lanes| {
+            assert_eq!(lanes.mark_absent(0), Mark::Busy);
+            assert_eq!(lanes.busy_marks(), 1);
+        },
+    ];
+    let (lane, watcher) = (Mover(0), Mover(1));
+    let lines = [lane.until(Site::BeforeCpuLock), watcher.to_end(), lane.to_end()];
+    let lanes = script(Lanes::new(), &parts, &lines);
+    assert_eq!(lanes.mark_absent(0), Mark::NotAwake, "it sleeps by then");
 }

@@ -4,7 +4,7 @@
 
 use super::cpu;
 use crate::event::{Event, Migration, MigrationStep};
-use crate::field::{Fields, Malformed};
+use crate::field::{Fields, Malformed, unsigned};
 use quietcore_core::Nanos;
 
 /// The largest value of the kernel's signed time: "never".
@@ -26,12 +26,13 @@ pub(super) fn event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a
         b"handle_remote_cpu" => MigrationStep::HandleRemote,
         _ => return group_event(name, fields),
     };
-    Ok(Event::Migration(Migration::Cpu {
-        step,
-        cpu: cpu(fields, "cpu=")?,
-        parent: fields.pointer("parent=")?,
-        wakeup: moment(fields, "wakeup=")?,
-    }))
+    let (cpu, parent) = (cpu(fields, "cpu=")?, fields.pointer("parent=")?);
+    let next_event = match step {
+        MigrationStep::Idle | MigrationStep::NewTimerIdle => optional_moment(fields, "nextevt=")?,
+        _ => None,
+    };
+    let wakeup = moment(fields, "wakeup=")?;
+    Ok(Event::Migration(Migration::Cpu { step, cpu, parent, wakeup, next_event }))
 }
 
 fn group_event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a>, Malformed> {
@@ -45,24 +46,35 @@ fn group_event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a>, Ma
             cpu: cpu(fields, "cpu=")?,
             mask: fields.mask("groupmask=")?,
             parent: fields.pointer("parent=")?,
+            child_count: optional(fields, "num_children=")?,
         },
         b"connect_child_parent" => Migration::ConnectGroup {
             group: fields.pointer("group=")?,
             mask: fields.mask("groupmask=")?,
             parent: fields.pointer("parent=")?,
             level: fields.number("lvl=")?,
+            child_count: optional(fields, "num_children=")?,
         },
         b"group_set_cpu_active" | b"group_set_cpu_inactive" => Migration::GroupState {
             active: name == b"group_set_cpu_active",
             group: fields.pointer("group=")?,
+            level: fields.number("lvl=")?,
+            node: fields.signed("numa=")?,
             active_mask: fields.mask("active=")?,
             migrator: Some(fields.mask("migrator=")?).filter(|&mask| mask != NO_MIGRATOR),
+            parent: fields.pointer("parent=")?,
             child_mask: fields.mask("childmask=")?,
         },
         b"update_events" => Migration::UpdateEvents {
+            child: fields.pointer("child=")?,
             group: fields.pointer("group=")?,
+            level: fields.number("group_lvl=")?,
+            child_active: fields.mask("child_active=")?,
+            group_active: fields.mask("group_active=")?,
             next_event: moment(fields, "nextevt=")?,
             next_expiry: moment(fields, "next_expiry=")?,
+            child_expiry: moment(fields, "child_evt_expiry=")?,
+            child_cpu: fields.number("child_evtcpu=")?,
         },
         b"handle_remote" => {
             Migration::HandleRemote { group: fields.pointer("group=")?, level: fields.number("lvl=")? }
@@ -75,4 +87,15 @@ fn group_event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a>, Ma
 /// A moment in ns, `None` for "never".
 fn moment(fields: &mut Fields<'_>, key: &'static str) -> Result<Option<Nanos>, Malformed> {
     Ok(Some(fields.number(key)?).filter(|&at| at < NEVER).map(Nanos))
+}
+
+/// The same for a field that not every text has.
+fn optional_moment(fields: &mut Fields<'_>, key: &'static str) -> Result<Option<Nanos>, Malformed> {
+    Ok(optional(fields, key)?.filter(|&at| at < NEVER).map(Nanos))
+}
+
+/// A number that not every text has.
+fn optional(fields: &mut Fields<'_>, key: &'static str) -> Result<Option<u64>, Malformed> {
+    let Some(text) = fields.optional(key) else { return Ok(None) };
+    unsigned(text).map(Some).ok_or(Malformed::NotANumber(key))
 }

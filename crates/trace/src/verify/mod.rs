@@ -19,10 +19,12 @@ mod report;
 mod runs;
 mod starts;
 mod swapped;
+mod tmigr;
 mod wheel;
 mod without_flags;
 
 pub use class::Classes;
+pub use tmigr::HierarchyCounts;
 pub use report::{
     CancelCounts, Check, ExpiryClasses, ExpiryCounts, Mismatch, Notes, RunCounts, Verification,
 };

@@ -11,6 +11,7 @@
 use super::base::{Base, BaseKind, BaseName, Position, Waiting};
 use super::report::{Check, Counts, Words};
 use super::swapped::{Owed, Swapped};
+use super::tmigr::{Hierarchy, Wheels};
 use super::wheel::{Levels, Pending};
 use crate::event::{Event, Migration, MigrationStep, Record};
 use crate::header::Header;
@@ -111,6 +112,8 @@ pub(super) struct Replay {
     pub(super) is_full: bool,
     pub(super) seen: Seen,
     pub(super) counts: Counts,
+    /// Groups, walks and queues; asks the bases.
+    pub(super) hierarchy: Hierarchy,
 }
 
 impl Replay {
@@ -133,6 +136,7 @@ impl Replay {
             is_full: false,
             seen: Seen::default(),
             counts: Counts::default(),
+            hierarchy: Hierarchy::new(header, 1_000_000_000 / u64::from(header.hz.unwrap_or(1000))),
         }
     }
 
@@ -141,6 +145,7 @@ impl Replay {
         if let Event::Lost { .. } = record.event {
             return self.forget();
         }
+        self.hierarchy.take(record, &mut Wheels { bases: &mut self.bases, armed: &self.armed });
         let is_ours = matches!(
             record.event,
             Event::TimerStart(_) | Event::TimerCancel { .. } | Event::TimerExpireEntry { .. }
@@ -283,5 +288,6 @@ impl Replay {
         self.swapped.forget();
         self.due = self.due.take().map(|_| Table::new(self.timers_max));
         self.is_lossy = true;
+        self.hierarchy.forget();
     }
 }

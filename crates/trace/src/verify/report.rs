@@ -5,6 +5,7 @@
 
 use super::class::Classes;
 use super::replay::Replay;
+use super::tmigr::HierarchyCounts;
 use crate::header::Header;
 use crate::tally::Tally;
 use serde::Serialize;
@@ -25,6 +26,10 @@ pub enum Check {
     TimerExpireEntry,
     /// A bucket is run completely, and no due bucket is left.
     Run,
+    /// A line of the timer migration hierarchy: masks, migrator, events, wake-up.
+    Hierarchy,
+    /// A line that builds the hierarchy's tree.
+    Tree,
 }
 
 impl Check {
@@ -40,6 +45,8 @@ impl Check {
             Self::TimerCancel => "timer_cancel",
             Self::TimerExpireEntry => "timer_expire_entry",
             Self::Run => "run",
+            Self::Hierarchy => "hierarchy",
+            Self::Tree => "tree",
         }
     }
 }
@@ -134,7 +141,7 @@ pub struct Notes {
 pub struct Verification {
     /// 1.
     pub schema: u32,
-    /// Whether nothing contradicts the wheel.
+    /// Whether nothing contradicts the wheel or the hierarchy.
     pub ok: bool,
     /// The release of the kernel that wrote the input.
     pub kernel: Option<String>,
@@ -170,6 +177,8 @@ pub struct Verification {
     pub runs: Option<RunCounts>,
     /// Counts of what is no mismatch.
     pub notes: Notes,
+    /// The timer migration hierarchy (6.9 on).
+    pub tmigr: HierarchyCounts,
     /// Events and fields that the input does not have, so that something could not be compared.
     pub not_recorded: Vec<&'static str>,
     /// Why less than everything was compared.
@@ -181,7 +190,7 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// Lines of all kinds that contradict the wheel.
+    /// Lines of all kinds that contradict the wheel or the hierarchy.
     ///
     /// ```
     /// use quietcore_trace::{TraceReader, Verify};
@@ -194,7 +203,8 @@ impl Verification {
     #[must_use]
     pub fn mismatches_of_all_kinds(&self) -> u64 {
         let runs = self.runs.map_or(0, |runs| runs.mismatches);
-        self.mismatches + self.cancels.mismatches + self.expiries.mismatches + runs
+        let hierarchy = self.tmigr.unexplained + self.tmigr.tree_mismatches;
+        self.mismatches + self.cancels.mismatches + self.expiries.mismatches + runs + hierarchy
     }
 }
 
@@ -222,14 +232,25 @@ impl Counts {
             Check::TimerCancel => &mut self.cancels.mismatches,
             Check::TimerExpireEntry => &mut self.expiries.mismatches,
             Check::Run => &mut self.runs.mismatches,
+            Check::Hierarchy | Check::Tree => return, // counted by `tmigr`
         } += 1;
-        // A line that owes another one is found late, so lines do not come in order.
-        let place = self.listed.partition_point(|listed| listed.line <= line);
-        if place < LISTED_MAX {
+        if self.place(line) < LISTED_MAX {
             let Words { event, expected, recorded, why } = words();
             let why = why.to_owned();
+            self.list(Mismatch { line, kind, event, expected, recorded, why });
+        }
+    }
+
+    /// A line that owes another one is found late, so lines do not come in order.
+    fn place(&self, line: u64) -> usize {
+        self.listed.partition_point(|listed| listed.line <= line)
+    }
+
+    fn list(&mut self, mismatch: Mismatch) {
+        let place = self.place(mismatch.line);
+        if place < LISTED_MAX {
             self.listed.truncate(LISTED_MAX - 1);
-            self.listed.insert(place, Mismatch { line, kind, event, expected, recorded, why });
+            self.listed.insert(place, mismatch);
         }
     }
 }
@@ -246,8 +267,11 @@ pub(super) struct Words {
 /// The result of `replay` on everything that `tally` counts.
 pub(super) fn verification(replay: Replay, header: &Header, tally: &Tally) -> Verification {
     let not_recorded = not_recorded(&replay);
-    let incomplete = incomplete(&replay, tally);
-    let Replay { counts, levels, swapped, due, .. } = replay;
+    let mut incomplete = incomplete(&replay, tally);
+    let Replay { mut counts, levels, swapped, due, hierarchy, .. } = replay;
+    let (tmigr, contradictions, reasons) = hierarchy.finish();
+    incomplete.extend(reasons);
+    contradictions.into_iter().for_each(|mismatch| counts.list(mismatch));
     let runs = due.is_none().then_some(counts.runs);
     let mut verification = Verification {
         schema: 1,
@@ -269,6 +293,7 @@ pub(super) fn verification(replay: Replay, header: &Header, tally: &Tally) -> Ve
         expiries: counts.expiries,
         runs,
         notes: Notes { swapped: swapped.pairs, ..counts.notes },
+        tmigr,
         not_recorded,
         incomplete,
         first_mismatch: counts.listed.first().cloned(),

@@ -13,7 +13,8 @@ use std::thread;
 #[derive(Debug, Default)]
 pub(super) struct SpinLock(AtomicBool);
 
-// SAFETY: `swap` returns false for one caller until the next `unlock`; Acquire and Release order their sections.
+// SAFETY: `swap` returns false for one caller until the next `unlock`; Acquire and Release order their
+// sections.
 unsafe impl RawLock for SpinLock {
     fn lock_owner(&self) {
         while !self.try_lock_remote() {
@@ -34,7 +35,8 @@ unsafe impl RawLock for SpinLock {
     }
 }
 
-/// The lock of one thread. Before it is taken the next time, on this thread, it does what [`before_lock`] was told.
+/// The lock of one thread. Before it is taken the next time, on this thread, it does what [`before_lock`] was
+/// told.
 #[derive(Debug, Default)]
 pub(super) struct InterruptedLock(SequentialLock);
 

@@ -1,9 +1,9 @@
 //! What must be true of timers, kept in plain lists: the oracle of the random scripts.
 //!
-//! It knows of each timer whether it is pending, for what and where, and whether it runs; of each base who holds
-//! its token and when it was last looked at. It knows nothing of wheels, buckets, records or places. Where the
-//! bases have a choice (which base a re-arm that stays in its bucket ends in) it says what is allowed and then
-//! takes what was chosen.
+//! It knows of each timer whether it is pending, for what and where, and whether it runs; of each base who
+//! holds its token and when it was last looked at. It knows nothing of wheels, buckets, records or places.
+//! Where the bases have a choice (which base a re-arm that stays in its bucket ends in) it says what is
+//! allowed and then takes what was chosen.
 
 use super::super::{Armed, BaseId, BaseKind};
 use crate::CpuId;

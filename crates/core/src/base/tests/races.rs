@@ -94,8 +94,8 @@ fn a_cancel_follows_its_timer() {
     }
 }
 
-/// Goal: a shutdown of a timer that was never armed is not undone by a first arm at the same time. Method: each
-/// comes between the other's two steps.
+/// Goal: a shutdown of a timer that was never armed is not undone by a first arm at the same time. Method:
+/// each comes between the other's two steps.
 #[test]
 fn a_first_arm_and_a_shutdown() {
     let (bases, id) = with_timer();
@@ -108,8 +108,8 @@ fn a_first_arm_and_a_shutdown() {
     assert_pending_only_in(&bases, None);
 }
 
-/// Goal: an arm for a CPU that goes offline meanwhile goes to its adopter. Method: a new timer, one of that base,
-/// and one of another.
+/// Goal: an arm for a CPU that goes offline meanwhile goes to its adopter. Method: a new timer, one of that
+/// base, and one of another.
 #[test]
 fn an_arm_loses_against_an_adoption() {
     for first in [None, Some(global(1)), Some(global(2))] {
@@ -127,8 +127,8 @@ fn an_arm_loses_against_an_adoption() {
     }
 }
 
-/// Goal: a run that ends just when its CPU is back keeps its timer there. Method: adopted during the run, prepared
-/// between the two looks that the end of the run takes.
+/// Goal: a run that ends just when its CPU is back keeps its timer there. Method: adopted during the run,
+/// prepared between the two looks that the end of the run takes.
 #[test]
 fn the_end_of_a_run_loses_against_a_return() {
     let (bases, id) = with_timer();

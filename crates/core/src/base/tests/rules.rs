@@ -1,6 +1,7 @@
 //! One rule at a time: placement, running timers, tokens, what is published.
 
-use super::super::{Armed, Cancelled, Change, Finished, Pinning, TimerName};
+use super::super::expire::Finished;
+use super::super::{Armed, Cancelled, Change, Pinning, TimerName};
 use super::{BaseKind, CpuId, Nanos, SequentialLock, TICK, TimerOptions};
 use super::{add, at, base, bases, global, local, run_all, start_all};
 use crate::base::Expired;
@@ -11,8 +12,8 @@ fn payloads(runs: &[Expired<u32>]) -> Vec<u32> {
     runs.iter().map(Expired::payload).collect()
 }
 
-/// Goal: never early, one tick late at most for `Tick`, and expiries are floored. Method: every nanosecond around
-/// two edges, both precisions on the finest level.
+/// Goal: never early, one tick late at most for `Tick`, and expiries are floored. Method: every nanosecond
+/// around two edges, both precisions on the finest level.
 #[test]
 fn a_timer_runs_at_the_first_edge_after_its_nanosecond() {
     for precision in [Precision::Coarse, Precision::Tick] {
@@ -34,8 +35,9 @@ fn a_timer_runs_at_the_first_edge_after_its_nanosecond() {
     }
 }
 
-/// Goal: a timer far ahead with `Tick` precision is on time, and a pop that puts it back says that the base is
-/// due earlier. Method: 1000 ticks ahead, which begins on a level of 64 ticks; the base is idle and published.
+/// Goal: a timer far ahead with `Tick` precision is on time, and a pop that puts it back says that the base
+/// is due earlier. Method: 1000 ticks ahead, which begins on a level of 64 ticks; the base is idle and
+/// published.
 #[test]
 fn a_pop_says_when_a_timer_went_back_to_the_wheel() {
     let mut bases = bases(2);
@@ -56,8 +58,8 @@ fn a_pop_says_when_a_timer_went_back_to_the_wheel() {
     assert_eq!(now, 1001);
 }
 
-/// Goal: what is published is exact after arms, early after a cancel until somebody looks. Method: two timers,
-/// each cancelled first.
+/// Goal: what is published is exact after arms, early after a cancel until somebody looks. Method: two
+/// timers, each cancelled first.
 #[test]
 fn next_expiry_without_the_lock() {
     let mut bases = bases(1);
@@ -147,8 +149,9 @@ fn a_timer_changes_its_base_unless_it_runs_or_stays_in_its_bucket() {
     bases.check();
 }
 
-/// Goal: a timer is never concurrent with itself, and one that was due meanwhile runs at once when the run ends
-/// (interleaving I4). Method: re-armed while it runs, collected by another CPU, with and without a cancel.
+/// Goal: a timer is never concurrent with itself, and one that was due meanwhile runs at once when the run
+/// ends (interleaving I4). Method: re-armed while it runs, collected by another CPU, with and without a
+/// cancel.
 #[test]
 fn a_timer_that_is_due_while_it_runs_waits_for_the_end() {
     for is_cancelled in [false, true] {
@@ -227,8 +230,8 @@ fn a_released_token_leaves_the_rest_overdue() {
     assert_eq!(run_all(&bases, local(0), at(3)), [0], "the last armed ran first");
 }
 
-/// Goal: collected timers are pending: they can be cancelled and re-armed until they are handed out. Method: one
-/// of each, wheel and exact.
+/// Goal: collected timers are pending: they can be cancelled and re-armed until they are handed out. Method:
+/// one of each, wheel and exact.
 #[test]
 fn collected_timers_can_be_cancelled_and_armed_again() {
     let mut bases = bases(1);
@@ -341,7 +344,8 @@ fn many_runs_at_a_time() {
     bases.check();
 }
 
-/// Goal: names of removed timers name nothing; timers in use cannot be removed. Method: remove in every state.
+/// Goal: names of removed timers name nothing; timers in use cannot be removed. Method: remove in every
+/// state.
 #[test]
 fn the_store_keeps_what_is_in_use() {
     use super::super::RemoveError::{Pending, Running, Unknown};

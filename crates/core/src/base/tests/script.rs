@@ -1,5 +1,5 @@
-//! Random scripts on several CPUs against the oracle: the contract of a timer (never early, late within bounds,
-//! each pending period ends once, never concurrent with itself), and the invariants after every step.
+//! Random scripts on several CPUs against the oracle: the contract of a timer (never early, late within
+//! bounds, each pending period ends once, never concurrent with itself), and the invariants after every step.
 
 use super::super::{Armed, BaseId, BaseKind, Cancelled, ExactId, Expired, TimerId, TimerName, Token};
 use super::oracle::{Known, Oracle};
@@ -64,7 +64,8 @@ fn steps() -> impl Strategy<Value = Step> {
         1 => onto.prop_map(|base| Step::Idle { base }),
         1 => (0..CPUS, 0..CPUS).prop_map(|(cpu, onto)| Step::Adopt { cpu, onto }),
         1 => (0..CPUS).prop_map(|cpu| Step::Prepare { cpu }),
-        1 => (0..CPUS, 0..CPUS, 0..9_usize).prop_map(|(cpu, onto, limit)| Step::Evacuate { cpu, onto, limit }),
+        1 => (0..CPUS, 0..CPUS, 0..9_usize)
+            .prop_map(|(cpu, onto, limit)| Step::Evacuate { cpu, onto, limit }),
     ]
 }
 
@@ -420,8 +421,8 @@ impl Rig {
         }
     }
 
-    /// The end: every run ends, time passes, and then nothing is pending anywhere.
-    fn end(mut self) {
+    /// The end: every run ends, time passes, and then nothing is pending; returns what still is.
+    fn end(mut self) -> usize {
         while !self.runs.is_empty() {
             self.finish(0);
         }
@@ -430,16 +431,16 @@ impl Rig {
         for _ in 0..2 {
             for base in every_base().filter(|base| self.oracle.open(*base) == *base).collect::<Vec<_>>() {
                 self.drain(base);
-                self.check();
+                if !cfg!(miri) {
+                    self.check();
+                }
             }
             self.wait(TICK);
         }
         for (number, known) in self.oracle.timers.iter().enumerate() {
             assert!(known.period.is_none(), "timer {number} never ran: {known:?}");
         }
-        for base in every_base() {
-            assert_eq!(self.bases.lock(base, None).pending(), 0, "{base}");
-        }
+        every_base().map(|base| self.bases.lock(base, None).pending()).sum()
     }
 }
 
@@ -448,14 +449,14 @@ proptest! {
         cases: if cfg!(miri) { 2 } else { 2000 }, failure_persistence: None, ..ProptestConfig::default()
     })]
 
-    /// Goal: the contract of a timer, items 1 to 4, and the invariants after every step. Method: random scripts of
-    /// nine timers on three CPUs with four bases each, against the oracle.
+    /// Goal: the contract of a timer, items 1 to 4, and the invariants after every step. Method: random
+    /// scripts of nine timers on three CPUs with four bases each, against the oracle.
     #[test]
     fn bases_agree_with_the_oracle(script in prop::collection::vec(steps(), 0..LONGEST)) {
         let mut rig = Rig::new();
         for step in &script {
             rig.step(step);
         }
-        rig.end();
+        assert_eq!(rig.end(), 0, "timers are left");
     }
 }

@@ -1,7 +1,7 @@
 //! Threads that arm, cancel, collect, run and take tokens away from each other, with a lock that spins.
 //!
-//! What is checked cannot depend on timing: a timer is never concurrent with itself, and in the end every pending
-//! period has ended in exactly one way.
+//! What is checked cannot depend on timing: a timer is never concurrent with itself, and in the end every
+//! pending period has ended in exactly one way.
 
 extern crate std;
 
@@ -201,8 +201,9 @@ impl World {
     }
 }
 
-/// Goal: never concurrent with itself, never lost, never twice, whoever does what at the same time (interleavings
-/// I2, I3, I4). Method: a thread per CPU and a stranger, in disorder; then everything is counted.
+/// Goal: never concurrent with itself, never lost, never twice, whoever does what at the same time
+/// (interleavings I2, I3, I4). Method: a thread per CPU and a stranger, in disorder; then everything is
+/// counted.
 #[test]
 fn threads_agree_on_every_timer() {
     let world = World::new();

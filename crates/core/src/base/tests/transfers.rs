@@ -1,6 +1,7 @@
 //! Adoption and evacuation, with timers in every state.
 
-use super::super::{Cancelled, Evacuated};
+use super::super::Cancelled;
+use super::super::transfer::Evacuated;
 use super::{BaseKind, CpuId, Nanos, TICK, TimerOptions};
 use super::{add, at, base, bases, global, local, run_all, start_all};
 use alloc::vec::Vec;
@@ -60,8 +61,8 @@ fn an_arm_for_a_dead_cpu_goes_to_its_adopter() {
     bases.check();
 }
 
-/// Goal: a timer that runs when its CPU is adopted is neither lost nor run twice at a time. Method: re-armed before
-/// or after the adoption, for now or later, or due; then the run ends, or it is cancelled first.
+/// Goal: a timer that runs when its CPU is adopted is neither lost nor run twice at a time. Method: re-armed
+/// before or after the adoption, for now or later, or due; then the run ends, or it is cancelled first.
 #[test]
 fn a_running_timer_is_adopted_when_its_run_ends() {
     for (is_before, expires, is_cancelled) in
@@ -96,8 +97,8 @@ fn a_running_timer_is_adopted_when_its_run_ends() {
     }
 }
 
-/// Goal: an isolated CPU's timers that others may run go elsewhere, with its limit and its report, and pinned ones
-/// stay. Method: 200 timers on each kind of base, one of them running and armed again.
+/// Goal: an isolated CPU's timers that others may run go elsewhere, with its limit and its report, and pinned
+/// ones stay. Method: 200 timers on each kind of base, one of them running and armed again.
 #[test]
 fn an_isolated_cpu_is_evacuated() {
     let mut bases = bases(2);
@@ -132,8 +133,8 @@ fn an_isolated_cpu_is_evacuated() {
     bases.check();
 }
 
-/// Goal: a timer that was due while it ran is due at once when the run ends, also when an evacuation came between.
-/// Method: wheel and exact; one tick is not waited for.
+/// Goal: a timer that was due while it ran is due at once when the run ends, also when an evacuation came
+/// between. Method: wheel and exact; one tick is not waited for.
 #[test]
 fn an_evacuation_does_not_delay_what_is_due() {
     let mut bases = bases(2);

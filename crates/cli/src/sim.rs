@@ -1,0 +1,178 @@
+//! `quietcore sim`: a scenario, run on simulated CPUs.
+
+use crate::Outcome;
+use crate::error::CliError;
+use crate::output::{self, AtomicFile};
+use crate::progress::Display;
+use crate::signals::Interrupt;
+use crate::text::{self, Page};
+use clap::Args;
+use quietcore_sim::{Options, Scenario};
+use serde::Serialize;
+use std::cell::RefCell;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// The longest scenario or costs file that is read, in bytes.
+const BYTES_MAX: u64 = 1 << 20;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 everything that the scenario expects holds; 1 something does not (--exit-zero makes it 0);
+2 an error, nothing was run; 130 interrupted. Everything shown is simulated.";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct SimArgs {
+    /// A scenario, as those in scenarios/ (docs/sim.md)
+    pub(crate) scenario: PathBuf,
+    /// Replaces the scenario's seed
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
+    /// Run everything again with all costs halved and doubled, and show which figures change
+    #[arg(long)]
+    pub(crate) sensitivity: bool,
+    /// Also write the events for Perfetto, a file per variant (its label is put before the extension)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) perfetto: Option<PathBuf>,
+    /// Print JSON instead of text (docs/sim.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Exit with 0 even when an expectation does not hold
+    #[arg(long)]
+    pub(crate) exit_zero: bool,
+}
+
+/// What is printed as JSON.
+#[derive(Serialize)]
+struct Report<'a> {
+    /// Always true: no figure was measured.
+    simulated: bool,
+    scenario: String,
+    about: Option<&'a str>,
+    costs: &'a quietcore_sim::CostTable,
+    #[serde(flatten)]
+    outcome: &'a quietcore_sim::Outcome,
+}
+
+pub(crate) fn run(args: &SimArgs) -> Result<Outcome, CliError> {
+    let text = read(&args.scenario).map_err(|error| CliError::Usage(format!("{}: {error}", args.scenario.display())))?;
+    let parsed = Scenario::parse(&args.scenario, &text, &read);
+    let mut scenario = parsed.map_err(|error| CliError::Usage(error.to_string()))?;
+    if let Some(seed) = args.seed {
+        scenario.set_seed(seed);
+    }
+    let interrupt = Interrupt::install()?;
+    let mut files = Files { pattern: args.perfetto.clone(), open: Vec::new(), failed: None };
+    let mut display = Display::new();
+    let options = Options { sensitivity: args.sensitivity, ..Options::default() };
+    let mut progress = |at: quietcore_sim::Progress<'_>| {
+        display.show(|| format!("{}: {} of {}, {} events", at.label, at.at, at.of, at.events));
+        !interrupt.arrived()
+    };
+    let ran = scenario.run(options, &mut progress, &mut |label| files.create(label));
+    display.clear();
+    if let Some(error) = files.failed.take() {
+        return Err(error);
+    }
+    let Some(outcome) = ran? else { return Ok(Outcome::Interrupted) };
+    files.finish()?;
+    show(args, &scenario, &outcome)?;
+    Ok(if outcome.holds || args.exit_zero { Outcome::Fine } else { Outcome::Found })
+}
+
+/// A file that is not longer than it should be.
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(BYTES_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > BYTES_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "longer than 1 MiB"));
+    }
+    Ok(text)
+}
+
+fn show(args: &SimArgs, scenario: &Scenario, outcome: &quietcore_sim::Outcome) -> Result<(), CliError> {
+    let name = args.scenario.display().to_string();
+    if args.json {
+        let (about, costs) = (scenario.about(), scenario.costs());
+        return output::print_json(&Report { simulated: true, scenario: name, about, costs, outcome });
+    }
+    let mut page = Page::for_stdout();
+    text::simulation(&mut page, &name, scenario, outcome);
+    output::print(&page.into_text())
+}
+
+/// The files for Perfetto: they appear when everything is done.
+struct Files {
+    pattern: Option<PathBuf>,
+    open: Vec<Shared>,
+    failed: Option<CliError>,
+}
+
+/// A file that the simulator writes and that is finished here.
+#[derive(Clone)]
+struct Shared(Rc<RefCell<AtomicFile>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.borrow_mut().flush()
+    }
+}
+
+impl Files {
+    fn create(&mut self, label: &str) -> io::Result<Option<Box<dyn Write>>> {
+        let Some(pattern) = &self.pattern else { return Ok(None) };
+        match AtomicFile::create(&named(pattern, label)) {
+            Ok(file) => {
+                let file = Shared(Rc::new(RefCell::new(file)));
+                self.open.push(file.clone());
+                Ok(Some(Box::new(file)))
+            }
+            Err(error) => {
+                self.failed = Some(error);
+                Err(io::Error::other("see the error that was kept"))
+            }
+        }
+    }
+
+    fn finish(self) -> Result<(), CliError> {
+        for Shared(file) in self.open {
+            let Ok(file) = Rc::try_unwrap(file) else { continue };
+            file.into_inner().finish()?;
+        }
+        Ok(())
+    }
+}
+
+/// `out.pftrace` of variant `pull/8` is `out-pull-8.pftrace`; of the only variant it keeps its name.
+fn named(pattern: &Path, label: &str) -> PathBuf {
+    if label == "only" {
+        return pattern.to_owned();
+    }
+    let mut name = pattern.file_stem().unwrap_or_default().to_owned();
+    name.push("-");
+    name.push(label.replace('/', "-"));
+    if let Some(extension) = pattern.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    pattern.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named;
+    use std::path::Path;
+
+    /// Goal: each variant has a file of its own beside the name that was given. Method: with and without extension.
+    #[test]
+    fn each_variant_has_its_file() {
+        assert_eq!(named(Path::new("a/out.pftrace"), "pull/8"), Path::new("a/out-pull-8.pftrace"));
+        assert_eq!(named(Path::new("out"), "v2"), Path::new("out-v2"));
+        assert_eq!(named(Path::new("a/out.pftrace"), "only"), Path::new("a/out.pftrace"));
+    }
+}

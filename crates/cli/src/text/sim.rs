@@ -1,0 +1,148 @@
+//! A simulated scenario as text: a table of figures per variant, what was expected, and where the costs are from.
+
+use super::{Page, Style, visible};
+use quietcore_core::Nanos;
+use quietcore_sim::{Figures, Outcome, Quantiles, Scenario, Variant};
+
+/// Width of the labels.
+const LABEL: usize = 10;
+/// Width of a figure's name, and of one column.
+const NAME: usize = 24;
+const COLUMN: usize = 15;
+/// Variants side by side; more are shown in further tables.
+const SIDE_BY_SIDE: usize = 5;
+
+/// The whole outcome of `scenario`, called `name`.
+pub(crate) fn simulation(page: &mut Page, name: &str, scenario: &Scenario, outcome: &Outcome) {
+    let title = page.styled(Style::Heading, &format!("quietcore sim {} (simulated)", visible(name)));
+    page.line(&title);
+    if let Some(about) = scenario.about() {
+        page.item(2, "about", LABEL, &visible(&about.replace('\n', " ")));
+    }
+    page.item(2, "seed", LABEL, &outcome.seed.to_string());
+    page.item(2, "costs", LABEL, &costs(scenario));
+    for variants in outcome.variants.chunks(SIDE_BY_SIDE) {
+        table(page, variants);
+    }
+    sensitivity(page, outcome);
+    verdicts(page, outcome);
+}
+
+fn costs(scenario: &Scenario) -> String {
+    match scenario.costs().measured() {
+        Some(at) => visible(&format!(
+            "measured by quietcore calibrate on {}, {} CPUs, Linux {}, {}",
+            at.cpu, at.cores, at.kernel, at.date
+        )),
+        None => "those that the scenario gives itself; all others are 0".to_owned(),
+    }
+}
+
+/// A figure's name and its text in a variant; no text where a variant cannot have it.
+type Row = (&'static str, fn(&Figures) -> Option<String>);
+
+fn table(page: &mut Page, variants: &[Variant]) {
+    page.heading("Simulated");
+    let mut line = format!("  {:<NAME$}", "");
+    for variant in variants {
+        line.push_str(&format!(" {:>COLUMN$}", variant.label));
+    }
+    page.line(&line);
+    for (name, of) in rows() {
+        let cells: Vec<Option<String>> = variants.iter().map(|variant| of(&variant.figures)).collect();
+        if cells.iter().all(Option::is_none) {
+            continue;
+        }
+        let mut line = format!("  {name:<NAME$}");
+        for cell in cells {
+            line.push_str(&format!(" {:>COLUMN$}", cell.unwrap_or_else(|| "-".to_owned())));
+        }
+        page.line(&line);
+    }
+}
+
+fn rows() -> [Row; 25] {
+    [
+        ("timers run", |of| Some(of.expiries.to_string())),
+        ("armed, cancelled", |of| Some(format!("{}, {}", of.arms, of.cancels))),
+        ("foreign on isolated", |of| Some(of.foreign.to_string())),
+        ("pullers", |of| Some(list(&of.pullers.to_string()))),
+        ("run remotely", |of| Some(of.remote.to_string())),
+        ("wake-ups per second", |of| per_second(of, of.wakeups)),
+        ("wake-ups by CPU, most", |of| of.wakeups_by_cpu.values().max().map(u64::to_string)),
+        ("ping-pongs per second", |of| per_second(of, of.ping_pongs)),
+        ("kicks", |of| Some(of.kicks.to_string())),
+        ("lateness p50", |of| of.lateness_ns.as_ref().map(|found| nanos(found.p50))),
+        ("lateness p99", |of| of.lateness_ns.as_ref().map(|found| nanos(found.p99))),
+        ("lateness p99.9", |of| of.lateness_ns.as_ref().map(|found| nanos(found.p999))),
+        ("lateness max", |of| of.lateness_ns.as_ref().map(|found| nanos(found.max))),
+        ("task delay p99", |of| of.task_delay_ns.as_ref().map(|found| nanos(found.p99))),
+        ("gap of a loop, p99", |of| gaps(of, |found| found.p99)),
+        ("gap of a loop, max", |of| gaps(of, |found| found.max)),
+        ("requests per second", |of| of.throughput.map(|rate| format!("{rate:.1}"))),
+        ("arm + cancel", |of| of.pair_ns.map(|ns| format!("{ns:.1} ns"))),
+        ("looks for a busy CPU", |of| (of.looks > 0).then(|| of.looks.to_string())),
+        ("waits for locks", |of| Some(of.lock_waits.to_string())),
+        ("waited for locks", |of| Some(nanos(of.lock_wait_ns))),
+        ("busy", |of| Some(format!("{:.2} %", of.busy_share * 100.0))),
+        ("panics", |of| (of.panics > 0).then(|| of.panics.to_string())),
+        ("events", |of| Some(of.events.to_string())),
+        ("hash", |of| Some(format!("{:016x}", of.hash))),
+    ]
+}
+
+fn per_second(of: &Figures, count: u64) -> Option<String> {
+    Some(format!("{:.1}", count as f64 / Nanos(of.duration_ns).as_secs_f64()))
+}
+
+fn nanos(span: u64) -> String {
+    Nanos(span).to_string()
+}
+
+fn gaps(of: &Figures, which: fn(&Quantiles) -> u64) -> Option<String> {
+    of.gaps_ns.values().map(which).max().map(nanos)
+}
+
+/// A CPU list that fits into a column.
+fn list(text: &str) -> String {
+    match text {
+        "" => "none".to_owned(),
+        text if text.len() > COLUMN => format!("{}..", &text[..COLUMN - 2]),
+        text => text.to_owned(),
+    }
+}
+
+fn sensitivity(page: &mut Page, outcome: &Outcome) {
+    if outcome.variants.iter().all(|variant| variant.sensitivity.is_empty()) {
+        return;
+    }
+    page.heading("How much depends on the costs (all halved, as they are, all doubled)");
+    for variant in &outcome.variants {
+        for (name, range) in &variant.sensitivity {
+            let cell = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
+            let now = variant.figures.number(name);
+            let text = format!("{:>14} {:>14} {:>14}", cell(range.halved), cell(now), cell(range.doubled));
+            page.line(&format!("  {:<12} {name:<18} {text}", variant.label));
+        }
+    }
+}
+
+fn verdicts(page: &mut Page, outcome: &Outcome) {
+    if outcome.verdicts.is_empty() {
+        return;
+    }
+    page.heading("Expected");
+    for verdict in outcome.verdicts.iter().filter(|verdict| !verdict.holds) {
+        let label = page.styled(Style::Bad, "BROKEN");
+        let text = format!("{}: {} ({})", verdict.variant, visible(&verdict.expected), verdict.found);
+        page.item(2, &label, LABEL, &text);
+    }
+    let count = outcome.verdicts.len();
+    let broken = outcome.verdicts.iter().filter(|verdict| !verdict.holds).count();
+    page.blank();
+    let text = match broken {
+        0 => page.styled(Style::Good, &format!("all {count} expectations hold")),
+        _ => page.styled(Style::Bad, &format!("{broken} of {count} expectations do not hold (seed {})", outcome.seed)),
+    };
+    page.line(&text);
+}

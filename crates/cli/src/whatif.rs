@@ -1,0 +1,182 @@
+//! `quietcore whatif`: a recording's arms, cancels and awake intervals under another policy.
+//!
+//! One pass over the input feeds the explanation (what was recorded) and the load (what is replayed).
+
+use crate::Outcome;
+use crate::args::{PolicyName, WhatIfArgs};
+use crate::error::CliError;
+use crate::output;
+use crate::progress::Display;
+use crate::text::{self, Page};
+use quietcore_core::CpuSet;
+use quietcore_sim::whatif::{Answer, Excluded, Facts, INPUTS_MAX, Load, LoadReader, Question, answer};
+use quietcore_trace::{
+    Disturbance, Explain, Groups, Header, KernelRelease, Options, PingPong, Progress, Remote, Report, Timers,
+    TraceReader,
+};
+use serde::Serialize;
+use std::path::Path;
+
+/// How many lines are read between two looks at the progress display.
+const LINES_PER_TURN: u64 = 200_000;
+
+/// What was recorded, what the replays came to, and what they take for granted.
+#[derive(Debug, Serialize)]
+pub(crate) struct Comparison<'a> {
+    schema: u32,
+    pub(crate) recorded: Recorded<'a>,
+    #[serde(flatten)]
+    pub(crate) answer: &'a Answer,
+}
+
+/// Of the explanation, what can be compared; under its names.
+#[derive(Debug, Serialize)]
+pub(crate) struct Recorded<'a> {
+    pub(crate) kernel: Option<&'a str>,
+    /// How that kernel placed unpinned timers.
+    pub(crate) policy: &'static str,
+    pub(crate) cpus: u16,
+    pub(crate) isolated: &'a str,
+    pub(crate) isolated_source: &'static str,
+    nohz_full: &'a str,
+    duration_ns: Option<u64>,
+    pub(crate) events: u64,
+    pub(crate) lost_events: u64,
+    pub(crate) incomplete: &'a [String],
+    pub(crate) timers: &'a Timers,
+    pub(crate) foreign: &'a Disturbance,
+    between_isolated: &'a Disturbance,
+    pub(crate) remote: &'a Remote,
+    ping_pong: &'a PingPong,
+    groups: &'a Groups,
+    pub(crate) warnings: &'a [String],
+}
+
+pub(crate) fn run(args: &WhatIfArgs) -> Result<Outcome, CliError> {
+    let (report, load) = read(args)?;
+    let question = Question {
+        policy: args.policy.map_or(load.policy(), PolicyName::policy),
+        excluded: args.exclude.clone().map_or(Excluded::AsRecorded, Excluded::These),
+        kept_awake: args.keep_awake.clone().unwrap_or_default(),
+    };
+    let answer = answer(&load, &question).map_err(|error| refused(&args.trace, &error))?;
+    let comparison = Comparison { schema: 1, recorded: recorded(&report, &load), answer: &answer };
+    if args.json {
+        output::print_json(&comparison)?;
+    } else {
+        let mut page = Page::for_stdout();
+        text::comparison(&mut page, &args.trace.display().to_string(), &comparison);
+        output::print(&page.into_text())?;
+    }
+    Ok(Outcome::Fine)
+}
+
+fn refused(path: &Path, why: &dyn std::fmt::Display) -> CliError {
+    CliError::Usage(format!("{}: {why}", path.display()))
+}
+
+/// Reads the recording once; a part of it when it has more inputs than are kept.
+fn read(args: &WhatIfArgs) -> Result<(Report, Load), CliError> {
+    let failed = |error| CliError::Read(args.trace.clone(), error);
+    let mut reader = TraceReader::new(quietcore_trace::open(&args.trace)?);
+    reader.read_header().map_err(failed)?;
+    let options = options(args, reader.header())?;
+    let facts = Facts {
+        cpu_count: options.cpu_count,
+        hz: reader.header().hz,
+        model: options.kernel.as_ref().map(KernelRelease::timer_model),
+        timer_migration: options.timer_migration,
+        isolated: options.isolated.clone(),
+        nohz_full: options.nohz_full.clone(),
+    };
+    let (mut explain, mut load) = (Explain::new(options), LoadReader::new());
+    let mut display = Display::new();
+    let mut take = |record: &quietcore_trace::Record<'_>| {
+        load.take(record);
+        if !load.is_full() {
+            explain.take(record);
+        }
+        load.is_full()
+    };
+    let mut is_full = false;
+    while !is_full {
+        let turn = reader.read(LINES_PER_TURN, &mut |record| is_full = take(record)).map_err(failed)?;
+        if turn == Progress::Finished {
+            break;
+        }
+        display.show(|| format!("{} MiB, {} events", reader.bytes_read() >> 20, reader.tally().events));
+    }
+    display.clear();
+    if reader.tally().clock_without_unit {
+        let why = "its time stamps have no unit (clock counter or x86-tsc), so ticks cannot be placed; record \
+                   with trace_clock mono";
+        return Err(refused(&args.trace, &why));
+    }
+    let mut report = explain.finish(reader.tally());
+    if is_full {
+        let cut = format!("only the first {INPUTS_MAX} arms, cancels and awake intervals were read");
+        report.incomplete.push(cut);
+    }
+    let load = load.finish(facts).map_err(|error| refused(&args.trace, &error))?;
+    Ok((report, load))
+}
+
+/// The isolated set decides what is foreign, so it must be known: `--isolated`, or the recording's list.
+fn options(args: &WhatIfArgs, header: &Header) -> Result<Options, CliError> {
+    let (isolated, isolated_source) = match (&args.isolated, &header.isolated, &header.isolated_unreadable) {
+        (Some(isolated), ..) => (isolated.clone(), "option"),
+        (None, _, Some(text)) => {
+            let why = format!(
+                "its header line \"# isolated: {}\" holds no CPU list; name the CPUs with --isolated LIST",
+                text::visible(text)
+            );
+            return Err(refused(&args.trace, &why));
+        }
+        (None, Some(isolated), None) => (isolated.clone(), "recording"),
+        (None, None, None) if header.is_recording => (CpuSet::new(), "recording"),
+        (None, None, None) => {
+            let why = "it does not say which CPUs must stay quiet; name them with --isolated LIST, as \
+                       --isolated 1-7,9-15, or say --isolated none";
+            return Err(refused(&args.trace, &why));
+        }
+    };
+    let kernel = match &args.kernel {
+        Some(text) => Some(KernelRelease::parse(text).ok_or_else(|| {
+            CliError::Usage(format!(
+                "--kernel {text:?} is no release; give it as `uname -r` prints it, as 6.12.30"
+            ))
+        })?),
+        None => header.kernel.clone(),
+    };
+    Ok(Options {
+        isolated,
+        isolated_source,
+        nohz_full: header.nohz_full.clone().unwrap_or_default(),
+        kernel,
+        cpu_count: header.cpu_count,
+        timer_migration: header.timer_migration,
+        ..Options::default()
+    })
+}
+
+fn recorded<'a>(report: &'a Report, load: &Load) -> Recorded<'a> {
+    Recorded {
+        kernel: report.kernel.as_deref(),
+        policy: load.policy().name(),
+        cpus: load.cpus(),
+        isolated: &report.isolated,
+        isolated_source: report.isolated_source,
+        nohz_full: &report.nohz_full,
+        duration_ns: report.duration_ns,
+        events: report.events,
+        lost_events: report.lost_events,
+        incomplete: &report.incomplete,
+        timers: &report.timers,
+        foreign: &report.foreign,
+        between_isolated: &report.between_isolated,
+        remote: &report.remote,
+        ping_pong: &report.ping_pong,
+        groups: &report.groups,
+        warnings: &report.warnings,
+    }
+}

@@ -1,0 +1,262 @@
+//! What a run amounts to: the figures of one variant.
+//!
+//! Names are those of `quietcore explain` where both measure the same. Invariant: a figure that a run cannot have (a
+//! throughput without clients) is absent, never 0. All of them are integers or ratios of integers, so a figure
+//! is the same on every platform.
+
+mod recorder;
+
+pub(crate) use recorder::Recorder;
+
+use quietcore_core::{CpuId, CpuSet};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The figures that are numbers, by the names that `[expect]` uses.
+pub(crate) const NUMBERS: [&str; 34] = [
+    "arms",
+    "cancels",
+    "expiries",
+    "expiries_per_s",
+    "foreign",
+    "remote",
+    "pinned_away",
+    "wakeups",
+    "wakeups_per_s",
+    "wakeups_isolated",
+    "kicks",
+    "ping_pongs",
+    "ping_pongs_per_s",
+    "lateness_p50",
+    "lateness_p99",
+    "lateness_p999",
+    "lateness_max",
+    "task_delay_p50",
+    "task_delay_p99",
+    "task_delay_max",
+    "gap_p99",
+    "gap_max",
+    "throughput",
+    "timeouts",
+    "pair_ns",
+    "looks",
+    "lock_waits",
+    "lock_wait_ns",
+    "panics",
+    "early",
+    "lost",
+    "busy_share",
+    "idle_spans",
+    "events",
+];
+/// The figures that are CPU lists.
+pub(crate) const CPU_LISTS: [&str; 1] = ["pullers"];
+/// The figures that there are of each CPU.
+pub(crate) const PER_CPU: [&str; 4] = ["foreign", "wakeups", "gap_p99", "gap_max"];
+
+/// Quantiles of a distribution, in ns: to three significant digits (two where there is one per CPU), the maximum
+/// rounded up likewise.
+///
+/// ```
+/// assert_eq!(quietcore_sim::Quantiles::default().max, 0);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Quantiles {
+    /// Half are at most this.
+    pub p50: u64,
+    /// 99 in a hundred are at most this.
+    pub p99: u64,
+    /// 999 in a thousand are at most this.
+    pub p999: u64,
+    /// The largest.
+    pub max: u64,
+}
+
+/// What one variant of a scenario amounts to. All of it is simulated.
+///
+/// ```
+/// let figures = quietcore_sim::Figures::default();
+/// assert_eq!((figures.foreign, figures.lateness_ns), (0, None));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Figures {
+    /// The simulated time, in ns.
+    pub duration_ns: u64,
+    /// Timers armed or armed anew.
+    pub arms: u64,
+    /// Pending timers that were cancelled.
+    pub cancels: u64,
+    /// Timers that ran.
+    pub expiries: u64,
+    /// Armed on a CPU that is not isolated, ran on one that is.
+    pub foreign: u64,
+    /// The same by the CPU that they ran on.
+    pub foreign_by_cpu: BTreeMap<u16, u64>,
+    /// The CPUs that they ran on.
+    #[serde(serialize_with = "as_list")]
+    pub pullers: CpuSet,
+    /// Ran on another CPU than the one whose base they were on.
+    pub remote: u64,
+    /// Pinned timers that ran on another CPU; contract: only when theirs went offline.
+    pub pinned_away: u64,
+    /// Times that an idle CPU woke up.
+    pub wakeups: u64,
+    /// The same by CPU.
+    pub wakeups_by_cpu: BTreeMap<u16, u64>,
+    /// The same of isolated CPUs.
+    pub wakeups_isolated: u64,
+    /// Kicks sent to other CPUs.
+    pub kicks: u64,
+    /// Remote expiries after which the timer was next armed on the CPU whose base it had been on.
+    pub ping_pongs: u64,
+    /// From the moment a timer was armed for to its callback; `None` when none ran.
+    pub lateness_ns: Option<Quantiles>,
+    /// From that moment until the task that it woke runs; `None` when none did.
+    pub task_delay_ns: Option<Quantiles>,
+    /// How long measuring loops were away, by CPU; empty when none were.
+    pub gaps_ns: BTreeMap<u16, Quantiles>,
+    /// Requests per second; `None` without client/server pairs.
+    pub throughput: Option<f64>,
+    /// Requests whose timeout ran.
+    pub timeouts: u64,
+    /// Mean time of arming and cancelling in a loop, in ns; `None` without such loops.
+    pub pair_ns: Option<f64>,
+    /// CPUs that were looked at in search of a busy one.
+    pub looks: u64,
+    /// Times that a lock was held by another CPU when it was wanted.
+    pub lock_waits: u64,
+    /// How long was waited for locks, in all.
+    pub lock_wait_ns: u64,
+    /// Callbacks that panicked.
+    pub panics: u64,
+    /// Timers that ran before the moment they were armed for; contract: 0.
+    pub early: u64,
+    /// Timers that were overdue beyond every bound at the end, or vanished; contract: 0 unless their CPU stalls.
+    pub lost: u64,
+    /// Share of all CPUs' time that was not idle.
+    pub busy_share: f64,
+    /// Spans of idle time.
+    pub idle_spans: u64,
+    /// Events that the simulator handled.
+    pub events: u64,
+    /// How often the machine's invariants were checked.
+    pub checks: u64,
+    /// Everything that the machine saw, in 64 bits; as hexadecimal text.
+    #[serde(serialize_with = "as_hex")]
+    pub hash: u64,
+}
+
+fn as_list<S: serde::Serializer>(cpus: &CpuSet, out: S) -> Result<S::Ok, S::Error> {
+    out.collect_str(cpus)
+}
+
+fn as_hex<S: serde::Serializer>(hash: &u64, out: S) -> Result<S::Ok, S::Error> {
+    out.collect_str(&format_args!("{hash:016x}"))
+}
+
+impl Figures {
+    /// Times per second of simulated time.
+    fn per_second(&self, count: u64) -> f64 {
+        if self.duration_ns == 0 { 0.0 } else { count as f64 * 1e9 / self.duration_ns as f64 }
+    }
+
+    /// The largest over all measuring CPUs.
+    fn over_gaps(&self, of: impl Fn(&Quantiles) -> u64) -> Option<f64> {
+        self.gaps_ns.values().map(of).max().map(|ns| ns as f64)
+    }
+
+    /// A figure by the name that `[expect]` uses; `None` when there is no such figure, or this run has none.
+    ///
+    /// ```
+    /// let figures = quietcore_sim::Figures::default();
+    /// assert_eq!((figures.number("foreign"), figures.number("throughput")), (Some(0.0), None));
+    /// ```
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<f64> {
+        let lateness = |of: fn(&Quantiles) -> u64| self.lateness_ns.as_ref().map(|found| of(found) as f64);
+        let delay = |of: fn(&Quantiles) -> u64| self.task_delay_ns.as_ref().map(|found| of(found) as f64);
+        let count = match name {
+            "arms" => self.arms,
+            "cancels" => self.cancels,
+            "expiries" => self.expiries,
+            "foreign" => self.foreign,
+            "remote" => self.remote,
+            "pinned_away" => self.pinned_away,
+            "wakeups" => self.wakeups,
+            "wakeups_isolated" => self.wakeups_isolated,
+            "kicks" => self.kicks,
+            "ping_pongs" => self.ping_pongs,
+            "timeouts" => self.timeouts,
+            "looks" => self.looks,
+            "lock_waits" => self.lock_waits,
+            "lock_wait_ns" => self.lock_wait_ns,
+            "panics" => self.panics,
+            "early" => self.early,
+            "lost" => self.lost,
+            "idle_spans" => self.idle_spans,
+            "events" => self.events,
+            "expiries_per_s" => return Some(self.per_second(self.expiries)),
+            "wakeups_per_s" => return Some(self.per_second(self.wakeups)),
+            "ping_pongs_per_s" => return Some(self.per_second(self.ping_pongs)),
+            "lateness_p50" => return lateness(|found| found.p50),
+            "lateness_p99" => return lateness(|found| found.p99),
+            "lateness_p999" => return lateness(|found| found.p999),
+            "lateness_max" => return lateness(|found| found.max),
+            "task_delay_p50" => return delay(|found| found.p50),
+            "task_delay_p99" => return delay(|found| found.p99),
+            "task_delay_max" => return delay(|found| found.max),
+            "gap_p99" => return self.over_gaps(|found| found.p99),
+            "gap_max" => return self.over_gaps(|found| found.max),
+            "throughput" => return self.throughput,
+            "pair_ns" => return self.pair_ns,
+            "busy_share" => return Some(self.busy_share),
+            _ => return None,
+        };
+        Some(count as f64)
+    }
+
+    /// One CPU's figure by one of [`PER_CPU`].
+    pub(crate) fn number_of(&self, name: &str, cpu: CpuId) -> Option<f64> {
+        let cpu = cpu.index() as u16;
+        let gap = |of: fn(&Quantiles) -> u64| self.gaps_ns.get(&cpu).map(|found| of(found) as f64);
+        match name {
+            "foreign" => Some(self.foreign_by_cpu.get(&cpu).copied().unwrap_or(0) as f64),
+            "wakeups" => Some(self.wakeups_by_cpu.get(&cpu).copied().unwrap_or(0) as f64),
+            "gap_p99" => gap(|found| found.p99),
+            "gap_max" => gap(|found| found.max),
+            _ => None,
+        }
+    }
+
+    /// A CPU list by one of [`CPU_LISTS`].
+    pub(crate) fn cpus(&self, name: &str) -> Option<&CpuSet> {
+        (name == "pullers").then_some(&self.pullers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Figures, NUMBERS, PER_CPU, Quantiles};
+    use quietcore_core::CpuId;
+
+    /// Goal: every name leads to a figure. Method: figures in which nothing is absent.
+    #[test]
+    fn every_name_leads_to_a_figure() {
+        let quantiles = Quantiles { p50: 1, p99: 2, p999: 3, max: 4 };
+        let figures = Figures {
+            lateness_ns: Some(quantiles),
+            task_delay_ns: Some(quantiles),
+            gaps_ns: [(7, quantiles)].into(),
+            throughput: Some(1.0),
+            pair_ns: Some(1.0),
+            ..Figures::default()
+        };
+        for name in NUMBERS {
+            assert!(figures.number(name).is_some(), "{name}");
+        }
+        for name in PER_CPU {
+            assert!(figures.number_of(name, CpuId::new(7).unwrap()).is_some(), "{name}");
+        }
+        assert_eq!((figures.number("hash"), figures.cpus("hash")), (None, None));
+    }
+}

@@ -1,0 +1,185 @@
+//! Running a scenario: all variants, what they were expected to be, and how much depends on the costs.
+
+use crate::figures::{Figures, NUMBERS};
+use crate::scenario::{Factor, Scenario};
+use crate::world::{Exporter, RunOptions, World};
+use quietcore_core::Nanos;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// How to run a scenario.
+///
+/// ```
+/// let plain = quietcore_sim::Options::default();
+/// assert!(plain.hash && !plain.sensitivity && !plain.check);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Compute the hash of each run.
+    pub hash: bool,
+    /// Run everything again with all costs halved and doubled.
+    pub sensitivity: bool,
+    /// Assert the machine's invariants after every event; slow.
+    pub check: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { hash: true, sensitivity: false, check: false }
+    }
+}
+
+/// How far a scenario is.
+///
+/// ```
+/// let at = quietcore_sim::Progress { label: "off", at: quietcore_core::Nanos(5), of: quietcore_core::Nanos(9), events: 7 };
+/// assert!(at.at < at.of);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// The variant that runs.
+    pub label: &'a str,
+    /// Simulated time.
+    pub at: Nanos,
+    /// Its end.
+    pub of: Nanos,
+    /// Events handled in this run.
+    pub events: u64,
+}
+
+/// A figure with half and with double costs.
+///
+/// ```
+/// let range = quietcore_sim::Range { halved: Some(1.0), doubled: None };
+/// assert_ne!(range.halved, range.doubled);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Range {
+    /// With all costs halved.
+    pub halved: Option<f64>,
+    /// With all costs doubled.
+    pub doubled: Option<f64>,
+}
+
+/// One variant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Variant {
+    /// Its name.
+    pub label: String,
+    /// What it amounts to.
+    pub figures: Figures,
+    /// By figure, those that change; empty when it was not asked for.
+    pub sensitivity: BTreeMap<&'static str, Range>,
+}
+
+/// One comparison that was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// About which variant.
+    pub variant: String,
+    /// As it is written in the scenario.
+    pub expected: String,
+    /// The two sides.
+    pub found: String,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// What a scenario amounts to; everything in it is simulated.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Which seed.
+    pub seed: u64,
+    /// In the order of the scenario.
+    pub variants: Vec<Variant>,
+    /// In the order of the scenario's keys.
+    pub verdicts: Vec<Verdict>,
+    /// Whether every expectation holds.
+    pub holds: bool,
+}
+
+impl Scenario {
+    /// Runs all variants. `progress` is told every 100,000 events how far it is and says whether to go on; `None` when
+    /// it said no. `perfetto` gives a place for the events of a variant, or none.
+    ///
+    /// # Errors
+    /// Those of the places that `perfetto` gives.
+    ///
+    /// # Panics
+    /// When the core breaks an invariant; the message says which, and the seed and label name the run.
+    ///
+    /// ```
+    /// use quietcore_sim::{Options, Scenario};
+    ///
+    /// let text = r#"
+    ///     duration = "200ms"
+    ///     [machine]
+    ///     cpus = 2
+    ///     isolated = "1"
+    ///     [variants]
+    ///     exclusion = ["off", "v2"]
+    ///     [[load.busy]]
+    ///     cpus = "isolated"
+    ///     [[load.periodic]]
+    ///     cpus = "housekeeping"
+    ///     period = "10ms"
+    ///     [expect]
+    ///     off = ["pullers = 1"]
+    ///     v2 = ["foreign = 0", "expiries >= 0.9 * expiries@off"]
+    /// "#;
+    /// let scenario = Scenario::parse("mine.toml".as_ref(), text, &|_| unreachable!("names no costs file"))?;
+    /// let outcome = scenario.run(Options::default(), &mut |_| true, &mut |_| Ok(None))?.expect("not stopped");
+    /// assert!(outcome.holds, "{:?}", outcome.verdicts);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn run(
+        &self,
+        options: Options,
+        progress: &mut dyn FnMut(Progress<'_>) -> bool,
+        perfetto: &mut dyn FnMut(&str) -> io::Result<Option<Box<dyn Write>>>,
+    ) -> io::Result<Option<Outcome>> {
+        let mut variants = Vec::new();
+        for plan in self.plans() {
+            let mut run = |factor, out: Option<Box<dyn Write>>| {
+                let options = RunOptions { factor, hash: options.hash, check: options.check };
+                let mut told = |at, events| {
+                    progress(Progress { label: &plan.label, at, of: plan.duration, events })
+                };
+                World::new(plan, options, out.map(Exporter::new)).run(&mut told)
+            };
+            let out = perfetto(&plan.label)?;
+            let Some(figures) = run(Factor::One, out)? else { return Ok(None) };
+            let mut sensitivity = BTreeMap::new();
+            if options.sensitivity {
+                let Some(halved) = run(Factor::Half, None)? else { return Ok(None) };
+                let Some(doubled) = run(Factor::Double, None)? else { return Ok(None) };
+                sensitivity = ranges(&figures, &halved, &doubled);
+            }
+            variants.push(Variant { label: plan.label.clone(), figures, sensitivity });
+        }
+        Ok(Some(self.judge(variants)))
+    }
+
+    fn judge(&self, variants: Vec<Variant>) -> Outcome {
+        let figures: Vec<Figures> = variants.iter().map(|variant| variant.figures.clone()).collect();
+        let mut verdicts = Vec::new();
+        for expectation in self.expectations() {
+            let (holds, found) = expectation.check(&figures);
+            let variant = variants[expectation.variant].label.clone();
+            verdicts.push(Verdict { variant, expected: expectation.text.clone(), found, holds });
+        }
+        let holds = verdicts.iter().all(|verdict| verdict.holds);
+        Outcome { seed: self.seed(), variants, verdicts, holds }
+    }
+}
+
+/// The figures that differ with the costs.
+fn ranges(figures: &Figures, halved: &Figures, doubled: &Figures) -> BTreeMap<&'static str, Range> {
+    let range = |name: &'static str| {
+        let range = Range { halved: halved.number(name), doubled: doubled.number(name) };
+        let changes = [range.halved, range.doubled].into_iter().any(|other| other != figures.number(name));
+        changes.then_some((name, range))
+    };
+    NUMBERS.into_iter().filter(|name| *name != "events").filter_map(range).collect()
+}

@@ -1,0 +1,358 @@
+//! What things cost, in ns, and where each number is from: measured by `calibrate` or cited.
+//!
+//! Invariant: no number without a source. A cost is never chosen so that a figure comes out; how much a figure
+//! depends on them is shown by halving and doubling all of them.
+
+use super::error::{Problem, ScenarioError};
+use super::raw::{RawCost, RawCostFile, RawMeasured};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+use toml::Spanned;
+
+/// The largest cost: a second.
+const NS_MAX: f64 = 1e9;
+
+/// Something that takes time.
+///
+/// ```
+/// use quietcore_sim::Cost;
+///
+/// assert_eq!(Cost::ALL.map(Cost::name)[0], "arm");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Cost {
+    /// Arming a timer under a lock that nobody else wants.
+    Arm,
+    /// Cancelling one, likewise.
+    Cancel,
+    /// Taking one due timer out of the wheel.
+    Collect,
+    /// One level of a walk in the hierarchy: a compare-and-swap, and its locks.
+    Walk,
+    /// From a collected timer to its callback and back.
+    Dispatch,
+    /// Reading what another CPU does, once per CPU looked at when a busy one is searched.
+    Look,
+    /// Getting a lock that another CPU held last.
+    LockHandover,
+    /// Waking another CPU: what the waker pays.
+    Kick,
+    /// Until the woken one notices.
+    KickLatency,
+    /// From one task to another.
+    ContextSwitch,
+    /// An interrupt, entry to exit, without what it does.
+    Interrupt,
+    /// Deciding how long to sleep, and falling asleep.
+    IdleEntry,
+    /// Waking up from idle.
+    IdleExit,
+}
+
+impl Cost {
+    /// All of them, in the order of a file.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_sim::Cost::ALL.len(), 13);
+    /// ```
+    pub const ALL: [Self; 13] = [
+        Self::Arm,
+        Self::Cancel,
+        Self::Collect,
+        Self::Walk,
+        Self::Dispatch,
+        Self::Look,
+        Self::LockHandover,
+        Self::Kick,
+        Self::KickLatency,
+        Self::ContextSwitch,
+        Self::Interrupt,
+        Self::IdleEntry,
+        Self::IdleExit,
+    ];
+
+    /// The name in files.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_sim::Cost::KickLatency.name(), "kick_latency");
+    /// ```
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Arm => "arm",
+            Self::Cancel => "cancel",
+            Self::Collect => "collect",
+            Self::Walk => "walk",
+            Self::Dispatch => "dispatch",
+            Self::Look => "look",
+            Self::LockHandover => "lock_handover",
+            Self::Kick => "kick",
+            Self::KickLatency => "kick_latency",
+            Self::ContextSwitch => "context_switch",
+            Self::Interrupt => "interrupt",
+            Self::IdleEntry => "idle_entry",
+            Self::IdleExit => "idle_exit",
+        }
+    }
+}
+
+/// One number with its source.
+///
+/// ```
+/// let cost = quietcore_sim::CostValue { ns: 5.1, spread: vec![4.9, 6.0], source: "calibrate".into() };
+/// assert_eq!(cost.spread.len(), 2);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CostValue {
+    /// Nanoseconds: the median, if it was measured.
+    pub ns: f64,
+    /// Smallest and largest of the repeats, if it was measured.
+    pub spread: Vec<f64>,
+    /// `calibrate`, or who says so where.
+    pub source: String,
+}
+
+/// Where and when costs were measured.
+///
+/// ```
+/// let here = quietcore_sim::Measured { cpu: "any".into(), cores: 2, ..Default::default() };
+/// assert_eq!(here.cores, 2);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Measured {
+    /// The processor's own name.
+    pub cpu: String,
+    /// How many CPUs this process may use.
+    pub cores: u64,
+    /// The kernel release.
+    pub kernel: String,
+    /// The day, as 2026-01-31.
+    pub date: String,
+}
+
+/// All costs of a run.
+///
+/// ```
+/// use quietcore_sim::{Cost, CostTable, CostValue};
+///
+/// let mut table = CostTable::default();
+/// table.set(Cost::Arm, CostValue { ns: 5.1, spread: vec![], source: "calibrate".into() });
+/// let text = table.to_toml();
+/// assert_eq!(CostTable::parse("costs.toml".as_ref(), &text)?, table);
+/// # Ok::<(), quietcore_sim::ScenarioError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CostTable {
+    measured: Option<Measured>,
+    values: BTreeMap<&'static str, CostValue>,
+}
+
+impl CostTable {
+    /// An empty table that was measured there and then.
+    ///
+    /// ```
+    /// let table = quietcore_sim::CostTable::measured_at(quietcore_sim::Measured::default());
+    /// assert!(table.measured().is_some());
+    /// ```
+    #[must_use]
+    pub fn measured_at(measured: Measured) -> Self {
+        Self { measured: Some(measured), values: BTreeMap::new() }
+    }
+
+    /// Where and when, if the file says.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_sim::CostTable::default().measured(), None);
+    /// ```
+    #[must_use]
+    pub fn measured(&self) -> Option<&Measured> {
+        self.measured.as_ref()
+    }
+
+    /// Sets or replaces a cost.
+    ///
+    /// ```
+    /// # use quietcore_sim::{Cost, CostTable, CostValue};
+    /// let mut table = CostTable::default();
+    /// table.set(Cost::Kick, CostValue { ns: 1.0, spread: vec![], source: "none".into() });
+    /// assert_eq!(table.get(Cost::Kick).map(|cost| cost.ns), Some(1.0));
+    /// ```
+    pub fn set(&mut self, cost: Cost, value: CostValue) {
+        self.values.insert(cost.name(), value);
+    }
+
+    /// A cost, if it is in the table.
+    ///
+    /// ```
+    /// # use quietcore_sim::{Cost, CostTable};
+    /// assert_eq!(CostTable::default().get(Cost::Kick), None);
+    /// ```
+    #[must_use]
+    pub fn get(&self, cost: Cost) -> Option<&CostValue> {
+        self.values.get(cost.name())
+    }
+
+    /// Reads a file of costs.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] when the text is no such file, or a number in it cannot be a cost.
+    ///
+    /// ```
+    /// use quietcore_sim::CostTable;
+    /// let bad = CostTable::parse("c.toml".as_ref(), "[cost]\narm = { ns = -1, source = \"x\" }\n");
+    /// assert!(bad.unwrap_err().to_string().starts_with("c.toml:2: "));
+    /// ```
+    pub fn parse(file: &Path, text: &str) -> Result<Self, ScenarioError> {
+        let in_file = |problem: Problem| problem.in_file(file, text);
+        let raw: RawCostFile = toml::from_str(text).map_err(|error| in_file(error.into()))?;
+        let mut table = Self { measured: raw.measured.map(Measured::from), values: BTreeMap::new() };
+        table.replace(&raw.cost).map_err(in_file)?;
+        Ok(table)
+    }
+
+    /// Sets or replaces the costs that a scenario gives itself.
+    pub(crate) fn replace(
+        &mut self,
+        costs: &BTreeMap<Spanned<String>, Spanned<RawCost>>,
+    ) -> Result<(), Problem> {
+        for (name, value) in costs {
+            let Some(cost) = Cost::ALL.into_iter().find(|cost| cost.name() == name.get_ref()) else {
+                let known = Cost::ALL.map(Cost::name).join(", ");
+                return Err(Problem::at(name, format!("there is no such cost; known are {known}")));
+            };
+            let raw = value.get_ref();
+            if !(0.0..=NS_MAX).contains(&raw.ns) {
+                return Err(Problem::at(value, "ns must be between 0 and 1000000000"));
+            }
+            if raw.source.trim().is_empty() {
+                return Err(Problem::at(value, "source must say where the number is from"));
+            }
+            let RawCost { ns, source, spread } = raw.clone();
+            self.set(cost, CostValue { ns, spread, source });
+        }
+        Ok(())
+    }
+
+    /// Names of costs that are missing.
+    pub(crate) fn missing(&self) -> Vec<&'static str> {
+        Cost::ALL.into_iter().filter(|cost| self.get(*cost).is_none()).map(Cost::name).collect()
+    }
+
+    /// The table as a file.
+    ///
+    /// ```
+    /// assert!(quietcore_sim::CostTable::default().to_toml().starts_with("# What things cost"));
+    /// ```
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut text = String::from("# What things cost, in ns: medians, and the smallest and largest of the repeats.\n");
+        if let Some(measured) = &self.measured {
+            let _ = write!(
+                text,
+                "# Made by `quietcore calibrate -o FILE`; do not edit, measure again.\n\n[measured]\n\
+                 cpu = {:?}\ncores = {}\nkernel = {:?}\ndate = {:?}\n",
+                measured.cpu, measured.cores, measured.kernel, measured.date
+            );
+        }
+        text.push_str("\n[cost]\n");
+        for cost in Cost::ALL {
+            let Some(value) = self.get(cost) else { continue };
+            let spread: Vec<String> = value.spread.iter().map(|ns| format!("{ns:.1}")).collect();
+            let _ = writeln!(
+                text,
+                "{} = {{ ns = {:.1}, spread = [{}], source = {:?} }}",
+                cost.name(),
+                value.ns,
+                spread.join(", "),
+                value.source
+            );
+        }
+        text
+    }
+
+    /// The costs in whole ns, times `factor`.
+    pub(crate) fn scaled(&self, factor: Factor) -> Costs {
+        let mut ns = [0; Cost::ALL.len()];
+        for cost in Cost::ALL {
+            let exact = self.get(cost).map_or(0.0, |value| value.ns) * factor.as_f64();
+            ns[cost as usize] = exact.round() as u64;
+        }
+        Costs { ns }
+    }
+}
+
+impl From<RawMeasured> for Measured {
+    fn from(raw: RawMeasured) -> Self {
+        Self { cpu: raw.cpu, cores: raw.cores, kernel: raw.kernel, date: raw.date }
+    }
+}
+
+/// What all costs are multiplied with, to see how much a figure depends on them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Factor {
+    Half,
+    #[default]
+    One,
+    Double,
+}
+
+impl Factor {
+    const fn as_f64(self) -> f64 {
+        match self {
+            Self::Half => 0.5,
+            Self::One => 1.0,
+            Self::Double => 2.0,
+        }
+    }
+}
+
+/// The costs of a run, in whole ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Costs {
+    ns: [u64; Cost::ALL.len()],
+}
+
+impl Costs {
+    #[inline]
+    pub(crate) const fn of(&self, cost: Cost) -> u64 {
+        self.ns[cost as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cost, CostTable, CostValue, Factor};
+
+    /// Goal: a table survives its file. Method: all costs with odd numbers, written and read.
+    #[test]
+    fn a_table_survives_its_file() {
+        let mut table = CostTable::measured_at(super::Measured { cpu: "a \"b\"".into(), ..Default::default() });
+        for (place, cost) in Cost::ALL.into_iter().enumerate() {
+            let ns = place as f64 * 1.5;
+            table.set(cost, CostValue { ns, spread: vec![ns, ns + 1.0], source: "calibrate".into() });
+        }
+        let read = CostTable::parse("costs.toml".as_ref(), &table.to_toml()).expect("our own file");
+        assert_eq!(read, table);
+        assert_eq!(read.missing(), [""; 0]);
+        assert_eq!(read.scaled(Factor::Double).of(Cost::IdleExit), 36);
+    }
+
+    /// Goal: numbers that cannot be costs, and numbers from nowhere, are refused. Method: one of each.
+    #[test]
+    fn every_cost_is_possible_and_has_a_source() {
+        for (line, problem) in [
+            ("arm = { ns = 1e10, source = \"x\" }", "between"),
+            ("arm = { ns = nan, source = \"x\" }", "between"),
+            ("arm = { ns = 1, source = \" \" }", "source"),
+            ("arm = { ns = 1 }", "source"),
+            ("arms = { ns = 1, source = \"x\" }", "known are arm, cancel"),
+        ] {
+            let text = format!("[cost]\n{line}\n");
+            let error = CostTable::parse("c".as_ref(), &text).expect_err(line).to_string();
+            assert!(error.starts_with("c:2: ") && error.contains(problem), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! What a scenario expects of its figures: comparisons, per variant or between variants.
+//!
+//! A line of `[expect]` is `KEY = ["left OP right", ..]`. The key says which variants it is about: a label, where `*`
+//! stands for any value (`pull/*`), or `every`. A side is a CPU list, or numbers joined by `+ - * /` (all with spaces
+//! around them): a number, a span (`3ms`), a figure (`foreign`), one CPU's (`gap_max.1`), or another variant's
+//! (`throughput@push/*`, where `*` is what it is in the present variant). A figure without a value never holds.
+
+use super::error::Problem;
+use super::value::Span;
+use crate::figures::{self, Figures};
+use quietcore_core::{CpuId, CpuSet};
+use std::collections::BTreeMap;
+use std::fmt;
+use toml::Spanned;
+
+/// The most expectations, over all variants.
+const EXPECTATIONS_MAX: usize = 4096;
+/// The most words of one.
+const WORDS_MAX: usize = 64;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    Equal,
+    Unequal,
+    Less,
+    AtMost,
+    More,
+    AtLeast,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Operand {
+    Number(f64),
+    /// A figure of a variant, of one CPU or of all.
+    Figure { name: &'static str, variant: usize, cpu: Option<CpuId> },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Side {
+    Cpus(CpuSet),
+    CpusOf { name: &'static str, variant: usize },
+    /// Operands, each with what joins it to those before.
+    Numbers(Vec<(char, Operand)>),
+}
+
+/// One comparison about one variant.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Expectation {
+    pub(crate) variant: usize,
+    pub(crate) text: String,
+    left: Side,
+    comparison: Comparison,
+    right: Side,
+}
+
+/// What a side amounts to.
+#[derive(Clone, Debug, PartialEq)]
+enum Value {
+    Number(f64),
+    Cpus(CpuSet),
+    Absent,
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) if number.fract() == 0.0 => write!(out, "{number}"),
+            Self::Number(number) => write!(out, "{number:.3}"),
+            Self::Cpus(cpus) if cpus.is_empty() => write!(out, "none"),
+            Self::Cpus(cpus) => write!(out, "{cpus}"),
+            Self::Absent => write!(out, "no value"),
+        }
+    }
+}
+
+impl Expectation {
+    /// Whether it holds, and what it compared.
+    pub(crate) fn check(&self, figures: &[Figures]) -> (bool, String) {
+        let (left, right) = (value(&self.left, figures), value(&self.right, figures));
+        let holds = match (&left, &right) {
+            (Value::Number(left), Value::Number(right)) => match self.comparison {
+                Comparison::Equal => left == right,
+                Comparison::Unequal => left != right,
+                Comparison::Less => left < right,
+                Comparison::AtMost => left <= right,
+                Comparison::More => left > right,
+                Comparison::AtLeast => left >= right,
+            },
+            (Value::Cpus(left), Value::Cpus(right)) => (left == right) == (self.comparison == Comparison::Equal),
+            _ => false,
+        };
+        (holds, format!("{left} against {right}"))
+    }
+}
+
+fn value(side: &Side, figures: &[Figures]) -> Value {
+    match side {
+        Side::Cpus(cpus) => Value::Cpus(cpus.clone()),
+        Side::CpusOf { name, variant } => {
+            figures[*variant].cpus(name).map_or(Value::Absent, |cpus| Value::Cpus(cpus.clone()))
+        }
+        Side::Numbers(terms) => {
+            let mut sum = 0.0;
+            let mut product = 0.0;
+            for (join, operand) in terms {
+                let number = match operand {
+                    Operand::Number(number) => Some(*number),
+                    Operand::Figure { name, variant, cpu: None } => figures[*variant].number(name),
+                    Operand::Figure { name, variant, cpu: Some(cpu) } => figures[*variant].number_of(name, *cpu),
+                };
+                let Some(number) = number else { return Value::Absent };
+                match join {
+                    '*' => product *= number,
+                    '/' => product /= number,
+                    sign => {
+                        sum += product;
+                        product = if *sign == '-' { -number } else { number };
+                    }
+                }
+            }
+            let total = sum + product;
+            if total.is_nan() { Value::Absent } else { Value::Number(total) }
+        }
+    }
+}
+
+/// Every expectation of every variant it is about.
+pub(super) fn parse(
+    raw: &BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
+    labels: &[&str],
+) -> Result<Vec<Expectation>, Problem> {
+    let mut expectations = Vec::new();
+    for (key, lines) in raw {
+        let pattern = key.get_ref().as_str();
+        let meant: Vec<usize> =
+            (0..labels.len()).filter(|&at| pattern == "every" || matches(pattern, labels[at])).collect();
+        if meant.is_empty() {
+            let known = labels.iter().take(12).copied().collect::<Vec<_>>().join(", ");
+            return Err(Problem::at(key, format!("no variant is called so; use every or one of {known}")));
+        }
+        for line in lines {
+            for &variant in &meant {
+                let parser = Parser { labels, variant };
+                let expectation = parser.line(line.get_ref()).map_err(|problem| Problem::at(line, problem))?;
+                expectations.push(expectation);
+            }
+            if expectations.len() > EXPECTATIONS_MAX {
+                return Err(Problem::at(line, format!("more than {EXPECTATIONS_MAX} expectations")));
+            }
+        }
+    }
+    Ok(expectations)
+}
+
+fn matches(pattern: &str, label: &str) -> bool {
+    let (mut patterns, mut parts) = (pattern.split('/'), label.split('/'));
+    loop {
+        match (patterns.next(), parts.next()) {
+            (None, None) => return true,
+            (Some(pattern), Some(part)) if pattern == "*" || pattern == part => {}
+            _ => return false,
+        }
+    }
+}
+
+struct Parser<'a> {
+    labels: &'a [&'a str],
+    variant: usize,
+}
+
+impl Parser<'_> {
+    fn line(&self, text: &str) -> Result<Expectation, String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        if words.len() > WORDS_MAX {
+            return Err(format!("has more than {WORDS_MAX} words"));
+        }
+        let found = words.iter().enumerate().find_map(|(at, word)| comparison(word).map(|found| (at, found)));
+        let Some((at, comparison)) = found else {
+            return Err("compares nothing; use = != < <= > or >= with spaces around it".to_owned());
+        };
+        let (left, right) = (self.side(&words[..at])?, self.side(&words[at + 1..])?);
+        // A single number is a CPU list, too, where the other side is one.
+        let (left, right) = match (&left, &right) {
+            (Side::CpusOf { .. }, Side::Numbers(_)) => (left, cpus(&words[at + 1..])?),
+            (Side::Numbers(_), Side::CpusOf { .. }) => (cpus(&words[..at])?, right),
+            _ => (left, right),
+        };
+        let is_list = |side: &Side| !matches!(side, Side::Numbers(_));
+        if is_list(&left) != is_list(&right) {
+            return Err("compares a CPU list with a number".to_owned());
+        }
+        if is_list(&left) && !matches!(comparison, Comparison::Equal | Comparison::Unequal) {
+            return Err("CPU lists are = or !=, nothing else".to_owned());
+        }
+        Ok(Expectation { variant: self.variant, text: words.join(" "), left, comparison, right })
+    }
+
+    fn side(&self, words: &[&str]) -> Result<Side, String> {
+        if let [word] = words {
+            if let Some((name, variant)) = self.figure_of(word, &figures::CPU_LISTS)? {
+                return Ok(Side::CpusOf { name, variant });
+            }
+            if *word == "none" || (word.contains([',', '-']) && cpus(words).is_ok()) {
+                return cpus(words);
+            }
+        }
+        let mut terms = Vec::new();
+        let mut join = '+';
+        for (at, word) in words.iter().enumerate() {
+            if at % 2 == 1 {
+                join = match *word {
+                    "+" => '+',
+                    "-" => '-',
+                    "*" => '*',
+                    "/" => '/',
+                    other => return Err(format!("{other:?} joins nothing; use + - * or /")),
+                };
+            } else {
+                terms.push((join, self.operand(word)?));
+            }
+        }
+        if words.len().is_multiple_of(2) {
+            return Err("a side is empty or ends in the middle".to_owned());
+        }
+        Ok(Side::Numbers(terms))
+    }
+
+    fn operand(&self, word: &str) -> Result<Operand, String> {
+        if let Some(number) = word.parse::<f64>().ok().filter(|number| number.is_finite()) {
+            return Ok(Operand::Number(number));
+        }
+        if word.starts_with(|char: char| char.is_ascii_digit()) {
+            return Span::parse(word).map(|span| Operand::Number(span.0 as f64));
+        }
+        if let Some((name, variant)) = self.figure_of(word, &figures::NUMBERS)? {
+            return Ok(Operand::Figure { name, variant, cpu: None });
+        }
+        let (head, at) = word.split_once('@').map_or((word, None), |(head, at)| (head, Some(at)));
+        if let Some((name, cpu)) = head.rsplit_once('.') {
+            let whole = at.map_or(name.to_owned(), |at| format!("{name}@{at}"));
+            let cpu = cpu.parse().ok().and_then(|number| CpuId::new(number).ok());
+            if let (Some((name, variant)), Some(cpu)) = (self.figure_of(&whole, &figures::PER_CPU)?, cpu) {
+                return Ok(Operand::Figure { name, variant, cpu: Some(cpu) });
+            }
+            return Err(format!("{head:?}: figures of one CPU are {}", figures::PER_CPU.join(", ")));
+        }
+        let known = [&figures::NUMBERS[..], &figures::CPU_LISTS].concat().join(", ");
+        Err(format!("there is no figure {head:?}; known are {known}"))
+    }
+
+    /// One of `names`, and the variant it is of; `None` when it is called otherwise.
+    fn figure_of(&self, word: &str, names: &[&'static str]) -> Result<Option<(&'static str, usize)>, String> {
+        let (head, at) = word.split_once('@').map_or((word, None), |(head, at)| (head, Some(at)));
+        let Some(name) = names.iter().find(|name| **name == head) else { return Ok(None) };
+        let Some(at) = at else { return Ok(Some((name, self.variant))) };
+        let own: Vec<&str> = self.labels[self.variant].split('/').collect();
+        let meant: Vec<&str> = at
+            .split('/')
+            .enumerate()
+            .map(|(place, part)| if part == "*" { own.get(place).copied().unwrap_or("*") } else { part })
+            .collect();
+        let meant = meant.join("/");
+        match self.labels.iter().position(|label| *label == meant) {
+            Some(variant) => Ok(Some((name, variant))),
+            None => Err(format!("{word:?}: no variant is called {meant:?}")),
+        }
+    }
+}
+
+fn comparison(word: &str) -> Option<Comparison> {
+    Some(match word {
+        "=" => Comparison::Equal,
+        "!=" => Comparison::Unequal,
+        "<" => Comparison::Less,
+        "<=" => Comparison::AtMost,
+        ">" => Comparison::More,
+        ">=" => Comparison::AtLeast,
+        _ => return None,
+    })
+}
+
+fn cpus(words: &[&str]) -> Result<Side, String> {
+    let text = words.concat();
+    let list = if text == "none" { "" } else { &text };
+    list.parse().map(Side::Cpus).map_err(|error| format!("{error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Parser, matches};
+    use crate::figures::Figures;
+
+    fn figures() -> Vec<Figures> {
+        let with = |remote, throughput| Figures { remote, throughput: Some(throughput), ..Figures::default() };
+        let mut all = vec![with(3, 90.0), with(5, 100.0), with(7, 200.0), with(9, 210.0)];
+        all[0].pullers = "1,33".parse().unwrap();
+        all
+    }
+
+    const LABELS: [&str; 4] = ["pull/1", "push/1", "pull/2", "push/2"];
+
+    /// Goal: comparisons mean what they say. Method: one of each kind of side and operator, on known figures.
+    #[test]
+    fn comparisons_mean_what_they_say() {
+        let figures = figures();
+        for (variant, text, expected) in [
+            (0, "remote = 3", true),
+            (0, "remote != 3", false),
+            (0, "remote < 4", true),
+            (0, "remote >= 4", false),
+            (0, "pullers = 1,33", true),
+            (0, "pullers = 1", false),
+            (0, "pullers != none", true),
+            (1, "pullers = none", true),
+            (0, "throughput >= 0.9 * throughput@push/*", true),
+            (2, "throughput >= 0.96 * throughput@push/*", false),
+            (2, "throughput / throughput@pull/1 > 2", true),
+            (0, "remote + 2 * remote - 1 = 8", true),
+            (0, "1ms = 1000000", true),
+            (0, "throughput@push/1 - 2 * 5 = 90", true),
+            (0, "gap_max > 0", false),
+            (0, "0 / 0 = 0", false),
+        ] {
+            let parsed = Parser { labels: &LABELS, variant }.line(text);
+            let expectation = parsed.unwrap_or_else(|problem| panic!("{text}: {problem}"));
+            assert_eq!(expectation.check(&figures).0, expected, "{text} for {}", LABELS[variant]);
+        }
+    }
+
+    /// Goal: mistakes are named. Method: one of each kind, and a word of what is said about it.
+    #[test]
+    fn mistakes_are_named() {
+        for (text, why) in [
+            ("remote", "compares nothing"),
+            ("", "compares nothing"),
+            ("= 3", "empty"),
+            ("remote = ", "empty"),
+            ("remotes = 3", "no figure"),
+            ("remote ^ 2 = 3", "joins nothing"),
+            ("remote = 3 +", "in the middle"),
+            ("remote@none = 3", "no variant"),
+            ("pullers < 1,2", "nothing else"),
+            ("pullers = remote", "not a CPU list"),
+            ("remote.1 = 3", "of one CPU"),
+            ("gap_max.9999 = 3", "of one CPU"),
+            ("remote = 3q", "span"),
+        ] {
+            let problem = Parser { labels: &LABELS, variant: 0 }.line(text).expect_err(text);
+            assert!(problem.contains(why), "{text}: {problem}");
+        }
+    }
+
+    /// Goal: a star is one part of a label. Method: labels of one and two parts.
+    #[test]
+    fn a_star_is_one_part() {
+        assert!(matches("pull/*", "pull/8") && matches("*", "off") && matches("off", "off"));
+        assert!(!matches("pull/*", "push/8") && !matches("*", "pull/8") && !matches("pull", "pull/8"));
+    }
+}

@@ -1,0 +1,163 @@
+//! A scenario with everything decided: one plan per variant, all checked before the first is run.
+//!
+//! Invariants: sizes are bounded whatever the file says (CPUs, timers and tasks, variants, expectations, time); a
+//! plan names existing CPUs only.
+
+use super::costs::CostTable;
+use super::error::Problem;
+use super::faults::Faults;
+use super::loads::Load;
+use super::raw::{PolicyName, Preempt, RawMachine, RawScenario, RawVariants, Siblings, WakePlace};
+use super::value::{span_within, within};
+use super::{loads, topology};
+use quietcore_core::place::{Exclusion, Isolation};
+use quietcore_core::topology::Topology;
+use quietcore_core::{CpuSet, Nanos};
+
+/// The most variants of one scenario.
+const VARIANTS_MAX: usize = 256;
+const MILLISECOND: u64 = 1_000_000;
+const HOUR: u64 = 3_600_000 * MILLISECOND;
+
+/// One variant, ready to run.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// The values of what is varied, joined by `/`; `only` when nothing is.
+    pub(crate) label: String,
+    pub(crate) seed: u64,
+    pub(crate) duration: Nanos,
+    pub(crate) topology: Topology,
+    pub(crate) isolation: Isolation,
+    pub(crate) exclusion: Exclusion,
+    pub(crate) policy: PolicyName,
+    pub(crate) wake: WakePlace,
+    pub(crate) preempt: Preempt,
+    pub(crate) tick: Nanos,
+    pub(crate) skew: bool,
+    pub(crate) costs: CostTable,
+    pub(crate) loads: Vec<Load>,
+    pub(crate) faults: Faults,
+}
+
+/// One choice of what is varied.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Choice {
+    labels: Vec<String>,
+    policy: Option<PolicyName>,
+    exclusion: Option<Exclusion>,
+    wake: Option<WakePlace>,
+    cpus: Option<u16>,
+    pub(super) pairs: Option<usize>,
+}
+
+/// All plans of a scenario, in the order of its variants.
+pub(super) fn plans(raw: &RawScenario, costs: &CostTable) -> Result<Vec<Plan>, Problem> {
+    let choices = choices(raw.variants.as_ref())?;
+    choices.iter().map(|choice| plan(raw, choice, costs)).collect()
+}
+
+fn choices(raw: Option<&RawVariants>) -> Result<Vec<Choice>, Problem> {
+    let Some(raw) = raw else { return Ok(vec![Choice { labels: vec!["only".to_owned()], ..Choice::default() }]) };
+    let mut choices = vec![Choice::default()];
+    extend(&mut choices, raw.policy.as_ref(), PolicyName::name, |choice, value| choice.policy = Some(value))?;
+    let rule = |name: super::raw::ExclusionName| name.rule().name();
+    extend(&mut choices, raw.exclusion.as_ref(), rule, |choice, value| choice.exclusion = Some(value.rule()))?;
+    extend(&mut choices, raw.wake.as_ref(), wake_name, |choice, value| choice.wake = Some(value))?;
+    extend(&mut choices, raw.cpus.as_ref(), |cpus| cpus, |choice, value| choice.cpus = Some(value))?;
+    extend(&mut choices, raw.pairs.as_ref(), |pairs| pairs, |choice, value| choice.pairs = Some(value))?;
+    if choices.len() == 1 && choices[0].labels.is_empty() {
+        choices[0].labels.push("only".to_owned());
+    }
+    Ok(choices)
+}
+
+const fn wake_name(wake: WakePlace) -> &'static str {
+    match wake {
+        WakePlace::Here => "here",
+        WakePlace::Last => "last",
+    }
+}
+
+/// Each choice so far, once with each value.
+fn extend<T: Copy, N: ToString>(
+    choices: &mut Vec<Choice>,
+    values: Option<&toml::Spanned<Vec<T>>>,
+    name: impl Fn(T) -> N,
+    set: impl Fn(&mut Choice, T),
+) -> Result<(), Problem> {
+    let Some(list) = values else { return Ok(()) };
+    let (values, before) = (list.get_ref(), std::mem::take(choices));
+    if values.is_empty() || values.len() * before.len() > VARIANTS_MAX {
+        return Err(Problem::at(list, format!("gives no variant, or more than {VARIANTS_MAX} in all")));
+    }
+    for choice in &before {
+        for &value in values {
+            let mut next = choice.clone();
+            next.labels.push(name(value).to_string());
+            set(&mut next, value);
+            choices.push(next);
+        }
+    }
+    Ok(())
+}
+
+fn plan(raw: &RawScenario, choice: &Choice, costs: &CostTable) -> Result<Plan, Problem> {
+    let machine = &raw.machine;
+    let topology = topology::build(machine, choice.cpus)?;
+    let isolation = isolation(machine, topology.possible())?;
+    let places = loads::Places { all: topology.possible().clone(), isolated: isolation.any() };
+    let tick = match &machine.tick {
+        Some(tick) => span_within(tick, MILLISECOND / 10, 100 * MILLISECOND)?,
+        None => MILLISECOND,
+    };
+    let duration = Nanos(span_within(&raw.duration, MILLISECOND, HOUR)?);
+    let exclusion = choice.exclusion.or(machine.exclusion.map(super::raw::ExclusionName::rule));
+    Ok(Plan {
+        label: choice.labels.join("/"),
+        seed: raw.seed.as_ref().map_or(1, |seed| *seed.get_ref()),
+        duration,
+        isolation,
+        exclusion: exclusion.unwrap_or_default(),
+        policy: choice.policy.or(machine.policy).unwrap_or(PolicyName::Pull),
+        wake: choice.wake.or(machine.wake).unwrap_or(WakePlace::Last),
+        preempt: machine.preempt.unwrap_or(Preempt::Tick),
+        tick: Nanos(tick),
+        skew: machine.skew.unwrap_or(true),
+        costs: costs.clone(),
+        loads: loads::resolve(&raw.load, &places, choice.pairs)?,
+        faults: super::faults::resolve(&raw.fault, &places)?,
+        topology,
+    })
+}
+
+fn isolation(machine: &RawMachine, all: &CpuSet) -> Result<Isolation, Problem> {
+    let mut isolation = Isolation::default();
+    for (list, set) in
+        [(&machine.isolated, &mut isolation.domain), (&machine.nohz_full, &mut isolation.nohz_full)]
+    {
+        let Some(list) = list else { continue };
+        let cpus = &list.get_ref().0;
+        if let Some(stranger) = cpus.difference(all).first() {
+            return Err(Problem::at(list, format!("CPU {stranger} does not exist; the machine has {all}")));
+        }
+        *set = cpus.clone();
+    }
+    if let Some(list) = machine.isolated.as_ref().or(machine.nohz_full.as_ref())
+        && all.difference(&isolation.any()).is_empty()
+    {
+        return Err(Problem::at(list, "leaves no housekeeping CPU; at least one must not be isolated"));
+    }
+    Ok(isolation)
+}
+
+/// Numbers of a machine that stand in several places.
+pub(super) fn count_within(value: Option<&toml::Spanned<u16>>, most: u16) -> Result<u16, Problem> {
+    value.map_or(Ok(1), |value| within(value, 1, most))
+}
+
+pub(super) const fn layout(siblings: Option<Siblings>) -> quietcore_core::topology::Layout {
+    match siblings {
+        Some(Siblings::Neighbours) => quietcore_core::topology::Layout::Blocks,
+        _ => quietcore_core::topology::Layout::Interleaved,
+    }
+}

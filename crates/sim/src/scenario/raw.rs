@@ -1,0 +1,337 @@
+//! A scenario as it is written: one struct per table, every value with its place in the file.
+//!
+//! Unknown keys are errors. Nothing is checked here but types; `plan.rs` gives them meaning.
+
+use super::value::{Cpus, Span};
+use quietcore_core::CpuSet;
+use quietcore_core::place::{Exclusion, Policy};
+use serde::{Deserialize, Deserializer, de};
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawScenario {
+    pub(crate) about: Option<String>,
+    pub(crate) seed: Option<Spanned<u64>>,
+    pub(crate) duration: Spanned<Span>,
+    /// A file with costs, beside the scenario.
+    pub(crate) costs: Option<Spanned<String>>,
+    pub(crate) machine: RawMachine,
+    pub(crate) variants: Option<RawVariants>,
+    #[serde(default)]
+    pub(crate) load: RawLoads,
+    #[serde(default)]
+    pub(crate) fault: RawFaults,
+    /// Costs that replace those of the file.
+    #[serde(default)]
+    pub(crate) cost: BTreeMap<Spanned<String>, Spanned<RawCost>>,
+    #[serde(default)]
+    pub(crate) expect: BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawMachine {
+    pub(crate) cpus: Spanned<u16>,
+    pub(crate) nodes: Option<Spanned<u16>>,
+    pub(crate) node_lists: Option<Spanned<Vec<List>>>,
+    pub(crate) threads_per_core: Option<Spanned<u16>>,
+    /// Siblings are `n` and `n` + number of cores, as on most real machines, and not neighbours.
+    pub(crate) siblings: Option<Siblings>,
+    pub(crate) core_lists: Option<Spanned<Vec<List>>>,
+    pub(crate) cores_per_cache: Option<Spanned<u16>>,
+    pub(crate) cache_lists: Option<Spanned<Vec<List>>>,
+    pub(crate) isolated: Option<Spanned<List>>,
+    pub(crate) nohz_full: Option<Spanned<List>>,
+    pub(crate) exclusion: Option<ExclusionName>,
+    pub(crate) policy: Option<PolicyName>,
+    pub(crate) wake: Option<WakePlace>,
+    pub(crate) preempt: Option<Preempt>,
+    pub(crate) tick: Option<Spanned<Span>>,
+    /// Ticks of different CPUs fall on different moments.
+    pub(crate) skew: Option<bool>,
+}
+
+/// A CPU list, as `0-3,8`.
+#[derive(Clone, Debug)]
+pub(crate) struct List(pub(crate) CpuSet);
+
+impl<'de> Deserialize<'de> for List {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        String::deserialize(source)?.parse().map(Self).map_err(de::Error::custom)
+    }
+}
+
+/// Where the numbers of hardware threads of a core lie.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Siblings {
+    Neighbours,
+    Apart,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ExclusionName {
+    Off,
+    V2,
+    Merged,
+}
+
+impl ExclusionName {
+    pub(crate) const fn rule(self) -> Exclusion {
+        match self {
+            Self::Off => Exclusion::Off,
+            Self::V2 => Exclusion::V2,
+            Self::Merged => Exclusion::Merged,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum PolicyName {
+    Pull,
+    /// Pull, and nobody looks whether a CPU is stalled.
+    PullUnwatched,
+    Push,
+    Stay,
+}
+
+impl PolicyName {
+    pub(crate) const fn policy(self) -> Policy {
+        match self {
+            Self::Pull | Self::PullUnwatched => Policy::Pull,
+            Self::Push => Policy::Push,
+            Self::Stay => Policy::Stay,
+        }
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::PullUnwatched => "pull-unwatched",
+            other => other.policy().name(),
+        }
+    }
+}
+
+/// Where a task runs that a timer wakes.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum WakePlace {
+    /// Where the timer ran.
+    Here,
+    /// Where it ran before, as the fair scheduler prefers.
+    Last,
+}
+
+/// What a timer may interrupt.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Preempt {
+    /// A kernel: the tick interrupts tasks, timers run on top.
+    Tick,
+    /// Lanes: a task runs to its end, then timers do.
+    Cooperative,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawVariants {
+    pub(crate) policy: Option<Spanned<Vec<PolicyName>>>,
+    pub(crate) exclusion: Option<Spanned<Vec<ExclusionName>>>,
+    pub(crate) wake: Option<Spanned<Vec<WakePlace>>>,
+    pub(crate) cpus: Option<Spanned<Vec<u16>>>,
+    pub(crate) pairs: Option<Spanned<Vec<usize>>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RawLoads {
+    pub(crate) periodic: Vec<Spanned<RawPeriodic>>,
+    pub(crate) timeout: Vec<Spanned<RawTimeout>>,
+    pub(crate) sleeper: Vec<Spanned<RawSleeper>>,
+    pub(crate) busy: Vec<Spanned<RawBusy>>,
+    pub(crate) driver: Vec<Spanned<RawDriver>>,
+    pub(crate) measure: Vec<Spanned<RawMeasure>>,
+    pub(crate) pairs: Vec<Spanned<RawPairs>>,
+    pub(crate) enqueue: Vec<Spanned<RawEnqueue>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum PrecisionName {
+    #[default]
+    Coarse,
+    Tick,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawPeriodic {
+    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) every: Option<Spanned<usize>>,
+    pub(crate) count: Option<Spanned<usize>>,
+    pub(crate) period: Spanned<Span>,
+    pub(crate) jitter: Option<Spanned<Span>>,
+    pub(crate) callback: Option<Spanned<Span>>,
+    #[serde(default)]
+    pub(crate) pinned: bool,
+    #[serde(default)]
+    pub(crate) deferrable: bool,
+    #[serde(default)]
+    pub(crate) precision: PrecisionName,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawTimeout {
+    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) every: Option<Spanned<usize>>,
+    pub(crate) count: Option<Spanned<usize>>,
+    pub(crate) delay: Spanned<Span>,
+    pub(crate) run: Spanned<Span>,
+    pub(crate) sleep: Spanned<Span>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawSleeper {
+    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) every: Option<Spanned<usize>>,
+    pub(crate) count: Option<Spanned<usize>>,
+    pub(crate) run: Spanned<Span>,
+    pub(crate) sleep: Spanned<Span>,
+    pub(crate) jitter: Option<Spanned<Span>>,
+    #[serde(default)]
+    pub(crate) rt: bool,
+    #[serde(default)]
+    pub(crate) precision: PrecisionName,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawBusy {
+    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) every: Option<Spanned<usize>>,
+    pub(crate) count: Option<Spanned<usize>>,
+    pub(crate) chunk: Option<Spanned<Span>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawDriver {
+    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) every: Option<Spanned<usize>>,
+    pub(crate) count: Option<Spanned<usize>>,
+    /// From one interrupt of the device to the next.
+    pub(crate) period: Spanned<Span>,
+    pub(crate) jitter: Option<Spanned<Span>>,
+    /// From the interrupt to the work.
+    pub(crate) delay: Spanned<Span>,
+    /// Of the work that the timer's callback hands to a worker where it runs.
+    pub(crate) work: Spanned<Span>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawMeasure {
+    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) every: Option<Spanned<usize>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawPairs {
+    pub(crate) cpus: Spanned<Cpus>,
+    /// Absent when the variants say.
+    pub(crate) count: Option<Spanned<usize>>,
+    pub(crate) request: Spanned<Span>,
+    pub(crate) service: Spanned<Span>,
+    pub(crate) timeout: Spanned<Span>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawEnqueue {
+    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) every: Option<Spanned<usize>>,
+    pub(crate) delay: Spanned<Span>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RawFaults {
+    pub(crate) stall: Vec<Spanned<RawStall>>,
+    pub(crate) lost_kicks: Option<Spanned<RawLostKicks>>,
+    pub(crate) late_wakeups: Option<Spanned<RawLateWakeups>>,
+    pub(crate) isolation: Vec<Spanned<RawFlips>>,
+    pub(crate) hotplug: Vec<Spanned<RawFlips>>,
+    pub(crate) panics: Option<Spanned<RawPanics>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawStall {
+    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) blocked: Spanned<Span>,
+    pub(crate) every: Spanned<Span>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawLostKicks {
+    pub(crate) percent: Spanned<u32>,
+    pub(crate) retry: Spanned<Span>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawLateWakeups {
+    pub(crate) percent: Spanned<u32>,
+    pub(crate) upto: Spanned<Span>,
+}
+
+/// Every so often one of the CPUs, drawn at random, changes sides.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawFlips {
+    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) every: Spanned<Span>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawPanics {
+    pub(crate) percent: Spanned<u32>,
+}
+
+/// A cost and where it is from.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawCost {
+    pub(crate) ns: f64,
+    pub(crate) source: String,
+    /// Smallest and largest of the repeats.
+    #[serde(default)]
+    pub(crate) spread: Vec<f64>,
+}
+
+/// A file of costs, as `quietcore calibrate` writes it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawCostFile {
+    pub(crate) measured: Option<RawMeasured>,
+    pub(crate) cost: BTreeMap<Spanned<String>, Spanned<RawCost>>,
+}
+
+/// Where and when costs were measured.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawMeasured {
+    pub(crate) cpu: String,
+    pub(crate) cores: u64,
+    pub(crate) kernel: String,
+    pub(crate) date: String,
+}

@@ -1,0 +1,92 @@
+//! What a replay takes for granted, as sentences. Each is true of every run it is printed with.
+
+use super::load::{AwakeSource, INPUTS_MAX, Load};
+use super::question::{Excluded, Question};
+use quietcore_core::place::Policy;
+
+/// The sentences for this recording and this question.
+pub(super) fn assumptions(load: &Load, question: &Question) -> Vec<String> {
+    let mut said: Vec<String> = [
+        "Tasks do the same at the same time: arms and cancels happen when and where they were recorded, also \
+         those that a timer's callback or the task it woke made.",
+        "Awake intervals are those of the recording. Alarms of sleeping CPUs, and so wake-ups that are only for \
+         a timer, follow from the replay.",
+        "Ticks of all CPUs are at the same moments and none is missed or late, so lateness is that of the wheel \
+         and of the policy alone.",
+        "Within one tick sleeping CPUs come first, the one that fell asleep last before the others, then the \
+         awake ones by number. A recording does not say; foreign_range shows what the other order comes to: all \
+         CPUs run their own timers before any looks at those of others. Real kernels mix the two.",
+        "When a timer of a CPU runs and the recording has that CPU leave idle in the same tick, it is awake \
+         before the next CPU looks.",
+        "A timer that was armed again while its callback ran elsewhere stays in the base it was recorded in.",
+    ]
+    .map(str::to_owned)
+    .into();
+    said.extend(awake_source(load));
+    said.extend(tree(load, question));
+    said.extend(asked(load, question));
+    if load.is_cut {
+        said.push(format!("Only the first {INPUTS_MAX} arms, cancels and awake intervals are replayed."));
+    }
+    said
+}
+
+fn awake_source(load: &Load) -> Option<String> {
+    match load.awake_source {
+        AwakeSource::BaseIdle if load.never_idle.is_empty() => None,
+        AwakeSource::BaseIdle => {
+            Some(format!("CPUs {} never say that they are idle, so they count as awake.", load.never_idle))
+        }
+        AwakeSource::TickStop => Some(
+            "This kernel does not say when a CPU leaves idle: a CPU is idle from tick_stop on, until the first \
+             event of a task on it; shorter or silent awake intervals are empty."
+                .to_owned(),
+        ),
+        AwakeSource::None => Some(
+            "The recording has no events of idle CPUs (timer_base_idle or tick_stop), so every CPU counts as \
+             awake all the time."
+                .to_owned(),
+        ),
+    }
+}
+
+fn tree(load: &Load, question: &Question) -> Option<String> {
+    let pulls = question.policy == Policy::Pull || load.policy == Policy::Pull;
+    (pulls && load.joining.is_empty()).then(|| {
+        "The recording does not say which CPUs form a group: groups of eight in the order of their numbers, \
+         on one NUMA node."
+            .to_owned()
+    })
+}
+
+fn asked(load: &Load, question: &Question) -> Vec<String> {
+    let mut said = Vec::new();
+    if question.policy == Policy::Push || load.policy == Policy::Push {
+        said.push(
+            "A push looks for a busy CPU among those that are not isolated, by node and then by number: caches \
+             and hardware threads are not in a recording. Busy means that its tick runs."
+                .to_owned(),
+        );
+    }
+    if !question.kept_awake.is_empty() {
+        said.push(format!(
+            "Kept-awake CPUs ({}) are awake before all others and never go idle, so each stays the migrator of \
+             its group unless another one of them is; what keeps them awake arms no timers.",
+            question.kept_awake
+        ));
+    }
+    if let Excluded::These(cpus) = &question.excluded
+        && question.policy == Policy::Pull
+    {
+        let cpus = if cpus.is_empty() { "No CPU is".to_owned() } else { format!("CPUs {cpus} are") };
+        said.push(format!("{cpus} left out of the hierarchy, from the beginning to the end."));
+    }
+    if load.policy != question.policy {
+        said.push(format!(
+            "The recording was made under {}; what its tasks would have done differently under {} is not known.",
+            load.policy.name(),
+            question.policy.name()
+        ));
+    }
+    said
+}

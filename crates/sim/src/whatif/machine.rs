@@ -1,0 +1,385 @@
+//! One virtual machine under one policy: bases and hierarchy of the core, and who is awake.
+//!
+//! It never decides who pulls: an awake CPU asks [`Hierarchy::requires_handle_remote`] in each of its
+//! ticks, a sleeping one sleeps until the alarm that [`Hierarchy::deactivate`] and the wheel gave it, and
+//! whoever runs a TIMER softirq runs its own bases and then [`Hierarchy::handle_remote`]. Source: Linux
+//! 6.12, kernel/time/timer.c, kernel/time/timer_migration.c.
+//!
+//! Invariant: `deadlines` has exactly the CPUs with a deadline, each once; `awake` those that do not sleep.
+//! Not here: the inputs, and in which order CPUs come within a tick (`replay.rs`).
+//!
+//! [`Hierarchy::requires_handle_remote`]: quietcore_core::tmigr::Hierarchy::requires_handle_remote
+//! [`Hierarchy::deactivate`]: quietcore_core::tmigr::Hierarchy::deactivate
+//! [`Hierarchy::handle_remote`]: quietcore_core::tmigr::Hierarchy::handle_remote
+
+use super::bases::{Bases, Pending};
+use super::figures::{Tally, levels};
+use super::load::{Arm, Kind, Load};
+use super::question::{Excluded, Question, QuestionError, possible};
+use super::running::Running;
+use quietcore_core::place::{Arming, Housekeeping, Policy, push_target};
+use quietcore_core::tmigr::{Book, GroupId, Hierarchy, Pulled, Tree};
+use quietcore_core::topology::Topology;
+use quietcore_core::{CpuId, CpuSet, Nanos, SequentialLock};
+use std::collections::BTreeSet;
+
+/// What is known of a CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    is_asleep: bool,
+    /// Counts up; the CPU that fell asleep last has the highest.
+    fell_asleep: u64,
+    deadline: Option<u64>,
+    /// The tick in which it was last woken.
+    woken_in: Option<u64>,
+}
+
+/// What a push needs.
+#[derive(Debug)]
+struct Push {
+    housekeeping: Housekeeping,
+    topology: Topology,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Machine<'a> {
+    load: &'a Load,
+    question: &'a Question,
+    hierarchy: Option<Hierarchy<SequentialLock>>,
+    /// The shape of the hierarchy again, for the numbers of its groups.
+    tree: Tree,
+    groups: Vec<GroupId>,
+    push: Option<Push>,
+    cpus: Vec<State>,
+    deadlines: BTreeSet<(u64, CpuId)>,
+    awake: BTreeSet<CpuId>,
+    falls: u64,
+    timers: Running<'a>,
+}
+
+/// The earlier of two ticks that may never come.
+fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+impl<'a> Machine<'a> {
+    /// The machine before the first input.
+    pub(super) fn new(load: &'a Load, question: &'a Question) -> Result<Self, QuestionError> {
+        let bases = Bases::new(load.cpus, load.timers);
+        let tally = Tally::new(load);
+        let now = load.inputs.first().map_or(0, |input| input.tick);
+        let mut machine = Self {
+            load,
+            question,
+            hierarchy: (question.policy == Policy::Pull).then(|| Hierarchy::new(&load.nodes)),
+            tree: Tree::new(levels(load)),
+            groups: Vec::new(),
+            push: match question.policy {
+                Policy::Push => {
+                    Some(Push { housekeeping: question.housekeeping(load)?, topology: topology(load) })
+                }
+                Policy::Pull | Policy::Stay => None,
+            },
+            cpus: vec![State::default(); usize::from(load.cpus)],
+            deadlines: BTreeSet::new(),
+            awake: possible(load).iter().collect(),
+            falls: 0,
+            timers: Running { load, bases, tally, now, owners: Vec::new() },
+        };
+        machine.begin();
+        Ok(machine)
+    }
+
+    /// Gives every CPU that has no input for it its place in the tree; kept-awake ones are the first to be
+    /// active.
+    fn begin(&mut self) {
+        for cpu in possible(self.load).iter().filter(|cpu| !self.load.joining.contains(*cpu)) {
+            self.join(cpu);
+        }
+        let kept = &self.question.kept_awake;
+        let present = possible(self.load).difference(&self.load.appearing);
+        for cpu in present.intersection(kept).iter().chain(present.difference(kept).iter()) {
+            self.appear(cpu);
+        }
+        for cpu in self.load.asleep_first.iter() {
+            self.sleep(cpu);
+        }
+    }
+
+    fn state(&mut self, cpu: CpuId) -> &mut State {
+        &mut self.cpus[cpu.index()]
+    }
+
+    pub(super) fn is_asleep(&self, cpu: CpuId) -> bool {
+        self.cpus[cpu.index()].is_asleep
+    }
+
+    pub(super) fn set_now(&mut self, tick: u64) {
+        self.timers.now = tick;
+    }
+
+    pub(super) const fn now(&self) -> u64 {
+        self.timers.now
+    }
+
+    /// A tick as the hierarchy counts time.
+    fn nanos(&self, tick: u64) -> Nanos {
+        Nanos(tick.saturating_mul(self.load.tick.as_u64()).min(u64::MAX - 1))
+    }
+
+    fn tick_of(&self, at: Nanos) -> u64 {
+        at.as_u64() / self.load.tick.as_u64()
+    }
+
+    fn set_deadline(&mut self, cpu: CpuId, deadline: Option<u64>) {
+        // What is overdue is seen to in the next tick.
+        let deadline = deadline.map(|tick| tick.max(self.timers.now + 1));
+        let old = std::mem::replace(&mut self.state(cpu).deadline, deadline);
+        if old == deadline {
+            return;
+        }
+        if let Some(tick) = old {
+            self.deadlines.remove(&(tick, cpu));
+        }
+        if let Some(tick) = deadline {
+            self.deadlines.insert((tick, cpu));
+        }
+    }
+
+    /// Looks again at when a CPU has to do something, and tells the hierarchy.
+    fn review(&mut self, cpu: CpuId) {
+        if !self.is_asleep(cpu) {
+            let [local, global, deferrable] =
+                [Kind::Local, Kind::Global, Kind::Deferrable].map(|kind| self.timers.next(cpu, kind));
+            self.set_deadline(cpu, earlier(earlier(local, global), deferrable));
+            return;
+        }
+        let (local, published) = self.timers.firsts(cpu);
+        let others = match &self.hierarchy {
+            Some(hierarchy) if hierarchy.book(cpu) != Book::Unavailable => {
+                let _ = hierarchy.publish(cpu, published.map(|tick| self.nanos(tick)));
+                hierarchy.wakeup(cpu).map(|at| self.tick_of(at))
+            }
+            _ => published,
+        };
+        self.set_deadline(cpu, earlier(local, others));
+    }
+
+    /// A CPU stops its tick.
+    pub(super) fn sleep(&mut self, cpu: CpuId) {
+        if self.is_asleep(cpu) || self.question.kept_awake.contains(cpu) {
+            return;
+        }
+        self.falls += 1;
+        let fell_asleep = self.falls;
+        let state = self.state(cpu);
+        (state.is_asleep, state.fell_asleep) = (true, fell_asleep);
+        self.awake.remove(&cpu);
+        let (local, published) = self.timers.firsts(cpu);
+        let others = match &self.hierarchy {
+            Some(hierarchy) => {
+                let next = published.map(|tick| self.nanos(tick));
+                hierarchy.deactivate(cpu, next).map(|at| self.tick_of(at))
+            }
+            None => published,
+        };
+        self.set_deadline(cpu, earlier(local, others));
+    }
+
+    /// A CPU leaves idle.
+    pub(super) fn wake(&mut self, cpu: CpuId) {
+        if !std::mem::take(&mut self.state(cpu).is_asleep) {
+            return;
+        }
+        self.count_wakeup(cpu);
+        self.awake.insert(cpu);
+        if let Some(hierarchy) = &self.hierarchy {
+            hierarchy.activate(cpu);
+        }
+        self.review(cpu);
+    }
+
+    /// Once per tick and CPU.
+    fn count_wakeup(&mut self, cpu: CpuId) {
+        let now = Some(self.timers.now);
+        if std::mem::replace(&mut self.state(cpu).woken_in, now) != now {
+            self.timers.tally.woken(cpu);
+        }
+    }
+
+    /// A CPU gets its place in the tree.
+    pub(super) fn join(&mut self, cpu: CpuId) {
+        if let Some(hierarchy) = &self.hierarchy
+            && hierarchy.connect(cpu)
+        {
+            let join = self.tree.join(self.load.nodes[cpu.index()]);
+            self.groups.extend(join.new_groups);
+        }
+    }
+
+    /// A CPU takes part from now on, unless the question says otherwise.
+    pub(super) fn appear(&mut self, cpu: CpuId) {
+        let is_excluded = self.question.is_excluded(cpu, self.load).unwrap_or(false);
+        if is_excluded {
+            return;
+        }
+        self.join(cpu);
+        if let Some(hierarchy) = &self.hierarchy {
+            hierarchy.set_available(cpu, None);
+            self.review(cpu);
+        }
+    }
+
+    /// A CPU takes no part any more. Under a question that names who is left out, only offline CPUs do so.
+    pub(super) fn disappear(&mut self, cpu: CpuId, is_isolation: bool) {
+        if is_isolation && self.question.is_excluded(cpu, self.load).is_some() {
+            return;
+        }
+        let Some(hierarchy) = &self.hierarchy else { return };
+        let orphaned = hierarchy.set_unavailable(cpu).is_some();
+        self.review(cpu);
+        let heir = possible(self.load).iter().find(|other| {
+            self.hierarchy.as_ref().is_some_and(|hierarchy| hierarchy.book(*other) == Book::Parked)
+        });
+        if let (true, Some(heir)) = (orphaned, heir) {
+            // The kernel wakes somebody with empty work, so that the alarm is somebody's again.
+            self.wake(heir);
+            self.sleep(heir);
+        }
+    }
+
+    /// A timer is armed.
+    pub(super) fn arm(&mut self, place: u32, arm: &Arm) {
+        if let Some((_, before)) = self.timers.bases.cancel(arm.timer)
+            && self.load.recorded_cpu(before.arm).is_some()
+        {
+            self.timers.tally.superseded += 1;
+        }
+        let base = self.target(arm);
+        let pending = Pending { timer: arm.timer, arm: place };
+        let now = self.load.jiffies(self.timers.now);
+        self.timers.bases.arm(pending, (base, arm.kind), arm.expires, now);
+        let before = self.cpus[base.index()].deadline;
+        if !self.is_asleep(base) || arm.kind != Kind::Deferrable {
+            self.review(base);
+        }
+        let after = self.cpus[base.index()].deadline;
+        if self.is_asleep(base) && base != arm.cpu && after < before.or(Some(u64::MAX)) {
+            self.count_wakeup(base);
+        }
+    }
+
+    pub(super) fn cancel(&mut self, timer: u32) {
+        if let Some((cpu, _)) = self.timers.bases.cancel(timer)
+            && !self.is_asleep(cpu)
+        {
+            self.review(cpu);
+        }
+    }
+
+    /// The CPU whose base a timer goes into.
+    fn target(&self, arm: &Arm) -> CpuId {
+        let stays_with_callback = self.load.policy != Policy::Push && arm.base != arm.cpu;
+        if arm.kind == Kind::Local || stays_with_callback {
+            return arm.base;
+        }
+        let Some(Push { housekeeping, topology }) = &self.push else { return arm.cpu };
+        let arming = Arming { cpu: arm.cpu, is_idle: arm.is_idle };
+        push_target(arming, housekeeping, topology.domains(arm.cpu), |cpu| self.is_asleep(cpu))
+    }
+
+    /// The next tick in which somebody has something to do, as far as the books say.
+    pub(super) fn next_due(&self) -> Option<u64> {
+        let own = self.deadlines.first().map(|(tick, _)| *tick);
+        let Some(hierarchy) = self.hierarchy.as_ref().filter(|_| !self.awake.is_empty()) else { return own };
+        let groups = self.groups.iter().filter_map(|group| hierarchy.group_next_expiry(*group));
+        earlier(own, groups.min().map(|at| self.tick_of(at)))
+    }
+
+    /// Who has a reason to look at its timers now: sleepers, the last to fall asleep first, then the awake
+    /// ones.
+    pub(super) fn due(&self) -> Vec<CpuId> {
+        let late = self.deadlines.iter().take_while(|(tick, _)| *tick <= self.timers.now);
+        let mut due: Vec<CpuId> = late.map(|(_, cpu)| *cpu).filter(|cpu| self.is_asleep(*cpu)).collect();
+        due.sort_by_key(|cpu| std::cmp::Reverse(self.cpus[cpu.index()].fell_asleep));
+        due.extend(self.awake.iter().copied());
+        due
+    }
+
+    /// Whether a CPU has something to do in this tick.
+    pub(super) fn has_reason(&self, cpu: CpuId) -> bool {
+        let is_due = self.cpus[cpu.index()].deadline.is_some_and(|tick| tick <= self.timers.now);
+        let now = self.nanos(self.timers.now);
+        is_due || self.hierarchy.as_ref().is_some_and(|hierarchy| hierarchy.requires_handle_remote(cpu, now))
+    }
+
+    /// First half of a TIMER softirq: a CPU runs its own bases.
+    pub(super) fn run_own(&mut self, cpu: CpuId) {
+        if self.is_asleep(cpu) {
+            self.count_wakeup(cpu);
+        }
+        for kind in [Kind::Local, Kind::Global, Kind::Deferrable] {
+            self.timers.run(cpu, kind, cpu);
+        }
+    }
+
+    /// Second half: it runs what the hierarchy wants it to.
+    pub(super) fn run_others(&mut self, cpu: CpuId) {
+        let Some(hierarchy) = &self.hierarchy else { return };
+        let (timers, length) = (&mut self.timers, self.load.tick.as_u64());
+        let now = Nanos(timers.now.saturating_mul(length).min(u64::MAX - 1));
+        hierarchy.handle_remote(cpu, now, &mut |owner| {
+            if hierarchy.book(owner) != Book::Parked {
+                return Pulled::Left;
+            }
+            timers.run(owner, Kind::Global, cpu);
+            let (_, published) = timers.firsts(owner);
+            let next = published.map(|tick| Nanos(tick.saturating_mul(length).min(u64::MAX - 1)));
+            let _ = hierarchy.publish(owner, next);
+            Pulled::Published
+        });
+    }
+
+    /// After a softirq: CPUs whose timers ran, for who asks what they cause; and the CPU's own next deadline.
+    pub(super) fn settle(&mut self, cpu: CpuId, owners: &mut Vec<CpuId>) {
+        std::mem::swap(owners, &mut self.timers.owners);
+        self.timers.owners.clear();
+        self.review(cpu);
+    }
+
+    pub(super) fn finish(self) -> (super::Figures, Vec<(u32, CpuId)>) {
+        let left_out: CpuSet = match &self.hierarchy {
+            Some(hierarchy) => {
+                possible(self.load).iter().filter(|cpu| hierarchy.book(*cpu) == Book::Unavailable).collect()
+            }
+            None => match &self.question.excluded {
+                Excluded::These(cpus) => cpus.clone(),
+                Excluded::AsRecorded => CpuSet::new(),
+            },
+        };
+        let pending = self.timers.bases.pending();
+        let (mut figures, ran_on) = self.timers.tally.finish();
+        figures.pending = pending;
+        figures.policy = self.question.policy.name();
+        figures.excluded = left_out.to_string();
+        figures.kept_awake = self.question.kept_awake.to_string();
+        (figures, ran_on)
+    }
+}
+
+/// The machine as far as a recording shows it: NUMA nodes, and nothing below them.
+fn topology(load: &Load) -> Topology {
+    let nodes = load.nodes.iter().max().map_or(1, |last| usize::from(*last) + 1);
+    let mut lists = vec![CpuSet::new(); nodes];
+    for (cpu, node) in possible(load).iter().zip(&load.nodes) {
+        lists[usize::from(*node)].insert(cpu);
+    }
+    lists.retain(|list| !list.is_empty());
+    let one_node = || Topology::builder(load.cpus).build();
+    let built = Topology::builder(load.cpus).node_lists(&lists).build().or_else(|_| one_node());
+    built.expect("one node holds every CPU")
+}

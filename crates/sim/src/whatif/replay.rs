@@ -1,0 +1,141 @@
+//! Drives a [`Machine`] through a load: inputs in their order, ticks between them.
+//!
+//! The ticks of all CPUs are at the same moments. What a recording does not say is who comes first within
+//! one; [`TickOrder`] has both answers that matter, and the figures say what they differ by.
+//!
+//! Consequences within a tick: when a timer of a CPU runs, and the recording has that CPU leave idle in
+//! that same tick, then it is awake before the next CPU looks.
+
+use super::figures::Figures;
+use super::load::{Load, What};
+use super::machine::Machine;
+use super::question::{Question, QuestionError};
+use quietcore_core::CpuId;
+use quietcore_trace::TimerModel;
+
+/// So many ticks in a row may turn out to have nothing to do before the next input is waited for.
+const IDLE_TICKS_MAX: u32 = 64;
+
+/// Who comes first within one tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TickOrder {
+    /// One CPU after another: sleepers, the last to fall asleep first, then the awake ones by number.
+    OneByOne,
+    /// All run their own timers before anybody looks at those of others.
+    AtOnce,
+}
+
+/// One replay; also where each arm's timer ran.
+pub(super) fn replay(
+    load: &Load,
+    question: &Question,
+    order: TickOrder,
+) -> Result<(Figures, Vec<(u32, CpuId)>), QuestionError> {
+    let mut replay = Replay {
+        machine: Machine::new(load, question)?,
+        load,
+        order,
+        wakes: Wakes::new(load),
+        owners: Vec::new(),
+    };
+    for (place, input) in load.inputs.iter().enumerate() {
+        replay.advance(input.tick);
+        replay.take(place as u32, &input.what);
+    }
+    Ok(replay.machine.finish())
+}
+
+#[derive(Debug)]
+struct Replay<'a> {
+    machine: Machine<'a>,
+    load: &'a Load,
+    order: TickOrder,
+    wakes: Wakes,
+    owners: Vec<CpuId>,
+}
+
+impl Replay<'_> {
+    fn take(&mut self, place: u32, what: &What) {
+        let is_isolation = self.load.model == TimerModel::PullExcludesIsolated;
+        match what {
+            What::Arm(arm) => self.machine.arm(place, arm),
+            What::Cancel(timer) => self.machine.cancel(*timer),
+            What::Awake(cpu) => self.machine.wake(*cpu),
+            What::Idle(cpu) => self.machine.sleep(*cpu),
+            What::Join(cpu) => self.machine.join(*cpu),
+            What::Available(cpu) => self.machine.appear(*cpu),
+            What::Unavailable(cpu) => self.machine.disappear(*cpu, is_isolation),
+            What::TickStop(_) | What::TaskAfterTickStop(_) | What::Nothing => {}
+        }
+    }
+
+    /// All ticks up to `tick`, this one included: those in which somebody has something to do.
+    fn advance(&mut self, tick: u64) {
+        let mut in_vain = 0;
+        while self.machine.now() < tick {
+            let due = self.machine.next_due().filter(|_| in_vain < IDLE_TICKS_MAX);
+            let next = due.unwrap_or(u64::MAX).max(self.machine.now() + 1);
+            self.machine.set_now(next.min(tick));
+            if next > tick {
+                return;
+            }
+            in_vain = if self.tick() { 0 } else { in_vain + 1 };
+        }
+    }
+
+    /// One tick of all CPUs; says whether a timer ran.
+    fn tick(&mut self) -> bool {
+        let mut has_run = false;
+        let due = self.machine.due();
+        match self.order {
+            TickOrder::OneByOne => {
+                for cpu in due {
+                    if self.machine.has_reason(cpu) {
+                        self.machine.run_own(cpu);
+                        self.machine.run_others(cpu);
+                        has_run |= self.settle(cpu);
+                    }
+                }
+            }
+            TickOrder::AtOnce => {
+                let due: Vec<CpuId> = due.into_iter().filter(|cpu| self.machine.has_reason(*cpu)).collect();
+                due.iter().for_each(|cpu| self.machine.run_own(*cpu));
+                due.iter().for_each(|cpu| self.machine.run_others(*cpu));
+                for cpu in due {
+                    has_run |= self.settle(cpu);
+                }
+            }
+        }
+        has_run
+    }
+
+    fn settle(&mut self, cpu: CpuId) -> bool {
+        self.machine.settle(cpu, &mut self.owners);
+        for &owner in &self.owners {
+            if self.machine.is_asleep(owner) && self.wakes.has(owner, self.machine.now()) {
+                self.machine.wake(owner);
+            }
+        }
+        !self.owners.is_empty()
+    }
+}
+
+/// The ticks in which each CPU leaves idle, in the recording.
+#[derive(Debug)]
+struct Wakes(Vec<Vec<u64>>);
+
+impl Wakes {
+    fn new(load: &Load) -> Self {
+        let mut wakes = vec![Vec::new(); usize::from(load.cpus)];
+        for input in &load.inputs {
+            if let What::Awake(cpu) = input.what {
+                wakes[cpu.index()].push(input.tick);
+            }
+        }
+        Self(wakes)
+    }
+
+    fn has(&self, cpu: CpuId, tick: u64) -> bool {
+        self.0[cpu.index()].binary_search(&tick).is_ok()
+    }
+}

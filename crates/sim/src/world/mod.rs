@@ -1,0 +1,182 @@
+//! The world: virtual CPUs that run the core's machine, one event at a time.
+//!
+//! An event is a moment at which something changes on one CPU: a segment of its time ends, its tick or its alarm
+//! goes off, somebody kicks it, a fault begins. Between events time jumps. A CPU whose segment ends before anything
+//! else happens goes straight on, without a turn through the queue: the result is the same.
+//!
+//! Where what is decided: `cpu.rs` the segments of a CPU; `step.rs` what ends with one; `turn.rs` timers; `task.rs` what
+//! tasks do; `idle.rs` sleeping and waking; `act.rs` kicks and alarms; `fault.rs` what goes wrong; `books.rs` locks and
+//! walks, and what they cost. Invariants: the core decides where timers run, this world only when; every cost is one
+//! of the plan's. Absent: memory, caches, frequencies; ticks that stop on busy `nohz_full` CPUs.
+
+mod act;
+mod books;
+mod cpu;
+mod fault;
+mod idle;
+mod perfetto;
+mod record;
+mod setup;
+mod step;
+mod task;
+mod turn;
+
+pub(crate) use perfetto::Exporter;
+
+use crate::engine::{EventQueue, Random, TraceHash};
+use crate::figures::{Figures, Recorder};
+use crate::scenario::{Costs, Factor, Plan};
+use books::{Locks, Path};
+use cpu::Cpu;
+use quietcore_core::place::Housekeeping;
+use quietcore_core::{Actions, CpuId, CpuSet, Machine, Nanos, SequentialLock};
+use std::io;
+use task::Task;
+use turn::Timer;
+
+/// Events between two looks at whether to go on.
+const EVENTS_PER_TURN: u64 = 100_000;
+
+/// What happens. Small, because the queue copies it around; numbers are those of CPUs, tasks or faults.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// The CPU turns for the first time.
+    Begin(u16),
+    /// What the CPU is doing ends, unless it was interrupted since (other generation).
+    Segment(u16, u32),
+    Tick(u16, u32),
+    /// The alarm that an idle CPU set for itself.
+    Wakeup(u16, u32),
+    Kick(u16),
+    /// A load begins.
+    Start(u32),
+    /// The alarm that the machine asked the world for.
+    Alarm,
+    StallBegin(u16),
+    StallEnd(u16),
+    Isolate(u16),
+    Plug(u16),
+}
+
+/// How to run a plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunOptions {
+    pub(crate) factor: Factor,
+    /// Compute the hash of the run.
+    pub(crate) hash: bool,
+    /// Check the machine's invariants after every event.
+    pub(crate) check: bool,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self { factor: Factor::One, hash: true, check: false }
+    }
+}
+
+/// Told how far a run is, in simulated time; says whether to go on.
+pub(crate) type Progress<'a> = &'a mut dyn FnMut(Nanos, u64) -> bool;
+
+/// One run of a plan. See the module.
+pub(crate) struct World<'p> {
+    plan: &'p Plan,
+    options: RunOptions,
+    costs: Costs,
+    now: u64,
+    end: u64,
+    queue: EventQueue<Event>,
+    /// For faults and jitter.
+    random: Random,
+    machine: Machine<SequentialLock, u32>,
+    actions: Actions,
+    cpus: Vec<Cpu>,
+    tasks: Vec<Task>,
+    timers: Vec<Timer>,
+    /// By CPU: its worker's task and the lengths of what waits for it.
+    workers: Vec<task::Worker>,
+    locks: Locks,
+    /// By CPU: its way up the hierarchy.
+    paths: Vec<Path>,
+    /// Isolated at this moment, in any way.
+    isolated: CpuSet,
+    /// Who may be given timers and tasks.
+    housekeeping: Housekeeping,
+    /// Isolated at run time, by a fault.
+    flipped: CpuSet,
+    /// When the alarm is that the machine asked for, if it is ahead.
+    alarm: Option<Nanos>,
+    /// CPUs that were kicked and have not answered yet.
+    kicked: u32,
+    recorder: Recorder,
+    hash: TraceHash,
+    exporter: Option<Exporter>,
+    events: u64,
+}
+
+impl World<'_> {
+    /// Runs to the end; `None` when `progress` said to stop.
+    pub(crate) fn run(mut self, progress: Progress<'_>) -> io::Result<Option<Figures>> {
+        while self.queue.next_at().is_some_and(|next| next.0 <= self.end) {
+            let Some((at, event)) = self.queue.pop() else { break };
+            self.now = at.0;
+            self.events += 1;
+            self.handle(event);
+            if self.options.check {
+                self.check();
+            }
+            if self.events.is_multiple_of(EVENTS_PER_TURN) && !progress(Nanos(self.now), self.events) {
+                return Ok(None);
+            }
+        }
+        self.now = self.end;
+        self.finish().map(Some)
+    }
+
+    /// What goes straight on (`proceed`) moves the time, so it comes last in each of these.
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Begin(cpu) => self.proceed(cpu),
+            Event::Segment(cpu, generation) => self.segment_ends(cpu, generation),
+            Event::Tick(cpu, generation) => self.tick(cpu, generation),
+            Event::Wakeup(cpu, generation) => self.wakeup(cpu, generation),
+            Event::Kick(cpu) => self.kicked(cpu),
+            Event::Start(task) => self.start(task),
+            Event::Alarm => self.alarm(),
+            Event::StallBegin(fault) => self.stall_begins(fault),
+            Event::StallEnd(fault) => self.stall_ends(fault),
+            Event::Isolate(fault) => self.isolate(fault),
+            Event::Plug(fault) => self.plug(fault),
+        }
+    }
+
+    /// The invariants of the machine, which hold as soon as its actions are carried out: when no kick is on its way.
+    fn check(&mut self) {
+        assert!(self.actions.is_empty(), "an action was not carried out");
+        if self.kicked == 0 {
+            self.recorder.figures.checks += 1;
+            self.machine.check();
+        }
+    }
+
+    fn is_isolated(&self, cpu: u16) -> bool {
+        self.isolated.contains(id(cpu))
+    }
+
+    fn finish(mut self) -> io::Result<Figures> {
+        for cpu in 0..self.cpus.len() as u16 {
+            self.account_idle(cpu);
+        }
+        if let Some(exporter) = self.exporter.take() {
+            exporter.finish()?;
+        }
+        self.recorder.figures.lost = self.lost();
+        self.recorder.figures.events = self.events;
+        self.recorder.figures.hash = self.hash.value();
+        Ok(self.recorder.finish(self.end, &self.plan.isolation.any()))
+    }
+}
+
+/// The number of a CPU as the core's type; numbers here are always of CPUs that exist.
+fn id(cpu: u16) -> CpuId {
+    CpuId::new(u64::from(cpu)).expect("CPUs of a plan are below the limit")
+}

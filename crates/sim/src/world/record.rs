@@ -1,0 +1,43 @@
+//! What is remembered of a run as it happens: the hash, and the events for Perfetto.
+
+use super::World;
+
+/// What the machine saw or did. The numbers are part of every hash: never change one, only add.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+pub(super) enum What {
+    Tick = 1,
+    Stay = 2,
+    Sleep = 3,
+    Wakeup = 4,
+    Awake = 5,
+    Kick = 6,
+    Alarm = 7,
+    Arm = 8,
+    Cancel = 9,
+    Turn = 10,
+    Expire = 11,
+    Finish = 12,
+    Marked = 13,
+    Stall = 14,
+    Isolate = 15,
+    Online = 16,
+    Offline = 17,
+}
+
+impl World<'_> {
+    /// Feeds the hash: when, what, on which CPU, and one number more.
+    #[inline]
+    pub(super) fn note(&mut self, what: What, cpu: u16, value: u64) {
+        if std::env::var_os("QCDBG").is_some() {
+            let books: Vec<_> = (0..self.cpus.len() as u16).map(|cpu| self.machine.hierarchy().book(super::id(cpu))).collect();
+            let w: Vec<_> = (0..self.cpus.len() as u16).map(|cpu| self.machine.hierarchy().wakeup(super::id(cpu))).collect();
+            eprintln!("{} {what:?} cpu{cpu} {value} {books:?} {w:?} kicked={}", self.now, self.kicked);
+        }
+        if self.options.hash {
+            self.hash.feed(self.now);
+            self.hash.feed((what as u64) << 16 | u64::from(cpu));
+            self.hash.feed(value);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! From a plan to a world at time 0: all CPUs online, nothing armed, every load about to begin.
+
+use super::cpu::{Cpu, why};
+use super::task::{Program, Task, Worker};
+use super::turn::{Role, Timer};
+use super::{Event, Exporter, RunOptions, World, books, id};
+use crate::engine::{EventQueue, Random, TraceHash};
+use crate::figures::Recorder;
+use crate::scenario::raw::PrecisionName;
+use crate::scenario::{Load, LoadKind, Plan};
+use quietcore_core::place::Housekeeping;
+use quietcore_core::{Actions, CpuSet, Machine, Nanos, Precision, SequentialLock, Settings, TickLength, TimerOptions, Turn};
+
+impl<'p> World<'p> {
+    /// A world for `plan`, with its loads and faults scheduled.
+    pub(crate) fn new(plan: &'p Plan, options: RunOptions, exporter: Option<Exporter>) -> Self {
+        let cpu_count = plan.topology.cpu_count();
+        let settings = Settings {
+            policy: plan.policy.policy(),
+            exclusion: plan.exclusion,
+            isolation: plan.isolation.clone(),
+            tick: TickLength::new(plan.tick).expect("a plan's tick is possible"),
+            ..Settings::default()
+        };
+        let refused = "a plan leaves housekeeping CPUs";
+        let machine: Machine<SequentialLock, u32> =
+            Machine::new(plan.topology.clone(), settings).expect(refused);
+        let housekeeping = Housekeeping::new(plan.topology.possible(), &plan.isolation).expect(refused);
+        let mut world = Self {
+            plan,
+            options,
+            costs: plan.costs.scaled(options.factor),
+            now: 0,
+            end: plan.duration.0,
+            queue: EventQueue::new(plan.seed),
+            random: Random::new(plan.seed, 1),
+            machine,
+            actions: Actions::new(cpu_count as u16),
+            cpus: (0..cpu_count as u16).map(|cpu| Cpu::new(Turn::new(id(cpu)))).collect(),
+            tasks: Vec::new(),
+            timers: Vec::new(),
+            workers: (0..cpu_count).map(|_| Worker::default()).collect(),
+            locks: books::Locks::new(cpu_count),
+            paths: books::paths(&plan.topology),
+            isolated: plan.isolation.any(),
+            housekeeping,
+            flipped: CpuSet::new(),
+            alarm: None,
+            kicked: 0,
+            recorder: Recorder::new(cpu_count),
+            hash: TraceHash::default(),
+            exporter,
+            events: 0,
+        };
+        world.begin();
+        world
+    }
+
+    fn begin(&mut self) {
+        let mut starts = Random::new(self.plan.seed, 2);
+        for (number, load) in self.plan.loads.iter().enumerate() {
+            self.add_load(number as u32, load, &mut starts);
+        }
+        for cpu in 0..self.cpus.len() as u16 {
+            self.machine.online(id(cpu), Nanos(0), &mut self.actions).expect("it was offline");
+            self.carry_out(cpu);
+        }
+        for cpu in 0..self.cpus.len() as u16 {
+            self.set_tick(cpu, true);
+            self.queue.push(Nanos(0), Event::Begin(cpu));
+        }
+        let faults = &self.plan.faults;
+        let mut push = |every: u64, event| self.queue.push(Nanos(starts.below(every)), event);
+        for (number, stall) in faults.stalls.iter().enumerate() {
+            push(stall.every, Event::StallBegin(number as u16));
+        }
+        for (number, flips) in faults.isolation.iter().enumerate() {
+            push(flips.every, Event::Isolate(number as u16));
+        }
+        for (number, flips) in faults.hotplug.iter().enumerate() {
+            push(flips.every, Event::Plug(number as u16));
+        }
+    }
+
+    /// A load's tasks and timers; it begins at a random moment of its first period.
+    fn add_load(&mut self, number: u32, load: &Load, starts: &mut Random) {
+        let cpu = load.cpu.index() as u16;
+        let coarse = TimerOptions::default();
+        let first = self.tasks.len() as u32;
+        let mut begin = 0;
+        match load.kind {
+            LoadKind::Periodic(periodic) => {
+                let options = coarse.precision(precision(periodic.precision));
+                let options = if periodic.pinned { options.pinned() } else { options };
+                let options = if periodic.deferrable { options.deferrable() } else { options };
+                let timer = self.add_timer(options, Role::Periodic(number));
+                self.add_task(Program::Starter { timer }, cpu);
+                begin = periodic.period;
+            }
+            LoadKind::Timeout { delay, run, sleep } => {
+                let guard = self.add_timer(coarse, Role::Guard);
+                let timer = self.add_timer(coarse, Role::Wake(first));
+                self.add_task(Program::Timeout { delay, run, sleep, guard, timer }, cpu);
+                begin = sleep;
+            }
+            LoadKind::Sleeper { run, sleep, jitter, rt, precision: wanted } => {
+                let timer = self.add_timer(coarse.precision(precision(wanted)), Role::Wake(first));
+                self.add_task(Program::Sleeper { run, sleep, jitter, is_rt: rt, timer }, cpu);
+                begin = sleep;
+            }
+            LoadKind::Driver { period, jitter, delay, work } => {
+                let timer = self.add_timer(coarse, Role::Work(work));
+                self.add_task(Program::Driver { period, jitter, delay, timer }, cpu);
+                begin = period;
+            }
+            LoadKind::Busy { chunk } => self.add_task(Program::Busy { chunk }, cpu),
+            LoadKind::Measure => {
+                self.recorder.measures(load.cpu);
+                self.add_task(Program::Measure, cpu);
+            }
+            LoadKind::Pair { server, request, service, timeout } => {
+                let guard = self.add_timer(coarse, Role::Guard);
+                self.recorder.requests = Some(0);
+                self.add_task(Program::Client { request, timeout, server: first + 1, guard }, cpu);
+                self.add_task(Program::Server { service, client: first }, server.index() as u16);
+                begin = request;
+            }
+            LoadKind::Enqueue { delay } => {
+                let timer = self.add_timer(coarse, Role::Guard);
+                self.recorder.rounds = Some((0, 0));
+                self.add_task(Program::Enqueue { delay, timer }, cpu);
+            }
+        }
+        if self.tasks[first as usize].is_filler() {
+            // Fillers are there before anybody is idle.
+            self.enqueue(first, cpu);
+            return;
+        }
+        // A server waits for its first request.
+        self.queue.push(Nanos(starts.below(begin + 1)), Event::Start(first));
+    }
+
+    fn add_task(&mut self, program: Program, cpu: u16) {
+        self.tasks.push(Task::new(program, cpu));
+    }
+
+    fn add_timer(&mut self, options: TimerOptions, role: Role) -> u32 {
+        let number = self.timers.len() as u32;
+        let id = self.machine.add_timer(options, number);
+        self.timers.push(Timer {
+            id,
+            role,
+            expires: 0,
+            delay: 0,
+            armed_on: 0,
+            base: 0,
+            is_pending: false,
+            is_pinned: options.is_pinned(),
+            is_deferrable: options.is_deferrable(),
+            pulled_from: None,
+        });
+        number
+    }
+
+    /// A load begins, or a device interrupts: its task is woken by an interrupt of its own CPU.
+    pub(super) fn start(&mut self, task: u32) {
+        let home = self.tasks[task as usize].home;
+        let _ = self.wake(task, home);
+        let target = self.tasks[task as usize].cpu;
+        self.interrupt(target, why::KICK);
+    }
+}
+
+const fn precision(name: PrecisionName) -> Precision {
+    match name {
+        PrecisionName::Coarse => Precision::Coarse,
+        PrecisionName::Tick => Precision::Tick,
+    }
+}

@@ -1,0 +1,389 @@
+//! Mutants of the migration hierarchy: the kernel's bugs with our fix undone, steps left out or out of order, and
+//! orderings too weak. The tables are in `crates/core/src/tmigr/README.md`, with the orderings whose weakening
+//! changes nothing, and why.
+
+use super::killer::Killer::{self, Test};
+use super::killer::Mutant;
+use super::killer::Suite::{Loom, Site, Tree};
+
+const ARM: &str = "crates/core/src/base/arm.rs";
+const BASE: &str = "crates/core/src/base/mod.rs";
+const SHARED: &str = "crates/core/src/machine/shared.rs";
+
+const AVAILABLE: &str = "crates/core/src/tmigr/available.rs";
+const EVENT: &str = "crates/core/src/tmigr/event.rs";
+const HIERARCHY: &str = "crates/core/src/tmigr/mod.rs";
+const REMOTE: &str = "crates/core/src/tmigr/remote.rs";
+const SHAPE: &str = "crates/core/src/tmigr/shape.rs";
+const STATE: &str = "crates/core/src/tmigr/state.rs";
+const WALK: &str = "crates/core/src/tmigr/walk.rs";
+
+const LIST: Killer = Test(Tree, "random::the_tree_is_the_list");
+
+/// Names begin with the bug's number in the table.
+pub(super) const KERNEL_BUGS: &[Mutant] = &[
+    Mutant {
+        name: "1-top-only-forecast",
+        rule: "a forecast takes the first expiry of every level, not of the top alone",
+        file: REMOTE,
+        right: "first = match (first, group.next_expiry()) {",
+        wrong: "first = match (next.filter(|_| group.parent().is_none()), group.next_expiry()) {",
+        killers: &[Test(Site, "kernel::quick_check_late_forecast")],
+    },
+    Mutant {
+        name: "2-no-event-no-walk",
+        rule: "a CPU without a timer updates its group: siblings may wait there",
+        file: EVENT,
+        right: "(Child::Cpu { event, .. }, _) => *event,",
+        wrong: "(Child::Cpu { event: None, .. }, _) => return Updated::ChildIsActive,
+            (Child::Cpu { event, .. }, _) => *event,",
+        killers: &[Test(Site, "kernel::deactivate_ignored_own_event_hides_sibling"), LIST],
+    },
+    Mutant {
+        name: "3-wakeup-stays",
+        rule: "who was told and finds somebody else awake forgets what it was told",
+        file: REMOTE,
+        right: "if !self.pull_due(group, mask.bits(), now, &mut pull) {
+                break;",
+        wrong: "if !self.pull_due(group, mask.bits(), now, &mut pull) {
+                return;",
+        killers: &[Test(Site, "kernel::ghost_wakeup_storm")],
+    },
+    Mutant {
+        name: "4-global-not-idle",
+        rule: "an idle CPU's global base says so, too",
+        file: SHARED,
+        right: "for base in [&mut self.local, &mut self.global, &mut self.guest] {
+            base.is_idle = is_idle;",
+        wrong: "for base in [&mut self.local] {
+            base.is_idle = is_idle;",
+        killers: &[Test(Site, "machine::nohz_full_global_enqueue_no_self_kick")],
+    },
+    Mutant {
+        name: "5-equal-expiry-equal-cpu",
+        rule: "an event with the same expiry takes the new CPU",
+        file: EVENT,
+        right: "if old.expires == event.expires => Some((event, place)),",
+        wrong: "if old.expires == event.expires => Some((old, place)),",
+        killers: &[Test(Site, "kernel::stale_cpu_on_equal_expiry")],
+    },
+    Mutant {
+        name: "7-parent-twice",
+        rule: "a walk reads the parent once",
+        file: WALK,
+        right: "            link = group.parent();
+            if link.is_none() {
+                return first;
+            }
+            child = Child::Group(group);
+        }
+        None
+    }
+
+    /// Writes",
+        wrong: "            link = group.parent();
+            site!(BeforeParent);
+            if group.parent().is_none() {
+                return first;
+            }
+            child = Child::Group(group);
+        }
+        None
+    }
+
+    /// Writes",
+        killers: &[Test(Site, "kernel::parent_pointer_read_twice")],
+    },
+    Mutant {
+        name: "8-old-belief",
+        rule: "growth asks the old root again whenever the new one's word changed",
+        file: HIERARCHY,
+        right: "let _ = self.walk_up(Child::Group(group), group.parent(), Walker::Other);",
+        wrong: "let was_active = group.word.load().is_active();
+        if let Some((parent, mask)) = group.parent() {
+            let _ = self.groups[parent].word.transition(mask, || was_active);
+        }",
+        killers: &[Test(Site, "kernel::root_growth_false_active")],
+    },
+    Mutant {
+        name: "12-link-relaxed",
+        rule: "who sees a link sees what is behind it",
+        file: EVENT,
+        right: "self.link.store(pack_link(link), Ordering::Release);",
+        wrong: "self.link.store(pack_link(link), Ordering::Relaxed);",
+        killers: &[Test(Loom, "growth::group_init_visibility")],
+    },
+    Mutant {
+        name: "14-old-root-uncounted",
+        rule: "a new root counts the old one as its first child",
+        file: SHAPE,
+        right: "self.groups[top.index()].child_count += u8::from(old_root.is_some());",
+        wrong: "self.groups[top.index()].child_count += 0;",
+        killers: &[Test(Tree, "growth::root_off_by_one")],
+    },
+    Mutant {
+        name: "15-no-unfolding",
+        rule: "with another node the tree is unfolded up to the crossing level",
+        file: SHAPE,
+        right: "is_single && (level >= self.levels.crossing || !is_mismatch)",
+        wrong: "is_single && (level >= self.levels.crossing || !is_mismatch || true)",
+        killers: &[Test(Tree, "growth::numa_imbalance")],
+    },
+    Mutant {
+        name: "16-isolated-joins-by-waking",
+        rule: "a CPU that is unavailable stays out of the masks when it wakes up",
+        file: HIERARCHY,
+        right: "if was == Presence::Awake || !books.is_available {",
+        wrong: "if was == Presence::Awake {",
+        killers: &[Test(Site, "kernel::isolated_cpu_becomes_permanent_migrator"), LIST],
+    },
+    Mutant {
+        name: "17-growth-below-books",
+        rule: "the lock of growth is not taken while books are held",
+        file: AVAILABLE,
+        right: "        if !core::mem::replace(&mut books.is_available, false) {",
+        wrong: "        let _tree = self.tree.lock_remote();
+        if !core::mem::replace(&mut books.is_available, false) {",
+        killers: &[Test(Site, "kernel::availability_lock_order")],
+    },
+    Mutant {
+        name: "18-grown-means-active",
+        rule: "growth does not take the old root for active because somebody grows it",
+        file: HIERARCHY,
+        right: "let _ = self.walk_up(Child::Group(group), group.parent(), Walker::Other);",
+        wrong: "let child = Child::Cpu { is_active: true, event: None };
+        let _ = self.walk_up(child, group.parent(), Walker::Other);",
+        killers: &[Test(Site, "kernel::root_growth_activates_inactive_root")],
+    },
+    Mutant {
+        name: "19-not-myself",
+        rule: "a CPU that looks is asked to expire its own base, too",
+        file: REMOTE,
+        right: "if self.is_unavailable(cpu) { Pulled::Left } else { pull(target) }",
+        wrong: "if self.is_unavailable(cpu) || target == cpu { Pulled::Left } else { pull(target) }",
+        killers: &[Test(Site, "kernel::self_remote_livelock")],
+    },
+    Mutant {
+        name: "19-again-for-ever",
+        rule: "an event that a pull left as it was is not pulled again at once",
+        file: REMOTE,
+        right: "if last == Some(event) || pull(event.cpu) == Pulled::Left {",
+        wrong: "if pull(event.cpu) == Pulled::Left {",
+        killers: &[Test(Site, "kernel::self_remote_livelock")],
+    },
+    Mutant {
+        name: "21-empty-is-far",
+        rule: "an empty base is due never, not in 2^30 ticks",
+        file: BASE,
+        right: "        let mut next = self.queues.next_expiry();",
+        wrong: "        let mut next = self.queues.next_expiry().min(self.queues.length.nanos().0 << 30);",
+        killers: &[Test(Site, "machine::empty_base_sentinel_ages")],
+    },
+    Mutant {
+        name: "21-base-not-read-again",
+        rule: "who locks a timer's base looks whether it still is",
+        file: ARM,
+        right: "        if !place.is_at(from) {",
+        wrong: "        if false && !place.is_at(from) {",
+        killers: &[Test(Site, "machine::lock_timer_base_reload")],
+    },
+    Mutant {
+        name: "22-ignored-for-ever",
+        rule: "the event of a CPU that sleeps again counts again",
+        file: EVENT,
+        right: "self.ignored.fetch_and(!mask.bits(), Ordering::Relaxed);",
+        wrong: "self.ignored.fetch_and(u8::MAX, Ordering::Relaxed);",
+        killers: &[Test(Site, "kernel::ping_pong"), LIST],
+    },
+];
+
+/// Steps left out or taken in another order.
+pub(super) const STEPS: &[Mutant] = &[
+    Mutant {
+        name: "seq-stays",
+        rule: "T7: every transition moves seq (race S)",
+        file: STATE,
+        right: "u64::from(migrator) << Self::MIGRATOR_SHIFT | seq << Self::SEQ_SHIFT)",
+        wrong: "u64::from(migrator) << Self::MIGRATOR_SHIFT | (seq & 0) << Self::SEQ_SHIFT)",
+        killers: &[
+            Test(Site, "kernel::race_s_late_idle_cpu"),
+            Test(Loom, "group_word::going_idle_against_waking_up"),
+        ],
+    },
+    Mutant {
+        name: "child-read-once",
+        rule: "the child is read again whenever the compare-and-swap failed (race S)",
+        file: STATE,
+        right: "        loop {
+            site!(BeforeChildRead);
+            let after = if is_active()",
+        wrong: "        site!(BeforeChildRead);
+        let child_is_active = is_active();
+        loop {
+            let after = if child_is_active",
+        killers: &[
+            Test(Site, "kernel::race_s_late_idle_cpu"),
+            Test(Loom, "group_word::going_idle_against_waking_up"),
+        ],
+    },
+    Mutant {
+        name: "word-before-lock",
+        rule: "a group's state is read under its lock when an event is queued (race L)",
+        file: EVENT,
+        right: "        site!(BeforeGroupLock);
+        let below = match child {",
+        wrong: "        if let (Child::Cpu { event, .. }, true) = (child, self.word.load().is_active()) {
+            site!(BeforeGroupLock);
+            let mut events = self.events.lock_remote();
+            events.set(mask, *event);
+            self.ignored.fetch_and(!mask.bits(), Ordering::Relaxed);
+            self.refresh(&events);
+            return Updated::GroupIsActive;
+        }
+        site!(BeforeGroupLock);
+        let below = match child {",
+        killers: &[Test(Site, "kernel::race_l_last_idle_against_new_timer")],
+    },
+    Mutant {
+        name: "late-writer-stops",
+        rule: "who writes its event into a group that went idle meanwhile carries it up",
+        file: WALK,
+        right: "Updated::GroupIsIdle(event) => first = event.map(|event| event.expires),",
+        wrong: "Updated::GroupIsIdle(_) if transition.after.is_active() => return None,
+                    Updated::GroupIsIdle(event) => first = event.map(|event| event.expires),",
+        killers: &[
+            Test(Site, "walks::two_go_idle_in_one_group"),
+            Test(Site, "walks::two_go_idle_in_one_group_of_two"),
+            Test(Loom, "group_word::two_go_idle"),
+        ],
+    },
+    Mutant {
+        name: "told-over-told",
+        rule: "a parked puller writes down what is left under its books' lock",
+        file: REMOTE,
+        right: "        site!(BeforeCpuLock);
+        let books = this.books.lock_owner();
+        if books.presence == Presence::Parked && books.is_available {",
+        wrong: "        let left = self.first_of_idle_tree(this.leaf());
+        site!(BeforeCpuLock);
+        let books = this.books.lock_owner();
+        if books.presence == Presence::Parked && books.is_available {
+            this.set_wakeup(left);
+            return;
+        }
+        if books.presence == Presence::Parked && books.is_available {",
+        killers: &[Test(Site, "walks::a_timer_for_a_parked_puller")],
+    },
+    Mutant {
+        name: "leaver-pulls-on",
+        rule: "T4: who is made unavailable while it pulls begins no other pull",
+        file: REMOTE,
+        right: "if self.is_unavailable(cpu) { Pulled::Left } else { pull(target) }",
+        wrong: "pull(target)",
+        killers: &[Test(Site, "available::a_puller_that_leaves_pulls_no_more")],
+    },
+    Mutant {
+        name: "publish-while-awake",
+        rule: "what an awake CPU has is not published",
+        file: HIERARCHY,
+        right: "if !books.is_available || books.presence == Presence::Awake || books.published == next {",
+        wrong: "if !books.is_available || books.published == next {",
+        killers: &[LIST],
+    },
+    Mutant {
+        name: "told-and-unavailable",
+        rule: "a CPU that leaves is not to wake up for the tree",
+        file: AVAILABLE,
+        right: "        this.set_wakeup(None);
+        let was = books.presence;",
+        wrong: "        let was = books.presence;",
+        killers: &[LIST],
+    },
+    Mutant {
+        name: "told-and-absent",
+        rule: "an absent CPU is not to wake up for the tree",
+        file: HIERARCHY,
+        right: "        self.cpu(cpu).set_wakeup(None);
+        self.leave(cpu, books, was, next)",
+        wrong: "        self.leave(cpu, books, was, next)",
+        killers: &[LIST],
+    },
+    Mutant {
+        name: "absent-stays-active",
+        rule: "a mark takes the CPU out of the masks",
+        file: HIERARCHY,
+        right: "        if was == Presence::Awake {
+            self.walk_up(Child::Cpu { is_active: false, event }, leaf, Walker::Other)",
+        wrong: "        if was == Presence::Awake && books.presence != Presence::Absent {
+            self.walk_up(Child::Cpu { is_active: false, event }, leaf, Walker::Other)",
+        killers: &[LIST, Test(Loom, "absent::mark_against_return")],
+    },
+    Mutant {
+        name: "return-without-walk",
+        rule: "a return makes the CPU active in its group",
+        file: HIERARCHY,
+        right: "let _ = self.walk_up(Child::Cpu { is_active: true, event: None }, this.leaf(), Walker::Awake);",
+        wrong: "let _ = this.leaf();",
+        killers: &[LIST, Test(Loom, "absent::mark_against_return")],
+    },
+    Mutant {
+        name: "links-from-below",
+        rule: "links are published from above to below",
+        file: HIERARCHY,
+        right: "for &(group, parent) in &join.new_links {",
+        wrong: "for &(group, parent) in join.new_links.iter().rev() {",
+        killers: &[Test(Loom, "growth::group_init_visibility")],
+    },
+];
+
+/// Orderings too weak, and reads that are not in the order of a word's transitions.
+pub(super) const ORDERINGS: &[Mutant] = &[
+    Mutant {
+        name: "word-load-relaxed",
+        rule: "a walk reads the child not earlier than the parent's word",
+        file: STATE,
+        right: "Snapshot(self.0.load(Ordering::Acquire))",
+        wrong: "Snapshot(self.0.load(Ordering::Relaxed))",
+        killers: &[Test(Loom, "group_word::going_idle_against_waking_up")],
+    },
+    Mutant {
+        name: "retry-relaxed",
+        rule: "the child is read again not earlier than the word that won",
+        file: STATE,
+        right: "after.0, Ordering::AcqRel, Ordering::Acquire) {",
+        wrong: "after.0, Ordering::AcqRel, Ordering::Relaxed) {",
+        killers: &[Test(Loom, "group_word::going_idle_against_waking_up")],
+    },
+    Mutant {
+        name: "transition-without-release",
+        rule: "a transition shows what was done before it",
+        file: STATE,
+        right: "after.0, Ordering::AcqRel, Ordering::Acquire) {",
+        wrong: "after.0, Ordering::Acquire, Ordering::Acquire) {",
+        killers: &[Test(Loom, "group_word::going_idle_against_waking_up")],
+    },
+    Mutant {
+        name: "growth-plain-load",
+        rule: "growth takes its place in the order of the old root's transitions",
+        file: STATE,
+        right: "Snapshot(self.0.fetch_add(0, Ordering::AcqRel))",
+        wrong: "self.load()",
+        killers: &[Test(Loom, "growth::waking_up_below_a_new_root")],
+    },
+    Mutant {
+        name: "growth-without-release",
+        rule: "who changes the old root after growth looked at it sees the link",
+        file: STATE,
+        right: "Snapshot(self.0.fetch_add(0, Ordering::AcqRel))",
+        wrong: "Snapshot(self.0.fetch_add(0, Ordering::Acquire))",
+        killers: &[Test(Loom, "growth::waking_up_below_a_new_root")],
+    },
+    Mutant {
+        name: "parent-relaxed",
+        rule: "a walk that finds the parent finds it whole",
+        file: EVENT,
+        right: "unpack_link(self.link.load(Ordering::Acquire))",
+        wrong: "unpack_link(self.link.load(Ordering::Relaxed))",
+        killers: &[Test(Loom, "growth::group_init_visibility")],
+    },
+];
