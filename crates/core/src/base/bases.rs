@@ -7,7 +7,7 @@
 use super::place::Place;
 use super::queues::Handle;
 use super::store::{RemoveError, TimerStore};
-use super::sync::NextExpiry;
+use super::sync::{AbsentMark, NextExpiry};
 use super::{Base, BaseId, BaseKind, ExactId, ExactRef, TickLength, TimerId, TimerOptions, TimerRef};
 use crate::lock::{Guard, Locked, RawLock};
 use crate::sync::site;
@@ -34,6 +34,8 @@ struct Shelf<L, T> {
 /// The bases of CPUs 0 to `cpu_count` - 1, and the timers that the machine itself owns.
 pub(crate) struct Bases<L, T> {
     shelves: Box<[Shelf<L, T>]>,
+    /// Of each CPU.
+    absent: Box<[AbsentMark]>,
     pub(super) length: TickLength,
     /// Kept here, because references to its timers go to these bases and nowhere else.
     pub(super) store: TimerStore<T>,
@@ -49,12 +51,26 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
             base: Locked::new(Base::new(id, length, now)),
             next_expiry: NextExpiry::new(),
         });
-        Self { shelves: shelves.collect(), length, store: TimerStore::new() }
+        let absent = (0..cpu_count).map(|_| AbsentMark::new()).collect();
+        Self { shelves: shelves.collect(), absent, length, store: TimerStore::new() }
     }
 
     #[inline]
     fn shelf(&self, id: BaseId) -> &Shelf<L, T> {
         &self.shelves[id.cpu.index() * BaseKind::ALL.len() + id.kind.index()]
+    }
+
+    /// `cpu` is absent from now on, or not any more. Whoever marks it takes back its tokens afterwards, on all
+    /// bases.
+    pub(crate) fn set_absent(&self, cpu: CpuId, is_absent: bool) {
+        self.absent[cpu.index()].set(is_absent);
+    }
+
+    /// Whether `runner` may take the token of a base of this kind; asked under the base's lock. A CPU that was
+    /// marked and has not noticed takes none: nobody would take it back. Test: `site::stall::one_freezes_anywhere`.
+    #[inline]
+    pub(crate) fn may_take(&self, runner: CpuId, kind: BaseKind) -> bool {
+        !kind.is_pullable() || !self.absent[runner.index()].get()
     }
 
     /// How many CPUs have bases.

@@ -210,7 +210,7 @@ impl<T: Copy> Base<T> {
 
     /// The run of a timer has ended, on a base that still takes timers. One that waited for that is due at
     /// once, or when it was armed for.
-    fn end(&mut self, expired: &Expired<T>, now: Nanos) -> (Option<Token>, Change) {
+    fn end(&mut self, expired: &Expired<T>, now: Nanos, may_take: bool) -> (Option<Token>, Change) {
         match self.end_record(expired) {
             Wait::Nothing => (None, Change::default()),
             Wait::Parked(due) if !due.is_due(now, self.queues.length) => {
@@ -222,7 +222,7 @@ impl<T: Copy> Base<T> {
                 self.overdue = if self.has_expired() { self.overdue.min(since) } else { since };
                 self.records.make_ready(due);
                 // Nobody else may be there to see it.
-                let token = self.take(expired.runner);
+                let token = if may_take { self.take(expired.runner) } else { None };
                 (token, self.renewed())
             }
         }
@@ -255,7 +255,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     pub(crate) fn collect_and_take(&self, id: BaseId, runner: CpuId, context: Context) -> Option<Token> {
         let mut base = self.lock(id, context.cpu);
         base.collect(context.now);
-        base.take(runner)
+        if self.may_take(runner, id.kind) { base.take(runner) } else { None }
     }
 
     /// The next timer to run.
@@ -302,7 +302,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
             drop(base);
             return self.finish_adopted(expired, adopter, context);
         }
-        let (token, change) = base.end(&expired, context.now);
+        let may_take = self.may_take(expired.runner, expired.base.kind);
+        let (token, change) = base.end(&expired, context.now, may_take);
         Finished { token, change, base: expired.base }
     }
 
@@ -313,7 +314,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         loop {
             let (mut old, mut new) = self.lock_pair(expired.base, onto, context.cpu);
             if old.adopter.is_none() {
-                let (token, change) = old.end(&expired, context.now);
+                let may_take = self.may_take(expired.runner, expired.base.kind);
+                let (token, change) = old.end(&expired, context.now, may_take);
                 return Finished { token, change, base: expired.base };
             }
             if let Some(adopter) = new.adopter {
@@ -345,7 +347,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
             let change = self.finish(expired, context).change;
             return Popped { expired: None, change };
         }
-        let (fresh, end) = base.end(&expired, context.now);
+        let may_take = self.may_take(expired.runner, expired.base.kind);
+        let (fresh, end) = base.end(&expired, context.now, may_take);
         if let Some(fresh) = fresh {
             *token = fresh;
         }

@@ -5,7 +5,7 @@
 
 use super::place::{BaseId, Place};
 use crate::Nanos;
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use core::fmt;
 
 /// The place of a timer, beside its links.
@@ -54,6 +54,29 @@ impl SharedPlace {
 impl fmt::Debug for SharedPlace {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.load(), out)
+    }
+}
+
+/// Whether a CPU is marked absent: then it takes no token of a base that others can run.
+///
+/// Written by whoever marks, who locks every base afterwards to take back what the CPU has. So a CPU that takes a
+/// token under a base's lock either is seen there or sees the mark.
+#[derive(Debug)]
+pub(super) struct AbsentMark(AtomicU8);
+
+impl AbsentMark {
+    pub(super) fn new() -> Self {
+        Self(AtomicU8::new(0))
+    }
+
+    pub(super) fn set(&self, is_absent: bool) {
+        // Relaxed: read under a base's lock, which the writer takes and gives back after this.
+        self.0.store(u8::from(is_absent), Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> bool {
+        // Relaxed: see `set`.
+        self.0.load(Ordering::Relaxed) != 0
     }
 }
 

@@ -56,6 +56,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let first = self.hierarchy.go_absent(cpu, next);
         bases.set_idle(true);
         self.watch[cpu.index()].set(flag::MARKED);
+        self.bases.set_absent(cpu, true);
+        self.owe_revocation(cpu);
         drop(bases);
         self.ask_for_alarm(first, actions);
         self.take_back_tokens(cpu, actions);
@@ -89,6 +91,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         };
         bases.set_idle(true);
         self.watch[cpu.index()].set(flag::MARKED);
+        self.bases.set_absent(cpu, true);
+        self.owe_revocation(cpu);
         drop(bases);
         self.ask_for_alarm(first, actions);
         self.take_back_tokens(cpu, actions);
@@ -119,21 +123,49 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         bases.set_idle(false);
         let watch = &self.watch[cpu.index()];
         watch.clear(flag::MARKED | flag::IDLE);
+        self.bases.set_absent(cpu, false);
         watch.be_patient_until(Nanos(now.0.saturating_add(PATIENCE.0)));
         true
     }
 
-    /// Takes the tokens that `holder` has on any base, and publishes what waits there. A base whose lock is
-    /// not to be had keeps its token until the next mark.
+    /// `cpu` may have tokens that must be taken back. Said under its bases' locks: whoever marks it may be stopped
+    /// before it has done so, and then any watcher does it. Test: `site::stall::two_freeze_anywhere`.
+    fn owe_revocation(&self, cpu: CpuId) {
+        if self.watch[cpu.index()].set(flag::REVOKE) {
+            self.unrevoked.count();
+        }
+    }
+
+    /// Takes the tokens that `holder` has on any base, and publishes what waits there. A base whose lock is not to
+    /// be had keeps its token until somebody looks again ([`watch`](Self::watch)).
     pub(super) fn take_back_tokens(&self, holder: CpuId, actions: &mut Actions) {
+        let mut is_complete = true;
         for id in self.base_ids() {
-            let Some(mut base) = self.bases.try_lock(id) else { continue };
+            let Some(mut base) = self.bases.try_lock(id) else {
+                is_complete = false;
+                continue;
+            };
             if base.runner() != Some(holder) {
                 continue;
             }
             let _ = base.revoke();
             drop(base);
             self.republish(id.cpu, actions);
+        }
+        if is_complete && self.watch[holder.index()].clear(flag::REVOKE) {
+            self.unrevoked.count_down();
+        }
+    }
+
+    /// Ends what others have left undone: tokens of CPUs that are absent.
+    fn take_back_the_rest(&self, actions: &mut Actions) {
+        if self.unrevoked.get() == 0 {
+            return;
+        }
+        for cpu in (0..self.bases.cpu_count()).map(CpuId) {
+            if self.has_flag(cpu, flag::REVOKE) {
+                self.take_back_tokens(cpu, actions);
+            }
         }
     }
 
@@ -181,6 +213,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         if !self.is_pulling() || now.since(looked).0 > recent {
             return 0;
         }
+        self.take_back_the_rest(actions);
         let mut marked = 0;
         self.hierarchy.watched(cpu, |other| {
             // A healthy one ends the look at this level; behind a stalled one the next is looked at.
@@ -199,14 +232,19 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         if now.since(watch.heartbeat()).0 < allowed {
             return false;
         }
-        let overdue = |next: Nanos| now.since(next) >= self.settings.tick.nanos();
-        self.bases.next_global(cpu).is_some_and(overdue) || self.holds_tokens(cpu)
+        let tick = self.settings.tick.nanos();
+        let overdue = |next: Nanos| now.since(next) >= tick;
+        // Its own timers, those of a group that it looks after (it may have become the migrator only when another
+        // one was marked), or those that it has collected. Tests: `site::stall`.
+        self.bases.next_global(cpu).is_some_and(overdue)
+            || self.hierarchy.requires_handle_remote(cpu, now.since(tick))
+            || self.holds_tokens(cpu)
     }
 
-    /// Whether `cpu` has taken over another base's timers and not run them all.
-    pub(super) fn holds_tokens(&self, cpu: CpuId) -> bool {
-        let mut others = self.base_ids().filter(|id| id.cpu != cpu);
-        others.any(|id| self.bases.try_lock(id).is_some_and(|base| base.runner() == Some(cpu)))
+    /// Whether `cpu` has collected timers, of its own bases or of others, and not run them all.
+    fn holds_tokens(&self, cpu: CpuId) -> bool {
+        let mut ids = self.base_ids().filter(|id| id.kind.is_pullable());
+        ids.any(|id| self.bases.try_lock(id).is_some_and(|base| base.runner() == Some(cpu)))
     }
 
     /// How often a mark had to be put off because the CPU was stopped inside a lock.

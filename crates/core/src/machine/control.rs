@@ -123,6 +123,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         bases.set_idle(false);
         drop(bases);
         self.watch[cpu.index()].clear(flag::MARKED | flag::IDLE);
+        self.bases.set_absent(cpu, false);
         if !self.excluded(&control).contains(cpu) {
             let first = self.hierarchy.set_available(cpu, None);
             self.ask_for_alarm(first, actions);
@@ -254,7 +255,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             let timers = control.housekeeping.as_ref().is_some_and(|masks| masks.work().contains(cpu));
             for (flag, is_set) in [(flag::TIMERS, timers), (flag::ONLINE, control.online.contains(cpu))] {
                 let watch = &self.watch[cpu.index()];
-                if is_set { watch.set(flag) } else { watch.clear(flag) }
+                let _ = if is_set { watch.set(flag) } else { watch.clear(flag) };
             }
         }
     }

@@ -93,6 +93,8 @@ pub struct Machine<L: RawLock, T: Copy> {
     alarm: Alarm,
     /// Marks that could not be made because a base's lock was not to be had.
     busy_marks: Counter,
+    /// CPUs with the flag `REVOKE`.
+    unrevoked: Counter,
 }
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
@@ -128,6 +130,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             control: Locked::new(control),
             alarm: Alarm::new(),
             busy_marks: Counter::new(),
+            unrevoked: Counter::new(),
             settings,
             topology,
         })

@@ -18,6 +18,8 @@ pub(super) mod flag {
     pub(in crate::machine) const TIMERS: u32 = 4;
     /// It is online.
     pub(in crate::machine) const ONLINE: u32 = 8;
+    /// It was marked, and may have tokens that were not taken back yet.
+    pub(in crate::machine) const REVOKE: u32 = 16;
 }
 
 /// What a CPU tells those who look at it without a lock. On cache lines of its own.
@@ -60,14 +62,16 @@ impl Watch {
         self.flags.load(Ordering::Relaxed) & flag != 0
     }
 
+    /// Returns whether it was not set.
     #[inline]
-    pub(super) fn set(&self, flag: u32) {
-        self.flags.fetch_or(flag, Ordering::Relaxed);
+    pub(super) fn set(&self, flag: u32) -> bool {
+        self.flags.fetch_or(flag, Ordering::Relaxed) & flag == 0
     }
 
+    /// Returns whether it was set.
     #[inline]
-    pub(super) fn clear(&self, flag: u32) {
-        self.flags.fetch_and(!flag, Ordering::Relaxed);
+    pub(super) fn clear(&self, flag: u32) -> bool {
+        self.flags.fetch_and(!flag, Ordering::Relaxed) & flag != 0
     }
 
     /// The CPU looks after others now; returns when it last did.
@@ -125,6 +129,10 @@ impl Counter {
 
     pub(super) fn count(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_down(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 
     pub(super) fn get(&self) -> u64 {

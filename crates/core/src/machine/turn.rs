@@ -272,7 +272,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             }
             for base in [&mut global, &mut guest] {
                 base.collect(now);
-                tokens.extend(base.take(cpu));
+                if self.bases.may_take(cpu, base.id.kind) {
+                    tokens.extend(base.take(cpu));
+                }
             }
             site!(BeforeRepublish);
             let next = earliest(global.next_expiry(), guest.next_expiry());
