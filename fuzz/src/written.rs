@@ -249,13 +249,14 @@ impl Written {
                 assert_eq!(*read, Event::IpiSendMask { to }, "{shown:?}");
             }
             Self::Connect { cpu: number, mask, parent } => {
-                let connect = Migration::ConnectCpu { cpu: cpu(*number), mask: *mask, parent: *parent };
+                let (cpu, child_count) = (cpu(*number), None);
+                let connect = Migration::ConnectCpu { cpu, mask: *mask, parent: *parent, child_count };
                 assert_eq!(*read, Event::Migration(connect), "{shown:?}");
             }
             Self::Idle { cpu: number, parent, wakeup } => {
                 let wakeup = Some(Nanos(*wakeup)).filter(|at| at.0 < i64::MAX as u64);
                 let (step, cpu) = (MigrationStep::Idle, cpu(*number));
-                let idle = Migration::Cpu { step, cpu, parent: *parent, wakeup };
+                let idle = Migration::Cpu { step, cpu, parent: *parent, wakeup, next_event: None };
                 assert_eq!(*read, Event::Migration(idle), "{shown:?}");
             }
             Self::Softirq { step, vector } => {

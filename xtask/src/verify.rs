@@ -1,7 +1,8 @@
 //! `cargo xtask verify DIR`: `quietcore verify` on every recording in a folder, one line each.
 //!
 //! Decides when a recording passes: no line contradicts the wheel, at least [`EXACT_SHARE_MIN`] of its starts
-//! are exact, and exact, classes and mismatches add up to the starts. All recordings are shown before it
+//! are exact, and exact, classes and mismatches add up to the starts; of the hierarchy's lines, too, none
+//! contradicts, and the order of at most [`OPEN_SHARE_MAX`] is left open. All recordings are shown before it
 //! fails. Reads the tool's JSON as text: its top-level keys stand on lines of their own, two spaces in.
 
 use std::fs;
@@ -18,6 +19,8 @@ const ENDINGS: [&str; 2] = [".txt.zst", ".txt"];
 
 const HEAD: &str =
     "recording              starts    exact   share  expiries     runs  mismatches  by other clocks";
+/// Largest share of a recording's hierarchy lines whose order the recording may leave open.
+const OPEN_SHARE_MAX: f64 = 0.05;
 
 /// Verifies the recordings in `folder`, which is relative to where the user is.
 pub(crate) fn command(folder: &str) -> ExitCode {
@@ -41,8 +44,20 @@ struct Row {
     mismatches: u64,
     /// Each class with its count, in the tool's order.
     classes: Vec<(String, u64)>,
+    hierarchy: HierarchyRow,
     /// What is wrong, besides mismatches.
     problem: Option<String>,
+}
+
+/// What is counted of the hierarchy's lines.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct HierarchyRow {
+    groups: u64,
+    tree_mismatches: u64,
+    events: u64,
+    exact: u64,
+    order_open: u64,
+    unexplained: u64,
 }
 
 /// Prints a line per recording and the total.
@@ -60,6 +75,7 @@ pub(crate) fn check_all(folder: &Path) -> Result<(), Failure> {
         let name = name_of(recording);
         let row = verified(&shop, &tool, recording)?;
         println!("{}", row.line(&name));
+        println!("{}", row.hierarchy.line());
         if let Some(problem) = row.problem.clone() {
             println!("    {problem}");
             failed.push(name);
@@ -67,6 +83,7 @@ pub(crate) fn check_all(folder: &Path) -> Result<(), Failure> {
         total.add(&row);
     }
     println!("{}", total.line(&format!("all {}", recordings.len())));
+    println!("{}", total.hierarchy.line());
     if failed.is_empty() {
         return Ok(());
     }
@@ -134,13 +151,16 @@ impl Row {
         // Text without flags allows no replay; its runs are null.
         let runs = object(json, "runs").and_then(|runs| number(runs, "    ", "total")).unwrap_or(0);
         let at_start = number(json, "  ", "mismatches")?;
+        let hierarchy = HierarchyRow::read(object(json, "tmigr")?)?;
+        let wrong = hierarchy.tree_mismatches + hierarchy.unexplained;
         let mut row = Row {
             starts: number(json, "  ", "timer_starts")?,
             exact: number(json, "  ", "exact")?,
             expiries: number(object(json, "expiries")?, "    ", "total")?,
             runs,
-            mismatches: at_start + of("cancels")? + of("expiries")? + of("runs").unwrap_or(0),
+            mismatches: at_start + of("cancels")? + of("expiries")? + of("runs").unwrap_or(0) + wrong,
             classes,
+            hierarchy,
             problem: None,
         };
         row.problem = row.judge(at_start, json);
@@ -161,7 +181,7 @@ impl Row {
         if (self.exact as f64) < EXACT_SHARE_MIN * self.starts as f64 {
             return Some(format!("less than {EXACT_SHARE_MIN} of the starts are exact"));
         }
-        None
+        self.hierarchy.judge()
     }
 
     fn add(&mut self, other: &Row) {
@@ -170,6 +190,7 @@ impl Row {
         self.expiries += other.expiries;
         self.runs += other.runs;
         self.mismatches += other.mismatches;
+        self.hierarchy.add(&other.hierarchy);
         for (name, count) in &other.classes {
             match self.classes.iter_mut().find(|(known, _)| known == name) {
                 Some((_, sum)) => *sum += count,
@@ -185,6 +206,52 @@ impl Row {
         let Row { starts, exact, expiries, runs, mismatches, .. } = self;
         let line = format!("{name:<20} {starts:>8} {exact:>8} {share:>7.4} {expiries:>9} {runs:>8}");
         format!("{line} {mismatches:>11}  {}", classes.join(" ")).trim_end().to_owned()
+    }
+}
+
+impl HierarchyRow {
+    /// From the object of the hierarchy; `None` when a key is missing.
+    fn read(tmigr: &str) -> Option<Self> {
+        let of = |name: &str| number(tmigr, "    ", name);
+        Some(Self {
+            groups: of("groups")?,
+            tree_mismatches: of("tree_mismatches")?,
+            events: of("events")?,
+            exact: of("exact")?,
+            order_open: of("order_open")?,
+            unexplained: of("unexplained")?,
+        })
+    }
+
+    /// What keeps it from passing, besides mismatches.
+    fn judge(&self) -> Option<String> {
+        if self.exact + self.order_open + self.unexplained != self.events {
+            return Some(format!("{} lines of the hierarchy are not the sum of their parts", self.events));
+        }
+        if self.order_open as f64 > OPEN_SHARE_MAX * self.events as f64 {
+            return Some(format!("the order of more than {OPEN_SHARE_MAX} of the hierarchy's lines is open"));
+        }
+        None
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.groups += other.groups;
+        self.tree_mismatches += other.tree_mismatches;
+        self.events += other.events;
+        self.exact += other.exact;
+        self.order_open += other.order_open;
+        self.unexplained += other.unexplained;
+    }
+
+    fn line(&self) -> String {
+        let Self { groups, tree_mismatches, events, exact, order_open, unexplained } = self;
+        if *events == 0 && *groups == 0 {
+            return "  no timer migration recorded".to_owned();
+        }
+        format!(
+            "  timer migration: {groups} groups, {tree_mismatches} tree mismatches, {events} lines, {exact} exact, \
+             {order_open} order_open, {unexplained} unexplained"
+        )
     }
 }
 
@@ -238,6 +305,14 @@ mod tests {
     "total": 40,
     "mismatches": 0
   },
+  "tmigr": {
+    "groups": 3,
+    "tree_mismatches": 0,
+    "events": 200,
+    "exact": 191,
+    "order_open": 9,
+    "unexplained": 0
+  },
   "first_mismatch": null
 }
 "#;
@@ -250,6 +325,9 @@ mod tests {
         assert_eq!(row.classes, [("ahead_run".to_owned(), 1), ("after_loss".to_owned(), 0)]);
         assert_eq!(row.problem, None);
         assert!(row.line("x").ends_with("ahead_run 1"), "{}", row.line("x"));
+        let HierarchyRow { groups, events, exact, order_open, .. } = row.hierarchy;
+        assert_eq!((groups, events, exact, order_open), (3, 200, 191, 9));
+        assert!(row.hierarchy.line().contains("9 order_open"), "{}", row.hierarchy.line());
         assert_eq!(Row::read("{}"), None);
         assert_eq!(
             Row::read(
@@ -278,6 +356,10 @@ mod tests {
                 "3 mismatches",
             ),
             ("    },\n    \"mismatches\": 0", "    },\n    \"mismatches\": 4", "4 mismatches"),
+            ("\"tree_mismatches\": 0", "\"tree_mismatches\": 5", "5 mismatches"),
+            ("\"unexplained\": 0", "\"unexplained\": 6", "6 mismatches"),
+            ("\"events\": 200", "\"events\": 201", "not the sum"),
+            ("\"exact\": 191,\n    \"order_open\": 9", "\"exact\": 189,\n    \"order_open\": 11", "is open"),
         ] {
             assert!(JSON.contains(from), "{from}");
             let row = Row::read(&JSON.replacen(from, to, 1)).expect("all keys are there");

@@ -56,7 +56,8 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(args: &SimArgs) -> Result<Outcome, CliError> {
-    let text = read(&args.scenario).map_err(|error| CliError::Usage(format!("{}: {error}", args.scenario.display())))?;
+    let text = read(&args.scenario)
+        .map_err(|error| CliError::Usage(format!("{}: {error}", args.scenario.display())))?;
     let parsed = Scenario::parse(&args.scenario, &text, &read);
     let mut scenario = parsed.map_err(|error| CliError::Usage(error.to_string()))?;
     if let Some(seed) = args.seed {

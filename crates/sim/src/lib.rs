@@ -13,10 +13,10 @@ mod engine;
 mod figures;
 mod run;
 mod scenario;
-mod world;
 pub mod whatif;
+mod world;
 
 pub use engine::{EventQueue, Random, TraceHash};
 pub use figures::{Figures, Quantiles};
-pub use run::{Options, Outcome, Progress, Range, Variant, Verdict};
+pub use run::{Options, Outcome, Progress, Range, ShownValue, Variant, Verdict};
 pub use scenario::{Cost, CostTable, CostValue, Measured, Scenario, ScenarioError};

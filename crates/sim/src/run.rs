@@ -63,6 +63,15 @@ pub struct Range {
 }
 
 /// One variant.
+///
+/// ```
+/// let variant = quietcore_sim::Variant {
+///     label: "pull/8".into(),
+///     figures: quietcore_sim::Figures::default(),
+///     sensitivity: Default::default(),
+/// };
+/// assert!(variant.sensitivity.is_empty());
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Variant {
     /// Its name.
@@ -74,6 +83,16 @@ pub struct Variant {
 }
 
 /// One comparison that was made.
+///
+/// ```
+/// let verdict = quietcore_sim::Verdict {
+///     variant: "off".into(),
+///     expected: "foreign = 0".into(),
+///     found: "3 against 0".into(),
+///     holds: false,
+/// };
+/// assert!(!verdict.holds);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verdict {
     /// About which variant.
@@ -86,13 +105,41 @@ pub struct Verdict {
     pub holds: bool,
 }
 
+/// One sum that the scenario shows.
+///
+/// ```
+/// let shown = quietcore_sim::ShownValue { variant: "pull/8".into(), what: "remote / arms".into(), value: Some(0.5) };
+/// assert_eq!(shown.value, Some(0.5));
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ShownValue {
+    /// Of which variant.
+    pub variant: String,
+    /// As it is written in the scenario.
+    pub what: String,
+    /// `None` when a figure in it has no value.
+    pub value: Option<f64>,
+}
+
 /// What a scenario amounts to; everything in it is simulated.
+///
+/// ```
+/// use quietcore_sim::{Options, Scenario};
+///
+/// let text = "duration = \"5ms\"\n[machine]\ncpus = 1\n[expect]\nevery = [\"arms = 0\"]\n";
+/// let scenario = Scenario::parse("a.toml".as_ref(), text, &|_| unreachable!())?;
+/// let outcome = scenario.run(Options::default(), &mut |_| true, &mut |_| Ok(None))?.expect("not stopped");
+/// assert_eq!(outcome.verdicts[0].found, "0 against 0");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
     /// Which seed.
     pub seed: u64,
     /// In the order of the scenario.
     pub variants: Vec<Variant>,
+    /// The scenario's own sums.
+    pub shown: Vec<ShownValue>,
     /// In the order of the scenario's keys.
     pub verdicts: Vec<Verdict>,
     /// Whether every expectation holds.
@@ -143,9 +190,8 @@ impl Scenario {
         for plan in self.plans() {
             let mut run = |factor, out: Option<Box<dyn Write>>| {
                 let options = RunOptions { factor, hash: options.hash, check: options.check };
-                let mut told = |at, events| {
-                    progress(Progress { label: &plan.label, at, of: plan.duration, events })
-                };
+                let mut told =
+                    |at, events| progress(Progress { label: &plan.label, at, of: plan.duration, events });
                 World::new(plan, options, out.map(Exporter::new)).run(&mut told)
             };
             let out = perfetto(&plan.label)?;
@@ -170,7 +216,13 @@ impl Scenario {
             verdicts.push(Verdict { variant, expected: expectation.text.clone(), found, holds });
         }
         let holds = verdicts.iter().all(|verdict| verdict.holds);
-        Outcome { seed: self.seed(), variants, verdicts, holds }
+        let shown = self.shown().iter().map(|shown| ShownValue {
+            variant: variants[shown.variant].label.clone(),
+            what: shown.text.clone(),
+            value: shown.number(&figures),
+        });
+        let shown = shown.collect();
+        Outcome { seed: self.seed(), variants, shown, verdicts, holds }
     }
 }
 

@@ -171,6 +171,65 @@ fn pinned_timers_stay_and_deferrable_ones_wait() {
     }
 }
 
+/// Goal: a CPU that a timer's task woke is awake before the next CPU of that tick looks. Method: CPUs 1 and
+/// 2 both have an alarm for CPU 0's first timer, and CPU 0 has a second one; CPU 0 leaves idle in the tick
+/// of the first, so CPU 2, which comes after CPU 1, has nothing to stay responsible for.
+#[test]
+fn who_was_woken_by_a_timer_looks_after_the_next() {
+    let lines = [
+        format!("000 7 0.0 {}", start(16, 0, (1009, 1000), "")),
+        format!("000 7 0.1 {}", start(17, 0, (1020, 1000), "")),
+        "000 0 0.2 timer_base_idle: is_idle=1 cpu=0".to_owned(),
+        "001 0 0.3 timer_base_idle: is_idle=1 cpu=1".to_owned(),
+        "002 0 0.4 timer_base_idle: is_idle=1 cpu=2".to_owned(),
+        "001 0 8.0 timer_base_idle: is_idle=0 cpu=1".to_owned(),
+        "001 0 12.0 timer_base_idle: is_idle=1 cpu=1".to_owned(),
+        "000 0 40.1 timer_base_idle: is_idle=0 cpu=0".to_owned(),
+        format!("000 7 100.0 {}", start(18, 0, (9000, 1025), "")),
+    ];
+    let text = trace("6.12.1", 3, "1-2", &lines.iter().map(String::as_str).collect::<Vec<_>>());
+    let after = ask(&text, &Question::default()).after;
+    assert_eq!((after.expired, after.foreign.total), (2, Some(1)), "the first by CPU 1, the second at home");
+    assert_eq!(after.wakeups.by_cpu.get(&2), Some(&1), "{:?}", after.wakeups);
+}
+
+/// Goal: a CPU that wakes for a pinned timer anyway publishes nothing. Method: a pinned timer before a global
+/// one; the last CPU to sleep gets no alarm for the other's.
+#[test]
+fn a_pinned_timer_first_hides_the_global_one() {
+    let lines = [
+        format!("000 7 0.0 {}", start(16, 0, (1009, 1000), "P")),
+        format!("000 7 0.1 {}", start(17, 0, (1015, 1000), "")),
+        "000 0 0.2 timer_base_idle: is_idle=1 cpu=0".to_owned(),
+        "001 0 0.3 timer_base_idle: is_idle=1 cpu=1".to_owned(),
+        format!("000 0 100.0 {}", start(18, 0, (9000, 1025), "D")),
+    ];
+    let text = trace("6.12.1", 2, "1", &lines.iter().map(String::as_str).collect::<Vec<_>>());
+    let after = ask(&text, &Question::default()).after;
+    assert_eq!((after.expired, after.remote.total), (2, Some(0)));
+    assert_eq!((after.wakeups.by_cpu.get(&0), after.wakeups.by_cpu.get(&1)), (Some(&2), None));
+}
+
+/// Goal: a timer that is put on another CPU runs there, is foreign and `placed`, and wakes that CPU up to be
+/// told; a deferrable one waits for that. Method: both from CPU 0 to the sleeping isolated CPU 1, under each
+/// policy.
+#[test]
+fn a_timer_put_on_another_cpu_runs_there() {
+    let lines = [
+        format!("000 7 0.0 {}", start(1, 0, (9000, 1000), "")),
+        "001 0 0.1 tick_stop: success=1 dependency=NONE".to_owned(),
+        format!("000 7 0.2 {}", start(17, 1, (1005, 1000), "D|P")),
+        format!("000 7 4.0 {}", start(16, 1, (1009, 1001), "P")),
+        format!("000 7 100.0 {}", start(1, 0, (9000, 1025), "")),
+    ];
+    let text = trace("6.1.176", 2, "1", &lines.iter().map(String::as_str).collect::<Vec<_>>());
+    for policy in Policy::ALL {
+        let after = ask(&text, &Question { policy, ..Question::default() }).after;
+        assert_eq!((after.foreign.pulled, after.foreign.placed), (Some(0), Some(2)), "{policy:?}");
+        assert_eq!(after.wakeups.by_cpu.get(&1), Some(&2), "{policy:?}: told, and the timer");
+    }
+}
+
 /// Goal: a push gives a sleeping CPU's timer to a busy CPU that is not isolated. Method: an idle CPU arms
 /// while CPU 1 (isolated) and CPU 2 are busy.
 #[test]

@@ -6,8 +6,11 @@ use super::killer::Killer::{self, Test};
 use super::killer::Mutant;
 use super::killer::Suite::{Loom, Site, Tree};
 
+const ABSENT: &str = "crates/core/src/machine/absent.rs";
 const ARM: &str = "crates/core/src/base/arm.rs";
 const BASE: &str = "crates/core/src/base/mod.rs";
+const BASES: &str = "crates/core/src/base/bases.rs";
+const EXPIRE: &str = "crates/core/src/base/expire.rs";
 const SHARED: &str = "crates/core/src/machine/shared.rs";
 
 const AVAILABLE: &str = "crates/core/src/tmigr/available.rs";
@@ -333,6 +336,74 @@ pub(super) const STEPS: &[Mutant] = &[
         right: "for &(group, parent) in &join.new_links {",
         wrong: "for &(group, parent) in join.new_links.iter().rev() {",
         killers: &[Test(Loom, "growth::group_init_visibility")],
+    },
+];
+
+/// Rules of stalls left out.
+pub(super) const STALLS: &[Mutant] = &[
+    Mutant {
+        name: "migrator-not-judged",
+        rule: "a stalled migrator is marked for what its group has overdue",
+        file: ABSENT,
+        right: "            || self.hierarchy.requires_handle_remote(cpu, now.since(tick))
+",
+        wrong: "",
+        killers: &[Test(Site, "stall::three_lanes_turn")],
+    },
+    Mutant {
+        name: "own-tokens-not-judged",
+        rule: "a stalled CPU is marked for what it has collected of its own",
+        file: ABSENT,
+        right: "self.base_ids().filter(|id| id.kind.is_pullable());",
+        wrong: "self.base_ids().filter(|id| id.kind.is_pullable() && id.cpu != cpu);",
+        killers: &[Test(Site, "stall::one_freezes_anywhere")],
+    },
+    Mutant {
+        name: "marked-takes-tokens",
+        rule: "a CPU that was marked takes no token",
+        file: BASES,
+        right: "!kind.is_pullable() || !self.absent[runner.index()].get()",
+        wrong: "!kind.is_pullable() || runner.index() < self.absent.len()",
+        killers: &[Test(Site, "stall::one_freezes_anywhere")],
+    },
+    Mutant {
+        name: "marker-may-not-freeze",
+        rule: "tokens that a marker did not take back are taken back by others",
+        file: ABSENT,
+        right: "        self.take_back_the_rest(actions);
+",
+        wrong: "",
+        killers: &[Test(Site, "stall::two_freeze_anywhere")],
+    },
+    Mutant {
+        name: "no-revoke",
+        rule: "a mark takes back the tokens",
+        file: ABSENT,
+        right: "            let _ = base.revoke();
+",
+        wrong: "",
+        killers: &[Test(Site, "stall::one_freezes_anywhere")],
+    },
+    Mutant {
+        name: "mark-not-idle",
+        rule: "a mark makes the bases idle, so that arms are published",
+        file: ABSENT,
+        right: "            return Mark::Busy;
+        };
+        bases.set_idle(true);",
+        wrong: "            return Mark::Busy;
+        };",
+        killers: &[Test(Site, "stall::one_freezes_anywhere")],
+    },
+    Mutant {
+        name: "concurrent-with-itself",
+        rule: "a timer that runs is not handed out again",
+        file: EXPIRE,
+        right: "            if !self.records.is_running(due.address()) {
+                break Some",
+        wrong: "            if true || !self.records.is_running(due.address()) {
+                break Some",
+        killers: &[Test(Site, "stall::armed_while_it_runs")],
     },
 ];
 

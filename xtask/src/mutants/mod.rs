@@ -22,10 +22,11 @@ const PATIENCE: u32 = 5;
 const PATIENCE_MIN: Duration = Duration::from_secs(30);
 
 /// All mutants, by what they break.
-const LISTS: [(&str, &[Mutant]); 4] = [
+const LISTS: [(&str, &[Mutant]); 5] = [
     ("rules of the wheel", list::RULES),
     ("bugs of the kernel's hierarchy, each fix undone", hierarchy::KERNEL_BUGS),
     ("steps of the hierarchy", hierarchy::STEPS),
+    ("rules of stalls, on the hierarchy and bases", hierarchy::STALLS),
     ("memory orderings of the hierarchy", hierarchy::ORDERINGS),
 ];
 

@@ -49,7 +49,8 @@ impl Bench {
         let mut machine = Machine::new(topology, Settings::default()).expect("nothing is isolated");
         let (mut actions, cpu) = (Actions::new(1), CpuId::default());
         machine.online(cpu, Nanos(0), &mut actions).expect("it was offline");
-        let timers = (0..TIMERS).map(|number| machine.add_timer(TimerOptions::new(), number as u32)).collect();
+        let timers =
+            (0..TIMERS).map(|number| machine.add_timer(TimerOptions::new(), number as u32)).collect();
         Self { machine, actions, timers, cpu, now: 0 }
     }
 
@@ -86,8 +87,16 @@ pub(super) fn measure(set: Set<'_>) {
     set(Cost::Arm, &locked(arms.split_off(1)), "Machine::arm and an uncontended mutex");
     set(Cost::Cancel, &locked(cancels.split_off(1)), "Machine::cancel and an uncontended mutex");
     expiries(&mut bench, &locked, set);
-    set(Cost::Walk, &repeated(walk), "a level of Hierarchy::deactivate and activate, up a tree of 64 idle CPUs");
-    set(Cost::IdleEntry, &repeated(idle_entry), "Machine::forecast_idle, enter_idle, and a futex wait that is refused");
+    set(
+        Cost::Walk,
+        &repeated(walk),
+        "a level of Hierarchy::deactivate and activate, up a tree of 64 idle CPUs",
+    );
+    set(
+        Cost::IdleEntry,
+        &repeated(idle_entry),
+        "Machine::forecast_idle, enter_idle, and a futex wait that is refused",
+    );
 }
 
 /// An uncontended lock and unlock.
@@ -131,7 +140,11 @@ fn expiries(bench: &mut Bench, locked: &dyn Fn(Vec<f64>) -> Vec<f64>, set: Set<'
         collects.push(collecting as f64 / ran as f64);
         dispatches.push(running as f64 / ran as f64);
     }
-    set(Cost::Collect, &locked(collects.split_off(1)), "Machine::begin_turn per timer, and an uncontended mutex");
+    set(
+        Cost::Collect,
+        &locked(collects.split_off(1)),
+        "Machine::begin_turn per timer, and an uncontended mutex",
+    );
     set(Cost::Dispatch, &dispatches.split_off(1), "Machine::next_expired, an empty callback, finish");
 }
 

@@ -79,7 +79,8 @@ fn summary(repeats: &[f64]) -> Option<(f64, Vec<f64>)> {
 fn here() -> Measured {
     let file = |path| std::fs::read_to_string(path).unwrap_or_default();
     let info = file("/proc/cpuinfo");
-    let model = info.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split_once(": "));
+    let model =
+        info.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split_once(": "));
     let printable = |text: &str| text.chars().filter(|char| !char.is_control()).take(100).collect::<String>();
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     Measured {
@@ -92,7 +93,8 @@ fn here() -> Measured {
 
 /// The day that many days after 1970-01-01.
 fn date(days: u64) -> String {
-    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let is_leap =
+        |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let (mut year, mut left) = (1970, days);
     while left >= 365 + u64::from(is_leap(year)) {
         left -= 365 + u64::from(is_leap(year));

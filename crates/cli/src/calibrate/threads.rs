@@ -36,7 +36,8 @@ pub(super) fn measure(set: Set<'_>) -> Result<Vec<String>, CliError> {
     let (first, second) = match cpus.as_slice() {
         [] => return Err(CliError::Usage("this process may use no CPU at all".to_owned())),
         [only] => {
-            missing.push("one CPU only: hand-overs between CPUs are those between two threads on it".to_owned());
+            missing
+                .push("one CPU only: hand-overs between CPUs are those between two threads on it".to_owned());
             (*only, *only)
         }
         [first, second, ..] => (*first, *second),
@@ -53,10 +54,17 @@ pub(super) fn measure(set: Set<'_>) -> Result<Vec<String>, CliError> {
     }
     set(Cost::Kick, &kicks, "futex wake of a thread that sleeps on another CPU, for the waker");
     set(Cost::IdleExit, &exits, "from the end of that call until the thread runs");
-    set(Cost::ContextSwitch, &repeats(|| switch(first)), "half a round of futex wakes between two threads on one CPU");
+    set(
+        Cost::ContextSwitch,
+        &repeats(|| switch(first)),
+        "half a round of futex wakes between two threads on one CPU",
+    );
     let gaps: Vec<f64> = (0..REPEATS).filter_map(|_| interrupts(first)).collect();
     if gaps.is_empty() {
-        missing.push("interrupt: no gap of a busy loop looked like one; give it in the scenario, with its source".to_owned());
+        missing.push(
+            "interrupt: no gap of a busy loop looked like one; give it in the scenario, with its source"
+                .to_owned(),
+        );
     }
     set(Cost::Interrupt, &gaps, "median gap of a busy loop, from 0.7 to 40 us");
     Ok(missing)
@@ -248,6 +256,7 @@ fn interrupts(cpu: usize) -> Option<f64> {
         }
         gaps
     };
-    let gaps = std::thread::scope(|scope| scope.spawn(watch).join()).expect("a measuring thread does not panic");
+    let gaps =
+        std::thread::scope(|scope| scope.spawn(watch).join()).expect("a measuring thread does not panic");
     (gaps.len() >= 5).then(|| median(&gaps))
 }

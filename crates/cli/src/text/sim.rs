@@ -24,6 +24,7 @@ pub(crate) fn simulation(page: &mut Page, name: &str, scenario: &Scenario, outco
     for variants in outcome.variants.chunks(SIDE_BY_SIDE) {
         table(page, variants);
     }
+    shown(page, outcome);
     sensitivity(page, outcome);
     verdicts(page, outcome);
 }
@@ -112,6 +113,18 @@ fn list(text: &str) -> String {
     }
 }
 
+/// The scenario's own sums.
+fn shown(page: &mut Page, outcome: &Outcome) {
+    if outcome.shown.is_empty() {
+        return;
+    }
+    page.heading("Shown by the scenario (simulated)");
+    for shown in &outcome.shown {
+        let value = shown.value.map_or("-".to_owned(), |value| format!("{value:.4}"));
+        page.line(&format!("  {:<14} {value:>14}   {}", shown.variant, visible(&shown.what)));
+    }
+}
+
 fn sensitivity(page: &mut Page, outcome: &Outcome) {
     if outcome.variants.iter().all(|variant| variant.sensitivity.is_empty()) {
         return;
@@ -142,7 +155,10 @@ fn verdicts(page: &mut Page, outcome: &Outcome) {
     page.blank();
     let text = match broken {
         0 => page.styled(Style::Good, &format!("all {count} expectations hold")),
-        _ => page.styled(Style::Bad, &format!("{broken} of {count} expectations do not hold (seed {})", outcome.seed)),
+        _ => page.styled(
+            Style::Bad,
+            &format!("{broken} of {count} expectations do not hold (seed {})", outcome.seed),
+        ),
     };
     page.line(&text);
 }

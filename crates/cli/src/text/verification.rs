@@ -1,7 +1,7 @@
 //! A verification as text: what was compared, the classes, the first line that differs.
 
 use super::{Page, Style, visible};
-use quietcore_trace::{Mismatch, Verification};
+use quietcore_trace::{Check, HierarchyCounts, Mismatch, Verification};
 
 /// Width of the labels.
 const LABEL: usize = 10;
@@ -16,6 +16,7 @@ pub(crate) fn verification(page: &mut Page, name: &str, verification: &Verificat
         classes(page, verification);
     }
     notes(page, verification);
+    hierarchy(page, &verification.tmigr);
     page.blank();
     verdict(page, verification);
 }
@@ -118,10 +119,49 @@ fn notes(page: &mut Page, verification: &Verification) {
     }
 }
 
+/// The timer migration hierarchy, if the recording has any of it.
+fn hierarchy(page: &mut Page, tmigr: &HierarchyCounts) {
+    if tmigr.groups == 0 && tmigr.events == 0 && tmigr.tree_mismatches == 0 {
+        return;
+    }
+    page.heading("Timer migration, line by line, with quietcore's hierarchy");
+    let rows = [
+        ("groups", tmigr.groups, false, "of eight children each"),
+        ("tree mismatches", tmigr.tree_mismatches, true, "lines that build another tree"),
+        ("exact", tmigr.exact, false, "masks, migrator, events, wake-ups: as the lines before give them"),
+        (
+            "order_open",
+            tmigr.order_open,
+            false,
+            "the same in another order of the CPUs, which the lines allow",
+        ),
+        ("unexplained", tmigr.unexplained, true, "in no order"),
+    ];
+    for (name, count, is_wrong, text) in rows {
+        let label = format!("{name:<16} {count:>8}");
+        let label = if is_wrong && count > 0 { page.styled(Style::Bad, &label) } else { label };
+        page.item(2, &label, 26, text);
+    }
+    if tmigr.next_events > 0 {
+        let text = format!("of {} next events of idle CPUs are our wheel's", tmigr.next_events);
+        page.item(2, &format!("{:<16} {:>8}", "as the wheel", tmigr.next_events_as_wheel), 26, &text);
+    }
+    if !tmigr.not_recorded.is_empty() {
+        let text = format!("not recorded, so not compared: {}", tmigr.not_recorded.join(", "));
+        page.item(2, "absent", LABEL, &text);
+    }
+}
+
 fn verdict(page: &mut Page, verification: &Verification) {
     let Some(first) = &verification.first_mismatch else {
         let text = match verification.timer_starts {
+            0 if verification.tmigr.events > 0 => {
+                page.styled(Style::Good, "every line of the hierarchy agrees; there is no timer_start")
+            }
             0 => "nothing was compared: there is no timer_start that says which bucket".to_owned(),
+            _ if verification.tmigr.events > 0 => {
+                page.styled(Style::Good, "every line agrees with the wheel and with the hierarchy")
+            }
             _ => page.styled(Style::Good, "every line agrees with the wheel"),
         };
         page.line(&text);
@@ -129,11 +169,16 @@ fn verdict(page: &mut Page, verification: &Verification) {
     };
     let total = verification.mismatches_of_all_kinds();
     let of_more = if total == 1 { String::new() } else { format!(", the first of {total}") };
-    let title = format!("MISMATCH in line {}, a {}{of_more}", first.line, first.kind.name());
+    let what = match first.kind {
+        Check::Hierarchy | Check::Tree => "line of the hierarchy",
+        kind => kind.name(),
+    };
+    let title = format!("MISMATCH in line {}, a {what}{of_more}", first.line);
     let title = page.styled(Style::Bad, &title);
     page.line(&title);
     mismatch(page, first);
-    if verification.begins_at_boot == Some(false) {
+    let is_timers = !matches!(first.kind, Check::Hierarchy | Check::Tree);
+    if is_timers && verification.begins_at_boot == Some(false) {
         let hint = "The recording begins on a running machine: a timer that was armed before it and that it \
                     never shows can hold a base's clock back. A recording from boot on decides it.";
         page.item(2, "note", LABEL, hint);

@@ -7,7 +7,7 @@
 use super::place::Place;
 use super::queues::Handle;
 use super::store::{RemoveError, TimerStore};
-use super::sync::{AbsentMark, NextExpiry};
+use super::sync::{NextExpiry, Standing};
 use super::{Base, BaseId, BaseKind, ExactId, ExactRef, TickLength, TimerId, TimerOptions, TimerRef};
 use crate::lock::{Guard, Locked, RawLock};
 use crate::sync::site;
@@ -35,7 +35,7 @@ struct Shelf<L, T> {
 pub(crate) struct Bases<L, T> {
     shelves: Box<[Shelf<L, T>]>,
     /// Of each CPU.
-    absent: Box<[AbsentMark]>,
+    standing: Box<[Standing]>,
     pub(super) length: TickLength,
     /// Kept here, because references to its timers go to these bases and nowhere else.
     pub(super) store: TimerStore<T>,
@@ -51,8 +51,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
             base: Locked::new(Base::new(id, length, now)),
             next_expiry: NextExpiry::new(),
         });
-        let absent = (0..cpu_count).map(|_| AbsentMark::new()).collect();
-        Self { shelves: shelves.collect(), absent, length, store: TimerStore::new() }
+        let standing = (0..cpu_count).map(|_| Standing::new()).collect();
+        Self { shelves: shelves.collect(), standing, length, store: TimerStore::new() }
     }
 
     #[inline]
@@ -63,14 +63,23 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// `cpu` is absent from now on, or not any more. Whoever marks it takes back its tokens afterwards, on all
     /// bases.
     pub(crate) fn set_absent(&self, cpu: CpuId, is_absent: bool) {
-        self.absent[cpu.index()].set(is_absent);
+        self.standing[cpu.index()].change(Standing::ABSENT, is_absent);
     }
 
-    /// Whether `runner` may take the token of a base of this kind; asked under the base's lock. A CPU that was
-    /// marked and has not noticed takes none: nobody would take it back. Test: `site::stall::one_freezes_anywhere`.
+    /// `cpu` runs nobody else's timers from now on, or does again. Tokens are taken back as above.
+    pub(crate) fn set_unavailable(&self, cpu: CpuId, is_unavailable: bool) {
+        self.standing[cpu.index()].change(Standing::UNAVAILABLE, is_unavailable);
+    }
+
+    /// Whether `runner` may take the token of this base; asked under its lock. A CPU that was marked and has not
+    /// noticed takes none that others can run, one that was isolated none of another CPU's: nobody would take it
+    /// back. Tests: `site::stall::one_freezes_anywhere`, `isolation::an_isolated_cpu_takes_nothing_over`.
     #[inline]
-    pub(crate) fn may_take(&self, runner: CpuId, kind: BaseKind) -> bool {
-        !kind.is_pullable() || !self.absent[runner.index()].get()
+    pub(crate) fn may_take(&self, runner: CpuId, id: BaseId) -> bool {
+        let standing = &self.standing[runner.index()];
+        let is_foreign = runner != id.cpu;
+        !(id.kind.is_pullable() && standing.has(Standing::ABSENT))
+            && !(is_foreign && standing.has(Standing::UNAVAILABLE))
     }
 
     /// How many CPUs have bases.

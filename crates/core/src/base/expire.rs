@@ -255,7 +255,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     pub(crate) fn collect_and_take(&self, id: BaseId, runner: CpuId, context: Context) -> Option<Token> {
         let mut base = self.lock(id, context.cpu);
         base.collect(context.now);
-        if self.may_take(runner, id.kind) { base.take(runner) } else { None }
+        if self.may_take(runner, id) { base.take(runner) } else { None }
     }
 
     /// The next timer to run.
@@ -302,7 +302,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
             drop(base);
             return self.finish_adopted(expired, adopter, context);
         }
-        let may_take = self.may_take(expired.runner, expired.base.kind);
+        let may_take = self.may_take(expired.runner, expired.base);
         let (token, change) = base.end(&expired, context.now, may_take);
         Finished { token, change, base: expired.base }
     }
@@ -314,7 +314,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         loop {
             let (mut old, mut new) = self.lock_pair(expired.base, onto, context.cpu);
             if old.adopter.is_none() {
-                let may_take = self.may_take(expired.runner, expired.base.kind);
+                let may_take = self.may_take(expired.runner, expired.base);
                 let (token, change) = old.end(&expired, context.now, may_take);
                 return Finished { token, change, base: expired.base };
             }
@@ -333,21 +333,22 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// Ends a run and pops the next timer in one lock hold. When the token was lost and the end of the run
     /// gives another one, `token` is that.
     #[inline]
+    ///
+    /// `Err` gives the run back when it or the token is of another time: then its end is for
+    /// [`finish`](Self::finish).
     pub(crate) fn finish_and_pop(
         &self,
         expired: Expired<T>,
         token: &mut Token,
         context: Context,
-    ) -> Popped<T> {
+    ) -> Result<Popped<T>, Expired<T>> {
         assert_eq!(expired.base, token.base, "a token is for its base");
         let mut base = self.lock(token.base, context.cpu);
-        if base.adopter.is_some() {
-            // The adoption has revoked the token.
+        if base.adopter.is_some() || !base.is_held_by(token) {
             drop(base);
-            let change = self.finish(expired, context).change;
-            return Popped { expired: None, change };
+            return Err(expired);
         }
-        let may_take = self.may_take(expired.runner, expired.base.kind);
+        let may_take = self.may_take(expired.runner, expired.base);
         let (fresh, end) = base.end(&expired, context.now, may_take);
         if let Some(fresh) = fresh {
             *token = fresh;
@@ -356,6 +357,6 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         drop(base);
         let is_first = end.is_first || change.is_first;
         let was_idle = end.was_idle || change.was_idle;
-        self.popped(run, Change { is_first, was_idle }, token)
+        Ok(self.popped(run, Change { is_first, was_idle }, token))
     }
 }

@@ -57,26 +57,36 @@ impl fmt::Debug for SharedPlace {
     }
 }
 
-/// Whether a CPU is marked absent: then it takes no token of a base that others can run.
+/// Why a CPU takes no tokens: a bit each for absent and for unavailable.
 ///
-/// Written by whoever marks, who locks every base afterwards to take back what the CPU has. So a CPU that takes a
-/// token under a base's lock either is seen there or sees the mark.
+/// Written by whoever marks or isolates it, who locks every base afterwards to take back what the CPU has. So a CPU
+/// that takes a token under a base's lock either is seen there or sees the bit.
 #[derive(Debug)]
-pub(super) struct AbsentMark(AtomicU8);
+pub(super) struct Standing(AtomicU8);
 
-impl AbsentMark {
+impl Standing {
+    /// It takes no token of a base that others can run.
+    pub(super) const ABSENT: u8 = 1;
+    /// It takes no token of another CPU's base.
+    pub(super) const UNAVAILABLE: u8 = 2;
+
     pub(super) fn new() -> Self {
         Self(AtomicU8::new(0))
     }
 
-    pub(super) fn set(&self, is_absent: bool) {
+    pub(super) fn change(&self, bit: u8, is_set: bool) {
         // Relaxed: read under a base's lock, which the writer takes and gives back after this.
-        self.0.store(u8::from(is_absent), Ordering::Relaxed);
+        if is_set {
+            self.0.fetch_or(bit, Ordering::Relaxed);
+        } else {
+            self.0.fetch_and(!bit, Ordering::Relaxed);
+        }
     }
 
-    pub(super) fn get(&self) -> bool {
-        // Relaxed: see `set`.
-        self.0.load(Ordering::Relaxed) != 0
+    #[inline]
+    pub(super) fn has(&self, bit: u8) -> bool {
+        // Relaxed: see `change`.
+        self.0.load(Ordering::Relaxed) & bit != 0
     }
 }
 

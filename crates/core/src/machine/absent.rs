@@ -3,15 +3,17 @@
 //! Every CPU stores a heartbeat; its neighbours look at it once per tick. Who is late, with something
 //! overdue, is *marked absent*: its duties in the hierarchy go to others, its global timers are published,
 //! the tokens that it holds are taken back. Pinned timers wait for it. A false mark costs a walk and is
-//! forgiven: the threshold doubles for a second.
+//! forgiven; the second within a second doubles the threshold for a second.
 //!
 //! Locks decide, heartbeats hint: the mark takes LOCAL, GLOBAL, GUEST and then the books, each within the
 //! lock's bound, and so does the way back, so neither ever waits for a CPU that was stopped inside one of
 //! them. Interleavings I1 to I8 of PROTOCOL section 5: `tests/site`. Source: ours; the kernel has interrupts
 //! instead.
 
+use super::shared::Shared;
 use super::{Machine, flag};
 use crate::base::{BaseId, BaseKind, earliest};
+use crate::tmigr::Book;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 /// For how long a CPU that was marked without need gets twice the time, in ns.
@@ -53,7 +55,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.beat(cpu, now);
         let mut bases = self.lock_shared(cpu, Some(cpu));
         let next = bases.next_global();
-        let first = self.hierarchy.go_absent(cpu, next);
+        let first = self.hierarchy.go_absent(cpu, next).filter(|_| self.is_pulling());
         bases.set_idle(true);
         self.watch[cpu.index()].set(flag::MARKED);
         self.bases.set_absent(cpu, true);
@@ -79,6 +81,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     pub fn mark_absent(&self, cpu: CpuId, actions: &mut Actions) -> Mark {
         let Some(mut bases) = self.try_lock_shared(cpu) else {
             self.busy_marks.count();
+            self.hand_over_duties(cpu, actions);
             return Mark::Busy;
         };
         if bases.is_idle() {
@@ -90,7 +93,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return Mark::Busy;
         };
         bases.set_idle(true);
-        self.watch[cpu.index()].set(flag::MARKED);
+        self.watch[cpu.index()].set(flag::MARKED | flag::ACCUSED);
         self.bases.set_absent(cpu, true);
         self.owe_revocation(cpu);
         drop(bases);
@@ -115,17 +118,43 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// ```
     #[must_use = "a CPU whose locks were not to be had is still absent"]
     pub fn return_from_absence(&self, cpu: CpuId, now: Nanos) -> bool {
-        self.beat(cpu, now);
+        let watch = &self.watch[cpu.index()];
+        let silence = now.since(watch.heartbeat());
         let Some(mut bases) = self.try_lock_shared(cpu) else { return false };
         if !self.hierarchy.try_activate(cpu) {
             return false;
         }
-        bases.set_idle(false);
-        let watch = &self.watch[cpu.index()];
-        watch.clear(flag::MARKED | flag::IDLE);
-        self.bases.set_absent(cpu, false);
-        watch.be_patient_until(Nanos(now.0.saturating_add(PATIENCE.0)));
+        self.clear_mark(cpu, &mut bases);
+        watch.clear(flag::IDLE);
+        // It was silent for hardly longer than is allowed, and not for the first time: it is slow, not stuck.
+        let is_false =
+            watch.clear(flag::ACCUSED) && silence.0 < self.settings.stall_after.0.saturating_mul(2);
+        if is_false && now.since(watch.accused_falsely(now)) < PATIENCE {
+            watch.be_patient_until(Nanos(now.0.saturating_add(PATIENCE.0)));
+        }
+        self.beat(cpu, now);
         true
+    }
+
+    /// A mark ends, whoever finds it; under the bases' locks, with the books saying that the CPU is awake.
+    pub(super) fn clear_mark(&self, cpu: CpuId, bases: &mut Shared<'_, L, T>) {
+        bases.set_idle(false);
+        self.bases.set_absent(cpu, false);
+        self.watch[cpu.index()].clear(flag::MARKED);
+    }
+
+    /// `cpu` was stopped inside a lock of its bases: its duties in the hierarchy go to others at once, with what is
+    /// known of its timers without the lock; the mark is completed when that can be had. It counts as marked, so
+    /// that it comes back by the same way.
+    fn hand_over_duties(&self, cpu: CpuId, actions: &mut Actions) {
+        if self.hierarchy.try_book(cpu) != Some(Book::Awake) {
+            return;
+        }
+        let next = self.bases.next_global(cpu);
+        self.watch[cpu.index()].set(flag::MARKED | flag::ACCUSED);
+        if let Ok(first) = self.hierarchy.try_go_absent(cpu, next) {
+            self.ask_for_alarm(first, actions);
+        }
     }
 
     /// `cpu` may have tokens that must be taken back. Said under its bases' locks: whoever marks it may be stopped
@@ -136,8 +165,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
     }
 
-    /// Takes the tokens that `holder` has on any base, and publishes what waits there. A base whose lock is not to
-    /// be had keeps its token until somebody looks again ([`watch`](Self::watch)).
+    /// Takes the tokens that `holder` has on any base, and publishes what waits there. Waits for no lock: a base
+    /// whose lock is not to be had keeps its token, and one that could not be published is owed, until somebody
+    /// looks again ([`watch`](Self::watch)).
     pub(super) fn take_back_tokens(&self, holder: CpuId, actions: &mut Actions) {
         let mut is_complete = true;
         for id in self.base_ids() {
@@ -148,12 +178,52 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             if base.runner() != Some(holder) {
                 continue;
             }
-            let _ = base.revoke();
+            let change = base.revoke();
             drop(base);
-            self.republish(id.cpu, actions);
+            if change.must_publish()
+                && !self.try_tell(id, actions)
+                && self.watch[id.cpu.index()].set(flag::PUBLISH)
+            {
+                self.unrevoked.count();
+            }
         }
         if is_complete && self.watch[holder.index()].clear(flag::REVOKE) {
             self.unrevoked.count_down();
+        }
+    }
+
+    /// Tells of a base that is due earlier, without waiting; says whether it could.
+    fn try_tell(&self, id: BaseId, actions: &mut Actions) -> bool {
+        let is_published = id.kind.is_pullable() && self.is_pulling();
+        match (is_published, self.hierarchy.try_book(id.cpu)) {
+            (true, None) => false,
+            (true, Some(Book::Parked | Book::Absent)) => self.try_republish(id.cpu, actions),
+            (true, Some(Book::Awake)) => true,
+            (true, Some(Book::Unavailable)) | (false, _) => {
+                self.kick_unless_marked(id.cpu, actions);
+                true
+            }
+        }
+    }
+
+    /// Publishes the first global expiry of `cpu` anew if no lock has to be waited for; says whether it did.
+    fn try_republish(&self, cpu: CpuId, actions: &mut Actions) -> bool {
+        let Some(mut global) = self.bases.try_lock(BaseId { cpu, kind: BaseKind::Global }) else {
+            return false;
+        };
+        let Some(mut guest) = self.bases.try_lock(BaseId { cpu, kind: BaseKind::Guest }) else {
+            return false;
+        };
+        let next = earliest(global.next_expiry(), guest.next_expiry());
+        let Ok(first) = self.hierarchy.try_publish(cpu, next) else { return false };
+        drop((guest, global));
+        self.ask_for_alarm(first, actions);
+        true
+    }
+
+    pub(super) fn kick_unless_marked(&self, cpu: CpuId, actions: &mut Actions) {
+        if !self.has_flag(cpu, flag::MARKED) {
+            actions.kick(cpu);
         }
     }
 
@@ -165,6 +235,24 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         for cpu in (0..self.bases.cpu_count()).map(CpuId) {
             if self.has_flag(cpu, flag::REVOKE) {
                 self.take_back_tokens(cpu, actions);
+            }
+            if self.has_flag(cpu, flag::PUBLISH)
+                && self.try_republish(cpu, actions)
+                && self.watch[cpu.index()].clear(flag::PUBLISH)
+            {
+                self.unrevoked.count_down();
+            }
+        }
+    }
+
+    /// The same for who may wait; and the tokens that others have on the bases of `cpu`.
+    pub(super) fn take_all_tokens(&self, cpu: CpuId, actions: &mut Actions) {
+        for id in self.base_ids() {
+            let mut base = self.bases.lock(id, None);
+            if base.runner().is_some_and(|runner| runner == cpu || id.cpu == cpu) {
+                let change = base.revoke();
+                drop(base);
+                self.tell(id, change, actions);
             }
         }
     }

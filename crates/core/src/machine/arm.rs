@@ -156,9 +156,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         actions: &mut Actions,
     ) -> Result<Armed, ArmError> {
         let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
-        let onto = self.base_for(timer, context);
+        let onto = self.base_for(timer, context)?;
         let armed = self.bases.arm(timer, expires, onto, context.base());
-        self.armed(armed, Promptness::Tick, actions)
+        self.armed(armed, (Promptness::Tick, context), actions)
     }
 
     /// The same by the tick, for replaying a kernel's timers.
@@ -188,12 +188,13 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         actions: &mut Actions,
     ) -> Result<Armed, ArmError> {
         let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
-        let onto = self.base_for(timer, context);
+        let onto = self.base_for(timer, context)?;
         let armed = self.bases.arm_tick(timer, expires, onto, context.base());
-        self.armed(armed, Promptness::Tick, actions)
+        self.armed(armed, (Promptness::Tick, context), actions)
     }
 
-    /// Arms `timer` on `cpu` and pins it there, until it is armed with [`arm_floating`](Self::arm_floating).
+    /// Arms `timer` on `cpu` and pins it there, until it is armed with [`arm_floating`](Self::arm_floating). While a
+    /// run of it has not ended it stays where it runs, as it is never concurrent with itself; the next arm moves it.
     ///
     /// # Errors
     /// As [`arm`](Self::arm), and when `cpu` is not online.
@@ -226,7 +227,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.bases.set_pinning(timer, Pinning::Pinned, context.base());
         let kind = if timer.is_deferrable() { BaseKind::Deferrable } else { BaseKind::Local };
         let armed = self.bases.arm(timer, expires, BaseId { cpu, kind }, context.base());
-        self.armed(armed, Promptness::Tick, actions)
+        self.armed(armed, (Promptness::Tick, context), actions)
     }
 
     /// Arms `timer` as one that may run anywhere, whatever it was before.
@@ -289,9 +290,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         actions: &mut Actions,
     ) -> Result<Armed, ArmError> {
         let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
-        let onto = self.base_for(timer, context);
+        let onto = self.base_for(timer, context)?;
         let armed = self.bases.reduce(timer, expires, onto, context.base());
-        self.armed(armed, Promptness::Tick, actions)
+        self.armed(armed, (Promptness::Tick, context), actions)
     }
 
     /// Arms `timer` if it is pending; does nothing if it is not.
@@ -321,9 +322,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         actions: &mut Actions,
     ) -> Result<Armed, ArmError> {
         let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
-        let onto = self.base_for(timer, context);
+        let onto = self.base_for(timer, context)?;
         let armed = self.bases.mod_pending(timer, expires, onto, context.base());
-        self.armed(armed, Promptness::Tick, actions)
+        self.armed(armed, (Promptness::Tick, context), actions)
     }
 
     /// Arms an exact timer. Under [`ExactPolicy::Kernel`] an unpinned one is pushed as hrtimers are and
@@ -358,13 +359,14 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let (is_pinned, hard) = (timer.is_pinned(), Nanos(expiry.hard));
         let onto = match self.settings.exact_policy {
             ExactPolicy::Kernel => {
-                BaseId { cpu: self.exact_cpu(is_pinned, hard, context), kind: BaseKind::Local }
+                let cpu = self.exact_cpu(self.home(context)?, is_pinned, hard);
+                BaseId { cpu, kind: BaseKind::Local }
             }
-            ExactPolicy::Pull if is_pinned => BaseId { cpu: context.cpu, kind: BaseKind::Local },
-            ExactPolicy::Pull => self.floating_base(context),
+            ExactPolicy::Pull if is_pinned => BaseId { cpu: self.home(context)?, kind: BaseKind::Local },
+            ExactPolicy::Pull => self.floating_base(context)?,
         };
         let armed = self.bases.arm_exact(timer, expiry, onto, context.base());
-        self.armed(armed, Promptness::Exact, actions)
+        self.armed(armed, (Promptness::Exact, context), actions)
     }
 
     /// Takes `timer` out; says whether it was pending. A run that has begun goes on.
@@ -459,34 +461,49 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         Ok(self.bases.is_running(timer, context.base()))
     }
 
-    fn base_for(&self, timer: TimerRef<T>, context: Context) -> BaseId {
+    fn base_for(&self, timer: TimerRef<T>, context: Context) -> Result<BaseId, ArmError> {
         if timer.is_deferrable() {
-            return BaseId { cpu: context.cpu, kind: BaseKind::Deferrable };
+            return Ok(BaseId { cpu: self.home(context)?, kind: BaseKind::Deferrable });
         }
         if timer.is_pinned() {
-            return BaseId { cpu: context.cpu, kind: BaseKind::Local };
+            return Ok(BaseId { cpu: self.home(context)?, kind: BaseKind::Local });
         }
         self.floating_base(context)
     }
 
     /// Where a timer waits that may run anywhere.
-    fn floating_base(&self, context: Context) -> BaseId {
-        let cpu = context.cpu;
-        if !context.is_cpu {
-            return BaseId { cpu: self.host_of(cpu), kind: BaseKind::Guest };
+    fn floating_base(&self, context: Context) -> Result<BaseId, ArmError> {
+        let cpu = self.home(context)?;
+        if !self.is_from(cpu, context) {
+            return Ok(BaseId { cpu, kind: BaseKind::Guest });
         }
         let cpu = if self.settings.policy == Policy::Push { self.push(cpu) } else { cpu };
-        BaseId { cpu, kind: BaseKind::Global }
+        Ok(BaseId { cpu, kind: BaseKind::Global })
     }
 
-    /// The CPU that stands in for `cpu` when a thread arms there that is not the CPU itself.
-    fn host_of(&self, cpu: CpuId) -> CpuId {
-        if self.has_flag(cpu, flag::TIMERS) {
-            return cpu;
+    /// Whether `cpu` itself arms.
+    fn is_from(&self, cpu: CpuId, context: Context) -> bool {
+        context.is_cpu && context.cpu == cpu
+    }
+
+    /// The CPU that keeps what is armed here: the one that arms, or the one that stands in for it.
+    fn home(&self, context: Context) -> Result<CpuId, ArmError> {
+        let is_known = context.cpu.index() < self.watch.len();
+        if context.is_cpu && is_known && self.has_flag(context.cpu, flag::ONLINE) {
+            return Ok(context.cpu);
+        }
+        self.host_of(context.cpu).ok_or(ArmError::NoSuchCpu { cpu: context.cpu })
+    }
+
+    /// The CPU that stands in for `cpu` when a thread arms there that is not the CPU itself; `None` while no CPU
+    /// is online. Under the lock of control unless that is `cpu`.
+    pub(super) fn host_of(&self, cpu: CpuId) -> Option<CpuId> {
+        if cpu.index() < self.watch.len() && self.has_flag(cpu, flag::TIMERS) {
+            return Some(cpu);
         }
         let control = self.control.lock_remote();
-        let masks = control.housekeeping.as_ref();
-        masks.and_then(|masks| nearest_housekeeping(&self.topology, cpu, masks.work())).unwrap_or(cpu)
+        let masks = control.housekeeping.as_ref()?;
+        nearest_housekeeping(&self.topology, cpu, masks.work())
     }
 
     /// The CPU that the old rule guesses. Without a lock where `cpu` is busy; else under the lock of control.
@@ -502,25 +519,30 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// The kernel's rule for hrtimers.
-    fn exact_cpu(&self, is_pinned: bool, expires: Nanos, context: Context) -> CpuId {
+    fn exact_cpu(&self, cpu: CpuId, is_pinned: bool, expires: Nanos) -> CpuId {
         let start = ExactStart {
-            cpu: context.cpu,
+            cpu,
             caller: Caller::Online,
             mode: if is_pinned { ExactMode::Pinned } else { ExactMode::Floating },
             expires,
             origin: Origin::Inactive,
         };
-        exact_target(ExactPolicy::Kernel, &start, || self.push(context.cpu), |cpu| self.bases.next_local(cpu))
+        exact_target(ExactPolicy::Kernel, &start, || self.push(cpu), |cpu| self.bases.next_local(cpu))
     }
 
     fn armed(
         &self,
         armed: BaseArmed,
-        promptness: Promptness,
+        (promptness, context): (Promptness, Context),
         actions: &mut Actions,
     ) -> Result<Armed, ArmError> {
         if armed.change.must_publish() {
             self.tell_of_first(armed.base, promptness, actions);
+        }
+        // The CPU was chosen by its flags before its base was locked. If it was isolated in between, its
+        // evacuation either came after this arm and took the timer along, or is seen now.
+        if armed.base.kind.is_pullable() && !self.is_from(armed.base.cpu, context) {
+            self.leave_nothing_behind(armed.base.cpu, context.now, actions);
         }
         if armed.is_refused {
             return Err(ArmError::ShutDown);
@@ -539,8 +561,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             self.republish(cpu, actions);
         }
         let is_served = is_published && self.hierarchy.book(cpu) != Book::Unavailable;
-        if (!is_served || promptness == Promptness::Exact) && !self.has_flag(cpu, flag::MARKED) {
-            actions.kick(cpu);
+        if !is_served || promptness == Promptness::Exact {
+            self.kick_unless_marked(cpu, actions);
         }
     }
 }

@@ -124,7 +124,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         drop(bases);
         self.watch[cpu.index()].clear(flag::MARKED | flag::IDLE);
         self.bases.set_absent(cpu, false);
-        if !self.excluded(&control).contains(cpu) {
+        let is_excluded = self.excluded(&control).contains(cpu);
+        self.bases.set_unavailable(cpu, is_excluded);
+        if !is_excluded {
             let first = self.hierarchy.set_available(cpu, None);
             self.ask_for_alarm(first, actions);
         }
@@ -156,10 +158,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         online.remove(cpu);
         let housekeeping = Housekeeping::new(&online, &control.isolation)?;
         let first = self.hierarchy.set_unavailable(cpu);
+        self.bases.set_unavailable(cpu, true);
         self.wake_somebody(first, actions);
         control.online = online;
         if control.tick_cpu == Some(cpu) {
-            control.tick_cpu = housekeeping.timers().first();
+            control.tick_cpu = housekeeping.work().first();
         }
         self.renew_masks(&mut control);
         // The tick CPU may have changed hands, and with it who is excluded.
@@ -168,12 +171,14 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             let _ = self.bases.adopt(cpu, heir, Context { cpu: None, now });
             self.first_may_have_changed(heir, actions);
         }
-        self.take_back_tokens(cpu, actions);
+        self.take_all_tokens(cpu, actions);
         Ok(())
     }
 
     /// From now on the CPUs of `isolated` are isolated at run time, and only those. Complete when it returns:
-    /// none of them starts anything foreign after that.
+    /// none of those that the rule excludes ([`Report::left`]) starts anything foreign after that. Under
+    /// [`Exclusion::Merged`](crate::place::Exclusion::Merged) `nohz_full` CPUs and the CPU that keeps time are
+    /// not excluded. Exact timers that the kernel's rule pushed to a CPU are its own and count as pinned.
     ///
     /// # Errors
     /// When no housekeeping CPU would be left. Nothing was changed then.
@@ -213,7 +218,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             self.first_may_have_changed(heir, actions);
             report.pinned_left += self.bases.lock(BaseId { cpu, kind: BaseKind::Local }, None).pending();
             // What it took over and has not begun is run by others.
-            self.take_back_tokens(cpu, actions);
+            self.take_all_tokens(cpu, actions);
         }
         report.still_running = report.left.iter().filter(|&cpu| self.runs_for_others(cpu)).collect();
         Ok(report)
@@ -270,6 +275,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             }
             let mut bases = self.lock_shared(cpu, None);
             let next = bases.next_global();
+            self.bases.set_unavailable(cpu, false);
             let first = self.hierarchy.set_available(cpu, next);
             drop(bases);
             self.ask_for_alarm(first, actions);
@@ -281,6 +287,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             }
             let bases = self.lock_shared(cpu, None);
             let first = self.hierarchy.set_unavailable(cpu);
+            self.bases.set_unavailable(cpu, true);
             let is_idle = bases.is_idle();
             drop(bases);
             self.wake_somebody(first, actions);
@@ -322,6 +329,19 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     fn runs_for_others(&self, cpu: CpuId) -> bool {
         let mut others = self.base_ids().filter(|id| id.cpu != cpu);
         others.any(|id| self.bases.lock(id, None).runs_on(cpu))
+    }
+
+    /// A timer that others armed came to rest on `cpu` after it was isolated: it was running elsewhere when `cpu`
+    /// was evacuated, or whoever armed it had looked at the masks before. It goes where the others went.
+    pub(super) fn leave_nothing_behind(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
+        if self.has_flag(cpu, flag::TIMERS) || !self.has_flag(cpu, flag::ONLINE) {
+            return;
+        }
+        let Some(heir) = self.host_of(cpu).filter(|heir| *heir != cpu) else { return };
+        if self.hierarchy.book(cpu) == Book::Unavailable {
+            let _ = self.bases.evacuate(cpu, heir, usize::MAX, Context { cpu: None, now });
+            self.first_may_have_changed(heir, actions);
+        }
     }
 
     /// Timers were put on `cpu` from outside.

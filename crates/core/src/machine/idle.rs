@@ -9,6 +9,7 @@
 //! kernel/time/timer.c, `timer_base_try_to_set_idle`. Deviation: coming back takes the base locks, too, since
 //! here others may mark a CPU absent at the same moment.
 
+use super::shared::Shared;
 use super::{Machine, flag};
 use crate::base::earliest;
 use crate::{Actions, CpuId, Nanos, RawLock};
@@ -57,7 +58,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.idle_until(earliest(local, first), now)
     }
 
-    /// `cpu` has nothing to run: publishes its first global expiry and says how long it may sleep. By the CPU
+    /// `cpu` has nothing to run: publishes its first global expiry and says how long it may sleep. Not while its
+    /// turn [has more](crate::Turn::has_more). By the CPU
     /// itself; again whenever it was woken and still has nothing to run.
     ///
     /// ```
@@ -73,6 +75,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.watch[cpu.index()].set(flag::IDLE);
         let mut bases = self.lock_shared(cpu, Some(cpu));
         let (local, global) = (bases.next_local(), bases.next_global());
+        self.forgive(cpu, &mut bases);
+        if bases.has_leftovers(cpu) {
+            // Its turn stopped at its budget.
+            return Idle::Stay { next: now };
+        }
         let was_idle = bases.is_idle();
         let Some(publish) = self.to_publish(local, global, now) else {
             // The kernel leaves a CPU that is idle already where it is: its timer interrupt is about to come.
@@ -115,8 +122,17 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.watch[cpu.index()].clear(flag::IDLE);
         self.beat(cpu, now);
         let mut bases = self.lock_shared(cpu, Some(cpu));
+        self.forgive(cpu, &mut bases);
         bases.set_idle(false);
         self.hierarchy.activate(cpu);
+    }
+
+    /// A CPU that was marked is back without a turn: the mark and the books must agree before it goes on.
+    fn forgive(&self, cpu: CpuId, bases: &mut Shared<'_, L, T>) {
+        if self.has_flag(cpu, flag::MARKED) {
+            self.hierarchy.activate(cpu);
+            self.clear_mark(cpu, bases);
+        }
     }
 
     /// What the hierarchy is to know, unless something is due within a tick.

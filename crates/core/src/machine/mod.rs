@@ -33,7 +33,7 @@ use sync::{Alarm, Counter, Watch, flag};
 use crate::base::Bases;
 use crate::lock::Locked;
 use crate::place::{Housekeeping, HousekeepingError, Isolation, Policy};
-use crate::tmigr::Hierarchy;
+use crate::tmigr::{Hierarchy, View};
 use crate::topology::Topology;
 use crate::{Actions, CpuId, CpuSet, Nanos, RawLock};
 use alloc::boxed::Box;
@@ -174,8 +174,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub const fn hierarchy(&self) -> &Hierarchy<L> {
-        &self.hierarchy
+    pub const fn hierarchy(&self) -> View<'_, L> {
+        View(&self.hierarchy)
     }
 
     /// The CPUs that are online.

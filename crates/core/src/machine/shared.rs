@@ -33,6 +33,12 @@ impl<L: RawLock, T: Copy> Shared<'_, L, T> {
         }
     }
 
+    /// Whether `cpu` has collected timers of its own and not run them all: its turn stopped at its budget.
+    pub(super) fn has_leftovers(&self, cpu: CpuId) -> bool {
+        let is_left = |base: &BaseGuard<'_, L, T>| base.runner() == Some(cpu) && base.has_expired();
+        is_left(&self.local) || is_left(&self.global) || is_left(&self.guest)
+    }
+
     /// Takes the clocks along, so that timers armed after a long sleep are placed by the present.
     pub(super) fn forward(&mut self, now: Nanos) {
         self.local.forward(now);

@@ -20,6 +20,10 @@ pub(super) mod flag {
     pub(in crate::machine) const ONLINE: u32 = 8;
     /// It was marked, and may have tokens that were not taken back yet.
     pub(in crate::machine) const REVOKE: u32 = 16;
+    /// Its first global expiry has to be published anew; the lock was not to be had.
+    pub(in crate::machine) const PUBLISH: u32 = 32;
+    /// It was marked by somebody else, not by itself.
+    pub(in crate::machine) const ACCUSED: u32 = 64;
 }
 
 /// What a CPU tells those who look at it without a lock. On cache lines of its own.
@@ -33,8 +37,10 @@ pub(super) struct Watch {
     looked: AtomicU64,
     /// When it will wake up by itself, in ns; said when it last went idle.
     sleeps_until: AtomicU64,
-    /// Until then a mark needs twice the time: one was false lately.
+    /// Until then a mark needs twice the time: two were false lately.
     patience: AtomicU64,
+    /// When a mark last was false, in ns. Written by the CPU itself.
+    falsely: AtomicU64,
 }
 
 impl Watch {
@@ -45,6 +51,7 @@ impl Watch {
             looked: AtomicU64::new(0),
             sleeps_until: AtomicU64::new(NEVER),
             patience: AtomicU64::new(0),
+            falsely: AtomicU64::new(0),
         }
     }
 
@@ -89,6 +96,11 @@ impl Watch {
 
     pub(super) fn be_patient_until(&self, until: Nanos) {
         self.patience.store(until.0, Ordering::Relaxed);
+    }
+
+    /// A mark was false; returns when one last was before, the beginning of time if none was.
+    pub(super) fn accused_falsely(&self, now: Nanos) -> Nanos {
+        Nanos(self.falsely.swap(now.0, Ordering::Relaxed))
     }
 
     pub(super) fn is_patient(&self, now: Nanos) -> bool {

@@ -22,7 +22,9 @@ const TIMER_BUDGET: u32 = 256;
 /// Longest turn, in ns.
 const TIME_BUDGET: Nanos = Nanos(2_000_000);
 
-/// Where a CPU is in its turn. A world keeps one per CPU, or per thread that runs timers for a CPU.
+/// Where a CPU is in its turn. A world keeps one per CPU, or per thread that runs timers for a CPU. What it has
+/// collected waits for it, so it is not dropped while it [has more](Self::has_more), but given back with
+/// [`Machine::abandon_turn`].
 ///
 /// ```
 /// use quietcore_core::{CpuId, Turn};
@@ -86,7 +88,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     pub fn handle_tick(&self, cpu: CpuId, now: Nanos) -> bool {
         let next = |kind| self.bases.next_expiry(BaseId { cpu, kind });
         let is_due = |kind| next(kind).is_some_and(|next| next <= now);
-        BaseKind::ALL.into_iter().any(is_due)
+        self.has_flag(cpu, flag::MARKED)
+            || BaseKind::ALL.into_iter().any(is_due)
             || self.is_pulling() && self.hierarchy.requires_handle_remote(cpu, now)
     }
 
@@ -105,10 +108,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// ```
     pub fn begin_turn(&self, turn: &mut Turn, now: Nanos) {
         let cpu = turn.cpu;
-        self.beat(cpu, now);
         if self.has_flag(cpu, flag::MARKED) {
             let _ = self.return_from_absence(cpu, now);
         }
+        self.beat(cpu, now);
         (turn.started, turn.left, turn.remote_is_due) = (now, TIMER_BUDGET, self.is_pulling());
         for kind in BaseKind::ALL {
             let id = BaseId { cpu, kind };
@@ -178,6 +181,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let finished = self.bases.finish(expired, Context { cpu: Some(turn.cpu), now });
         self.tell(finished.base, finished.change, actions);
         turn.tokens.extend(finished.token);
+        if finished.base.cpu != turn.cpu && finished.base.kind.is_pullable() {
+            self.leave_nothing_behind(finished.base.cpu, now, actions);
+        }
     }
 
     /// [`finish`](Self::finish) and [`next_expired`](Self::next_expired) in one: one lock per timer instead
@@ -219,7 +225,14 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         };
         self.beat(turn.cpu, now);
         let base = token.base;
-        let popped = self.bases.finish_and_pop(expired, token, Context { cpu: Some(turn.cpu), now });
+        let popped = match self.bases.finish_and_pop(expired, token, Context { cpu: Some(turn.cpu), now }) {
+            Ok(popped) => popped,
+            Err(expired) => {
+                drop(turn.tokens.pop_front());
+                self.finish(turn, expired, now, actions);
+                return self.next_expired(turn, now, actions);
+            }
+        };
         self.tell(base, popped.change, actions);
         if popped.expired.is_some() {
             turn.left -= 1;
@@ -272,7 +285,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             }
             for base in [&mut global, &mut guest] {
                 base.collect(now);
-                if self.bases.may_take(cpu, base.id.kind) {
+                if self.bases.may_take(cpu, base.id) {
                     tokens.extend(base.take(cpu));
                 }
             }

@@ -17,11 +17,13 @@ mod event;
 mod remote;
 mod shape;
 mod state;
+mod view;
 mod walk;
 
 pub use remote::Pulled;
 pub use shape::{GroupId, GroupShape, Join, Levels, Tree};
 pub use state::{ChildMask, Snapshot};
+pub use view::View;
 
 pub(crate) use event::{NEVER, from_word, to_word};
 
@@ -69,6 +71,17 @@ struct Books {
     is_available: bool,
     /// What this CPU's event says, while it is parked or absent.
     published: Option<Nanos>,
+}
+
+impl Books {
+    fn book(&self) -> Book {
+        match self.presence {
+            _ if !self.is_available => Book::Unavailable,
+            Presence::Awake => Book::Awake,
+            Presence::Parked => Book::Parked,
+            Presence::Absent => Book::Absent,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -208,13 +221,12 @@ impl<L: RawLock> Hierarchy<L> {
     /// ```
     #[must_use]
     pub fn book(&self, cpu: CpuId) -> Book {
-        let books = self.cpu(cpu).books.lock_remote();
-        match books.presence {
-            _ if !books.is_available => Book::Unavailable,
-            Presence::Awake => Book::Awake,
-            Presence::Parked => Book::Parked,
-            Presence::Absent => Book::Absent,
-        }
+        self.cpu(cpu).books.lock_remote().book()
+    }
+
+    /// The same if the books can be had within the lock's bound.
+    pub(crate) fn try_book(&self, cpu: CpuId) -> Option<Book> {
+        self.cpu(cpu).books.try_lock_remote().map(|books| books.book())
     }
 
     /// When `cpu` must wake up for the whole tree.
@@ -368,8 +380,19 @@ impl<L: RawLock> Hierarchy<L> {
     #[must_use = "nobody else wakes up for what is returned"]
     pub fn publish(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
         site!(BeforeCpuLock);
+        let mut books = self.cpu(cpu).books.lock_remote();
+        self.publish_locked(cpu, &mut books, next)
+    }
+
+    /// The same if the books can be had within the lock's bound. `Err` when they cannot.
+    pub(crate) fn try_publish(&self, cpu: CpuId, next: Option<Nanos>) -> Result<Option<Nanos>, Busy> {
+        site!(BeforeCpuLock);
+        let Some(mut books) = self.cpu(cpu).books.try_lock_remote() else { return Err(Busy) };
+        Ok(self.publish_locked(cpu, &mut books, next))
+    }
+
+    fn publish_locked(&self, cpu: CpuId, books: &mut Books, next: Option<Nanos>) -> Option<Nanos> {
         let this = self.cpu(cpu);
-        let mut books = this.books.lock_remote();
         if !books.is_available || books.presence == Presence::Awake || books.published == next {
             return None;
         }

@@ -197,7 +197,6 @@ impl World {
     pub(crate) fn unstick(&mut self, index: usize) {
         if self.states[index] == State::Stuck {
             self.states[index] = State::Busy;
-            self.turn(index);
         }
     }
 

@@ -1,8 +1,10 @@
 //! A whole machine as the stage's world: lanes that take turns, and callbacks that arm timers.
 //!
-//! Lanes 0 (X) and 1 (M) may stop for ever wherever they hold no lock, inside a callback, too; lane 2 (W) goes on.
-//! Lane 3 sleeps. Timers by name: A runs on X's base and, the first time, arms itself and C; B waits behind it;
-//! D is on M's base, E on lane 3's. The scenario is that of the state model of PROTOCOL section 5.
+//! Lane 0 (X) and one of lanes 1 and 2 (M) may stop for ever wherever they hold no lock, inside a callback, too; the
+//! other one (W) goes on. Each watches the next higher one, the highest watches X. Lane 3 sleeps.
+//!
+//! Timers by name: A runs on X's base and, the first time, arms itself and C; B waits behind it; D is on M's base, E
+//! on lane 3's. The scenario is that of the state model of PROTOCOL section 5.
 
 use crate::lock::{self, SiteLock};
 use crate::play::Subject;
@@ -16,9 +18,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const TICK: u64 = 1_000_000;
 
 const LANES: usize = 4;
-
-/// The lane that goes on.
-pub(crate) const W: usize = 2;
 
 /// Timers.
 pub(crate) const A: usize = 0;
@@ -43,6 +42,9 @@ pub(crate) struct Lanes {
     timers: Vec<TimerId>,
     turns: Vec<Mutex<Turn>>,
     lives: Mutex<[Life; 5]>,
+    /// The lane that may stop besides X, and the one that goes on.
+    pub(crate) m: usize,
+    pub(crate) w: usize,
     group_locks: usize,
 }
 
@@ -59,8 +61,18 @@ fn plain<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Lanes {
+    /// W watches X, and M is the next migrator after X.
+    pub(crate) fn watched_by_w() -> Self {
+        Self::new(1, 2)
+    }
+
+    /// M watches X, and W is the next migrator after X.
+    pub(crate) fn watched_by_m() -> Self {
+        Self::new(2, 1)
+    }
+
     /// All timers are due by tick 1 or 2; lane 3 sleeps, the others are awake; M and W have looked at tick 2.
-    pub(crate) fn new() -> Self {
+    fn new(m: usize, w: usize) -> Self {
         lock::restart_numbers();
         let topology = Topology::builder(LANES as u16).build().expect("four CPUs");
         let mut machine = Machine::new(topology, Settings::default()).expect("nobody is isolated");
@@ -68,22 +80,19 @@ impl Lanes {
         let group_locks = lock::count() - 5 * LANES - 2;
         let timers = (0..NAMES.len()).map(|name| machine.add_timer(TimerOptions::new(), name)).collect();
         let turns = (0..LANES).map(|lane| Mutex::new(Turn::new(id(lane)))).collect();
-        let lanes = Self { machine, timers, turns, lives: Mutex::default(), group_locks };
+        let lanes = Self { machine, timers, turns, lives: Mutex::default(), m, w, group_locks };
         let mut actions = Actions::new(LANES as u16);
         for lane in 0..LANES {
             lanes.machine.online(id(lane), Nanos(0), &mut actions).expect("it is offline");
         }
-        for (name, lane) in [(A, 0), (B, 0), (D, 1), (E, 3)] {
+        for (name, lane) in [(A, 0), (B, 0), (D, m), (E, 3)] {
             lanes.arm(name, lane, 0, 1);
         }
         let _ = lanes.machine.enter_idle(id(3), Nanos(0), &mut actions);
-        for tick in [1, 2] {
+        for (lane, tick) in [(m, 1), (w, 1), (m, 2), (w, 2)] {
             // Only a look, so that its next one is believed.
-            assert_eq!(
-                lanes.machine.watch(id(W), at(tick), &mut actions),
-                0,
-                "nobody is late by tick {tick}"
-            );
+            let marked = lanes.machine.watch(id(lane), at(tick), &mut actions);
+            assert_eq!(marked, 0, "nobody is late by tick {tick}");
         }
         lanes
     }
@@ -198,10 +207,10 @@ impl Subject for Lanes {
 
     /// Only W turns. Every timer runs, except one whose own run has stopped for ever.
     fn expect_served(&self) {
-        for tick in 4..24 {
-            self.turn(W, tick);
+        for tick in 6..26 {
+            self.turn(self.w, tick);
         }
-        let context = Context::on(id(W), at(24));
+        let context = Context::on(id(self.w), at(26));
         let lives = *plain(&self.lives);
         for ((life, name), &timer) in lives.iter().zip(NAMES).zip(&self.timers) {
             // Handed out, and its runner stopped before the callback, in it, or before it said so.

@@ -69,7 +69,7 @@ fn empty_base_sentinel_ages() {
 fn lock_timer_base_reload() {
     let parts: [Part<Lanes>; 2] = [|lanes| lanes.arm(A, 1, 0, 5), |lanes| lanes.arm(A, 2, 0, 6)];
     let outcome = |lanes: &Lanes| lanes.lives();
-    let found = explore(&Scenario { make: Lanes::new, parts: &parts, preemptions: 3, outcome });
+    let found = explore(&Scenario { make: Lanes::watched_by_w, parts: &parts, preemptions: 3, outcome });
     assert!(found.runs > 10, "{} runs", found.runs);
 }
 

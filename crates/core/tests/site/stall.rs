@@ -3,7 +3,7 @@
 //! "Anywhere" is at every mark and before every lock, as long as no lock is held; a lane that is stopped with one
 //! (`inside_a_lock`) comes back in the end, and nobody waits for it before it does.
 
-use crate::lanes::{A, C, Lanes, W};
+use crate::lanes::{A, C, Lanes};
 use crate::play::{Part, Scenario, explore, explore_from, script};
 use crate::script::Mover;
 use crate::search::Search;
@@ -11,8 +11,12 @@ use quietcore_core::Mark;
 use quietcore_core::script::Site;
 
 const X: Part<Lanes> = |lanes| lanes.turn(0, 3);
-const M: Part<Lanes> = |lanes| lanes.turn(1, 3);
-const WATCH: Part<Lanes> = |lanes| lanes.turn(W, 3);
+/// Its second turn judges, which was last seen at tick 3.
+const M: Part<Lanes> = |lanes| {
+    lanes.turn(lanes.m, 4);
+    lanes.turn(lanes.m, 5);
+};
+const WATCH: Part<Lanes> = |lanes| lanes.turn(lanes.w, 3);
 
 fn lives(lanes: &Lanes) -> String {
     lanes.lives()
@@ -23,7 +27,8 @@ fn lives(lanes: &Lanes) -> String {
 #[test]
 fn three_lanes_turn() {
     let parts = [X, M, WATCH];
-    let found = explore(&Scenario { make: Lanes::new, parts: &parts, preemptions: 1, outcome: lives });
+    let found =
+        explore(&Scenario { make: Lanes::watched_by_w, parts: &parts, preemptions: 1, outcome: lives });
     assert!(found.runs > 300, "{} runs", found.runs);
 }
 
@@ -31,18 +36,20 @@ fn three_lanes_turn() {
 /// preemptions.
 #[test]
 fn one_freezes_anywhere() {
-    let scenario = Scenario { make: Lanes::new, parts: &[X, WATCH], preemptions: 2, outcome: lives };
+    let scenario = Scenario { make: Lanes::watched_by_w, parts: &[X, WATCH], preemptions: 2, outcome: lives };
     let found = explore_from(&scenario, Search::new(2).freezing(1, 1));
     assert!(found.runs > 1000, "{} runs", found.runs);
 }
 
 /// Goal (I2, I6): X and M stop for ever anywhere, M also while it marks X or has taken over its timers. Method: all
-/// pairs of places; W begins before, between or after them, and is not interrupted.
+/// pairs of places; W begins before, between or after them, and is not interrupted; with either watching X.
 #[test]
 fn two_freeze_anywhere() {
-    let scenario = Scenario { make: Lanes::new, parts: &[X, M, WATCH], preemptions: 0, outcome: lives };
-    let found = explore_from(&scenario, Search::new(0).freezing(2, 2));
-    assert!(found.runs > 1000, "{} runs", found.runs);
+    for make in [Lanes::watched_by_w, Lanes::watched_by_m] {
+        let scenario = Scenario { make, parts: &[X, M, WATCH], preemptions: 0, outcome: lives };
+        let found = explore_from(&scenario, Search::new(0).freezing(2, 2));
+        assert!(found.runs > 1000, "{} runs", found.runs);
+    }
 }
 
 /// Goal (I4): A is armed again while it runs on X, by X and by a stranger, and X stops for ever. Method: all places,
@@ -54,7 +61,7 @@ fn armed_while_it_runs() {
         lanes.arm_from_outside(A, 3, 3);
     };
     let scenario =
-        Scenario { make: Lanes::new, parts: &[X, stranger, WATCH], preemptions: 1, outcome: lives };
+        Scenario { make: Lanes::watched_by_w, parts: &[X, stranger, WATCH], preemptions: 1, outcome: lives };
     let found = explore_from(&scenario, Search::new(1).freezing(1, 1));
     assert!(found.runs > 1000, "{} runs", found.runs);
 }
@@ -67,12 +74,15 @@ fn inside_a_lock() {
     let parts: [Part<Lanes>; 2] = [
         |lanes| lanes.park(0, 0),
         |lanes| {
-            assert_eq!(lanes.mark_absent(0), Mark::Busy);
-            assert_eq!(lanes.busy_marks(), 1);
+            // Again and again: a try that fails leaves the lock to its holder.
+            for times in 1..=4 {
+                assert_eq!(lanes.mark_absent(0), Mark::Busy);
+                assert_eq!(lanes.busy_marks(), times);
+            }
         },
     ];
     let (lane, watcher) = (Mover(0), Mover(1));
     let lines = [lane.until(Site::BeforeCpuLock), watcher.to_end(), lane.to_end()];
-    let lanes = script(Lanes::new(), &parts, &lines);
+    let lanes = script(Lanes::watched_by_w(), &parts, &lines);
     assert_eq!(lanes.mark_absent(0), Mark::NotAwake, "it sleeps by then");
 }

@@ -13,12 +13,13 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The figures that are numbers, by the names that `[expect]` uses.
-pub(crate) const NUMBERS: [&str; 34] = [
+pub(crate) const NUMBERS: [&str; 35] = [
     "arms",
     "cancels",
     "expiries",
     "expiries_per_s",
     "foreign",
+    "foreign_pulled",
     "remote",
     "pinned_away",
     "wakeups",
@@ -92,6 +93,8 @@ pub struct Figures {
     pub foreign: u64,
     /// The same by the CPU that they ran on.
     pub foreign_by_cpu: BTreeMap<u16, u64>,
+    /// Those of them that were taken from another CPU's base; the others waited on that CPU, as timers that it adopted.
+    pub foreign_pulled: u64,
     /// The CPUs that they ran on.
     #[serde(serialize_with = "as_list")]
     pub pullers: CpuSet,
@@ -180,6 +183,7 @@ impl Figures {
             "cancels" => self.cancels,
             "expiries" => self.expiries,
             "foreign" => self.foreign,
+            "foreign_pulled" => self.foreign_pulled,
             "remote" => self.remote,
             "pinned_away" => self.pinned_away,
             "wakeups" => self.wakeups,

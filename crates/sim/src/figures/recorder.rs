@@ -103,7 +103,10 @@ impl Recorder {
             duration_ns,
             foreign: self.foreign.iter().sum(),
             foreign_by_cpu: by_cpu(&self.foreign),
-            pullers: by_cpu(&self.foreign).keys().filter_map(|cpu| CpuId::new(u64::from(*cpu)).ok()).collect(),
+            pullers: by_cpu(&self.foreign)
+                .keys()
+                .filter_map(|cpu| CpuId::new(u64::from(*cpu)).ok())
+                .collect(),
             wakeups: self.wakeups.iter().sum(),
             wakeups_isolated: (0..self.wakeups.len())
                 .filter(|cpu| is_isolated(*cpu))
@@ -116,10 +119,15 @@ impl Recorder {
                 .gaps
                 .iter()
                 .enumerate()
-                .filter_map(|(cpu, gaps)| gaps.as_ref().map(|gaps| (cpu as u16, quantiles(gaps).unwrap_or_default())))
+                .filter_map(|(cpu, gaps)| {
+                    gaps.as_ref().map(|gaps| (cpu as u16, quantiles(gaps).unwrap_or_default()))
+                })
                 .collect(),
             throughput: self.requests.map(|requests| requests as f64 / seconds),
-            pair_ns: self.rounds.filter(|(rounds, _)| *rounds > 0).map(|(rounds, ns)| ns as f64 / rounds as f64),
+            pair_ns: self
+                .rounds
+                .filter(|(rounds, _)| *rounds > 0)
+                .map(|(rounds, ns)| ns as f64 / rounds as f64),
             busy_share: 1.0 - self.idle_ns as f64 / cpu_time,
             ..self.figures
         }

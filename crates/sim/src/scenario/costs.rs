@@ -248,7 +248,9 @@ impl CostTable {
     /// ```
     #[must_use]
     pub fn to_toml(&self) -> String {
-        let mut text = String::from("# What things cost, in ns: medians, and the smallest and largest of the repeats.\n");
+        let mut text = String::from(
+            "# What things cost, in ns: medians, and the smallest and largest of the repeats.\n",
+        );
         if let Some(measured) = &self.measured {
             let _ = write!(
                 text,
@@ -329,7 +331,8 @@ mod tests {
     /// Goal: a table survives its file. Method: all costs with odd numbers, written and read.
     #[test]
     fn a_table_survives_its_file() {
-        let mut table = CostTable::measured_at(super::Measured { cpu: "a \"b\"".into(), ..Default::default() });
+        let mut table =
+            CostTable::measured_at(super::Measured { cpu: "a \"b\"".into(), ..Default::default() });
         for (place, cost) in Cost::ALL.into_iter().enumerate() {
             let ns = place as f64 * 1.5;
             table.set(cost, CostValue { ns, spread: vec![ns, ns + 1.0], source: "calibrate".into() });

@@ -1,4 +1,4 @@
-//! What a scenario expects of its figures: comparisons, per variant or between variants.
+//! What a scenario expects of its figures: comparisons, per variant or between variants; and sums that it shows.
 //!
 //! A line of `[expect]` is `KEY = ["left OP right", ..]`. The key says which variants it is about: a label, where `*`
 //! stands for any value (`pull/*`), or `every`. A side is a CPU list, or numbers joined by `+ - * /` (all with spaces
@@ -32,13 +32,20 @@ enum Comparison {
 enum Operand {
     Number(f64),
     /// A figure of a variant, of one CPU or of all.
-    Figure { name: &'static str, variant: usize, cpu: Option<CpuId> },
+    Figure {
+        name: &'static str,
+        variant: usize,
+        cpu: Option<CpuId>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Side {
     Cpus(CpuSet),
-    CpusOf { name: &'static str, variant: usize },
+    CpusOf {
+        name: &'static str,
+        variant: usize,
+    },
     /// Operands, each with what joins it to those before.
     Numbers(Vec<(char, Operand)>),
 }
@@ -86,7 +93,9 @@ impl Expectation {
                 Comparison::More => left > right,
                 Comparison::AtLeast => left >= right,
             },
-            (Value::Cpus(left), Value::Cpus(right)) => (left == right) == (self.comparison == Comparison::Equal),
+            (Value::Cpus(left), Value::Cpus(right)) => {
+                (left == right) == (self.comparison == Comparison::Equal)
+            }
             _ => false,
         };
         (holds, format!("{left} against {right}"))
@@ -106,7 +115,9 @@ fn value(side: &Side, figures: &[Figures]) -> Value {
                 let number = match operand {
                     Operand::Number(number) => Some(*number),
                     Operand::Figure { name, variant, cpu: None } => figures[*variant].number(name),
-                    Operand::Figure { name, variant, cpu: Some(cpu) } => figures[*variant].number_of(name, *cpu),
+                    Operand::Figure { name, variant, cpu: Some(cpu) } => {
+                        figures[*variant].number_of(name, *cpu)
+                    }
                 };
                 let Some(number) = number else { return Value::Absent };
                 match join {
@@ -124,12 +135,46 @@ fn value(side: &Side, figures: &[Figures]) -> Value {
     }
 }
 
+/// A sum about one variant that is shown, not compared.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Shown {
+    pub(crate) variant: usize,
+    pub(crate) text: String,
+    side: Side,
+}
+
+impl Shown {
+    /// What it amounts to; `None` when a figure in it has no value.
+    pub(crate) fn number(&self, figures: &[Figures]) -> Option<f64> {
+        match value(&self.side, figures) {
+            Value::Number(number) => Some(number),
+            Value::Cpus(_) | Value::Absent => None,
+        }
+    }
+}
+
+/// What a line of `[expect]` or `[show]` is about.
+type Lines = BTreeMap<Spanned<String>, Vec<Spanned<String>>>;
+
 /// Every expectation of every variant it is about.
-pub(super) fn parse(
-    raw: &BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
+pub(super) fn parse(raw: &Lines, labels: &[&str]) -> Result<Vec<Expectation>, Problem> {
+    each(raw, labels, |parser, line| parser.line(line))
+}
+
+/// Every sum to show, of every variant it is about.
+pub(super) fn parse_shown(raw: &Lines, labels: &[&str]) -> Result<Vec<Shown>, Problem> {
+    each(raw, labels, |parser, line| {
+        let words: Vec<&str> = line.split_whitespace().take(WORDS_MAX).collect();
+        Ok(Shown { variant: parser.variant, text: words.join(" "), side: parser.side(&words)? })
+    })
+}
+
+fn each<T>(
+    raw: &Lines,
     labels: &[&str],
-) -> Result<Vec<Expectation>, Problem> {
-    let mut expectations = Vec::new();
+    parse: impl Fn(&Parser<'_>, &str) -> Result<T, String>,
+) -> Result<Vec<T>, Problem> {
+    let mut found = Vec::new();
     for (key, lines) in raw {
         let pattern = key.get_ref().as_str();
         let meant: Vec<usize> =
@@ -141,15 +186,17 @@ pub(super) fn parse(
         for line in lines {
             for &variant in &meant {
                 let parser = Parser { labels, variant };
-                let expectation = parser.line(line.get_ref()).map_err(|problem| Problem::at(line, problem))?;
-                expectations.push(expectation);
+                found.push(parse(&parser, line.get_ref()).map_err(|problem| Problem::at(line, problem))?);
             }
-            if expectations.len() > EXPECTATIONS_MAX {
-                return Err(Problem::at(line, format!("more than {EXPECTATIONS_MAX} expectations")));
+            if found.len() > EXPECTATIONS_MAX {
+                return Err(Problem::at(
+                    line,
+                    format!("more than {EXPECTATIONS_MAX} lines over all variants"),
+                ));
             }
         }
     }
-    Ok(expectations)
+    Ok(found)
 }
 
 fn matches(pattern: &str, label: &str) -> bool {
@@ -291,7 +338,8 @@ mod tests {
     use crate::figures::Figures;
 
     fn figures() -> Vec<Figures> {
-        let with = |remote, throughput| Figures { remote, throughput: Some(throughput), ..Figures::default() };
+        let with =
+            |remote, throughput| Figures { remote, throughput: Some(throughput), ..Figures::default() };
         let mut all = vec![with(3, 90.0), with(5, 100.0), with(7, 200.0), with(9, 210.0)];
         all[0].pullers = "1,33".parse().unwrap();
         all

@@ -67,18 +67,42 @@ impl Load {
 pub(crate) enum LoadKind {
     Periodic(Periodic),
     /// A task that arms a timeout, works, cancels it, sleeps.
-    Timeout { delay: u64, run: u64, sleep: u64 },
+    Timeout {
+        delay: u64,
+        run: u64,
+        sleep: u64,
+    },
     /// A device interrupts every `period`; its handler arms a delayed work, whose timer hands `work` ns to the worker
     /// of the CPU where it runs.
-    Driver { period: u64, jitter: u64, delay: u64, work: u64 },
-    Sleeper { run: u64, sleep: u64, jitter: u64, rt: bool, precision: PrecisionName },
-    Busy { chunk: u64 },
+    Driver {
+        period: u64,
+        jitter: u64,
+        delay: u64,
+        work: u64,
+    },
+    Sleeper {
+        run: u64,
+        sleep: u64,
+        jitter: u64,
+        rt: bool,
+        precision: PrecisionName,
+    },
+    Busy {
+        chunk: u64,
+    },
     /// A busy loop that notices when it was away.
     Measure,
     /// A client here and a server there.
-    Pair { server: CpuId, request: u64, service: u64, timeout: u64 },
+    Pair {
+        server: CpuId,
+        request: u64,
+        service: u64,
+        timeout: u64,
+    },
     /// Arms and cancels one timer, over and over.
-    Enqueue { delay: u64 },
+    Enqueue {
+        delay: u64,
+    },
 }
 
 /// Expands all loads; `pairs` is the number of pairs if the variants say it.
@@ -88,7 +112,12 @@ pub(super) fn resolve(raw: &RawLoads, places: &Places, pairs: Option<usize>) -> 
     for entry in &raw.timeout {
         let load = entry.get_ref();
         let [delay, run, sleep] = spans([&load.delay, &load.run, &load.sleep], [1, 0, LOOP_MIN])?;
-        loads.add(&load.cpus, load.every.as_ref(), load.count.as_ref(), LoadKind::Timeout { delay, run, sleep })?;
+        loads.add(
+            &load.cpus,
+            load.every.as_ref(),
+            load.count.as_ref(),
+            LoadKind::Timeout { delay, run, sleep },
+        )?;
     }
     for entry in &raw.sleeper {
         let load = entry.get_ref();
@@ -99,7 +128,8 @@ pub(super) fn resolve(raw: &RawLoads, places: &Places, pairs: Option<usize>) -> 
     }
     for entry in &raw.busy {
         let load = entry.get_ref();
-        let chunk = load.chunk.as_ref().map_or(Ok(1_000_000), |chunk| span_within(chunk, LOOP_MIN, SPAN_MAX))?;
+        let chunk =
+            load.chunk.as_ref().map_or(Ok(1_000_000), |chunk| span_within(chunk, LOOP_MIN, SPAN_MAX))?;
         loads.add(&load.cpus, load.every.as_ref(), load.count.as_ref(), LoadKind::Busy { chunk })?;
     }
     for entry in &raw.measure {
@@ -187,7 +217,9 @@ impl Expander<'_> {
         let count = match (&load.count, varied) {
             (_, Some(count)) if (1..=INSTANCES_MAX).contains(&count) => count,
             (Some(count), None) => within(count, 1, INSTANCES_MAX)?,
-            (None, None) => return Err(Problem::at(entry, "count is missing, here or as pairs in [variants]")),
+            (None, None) => {
+                return Err(Problem::at(entry, "count is missing, here or as pairs in [variants]"));
+            }
             (_, Some(_)) => return Err(Problem::at(entry, "the variants ask for no pair, or for too many")),
         };
         let [request, service, timeout] =

@@ -22,7 +22,7 @@ pub(crate) use loads::{Load, LoadKind, Periodic};
 pub(crate) use plan::Plan;
 
 use error::Problem;
-use expect::Expectation;
+use expect::{Expectation, Shown};
 use raw::RawScenario;
 use std::path::Path;
 
@@ -56,6 +56,7 @@ pub struct Scenario {
     about: Option<String>,
     plans: Vec<Plan>,
     expectations: Vec<Expectation>,
+    shown: Vec<Shown>,
 }
 
 impl Scenario {
@@ -96,13 +97,15 @@ impl Scenario {
         };
         costs.replace(&raw.cost).map_err(in_file)?;
         if let Some(name) = raw.costs.as_ref().filter(|_| !costs.missing().is_empty()) {
-            let problem = format!("lacks the costs {}; run quietcore calibrate -o", costs.missing().join(", "));
+            let problem =
+                format!("lacks the costs {}; run quietcore calibrate -o", costs.missing().join(", "));
             return Err(in_file(Problem::at(name, problem)));
         }
         let plans = plan::plans(&raw, &costs).map_err(in_file)?;
         let labels: Vec<&str> = plans.iter().map(|plan| plan.label.as_str()).collect();
         let expectations = expect::parse(&raw.expect, &labels).map_err(in_file)?;
-        Ok(Self { about: raw.about, plans, expectations })
+        let shown = expect::parse_shown(&raw.show, &labels).map_err(in_file)?;
+        Ok(Self { about: raw.about, plans, expectations, shown })
     }
 
     /// What the scenario is about, in its own words.
@@ -176,6 +179,10 @@ impl Scenario {
 
     pub(crate) fn plans(&self) -> &[Plan] {
         &self.plans
+    }
+
+    pub(crate) fn shown(&self) -> &[Shown] {
+        &self.shown
     }
 
     pub(crate) fn expectations(&self) -> &[Expectation] {

@@ -57,11 +57,15 @@ pub(super) fn plans(raw: &RawScenario, costs: &CostTable) -> Result<Vec<Plan>, P
 }
 
 fn choices(raw: Option<&RawVariants>) -> Result<Vec<Choice>, Problem> {
-    let Some(raw) = raw else { return Ok(vec![Choice { labels: vec!["only".to_owned()], ..Choice::default() }]) };
+    let Some(raw) = raw else {
+        return Ok(vec![Choice { labels: vec!["only".to_owned()], ..Choice::default() }]);
+    };
     let mut choices = vec![Choice::default()];
     extend(&mut choices, raw.policy.as_ref(), PolicyName::name, |choice, value| choice.policy = Some(value))?;
     let rule = |name: super::raw::ExclusionName| name.rule().name();
-    extend(&mut choices, raw.exclusion.as_ref(), rule, |choice, value| choice.exclusion = Some(value.rule()))?;
+    extend(&mut choices, raw.exclusion.as_ref(), rule, |choice, value| {
+        choice.exclusion = Some(value.rule())
+    })?;
     extend(&mut choices, raw.wake.as_ref(), wake_name, |choice, value| choice.wake = Some(value))?;
     extend(&mut choices, raw.cpus.as_ref(), |cpus| cpus, |choice, value| choice.cpus = Some(value))?;
     extend(&mut choices, raw.pairs.as_ref(), |pairs| pairs, |choice, value| choice.pairs = Some(value))?;

@@ -26,6 +26,9 @@ pub(crate) struct RawScenario {
     /// Costs that replace those of the file.
     #[serde(default)]
     pub(crate) cost: BTreeMap<Spanned<String>, Spanned<RawCost>>,
+    /// Sums that are shown per variant.
+    #[serde(default)]
+    pub(crate) show: BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
     #[serde(default)]
     pub(crate) expect: BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
 }

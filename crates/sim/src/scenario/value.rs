@@ -26,7 +26,11 @@ impl Span {
             "us" => 1_000,
             "ms" => 1_000_000,
             "s" => 1_000_000_000,
-            _ => return Err(format!("{text:?} is no span of time; use a number and ns, us, ms or s, as 100ms")),
+            _ => {
+                return Err(format!(
+                    "{text:?} is no span of time; use a number and ns, us, ms or s, as 100ms"
+                ));
+            }
         };
         match count.parse::<u64>().ok().and_then(|count| count.checked_mul(nanos_per_unit)) {
             Some(nanos) if nanos <= SPAN_MAX => Ok(Self(nanos)),
@@ -113,7 +117,8 @@ where
 pub(crate) fn span_within(value: &Spanned<Span>, least: u64, most: u64) -> Result<u64, Problem> {
     let nanos = value.get_ref().0;
     if nanos < least || nanos > most {
-        let problem = format!("{} is out of range; allowed are {} to {}", Nanos(nanos), Nanos(least), Nanos(most));
+        let problem =
+            format!("{} is out of range; allowed are {} to {}", Nanos(nanos), Nanos(least), Nanos(most));
         return Err(Problem::at(value, problem));
     }
     Ok(nanos)
@@ -126,7 +131,9 @@ mod tests {
     /// Goal: spans and their refusals. Method: each unit, each kind of mistake, both sides of the limit.
     #[test]
     fn a_span_has_a_unit_and_a_limit() {
-        for (text, nanos) in [("0s", 0), ("7ns", 7), ("3us", 3_000), ("4ms", 4_000_000), ("3600s", 3_600_000_000_000)] {
+        for (text, nanos) in
+            [("0s", 0), ("7ns", 7), ("3us", 3_000), ("4ms", 4_000_000), ("3600s", 3_600_000_000_000)]
+        {
             assert_eq!(Span::parse(text), Ok(Span(nanos)), "{text}");
         }
         for bad in ["", "s", "10", "10h", "-1s", "3601s", "99999999999999999999ns", "1.5ms"] {

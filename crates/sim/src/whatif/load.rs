@@ -47,6 +47,8 @@ pub(super) struct Arm {
     /// The CPU whose base the kernel chose.
     pub(super) base: CpuId,
     pub(super) kind: Kind,
+    /// Also of deferrable ones, which wait in their own base either way.
+    pub(super) is_pinned: bool,
     /// The arming CPU ran its idle task.
     pub(super) is_idle: bool,
 }

@@ -268,7 +268,8 @@ impl<'a> Machine<'a> {
             self.review(base);
         }
         let after = self.cpus[base.index()].deadline;
-        if self.is_asleep(base) && base != arm.cpu && after < before.or(Some(u64::MAX)) {
+        let is_first = after.is_some_and(|after| before.is_none_or(|before| after < before));
+        if self.is_asleep(base) && base != arm.cpu && is_first {
             self.count_wakeup(base);
         }
     }
@@ -284,7 +285,7 @@ impl<'a> Machine<'a> {
     /// The CPU whose base a timer goes into.
     fn target(&self, arm: &Arm) -> CpuId {
         let stays_with_callback = self.load.policy != Policy::Push && arm.base != arm.cpu;
-        if arm.kind == Kind::Local || stays_with_callback {
+        if arm.is_pinned || stays_with_callback {
             return arm.base;
         }
         let Some(Push { housekeeping, topology }) = &self.push else { return arm.cpu };

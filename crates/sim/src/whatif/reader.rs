@@ -185,6 +185,7 @@ impl LoadReader {
                     (false, true) => Kind::Local,
                     (false, false) => Kind::Global,
                 },
+                is_pinned: start.pinned,
                 is_idle: record.task.pid == 0,
             }),
         );

@@ -5,9 +5,9 @@
 
 use super::World;
 use crate::scenario::Cost;
+use quietcore_core::CpuId;
 use quietcore_core::tmigr::{ChildMask, GroupId, Levels, Tree};
 use quietcore_core::topology::Topology;
-use quietcore_core::CpuId;
 
 #[derive(Clone, Copy, Debug)]
 struct Lock {

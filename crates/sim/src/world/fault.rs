@@ -130,7 +130,8 @@ impl World<'_> {
         for task in 0..self.tasks.len() as u32 {
             let this = self.tasks[task as usize];
             let at = usize::from(this.cpu);
-            let waits = this.is_filler() && this.state == State::Runnable && this.home == cpu && this.cpu != cpu;
+            let waits =
+                this.is_filler() && this.state == State::Runnable && this.home == cpu && this.cpu != cpu;
             if waits && self.cpus[at].current != Some(task) {
                 self.cpus[at].queues.iter_mut().for_each(|queue| queue.retain(|other| *other != task));
                 self.move_task(task, cpu);

@@ -107,6 +107,8 @@ pub(crate) struct World<'p> {
     alarm: Option<Nanos>,
     /// CPUs that were kicked and have not answered yet.
     kicked: u32,
+    /// The machine may have changed since the last check.
+    is_touched: bool,
     recorder: Recorder,
     hash: TraceHash,
     exporter: Option<Exporter>,
@@ -149,10 +151,11 @@ impl World<'_> {
         }
     }
 
-    /// The invariants of the machine, which hold as soon as its actions are carried out: when no kick is on its way.
+    /// The invariants of the machine, after every event that could change it. They hold as soon as its actions are carried
+    /// out: when no kick is on its way.
     fn check(&mut self) {
         assert!(self.actions.is_empty(), "an action was not carried out");
-        if self.kicked == 0 {
+        if self.kicked == 0 && std::mem::take(&mut self.is_touched) {
             self.recorder.figures.checks += 1;
             self.machine.check();
         }

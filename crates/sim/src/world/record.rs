@@ -29,11 +29,8 @@ impl World<'_> {
     /// Feeds the hash: when, what, on which CPU, and one number more.
     #[inline]
     pub(super) fn note(&mut self, what: What, cpu: u16, value: u64) {
-        if std::env::var_os("QCDBG").is_some() {
-            let books: Vec<_> = (0..self.cpus.len() as u16).map(|cpu| self.machine.hierarchy().book(super::id(cpu))).collect();
-            let w: Vec<_> = (0..self.cpus.len() as u16).map(|cpu| self.machine.hierarchy().wakeup(super::id(cpu))).collect();
-            eprintln!("{} {what:?} cpu{cpu} {value} {books:?} {w:?} kicked={}", self.now, self.kicked);
-        }
+        // A tick only looks.
+        self.is_touched |= !matches!(what, What::Tick);
         if self.options.hash {
             self.hash.feed(self.now);
             self.hash.feed((what as u64) << 16 | u64::from(cpu));

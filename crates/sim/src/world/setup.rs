@@ -9,7 +9,9 @@ use crate::figures::Recorder;
 use crate::scenario::raw::PrecisionName;
 use crate::scenario::{Load, LoadKind, Plan};
 use quietcore_core::place::Housekeeping;
-use quietcore_core::{Actions, CpuSet, Machine, Nanos, Precision, SequentialLock, Settings, TickLength, TimerOptions, Turn};
+use quietcore_core::{
+    Actions, CpuSet, Machine, Nanos, Precision, SequentialLock, Settings, TickLength, TimerOptions, Turn,
+};
 
 impl<'p> World<'p> {
     /// A world for `plan`, with its loads and faults scheduled.
@@ -47,6 +49,7 @@ impl<'p> World<'p> {
             flipped: CpuSet::new(),
             alarm: None,
             kicked: 0,
+            is_touched: true,
             recorder: Recorder::new(cpu_count),
             hash: TraceHash::default(),
             exporter,

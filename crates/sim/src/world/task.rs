@@ -20,16 +20,48 @@ pub(super) const NOT_DUE: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Program {
     /// Arms a periodic timer once.
-    Starter { timer: u32 },
+    Starter {
+        timer: u32,
+    },
     /// Handles a device's interrupts.
-    Driver { period: u64, jitter: u64, delay: u64, timer: u32 },
-    Timeout { delay: u64, run: u64, sleep: u64, guard: u32, timer: u32 },
-    Sleeper { run: u64, sleep: u64, jitter: u64, is_rt: bool, timer: u32 },
-    Busy { chunk: u64 },
+    Driver {
+        period: u64,
+        jitter: u64,
+        delay: u64,
+        timer: u32,
+    },
+    Timeout {
+        delay: u64,
+        run: u64,
+        sleep: u64,
+        guard: u32,
+        timer: u32,
+    },
+    Sleeper {
+        run: u64,
+        sleep: u64,
+        jitter: u64,
+        is_rt: bool,
+        timer: u32,
+    },
+    Busy {
+        chunk: u64,
+    },
     Measure,
-    Client { request: u64, timeout: u64, server: u32, guard: u32 },
-    Server { service: u64, client: u32 },
-    Enqueue { delay: u64, timer: u32 },
+    Client {
+        request: u64,
+        timeout: u64,
+        server: u32,
+        guard: u32,
+    },
+    Server {
+        service: u64,
+        client: u32,
+    },
+    Enqueue {
+        delay: u64,
+        timer: u32,
+    },
     Worker,
 }
 
@@ -368,7 +400,8 @@ impl World<'_> {
     fn reschedule(&mut self, target: u16, from: u16, class: usize) -> u64 {
         let is_kernel = self.is_kernel();
         let this = &self.cpus[usize::from(target)];
-        let interrupts = is_kernel && this.current.is_some_and(|now| self.tasks[now as usize].class() > class);
+        let interrupts =
+            is_kernel && this.current.is_some_and(|now| self.tasks[now as usize].class() > class);
         if target == from || !(this.is_asleep || interrupts) {
             return 0;
         }

@@ -157,6 +157,7 @@ impl World<'_> {
         let figures = &mut self.recorder.figures;
         figures.expiries += 1;
         figures.remote += u64::from(is_remote);
+        figures.foreign_pulled += u64::from(is_foreign && is_remote);
         figures.early += u64::from(self.now < expires);
         figures.pinned_away += u64::from(was_pinned && cpu != armed_on);
         if is_foreign {

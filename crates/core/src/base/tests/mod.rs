@@ -65,7 +65,7 @@ fn run_all(bases: &TestBases, id: BaseId, context: Context) -> Vec<u32> {
         let mut next = bases.pop(&token, context).expired;
         while let Some(expired) = next {
             ran.push(expired.payload());
-            next = bases.finish_and_pop(expired, &mut token, context).expired;
+            next = bases.finish_and_pop(expired, &mut token, context).expect("the token is held").expired;
         }
     }
     ran

@@ -204,8 +204,8 @@ fn a_token_that_was_revoked_hands_out_nothing() {
     let token = bases.collect_and_take(global(0), CpuId(1), at(7)).expect("overdue");
     let second = bases.pop(&token, at(7)).expired.expect("left");
     // The first one comes back: it ends its run and gets nothing.
-    let back = bases.finish_and_pop(first, &mut stuck, at(8));
-    assert!(back.expired.is_none());
+    let back = bases.finish_and_pop(first, &mut stuck, at(8)).expect_err("the token was taken back");
+    assert!(bases.finish(back, at(8)).token.is_none());
     let third = bases.pop(&token, at(8)).expired.expect("left");
     assert_eq!([second.payload(), third.payload()], [1, 2]);
     let _ = (bases.finish(second, at(8)), bases.finish(third, at(8)));

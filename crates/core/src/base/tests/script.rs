@@ -324,10 +324,14 @@ impl Rig {
         let Some(at) = self.tokens.iter().position(|token| token.base == base) else { return };
         let mut token = self.tokens.swap_remove(at);
         let Some(expired) = self.take_run(run) else { return };
-        let popped = self.bases.finish_and_pop(expired, &mut token, self.context());
-        if let Some(expired) = popped.expired {
-            self.tokens.push(token);
-            self.begin(expired);
+        match self.bases.finish_and_pop(expired, &mut token, self.context()) {
+            Ok(popped) => {
+                if let Some(expired) = popped.expired {
+                    self.tokens.push(token);
+                    self.begin(expired);
+                }
+            }
+            Err(expired) => self.tokens.extend(self.bases.finish(expired, self.context()).token),
         }
     }
 

@@ -10,7 +10,6 @@ use crate::event::Migration;
 use crate::header::Header;
 use quietcore_core::tmigr::{ChildMask, GroupId, Levels, Tree};
 use quietcore_core::{CpuId, CpuSet};
-use std::collections::HashMap;
 
 /// So many CPUs can join.
 const JOINS_MAX: usize = quietcore_core::CPU_LIMIT as usize;
@@ -42,21 +41,13 @@ pub(super) struct Builder {
     nodes: Vec<CpuSet>,
     joining: Option<Joining>,
     joins: usize,
-    identities: HashMap<u64, GroupIndex>,
 }
 
 impl Builder {
     /// `None` when the header does not say how many CPUs there are.
     pub(super) fn new(header: &Header) -> Option<Self> {
         let levels = Levels::new(header.cpu_count?, header.nodes.len().max(1) as u16);
-        Some(Self {
-            tree: Tree::new(levels),
-            levels,
-            nodes: header.nodes.clone(),
-            joining: None,
-            joins: 0,
-            identities: HashMap::new(),
-        })
+        Some(Self { tree: Tree::new(levels), levels, nodes: header.nodes.clone(), joining: None, joins: 0 })
     }
 
     /// The number of levels against what the kernel wrote into its log.
@@ -108,14 +99,15 @@ impl Builder {
             };
             self.begin(first);
         }
-        let Some(joining) = &mut self.joining else { return Ok(()) };
+        let Some(joining) = self.joining.as_mut().filter(|joining| !joining.new_groups.is_empty()) else {
+            return Err(difference("no new group", recorded, "a group of this node has room"));
+        };
         let made = joining.new_groups.remove(0);
         let shape = self.tree.group(made);
         let expected = (u64::from(shape.level), shape.node.map_or(-1, i64::from));
-        let (index, count) = (made.index(), state.groups().len());
+        let (index, count) = (made.index(), state.group_count());
         if index == count {
             state.add_group(Group::new(identity, expected.0, expected.1));
-            self.identities.insert(identity, index as GroupIndex);
         }
         if joining.new_groups.is_empty() && joining.links.is_empty() && joining.leaf.is_none() {
             self.joining = None;
@@ -127,14 +119,12 @@ impl Builder {
         Err(difference(&expected, recorded, "the tree makes another group here"))
     }
 
-    /// A CPU of `node` begins to join.
+    /// A CPU of `node` begins to join; one that needs no new group is connected by its first line.
     fn begin(&mut self, node: u16) {
         let join = self.tree.join(node);
         self.joins += 1;
         let (new_groups, links) = (join.new_groups, join.new_links);
-        let joining =
-            Joining { node, new_groups, links, leaf: Some(join.leaf), old_root: join.old_root };
-        // A CPU that needs no new group is connected by its first line.
+        let joining = Joining { node, new_groups, links, leaf: Some(join.leaf), old_root: join.old_root };
         self.joining = Some(joining);
     }
 
@@ -165,7 +155,7 @@ impl Builder {
             self.joining = None;
         }
         let index = group.index() as GroupIndex;
-        if state.groups().len() <= group.index() {
+        if state.group_count() <= group.index() {
             return Err(difference("its new group first", recorded, "the tree makes a group for the CPU"));
         }
         state.add_cpu(number, Cpu::new(index, mask));
@@ -187,7 +177,7 @@ impl Builder {
     ) -> Result<(), TreeDifference> {
         let recorded = format!("group {child:016x} as child {:x} of {:016x}", link.0, link.1);
         let why = "the tree links no such group here";
-        let known = self.identities.get(&child).copied();
+        let known = state.number_of(child);
         let joining = self.joining.as_mut();
         let found = joining.zip(known).and_then(|(joining, known)| {
             let place = joining.links.iter().position(|(child, _)| child.index() == usize::from(known))?;
@@ -202,7 +192,7 @@ impl Builder {
         }
         let (index, above) = (child.index() as GroupIndex, parent.index() as GroupIndex);
         let Some((_, mask)) = self.tree.group(child).parent else { return Ok(()) };
-        if state.groups().len() <= parent.index() {
+        if state.group_count() <= parent.index() {
             return Err(difference("its parent first", recorded, "the tree makes the group above"));
         }
         state.group_mut(index).parent = Some((above, mask));

@@ -33,7 +33,8 @@ impl Wheels<'_> {
     /// First bucket of the CPU's global timers, and of its local ones.
     fn next(&mut self, cpu: u16) -> (Option<Tick>, Option<Tick>) {
         let Ok(cpu) = CpuId::new(u64::from(cpu)) else { return (None, None) };
-        let mut of = |kind| self.bases.get_mut(&BaseName { cpu, kind }).and_then(|base| base.wheel.next_expiry());
+        let mut of =
+            |kind| self.bases.get_mut(&BaseName { cpu, kind }).and_then(|base| base.wheel.next_expiry());
         (of(BaseKind::Global), of(BaseKind::Local))
     }
 
@@ -112,7 +113,15 @@ impl Ahead {
 
 impl Clock {
     pub(super) fn new(tick: u64) -> Self {
-        Self { tick: tick.max(1), zero: None, other: None, jiffies: None, ahead: Ahead::default(), compared: 0, agreed: 0 }
+        Self {
+            tick: tick.max(1),
+            zero: None,
+            other: None,
+            jiffies: None,
+            ahead: Ahead::default(),
+            compared: 0,
+            agreed: 0,
+        }
     }
 
     /// A line showed jiffies.
@@ -226,7 +235,11 @@ mod tests {
         clock.show(ShownJiffies { jiffies: 1002, at: 3 });
         assert_eq!(clock.now(3, None), 8, "jiffies 1002");
         assert_eq!(clock.now(7, None), 12, "a tick later");
-        assert_eq!(clock.now(7, Some(ShownJiffies { jiffies: 1001, at: 6 })), 4, "as the same softirq saw it");
+        assert_eq!(
+            clock.now(7, Some(ShownJiffies { jiffies: 1001, at: 6 })),
+            4,
+            "as the same softirq saw it"
+        );
         assert_eq!((clock.compared, clock.agreed), (1, 1));
     }
 }

@@ -89,35 +89,46 @@ impl Line {
                 let (wakeup, next) = (word(wakeup), word(next_event));
                 What::Cpu(CpuLine { step, cpu, parent, wakeup, next })
             }
-            Migration::GroupState { active, group, child_mask, active_mask, migrator, level, node, parent } => {
-                What::Word(WordLine {
-                    is_active: active,
-                    group,
-                    level,
-                    node,
-                    active: active_mask,
-                    migrator: migrator.unwrap_or(NO_MIGRATOR),
-                    parent,
-                    child_mask,
-                })
-            }
-            Migration::UpdateEvents { group, level, child, child_active, group_active, .. } => {
-                let Migration::UpdateEvents { next_event, next_expiry, child_expiry, child_cpu, .. } = migration
-                else {
-                    return None;
-                };
-                What::Update(UpdateLine {
-                    child,
-                    group,
-                    level,
-                    child_active,
-                    group_active,
-                    next: word(next_event),
-                    next_expiry: word(next_expiry),
-                    child_expiry: word(child_expiry),
-                    child_cpu,
-                })
-            }
+            Migration::GroupState {
+                active,
+                group,
+                child_mask,
+                active_mask,
+                migrator,
+                level,
+                node,
+                parent,
+            } => What::Word(WordLine {
+                is_active: active,
+                group,
+                level,
+                node,
+                active: active_mask,
+                migrator: migrator.unwrap_or(NO_MIGRATOR),
+                parent,
+                child_mask,
+            }),
+            Migration::UpdateEvents {
+                group,
+                level,
+                child,
+                child_active,
+                group_active,
+                next_event,
+                next_expiry,
+                child_expiry,
+                child_cpu,
+            } => What::Update(UpdateLine {
+                child,
+                group,
+                level,
+                child_active,
+                group_active,
+                next: word(next_event),
+                next_expiry: word(next_expiry),
+                child_expiry: word(child_expiry),
+                child_cpu,
+            }),
             Migration::HandleRemote { group, level } => What::Remote { group, level },
             _ => return None,
         };
@@ -206,7 +217,8 @@ mod tests {
     /// Goal: a difference names the fields that differ, and only these. Method: a real line and two others.
     #[test]
     fn a_difference_names_its_fields() {
-        let text = b"  <idle>-0 [016] d..4. 32.586722: tmigr_group_set_cpu_inactive: group=07a3997f lvl=0 numa=1 \
+        let text =
+            b"  <idle>-0 [016] d..4. 32.586722: tmigr_group_set_cpu_inactive: group=07a3997f lvl=0 numa=1 \
             active=20 migrator=20 parent=0191001c childmask=1";
         let line = Line::of(&parse_line(text).expect("an event")).expect("it is compared");
         let What::Word(mut word) = line.what else { panic!("{line:?}") };

@@ -83,7 +83,7 @@ impl Hierarchy {
             self.has_tree = whole.is_some();
             self.mode = match whole {
                 Some(whole) => Mode::Whole(Box::new(whole)),
-                None => Mode::Words(Words::default()),
+                None => Mode::Words(Words::new(self.header.cpu_count)),
             };
         }
         match &mut self.mode {
@@ -110,7 +110,7 @@ impl Hierarchy {
                 whole.finish(&mut self.counts);
                 self.groups = whole.groups();
                 self.next_events = (whole.clock.compared, whole.clock.agreed);
-                self.mode = Mode::Words(Words::default());
+                self.mode = Mode::Words(Words::new(self.header.cpu_count));
             }
             Mode::Words(words) => words.forget(),
         }

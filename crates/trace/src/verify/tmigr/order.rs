@@ -135,7 +135,8 @@ impl Order {
     pub(super) fn until(&self, step: &Step) -> u64 {
         match step.kind {
             Kind::Settle => {
-                let index = step.until.checked_sub(self.first_end).and_then(|index| usize::try_from(index).ok());
+                let index =
+                    step.until.checked_sub(self.first_end).and_then(|index| usize::try_from(index).ok());
                 index.and_then(|index| self.ends.get(index)).copied().unwrap_or(0)
             }
             _ => step.until,
@@ -267,11 +268,7 @@ impl Order {
     }
 
     fn touched_by(&self, line: &Line) -> u64 {
-        let groups = self.state.groups();
-        let of = |identity: u64| match identity {
-            0 => 0,
-            _ => groups.iter().position(|group| group.identity == identity).map_or(0, |at| bit(at as GroupIndex)),
-        };
+        let of = |identity: u64| self.state.number_of(identity).map_or(0, bit);
         match line.what {
             What::Cpu(line) => of(line.parent) | self.state.cpu(line.cpu).map_or(0, |cpu| bit(cpu.group)),
             What::Word(line) => of(line.group) | of(line.parent),

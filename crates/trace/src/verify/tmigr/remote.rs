@@ -101,15 +101,16 @@ impl State {
             return Taken::Again;
         };
         let event = self.event_of(cpu);
-        let gives_up =
-            !cpu.is_available || cpu.is_remote || event.is_ignored || visit.now < event.expires;
+        let gives_up = !cpu.is_available || cpu.is_remote || event.is_ignored || visit.now < event.expires;
         let expected = self.cpu_line(of, MigrationStep::HandleRemote, cpu.wakeup, NEVER);
         match line.what {
             What::Cpu(CpuLine { step: MigrationStep::HandleRemote, cpu, .. }) if cpu == of => {
                 self.set_late(line.cpu, Late::Claims(of));
                 self.set_walk(line.cpu, Walk::RemoteRun(visit, of));
                 if gives_up {
-                    return Taken::Differs(Difference::Why("that CPU's timers are not due, or not to be taken"));
+                    return Taken::Differs(Difference::Why(
+                        "that CPU's timers are not due, or not to be taken",
+                    ));
                 }
                 compared(expected, line)
             }
@@ -138,9 +139,7 @@ impl State {
         };
         let updated = self.update(group, child, next, Behalf::Remote);
         let next = match self.group(group).parent.filter(|_| !updated.is_done) {
-            Some((parent, _)) => {
-                Walk::RemoteUpdate { visit, of, group: parent, child: Child::Group(group) }
-            }
+            Some((parent, _)) => Walk::RemoteUpdate { visit, of, group: parent, child: Child::Group(group) },
             None => {
                 self.release(of);
                 Walk::Remote(visit)

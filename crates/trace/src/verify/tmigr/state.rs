@@ -9,6 +9,7 @@
 
 use super::line::NEVER;
 use quietcore_core::tmigr::{ChildMask, Snapshot};
+use std::collections::HashMap;
 
 /// Children of a group.
 pub(super) const CHILDREN: usize = 8;
@@ -88,15 +89,31 @@ pub(super) enum Walk {
     /// Nothing: any line may begin something.
     None,
     /// Leaving idle: the child with this mask becomes active in the group.
-    Up { group: GroupIndex, mask: ChildMask },
+    Up {
+        group: GroupIndex,
+        mask: ChildMask,
+    },
     /// Going idle: the child becomes inactive in the group ...
-    Down { group: GroupIndex, child: Child, carried: Carried },
+    Down {
+        group: GroupIndex,
+        child: Child,
+        carried: Carried,
+    },
     /// ... then its event is looked at there; `is_idle`: the group has no active child left.
-    DownUpdate { group: GroupIndex, child: Child, carried: Carried, is_idle: bool },
+    DownUpdate {
+        group: GroupIndex,
+        child: Child,
+        carried: Carried,
+        is_idle: bool,
+    },
     /// The end of the way.
     DownEnd(Carried),
     /// A new first timer of an idle CPU.
-    NewTimer { group: GroupIndex, child: Child, carried: Carried },
+    NewTimer {
+        group: GroupIndex,
+        child: Child,
+        carried: Carried,
+    },
     NewTimerEnd(Carried),
     /// Looks for a due event in the group.
     Remote(Visit),
@@ -105,7 +122,12 @@ pub(super) enum Walk {
     /// It expires the global timers of this CPU.
     RemoteRun(Visit, u16),
     /// It puts that CPU's next event back.
-    RemoteUpdate { visit: Visit, of: u16, group: GroupIndex, child: Child },
+    RemoteUpdate {
+        visit: Visit,
+        of: u16,
+        group: GroupIndex,
+        child: Child,
+    },
     /// The group of the visit is the next one, one level up.
     RemoteNext(Visit),
     /// No group is left, or none is its own.
@@ -170,6 +192,8 @@ enum Undo {
 #[derive(Debug, Default)]
 pub(super) struct State {
     groups: Vec<Group>,
+    /// The groups by identity; never iterated.
+    numbers: HashMap<u64, GroupIndex>,
     cpus: Vec<Option<Cpu>>,
     journal: Vec<Undo>,
     /// A new root and the old one, which becomes active there if it is active.
@@ -188,12 +212,18 @@ impl State {
         current
     }
 
-    pub(super) fn groups(&self) -> &[Group] {
-        &self.groups
+    pub(super) fn group_count(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// The group with this identity.
+    pub(super) fn number_of(&self, identity: u64) -> Option<GroupIndex> {
+        self.numbers.get(&identity).copied()
     }
 
     /// A new group. Not undone: see [`State::forget_history`].
     pub(super) fn add_group(&mut self, group: Group) {
+        self.numbers.insert(group.identity, self.groups.len() as GroupIndex);
         self.groups.push(group);
     }
 

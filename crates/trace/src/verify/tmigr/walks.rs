@@ -61,7 +61,9 @@ impl State {
 
     fn step(&mut self, line: &Line) -> Taken {
         let Some(walk) = self.cpu(line.cpu).map(|cpu| cpu.walk) else {
-            return self.take_growth(line).unwrap_or(Taken::Differs(Difference::Why("the CPU is in no group")));
+            return self
+                .take_growth(line)
+                .unwrap_or(Taken::Differs(Difference::Why("the CPU is in no group")));
         };
         match walk {
             Walk::None => self.begin(line),

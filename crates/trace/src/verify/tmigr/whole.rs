@@ -91,7 +91,7 @@ impl Whole {
     }
 
     pub(super) fn groups(&self) -> u64 {
-        self.order.state.groups().len() as u64
+        self.order.state.group_count() as u64
     }
 
     /// More CPUs joined than there can be.

@@ -34,18 +34,20 @@ struct Change {
 }
 
 /// A group.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Group {
     /// `None` until a line shows it.
     known: Option<Snapshot>,
-    /// Children that wrote a line.
-    seen: u8,
+    /// Children that wrote no line so far.
+    unseen: u8,
     waiting: Vec<Change>,
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Words {
+    /// Children that a group can have at all.
+    children: u8,
     groups: BTreeMap<u64, Group>,
     last: BTreeMap<u16, u64>,
     /// CPUs that take part, and those that wrote their walks.
@@ -55,6 +57,20 @@ pub(super) struct Words {
 }
 
 impl Words {
+    /// Of a machine with so many CPUs, if that is known.
+    pub(super) fn new(cpu_count: Option<u16>) -> Self {
+        let children =
+            cpu_count.filter(|&cpus| usize::from(cpus) < CHILDREN).map_or(u8::MAX, |cpus| (1 << cpus) - 1);
+        Self {
+            children,
+            groups: BTreeMap::new(),
+            last: BTreeMap::new(),
+            parts: BTreeSet::new(),
+            walkers: BTreeSet::new(),
+            compared: 0,
+        }
+    }
+
     /// Takes the next line of the input; `line` is `None` when it is of no group.
     pub(super) fn take(&mut self, cpu: u16, number: u64, line: Option<Line>, counts: &mut Counts) {
         let before = self.last.insert(cpu, number).unwrap_or(0);
@@ -74,7 +90,7 @@ impl Words {
         counts.events += 1;
         self.compared += 1;
         let change = Change { line, word, before, since: self.compared };
-        let group = self.groups.entry(word.group).or_default();
+        let group = self.groups.entry(word.group).or_insert_with(|| Group::new(self.children));
         group.take(change, counts);
         let compared = self.compared;
         if compared.is_multiple_of(64) {
@@ -112,16 +128,19 @@ impl Words {
 }
 
 impl Group {
+    fn new(children: u8) -> Self {
+        Self { known: None, unseen: children, waiting: Vec::new() }
+    }
+
     fn take(&mut self, change: Change, counts: &mut Counts) {
-        self.seen |= change.word.child_mask as u8;
+        self.unseen &= !(change.word.child_mask as u8);
         if self.waiting.is_empty() && self.apply(&change) {
             return;
         }
         self.waiting.push(change);
-        let mut order = Vec::new();
         let mut left = self.waiting.clone();
         let known = self.known;
-        if self.arrange(&mut left, &mut order) {
+        if self.arrange(&mut left) {
             counts.order_open += 1;
             counts.waited_max = counts.waited_max.max(self.waiting.len() as u64);
             self.waiting.clear();
@@ -134,22 +153,22 @@ impl Group {
     }
 
     /// Applies all of `left` in an order in which each agrees.
-    fn arrange(&mut self, left: &mut Vec<Change>, order: &mut Vec<u64>) -> bool {
+    fn arrange(&mut self, left: &mut Vec<Change>) -> bool {
         if left.is_empty() {
             return true;
         }
         for place in 0..left.len() {
             let change = left[place];
-            // What another CPU wrote before this CPU's last line is no later than that.
-            let may_go = left.iter().all(|other| other.line.number == change.line.number || other.line.number > change.before);
+            // What another CPU wrote before this CPU's last line is earlier than that.
+            let may_go = left
+                .iter()
+                .all(|other| other.line.number == change.line.number || other.line.number > change.before);
             let known = self.known;
             if may_go && self.apply(&change) {
                 left.remove(place);
-                order.push(change.line.number);
-                if self.arrange(left, order) {
+                if self.arrange(left) {
                     return true;
                 }
-                order.pop();
                 left.insert(place, change);
             }
             self.known = known;
@@ -191,7 +210,7 @@ impl Group {
         while let Some(&word) = found.get(next) {
             next += 1;
             for child in (0..CHILDREN as u8).filter_map(ChildMask::new) {
-                if self.seen & child.bits() != 0 || children & child.bits() == 0 {
+                if self.unseen & children & child.bits() == 0 {
                     continue;
                 }
                 for other in [word.with(child), word.without(child)] {
