@@ -13,8 +13,8 @@ pub(super) fn assumptions(load: &Load, question: &Question) -> Vec<String> {
          a timer, follow from the replay.",
         "Ticks of all CPUs are at the same moments and none is missed or late, so lateness is that of the wheel \
          and of the policy alone.",
-        "Within one tick sleeping CPUs come first, the one that fell asleep last before the others, then the \
-         awake ones by number. A recording does not say; foreign_range shows what the other order comes to: all \
+        "Within one tick sleeping CPUs come first, then the awake ones, both in the round from the CPU that did \
+         something last. A recording does not say; foreign_range shows what the other order comes to: all \
          CPUs run their own timers before any looks at those of others. Real kernels mix the two.",
         "When a timer of a CPU runs and the recording has that CPU leave idle in the same tick, it is awake \
          before the next CPU looks.",

@@ -27,8 +27,6 @@ use std::collections::BTreeSet;
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     is_asleep: bool,
-    /// Counts up; the CPU that fell asleep last has the highest.
-    fell_asleep: u64,
     deadline: Option<u64>,
     /// The tick in which it was last woken.
     woken_in: Option<u64>,
@@ -54,7 +52,8 @@ pub(super) struct Machine<'a> {
     cpus: Vec<State>,
     deadlines: BTreeSet<(u64, CpuId)>,
     awake: BTreeSet<CpuId>,
-    falls: u64,
+    /// The CPU that did something last.
+    last: CpuId,
     timers: Running<'a>,
 }
 
@@ -87,7 +86,7 @@ impl<'a> Machine<'a> {
             cpus: vec![State::default(); usize::from(load.cpus)],
             deadlines: BTreeSet::new(),
             awake: possible(load).iter().collect(),
-            falls: 0,
+            last: CpuId::default(),
             timers: Running { load, bases, tally, now, owners: Vec::new() },
         };
         machine.begin();
@@ -174,10 +173,7 @@ impl<'a> Machine<'a> {
         if self.is_asleep(cpu) || self.question.kept_awake.contains(cpu) {
             return;
         }
-        self.falls += 1;
-        let fell_asleep = self.falls;
-        let state = self.state(cpu);
-        (state.is_asleep, state.fell_asleep) = (true, fell_asleep);
+        self.state(cpu).is_asleep = true;
         self.awake.remove(&cpu);
         let (local, published) = self.timers.firsts(cpu);
         let others = match &self.hierarchy {
@@ -301,14 +297,23 @@ impl<'a> Machine<'a> {
         earlier(own, groups.min().map(|at| self.tick_of(at)))
     }
 
-    /// Who has a reason to look at its timers now: sleepers, the last to fall asleep first, then the awake
-    /// ones.
+    /// Who has a reason to look at its timers now: sleepers, then the awake ones; both in the round from the CPU
+    /// that did something last.
     pub(super) fn due(&self) -> Vec<CpuId> {
         let late = self.deadlines.iter().take_while(|(tick, _)| *tick <= self.timers.now);
         let mut due: Vec<CpuId> = late.map(|(_, cpu)| *cpu).filter(|cpu| self.is_asleep(*cpu)).collect();
-        due.sort_by_key(|cpu| std::cmp::Reverse(self.cpus[cpu.index()].fell_asleep));
-        due.extend(self.awake.iter().copied());
+        let round = self.cpus.len();
+        let distance = |cpu: &CpuId| (cpu.index() + round - self.last.index()) % round;
+        due.sort_by_key(distance);
+        let mut awake: Vec<CpuId> = self.awake.iter().copied().collect();
+        awake.sort_by_key(distance);
+        due.append(&mut awake);
         due
+    }
+
+    /// `cpu` does something.
+    pub(super) fn note(&mut self, cpu: CpuId) {
+        self.last = cpu;
     }
 
     /// Whether a CPU has something to do in this tick.

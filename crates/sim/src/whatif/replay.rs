@@ -19,7 +19,7 @@ const IDLE_TICKS_MAX: u32 = 64;
 /// Who comes first within one tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TickOrder {
-    /// One CPU after another: sleepers, the last to fall asleep first, then the awake ones by number.
+    /// One CPU after another: sleepers, then the awake ones, both in the round from the one that did something last.
     OneByOne,
     /// All run their own timers before anybody looks at those of others.
     AtOnce,
@@ -56,9 +56,15 @@ struct Replay<'a> {
 
 impl Replay<'_> {
     fn take(&mut self, place: u32, what: &What) {
+        if let What::Awake(cpu) | What::Idle(cpu) = what {
+            self.machine.note(*cpu);
+        }
         let is_isolation = self.load.model == TimerModel::PullExcludesIsolated;
         match what {
-            What::Arm(arm) => self.machine.arm(place, arm),
+            What::Arm(arm) => {
+                self.machine.note(arm.cpu);
+                self.machine.arm(place, arm);
+            }
             What::Cancel(timer) => self.machine.cancel(*timer),
             What::Awake(cpu) => self.machine.wake(*cpu),
             What::Idle(cpu) => self.machine.sleep(*cpu),
@@ -91,6 +97,7 @@ impl Replay<'_> {
             TickOrder::OneByOne => {
                 for cpu in due {
                     if self.machine.has_reason(cpu) {
+                        self.machine.note(cpu);
                         self.machine.run_own(cpu);
                         self.machine.run_others(cpu);
                         has_run |= self.settle(cpu);
