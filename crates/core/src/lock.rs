@@ -109,7 +109,7 @@ impl<L: RawLock, T> Locked<L, T> {
 
     #[inline]
     pub(crate) fn try_lock_remote(&self) -> Option<Guard<'_, L, T>> {
-        self.raw.try_lock_remote().then_some(Guard { locked: self })
+        self.raw.try_lock_remote().then(|| Guard { locked: self })
     }
 }
 

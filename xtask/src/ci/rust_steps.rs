@@ -43,7 +43,10 @@ pub(super) fn loom(shop: &Shop) -> Result<(), Failure> {
 fn core_test(shop: &Shop, name: &str) -> Result<(), Failure> {
     let mut command = shop.cargo(&["test", "--locked", "-p", "quietcore-core", "--test", name]);
     command.env("RUSTFLAGS", format!("--cfg {name}")).env("CARGO_TARGET_DIR", shop.target.join(name));
-    run(&mut command, "the failure names the order of steps that leads to it; crates/core/src/tmigr/README.md")
+    run(
+        &mut command,
+        "the failure names the order of steps that leads to it; crates/core/src/tmigr/README.md",
+    )
 }
 
 pub(super) fn doc(shop: &Shop) -> Result<(), Failure> {

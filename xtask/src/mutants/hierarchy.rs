@@ -1,6 +1,6 @@
-//! Mutants of the migration hierarchy: the kernel's bugs with our fix undone, steps left out or out of order, and
-//! orderings too weak. The tables are in `crates/core/src/tmigr/README.md`, with the orderings whose weakening
-//! changes nothing, and why.
+//! Mutants of the migration hierarchy: the kernel's bugs with our fix undone, steps left out or out of order,
+//! and orderings too weak. The tables are in `crates/core/src/tmigr/README.md`, with the orderings whose
+//! weakening changes nothing, and why.
 
 use super::killer::Killer::{self, Test};
 use super::killer::Mutant;
@@ -356,14 +356,14 @@ pub(super) const STALLS: &[Mutant] = &[
         file: ABSENT,
         right: "self.base_ids().filter(|id| id.kind.is_pullable());",
         wrong: "self.base_ids().filter(|id| id.kind.is_pullable() && id.cpu != cpu);",
-        killers: &[Test(Site, "stall::one_freezes_anywhere")],
+        killers: &[Test(Site, "stall::what_was_collected")],
     },
     Mutant {
         name: "marked-takes-tokens",
         rule: "a CPU that was marked takes no token",
         file: BASES,
-        right: "!kind.is_pullable() || !self.absent[runner.index()].get()",
-        wrong: "!kind.is_pullable() || runner.index() < self.absent.len()",
+        right: "!(id.kind.is_pullable() && standing.has(Standing::ABSENT))",
+        wrong: "!(id.kind.is_pullable() && standing.has(Standing::ABSENT) && false)",
         killers: &[Test(Site, "stall::one_freezes_anywhere")],
     },
     Mutant {
@@ -374,15 +374,6 @@ pub(super) const STALLS: &[Mutant] = &[
 ",
         wrong: "",
         killers: &[Test(Site, "stall::two_freeze_anywhere")],
-    },
-    Mutant {
-        name: "no-revoke",
-        rule: "a mark takes back the tokens",
-        file: ABSENT,
-        right: "            let _ = base.revoke();
-",
-        wrong: "",
-        killers: &[Test(Site, "stall::one_freezes_anywhere")],
     },
     Mutant {
         name: "mark-not-idle",
@@ -432,6 +423,14 @@ pub(super) const ORDERINGS: &[Mutant] = &[
         right: "after.0, Ordering::AcqRel, Ordering::Acquire) {",
         wrong: "after.0, Ordering::Acquire, Ordering::Acquire) {",
         killers: &[Test(Loom, "group_word::going_idle_against_waking_up")],
+    },
+    Mutant {
+        name: "transition-without-acquire",
+        rule: "a transition of a word that growth looked at sees the link",
+        file: STATE,
+        right: "after.0, Ordering::AcqRel, Ordering::Acquire) {",
+        wrong: "after.0, Ordering::Release, Ordering::Acquire) {",
+        killers: &[Test(Loom, "growth::waking_up_below_a_new_root")],
     },
     Mutant {
         name: "growth-plain-load",

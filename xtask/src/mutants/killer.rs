@@ -1,7 +1,7 @@
 //! What a mutant is, and who must notice it: a suite as a whole, or one named test of it.
 //!
-//! Decides how each suite is built and run. The suites of the hierarchy's steps and orderings are other builds of
-//! the core (`--cfg site`, `--cfg loom`), each with a folder of its own.
+//! Decides how each suite is built and run. The suites of the hierarchy's steps and orderings are other
+//! builds of the core (`--cfg site`, `--cfg loom`), each with a folder of its own.
 
 use std::fmt;
 

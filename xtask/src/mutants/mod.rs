@@ -246,8 +246,8 @@ mod tests {
         }
     }
 
-    /// Goal: a renamed test is noticed long before the mutants run. Method: each killer's name is `file::function`
-    /// of its suite.
+    /// Goal: a renamed test is noticed long before the mutants run. Method: each killer's name is
+    /// `file::function` of its suite.
     #[test]
     fn every_named_killer_exists() {
         let mut named = 0;

@@ -10,6 +10,7 @@
 //! queues.rs a base's wheel and exact queues  arm.rs            arm, cancel, shut down, across bases
 //! records.rs what runs right now             expire.rs         collect, pop, finish
 //! check.rs  W1 to W6                         transfer.rs       adoption, evacuation
+//! models.rs what is decided without a lock
 //! ```
 //!
 //! Invariants (`check.rs` asserts them; the W numbers are those of the wheel):
@@ -30,6 +31,8 @@ mod arm;
 mod bases;
 mod check;
 mod expire;
+#[cfg(all(test, loom))]
+mod models;
 mod options;
 mod place;
 mod queues;

@@ -141,6 +141,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         bases.set_idle(false);
         self.bases.set_absent(cpu, false);
         self.watch[cpu.index()].clear(flag::MARKED);
+        self.settle_hand_over(cpu);
     }
 
     /// `cpu` was stopped inside a lock of its bases: its duties in the hierarchy go to others at once, with what is
@@ -151,9 +152,51 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return;
         }
         let next = self.bases.next_global(cpu);
-        self.watch[cpu.index()].set(flag::MARKED | flag::ACCUSED);
+        let watch = &self.watch[cpu.index()];
+        watch.set(flag::MARKED | flag::ACCUSED);
+        // Owed from now on: `watch` looks at active CPUs only. Test: `site::stall::armed_while_it_runs`.
+        if watch.set(flag::HANDED) {
+            self.unrevoked.count();
+        }
         if let Ok(first) = self.hierarchy.try_go_absent(cpu, next) {
             self.ask_for_alarm(first, actions);
+        }
+    }
+
+    /// Completes a mark of which only the duties were handed over, if the locks can be had now.
+    fn complete_mark(&self, cpu: CpuId, actions: &mut Actions) {
+        let Some(mut bases) = self.try_lock_shared(cpu) else { return };
+        match self.hierarchy.try_book(cpu) {
+            None => return,
+            Some(Book::Absent) => {
+                let next = bases.next_global();
+                let Ok(first) = self.hierarchy.try_publish(cpu, next) else { return };
+                bases.set_idle(true);
+                self.bases.set_absent(cpu, true);
+                self.owe_revocation(cpu);
+                self.ask_for_alarm(first, actions);
+            }
+            // It went on in the lock that it was stopped in, and its books say something else by now.
+            Some(_) => {
+                self.watch[cpu.index()].clear(flag::MARKED);
+                self.bases.set_absent(cpu, false);
+            }
+        }
+        self.settle_hand_over(cpu);
+        drop(bases);
+        self.take_back_the_rest_of(cpu, actions);
+    }
+
+    /// Under the bases' locks.
+    fn settle_hand_over(&self, cpu: CpuId) {
+        if self.watch[cpu.index()].clear(flag::HANDED) {
+            self.unrevoked.count_down();
+        }
+    }
+
+    fn take_back_the_rest_of(&self, cpu: CpuId, actions: &mut Actions) {
+        if self.has_flag(cpu, flag::REVOKE) {
+            self.take_back_tokens(cpu, actions);
         }
     }
 
@@ -178,13 +221,16 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             if base.runner() != Some(holder) {
                 continue;
             }
-            let change = base.revoke();
-            drop(base);
-            if change.must_publish()
-                && !self.try_tell(id, actions)
-                && self.watch[id.cpu.index()].set(flag::PUBLISH)
-            {
+            let must_publish = base.revoke().must_publish();
+            // Owed before the lock is given back: whoever is stopped after it has left that, whoever is stopped
+            // before it the token. Test: `site::stall::two_freeze_anywhere`.
+            let watch = &self.watch[id.cpu.index()];
+            if must_publish && watch.set(flag::PUBLISH) {
                 self.unrevoked.count();
+            }
+            drop(base);
+            if must_publish && self.try_tell(id, actions) && watch.clear(flag::PUBLISH) {
+                self.unrevoked.count_down();
             }
         }
         if is_complete && self.watch[holder.index()].clear(flag::REVOKE) {
@@ -233,9 +279,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return;
         }
         for cpu in (0..self.bases.cpu_count()).map(CpuId) {
-            if self.has_flag(cpu, flag::REVOKE) {
-                self.take_back_tokens(cpu, actions);
+            if self.has_flag(cpu, flag::HANDED) {
+                self.complete_mark(cpu, actions);
             }
+            self.take_back_the_rest_of(cpu, actions);
             if self.has_flag(cpu, flag::PUBLISH)
                 && self.try_republish(cpu, actions)
                 && self.watch[cpu.index()].clear(flag::PUBLISH)
@@ -304,22 +351,29 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.take_back_the_rest(actions);
         let mut marked = 0;
         self.hierarchy.watched(cpu, |other| {
-            // A healthy one ends the look at this level; behind a stalled one the next is looked at.
-            if !self.is_stalled(other, now) {
+            // One that turns ends the look at this level: it watches the next itself. Behind one that does not, the
+            // next is looked at, also if that one has nothing to be marked for.
+            // Test: `site::stall::one_freezes_anywhere`.
+            if !self.is_silent(other, now) {
                 return true;
             }
-            marked += u32::from(self.mark_absent(other, actions) == Mark::Marked);
+            if self.has_overdue(other, now) {
+                marked += u32::from(self.mark_absent(other, actions) == Mark::Marked);
+            }
             false
         });
         marked
     }
 
-    fn is_stalled(&self, cpu: CpuId, now: Nanos) -> bool {
+    /// Whether `cpu` has not turned for too long.
+    fn is_silent(&self, cpu: CpuId, now: Nanos) -> bool {
         let watch = &self.watch[cpu.index()];
         let allowed = self.settings.stall_after.0 << u32::from(watch.is_patient(now));
-        if now.since(watch.heartbeat()).0 < allowed {
-            return false;
-        }
+        now.since(watch.heartbeat()).0 >= allowed
+    }
+
+    /// Whether something waits for `cpu` since a tick or more.
+    fn has_overdue(&self, cpu: CpuId, now: Nanos) -> bool {
         let tick = self.settings.tick.nanos();
         let overdue = |next: Nanos| now.since(next) >= tick;
         // Its own timers, those of a group that it looks after (it may have become the migrator only when another

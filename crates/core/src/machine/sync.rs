@@ -22,6 +22,8 @@ pub(super) mod flag {
     pub(in crate::machine) const REVOKE: u32 = 16;
     /// Its first global expiry has to be published anew; the lock was not to be had.
     pub(in crate::machine) const PUBLISH: u32 = 32;
+    /// Its duties were handed over, and its bases could not be locked to complete the mark.
+    pub(in crate::machine) const HANDED: u32 = 128;
     /// It was marked by somebody else, not by itself.
     pub(in crate::machine) const ACCUSED: u32 = 64;
 }

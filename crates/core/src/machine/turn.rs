@@ -145,7 +145,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             let popped = self.bases.pop(token, Context { cpu: Some(turn.cpu), now });
             self.tell(base, popped.change, actions);
             let Some(expired) = popped.expired else {
-                drop(turn.tokens.pop_front());
+                let _ = turn.tokens.pop_front();
                 continue;
             };
             turn.left -= 1;
@@ -228,7 +228,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let popped = match self.bases.finish_and_pop(expired, token, Context { cpu: Some(turn.cpu), now }) {
             Ok(popped) => popped,
             Err(expired) => {
-                drop(turn.tokens.pop_front());
+                let _ = turn.tokens.pop_front();
                 self.finish(turn, expired, now, actions);
                 return self.next_expired(turn, now, actions);
             }
@@ -238,7 +238,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             turn.left -= 1;
             return popped.expired;
         }
-        drop(turn.tokens.pop_front());
+        let _ = turn.tokens.pop_front();
         self.next_expired(turn, now, actions)
     }
 

@@ -1,9 +1,9 @@
-//! Joining and leaving: a CPU that is isolated or offline is in no active mask, runs nobody else's global timers,
-//! and nobody runs its own (T4).
+//! Joining and leaving: a CPU that is isolated or offline is in no active mask, runs nobody else's global
+//! timers, and nobody runs its own (T4).
 //!
-//! Both calls may be made by anybody, under the books' lock, because this machine keeps whether a CPU is idle in
-//! the books; the kernel reads it from the CPU itself and so has to run there. Both are idempotent. Joiners come
-//! before leavers, by the caller. Source: Linux 6.19, kernel/time/timer_migration.c.
+//! Both calls may be made by anybody, under the books' lock, because this machine keeps whether a CPU is idle
+//! in the books; the kernel reads it from the CPU itself and so has to run there. Both are idempotent.
+//! Joiners come before leavers, by the caller. Source: Linux 6.19, kernel/time/timer_migration.c.
 
 use super::event::{Child, Event};
 use super::walk::Walker;

@@ -7,8 +7,9 @@ use crate::{CpuId, Nanos, RawLock};
 impl<L: RawLock> Hierarchy<L> {
     /// Asserts the invariants. `alarm` is what the world was asked to wake somebody for, if it was.
     ///
-    /// Only while no other call is under way, and no event of a call is left to be carried out. Cost: one look at
-    /// every CPU and group. Also asserts a debt towards T3: that every event is known where somebody looks.
+    /// Only while no other call is under way, and no event of a call is left to be carried out. Cost: one
+    /// look at every CPU and group. Also asserts a debt towards T3: that every event is known where somebody
+    /// looks.
     ///
     /// # Panics
     /// When one does not hold.

@@ -1,17 +1,18 @@
 //! Events: when a child of a group must be looked after, and which CPU that is about.
 //!
 //! Each group queues one event per child. An idle CPU's event is its first global expiry; an idle group's
-//! event is the first of its own events. The event of an active child is *ignored*: somebody awake looks after it.
+//! event is the first of its own events. The event of an active child is *ignored*: somebody awake looks
+//! after it.
 //!
 //! Who writes what: slots and `next_expiry` under the group's lock; `ignored` is set without it, by the CPU
-//! that wakes up below, and cleared under it. A late `ignored` costs a useless look, never a timer: the CPU that
-//! sets it is awake until it has also done so, and its own way down clears it again.
+//! that wakes up below, and cleared under it. A late `ignored` costs a useless look, never a timer: the CPU
+//! that sets it is awake until it has also done so, and its own way down clears it again.
 //!
-//! Invariant T5: `next_expiry` is the first event that was not ignored when it was written. Equal expiries keep
-//! the order in which they were queued.
-//! Locks: child before parent, never more than two. Source: Linux 6.12, kernel/time/timer_migration.c,
-//! `tmigr_update_events`. Deviation: at most eight events, so a queue is an array; no shortcut for an ignored
-//! event of the CPU itself, whose two forms in the kernel each lost timers.
+//! Invariant T5: `next_expiry` is the first event that was not ignored when it was written. Equal expiries
+//! keep the order in which they were queued. Locks: child before parent, never more than two. Source: Linux
+//! 6.12, kernel/time/timer_migration.c, `tmigr_update_events`. Deviation: at most eight events, so a queue is
+//! an array; no shortcut for an ignored event of the CPU itself, whose two forms in the kernel each lost
+//! timers.
 
 use super::state::{CHILDREN, ChildMask, GroupWord};
 use crate::lock::Locked;

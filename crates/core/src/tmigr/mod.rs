@@ -1,15 +1,17 @@
 //! Migration hierarchy: which CPU expires an idle CPU's global timers.
 //!
-//! Groups of eight form a tree. A group with an active child has exactly one *migrator*, which looks after the
-//! events of the idle ones; the last CPU to go idle carries the tree's first expiry home and must wake for it.
+//! Groups of eight form a tree. A group with an active child has exactly one *migrator*, which looks after
+//! the events of the idle ones; the last CPU to go idle carries the tree's first expiry home and must wake
+//! for it.
 //!
 //! A CPU is in one of four states in the books ([`Book`]): awake, parked, absent (stalled: it publishes, but
 //! nothing is expected of it), unavailable (isolated or offline: it neither pulls nor is pulled).
 //!
-//! Invariants ([`Hierarchy::check`]; T1 to T8 and the proofs are in this folder's README.md). Not here: timers, clocks,
-//! threads, sleeping. Expiries arrive as arguments; who must wake up when is returned.
-//! Source: Linux 6.12 to 7.2, kernel/time/timer_migration.c. Deviations: `seq` has 48 bits; absent CPUs; one walk
-//! for all purposes (`walk.rs`); parent and mask are one word; nothing is held while timers run (`remote.rs`).
+//! Invariants ([`Hierarchy::check`]; T1 to T8 and the proofs are in this folder's README.md). Not here:
+//! timers, clocks, threads, sleeping. Expiries arrive as arguments; who must wake up when is returned.
+//! Source: Linux 6.12 to 7.2, kernel/time/timer_migration.c. Deviations: `seq` has 48 bits; absent CPUs; one
+//! walk for all purposes (`walk.rs`); parent and mask are one word; nothing is held while timers run
+//! (`remote.rs`).
 
 mod available;
 mod check;
@@ -113,8 +115,9 @@ impl<L: RawLock> MigrationCpu<L> {
 
 /// The tree, and every CPU's place in it.
 ///
-/// All calls are allowed from all threads when the world's lock allows it, unless they say "by the CPU itself".
-/// Cost: a walk is at most one compare-and-swap and two locks per level; there are 4 levels for 4096 CPUs.
+/// All calls are allowed from all threads when the world's lock allows it, unless they say "by the CPU
+/// itself". Cost: a walk is at most one compare-and-swap and two locks per level; there are 4 levels for 4096
+/// CPUs.
 ///
 /// ```
 /// use quietcore_core::tmigr::Hierarchy;
@@ -314,8 +317,8 @@ impl<L: RawLock> Hierarchy<L> {
     }
 
     /// `cpu` stalls: it publishes `next`, even if that is overdue, and nothing is expected of it. By the CPU
-    /// itself before it blocks, or by whoever watches it. Returns the first expiry of a tree in which nobody is
-    /// awake: the caller must see to it, since an absent CPU cannot.
+    /// itself before it blocks, or by whoever watches it. Returns the first expiry of a tree in which nobody
+    /// is awake: the caller must see to it, since an absent CPU cannot.
     ///
     /// ```
     /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::{Book, Hierarchy}};
@@ -451,11 +454,12 @@ impl<L: RawLock> Hierarchy<L> {
 
     /// Tells a new root whether the old one is active.
     ///
-    /// Interleaving 18 (KERNEL 3): a CPU makes the old root active and is delayed before it looks for a parent;
-    /// it saw none. Or it looks later and sees ours. `load_in_order` stands between the two: who changed
-    /// the word before it is seen here, who changes it after it sees the link. Then the new root gets what the old
-    /// one says *now*, never what this CPU believes. Tests: `site::root_growth_activates_inactive_root`,
-    /// `site::root_growth_false_active`, model `tests/loom/growth.rs`.
+    /// Interleaving 18 (KERNEL 3): a CPU makes the old root active and is delayed before it looks for a
+    /// parent; it saw none. Or it looks later and sees ours. `load_in_order` stands between the two: who
+    /// changed the word before it is seen here, who changes it after it sees the link. Then the new root gets
+    /// what the old one says *now*, never what this CPU believes. Tests:
+    /// `site::root_growth_activates_inactive_root`, `site::root_growth_false_active`, model
+    /// `tests/loom/growth.rs`.
     fn carry_up(&self, old_root: GroupId) {
         let group = &self.groups[old_root.index()];
         site!(AfterLink);

@@ -1,9 +1,9 @@
 //! Polling and pulling: a migrator, or an idle CPU that woke up for the whole tree, looks for due events.
 //!
 //! The caller expires: it locks the bases of the CPU that an event names, collects what is due and publishes
-//! what comes next, all in one section; the timers run later. So nothing of the hierarchy is held while user code
-//! runs, and a puller that is stopped anywhere leaves the event where others find it. The kernel takes the event
-//! out first and has to put it back; here an event goes only when its CPU's base was seen to.
+//! what comes next, all in one section; the timers run later. So nothing of the hierarchy is held while user
+//! code runs, and a puller that is stopped anywhere leaves the event where others find it. The kernel takes
+//! the event out first and has to put it back; here an event goes only when its CPU's base was seen to.
 //!
 //! Source: Linux 6.12, kernel/time/timer_migration.c, `tmigr_handle_remote`, `tmigr_quick_check`.
 
@@ -26,7 +26,8 @@ pub enum Pulled {
 }
 
 impl<L: RawLock> Hierarchy<L> {
-    /// Whether `cpu` has a reason to call [`handle_remote`](Self::handle_remote), without a lock: in its tick.
+    /// Whether `cpu` has a reason to call [`handle_remote`](Self::handle_remote), without a lock: in its
+    /// tick.
     ///
     /// ```
     /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::Hierarchy};
@@ -59,8 +60,8 @@ impl<L: RawLock> Hierarchy<L> {
     /// Calls `pull` for each CPU whose event is due by `now` and that `cpu` has to look after. By the CPU
     /// itself, awake or parked. `pull` must publish that CPU's first expiry anew, or say that it left it.
     ///
-    /// Afterwards a parked CPU's [`wakeup`](Self::wakeup) is what is left to wake up for: also when it was not
-    /// its turn any more, or it would be woken for the same expiry for ever (`site::ghost_wakeup_storm`).
+    /// Afterwards a parked CPU's [`wakeup`](Self::wakeup) is what is left to wake up for: also when it was
+    /// not its turn any more, or it would be woken for the same expiry for ever (`site::ghost_wakeup_storm`).
     ///
     /// ```
     /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::{Hierarchy, Pulled}};
@@ -99,8 +100,8 @@ impl<L: RawLock> Hierarchy<L> {
         site!(BeforeCpuLock);
         let books = this.books.lock_owner();
         if books.presence == Presence::Parked && books.is_available {
-            // Looked up again under the lock: a timer of this CPU may have been published since, and what that
-            // wrote here must not be written over. Test: `site::walks::a_timer_for_a_parked_puller`.
+            // Looked up again under the lock: a timer of this CPU may have been published since, and what
+            // that wrote here must not be written over. Test: `site::walks::a_timer_for_a_parked_puller`.
             this.set_wakeup(self.first_of_idle_tree(this.leaf()));
         }
     }

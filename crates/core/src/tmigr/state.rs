@@ -6,8 +6,8 @@
 //! - T7: `seq` moves on every transition, also on one that changes nothing else, so that whoever decided on
 //!   an older word loses its compare-and-swap and decides again.
 //!
-//! Deviation from Linux 6.12 (kernel/time/timer_migration.c), where the word has 32 bits: 16 bits of `seq` wrap
-//! while a thread is off its CPU for 100 ms; 48 do not. A [`ChildMask`] is never zero, by its type.
+//! Deviation from Linux 6.12 (kernel/time/timer_migration.c), where the word has 32 bits: 16 bits of `seq`
+//! wrap while a thread is off its CPU for 100 ms; 48 do not. A [`ChildMask`] is never zero, by its type.
 
 use crate::sync::{AtomicU64, Ordering, site};
 use core::fmt;

@@ -1,7 +1,7 @@
 //! Ways up the tree: a CPU's state changed, or its event did.
 //!
-//! One walk serves waking up, going idle, leaving and growing: at each level it makes the child's bit say what
-//! the child's state is, and goes on as long as that changed whether the group is active. So no walk can
+//! One walk serves waking up, going idle, leaving and growing: at each level it makes the child's bit say
+//! what the child's state is, and goes on as long as that changed whether the group is active. So no walk can
 //! write a state that it only assumed. The kernel has two walks, and lost timers where one of them assumed
 //! (8a, 9, 11 and 18 in README.md).
 //!
@@ -40,8 +40,8 @@ impl<L: RawLock> Hierarchy<L> {
                     return None;
                 }
             } else {
-                // Interleaving E: this child leaves a group in which another is active, and is delayed before it
-                // writes its event; the other leaves, too, and carries up what it finds. So the group's
+                // Interleaving E: this child leaves a group in which another is active, and is delayed before
+                // it writes its event; the other leaves, too, and carries up what it finds. So the group's
                 // state under the lock decides, not the one that the transition left: who writes last goes
                 // on. Test: `site::walks::two_go_idle_in_one_group`.
                 match group.update_event(mask, &child) {

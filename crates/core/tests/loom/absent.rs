@@ -37,8 +37,8 @@ fn mark_against_return() {
     );
 }
 
-/// Goal: a watcher marks CPU 0 and goes idle while CPU 0 goes idle by itself: somebody is told of the first timer.
-/// Method: the other group is the watcher's.
+/// Goal: a watcher marks CPU 0 and goes idle while CPU 0 goes idle by itself: somebody is told of the first
+/// timer. Method: the other group is the watcher's.
 #[test]
 fn mark_against_going_idle() {
     let make = || {

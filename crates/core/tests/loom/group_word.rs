@@ -23,8 +23,8 @@ fn going_idle_against_waking_up() {
     );
 }
 
-/// Goal: two CPUs of one group go idle at the same time; one of them carries both timers up. Method: the other
-/// group sleeps; somebody is told the first of all.
+/// Goal: two CPUs of one group go idle at the same time; one of them carries both timers up. Method: the
+/// other group sleeps; somebody is told the first of all.
 #[test]
 fn two_go_idle() {
     let make = || {
@@ -43,9 +43,9 @@ fn two_go_idle() {
     );
 }
 
-/// Goal: a CPU that wakes up and goes idle again ignores its group's event and counts it again, in that order,
-/// also where another makes the group idle. Method: CPU 1 wakes up and CPU 0 goes idle last, or the other
-/// way round; `check` compares every event with what was published.
+/// Goal: a CPU that wakes up and goes idle again ignores its group's event and counts it again, in that
+/// order, also where another makes the group idle. Method: CPU 1 wakes up and CPU 0 goes idle last, or the
+/// other way round; `check` compares every event with what was published.
 #[test]
 fn ignored_events_count_again() {
     let make = || {

@@ -41,8 +41,8 @@ fn going_idle_below_a_new_root() {
     explore(Model { make: || before_growth(false), calls, end }, &["[None, Some(10)]"]);
 }
 
-/// Goal (12): growth by two levels; who sees the link to the group between sees that group's link, too. Method:
-/// CPU 0 wakes up against it.
+/// Goal (12): growth by two levels; who sees the link to the group between sees that group's link, too.
+/// Method: CPU 0 wakes up against it.
 #[test]
 fn group_init_visibility() {
     let make = || {

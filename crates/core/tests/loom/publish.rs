@@ -7,8 +7,8 @@ fn publish(tree: &Tree, cpu: usize, next: u64) -> Option<u64> {
     tree.publish(id(cpu), Some(Nanos(next))).map(Nanos::as_u64)
 }
 
-/// Goal: race L: the last one goes idle while a timer is published for a sleeping CPU of its group: one of them
-/// is told. Method: the root is two locks away.
+/// Goal: race L: the last one goes idle while a timer is published for a sleeping CPU of its group: one of
+/// them is told. Method: the root is two locks away.
 #[test]
 fn the_last_goes_idle() {
     let make = || {
@@ -28,8 +28,8 @@ fn the_last_goes_idle() {
     );
 }
 
-/// Goal: a CPU wakes up while its timer is published by somebody else: the event counts or is ignored with the
-/// CPU awake. Method: everybody else sleeps.
+/// Goal: a CPU wakes up while its timer is published by somebody else: the event counts or is ignored with
+/// the CPU awake. Method: everybody else sleeps.
 #[test]
 fn its_cpu_wakes_up() {
     let make = || {
@@ -49,8 +49,8 @@ fn its_cpu_wakes_up() {
     );
 }
 
-/// Goal: the same with another CPU of the group, which becomes the migrator of the event. Method: everybody else
-/// sleeps; the one that wakes up polls the timer in the end.
+/// Goal: the same with another CPU of the group, which becomes the migrator of the event. Method: everybody
+/// else sleeps; the one that wakes up polls the timer in the end.
 #[test]
 fn another_wakes_up() {
     let make = || {

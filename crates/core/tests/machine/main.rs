@@ -1,7 +1,13 @@
 //! The machine as a world sees it: random machines and scripts, `check` after every step, and the contract of
 //! a timer (never early, never twice, never lost, late by no more than it may be) against a list.
 
+mod absence;
 mod contract;
 mod exact;
+mod hotplug;
+mod isolation;
+mod lock;
 mod policies;
+mod scene;
+mod turns;
 mod world;

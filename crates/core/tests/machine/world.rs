@@ -134,6 +134,11 @@ impl World {
         assert_eq!(armed.was_pending, known.pending.is_some(), "timer {timer}: was pending");
         // Same-bucket re-arms keep a coarser level: as late as the earlier arm would have been.
         let since = known.pending.map_or(self.now, |(since, _)| since);
+        // A wheel's clock does not pass a bucket in use: behind one that a stuck CPU left overdue the delay is
+        // longer than it looks, and its bucket coarser.
+        let waiting = self.timers.iter().filter(|known| known.kind != Kind::Deferrable);
+        let oldest = waiting.filter_map(|known| known.pending).map(|(_, expires)| expires).min();
+        let since = oldest.map_or(since, |oldest| oldest.min(since));
         let is_stuck = self.states.contains(&State::Stuck);
         let known = &mut self.timers[timer];
         known.is_excused = is_stuck || armed.was_pending && known.is_excused;

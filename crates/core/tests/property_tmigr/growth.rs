@@ -1,5 +1,5 @@
-//! The shape that joining leaves: one root, nodes apart below the crossing level. Bugs 14 and 15 of the table in
-//! `src/tmigr/README.md`.
+//! The shape that joining leaves: one root, nodes apart below the crossing level. Bugs 14 and 15 of the table
+//! in `src/tmigr/README.md`.
 
 use quietcore_core::tmigr::{GroupShape, Levels, Tree};
 
@@ -21,8 +21,9 @@ fn of_level(tree: &Tree, level: u8) -> Vec<&GroupShape> {
     tree.groups().iter().filter(|group| group.level == level).collect()
 }
 
-/// Goal (14): each time the root moves up the old one hangs below the new one, and is counted there once. Method:
-/// CPUs one by one past 8, 64 and 512; the groups of each level are as few as eight children each allow.
+/// Goal (14): each time the root moves up the old one hangs below the new one, and is counted there once.
+/// Method: CPUs one by one past 8, 64 and 512; the groups of each level are as few as eight children each
+/// allow.
 #[test]
 fn root_off_by_one() {
     for cpus in [1_usize, 8, 9, 16, 17, 63, 64, 65, 72, 511, 512, 513, 600] {
@@ -38,8 +39,9 @@ fn root_off_by_one() {
     }
 }
 
-/// Goal (15): a CPU of a second node does not hang the first node's groups below its own. Method: nodes that come
-/// up one after the other, in turns, and unevenly; below the crossing level a group's parent is of its node.
+/// Goal (15): a CPU of a second node does not hang the first node's groups below its own. Method: nodes that
+/// come up one after the other, in turns, and unevenly; below the crossing level a group's parent is of its
+/// node.
 #[test]
 fn numa_imbalance() {
     let shapes: [&dyn Fn(u16) -> u16; 4] =

@@ -179,7 +179,8 @@ impl Both {
         self.alarm = self.alarm.into_iter().chain(first).min();
     }
 
-    /// A tick for everybody at `now + ticks`. With nobody awake, whoever has to wakes up, or the alarm wakes one.
+    /// A tick for everybody at `now + ticks`. With nobody awake, whoever has to wakes up, or the alarm wakes
+    /// one.
     fn look(&mut self, ticks: u64, next: Option<u64>) {
         self.now += ticks;
         let now = Nanos(self.now);

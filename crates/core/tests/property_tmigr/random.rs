@@ -4,7 +4,8 @@ use crate::model::{Both, Step};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
-/// Nodes of the CPUs: each CPU draws its own, so nodes are uneven and may be empty; small machines are likely.
+/// Nodes of the CPUs: each CPU draws its own, so nodes are uneven and may be empty; small machines are
+/// likely.
 fn machine() -> impl Strategy<Value = Vec<u16>> {
     let cpus = prop_oneof![3 => 1_usize..=4, 4 => 5_usize..=20, 2 => 21_usize..=80, 1 => 81_usize..=256];
     (cpus, 1_u16..=8).prop_flat_map(|(cpus, nodes)| {
@@ -49,8 +50,9 @@ fn play(nodes: &[u16], order: &[usize], script: &[Step]) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
 
-    /// Goal: no published expiry is ever without somebody who will see it, and every call returns exactly what
-    /// a list says. Method: random machines whose CPUs joined before the script, all or in part, in any order.
+    /// Goal: no published expiry is ever without somebody who will see it, and every call returns exactly
+    /// what a list says. Method: random machines whose CPUs joined before the script, all or in part, in any
+    /// order.
     #[test]
     fn the_tree_is_the_list(
         (nodes, order) in machine().prop_flat_map(|nodes| {

@@ -1,7 +1,7 @@
 //! Stalled CPUs: marked by others, coming back by themselves (PROTOCOL: mark and return).
 //!
-//! CPU 0 stalls, CPU 8 watches. A mark that finds a lock taken is not made; a CPU that finds one taken goes on as
-//! absent. Either way its timers have somebody who will see them.
+//! CPU 0 stalls, CPU 8 watches. A mark that finds a lock taken is not made; a CPU that finds one taken goes
+//! on as absent. Either way its timers have somebody who will see them.
 
 use crate::play::{Part, Scenario, all, explore};
 use crate::world::{World, two_groups};
@@ -29,8 +29,8 @@ fn mark_against_return() {
     found.expect_outcomes(&["Absent", "Awake"]);
 }
 
-/// Goal: the watcher marks and goes idle; the stalled CPU comes back meanwhile. Somebody is awake or was told.
-/// Method: all orders, three preemptions.
+/// Goal: the watcher marks and goes idle; the stalled CPU comes back meanwhile. Somebody is awake or was
+/// told. Method: all orders, three preemptions.
 #[test]
 fn the_watcher_goes_idle_after_the_mark() {
     let parts: [Part; 2] = [

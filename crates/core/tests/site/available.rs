@@ -36,7 +36,8 @@ fn leaving_against_waking_up() {
     found.expect_outcomes(&["Unavailable"]);
 }
 
-/// Goal: a sleeping CPU with a timer joins while the last one goes idle. Method: all orders, three preemptions.
+/// Goal: a sleeping CPU with a timer joins while the last one goes idle. Method: all orders, three
+/// preemptions.
 #[test]
 fn joining_against_going_idle() {
     let make = || {

@@ -41,8 +41,8 @@ fn growth_against_going_idle() {
     assert!(one.runs > 500 && two.runs > 500, "{} and {} runs", one.runs, two.runs);
 }
 
-/// Goal: one wakes up while the root moves up. Method: all orders, three preemptions; by one level and by two;
-/// it stays awake, or goes idle again.
+/// Goal: one wakes up while the root moves up. Method: all orders, three preemptions; by one level and by
+/// two; it stays awake, or goes idle again.
 #[test]
 fn growth_against_waking_up() {
     let back_and_forth: Part = |world| {

@@ -1,7 +1,7 @@
 //! The bugs that the kernel's hierarchy had, by name, each as the interleaving that showed it.
 //!
-//! Numbers are those of the table in `src/tmigr/README.md`, which also says how each fix is undone to see that its
-//! test fails. CPUs 0 and 1 are in one group, 8 and 9 (9 and 10 with three levels) in another.
+//! Numbers are those of the table in `src/tmigr/README.md`, which also says how each fix is undone to see
+//! that its test fails. CPUs 0 and 1 are in one group, 8 and 9 (9 and 10 with three levels) in another.
 
 use crate::play::{Part, Scenario, Subject, all, explore, script};
 use crate::script::Mover;
@@ -10,8 +10,8 @@ use quietcore_core::script::Site;
 use quietcore_core::tmigr::{Book, ChildMask, GroupId, Hierarchy, Pulled, Snapshot};
 use quietcore_core::{CpuId, Nanos, SequentialLock};
 
-/// Goal (1): the forecast knows a sibling's timer that was not carried up again. Method: T0 < T1 in one group and
-/// T2 in another; the CPU of T0 wakes up and pulls, so the root sees only T2.
+/// Goal (1): the forecast knows a sibling's timer that was not carried up again. Method: T0 < T1 in one group
+/// and T2 in another; the CPU of T0 wakes up and pulls, so the root sees only T2.
 #[test]
 fn quick_check_late_forecast() {
     let world = World::two_groups();
@@ -27,8 +27,8 @@ fn quick_check_late_forecast() {
     assert_eq!(world.told(0), Some(20));
 }
 
-/// Goal (2): who goes idle without a timer of its own wakes up for a sibling's. Method: one, two and three levels;
-/// and a sibling's timer behind one that goes away.
+/// Goal (2): who goes idle without a timer of its own wakes up for a sibling's. Method: one, two and three
+/// levels; and a sibling's timer behind one that goes away.
 #[test]
 fn deactivate_ignored_own_event_hides_sibling() {
     for world in [World::one_group(2), World::two_groups(), World::three_levels()] {
@@ -67,8 +67,8 @@ fn ghost_wakeup_storm() {
     world.expect_rest();
 }
 
-/// Goal (5): two CPUs of a group with the same expiry are both pulled. Method: three levels; the migrator is in
-/// another node, so all it sees is the group's event.
+/// Goal (5): two CPUs of a group with the same expiry are both pulled. Method: three levels; the migrator is
+/// in another node, so all it sees is the group's event.
 #[test]
 fn stale_cpu_on_equal_expiry() {
     let world = World::three_levels();
@@ -79,8 +79,8 @@ fn stale_cpu_on_equal_expiry() {
     assert_eq!((world.ran(0), world.ran(1)), (vec![(10, 9)], vec![(10, 9)]));
 }
 
-/// Goal (7): a root that appears while a walk asks for the parent is either seen or not, not half. Method: all
-/// orders of the last CPU going idle and growth without a CPU that could help, three preemptions.
+/// Goal (7): a root that appears while a walk asks for the parent is either seen or not, not half. Method:
+/// all orders of the last CPU going idle and growth without a CPU that could help, three preemptions.
 #[test]
 fn parent_pointer_read_twice() {
     let make = || {
@@ -123,8 +123,8 @@ fn root_growth_false_active() {
     assert!(found.runs > 300, "{} runs", found.runs);
 }
 
-/// Goal (16): a CPU that is unavailable is nobody's migrator, however busy it is. Method: housekeeping CPUs 0 and
-/// 8, the others unavailable and waking up and going idle at will; the housekeepers sleep and are told.
+/// Goal (16): a CPU that is unavailable is nobody's migrator, however busy it is. Method: housekeeping CPUs 0
+/// and 8, the others unavailable and waking up and going idle at will; the housekeepers sleep and are told.
 #[test]
 fn isolated_cpu_becomes_permanent_migrator() {
     let world = two_groups(&[]);
@@ -146,8 +146,8 @@ fn isolated_cpu_becomes_permanent_migrator() {
     world.expect_rest();
 }
 
-/// Goal (17): joining, leaving and growth take their locks in one order, whoever they meet. Method: all orders of
-/// the three, two preemptions; the order is asserted after each run.
+/// Goal (17): joining, leaving and growth take their locks in one order, whoever they meet. Method: all
+/// orders of the three, two preemptions; the order is asserted after each run.
 #[test]
 fn availability_lock_order() {
     let make = || {
@@ -168,9 +168,10 @@ fn availability_lock_order() {
     found.expect_outcomes(&["Awake Unavailable"]);
 }
 
-/// Goal (18): the old root is idle, or was made idle a moment ago, by somebody who saw no parent; growth gives the
-/// new root what is, not what the CPU that grows it would have. Method: all orders of one that goes idle and growth,
-/// three preemptions; then of one that goes idle, one that wakes up, and growth, two preemptions.
+/// Goal (18): the old root is idle, or was made idle a moment ago, by somebody who saw no parent; growth
+/// gives the new root what is, not what the CPU that grows it would have. Method: all orders of one that goes
+/// idle and growth, three preemptions; then of one that goes idle, one that wakes up, and growth, two
+/// preemptions.
 #[test]
 fn root_growth_activates_inactive_root() {
     let parts: [Part; 2] = [|world| world.park(0), |world| world.connect(8)];
@@ -192,8 +193,8 @@ fn root_growth_activates_inactive_root() {
     assert!(found.runs > 1000, "{} runs", found.runs);
 }
 
-/// Goal (19): a CPU that wakes up for its own timer has it expired, and a pull that changes nothing ends. Method:
-/// a parked CPU with a timer of its own; a pull that says that it published and did not.
+/// Goal (19): a CPU that wakes up for its own timer has it expired, and a pull that changes nothing ends.
+/// Method: a parked CPU with a timer of its own; a pull that says that it published and did not.
 #[test]
 fn self_remote_livelock() {
     let world = World::one_group(1);
@@ -217,8 +218,8 @@ fn self_remote_livelock() {
     assert_eq!(tree.group_state(GroupId::default()).map(|word| word.migrator()), Some(None));
 }
 
-/// Goal (22): a sleeper whose timeout is run elsewhere, and who then wakes up, arms and sleeps again, is served
-/// each time. Method: 50 rounds on three levels; each timer runs once, on the CPU that is awake.
+/// Goal (22): a sleeper whose timeout is run elsewhere, and who then wakes up, arms and sleeps again, is
+/// served each time. Method: 50 rounds on three levels; each timer runs once, on the CPU that is awake.
 #[test]
 fn ping_pong() {
     let world = World::three_levels();
@@ -235,8 +236,8 @@ fn ping_pong() {
     assert_eq!(world.ran(0), ran);
 }
 
-/// Goal (race S): who goes idle late does not clear the bit of a group that is active again. Method: CPU 0 stalls
-/// before it writes to the parent, CPU 1 wakes up meanwhile.
+/// Goal (race S): who goes idle late does not clear the bit of a group that is active again. Method: CPU 0
+/// stalls before it writes to the parent, CPU 1 wakes up meanwhile.
 #[test]
 fn race_s_late_idle_cpu() {
     let parts: [Part; 2] = [|world| world.park(0), |world| world.wake(1)];
@@ -247,8 +248,8 @@ fn race_s_late_idle_cpu() {
     assert!(word.is_active(), "CPU 1 is awake, the root is {word}");
 }
 
-/// Goal (race L): the last one goes idle and finds no event, while one is queued by somebody who took it for awake.
-/// Method: the armer stalls before the group's lock, and before the root's.
+/// Goal (race L): the last one goes idle and finds no event, while one is queued by somebody who took it for
+/// awake. Method: the armer stalls before the group's lock, and before the root's.
 #[test]
 fn race_l_last_idle_against_new_timer() {
     let parts: [Part; 2] = [|world| world.park(0), |world| world.arm(1, 3)];

@@ -1,10 +1,10 @@
 //! A whole machine as the stage's world: lanes that take turns, and callbacks that arm timers.
 //!
-//! Lane 0 (X) and one of lanes 1 and 2 (M) may stop for ever wherever they hold no lock, inside a callback, too; the
-//! other one (W) goes on. Each watches the next higher one, the highest watches X. Lane 3 sleeps.
+//! Lane 0 (X) and one of lanes 1 and 2 (M) may stop for ever wherever they hold no lock, inside a callback,
+//! too; the other one (W) goes on. Each watches the next higher one, the highest watches X. Lane 3 sleeps.
 //!
-//! Timers by name: A runs on X's base and, the first time, arms itself and C; B waits behind it; D is on M's base, E
-//! on lane 3's. The scenario is that of the state model of PROTOCOL section 5.
+//! Timers by name: A runs on X's base and, the first time, arms itself and C; B waits behind it; D is on M's
+//! base, E on lane 3's. The scenario is that of the state model of PROTOCOL section 5.
 
 use crate::lock::{self, SiteLock};
 use crate::play::Subject;
@@ -63,16 +63,21 @@ fn plain<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Lanes {
     /// W watches X, and M is the next migrator after X.
     pub(crate) fn watched_by_w() -> Self {
-        Self::new(1, 2)
+        Self::new(1, 2, &[(A, 0), (B, 0), (D, 1), (E, 3)])
     }
 
     /// M watches X, and W is the next migrator after X.
     pub(crate) fn watched_by_m() -> Self {
-        Self::new(2, 1)
+        Self::new(2, 1, &[(A, 0), (B, 0), (D, 2), (E, 3)])
+    }
+
+    /// Nobody but X has anything to do.
+    pub(crate) fn only_x() -> Self {
+        Self::new(1, 2, &[(A, 0), (B, 0)])
     }
 
     /// All timers are due by tick 1 or 2; lane 3 sleeps, the others are awake; M and W have looked at tick 2.
-    fn new(m: usize, w: usize) -> Self {
+    fn new(m: usize, w: usize, armed: &[(usize, usize)]) -> Self {
         lock::restart_numbers();
         let topology = Topology::builder(LANES as u16).build().expect("four CPUs");
         let mut machine = Machine::new(topology, Settings::default()).expect("nobody is isolated");
@@ -85,7 +90,7 @@ impl Lanes {
         for lane in 0..LANES {
             lanes.machine.online(id(lane), Nanos(0), &mut actions).expect("it is offline");
         }
-        for (name, lane) in [(A, 0), (B, 0), (D, m), (E, 3)] {
+        for &(name, lane) in armed {
             lanes.arm(name, lane, 0, 1);
         }
         let _ = lanes.machine.enter_idle(id(3), Nanos(0), &mut actions);

@@ -1,4 +1,5 @@
-//! The kernel's bugs that are about bases and CPUs, on a whole machine. Numbers: the table in `src/tmigr/README.md`.
+//! The kernel's bugs that are about bases and CPUs, on a whole machine. Numbers: the table in
+//! `src/tmigr/README.md`.
 
 use crate::lanes::{A, Lanes};
 use crate::play::{Part, Scenario, explore};
@@ -30,8 +31,9 @@ fn two_cpus() -> (Machine<SequentialLock, u32>, TimerId, Actions) {
     (machine, timer, actions)
 }
 
-/// Goal (4): a CPU whose tick is stopped arms a global timer on itself and is told to look again. Method: an isolated
-/// one, which must be kicked; and one of a tree in which everybody sleeps, where the alarm is asked for.
+/// Goal (4): a CPU whose tick is stopped arms a global timer on itself and is told to look again. Method: an
+/// isolated one, which must be kicked; and one of a tree in which everybody sleeps, where the alarm is asked
+/// for.
 #[test]
 fn nohz_full_global_enqueue_no_self_kick() {
     let (machine, timer, mut actions) = two_cpus();
@@ -50,8 +52,8 @@ fn nohz_full_global_enqueue_no_self_kick() {
     machine.check();
 }
 
-/// Goal (21): an empty base is due never, however long it has been empty. Method: far beyond the kernel's sentinel of
-/// 2^30 ticks.
+/// Goal (21): an empty base is due never, however long it has been empty. Method: far beyond the kernel's
+/// sentinel of 2^30 ticks.
 #[test]
 fn empty_base_sentinel_ages() {
     let (machine, _, mut actions) = two_cpus();
@@ -63,8 +65,8 @@ fn empty_base_sentinel_ages() {
     assert!(!machine.handle_tick(id(0), at(1 << 33)), "something is due");
 }
 
-/// Goal (21): two CPUs arm one timer that is on the base of a third; each finds the base that it is on by then.
-/// Method: all orders, three preemptions; bases are checked after each.
+/// Goal (21): two CPUs arm one timer that is on the base of a third; each finds the base that it is on by
+/// then. Method: all orders, three preemptions; bases are checked after each.
 #[test]
 fn lock_timer_base_reload() {
     let parts: [Part<Lanes>; 2] = [|lanes| lanes.arm(A, 1, 0, 5), |lanes| lanes.arm(A, 2, 0, 6)];

@@ -2,13 +2,13 @@
 
 use crate::stage::{self, Point, Policy};
 use quietcore_core::script::Site;
+use std::collections::VecDeque;
 
 /// How far a virtual CPU goes.
 #[derive(Clone, Copy, Debug)]
 enum Until {
     /// To the n-th time that it is at the mark, from here.
     Site(Site, usize),
-    Blocked,
     End,
 }
 
@@ -34,11 +34,6 @@ impl Mover {
         Line { cpu: self.0, until: Until::Site(site, times) }
     }
 
-    /// Goes on until it waits for a lock.
-    pub(crate) const fn until_blocked(self) -> Line {
-        Line { cpu: self.0, until: Until::Blocked }
-    }
-
     /// Goes on until it is done.
     pub(crate) const fn to_end(self) -> Line {
         Line { cpu: self.0, until: Until::End }
@@ -47,22 +42,22 @@ impl Mover {
 
 /// Plays its lines; then everybody to the end, lowest number first.
 pub(crate) struct Script {
-    lines: std::vec::IntoIter<Line>,
+    lines: VecDeque<Line>,
     current: Option<Line>,
     seen: usize,
 }
 
 impl Script {
     pub(crate) fn new(lines: &[Line]) -> Self {
-        let mut lines = lines.to_vec().into_iter();
-        let current = lines.next();
+        let mut lines: VecDeque<Line> = lines.iter().copied().collect();
+        let current = lines.pop_front();
         Self { lines, current, seen: 0 }
     }
 
     /// Whether the current line is played, now that its CPU stands at `point`.
     fn is_played(&mut self, line: Line, point: Point) -> Result<bool, String> {
         match (line.until, point) {
-            (Until::End, Point::Done) | (Until::Blocked, Point::Blocked(_)) => Ok(true),
+            (Until::End, Point::Done) => Ok(true),
             (Until::Site(wanted, times), Point::At(site)) if site == wanted => {
                 self.seen += 1;
                 Ok(self.seen == times)
@@ -79,7 +74,7 @@ impl Policy for Script {
     fn next(&mut self, points: &mut [Point], mover: stage::Mover) -> Result<Option<usize>, String> {
         while let Some(line) = self.current {
             if line.cpu == mover.cpu && self.is_played(line, points[mover.cpu])? {
-                self.current = self.lines.next();
+                self.current = self.lines.pop_front();
                 self.seen = 0;
                 // The next line is a new one even for the same CPU.
                 if let Some(next) = self.current {

@@ -1,8 +1,8 @@
 //! A policy that tries everything: every order of the marked steps with at most so many preemptions.
 //!
 //! Depth first, without memory of states. A switch away from a CPU that could go on is a preemption; one from
-//! a CPU that is done or waits is not. A CPU that may freeze stops for ever at any of its marks where it holds no
-//! lock, too.
+//! a CPU that is done or waits is not. A CPU that may freeze stops for ever at any of its marks where it
+//! holds no lock, too.
 
 use crate::stage::{Mover, Point, Policy, ready};
 
@@ -80,8 +80,8 @@ impl Policy for Search {
         if can_go_on {
             options.insert(0, mover.cpu);
         }
-        // One option more: the mover stops for ever, and whoever is ready goes on. Not with a lock: a section is
-        // short, and who is stopped inside one comes back to end it.
+        // One option more: the mover stops for ever, and whoever is ready goes on. Not with a lock: a section
+        // is short, and who is stopped inside one comes back to end it.
         let may_freeze = can_go_on && !mover.holds_locks && mover.cpu < self.may_freeze;
         let may_freeze = may_freeze && self.has_frozen < self.freeze_max;
         let count = options.len() + usize::from(may_freeze);

@@ -1,4 +1,5 @@
-//! The stage: threads as virtual CPUs, of which exactly one moves; who is next is decided by a policy at each mark.
+//! The stage: threads as virtual CPUs, of which exactly one moves; who is next is decided by a policy at each
+//! mark.
 //!
 //! A failed run is given up: the others are unwound where they stand. What a run did is in its [`Trace`], one
 //! entry per step, so that a failure can be written down as a script.

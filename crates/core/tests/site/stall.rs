@@ -1,7 +1,7 @@
 //! Lanes that stop for ever, anywhere, while one goes on: every due timer runs (PROTOCOL, sections 2 to 5).
 //!
-//! "Anywhere" is at every mark and before every lock, as long as no lock is held; a lane that is stopped with one
-//! (`inside_a_lock`) comes back in the end, and nobody waits for it before it does.
+//! "Anywhere" is at every mark and before every lock, as long as no lock is held; a lane that is stopped with
+//! one (`inside_a_lock`) comes back in the end, and nobody waits for it before it does.
 
 use crate::lanes::{A, C, Lanes};
 use crate::play::{Part, Scenario, explore, explore_from, script};
@@ -22,8 +22,8 @@ fn lives(lanes: &Lanes) -> String {
     lanes.lives()
 }
 
-/// Goal: three lanes turn at the same time and stop between two turns; each timer runs once per arm. Method: all
-/// orders, one preemption.
+/// Goal: three lanes turn at the same time and stop between two turns; each timer runs once per arm. Method:
+/// all orders, one preemption.
 #[test]
 fn three_lanes_turn() {
     let parts = [X, M, WATCH];
@@ -32,8 +32,8 @@ fn three_lanes_turn() {
     assert!(found.runs > 300, "{} runs", found.runs);
 }
 
-/// Goal (I1, I3, I6): X stops for ever anywhere, and W runs what X had. Method: all places, all orders with two
-/// preemptions.
+/// Goal (I1, I3, I6): X stops for ever anywhere, and W runs what X had. Method: all places, all orders with
+/// two preemptions.
 #[test]
 fn one_freezes_anywhere() {
     let scenario = Scenario { make: Lanes::watched_by_w, parts: &[X, WATCH], preemptions: 2, outcome: lives };
@@ -41,8 +41,18 @@ fn one_freezes_anywhere() {
     assert!(found.runs > 1000, "{} runs", found.runs);
 }
 
-/// Goal (I2, I6): X and M stop for ever anywhere, M also while it marks X or has taken over its timers. Method: all
-/// pairs of places; W begins before, between or after them, and is not interrupted; with either watching X.
+/// Goal: X stops for ever with timers that it has collected and nobody sees any more: W knows by the token.
+/// Method: nothing else is due; all places.
+#[test]
+fn what_was_collected() {
+    let scenario = Scenario { make: Lanes::only_x, parts: &[X, WATCH], preemptions: 1, outcome: lives };
+    let found = explore_from(&scenario, Search::new(1).freezing(1, 1));
+    assert!(found.runs > 100, "{} runs", found.runs);
+}
+
+/// Goal (I2, I6): X and M stop for ever anywhere, M also while it marks X or has taken over its timers.
+/// Method: all pairs of places; W begins before, between or after them, and is not interrupted; with either
+/// watching X.
 #[test]
 fn two_freeze_anywhere() {
     for make in [Lanes::watched_by_w, Lanes::watched_by_m] {
@@ -52,8 +62,8 @@ fn two_freeze_anywhere() {
     }
 }
 
-/// Goal (I4): A is armed again while it runs on X, by X and by a stranger, and X stops for ever. Method: all places,
-/// all orders with one preemption.
+/// Goal (I4): A is armed again while it runs on X, by X and by a stranger, and X stops for ever. Method: all
+/// places, all orders with one preemption.
 #[test]
 fn armed_while_it_runs() {
     let stranger: Part<Lanes> = |lanes| {

@@ -70,8 +70,8 @@ fn idle_and_awake_on_three_levels() {
     assert!(found.runs > 500, "{} runs", found.runs);
 }
 
-/// Goal: race L in all its forms: the last one goes idle while a timer is armed for a sleeping CPU of its group,
-/// and of another. Method: all orders, three preemptions.
+/// Goal: race L in all its forms: the last one goes idle while a timer is armed for a sleeping CPU of its
+/// group, and of another. Method: all orders, three preemptions.
 #[test]
 fn the_last_goes_idle_while_a_timer_is_armed() {
     let near = all(|| two_groups(&[1, 8, 9]), &[|world| world.park(0), |world| world.arm(1, 3)], 3);
@@ -88,8 +88,8 @@ fn two_timers_while_all_sleep() {
     assert!(found.runs > 500, "{} runs", found.runs);
 }
 
-/// Goal: a CPU wakes up while a timer is armed for it. Method: all orders, three preemptions; the CPU goes idle
-/// again, so the timer has to be found.
+/// Goal: a CPU wakes up while a timer is armed for it. Method: all orders, three preemptions; the CPU goes
+/// idle again, so the timer has to be found.
 #[test]
 fn a_timer_for_a_cpu_that_wakes_up() {
     let back_and_forth: Part = |world| {
@@ -118,8 +118,8 @@ fn pulled_while_waking_up() {
     assert!(found.runs > 500, "{} runs", found.runs);
 }
 
-/// Goal: two that were told pull at the same time, and nobody's timer runs twice or is left. Method: all orders,
-/// two preemptions; each timer is counted.
+/// Goal: two that were told pull at the same time, and nobody's timer runs twice or is left. Method: all
+/// orders, two preemptions; each timer is counted.
 #[test]
 fn two_pull_at_the_same_time() {
     let make = || {

@@ -1,8 +1,8 @@
 //! The hierarchy with something to look after: a base per CPU, and who was told to wake up when.
 //!
-//! A base is a list of expiries behind a lock. The calls are the world's half of the protocol: locks in the order
-//! base, books, events; `is_idle` written under the base's lock; whoever arms an idle CPU's first timer publishes
-//! it. At rest each expiry of an idle or absent CPU has somebody who will see it (`expect_eyes`).
+//! A base is a list of expiries behind a lock. The calls are the world's half of the protocol: locks in the
+//! order base, books, events; `is_idle` written under the base's lock; whoever arms an idle CPU's first timer
+//! publishes it. At rest each expiry of an idle or absent CPU has somebody who will see it (`expect_eyes`).
 
 use crate::lock::{self, SiteLock};
 use crate::play::Subject;
@@ -291,8 +291,8 @@ impl World {
         plain(&self.alarm).map(Nanos::as_u64)
     }
 
-    /// Everything that must hold when nobody is on the way: the tree's invariants, and for each expiry of a CPU
-    /// that is not awake somebody who polls it, was told to wake up for it, or can be woken by the alarm.
+    /// Everything that must hold when nobody is on the way: the tree's invariants, and for each expiry of a
+    /// CPU that is not awake somebody who polls it, was told to wake up for it, or can be woken by the alarm.
     fn expect_eyes(&self) {
         self.tree.check(*plain(&self.alarm_beside_books));
         let cpus = 0..self.bases.len();
@@ -309,8 +309,8 @@ impl World {
         }
     }
 
-    /// Time goes to the end: everybody awake looks, whoever was told wakes up, the alarm wakes one more; then all
-    /// due timers have run.
+    /// Time goes to the end: everybody awake looks, whoever was told wakes up, the alarm wakes one more; then
+    /// all due timers have run.
     pub(crate) fn expect_all_run(&self, now: u64) {
         for cpu in 0..self.bases.len() {
             match self.book(cpu) {

@@ -1,0 +1,95 @@
+//! What is decided about a timer without a lock, under every order that the memory orderings allow.
+//!
+//! The words are the real ones, on loom's atomics; each model asserts which ends were reached, so that it cannot
+//! pass by exploring nothing. Runs with `RUSTFLAGS="--cfg loom"` only:
+//! `cargo test -p quietcore-core --lib base::models`. Absent: the hierarchy, which has its models in `tests/loom`.
+
+extern crate std;
+
+use super::place::Place;
+use super::sync::SharedPlace;
+use super::{BaseId, BaseKind, Bases, Cancelled, Context, TickLength, TimerOptions};
+use crate::{CpuId, Nanos, SequentialLock};
+use alloc::collections::BTreeSet;
+use loom::cell::UnsafeCell;
+use loom::model::Builder;
+use loom::sync::Arc;
+use quietcore_wheel::Tick;
+use std::sync::Mutex;
+
+/// All ends of a model that plays one order at a time.
+fn ends<E: Ord + Send + 'static>(play: impl Fn() -> E + Send + Sync + 'static) -> BTreeSet<E> {
+    let found = std::sync::Arc::new(Mutex::new(BTreeSet::new()));
+    let gathered = std::sync::Arc::clone(&found);
+    let mut builder = Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(3));
+    builder.check(move || {
+        let end = play();
+        gathered.lock().expect("nobody panicked").insert(end);
+    });
+    std::mem::take(&mut *found.lock().expect("nobody panicked"))
+}
+
+/// A timer's word and, for its links and its payload, one cell that loom watches: two who touch it without an
+/// order between them, one of them to free it, are a failure.
+struct Watched {
+    place: SharedPlace,
+    memory: UnsafeCell<()>,
+}
+
+/// How whoever holds the base's lock makes a timer idle: it touches it, and its word last.
+fn make_idle(timer: &Watched) {
+    timer.memory.with(|_| ());
+    timer.place.store(timer.place.load().without(Place::PENDING));
+}
+
+/// Goal: who sees without a lock that a timer is idle may free it: its runner, or whoever cancelled it, touched it
+/// before. Method: the owner looks once, at any time; freeing is a write to the cell.
+#[test]
+fn drop_against_expire() {
+    let base = BaseId { cpu: CpuId(0), kind: BaseKind::Global };
+    let found = ends(move || {
+        let place = SharedPlace::new(Place::NOWHERE.at(base).with(Place::PENDING));
+        let timer = Arc::new(Watched { place, memory: UnsafeCell::new(()) });
+        let owner = loom::thread::spawn({
+            let timer = Arc::clone(&timer);
+            move || {
+                let is_idle = !timer.place.load_idle().has(Place::PENDING);
+                if is_idle {
+                    timer.memory.with_mut(|_| ());
+                }
+                is_idle
+            }
+        });
+        make_idle(&timer);
+        owner.join().expect("it ends")
+    });
+    assert_eq!(found, BTreeSet::from([false, true]), "seen pending, and seen idle");
+}
+
+/// Goal: a timer that changes its base never looks idle on the way, to a cancel that asks without a lock. Method: it
+/// is moved once, by an arm, while another thread cancels it: before the move or after, it was pending.
+#[test]
+fn cancel_against_a_move() {
+    let base = |cpu| BaseId { cpu: CpuId(cpu), kind: BaseKind::Local };
+    let context = Context { cpu: None, now: Nanos(0) };
+    let found = ends(move || {
+        let mut bases = Bases::<SequentialLock, u32>::new(2, TickLength::default(), Nanos(0));
+        let id = bases.add_timer(TimerOptions::new(), 7);
+        let timer = bases.timer(id).expect("just made");
+        let _ = bases.arm_tick(timer, Tick(100), base(0), context);
+        let bases = Arc::new(bases);
+        let canceller = loom::thread::spawn({
+            let bases = Arc::clone(&bases);
+            move || bases.cancel(bases.timer(id).expect("in the store"), context)
+        });
+        let armed = bases.arm_tick(timer, Tick(900), base(1), context);
+        let cancelled = canceller.join().expect("it ends");
+        assert_eq!(cancelled, Cancelled::WasPending, "it was pending all the time");
+        assert_eq!(armed.base, base(1));
+        assert_eq!(timer.is_pending(), !armed.was_pending, "cancelled before the arm, or after it");
+        bases.check();
+        armed.was_pending
+    });
+    assert_eq!(found, BTreeSet::from([false, true]), "cancelled before, and after");
+}

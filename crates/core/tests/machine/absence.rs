@@ -1,0 +1,206 @@
+//! Marks: they end by themselves, they wait for nobody, and what a stalled CPU has is run by others.
+
+use crate::lock::was_interrupted;
+use crate::scene::{Scene, ms};
+use crate::world::cpu;
+use quietcore_core::tmigr::Book;
+use quietcore_core::{BaseKind, Context, Idle, Mark, TimerOptions};
+use std::rc::Rc;
+
+/// Goal: a CPU that was marked, and turns, is awake again, though it has nothing to run. Method: marked without
+/// need; its tick says that a turn is wanted, and that is enough.
+#[test]
+fn a_marked_cpu_returns_in_its_tick() {
+    let mut scene = Scene::of(2);
+    assert_eq!(scene.mark(1), Mark::Marked);
+    scene.arm_new((1, 20), 0, 1);
+    scene.idle(0, 1);
+    assert_eq!(scene.book(1), Book::Absent);
+    assert!(scene.machine.handle_tick(cpu(1), ms(2)), "it is to look");
+    let (_, ran) = scene.ticks(1, 2..50);
+    assert_eq!((scene.book(1), ran), (Book::Awake, vec![1]), "it looks after CPU 0, too");
+    scene.machine.check();
+}
+
+/// Goal: a mark does not outlive an idle period: whoever arms for that CPU kicks it. Method: a marked CPU goes
+/// idle; an absent one wakes up, and goes idle.
+#[test]
+fn going_idle_and_waking_up_end_a_mark() {
+    for is_woken in [false, true] {
+        let mut scene = Scene::of(2);
+        if is_woken {
+            scene.machine.go_absent(cpu(1), ms(0), &mut scene.actions);
+            scene.machine.exit_idle(cpu(1), ms(1));
+            assert_eq!(scene.book(1), Book::Awake);
+        } else {
+            assert_eq!(scene.mark(1), Mark::Marked);
+        }
+        assert_eq!(scene.enter_idle(1, 1), Idle::Sleep { until: None });
+        assert_eq!(scene.book(1), Book::Parked);
+        scene.arm_pinned((1, 20), 1, 2);
+        assert_eq!(scene.kicks(), [cpu(1)], "it sleeps for ever");
+        scene.machine.check();
+    }
+}
+
+/// Goal: an absent CPU is kicked by nobody: it comes back by itself. Method: a pinned timer for one that sleeps,
+/// and for one that blocks.
+#[test]
+fn an_absent_cpu_is_not_kicked() {
+    for is_absent in [false, true] {
+        let mut scene = Scene::of(2);
+        if is_absent {
+            scene.machine.go_absent(cpu(1), ms(0), &mut scene.actions);
+        } else {
+            scene.idle(1, 0);
+        }
+        scene.arm_pinned((1, 20), 1, 2);
+        assert_eq!(scene.kicks().is_empty(), is_absent);
+    }
+}
+
+/// Goal: a migrator that stalls is marked for what its group waits for, though it has no timer itself; what waited
+/// is run. Method: CPU 0 looks after CPU 2 and stops; CPU 1 ticks.
+#[test]
+fn a_stalled_migrator_is_marked_for_its_group() {
+    let mut scene = Scene::of(3);
+    scene.arm_new((1, 5), 2, 0);
+    scene.idle(2, 0);
+    let (marked, ran) = scene.ticks(1, 1..200);
+    assert_eq!((marked, ran), (1, vec![1]));
+    assert_eq!(scene.book(0), Book::Absent);
+}
+
+/// Goal: a mark never waits for a lock, not even a third CPU's. Method: CPU 1 has collected CPU 2's GUEST timers; a
+/// thread that does not go on holds each of CPU 2's locks in turn.
+#[test]
+fn a_mark_waits_for_no_third_cpu() {
+    for kind in BaseKind::ALL {
+        let (mut scene, expired) = Scene::pulled_from(BaseKind::Guest);
+        let lock = scene.lock_of(2, kind);
+        assert_eq!(lock.while_frozen(|| scene.mark(1)), Mark::Marked, "{kind:?}");
+        let (_, ran) = scene.ticks(0, 8..300);
+        assert_eq!(ran, [2], "{kind:?}: CPU 0 runs what CPU 1 had collected");
+        scene.finish(1, expired, 300);
+    }
+}
+
+/// Goal: tokens that could not be taken back at the mark are taken back by any watcher. Method: the base that CPU 1
+/// runs is held for longer than the bound just then.
+#[test]
+fn tokens_of_a_busy_base_are_taken_back_later() {
+    let (mut scene, expired) = Scene::pulled_from(BaseKind::Global);
+    let lock = scene.lock_of(2, BaseKind::Global);
+    assert_eq!(lock.while_busy(|| scene.mark(1)), Mark::Marked);
+    let (_, ran) = scene.ticks(0, 8..300);
+    assert_eq!(ran, [2], "CPU 1 keeps the token");
+    scene.finish(1, expired, 300);
+    assert_eq!(scene.rest(1, 300), [], "it has lost the token");
+}
+
+/// Goal: a CPU that is stopped inside one of its locks gives its duties away at once, and comes back. Method: the
+/// migrator is stopped inside its GLOBAL base; somebody else runs what it looked after.
+#[test]
+fn a_busy_mark_hands_the_duties_over() {
+    let mut scene = Scene::of(3);
+    scene.arm_new((2, 5), 0, 0);
+    scene.arm_new((1, 5), 2, 0);
+    scene.idle(2, 0);
+    let lock = scene.lock_of(0, BaseKind::Global);
+    let (marked, ran) = lock.while_frozen(|| scene.ticks(1, 1..100));
+    assert_eq!((marked, ran), (0, vec![1]), "CPU 0's own waits for its lock");
+    assert!(scene.machine.busy_marks() > 0);
+    let (_, ran) = scene.tick(0, 100);
+    assert_eq!((scene.book(0), ran), (Book::Awake, vec![2]));
+    scene.machine.check();
+}
+
+/// Goal: a try that fails leaves the lock to its holder. Method: a mark of a CPU each of whose locks is held in
+/// turn; this lock notices who gives it back.
+#[test]
+fn a_failed_try_leaves_the_lock_to_its_holder() {
+    for kind in [BaseKind::Local, BaseKind::Global, BaseKind::Guest] {
+        let mut scene = Scene::of(2);
+        let lock = scene.lock_of(1, kind);
+        assert_eq!(lock.while_busy(|| scene.mark(1)), Mark::Busy, "{kind:?}");
+        assert_eq!(scene.machine.busy_marks(), 1);
+        assert_ne!(scene.mark(1), Mark::Busy, "{kind:?}");
+    }
+}
+
+/// Goal: true stalls cost no patience: every one is noticed as soon as the first. Method: three, of 100 ms.
+#[test]
+fn a_true_stall_costs_no_patience() {
+    let mut scene = Scene::of(2);
+    let timer = scene.add(TimerOptions::new(), 1);
+    let mut noticed = Vec::new();
+    for start in [0, 120, 240] {
+        scene.turn(1, start);
+        let _ = scene.arm(timer, start, Context::on(cpu(1), ms(start)));
+        let marked = |now: &u64| scene.tick(0, start + now).0 == 1;
+        noticed.push((0..100).find(marked).expect("it is noticed"));
+        assert_eq!(scene.book(1), Book::Absent);
+    }
+    assert!(noticed.iter().all(|at| *at == noticed[0]), "{noticed:?} ms after the stall began");
+}
+
+/// Goal: a CPU that is slow, not stuck, gets twice the time. Method: marked without need twice within a second; it
+/// comes back at once each time. The third mark takes longer.
+#[test]
+fn two_false_marks_double_the_time() {
+    let mut scene = Scene::of(2);
+    let timer = scene.add(TimerOptions::new(), 1);
+    let mut noticed = Vec::new();
+    for start in [5000, 5100, 5200] {
+        scene.turn(1, start);
+        let _ = scene.arm(timer, start, Context::on(cpu(1), ms(start)));
+        let at = (0..90).find(|now| scene.tick(0, start + now).0 == 1).expect("it is noticed");
+        // It turns again in the same ms: it was not stuck.
+        assert!(scene.machine.return_from_absence(cpu(1), ms(start + at)));
+        noticed.push(at);
+        scene.tick(0, start + at);
+    }
+    assert_eq!(noticed[0], noticed[1], "{noticed:?}");
+    assert!(noticed[2] > noticed[1], "{noticed:?} ms after its last turn");
+}
+
+/// Goal: a CPU whose own timers take all its time does not leave those that it looks after alone. Method: a timer
+/// of 2 ms that is due again when it ends, on the migrator; another CPU watches.
+#[test]
+fn own_load_does_not_starve_the_pull() {
+    let mut scene = Scene::of(3);
+    scene.arm_new((1, 5), 2, 0);
+    let busy = scene.arm_pinned((2, 1), 0, 0);
+    scene.idle(2, 0);
+    let (mut now, mut ran) = (2, Vec::new());
+    while now < 500 {
+        scene.machine.begin_turn(&mut scene.turns[0], ms(now));
+        while let Some(expired) = scene.next(0, now) {
+            ran.push(expired.payload());
+            if expired.payload() == 2 {
+                ran.extend(scene.ticks(1, now + 1..now + 3).1);
+                let _ = scene.arm(busy, now, Context::on(cpu(0), ms(now + 2)));
+                now += 2;
+            }
+            scene.finish(0, expired, now);
+        }
+    }
+    assert!(ran.contains(&1), "{} runs of its own, none of CPU 2's", ran.len());
+}
+
+/// Goal: the way back ends a mark that came while it was under way, or is told that it lost. Method: a mark comes
+/// in just before the way back takes its first lock.
+#[test]
+fn a_mark_that_races_with_the_way_back() {
+    let mut scene = Scene::of(2);
+    scene.machine.go_absent(cpu(1), ms(0), &mut scene.actions);
+    let machine = Rc::clone(&scene.machine);
+    scene.lock_of(1, BaseKind::Local).before(move || {
+        let mark = machine.mark_absent(cpu(1), &mut quietcore_core::Actions::new(2));
+        assert_eq!(mark, Mark::NotAwake);
+    });
+    assert!(scene.machine.return_from_absence(cpu(1), ms(1)));
+    assert!(was_interrupted());
+    assert_eq!(scene.book(1), Book::Awake);
+    scene.machine.check();
+}

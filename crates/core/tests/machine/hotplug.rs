@@ -1,0 +1,82 @@
+//! CPUs that come and go: what is armed on one that is not there, and what one that leaves had taken over.
+
+use crate::scene::{Scene, ms};
+use crate::world::cpu;
+use quietcore_core::{ArmError, BaseKind, Context, Settings, TimerOptions};
+
+/// Goal: a timer that is armed from a CPU that was never online is not lost. Method: of two CPUs one is online; armed
+/// in the other's name, near it, and near one that the machine does not have.
+#[test]
+fn an_arm_on_a_cpu_that_was_never_online() {
+    let contexts = [Context::on(cpu(1), ms(0)), Context::near(cpu(1), ms(0)), Context::near(cpu(9), ms(0))];
+    for context in contexts {
+        let mut scene = Scene::offline(2, Settings::default());
+        scene.machine.online(cpu(0), ms(0), &mut scene.actions).expect("it is offline");
+        let timer = scene.add(TimerOptions::new(), 1);
+        assert_eq!(scene.arm(timer, 5, context).base.cpu, cpu(0), "{context:?}");
+        assert_eq!(scene.turn(0, 50), [1], "{context:?}");
+        scene.machine.check();
+    }
+}
+
+/// Goal: an arm that nobody could run is refused. Method: no CPU is online yet; and one CPU that is not, by name.
+#[test]
+fn an_arm_that_nobody_could_run_is_refused() {
+    let mut scene = Scene::offline(2, Settings::default());
+    let timer = scene.add(TimerOptions::new(), 1);
+    let near = Context::near(cpu(1), ms(0));
+    let result = scene.machine.arm(timer, ms(5), near, &mut scene.actions);
+    assert_eq!(result, Err(ArmError::NoSuchCpu { cpu: cpu(1) }));
+    scene.machine.online(cpu(0), ms(0), &mut scene.actions).expect("it is offline");
+    let result = scene.machine.arm_on(timer, (cpu(1), ms(5)), near, &mut scene.actions);
+    assert_eq!(result, Err(ArmError::NoSuchCpu { cpu: cpu(1) }));
+    scene.machine.check();
+}
+
+/// Goal: a CPU that goes offline keeps no token, also when the base's lock is held by somebody for longer than the
+/// bound just then. Method: it has collected two timers of a sleeper and run one; others tick.
+#[test]
+fn a_cpu_that_leaves_keeps_no_token() {
+    let (mut scene, expired) = Scene::pulled_from(BaseKind::Global);
+    scene.finish(1, expired, 7);
+    let lock = scene.lock_of(2, BaseKind::Global);
+    let result = lock.while_busy(|| scene.machine.offline(cpu(1), ms(8), &mut scene.actions));
+    assert_eq!(result, Ok(()));
+    let (_, ran) = scene.ticks(0, 8..50);
+    assert_eq!(ran, [2], "an offline CPU keeps the token");
+    scene.machine.check();
+}
+
+/// CPU 1 runs a timer of CPU 2, which has armed itself again for 30 ms when CPU 2 goes offline; CPU 0, the heir,
+/// sleeps. The run ends as `is_joined` says: with the next pop in one call, or alone.
+fn an_adopted_run_ends(is_joined: bool) -> Scene {
+    let mut scene = Scene::of(3);
+    let timer = scene.arm_new((1, 5), 2, 0);
+    scene.idle(2, 0);
+    scene.idle(0, 0);
+    let expired = scene.start(1, 7);
+    let _ = scene.arm(timer, 30, Context::on(cpu(1), ms(7)));
+    scene.machine.offline(cpu(2), ms(7), &mut scene.actions).expect("it is online");
+    scene.idle(0, 7);
+    scene.kicks();
+    if is_joined {
+        let next = scene.machine.finish_and_next(&mut scene.turns[1], expired, ms(7), &mut scene.actions);
+        assert!(next.is_none(), "nothing else is due");
+    } else {
+        scene.finish(1, expired, 7);
+    }
+    scene
+}
+
+/// Goal: what a run leaves on a base that was adopted is published for the adopter, not for the dead. Method: both
+/// ways of ending a run; the heir sleeps, and somebody else looks after it.
+#[test]
+fn the_end_of_a_run_tells_the_adopter() {
+    for is_joined in [false, true] {
+        let mut scene = an_adopted_run_ends(is_joined);
+        let published = scene.machine.hierarchy().published(cpu(0));
+        assert!(published.is_some_and(|at| ms(30) <= at && at <= ms(40)), "{published:?}");
+        scene.machine.check();
+        assert_eq!(scene.ticks(1, 30..40).1, [1]);
+    }
+}

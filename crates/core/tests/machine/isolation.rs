@@ -1,0 +1,213 @@
+//! Isolation while the machine runs: nothing foreign begins on an isolated CPU, whatever was under way.
+
+use crate::lock::was_interrupted;
+use crate::scene::{Scene, cpus, ms};
+use crate::world::cpu;
+use quietcore_core::place::{ExactPolicy, Isolation};
+use quietcore_core::tmigr::Book;
+use quietcore_core::{Actions, BaseKind, Context, Expiry, Mark, Settings, TimerOptions};
+use std::rc::Rc;
+
+/// `isolated` is isolated completely just before this lock is taken.
+fn isolate_before(scene: &Scene, (on, kind): (usize, BaseKind), isolated: &'static str) {
+    let machine = Rc::clone(&scene.machine);
+    scene.lock_of(on, kind).before(move || {
+        let report = machine.set_isolated(&cpus(isolated), ms(7), &mut Actions::new(8)).expect("one is left");
+        assert_eq!(report.left, cpus(isolated));
+    });
+}
+
+/// Goal: a CPU that was isolated while it looked for work takes none. Method: it is isolated between the look at the
+/// hierarchy and the lock of the base that is due.
+#[test]
+fn an_isolated_cpu_takes_nothing_over() {
+    let mut scene = Scene::of(3);
+    scene.arm_new((1, 5), 2, 0);
+    scene.idle(2, 0);
+    scene.idle(0, 0);
+    scene.machine.begin_turn(&mut scene.turns[1], ms(7));
+    isolate_before(&scene, (2, BaseKind::Global), "1");
+    assert_eq!(scene.rest(1, 7), [], "CPU 1 is isolated");
+    assert!(was_interrupted());
+    scene.machine.exit_idle(cpu(0), ms(8));
+    assert_eq!(scene.turn(0, 8), [1], "CPU 0 is not");
+}
+
+/// Goal: what a CPU has collected and not begun when it is isolated is run by others. Method: two timers of a
+/// sleeper, isolated in the first; the sleeper's base is held by somebody for longer than the bound just then, which
+/// isolation waits for.
+#[test]
+fn what_was_collected_before_is_given_back() {
+    let (mut scene, expired) = Scene::pulled_from(BaseKind::Global);
+    let lock = scene.lock_of(2, BaseKind::Global);
+    let report = lock.while_busy(|| scene.isolate("1", 7));
+    assert_eq!(report.still_running, cpus("1"));
+    scene.finish(1, expired, 8);
+    assert_eq!(scene.rest(1, 8), [], "CPU 1 is isolated");
+    assert_eq!(scene.turn(0, 8), [2]);
+}
+
+/// Goal: the end of a run gives an isolated CPU no foreign work. Method: a timer is due again when its run on CPU 1,
+/// isolated meanwhile, ends.
+#[test]
+fn the_end_of_a_run_gives_an_isolated_cpu_nothing() {
+    let mut scene = Scene::of(4);
+    let again = scene.arm_new((1, 5), 2, 0);
+    let other = scene.add(TimerOptions::new(), 2);
+    for index in [2, 3, 0] {
+        scene.idle(index, 0);
+    }
+    let expired = scene.start(1, 7);
+    let _ = scene.arm(again, 9, Context::on(cpu(1), ms(7)));
+    let _ = scene.arm(other, 9, Context::near(cpu(2), ms(7)));
+    scene.isolate("1", 8);
+    scene.machine.exit_idle(cpu(0), ms(12));
+    assert_eq!(scene.turn(0, 12), [2], "the first one runs, and waits for its end");
+    scene.finish(1, expired, 12);
+    assert_eq!(scene.turn(1, 12), [], "CPU 1 is isolated");
+    assert_eq!(scene.turn(0, 13), [1]);
+}
+
+/// Goal: a periodic timer does not stay with a CPU that was isolated during its run elsewhere. Method: armed near
+/// CPU 2, pulled by CPU 0, which arms it again; CPU 2 is isolated before the run ends.
+#[test]
+fn a_timer_that_arms_itself_leaves_an_isolated_cpu() {
+    let mut scene = Scene::of(3);
+    let timer = scene.add(TimerOptions::new(), 1);
+    let armed = scene.arm(timer, 5, Context::near(cpu(2), ms(0)));
+    assert_eq!(armed.base.kind, BaseKind::Guest);
+    scene.idle(2, 0);
+    let expired = scene.start(0, 7);
+    let _ = scene.arm(timer, 20, Context::on(cpu(0), ms(7)));
+    scene.isolate("2", 7);
+    scene.idle(2, 7);
+    scene.finish(0, expired, 8);
+    assert_eq!(scene.turn(2, 25), [], "CPU 2 is isolated");
+    let (_, ran) = scene.ticks(0, 25..30);
+    let (_, ran_by_1) = scene.ticks(1, 25..30);
+    assert_eq!([ran, ran_by_1].concat(), [1]);
+}
+
+/// Goal: an arm that chose its CPU before that was isolated does not leave its timer there. Method: isolated just
+/// before the arm takes the base's lock.
+#[test]
+fn an_arm_that_raced_with_isolation_is_evacuated() {
+    let mut scene = Scene::of(3);
+    let timer = scene.add(TimerOptions::new(), 1);
+    isolate_before(&scene, (2, BaseKind::Guest), "2");
+    let _ = scene.arm(timer, 9, Context::near(cpu(2), ms(7)));
+    assert!(was_interrupted());
+    assert_eq!(scene.turn(2, 20), [], "CPU 2 is isolated");
+    let ran = [scene.turn(0, 20), scene.turn(1, 20)].concat();
+    assert_eq!(ran, [1]);
+}
+
+/// Goal: of a thread near an isolated CPU nothing goes there, of no kind. Method: one timer of each kind.
+#[test]
+fn nothing_armed_near_an_isolated_cpu_goes_there() {
+    let mut scene = Scene::of(3);
+    scene.isolate("2", 0);
+    let options = [TimerOptions::new(), TimerOptions::new().deferrable(), TimerOptions::new().pinned()];
+    for (options, payload) in options.into_iter().zip([1, 2, 3]) {
+        let timer = scene.add(options, payload);
+        let armed = scene.arm(timer, 9, Context::near(cpu(2), ms(7)));
+        assert_ne!(armed.base.cpu, cpu(2), "{:?}", armed.base);
+    }
+    assert_eq!(scene.turn(2, 20), [], "CPU 2 is isolated");
+}
+
+/// Goal: an isolated CPU's own timers are its own: it takes back what others have collected on its bases. Method: CPU 0
+/// has collected CPU 2's timer when CPU 2 is isolated, and is stuck; CPU 2 sleeps, wakes up and runs its own.
+#[test]
+fn a_token_on_an_isolated_cpus_base_is_taken_back() {
+    let mut scene = Scene::of(3);
+    scene.arm_new((1, 5), 2, 0);
+    let own = scene.add(TimerOptions::new(), 3);
+    scene.idle(2, 0);
+    let expired = scene.start(0, 7);
+    assert_eq!(scene.isolate("2", 7).left, cpus("2"));
+    assert_eq!(scene.kicks(), [cpu(2)], "from now on its global timers are its own");
+    scene.machine.exit_idle(cpu(2), ms(8));
+    let _ = scene.arm(own, 12, Context::on(cpu(2), ms(8)));
+    scene.idle(2, 8);
+    assert!(scene.machine.handle_tick(cpu(2), ms(14)));
+    assert_eq!(scene.turn(2, 14), [3]);
+    scene.finish(0, expired, 14);
+}
+
+/// Goal: who is outside the hierarchy is told when others give back what they had collected of its timers: nobody else
+/// looks. Method: CPU 2 is isolated, and arms two timers that are due, just before CPU 0 locks its base; CPU 0 is
+/// stuck in the first, and marked.
+#[test]
+fn who_is_outside_the_hierarchy_is_told() {
+    let mut scene = Scene::of(3);
+    scene.arm_new((1, 5), 2, 0);
+    let own = [2, 3].map(|payload| scene.add(TimerOptions::new(), payload));
+    scene.idle(2, 0);
+    scene.machine.begin_turn(&mut scene.turns[0], ms(7));
+    let machine = Rc::clone(&scene.machine);
+    scene.lock_of(2, BaseKind::Global).before(move || {
+        let mut actions = Actions::new(8);
+        let report = machine.set_isolated(&cpus("2"), ms(7), &mut actions).expect("one is left");
+        assert_eq!(report.evacuated, 1);
+        for timer in own {
+            let by = Context::on(cpu(2), ms(7));
+            assert_eq!(machine.arm(timer, ms(4), by, &mut actions).map(|armed| armed.base.cpu), Ok(cpu(2)));
+        }
+        assert_eq!(actions.take_kick(), Some(cpu(2)));
+    });
+    let expired = scene.next(0, 7).expect("CPU 2's");
+    assert!(was_interrupted());
+    scene.kicks();
+    assert_eq!(scene.mark(0), Mark::Marked);
+    assert_eq!(scene.kicks(), [cpu(2)], "its timer is overdue, it sleeps, and nobody told it");
+    assert_eq!(scene.turn(2, 8).len(), 1);
+    scene.finish(0, expired, 8);
+}
+
+/// Goal: when the tick CPU goes offline its duty goes to one that is not isolated. Method: CPU 1 is isolated, CPU 3 is
+/// `nohz_full`; what waits is not CPU 1's business.
+#[test]
+fn the_tick_goes_to_a_housekeeping_cpu() {
+    let isolation = Isolation { domain: cpus("1"), nohz_full: cpus("3"), ..Isolation::default() };
+    let mut scene = Scene::new(4, Settings { isolation, ..Settings::default() });
+    assert_eq!(scene.book(1), Book::Unavailable);
+    scene.machine.offline(cpu(0), ms(1), &mut scene.actions).expect("it is online");
+    assert_eq!(scene.book(1), Book::Unavailable, "it keeps no time");
+    scene.arm_new((1, 5), 2, 1);
+    scene.idle(3, 1);
+    scene.idle(2, 1);
+    assert_eq!(scene.turn(1, 8), [], "CPU 1 is isolated");
+}
+
+/// Goal: the kernel's rule as it is: a CPU that is `nohz_full` stays in the hierarchy, so it can be asked to pull.
+/// Method: isolated at run time as well; every other CPU sleeps.
+#[test]
+fn nohz_full_cpus_stay_in_the_hierarchy() {
+    let isolation = Isolation { nohz_full: cpus("2"), ..Isolation::default() };
+    let mut scene = Scene::new(3, Settings { isolation, ..Settings::default() });
+    let report = scene.isolate("2", 0);
+    assert!(report.left.is_empty());
+    scene.arm_new((1, 5), 0, 0);
+    scene.idle(0, 0);
+    scene.idle(1, 0);
+    assert_eq!((scene.book(2), scene.tick(2, 8).1), (Book::Awake, vec![1]));
+}
+
+/// Goal: the kernel's rule for exact timers as it is: one that was pushed is its new CPU's own, and stays when that is
+/// isolated; the report counts it. Method: CPU 0 is idle, CPU 1 has an earlier event.
+#[test]
+fn a_pushed_exact_timer_stays_and_is_reported() {
+    let settings = Settings { exact_policy: ExactPolicy::Kernel, ..Settings::default() };
+    let mut scene = Scene::new(3, settings);
+    scene.arm_pinned((9, 3), 1, 0);
+    let machine = Rc::get_mut(&mut scene.machine).expect("nobody else has it");
+    let exact = machine.add_exact(TimerOptions::new(), 1);
+    scene.idle(0, 0);
+    let context = Context::on(cpu(0), ms(0));
+    let at = Expiry::at(ms(10).as_u64());
+    let armed = scene.machine.arm_exact(exact, at, context, &mut scene.actions).expect("it exists");
+    assert_eq!((armed.base.cpu, armed.base.kind), (cpu(1), BaseKind::Local));
+    assert_eq!(scene.isolate("1", 1).pinned_left, 2);
+    assert_eq!(scene.turn(1, 11), [1, 9]);
+}
