@@ -1,8 +1,9 @@
 //! `sim`: how many timer events the simulator handles per second, and how much memory a large machine takes.
 //!
-//! A timer event is an arm, a cancel or an expiry. Two machines: one with many periodic timers, which is timers and
-//! little else, and one of 1024 CPUs that sleep, wake up, arm and cancel. Every round runs each with and without the
-//! hash. Memory is the largest resident size of this process, which does nothing else, after the large machine;
+//! A timer event is an arm, a cancel or an expiry. Two machines: one with many periodic timers, which is
+//! timers and little else, and one of 1024 CPUs that sleep, wake up, arm and cancel. Every round runs each
+//! with and without the hash. Memory is the largest resident size of this process, which does nothing else,
+//! after the large machine;
 //! `--only-memory` runs that alone.
 
 use clap::Parser;
@@ -131,7 +132,8 @@ fn run(text: &str, hash: bool) -> Result<(f64, u64, u64), String> {
     let scenario = parsed.map_err(|error| error.to_string())?;
     let options = Options { hash, ..Options::default() };
     let began = Instant::now();
-    let outcome = scenario.run(options, &mut |_| true, &mut |_| Ok(None)).map_err(|error| error.to_string())?;
+    let outcome =
+        scenario.run(options, &mut |_| true, &mut |_| Ok(None)).map_err(|error| error.to_string())?;
     let seconds = began.elapsed().as_secs_f64();
     let outcome = outcome.ok_or("it was stopped")?;
     let figures = &outcome.variants[0].figures;
@@ -155,12 +157,18 @@ fn show(args: &Args, report: &Report) {
     let machine = &report.machine;
     println!("{}, {} CPUs, Linux {}, {}", machine.cpu, machine.cores, machine.kernel, machine.rustc);
     if !report.rows.is_empty() {
-        println!("\n{:<36} {:>12} {:>26} {:>16}", "", "timer events", "million/s (min to max)", "all events");
+        println!(
+            "\n{:<36} {:>12} {:>26} {:>16}",
+            "", "timer events", "million/s (min to max)", "all events, M/s"
+        );
     }
     for row in &report.rows {
         let of = row.timer_events_per_us;
         let speed = format!("{:.2} ({:.2} to {:.2})", of.median, of.min, of.max);
-        println!("{:<36} {:>12} {:>26} {:>14.2}/s", row.name, row.timer_events, speed, row.events_per_us.median);
+        println!(
+            "{:<36} {:>12} {:>26} {:>16.2}",
+            row.name, row.timer_events, speed, row.events_per_us.median
+        );
     }
     if let Some(bytes) = report.resident_max {
         println!("\nlargest resident size: {} MiB", bytes / MIB);

@@ -169,7 +169,8 @@ mod tests {
     use super::named;
     use std::path::Path;
 
-    /// Goal: each variant has a file of its own beside the name that was given. Method: with and without extension.
+    /// Goal: each variant has a file of its own beside the name that was given. Method: with and without
+    /// extension.
     #[test]
     fn each_variant_has_its_file() {
         assert_eq!(named(Path::new("a/out.pftrace"), "pull/8"), Path::new("a/out-pull-8.pftrace"));

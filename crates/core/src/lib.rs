@@ -3,8 +3,8 @@
 //! A [`Machine`] is CPUs with timer bases, the hierarchy in which awake CPUs look after idle ones
 //! ([`tmigr`]), and who is isolated ([`place`]). Nothing here reads a clock, starts a thread, sleeps, logs or
 //! draws randomness: the moment is an argument of every call, the lock type is the world's ([`RawLock`]), and
-//! what the world must do comes back in [`Actions`]. Timers that are due are handed out one at a time, with no
-//! lock held while they run.
+//! what the world must do comes back in [`Actions`]. Timers that are due are handed out one at a time, with
+//! no lock held while they run.
 //!
 //! ```
 //! use quietcore_core::topology::Topology;

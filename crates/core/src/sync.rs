@@ -56,12 +56,15 @@ pub mod script {
         BeforeRun,
     }
 
+    /// What is done at a mark.
+    pub type Hook = Box<dyn FnMut(Site)>;
+
     thread_local! {
-        static HOOK: RefCell<Option<Box<dyn FnMut(Site)>>> = const { RefCell::new(None) };
+        static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
     }
 
     /// What the calling thread does at each mark from now on.
-    pub fn set_hook(hook: Option<Box<dyn FnMut(Site)>>) {
+    pub fn set_hook(hook: Option<Hook>) {
         HOOK.with_borrow_mut(|slot| *slot = hook);
     }
 

@@ -1,12 +1,12 @@
 //! World 2 of quietcore: the core that real programs run, on any machine, with a virtual clock.
 //!
 //! A [`Scenario`] (a TOML file) says which machine, which loads and faults, which variants of it, and what to
-//! expect. Running it takes no real time, starts no thread and reads no clock: the same file and seed give the
-//! same run, event for event, on every platform, and a 64-bit hash of it to compare.
+//! expect. Running it takes no real time, starts no thread and reads no clock: the same file and seed give
+//! the same run, event for event, on every platform, and a 64-bit hash of it to compare.
 //!
-//! Invariants: all randomness comes from the seed; what happens at equal times is shuffled by it; costs come from
-//! measurements or citations, never from the figure to be shown. Deliberately absent: real time, threads,
-//! memory ordering (the models of the core see to that), and any opinion about real kernels.
+//! Invariants: all randomness comes from the seed; what happens at equal times is shuffled by it; costs come
+//! from measurements or citations, never from the figure to be shown. Deliberately absent: real time,
+//! threads, memory ordering (the models of the core see to that), and any opinion about real kernels.
 #![forbid(unsafe_code)]
 
 mod engine;
@@ -18,5 +18,5 @@ mod world;
 
 pub use engine::{EventQueue, Random, TraceHash};
 pub use figures::{Figures, Quantiles};
-pub use run::{Options, Outcome, Progress, Range, ShownValue, Variant, Verdict};
+pub use run::{Options, Outcome, Perfetto, Progress, Range, ShownValue, Variant, Verdict};
 pub use scenario::{Cost, CostTable, CostValue, Measured, Scenario, ScenarioError};

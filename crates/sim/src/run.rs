@@ -33,8 +33,8 @@ impl Default for Options {
 /// How far a scenario is.
 ///
 /// ```
-/// let at = quietcore_sim::Progress { label: "off", at: quietcore_core::Nanos(5), of: quietcore_core::Nanos(9), events: 7 };
-/// assert!(at.at < at.of);
+/// let at = quietcore_sim::Progress { label: "off", at: quietcore_core::Nanos(5), of:
+/// quietcore_core::Nanos(9), events: 7 }; assert!(at.at < at.of);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
@@ -108,8 +108,8 @@ pub struct Verdict {
 /// One sum that the scenario shows.
 ///
 /// ```
-/// let shown = quietcore_sim::ShownValue { variant: "pull/8".into(), what: "remote / arms".into(), value: Some(0.5) };
-/// assert_eq!(shown.value, Some(0.5));
+/// let shown = quietcore_sim::ShownValue { variant: "pull/8".into(), what: "remote / arms".into(), value:
+/// Some(0.5) }; assert_eq!(shown.value, Some(0.5));
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShownValue {
@@ -146,9 +146,17 @@ pub struct Outcome {
     pub holds: bool,
 }
 
+/// Given a variant's label, a place for its events, or none.
+///
+/// ```
+/// let none: quietcore_sim::Perfetto<'_> = &mut |_label| Ok(None);
+/// assert!(none("off").is_ok());
+/// ```
+pub type Perfetto<'a> = &'a mut dyn FnMut(&str) -> io::Result<Option<Box<dyn Write>>>;
+
 impl Scenario {
-    /// Runs all variants. `progress` is told every 100,000 events how far it is and says whether to go on; `None` when
-    /// it said no. `perfetto` gives a place for the events of a variant, or none.
+    /// Runs all variants. `progress` is told every 100,000 events how far it is and says whether to go on;
+    /// `None` when it said no. `perfetto` gives a place for the events of a variant, or none.
     ///
     /// # Errors
     /// Those of the places that `perfetto` gives.
@@ -176,15 +184,15 @@ impl Scenario {
     ///     v2 = ["foreign = 0", "expiries >= 0.9 * expiries@off"]
     /// "#;
     /// let scenario = Scenario::parse("mine.toml".as_ref(), text, &|_| unreachable!("names no costs file"))?;
-    /// let outcome = scenario.run(Options::default(), &mut |_| true, &mut |_| Ok(None))?.expect("not stopped");
-    /// assert!(outcome.holds, "{:?}", outcome.verdicts);
+    /// let outcome = scenario.run(Options::default(), &mut |_| true, &mut |_| Ok(None))?.expect("not
+    /// stopped"); assert!(outcome.holds, "{:?}", outcome.verdicts);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run(
         &self,
         options: Options,
         progress: &mut dyn FnMut(Progress<'_>) -> bool,
-        perfetto: &mut dyn FnMut(&str) -> io::Result<Option<Box<dyn Write>>>,
+        perfetto: Perfetto<'_>,
     ) -> io::Result<Option<Outcome>> {
         let mut variants = Vec::new();
         for plan in self.plans() {

@@ -1,4 +1,5 @@
-//! Scenarios that are wrong, or meant to harm: refused before anything is run, with file, line, key and what is allowed.
+//! Scenarios that are wrong, or meant to harm: refused before anything is run, with file, line, key and what
+//! is allowed.
 
 use quietcore_sim::Scenario;
 
@@ -9,7 +10,8 @@ fn refuse(text: &str) -> String {
 
 const HEAD: &str = "duration = \"10ms\"\n[machine]\ncpus = 4\n";
 
-/// Goal: a mistake is named by line and key, and what would be right is said. Method: one mistake of each kind.
+/// Goal: a mistake is named by line and key, and what would be right is said. Method: one mistake of each
+/// kind.
 #[test]
 fn a_mistake_is_named_by_line_and_key() {
     for (text, begins, says) in [
@@ -17,11 +19,31 @@ fn a_mistake_is_named_by_line_and_key() {
         ("duration = \"10\"\n[machine]\ncpus = 4\n", "s.toml:1: duration: ", "as 100ms"),
         ("duration = \"0s\"\n[machine]\ncpus = 4\n", "s.toml:1: duration: ", "allowed are 1 ms to 3600 s"),
         ("duration = \"10ms\"\n[machine]\ncpus = 0\n", "s.toml:3: cpus: ", "allowed are 1 to 8192"),
-        ("duration = \"10ms\"\n[machine]\ncpus = 4\ncolour = 1\n", "s.toml:4: colour: ", "expected one of `cpus`"),
-        ("duration = \"10ms\"\n[machine]\ncpus = 4\nexclusion = \"v3\"\n", "s.toml:4: exclusion: ", "`merged`"),
-        ("duration = \"10ms\"\n[machine]\ncpus = 4\nisolated = \"0-3\"\n", "s.toml:4: isolated: ", "at least one"),
-        ("duration = \"10ms\"\n[machine]\ncpus = 4\nisolated = \"3-9\"\n", "s.toml:4: isolated: ", "CPU 4 does not"),
-        ("duration = \"10ms\"\n[machine]\ncpus = 4\ntick = \"1us\"\n", "s.toml:4: tick: ", "100 us to 100 ms"),
+        (
+            "duration = \"10ms\"\n[machine]\ncpus = 4\ncolour = 1\n",
+            "s.toml:4: colour: ",
+            "expected one of `cpus`",
+        ),
+        (
+            "duration = \"10ms\"\n[machine]\ncpus = 4\nexclusion = \"v3\"\n",
+            "s.toml:4: exclusion: ",
+            "`merged`",
+        ),
+        (
+            "duration = \"10ms\"\n[machine]\ncpus = 4\nisolated = \"0-3\"\n",
+            "s.toml:4: isolated: ",
+            "at least one",
+        ),
+        (
+            "duration = \"10ms\"\n[machine]\ncpus = 4\nisolated = \"3-9\"\n",
+            "s.toml:4: isolated: ",
+            "CPU 4 does not",
+        ),
+        (
+            "duration = \"10ms\"\n[machine]\ncpus = 4\ntick = \"1us\"\n",
+            "s.toml:4: tick: ",
+            "100 us to 100 ms",
+        ),
     ] {
         let error = refuse(text);
         assert!(error.starts_with(begins) && error.contains(says), "{text}: {error}");
@@ -31,9 +53,17 @@ fn a_mistake_is_named_by_line_and_key() {
         ("[[load.busy]]\ncpus = \"isolated\"\n", "s.toml:5: cpus: ", "no CPU is meant"),
         ("[[load.busy]]\ncpus = \"all\"\nevery = 0\n", "s.toml:6: every: ", "at least 1"),
         ("[[load.lazy]]\ncpus = \"all\"\n", "s.toml:4: [[load.lazy]]: ", "expected one of `periodic`"),
-        ("[[load.pairs]]\ncpus = \"all\"\nrequest = \"1ms\"\nservice = \"1ms\"\ntimeout = \"1s\"\n", "s.toml:4", "count"),
+        (
+            "[[load.pairs]]\ncpus = \"all\"\nrequest = \"1ms\"\nservice = \"1ms\"\ntimeout = \"1s\"\n",
+            "s.toml:4",
+            "count",
+        ),
         ("[fault.panics]\npercent = 101\n", "s.toml:5: percent: ", "0 to 100"),
-        ("[[fault.stall]]\ncpus = \"1\"\nblocked = \"9ms\"\nevery = \"9ms\"\n", "s.toml:6: blocked: ", "out of range"),
+        (
+            "[[fault.stall]]\ncpus = \"1\"\nblocked = \"9ms\"\nevery = \"9ms\"\n",
+            "s.toml:6: blocked: ",
+            "out of range",
+        ),
         ("[cost]\narm = { ns = -1, source = \"x\" }\n", "s.toml:5: arm: ", "between 0"),
         ("[expect]\noff = [\"foreign = 0\"]\n", "s.toml:5: off", "one of only"),
         ("[expect]\nevery = [\"foreigns = 0\"]\n", "s.toml:5: every: ", "known are arms"),
@@ -46,7 +76,8 @@ fn a_mistake_is_named_by_line_and_key() {
     assert!(refuse(&format!("costs = \"none.toml\"\n{HEAD}")).starts_with("s.toml:1: costs: cannot read"));
 }
 
-/// Goal: no file makes it panic or take much memory. Method: sizes beyond all bounds, deep nesting, endless variants.
+/// Goal: no file makes it panic or take much memory. Method: sizes beyond all bounds, deep nesting, endless
+/// variants.
 #[test]
 fn sizes_are_bounded() {
     let load = |count: u64| format!("{HEAD}[[load.busy]]\ncpus = \"all\"\ncount = {count}\n");
@@ -64,16 +95,22 @@ fn sizes_are_bounded() {
     assert!(refuse("\u{0}\u{ffff}[[[").starts_with("s.toml"));
 }
 
-/// Goal: no cut of a good scenario makes it panic. Method: each prefix of one, and each with one byte changed.
+/// Goal: no cut of a good scenario makes it panic. Method: each prefix of one, and each with one byte
+/// changed.
 #[test]
 fn damaged_scenarios_are_survived() {
     let text = include_str!("../../../scenarios/isolate-flips.toml");
     let mut refused = 0;
     for cut in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
-        let damaged = format!("{}~{}", &text[..cut], &text[cut + text[cut..].chars().next().map_or(0, char::len_utf8)..]);
+        let damaged = format!(
+            "{}~{}",
+            &text[..cut],
+            &text[cut + text[cut..].chars().next().map_or(0, char::len_utf8)..]
+        );
         for wrong in [&text[..cut], damaged.as_str()] {
-            let parsed =
-                Scenario::parse("s.toml".as_ref(), wrong, &|_| Ok(include_str!("../../../scenarios/costs.toml").into()));
+            let parsed = Scenario::parse("s.toml".as_ref(), wrong, &|_| {
+                Ok(include_str!("../../../scenarios/costs.toml").into())
+            });
             refused += usize::from(parsed.is_err());
         }
     }

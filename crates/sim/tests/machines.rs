@@ -1,7 +1,8 @@
 //! Random machines with random loads and faults, the core's invariants checked after every event.
 //!
 //! 300 machines by default; `QUIETCORE_SIM_MACHINES` says how many (the nightly run: 10000), and
-//! `QUIETCORE_SIM_FIRST` with which seed to begin. A failure prints the seed and the scenario, which is a file.
+//! `QUIETCORE_SIM_FIRST` with which seed to begin. A failure prints the seed and the scenario, which is a
+//! file.
 
 use quietcore_sim::{Options, Outcome, Random, Scenario};
 use std::fmt::Write;
@@ -181,7 +182,8 @@ fn random_machines_keep_the_invariants() {
     assert!(expiries > 10 * count, "only {expiries} expiries on {count} machines: nothing was tried");
 }
 
-/// Goal: the same seed is the same run. Method: hashes of some machines, twice; and they differ between seeds.
+/// Goal: the same seed is the same run. Method: hashes of some machines, twice; and they differ between
+/// seeds.
 #[test]
 fn the_same_seed_is_the_same_run() {
     let hashes: Vec<u64> = (1..=20).map(|seed| run(seed, false).variants[0].figures.hash).collect();

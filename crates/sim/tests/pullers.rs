@@ -1,5 +1,5 @@
-//! The rule that seed 001's machine follows: without exclusion, who pulls is the lowest awake CPU of each group with
-//! a sleeping housekeeping CPU; with exclusion, nobody who is isolated.
+//! The rule that seed 001's machine follows: without exclusion, who pulls is the lowest awake CPU of each
+//! group with a sleeping housekeeping CPU; with exclusion, nobody who is isolated.
 
 use quietcore_core::tmigr::{Levels, Tree};
 use quietcore_core::{CpuId, CpuSet};
@@ -15,11 +15,14 @@ fn cpu(number: u64) -> CpuId {
 fn run(text: &str) -> Outcome {
     let scenario = Scenario::parse("pullers.toml".as_ref(), text, &|_| unreachable!("names no file"));
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}\n{text}"));
-    scenario.run(Options::default(), &mut |_| true, &mut |_| Ok(None)).expect("no output").expect("not stopped")
+    scenario
+        .run(Options::default(), &mut |_| true, &mut |_| Ok(None))
+        .expect("no output")
+        .expect("not stopped")
 }
 
-/// The lowest isolated CPU of each group of the lowest level that has both a housekeeping and an isolated CPU. CPUs
-/// join in ascending order; node n has the CPUs from n * cpus / nodes on.
+/// The lowest isolated CPU of each group of the lowest level that has both a housekeeping and an isolated
+/// CPU. CPUs join in ascending order; node n has the CPUs from n * cpus / nodes on.
 fn predicted(cpus: u64, nodes: u64, housekeeping: &CpuSet) -> CpuSet {
     let mut tree = Tree::new(Levels::new(cpus as u16, nodes as u16));
     let leaves: Vec<usize> =
@@ -36,8 +39,8 @@ fn predicted(cpus: u64, nodes: u64, housekeeping: &CpuSet) -> CpuSet {
     pullers
 }
 
-/// Goal: the rule, on machines nobody chose. Method: 20 random ones (CPUs, nodes, housekeeping CPUs), busy loops on all
-/// isolated CPUs, devices on the others; pullers as predicted from the shape of the tree alone.
+/// Goal: the rule, on machines nobody chose. Method: 20 random ones (CPUs, nodes, housekeeping CPUs), busy
+/// loops on all isolated CPUs, devices on the others; pullers as predicted from the shape of the tree alone.
 #[test]
 fn pullers_are_the_lowest_awake_cpus() {
     let mut random = Random::new(1, 5);

@@ -139,11 +139,13 @@ kick_latency = { ns = 60, source = "any number will do here" }
 walk = { ns = 40, source = "any number will do here" }
 "#;
 
-/// Goal: the same run in every build and on every platform, debug and release alike. Method: its hash as a constant. It
-/// changes with what the core decides and with the order of events; then look why, and write the new one down.
+/// Goal: the same run in every build and on every platform, debug and release alike. Method: its hash as a
+/// constant. It changes with what the core decides and with the order of events; then look why, and write the
+/// new one down.
 #[test]
 fn a_run_is_the_same_everywhere() {
-    let scenario = Scenario::parse("everything.toml".as_ref(), EVERYTHING, &|_| unreachable!("names no file"));
+    let scenario =
+        Scenario::parse("everything.toml".as_ref(), EVERYTHING, &|_| unreachable!("names no file"));
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
     let once = || scenario.run(Options::default(), &mut |_| true, &mut |_| Ok(None));
     let outcome = once().expect("no output").expect("not stopped");
@@ -155,14 +157,17 @@ fn a_run_is_the_same_everywhere() {
 
 const HASH: &str = "0144c29c4c9dc184";
 
-/// Goal: halving and doubling the costs shows what depends on them. Method: a loop whose time is nothing but costs.
+/// Goal: halving and doubling the costs shows what depends on them. Method: a loop whose time is nothing but
+/// costs.
 #[test]
 fn sensitivity_shows_what_depends_on_costs() {
     let text = "duration = \"1ms\"\n[machine]\ncpus = 1\n[[load.enqueue]]\ncpus = \"0\"\ndelay = \"1s\"\n[cost]\n\
                 arm = { ns = 40, source = \"drawn\" }\ncancel = { ns = 20, source = \"drawn\" }\n";
-    let scenario = Scenario::parse("a.toml".as_ref(), text, &|_| unreachable!("names no file")).expect("valid");
+    let scenario =
+        Scenario::parse("a.toml".as_ref(), text, &|_| unreachable!("names no file")).expect("valid");
     let options = Options { sensitivity: true, ..Options::default() };
-    let outcome = scenario.run(options, &mut |_| true, &mut |_| Ok(None)).expect("no output").expect("not stopped");
+    let outcome =
+        scenario.run(options, &mut |_| true, &mut |_| Ok(None)).expect("no output").expect("not stopped");
     let range = outcome.variants[0].sensitivity["pair_ns"];
     assert_eq!((range.halved, range.doubled), (Some(30.0), Some(120.0)));
     assert_eq!(outcome.variants[0].figures.pair_ns, Some(60.0));
@@ -171,6 +176,7 @@ fn sensitivity_shows_what_depends_on_costs() {
 /// Goal: a run can be stopped. Method: progress says no at its first look.
 #[test]
 fn a_run_can_be_stopped() {
-    let stopped = load(&folder().join("oslat-128.toml")).run(Options::default(), &mut |_| false, &mut |_| Ok(None));
+    let stopped =
+        load(&folder().join("oslat-128.toml")).run(Options::default(), &mut |_| false, &mut |_| Ok(None));
     assert!(stopped.expect("no output").is_none());
 }

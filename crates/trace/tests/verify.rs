@@ -5,6 +5,8 @@
 mod altered;
 #[path = "verify/classes.rs"]
 mod classes;
+#[path = "verify/hierarchy.rs"]
+mod hierarchy;
 #[path = "verify/hostile.rs"]
 mod hostile;
 #[path = "verify/mismatches.rs"]

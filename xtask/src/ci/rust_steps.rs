@@ -32,16 +32,17 @@ pub(super) fn tests(shop: &Shop) -> Result<(), Failure> {
 
 /// The core with a mark between any two steps that matter. A place of its own: changed flags build all again.
 pub(super) fn site(shop: &Shop) -> Result<(), Failure> {
-    core_test(shop, "site")
+    core_test(shop, "site", &["--test", "site"])
 }
 
-/// The core on loom's atomics.
+/// The core on loom's atomics: the hierarchy, and the models beside the code of bases.
 pub(super) fn loom(shop: &Shop) -> Result<(), Failure> {
-    core_test(shop, "loom")
+    core_test(shop, "loom", &["--lib", "--test", "loom"])
 }
 
-fn core_test(shop: &Shop, name: &str) -> Result<(), Failure> {
-    let mut command = shop.cargo(&["test", "--locked", "-p", "quietcore-core", "--test", name]);
+fn core_test(shop: &Shop, name: &str, targets: &[&str]) -> Result<(), Failure> {
+    let mut command = shop.cargo(&["test", "--locked", "-p", "quietcore-core"]);
+    command.args(targets);
     command.env("RUSTFLAGS", format!("--cfg {name}")).env("CARGO_TARGET_DIR", shop.target.join(name));
     run(
         &mut command,

@@ -64,13 +64,28 @@ pub(super) enum Suite {
     Site,
     /// The hierarchy under weak memory.
     Loom,
+    /// Whole machines, one thread.
+    Machine,
+    /// The tests beside the core's code.
+    Units,
+    /// What is decided about timers without a lock, under weak memory: tests beside the core's code, too.
+    Models,
 }
 
 /// The recording that reaches every level.
 const RECORDING: &str = "recordings/g612-c4-levels.txt.zst";
 
 impl Suite {
-    pub(super) const ALL: [Self; 5] = [Self::Properties, Self::Verify, Self::Tree, Self::Site, Self::Loom];
+    pub(super) const ALL: [Self; 8] = [
+        Self::Properties,
+        Self::Verify,
+        Self::Tree,
+        Self::Site,
+        Self::Loom,
+        Self::Machine,
+        Self::Units,
+        Self::Models,
+    ];
 
     /// Cargo's arguments that build it.
     pub(super) const fn build(self) -> &'static [&'static str] {
@@ -84,6 +99,12 @@ impl Suite {
             }
             Self::Site => &["test", "-q", "--locked", "-p", "quietcore-core", "--test", "site", "--no-run"],
             Self::Loom => &["test", "-q", "--locked", "-p", "quietcore-core", "--test", "loom", "--no-run"],
+            Self::Machine => {
+                &["test", "-q", "--locked", "-p", "quietcore-core", "--test", "machine", "--no-run"]
+            }
+            Self::Units | Self::Models => {
+                &["test", "-q", "--locked", "-p", "quietcore-core", "--lib", "--no-run"]
+            }
         }
     }
 
@@ -111,27 +132,33 @@ impl Suite {
             Self::Loom => {
                 &["test", "-q", "--locked", "-p", "quietcore-core", "--test", "loom", "--", "--exact"]
             }
+            Self::Machine => {
+                &["test", "-q", "--locked", "-p", "quietcore-core", "--test", "machine", "--", "--exact"]
+            }
+            Self::Units | Self::Models => {
+                &["test", "-q", "--locked", "-p", "quietcore-core", "--lib", "--", "--exact"]
+            }
         }
     }
 
     pub(super) const fn environment(self) -> &'static [(&'static str, &'static str)] {
         match self {
             // The first counterexample is enough; looking for a smaller one takes its time.
-            Self::Properties | Self::Tree => {
+            Self::Properties | Self::Tree | Self::Machine => {
                 &[("PROPTEST_MAX_SHRINK_ITERS", "0"), ("PROPTEST_FAILURE_PERSISTENCE", "off")]
             }
-            Self::Verify => &[],
+            Self::Verify | Self::Units => &[],
             Self::Site => &[("RUSTFLAGS", "--cfg site")],
-            Self::Loom => &[("RUSTFLAGS", "--cfg loom")],
+            Self::Loom | Self::Models => &[("RUSTFLAGS", "--cfg loom")],
         }
     }
 
     /// Where it is built, below the folder of builds.
     pub(super) const fn folder(self) -> &'static str {
         match self {
-            Self::Properties | Self::Verify | Self::Tree => "plain",
+            Self::Properties | Self::Verify | Self::Tree | Self::Machine | Self::Units => "plain",
             Self::Site => "site",
-            Self::Loom => "loom",
+            Self::Loom | Self::Models => "loom",
         }
     }
 
@@ -144,6 +171,8 @@ impl Suite {
             Self::Tree => "crates/core/tests/property_tmigr",
             Self::Site => "crates/core/tests/site",
             Self::Loom => "crates/core/tests/loom",
+            Self::Machine => "crates/core/tests/machine",
+            Self::Units | Self::Models => "crates/core/src",
         }
     }
 }

@@ -7,6 +7,7 @@
 mod hierarchy;
 mod killer;
 mod list;
+mod machine;
 
 use crate::ci::shop::{Failure, Shop, run, shown};
 use killer::{Mutant, Suite};
@@ -22,12 +23,14 @@ const PATIENCE: u32 = 5;
 const PATIENCE_MIN: Duration = Duration::from_secs(30);
 
 /// All mutants, by what they break.
-const LISTS: [(&str, &[Mutant]); 5] = [
+const LISTS: [(&str, &[Mutant]); 7] = [
     ("rules of the wheel", list::RULES),
     ("bugs of the kernel's hierarchy, each fix undone", hierarchy::KERNEL_BUGS),
     ("steps of the hierarchy", hierarchy::STEPS),
     ("rules of stalls, on the hierarchy and bases", hierarchy::STALLS),
     ("memory orderings of the hierarchy", hierarchy::ORDERINGS),
+    ("rules of the machine", machine::RULES),
+    ("rules and orderings of bases", machine::BASES),
 ];
 
 /// Runs the mutants whose names, or whose list's title, contain `filter`.
@@ -255,7 +258,8 @@ mod tests {
             let name = killer.test()?;
             Some((killer.suite(), name))
         }) {
-            let (file, function) = name.split_once("::").expect("a file and a function");
+            let (file, function) = name.rsplit_once("::").expect("a file and a function");
+            let file = file.replace("::", "/");
             let path = crate::root().join(suite.tests()).join(file).with_extension("rs");
             let text =
                 fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

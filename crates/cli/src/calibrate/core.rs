@@ -1,7 +1,7 @@
 //! What the core itself costs, on one thread.
 //!
-//! The lock of a world with one thread costs nothing, so an uncontended one is timed apart and added where a lock
-//! is taken.
+//! The lock of a world with one thread costs nothing, so an uncontended one is timed apart and added where a
+//! lock is taken.
 
 use super::REPEATS;
 use quietcore_core::tmigr::Hierarchy;
@@ -170,13 +170,11 @@ fn walk() -> f64 {
 fn idle_entry() -> f64 {
     let bench = Bench::new();
     let mut actions = Actions::new(1);
-    let word = std::sync::atomic::AtomicU32::new(0);
     per_item(TIMERS, || {
         for _ in 0..TIMERS {
-            black_box(bench.machine.forecast_idle(bench.cpu, Nanos(0)));
+            let _ = black_box(bench.machine.forecast_idle(bench.cpu, Nanos(0)));
             let _ = black_box(bench.machine.enter_idle(bench.cpu, Nanos(0), &mut actions));
-            // The word is not 1, so the kernel refuses at once.
-            let _ = rustix::thread::futex::wait(&word, rustix::thread::futex::Flags::PRIVATE, 1, None);
+            super::sync::refused_wait();
             bench.machine.exit_idle(bench.cpu, Nanos(0));
         }
     })

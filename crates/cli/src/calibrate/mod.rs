@@ -1,11 +1,11 @@
 //! `quietcore calibrate`: what things cost on this machine, for the simulator.
 //!
-//! Every cost is the median of repeats, with the smallest and largest beside it. What a repeat is made of is chosen so
-//! that a thread that loses its CPU spoils one repeat and not the median. No cost is derived from a figure that the
-//! simulator is to show. `core.rs` times the core on one thread, `threads.rs` what needs two.
+//! Every cost is the median of repeats, with the smallest and largest beside it. What a repeat is made of is
+//! chosen so that a thread that loses its CPU spoils one repeat and not the median. No cost is derived from a
+//! figure that the simulator is to show. `core.rs` times the core on one thread, `sync.rs` what needs two.
 
 mod core;
-mod threads;
+mod sync;
 
 use crate::Outcome;
 use crate::error::CliError;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Outcome, CliError> {
         }
     };
     core::measure(&mut set);
-    let missing = threads::measure(&mut set)?;
+    let missing = sync::measure(&mut set)?;
     if let Some(path) = &args.output {
         let mut file = AtomicFile::create(path)?;
         file.write_all(table.to_toml().as_bytes()).map_err(|error| CliError::Write(path.clone(), error))?;

@@ -1,4 +1,5 @@
-//! A simulated scenario as text: a table of figures per variant, what was expected, and where the costs are from.
+//! A simulated scenario as text: a table of figures per variant, what was expected, and where the costs are
+//! from.
 
 use super::{Page, Style, visible};
 use quietcore_core::Nanos;

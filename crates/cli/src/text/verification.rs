@@ -125,10 +125,13 @@ fn hierarchy(page: &mut Page, tmigr: &HierarchyCounts) {
         return;
     }
     page.heading("Timer migration, line by line, with quietcore's hierarchy");
+    // A recording that begins later has no tree and no queues: the words are compared.
+    let is_whole = tmigr.not_recorded.is_empty();
+    let exact = if is_whole { "masks, migrator, events, wake-ups" } else { "active mask and migrator" };
     let rows = [
-        ("groups", tmigr.groups, false, "of eight children each"),
+        ("groups", tmigr.groups, false, "of up to eight children each"),
         ("tree mismatches", tmigr.tree_mismatches, true, "lines that build another tree"),
-        ("exact", tmigr.exact, false, "masks, migrator, events, wake-ups: as the lines before give them"),
+        ("exact", tmigr.exact, false, &format!("{exact}: as the lines before give them")),
         (
             "order_open",
             tmigr.order_open,
@@ -138,6 +141,9 @@ fn hierarchy(page: &mut Page, tmigr: &HierarchyCounts) {
         ("unexplained", tmigr.unexplained, true, "in no order"),
     ];
     for (name, count, is_wrong, text) in rows {
+        if name == "tree mismatches" && count == 0 && !is_whole {
+            continue;
+        }
         let label = format!("{name:<16} {count:>8}");
         let label = if is_wrong && count > 0 { page.styled(Style::Bad, &label) } else { label };
         page.item(2, &label, 26, text);

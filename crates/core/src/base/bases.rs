@@ -60,8 +60,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         &self.shelves[id.cpu.index() * BaseKind::ALL.len() + id.kind.index()]
     }
 
-    /// `cpu` is absent from now on, or not any more. Whoever marks it takes back its tokens afterwards, on all
-    /// bases.
+    /// `cpu` is absent from now on, or not any more. Whoever marks it takes back its tokens afterwards, on
+    /// all bases.
     pub(crate) fn set_absent(&self, cpu: CpuId, is_absent: bool) {
         self.standing[cpu.index()].change(Standing::ABSENT, is_absent);
     }
@@ -71,15 +71,15 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         self.standing[cpu.index()].change(Standing::UNAVAILABLE, is_unavailable);
     }
 
-    /// Whether `runner` may take the token of this base; asked under its lock. A CPU that was marked and has not
-    /// noticed takes none that others can run, one that was isolated none of another CPU's: nobody would take it
-    /// back. Tests: `site::stall::one_freezes_anywhere`, `isolation::an_isolated_cpu_takes_nothing_over`.
+    /// Whether `runner` may take the token of this base; asked under its lock. A CPU that was marked and has
+    /// not noticed takes none that others can run, one that was isolated none of another CPU's: nobody would
+    /// take it back. Tests: `site::stall::one_freezes_anywhere`,
+    /// `isolation::an_isolated_cpu_takes_nothing_over`.
     #[inline]
     pub(crate) fn may_take(&self, runner: CpuId, id: BaseId) -> bool {
         let standing = &self.standing[runner.index()];
-        let is_foreign = runner != id.cpu;
-        !(id.kind.is_pullable() && standing.has(Standing::ABSENT))
-            && !(is_foreign && standing.has(Standing::UNAVAILABLE))
+        let may_run = !(id.kind.is_pullable() && standing.has(Standing::ABSENT));
+        may_run && (runner == id.cpu || !standing.has(Standing::UNAVAILABLE))
     }
 
     /// How many CPUs have bases.
@@ -192,7 +192,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     /// The timers that the machine owns.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn store(&self) -> &TimerStore<T> {
         &self.store
     }

@@ -39,7 +39,7 @@ mod queues;
 mod records;
 mod store;
 mod sync;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 mod tick_length;
 mod timer;

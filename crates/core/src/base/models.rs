@@ -1,8 +1,8 @@
 //! What is decided about a timer without a lock, under every order that the memory orderings allow.
 //!
-//! The words are the real ones, on loom's atomics; each model asserts which ends were reached, so that it cannot
-//! pass by exploring nothing. Runs with `RUSTFLAGS="--cfg loom"` only:
-//! `cargo test -p quietcore-core --lib base::models`. Absent: the hierarchy, which has its models in `tests/loom`.
+//! The words are the real ones, on loom's atomics; each model asserts which ends were reached, so that it
+//! cannot pass by exploring nothing. Runs with `RUSTFLAGS="--cfg loom"` only: `cargo test -p quietcore-core
+//! --lib base::models`. Absent: the hierarchy, which has its models in `tests/loom`.
 
 extern crate std;
 
@@ -43,8 +43,8 @@ fn make_idle(timer: &Watched) {
     timer.place.store(timer.place.load().without(Place::PENDING));
 }
 
-/// Goal: who sees without a lock that a timer is idle may free it: its runner, or whoever cancelled it, touched it
-/// before. Method: the owner looks once, at any time; freeing is a write to the cell.
+/// Goal: who sees without a lock that a timer is idle may free it: its runner, or whoever cancelled it,
+/// touched it before. Method: the owner looks once, at any time; freeing is a write to the cell.
 #[test]
 fn drop_against_expire() {
     let base = BaseId { cpu: CpuId(0), kind: BaseKind::Global };
@@ -67,8 +67,9 @@ fn drop_against_expire() {
     assert_eq!(found, BTreeSet::from([false, true]), "seen pending, and seen idle");
 }
 
-/// Goal: a timer that changes its base never looks idle on the way, to a cancel that asks without a lock. Method: it
-/// is moved once, by an arm, while another thread cancels it: before the move or after, it was pending.
+/// Goal: a timer that changes its base never looks idle on the way, to a cancel that asks without a lock.
+/// Method: it is moved once, by an arm, while another thread cancels it: before the move or after, it was
+/// pending.
 #[test]
 fn cancel_against_a_move() {
     let base = |cpu| BaseId { cpu: CpuId(cpu), kind: BaseKind::Local };

@@ -59,8 +59,8 @@ impl fmt::Debug for SharedPlace {
 
 /// Why a CPU takes no tokens: a bit each for absent and for unavailable.
 ///
-/// Written by whoever marks or isolates it, who locks every base afterwards to take back what the CPU has. So a CPU
-/// that takes a token under a base's lock either is seen there or sees the bit.
+/// Written by whoever marks or isolates it, who locks every base afterwards to take back what the CPU has. So
+/// a CPU that takes a token under a base's lock either is seen there or sees the bit.
 #[derive(Debug)]
 pub(super) struct Standing(AtomicU8);
 

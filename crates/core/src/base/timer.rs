@@ -9,7 +9,7 @@
 #![allow(unsafe_code, reason = "a timer reached by address has the validity that its owner promised")]
 
 use super::options::TimerOptions;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 use super::place::BaseId;
 use super::place::Place;
 use super::queues::Queues;
@@ -205,7 +205,7 @@ macro_rules! timer_methods {
 
             /// The base that it belongs to: where it is pending or runs, or was last; `None` before its first
             /// arm.
-            #[cfg(test)]
+            #[cfg(all(test, not(loom)))]
             pub(crate) fn base(self) -> Option<BaseId> {
                 self.shared().place.load().base()
             }
@@ -496,6 +496,7 @@ impl<T> super::store::TimerStore<T> {
 }
 
 #[cfg(test)]
+#[cfg(not(loom))]
 mod tests {
     extern crate std;
 

@@ -144,9 +144,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.settle_hand_over(cpu);
     }
 
-    /// `cpu` was stopped inside a lock of its bases: its duties in the hierarchy go to others at once, with what is
-    /// known of its timers without the lock; the mark is completed when that can be had. It counts as marked, so
-    /// that it comes back by the same way.
+    /// `cpu` was stopped inside a lock of its bases: its duties in the hierarchy go to others at once, with
+    /// what is known of its timers without the lock; the mark is completed when that can be had. It counts as
+    /// marked, so that it comes back by the same way.
     fn hand_over_duties(&self, cpu: CpuId, actions: &mut Actions) {
         if self.hierarchy.try_book(cpu) != Some(Book::Awake) {
             return;
@@ -200,17 +200,17 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
     }
 
-    /// `cpu` may have tokens that must be taken back. Said under its bases' locks: whoever marks it may be stopped
-    /// before it has done so, and then any watcher does it. Test: `site::stall::two_freeze_anywhere`.
+    /// `cpu` may have tokens that must be taken back. Said under its bases' locks: whoever marks it may be
+    /// stopped before it has done so, and then any watcher does it. Test: `site::stall::two_freeze_anywhere`.
     fn owe_revocation(&self, cpu: CpuId) {
         if self.watch[cpu.index()].set(flag::REVOKE) {
             self.unrevoked.count();
         }
     }
 
-    /// Takes the tokens that `holder` has on any base, and publishes what waits there. Waits for no lock: a base
-    /// whose lock is not to be had keeps its token, and one that could not be published is owed, until somebody
-    /// looks again ([`watch`](Self::watch)).
+    /// Takes the tokens that `holder` has on any base, and publishes what waits there. Waits for no lock: a
+    /// base whose lock is not to be had keeps its token, and one that could not be published is owed, until
+    /// somebody looks again ([`watch`](Self::watch)).
     pub(super) fn take_back_tokens(&self, holder: CpuId, actions: &mut Actions) {
         let mut is_complete = true;
         for id in self.base_ids() {
@@ -222,8 +222,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                 continue;
             }
             let must_publish = base.revoke().must_publish();
-            // Owed before the lock is given back: whoever is stopped after it has left that, whoever is stopped
-            // before it the token. Test: `site::stall::two_freeze_anywhere`.
+            // Owed before the lock is given back: whoever is stopped after it has left that, whoever is
+            // stopped before it the token. Test: `site::stall::two_freeze_anywhere`.
             let watch = &self.watch[id.cpu.index()];
             if must_publish && watch.set(flag::PUBLISH) {
                 self.unrevoked.count();
@@ -351,9 +351,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.take_back_the_rest(actions);
         let mut marked = 0;
         self.hierarchy.watched(cpu, |other| {
-            // One that turns ends the look at this level: it watches the next itself. Behind one that does not, the
-            // next is looked at, also if that one has nothing to be marked for.
-            // Test: `site::stall::one_freezes_anywhere`.
+            // One that turns ends the look at this level: it watches the next itself. Behind one that does
+            // not, the next is looked at, also if that one has nothing to be marked for. Test:
+            // `site::stall::one_freezes_anywhere`.
             if !self.is_silent(other, now) {
                 return true;
             }
@@ -376,8 +376,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     fn has_overdue(&self, cpu: CpuId, now: Nanos) -> bool {
         let tick = self.settings.tick.nanos();
         let overdue = |next: Nanos| now.since(next) >= tick;
-        // Its own timers, those of a group that it looks after (it may have become the migrator only when another
-        // one was marked), or those that it has collected. Tests: `site::stall`.
+        // Its own timers, those of a group that it looks after (it may have become the migrator only when
+        // another one was marked), or those that it has collected. Tests: `site::stall`.
         self.bases.next_global(cpu).is_some_and(overdue)
             || self.hierarchy.requires_handle_remote(cpu, now.since(tick))
             || self.holds_tokens(cpu)

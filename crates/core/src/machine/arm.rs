@@ -193,8 +193,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.armed(armed, (Promptness::Tick, context), actions)
     }
 
-    /// Arms `timer` on `cpu` and pins it there, until it is armed with [`arm_floating`](Self::arm_floating). While a
-    /// run of it has not ended it stays where it runs, as it is never concurrent with itself; the next arm moves it.
+    /// Arms `timer` on `cpu` and pins it there, until it is armed with [`arm_floating`](Self::arm_floating).
+    /// While a run of it has not ended it stays where it runs, as it is never concurrent with itself; the
+    /// next arm moves it.
     ///
     /// # Errors
     /// As [`arm`](Self::arm), and when `cpu` is not online.
@@ -495,8 +496,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.host_of(context.cpu).ok_or(ArmError::NoSuchCpu { cpu: context.cpu })
     }
 
-    /// The CPU that stands in for `cpu` when a thread arms there that is not the CPU itself; `None` while no CPU
-    /// is online. Under the lock of control unless that is `cpu`.
+    /// The CPU that stands in for `cpu` when a thread arms there that is not the CPU itself; `None` while no
+    /// CPU is online. Under the lock of control unless that is `cpu`.
     pub(super) fn host_of(&self, cpu: CpuId) -> Option<CpuId> {
         if cpu.index() < self.watch.len() && self.has_flag(cpu, flag::TIMERS) {
             return Some(cpu);

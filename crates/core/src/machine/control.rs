@@ -177,8 +177,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// From now on the CPUs of `isolated` are isolated at run time, and only those. Complete when it returns:
     /// none of those that the rule excludes ([`Report::left`]) starts anything foreign after that. Under
-    /// [`Exclusion::Merged`](crate::place::Exclusion::Merged) `nohz_full` CPUs and the CPU that keeps time are
-    /// not excluded. Exact timers that the kernel's rule pushed to a CPU are its own and count as pinned.
+    /// [`Exclusion::Merged`](crate::place::Exclusion::Merged) `nohz_full` CPUs and the CPU that keeps time
+    /// are not excluded. Exact timers that the kernel's rule pushed to a CPU are its own and count as pinned.
     ///
     /// # Errors
     /// When no housekeeping CPU would be left. Nothing was changed then.
@@ -331,8 +331,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         others.any(|id| self.bases.lock(id, None).runs_on(cpu))
     }
 
-    /// A timer that others armed came to rest on `cpu` after it was isolated: it was running elsewhere when `cpu`
-    /// was evacuated, or whoever armed it had looked at the masks before. It goes where the others went.
+    /// A timer that others armed came to rest on `cpu` after it was isolated: it was running elsewhere when
+    /// `cpu` was evacuated, or whoever armed it had looked at the masks before. It goes where the others
+    /// went.
     pub(super) fn leave_nothing_behind(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
         if self.has_flag(cpu, flag::TIMERS) || !self.has_flag(cpu, flag::ONLINE) {
             return;

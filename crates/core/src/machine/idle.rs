@@ -58,9 +58,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.idle_until(earliest(local, first), now)
     }
 
-    /// `cpu` has nothing to run: publishes its first global expiry and says how long it may sleep. Not while its
-    /// turn [has more](crate::Turn::has_more). By the CPU
-    /// itself; again whenever it was woken and still has nothing to run.
+    /// `cpu` has nothing to run: publishes its first global expiry and says how long it may sleep. Not while
+    /// its turn [has more](crate::Turn::has_more). By the CPU itself; again whenever it was woken and still
+    /// has nothing to run.
     ///
     /// ```
     /// # use quietcore_core::{Actions, CpuId, Idle, Machine, Nanos, SequentialLock, Settings, topology::Topology};
@@ -81,9 +81,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return Idle::Stay { next: now };
         }
         let was_idle = bases.is_idle();
-        let Some(publish) = self.to_publish(local, global, now) else {
-            // The kernel leaves a CPU that is idle already where it is: its timer interrupt is about to come.
-            return stay(local, global, now);
+        let publish = match self.to_publish(local, global, now) {
+            Some(publish) => publish,
+            None if !was_idle => return stay(local, global, now),
+            // It is idle in the books and stays so: what it published, and when it wakes up for others, must hold.
+            None => before(global, local),
         };
         let first = if self.is_pulling() { self.hierarchy.deactivate(cpu, publish) } else { publish };
         let decision = self.idle_until(earliest(local, first), now);
@@ -138,7 +140,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// What the hierarchy is to know, unless something is due within a tick.
     fn to_publish(&self, local: Option<Nanos>, global: Option<Nanos>, now: Nanos) -> Option<Option<Nanos>> {
         let soon = earliest(local, global).is_some_and(|next| next <= self.next_tick(now));
-        (!soon).then(|| global.filter(|global| local.is_none_or(|local| *global < local)))
+        (!soon).then(|| before(global, local))
     }
 
     fn idle_until(&self, until: Option<Nanos>, now: Nanos) -> Idle {
@@ -154,6 +156,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let tick = self.settings.tick.nanos().0;
         Nanos((now.0 / tick + 1).saturating_mul(tick))
     }
+}
+
+/// The first global expiry, if it is before the first pinned one: else the CPU is awake by then anyway.
+fn before(global: Option<Nanos>, local: Option<Nanos>) -> Option<Nanos> {
+    global.filter(|global| local.is_none_or(|local| *global < local))
 }
 
 fn stay(local: Option<Nanos>, global: Option<Nanos>, now: Nanos) -> Idle {

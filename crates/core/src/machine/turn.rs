@@ -22,8 +22,8 @@ const TIMER_BUDGET: u32 = 256;
 /// Longest turn, in ns.
 const TIME_BUDGET: Nanos = Nanos(2_000_000);
 
-/// Where a CPU is in its turn. A world keeps one per CPU, or per thread that runs timers for a CPU. What it has
-/// collected waits for it, so it is not dropped while it [has more](Self::has_more), but given back with
+/// Where a CPU is in its turn. A world keeps one per CPU, or per thread that runs timers for a CPU. What it
+/// has collected waits for it, so it is not dropped while it [has more](Self::has_more), but given back with
 /// [`Machine::abandon_turn`].
 ///
 /// ```

@@ -7,8 +7,8 @@ use quietcore_core::tmigr::Book;
 use quietcore_core::{BaseKind, Context, Idle, Mark, TimerOptions};
 use std::rc::Rc;
 
-/// Goal: a CPU that was marked, and turns, is awake again, though it has nothing to run. Method: marked without
-/// need; its tick says that a turn is wanted, and that is enough.
+/// Goal: a CPU that was marked, and turns, is awake again, though it has nothing to run. Method: marked
+/// without need; its tick says that a turn is wanted, and that is enough.
 #[test]
 fn a_marked_cpu_returns_in_its_tick() {
     let mut scene = Scene::of(2);
@@ -22,8 +22,8 @@ fn a_marked_cpu_returns_in_its_tick() {
     scene.machine.check();
 }
 
-/// Goal: a mark does not outlive an idle period: whoever arms for that CPU kicks it. Method: a marked CPU goes
-/// idle; an absent one wakes up, and goes idle.
+/// Goal: a mark does not outlive an idle period: whoever arms for that CPU kicks it. Method: a marked CPU
+/// goes idle; an absent one wakes up, and goes idle.
 #[test]
 fn going_idle_and_waking_up_end_a_mark() {
     for is_woken in [false, true] {
@@ -43,8 +43,8 @@ fn going_idle_and_waking_up_end_a_mark() {
     }
 }
 
-/// Goal: an absent CPU is kicked by nobody: it comes back by itself. Method: a pinned timer for one that sleeps,
-/// and for one that blocks.
+/// Goal: an absent CPU is kicked by nobody: it comes back by itself. Method: a pinned timer for one that
+/// sleeps, and for one that blocks.
 #[test]
 fn an_absent_cpu_is_not_kicked() {
     for is_absent in [false, true] {
@@ -59,8 +59,8 @@ fn an_absent_cpu_is_not_kicked() {
     }
 }
 
-/// Goal: a migrator that stalls is marked for what its group waits for, though it has no timer itself; what waited
-/// is run. Method: CPU 0 looks after CPU 2 and stops; CPU 1 ticks.
+/// Goal: a migrator that stalls is marked for what its group waits for, though it has no timer itself; what
+/// waited is run. Method: CPU 0 looks after CPU 2 and stops; CPU 1 ticks.
 #[test]
 fn a_stalled_migrator_is_marked_for_its_group() {
     let mut scene = Scene::of(3);
@@ -71,8 +71,8 @@ fn a_stalled_migrator_is_marked_for_its_group() {
     assert_eq!(scene.book(0), Book::Absent);
 }
 
-/// Goal: a mark never waits for a lock, not even a third CPU's. Method: CPU 1 has collected CPU 2's GUEST timers; a
-/// thread that does not go on holds each of CPU 2's locks in turn.
+/// Goal: a mark never waits for a lock, not even a third CPU's. Method: CPU 1 has collected CPU 2's GUEST
+/// timers; a thread that does not go on holds each of CPU 2's locks in turn.
 #[test]
 fn a_mark_waits_for_no_third_cpu() {
     for kind in BaseKind::ALL {
@@ -85,8 +85,8 @@ fn a_mark_waits_for_no_third_cpu() {
     }
 }
 
-/// Goal: tokens that could not be taken back at the mark are taken back by any watcher. Method: the base that CPU 1
-/// runs is held for longer than the bound just then.
+/// Goal: tokens that could not be taken back at the mark are taken back by any watcher. Method: the base that
+/// CPU 1 runs is held for longer than the bound just then.
 #[test]
 fn tokens_of_a_busy_base_are_taken_back_later() {
     let (mut scene, expired) = Scene::pulled_from(BaseKind::Global);
@@ -98,8 +98,8 @@ fn tokens_of_a_busy_base_are_taken_back_later() {
     assert_eq!(scene.rest(1, 300), [], "it has lost the token");
 }
 
-/// Goal: a CPU that is stopped inside one of its locks gives its duties away at once, and comes back. Method: the
-/// migrator is stopped inside its GLOBAL base; somebody else runs what it looked after.
+/// Goal: a CPU that is stopped inside one of its locks gives its duties away at once, and comes back. Method:
+/// the migrator is stopped inside its GLOBAL base; somebody else runs what it looked after.
 #[test]
 fn a_busy_mark_hands_the_duties_over() {
     let mut scene = Scene::of(3);
@@ -115,8 +115,8 @@ fn a_busy_mark_hands_the_duties_over() {
     scene.machine.check();
 }
 
-/// Goal: a try that fails leaves the lock to its holder. Method: a mark of a CPU each of whose locks is held in
-/// turn; this lock notices who gives it back.
+/// Goal: a try that fails leaves the lock to its holder. Method: a mark of a CPU each of whose locks is held
+/// in turn; this lock notices who gives it back.
 #[test]
 fn a_failed_try_leaves_the_lock_to_its_holder() {
     for kind in [BaseKind::Local, BaseKind::Global, BaseKind::Guest] {
@@ -144,8 +144,8 @@ fn a_true_stall_costs_no_patience() {
     assert!(noticed.iter().all(|at| *at == noticed[0]), "{noticed:?} ms after the stall began");
 }
 
-/// Goal: a CPU that is slow, not stuck, gets twice the time. Method: marked without need twice within a second; it
-/// comes back at once each time. The third mark takes longer.
+/// Goal: a CPU that is slow, not stuck, gets twice the time. Method: marked without need twice within a
+/// second; it comes back at once each time. The third mark takes longer.
 #[test]
 fn two_false_marks_double_the_time() {
     let mut scene = Scene::of(2);
@@ -164,8 +164,8 @@ fn two_false_marks_double_the_time() {
     assert!(noticed[2] > noticed[1], "{noticed:?} ms after its last turn");
 }
 
-/// Goal: a CPU whose own timers take all its time does not leave those that it looks after alone. Method: a timer
-/// of 2 ms that is due again when it ends, on the migrator; another CPU watches.
+/// Goal: a CPU whose own timers take all its time does not leave those that it looks after alone. Method: a
+/// timer of 2 ms that is due again when it ends, on the migrator; another CPU watches.
 #[test]
 fn own_load_does_not_starve_the_pull() {
     let mut scene = Scene::of(3);
@@ -188,8 +188,8 @@ fn own_load_does_not_starve_the_pull() {
     assert!(ran.contains(&1), "{} runs of its own, none of CPU 2's", ran.len());
 }
 
-/// Goal: the way back ends a mark that came while it was under way, or is told that it lost. Method: a mark comes
-/// in just before the way back takes its first lock.
+/// Goal: the way back ends a mark that came while it was under way, or is told that it lost. Method: a mark
+/// comes in just before the way back takes its first lock.
 #[test]
 fn a_mark_that_races_with_the_way_back() {
     let mut scene = Scene::of(2);

@@ -4,8 +4,8 @@ use crate::scene::{Scene, ms};
 use crate::world::cpu;
 use quietcore_core::{ArmError, BaseKind, Context, Settings, TimerOptions};
 
-/// Goal: a timer that is armed from a CPU that was never online is not lost. Method: of two CPUs one is online; armed
-/// in the other's name, near it, and near one that the machine does not have.
+/// Goal: a timer that is armed from a CPU that was never online is not lost. Method: of two CPUs one is
+/// online; armed in the other's name, near it, and near one that the machine does not have.
 #[test]
 fn an_arm_on_a_cpu_that_was_never_online() {
     let contexts = [Context::on(cpu(1), ms(0)), Context::near(cpu(1), ms(0)), Context::near(cpu(9), ms(0))];
@@ -19,7 +19,8 @@ fn an_arm_on_a_cpu_that_was_never_online() {
     }
 }
 
-/// Goal: an arm that nobody could run is refused. Method: no CPU is online yet; and one CPU that is not, by name.
+/// Goal: an arm that nobody could run is refused. Method: no CPU is online yet; and one CPU that is not, by
+/// name.
 #[test]
 fn an_arm_that_nobody_could_run_is_refused() {
     let mut scene = Scene::offline(2, Settings::default());
@@ -33,8 +34,8 @@ fn an_arm_that_nobody_could_run_is_refused() {
     scene.machine.check();
 }
 
-/// Goal: a CPU that goes offline keeps no token, also when the base's lock is held by somebody for longer than the
-/// bound just then. Method: it has collected two timers of a sleeper and run one; others tick.
+/// Goal: a CPU that goes offline keeps no token, also when the base's lock is held by somebody for longer
+/// than the bound just then. Method: it has collected two timers of a sleeper and run one; others tick.
 #[test]
 fn a_cpu_that_leaves_keeps_no_token() {
     let (mut scene, expired) = Scene::pulled_from(BaseKind::Global);
@@ -47,8 +48,8 @@ fn a_cpu_that_leaves_keeps_no_token() {
     scene.machine.check();
 }
 
-/// CPU 1 runs a timer of CPU 2, which has armed itself again for 30 ms when CPU 2 goes offline; CPU 0, the heir,
-/// sleeps. The run ends as `is_joined` says: with the next pop in one call, or alone.
+/// CPU 1 runs a timer of CPU 2, which has armed itself again for 30 ms when CPU 2 goes offline; CPU 0, the
+/// heir, sleeps. The run ends as `is_joined` says: with the next pop in one call, or alone.
 fn an_adopted_run_ends(is_joined: bool) -> Scene {
     let mut scene = Scene::of(3);
     let timer = scene.arm_new((1, 5), 2, 0);
@@ -68,8 +69,8 @@ fn an_adopted_run_ends(is_joined: bool) -> Scene {
     scene
 }
 
-/// Goal: what a run leaves on a base that was adopted is published for the adopter, not for the dead. Method: both
-/// ways of ending a run; the heir sleeps, and somebody else looks after it.
+/// Goal: what a run leaves on a base that was adopted is published for the adopter, not for the dead. Method:
+/// both ways of ending a run; the heir sleeps, and somebody else looks after it.
 #[test]
 fn the_end_of_a_run_tells_the_adopter() {
     for is_joined in [false, true] {

@@ -17,8 +17,8 @@ fn isolate_before(scene: &Scene, (on, kind): (usize, BaseKind), isolated: &'stat
     });
 }
 
-/// Goal: a CPU that was isolated while it looked for work takes none. Method: it is isolated between the look at the
-/// hierarchy and the lock of the base that is due.
+/// Goal: a CPU that was isolated while it looked for work takes none. Method: it is isolated between the look
+/// at the hierarchy and the lock of the base that is due.
 #[test]
 fn an_isolated_cpu_takes_nothing_over() {
     let mut scene = Scene::of(3);
@@ -34,8 +34,8 @@ fn an_isolated_cpu_takes_nothing_over() {
 }
 
 /// Goal: what a CPU has collected and not begun when it is isolated is run by others. Method: two timers of a
-/// sleeper, isolated in the first; the sleeper's base is held by somebody for longer than the bound just then, which
-/// isolation waits for.
+/// sleeper, isolated in the first; the sleeper's base is held by somebody for longer than the bound just
+/// then, which isolation waits for.
 #[test]
 fn what_was_collected_before_is_given_back() {
     let (mut scene, expired) = Scene::pulled_from(BaseKind::Global);
@@ -47,8 +47,8 @@ fn what_was_collected_before_is_given_back() {
     assert_eq!(scene.turn(0, 8), [2]);
 }
 
-/// Goal: the end of a run gives an isolated CPU no foreign work. Method: a timer is due again when its run on CPU 1,
-/// isolated meanwhile, ends.
+/// Goal: the end of a run gives an isolated CPU no foreign work. Method: a timer is due again when its run on
+/// CPU 1, isolated meanwhile, ends.
 #[test]
 fn the_end_of_a_run_gives_an_isolated_cpu_nothing() {
     let mut scene = Scene::of(4);
@@ -68,8 +68,8 @@ fn the_end_of_a_run_gives_an_isolated_cpu_nothing() {
     assert_eq!(scene.turn(0, 13), [1]);
 }
 
-/// Goal: a periodic timer does not stay with a CPU that was isolated during its run elsewhere. Method: armed near
-/// CPU 2, pulled by CPU 0, which arms it again; CPU 2 is isolated before the run ends.
+/// Goal: a periodic timer does not stay with a CPU that was isolated during its run elsewhere. Method: armed
+/// near CPU 2, pulled by CPU 0, which arms it again; CPU 2 is isolated before the run ends.
 #[test]
 fn a_timer_that_arms_itself_leaves_an_isolated_cpu() {
     let mut scene = Scene::of(3);
@@ -88,8 +88,8 @@ fn a_timer_that_arms_itself_leaves_an_isolated_cpu() {
     assert_eq!([ran, ran_by_1].concat(), [1]);
 }
 
-/// Goal: an arm that chose its CPU before that was isolated does not leave its timer there. Method: isolated just
-/// before the arm takes the base's lock.
+/// Goal: an arm that chose its CPU before that was isolated does not leave its timer there. Method: isolated
+/// just before the arm takes the base's lock.
 #[test]
 fn an_arm_that_raced_with_isolation_is_evacuated() {
     let mut scene = Scene::of(3);
@@ -116,8 +116,9 @@ fn nothing_armed_near_an_isolated_cpu_goes_there() {
     assert_eq!(scene.turn(2, 20), [], "CPU 2 is isolated");
 }
 
-/// Goal: an isolated CPU's own timers are its own: it takes back what others have collected on its bases. Method: CPU 0
-/// has collected CPU 2's timer when CPU 2 is isolated, and is stuck; CPU 2 sleeps, wakes up and runs its own.
+/// Goal: an isolated CPU's own timers are its own: it takes back what others have collected on its bases.
+/// Method: CPU 0 has collected CPU 2's timer when CPU 2 is isolated, and is stuck; CPU 2 sleeps, wakes up and
+/// runs its own.
 #[test]
 fn a_token_on_an_isolated_cpus_base_is_taken_back() {
     let mut scene = Scene::of(3);
@@ -135,9 +136,9 @@ fn a_token_on_an_isolated_cpus_base_is_taken_back() {
     scene.finish(0, expired, 14);
 }
 
-/// Goal: who is outside the hierarchy is told when others give back what they had collected of its timers: nobody else
-/// looks. Method: CPU 2 is isolated, and arms two timers that are due, just before CPU 0 locks its base; CPU 0 is
-/// stuck in the first, and marked.
+/// Goal: who is outside the hierarchy is told when others give back what they had collected of its timers:
+/// nobody else looks. Method: CPU 2 is isolated, and arms two timers that are due, just before CPU 0 locks
+/// its base; CPU 0 is stuck in the first, and marked.
 #[test]
 fn who_is_outside_the_hierarchy_is_told() {
     let mut scene = Scene::of(3);
@@ -165,8 +166,8 @@ fn who_is_outside_the_hierarchy_is_told() {
     scene.finish(0, expired, 8);
 }
 
-/// Goal: when the tick CPU goes offline its duty goes to one that is not isolated. Method: CPU 1 is isolated, CPU 3 is
-/// `nohz_full`; what waits is not CPU 1's business.
+/// Goal: when the tick CPU goes offline its duty goes to one that is not isolated. Method: CPU 1 is isolated,
+/// CPU 3 is `nohz_full`; what waits is not CPU 1's business.
 #[test]
 fn the_tick_goes_to_a_housekeeping_cpu() {
     let isolation = Isolation { domain: cpus("1"), nohz_full: cpus("3"), ..Isolation::default() };
@@ -180,8 +181,8 @@ fn the_tick_goes_to_a_housekeeping_cpu() {
     assert_eq!(scene.turn(1, 8), [], "CPU 1 is isolated");
 }
 
-/// Goal: the kernel's rule as it is: a CPU that is `nohz_full` stays in the hierarchy, so it can be asked to pull.
-/// Method: isolated at run time as well; every other CPU sleeps.
+/// Goal: the kernel's rule as it is: a CPU that is `nohz_full` stays in the hierarchy, so it can be asked to
+/// pull. Method: isolated at run time as well; every other CPU sleeps.
 #[test]
 fn nohz_full_cpus_stay_in_the_hierarchy() {
     let isolation = Isolation { nohz_full: cpus("2"), ..Isolation::default() };
@@ -194,8 +195,8 @@ fn nohz_full_cpus_stay_in_the_hierarchy() {
     assert_eq!((scene.book(2), scene.tick(2, 8).1), (Book::Awake, vec![1]));
 }
 
-/// Goal: the kernel's rule for exact timers as it is: one that was pushed is its new CPU's own, and stays when that is
-/// isolated; the report counts it. Method: CPU 0 is idle, CPU 1 has an earlier event.
+/// Goal: the kernel's rule for exact timers as it is: one that was pushed is its new CPU's own, and stays
+/// when that is isolated; the report counts it. Method: CPU 0 is idle, CPU 1 has an earlier event.
 #[test]
 fn a_pushed_exact_timer_stays_and_is_reported() {
     let settings = Settings { exact_policy: ExactPolicy::Kernel, ..Settings::default() };

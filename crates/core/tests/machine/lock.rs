@@ -1,5 +1,5 @@
-//! The lock of one thread, which a test can stop at: a call comes in before it is taken, its bound is exceeded
-//! for a while, or its holder never goes on.
+//! The lock of one thread, which a test can stop at: a call comes in before it is taken, its bound is
+//! exceeded for a while, or its holder never goes on.
 //!
 //! Locks are numbered in the order in which they are made; [`BaseLock`] names those of a machine's bases. Who
 //! would wait for ever panics instead, and so does who gives back a lock that is not held.
@@ -85,8 +85,8 @@ impl SteppedLock {
     }
 }
 
-// SAFETY: the type is not `Sync`, so all calls come from one thread; `lock_owner` and `lock_remote` panic instead
-// of returning while it is held, and `try_lock_remote` says false.
+// SAFETY: the type is not `Sync`, so all calls come from one thread; `lock_owner` and `lock_remote` panic
+// instead of returning while it is held, and `try_lock_remote` says false.
 unsafe impl RawLock for SteppedLock {
     fn lock_owner(&self) {
         self.interrupt();

@@ -1,5 +1,5 @@
-//! A small machine and what a world keeps beside it, for tests of one sequence of calls. Times are in ms, which
-//! are ticks.
+//! A small machine and what a world keeps beside it, for tests of one sequence of calls. Times are in ms,
+//! which are ticks.
 
 use crate::lock::{BaseLock, SteppedLock, restart_numbers};
 use crate::world::{TICK, cpu};
@@ -54,8 +54,8 @@ impl Scene {
         Self::new(cpu_count, Settings::default())
     }
 
-    /// CPU 1 has collected the two timers, 1 and 2, of CPU 2, which sleeps, and is in the first. CPU 0 was asleep
-    /// and is awake again. It is 7 ms. Pulled from GLOBAL, or from GUEST.
+    /// CPU 1 has collected the two timers, 1 and 2, of CPU 2, which sleeps, and is in the first. CPU 0 was
+    /// asleep and is awake again. It is 7 ms. Pulled from GLOBAL, or from GUEST.
     pub(crate) fn pulled_from(kind: BaseKind) -> (Self, Expired<u32>) {
         let mut scene = Self::of(3);
         for payload in [1, 2] {
@@ -153,8 +153,8 @@ impl Scene {
         ran
     }
 
-    /// A tick of an awake CPU: it looks after the others, and at its timers if it should; how many it marked, and
-    /// what ran.
+    /// A tick of an awake CPU: it looks after the others, and at its timers if it should; how many it marked,
+    /// and what ran.
     pub(crate) fn tick(&mut self, index: usize, now: u64) -> (u32, Vec<u32>) {
         let marked = self.machine.watch(cpu(index), ms(now), &mut self.actions);
         let is_due = self.machine.handle_tick(cpu(index), ms(now)) || self.turns[index].has_more();
@@ -178,8 +178,8 @@ impl Scene {
     }
 }
 
-/// Goal: what the tests that stop at a lock rely on: a base's lock has the number that they say. Method: an arm on
-/// each base of the middle one of three CPUs is interrupted at that base's lock, and no other base's.
+/// Goal: what the tests that stop at a lock rely on: a base's lock has the number that they say. Method: an
+/// arm on each base of the middle one of three CPUs is interrupted at that base's lock, and no other base's.
 #[test]
 fn locks_of_bases_are_found() {
     use crate::lock::was_interrupted;

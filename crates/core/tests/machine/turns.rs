@@ -5,8 +5,8 @@ use crate::world::cpu;
 use quietcore_core::place::Policy;
 use quietcore_core::{BaseKind, Context, Idle, Settings, TimerOptions};
 
-/// Goal: a turn runs 256 timers at most; a CPU with more does not sleep, and goes on. Method: 300 are due; it tries to
-/// go idle after its turn.
+/// Goal: a turn runs 256 timers at most; a CPU with more does not sleep, and goes on. Method: 300 are due; it
+/// tries to go idle after its turn.
 #[test]
 fn a_turn_that_used_its_budget_keeps_its_cpu_awake() {
     let mut scene = Scene::of(2);
@@ -35,8 +35,8 @@ fn a_turn_that_used_its_time_ends() {
     assert_eq!(scene.turn(1, 12).len(), 1);
 }
 
-/// Goal: a turn that is given back is run by others; a world that drops one instead keeps its base from running, as
-/// `Turn` says. Method: one timer pinned and one not, collected by a turn that is given up.
+/// Goal: a turn that is given back is run by others; a world that drops one instead keeps its base from
+/// running, as `Turn` says. Method: one timer pinned and one not, collected by a turn that is given up.
 #[test]
 fn a_turn_that_is_given_back_is_run_by_others() {
     let mut scene = Scene::of(2);
@@ -52,15 +52,15 @@ fn a_turn_that_is_given_back_is_run_by_others() {
     assert_eq!(ran, [1, 2]);
 }
 
-/// Goal: a timer that runs stays on its base, so that it is never concurrent with itself: an arm for another CPU by its
-/// own callback says so, and the next arm moves it. Method: pinned to CPU 1 in a run on CPU 0.
+/// Goal: a timer that runs stays on its base, so that it is never concurrent with itself: an arm for another
+/// CPU by its own callback says so, and the next arm moves it. Method: pinned to CPU 1 in a run on CPU 0.
 #[test]
 fn a_running_timer_stays_on_its_base() {
     let mut scene = Scene::of(2);
     let timer = scene.arm_new((1, 5), 0, 0);
     let expired = scene.start(0, 7);
     let by = Context::on(cpu(0), ms(7));
-    let mut arm_on_1 = |scene: &mut Scene, at| {
+    let arm_on_1 = |scene: &mut Scene, at| {
         scene.machine.arm_on(timer, (cpu(1), ms(at)), by, &mut scene.actions).expect("it exists")
     };
     let armed = arm_on_1(&mut scene, 10);
@@ -71,8 +71,8 @@ fn a_running_timer_stays_on_its_base() {
     assert_eq!((scene.turn(0, 15), scene.turn(1, 15)), (vec![], vec![1]));
 }
 
-/// Goal: where every timer stays with its CPU nobody is asked to be awake for another. Method: a CPU with a timer
-/// blocks; the world is asked for no alarm.
+/// Goal: where every timer stays with its CPU nobody is asked to be awake for another. Method: a CPU with a
+/// timer blocks; the world is asked for no alarm.
 #[test]
 fn a_machine_without_a_hierarchy_asks_for_no_alarm() {
     let mut scene = Scene::new(1, Settings { policy: Policy::Stay, ..Settings::default() });

@@ -134,8 +134,8 @@ impl World {
         assert_eq!(armed.was_pending, known.pending.is_some(), "timer {timer}: was pending");
         // Same-bucket re-arms keep a coarser level: as late as the earlier arm would have been.
         let since = known.pending.map_or(self.now, |(since, _)| since);
-        // A wheel's clock does not pass a bucket in use: behind one that a stuck CPU left overdue the delay is
-        // longer than it looks, and its bucket coarser.
+        // A wheel's clock does not pass a bucket in use: behind one that a stuck CPU left overdue the delay
+        // is longer than it looks, and its bucket coarser.
         let waiting = self.timers.iter().filter(|known| known.kind != Kind::Deferrable);
         let oldest = waiting.filter_map(|known| known.pending).map(|(_, expires)| expires).min();
         let since = oldest.map_or(since, |oldest| oldest.min(since));
@@ -279,7 +279,7 @@ impl World {
             }
             self.carry_out();
         }
-        if self.now / TICK % 16 == 0 {
+        if (self.now / TICK).is_multiple_of(16) {
             self.machine.check();
         }
     }

@@ -62,7 +62,8 @@ proptest! {
         }),
         script in proptest::collection::vec(step(), 1..80),
     ) {
-        play(&nodes, &order, &script);
+        let pulls = play(&nodes, &order, &script);
+        prop_assert!(pulls <= script.len() * nodes.len(), "a call pulls each CPU once at most");
     }
 }
 

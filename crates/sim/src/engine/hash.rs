@@ -57,8 +57,8 @@ impl TraceHash {
 mod tests {
     use super::TraceHash;
 
-    /// Goal: the definition never changes unnoticed. Method: the hash of 1, 2, .. 1000, held as a constant that
-    /// was computed from the definition by other means.
+    /// Goal: the definition never changes unnoticed. Method: the hash of 1, 2, .. 1000, held as a constant
+    /// that was computed from the definition by other means.
     #[test]
     fn the_definition_is_fixed() {
         let mut hash = TraceHash::default();

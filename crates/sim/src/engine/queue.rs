@@ -1,8 +1,8 @@
 //! The queue of events: a heap with four children per node.
 //!
-//! An event is a time, an order among equals and a small copy of what happens, side by side in one `Vec`. A heap
-//! and not a calendar: simulated machines have a few thousand events ahead, mostly of similar distance, and the
-//! whole heap stays in the cache; there is no width of days to tune.
+//! An event is a time, an order among equals and a small copy of what happens, side by side in one `Vec`. A
+//! heap and not a calendar: simulated machines have a few thousand events ahead, mostly of similar distance,
+//! and the whole heap stays in the cache; there is no width of days to tune.
 
 use super::Random;
 use quietcore_core::Nanos;

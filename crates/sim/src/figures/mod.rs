@@ -1,8 +1,8 @@
 //! What a run amounts to: the figures of one variant.
 //!
-//! Names are those of `quietcore explain` where both measure the same. Invariant: a figure that a run cannot have (a
-//! throughput without clients) is absent, never 0. All of them are integers or ratios of integers, so a figure
-//! is the same on every platform.
+//! Names are those of `quietcore explain` where both measure the same. Invariant: a figure that a run cannot
+//! have (a throughput without clients) is absent, never 0. All of them are integers or ratios of integers, so
+//! a figure is the same on every platform.
 
 mod recorder;
 
@@ -55,8 +55,8 @@ pub(crate) const CPU_LISTS: [&str; 1] = ["pullers"];
 /// The figures that there are of each CPU.
 pub(crate) const PER_CPU: [&str; 4] = ["foreign", "wakeups", "gap_p99", "gap_max"];
 
-/// Quantiles of a distribution, in ns: to three significant digits (two where there is one per CPU), the maximum
-/// rounded up likewise.
+/// Quantiles of a distribution, in ns: to three significant digits (two where there is one per CPU), the
+/// maximum rounded up likewise.
 ///
 /// ```
 /// assert_eq!(quietcore_sim::Quantiles::default().max, 0);
@@ -93,7 +93,8 @@ pub struct Figures {
     pub foreign: u64,
     /// The same by the CPU that they ran on.
     pub foreign_by_cpu: BTreeMap<u16, u64>,
-    /// Those of them that were taken from another CPU's base; the others waited on that CPU, as timers that it adopted.
+    /// Those of them that were taken from another CPU's base; the others waited on that CPU, as timers that
+    /// it adopted.
     pub foreign_pulled: u64,
     /// The CPUs that they ran on.
     #[serde(serialize_with = "as_list")]
@@ -134,7 +135,8 @@ pub struct Figures {
     pub panics: u64,
     /// Timers that ran before the moment they were armed for; contract: 0.
     pub early: u64,
-    /// Timers that were overdue beyond every bound at the end, or vanished; contract: 0 unless their CPU stalls.
+    /// Timers that were overdue beyond every bound at the end, or vanished; contract: 0 unless their CPU
+    /// stalls.
     pub lost: u64,
     /// Share of all CPUs' time that was not idle.
     pub busy_share: f64,

@@ -1,7 +1,7 @@
 //! What things cost, in ns, and where each number is from: measured by `calibrate` or cited.
 //!
-//! Invariant: no number without a source. A cost is never chosen so that a figure comes out; how much a figure
-//! depends on them is shown by halving and doubling all of them.
+//! Invariant: no number without a source. A cost is never chosen so that a figure comes out; how much a
+//! figure depends on them is shown by halving and doubling all of them.
 
 use super::error::{Problem, ScenarioError};
 use super::raw::{RawCost, RawCostFile, RawMeasured};

@@ -1,9 +1,11 @@
-//! What a scenario expects of its figures: comparisons, per variant or between variants; and sums that it shows.
+//! What a scenario expects of its figures: comparisons, per variant or between variants; and sums that it
+//! shows.
 //!
-//! A line of `[expect]` is `KEY = ["left OP right", ..]`. The key says which variants it is about: a label, where `*`
-//! stands for any value (`pull/*`), or `every`. A side is a CPU list, or numbers joined by `+ - * /` (all with spaces
-//! around them): a number, a span (`3ms`), a figure (`foreign`), one CPU's (`gap_max.1`), or another variant's
-//! (`throughput@push/*`, where `*` is what it is in the present variant). A figure without a value never holds.
+//! A line of `[expect]` is `KEY = ["left OP right", ..]`. The key says which variants it is about: a label,
+//! where `*` stands for any value (`pull/*`), or `every`. A side is a CPU list, or numbers joined by `+ - *
+//! /` (all with spaces around them): a number, a span (`3ms`), a figure (`foreign`), one CPU's (`gap_max.1`),
+//! or another variant's (`throughput@push/*`, where `*` is what it is in the present variant). A figure
+//! without a value never holds.
 
 use super::error::Problem;
 use super::value::Span;

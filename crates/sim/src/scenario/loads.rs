@@ -72,8 +72,8 @@ pub(crate) enum LoadKind {
         run: u64,
         sleep: u64,
     },
-    /// A device interrupts every `period`; its handler arms a delayed work, whose timer hands `work` ns to the worker
-    /// of the CPU where it runs.
+    /// A device interrupts every `period`; its handler arms a delayed work, whose timer hands `work` ns to
+    /// the worker of the CPU where it runs.
     Driver {
         period: u64,
         jitter: u64,

@@ -1,7 +1,8 @@
 //! Scenarios: a machine, loads, faults, variants and expectations in a TOML file.
 //!
-//! Invariants: nothing is run of a scenario with a mistake; errors name file, line, key and what is allowed; memory is
-//! bounded whatever the file says. Files are opened by the caller. Described for users in `docs/sim.md`.
+//! Invariants: nothing is run of a scenario with a mistake; errors name file, line, key and what is allowed;
+//! memory is bounded whatever the file says. Files are opened by the caller. Described for users in
+//! `docs/sim.md`.
 
 mod costs;
 mod error;
@@ -17,7 +18,6 @@ pub use costs::{Cost, CostTable, CostValue, Measured};
 pub use error::ScenarioError;
 
 pub(crate) use costs::{Costs, Factor};
-pub(crate) use faults::{Faults, Flips, Stall};
 pub(crate) use loads::{Load, LoadKind, Periodic};
 pub(crate) use plan::Plan;
 
@@ -60,8 +60,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Reads a scenario. `file` is how errors call it; `read` reads the costs file that it names, which is beside
-    /// it. Without one, and for costs that neither has, things cost nothing.
+    /// Reads a scenario. `file` is how errors call it; `read` reads the costs file that it names, which is
+    /// beside it. Without one, and for costs that neither has, things cost nothing.
     ///
     /// # Errors
     /// [`ScenarioError`]: file, line, key, what is wrong and what is allowed.

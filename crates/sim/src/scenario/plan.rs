@@ -1,7 +1,7 @@
 //! A scenario with everything decided: one plan per variant, all checked before the first is run.
 //!
-//! Invariants: sizes are bounded whatever the file says (CPUs, timers and tasks, variants, expectations, time); a
-//! plan names existing CPUs only.
+//! Invariants: sizes are bounded whatever the file says (CPUs, timers and tasks, variants, expectations,
+//! time); a plan names existing CPUs only.
 
 use super::costs::CostTable;
 use super::error::Problem;

@@ -14,10 +14,6 @@ pub(crate) struct Span(pub(crate) u64);
 const SPAN_MAX: u64 = 3_600_000_000_000;
 
 impl Span {
-    pub(crate) const fn nanos(self) -> Nanos {
-        Nanos(self.0)
-    }
-
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (count, unit) = text.split_at(digits);
@@ -68,8 +64,8 @@ impl<'de> Deserialize<'de> for Cpus {
     }
 }
 
-/// Every `every`-th CPU of `cpus` (the fourth, the eighth ..) on a machine with these CPUs; an error if there is none,
-/// or one too many.
+/// Every `every`-th CPU of `cpus` (the fourth, the eighth ..) on a machine with these CPUs; an error if there
+/// is none, or one too many.
 pub(crate) fn resolve(
     cpus: &Spanned<Cpus>,
     every: Option<&Spanned<usize>>,

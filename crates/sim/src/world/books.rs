@@ -1,7 +1,8 @@
 //! Locks as queues, and the ways up the hierarchy: what shared state costs those who touch it.
 //!
-//! A lock is known by when it is free again and who held it last. Whoever comes earlier waits; whoever comes from
-//! another CPU pays for getting it. Events come in the order of time, so the queue is first come, first served.
+//! A lock is known by when it is free again and who held it last. Whoever comes earlier waits; whoever comes
+//! from another CPU pays for getting it. Events come in the order of time, so the queue is first come, first
+//! served.
 
 use super::World;
 use crate::scenario::Cost;
@@ -27,8 +28,8 @@ impl Locks {
         Self { locks: (0..cpu_count).map(lock).collect() }
     }
 
-    /// `by` takes the lock of `base` at `now` and holds it for `hold`, if getting it takes `handover` from another
-    /// CPU. Returns how long it waits for a holder, and how long it takes to get it.
+    /// `by` takes the lock of `base` at `now` and holds it for `hold`, if getting it takes `handover` from
+    /// another CPU. Returns how long it waits for a holder, and how long it takes to get it.
     fn take(&mut self, base: u16, by: u16, now: u64, [hold, handover]: [u64; 2]) -> (u64, u64) {
         let lock = &mut self.locks[usize::from(base)];
         let wait = lock.free_at.saturating_sub(now);

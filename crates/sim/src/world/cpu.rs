@@ -1,8 +1,9 @@
 //! A CPU and its time: segments of interrupt, softirq and task, each on top of the next.
 //!
-//! At any moment a CPU does the topmost thing it has: an interrupt, a softirq (timers), a real-time task, a task, a
-//! task that only fills time, nothing. What it does has a rest of time; when something comes on top, the rest is kept.
-//! Under `cooperative` nothing comes on top of a task: what arrives is looked at when the task ends.
+//! At any moment a CPU does the topmost thing it has: an interrupt, a softirq (timers), a real-time task, a
+//! task, a task that only fills time, nothing. What it does has a rest of time; when something comes on top,
+//! the rest is kept. Under `cooperative` nothing comes on top of a task: what arrives is looked at when the
+//! task ends.
 
 use super::{Event, World};
 use crate::scenario::raw::Preempt;
@@ -168,6 +169,9 @@ impl World<'_> {
             self.now = end;
             self.events += 1;
             self.complete(cpu);
+            if self.options.check {
+                self.check();
+            }
         }
     }
 

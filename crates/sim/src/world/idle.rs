@@ -1,7 +1,7 @@
 //! Sleeping and waking up.
 //!
-//! A CPU with nothing to run asks the machine how long it may sleep. In a kernel the tick stops only when the machine
-//! says so, and the forecast that chose the depth of sleep is never overslept. A lane parks.
+//! A CPU with nothing to run asks the machine how long it may sleep. In a kernel the tick stops only when the
+//! machine says so, and the forecast that chose the depth of sleep is never overslept. A lane parks.
 
 use super::cpu::{Hard, Level, why};
 use super::record::What;
@@ -27,7 +27,8 @@ impl World<'_> {
             Idle::Stay { next } => {
                 self.note(What::Stay, cpu, next.0);
                 if !self.cpu(cpu).tick_is_on {
-                    // A lane dozes for a tick at most; a kernel's CPU that sleeps already is about to be woken.
+                    // A lane dozes for a tick at most; a kernel's CPU that sleeps already is about to be
+                    // woken.
                     let edge = if self.is_kernel() { next.0 } else { next.0.min(self.next_edge(cpu)) };
                     self.set_wakeup(cpu, edge.max(self.now + 1));
                 }

@@ -1,13 +1,14 @@
 //! The world: virtual CPUs that run the core's machine, one event at a time.
 //!
-//! An event is a moment at which something changes on one CPU: a segment of its time ends, its tick or its alarm
-//! goes off, somebody kicks it, a fault begins. Between events time jumps. A CPU whose segment ends before anything
-//! else happens goes straight on, without a turn through the queue: the result is the same.
+//! An event is a moment at which something changes on one CPU: a segment of its time ends, its tick or its
+//! alarm goes off, somebody kicks it, a fault begins. Between events time jumps. A CPU whose segment ends
+//! before anything else happens goes straight on, without a turn through the queue: the result is the same.
 //!
-//! Where what is decided: `cpu.rs` the segments of a CPU; `step.rs` what ends with one; `turn.rs` timers; `task.rs` what
-//! tasks do; `idle.rs` sleeping and waking; `act.rs` kicks and alarms; `fault.rs` what goes wrong; `books.rs` locks and
-//! walks, and what they cost. Invariants: the core decides where timers run, this world only when; every cost is one
-//! of the plan's. Absent: memory, caches, frequencies; ticks that stop on busy `nohz_full` CPUs.
+//! Where what is decided: `cpu.rs` the segments of a CPU; `step.rs` what ends with one; `turn.rs` timers;
+//! `task.rs` what tasks do; `idle.rs` sleeping and waking; `act.rs` kicks and alarms; `fault.rs` what goes
+//! wrong; `books.rs` locks and walks, and what they cost. Invariants: the core decides where timers run, this
+//! world only when; every cost is one of the plan's. Absent: memory, caches, frequencies; ticks that stop on
+//! busy `nohz_full` CPUs.
 
 mod act;
 mod books;
@@ -151,8 +152,8 @@ impl World<'_> {
         }
     }
 
-    /// The invariants of the machine, after every event that could change it. They hold as soon as its actions are carried
-    /// out: when no kick is on its way.
+    /// The invariants of the machine, after every event that could change it. They hold as soon as its
+    /// actions are carried out: when no kick is on its way.
     fn check(&mut self) {
         assert!(self.actions.is_empty(), "an action was not carried out");
         if self.kicked == 0 && std::mem::take(&mut self.is_touched) {

@@ -1,7 +1,7 @@
 //! A run as tracks to scroll through: the simulated events as if a kernel had recorded them.
 //!
-//! Written by the exporter of real recordings (`quietcore_trace::PerfettoWriter`), so both look alike. Names of
-//! callbacks are those of the loads. The first failure of the output is kept and returned at the end.
+//! Written by the exporter of real recordings (`quietcore_trace::PerfettoWriter`), so both look alike. Names
+//! of callbacks are those of the loads. The first failure of the output is kept and returned at the end.
 
 use super::World;
 use super::turn::Role;

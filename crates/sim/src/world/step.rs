@@ -60,7 +60,8 @@ impl World<'_> {
         }
         let mut cost = 0;
         if !self.is_kernel() || reasons & why::KICK != 0 {
-            // A lane is awake as soon as it turns, also when only timers are due; a kicked CPU leaves its idle loop.
+            // A lane is awake as soon as it turns, also when only timers are due; a kicked CPU leaves its
+            // idle loop.
             cost = self.leave_idle(cpu);
         }
         if !self.is_kernel() {
@@ -81,7 +82,8 @@ impl World<'_> {
         }
     }
 
-    /// A lane between two tasks: once per tick, and whenever somebody asked, it looks at its timers and neighbours.
+    /// A lane between two tasks: once per tick, and whenever somebody asked, it looks at its timers and
+    /// neighbours.
     pub(super) fn look_around(&mut self, cpu: u16) {
         let edge = self.now / self.plan.tick.0;
         let this = self.cpu(cpu);

@@ -1,9 +1,10 @@
 //! Tasks: small programs that run, arm timers, sleep and wake each other.
 //!
-//! A task runs a span, then decides what comes next. Three classes: real-time, normal, and fillers (busy, measuring
-//! and enqueueing loops). In a kernel a higher class interrupts a lower one; within a class it is first come, first
-//! served, and a task runs until it sleeps (fillers take turns). Deliberately absent: fair shares and load balancing;
-//! a task stays on its CPU unless that goes offline or it is woken elsewhere (`wake = "here"`).
+//! A task runs a span, then decides what comes next. Three classes: real-time, normal, and fillers (busy,
+//! measuring and enqueueing loops). In a kernel a higher class interrupts a lower one; within a class it is
+//! first come, first served, and a task runs until it sleeps (fillers take turns). Deliberately absent: fair
+//! shares and load balancing; a task stays on its CPU unless that goes offline or it is woken elsewhere
+//! (`wake = "here"`).
 
 use super::cpu::ENDLESS;
 use super::{Event, World, id};
@@ -261,7 +262,8 @@ impl World<'_> {
         self.run_part(task, cost)
     }
 
-    /// The device has interrupted: arms the delayed work unless that is pending, and expects the next interrupt.
+    /// The device has interrupted: arms the delayed work unless that is pending, and expects the next
+    /// interrupt.
     fn driver_part(&mut self, cpu: u16, task: u32) -> Next {
         let Program::Driver { period, jitter, delay, timer } = self.tasks[task as usize].program else {
             return Next::End;

@@ -145,7 +145,9 @@ impl Replay {
         if let Event::Lost { .. } = record.event {
             return self.forget();
         }
-        self.hierarchy.take(record, &mut Wheels { bases: &mut self.bases, armed: &self.armed });
+        let is_settled = !self.is_unsettled();
+        let wheels = &mut Wheels { bases: &mut self.bases, armed: &self.armed, is_settled };
+        self.hierarchy.take(record, wheels);
         let is_ours = matches!(
             record.event,
             Event::TimerStart(_) | Event::TimerCancel { .. } | Event::TimerExpireEntry { .. }

@@ -1,20 +1,8 @@
 //! Recordings of real kernels with one number changed: each change is found at its line, as the first.
 
 use crate::recordings::text_of;
-use crate::trace::verify;
+use crate::trace::{Random, verify};
 use std::collections::BTreeSet;
-
-/// xorshift64*: the same changes on every machine.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % limit
-    }
-}
 
 /// The value of `key` in `line`, and where it stands.
 fn value(line: &str, key: &str) -> Option<(usize, usize, u64)> {

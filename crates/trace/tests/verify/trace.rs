@@ -49,6 +49,18 @@ impl Start {
     }
 }
 
+/// xorshift64*: the same changes on every machine.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % limit
+    }
+}
+
 /// A trace that grows line by line, a microsecond each.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
@@ -139,6 +151,9 @@ pub(crate) fn check_identities(verification: &Verification) {
     assert_eq!(*timer_starts, explained + mismatches, "{verification:?}");
     let parts = expiries.exact + expiries.classes.start_unseen + expiries.mismatches;
     assert_eq!(expiries.total, parts, "{verification:?}");
+    let tmigr = &verification.tmigr;
+    assert_eq!(tmigr.events, tmigr.exact + tmigr.order_open + tmigr.unexplained, "{tmigr:?}");
+    assert_eq!(tmigr.first_unexplained.is_none(), tmigr.unexplained + tmigr.tree_mismatches == 0);
     assert_eq!(verification.ok, verification.mismatches_of_all_kinds() == 0);
     assert_eq!(verification.ok, verification.first_mismatch.is_none());
     assert_eq!(verification.first_mismatch, verification.mismatch_list.first().cloned());

@@ -20,6 +20,8 @@ const SEEN_MIN: u32 = 3;
 const SHIFT_MAX: u64 = 2;
 /// The clock of the time stamps drifts at boot, so what jiffies show is forgotten after this time, in ns.
 const SPAN: u64 = 1_000_000_000;
+/// After so many published events our wheels must have been right about half of them.
+const TRUSTED: u64 = 8;
 /// Seconds that a timer can be overdue before it is taken for one that the recording lost.
 const OVERDUE_SECONDS: u64 = 1;
 
@@ -27,6 +29,8 @@ const OVERDUE_SECONDS: u64 = 1;
 pub(in crate::verify) struct Wheels<'a> {
     pub(in crate::verify) bases: &'a mut BTreeMap<BaseName, Base>,
     pub(in crate::verify) armed: &'a HashMap<u64, Armed>,
+    /// All that happens to timers is in the input.
+    pub(in crate::verify) is_settled: bool,
 }
 
 impl Wheels<'_> {
@@ -38,10 +42,9 @@ impl Wheels<'_> {
         (of(BaseKind::Global), of(BaseKind::Local))
     }
 
-    /// The CPU in whose global base a timer is pending.
-    pub(super) fn global_base_of(&self, timer: u64) -> Option<u16> {
-        let name = self.armed.get(&timer)?.base;
-        (name.kind == BaseKind::Global).then(|| name.cpu.index() as u16)
+    /// The base in which a timer is pending.
+    pub(super) fn base_of(&self, timer: u64) -> Option<BaseName> {
+        self.armed.get(&timer).map(|armed| armed.base)
     }
 }
 
@@ -57,6 +60,10 @@ pub(super) struct Clock {
     /// Another such value, how many events in a row show it, and the last of them.
     other: Option<(u64, u32, u64)>,
     ahead: Ahead,
+    /// How far the events' own clock is ahead of the time stamps: the most that handled events show.
+    events: Ahead,
+    /// All that happens to timers is in the input.
+    is_settled: bool,
     /// `nextevt=` that could be compared with our wheel, and those that agree.
     pub(super) compared: u64,
     pub(super) agreed: u64,
@@ -84,10 +91,11 @@ struct Ahead {
 }
 
 impl Ahead {
-    fn take(&mut self, shown: ShownJiffies, tick: u64) {
-        let ahead = shown.jiffies.wrapping_mul(tick).wrapping_sub(shown.at);
-        if shown.at.saturating_sub(self.begun) > SPAN {
-            self.begun = shown.at;
+    /// It was `time` or later at `at`.
+    fn take(&mut self, time: u64, at: u64, tick: u64) {
+        let ahead = time.wrapping_sub(at);
+        if at.saturating_sub(self.begun) > SPAN {
+            self.begun = at;
             self.most = [self.most[1].or(self.most[0]), None];
             self.candidate = None;
         }
@@ -119,9 +127,16 @@ impl Clock {
             other: None,
             jiffies: None,
             ahead: Ahead::default(),
+            events: Ahead::default(),
+            is_settled: false,
             compared: 0,
             agreed: 0,
         }
+    }
+
+    /// Before each line.
+    pub(super) fn settle(&mut self, wheels: &Wheels<'_>) {
+        self.is_settled = wheels.is_settled;
     }
 
     /// A line showed jiffies.
@@ -129,18 +144,20 @@ impl Clock {
         if self.jiffies.is_none_or(|last| !Tick(shown.jiffies).is_before(Tick(last))) {
             self.jiffies = Some(shown.jiffies);
         }
-        self.ahead.take(shown, self.tick);
+        self.ahead.take(shown.jiffies.wrapping_mul(self.tick), shown.at, self.tick);
     }
 
     /// The moment up to which a CPU that looks at `at` finds events due.
     pub(super) fn now(&self, at: u64, own: Option<ShownJiffies>) -> u64 {
         // The first to show a tick does so a moment after it, and so does who looks for events.
         let at_slack = at.wrapping_add(self.tick / 16);
-        let stamp = match (self.ahead.value(), self.zero) {
-            (Some(ahead), Some(zero)) => (at_slack.wrapping_add(ahead) / self.tick).wrapping_sub(zero),
+        let zero = self.zero.filter(|_| self.is_trusted());
+        let stamp = match (self.ahead.value(), zero, self.events.value()) {
+            (Some(ahead), Some(zero), _) => (at_slack.wrapping_add(ahead) / self.tick).wrapping_sub(zero),
+            (_, _, Some(ahead)) => at_slack.wrapping_add(ahead) / self.tick,
             _ => at_slack / self.tick,
         };
-        let of = |jiffies: u64| self.zero.map(|zero| jiffies.wrapping_sub(zero));
+        let of = |jiffies: u64| zero.map(|zero| jiffies.wrapping_sub(zero));
         let fresh = own.filter(|own| at.saturating_sub(own.at) < FRESH).and_then(|own| of(own.jiffies));
         let ticks = fresh.unwrap_or_else(|| {
             // Somebody has seen a later tick already.
@@ -150,8 +167,21 @@ impl Clock {
         ticks.saturating_mul(self.tick)
     }
 
+    /// An event that was due at `expires` was handled at `at`.
+    pub(super) fn handled(&mut self, expires: u64, at: u64) {
+        self.events.take(expires, at, self.tick);
+    }
+
+    /// Whether our wheels have the CPUs' timers: not when their events are not all in the input.
+    pub(super) fn is_trusted(&self) -> bool {
+        self.is_settled && self.zero.is_some() && (self.compared < TRUSTED || self.agreed * 2 > self.compared)
+    }
+
     /// The event that a CPU that is idle publishes, in ns, as far as our wheel knows.
     pub(super) fn published(&self, wheels: &mut Wheels<'_>, cpu: u16, at: u64) -> u64 {
+        if !self.is_trusted() {
+            return NEVER;
+        }
         let (Some(zero), (Some(global), local)) = (self.zero, wheels.next(cpu)) else { return NEVER };
         if local.is_some_and(|local| !global.is_before(local)) {
             return NEVER;
@@ -227,8 +257,9 @@ mod tests {
         let place = base.wheel.place(Tick(1009));
         base.arm(Tick(1009), Pending { timer: 1, place, is_early: false });
         let mut bases = BTreeMap::from([(BaseName { cpu, kind: BaseKind::Global }, base)]);
-        let mut wheels = Wheels { bases: &mut bases, armed: &HashMap::new() };
+        let mut wheels = Wheels { bases: &mut bases, armed: &HashMap::new(), is_settled: true };
         let mut clock = Clock::new(4);
+        clock.settle(&wheels);
         assert_eq!(clock.published(&mut wheels, 0, 0), NEVER, "not known yet");
         clock.compare(&mut wheels, 0, 40); // bucket 1010 is at 40 ns, so jiffies 1000 at 0
         assert_eq!(clock.published(&mut wheels, 0, 0), 40);

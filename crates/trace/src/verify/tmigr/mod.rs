@@ -90,7 +90,7 @@ impl Hierarchy {
             Mode::Nothing => {}
             Mode::Whole(whole) => {
                 whole.take(record, wheels, &mut self.counts);
-                if whole.is_full() {
+                if whole.is_lost() {
                     self.forget();
                 }
             }
@@ -130,9 +130,15 @@ impl Hierarchy {
             Mode::Words(words) => {
                 words.finish(&mut self.counts);
                 groups = groups.max(words.groups());
-                if !self.has_tree {
-                    not_recorded.extend(["tmigr_group_set", "walks", "event queues"].map(str::to_owned));
-                }
+                let missing: [&str; 3] = match self.has_tree {
+                    true => [
+                        "tree, from some line on",
+                        "walks, from some line on",
+                        "event queues, from some line on",
+                    ],
+                    false => ["tmigr_group_set", "walks", "event queues"],
+                };
+                not_recorded.extend(missing.map(str::to_owned));
                 let silent = words.silent().take(8).map(|cpu| format!("idle loop of CPU {cpu}"));
                 not_recorded.extend(silent);
             }
@@ -156,15 +162,6 @@ impl Hierarchy {
                 reasons.push(reason.to_owned());
             }
         };
-        let is_words = matches!(self.mode, Mode::Words(_));
-        add(
-            is_words && self.has_tree,
-            "hierarchy: lines are missing, from there on only the groups' words are compared",
-        );
-        add(
-            is_words && !self.has_tree,
-            "hierarchy: its first group is not in the input, only the groups' words are compared",
-        );
         add(self.counts.is_over(), "hierarchy: too many contradictions, the rest of it was not compared");
         add(self.counts.is_exhausted, "hierarchy: looking for an order of the CPUs' steps took too long");
         reasons

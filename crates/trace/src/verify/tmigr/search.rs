@@ -10,7 +10,7 @@ use super::line::What;
 use super::order::{Kind, Order, Step};
 
 /// Other moments for "now", in ticks: jiffies are rarely off by more than one.
-const TICKS: [i8; 7] = [-1, 1, 0, -2, -3, -4, 2];
+const TICKS: [i8; 11] = [-1, 1, 0, -2, 2, -3, 3, -4, 4, -5, 5];
 
 /// How hard to look.
 #[derive(Clone, Copy, Debug)]

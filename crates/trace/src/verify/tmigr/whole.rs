@@ -11,9 +11,11 @@ use super::line::{CpuLine, Line, NEVER, What};
 use super::order::{Order, Step};
 use super::report::Counts;
 use super::search::Effort;
+use super::walks::Difference;
 use crate::event::{Event, Migration, MigrationStep, Record, SoftirqStep};
 use crate::header::Header;
 use crate::line::Context;
+use crate::verify::base::{BaseKind, BaseName};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines that a line waits for an explanation.
@@ -22,7 +24,7 @@ const WAIT_MAX: usize = 160;
 const DECIDING: usize = 40;
 /// Looking for an order is tried when so many lines wait.
 const LOOKS: [usize; 11] = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144];
-/// Steps that searching may try: so many, and so many per line. Real recordings need half of it.
+/// Steps that searching may try: so many, and so many per line. Real recordings need a third of it.
 const STEPS_FREE: u64 = 4_000_000;
 const STEPS_PER_LINE: u64 = 80;
 
@@ -43,6 +45,13 @@ struct Run {
     is_fixed: bool,
 }
 
+impl Run {
+    /// Whether these are the timers that it runs.
+    fn is_of(&self, base: BaseName) -> bool {
+        base.kind == BaseKind::Global && base.cpu.index() == usize::from(self.of)
+    }
+}
+
 /// What is known of a CPU that wrote lines.
 #[derive(Debug, Default)]
 struct Writer {
@@ -53,8 +62,8 @@ struct Writer {
     run: Option<Run>,
     /// Jiffies that it showed in a softirq.
     shown: Option<ShownJiffies>,
-    /// The timer that it took out last was in the global base of this CPU.
-    taken: Option<u16>,
+    /// The base of the timer that it took out last, if that is known.
+    taken: Option<BaseName>,
 }
 
 /// See the module.
@@ -68,6 +77,8 @@ pub(super) struct Whole {
     runners: BTreeSet<u16>,
     /// The steps of each line that waits.
     pending: Vec<Vec<Step>>,
+    /// An event that no line says was put back, and our wheels do not have the timers.
+    is_blind: bool,
     /// Steps that searching tried.
     searched: u64,
     /// Levels were compared with the kernel's log.
@@ -86,6 +97,7 @@ impl Whole {
             writers: BTreeMap::new(),
             runners: BTreeSet::new(),
             pending: Vec::new(),
+            is_blind: false,
             searched: 0,
         })
     }
@@ -94,13 +106,14 @@ impl Whole {
         self.order.state.group_count() as u64
     }
 
-    /// More CPUs joined than there can be.
-    pub(super) fn is_full(&self) -> bool {
-        self.builder.is_full()
+    /// The walks cannot be followed any more: more CPUs joined than there can be, or timers are not recorded.
+    pub(super) fn is_lost(&self) -> bool {
+        self.builder.is_full() || self.is_blind
     }
 
     /// Takes the next line of the input, before the timers' replay does.
     pub(super) fn take(&mut self, record: &Record<'_>, wheels: &mut Wheels<'_>, counts: &mut Counts) {
+        self.clock.settle(wheels);
         let cpu = record.cpu.index() as u16;
         let writer = self.writers.entry(cpu).or_default();
         let before = std::mem::replace(&mut writer.last, record.line);
@@ -131,7 +144,7 @@ impl Whole {
             let is_hard = matches!(record.context, Some(Context::Interrupt | Context::InterruptInSoftirq));
             let is_over = match record.event {
                 Event::Softirq { step: SoftirqStep::Entry | SoftirqStep::Exit, .. } => !is_hard,
-                Event::TimerExpireEntry { .. } => writer.taken != Some(run.of),
+                Event::TimerExpireEntry { .. } => writer.taken.is_some_and(|base| !run.is_of(base)),
                 _ => !is_hard && record.context != Some(Context::Softirq),
             };
             let next = self.clock.published(wheels, run.of, record.at.0);
@@ -140,13 +153,13 @@ impl Whole {
             }
             if is_over {
                 run.until = Some(record.line);
-            } else if matches!(record.event, Event::TimerExpireEntry { .. }) {
+            } else if matches!(record.event, Event::TimerExpireEntry { .. }) && writer.taken.is_some() {
                 run.from = record.line;
             }
         }
         let jiffies = match record.event {
             Event::TimerCancel { timer } => {
-                writer.taken = wheels.global_base_of(timer);
+                writer.taken = wheels.base_of(timer);
                 return;
             }
             Event::TimerStart(start) => start.expires.wrapping_sub(start.timeout.cast_unsigned()),
@@ -177,6 +190,14 @@ impl Whole {
             self.order.check_of(line, run.of, interval, run.hidden)
         });
         if let What::Cpu(CpuLine { step: MigrationStep::HandleRemote, cpu: of, .. }) = line.what {
+            let state = &self.order.state;
+            if let Some(sleeper) = state.cpu(of) {
+                let expires = state.event_of(sleeper).expires;
+                if expires != NEVER {
+                    self.clock.handled(expires, at);
+                }
+                self.is_blind |= state.group(sleeper.group).parent.is_none() && !self.clock.is_trusted();
+            }
             let next = self.clock.published(wheels, of, at);
             let hidden = [next; 2];
             writer.run = Some(Run { of, from: line.number, until: None, hidden, is_fixed: false });
@@ -247,7 +268,8 @@ impl Whole {
                 return;
             }
             self.give_up(counts);
-            if counts.is_over() {
+            if counts.is_over() || self.is_blind {
+                counts.events -= self.pending.len() as u64;
                 self.pending.clear();
                 return;
             }
@@ -291,9 +313,27 @@ impl Whole {
             if !step.is_line() {
                 let _ = self.order.take(&mut step);
             } else if !self.order.force(&mut step) {
+                if self.is_untimed(&step.line) {
+                    // Nothing is known of the time: which events are due cannot be said.
+                    self.is_blind = true;
+                    counts.events -= 1 + self.pending.len() as u64;
+                    self.pending.clear();
+                    return;
+                }
                 counts.unexplained(&step.line, self.order.difference);
             }
         }
+    }
+
+    /// Without timers only events that were handled tell the time; whether one is due may be wrong then.
+    fn is_untimed(&self, line: &Line) -> bool {
+        let handles =
+            |what: &What| matches!(what, What::Cpu(CpuLine { step: MigrationStep::HandleRemote, .. }));
+        let is_expected = match &self.order.difference {
+            Some(Difference::Line(expected)) => handles(expected),
+            _ => false,
+        };
+        !self.clock.is_trusted() && (handles(&line.what) || is_expected)
     }
 
     /// Lines that waited for another one go on as far as they agree.
@@ -312,11 +352,14 @@ impl Whole {
     pub(super) fn finish(&mut self, counts: &mut Counts) {
         if self.pending.len() < DECIDING {
             counts.order_open += self.pending.len() as u64;
+            self.pending.clear();
             return;
         }
-        while !self.pending.is_empty() && !counts.is_over() {
+        while !self.pending.is_empty() && !counts.is_over() && !self.is_blind {
             self.give_up(counts);
             self.go_on();
         }
+        counts.events -= self.pending.len() as u64;
+        self.pending.clear();
     }
 }

@@ -1,4 +1,5 @@
-//! What needs two threads: handing over a cache line and a lock, waking somebody, switching tasks; and interrupts.
+//! What needs two threads: handing over a cache line and a lock, waking somebody, switching tasks; and
+//! interrupts.
 //!
 //! Each repeat is the median of its own samples, so a thread that loses its CPU for a while does not count.
 
@@ -70,6 +71,12 @@ pub(super) fn measure(set: Set<'_>) -> Result<Vec<String>, CliError> {
     Ok(missing)
 }
 
+/// A futex wait that the kernel refuses at once: the word is not what it should be.
+pub(super) fn refused_wait() {
+    let word = AtomicU32::new(0);
+    let _ = futex::wait(&word, futex::Flags::PRIVATE, 1, None);
+}
+
 fn allowed() -> Result<Vec<usize>, CliError> {
     let set = sched_getaffinity(None).map_err(|error| CliError::Output(error.into()))?;
     Ok((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
@@ -90,8 +97,8 @@ fn median(samples: &[f64]) -> f64 {
     summary(samples).map_or(0.0, |(median, _)| median)
 }
 
-/// Runs `this` here and `that` on another thread, on those CPUs; returns what `this` says. In a thread of its own, so
-/// that this thread's affinity stays what it is.
+/// Runs `this` here and `that` on another thread, on those CPUs; returns what `this` says. In a thread of its
+/// own, so that this thread's affinity stays what it is.
 fn on_two<T: Send>(cpus: (usize, usize), this: impl FnOnce() -> T + Send, that: impl FnOnce() + Send) -> T {
     std::thread::scope(|scope| {
         scope.spawn(move || {

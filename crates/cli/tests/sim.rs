@@ -1,0 +1,75 @@
+//! `quietcore sim` as a user meets it: exit codes, streams, files.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn quietcore(args: &[&str]) -> Output {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quietcore"));
+    command.args(args).current_dir(root).env("NO_COLOR", "1").output().expect("quietcore runs")
+}
+
+/// A folder of this test, empty.
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("quietcore-sim-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    folder
+}
+
+/// Goal: 0 what was expected holds, 1 it does not, 2 an error. Method: one scenario of each kind.
+#[test]
+fn exit_codes_say_what_happened() {
+    let folder = folder("codes");
+    let write = |name: &str, expect: &str| {
+        let path = folder.join(name);
+        let text = format!("duration = \"5ms\"\n[machine]\ncpus = 2\n[expect]\nevery = [{expect:?}]\n");
+        std::fs::write(&path, text).expect("a temporary file");
+        path.display().to_string()
+    };
+    let (holds, fails) = (write("holds.toml", "arms = 0"), write("fails.toml", "arms = 1"));
+    let wrong = write("wrong.toml", "arms = armies");
+    for (args, code) in [
+        (vec!["sim", &holds], 0),
+        (vec!["sim", &holds, "--seed", "9", "--sensitivity"], 0),
+        (vec!["sim", &fails], 1),
+        (vec!["sim", &fails, "--exit-zero"], 0),
+        (vec!["sim", &wrong], 2),
+        (vec!["sim", "no/such/file"], 2),
+        (vec!["sim"], 2),
+    ] {
+        let output = quietcore(&args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");
+    }
+    let refused = String::from_utf8(quietcore(&["sim", &wrong]).stderr).expect("UTF-8");
+    assert!(refused.contains("wrong.toml:5: every: there is no figure \"armies\""), "{refused}");
+    std::fs::remove_dir_all(folder).expect("it is ours");
+}
+
+/// Goal: nobody takes a figure for a measurement. Method: text and JSON of a scenario of the project.
+#[test]
+fn figures_are_called_simulated() {
+    let text = String::from_utf8(quietcore(&["sim", "scenarios/stall.toml"]).stdout).expect("UTF-8");
+    assert!(text.starts_with("quietcore sim scenarios/stall.toml (simulated)\n"), "{text}");
+    assert!(text.ends_with("expectations hold\n"), "{text}");
+    let json =
+        String::from_utf8(quietcore(&["sim", "scenarios/stall.toml", "--json"]).stdout).expect("UTF-8");
+    assert!(json.starts_with("{\n  \"simulated\": true,"), "{}", &json[..60]);
+}
+
+/// Goal: each variant's events are a file that begins as a Perfetto trace. Method: a scenario with two variants.
+#[test]
+fn each_variant_has_its_perfetto_file() {
+    let folder = folder("perfetto");
+    let scenario = folder.join("two.toml");
+    let text = "duration = \"9ms\"\n[machine]\ncpus = 2\n[variants]\npolicy = [\"pull\", \"stay\"]\n\
+                [[load.periodic]]\ncpus = \"all\"\nperiod = \"1ms\"\n";
+    std::fs::write(&scenario, text).expect("a temporary file");
+    let out = folder.join("out.pftrace");
+    let ran = quietcore(&["sim", &scenario.display().to_string(), "--perfetto", &out.display().to_string()]);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    for name in ["out-pull.pftrace", "out-stay.pftrace"] {
+        let bytes = std::fs::read(folder.join(name)).expect(name);
+        assert!(bytes.first() == Some(&0x0a) && bytes.windows(8).any(|word| word == b"periodic"), "{name}");
+    }
+    std::fs::remove_dir_all(folder).expect("it is ours");
+}
