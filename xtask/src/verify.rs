@@ -249,8 +249,8 @@ impl HierarchyRow {
             return "  no timer migration recorded".to_owned();
         }
         format!(
-            "  timer migration: {groups} groups, {tree_mismatches} tree mismatches, {events} lines, {exact} exact, \
-             {order_open} order_open, {unexplained} unexplained"
+            "  timer migration: groups {groups}, tree mismatches {tree_mismatches}, lines {events}, exact {exact}, \
+             order_open {order_open}, unexplained {unexplained}"
         )
     }
 }
@@ -327,7 +327,7 @@ mod tests {
         assert!(row.line("x").ends_with("ahead_run 1"), "{}", row.line("x"));
         let HierarchyRow { groups, events, exact, order_open, .. } = row.hierarchy;
         assert_eq!((groups, events, exact, order_open), (3, 200, 191, 9));
-        assert!(row.hierarchy.line().contains("9 order_open"), "{}", row.hierarchy.line());
+        assert!(row.hierarchy.line().contains("order_open 9"), "{}", row.hierarchy.line());
         assert_eq!(Row::read("{}"), None);
         assert_eq!(
             Row::read(

@@ -56,7 +56,8 @@ fn figures_are_called_simulated() {
     assert!(json.starts_with("{\n  \"simulated\": true,"), "{}", &json[..60]);
 }
 
-/// Goal: each variant's events are a file that begins as a Perfetto trace. Method: a scenario with two variants.
+/// Goal: each variant's events are a file that begins as a Perfetto trace. Method: a scenario with two
+/// variants.
 #[test]
 fn each_variant_has_its_perfetto_file() {
     let folder = folder("perfetto");

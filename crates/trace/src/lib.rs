@@ -69,6 +69,6 @@ pub use source::{OpenError, open, open_bytes};
 pub use table::IDENTITIES_MAX;
 pub use tally::{MalformedLine, ReadError, Tally};
 pub use verify::{
-    CancelCounts, Check, Classes, ExpiryClasses, ExpiryCounts, HierarchyCounts, Mismatch, Notes, PENDING_MAX, RunCounts,
-    Verification, Verify,
+    CancelCounts, Check, Classes, ExpiryClasses, ExpiryCounts, HierarchyCounts, Mismatch, Notes, PENDING_MAX,
+    RunCounts, Verification, Verify,
 };

@@ -189,6 +189,22 @@ pub(super) const BASES: &[Mutant] = &[
         killers: &[Test(Models, "base::models::cancel_against_a_move")],
     },
     Mutant {
+        name: "21-stale-clock",
+        rule: "an arm takes a clock that stood still to the present",
+        file: BASE_ARM,
+        right: "        self.queues.wheel.forward(request.now);\n        let was_pending",
+        wrong: "        let was_pending",
+        killers: &[Test(Units, "base::tests::rules::an_arm_takes_an_old_clock_to_the_present")],
+    },
+    Mutant {
+        name: "21-stale-clock-of-the-other",
+        rule: "so does an arm that brings the timer from another base",
+        file: BASE_ARM,
+        right: "        new.queues.wheel.forward(request.now);\n",
+        wrong: "",
+        killers: &[Test(Units, "base::tests::rules::an_arm_takes_an_old_clock_to_the_present")],
+    },
+    Mutant {
         name: "moves-while-it-runs",
         rule: "a timer that runs stays on its base",
         file: BASE_ARM,

@@ -84,7 +84,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let publish = match self.to_publish(local, global, now) {
             Some(publish) => publish,
             None if !was_idle => return stay(local, global, now),
-            // It is idle in the books and stays so: what it published, and when it wakes up for others, must hold.
+            // It is idle in the books and stays so: what it published and when it wakes up must hold.
             None => before(global, local),
         };
         let first = if self.is_pulling() { self.hierarchy.deactivate(cpu, publish) } else { publish };

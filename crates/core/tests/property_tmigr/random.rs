@@ -14,6 +14,15 @@ fn machine() -> impl Strategy<Value = Vec<u16>> {
     })
 }
 
+/// A machine, and the CPUs that join before the script, in their order.
+fn machine_and_order() -> impl Strategy<Value = (Vec<u16>, Vec<usize>)> {
+    machine().prop_flat_map(|nodes| {
+        let all: Vec<usize> = (0..nodes.len()).collect();
+        let some = proptest::sample::subsequence(all, 0..=nodes.len()).prop_shuffle();
+        (Just(nodes), some)
+    })
+}
+
 fn next() -> impl Strategy<Value = Option<u64>> {
     prop_oneof![1 => Just(None), 4 => (0_u64..12).prop_map(Some)]
 }
@@ -55,11 +64,7 @@ proptest! {
     /// order.
     #[test]
     fn the_tree_is_the_list(
-        (nodes, order) in machine().prop_flat_map(|nodes| {
-            let all: Vec<usize> = (0..nodes.len()).collect();
-            let some = proptest::sample::subsequence(all, 0..=nodes.len()).prop_shuffle();
-            (Just(nodes), some)
-        }),
+        (nodes, order) in machine_and_order(),
         script in proptest::collection::vec(step(), 1..80),
     ) {
         let pulls = play(&nodes, &order, &script);

@@ -297,8 +297,8 @@ impl<'a> Machine<'a> {
         earlier(own, groups.min().map(|at| self.tick_of(at)))
     }
 
-    /// Who has a reason to look at its timers now: sleepers, then the awake ones; both in the round from the CPU
-    /// that did something last.
+    /// Who has a reason to look at its timers now: sleepers, then the awake ones; both in the round from the
+    /// CPU that did something last.
     pub(super) fn due(&self) -> Vec<CpuId> {
         let late = self.deadlines.iter().take_while(|(tick, _)| *tick <= self.timers.now);
         let mut due: Vec<CpuId> = late.map(|(_, cpu)| *cpu).filter(|cpu| self.is_asleep(*cpu)).collect();

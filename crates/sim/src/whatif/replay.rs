@@ -19,7 +19,8 @@ const IDLE_TICKS_MAX: u32 = 64;
 /// Who comes first within one tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TickOrder {
-    /// One CPU after another: sleepers, then the awake ones, both in the round from the one that did something last.
+    /// One CPU after another: sleepers, then the awake ones, both in the round from the one that did
+    /// something last.
     OneByOne,
     /// All run their own timers before anybody looks at those of others.
     AtOnce,

@@ -24,10 +24,10 @@ mod wheel;
 mod without_flags;
 
 pub use class::Classes;
-pub use tmigr::HierarchyCounts;
 pub use report::{
     CancelCounts, Check, ExpiryClasses, ExpiryCounts, Mismatch, Notes, RunCounts, Verification,
 };
+pub use tmigr::HierarchyCounts;
 
 use crate::event::Record;
 use crate::header::Header;

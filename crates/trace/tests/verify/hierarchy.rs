@@ -35,7 +35,7 @@ fn every_recording_agrees_with_the_hierarchy() {
         assert!(found.next_events_as_wheel as f64 >= 0.95 * found.next_events as f64, "{name}: {found:?}");
         compared += 1;
     }
-    assert_eq!(compared, 9, "the bundled recordings that have the hierarchy from boot on");
+    assert_eq!(compared, 10, "the bundled recordings that have the hierarchy from boot on");
 }
 
 /// Goal: a recording that begins later is compared as far as words go, and says what is missing.
@@ -70,8 +70,8 @@ fn altered(line: &str, random: &mut Random, copy: usize) -> String {
     format!("{}{new:x}{}", &line[..begin], &line[end..])
 }
 
-/// Goal: a wrong mask anywhere is reported where it is, as the first. Method: 6 copies of each of 7 recordings,
-/// with an active mask, a migrator or a child's mask of a random line changed.
+/// Goal: a wrong mask anywhere is reported where it is, as the first. Method: 6 copies of each of 7
+/// recordings, with an active mask, a migrator or a child's mask of a random line changed.
 #[test]
 fn one_altered_mask_is_found_at_its_line() {
     for (seed, name) in [
@@ -114,8 +114,8 @@ fn one_altered_mask_is_found_at_its_line() {
     }
 }
 
-/// Goal: without timers the hierarchy is still followed where lines say everything. Method: a recording of two
-/// levels without them, and one of a single level, in which some events are in no line.
+/// Goal: without timers the hierarchy is still followed where lines say everything. Method: a recording of
+/// two levels without them, and one of a single level, in which some events are in no line.
 #[test]
 fn a_recording_without_timers_is_compared() {
     let without = |name: &str| {
@@ -339,8 +339,8 @@ fn each_line_of_the_tree_is_compared() {
     assert_eq!(first.kind, Check::Tree, "{first:?}");
 }
 
-/// Goal: made up lines do not panic, take memory or time, and the sums hold. Method: 60 traces of 2,000 random
-/// lines, with up to 8192 CPUs and 60,000 nodes.
+/// Goal: made up lines do not panic, take memory or time, and the sums hold. Method: 60 traces of 2,000
+/// random lines, with up to 8192 CPUs and 60,000 nodes.
 #[test]
 fn made_up_lines_do_no_harm() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);

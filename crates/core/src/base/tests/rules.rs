@@ -75,6 +75,23 @@ fn next_expiry_without_the_lock() {
     bases.check();
 }
 
+/// Goal: a clock that nobody moved for long is taken to the present before a timer is placed by it, else the
+/// timer is in a coarse bucket and late. Method: a first arm, another one on the same base and one on another
+/// base, each after 100,000 ticks, for three ticks ahead.
+#[test]
+fn an_arm_takes_an_old_clock_to_the_present() {
+    let mut bases = bases(2);
+    let (_, timer) = add(&mut bases, 1);
+    for (turn, onto) in [(1, local(0)), (2, local(0)), (3, local(1))] {
+        let now = turn * 100_000;
+        let armed = bases.arm(timer, Nanos((now + 3) * TICK), onto, at(now));
+        assert_eq!((armed.base, armed.change.is_first), (onto, true));
+        assert_eq!(bases.next_expiry(onto), Some(Nanos((now + 4) * TICK)), "arm {turn}");
+        assert_eq!(bases.cancel(timer, at(now)), Cancelled::WasPending);
+        bases.lock(onto, None).next_expiry();
+    }
+}
+
 /// Goal: the contract of arm's results. Method: arm, re-arm, reduce, mod_pending, cancel in turn.
 #[test]
 fn arm_reduce_modify_cancel() {

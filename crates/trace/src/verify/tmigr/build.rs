@@ -1,9 +1,10 @@
 //! The tree: what the kernel builds is what the project's own [`Tree`] builds for the same CPUs.
 //!
-//! Decides whether `tmigr_group_set`, `tmigr_connect_cpu_parent` and `tmigr_connect_child_parent` are right: number
-//! of levels, groups in the order in which they are made, which group a CPU or a group joins, its mask, the
-//! number of children. A CPU joins in several lines; the tree says which, for the node of its first group.
-//! One thing is left open: whether the old root is linked before the CPU (up to 6.18) or after it (6.19 on).
+//! Decides whether `tmigr_group_set`, `tmigr_connect_cpu_parent` and `tmigr_connect_child_parent` are right:
+//! number of levels, groups in the order in which they are made, which group a CPU or a group joins, its
+//! mask, the number of children. A CPU joins in several lines; the tree says which, for the node of its first
+//! group. One thing is left open: whether the old root is linked before the CPU (up to 6.18) or after it
+//! (6.19 on).
 
 use super::state::{Cpu, Group, GroupIndex, State};
 use crate::event::Migration;

@@ -1,9 +1,9 @@
 //! What the wheels and the time stamps say to the hierarchy: which events are due, and what a CPU publishes.
 //!
-//! The kernel's events carry nanoseconds that are whole ticks; the wheels have jiffies. The difference between
-//! the two is learned from the first event that a CPU publishes, which is our wheel's own first global timer.
-//! The moment up to which a CPU takes events out is that of its jiffies, which no line of the hierarchy shows:
-//! it is that of a timer line of the same softirq, else it follows from the time stamp.
+//! The kernel's events carry nanoseconds that are whole ticks; the wheels have jiffies. The difference
+//! between the two is learned from the first event that a CPU publishes, which is our wheel's own first
+//! global timer. The moment up to which a CPU takes events out is that of its jiffies, which no line of the
+//! hierarchy shows: it is that of a timer line of the same softirq, else it follows from the time stamp.
 
 use super::line::NEVER;
 use crate::verify::base::{Base, BaseKind, BaseName};
@@ -78,8 +78,8 @@ pub(super) struct ShownJiffies {
 
 /// How far jiffies, in ns, are ahead of the time stamps: the most that lines show.
 ///
-/// Jiffies can be late, and an emulated machine that makes up for lost time can show a line whose stamp is too
-/// early; so the most counts only when two lines of one span agree on it.
+/// Jiffies can be late, and an emulated machine that makes up for lost time can show a line whose stamp is
+/// too early; so the most counts only when two lines of one span agree on it.
 #[derive(Debug, Default)]
 struct Ahead {
     /// When this span began.
@@ -219,8 +219,8 @@ impl Clock {
             self.other = None;
             return;
         }
-        // The first events of a boot can be a tick off. Our wheel can be wrong, too: it does not see who takes
-        // over the timers of a CPU that goes offline.
+        // The first events of a boot can be a tick off. Our wheel can be wrong, too: it does not see who
+        // takes over the timers of a CPU that goes offline.
         if zero.wrapping_sub(known).cast_signed().unsigned_abs() > SHIFT_MAX {
             return;
         }

@@ -1,7 +1,7 @@
 //! A line of `timer_migration:*` in the form in which it is compared: numbers only, "never" is a number.
 //!
-//! Decides nothing. What the model expects is written in the same form, so that comparing is `==`; which field
-//! differs is found only for a line that is reported.
+//! Decides nothing. What the model expects is written in the same form, so that comparing is `==`; which
+//! field differs is found only for a line that is reported.
 
 use crate::event::{Event, Migration, MigrationStep, Record};
 use quietcore_core::Nanos;

@@ -1,12 +1,13 @@
 //! The timer migration hierarchy of a recording (6.9 on), replayed on the project's own.
 //!
 //! The tree is built by [`quietcore_core::tmigr::Tree`], each group's word changes by
-//! [`quietcore_core::tmigr::Snapshot`], and every `tmigr_*` line must be what that gives: masks, migrator, first
-//! event, wake-up. The queues keep the kernel's habits (`queue.rs`), which ours does not imitate. Nothing is
-//! taken over from a line but what only the kernel can know: that a CPU goes idle, and its next timer.
+//! [`quietcore_core::tmigr::Snapshot`], and every `tmigr_*` line must be what that gives: masks, migrator,
+//! first event, wake-up. The queues keep the kernel's habits (`queue.rs`), which ours does not imitate.
+//! Nothing is taken over from a line but what only the kernel can know: that a CPU goes idle, and its next
+//! timer.
 //!
-//! [`Hierarchy`] chooses: a recording that has the first group is compared completely (`whole.rs`), a later one
-//! as far as words go (`words.rs`). Where lines are missing, the second takes over. Memory is bounded.
+//! [`Hierarchy`] chooses: a recording that has the first group is compared completely (`whole.rs`), a later
+//! one as far as words go (`words.rs`). Where lines are missing, the second takes over. Memory is bounded.
 
 mod build;
 mod clock;

@@ -3,9 +3,9 @@
 //! A line comes a moment after the change that it shows. So every step has an interval in which it happened,
 //! in line numbers: a change between the line before it of the same CPU, of any kind, and its own line; what
 //! the CPU does after a line between that and its next one; the look at a CPU whose timers were run between
-//! their last expiry and the next line. Two steps may be taken in another order than that of the lines only if
-//! their intervals overlap, and the lines are explained when there is an order in which each of them is what
-//! the model computes (`search.rs` looks for it).
+//! their last expiry and the next line. Two steps may be taken in another order than that of the lines only
+//! if their intervals overlap, and the lines are explained when there is an order in which each of them is
+//! what the model computes (`search.rs` looks for it).
 //!
 //! Here: the steps in the order in which they were taken, so far as they can still be taken back.
 

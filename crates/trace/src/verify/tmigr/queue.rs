@@ -1,15 +1,14 @@
 //! A group's queue of its children's events, with the kernel's habits.
 //!
 //! Decides what `tmigr_update_events` does and when it writes a line. The habits show in `next_expiry=`: an
-//! ignored event stays queued until it is the first; taking an event out refreshes `next_expiry` only when the
-//! queue becomes empty; an event that is put in changes it only when it is the first.
+//! ignored event stays queued until it is the first; taking an event out refreshes `next_expiry` only when
+//! the queue becomes empty; an event that is put in changes it only when it is the first.
 //!
 //! No line is written, and the queue may still change, when: the child is active again (nothing changes); the
-//! ignored event is the CPU's own, on its own behalf, and there is a group above (nothing changes); a CPU that
-//! expires the timers of another comes to an idle top.
+//! ignored event is the CPU's own, on its own behalf, and there is a group above (nothing changes); a CPU
+//! that expires the timers of another comes to an idle top.
 //!
-//! Source: Linux 6.12, kernel/time/timer_migration.c, `tmigr_update_events`, `tmigr_next_groupevt`, behaviour
-//! only, as 19 recordings show it.
+//! Source: the recordings, which this reproduces line by line, and the rules in docs/verify.md.
 
 use super::line::{NEVER, UpdateLine};
 use super::state::{CHILDREN, Child, Event, Group, GroupIndex, State};

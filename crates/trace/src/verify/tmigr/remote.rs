@@ -1,9 +1,11 @@
-//! One CPU expires the timers of idle ones: which groups it visits, which events it takes out, what it puts back.
+//! One CPU expires the timers of idle ones: which groups it visits, which events it takes out, what it puts
+//! back.
 //!
-//! `tmigr_handle_remote` is written once for each group that is visited, before it is asked whether this CPU is
-//! its migrator; so the line of the next level follows exactly when it was, and when nothing is due (any more).
-//! `tmigr_handle_remote_cpu` is written when an event that was taken out is really handled: its CPU may have
-//! woken up meanwhile. After the timers have run, that CPU's next event is put back, unless it is awake.
+//! `tmigr_handle_remote` is written once for each group that is visited, before it is asked whether this CPU
+//! is its migrator; so the line of the next level follows exactly when it was, and when nothing is due (any
+//! more). `tmigr_handle_remote_cpu` is written when an event that was taken out is really handled: its CPU
+//! may have woken up meanwhile. After the timers have run, that CPU's next event is put back, unless it is
+//! awake.
 //!
 //! At an idle top the put back event is in no line; it is what our wheel says (`clock.rs`).
 
@@ -59,7 +61,8 @@ impl State {
         }
     }
 
-    /// The timers of `of` have been run: it is looked at again. `hidden` is its next event, where no line says it.
+    /// The timers of `of` have been run: it is looked at again. `hidden` is its next event, where no line
+    /// says it.
     pub(super) fn check_after_run(&mut self, cpu: u16, hidden: u64) {
         self.settle(cpu);
         if let Some(cpu) = self.cpu_mut(cpu) {

@@ -1,10 +1,10 @@
 //! Looks for an order of steps in which every line is what the model computes.
 //!
 //! Steps are taken in the order of their lines, and a step that differs is taken back. What may be tried
-//! instead costs one each, and the sum is limited, so that an order close to that of the lines is found first:
-//! a step comes later than its line, before or after one that touches the same group; a step comes earlier;
-//! a CPU that looked for due events took another moment for "now"; a hidden next event is that of a moment before.
-//! Each choice must keep to the intervals (`order.rs`).
+//! instead costs one each, and the sum is limited, so that an order close to that of the lines is found
+//! first: a step comes later than its line, before or after one that touches the same group; a step comes
+//! earlier; a CPU that looked for due events took another moment for "now"; a hidden next event is that of a
+//! moment before. Each choice must keep to the intervals (`order.rs`).
 
 use super::line::What;
 use super::order::{Kind, Order, Step};

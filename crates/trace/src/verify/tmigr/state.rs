@@ -1,8 +1,9 @@
-//! What the replay knows of the hierarchy: groups with their words and queues, CPUs with the walk they are on.
+//! What the replay knows of the hierarchy: groups with their words and queues, CPUs with the walk they are
+//! on.
 //!
 //! Decides nothing; the rules are in `queue.rs`, `walks.rs` and `remote.rs`. The words are the project's own
-//! ([`Snapshot`]). Every change is undone by [`State::undo_to`], because the order in which CPUs changed a group
-//! is sometimes known only from later lines (`search.rs`).
+//! ([`Snapshot`]). Every change is undone by [`State::undo_to`], because the order in which CPUs changed a
+//! group is sometimes known only from later lines (`search.rs`).
 //!
 //! Invariants: `order` of a group holds exactly the slots whose event is queued, by expiry, equal ones in the
 //! order in which they were queued. A group's child in slot n has the mask 1 << n.
@@ -295,7 +296,8 @@ mod tests {
     use super::{Cpu, Group, State};
     use quietcore_core::tmigr::ChildMask;
 
-    /// Goal: everything that a change touches comes back. Method: one change of each kind, undone in two steps.
+    /// Goal: everything that a change touches comes back. Method: one change of each kind, undone in two
+    /// steps.
     #[test]
     fn changes_are_taken_back() {
         let mut state = State::default();

@@ -1,10 +1,10 @@
 //! The way up, the way down and a new first timer: what a CPU must write next, and what it changes.
 //!
-//! [`State::take`] holds a line against what the CPU's walk says. A line comes after the change that it shows:
-//! a word is that after the CPU's own transition. What the CPU does after a line without writing another one is
-//! `settle`d: flags, and steps that find nothing to do.
+//! [`State::take`] holds a line against what the CPU's walk says. A line comes after the change that it
+//! shows: a word is that after the CPU's own transition. What the CPU does after a line without writing
+//! another one is `settle`d: flags, and steps that find nothing to do.
 //!
-//! Source: Linux 6.12 to 7.2, kernel/time/timer_migration.c, behaviour only.
+//! Source: the recordings, which this reproduces line by line, and the rules in docs/verify.md.
 
 use super::line::{CpuLine, Line, NEVER, NO_MIGRATOR, What, WordLine};
 use super::queue::Behalf;

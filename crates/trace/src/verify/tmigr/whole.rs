@@ -1,9 +1,9 @@
 //! A recording that has the hierarchy from its first group on: every line is compared.
 //!
 //! Lines are taken one by one. One that differs waits, with those after it, until an order of steps explains
-//! all of them, or until [`WAIT_MAX`] lines have come: then it is unexplained, and the replay goes on with what
-//! it expected. Memory: the steps that can be taken back and the lines that wait, both capped, and what is
-//! known of each CPU and group.
+//! all of them, or until [`WAIT_MAX`] lines have come: then it is unexplained, and the replay goes on with
+//! what it expected. Memory: the steps that can be taken back and the lines that wait, both capped, and what
+//! is known of each CPU and group.
 
 use super::build::{Builder, TreeDifference};
 use super::clock::{Clock, ShownJiffies, Wheels};

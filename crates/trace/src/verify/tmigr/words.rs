@@ -5,8 +5,8 @@
 //! [`Snapshot::with`] and [`Snapshot::without`] of the project's own hierarchy.
 //!
 //! What the lines leave open: two lines of one group in the wrong order, if the CPU of the later one wrote
-//! nothing in between; and the bits of children that never write a line of the group (the walks of a CPU whose
-//! idle loop is not recorded), which may change at any moment.
+//! nothing in between; and the bits of children that never write a line of the group (the walks of a CPU
+//! whose idle loop is not recorded), which may change at any moment.
 
 use super::line::{Line, NO_MIGRATOR, What, WordLine};
 use super::report::Counts;
