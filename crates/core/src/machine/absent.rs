@@ -129,7 +129,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         // It was silent for hardly longer than is allowed, and not for the first time: it is slow, not stuck.
         let is_false =
             watch.clear(flag::ACCUSED) && silence.0 < self.settings.stall_after.0.saturating_mul(2);
-        if is_false && now.since(watch.accused_falsely(now)) < PATIENCE {
+        if is_false && watch.accused_falsely(now).is_some_and(|last| now.since(last) < PATIENCE) {
             watch.be_patient_until(Nanos(now.0.saturating_add(PATIENCE.0)));
         }
         self.beat(cpu, now);

@@ -53,7 +53,7 @@ impl Watch {
             looked: AtomicU64::new(0),
             sleeps_until: AtomicU64::new(NEVER),
             patience: AtomicU64::new(0),
-            falsely: AtomicU64::new(0),
+            falsely: AtomicU64::new(NEVER),
         }
     }
 
@@ -100,9 +100,9 @@ impl Watch {
         self.patience.store(until.0, Ordering::Relaxed);
     }
 
-    /// A mark was false; returns when one last was before, the beginning of time if none was.
-    pub(super) fn accused_falsely(&self, now: Nanos) -> Nanos {
-        Nanos(self.falsely.swap(now.0, Ordering::Relaxed))
+    /// A mark was false; returns when one last was before.
+    pub(super) fn accused_falsely(&self, now: Nanos) -> Option<Nanos> {
+        from_word(self.falsely.swap(now.0, Ordering::Relaxed))
     }
 
     pub(super) fn is_patient(&self, now: Nanos) -> bool {

@@ -9,5 +9,6 @@ mod isolation;
 mod lock;
 mod policies;
 mod scene;
+mod sentinel;
 mod turns;
 mod world;
