@@ -1,5 +1,5 @@
-//! Every awake CPU is stuck: somebody who is parked is kicked, and everything that is due runs all the same. I7
-//! and I8 of the stall protocol; the kick itself is a world's dead man's switch.
+//! Every awake CPU is stuck: somebody who is parked is kicked, and everything that is due runs all the same.
+//! I7 and I8 of the stall protocol; the kick itself is a world's dead man's switch.
 
 use crate::world::{TICK, cpu};
 use quietcore_core::topology::Topology;
@@ -50,8 +50,8 @@ fn turn_for_ten_ticks(
     }
 }
 
-/// Goal: I7: with all awake CPUs frozen, a parked one that is kicked marks them and runs all that is due. Method:
-/// 0 and 1 never turn again.
+/// Goal: I7: with all awake CPUs frozen, a parked one that is kicked marks them and runs all that is due.
+/// Method: 0 and 1 never turn again.
 #[test]
 fn a_kicked_cpu_takes_over_from_all_that_froze() {
     let mut actions = Actions::new(4);
@@ -66,8 +66,8 @@ fn a_kicked_cpu_takes_over_from_all_that_froze() {
     machine.check();
 }
 
-/// Goal: I8: the kicked CPU's first callback blocks for ever, too; the next one that is kicked runs the rest. Method:
-/// CPU 2 keeps the first timer and never finishes it; CPU 3 comes after it.
+/// Goal: I8: the kicked CPU's first callback blocks for ever, too; the next one that is kicked runs the rest.
+/// Method: CPU 2 keeps the first timer and never finishes it; CPU 3 comes after it.
 #[test]
 fn a_kicked_cpu_that_blocks_is_taken_over_too() {
     let mut actions = Actions::new(4);
