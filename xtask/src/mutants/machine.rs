@@ -31,6 +31,14 @@ pub(super) const RULES: &[Mutant] = &[
         killers: &[Test(Machine, "absence::a_marked_cpu_returns_in_its_tick")],
     },
     Mutant {
+        name: "pulled-not-published",
+        rule: "whoever pulls publishes what comes next, so that nobody looks for what was run",
+        file: TURN,
+        right: "            let _ = self.hierarchy.publish(target, next);\n",
+        wrong: "            let _ = (target, next);\n",
+        killers: &[Test(Machine, "policies::nobody_looks_for_what_was_pulled")],
+    },
+    Mutant {
         name: "mark-outlives-idle",
         rule: "going idle and waking up end a mark",
         file: IDLE,

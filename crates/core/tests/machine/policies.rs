@@ -76,3 +76,18 @@ fn an_overdue_deferrable_timer_runs_when_its_cpu_turns() {
     world.tick();
     assert_eq!(world.ran, 1);
 }
+
+/// Goal: a pull leaves nothing behind to look for: no CPU has a reason to take a turn after it. Method: one
+/// sleeper's timer, run by the next CPU.
+#[test]
+fn nobody_looks_for_what_was_pulled() {
+    let world = run(Settings::default());
+    assert_eq!(world.remote, [(0, 1)]);
+    for index in 0..8 {
+        let later = quietcore_core::Nanos(world.now + TICK);
+        assert!(
+            !world.machine.handle_tick(crate::world::cpu(index), later),
+            "CPU {index} has a reason to look"
+        );
+    }
+}
