@@ -4,7 +4,7 @@
 
 use super::killer::Killer::{self, Test};
 use super::killer::Mutant;
-use super::killer::Suite::{Loom, Site, Tree};
+use super::killer::Suite::{Loom, Machine, Site, Tree};
 
 const ABSENT: &str = "crates/core/src/machine/absent.rs";
 const ARM: &str = "crates/core/src/base/arm.rs";
@@ -341,6 +341,38 @@ pub(super) const STEPS: &[Mutant] = &[
 
 /// Rules of stalls left out.
 pub(super) const STALLS: &[Mutant] = &[
+    Mutant {
+        name: "silent-and-idle-is-healthy",
+        rule: "behind a CPU that does not turn the next is looked at, though the first has nothing overdue",
+        file: ABSENT,
+        right: "            if !self.is_silent(other, now) {\n",
+        wrong: "            if !self.is_silent(other, now) || !self.has_overdue(other, now) {\n",
+        killers: &[Test(Site, "stall::one_freezes_anywhere")],
+    },
+    Mutant {
+        name: "a-failed-try-unlocks",
+        rule: "a try that failed gives nobody's lock back",
+        file: "crates/core/src/lock.rs",
+        right: "        self.raw.try_lock_remote().then(|| Guard { locked: self })\n",
+        wrong: "        self.raw.try_lock_remote().then_some(Guard { locked: self })\n",
+        killers: &[Test(Machine, "absence::a_failed_try_leaves_the_lock_to_its_holder")],
+    },
+    Mutant {
+        name: "taken-back-not-owed",
+        rule: "what a revocation leaves unpublished is owed before the lock is given back",
+        file: ABSENT,
+        right: "            if must_publish && watch.set(flag::PUBLISH) {\n",
+        wrong: "            if false {\n",
+        killers: &[Test(Site, "stall::two_freeze_anywhere")],
+    },
+    Mutant {
+        name: "handed-over-not-owed",
+        rule: "a mark of which only the duties were handed over is completed",
+        file: ABSENT,
+        right: "            if self.has_flag(cpu, flag::HANDED) {\n",
+        wrong: "            if false {\n",
+        killers: &[Test(Site, "stall::armed_while_it_runs")],
+    },
     Mutant {
         name: "migrator-not-judged",
         rule: "a stalled migrator is marked for what its group has overdue",
