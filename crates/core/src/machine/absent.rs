@@ -152,14 +152,22 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return;
         }
         let next = self.bases.next_global(cpu);
+        self.owe_completion(cpu);
+        if let Ok(first) = self.hierarchy.try_go_absent(cpu, next) {
+            // Again: in between the CPU, or another watcher, may have found the books as they were before, and
+            // ended a mark that had not been made.
+            self.owe_completion(cpu);
+            self.ask_for_alarm(first, actions);
+        }
+    }
+
+    /// Without the bases' locks: the mark of `cpu` has to be completed, or ended, by whoever comes.
+    /// [`watch`](Self::watch) alone would look at active CPUs only. Test: `site::stall::armed_while_it_runs`.
+    fn owe_completion(&self, cpu: CpuId) {
         let watch = &self.watch[cpu.index()];
         watch.set(flag::MARKED | flag::ACCUSED);
-        // Owed from now on: `watch` looks at active CPUs only. Test: `site::stall::armed_while_it_runs`.
         if watch.set(flag::HANDED) {
             self.unrevoked.count();
-        }
-        if let Ok(first) = self.hierarchy.try_go_absent(cpu, next) {
-            self.ask_for_alarm(first, actions);
         }
     }
 
