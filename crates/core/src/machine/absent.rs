@@ -154,8 +154,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let next = self.bases.next_global(cpu);
         self.owe_completion(cpu);
         if let Ok(first) = self.hierarchy.try_go_absent(cpu, next) {
-            // Again: in between the CPU, or another watcher, may have found the books as they were before, and
-            // ended a mark that had not been made.
+            // Again: in between the CPU, or another watcher, may have found the books as they were before,
+            // and ended a mark that had not been made.
             self.owe_completion(cpu);
             self.ask_for_alarm(first, actions);
         }
