@@ -20,7 +20,7 @@
 //! machine.online(second, Nanos(0), &mut actions)?;
 //! let timer = machine.add_timer(TimerOptions::new(), "retry");
 //! machine.arm(timer, Nanos(20_000_000), Context::on(first, Nanos(0)), &mut actions)?;
-//! assert_eq!(machine.enter_idle(first, Nanos(0), &mut actions), Idle::Sleep { until: None });
+//! assert_eq!(machine.enter_idle(first, Nanos(0)), Idle::Sleep { until: None });
 //!
 //! // The second looks in its tick.
 //! let (now, mut turn) = (Nanos(22_000_000), Turn::new(second));

@@ -65,6 +65,19 @@ impl Nanos {
     }
 }
 
+/// Stands for "never" wherever a moment that may not come is one word.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+#[inline]
+pub(crate) fn to_word(moment: Option<Nanos>) -> u64 {
+    moment.map_or(NEVER, |moment| moment.0)
+}
+
+#[inline]
+pub(crate) fn from_word(word: u64) -> Option<Nanos> {
+    (word != NEVER).then_some(Nanos(word))
+}
+
 /// Two to four significant digits in the unit a reader would choose: `950 ns`, `12.3 us`, `4 ms`.
 impl fmt::Display for Nanos {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -169,11 +169,10 @@ fn walk() -> f64 {
 
 fn idle_entry() -> f64 {
     let bench = Bench::new();
-    let mut actions = Actions::new(1);
     per_item(TIMERS, || {
         for _ in 0..TIMERS {
             let _ = black_box(bench.machine.forecast_idle(bench.cpu, Nanos(0)));
-            let _ = black_box(bench.machine.enter_idle(bench.cpu, Nanos(0), &mut actions));
+            let _ = black_box(bench.machine.enter_idle(bench.cpu, Nanos(0)));
             super::sync::refused_wait();
             bench.machine.exit_idle(bench.cpu, Nanos(0));
         }

@@ -2,9 +2,10 @@
 
 use super::bases::Bases;
 use super::place::{BaseId, BaseKind, Place};
-use super::queues::{Handle, NEVER};
+use super::queues::Handle;
 use super::{Base, ExactRef, TimerRef};
 use crate::lock::RawLock;
+use crate::time::NEVER;
 use crate::{CpuId, Nanos};
 use alloc::vec;
 

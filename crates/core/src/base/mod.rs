@@ -55,8 +55,9 @@ pub use store::{ExactId, RemoveError, TimerId, TimerStore};
 pub use tick_length::TickLength;
 pub use timer::{ExactRef, ExactTimer, Timer, TimerRef};
 
+use crate::time::NEVER;
 use crate::{CpuId, Nanos};
-use queues::{NEVER, Queues};
+use queues::Queues;
 use records::Records;
 
 /// What a call did to when a base is next due, for whoever has to tell somebody.

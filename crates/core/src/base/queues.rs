@@ -11,14 +11,12 @@ use super::place::Place;
 use super::tick_length::TickLength;
 use super::timer::{ExactRef, Shared, TimerRef};
 use crate::Nanos;
+use crate::time::NEVER;
 use core::fmt;
 use core::num::NonZeroUsize;
 use quietcore_wheel::{Armed, Expiry, IntrusiveExactQueue, IntrusiveWheel, Node, NodeRef, Tick};
 
 type WheelRef<T> = NodeRef<Node<Shared<T>>>;
-
-/// The end of time: no timer has it.
-pub(super) const NEVER: u64 = u64::MAX;
 
 /// A timer of either kind, and what it is armed for.
 pub(crate) enum Due<T> {

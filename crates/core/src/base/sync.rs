@@ -6,6 +6,7 @@
 use super::place::{BaseId, Place};
 use crate::Nanos;
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use crate::time::{NEVER, from_word};
 use core::fmt;
 
 /// The place of a timer, beside its links.
@@ -96,14 +97,13 @@ pub(super) struct NextExpiry(AtomicU64);
 
 impl NextExpiry {
     pub(super) fn new() -> Self {
-        Self(AtomicU64::new(u64::MAX))
+        Self(AtomicU64::new(NEVER))
     }
 
     #[inline]
     pub(super) fn load(&self) -> Option<Nanos> {
         // Relaxed: a hint. Whoever acts on it locks the base; who missed it is told through `is_idle`.
-        let nanos = self.0.load(Ordering::Relaxed);
-        (nanos != u64::MAX).then_some(Nanos(nanos))
+        from_word(self.0.load(Ordering::Relaxed))
     }
 
     /// For the holder of the base's lock.

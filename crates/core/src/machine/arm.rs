@@ -345,7 +345,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// let timer = machine.add_exact(TimerOptions::new(), 7);
     /// let context = Context::on(cpu, Nanos(0));
     /// machine.arm_exact(timer, Expiry::at(3_141_592), context, &mut actions)?;
-    /// let idle = machine.enter_idle(cpu, Nanos(0), &mut actions);
+    /// let idle = machine.enter_idle(cpu, Nanos(0));
     /// assert_eq!(idle, Idle::Sleep { until: Some(Nanos(3_141_592)) });
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

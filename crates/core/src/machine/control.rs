@@ -291,9 +291,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             let is_idle = bases.is_idle();
             drop(bases);
             self.wake_somebody(first, actions);
-            if is_idle && !self.has_flag(cpu, flag::MARKED) {
+            if is_idle {
                 // From now on it must wake up for its own global timers.
-                actions.kick(cpu);
+                self.kick_unless_marked(cpu, actions);
             }
             report.left.insert(cpu);
         }
@@ -348,10 +348,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Timers were put on `cpu` from outside.
     fn first_may_have_changed(&self, cpu: CpuId, actions: &mut Actions) {
         self.republish(cpu, actions);
-        if self.bases.lock(BaseId { cpu, kind: BaseKind::Local }, None).is_idle
-            && !self.has_flag(cpu, flag::MARKED)
-        {
-            actions.kick(cpu);
+        if self.bases.lock(BaseId { cpu, kind: BaseKind::Local }, None).is_idle {
+            self.kick_unless_marked(cpu, actions);
         }
     }
 }

@@ -12,7 +12,7 @@
 use super::shared::Shared;
 use super::{Machine, flag};
 use crate::base::earliest;
-use crate::{Actions, CpuId, Nanos, RawLock};
+use crate::{CpuId, Nanos, RawLock};
 
 /// What a CPU with nothing to do should do.
 ///
@@ -68,10 +68,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
     /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
     /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// assert_eq!(machine.enter_idle(cpu, Nanos(0), &mut actions), Idle::Sleep { until: None });
+    /// assert_eq!(machine.enter_idle(cpu, Nanos(0)), Idle::Sleep { until: None });
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn enter_idle(&self, cpu: CpuId, now: Nanos, _actions: &mut Actions) -> Idle {
+    pub fn enter_idle(&self, cpu: CpuId, now: Nanos) -> Idle {
         self.watch[cpu.index()].set(flag::IDLE);
         let mut bases = self.lock_shared(cpu, Some(cpu));
         let (local, global) = (bases.next_local(), bases.next_global());
@@ -115,7 +115,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
     /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
     /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let _ = machine.enter_idle(cpu, Nanos(0), &mut actions);
+    /// let _ = machine.enter_idle(cpu, Nanos(0));
     /// machine.exit_idle(cpu, Nanos(5));
     /// assert_eq!(machine.hierarchy().book(cpu), Book::Awake);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

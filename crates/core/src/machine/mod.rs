@@ -73,7 +73,7 @@ struct Control {
 /// machine.arm(timer, Nanos(20_000_000), context, &mut actions)?;
 ///
 /// // The first CPU goes idle; the second, which is awake, expires its timer.
-/// assert_eq!(machine.enter_idle(sleeper, Nanos(0), &mut actions), Idle::Sleep { until: None });
+/// assert_eq!(machine.enter_idle(sleeper, Nanos(0)), Idle::Sleep { until: None });
 /// let (due, mut turn) = (Nanos(22_000_000), Turn::new(awake));
 /// assert!(machine.handle_tick(awake, due));
 /// machine.begin_turn(&mut turn, due);

@@ -6,7 +6,7 @@
 
 use crate::Nanos;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::tmigr::{NEVER, from_word, to_word};
+use crate::time::{NEVER, from_word, to_word};
 
 /// Bits of [`Watch::has`].
 pub(super) mod flag {

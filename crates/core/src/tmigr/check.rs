@@ -1,7 +1,7 @@
 //! What must be true of the tree whenever nobody is on the way in it (T1 to T6 of the README).
 
-use super::event::{from_word, to_word};
 use super::{Books, ChildMask, Hierarchy, Presence};
+use crate::time::{NEVER, from_word, to_word};
 use crate::{CpuId, Nanos, RawLock};
 
 impl<L: RawLock> Hierarchy<L> {
@@ -52,7 +52,7 @@ impl<L: RawLock> Hierarchy<L> {
         let books = this.books.lock_remote();
         let Some((leaf, mask)) = this.leaf() else {
             assert!(!books.is_available, "T4: CPU {cpu} never joined but is available");
-            return super::NEVER;
+            return NEVER;
         };
         let group = &self.groups[leaf];
         let is_active = group.word.load().active() & mask.bits() != 0;

@@ -17,18 +17,8 @@
 use super::state::{CHILDREN, ChildMask, GroupWord};
 use crate::lock::Locked;
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, site};
+use crate::time::{NEVER, from_word, to_word};
 use crate::{CpuId, Nanos, RawLock};
-
-/// Stands for "never" wherever an expiry is one word.
-pub(crate) const NEVER: u64 = u64::MAX;
-
-pub(crate) fn to_word(expires: Option<Nanos>) -> u64 {
-    expires.map_or(NEVER, |expires| expires.0)
-}
-
-pub(crate) fn from_word(word: u64) -> Option<Nanos> {
-    (word != NEVER).then_some(Nanos(word))
-}
 
 /// When, and on whose behalf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

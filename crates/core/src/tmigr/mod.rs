@@ -27,10 +27,9 @@ pub use shape::{GroupId, GroupShape, Join, Levels, Tree};
 pub use state::{ChildMask, Snapshot};
 pub use view::View;
 
-pub(crate) use event::{NEVER, from_word, to_word};
-
 use crate::lock::Locked;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, site};
+use crate::time::{NEVER, from_word, to_word};
 use crate::{CpuId, Nanos, RawLock};
 use alloc::boxed::Box;
 use alloc::vec;

@@ -61,7 +61,8 @@ impl<L: RawLock> Hierarchy<L> {
     /// itself, awake or parked. `pull` must publish that CPU's first expiry anew, or say that it left it.
     ///
     /// Afterwards a parked CPU's [`wakeup`](Self::wakeup) is what is left to wake up for: also when it was
-    /// not its turn any more, or it would be woken for the same expiry for ever (`site::ghost_wakeup_storm`).
+    /// not its turn any more, or it would be woken for the same expiry for ever
+    /// (`site::kernel::ghost_wakeup_storm`).
     ///
     /// ```
     /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::{Hierarchy, Pulled}};
@@ -145,11 +146,11 @@ impl<L: RawLock> Hierarchy<L> {
     }
 
     /// When `cpu`, still awake, would have to wake up if it went idle now with `next` as its first global
-    /// expiry: a forecast, without a lock. By the CPU itself. Never later than what going idle returns,
-    /// unless others change it meanwhile.
+    /// expiry: a forecast, which locks nothing but the CPU's own books. By the CPU itself. Never later than
+    /// what going idle returns, unless others change it meanwhile.
     ///
     /// The earliest on the whole way up counts: an event may not have been carried up yet.
-    /// Test: `site::quick_check_late_forecast`.
+    /// Test: `site::kernel::quick_check_late_forecast`.
     ///
     /// ```
     /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::Hierarchy};

@@ -38,7 +38,7 @@ fn an_exact_timer_is_exact() {
     let timer = machine.add_exact(TimerOptions::new().pinned(), 7);
     let context = Context::on(cpu(1), Nanos(0));
     machine.arm_exact(timer, Expiry::at(3_141_592), context, &mut actions).expect("known");
-    let idle = machine.enter_idle(cpu(1), Nanos(0), &mut actions);
+    let idle = machine.enter_idle(cpu(1), Nanos(0));
     assert_eq!(idle, Idle::Sleep { until: Some(Nanos(3_141_592)) });
     assert_eq!(take_turn(&machine, 1, 3_141_591, &mut actions), []);
     assert_eq!(take_turn(&machine, 1, 3_141_592, &mut actions), [7]);
@@ -56,7 +56,7 @@ fn unpinned_exact_timers_are_pulled() {
         machine.arm_exact(timer, Expiry::at(at), context, &mut actions).expect("known");
     }
     for index in [1, 2, 3] {
-        let _ = machine.enter_idle(cpu(index), Nanos(0), &mut actions);
+        let _ = machine.enter_idle(cpu(index), Nanos(0));
     }
     assert_eq!(take_turn(&machine, 0, 5_000_002, &mut actions), [1]);
     assert_eq!(take_turn(&machine, 1, 5_000_002, &mut actions), [2]);
@@ -72,7 +72,7 @@ fn the_kernels_rule_pushes_behind_an_earlier_event() {
     let earlier = machine.add_exact(TimerOptions::new().pinned(), 1);
     let (floating, other) =
         (machine.add_exact(TimerOptions::new(), 2), machine.add_exact(TimerOptions::new(), 3));
-    let _ = machine.enter_idle(cpu(2), Nanos(0), &mut actions);
+    let _ = machine.enter_idle(cpu(2), Nanos(0));
     let from_idle = Context::on(cpu(2), Nanos(0));
     let stays = machine.arm_exact(floating, Expiry::at(9_000_000), from_idle, &mut actions).expect("known");
     assert_eq!((stays.base.cpu, stays.base.kind), (cpu(2), BaseKind::Local));
@@ -90,7 +90,7 @@ fn an_exact_first_kicks_a_coarse_one_is_published() {
     let (mut machine, mut actions) = machine(Settings::default());
     let (coarse, exact) =
         (machine.add_timer(TimerOptions::new(), 1), machine.add_exact(TimerOptions::new(), 2));
-    let _ = machine.enter_idle(cpu(3), Nanos(0), &mut actions);
+    let _ = machine.enter_idle(cpu(3), Nanos(0));
     let near = Context::near(cpu(3), Nanos(0));
     machine.arm(coarse, Nanos(50_000_000), near, &mut actions).expect("known");
     assert!(actions.is_empty(), "somebody is awake and will see it");

@@ -108,7 +108,7 @@ impl Scene {
     }
 
     pub(crate) fn enter_idle(&mut self, index: usize, now: u64) -> Idle {
-        self.machine.enter_idle(cpu(index), ms(now), &mut self.actions)
+        self.machine.enter_idle(cpu(index), ms(now))
     }
 
     pub(crate) fn isolate(&mut self, list: &str, now: u64) -> Report {

@@ -22,7 +22,7 @@ fn machine(actions: &mut Actions) -> Small {
         machine.arm(timer, Nanos(5 * TICK), context, actions).expect("known");
     }
     for index in [2, 3] {
-        assert_eq!(machine.enter_idle(cpu(index), Nanos(0), actions), Idle::Sleep { until: None });
+        assert_eq!(machine.enter_idle(cpu(index), Nanos(0)), Idle::Sleep { until: None });
     }
     machine
 }

@@ -165,7 +165,7 @@ impl World {
         if self.turns[index].has_more() {
             return;
         }
-        match self.machine.enter_idle(cpu(index), self.moment(), &mut self.actions) {
+        match self.machine.enter_idle(cpu(index), self.moment()) {
             Idle::Stay { .. } => {
                 // A CPU that was asleep stays so, until its next tick.
                 if let State::Asleep { until } = &mut self.states[index] {

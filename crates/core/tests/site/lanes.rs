@@ -93,7 +93,7 @@ impl Lanes {
         for &(name, lane) in armed {
             lanes.arm(name, lane, 0, 1);
         }
-        let _ = lanes.machine.enter_idle(id(3), Nanos(0), &mut actions);
+        let _ = lanes.machine.enter_idle(id(3), Nanos(0));
         for (lane, tick) in [(m, 1), (w, 1), (m, 2), (w, 2)] {
             // Only a look, so that its next one is believed.
             let marked = lanes.machine.watch(id(lane), at(tick), &mut actions);
@@ -151,7 +151,7 @@ impl Lanes {
 
     /// Nothing to run any more.
     pub(crate) fn park(&self, lane: usize, tick: u64) {
-        let _ = self.machine.enter_idle(id(lane), at(tick), &mut Actions::new(LANES as u16));
+        let _ = self.machine.enter_idle(id(lane), at(tick));
     }
 
     /// Marks that were put off.

@@ -19,7 +19,7 @@ impl World<'_> {
             None
         };
         let levels = if self.cpu(cpu).is_parked { 0 } else { self.levels_down(cpu) };
-        let decision = self.machine.enter_idle(id(cpu), now, &mut self.actions);
+        let decision = self.machine.enter_idle(id(cpu), now);
         self.answered(cpu);
         self.carry_out(cpu);
         self.cpu(cpu).in_idle = true;
