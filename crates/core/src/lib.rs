@@ -60,13 +60,14 @@ pub mod topology;
 
 pub use actions::Actions;
 pub use base::{
-    BaseId, BaseKind, ExactId, ExactRef, ExactTimer, Expired, RemoveError, TickLength, Timer, TimerId,
-    TimerName, TimerOptions, TimerRef, TimerStore,
+    BaseId, BaseKind, Cancelled, ExactId, ExactRef, ExactTimer, Expired, RemoveError, TickLength, Timer,
+    TimerId, TimerName, TimerOptions, TimerRef, TimerStore,
 };
 pub use cpu::{CPU_LIMIT, CpuError, CpuId, CpuSet};
 pub use lock::{RawLock, SequentialLock};
 pub use machine::{
-    AnyExact, AnyTimer, ArmError, Armed, Context, ControlError, Idle, Machine, Mark, Report, Settings, Turn,
+    AnyExact, AnyTimer, ArmError, Armed, At, Context, ControlError, Counters, Idle, Machine, Mark, Report,
+    Settings, Turn,
 };
 #[cfg(site)]
 pub use sync::script;

@@ -34,13 +34,17 @@ pub(crate) struct Armed {
 }
 
 /// What a cancel did.
+///
+/// ```
+/// assert_ne!(quietcore_core::Cancelled::WasPending, quietcore_core::Cancelled::Running);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cancelled {
-    /// That period ended without a run.
+pub enum Cancelled {
+    /// The timer was pending: that period ends without a run.
     WasPending,
+    /// It was not pending.
     Idle,
-    /// A run has not ended (for who asked, and then nothing was done).
-    #[cfg_attr(any(not(test), loom), allow(dead_code, reason = "for worlds that wait for the end of a run"))]
+    /// A run of it has not ended: nothing was done.
     Running,
 }
 
@@ -264,7 +268,6 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     /// The same, but says [`Cancelled::Running`] and does nothing while a run of it has not ended.
-    #[cfg_attr(any(not(test), loom), allow(dead_code, reason = "for worlds that wait for the end of a run"))]
     pub(crate) fn cancel_unless_running<H: Handle<T>>(&self, timer: H, context: Context) -> Cancelled {
         let Some(mut base) = self.lock_base_of(timer, context.cpu) else { return Cancelled::Idle };
         if base.records.is_running(timer.address()) {

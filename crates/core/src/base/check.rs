@@ -25,6 +25,7 @@ impl<T: Copy> Base<T> {
                 "{due:?} waits on {id}, but {place:?} (W5)"
             );
             assert!(!place.has(Place::COLLECTED), "{due:?} is on a record and in a queue");
+            assert!(!place.has(Place::DETACHED), "{due:?} is detached and waits for the end of a run");
         }
         let waiting = self.records.waiting().count();
         assert!(waiting <= self.pending, "{id}: {waiting} wait and {} are pending", self.pending);
@@ -96,6 +97,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         let id = place.base()?;
         let base = self.lock(id, None);
         let is_waiting = base.records.pending(timer.address()).is_some();
+        let is_running = base.records.is_running(timer.address());
+        assert!(!(is_running && place.has(Place::DETACHED)), "{place:?} has a record");
         let is_linked = timer.linked().is_some();
         let is_pending = place.has(Place::PENDING);
         assert!(is_pending == (is_linked || is_waiting), "{place:?}, {is_linked}, {is_waiting} (W5)");

@@ -4,7 +4,7 @@
 //! and each timer is popped and finished under a lock hold of its own. The token is politeness: it keeps two
 //! CPUs from going through the same list. That a timer is not run twice at a time is decided per timer, by
 //! its record. So a token may be taken from a CPU that is stuck ([`Base::revoke`]) without asking it: it
-//! notices at its next [`Bases::pop`], and the run that it is stuck in still ends with [`Bases::finish`].
+//! notices at its next [`Bases::pop_with`], and the run that it is stuck in still ends with [`Bases::finish`].
 //!
 //! Source: PROTOCOL section 2; Linux 6.12, kernel/time/timer.c, `__run_timers`, `expire_timers`. Model:
 //! `stall_model.py` (`P`, `C1`, `C2`, `take`, `revoke`).
@@ -67,6 +67,7 @@ pub struct Expired<T> {
     expires: Nanos,
     base: BaseId,
     runner: CpuId,
+    is_detached: bool,
 }
 
 impl<T: Copy> Expired<T> {
@@ -104,14 +105,23 @@ impl<T: Copy> Expired<T> {
     pub const fn runner(&self) -> CpuId {
         self.runner
     }
+
+    /// Whether the timer is [detached](crate::TimerOptions::detached): nobody waits for the end of this run,
+    /// and its owner may have ended the timer already.
+    #[inline]
+    #[must_use]
+    pub const fn is_detached(&self) -> bool {
+        self.is_detached
+    }
 }
 
 /// What a pop did.
 #[derive(Debug)]
 #[must_use = "a timer that was popped has to be run"]
-pub(crate) struct Popped<T> {
-    /// To be run; `None` when the token is gone, because it was revoked or nothing is left.
-    pub(crate) expired: Option<Expired<T>>,
+pub(crate) struct Popped<T, R> {
+    /// To be run, and what was taken of it; `None` when the token is gone, because it was revoked or nothing
+    /// is left.
+    pub(crate) expired: Option<(Expired<T>, R)>,
     /// Timers that were collected before their time go back to the wheel, which may make the base due
     /// earlier.
     pub(crate) change: Change,
@@ -172,8 +182,8 @@ impl<T: Copy> Base<T> {
         self.renewed()
     }
 
-    /// The next timer to run. Without one the token is gone.
-    fn pop(&mut self, token: &Token) -> (Option<Run<T>>, Change) {
+    /// The next timer to run, and what `take` made of it. Without one the token is gone.
+    fn pop<R>(&mut self, token: &Token, take: impl FnOnce(&Run<T>) -> R) -> (Option<(Run<T>, R)>, Change) {
         if !self.is_held_by(token) {
             return (None, Change::default());
         }
@@ -181,7 +191,7 @@ impl<T: Copy> Base<T> {
             let ready = self.records.pop_ready();
             let Some(due) = ready.or_else(|| self.queues.pop_collected()) else { break None };
             if !self.records.is_running(due.address()) {
-                break Some(self.begin(due, token.cpu));
+                break Some(self.begin(due, token.cpu, take));
             }
             // It stays pending, but nobody can run it before that run has ended.
             let place = &due.shared().place;
@@ -196,16 +206,22 @@ impl<T: Copy> Base<T> {
     }
 
     #[inline]
-    fn begin(&mut self, due: Due<T>, runner: CpuId) -> Run<T> {
-        self.records.begin(due.address(), runner);
+    fn begin<R>(&mut self, due: Due<T>, runner: CpuId, take: impl FnOnce(&Run<T>) -> R) -> (Run<T>, R) {
+        let shared = due.shared();
+        let place = shared.place.load();
+        let is_detached = place.has(Place::DETACHED);
+        if !is_detached {
+            self.records.begin(due.address(), runner);
+        }
         self.pending -= 1;
         self.counters.ran += 1;
         self.counters.ran_remote += u64::from(runner != self.id.cpu);
-        let shared = due.shared();
-        let run = Run { payload: shared.payload, number: shared.number(), due };
-        // The last access to the timer: a callback may end it.
-        shared.place.store(shared.place.load().without(Place::PENDING).without(Place::COLLECTED));
-        run
+        let run = Run { payload: shared.payload, number: shared.number(), due, is_detached };
+        let taken = take(&run);
+        // The last access to the timer: a callback may end it; of a detached one whoever sees this.
+        // Model: `base::models::taken_before_it_is_idle`.
+        shared.place.store(place.without(Place::PENDING).without(Place::COLLECTED));
+        (run, taken)
     }
 
     /// The run of a timer has ended, on a base that still takes timers. One that waited for that is due at
@@ -247,6 +263,7 @@ struct Run<T> {
     due: Due<T>,
     payload: T,
     number: Option<u32>,
+    is_detached: bool,
 }
 
 impl<L: RawLock, T: Copy> Bases<L, T> {
@@ -258,10 +275,16 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         if self.may_take(runner, id) { base.take(runner) } else { None }
     }
 
-    /// The next timer to run.
+    /// The next timer to run, and what `take` made of it under the lock.
     #[inline]
-    pub(crate) fn pop(&self, token: &Token, context: Context) -> Popped<T> {
-        let (run, change) = self.lock(token.base, context.cpu).pop(token);
+    pub(crate) fn pop_with<R>(
+        &self,
+        token: &Token,
+        context: Context,
+        take: impl FnOnce(T, TimerName<T>) -> R,
+    ) -> Popped<T, R> {
+        let take = |run: &Run<T>| take(run.payload, self.name(run));
+        let (run, change) = self.lock(token.base, context.cpu).pop(token, take);
         self.popped(run, change, token)
     }
 
@@ -271,15 +294,19 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     #[inline]
-    fn popped(&self, run: Option<Run<T>>, change: Change, token: &Token) -> Popped<T> {
+    fn popped<R>(&self, run: Option<(Run<T>, R)>, change: Change, token: &Token) -> Popped<T, R> {
         site!(BeforeRun);
-        let expired = run.map(|run| Expired {
-            due: run.due,
-            payload: run.payload,
-            name: self.name(&run),
-            expires: run.due.expires(self.length),
-            base: token.base,
-            runner: token.cpu,
+        let expired = run.map(|(run, taken)| {
+            let expired = Expired {
+                due: run.due,
+                payload: run.payload,
+                name: self.name(&run),
+                expires: run.due.expires(self.length),
+                base: token.base,
+                runner: token.cpu,
+                is_detached: run.is_detached,
+            };
+            (expired, taken)
         });
         Popped { expired, change }
     }
@@ -294,9 +321,12 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         }
     }
 
-    /// The run of a timer has ended.
+    /// The run of a timer has ended. Of a detached one nobody has to know, and no lock is taken.
     #[inline]
     pub(crate) fn finish(&self, expired: Expired<T>, context: Context) -> Finished {
+        if expired.is_detached {
+            return Finished { token: None, change: Change::default(), base: expired.base };
+        }
         let mut base = self.lock(expired.base, context.cpu);
         if let Some(adopter) = base.adopter {
             drop(base);
@@ -332,17 +362,21 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
 
     /// Ends a run and pops the next timer in one lock hold. When the token was lost and the end of the run
     /// gives another one, `token` is that.
-    #[inline]
     ///
     /// `Err` gives the run back when it or the token is of another time: then its end is for
     /// [`finish`](Self::finish).
-    pub(crate) fn finish_and_pop(
+    #[inline]
+    pub(crate) fn finish_and_pop_with<R>(
         &self,
         expired: Expired<T>,
         token: &mut Token,
         context: Context,
-    ) -> Result<Popped<T>, Expired<T>> {
+        take: impl FnOnce(T, TimerName<T>) -> R,
+    ) -> Result<Popped<T, R>, Expired<T>> {
         assert_eq!(expired.base, token.base, "a token is for its base");
+        if expired.is_detached {
+            return Ok(self.pop_with(token, context, take));
+        }
         let mut base = self.lock(token.base, context.cpu);
         if base.adopter.is_some() || !base.is_held_by(token) {
             drop(base);
@@ -353,7 +387,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         if let Some(fresh) = fresh {
             *token = fresh;
         }
-        let (run, change) = base.pop(token);
+        let (run, change) = base.pop(token, |run| take(run.payload, self.name(run)));
         drop(base);
         let is_first = end.is_first || change.is_first;
         let was_idle = end.was_idle || change.was_idle;

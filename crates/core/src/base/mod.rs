@@ -45,7 +45,8 @@ mod tick_length;
 mod timer;
 mod transfer;
 
-pub(crate) use arm::{Armed, Cancelled, Pinning};
+pub use arm::Cancelled;
+pub(crate) use arm::{Armed, Pinning};
 pub(crate) use bases::{BaseGuard, Bases, Context, earliest};
 pub(crate) use expire::Token;
 pub use expire::{Expired, TimerName};
@@ -81,10 +82,11 @@ impl Change {
 /// How often things happened in a base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
-    /// Arms of idle timers.
+    /// Arms that had an effect.
     pub(crate) armed: u64,
-    /// Pending periods that an arm or a cancel ended.
+    /// Pending periods that an arm ended.
     pub(crate) superseded: u64,
+    /// Pending periods that a cancel ended.
     pub(crate) cancelled: u64,
     /// Timers handed out, and how many of them to another CPU.
     pub(crate) ran: u64,

@@ -67,6 +67,41 @@ fn drop_against_expire() {
     assert_eq!(found, BTreeSet::from([false, true]), "seen pending, and seen idle");
 }
 
+/// Goal: what is taken out of a detached timer is taken before its owner can free it. Method: the real base
+/// hands a timer out and reads what lies beside it; its owner cancels it meanwhile, and writes there.
+#[test]
+fn taken_before_it_is_idle() {
+    let id = BaseId { cpu: CpuId(0), kind: BaseKind::Guest };
+    let context = |cpu, nanos| Context { cpu, now: Nanos(nanos) };
+    let found = ends(move || {
+        let mut bases = Bases::<SequentialLock, u32>::new(1, TickLength::default(), Nanos(0));
+        let timer = bases.add_timer(TimerOptions::new().detached(), 7);
+        let reference = bases.timer(timer).expect("just made");
+        let _ = bases.arm_tick(reference, Tick(0), id, context(None, 0));
+        let shared = Arc::new((bases, UnsafeCell::new(())));
+        let owner = loom::thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || {
+                let (bases, memory) = &*shared;
+                let timer = bases.timer(timer).expect("in the store");
+                let cancelled = bases.cancel(timer, context(None, 0));
+                memory.with_mut(|_| ());
+                cancelled == Cancelled::WasPending
+            }
+        });
+        let (bases, memory) = &*shared;
+        let due = context(Some(CpuId(0)), 2_000_000);
+        let token = bases.collect_and_take(id, CpuId(0), due);
+        let take = |_, _| memory.with(|_| ());
+        let has_run = token.is_some_and(|token| bases.pop_with(&token, due, take).expired.is_some());
+        let was_cancelled = owner.join().expect("it ends");
+        assert_ne!(has_run, was_cancelled, "one of both, and not both");
+        bases.check();
+        was_cancelled
+    });
+    assert_eq!(found, BTreeSet::from([false, true]), "handed out, and cancelled before");
+}
+
 /// Goal: a timer that changes its base never looks idle on the way, to a cancel that asks without a lock.
 /// Method: it is moved once, by an arm, while another thread cancels it: before the move or after, it was
 /// pending.

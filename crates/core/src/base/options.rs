@@ -15,6 +15,7 @@ use quietcore_wheel::Precision;
 pub struct TimerOptions {
     is_pinned: bool,
     is_deferrable: bool,
+    is_detached: bool,
     pub(super) precision: Precision,
 }
 
@@ -27,7 +28,7 @@ impl TimerOptions {
     /// ```
     #[must_use]
     pub const fn new() -> Self {
-        Self { is_pinned: false, is_deferrable: false, precision: Precision::Coarse }
+        Self { is_pinned: false, is_deferrable: false, is_detached: false, precision: Precision::Coarse }
     }
 
     /// It runs on the CPU that it is armed on, and on no other.
@@ -50,6 +51,20 @@ impl TimerOptions {
     #[must_use]
     pub const fn deferrable(self) -> Self {
         Self { is_deferrable: true, ..self }
+    }
+
+    /// A run of it is over as soon as it is handed out, because what runs does not need the timer: it takes
+    /// what it needs under the lock ([`next_expired_with`](crate::Machine::next_expired_with)), wakes a task,
+    /// say. So the timer may be armed, handed out again, or freed while somebody still works on an earlier
+    /// run; it never counts as running, and telling the machine of the end costs no lock.
+    ///
+    /// ```
+    /// # use quietcore_core::TimerOptions;
+    /// assert!(TimerOptions::new().detached().is_detached());
+    /// ```
+    #[must_use]
+    pub const fn detached(self) -> Self {
+        Self { is_detached: true, ..self }
     }
 
     /// How exactly it is kept. Exact timers have no use for it.
@@ -84,8 +99,23 @@ impl TimerOptions {
         self.is_deferrable
     }
 
+    /// Whether a run of it is over when it is handed out.
+    ///
+    /// ```
+    /// assert!(!quietcore_core::TimerOptions::new().pinned().is_detached());
+    /// ```
+    #[must_use]
+    pub const fn is_detached(self) -> bool {
+        self.is_detached
+    }
+
     pub(super) fn place(self) -> Place {
-        let place = if self.is_pinned { Place::PINNED } else { Place::NOWHERE };
-        if self.is_deferrable { place.with(Place::DEFERRABLE) } else { place }
+        let flags = [
+            (self.is_pinned, Place::PINNED),
+            (self.is_deferrable, Place::DEFERRABLE),
+            (self.is_detached, Place::DETACHED),
+        ];
+        let asked = flags.into_iter().filter(|(is_asked, _)| *is_asked);
+        asked.fold(Place::NOWHERE, |place, (_, flag)| place.with(flag))
     }
 }

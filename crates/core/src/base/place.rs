@@ -97,6 +97,8 @@ impl Place {
     pub(super) const DEFERRABLE: Self = Self(1 << 22);
     /// Refuses every arm from now on.
     pub(super) const SHUT_DOWN: Self = Self(1 << 23);
+    /// A run of it leaves no record.
+    pub(super) const DETACHED: Self = Self(1 << 24);
     pub(super) const NOWHERE: Self = Self(0);
 
     #[inline]
@@ -148,6 +150,7 @@ impl fmt::Debug for Place {
             .field("is_pinned", &self.has(Self::PINNED))
             .field("is_deferrable", &self.has(Self::DEFERRABLE))
             .field("is_shut_down", &self.has(Self::SHUT_DOWN))
+            .field("is_detached", &self.has(Self::DETACHED))
             .finish()
     }
 }

@@ -165,6 +165,19 @@ macro_rules! timer_methods {
             pub fn is_deferrable(&self) -> bool {
                 self.node.value.place.load().has(Place::DEFERRABLE)
             }
+
+            /// Whether a run of it is over when it is handed out.
+            ///
+            /// ```
+            #[doc = concat!("use quietcore_core::{", stringify!($Timer), ", TimerOptions};")]
+            #[doc = concat!("let timer = ", stringify!($Timer), "::new((), TimerOptions::new().detached());")]
+            /// assert!(timer.is_detached());
+            /// ```
+            #[inline]
+            #[must_use]
+            pub fn is_detached(&self) -> bool {
+                self.node.value.place.load().has(Place::DETACHED)
+            }
         }
 
         /// Shows what may be read without a lock.
@@ -179,6 +192,24 @@ macro_rules! timer_methods {
         }
 
         impl<T> $Ref<T> {
+            /// Where the timer is, with what the pointer may reach (its provenance) as it was passed to
+            /// [`new`](Self::new): if the timer is the first field of a larger `#[repr(C)]` struct, and `new`
+            /// got a pointer to that, so is this one. Following it is for who knows that the timer is still
+            /// there. Of several references to one timer a machine hands out the one that it was armed by.
+            ///
+            /// ```
+            #[doc = concat!("use quietcore_core::{", stringify!($Timer), ", ", stringify!($Ref), ", TimerOptions};")]
+            #[doc = concat!("let timer = Box::pin(", stringify!($Timer), "::new(7, TimerOptions::new()));")]
+            /// // SAFETY: the timer is pinned, and it is never armed.
+            #[doc = concat!("let reference = unsafe { ", stringify!($Ref), "::new((&*timer).into()) };")]
+            /// assert_eq!(reference.as_ptr(), (&*timer).into());
+            /// ```
+            #[inline]
+            #[must_use]
+            pub const fn as_ptr(self) -> NonNull<$Timer<T>> {
+                self.0.as_ptr().cast()
+            }
+
             #[inline]
             pub(super) fn node(self) -> NodeRef<$Node<Shared<T>>> {
                 self.0
@@ -288,11 +319,16 @@ impl<T> TimerRef<T> {
     /// Names the timer at `timer`.
     ///
     /// # Safety
-    /// From its first arm until it is idle again (cancelled; or handed out, and the machine was told that it
-    /// has finished), and during each call that gets this reference or a copy of it:
+    /// From its first arm until it is idle again, and during each call that gets this reference or a copy of
+    /// it. Idle is a timer that was cancelled; or was handed out, and, unless it is
+    /// [detached](TimerOptions::detached), the machine was told that it has finished. A detached one is idle
+    /// from the moment at which [`Timer::is_pending`] says no.
     ///
     /// - the timer stays valid, at its address, and is only accessed through shared references;
     /// - every reference to it, however made, goes to one machine alone.
+    ///
+    /// A copy that a machine hands out with an [`Expired`](crate::Expired) is such a copy: of a detached timer
+    /// it may be too late to use it.
     ///
     /// The exception: a machine may be dropped while timers are pending. Such a timer must not be passed to
     /// any machine, only dropped.
@@ -501,9 +537,14 @@ mod tests {
     extern crate std;
 
     use super::{Arena, CHUNK, Timer, TimerRef};
+    use crate::base::tests::locks::SpinLock;
     use crate::base::{BaseId, BaseKind, Bases, Cancelled, Context, TickLength, TimerName, TimerOptions};
     use crate::{CpuId, Nanos, SequentialLock};
+    use core::cell::Cell;
+    use core::ptr::NonNull;
     use std::boxed::Box;
+    use std::sync::{Arc, Mutex};
+    use std::thread;
     use std::vec::Vec;
 
     /// Goal: a timer of the caller's needs no store, and its memory is free once it is idle. Method: pinned
@@ -532,6 +573,113 @@ mod tests {
             assert!(!timer.is_pending());
             drop(timer);
         }
+        bases.check();
+    }
+
+    /// Goal: the memory of a detached timer is free as soon as it is handed out, also for another timer.
+    /// Method: dropped before the end of its run; one that is not detached gets the same memory, if the
+    /// allocator gives it, and runs meanwhile.
+    #[test]
+    fn a_detached_timer_is_freed_during_its_run() {
+        let bases = Bases::<SequentialLock, u32>::new(1, TickLength::default(), Nanos(0));
+        let base = BaseId { cpu: CpuId(0), kind: BaseKind::Local };
+        let at = |millis: u64| Context { cpu: Some(CpuId(0)), now: Nanos(millis * 1_000_000) };
+        let hand_out = |timer: &Timer<u32>, from: u64| {
+            // SAFETY: the timer is boxed and goes to `bases` only. It is dropped when its run has ended, or,
+            // if it is detached, when it was handed out.
+            let reference = unsafe { TimerRef::new(timer.into()) };
+            let _ = bases.arm(reference, Nanos(from * 1_000_000), base, at(from));
+            let token = bases.collect_and_take(base, CpuId(0), at(from + 2)).expect("due");
+            let expired = bases.pop(&token, at(from + 2)).expired.expect("due");
+            assert!(!timer.is_pending() && bases.pop(&token, at(from + 2)).expired.is_none());
+            expired
+        };
+        let detached = Box::new(Timer::new(1, TimerOptions::new().detached()));
+        let first = hand_out(&detached, 1);
+        drop(detached);
+        let ordinary = Box::new(Timer::new(2, TimerOptions::new()));
+        let second = hand_out(&ordinary, 10);
+        for expired in [first, second] {
+            let _ = bases.finish(expired, at(20));
+        }
+        drop(ordinary);
+        assert_eq!(bases.lock(base, None).counters.ran, 2);
+        bases.check();
+    }
+
+    /// What a world may keep: a timer, and beside it what it takes out of it.
+    #[repr(C)]
+    struct Entry {
+        timer: Timer<u32>,
+        target: Cell<Option<Arc<()>>>,
+    }
+
+    const ENTRIES: u64 = if cfg!(miri) { 60 } else { 20_000 };
+
+    /// Arms one entry after the other on CPU 0's GUEST base and frees each as soon as it is idle; returns how
+    /// many were not cancelled.
+    fn arm_and_free(bases: &Bases<SpinLock, u32>, target: &Arc<()>, now: &Mutex<u64>) -> u64 {
+        let base = BaseId { cpu: CpuId(0), kind: BaseKind::Guest };
+        let mut ran = 0;
+        for round in 0..ENTRIES {
+            let timer = Timer::new(0, TimerOptions::new().detached());
+            let entry = Box::new(Entry { timer, target: Cell::new(Some(Arc::clone(target))) });
+            let entry = NonNull::from(Box::leak(entry));
+            // SAFETY: the entry, and with it the timer that is its first field, stays where it is until the
+            // timer is idle, and is shared until then. It goes to `bases` only.
+            let timer = unsafe { TimerRef::new(entry.cast()) };
+            let context = Context { cpu: None, now: Nanos(*now.lock().expect("nobody panicked")) };
+            let _ = bases.arm(timer, context.now, base, context);
+            if round % 3 == 0 {
+                thread::yield_now();
+                ran += u64::from(bases.cancel(timer, context) == Cancelled::Idle);
+            } else {
+                while timer.is_pending() {
+                    thread::yield_now();
+                }
+                ran += 1;
+            }
+            // SAFETY: `leak` gave it away; the timer is idle, so nobody else has it any more.
+            drop(unsafe { Box::from_raw(entry.as_ptr()) });
+        }
+        ran
+    }
+
+    /// Goal: what lies beside a detached timer is taken out before its owner can see it idle, and freed by
+    /// its owner without a lock after that; a pointer that came in for the whole struct comes out for it.
+    /// Method: two threads arm entries, some of which they cancel, and free them; a third takes a count out
+    /// of each that is due. Every count is given back in the end. Miri watches.
+    #[test]
+    fn entries_are_freed_as_soon_as_they_are_idle() {
+        let bases = Bases::<SpinLock, u32>::new(1, TickLength::default(), Nanos(0));
+        let (target, now, taken) = (Arc::new(()), Mutex::new(0), Mutex::new(0));
+        let id = BaseId { cpu: CpuId(0), kind: BaseKind::Guest };
+        let ran: u64 = thread::scope(|scope| {
+            let owners = [(); 2].map(|()| scope.spawn(|| arm_and_free(&bases, &target, &now)));
+            while !owners.iter().all(thread::ScopedJoinHandle::is_finished) {
+                let nanos = {
+                    let mut now = now.lock().expect("nobody panicked");
+                    *now += 2_000_000;
+                    *now
+                };
+                let context = Context { cpu: Some(CpuId(0)), now: Nanos(nanos) };
+                let Some(token) = bases.collect_and_take(id, CpuId(0), context) else { continue };
+                let take = |_, name| {
+                    let TimerName::Timer(timer) = name else { panic!("{name:?} is not ours") };
+                    // SAFETY: under the lock, before the timer is shown idle, it is still there, and it is the
+                    // first field of an entry, which is what the reference was made of.
+                    unsafe { timer.as_ptr().cast::<Entry>().as_ref() }.target.take()
+                };
+                while let Some((expired, target)) = bases.pop_with(&token, context, take).expired {
+                    assert!(target.is_some(), "somebody else took it");
+                    *taken.lock().expect("nobody panicked") += 1;
+                    let _ = bases.finish(expired, context);
+                }
+            }
+            owners.map(|owner| owner.join().expect("it ends")).into_iter().sum()
+        });
+        assert_eq!((*taken.lock().expect("nobody panicked"), Arc::strong_count(&target)), (ran, 1));
+        assert!(ran > ENTRIES, "{ran} of {} ran", 2 * ENTRIES);
         bases.check();
     }
 

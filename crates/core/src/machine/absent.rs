@@ -80,7 +80,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// ```
     pub fn mark_absent(&self, cpu: CpuId, actions: &mut Actions) -> Mark {
         let Some(mut bases) = self.try_lock_shared(cpu) else {
-            self.busy_marks.count();
+            self.watch[cpu.index()].busy_marks.count();
             self.hand_over_duties(cpu, actions);
             return Mark::Busy;
         };
@@ -89,11 +89,13 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
         let next = bases.next_global();
         let Ok(first) = self.hierarchy.try_go_absent(cpu, next) else {
-            self.busy_marks.count();
+            self.watch[cpu.index()].busy_marks.count();
             return Mark::Busy;
         };
         bases.set_idle(true);
-        self.watch[cpu.index()].set(flag::MARKED | flag::ACCUSED);
+        let watch = &self.watch[cpu.index()];
+        watch.set(flag::MARKED | flag::ACCUSED);
+        watch.marks.count();
         self.bases.set_absent(cpu, true);
         self.owe_revocation(cpu);
         drop(bases);
@@ -129,6 +131,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         // It was silent for hardly longer than is allowed, and not for the first time: it is slow, not stuck.
         let is_false =
             watch.clear(flag::ACCUSED) && silence.0 < self.settings.stall_after.0.saturating_mul(2);
+        if is_false {
+            watch.false_marks.count();
+        }
         if is_false && watch.accused_falsely(now).is_some_and(|last| now.since(last) < PATIENCE) {
             watch.be_patient_until(Nanos(now.0.saturating_add(PATIENCE.0)));
         }
@@ -154,6 +159,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let next = self.bases.next_global(cpu);
         self.owe_completion(cpu);
         if let Ok(first) = self.hierarchy.try_go_absent(cpu, next) {
+            self.watch[cpu.index()].marks.count();
             // Again: in between the CPU, or another watcher, may have found the books as they were before,
             // and ended a mark that had not been made.
             self.owe_completion(cpu);
@@ -395,22 +401,5 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     fn holds_tokens(&self, cpu: CpuId) -> bool {
         let mut ids = self.base_ids().filter(|id| id.kind.is_pullable());
         ids.any(|id| self.bases.try_lock(id).is_some_and(|base| base.runner() == Some(cpu)))
-    }
-
-    /// How often a mark had to be put off because the CPU was stopped inside a lock.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::topology::Topology;
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// assert_eq!(machine.busy_marks(), 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn busy_marks(&self) -> u64 {
-        self.busy_marks.get()
     }
 }

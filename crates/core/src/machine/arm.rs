@@ -7,14 +7,12 @@
 //!
 //! If it became the first of an idle CPU, that CPU's next expiry is published, or the CPU is kicked where
 //! nobody else can expire it in time (pinned, exact, unavailable, `Push`, `Stay`). An absent CPU is never
-//! kicked. Source: Linux 6.12, kernel/time/timer.c, `__mod_timer`, `trigger_dyntick_cpu`; hrtimers:
+//! kicked. Taking timers out: `cancel.rs`. Source: Linux 6.12, kernel/time/timer.c, `__mod_timer`, `trigger_dyntick_cpu`; hrtimers:
 //! `place/exact.rs`.
 
 use super::name::{AnyExact, AnyTimer};
 use super::{Machine, flag};
-use crate::base::{
-    Armed as BaseArmed, BaseId, BaseKind, Cancelled, Context as BaseContext, Pinning, TimerRef,
-};
+use crate::base::{Armed as BaseArmed, BaseId, BaseKind, Context as BaseContext, Pinning, TimerRef};
 use crate::place::{Arming, Caller, ExactMode, ExactPolicy, ExactStart, Origin, Policy};
 use crate::place::{exact_target, nearest_housekeeping, push_target};
 use crate::tmigr::Book;
@@ -64,7 +62,7 @@ impl Context {
         Self { cpu, is_cpu: false, now }
     }
 
-    fn base(self) -> BaseContext {
+    pub(super) fn base(self) -> BaseContext {
         BaseContext { cpu: self.is_cpu.then_some(self.cpu), now: self.now }
     }
 }
@@ -368,98 +366,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         };
         let armed = self.bases.arm_exact(timer, expiry, onto, context.base());
         self.armed(armed, (Promptness::Exact, context), actions)
-    }
-
-    /// Takes `timer` out; says whether it was pending. A run that has begun goes on.
-    ///
-    /// # Errors
-    /// When there is no such timer.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
-    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// assert!(!machine.cancel(timer, context)?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn cancel(&self, timer: impl AnyTimer<T>, context: Context) -> Result<bool, ArmError> {
-        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
-        Ok(self.bases.cancel(timer, context.base()) == Cancelled::WasPending)
-    }
-
-    /// The same for an exact timer.
-    ///
-    /// # Errors
-    /// When there is no such timer.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
-    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_exact(TimerOptions::new(), 7);
-    /// assert!(!machine.cancel_exact(timer, Context::on(cpu, Nanos(0)))?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn cancel_exact(&self, timer: impl AnyExact<T>, context: Context) -> Result<bool, ArmError> {
-        let timer = self.find_exact(timer).ok_or(ArmError::UnknownTimer)?;
-        Ok(self.bases.cancel(timer, context.base()) == Cancelled::WasPending)
-    }
-
-    /// Takes `timer` out and refuses every arm from now on; says whether it was pending.
-    ///
-    /// # Errors
-    /// When there is no such timer.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
-    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// assert!(!machine.shutdown(timer, context)?);
-    /// assert!(machine.arm(timer, Nanos(9), context, &mut actions).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn shutdown(&self, timer: impl AnyTimer<T>, context: Context) -> Result<bool, ArmError> {
-        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
-        Ok(self.bases.shutdown(timer, context.base()) == Cancelled::WasPending)
-    }
-
-    /// Whether a run of `timer` has begun and not ended.
-    ///
-    /// # Errors
-    /// When there is no such timer.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
-    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// assert!(!machine.is_running(timer, context)?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn is_running(&self, timer: impl AnyTimer<T>, context: Context) -> Result<bool, ArmError> {
-        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
-        Ok(self.bases.is_running(timer, context.base()))
     }
 
     fn base_for(&self, timer: TimerRef<T>, context: Context) -> Result<BaseId, ArmError> {

@@ -81,16 +81,6 @@ pub struct Report {
     pub left: CpuSet,
 }
 
-/// Who can look after the events of a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waker {
-    /// Somebody is awake and will.
-    Awake,
-    /// This CPU, if it is kicked; the lowest of those.
-    Parked(CpuId),
-    Nobody,
-}
-
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// `cpu` comes online: it joins the tree, if this is the first time, and takes part unless it is
     /// isolated. By a CPU that is online, or by whoever starts the machine; `cpu` turns only after this
@@ -300,33 +290,18 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         report
     }
 
-    /// The last CPU that was awake has left: somebody who is available must wake up and look at the events.
-    fn wake_somebody(&self, first: Option<Nanos>, actions: &mut Actions) {
-        if first.is_none() {
-            return;
-        }
-        match self.waker() {
-            Waker::Awake => {}
-            Waker::Parked(cpu) => actions.kick(cpu),
-            Waker::Nobody => self.ask_for_alarm(first, actions),
-        }
-    }
-
-    /// Who can look after the events of a tree.
-    pub(super) fn waker(&self) -> Waker {
-        let mut parked = None;
-        for cpu in (0..self.bases.cpu_count()).map(CpuId) {
-            match self.hierarchy.book(cpu) {
-                Book::Awake => return Waker::Awake,
-                Book::Parked if parked.is_none() => parked = Some(cpu),
-                Book::Parked | Book::Absent | Book::Unavailable => {}
-            }
-        }
-        parked.map_or(Waker::Nobody, Waker::Parked)
-    }
-
-    /// Whether `cpu` runs a timer of another CPU's base right now.
-    fn runs_for_others(&self, cpu: CpuId) -> bool {
+    /// Whether `cpu` runs a timer of another CPU's base right now. Detached timers do not count. Cost: the
+    /// locks of all bases, one at a time.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// assert!(!machine.runs_for_others(CpuId::default()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn runs_for_others(&self, cpu: CpuId) -> bool {
         let mut others = self.base_ids().filter(|id| id.cpu != cpu);
         others.any(|id| self.bases.lock(id, None).runs_on(cpu))
     }

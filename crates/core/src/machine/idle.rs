@@ -134,7 +134,59 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         if self.has_flag(cpu, flag::MARKED) {
             self.hierarchy.activate(cpu);
             self.clear_mark(cpu, bases);
+            // Whether the mark was true is not known here; the next absence may be its own.
+            self.watch[cpu.index()].clear(flag::ACCUSED);
         }
+    }
+
+    /// When something is due on `cpu` itself: what its LOCAL, GLOBAL and GUEST bases say without their locks
+    /// (deferrable timers wake nobody). Never later than the truth. For a CPU that is about to sleep, after it
+    /// said so to those who would wake it: an arm that came before that is seen here. From any thread; cost:
+    /// three loads.
+    ///
+    /// # Panics
+    /// When the machine has no such CPU.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::{TimerOptions, topology::Topology};
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new().pinned(), 7);
+    /// assert_eq!(machine.next_event(cpu), None);
+    /// machine.arm(timer, Nanos(4_500_000), Context::on(cpu, Nanos(0)), &mut actions)?;
+    /// assert_eq!(machine.next_event(cpu), Some(Nanos(5_000_000)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn next_event(&self, cpu: CpuId) -> Option<Nanos> {
+        earliest(self.bases.next_local(cpu), self.bases.next_global(cpu))
+    }
+
+    /// The same of the timers that other CPUs may run: GLOBAL and GUEST.
+    ///
+    /// # Panics
+    /// When the machine has no such CPU.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::{TimerOptions, topology::Topology};
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new().pinned(), 7);
+    /// machine.arm(timer, Nanos(4_500_000), Context::on(cpu, Nanos(0)), &mut actions)?;
+    /// assert_eq!(machine.next_global(cpu), None); // its own
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn next_global(&self, cpu: CpuId) -> Option<Nanos> {
+        self.bases.next_global(cpu)
     }
 
     /// What the hierarchy is to know, unless something is due within a tick.

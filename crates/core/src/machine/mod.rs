@@ -4,14 +4,18 @@
 //! timers that [`next_expired`](Machine::next_expired) hands out, one at a time. `now` is an argument of
 //! every call; the lock type is the world's.
 //!
-//! Where what is decided: `arm.rs` which base a timer goes to and who must learn of it; `turn.rs` what a CPU
-//! runs; `idle.rs` what it publishes when it has nothing to run; `absent.rs` stalls; `control.rs` isolation
-//! and hotplug; `check.rs` the invariants. Lock order: ARCHITECTURE.md. Not here: waiting, clocks, callbacks.
+//! Where what is decided: `arm.rs` which base a timer goes to and who must learn of it, `cancel.rs` how it is
+//! taken out; `turn.rs` what a CPU runs; `idle.rs` what it publishes when it has nothing to run; `alarm.rs`
+//! who wakes up when nobody is awake; `absent.rs` stalls; `control.rs` isolation and hotplug; `counters.rs`
+//! what happened so far; `check.rs` the invariants. Lock order: ARCHITECTURE.md. Not here: waiting, clocks, callbacks.
 
 mod absent;
+mod alarm;
 mod arm;
+mod cancel;
 mod check;
 mod control;
+mod counters;
 mod idle;
 mod name;
 mod settings;
@@ -22,12 +26,12 @@ mod turn;
 pub use absent::Mark;
 pub use arm::{ArmError, Armed, Context};
 pub use control::{ControlError, Report};
+pub use counters::Counters;
 pub use idle::Idle;
 pub use name::{AnyExact, AnyTimer};
 pub use settings::Settings;
-pub use turn::Turn;
+pub use turn::{At, Turn};
 
-use control::Waker;
 use sync::{Alarm, Counter, Watch, flag};
 
 use crate::base::Bases;
@@ -35,7 +39,7 @@ use crate::lock::Locked;
 use crate::place::{Housekeeping, HousekeepingError, Isolation, Policy};
 use crate::tmigr::{Hierarchy, View};
 use crate::topology::Topology;
-use crate::{Actions, CpuId, CpuSet, Nanos, RawLock};
+use crate::{CpuId, CpuSet, Nanos, RawLock};
 use alloc::boxed::Box;
 
 /// What changes seldom, behind one lock.
@@ -91,8 +95,6 @@ pub struct Machine<L: RawLock, T: Copy> {
     watch: Box<[Watch]>,
     control: Locked<L, Control>,
     alarm: Alarm,
-    /// Marks that could not be made because a base's lock was not to be had.
-    busy_marks: Counter,
     /// CPUs with the flag `REVOKE`.
     unrevoked: Counter,
 }
@@ -129,7 +131,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             watch: (0..count).map(|_| Watch::new()).collect(),
             control: Locked::new(control),
             alarm: Alarm::new(),
-            busy_marks: Counter::new(),
             unrevoked: Counter::new(),
             settings,
             topology,
@@ -200,39 +201,5 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     #[inline]
     fn has_flag(&self, cpu: CpuId, flag: u32) -> bool {
         self.watch[cpu.index()].has(flag)
-    }
-
-    /// Somebody must be awake at `first`, and nobody in the hierarchy will be.
-    fn ask_for_alarm(&self, first: Option<Nanos>, actions: &mut Actions) {
-        let Some(first) = first else { return };
-        self.alarm.ask_for(first);
-        actions.set_alarm(first);
-    }
-
-    /// The alarm that an action asked for went off: if nobody is awake, the lowest parked CPU is kicked.
-    ///
-    /// Once it is awake it looks after everything that is due. When every CPU is absent it asks for another
-    /// alarm a tick later. Cost: one look at each CPU.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(4).build()?, Settings::default())?;
-    /// let mut actions = Actions::new(4);
-    /// machine.handle_alarm(Nanos(5), &mut actions);
-    /// assert!(actions.is_empty()); // nobody had asked
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn handle_alarm(&self, now: Nanos, actions: &mut Actions) {
-        if self.alarm.get().is_none_or(|alarm| now < alarm) {
-            return;
-        }
-        self.alarm.forget();
-        match self.waker() {
-            Waker::Awake => {}
-            Waker::Parked(cpu) => actions.kick(cpu),
-            // Every CPU is stalled: somebody may come back, or a spare lane be started.
-            Waker::Nobody => self.ask_for_alarm(Some(Nanos(now.0 + self.settings.tick.nanos().0)), actions),
-        }
     }
 }

@@ -43,6 +43,12 @@ pub(super) struct Watch {
     patience: AtomicU64,
     /// When a mark last was false, in ns. Written by the CPU itself.
     falsely: AtomicU64,
+    /// How often somebody marked it, by whoever did.
+    pub(super) marks: Counter,
+    /// How many of them were false: it came back at once.
+    pub(super) false_marks: Counter,
+    /// Marks that could not be made because a lock of it was not to be had.
+    pub(super) busy_marks: Counter,
 }
 
 impl Watch {
@@ -54,6 +60,9 @@ impl Watch {
             sleeps_until: AtomicU64::new(NEVER),
             patience: AtomicU64::new(0),
             falsely: AtomicU64::new(NEVER),
+            marks: Counter::new(),
+            false_marks: Counter::new(),
+            busy_marks: Counter::new(),
         }
     }
 

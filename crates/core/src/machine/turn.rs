@@ -10,7 +10,7 @@
 
 use super::arm::Promptness;
 use super::{Machine, flag};
-use crate::base::{BaseId, BaseKind, Change, Context, Expired, Token, earliest};
+use crate::base::{BaseId, BaseKind, Change, Context, Expired, TimerName, Token, earliest};
 use crate::sync::site;
 use crate::tmigr::Pulled;
 use crate::{Actions, CpuId, Nanos, RawLock};
@@ -73,6 +73,23 @@ impl Turn {
     }
 }
 
+/// When a call is made, and where what it asks of the world is written.
+///
+/// ```
+/// use quietcore_core::{Actions, At, Nanos};
+///
+/// let mut actions = Actions::new(1);
+/// let at = At { now: Nanos(7), actions: &mut actions };
+/// assert!(at.actions.is_empty());
+/// ```
+#[derive(Debug)]
+pub struct At<'a> {
+    /// The moment, in ns.
+    pub now: Nanos,
+    /// What the world has to do.
+    pub actions: &'a mut Actions,
+}
+
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Whether `cpu` should take a turn: once per tick, or when it wakes up for a timer. By the CPU itself.
     /// Cost: a few loads; no lock.
@@ -133,6 +150,42 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn next_expired(&self, turn: &mut Turn, now: Nanos, actions: &mut Actions) -> Option<Expired<T>> {
+        self.next_expired_with(turn, At { now, actions }, |_, _| ()).map(|(expired, ())| expired)
+    }
+
+    /// [`next_expired`](Self::next_expired), and what `take` makes of the timer at the moment at which it is
+    /// handed out: under its base's lock, before its owner can see that it is not pending any more. So what
+    /// its owner would free with the timer (a waker, a count of references) can be taken out of it here.
+    /// `take` gets the payload and the name.
+    ///
+    /// `take` must be short, as others wait for the lock; it must not panic, and call no machine.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, At, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::{TimerOptions, Turn, topology::Topology};
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new().detached(), 7);
+    /// machine.arm(timer, Nanos(5), Context::on(cpu, Nanos(0)), &mut actions)?;
+    /// let (now, mut turn, mut wakers) = (Nanos(9_000_000), Turn::new(cpu), vec![None; 8]);
+    /// wakers[7] = Some("a waker");
+    /// machine.begin_turn(&mut turn, now);
+    /// let at = At { now, actions: &mut actions };
+    /// let next = machine.next_expired_with(&mut turn, at, |number, _| wakers[number as usize].take());
+    /// let (expired, waker) = next.expect("due");
+    /// assert_eq!(waker, Some("a waker"));
+    /// machine.finish(&mut turn, expired, now, &mut actions);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn next_expired_with<R>(
+        &self,
+        turn: &mut Turn,
+        at: At<'_>,
+        mut take: impl FnMut(T, TimerName<T>) -> R,
+    ) -> Option<(Expired<T>, R)> {
+        let At { now, actions } = at;
         while turn.left > 0 && now.since(turn.started) < TIME_BUDGET {
             let Some(token) = turn.tokens.front() else {
                 if !core::mem::take(&mut turn.remote_is_due) {
@@ -142,7 +195,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                 continue;
             };
             let base = token.base;
-            let popped = self.bases.pop(token, Context { cpu: Some(turn.cpu), now });
+            let popped = self.bases.pop_with(token, Context { cpu: Some(turn.cpu), now }, &mut take);
             self.tell(base, popped.change, actions);
             let Some(expired) = popped.expired else {
                 let _ = turn.tokens.pop_front();
@@ -178,6 +231,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// ```
     pub fn finish(&self, turn: &mut Turn, expired: Expired<T>, now: Nanos, actions: &mut Actions) {
         self.beat(turn.cpu, now);
+        if expired.is_detached() {
+            // Its base has forgotten this run already, and armed again it may be anywhere.
+            return;
+        }
         let finished = self.bases.finish(expired, Context { cpu: Some(turn.cpu), now });
         self.tell(finished.base, finished.change, actions);
         turn.tokens.extend(finished.token);
@@ -217,20 +274,58 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         now: Nanos,
         actions: &mut Actions,
     ) -> Option<Expired<T>> {
+        let next = self.finish_and_next_with(turn, expired, At { now, actions }, |_, _| ());
+        next.map(|(expired, ())| expired)
+    }
+
+    /// [`finish`](Self::finish) and [`next_expired_with`](Self::next_expired_with) in one: one lock per timer
+    /// instead of two.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, At, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::{TimerOptions, Turn, topology::Topology};
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// # for number in 0..3 {
+    /// #     let timer = machine.add_timer(TimerOptions::new().detached(), number);
+    /// #     machine.arm(timer, Nanos(5), Context::on(cpu, Nanos(0)), &mut actions)?;
+    /// # }
+    /// let (now, mut turn, mut taken) = (Nanos(9_000_000), Turn::new(cpu), 0);
+    /// machine.begin_turn(&mut turn, now);
+    /// let mut take = |number, _| taken += number;
+    /// let mut next = machine.next_expired_with(&mut turn, At { now, actions: &mut actions }, &mut take);
+    /// while let Some((expired, ())) = next {
+    ///     let at = At { now, actions: &mut actions };
+    ///     next = machine.finish_and_next_with(&mut turn, expired, at, &mut take);
+    /// }
+    /// assert_eq!(taken, 0 + 1 + 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn finish_and_next_with<R>(
+        &self,
+        turn: &mut Turn,
+        expired: Expired<T>,
+        at: At<'_>,
+        mut take: impl FnMut(T, TimerName<T>) -> R,
+    ) -> Option<(Expired<T>, R)> {
+        let At { now, actions } = at;
         let is_over = turn.left == 0 || now.since(turn.started) >= TIME_BUDGET;
         let Some(token) = turn.tokens.front_mut().filter(|token| !is_over && token.base == expired.base())
         else {
             self.finish(turn, expired, now, actions);
-            return self.next_expired(turn, now, actions);
+            return self.next_expired_with(turn, At { now, actions }, take);
         };
         self.beat(turn.cpu, now);
         let base = token.base;
-        let popped = match self.bases.finish_and_pop(expired, token, Context { cpu: Some(turn.cpu), now }) {
+        let context = Context { cpu: Some(turn.cpu), now };
+        let popped = match self.bases.finish_and_pop_with(expired, token, context, &mut take) {
             Ok(popped) => popped,
             Err(expired) => {
                 let _ = turn.tokens.pop_front();
                 self.finish(turn, expired, now, actions);
-                return self.next_expired(turn, now, actions);
+                return self.next_expired_with(turn, At { now, actions }, take);
             }
         };
         self.tell(base, popped.change, actions);
@@ -239,7 +334,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return popped.expired;
         }
         let _ = turn.tokens.pop_front();
-        self.next_expired(turn, now, actions)
+        self.next_expired_with(turn, At { now, actions }, take)
     }
 
     /// Gives back what a turn has collected and not run, so that others can run it: when its CPU leaves, or

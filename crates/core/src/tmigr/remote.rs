@@ -9,6 +9,7 @@
 
 use super::event::{Event, Link};
 use super::{Hierarchy, Presence};
+use crate::base::earliest;
 use crate::sync::site;
 use crate::{CpuId, Nanos, RawLock};
 
@@ -50,6 +51,64 @@ impl<L: RawLock> Hierarchy<L> {
                 return false;
             }
             if group.next_expiry().is_some_and(|expires| expires <= now) {
+                return true;
+            }
+            link = group.parent();
+        }
+        false
+    }
+
+    /// When the next event is due that `cpu` has to look after while it is awake: of the groups in which it
+    /// is the migrator. Without a lock, as [`requires_handle_remote`](Self::requires_handle_remote).
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::Hierarchy};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0, 0]);
+    /// # let (sleeper, awake) = (CpuId::new(0)?, CpuId::new(1)?);
+    /// # for cpu in [sleeper, awake] {
+    /// #     hierarchy.connect(cpu);
+    /// #     hierarchy.set_available(cpu, None);
+    /// # }
+    /// hierarchy.deactivate(sleeper, Some(Nanos(9)));
+    /// assert_eq!(hierarchy.next_remote(awake), Some(Nanos(9)));
+    /// assert_eq!(hierarchy.next_remote(sleeper), None);
+    /// # Ok::<(), quietcore_core::CpuError>(())
+    /// ```
+    #[must_use]
+    pub fn next_remote(&self, cpu: CpuId) -> Option<Nanos> {
+        let mut first = None;
+        let mut link = self.cpu(cpu).leaf();
+        while let Some((group, mask)) = link {
+            let group = &self.groups[group];
+            let word = group.word.load();
+            if word.active() & mask.bits() == 0 || !word.is_migrator_or_none(mask) {
+                break;
+            }
+            first = earliest(first, group.next_expiry());
+            link = group.parent();
+        }
+        first
+    }
+
+    /// Whether somebody is awake in the tree that `cpu` has joined: in `cpu`'s group or above it. Without a
+    /// lock; of two that go idle at once the later one finds that nobody is.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::Hierarchy};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
+    /// # let cpu = CpuId::default();
+    /// # hierarchy.connect(cpu);
+    /// # hierarchy.set_available(cpu, None);
+    /// assert!(hierarchy.is_active(cpu));
+    /// hierarchy.deactivate(cpu, None);
+    /// assert!(!hierarchy.is_active(cpu));
+    /// ```
+    #[must_use]
+    pub fn is_active(&self, cpu: CpuId) -> bool {
+        let mut link = self.cpu(cpu).leaf();
+        while let Some((group, _)) = link {
+            let group = &self.groups[group];
+            if group.word.load().is_active() {
                 return true;
             }
             link = group.parent();
@@ -172,10 +231,7 @@ impl<L: RawLock> Hierarchy<L> {
             if group.word.load().active() & !mask.bits() != 0 {
                 return None;
             }
-            first = match (first, group.next_expiry()) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            };
+            first = earliest(first, group.next_expiry());
             link = group.parent();
         }
         first

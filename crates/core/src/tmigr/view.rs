@@ -101,4 +101,32 @@ impl<L: RawLock> View<'_, L> {
     pub fn published(&self, cpu: CpuId) -> Option<Nanos> {
         self.0.published(cpu)
     }
+
+    /// As [`Hierarchy::next_remote`].
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, Machine, SequentialLock, Settings, tmigr::GroupId, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// assert_eq!(machine.hierarchy().next_remote(CpuId::default()), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn next_remote(&self, cpu: CpuId) -> Option<Nanos> {
+        self.0.next_remote(cpu)
+    }
+
+    /// As [`Hierarchy::is_active`].
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, Machine, SequentialLock, Settings, tmigr::GroupId, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// assert!(!machine.hierarchy().is_active(CpuId::default())); // offline
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_active(&self, cpu: CpuId) -> bool {
+        self.0.is_active(cpu)
+    }
 }

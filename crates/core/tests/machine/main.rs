@@ -3,6 +3,7 @@
 
 mod absence;
 mod contract;
+mod counters;
 mod exact;
 mod hotplug;
 mod isolation;

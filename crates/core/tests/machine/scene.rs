@@ -79,6 +79,10 @@ impl Scene {
         BaseLock::new(self.turns.len(), BaseId { cpu: cpu(cpu_index), kind })
     }
 
+    pub(crate) fn lock_of_books(&self, cpu_index: usize) -> BaseLock {
+        BaseLock::of_books(self.turns.len(), cpu_index)
+    }
+
     pub(crate) fn add(&mut self, options: TimerOptions, payload: u32) -> TimerId {
         Rc::get_mut(&mut self.machine).expect("nobody else has it yet").add_timer(options, payload)
     }

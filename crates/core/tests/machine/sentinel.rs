@@ -1,7 +1,10 @@
 //! Every awake CPU is stuck: somebody who is parked is kicked, and everything that is due runs all the same.
-//! I7 and I8 of the stall protocol; the kick itself is a world's dead man's switch.
+//! I7 and I8 of the stall protocol. That nobody turns is noticed by a world's dead man's switch.
 
+use crate::scene::{Scene, ms};
 use crate::world::{TICK, cpu};
+use quietcore_core::place::Policy;
+use quietcore_core::tmigr::Book;
 use quietcore_core::topology::Topology;
 use quietcore_core::{
     Actions, Context, Expired, Idle, Machine, Nanos, SequentialLock, Settings, TimerOptions, Turn,
@@ -64,6 +67,66 @@ fn a_kicked_cpu_takes_over_from_all_that_froze() {
     ran.sort_unstable();
     assert_eq!(ran, [0, 1, 2, 3]);
     machine.check();
+}
+
+/// Goal: a silence is answered with a kick of the lowest CPU that is parked and may pull, though nobody asked
+/// for an alarm and the books say that others are awake. Method: CPU 0 stuck, 1 isolated and asleep, 2 absent,
+/// 3 and 4 parked; 3 wakes up, then 4.
+#[test]
+fn a_silence_kicks_the_lowest_that_is_parked() {
+    let mut scene = Scene::of(5);
+    scene.isolate("1", 0);
+    scene.idle(1, 0);
+    assert_eq!(scene.mark(2), quietcore_core::Mark::Marked);
+    scene.idle(3, 0);
+    scene.idle(4, 0);
+    let _ = (scene.kicks(), scene.actions.take_alarm());
+    for parked in [3, 4] {
+        scene.machine.handle_silence(ms(20), &mut scene.actions);
+        assert_eq!((scene.kicks(), scene.actions.take_alarm()), (vec![cpu(parked)], None));
+        scene.machine.exit_idle(cpu(parked), ms(20));
+        assert_eq!(scene.book(parked), Book::Awake);
+    }
+    scene.machine.handle_silence(ms(20), &mut scene.actions);
+    assert_eq!((scene.kicks(), scene.actions.take_alarm()), (vec![], Some(ms(21))), "nobody is left");
+}
+
+/// Goal: where every CPU is absent a silence asks for an alarm, which asks again until somebody is back.
+/// Method: two CPUs block; one returns and goes idle.
+#[test]
+fn a_silence_of_absent_cpus_asks_again() {
+    let mut scene = Scene::of(2);
+    for index in [0, 1] {
+        scene.machine.go_absent(cpu(index), ms(0), &mut scene.actions);
+    }
+    scene.machine.handle_silence(ms(5), &mut scene.actions);
+    assert_eq!((scene.kicks(), scene.actions.take_alarm()), (vec![], Some(ms(6))));
+    scene.machine.handle_alarm(ms(6), &mut scene.actions);
+    assert_eq!((scene.kicks(), scene.actions.take_alarm()), (vec![], Some(ms(7))));
+    assert!(scene.machine.return_from_absence(cpu(1), ms(6)));
+    scene.idle(1, 6);
+    scene.machine.handle_alarm(ms(7), &mut scene.actions);
+    assert_eq!((scene.kicks(), scene.actions.take_alarm()), (vec![cpu(1)], None));
+}
+
+/// Goal: a silence waits for no lock, as somebody may be stopped inside it, and kicks nobody where nobody could
+/// take over. Method: the books of each of three CPUs frozen in turn, which are the locks before those of the
+/// bases; and a machine where every timer stays.
+#[test]
+fn a_silence_waits_for_nobody() {
+    for frozen in 0..3 {
+        let mut scene = Scene::of(3);
+        scene.idle(1, 0);
+        scene.idle(2, 0);
+        let lock = scene.lock_of_books(frozen);
+        let machine = std::rc::Rc::clone(&scene.machine);
+        lock.while_frozen(|| machine.handle_silence(ms(9), &mut scene.actions));
+        assert_eq!(scene.kicks(), [cpu(if frozen == 1 { 2 } else { 1 })], "the books of CPU {frozen}");
+    }
+    let mut scene = Scene::new(2, Settings { policy: Policy::Stay, ..Settings::default() });
+    scene.idle(1, 0);
+    scene.machine.handle_silence(ms(9), &mut scene.actions);
+    assert!(scene.actions.is_empty());
 }
 
 /// Goal: I8: the kicked CPU's first callback blocks for ever, too; the next one that is kicked runs the rest.

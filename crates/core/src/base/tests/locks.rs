@@ -11,7 +11,7 @@ use std::thread;
 
 /// Spins, and lets others go on: there may be one processor.
 #[derive(Debug, Default)]
-pub(super) struct SpinLock(AtomicBool);
+pub(in crate::base) struct SpinLock(AtomicBool);
 
 // SAFETY: `swap` returns false for one caller until the next `unlock`; Acquire and Release order their
 // sections.

@@ -1,6 +1,7 @@
 //! Tests of the bases: rules one by one, random scripts against an oracle, threads with a lock that spins.
 
-mod locks;
+mod detached;
+pub(super) mod locks;
 mod oracle;
 mod races;
 mod rules;
@@ -10,14 +11,45 @@ mod threads;
 mod transfers;
 
 use super::bases::{Bases, Context};
-use super::{BaseId, BaseKind, Expired, TickLength, TimerId, TimerOptions, TimerRef, Token};
-use crate::{CpuId, Nanos, SequentialLock};
+use super::expire::Popped;
+use super::{BaseId, BaseKind, Change, Expired, TickLength, TimerId, TimerOptions, TimerRef, Token};
+use crate::{CpuId, Nanos, RawLock, SequentialLock};
 use alloc::vec::Vec;
 
 /// Bases with ticks of 1000 ns.
 type TestBases = Bases<SequentialLock, u32>;
 
 const TICK: u64 = 1000;
+
+/// A pop that took nothing out of its timer.
+#[derive(Debug)]
+pub(super) struct PlainPopped {
+    pub(super) expired: Option<Expired<u32>>,
+    pub(super) change: Change,
+}
+
+impl From<Popped<u32, ()>> for PlainPopped {
+    fn from(Popped { expired, change }: Popped<u32, ()>) -> Self {
+        Self { expired: expired.map(|(expired, ())| expired), change }
+    }
+}
+
+impl<L: RawLock> Bases<L, u32> {
+    /// `pop_with`, where nothing is taken.
+    pub(super) fn pop(&self, token: &Token, context: Context) -> PlainPopped {
+        self.pop_with(token, context, |_, _| ()).into()
+    }
+
+    /// `finish_and_pop_with`, where nothing is taken.
+    fn finish_and_pop(
+        &self,
+        expired: Expired<u32>,
+        token: &mut Token,
+        context: Context,
+    ) -> Result<PlainPopped, Expired<u32>> {
+        self.finish_and_pop_with(expired, token, context, |_, _| ()).map(PlainPopped::from)
+    }
+}
 
 fn bases(cpu_count: u16) -> TestBases {
     let length = TickLength::new(Nanos(TICK)).expect("not zero");

@@ -30,6 +30,8 @@ pub(super) struct Known {
     pub(super) is_exact: bool,
     /// Armed with `Tick` precision.
     pub(super) is_precise: bool,
+    /// It never counts as running.
+    pub(super) is_detached: bool,
     pub(super) armed: u64,
     pub(super) ended: u64,
 }
@@ -130,7 +132,7 @@ impl Oracle {
         let is_due = if known.is_exact { now.1 >= expires } else { now.0 > expires };
         assert!(is_due, "timer {timer} for {expires} ran early at {now:?}");
         assert_eq!(known.runs_on, None, "timer {timer} is concurrent with itself");
-        known.runs_on = Some(base);
+        known.runs_on = (!known.is_detached).then_some(base);
         known.ended += 1;
     }
 
@@ -138,6 +140,9 @@ impl Oracle {
     pub(super) fn end_run(&mut self, timer: usize, nanos: u64) {
         let now = if self.timers[timer].is_exact { nanos } else { self.now };
         let known = &mut self.timers[timer];
+        if known.is_detached {
+            return;
+        }
         known.runs_on = None;
         if let Some(period) = &mut known.period {
             period.latest = period.latest.max(now);

@@ -1,0 +1,120 @@
+//! Who wakes up when nobody is awake, or nobody who is awake turns.
+//!
+//! A tree in which nobody is awake asks its world for an alarm; a world with a sentinel tells of a silence.
+//! Both times the answer is a kick of the lowest parked CPU, which then pulls, watches and marks. Which of the
+//! parked ones it is makes no difference to the timers; the lowest is one that everybody finds.
+//!
+//! Source: PROTOCOL section 4; the kernel needs neither, as its idle CPUs program their own timers and its
+//! busy ones have interrupts.
+
+use super::Machine;
+use crate::tmigr::Book;
+use crate::{Actions, CpuId, Nanos, RawLock};
+
+/// Who can look after the events of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waker {
+    /// Somebody is awake and will.
+    Awake,
+    /// This CPU, if it is kicked; the lowest of those.
+    Parked(CpuId),
+    Nobody,
+}
+
+impl<L: RawLock, T: Copy> Machine<L, T> {
+    /// Somebody must be awake at `first`, and nobody in the hierarchy will be.
+    pub(super) fn ask_for_alarm(&self, first: Option<Nanos>, actions: &mut Actions) {
+        let Some(first) = first else { return };
+        self.alarm.ask_for(first);
+        actions.set_alarm(first);
+    }
+
+    /// The alarm that an action asked for went off: if nobody is awake, the lowest parked CPU is kicked.
+    ///
+    /// Once it is awake it looks after everything that is due. When every CPU is absent it asks for another
+    /// alarm a tick later. Cost: one look at each CPU.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(4).build()?, Settings::default())?;
+    /// let mut actions = Actions::new(4);
+    /// machine.handle_alarm(Nanos(5), &mut actions);
+    /// assert!(actions.is_empty()); // nobody had asked
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn handle_alarm(&self, now: Nanos, actions: &mut Actions) {
+        if self.alarm.get().is_none_or(|alarm| now < alarm) {
+            return;
+        }
+        self.alarm.forget();
+        match self.waker() {
+            Waker::Awake => {}
+            Waker::Parked(cpu) => actions.kick(cpu),
+            // Every CPU is stalled: somebody may come back, or a spare lane be started.
+            Waker::Nobody => self.ask_again(now, actions),
+        }
+    }
+
+    /// A world's sentinel found that no CPU has turned for longer than is allowed, though timers wait: the
+    /// lowest parked CPU is kicked, whatever the books say of the others. Once it is awake it watches, marks
+    /// who is stuck, and takes over.
+    ///
+    /// When no CPU is parked it asks for an alarm a tick later: somebody may come back, or a spare one be
+    /// started. By any thread. Waits for no lock: a CPU that was stopped inside its books is no help anyway.
+    /// Cost: one look at each CPU.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (stuck, parked, mut actions) = (CpuId::new(0)?, CpuId::new(1)?, Actions::new(2));
+    /// # machine.online(stuck, Nanos(0), &mut actions)?;
+    /// # machine.online(parked, Nanos(0), &mut actions)?;
+    /// let _ = machine.enter_idle(parked, Nanos(0));
+    /// machine.handle_silence(Nanos(9_000_000), &mut actions);
+    /// assert_eq!(actions.take_kick(), Some(parked));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn handle_silence(&self, now: Nanos, actions: &mut Actions) {
+        // Where nobody pulls, nobody can take over.
+        if !self.is_pulling() {
+            return;
+        }
+        let mut cpus = (0..self.bases.cpu_count()).map(CpuId);
+        match cpus.find(|cpu| self.hierarchy.try_book(*cpu) == Some(Book::Parked)) {
+            Some(cpu) => actions.kick(cpu),
+            None => self.ask_again(now, actions),
+        }
+    }
+
+    /// Nobody can be kicked now: again a tick later.
+    fn ask_again(&self, now: Nanos, actions: &mut Actions) {
+        let tick = self.settings.tick.nanos();
+        self.ask_for_alarm(Some(Nanos(now.0.saturating_add(tick.0))), actions);
+    }
+
+    /// The last CPU that was awake has left: somebody who is available must wake up and look at the events.
+    pub(super) fn wake_somebody(&self, first: Option<Nanos>, actions: &mut Actions) {
+        if first.is_none() {
+            return;
+        }
+        match self.waker() {
+            Waker::Awake => {}
+            Waker::Parked(cpu) => actions.kick(cpu),
+            Waker::Nobody => self.ask_for_alarm(first, actions),
+        }
+    }
+
+    fn waker(&self) -> Waker {
+        let mut parked = None;
+        for cpu in (0..self.bases.cpu_count()).map(CpuId) {
+            match self.hierarchy.book(cpu) {
+                Book::Awake => return Waker::Awake,
+                Book::Parked if parked.is_none() => parked = Some(cpu),
+                Book::Parked | Book::Absent | Book::Unavailable => {}
+            }
+        }
+        parked.map_or(Waker::Nobody, Waker::Parked)
+    }
+}

@@ -1,0 +1,214 @@
+//! Taking timers out: at once, for good, or only if no run of them is under way.
+//!
+//! No call here waits for a run: whoever must not go on before it has ended looks again when the world says
+//! that a run has ended. A timer that was cancelled while it was the first of an idle CPU leaves that CPU's
+//! published expiry as it is: somebody looks once for nothing, which is cheaper than telling. So no call here
+//! has actions. Source: Linux 6.12, kernel/time/timer.c, `timer_delete`, `__try_to_del_timer_sync`,
+//! `__timer_delete`. Deviation: trying and shutting down are two calls.
+
+use super::{AnyExact, AnyTimer, ArmError, Context, Machine};
+use crate::RawLock;
+use crate::base::Cancelled;
+
+impl<L: RawLock, T: Copy> Machine<L, T> {
+    /// Takes `timer` out; says whether it was pending. A run that has begun goes on.
+    ///
+    /// # Errors
+    /// When there is no such timer.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
+    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// assert!(!machine.cancel(timer, context)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cancel(&self, timer: impl AnyTimer<T>, context: Context) -> Result<bool, ArmError> {
+        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
+        Ok(self.bases.cancel(timer, context.base()) == Cancelled::WasPending)
+    }
+
+    /// The same for an exact timer.
+    ///
+    /// # Errors
+    /// When there is no such timer.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
+    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_exact(TimerOptions::new(), 7);
+    /// assert!(!machine.cancel_exact(timer, Context::on(cpu, Nanos(0)))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cancel_exact(&self, timer: impl AnyExact<T>, context: Context) -> Result<bool, ArmError> {
+        let timer = self.find_exact(timer).ok_or(ArmError::UnknownTimer)?;
+        Ok(self.bases.cancel(timer, context.base()) == Cancelled::WasPending)
+    }
+
+    /// Takes `timer` out, but does nothing while a run of it has not ended, and says so: the building block of
+    /// a cancel that waits. A [detached](crate::TimerOptions::detached) timer never runs. Cost: a lock.
+    ///
+    /// # Errors
+    /// When there is no such timer.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Cancelled, Context, CpuId, Machine};
+    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions, Turn};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// machine.arm(timer, Nanos(5), context, &mut actions)?;
+    /// let (now, mut turn) = (Nanos(9_000_000), Turn::new(cpu));
+    /// machine.begin_turn(&mut turn, now);
+    /// let expired = machine.next_expired(&mut turn, now, &mut actions).expect("due");
+    /// assert_eq!(machine.cancel_unless_running(timer, context)?, Cancelled::Running);
+    /// machine.finish(&mut turn, expired, now, &mut actions);
+    /// assert_eq!(machine.cancel_unless_running(timer, context)?, Cancelled::Idle);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cancel_unless_running(
+        &self,
+        timer: impl AnyTimer<T>,
+        context: Context,
+    ) -> Result<Cancelled, ArmError> {
+        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
+        Ok(self.bases.cancel_unless_running(timer, context.base()))
+    }
+
+    /// The same for an exact timer.
+    ///
+    /// # Errors
+    /// When there is no such timer.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Cancelled, Context, CpuId, Expiry, Machine};
+    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_exact(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// machine.arm_exact(timer, Expiry::at(5), context, &mut actions)?;
+    /// assert_eq!(machine.cancel_exact_unless_running(timer, context)?, Cancelled::WasPending);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cancel_exact_unless_running(
+        &self,
+        timer: impl AnyExact<T>,
+        context: Context,
+    ) -> Result<Cancelled, ArmError> {
+        let timer = self.find_exact(timer).ok_or(ArmError::UnknownTimer)?;
+        Ok(self.bases.cancel_unless_running(timer, context.base()))
+    }
+
+    /// Takes `timer` out and refuses every arm from now on; says whether it was pending. A run that has begun
+    /// goes on: [`is_running`](Self::is_running) tells when it has ended, and no other one follows it.
+    ///
+    /// # Errors
+    /// When there is no such timer.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
+    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// assert!(!machine.shutdown(timer, context)?);
+    /// assert!(machine.arm(timer, Nanos(9), context, &mut actions).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn shutdown(&self, timer: impl AnyTimer<T>, context: Context) -> Result<bool, ArmError> {
+        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
+        Ok(self.bases.shutdown(timer, context.base()) == Cancelled::WasPending)
+    }
+
+    /// The same for an exact timer.
+    ///
+    /// # Errors
+    /// When there is no such timer.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Expiry, Machine};
+    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_exact(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// assert!(!machine.shutdown_exact(timer, context)?);
+    /// assert!(machine.arm_exact(timer, Expiry::at(9), context, &mut actions).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn shutdown_exact(&self, timer: impl AnyExact<T>, context: Context) -> Result<bool, ArmError> {
+        let timer = self.find_exact(timer).ok_or(ArmError::UnknownTimer)?;
+        Ok(self.bases.shutdown(timer, context.base()) == Cancelled::WasPending)
+    }
+
+    /// Whether a run of `timer` has begun and not ended.
+    ///
+    /// # Errors
+    /// When there is no such timer.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
+    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// assert!(!machine.is_running(timer, context)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_running(&self, timer: impl AnyTimer<T>, context: Context) -> Result<bool, ArmError> {
+        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
+        Ok(self.bases.is_running(timer, context.base()))
+    }
+
+    /// The same for an exact timer.
+    ///
+    /// # Errors
+    /// When there is no such timer.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
+    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
+    /// # use quietcore_core::topology::Topology;
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_exact(TimerOptions::new(), 7);
+    /// assert!(!machine.is_running_exact(timer, Context::on(cpu, Nanos(0)))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_running_exact(&self, timer: impl AnyExact<T>, context: Context) -> Result<bool, ArmError> {
+        let timer = self.find_exact(timer).ok_or(ArmError::UnknownTimer)?;
+        Ok(self.bases.is_running(timer, context.base()))
+    }
+}

@@ -1,0 +1,100 @@
+//! What happened on a CPU so far, to look at: counted where it happens, added up here.
+//!
+//! What bases count is counted under their locks and costs no atomic operation; reading it takes those locks,
+//! one at a time. So the figures of one CPU are each true, but not of one moment. Marks are counted where they
+//! are made, without a lock (`sync.rs`). Absent: time; a world that wants rates reads twice.
+
+use super::{Machine, sync::Watch};
+use crate::base::{BaseId, BaseKind};
+use crate::{CpuId, RawLock};
+
+/// How often things happened on a CPU's bases, or to the CPU. All figures only go up.
+///
+/// ```
+/// assert_eq!(quietcore_core::Counters::default().armed, 0);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Arms: pending periods that began.
+    pub armed: u64,
+    /// Pending periods that another arm ended.
+    pub superseded: u64,
+    /// Pending periods that a cancel or a shutdown ended.
+    pub cancelled: u64,
+    /// Timers of this CPU's bases that it ran itself.
+    pub ran_here: u64,
+    /// Timers of this CPU's bases that other CPUs ran.
+    pub ran_elsewhere: u64,
+    /// Timers that were due while they still ran, and waited for that.
+    pub waited: u64,
+    /// How often a base's runner was not allowed to go on: it was stuck, or left.
+    pub revoked: u64,
+    /// How often others marked this CPU absent.
+    pub marks: u64,
+    /// Marks without need: it came back at once.
+    pub false_marks: u64,
+    /// Marks that had to be put off, or remained incomplete, because the CPU was stopped inside a lock.
+    pub busy_marks: u64,
+}
+
+impl<L: RawLock, T: Copy> Machine<L, T> {
+    /// What happened on `cpu` so far. From any thread; cost: the locks of its four bases, one at a time.
+    ///
+    /// # Panics
+    /// When the machine has no such CPU.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::{TimerOptions, topology::Topology};
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// machine.arm(timer, Nanos(5), context, &mut actions)?;
+    /// machine.cancel(timer, context)?;
+    /// let counters = machine.counters(cpu);
+    /// assert_eq!((counters.armed, counters.cancelled, counters.ran_here), (1, 1, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn counters(&self, cpu: CpuId) -> Counters {
+        let Watch { marks, false_marks, busy_marks, .. } = &self.watch[cpu.index()];
+        let mut sum = Counters {
+            marks: marks.get(),
+            false_marks: false_marks.get(),
+            busy_marks: busy_marks.get(),
+            ..Counters::default()
+        };
+        for kind in BaseKind::ALL {
+            let base = self.bases.lock(BaseId { cpu, kind }, None).counters;
+            sum.armed += base.armed;
+            sum.superseded += base.superseded;
+            sum.cancelled += base.cancelled;
+            sum.ran_here += base.ran - base.ran_remote;
+            sum.ran_elsewhere += base.ran_remote;
+            sum.waited += base.waited;
+            sum.revoked += base.revoked;
+        }
+        sum
+    }
+
+    /// Marks of all CPUs that had to be put off because the CPU was stopped inside a lock.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::topology::Topology;
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// assert_eq!(machine.busy_marks(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn busy_marks(&self) -> u64 {
+        self.watch.iter().map(|watch| watch.busy_marks.get()).sum()
+    }
+}
