@@ -32,21 +32,22 @@ pub(super) fn tests(shop: &Shop) -> Result<(), Failure> {
 
 /// The core with a mark between any two steps that matter. A place of its own: changed flags build all again.
 pub(super) fn site(shop: &Shop) -> Result<(), Failure> {
-    core_test(shop, "site", &["--test", "site"])
+    test_with(shop, "site", &["-p", "quietcore-core", "--test", "site"])
 }
 
-/// The core on loom's atomics: the hierarchy, and the models beside the code of bases.
+/// On loom's atomics: the hierarchy, the models beside the code of bases, and the words of threads.
 pub(super) fn loom(shop: &Shop) -> Result<(), Failure> {
-    core_test(shop, "loom", &["--lib", "--test", "loom"])
+    test_with(shop, "loom", &["-p", "quietcore-core", "--lib", "--test", "loom"])?;
+    test_with(shop, "loom", &["-p", "quietcore-live", "--lib"])
 }
 
-fn core_test(shop: &Shop, name: &str, targets: &[&str]) -> Result<(), Failure> {
-    let mut command = shop.cargo(&["test", "--locked", "-p", "quietcore-core"]);
+fn test_with(shop: &Shop, name: &str, targets: &[&str]) -> Result<(), Failure> {
+    let mut command = shop.cargo(&["test", "--locked"]);
     command.args(targets);
     command.env("RUSTFLAGS", format!("--cfg {name}")).env("CARGO_TARGET_DIR", shop.target.join(name));
     run(
         &mut command,
-        "the failure names the order of steps that leads to it; crates/core/src/tmigr/README.md",
+        "the failure names the order of steps that leads to it; crates/core/src/tmigr/README.md, or the word's file",
     )
 }
 

@@ -70,13 +70,15 @@ pub(super) enum Suite {
     Units,
     /// What is decided about timers without a lock, under weak memory: tests beside the core's code, too.
     Models,
+    /// The words of threads, under weak memory: tests beside the code of `quietcore-live`.
+    Words,
 }
 
 /// The recording that reaches every level.
 const RECORDING: &str = "recordings/g612-c4-levels.txt.zst";
 
 impl Suite {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Properties,
         Self::Verify,
         Self::Tree,
@@ -85,6 +87,7 @@ impl Suite {
         Self::Machine,
         Self::Units,
         Self::Models,
+        Self::Words,
     ];
 
     /// Cargo's arguments that build it.
@@ -105,6 +108,7 @@ impl Suite {
             Self::Units | Self::Models => {
                 &["test", "-q", "--locked", "-p", "quietcore-core", "--lib", "--no-run"]
             }
+            Self::Words => &["test", "-q", "--locked", "-p", "quietcore-live", "--lib", "--no-run"],
         }
     }
 
@@ -138,6 +142,7 @@ impl Suite {
             Self::Units | Self::Models => {
                 &["test", "-q", "--locked", "-p", "quietcore-core", "--lib", "--", "--exact"]
             }
+            Self::Words => &["test", "-q", "--locked", "-p", "quietcore-live", "--lib", "--", "--exact"],
         }
     }
 
@@ -149,7 +154,7 @@ impl Suite {
             }
             Self::Verify | Self::Units => &[],
             Self::Site => &[("RUSTFLAGS", "--cfg site")],
-            Self::Loom | Self::Models => &[("RUSTFLAGS", "--cfg loom")],
+            Self::Loom | Self::Models | Self::Words => &[("RUSTFLAGS", "--cfg loom")],
         }
     }
 
@@ -158,7 +163,7 @@ impl Suite {
         match self {
             Self::Properties | Self::Verify | Self::Tree | Self::Machine | Self::Units => "plain",
             Self::Site => "site",
-            Self::Loom | Self::Models => "loom",
+            Self::Loom | Self::Models | Self::Words => "loom",
         }
     }
 
@@ -173,6 +178,7 @@ impl Suite {
             Self::Loom => "crates/core/tests/loom",
             Self::Machine => "crates/core/tests/machine",
             Self::Units | Self::Models => "crates/core/src",
+            Self::Words => "crates/live/src",
         }
     }
 }

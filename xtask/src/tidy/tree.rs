@@ -9,14 +9,15 @@ use super::{Source, Tree, Violation};
 const RECORDINGS_LIMIT: u64 = 6 * 1024 * 1024;
 
 /// Crate folder and the crates of ours it may name. `live` and `sim` never name each other.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
+    ("macros", &[]),
     ("wheel", &[]),
     ("core", &["wheel"]),
     ("qdisc", &["wheel", "core"]),
     ("trace", &["wheel", "core"]),
     ("live", &["wheel", "core"]),
     ("sim", &["wheel", "core", "trace"]),
-    ("quietcore", &["wheel", "core", "qdisc", "live", "sim"]),
+    ("quietcore", &["wheel", "core", "qdisc", "live", "sim", "macros"]),
     ("ffi", &["wheel", "core", "qdisc", "live", "sim", "quietcore"]),
     ("cli", &["wheel", "core", "qdisc", "trace", "live", "sim", "quietcore"]),
 ];

@@ -1,0 +1,77 @@
+//! What a runtime must offer to be measured, and how measures reach its threads.
+
+use crate::load::{Load, Place};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+/// How many workers every runtime has.
+pub const WORKERS: usize = 2;
+
+/// A runtime with [`WORKERS`] workers that serves until the process ends.
+pub trait Runtime: Sized + Send + Sync + 'static {
+    /// A timer as a future. It is armed when it is first polled and cancelled when it is dropped.
+    type Sleep: Future + Send + 'static;
+
+    /// Why `load` cannot be asked of this runtime; `None` if it can.
+    fn absent(load: &Load) -> Option<&'static str> {
+        let _ = load;
+        None
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// Why it does not start here.
+    fn start(load: &Load) -> Result<Self, String>;
+
+    /// A sleep of `delay` from now.
+    fn sleep(&self, delay: Duration) -> Self::Sleep;
+
+    /// A sleep until `at`.
+    fn sleep_until(&self, at: Instant) -> Self::Sleep;
+
+    /// Moves an armed sleep to `delay` from now; it is armed when this returns.
+    fn rearm(&self, sleep: Pin<&mut Self::Sleep>, delay: Duration);
+
+    /// Runs `task` on a worker, on the one called `worker` if tasks stay where they are.
+    fn spawn(&self, worker: usize, task: impl Future<Output = ()> + Send + 'static);
+
+    /// Runs `job`, which uses its thread for long, on a worker.
+    fn run(&self, worker: usize, job: impl FnOnce() + Send + 'static) {
+        self.spawn(worker, async move { job() });
+    }
+
+    /// Runs `job` on the present thread, which is not one of the workers.
+    fn enter(&self, job: impl FnOnce()) {
+        job();
+    }
+}
+
+/// Runs `work` on as many threads as `load` says, at once, and waits for what they return. The argument of
+/// `work` is the number of the thread.
+///
+/// # Panics
+/// If one of them panics.
+pub fn on_threads<R, T, W>(runtime: &'static R, load: &Load, work: W) -> Vec<T>
+where
+    R: Runtime,
+    T: Send + 'static,
+    W: Fn(usize) -> T + Send + Sync + 'static,
+{
+    let (done, results) = mpsc::channel();
+    let work = Arc::new(work);
+    for thread in 0..load.threads {
+        let (work, done) = (Arc::clone(&work), done.clone());
+        let job = move || done.send(work(thread)).expect("whoever waits for it is there");
+        match load.place {
+            Place::Home => runtime.run(thread, job),
+            Place::Foreign => drop(std::thread::spawn(move || runtime.enter(job))),
+        }
+    }
+    drop(done);
+    let results: Vec<T> = results.iter().collect();
+    assert_eq!(results.len(), load.threads, "a thread gave up");
+    results
+}

@@ -1,0 +1,92 @@
+//! What a process has used so far: CPU time and how often its threads went to sleep, seen from outside.
+//!
+//! A voluntary context switch is a thread that stopped because it had nothing to do; what comes after it is
+//! a wake-up. Threads that ended are in the CPU time and not in the switches.
+
+use nix::time::{clock_getcpuclockid, clock_gettime};
+use nix::unistd::Pid;
+use std::fs;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Since the process began.
+#[derive(Clone, Copy, Debug)]
+pub struct Usage {
+    at: Instant,
+    cpu: Duration,
+    /// Voluntary context switches of the threads there are.
+    switches: u64,
+}
+
+/// Between two looks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// How long.
+    pub seconds: f64,
+    /// CPU time of all threads, in nanoseconds.
+    pub cpu_ns: f64,
+    /// Of all threads.
+    pub wake_ups: f64,
+    /// As the process itself says.
+    pub events: f64,
+}
+
+impl Usage {
+    /// Of the process `pid`, now.
+    ///
+    /// # Errors
+    /// If there is no such process (any more).
+    pub fn of(pid: u32) -> io::Result<Self> {
+        let process = Pid::from_raw(i32::try_from(pid).map_err(io::Error::other)?);
+        let cpu = clock_gettime(clock_getcpuclockid(process)?)?;
+        let mut switches = 0;
+        for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+            // A thread may end between the listing and this.
+            let status = fs::read_to_string(thread?.path().join("status")).unwrap_or_default();
+            switches += voluntary(&status).unwrap_or(0);
+        }
+        Ok(Self { at: Instant::now(), cpu: cpu.into(), switches })
+    }
+
+    /// From `self` until `end`, in which there were `events`.
+    #[must_use]
+    pub fn until(&self, end: &Self, events: u64) -> Window {
+        Window {
+            seconds: (end.at - self.at).as_secs_f64(),
+            cpu_ns: end.cpu.saturating_sub(self.cpu).as_nanos() as f64,
+            wake_ups: end.switches.saturating_sub(self.switches) as f64,
+            events: events as f64,
+        }
+    }
+}
+
+fn voluntary(status: &str) -> Option<u64> {
+    status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: wake-ups and CPU time of a process are seen. Method: this process sleeps and computes a little.
+    #[test]
+    fn sleeping_and_computing_are_counted() {
+        let pid = std::process::id();
+        let start = Usage::of(pid).expect("this process is there");
+        for _ in 0..20 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::hint::black_box((0..100_000u64).map(std::hint::black_box).sum::<u64>());
+        let window = start.until(&Usage::of(pid).expect("this process is there"), 20);
+        assert!(window.wake_ups >= 20.0 && window.cpu_ns > 0.0 && window.seconds >= 0.02, "{window:?}");
+        assert_eq!(window.events, 20.0);
+    }
+
+    /// Goal: the right line is read. Method: a status as the kernel writes it.
+    #[test]
+    fn voluntary_switches_are_not_the_others() {
+        let status = "Name:\tx\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
+        assert_eq!(voluntary(status), Some(150));
+        assert_eq!(voluntary("nonvoluntary_ctxt_switches:\t545\n"), None);
+    }
+}

@@ -1,0 +1,50 @@
+//! World 1: the core on the threads of a real machine.
+//!
+//! A [`Machine`] gives every CPU timer bases of its own, so that arming and cancelling scales with threads,
+//! and expires them wherever somebody is awake, so that a blocked thread delays nobody else's. It works under
+//! any executor and without one: threads arm, a helper thread expires. Threads that turn by themselves can
+//! claim a CPU and do it in their own loop.
+//!
+//! ```
+//! use quietcore_live::Machine;
+//!
+//! let machine = Machine::start()?;
+//! machine.install_default()?;
+//! assert!(Machine::current().is_running());
+//! machine.shutdown();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Where what is: `machine/` the machine, its helper, running what is due; `lane/` threads that play CPUs;
+//! `time/` futures; `timer/` callbacks; `clock/` real and virtual time; `metrics/` counters. The words that
+//! threads share have a file each: `lock.rs`, `park.rs`, `alarm.rs`, `waker_cell.rs`, `run_wait.rs`.
+//!
+//! Not here: what is decided (`quietcore-core`), and tasks.
+
+mod alarm;
+#[cfg(not(loom))]
+mod clock;
+#[cfg(not(loom))]
+mod fork;
+mod futex;
+mod lock;
+#[cfg(not(loom))]
+mod machine;
+#[cfg(not(loom))]
+mod metrics;
+mod park;
+#[cfg(not(loom))]
+mod payload;
+mod present_cpu;
+mod sync;
+mod waker_cell;
+
+pub use lock::{FutexLock, LockStatistics};
+#[cfg(not(loom))]
+pub use machine::{ArmError, Builder, EnterGuard, InstallError, Machine, OnPanic, StartError};
+#[cfg(not(loom))]
+pub use metrics::{CpuMetrics, Histogram, Metrics};
+#[cfg(not(loom))]
+pub use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
+#[cfg(not(loom))]
+pub use quietcore_core::{Counters, CpuId, CpuSet, Nanos};

@@ -1,0 +1,234 @@
+//! What a machine of threads is made with, and making it.
+
+use super::{Machine, StartError};
+use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
+use quietcore_core::{CpuSet, Nanos, TickLength};
+use core::time::Duration;
+
+/// What happens when a callback or a waker panics.
+///
+/// ```
+/// assert_eq!(quietcore_live::OnPanic::default(), quietcore_live::OnPanic::Abort);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnPanic {
+    /// The process ends: a callback that has not finished its work cannot be trusted to have kept the
+    /// program's invariants.
+    #[default]
+    Abort,
+    /// It is counted, and the thread goes on with the next timer.
+    Continue,
+}
+
+/// Makes a [`Machine`]. Every setting has a default that suits a server.
+///
+/// ```
+/// use core::time::Duration;
+/// use quietcore_live::Machine;
+///
+/// let machine = Machine::builder().tick(Duration::from_millis(1)).start()?;
+/// machine.shutdown();
+/// # Ok::<(), quietcore_live::StartError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Builder {
+    pub(super) cpus: Option<CpuSet>,
+    pub(super) isolated: Option<CpuSet>,
+    pub(super) lanes: CpuSet,
+    pub(super) spare_lanes: u16,
+    pub(super) tick: Duration,
+    pub(super) stall_after: Duration,
+    pub(super) policy: Policy,
+    pub(super) exact_policy: ExactPolicy,
+    pub(super) exclusion: Exclusion,
+    pub(super) on_panic: OnPanic,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            cpus: None,
+            isolated: None,
+            lanes: CpuSet::new(),
+            spare_lanes: 1,
+            tick: Duration::from_millis(1),
+            stall_after: Duration::from_millis(2),
+            policy: Policy::default(),
+            exact_policy: ExactPolicy::default(),
+            exclusion: Exclusion::default(),
+            on_panic: OnPanic::default(),
+        }
+    }
+}
+
+impl Builder {
+    /// The CPUs of the machine. Default: those that this process may run on.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// let machine = Machine::builder().cpus("0".parse()?).start()?;
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn cpus(mut self, cpus: CpuSet) -> Self {
+        self.cpus = Some(cpus);
+        self
+    }
+
+    /// CPUs on which nothing foreign runs. Default: those that the kernel isolates (`isolcpus=`).
+    ///
+    /// ```
+    /// # use quietcore_live::{CpuSet, Machine};
+    /// let machine = Machine::builder().isolated(CpuSet::new()).start()?;
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn isolated(mut self, isolated: CpuSet) -> Self {
+        self.isolated = Some(isolated);
+        self
+    }
+
+    /// CPUs that threads will claim with [`Cpu::claim`](crate::Cpu::claim). Default: none; then the helper
+    /// thread expires all timers.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn lanes(mut self, lanes: CpuSet) -> Self {
+        self.lanes = lanes;
+        self
+    }
+
+    /// Parked threads without a CPU of their own, for when every lane is stuck. Default 1; without lanes of
+    /// no use.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// let machine = Machine::builder().lanes("0".parse()?).spare_lanes(2).start()?;
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn spare_lanes(mut self, count: u16) -> Self {
+        self.spare_lanes = count;
+        self
+    }
+
+    /// How long a tick lasts: the grain of every timer that is not exact. Default 1 ms.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use quietcore_live::Machine;
+    /// let machine = Machine::builder().tick(Duration::from_millis(4)).start()?;
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub const fn tick(mut self, tick: Duration) -> Self {
+        self.tick = tick;
+        self
+    }
+
+    /// For how long a lane may not turn before others take over what they can. Default 2 ms;
+    /// [`Duration::MAX`] switches it off.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use quietcore_live::Machine;
+    /// let machine = Machine::builder().stall_after(Duration::MAX).start()?;
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub const fn stall_after(mut self, stall_after: Duration) -> Self {
+        self.stall_after = stall_after;
+        self
+    }
+
+    /// Where an unpinned timer waits. Anything but [`Policy::Pull`] needs lanes. Default `Pull`.
+    ///
+    /// ```
+    /// # use quietcore_live::{Machine, Policy};
+    /// let machine = Machine::builder().lanes("0".parse()?).policy(Policy::Push).start()?;
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// The same for unpinned exact timers. Default `Pull`.
+    ///
+    /// ```
+    /// # use quietcore_live::{ExactPolicy, Machine};
+    /// let machine = Machine::builder().lanes("0".parse()?).exact_policy(ExactPolicy::Kernel).start()?;
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn exact_policy(mut self, policy: ExactPolicy) -> Self {
+        self.exact_policy = policy;
+        self
+    }
+
+    /// Which isolated CPUs neither pull nor are pulled. Default: the rule of Linux 6.19.
+    ///
+    /// ```
+    /// # use quietcore_live::{Exclusion, Machine};
+    /// let machine = Machine::builder().exclusion(Exclusion::V2).start()?;
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub const fn exclusion(mut self, exclusion: Exclusion) -> Self {
+        self.exclusion = exclusion;
+        self
+    }
+
+    /// What happens when a callback panics. Default: the process ends.
+    ///
+    /// ```
+    /// # use quietcore_live::{Machine, OnPanic};
+    /// let machine = Machine::builder().on_panic(OnPanic::Continue).start()?;
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub const fn on_panic(mut self, on_panic: OnPanic) -> Self {
+        self.on_panic = on_panic;
+        self
+    }
+
+    /// Starts the machine and its helper thread. It lives as long as the process; its memory (about 25 KiB
+    /// per CPU) is never given back, so that a timer can name it without counting.
+    ///
+    /// # Errors
+    /// When a setting makes no sense, no CPU is left for housekeeping, or the kernel refuses a timer or a
+    /// thread.
+    ///
+    /// ```
+    /// let machine = quietcore_live::Machine::builder().start()?;
+    /// machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    pub fn start(self) -> Result<&'static Machine, StartError> {
+        Machine::launch(self)
+    }
+
+    pub(super) fn tick_length(&self) -> Result<TickLength, StartError> {
+        let nanos = u64::try_from(self.tick.as_nanos()).ok().filter(|nanos| *nanos >= 1_000);
+        nanos.and_then(|nanos| TickLength::new(Nanos(nanos))).ok_or(StartError::Tick { tick: self.tick })
+    }
+
+    pub(super) fn stall_nanos(&self) -> Nanos {
+        Nanos(u64::try_from(self.stall_after.as_nanos()).unwrap_or(u64::MAX / 4).min(u64::MAX / 4))
+    }
+}

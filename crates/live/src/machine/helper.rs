@@ -1,0 +1,92 @@
+//! The helper thread: without lanes it expires every timer, playing the spare CPU.
+//!
+//! It waits on the alarm's timer of the kernel. While it waits with nothing due soon its CPU is parked in the
+//! books, and whoever arms the first timer of the whole tree moves the alarm (0.5 us); all other arms cost
+//! their base's lock. When the next expiry is at most a tick away it dozes: its CPU stays awake in the books,
+//! and nobody has to tell it anything but exact timers. Source: PROTOCOL sections 4 and 6.
+
+use super::{Machine, StartError};
+use quietcore_core::{CpuId, Idle, Nanos, Turn};
+use std::sync::PoisonError;
+use std::thread;
+
+/// Plays the first spare. One thread at a time.
+#[derive(Debug)]
+pub(super) struct Player {
+    turn: Turn,
+    /// What the books say.
+    is_awake: bool,
+}
+
+impl Player {
+    pub(super) const fn new(spare: CpuId) -> Self {
+        Self { turn: Turn::new(spare), is_awake: false }
+    }
+}
+
+impl Machine {
+    pub(super) fn start_helper(&'static self) -> Result<(), StartError> {
+        let thread = thread::Builder::new().name("quietcore-help".to_owned()).spawn(move || self.help());
+        let thread =
+            thread.map_err(|error| StartError::System { what: "start the helper thread", error })?;
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        Ok(())
+    }
+
+    fn help(&'static self) {
+        let _entered = self.enter();
+        // An exact timer is as late as the kernel's timers are; the default slack would add 50 us.
+        let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
+        loop {
+            self.alarm.wait();
+            if self.life.is_over() {
+                break;
+            }
+            // Whatever was asked for until now is looked at below.
+            let _ = self.alarm.take();
+            if !self.clock.is_paused() {
+                self.play(self.clock.now());
+            }
+        }
+    }
+
+    /// Plays the spare until nothing is due, and says when it must look again. Returns that.
+    pub(crate) fn play(&self, now: Nanos) -> Option<Nanos> {
+        let mut player = self.player.lock().unwrap_or_else(PoisonError::into_inner);
+        let player = &mut *player;
+        let spare = player.turn.cpu();
+        if !player.is_awake {
+            self.core.exit_idle(spare, now);
+            player.is_awake = true;
+        }
+        loop {
+            self.take_turn(&mut player.turn);
+            if !player.turn.has_more() {
+                break;
+            }
+        }
+        let until = match self.core.enter_idle(spare, self.clock.now()) {
+            Idle::Stay { next } => Some(next),
+            Idle::Sleep { until } => {
+                player.is_awake = false;
+                until
+            }
+        };
+        if let Some(until) = until {
+            self.set_alarm(until);
+        }
+        until
+    }
+
+    /// Somebody who may pull has to be awake at `at`.
+    pub(super) fn set_alarm(&self, at: Nanos) {
+        if !self.clock.is_paused() {
+            self.alarm.pull(self.clock.to_kernel(at));
+        }
+    }
+
+    /// `cpu` has to look at once: the helper does, which plays whoever plays it.
+    pub(super) fn kick(&self, _cpu: CpuId) {
+        self.set_alarm(Nanos(1));
+    }
+}

@@ -1,0 +1,358 @@
+//! A machine of threads: the core's machine, a clock, and whoever turns for its CPUs.
+//!
+//! Without lanes every CPU that this process may use is parked for ever in the core's books: threads arm on
+//! the GUEST base of the CPU that they happen to run on, and one thread, the helper, plays a CPU of its own
+//! (the *spare*) that pulls all of them. With lanes, CPUs are played by the threads that claim them, and the
+//! helper is the sentinel that notices when none of them turns.
+//!
+//! Where what is decided: `builder.rs` settings; `host.rs` which CPUs there are; `turn.rs` running what is
+//! due; `helper.rs` the helper; `current.rs` which machine a thread means; `sync.rs` the words read without a
+//! lock. Invariant: actions are carried out after all locks are dropped, before user code goes on.
+
+mod builder;
+mod current;
+mod helper;
+mod host;
+mod sync;
+#[cfg(all(test, not(loom)))]
+mod tests;
+mod turn;
+
+pub use builder::{Builder, OnPanic};
+pub use current::{EnterGuard, InstallError};
+
+use crate::alarm::Alarm;
+use crate::clock::Clock;
+use crate::lock::FutexLock;
+use crate::metrics::CpuCounts;
+use crate::payload::Payload;
+use crate::present_cpu;
+use core::fmt;
+use core::time::Duration;
+use helper::Player;
+use quietcore_core::place::{HousekeepingError, Isolation, Policy, nearest_housekeeping};
+use quietcore_core::{Actions, Context, CpuId, CpuSet, Machine as Core, Nanos, Settings};
+use std::io;
+use std::sync::{Mutex, Once, PoisonError};
+use std::thread::JoinHandle;
+pub(crate) use sync::count_fork;
+use sync::{Hosts, Life};
+
+/// Why a machine was not started. Nothing is left behind.
+///
+/// ```
+/// use core::time::Duration;
+/// use quietcore_live::{Machine, StartError};
+///
+/// let error = Machine::builder().tick(Duration::ZERO).start().unwrap_err();
+/// assert!(matches!(error, StartError::Tick { .. }));
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// There is no CPU to use: the set is empty, or names none that this process may run on.
+    NoCpu,
+    /// A tick lasts between a microsecond and 584 years.
+    Tick {
+        /// What was asked for.
+        tick: Duration,
+    },
+    /// Timers that are not pulled need lanes: nobody else would expire them.
+    NeedsLanes {
+        /// What was asked for.
+        policy: Policy,
+    },
+    /// Every CPU would be isolated.
+    Housekeeping(HousekeepingError),
+    /// The system refused.
+    System {
+        /// To do what.
+        what: &'static str,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoCpu => out.write_str("none of the CPUs asked for may be used by this process"),
+            Self::Tick { tick } => write!(out, "a tick of {tick:?} is too short; 1 us is the least, 1 ms usual"),
+            Self::NeedsLanes { policy } => {
+                write!(out, "timers that stay where they are armed ({}) need lanes", policy.name())
+            }
+            Self::Housekeeping(error) => fmt::Display::fmt(error, out),
+            Self::System { what, error } => write!(out, "cannot {what}: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for StartError {}
+
+/// Why a timer was not armed.
+///
+/// ```
+/// assert_eq!(quietcore_live::ArmError::ShutDown.to_string(), "the machine or the timer was shut down");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ArmError {
+    /// The machine was shut down, or the timer was.
+    ShutDown,
+    /// This process is a child that was forked: it has the machine's memory and none of its threads.
+    Forked,
+    /// A pinned timer needs a lane that turns for its CPU.
+    NoLane {
+        /// The CPU.
+        cpu: CpuId,
+    },
+}
+
+impl fmt::Display for ArmError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ShutDown => out.write_str("the machine or the timer was shut down"),
+            Self::Forked => out.write_str("the machine belongs to the parent of this process; start another one"),
+            Self::NoLane { cpu } => write!(out, "no lane turns for CPU {cpu}"),
+        }
+    }
+}
+
+impl core::error::Error for ArmError {}
+
+impl From<quietcore_core::ArmError> for ArmError {
+    fn from(error: quietcore_core::ArmError) -> Self {
+        match error {
+            quietcore_core::ArmError::NoSuchCpu { cpu } => Self::NoLane { cpu },
+            // Timers of this world are always known: they are reached by address.
+            _ => Self::ShutDown,
+        }
+    }
+}
+
+/// Timers on the threads of this process. Any thread may arm and cancel; see [`Builder`] for what it is made
+/// with.
+///
+/// ```
+/// use quietcore_live::Machine;
+///
+/// let machine = Machine::start()?;
+/// assert!(machine.is_running());
+/// machine.shutdown();
+/// assert!(!machine.is_running());
+/// # Ok::<(), quietcore_live::StartError>(())
+/// ```
+pub struct Machine {
+    pub(crate) core: Core<FutexLock, Payload>,
+    pub(crate) clock: Clock,
+    pub(crate) alarm: Alarm,
+    pub(crate) hosts: Hosts,
+    /// Who plays the first spare: the helper without lanes, or whoever moves a virtual clock.
+    player: Mutex<Player>,
+    life: Life,
+    /// CPUs of the host, without spares.
+    pub(crate) cpus: CpuSet,
+    /// CPUs that threads may claim.
+    pub(crate) lane_set: CpuSet,
+    cpu_limit: u16,
+    on_panic: OnPanic,
+    pub(crate) counts: Box<[CpuCounts]>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Machine {
+    /// A machine with the default settings. See [`Builder::start`].
+    ///
+    /// # Errors
+    /// When the kernel refuses a timer or a thread.
+    ///
+    /// ```
+    /// let machine = quietcore_live::Machine::start()?;
+    /// machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    pub fn start() -> Result<&'static Self, StartError> {
+        Self::builder().start()
+    }
+
+    /// For settings.
+    ///
+    /// ```
+    /// let builder = quietcore_live::Machine::builder().spare_lanes(0);
+    /// # let _ = builder;
+    /// ```
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    fn launch(builder: Builder) -> Result<&'static Self, StartError> {
+        let machine: &'static Self = Box::leak(Box::new(Self::assemble(&builder)?));
+        static ON_FORK: Once = Once::new();
+        ON_FORK.call_once(crate::fork::count_in_children);
+        machine.start_helper()?;
+        Ok(machine)
+    }
+
+    fn assemble(builder: &Builder) -> Result<Self, StartError> {
+        let allowed = host::allowed()?;
+        let cpus = builder.cpus.as_ref().map_or_else(|| allowed.clone(), |cpus| cpus.intersection(&allowed));
+        let highest = cpus.last().ok_or(StartError::NoCpu)?;
+        let lane_set = builder.lanes.intersection(&cpus);
+        if lane_set.is_empty() && builder.policy != Policy::Pull {
+            return Err(StartError::NeedsLanes { policy: builder.policy });
+        }
+        let spare = CpuId::new(highest.index() as u64 + 1).map_err(|_| StartError::NoCpu)?;
+        let count = if lane_set.is_empty() { 1 } else { builder.spare_lanes.max(1) };
+        let spares = CpuSet::range(spare, count).map_err(|_| StartError::NoCpu)?;
+        let kernel = builder.isolated.clone().unwrap_or_else(host::isolated);
+        let isolation = Isolation { domain: kernel.intersection(&cpus), ..Isolation::default() };
+        let settings = Settings {
+            policy: builder.policy,
+            exact_policy: builder.exact_policy,
+            exclusion: builder.exclusion,
+            isolation,
+            tick: builder.tick_length()?,
+            stall_after: builder.stall_nanos(),
+        };
+        let topology = host::topology(&cpus, &spares)?;
+        let core = Core::new(topology, settings).map_err(StartError::Housekeeping)?;
+        let alarm = Alarm::new().map_err(|error| StartError::System { what: "make a timer", error })?;
+        let machine = Self {
+            core,
+            clock: Clock::default(),
+            alarm,
+            hosts: Hosts::new(highest.index() + 1, spare),
+            player: Mutex::new(Player::new(spare)),
+            life: Life::new(),
+            cpu_limit: spare.index() as u16 + count,
+            counts: (0..spare.index() + usize::from(count)).map(|_| CpuCounts::new()).collect(),
+            cpus,
+            lane_set,
+            on_panic: builder.on_panic,
+            threads: Mutex::new(Vec::new()),
+        };
+        machine.connect(&spares);
+        Ok(machine)
+    }
+
+    /// Everybody who is there from the start comes online and goes idle.
+    fn connect(&self, spares: &CpuSet) {
+        let now = self.clock.now();
+        let guests = if self.lane_set.is_empty() { self.cpus.clone() } else { CpuSet::new() };
+        for cpu in spares.iter().chain(guests.iter()) {
+            self.act(|actions| self.core.online(cpu, now, actions)).expect("it is offline, and a spare is housekeeping");
+            let _ = self.core.enter_idle(cpu, now);
+        }
+        self.choose_hosts();
+    }
+
+    /// Writes anew where foreign threads arm. After CPUs came, went, or were isolated.
+    pub(crate) fn choose_hosts(&self) {
+        let isolated = self.core.isolation().any();
+        let open = self.core.online_cpus().difference(&isolated);
+        self.hosts.fill(&open, |cpu| nearest_housekeeping(self.core.topology(), cpu, &open));
+    }
+
+    /// The moment on this machine's clock, in ns of CLOCK_MONOTONIC unless time was paused.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// let machine = Machine::start()?;
+    /// assert!(machine.now() <= machine.now());
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    /// Whether timers can be armed: it was not shut down, and this process started it.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// let machine = Machine::start()?;
+    /// assert!(machine.is_running());
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.check_alive().is_ok()
+    }
+
+    /// Cost: two loads.
+    #[inline]
+    pub(crate) fn check_alive(&self) -> Result<(), ArmError> {
+        if self.life.is_forked() {
+            return Err(ArmError::Forked);
+        }
+        if self.life.is_running() { Ok(()) } else { Err(ArmError::ShutDown) }
+    }
+
+    /// Who arms: the lane of this thread, or a foreign thread on the CPU that it runs on.
+    #[inline]
+    pub(crate) fn context(&self, now: Nanos) -> Context {
+        Context::near(self.hosts.near(present_cpu::number()), now)
+    }
+
+    /// Lets `decide` say what has to be done, and does it when all locks are dropped.
+    #[inline]
+    pub(crate) fn act<R>(&self, decide: impl FnOnce(&mut Actions) -> R) -> R {
+        let mut actions = Actions::new(self.cpu_limit);
+        let result = decide(&mut actions);
+        if !actions.is_empty() {
+            self.carry_out(&mut actions);
+        }
+        result
+    }
+
+    #[cold]
+    pub(crate) fn carry_out(&self, actions: &mut Actions) {
+        if let Some(at) = actions.take_alarm() {
+            self.set_alarm(at);
+        }
+        while let Some(cpu) = actions.take_kick() {
+            self.counts[cpu.index()].kicks.add(1);
+            self.kick(cpu);
+        }
+    }
+
+    /// Ends the machine: nothing is armed from now on, the helper ends, and what is pending never runs.
+    /// Waits for callbacks that run now, unless one of them calls this.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// let machine = Machine::start()?;
+    /// machine.shutdown();
+    /// machine.shutdown(); // once more does nothing
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    pub fn shutdown(&self) {
+        if self.life.is_forked() || !self.life.shut_down() {
+            return;
+        }
+        self.alarm.pull(Nanos(1));
+        let threads = core::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let here = std::thread::current().id();
+        for thread in threads {
+            if thread.thread().id() != here {
+                // A helper that panicked has said so.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Machine")
+            .field("cpus", &format_args!("{}", self.cpus))
+            .field("lanes", &format_args!("{}", self.lane_set))
+            .field("is_running", &self.is_running())
+            .finish_non_exhaustive()
+    }
+}

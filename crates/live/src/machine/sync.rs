@@ -1,0 +1,89 @@
+//! The words of a machine that its callers read without a lock: whether it lives, and where they arm.
+
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
+use quietcore_core::{CpuId, CpuSet};
+
+/// Whether a machine takes arms.
+#[derive(Debug)]
+pub(super) struct Life {
+    word: AtomicU8,
+    /// Forks of this process's ancestors when it was made.
+    forks: u32,
+}
+
+const RUNNING: u8 = 0;
+const SHUT_DOWN: u8 = 1;
+
+/// Forks from which this process descends, counted in children only. Written before the child's only thread
+/// goes on.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// Counts a fork; in the child.
+pub(crate) extern "C" fn count_fork() {
+    // Relaxed: the child has one thread.
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+impl Life {
+    pub(super) fn new() -> Self {
+        // Relaxed: see `count_fork`.
+        Self { word: AtomicU8::new(RUNNING), forks: FORKS.load(Ordering::Relaxed) }
+    }
+
+    #[inline]
+    pub(super) fn is_running(&self) -> bool {
+        // Relaxed: an arm that comes at the same moment as a shutdown may win.
+        self.word.load(Ordering::Relaxed) == RUNNING
+    }
+
+    /// Whether this process is a child that got the machine by a fork, without its threads.
+    #[inline]
+    pub(super) fn is_forked(&self) -> bool {
+        // Relaxed: see `count_fork`.
+        FORKS.load(Ordering::Relaxed) != self.forks
+    }
+
+    /// Says whether it was running.
+    pub(super) fn shut_down(&self) -> bool {
+        // Release: pairs with Acquire in `is_over`: who joins the threads sees what was done before.
+        self.word.swap(SHUT_DOWN, Ordering::Release) == RUNNING
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        // Acquire: pairs with Release in `shut_down`.
+        self.word.load(Ordering::Acquire) == SHUT_DOWN
+    }
+}
+
+/// For every CPU of the host the CPU of the machine on whose GUEST base its threads arm.
+#[derive(Debug)]
+pub(crate) struct Hosts {
+    table: Box<[AtomicU16]>,
+}
+
+impl Hosts {
+    pub(super) fn new(count: usize, all: CpuId) -> Self {
+        Self { table: (0..count.max(1)).map(|_| AtomicU16::new(all.index() as u16)).collect() }
+    }
+
+    /// Where a thread on CPU `number` arms; beyond the table as if on CPU 0.
+    #[inline]
+    pub(crate) fn near(&self, number: usize) -> CpuId {
+        let entry = self.table.get(number).unwrap_or(&self.table[0]);
+        // Relaxed: a choice that may be out of date; the core looks again after the arm.
+        let number = entry.load(Ordering::Relaxed);
+        CpuId::new(u64::from(number)).expect("the table holds CPUs")
+    }
+
+    /// Writes the table anew.
+    pub(super) fn fill(&self, cpus: &CpuSet, near: impl Fn(CpuId) -> Option<CpuId>) {
+        for (number, entry) in self.table.iter().enumerate() {
+            let Ok(cpu) = CpuId::new(number as u64) else { continue };
+            let host = if cpus.contains(cpu) { Some(cpu) } else { near(cpu) };
+            if let Some(host) = host {
+                // Relaxed: see `near`.
+                entry.store(host.index() as u16, Ordering::Relaxed);
+            }
+        }
+    }
+}

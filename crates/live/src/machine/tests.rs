@@ -1,0 +1,50 @@
+//! The helper expires what threads arm; nothing is left behind.
+
+#![allow(unsafe_code, reason = "its user's half of the promise")]
+
+use super::Machine;
+use crate::payload::{Payload, WakeEntry};
+use crate::waker_cell::WakerCell;
+use core::task::Waker;
+use core::time::Duration;
+use quietcore_core::{Nanos, Precision, Timer, TimerOptions, TimerRef};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::task::Wake;
+
+struct Tell(Mutex<Sender<Nanos>>, &'static Machine);
+
+impl Wake for Tell {
+    fn wake(self: Arc<Self>) {
+        let _ = self.0.lock().expect("no panic").send(self.1.now());
+    }
+}
+
+/// Goal: a timer that a thread arms wakes its waker, not before its time, and is counted. Method: one timer
+/// each for now, soon, and after the helper has gone to sleep.
+#[test]
+fn the_helper_wakes_what_is_due() {
+    let machine = Machine::start().expect("starts");
+    let (sender, receiver) = channel();
+    let waker = Waker::from(Arc::new(Tell(Mutex::new(sender), machine)));
+    let options = TimerOptions::new().detached().precision(Precision::Tick);
+    let entry = WakeEntry { timer: Timer::new(Payload::Wake, options), cell: WakerCell::new() };
+    let entry = Box::pin(entry);
+    for after in [0, 300_000, 30_000_000, 5_000_000] {
+        entry.cell.register(&waker);
+        let now = machine.now();
+        let deadline = Nanos(now.0 + after);
+        // SAFETY: the entry is pinned, and it is dropped after its last run.
+        let timer = unsafe { TimerRef::new(entry.address()) };
+        let armed = machine.act(|actions| machine.core.arm(timer, deadline, machine.context(now), actions));
+        assert!(!armed.expect("it runs").was_pending);
+        let woken = receiver.recv_timeout(Duration::from_secs(20)).expect("it is woken");
+        assert!(woken >= deadline, "{woken:?} is before {deadline:?}");
+        assert!(!entry.timer.is_pending());
+    }
+    let metrics = machine.metrics();
+    let spare = metrics.cpus.iter().find(|cpu| cpu.is_spare).expect("there is one");
+    assert_eq!((spare.ran_for_others, spare.lateness.len()), (4, 4), "{metrics:?}");
+    assert_eq!(metrics.sum(|cpu| cpu.bases.ran_elsewhere), 4);
+    machine.shutdown();
+}

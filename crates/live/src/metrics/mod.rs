@@ -1,0 +1,140 @@
+//! What a machine counts, always: per CPU what was armed, cancelled and run, where, and how late.
+//!
+//! A snapshot is a sum of words that are read one after the other while timers go on, so figures of one
+//! snapshot may differ by what happened meanwhile. Lateness is from the start of the tick that a timer was
+//! armed for (exact timers: from the moment), so it counts the wait for the end of that tick, too. Not here:
+//! percentiles of single timers, and printing.
+
+mod histogram;
+mod openmetrics;
+mod sync;
+
+pub use histogram::Histogram;
+pub(crate) use sync::CpuCounts;
+
+use crate::Machine;
+use crate::lock::{self, LockStatistics};
+use quietcore_core::{Counters, CpuId, Nanos};
+
+/// What one CPU of the machine has counted so far.
+///
+/// ```
+/// let machine = quietcore_live::Machine::start()?;
+/// let metrics = machine.metrics();
+/// assert!(metrics.cpus.iter().all(|cpu| cpu.bases.armed == 0));
+/// machine.shutdown();
+/// # Ok::<(), quietcore_live::StartError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CpuMetrics {
+    /// Which CPU; those above the host's are spares, which the helper or spare lanes play.
+    pub cpu: CpuId,
+    /// Whether it is a spare.
+    pub is_spare: bool,
+    /// What happened to timers of its bases.
+    pub bases: Counters,
+    /// Runs by its player of timers of its own bases.
+    pub ran_own: u64,
+    /// Runs by its player of timers of other CPUs: pulled, or served by the helper.
+    pub ran_for_others: u64,
+    /// Turns that it took.
+    pub turns: u64,
+    /// Kicks that were sent to it.
+    pub kicks: u64,
+    /// Callbacks and wakers that panicked.
+    pub panics: u64,
+    /// How late the timers were that it ran.
+    pub lateness: Histogram,
+    /// The sum of that.
+    pub lateness_sum: Nanos,
+}
+
+/// What a machine has counted so far.
+///
+/// ```
+/// let machine = quietcore_live::Machine::start()?;
+/// let metrics = machine.metrics();
+/// assert!(metrics.to_openmetrics().ends_with("# EOF\n"));
+/// machine.shutdown();
+/// # Ok::<(), quietcore_live::StartError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// By CPU, spares last.
+    pub cpus: Vec<CpuMetrics>,
+    /// Timers of the kernel that were set.
+    pub settimes: u64,
+    /// Of all machines of this process: waiting for locks.
+    pub locks: LockStatistics,
+}
+
+impl Metrics {
+    /// How late timers were run, on all CPUs.
+    ///
+    /// ```
+    /// let machine = quietcore_live::Machine::start()?;
+    /// assert!(machine.metrics().lateness().is_empty());
+    /// machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// Never: a machine has a CPU.
+    #[must_use]
+    pub fn lateness(&self) -> Histogram {
+        let mut all = self.cpus.iter().map(|cpu| cpu.lateness.clone());
+        let first = all.next().expect("a machine has a spare at least");
+        all.fold(first, |mut sum, one| {
+            sum.merge(&one);
+            sum
+        })
+    }
+
+    /// A sum over all CPUs.
+    ///
+    /// ```
+    /// let machine = quietcore_live::Machine::start()?;
+    /// assert_eq!(machine.metrics().sum(|cpu| cpu.bases.cancelled), 0);
+    /// machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn sum(&self, of: impl Fn(&CpuMetrics) -> u64) -> u64 {
+        self.cpus.iter().map(of).sum()
+    }
+}
+
+impl Machine {
+    /// What was counted so far. Any thread; cost: each base's lock once, and an allocation per CPU.
+    ///
+    /// ```
+    /// let machine = quietcore_live::Machine::start()?;
+    /// assert_eq!(machine.metrics().sum(|cpu| cpu.panics), 0);
+    /// machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        let possible = self.core.topology().possible();
+        let cpus = possible.iter().map(|cpu| self.cpu_metrics(cpu)).collect();
+        Metrics { cpus, settimes: self.alarm.programmed(), locks: lock::statistics() }
+    }
+
+    fn cpu_metrics(&self, cpu: CpuId) -> CpuMetrics {
+        let counts = &self.counts[cpu.index()];
+        CpuMetrics {
+            cpu,
+            is_spare: !self.cpus.contains(cpu),
+            bases: self.core.counters(cpu),
+            ran_own: counts.ran_own.get(),
+            ran_for_others: counts.ran_for_others.get(),
+            turns: counts.turns.get(),
+            kicks: counts.kicks.get(),
+            panics: counts.panics.get(),
+            lateness: Histogram { counts: counts.lateness() },
+            lateness_sum: Nanos(counts.late_sum.get()),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Counters that are always on: one cache line and a histogram per CPU, written by whoever plays it.
+//!
+//! All words are statistics: they guard nothing and order nothing, hence Relaxed everywhere. Each has one
+//! writer at a time (the player of the CPU), so additions are cheap, and readers may see one word earlier
+//! than another.
+
+use super::histogram::{BUCKETS, bucket_of};
+use crate::sync::{AtomicU64, Ordering};
+
+/// A number of events.
+#[derive(Debug)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    pub(crate) fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    #[inline]
+    pub(crate) fn add(&self, more: u64) {
+        // Relaxed: see the top of the file.
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        // Relaxed: see the top of the file.
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What the player of one CPU counts.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct CpuCounts {
+    /// Runs of timers of its own bases.
+    pub(crate) ran_own: Count,
+    /// Runs of timers of other CPUs' bases.
+    pub(crate) ran_for_others: Count,
+    pub(crate) turns: Count,
+    /// Kicks that were sent to it.
+    pub(crate) kicks: Count,
+    pub(crate) panics: Count,
+    /// Sum of lateness, in ns.
+    pub(crate) late_sum: Count,
+    late: Box<[Count]>,
+}
+
+impl CpuCounts {
+    pub(crate) fn new() -> Self {
+        Self {
+            ran_own: Count::new(),
+            ran_for_others: Count::new(),
+            turns: Count::new(),
+            kicks: Count::new(),
+            panics: Count::new(),
+            late_sum: Count::new(),
+            late: (0..BUCKETS).map(|_| Count::new()).collect(),
+        }
+    }
+
+    /// A timer was run `nanos` after what it was armed for.
+    #[inline]
+    pub(crate) fn was_late(&self, nanos: u64) {
+        self.late[bucket_of(nanos)].add(1);
+        self.late_sum.add(nanos);
+    }
+
+    pub(crate) fn lateness(&self) -> Box<[u64]> {
+        self.late.iter().map(Count::get).collect()
+    }
+}

@@ -1,0 +1,79 @@
+//! The words of a callback timer that are read without a lock: for which moment it was armed, and whether a
+//! run of it leads to another one; and how many tasks wait for the end of a run.
+//!
+//! None of them guards anything. Who arms writes the moment before it takes the lock of a base, so a run may
+//! find the moment of an arm that is still under way: it compares it with what the base says
+//! ([`course`](super::course)).
+
+use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use quietcore_core::Nanos;
+
+/// For which moment a timer was last armed.
+#[derive(Debug)]
+pub(super) struct Due(AtomicU64);
+
+impl Due {
+    pub(super) fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    #[inline]
+    pub(super) fn load(&self) -> Nanos {
+        // Relaxed: compared with what the base says before it is used.
+        Nanos(self.0.load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    pub(super) fn store(&self, at: Nanos) {
+        // Relaxed: see `load`.
+        self.0.store(at.0, Ordering::Relaxed);
+    }
+}
+
+/// Whether a run leads to another one. Written under the lock of the timer's course.
+#[derive(Debug)]
+pub(super) struct Follows(AtomicU8);
+
+impl Follows {
+    pub(super) fn new() -> Self {
+        Self(AtomicU8::new(0))
+    }
+
+    #[inline]
+    pub(super) fn load(&self) -> bool {
+        // Relaxed: what follows from a yes is looked at again under the lock of the course. A no is looked at
+        // again after the arm it allowed: if another thread's periodic arm was ordered before that arm by the
+        // lock of the timer's base, the second look sees what it wrote before.
+        self.0.load(Ordering::Relaxed) != 0
+    }
+
+    pub(super) fn store(&self, follows: bool) {
+        // Relaxed: see `load`.
+        self.0.store(u8::from(follows), Ordering::Relaxed);
+    }
+}
+
+/// How many tasks wait for the end of a run.
+#[derive(Debug)]
+pub(super) struct Tasks(AtomicU32);
+
+impl Tasks {
+    pub(super) fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// For who holds the list of the tasks' wakers. Whether a run has ended is looked at after this.
+    pub(super) fn store(&self, count: usize) {
+        // Relaxed, fence: pairs with the fence of `RunWait::finished`, which comes before `any`: either this
+        // count is seen there, or the end of the run is seen by who asks after this.
+        self.0.store(u32::try_from(count).unwrap_or(u32::MAX), Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// After `RunWait::finished`.
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        // Relaxed: the fence of `RunWait::finished` orders it, see `store`.
+        self.0.load(Ordering::Relaxed) != 0
+    }
+}
