@@ -195,7 +195,7 @@ fn identities(text: &str) -> Result<usize, String> {
 }
 
 /// `10s`, `500ms`, `2m`: at most a day.
-fn span(text: &str) -> Result<Duration, String> {
+pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (count, unit) = text.split_at(digits);
     let millis_per_unit = match unit {

@@ -34,7 +34,7 @@ pub struct Actions {
     kicks: u64,
     /// From CPU 64 on. Empty on most machines.
     more: Box<[u64]>,
-    /// Words of `more` before this one are 0.
+    /// The first word of `more` that is not 0; its length when there is none.
     first: usize,
     alarm: Option<Nanos>,
 }
@@ -101,14 +101,12 @@ impl Actions {
         if self.kicks != 0 {
             return Some(CpuId(take_lowest(&mut self.kicks)));
         }
-        while let Some(word) = self.more.get_mut(self.first) {
-            if *word != 0 {
-                let before = (self.first + 1) * WORD;
-                return Some(CpuId(before as u16 + take_lowest(word)));
-            }
+        let word = self.more.get_mut(self.first)?;
+        let cpu = (self.first + 1) * WORD + usize::from(take_lowest(word));
+        while self.more.get(self.first) == Some(&0) {
             self.first += 1;
         }
-        None
+        Some(CpuId(cpu as u16))
     }
 
     /// The alarm asked for, once.
@@ -128,8 +126,7 @@ impl Actions {
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let is_kicking = self.kicks != 0 || self.more.iter().skip(self.first).any(|word| *word != 0);
-        !is_kicking && self.alarm.is_none()
+        self.kicks == 0 && self.first == self.more.len() && self.alarm.is_none()
     }
 }
 

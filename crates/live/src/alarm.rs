@@ -71,8 +71,8 @@ impl Alarm {
     /// Moves W from what the caller saw to `at`: for who answers for everything until `at`.
     /// Cost: a compare-and-swap; if it is done, a system call of 0.5 us.
     pub(crate) fn push(&self, seen: Option<Nanos>, at: Option<Nanos>) -> Push {
-        // AcqRel: as one that takes and pulls: it sees what the pullers of `seen` published, and goes on for them.
-        // Relaxed: nothing was done.
+        // AcqRel: as one that takes and pulls: pairs with Release in `pull`, so that it sees what was published for the
+        // moment it replaces, and with Acquire in `take`. Relaxed: nothing was done.
         let moment = to_word(at);
         match self.word.compare_exchange(to_word(seen), moment, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => {

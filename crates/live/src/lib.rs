@@ -27,6 +27,8 @@ mod clock;
 #[cfg(not(loom))]
 mod fork;
 mod futex;
+#[cfg(not(loom))]
+mod lane;
 mod lock;
 #[cfg(not(loom))]
 mod machine;
@@ -36,9 +38,18 @@ mod park;
 #[cfg(not(loom))]
 mod payload;
 mod present_cpu;
+mod run_wait;
 mod sync;
+#[cfg(not(loom))]
+pub mod time;
+#[cfg(not(loom))]
+mod timer;
+#[cfg(not(loom))]
+pub mod virtual_time;
 mod waker_cell;
 
+#[cfg(not(loom))]
+pub use lane::{ClaimError, Cpu, Idle, Turned, WaitBy};
 pub use lock::{FutexLock, LockStatistics};
 #[cfg(not(loom))]
 pub use machine::{ArmError, Builder, EnterGuard, InstallError, Machine, OnPanic, StartError};
@@ -48,3 +59,5 @@ pub use metrics::{CpuMetrics, Histogram, Metrics};
 pub use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
 #[cfg(not(loom))]
 pub use quietcore_core::{Counters, CpuId, CpuSet, Nanos};
+#[cfg(not(loom))]
+pub use timer::{CallbackTimer, CancelAndWait, Precision, RawFn, RawTimer, Run, TimerHandle, TimerOptions, WouldBlock};

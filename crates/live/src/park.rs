@@ -68,18 +68,17 @@ impl ParkWord {
 
     /// For the owner, before its second look.
     fn prepare(&self) {
-        let word = self.0.value();
-        // Relaxed: only the owner writes PARKING, and RUNNING.
-        debug_assert_ne!(word.load(Ordering::Relaxed), PARKING, "parked twice");
-        // Relaxed, fence: pairs with the fence in `notify`, see the file's comment.
-        word.store(PARKING, Ordering::Relaxed);
+        // Relaxed, fence: pairs with the fence in `notify`, see the file's comment. A late sender's NOTIFIED is
+        // overwritten: the look finds what it left.
+        let before = self.0.value().swap(PARKING, Ordering::Relaxed);
         fence(Ordering::SeqCst);
+        debug_assert_ne!(before, PARKING, "parked twice");
     }
 
     /// For the owner, awake again for whatever reason: RUNNING.
     fn finish(&self) -> Woken {
-        // Acquire: pairs with Release in `notify`: what the sender left is seen now, not only by the next look.
-        // Nobody reads what this one releases.
+        // Acquire: pairs with the fence in `notify`: what the sender left is seen now, not only by the next look.
+        // Nobody reads what this one would release.
         match self.0.value().swap(RUNNING, Ordering::Acquire) {
             NOTIFIED => Woken::Notified,
             _ => Woken::TimedOut,
@@ -109,9 +108,9 @@ impl ParkWord {
 
     #[cold]
     fn notify_sleeper(&self) -> Notify {
-        // Release: pairs with Acquire in `finish`. Two who notify at once: one of them finds PARKING; the chain of
-        // swaps hands the other's publication to the owner, too.
-        match self.0.value().swap(NOTIFIED, Ordering::Release) {
+        // Relaxed: the fence in `notify` makes it a release, which pairs with Acquire in `finish`. Of two who notify at
+        // once one finds PARKING; the chain of swaps hands to the owner what the other left, too.
+        match self.0.value().swap(NOTIFIED, Ordering::Relaxed) {
             PARKING => Notify::Woke,
             _ => Notify::NotNeeded,
         }

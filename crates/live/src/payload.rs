@@ -76,7 +76,7 @@ impl Payload {
                     TimerName::Id(_) | TimerName::ExactId(_) => unreachable!("{NO_STORE}"),
                 };
                 // SAFETY: a timer with this payload is the first field of a `RawTimer`, and its reference was
-                // made from a pointer to all that its kind promises. It is pending, so it is valid, and this
+                // made from a pointer to all that it says. It is pending, so it is valid, and this
                 // is called under the lock of its base.
                 Job::Call(unsafe { Call::begin(timer, kind) })
             }

@@ -36,7 +36,7 @@ impl RunWait {
         }
         let _waiting = Waiting::begin(&self.waiters);
         loop {
-            // Acquire: pairs with Release in `finished`: a new epoch comes with the end of the run.
+            // Acquire: pairs with the fence in `finished`: a new epoch comes with the end of the run.
             let epoch = self.epoch.value().load(Ordering::Acquire);
             if !is_running() {
                 return;
@@ -59,8 +59,8 @@ impl RunWait {
 
     #[cold]
     fn wake_all(&self) {
-        // Release: pairs with Acquire in `wait_while`.
-        self.epoch.value().fetch_add(1, Ordering::Release);
+        // Relaxed: the fence in `finished` makes it a release, which pairs with Acquire in `wait_while`.
+        self.epoch.value().fetch_add(1, Ordering::Relaxed);
         self.epoch.wake(u32::MAX);
     }
 }

@@ -52,8 +52,8 @@ impl Owner {
     /// `Registered`: the cell is the future's.
     #[inline]
     fn begin_register(&self) -> Register {
-        // Acquire, both: pairs with Release in `end_register` and `reset` (of a poll on another thread), and with
-        // Release in `end_take`: who was handed out sees what its runner did before.
+        // Acquire: pairs with Release in `end_register` (of a poll on another thread) and in `end_take`, before a `reset`;
+        // on failure with Release in `begin_take` and `end_take`: whose timer was handed out sees what its runner did.
         match self.0.compare_exchange(REST, REGISTERING, Ordering::Acquire, Ordering::Acquire) {
             Ok(_) => Register::Registered,
             Err(TAKING | TAKEN) => Register::Taken,
@@ -82,8 +82,8 @@ impl Owner {
     /// By whoever has the cell, the runner or a registration.
     #[inline]
     fn end_take(&self) {
-        // Release: pairs with Acquire in `begin_register`, `is_taken` and `reset`. A store: a registration cannot
-        // begin, and the bit of another take may be lost.
+        // Release: pairs with Acquire in `begin_register` and `is_taken`. A store: nobody else changes the word now; a
+        // registration cannot begin, and another take sets a bit that is set.
         self.0.store(TAKEN, Ordering::Release);
     }
 
@@ -93,9 +93,8 @@ impl Owner {
     }
 
     fn reset(&self) -> bool {
-        // Acquire: pairs with Release in `end_take`. Release: pairs with Acquire in `begin_register`, as a link between
-        // the take and a registration on another thread. Relaxed: nothing was done.
-        let result = self.0.compare_exchange(TAKEN, REST, Ordering::AcqRel, Ordering::Relaxed);
+        // Relaxed: a link in the chain from Release in `end_take` to Acquire in `begin_register`.
+        let result = self.0.compare_exchange(TAKEN, REST, Ordering::Relaxed, Ordering::Relaxed);
         matches!(result, Ok(_) | Err(REST))
     }
 }

@@ -216,6 +216,11 @@ where
         if lives && key.index.place() < self.used { Ok(key.index) } else { Err(StaleKey) }
     }
 
+    /// The key of a taken slot.
+    pub(crate) fn key(&self, index: Index) -> Key {
+        Key { index, generation: self.get(index).generation }
+    }
+
     /// Ends the timer in an idle slot: its key is stale from now on.
     #[inline]
     pub(crate) fn release(&mut self, index: Index) -> Option<T> {

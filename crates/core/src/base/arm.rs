@@ -16,6 +16,7 @@ use super::queues::{Handle, Linked};
 use super::records::Wait;
 use super::{Base, Change, ExactRef, TimerRef};
 use crate::lock::RawLock;
+use crate::time::NEVER;
 use crate::{CpuId, Nanos};
 use quietcore_wheel::{Expiry, Tick};
 
@@ -31,6 +32,14 @@ pub(crate) struct Armed {
     pub(crate) change: Change,
     /// The base that the timer belongs to now.
     pub(crate) base: BaseId,
+}
+
+/// The same of an arm in the usual case, which changes no base and is never refused.
+#[derive(Clone, Copy, Debug)]
+#[must_use = "as for `Armed`"]
+pub(crate) struct Again {
+    pub(crate) was_pending: bool,
+    pub(crate) change: Change,
 }
 
 /// What a cancel did.
@@ -71,7 +80,7 @@ struct Request<W> {
     when: W,
     onto: BaseId,
     mode: Mode,
-    now: Tick,
+    now: Nanos,
 }
 
 /// Why to begin again.
@@ -86,13 +95,11 @@ enum Retry {
 impl<L: RawLock, T: Copy> Bases<L, T> {
     /// Arms `timer` for `expires` on the base `onto`, or moves it there. It runs after the tick that
     /// `expires` lies in.
-    #[inline]
     pub(crate) fn arm(&self, timer: TimerRef<T>, expires: Nanos, onto: BaseId, context: Context) -> Armed {
         self.arm_tick(timer, self.length.floor(expires), onto, context)
     }
 
     /// The same by the tick.
-    #[inline]
     pub(crate) fn arm_tick(
         &self,
         timer: TimerRef<T>,
@@ -104,7 +111,6 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     /// Arms an exact timer.
-    #[inline]
     pub(crate) fn arm_exact(
         &self,
         timer: ExactRef<T>,
@@ -133,12 +139,45 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         self.request(timer, self.asked(expires, onto, Mode::Pending, context), context.cpu)
     }
 
-    #[inline]
     fn asked<W>(&self, when: W, onto: BaseId, mode: Mode, context: Context) -> Request<W> {
-        Request { when, onto, mode, now: self.length.floor(context.now) }
+        Request { when, onto, mode, now: context.now }
     }
 
+    /// The usual case of [`arm`](Self::arm): a floating timer, for the base that it belongs to. `None` when it
+    /// is another one, and then nothing was done. Inline and without detours where the timer is idle, because
+    /// it is why arming costs little more than a lock.
     #[inline]
+    pub(crate) fn arm_again(
+        &self,
+        timer: TimerRef<T>,
+        expires: Nanos,
+        onto: BaseId,
+        context: Context,
+    ) -> Option<Again> {
+        let place = &timer.shared().place;
+        if !place.load().is_usual_at(onto) {
+            return None;
+        }
+        let expires = self.length.floor(expires);
+        let mut base = self.lock(onto, context.cpu);
+        let seen = place.load();
+        if !seen.is_usual_at(onto) || base.adopter.is_some() {
+            return None;
+        }
+        base.forward(context.now);
+        base.counters.armed += 1;
+        if seen.has(Place::PENDING) {
+            return Some(Again { was_pending: true, change: base.postpone(timer, expires) });
+        }
+        // The wheel asks this as well, so that it costs nothing here, and what follows from it does.
+        assert!(timer.linked().is_none(), "an idle timer is in no queue (W5)");
+        let Linked { due, .. } = timer.enqueue(&mut base.queues, expires);
+        base.pending += 1;
+        place.store(seen.with(Place::PENDING));
+        let change = if due == NEVER { Change::default() } else { base.note(due) };
+        Some(Again { was_pending: false, change })
+    }
+
     fn request<H: Handle<T>>(&self, timer: H, mut request: Request<H::When>, cpu: Option<CpuId>) -> Armed {
         loop {
             let place = timer.shared().place.load();
@@ -158,7 +197,6 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     /// The timer belongs to the base asked for.
-    #[inline]
     fn arm_at<H: Handle<T>>(
         &self,
         timer: H,
@@ -223,7 +261,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
             return Ok(old.unchanged(place));
         }
         if place.has(Place::PENDING) && from.kind.is_alike(request.onto.kind) {
-            old.queues.wheel.forward(request.now);
+            old.forward(request.now);
             if timer.stays(&old.queues, request.when) {
                 return Ok(old.arm(timer, request));
             }
@@ -239,7 +277,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         // It stays pending on the way, for those who look without a lock.
         let shared = timer.shared();
         shared.place.store(shared.place.load().at(request.onto));
-        new.queues.wheel.forward(request.now);
+        new.forward(request.now);
         new.counters.armed += 1;
         let change = new.insert(timer, request.when);
         Ok(Armed { was_pending, is_refused: false, change, base: request.onto })
@@ -247,12 +285,24 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
 
     /// The base that `timer` belongs to, locked; `None` if it was never armed.
     fn lock_base_of<H: Handle<T>>(&self, timer: H, cpu: Option<CpuId>) -> Option<BaseGuard<'_, L, T>> {
+        self.lock_base_as(timer, timer.shared().place.load(), cpu)
+    }
+
+    /// The same, where its place was `seen` a moment ago.
+    #[inline]
+    fn lock_base_as<H: Handle<T>>(
+        &self,
+        timer: H,
+        mut seen: Place,
+        cpu: Option<CpuId>,
+    ) -> Option<BaseGuard<'_, L, T>> {
         loop {
-            let at = timer.shared().place.load().base()?;
-            let base = self.lock(at, cpu);
-            if timer.shared().place.load().is_at(at) {
+            let base = self.lock_at(seen.index()?, cpu);
+            let now = timer.shared().place.load();
+            if now.is_with(seen) {
                 return Some(base);
             }
+            seen = now;
         }
     }
 
@@ -260,11 +310,12 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// timer is idle.
     #[inline]
     pub(crate) fn cancel<H: Handle<T>>(&self, timer: H, context: Context) -> Cancelled {
-        if !timer.shared().place.load_idle().has(Place::PENDING) {
+        let seen = timer.shared().place.load_idle();
+        if !seen.has(Place::PENDING) {
             return Cancelled::Idle;
         }
-        let base = self.lock_base_of(timer, context.cpu);
-        base.map_or(Cancelled::Idle, |mut base| base.cancel(timer))
+        let Some(mut base) = self.lock_base_as(timer, seen, context.cpu) else { return Cancelled::Idle };
+        base.cancel(timer)
     }
 
     /// The same, but says [`Cancelled::Running`] and does nothing while a run of it has not ended.
@@ -348,13 +399,12 @@ impl<T: Copy> Base<T> {
     }
 
     /// Arms a timer whose place names this base.
-    #[inline]
     fn arm<H: Handle<T>>(&mut self, timer: H, request: &Request<H::When>) -> Armed {
         let place = timer.shared().place.load();
         if self.ends_early(timer, request, place) {
             return self.unchanged(place);
         }
-        self.queues.wheel.forward(request.now);
+        self.forward(request.now);
         let was_pending = place.has(Place::PENDING);
         let change = if self.adopter.is_some() {
             // The timer runs, or this base would not take it; nobody looks at these queues.
@@ -367,6 +417,13 @@ impl<T: Copy> Base<T> {
         self.counters.superseded += u64::from(was_pending);
         self.counters.armed += 1;
         Armed { was_pending, is_refused: false, change, base: self.id }
+    }
+
+    /// Moves a timer that is pending in this base to another tick.
+    #[inline(never)]
+    fn postpone(&mut self, timer: TimerRef<T>, expires: Tick) -> Change {
+        self.counters.superseded += 1;
+        self.requeue(timer, expires)
     }
 
     /// Puts a timer whose place names this base, where it is not pending, into its queue.
@@ -416,7 +473,7 @@ impl<T: Copy> Base<T> {
         self.pending -= 1;
     }
 
-    #[inline]
+    #[inline(always)]
     fn cancel<H: Handle<T>>(&mut self, timer: H) -> Cancelled {
         let place = &timer.shared().place;
         if !place.load().has(Place::PENDING) {

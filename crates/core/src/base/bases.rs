@@ -57,7 +57,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
 
     #[inline]
     fn shelf(&self, id: BaseId) -> &Shelf<L, T> {
-        &self.shelves[id.cpu.index() * BaseKind::ALL.len() + id.kind.index()]
+        &self.shelves[id.index()]
     }
 
     /// `cpu` is absent from now on, or not any more. Whoever marks it takes back its tokens afterwards, on
@@ -90,9 +90,15 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// Locks a base, for the thread of `cpu`.
     #[inline]
     pub(crate) fn lock(&self, id: BaseId, cpu: Option<CpuId>) -> BaseGuard<'_, L, T> {
+        self.lock_at(id.index(), cpu)
+    }
+
+    /// The same by the base's [index](BaseId::index).
+    #[inline]
+    pub(super) fn lock_at(&self, index: usize, cpu: Option<CpuId>) -> BaseGuard<'_, L, T> {
         site!(BeforeBaseLock);
-        let shelf = self.shelf(id);
-        let is_owner = cpu == Some(id.cpu);
+        let shelf = &self.shelves[index];
+        let is_owner = cpu.is_some_and(|cpu| cpu.index() == index / BaseKind::ALL.len());
         let base = if is_owner { shelf.base.lock_owner() } else { shelf.base.lock_remote() };
         BaseGuard { base, next_expiry: &shelf.next_expiry }
     }

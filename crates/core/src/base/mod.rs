@@ -169,8 +169,7 @@ impl<T: Copy> Base<T> {
     /// Takes the wheel's clock to `now`, as far as no bucket is due.
     #[inline]
     pub(crate) fn forward(&mut self, now: Nanos) {
-        let tick = self.queues.length.floor(now);
-        self.queues.wheel.forward(tick);
+        self.queues.forward(now);
     }
 
     /// Whether anything may be handed out.

@@ -73,6 +73,20 @@ pub struct BaseId {
     pub kind: BaseKind,
 }
 
+impl BaseId {
+    /// Its place among all bases, in locking order: CPU by CPU.
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self.cpu.index() * BaseKind::ALL.len() + self.kind.index()
+    }
+
+    #[inline]
+    const fn from_index(index: usize) -> Self {
+        let (cpu, kind) = (index / BaseKind::ALL.len(), index % BaseKind::ALL.len());
+        Self { cpu: CpuId(cpu as u16), kind: BaseKind::ALL[kind] }
+    }
+}
+
 impl fmt::Display for BaseId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{:?} of CPU {}", self.kind, self.cpu)
@@ -81,14 +95,15 @@ impl fmt::Display for BaseId {
 
 /// A timer's word at one moment. All its functions are pure.
 ///
-/// Bits 0 to 15 are the CPU, 16 and 17 the kind; both say nothing unless [`PLACED`](Self::PLACED).
+/// Bits 0 to 17 are the [index](BaseId::index) of the base, which says nothing unless
+/// [`PLACED`](Self::PLACED).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place(pub(super) u32);
 
 impl Place {
-    const KIND_SHIFT: u32 = 16;
-    const BASE_MASK: u32 = 0x3_ffff | Self::PLACED.0;
+    const INDEX_MASK: u32 = 0x3_ffff;
     const PLACED: Self = Self(1 << 18);
+    const BASE_MASK: u32 = Self::INDEX_MASK | Self::PLACED.0;
     /// In a queue of the base, or on a record of it.
     pub(super) const PENDING: Self = Self(1 << 19);
     /// Of an exact timer: in the queue of collected ones.
@@ -118,7 +133,7 @@ impl Place {
 
     #[inline]
     const fn encode(base: BaseId) -> u32 {
-        base.cpu.0 as u32 | (base.kind as u32) << Self::KIND_SHIFT | Self::PLACED.0
+        base.index() as u32 | Self::PLACED.0
     }
 
     #[inline]
@@ -131,14 +146,33 @@ impl Place {
         self.0 & Self::BASE_MASK == Self::encode(base)
     }
 
+    /// Whether it belongs to the base that `other` belongs to, and to one at all.
+    #[inline]
+    pub(super) const fn is_with(self, other: Self) -> bool {
+        self.has(Self::PLACED) && (self.0 ^ other.0) & Self::BASE_MASK == 0
+    }
+
+    /// Whether it is that of a floating timer (neither pinned nor deferrable) that belongs to `base` and was
+    /// not shut down.
+    #[inline]
+    pub(super) const fn is_usual_at(self, base: BaseId) -> bool {
+        let unusual = Self::SHUT_DOWN.with(Self::PINNED).with(Self::DEFERRABLE);
+        self.0 & (Self::BASE_MASK | unusual.0) == Self::encode(base)
+    }
+
+    /// The index of the base that it belongs to; `None` before its first arm.
+    #[inline]
+    pub(super) const fn index(self) -> Option<usize> {
+        if self.has(Self::PLACED) { Some((self.0 & Self::INDEX_MASK) as usize) } else { None }
+    }
+
     /// The base that it belongs to; `None` before its first arm.
     #[inline]
     pub(crate) const fn base(self) -> Option<BaseId> {
-        if !self.has(Self::PLACED) {
-            return None;
+        match self.index() {
+            Some(index) => Some(BaseId::from_index(index)),
+            None => None,
         }
-        let kind = BaseKind::ALL[(self.0 >> Self::KIND_SHIFT & 3) as usize];
-        Some(BaseId { cpu: CpuId(self.0 as u16), kind })
     }
 }
 

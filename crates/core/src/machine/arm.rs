@@ -12,7 +12,7 @@
 
 use super::name::{AnyExact, AnyTimer};
 use super::{Machine, flag};
-use crate::base::{Armed as BaseArmed, BaseId, BaseKind, Context as BaseContext, Pinning, TimerRef};
+use crate::base::{Armed as BaseArmed, BaseId, BaseKind, Change, Context as BaseContext, Pinning, TimerRef};
 use crate::place::{Arming, Caller, ExactMode, ExactPolicy, ExactStart, Origin, Policy};
 use crate::place::{exact_target, nearest_housekeeping, push_target};
 use crate::tmigr::Book;
@@ -62,6 +62,7 @@ impl Context {
         Self { cpu, is_cpu: false, now }
     }
 
+    #[inline]
     pub(super) fn base(self) -> BaseContext {
         BaseContext { cpu: self.is_cpu.then_some(self.cpu), now: self.now }
     }
@@ -154,6 +155,41 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         actions: &mut Actions,
     ) -> Result<Armed, ArmError> {
         let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
+        if let Some(onto) = self.usual_base(context)
+            && let Some(again) = self.bases.arm_again(timer, expires, onto, context.base())
+        {
+            if again.change.must_publish() {
+                self.tell_of_first(onto, Promptness::Tick, actions);
+            }
+            // As in `tell_of_arm`.
+            if !context.is_cpu {
+                self.leave_nothing_behind(onto.cpu, context.now, actions);
+            }
+            return Ok(Armed { was_pending: again.was_pending, base: onto });
+        }
+        self.arm_at_length(timer, expires, context, actions)
+    }
+
+    /// Where a floating timer goes when nothing is special about who arms it; [`base_for`](Self::base_for)
+    /// says the same at length.
+    #[inline]
+    fn usual_base(&self, context: Context) -> Option<BaseId> {
+        let (cpu, watch) = (context.cpu, self.watch.get(context.cpu.index())?);
+        if !context.is_cpu {
+            return watch.has(flag::TIMERS).then_some(BaseId { cpu, kind: BaseKind::Guest });
+        }
+        let is_usual = watch.has(flag::ONLINE) && self.settings.policy != Policy::Push;
+        is_usual.then_some(BaseId { cpu, kind: BaseKind::Global })
+    }
+
+    #[inline(never)]
+    fn arm_at_length(
+        &self,
+        timer: TimerRef<T>,
+        expires: Nanos,
+        context: Context,
+        actions: &mut Actions,
+    ) -> Result<Armed, ArmError> {
         let onto = self.base_for(timer, context)?;
         let armed = self.bases.arm(timer, expires, onto, context.base());
         self.armed(armed, (Promptness::Tick, context), actions)
@@ -404,10 +440,16 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// The CPU that stands in for `cpu` when a thread arms there that is not the CPU itself; `None` while no
     /// CPU is online. Under the lock of control unless that is `cpu`.
+    #[inline]
     pub(super) fn host_of(&self, cpu: CpuId) -> Option<CpuId> {
         if cpu.index() < self.watch.len() && self.has_flag(cpu, flag::TIMERS) {
             return Some(cpu);
         }
+        self.host_near(cpu)
+    }
+
+    #[cold]
+    fn host_near(&self, cpu: CpuId) -> Option<CpuId> {
         let control = self.control.lock_remote();
         let masks = control.housekeeping.as_ref()?;
         nearest_housekeeping(&self.topology, cpu, masks.work())
@@ -440,24 +482,35 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     fn armed(
         &self,
         armed: BaseArmed,
-        (promptness, context): (Promptness, Context),
+        how: (Promptness, Context),
         actions: &mut Actions,
     ) -> Result<Armed, ArmError> {
-        if armed.change.must_publish() {
-            self.tell_of_first(armed.base, promptness, actions);
-        }
-        // The CPU was chosen by its flags before its base was locked. If it was isolated in between, its
-        // evacuation either came after this arm and took the timer along, or is seen now.
-        if armed.base.kind.is_pullable() && !self.is_from(armed.base.cpu, context) {
-            self.leave_nothing_behind(armed.base.cpu, context.now, actions);
-        }
+        self.tell_of_arm((armed.base, armed.change), how, actions);
         if armed.is_refused {
             return Err(ArmError::ShutDown);
         }
         Ok(Armed { was_pending: armed.was_pending, base: armed.base })
     }
 
+    /// What an arm on `base` did is to be known where it matters.
+    fn tell_of_arm(
+        &self,
+        (base, change): (BaseId, Change),
+        (promptness, context): (Promptness, Context),
+        actions: &mut Actions,
+    ) {
+        if change.must_publish() {
+            self.tell_of_first(base, promptness, actions);
+        }
+        // The CPU was chosen by its flags before its base was locked. If it was isolated in between, its
+        // evacuation either came after this arm and took the timer along, or is seen now.
+        if base.kind.is_pullable() && !self.is_from(base.cpu, context) {
+            self.leave_nothing_behind(base.cpu, context.now, actions);
+        }
+    }
+
     /// The first expiry of an idle CPU's base is a new one.
+    #[cold]
     pub(super) fn tell_of_first(&self, base: BaseId, promptness: Promptness, actions: &mut Actions) {
         let BaseId { cpu, kind } = base;
         if kind == BaseKind::Deferrable {

@@ -309,8 +309,16 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// A timer that others armed came to rest on `cpu` after it was isolated: it was running elsewhere when
     /// `cpu` was evacuated, or whoever armed it had looked at the masks before. It goes where the others
     /// went.
+    #[inline]
     pub(super) fn leave_nothing_behind(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
-        if self.has_flag(cpu, flag::TIMERS) || !self.has_flag(cpu, flag::ONLINE) {
+        if !self.has_flag(cpu, flag::TIMERS) {
+            self.evacuate_isolated(cpu, now, actions);
+        }
+    }
+
+    #[cold]
+    fn evacuate_isolated(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
+        if !self.has_flag(cpu, flag::ONLINE) {
             return;
         }
         let Some(heir) = self.host_of(cpu).filter(|heir| *heir != cpu) else { return };

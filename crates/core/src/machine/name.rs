@@ -42,24 +42,28 @@ impl<T> sealed::Sealed for TimerRef<T> {}
 impl<T> sealed::Sealed for ExactRef<T> {}
 
 impl<T> AnyTimer<T> for TimerId {
+    #[inline]
     fn name(self) -> TimerName<T> {
         TimerName::Id(self)
     }
 }
 
 impl<T> AnyTimer<T> for TimerRef<T> {
+    #[inline]
     fn name(self) -> TimerName<T> {
         TimerName::Timer(self)
     }
 }
 
 impl<T> AnyExact<T> for ExactId {
+    #[inline]
     fn name(self) -> TimerName<T> {
         TimerName::ExactId(self)
     }
 }
 
 impl<T> AnyExact<T> for ExactRef<T> {
+    #[inline]
     fn name(self) -> TimerName<T> {
         TimerName::Exact(self)
     }
@@ -132,6 +136,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.bases.remove_exact(timer)
     }
 
+    #[inline]
     pub(super) fn find(&self, timer: impl AnyTimer<T>) -> Option<TimerRef<T>> {
         match timer.name() {
             TimerName::Id(id) => self.bases.timer(id),
@@ -140,6 +145,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
     }
 
+    #[inline]
     pub(super) fn find_exact(&self, timer: impl AnyExact<T>) -> Option<ExactRef<T>> {
         match timer.name() {
             TimerName::ExactId(id) => self.bases.exact(id),

@@ -1,9 +1,9 @@
 //! The books of one timer: what was armed, and what became of it.
 //!
 //! A period begins with an arm and ends in exactly one of: ran, cancelled, superseded by the next arm. Arm and
-//! cancel say whether they ended a period; a run says when it was. Runs of a timer come in the order of its periods and never
-//! overlap, so the n-th run ended the n-th period that nothing else ended, whichever thread learned what first. The
-//! runtime's own word for a run's deadline is not used.
+//! cancel say whether they ended a period; a run says when it was. Runs of a timer come in the order of its
+//! periods and never overlap, so the n-th run ended the n-th period that nothing else ended, whichever thread
+//! learned what first. The runtime's own word for a run's deadline is not used.
 //!
 //! Invariant: `open` holds, in order, what was armed and has not ended as far as its owner knows.
 
@@ -17,7 +17,7 @@ pub(crate) struct Tally {
     pub(crate) ran: u64,
     pub(crate) cancelled: u64,
     pub(crate) superseded: u64,
-    /// Given up with a period open: its owner dropped the timer.
+    /// Given up by its owner, who dropped the timer.
     pub(crate) dropped: u64,
     /// Ran before its deadline.
     pub(crate) early: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Tally {
     pub(crate) lost: u64,
     /// Ran, or was said to be pending, without a period to end.
     pub(crate) twice: u64,
-    /// The latest run, after its deadline.
+    /// The latest run of a callback, after its deadline.
     pub(crate) late_max: Nanos,
 }
 
@@ -42,23 +42,26 @@ impl Tally {
         self.late_max = self.late_max.max(other.late_max);
     }
 
-    pub(crate) fn is_clean(&self) -> bool {
-        (self.early, self.lost, self.twice) == (0, 0, 0)
-    }
-
-    /// A run at `now` of what was due at `due`.
+    /// Something that was due at `due` had happened by `now`.
     pub(crate) fn ran(&mut self, due: Nanos, now: Nanos) {
         self.ran += 1;
         self.early += u64::from(now < due);
-        self.late_max = self.late_max.max(now.since(due));
     }
 }
 
-/// Whether a call ended a period.
+/// What a call did with the period before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    Period,
-    Nothing,
+pub(crate) enum Before {
+    /// It was pending.
+    Pending,
+    /// There was none, as far as the base knows; a run of it may be under way.
+    None,
+}
+
+impl From<bool> for Before {
+    fn from(was_pending: bool) -> Self {
+        if was_pending { Self::Pending } else { Self::None }
+    }
 }
 
 /// The open periods of one timer, each by its deadline.
@@ -68,32 +71,54 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// An arm for `deadline`, which ended the period before it or not.
-    pub(crate) fn armed(&mut self, deadline: Nanos, ended: Ended, tally: &mut Tally) {
-        tally.armed += 1;
-        if ended == Ended::Period {
+    /// An arm for `deadline`.
+    pub(crate) fn armed(&mut self, deadline: Nanos, before: Before, tally: &mut Tally) {
+        if before == Before::Pending {
             tally.superseded += 1;
-            self.close_last(tally);
+            let _ = self.close_last(tally);
         }
+        tally.armed += 1;
         self.open.push_back(deadline);
     }
 
-    /// A cancel that ended a period.
-    pub(crate) fn cancelled(&mut self, tally: &mut Tally) {
-        tally.cancelled += 1;
-        self.close_last(tally);
+    /// An arm for `deadline`, or for what was pending before that.
+    pub(crate) fn reduced(&mut self, deadline: Nanos, before: Before, tally: &mut Tally) {
+        if before == Before::Pending {
+            let old = self.close_last(tally);
+            self.open.push_back(old.map_or(deadline, |old| old.min(deadline)));
+        } else {
+            tally.armed += 1;
+            self.open.push_back(deadline);
+        }
     }
 
-    fn close_last(&mut self, tally: &mut Tally) {
-        if self.open.pop_back().is_none() {
-            tally.twice += 1;
+    /// An arm for `deadline`, if something was pending.
+    pub(crate) fn modified(&mut self, deadline: Nanos, before: Before, tally: &mut Tally) {
+        if before == Before::Pending {
+            self.armed(deadline, before, tally);
         }
+    }
+
+    pub(crate) fn cancelled(&mut self, before: Before, tally: &mut Tally) {
+        if before == Before::Pending {
+            tally.cancelled += 1;
+            let _ = self.close_last(tally);
+        }
+    }
+
+    fn close_last(&mut self, tally: &mut Tally) -> Option<Nanos> {
+        let last = self.open.pop_back();
+        tally.twice += u64::from(last.is_none());
+        last
     }
 
     /// A run, in the order of runs.
     pub(crate) fn ran(&mut self, now: Nanos, tally: &mut Tally) {
         match self.open.pop_front() {
-            Some(due) => tally.ran(due, now),
+            Some(due) => {
+                tally.ran(due, now);
+                tally.late_max = tally.late_max.max(now.since(due));
+            }
             None => tally.twice += 1,
         }
     }
@@ -103,15 +128,13 @@ impl Ledger {
         self.open.front().copied()
     }
 
+    pub(crate) fn open(&self) -> usize {
+        self.open.len()
+    }
+
     /// Nothing will run any more: whatever is open is lost.
     pub(crate) fn give_up(&mut self, tally: &mut Tally) {
         tally.lost += self.open.len() as u64;
         self.open.clear();
-    }
-
-    /// Its owner dropped the timer; a run may be under way. Returns how many runs there may still be.
-    pub(crate) fn dropped(&mut self, tally: &mut Tally) -> usize {
-        tally.dropped += self.open.len() as u64;
-        core::mem::take(&mut self.open).len()
     }
 }

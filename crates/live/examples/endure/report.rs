@@ -1,8 +1,9 @@
-//! What an experiment found: figures, and whether its criterion was met.
+//! What an experiment found: figures, and whether they are within the criterion's bounds.
 //!
 //! One line for people, one object for programs. An experiment that could not be made says why; that is
 //! neither passed nor failed, and has an exit code of its own. Not here: what is measured.
 
+use core::fmt::Display;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 
@@ -11,11 +12,11 @@ const NOT_MADE: u8 = 77;
 
 /// How an experiment ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+enum Verdict {
     Pass,
-    /// The criterion was not met, and which.
+    /// Which bound was not kept.
     Fail(String),
-    /// It was not made, or says nothing, and why.
+    /// It was not made, or its figures say nothing, and why.
     Skipped(String),
 }
 
@@ -28,7 +29,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn new(experiment: &'static str) -> Self {
+    pub(crate) const fn new(experiment: &'static str) -> Self {
         Self { experiment, figures: Vec::new(), verdict: Verdict::Pass }
     }
 
@@ -41,26 +42,55 @@ impl Report {
         self.figures.push((name, value.into()));
     }
 
-    /// Part of the criterion; the first that is not met is the reason.
-    pub(crate) fn require(&mut self, is_met: impl Into<Met>, otherwise: impl FnOnce() -> String) {
-        if is_met.into() == Met::No && self.verdict == Verdict::Pass {
-            self.verdict = Verdict::Fail(otherwise());
+    /// A figure with an upper bound.
+    pub(crate) fn at_most<T: Copy + Display + PartialOrd + Into<Value>>(
+        &mut self,
+        name: &'static str,
+        value: T,
+        limit: T,
+    ) {
+        self.figure(name, value);
+        if value > limit {
+            self.fail(format!("{name} is {value}, more than {limit}"));
         }
     }
 
-    /// The figures say nothing, whatever they are.
-    pub(crate) fn disregard(&mut self, why: String) {
-        self.verdict = Verdict::Skipped(why);
+    /// A figure with a lower bound.
+    pub(crate) fn at_least<T: Copy + Display + PartialOrd + Into<Value>>(
+        &mut self,
+        name: &'static str,
+        value: T,
+        limit: T,
+    ) {
+        self.figure(name, value);
+        if value < limit {
+            self.fail(format!("{name} is {value}, less than {limit}"));
+        }
+    }
+
+    /// The first reason is kept.
+    fn fail(&mut self, why: String) {
+        if self.verdict == Verdict::Pass {
+            self.verdict = Verdict::Fail(why);
+        }
+    }
+
+    /// If a bound was not kept, this says why that says nothing about the runtime.
+    pub(crate) fn excuse(&mut self, why: String) {
+        if let Verdict::Fail(what) = &self.verdict {
+            self.verdict = Verdict::Skipped(format!("{what}, but {why}"));
+        }
     }
 
     pub(crate) fn print_line(&self) {
-        let figures: Vec<String> = self.figures.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let text = |(name, value): &(_, Value)| format!("{name}={value}");
+        let figures: Vec<String> = self.figures.iter().map(text).collect();
         let (word, why) = match &self.verdict {
             Verdict::Pass => ("PASS", String::new()),
             Verdict::Fail(why) => ("FAIL", format!(" ({why})")),
             Verdict::Skipped(why) => ("SKIPPED", format!(" ({why})")),
         };
-        println!("{word} {}{why}: {}", self.experiment, figures.join(" "));
+        println!("{word} {}{why} {}", self.experiment, figures.join(" "));
     }
 
     pub(crate) fn print_json(&self) {
@@ -69,12 +99,12 @@ impl Report {
             Verdict::Fail(why) => ("fail", Some(why)),
             Verdict::Skipped(why) => ("skipped", Some(why)),
         };
-        let figures: Map<String, Value> =
-            self.figures.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        let object = json!({
-            "experiment": self.experiment, "verdict": verdict, "why": why, "figures": figures,
-        });
-        println!("{object}");
+        let owned = |(name, value): &(&str, Value)| ((*name).to_owned(), value.clone());
+        let figures: Map<String, Value> = self.figures.iter().map(owned).collect();
+        println!(
+            "{}",
+            json!({ "experiment": self.experiment, "verdict": verdict, "why": why, "figures": figures })
+        );
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {
@@ -83,18 +113,5 @@ impl Report {
             Verdict::Fail(_) => ExitCode::FAILURE,
             Verdict::Skipped(_) => ExitCode::from(NOT_MADE),
         }
-    }
-}
-
-/// Whether a part of the criterion is met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Met {
-    Yes,
-    No,
-}
-
-impl From<bool> for Met {
-    fn from(is_met: bool) -> Self {
-        if is_met { Self::Yes } else { Self::No }
     }
 }

@@ -26,7 +26,9 @@ fn pull_against_pull() {
         let alarm = Arc::new(Alarm::model());
         let others = [30, 10].map(|at| spawn(&alarm, move |alarm| alarm.pull(Nanos(at))));
         alarm.pull(Nanos(20));
-        others.map(|other| other.join().expect("it ends"));
+        for other in others {
+            other.join().expect("it ends");
+        }
         check(&alarm)
     });
     assert_eq!(found, BTreeSet::from([(10, 10)]));
@@ -48,6 +50,54 @@ fn pull_against_push() {
         found,
         BTreeSet::from([(Push::Done, (5, 5)), (Push::Changed(Some(Nanos(5))), (5, 5))])
     );
+}
+
+/// Goal: who pushes a pulled moment away sees what was published before the pull: it goes on for it. Method: the pusher
+/// looks once.
+#[test]
+fn a_push_takes_over() {
+    let found = ends(|| {
+        let alarm = Arc::new(Alarm::model());
+        let published = Arc::new(AtomicU32::new(0));
+        alarm.pull(Nanos(10));
+        let puller = spawn(&alarm, {
+            let published = Arc::clone(&published);
+            move |alarm| {
+                published.store(1, Ordering::Relaxed);
+                alarm.pull(Nanos(5));
+            }
+        });
+        let seen = alarm.load();
+        let push = alarm.push(seen, Some(Nanos(50)));
+        let is_found = published.load(Ordering::Relaxed) == 1;
+        assert!(is_found || push != Push::Done || seen == Some(Nanos(10)), "5 was pushed away unseen");
+        puller.join().expect("it ends");
+        check(&alarm);
+        (seen, push == Push::Done)
+    });
+    let (pulled, first) = (Some(Nanos(5)), Some(Nanos(10)));
+    assert_eq!(found, BTreeSet::from([(pulled, true), (first, false), (first, true)]));
+}
+
+/// Goal (A2, of a push): the waiter sees what was published before a push whose moment it takes. Method: against a take.
+#[test]
+fn push_against_take() {
+    let found = ends(|| {
+        let alarm = Arc::new(Alarm::model());
+        let published = Arc::new(AtomicU32::new(0));
+        let pusher = spawn(&alarm, {
+            let published = Arc::clone(&published);
+            move |alarm| {
+                published.store(1, Ordering::Relaxed);
+                assert_eq!(alarm.push(None, Some(Nanos(5))), Push::Done);
+            }
+        });
+        let taken = alarm.take();
+        assert!(taken.is_none() || published.load(Ordering::Relaxed) == 1, "5 was taken unseen");
+        pusher.join().expect("it ends");
+        taken
+    });
+    assert_eq!(found, BTreeSet::from([None, Some(Nanos(5))]));
 }
 
 /// Goal (A2): the waiter finds what was published before a pull, or the timer is programmed for it. Method: W has

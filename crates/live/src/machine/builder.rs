@@ -1,6 +1,7 @@
 //! What a machine of threads is made with, and making it.
 
 use super::{Machine, StartError};
+use crate::virtual_time::Allowed;
 use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
 use quietcore_core::{CpuSet, Nanos, TickLength};
 use core::time::Duration;
@@ -42,6 +43,7 @@ pub struct Builder {
     pub(super) exact_policy: ExactPolicy,
     pub(super) exclusion: Exclusion,
     pub(super) on_panic: OnPanic,
+    pub(super) virtual_time: Allowed,
 }
 
 impl Default for Builder {
@@ -57,6 +59,7 @@ impl Default for Builder {
             exact_policy: ExactPolicy::default(),
             exclusion: Exclusion::default(),
             on_panic: OnPanic::default(),
+            virtual_time: Allowed::default(),
         }
     }
 }
@@ -204,6 +207,22 @@ impl Builder {
     #[must_use]
     pub const fn on_panic(mut self, on_panic: OnPanic) -> Self {
         self.on_panic = on_panic;
+        self
+    }
+
+    /// Lets the machine's time be paused ([`virtual_time`](crate::virtual_time)): for tests. Such a machine has
+    /// one CPU, the first of [`cpus`](Self::cpus), and no lanes. Default: time cannot be paused.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// let machine = Machine::builder().virtual_time().start()?;
+    /// machine.pause()?;
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn virtual_time(mut self) -> Self {
+        self.virtual_time = Allowed::Yes;
         self
     }
 

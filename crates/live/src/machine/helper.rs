@@ -26,17 +26,27 @@ impl Player {
 
 impl Machine {
     pub(super) fn start_helper(&'static self) -> Result<(), StartError> {
-        let thread = thread::Builder::new().name("quietcore-help".to_owned()).spawn(move || self.help());
-        let thread =
-            thread.map_err(|error| StartError::System { what: "start the helper thread", error })?;
+        self.start_thread("quietcore-help".to_owned(), move || {
+            // A moment is as late as the kernel's timers are; the default slack would add 50 us.
+            let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
+            if self.lanes.exist() { self.stand_sentinel() } else { self.help() }
+        })
+    }
+
+    /// A thread that [`shutdown`](Self::shutdown) waits for.
+    pub(crate) fn start_thread(
+        &self,
+        name: String,
+        run: impl FnOnce() + Send + 'static,
+    ) -> Result<(), StartError> {
+        let thread = thread::Builder::new().name(name).spawn(run);
+        let thread = thread.map_err(|error| StartError::System { what: "start a thread", error })?;
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         Ok(())
     }
 
     fn help(&'static self) {
         let _entered = self.enter();
-        // An exact timer is as late as the kernel's timers are; the default slack would add 50 us.
-        let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
         loop {
             self.alarm.wait();
             if self.life.is_over() {
@@ -44,9 +54,7 @@ impl Machine {
             }
             // Whatever was asked for until now is looked at below.
             let _ = self.alarm.take();
-            if !self.clock.is_paused() {
-                self.play(self.clock.now());
-            }
+            self.play_unless_paused();
         }
     }
 
@@ -80,13 +88,24 @@ impl Machine {
 
     /// Somebody who may pull has to be awake at `at`.
     pub(super) fn set_alarm(&self, at: Nanos) {
-        if !self.clock.is_paused() {
-            self.alarm.pull(self.clock.to_kernel(at));
+        if self.clock.is_paused() {
+            self.settle_paused();
+            return;
         }
+        let at = self.clock.to_kernel(at);
+        if self.lanes.exist() {
+            self.lanes.asked().ask(at);
+        }
+        self.alarm.pull(at);
     }
 
-    /// `cpu` has to look at once: the helper does, which plays whoever plays it.
-    pub(super) fn kick(&self, _cpu: CpuId) {
-        self.set_alarm(Nanos(1));
+    /// `cpu` has to look at its timers. Without lanes it is one that nobody plays, so what it would wake up
+    /// for is what the helper must.
+    pub(super) fn kick(&self, cpu: CpuId) {
+        if self.lanes.exist() {
+            self.lanes.kick(cpu);
+        } else if let Some(next) = self.core.next_event(cpu) {
+            self.set_alarm(next);
+        }
     }
 }

@@ -23,10 +23,13 @@ pub use current::{EnterGuard, InstallError};
 
 use crate::alarm::Alarm;
 use crate::clock::Clock;
+use crate::lane::{Lanes, here};
 use crate::lock::FutexLock;
 use crate::metrics::CpuCounts;
 use crate::payload::Payload;
 use crate::present_cpu;
+use crate::timer::RunEnds;
+use crate::virtual_time::{Allowed, VirtualTime};
 use core::fmt;
 use core::time::Duration;
 use helper::Player;
@@ -62,6 +65,8 @@ pub enum StartError {
         /// What was asked for.
         policy: Policy,
     },
+    /// Lanes go by the time of the kernel: with [`Builder::virtual_time`] there can be none.
+    LanesInVirtualTime,
     /// Every CPU would be isolated.
     Housekeeping(HousekeepingError),
     /// The system refused.
@@ -81,6 +86,7 @@ impl fmt::Display for StartError {
             Self::NeedsLanes { policy } => {
                 write!(out, "timers that stay where they are armed ({}) need lanes", policy.name())
             }
+            Self::LanesInVirtualTime => out.write_str("a machine whose time can be paused has no lanes"),
             Self::Housekeeping(error) => fmt::Display::fmt(error, out),
             Self::System { what, error } => write!(out, "cannot {what}: {error}"),
         }
@@ -146,6 +152,7 @@ pub struct Machine {
     pub(crate) core: Core<FutexLock, Payload>,
     pub(crate) clock: Clock,
     pub(crate) alarm: Alarm,
+    pub(crate) virtual_time: VirtualTime,
     pub(crate) hosts: Hosts,
     /// Who plays the first spare: the helper without lanes, or whoever moves a virtual clock.
     player: Mutex<Player>,
@@ -154,9 +161,13 @@ pub struct Machine {
     pub(crate) cpus: CpuSet,
     /// CPUs that threads may claim.
     pub(crate) lane_set: CpuSet,
+    pub(crate) lanes: Lanes,
     cpu_limit: u16,
     on_panic: OnPanic,
     pub(crate) counts: Box<[CpuCounts]>,
+    /// The first spare: the helper plays it while there are no lanes.
+    pub(crate) spare: CpuId,
+    pub(crate) run_ends: RunEnds,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -191,12 +202,20 @@ impl Machine {
         static ON_FORK: Once = Once::new();
         ON_FORK.call_once(crate::fork::count_in_children);
         machine.start_helper()?;
+        machine.start_spares()?;
         Ok(machine)
     }
 
     fn assemble(builder: &Builder) -> Result<Self, StartError> {
         let allowed = host::allowed()?;
-        let cpus = builder.cpus.as_ref().map_or_else(|| allowed.clone(), |cpus| cpus.intersection(&allowed));
+        let mut cpus = builder.cpus.as_ref().map_or_else(|| allowed.clone(), |cpus| cpus.intersection(&allowed));
+        if builder.virtual_time == Allowed::Yes {
+            if !builder.lanes.is_empty() {
+                return Err(StartError::LanesInVirtualTime);
+            }
+            // One base for all: what is due at the same moment runs in the order in which it was armed.
+            cpus = cpus.first().into_iter().collect();
+        }
         let highest = cpus.last().ok_or(StartError::NoCpu)?;
         let lane_set = builder.lanes.intersection(&cpus);
         if lane_set.is_empty() && builder.policy != Policy::Pull {
@@ -216,12 +235,14 @@ impl Machine {
             stall_after: builder.stall_nanos(),
         };
         let topology = host::topology(&cpus, &spares)?;
+        let lanes = Lanes::new(&lane_set, &spares, &settings);
         let core = Core::new(topology, settings).map_err(StartError::Housekeeping)?;
         let alarm = Alarm::new().map_err(|error| StartError::System { what: "make a timer", error })?;
         let machine = Self {
             core,
             clock: Clock::default(),
             alarm,
+            virtual_time: VirtualTime::new(builder.virtual_time, Nanos(builder.tick.as_nanos() as u64)),
             hosts: Hosts::new(highest.index() + 1, spare),
             player: Mutex::new(Player::new(spare)),
             life: Life::new(),
@@ -229,7 +250,10 @@ impl Machine {
             counts: (0..spare.index() + usize::from(count)).map(|_| CpuCounts::new()).collect(),
             cpus,
             lane_set,
+            lanes,
             on_panic: builder.on_panic,
+            spare,
+            run_ends: RunEnds::new(),
             threads: Mutex::new(Vec::new()),
         };
         machine.connect(&spares);
@@ -239,12 +263,12 @@ impl Machine {
     /// Everybody who is there from the start comes online and goes idle.
     fn connect(&self, spares: &CpuSet) {
         let now = self.clock.now();
-        let guests = if self.lane_set.is_empty() { self.cpus.clone() } else { CpuSet::new() };
+        let guests = if self.lanes.exist() { CpuSet::new() } else { self.cpus.clone() };
         for cpu in spares.iter().chain(guests.iter()) {
             self.act(|actions| self.core.online(cpu, now, actions)).expect("it is offline, and a spare is housekeeping");
             let _ = self.core.enter_idle(cpu, now);
         }
-        self.choose_hosts();
+        self.renew_hints();
     }
 
     /// Writes anew where foreign threads arm. After CPUs came, went, or were isolated.
@@ -284,6 +308,18 @@ impl Machine {
         self.check_alive().is_ok()
     }
 
+    /// Whether this process got it from its parent, by a fork: then its locks may be held by nobody, and must
+    /// not be taken.
+    #[inline]
+    pub(crate) fn is_forked(&self) -> bool {
+        self.life.is_forked()
+    }
+
+    /// Whether it was shut down, for its own threads.
+    pub(crate) fn is_over(&self) -> bool {
+        self.life.is_over()
+    }
+
     /// Cost: two loads.
     #[inline]
     pub(crate) fn check_alive(&self) -> Result<(), ArmError> {
@@ -296,7 +332,20 @@ impl Machine {
     /// Who arms: the lane of this thread, or a foreign thread on the CPU that it runs on.
     #[inline]
     pub(crate) fn context(&self, now: Nanos) -> Context {
-        Context::near(self.hosts.near(present_cpu::number()), now)
+        match here(self) {
+            Some((cpu, _)) => Context::on(cpu, now),
+            None => Context::near(self.hosts.near(present_cpu::number()), now),
+        }
+    }
+
+    /// The same for an arm at a given moment, whose own moment only takes a base's clock along: on a lane the
+    /// last look at the clock will do, elsewhere the coarse clock.
+    #[inline]
+    pub(crate) fn coarse_context(&self) -> Context {
+        match here(self) {
+            Some((cpu, now)) => Context::on(cpu, now),
+            None => Context::near(self.hosts.near(present_cpu::number()), self.clock.coarse()),
+        }
     }
 
     /// Lets `decide` say what has to be done, and does it when all locks are dropped.
@@ -336,6 +385,7 @@ impl Machine {
             return;
         }
         self.alarm.pull(Nanos(1));
+        self.lanes.wake_all();
         let threads = core::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         let here = std::thread::current().id();
         for thread in threads {

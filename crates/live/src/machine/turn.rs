@@ -2,16 +2,18 @@
 //!
 //! What a run needs is taken out of its timer under the lock ([`Payload::take`]); actions are carried out
 //! before it; a panic is caught after it. Source: PROTOCOL sections 2 and 8.
-#![allow(unsafe_code, reason = "a raw timer's function is called with the argument it was made with")]
 
 use super::{Machine, OnPanic};
 use crate::payload::{Job, Payload};
+use crate::timer::{Call, InRun, Planned};
+use core::task::Waker;
 use quietcore_core::{Actions, At, CpuId, Expired, Nanos, Turn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl Machine {
-    /// One turn of `turn`'s CPU: runs what is due, up to the budget of a turn. By the thread that plays it.
-    pub(crate) fn take_turn(&self, turn: &mut Turn) {
+    /// One turn of `turn`'s CPU: runs what is due, up to the budget of a turn, and says how many timers that
+    /// were. By the thread that plays it.
+    pub(crate) fn take_turn(&self, turn: &mut Turn) -> u32 {
         let mut actions = Actions::new(self.cpu_limit);
         let mut now = self.clock.now();
         self.counts[turn.cpu().index()].turns.add(1);
@@ -19,21 +21,30 @@ impl Machine {
         let take = |payload: Payload, name| payload.take(name);
         let at = At { now, actions: &mut actions };
         let mut next = self.core.next_expired_with(turn, at, take);
+        let mut ran = 0;
         while let Some((expired, job)) = next {
+            ran += 1;
             if !actions.is_empty() {
                 self.carry_out(&mut actions);
             }
             self.count(&expired, now);
-            if self.run(job) == Outcome::Panicked {
-                self.after_panic(turn.cpu());
-            }
+            let call = self.run(job, &expired, now);
             now = self.clock.now();
+            if let Some((call, planned)) = &call {
+                call.follow(*planned, now);
+            }
+            let runner = expired.runner();
             let at = At { now, actions: &mut actions };
             next = self.core.finish_and_next_with(turn, expired, at, take);
+            if let Some((call, _)) = call {
+                self.run_ends.finished();
+                self.guarded(runner, || drop(call));
+            }
         }
         if !actions.is_empty() {
             self.carry_out(&mut actions);
         }
+        ran
     }
 
     #[inline]
@@ -45,15 +56,30 @@ impl Machine {
         counts.was_late(now.since(expired.expires()).0);
     }
 
-    fn run(&self, job: Job) -> Outcome {
-        let run = AssertUnwindSafe(|| match job {
-            Job::Wake(Some(waker)) => waker.wake(),
-            Job::Wake(None) => {}
-            // SAFETY: whoever made the timer promised that its function may be called with its argument from
-            // any thread, until the timer is cancelled and no run of it is left.
-            Job::Raw(run, argument) => unsafe { run(argument) },
-        });
-        if catch_unwind(run).is_ok() { Outcome::Returned } else { Outcome::Panicked }
+    /// Wakes or calls. What it returns has to be followed, and dropped when the run is over.
+    #[inline]
+    fn run(&self, job: Job, expired: &Expired<Payload>, now: Nanos) -> Option<(Call, Planned)> {
+        let runner = expired.runner();
+        match job {
+            Job::Wake(waker) => {
+                self.guarded(runner, || waker.map(Waker::wake));
+                None
+            }
+            Job::Call(call) => {
+                let planned = call.plan(expired.expires(), now, self);
+                self.guarded(runner, || call.run(planned, now, runner));
+                Some((call, planned))
+            }
+        }
+    }
+
+    /// Calls user code.
+    #[inline]
+    fn guarded<R>(&self, runner: CpuId, code: impl FnOnce() -> R) {
+        let _in_run = InRun::begin();
+        if catch_unwind(AssertUnwindSafe(code)).is_err() {
+            self.after_panic(runner);
+        }
     }
 
     #[cold]
@@ -64,11 +90,4 @@ impl Machine {
             OnPanic::Continue => self.counts[cpu.index()].panics.add(1),
         }
     }
-}
-
-/// How user code ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    Returned,
-    Panicked,
 }

@@ -51,12 +51,14 @@ const IDLE: u32 = 0;
 struct Base {
     lock: Mutex<()>,
     timer: Timer,
+    /// What the runner did before it handed the timer out; nothing but the cell orders it.
+    expired: AtomicU32,
 }
 
 impl Base {
     fn armed() -> Arc<Self> {
         let timer = Timer { place: AtomicU32::new(PENDING), links: UnsafeCell::new(()), cell: WakerCell::new() };
-        Arc::new(Self { lock: Mutex::new(()), timer })
+        Arc::new(Self { lock: Mutex::new(()), timer, expired: AtomicU32::new(0) })
     }
 
     /// Hands the timer out, if it is pending: all under the lock, the store to its place last.
@@ -67,6 +69,7 @@ impl Base {
             return false;
         }
         self.timer.links.with(|_| ());
+        self.expired.fetch_add(1, Ordering::Relaxed);
         let waker = self.timer.cell.take();
         // Release: pairs with Acquire in `drop_timer`.
         self.timer.place.store(IDLE, Ordering::Release);
@@ -112,8 +115,49 @@ fn a_poll_against_the_runner() {
             task.sleep();
             assert_eq!(base.timer.cell.register(&task.waker()), Register::Taken);
         }
+        assert_eq!(base.expired.load(Ordering::Relaxed), 1, "it was handed out, and is seen to be");
         runner.join().expect("it ends");
-        assert!(base.timer.cell.is_taken());
+        registered
+    });
+    assert_eq!(found, BTreeSet::from([Register::Registered, Register::Taken]));
+}
+
+/// Goal: who only asks whether a timer was handed out sees what its runner did before. Method: one question.
+#[test]
+fn a_question_against_the_runner() {
+    let found = ends(|| {
+        let base = Base::armed();
+        let runner = loom::thread::spawn({
+            let base = Arc::clone(&base);
+            move || assert!(base.run())
+        });
+        let is_taken = base.timer.cell.is_taken();
+        if is_taken {
+            assert_eq!(base.expired.load(Ordering::Relaxed), 1, "it was handed out, and is seen to be");
+        }
+        runner.join().expect("it ends");
+        is_taken
+    });
+    assert_eq!(found, BTreeSet::from([false, true]));
+}
+
+/// Goal: a registration on another thread, after a reset of which it knows by chance only, is ordered after the take.
+/// Method: relaxed flags; the reset and the registration come from threads that nothing else orders.
+#[test]
+fn a_reset_is_a_link() {
+    let found = ends(|| {
+        let cell = Arc::new(WakerCell::new());
+        let taker = loom::thread::spawn({
+            let cell = Arc::clone(&cell);
+            move || drop(cell.take())
+        });
+        let resetter = loom::thread::spawn({
+            let cell = Arc::clone(&cell);
+            move || cell.owner.reset()
+        });
+        let registered = cell.register(&Task::new().waker());
+        taker.join().expect("it ends");
+        let _ = resetter.join().expect("it ends");
         registered
     });
     assert_eq!(found, BTreeSet::from([Register::Registered, Register::Taken]));
@@ -144,6 +188,27 @@ fn the_future_moves() {
     });
     let (registered, taken) = (Register::Registered, Register::Taken);
     assert_eq!(found, BTreeSet::from([(registered, registered), (registered, taken), (taken, taken)]));
+}
+
+/// Goal: polls that do not overlap are ordered by the cell itself. Method: two threads, and a relaxed flag that keeps
+/// them apart.
+#[test]
+fn polls_are_ordered() {
+    let found = ends(|| {
+        let shared = Arc::new((WakerCell::new(), AtomicU32::new(0)));
+        let second = loom::thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || {
+                let is_over = shared.1.load(Ordering::Relaxed) == 1;
+                is_over.then(|| shared.0.register(&Task::new().waker()))
+            }
+        });
+        let first = shared.0.register(&Task::new().waker());
+        shared.1.store(1, Ordering::Relaxed);
+        (first, second.join().expect("it ends"))
+    });
+    let registered = Register::Registered;
+    assert_eq!(found, BTreeSet::from([(registered, None), (registered, Some(registered))]));
 }
 
 /// Goal: a timer that was handed out can be armed again, and the next run finds the next waker. Method: as soon as the

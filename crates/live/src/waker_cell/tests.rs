@@ -39,6 +39,22 @@ fn register_take_reset() {
     assert!(cell.take().is_none(), "the refused one was not kept");
 }
 
+/// Goal: an owner that takes a timer for idle which is being handed out is told so; the cell is the runner's. Method: in
+/// the middle of a take, and of one that came during a registration.
+#[test]
+fn no_reset_during_a_take() {
+    let cell = WakerCell::new();
+    assert!(cell.owner.begin_take());
+    assert!(!cell.owner.reset());
+    assert_eq!(cell.register(Waker::noop()), Register::Taken);
+    cell.owner.end_take();
+    assert!(cell.owner.reset() && cell.owner.reset(), "a second one has nothing to forget");
+    assert_eq!(cell.owner.begin_register(), Register::Registered);
+    assert!(cell.take().is_none() && cell.is_taken());
+    assert!(!cell.owner.reset());
+    assert_eq!(cell.owner.end_register(), Register::Taken);
+}
+
 /// Goal: wakers are neither leaked nor cloned in vain. Method: references to one, after each call.
 #[test]
 fn references() {

@@ -173,6 +173,22 @@ where
         self.queue.next_expiry()
     }
 
+    /// The timer that comes out next: the one with the earliest hard expiry, of equal ones the one armed first.
+    /// Cost: a load.
+    ///
+    /// ```
+    /// # use quietcore_wheel::{ExactTimers, Expiry};
+    /// # let mut timers = ExactTimers::new(Vec::new());
+    /// timers.arm_growing(Expiry::at(9), "later");
+    /// let key = timers.arm_growing(Expiry::at(5), "sooner");
+    /// assert_eq!(timers.first(), Some(key));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn first(&self) -> Option<Key> {
+        self.queue.first().map(|index| self.queue.nodes.key(index))
+    }
+
     /// What a pending timer was armed for.
     ///
     /// ```
@@ -244,6 +260,18 @@ where
         self.len() == 0
     }
 
+    /// How many slots there are.
+    ///
+    /// ```
+    /// # use quietcore_wheel::{ExactTimers, Slot};
+    /// let timers: ExactTimers<u8, _> = ExactTimers::new([const { Slot::exact() }; 4]);
+    /// assert_eq!(timers.capacity(), 4);
+    /// ```
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.queue.nodes.capacity()
+    }
+
     /// Asserts the queue's invariants; see [`ExactQueue::check`].
     ///
     /// # Panics
@@ -283,10 +311,21 @@ where
         match self.arm(expiry, value) {
             Ok(key) => key,
             Err(Full(value)) => {
-                let count = self.queue.nodes.capacity().max(16);
-                self.queue.nodes.extend(core::iter::repeat_with(Slot::exact).take(count));
+                self.reserve(self.capacity().max(16));
                 self.arm(expiry, value).expect("the storage has grown by at least one slot")
             }
         }
+    }
+
+    /// Adds `count` slots, so that as many more timers fit. For a `Vec` this moves all of them.
+    ///
+    /// ```
+    /// # use quietcore_wheel::ExactTimers;
+    /// let mut timers: ExactTimers<u8, _> = ExactTimers::new(Vec::new());
+    /// timers.reserve(1000);
+    /// assert_eq!(timers.capacity(), 1000);
+    /// ```
+    pub fn reserve(&mut self, count: usize) {
+        self.queue.nodes.extend(core::iter::repeat_with(Slot::exact).take(count));
     }
 }

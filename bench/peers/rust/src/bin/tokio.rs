@@ -14,7 +14,7 @@ impl Runtime for Peer {
 
     fn start(load: &Load) -> Result<Self, String> {
         let mut builder = Builder::new_multi_thread();
-        builder.worker_threads(WORKERS).enable_time();
+        builder.worker_threads(WORKERS).enable_all();
         choose(&mut builder, &load.mode)?;
         builder.build().map(Self).map_err(|error| error.to_string())
     }

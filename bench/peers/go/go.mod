@@ -1,0 +1,3 @@
+module quietcore/bench/peers/go
+
+go 1.23

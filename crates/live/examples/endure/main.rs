@@ -1,0 +1,129 @@
+//! Holds the runtime against disturbances that a test on a quiet machine does not have.
+//!
+//! Each subcommand is one experiment with a criterion of its own: it prints its figures, as a line or with
+//! `--json` as an object, and exits with 0 when the criterion was met, 1 when not, 77 when it could not be made
+//! here, 2 when it broke. `tests/live_timers.sh` runs all of them and brings the disturbances that come from
+//! outside: stops, a quota, an affinity that changes. What each measures: docs/acceptance-live.md.
+//!
+//! Where what is: `run.rs` random timers on several threads, `scene.rs` what each of them does; loads with their
+//! books in `callbacks.rs` (and `ledger.rs`), `futures.rs`, `periods.rs`, `shared.rs`; `lanes.rs` threads that play
+//! CPUs; `running.rs` what counts as late. `quiet.rs` context switches of a child, counted by `watch.rs`;
+//! `hog.rs` a real-time loop on a lane's CPU; `churn.rs` arm and cancel, and nothing else.
+
+mod callbacks;
+mod churn;
+mod futures;
+mod hog;
+mod lanes;
+mod ledger;
+mod periods;
+mod process;
+mod quiet;
+mod random;
+mod report;
+mod run;
+mod running;
+mod scene;
+mod shared;
+mod watch;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use core::fmt;
+use quietcore_live::{Builder, CpuError, CpuSet, Machine};
+use report::Report;
+use std::error::Error;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// What an experiment comes to; an error is one that broke.
+type Outcome = Result<Report, Box<dyn Error>>;
+
+/// Holds the runtime against disturbances.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    experiment: Experiment,
+    /// Print a JSON object instead of a line.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum Experiment {
+    /// Random timers of all kinds: nothing early, lost or twice.
+    Run(run::Arguments),
+    /// Two lanes with a thousand timers an hour away: nobody wakes up.
+    Quiet(quiet::Arguments),
+    /// A busy lane runs a 1 kHz timer: the other one sleeps on.
+    Busy(quiet::Arguments),
+    /// A real-time loop on a lane's CPU: its global timers are on time.
+    Hog(hog::Arguments),
+    /// Arm and cancel: no memory, no system calls.
+    Churn(churn::Arguments),
+    /// Be the real-time loop.
+    #[command(hide = true)]
+    Burn(hog::BurnArguments),
+}
+
+/// Which CPUs have lanes, and what happens to those that do not turn.
+#[derive(clap::Args)]
+struct LaneArguments {
+    /// CPUs that threads of this program play, as 0-1; or none.
+    #[arg(long, default_value = "0-1")]
+    lanes: String,
+    /// Whether others take over what a lane that is stuck leaves undone.
+    #[arg(long, value_enum, default_value_t = StallHandling::On)]
+    stall_handling: StallHandling,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum StallHandling {
+    On,
+    Off,
+}
+
+impl LaneArguments {
+    fn set(&self) -> Result<CpuSet, CpuError> {
+        if self.lanes == "none" { Ok(CpuSet::new()) } else { self.lanes.parse() }
+    }
+
+    fn builder(&self) -> Result<Builder, CpuError> {
+        let builder = Machine::builder().lanes(self.set()?);
+        Ok(match self.stall_handling {
+            StallHandling::On => builder,
+            StallHandling::Off => builder.stall_after(Duration::MAX),
+        })
+    }
+}
+
+impl fmt::Display for LaneArguments {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.lanes)
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match &arguments.experiment {
+        Experiment::Run(run) => run::run(run),
+        Experiment::Quiet(quiet) => quiet::quiet(quiet),
+        Experiment::Busy(busy) => quiet::busy(busy),
+        Experiment::Hog(hog) => hog::run(hog),
+        Experiment::Churn(churn) => churn::run(churn),
+        Experiment::Burn(burn) => {
+            hog::burn(burn);
+            return ExitCode::SUCCESS;
+        }
+    };
+    match outcome {
+        Ok(report) if report.is_empty() => ExitCode::SUCCESS,
+        Ok(report) => {
+            if arguments.json { report.print_json() } else { report.print_line() }
+            report.exit_code()
+        }
+        Err(error) => {
+            eprintln!("endure: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Periodic timers: every run is at a later multiple of the period, and none is missing from the count.
+//!
+//! A run says which multiple it is for and how many went by without one; together they must be the next of
+//! those that the timer was armed for. The callback checks itself: runs of one timer never overlap. A timer is armed
+//! once, and after a while it is cancelled or dropped. Absent: how late a period may be.
+
+use crate::ledger::Tally;
+use crate::running::{Lateness, Overdue};
+use crate::scene::{Load, Scene};
+use core::time::Duration;
+use quietcore_live::{Nanos, Precision, Run, TimerHandle, TimerOptions};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How many timers each thread has.
+const PIECES: usize = 50;
+
+/// How long a period is.
+const PERIOD_MIN: Duration = Duration::from_micros(500);
+const PERIOD_MAX: Duration = Duration::from_millis(500);
+
+/// One in this many actions replaces a timer.
+const SELDOM: u64 = 100;
+
+/// The multiples that a timer was armed for, and what its runs came to.
+#[derive(Debug)]
+struct Course {
+    period: Nanos,
+    /// The multiple that comes next.
+    next: Nanos,
+    /// Nothing may run any more.
+    is_over: bool,
+    tally: Tally,
+}
+
+impl Course {
+    fn check(&mut self, run: &Run<'_>, now: Nanos) {
+        let (scheduled, expected) = (run.scheduled(), Nanos(self.next.0 + run.overruns() * self.period.0));
+        self.tally.armed += 1;
+        self.tally.ran(scheduled, now);
+        self.tally.twice += u64::from(scheduled < expected || self.is_over);
+        self.tally.lost += u64::from(scheduled > expected);
+        self.next = Nanos(scheduled.0 + self.period.0);
+    }
+}
+
+struct Piece {
+    timer: TimerHandle,
+    course: Arc<Mutex<Course>>,
+    overdue: Overdue,
+}
+
+impl Piece {
+    fn new(scene: &mut Scene) -> Self {
+        let first = scene.deadline().min(Nanos(scene.now.0 + PERIOD_MAX.as_nanos() as u64));
+        let period = scene.random.delay().clamp(PERIOD_MIN, PERIOD_MAX);
+        let nanos = Nanos(period.as_nanos() as u64);
+        let course = Course { period: nanos, next: first, is_over: false, tally: Tally::default() };
+        let course = Arc::new(Mutex::new(course));
+        let precision = if scene.random.below(2) == 0 { Precision::Tick } else { Precision::Exact };
+        let (shared, machine) = (Arc::clone(&course), scene.machine);
+        let timer = machine.timer(TimerOptions::new().precision(precision), move |run| {
+            let now = machine.now();
+            lock(&shared).check(run, now);
+        });
+        timer.arm_periodic(first, period).expect("the machine runs, and the timer is not pinned");
+        Self { timer, course, overdue: Overdue::default() }
+    }
+
+    /// Collects what its runs came to.
+    fn look(&mut self, scene: &mut Scene) -> Lateness {
+        let mut course = lock(&self.course);
+        scene.tally.merge(&core::mem::take(&mut course.tally));
+        let next = course.next;
+        drop(course);
+        self.overdue.look(Some(next), scene.now, scene.running)
+    }
+
+    /// After this nothing runs, or it is found out.
+    fn end(&mut self, scene: &mut Scene) {
+        scene.tally.armed += 1;
+        if self.timer.cancel_sync().is_ok() {
+            scene.tally.cancelled += 1;
+            lock(&self.course).is_over = true;
+        }
+        let _ = self.look(scene);
+    }
+}
+
+/// The periodic timers of one thread.
+pub(crate) struct Periods {
+    pieces: Vec<Piece>,
+    /// Cancelled, and to be found out if they ran.
+    ended: Vec<Piece>,
+}
+
+impl Periods {
+    pub(crate) fn new(scene: &mut Scene) -> Self {
+        Self { pieces: (0..PIECES).map(|_| Piece::new(scene)).collect(), ended: Vec::new() }
+    }
+}
+
+impl Load for Periods {
+    fn act(&mut self, scene: &mut Scene) {
+        if scene.random.below(SELDOM) > 0 {
+            return;
+        }
+        let index = scene.random.index(self.pieces.len());
+        if self.pieces[index].look(scene) != Lateness::None {
+            return;
+        }
+        let mut piece = core::mem::replace(&mut self.pieces[index], Piece::new(scene));
+        if scene.random.below(2) == 0 {
+            piece.end(scene);
+            self.ended.push(piece);
+        }
+    }
+
+    fn look(&mut self, scene: &mut Scene) {
+        for piece in &mut self.pieces {
+            if piece.look(scene) == Lateness::Lost {
+                scene.tally.lost += 1;
+                *piece = Piece::new(scene);
+            }
+        }
+        for piece in &mut self.ended {
+            let _ = piece.look(scene);
+        }
+        // A run that was still to come would have come by now, or is lost on nobody.
+        let keep = self.ended.len().min(PIECES);
+        self.ended.drain(..self.ended.len() - keep);
+    }
+
+    fn wind_down(&mut self, _until: Nanos, scene: &mut Scene) {
+        for mut piece in self.pieces.drain(..) {
+            piece.end(scene);
+            self.ended.push(piece);
+        }
+    }
+
+    fn open(&self) -> usize {
+        self.pieces.len()
+    }
+}
+
+fn lock(course: &Mutex<Course>) -> MutexGuard<'_, Course> {
+    course.lock().unwrap_or_else(PoisonError::into_inner)
+}

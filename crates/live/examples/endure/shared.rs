@@ -1,0 +1,89 @@
+//! Timers that all threads arm and cancel at once.
+//!
+//! Nobody can say what a single run belongs to; but when all is over the sums must agree: armed = ran +
+//! cancelled + superseded. Each thread counts what its own calls were told.
+
+use crate::ledger::Tally;
+use crate::scene::{Load, Scene};
+use core::time::Duration;
+use quietcore_live::{Machine, Nanos, Precision, TimerHandle, TimerOptions};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many timers.
+const PIECES: usize = 4;
+
+/// The longest delay: short, so that runs and arms meet.
+const DELAY_MAX: u64 = 1_500_000;
+
+/// One timer, and what became of it so far.
+struct Piece {
+    timer: TimerHandle,
+    sums: Arc<Mutex<Tally>>,
+}
+
+/// The timers of all threads; a clone for each.
+#[derive(Clone)]
+pub(crate) struct Shared(Arc<[Piece]>);
+
+impl Piece {
+    fn new(machine: &'static Machine, precision: Precision) -> Self {
+        let sums = Arc::new(Mutex::new(Tally::default()));
+        let log = Arc::clone(&sums);
+        let timer = machine.timer(TimerOptions::new().precision(precision), move |run| {
+            let now = machine.now();
+            log.lock().unwrap_or_else(PoisonError::into_inner).ran(run.scheduled(), now);
+        });
+        Self { timer, sums }
+    }
+
+    fn count(&self, change: &Tally) {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner).merge(change);
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(machine: &'static Machine) -> Self {
+        let precisions = [Precision::Coarse, Precision::Tick, Precision::Exact];
+        Self((0..PIECES).map(|piece| Piece::new(machine, precisions[piece % 3])).collect())
+    }
+
+    /// When no thread acts any more: ends all of them, and holds the sums against each other.
+    pub(crate) fn settle(&self) -> Tally {
+        let mut all = Tally::default();
+        for piece in &*self.0 {
+            let was_pending = piece.timer.cancel_sync().expect("this thread is in no callback");
+            let mut sums = *piece.sums.lock().unwrap_or_else(PoisonError::into_inner);
+            sums.cancelled += u64::from(was_pending);
+            let ended = sums.ran + sums.cancelled + sums.superseded;
+            sums.lost += sums.armed.saturating_sub(ended);
+            sums.twice += ended.saturating_sub(sums.armed);
+            all.merge(&sums);
+        }
+        all
+    }
+}
+
+impl Load for Shared {
+    fn act(&mut self, scene: &mut Scene) {
+        let piece = &self.0[scene.random.index(PIECES)];
+        let mut change = Tally::default();
+        let delay = Duration::from_nanos(scene.random.below(DELAY_MAX));
+        if scene.random.below(3) == 0 {
+            change.cancelled += u64::from(piece.timer.cancel());
+        } else {
+            let was_pending = piece.timer.arm_after(delay).expect("the machine runs");
+            change.armed += 1;
+            change.superseded += u64::from(was_pending);
+        }
+        piece.count(&change);
+    }
+
+    /// The books are closed at the end, by [`settle`](Self::settle).
+    fn look(&mut self, _scene: &mut Scene) {}
+
+    fn wind_down(&mut self, _until: Nanos, _scene: &mut Scene) {}
+
+    fn open(&self) -> usize {
+        0
+    }
+}

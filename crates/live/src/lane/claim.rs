@@ -1,0 +1,141 @@
+//! How a thread gets a CPU, and how the CPU comes online and goes offline with it.
+//!
+//! Coming and going is under one lock of the machine (`Lanes::control`), so that the table of where foreign
+//! threads arm, and each slot's hint whether it is isolated, are written last by whoever changed things last.
+
+use super::Lanes;
+use super::slot::Slot;
+use super::sync::{Setting, Waits};
+use crate::machine::Machine;
+use core::fmt;
+use quietcore_core::place::Policy;
+use quietcore_core::tmigr::Book;
+use quietcore_core::{CpuId, Turn};
+use std::io;
+use std::sync::{MutexGuard, PoisonError};
+
+/// How a lane waits when it has nothing to run.
+///
+/// ```
+/// assert_eq!(quietcore_live::WaitBy::default(), quietcore_live::WaitBy::Park);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WaitBy {
+    /// In [`Cpu::park`](crate::Cpu::park).
+    #[default]
+    Park,
+    /// In its own `epoll`, for [`Cpu::kick_fd`](crate::Cpu::kick_fd) and whatever else it waits for.
+    KickFd,
+}
+
+/// Why a thread did not get a CPU.
+///
+/// ```
+/// use quietcore_live::{ClaimError, Cpu, Machine};
+///
+/// let machine = Machine::start()?; // without lanes
+/// let error = Cpu::claim(machine, "0".parse()?).expect_err("nobody can claim anything");
+/// assert_eq!(error.to_string(), "CPU 0 is not one of this machine's lanes");
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ClaimError {
+    /// The CPU is not in [`Builder::lanes`](crate::Builder::lanes), or this process may not run on it.
+    NotALane {
+        /// The CPU.
+        cpu: CpuId,
+    },
+    /// Another thread has it.
+    Taken {
+        /// The CPU.
+        cpu: CpuId,
+    },
+    /// This thread has a CPU already; one is all that it can play.
+    ThreadHasCpu {
+        /// The one that it has.
+        cpu: CpuId,
+    },
+    /// The machine was shut down, or is a forked parent's.
+    NotRunning,
+    /// The system has no descriptor left.
+    System(io::Error),
+}
+
+impl fmt::Display for ClaimError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotALane { cpu } => write!(out, "CPU {cpu} is not one of this machine's lanes"),
+            Self::Taken { cpu } => write!(out, "another thread plays CPU {cpu}"),
+            Self::ThreadHasCpu { cpu } => write!(out, "this thread plays CPU {cpu}, and can play one only"),
+            Self::NotRunning => out.write_str("the machine does not run in this process"),
+            Self::System(error) => write!(out, "cannot make a descriptor: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for ClaimError {}
+
+impl Machine {
+    /// The slot of `cpu` for the calling thread; the CPU is online afterwards.
+    pub(super) fn claim_slot(&'static self, cpu: CpuId, waits: WaitBy) -> Result<&'static Slot, ClaimError> {
+        if !self.lane_set.contains(cpu) {
+            return Err(ClaimError::NotALane { cpu });
+        }
+        let waits = match waits {
+            WaitBy::Park => Waits::Futex,
+            WaitBy::KickFd => Waits::Event,
+        };
+        self.occupy(cpu, waits)
+    }
+
+    /// The same for any slot, a spare's too.
+    pub(super) fn occupy(&'static self, cpu: CpuId, waits: Waits) -> Result<&'static Slot, ClaimError> {
+        if !self.is_running() {
+            return Err(ClaimError::NotRunning);
+        }
+        let slot = self.lanes.slot(cpu).ok_or(ClaimError::NotALane { cpu })?;
+        let _control = self.lanes.control();
+        if !slot.claim(waits).map_err(ClaimError::System)? {
+            return Err(ClaimError::Taken { cpu });
+        }
+        let now = self.clock.now();
+        if !self.core.online_cpus().contains(cpu) {
+            let online = self.act(|actions| self.core.online(cpu, now, actions));
+            online.expect("a slot's CPU is possible, and offline while nobody has the slot");
+        }
+        self.renew_hints();
+        Ok(slot)
+    }
+
+    /// The thread that had `slot` took its last turn.
+    pub(super) fn take_offline(&self, slot: &Slot, turn: &mut Turn) {
+        let _control = self.lanes.control();
+        let now = self.clock.now();
+        self.act(|actions| {
+            self.core.abandon_turn(turn, now, actions);
+            self.core.offline(slot.cpu, now, actions)
+        })
+        .expect("a lane's CPU is online, and a spare is left for housekeeping");
+        slot.release();
+        self.renew_hints();
+    }
+
+    /// What is read without a lock follows from who is online and isolated. By the holder of the control lock.
+    pub(crate) fn renew_hints(&self) {
+        self.choose_hosts();
+        let pulls = self.core.settings().policy == Policy::Pull;
+        for slot in self.lanes.all() {
+            let is_alone = !pulls || self.core.hierarchy().book(slot.cpu) == Book::Unavailable;
+            slot.alone.set(if is_alone { Setting::On } else { Setting::Off });
+        }
+    }
+}
+
+impl Lanes {
+    /// The lock of those who come, go, or isolate.
+    pub(super) fn control(&self) -> MutexGuard<'_, ()> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,372 @@
+//! What a thread gets that claims a CPU: turns, idle, a descriptor for kicks, and a way to block politely.
+//!
+//! A [`Cpu`] belongs to the thread that claimed it and cannot leave it. While it lives, timers that this thread
+//! arms go to its CPU's own bases, for the price of a lock that nobody else wants. Dropping it takes the CPU
+//! offline: its timers, pinned ones too, go to others, which run them.
+//!
+//! Absent: what a lane does inside (`lane.rs`), and why a claim is refused (`claim.rs`).
+
+use super::claim::{ClaimError, WaitBy};
+use super::here;
+use super::lane::Lane;
+use crate::machine::{EnterGuard, Machine};
+use core::marker::PhantomData;
+use core::time::Duration;
+use quietcore_core::{CpuId, Nanos};
+use std::os::fd::BorrowedFd;
+
+/// What a turn did.
+///
+/// ```
+/// assert_eq!(quietcore_live::Turned::default().ran, 0);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Turned {
+    /// Timers that were run: callbacks and wakers.
+    pub ran: u32,
+    /// Whether more is due: the turn's budget (256 timers, 2 ms) was used up. Take another turn soon.
+    pub has_more: bool,
+}
+
+/// How long a lane with nothing to run may wait. Whatever it says, a kick ends the wait.
+///
+/// ```
+/// use quietcore_live::{Idle, Nanos};
+///
+/// assert_eq!(Idle::Stay { until: Nanos(7) }.until(), Some(Nanos(7)));
+/// assert_eq!(Idle::Sleep { until: None }.until(), None);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a lane that oversleeps is late for its timers"]
+pub enum Idle {
+    /// For a tick at most; the machine counts on this lane as on one that is awake.
+    Stay {
+        /// The moment, on the machine's clock.
+        until: Nanos,
+    },
+    /// The machine knows that this lane sleeps.
+    Sleep {
+        /// The moment, on the machine's clock; `None` until somebody kicks.
+        until: Option<Nanos>,
+    },
+}
+
+impl Idle {
+    /// The moment at which the wait must end.
+    ///
+    /// ```
+    /// # use quietcore_live::{Idle, Nanos};
+    /// assert_eq!(Idle::Sleep { until: Some(Nanos(9)) }.until(), Some(Nanos(9)));
+    /// ```
+    #[must_use]
+    pub const fn until(self) -> Option<Nanos> {
+        match self {
+            Self::Stay { until } => Some(until),
+            Self::Sleep { until } => until,
+        }
+    }
+
+    /// How long that is from `now` on: for calls that take a span. `None` is for ever.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use quietcore_live::{Idle, Nanos};
+    /// let idle = Idle::Stay { until: Nanos(9) };
+    /// assert_eq!(idle.timeout(Nanos(4)), Some(Duration::from_nanos(5)));
+    /// assert_eq!(idle.timeout(Nanos(12)), Some(Duration::ZERO));
+    /// ```
+    #[must_use]
+    pub fn timeout(self, now: Nanos) -> Option<Duration> {
+        self.until().map(|until| Duration::from_nanos(until.since(now).0))
+    }
+}
+
+/// A CPU of the machine, played by the thread that claimed it: a *lane*.
+///
+/// ```
+/// use quietcore_live::{Cpu, Machine};
+///
+/// let machine = Machine::builder().lanes("0".parse()?).start()?;
+/// let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+/// for _ in 0..3 {
+///     cpu.turn(); // runs what is due; the program's own work goes here, too
+/// }
+/// drop(cpu); // its timers are for others now
+/// machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A loop that has nothing else to do waits with [`park`](Self::park):
+///
+/// ```
+/// # use quietcore_live::{Cpu, Machine};
+/// # let machine = Machine::builder().lanes("0".parse()?).start()?;
+/// let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+/// # std::thread::spawn(|| machine.shutdown());
+/// while machine.is_running() {
+///     if !cpu.turn().has_more {
+///         cpu.park();
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Cpu {
+    lane: Lane,
+    waits: WaitBy,
+    /// How late the kernel may end this thread's waits, as it was before the claim, in ns.
+    slack: Option<u64>,
+    _entered: EnterGuard,
+    /// Of the thread that claimed it.
+    thread: PhantomData<*const ()>,
+}
+
+impl Cpu {
+    /// Claims `cpu` for the calling thread, which will wait with [`park`](Self::park). The machine becomes the
+    /// thread's current one, and the thread's waits become precise (its timer slack is 1 ns), until the CPU
+    /// is dropped.
+    ///
+    /// # Errors
+    /// See [`ClaimError`].
+    ///
+    /// ```
+    /// # use quietcore_live::{ClaimError, Cpu, Machine};
+    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// let cpu = Cpu::claim(machine, "0".parse()?)?;
+    /// assert!(matches!(Cpu::claim(machine, "0".parse()?), Err(ClaimError::ThreadHasCpu { .. })));
+    /// # drop(cpu);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn claim(machine: &'static Machine, cpu: CpuId) -> Result<Self, ClaimError> {
+        Self::claim_with(machine, cpu, WaitBy::Park)
+    }
+
+    /// The same for a thread that waits as `waits` says.
+    ///
+    /// # Errors
+    /// See [`ClaimError`].
+    ///
+    /// ```
+    /// # use quietcore_live::{Cpu, Machine, WaitBy};
+    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// let mut cpu = Cpu::claim_with(machine, "0".parse()?, WaitBy::KickFd)?;
+    /// assert!(cpu.kick_fd().is_some());
+    /// # drop(cpu);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn claim_with(machine: &'static Machine, cpu: CpuId, waits: WaitBy) -> Result<Self, ClaimError> {
+        if let Some(cpu) = here::any() {
+            return Err(ClaimError::ThreadHasCpu { cpu });
+        }
+        let slot = machine.claim_slot(cpu, waits)?;
+        let entered = machine.enter();
+        here::enter(machine, cpu, machine.now());
+        let slack = rustix::thread::current_timer_slack().ok();
+        let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
+        Ok(Self { lane: Lane::new(machine, slot), waits, slack, _entered: entered, thread: PhantomData })
+    }
+
+    /// Which CPU it is.
+    ///
+    /// ```
+    /// # use quietcore_live::{Cpu, Machine};
+    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// assert_eq!(Cpu::claim(machine, "0".parse()?)?.cpu().index(), 0);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn cpu(&self) -> CpuId {
+        self.lane.cpu()
+    }
+
+    /// Whose CPU it is.
+    ///
+    /// ```
+    /// # use quietcore_live::{Cpu, Machine};
+    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// assert!(core::ptr::eq(Cpu::claim(machine, "0".parse()?)?.machine(), machine));
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn machine(&self) -> &'static Machine {
+        self.lane.machine
+    }
+
+    /// Runs what is due on this CPU, and on those that it looks after: at most 256 timers, or 2 ms of them.
+    /// Ends a wait, if there was one. Call it between any two pieces of work, at least once per tick; whoever
+    /// does not for [`stall_after`](crate::Builder::stall_after) is taken for stuck.
+    ///
+    /// Cost when nothing is due: a look at the clock and a few loads (30 ns); once per tick a look at the
+    /// neighbours. On an isolated CPU with nothing armed a few loads. Does nothing once the machine was shut
+    /// down.
+    ///
+    /// # Panics
+    /// When a callback panics and the machine goes on after that, it does not; user code's panics are counted.
+    ///
+    /// ```
+    /// # use quietcore_live::{Cpu, Machine};
+    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+    /// assert_eq!(cpu.turn().ran, 0);
+    /// # drop(cpu);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn turn(&mut self) -> Turned {
+        Turned { ran: self.lane.turn(), has_more: self.lane.has_more() }
+    }
+
+    /// Nothing to run: says how long the thread may wait. From now on kicks arrive at
+    /// [`kick_fd`](Self::kick_fd), until [`exit_idle`](Self::exit_idle) or [`turn`](Self::turn). Not while the
+    /// last turn said that it has more: then the wait is over at once.
+    ///
+    /// Cost: up to a tick ahead a fence and a look at the clock; else its bases' locks and a walk of the
+    /// hierarchy.
+    ///
+    /// ```
+    /// # use quietcore_live::{Cpu, Idle, Machine, WaitBy};
+    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// let mut cpu = Cpu::claim_with(machine, "0".parse()?, WaitBy::KickFd)?;
+    /// assert_eq!(cpu.enter_idle(), Idle::Sleep { until: None }); // nothing is armed
+    /// // here: epoll_wait, with the descriptor in the set
+    /// cpu.exit_idle();
+    /// # drop(cpu);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn enter_idle(&mut self) -> Idle {
+        self.lane.enter_idle()
+    }
+
+    /// The wait is over, or the program has work: the machine counts on this lane again. [`turn`](Self::turn)
+    /// does it, too.
+    ///
+    /// ```
+    /// # use quietcore_live::{Cpu, Machine};
+    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// # let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+    /// let _ = cpu.enter_idle();
+    /// cpu.exit_idle();
+    /// cpu.exit_idle(); // once more does nothing
+    /// # drop(cpu);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn exit_idle(&mut self) {
+        self.lane.exit_idle(self.lane.machine.now());
+    }
+
+    /// Waits until something is due or somebody kicks; returns awake. Cost: a system call.
+    ///
+    /// # Panics
+    /// When the CPU was claimed to be waited for by its descriptor.
+    ///
+    /// ```
+    /// # use quietcore_live::{Cpu, Machine};
+    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+    /// # std::thread::spawn(|| machine.shutdown());
+    /// cpu.park(); // returns when the machine is shut down, at the latest
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn park(&mut self) {
+        assert!(self.waits == WaitBy::Park, "this CPU was claimed with a descriptor to wait for");
+        self.lane.park();
+    }
+
+    /// Runs `block`, which may take long: everything that others can do for this CPU they do meanwhile, as if
+    /// it had been found stuck, but at once. Its pinned timers wait.
+    ///
+    /// ```
+    /// # use quietcore_live::{Cpu, Machine};
+    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+    /// assert_eq!(cpu.block_in_place(|| 7), 7);
+    /// # drop(cpu);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn block_in_place<R>(&mut self, block: impl FnOnce() -> R) -> R {
+        /// Comes back also when `block` panics.
+        struct Absence<'a>(&'a mut Cpu);
+
+        impl Drop for Absence<'_> {
+            fn drop(&mut self) {
+                self.0.end_block();
+            }
+        }
+
+        self.begin_block();
+        let _absence = Absence(self);
+        block()
+    }
+
+    /// The beginning of what [`block_in_place`](Self::block_in_place) does, for callers that cannot give a
+    /// closure. [`end_block`](Self::end_block) must follow before the next turn.
+    ///
+    /// ```
+    /// # use quietcore_live::{Cpu, Machine};
+    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// # let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+    /// cpu.begin_block();
+    /// cpu.end_block();
+    /// # drop(cpu);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn begin_block(&mut self) {
+        if self.lane.machine.is_running() {
+            self.lane.go_absent();
+        }
+    }
+
+    /// The end of it.
+    ///
+    /// ```
+    /// # use quietcore_live::{Cpu, Machine};
+    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// # let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+    /// cpu.begin_block();
+    /// cpu.end_block();
+    /// # drop(cpu);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn end_block(&mut self) {
+        if self.lane.machine.is_running() {
+            self.lane.come_back();
+        }
+    }
+
+    /// Readable when somebody wants the thread awake while it is idle; for `epoll`. It is read by
+    /// [`exit_idle`](Self::exit_idle) or [`turn`](Self::turn), not by the caller. `None` unless the CPU was
+    /// claimed with [`WaitBy::KickFd`].
+    ///
+    /// ```
+    /// # use quietcore_live::{Cpu, Machine};
+    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// assert!(Cpu::claim(machine, "0".parse()?)?.kick_fd().is_none());
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn kick_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.lane.parker().descriptor()
+    }
+}
+
+impl Drop for Cpu {
+    fn drop(&mut self) {
+        here::leave();
+        if let Some(slack) = self.slack.and_then(core::num::NonZeroU64::new) {
+            let _ = rustix::thread::set_current_timer_slack(Some(slack));
+        }
+        self.lane.leave();
+    }
+}

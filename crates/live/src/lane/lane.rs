@@ -1,0 +1,265 @@
+//! What every player of a CPU does: takes turns, goes idle, waits, comes back.
+//!
+//! The common ways cost no lock: a turn with nothing due is a few loads and a look at the clock, a doze a
+//! fence and the wait. An isolated lane with nothing armed does not even look at the clock: nobody watches it,
+//! and it watches nobody.
+//!
+//! Going idle is: say that kicks are wanted (`Parker::prepare`), then go idle in the books, under the bases'
+//! locks. Whoever arms before that is seen there; whoever arms after it sees an idle CPU, and its kick finds
+//! the word. A doze has no lock in it: its second look is at the base's words, after the fence.
+//!
+//! A lane does not sleep while one that it watches is silent: it dozes, and at the next tick marks it absent,
+//! also if nothing is overdue yet. Otherwise the silent one would be the only one awake in the books, and all
+//! timers would wait for the sentinel.
+//!
+//! Absent: which thread it is (`cpu.rs`, `spare.rs`), and whom to wake. Source: PROTOCOL sections 3, 4 and 6.
+
+use super::cpu::Idle;
+use super::here;
+use super::rest::{End, Rest};
+use super::slot::Slot;
+use crate::machine::Machine;
+use crate::park::Parker;
+use quietcore_core::{CpuId, Idle as Decision, Nanos, Turn};
+
+/// How the lane waits, or is about to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waiting {
+    No,
+    /// Until then, awake in the books unless it slept before.
+    Dozes(Nanos),
+    Sleeps,
+}
+
+/// A thread's hold on a CPU.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) machine: &'static Machine,
+    slot: &'static Slot,
+    turn: Turn,
+    waiting: Waiting,
+    /// The park word says that kicks are wanted.
+    is_prepared: bool,
+    /// The books say that this CPU is idle.
+    is_parked: bool,
+    rest: Rest,
+    /// The tick in which it last looked after others.
+    looked: u64,
+}
+
+impl Lane {
+    /// For a thread that has claimed `slot`, whose CPU is online and awake in the books.
+    pub(super) fn new(machine: &'static Machine, slot: &'static Slot) -> Self {
+        Self {
+            machine,
+            slot,
+            turn: Turn::new(slot.cpu),
+            waiting: Waiting::No,
+            is_prepared: false,
+            is_parked: false,
+            rest: Rest::new(machine.lanes.tick),
+            looked: 0,
+        }
+    }
+
+    /// The same for one whose CPU the books have as asleep.
+    pub(super) fn asleep(machine: &'static Machine, slot: &'static Slot) -> Self {
+        Self { waiting: Waiting::Sleeps, is_parked: true, ..Self::new(machine, slot) }
+    }
+
+    pub(super) fn cpu(&self) -> CpuId {
+        self.slot.cpu
+    }
+
+    pub(super) fn has_more(&self) -> bool {
+        self.turn.has_more()
+    }
+
+    pub(super) fn parker(&self) -> &'static Parker {
+        self.slot.parker().expect("a lane has claimed its slot")
+    }
+
+    /// Runs what is due; returns how many timers that were.
+    #[inline]
+    pub(super) fn turn(&mut self) -> u32 {
+        // An isolated CPU answers for nobody: with nothing armed on it there is no reason to look at the clock.
+        let is_quiet = self.waiting == Waiting::No && self.slot.alone.is_set() && !self.turn.has_more();
+        if is_quiet && !self.machine.core.handle_tick(self.slot.cpu, Nanos(u64::MAX)) {
+            return 0;
+        }
+        self.turn_by_the_clock()
+    }
+
+    fn turn_by_the_clock(&mut self) -> u32 {
+        let now = self.machine.clock.now();
+        self.exit_idle(now);
+        here::looked_at_clock(now);
+        if self.tick_of(now) != self.looked {
+            self.look_around(now);
+            if self.takes_part() {
+                self.machine.hold_switch(now);
+            }
+        }
+        let is_due = self.turn.has_more() || self.machine.core.handle_tick(self.slot.cpu, now);
+        if !is_due || !self.machine.is_running() {
+            return 0;
+        }
+        let ran = self.machine.take_turn(&mut self.turn);
+        if ran > 0 {
+            self.rest.work(now);
+        }
+        ran
+    }
+
+    /// Once per tick: the neighbours.
+    fn look_around(&mut self, now: Nanos) {
+        self.looked = self.tick_of(now);
+        if self.takes_part() && self.machine.lanes.stall_after.is_some() {
+            let (core, cpu) = (&self.machine.core, self.slot.cpu);
+            let _ = self.machine.act(|actions| core.watch(cpu, now, actions));
+        }
+    }
+
+    /// Whether it is part of the tree, and not alone.
+    fn takes_part(&self) -> bool {
+        !self.slot.alone.is_set()
+    }
+
+    /// Nothing to run: from now on kicks arrive, and the lane may wait.
+    pub(super) fn enter_idle(&mut self) -> Idle {
+        let now = self.machine.clock.now();
+        if self.is_prepared {
+            let _ = self.parker().finish();
+        }
+        self.is_prepared = true;
+        self.parker().prepare();
+        if self.turn.has_more() || !self.machine.is_running() {
+            // After the word: whoever shuts the machine down kicks afterwards.
+            return self.doze(now, now);
+        }
+        let takes_part = self.takes_part();
+        let should_doze = self.rest.begin(now, self.machine.lanes.tick);
+        if takes_part && should_doze && !self.is_parked {
+            return self.doze(self.next_edge(now), now);
+        }
+        self.sleep(now, takes_part)
+    }
+
+    /// Waits without a word to the books, until `until` or what is due before that.
+    fn doze(&mut self, until: Nanos, now: Nanos) -> Idle {
+        self.slot.doze.begin(until);
+        // The second look: whoever armed without seeing `until` has left its timer here before.
+        let core = &self.machine.core;
+        let next = core.next_event(self.slot.cpu);
+        let remote = core.hierarchy().next_remote(self.slot.cpu);
+        let until = [next, remote].into_iter().flatten().fold(until, Nanos::min).max(now);
+        self.waiting = Waiting::Dozes(until);
+        Idle::Stay { until }
+    }
+
+    /// Goes idle in the books.
+    fn sleep(&mut self, now: Nanos, takes_part: bool) -> Idle {
+        let (core, cpu) = (&self.machine.core, self.slot.cpu);
+        let seen = self.machine.alarm.load();
+        match core.enter_idle(cpu, now) {
+            Decision::Stay { next } if self.is_parked => {
+                self.waiting = Waiting::Sleeps;
+                Idle::Sleep { until: Some(next) }
+            }
+            // Still awake in the books, and so still looking after others, every tick.
+            Decision::Stay { next } => {
+                let until = if takes_part { next.min(self.next_edge(now)) } else { next };
+                self.doze(until, now)
+            }
+            Decision::Sleep { until } => {
+                (self.is_parked, self.waiting) = (true, Waiting::Sleeps);
+                if takes_part && !core.hierarchy().is_active(cpu) {
+                    self.machine.leave_switch(seen, until);
+                }
+                Idle::Sleep { until }
+            }
+        }
+    }
+
+    /// Goes idle and waits; the lane is up again afterwards. For one that waits by a futex.
+    pub(super) fn park(&mut self) {
+        let until = self.enter_idle().until();
+        let _ = self.parker().wait(until.map(|until| self.machine.clock.to_kernel(until)));
+        self.is_prepared = false;
+        self.exit_idle(self.machine.clock.now());
+    }
+
+    /// There is something to run, or the wait is over. Does nothing if the lane was not idle.
+    #[inline]
+    pub(super) fn exit_idle(&mut self, now: Nanos) {
+        if self.waiting != Waiting::No {
+            self.get_up(now);
+        }
+    }
+
+    fn get_up(&mut self, now: Nanos) {
+        self.stop_waiting();
+        let end = match self.waiting {
+            Waiting::Dozes(until) if now >= until => End::Dozed,
+            _ => End::Over,
+        };
+        self.waiting = Waiting::No;
+        self.rest.end(now, end);
+        if core::mem::take(&mut self.is_parked) {
+            self.machine.core.exit_idle(self.slot.cpu, now);
+            if self.takes_part() {
+                self.machine.lanes.asked().forget();
+                self.machine.arm_switch(now);
+                self.look_around(now);
+            }
+        }
+    }
+
+    /// Kicks are not wanted any more.
+    fn stop_waiting(&mut self) {
+        self.slot.doze.end();
+        if core::mem::take(&mut self.is_prepared) {
+            let _ = self.parker().finish();
+        }
+    }
+
+    /// The thread is about to block in user code: others take over what they can.
+    pub(super) fn go_absent(&mut self) {
+        let now = self.machine.clock.now();
+        self.exit_idle(now);
+        let (core, cpu) = (&self.machine.core, self.slot.cpu);
+        let seen = self.machine.alarm.load();
+        self.machine.act(|actions| core.go_absent(cpu, now, actions));
+        if self.takes_part() && !core.hierarchy().is_active(cpu) {
+            self.machine.leave_switch(seen, None);
+        }
+    }
+
+    /// The thread is back. If the locks are not to be had now, the next turn tries again.
+    pub(super) fn come_back(&mut self) {
+        let now = self.machine.clock.now();
+        let is_back = self.machine.core.return_from_absence(self.slot.cpu, now);
+        if is_back && self.takes_part() {
+            self.machine.lanes.asked().forget();
+            self.machine.arm_switch(now);
+        }
+    }
+
+    /// The thread leaves its CPU, which goes offline: what is on it is for others.
+    pub(super) fn leave(&mut self) {
+        // A child that was forked has the locks as they were at that moment: perhaps taken, for ever.
+        if !self.machine.is_forked() {
+            self.stop_waiting();
+            self.machine.take_offline(self.slot, &mut self.turn);
+        }
+    }
+
+    fn tick_of(&self, now: Nanos) -> u64 {
+        now.0 / self.machine.lanes.tick.0
+    }
+
+    /// The end of the tick that `now` is in.
+    fn next_edge(&self, now: Nanos) -> Nanos {
+        Nanos((self.tick_of(now) + 1).saturating_mul(self.machine.lanes.tick.0))
+    }
+}

@@ -1,0 +1,79 @@
+//! A CPU's place for the thread that plays it: where it waits, and how others wake it.
+//!
+//! A machine has a slot for each CPU that can be claimed and for each spare, for its whole life; threads come
+//! and go. So whoever kicks a CPU needs no count and no lock. Absent: what the owner does.
+
+use super::sync::{Doze, Flag, Owner, Waits};
+use crate::park::{Notify, Parker};
+use quietcore_core::{CpuId, Nanos};
+use std::io;
+use std::sync::OnceLock;
+
+/// On cache lines of its own: its owner writes it at every park.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Slot {
+    pub(super) cpu: CpuId,
+    owner: Owner,
+    pub(super) doze: Doze,
+    /// Whether its CPU looks after its own timers only: it is isolated, or this machine pulls nothing.
+    pub(super) alone: Flag,
+    futex: Parker,
+    /// Made for the first owner that waits for a descriptor, and kept.
+    event: OnceLock<Parker>,
+}
+
+impl Slot {
+    pub(super) fn new(cpu: CpuId) -> Self {
+        Self {
+            cpu,
+            owner: Owner::new(),
+            doze: Doze::new(),
+            alone: Flag::new(),
+            futex: Parker::futex(),
+            event: OnceLock::new(),
+        }
+    }
+
+    /// Takes the slot for the calling thread; says whether it was free.
+    ///
+    /// # Errors
+    /// When there is no descriptor to be had.
+    pub(super) fn claim(&self, waits: Waits) -> io::Result<bool> {
+        if waits == Waits::Event && self.event.get().is_none() {
+            // Two may come here at once; one of the descriptors is closed again.
+            let _ = self.event.set(Parker::event_descriptor()?);
+        }
+        Ok(self.owner.claim(waits))
+    }
+
+    /// By the owner, which has left everything else.
+    pub(super) fn release(&self) {
+        self.doze.end();
+        self.owner.release();
+    }
+
+    /// Where the owner waits; `None` when nobody has the slot.
+    #[inline]
+    pub(super) fn parker(&self) -> Option<&Parker> {
+        match self.owner.waits()? {
+            Waits::Futex => Some(&self.futex),
+            Waits::Event => self.event.get(),
+        }
+    }
+
+    /// Wakes the owner if it waits; `None` when there is no owner.
+    #[inline]
+    pub(super) fn kick(&self) -> Option<Notify> {
+        self.parker().map(Parker::unpark)
+    }
+
+    /// Something more precise than a tick was put on this CPU's base, for `at`: wakes the owner if it dozes
+    /// beyond that. A CPU that sleeps in the books is kicked by the core's actions.
+    #[inline]
+    pub(super) fn interrupt_doze(&self, at: Nanos) {
+        if self.doze.is_later_than(at) {
+            let _ = self.kick();
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Spares: threads that play CPUs which no host has, parked until somebody is needed.
+//!
+//! When every lane is stuck, or none was claimed, somebody must still run what is due. A spare sleeps in the
+//! books like any idle CPU, so it is kicked by the same rules; its number is above all lanes', so that a lane
+//! that sleeps is kicked first. Being no lane, a spare arms what its callbacks arm as a foreign thread does.
+
+use super::lane::Lane;
+use super::sync::Waits;
+use crate::machine::{Machine, StartError};
+use quietcore_core::CpuId;
+
+impl Machine {
+    /// A thread for each spare.
+    pub(crate) fn start_spares(&'static self) -> Result<(), StartError> {
+        for spare in self.lanes.spares.iter() {
+            self.start_thread(format!("quietcore-s{spare}"), move || self.play_spare(spare))?;
+        }
+        Ok(())
+    }
+
+    fn play_spare(&'static self, spare: CpuId) {
+        // It was shut down before this thread began.
+        let Ok(slot) = self.occupy(spare, Waits::Futex) else { return };
+        let _entered = self.enter();
+        let mut lane = Lane::asleep(self, slot);
+        while self.is_running() {
+            let _ = lane.turn();
+            if !lane.has_more() {
+                lane.park();
+            }
+        }
+    }
+}

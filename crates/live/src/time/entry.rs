@@ -1,0 +1,364 @@
+//! The timer of a future: armed at a poll, moved by a reset, let go of by a drop.
+//!
+//! A [`Slot`] is a timer and the cell with its waker, in memory of the future's. Who may touch it: while it is
+//! pending, the machine, and its owner through shared references; else the owner alone. The runner leaves the
+//! timer with the store that shows it idle, so an owner that sees it idle may free it at once and takes no
+//! lock; an owner that sees it pending cancels it under the lock of its base, which waits for a runner that
+//! is just handing it out, and for no wake.
+//!
+//! Invariants: a timer that was armed stays where it is until its slot is dropped (`Pin`); a slot that is
+//! dropped is idle, except in a forked child, whose machine nobody plays; a slot in [`State::Idle`] is not
+//! pending and its cell is at rest. A poll sleeps only if its waker was registered before the timer was taken.
+//!
+//! Why a [`Precision::Tick`] timer is armed for a nanosecond less: a base runs a timer at the first edge of a tick
+//! *after* what it was armed for, so this is the first edge that is not before the deadline. A
+//! [`Precision::Coarse`] one can be handed out early when its delay exceeds the wheel's longest (12 days at
+//! ticks of 1 ms): then the poll sees it and arms it again.
+//! Source: PROTOCOL sections 7 and 8.
+#![allow(unsafe_code, reason = "timers are reached by address, and a pinned future has parts that are pinned")]
+
+use crate::payload::{Payload, WakeEntry};
+use crate::waker_cell::{Register, WakerCell};
+use crate::{Machine, Precision};
+use core::fmt;
+use core::pin::Pin;
+use core::task::{Poll, Waker};
+use quietcore_core::{Context, ExactRef, ExactTimer, Expiry, Nanos, Timer, TimerOptions, TimerRef};
+
+/// The clock that is cheap to read is behind by a tick of the kernel at most, which is 10 ms at the longest. A
+/// deadline within this span of it needs the other one.
+const NEAR: Nanos = Nanos(10_000_000);
+
+/// How far a future's wait is. Written by its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Not armed; the cell is at rest.
+    Idle,
+    /// Armed. Whether it was handed out says the cell.
+    Armed,
+    /// The deadline has come, and the future was told.
+    Over,
+}
+
+/// The two kinds of timers of a future.
+///
+/// # Safety
+/// `arm` and `cancel` pass the entry to no machine but its own.
+unsafe trait Kind: Sized {
+    fn make(payload: Payload, precision: Precision) -> Self;
+    fn payload(&self) -> Payload;
+    fn is_pending(&self) -> bool;
+
+    /// Arms the timer, or moves it; says whether it was pending.
+    ///
+    /// # Safety
+    /// The entry stays where it is, shared, until its timer is idle.
+    unsafe fn arm(entry: &WakeEntry<Self>, deadline: Nanos, now: Nanos) -> bool;
+
+    /// Takes the timer out; says whether it was pending.
+    fn cancel(entry: &WakeEntry<Self>) -> bool;
+}
+
+/// Who cancels. A cancel does not look at the time.
+fn canceller(machine: &Machine) -> Context {
+    machine.context(Nanos(0))
+}
+
+const KNOWN: &str = "timers of futures are reached by address and never shut down";
+
+// SAFETY: the machine is the one in the payload, which nobody writes.
+unsafe impl Kind for Timer<Payload> {
+    fn make(payload: Payload, precision: Precision) -> Self {
+        let precision = match precision {
+            Precision::Coarse => quietcore_core::Precision::Coarse,
+            Precision::Tick | Precision::Exact => quietcore_core::Precision::Tick,
+        };
+        Self::new(payload, TimerOptions::new().detached().precision(precision))
+    }
+
+    fn payload(&self) -> Payload {
+        self.payload()
+    }
+
+    #[inline]
+    fn is_pending(&self) -> bool {
+        self.is_pending()
+    }
+
+    #[inline]
+    unsafe fn arm(entry: &WakeEntry<Self>, deadline: Nanos, now: Nanos) -> bool {
+        let machine = entry.timer.payload().machine();
+        let at = Nanos(deadline.0.saturating_sub(1));
+        // SAFETY: the caller promises that the entry stays; all references go to the machine in its payload.
+        let timer = unsafe { TimerRef::new(entry.address()) };
+        let armed = machine.act(|actions| machine.core.arm(timer, at, machine.context(now), actions));
+        armed.expect(KNOWN).was_pending
+    }
+
+    fn cancel(entry: &WakeEntry<Self>) -> bool {
+        let machine = entry.timer.payload().machine();
+        // SAFETY: the entry is valid and shared during this call, and the reference is not kept.
+        let timer = unsafe { TimerRef::new(entry.address()) };
+        machine.core.cancel(timer, canceller(machine)).expect(KNOWN)
+    }
+}
+
+// SAFETY: as for `Timer`.
+unsafe impl Kind for ExactTimer<Payload> {
+    fn make(payload: Payload, _: Precision) -> Self {
+        Self::new(payload, TimerOptions::new().detached())
+    }
+
+    fn payload(&self) -> Payload {
+        self.payload()
+    }
+
+    #[inline]
+    fn is_pending(&self) -> bool {
+        self.is_pending()
+    }
+
+    #[inline]
+    unsafe fn arm(entry: &WakeEntry<Self>, deadline: Nanos, now: Nanos) -> bool {
+        let machine = entry.timer.payload().machine();
+        // The last moment stands for "never" in the books.
+        let at = Expiry::at(deadline.0.min(u64::MAX - 1));
+        // SAFETY: the caller promises that the entry stays; all references go to the machine in its payload.
+        let timer = unsafe { ExactRef::new(entry.address()) };
+        let armed = machine.act(|actions| machine.core.arm_exact(timer, at, machine.context(now), actions));
+        armed.expect(KNOWN).was_pending
+    }
+
+    fn cancel(entry: &WakeEntry<Self>) -> bool {
+        let machine = entry.timer.payload().machine();
+        // SAFETY: the entry is valid and shared during this call, and the reference is not kept.
+        let timer = unsafe { ExactRef::new(entry.address()) };
+        machine.core.cancel_exact(timer, canceller(machine)).expect(KNOWN)
+    }
+}
+
+/// A timer with its waker, and what its owner knows of it.
+#[derive(Debug)]
+struct Slot<N: Kind> {
+    entry: WakeEntry<N>,
+    state: State,
+    precision: Precision,
+}
+
+impl<N: Kind> Slot<N> {
+    fn new(machine: &'static Machine, precision: Precision) -> Self {
+        let timer = N::make(Payload::wake(machine), precision);
+        Self { entry: WakeEntry { timer, cell: WakerCell::new() }, state: State::Idle, precision }
+    }
+
+    fn machine(&self) -> &'static Machine {
+        self.entry.timer.payload().machine()
+    }
+
+    /// For an owner who has a slot to itself. The entry is only shared, however exclusive the borrow is: the
+    /// machine may be reading it.
+    fn parts(self: Pin<&mut Self>) -> (&mut State, &WakeEntry<N>) {
+        // SAFETY: nothing is moved out: one part is plain and the other one shared.
+        let slot = unsafe { self.get_unchecked_mut() };
+        (&mut slot.state, &slot.entry)
+    }
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, deadline: Nanos, waker: &Waker) -> Poll<()> {
+        match self.state {
+            State::Idle => self.start(deadline, waker),
+            State::Over => Poll::Ready(()),
+            State::Armed => match self.entry.cell.register(waker) {
+                Register::Registered => {
+                    assert_alive(self.machine());
+                    Poll::Pending
+                }
+                Register::Taken if self.is_early(deadline) => {
+                    let _ = self.as_mut().settle();
+                    self.start(deadline, waker)
+                }
+                Register::Taken => {
+                    *self.parts().0 = State::Over;
+                    Poll::Ready(())
+                }
+            },
+        }
+    }
+
+    /// Arms the timer unless its deadline has come.
+    fn start(self: Pin<&mut Self>, deadline: Nanos, waker: &Waker) -> Poll<()> {
+        let machine = self.machine();
+        let (state, entry) = self.parts();
+        let Some(now) = before(machine, deadline) else {
+            *state = State::Over;
+            return Poll::Ready(());
+        };
+        assert_alive(machine);
+        let registered = entry.cell.register(waker);
+        assert_eq!(registered, Register::Registered, "nobody takes an idle timer");
+        *state = State::Armed;
+        // SAFETY: the slot is pinned, so it stays where it is until it is dropped, which cancels the timer; and
+        // `parts` gives nobody an exclusive reference to the entry.
+        unsafe { N::arm(entry, deadline, now) };
+        Poll::Pending
+    }
+
+    /// Another deadline. One that is pending is moved and keeps its waker; else the next poll arms it.
+    fn reset(mut self: Pin<&mut Self>, deadline: Nanos) {
+        let machine = self.machine();
+        let is_pending = self.state == State::Armed && self.entry.timer.is_pending();
+        if is_pending
+            && machine.check_alive().is_ok()
+            && let Some(now) = before(machine, deadline)
+        {
+            let (_, entry) = self.as_mut().parts();
+            // SAFETY: as in `start`.
+            if unsafe { N::arm(entry, deadline, now) } {
+                return;
+            }
+            // It was handed out at this moment, so its waker is woken, and that poll arms it.
+        }
+        if let Some(waker) = self.settle() {
+            waker.wake();
+        }
+    }
+
+    /// Makes an idle slot of it. If the timer was pending, its waker is the caller's.
+    #[must_use]
+    fn settle(self: Pin<&mut Self>) -> Option<Waker> {
+        let machine = self.machine();
+        let (state, entry) = self.parts();
+        *state = State::Idle;
+        if machine.is_forked() {
+            return None;
+        }
+        let was_pending = entry.timer.is_pending() && N::cancel(entry);
+        let waker = if was_pending { entry.cell.take() } else { None };
+        entry.cell.reset();
+        waker
+    }
+
+    fn is_over(&self, deadline: Nanos) -> bool {
+        match self.state {
+            State::Idle => false,
+            State::Armed => self.entry.cell.is_taken() && !self.is_early(deadline),
+            State::Over => true,
+        }
+    }
+
+    /// Whether a timer that was handed out has to be armed again.
+    #[inline]
+    fn is_early(&self, deadline: Nanos) -> bool {
+        self.precision == Precision::Coarse && self.machine().clock.now() < deadline
+    }
+}
+
+impl<N: Kind> Drop for Slot<N> {
+    /// Takes no lock unless the timer is pending, and none at all in a forked child, where another thread may
+    /// have had it at the moment of the fork.
+    #[inline]
+    fn drop(&mut self) {
+        if self.entry.timer.is_pending() && !self.machine().is_forked() {
+            N::cancel(&self.entry);
+        }
+    }
+}
+
+/// The present for an arm, perhaps a kernel's tick behind; `None` when `deadline` has come.
+#[inline]
+fn before(machine: &Machine, deadline: Nanos) -> Option<Nanos> {
+    let coarse = machine.clock.coarse();
+    if deadline.since(coarse) > NEAR {
+        return Some(coarse);
+    }
+    let now = machine.clock.now();
+    (now < deadline).then_some(now)
+}
+
+/// A future that nobody will wake must not sleep.
+#[inline]
+fn assert_alive(machine: &Machine) {
+    if let Err(error) = machine.check_alive() {
+        panic!("a future waits for a time that will not come: {error}");
+    }
+}
+
+/// The timer of one future. Exact ones are larger, so they are elsewhere.
+#[derive(Debug)]
+enum Place {
+    Here(Slot<Timer<Payload>>),
+    Elsewhere(Pin<Box<Slot<ExactTimer<Payload>>>>),
+}
+
+/// What a future waits with.
+pub(super) struct Entry(Place);
+
+impl Entry {
+    pub(super) fn new(machine: &'static Machine, precision: Precision) -> Self {
+        Self(match precision {
+            Precision::Coarse | Precision::Tick => Place::Here(Slot::new(machine, precision)),
+            Precision::Exact => Place::Elsewhere(Box::pin(Slot::new(machine, precision))),
+        })
+    }
+
+    pub(super) fn machine(&self) -> &'static Machine {
+        match &self.0 {
+            Place::Here(slot) => slot.machine(),
+            Place::Elsewhere(slot) => slot.machine(),
+        }
+    }
+
+    pub(super) fn precision(&self) -> Precision {
+        match &self.0 {
+            Place::Here(slot) => slot.precision,
+            Place::Elsewhere(slot) => slot.precision,
+        }
+    }
+
+    /// Whether the deadline has come and it was noticed.
+    pub(super) fn is_over(&self, deadline: Nanos) -> bool {
+        match &self.0 {
+            Place::Here(slot) => slot.is_over(deadline),
+            Place::Elsewhere(slot) => slot.is_over(deadline),
+        }
+    }
+
+    fn place(self: Pin<&mut Self>) -> PinnedPlace<'_> {
+        // SAFETY: what is pinned is not moved out: a slot that is here is pinned again, and the other one is
+        // behind a pointer of its own.
+        match unsafe { &mut self.get_unchecked_mut().0 } {
+            // SAFETY: the slot is a part of what is pinned, and is only ever reached through here.
+            Place::Here(slot) => PinnedPlace::Here(unsafe { Pin::new_unchecked(slot) }),
+            Place::Elsewhere(slot) => PinnedPlace::Elsewhere(slot.as_mut()),
+        }
+    }
+
+    /// Ready from `deadline` on; it must be the one of all calls since the last reset.
+    #[inline]
+    pub(super) fn poll(self: Pin<&mut Self>, deadline: Nanos, waker: &Waker) -> Poll<()> {
+        match self.place() {
+            PinnedPlace::Here(slot) => slot.poll(deadline, waker),
+            PinnedPlace::Elsewhere(slot) => slot.poll(deadline, waker),
+        }
+    }
+
+    /// From now on it waits for `deadline`. If a task waits, it is woken then, or now if that is over.
+    pub(super) fn reset(self: Pin<&mut Self>, deadline: Nanos) {
+        match self.place() {
+            PinnedPlace::Here(slot) => slot.reset(deadline),
+            PinnedPlace::Elsewhere(slot) => slot.reset(deadline),
+        }
+    }
+}
+
+/// A pinned [`Place`].
+enum PinnedPlace<'a> {
+    Here(Pin<&'a mut Slot<Timer<Payload>>>),
+    Elsewhere(Pin<&'a mut Slot<ExactTimer<Payload>>>),
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, out)
+    }
+}

@@ -1,0 +1,294 @@
+//! A moment that comes again and again.
+//!
+//! Ticks are multiples of the period from the first one on, whenever they are taken, so a period never drifts.
+//! Source: tokio 1.54, `tokio::time::Interval` (names, behaviour). Deviations: missed ticks are skipped by
+//! default, and counted.
+
+use super::{Duration, Instant, MissedTickBehavior, Precision, Sleep, sleep_until};
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+
+/// Ticks every `period`, the first time at once.
+///
+/// # Panics
+/// When `period` is zero, or there is no current machine.
+///
+/// ```
+/// use quietcore_live::Machine;
+/// use quietcore_live::time::{Duration, Instant, interval};
+///
+/// let machine = Machine::start()?;
+/// let _entered = machine.enter();
+/// let started = Instant::now();
+/// futures_executor::block_on(async {
+///     let mut ticks = interval(Duration::from_millis(2));
+///     let first = ticks.tick().await; // at once
+///     assert!(ticks.tick().await >= first + Duration::from_millis(2));
+/// });
+/// assert!(started.elapsed() >= Duration::from_millis(2));
+/// # machine.shutdown();
+/// # Ok::<(), quietcore_live::StartError>(())
+/// ```
+#[track_caller]
+pub fn interval(period: Duration) -> Interval {
+    check(period);
+    Interval::starting_with(sleep_until(Instant::now()), period)
+}
+
+/// Ticks every `period`, the first time at `start`.
+///
+/// # Panics
+/// When `period` is zero, or there is no current machine.
+///
+/// ```
+/// use quietcore_live::Machine;
+/// use quietcore_live::time::{Duration, Instant, interval_at};
+///
+/// let machine = Machine::start()?;
+/// let _entered = machine.enter();
+/// let start = Instant::now() + Duration::from_millis(2);
+/// futures_executor::block_on(async {
+///     let mut ticks = interval_at(start, Duration::from_secs(1));
+///     assert_eq!(ticks.tick().await, start);
+/// });
+/// # machine.shutdown();
+/// # Ok::<(), quietcore_live::StartError>(())
+/// ```
+#[track_caller]
+pub fn interval_at(start: Instant, period: Duration) -> Interval {
+    check(period);
+    Interval::starting_with(sleep_until(start), period)
+}
+
+#[track_caller]
+fn check(period: Duration) {
+    assert!(!period.is_zero(), "the period of an interval must not be zero");
+}
+
+/// Ticks at the multiples of a period. Made by [`interval`] and [`interval_at`].
+///
+/// ```
+/// use quietcore_live::Machine;
+/// use quietcore_live::time::{Duration, MissedTickBehavior, interval};
+///
+/// let machine = Machine::start()?;
+/// let _entered = machine.enter();
+/// let ticks = interval(Duration::from_millis(10));
+/// assert_eq!(ticks.period(), Duration::from_millis(10));
+/// assert_eq!(ticks.missed_tick_behavior(), MissedTickBehavior::Skip); // tokio's default is `Burst`
+/// # machine.shutdown();
+/// # Ok::<(), quietcore_live::StartError>(())
+/// ```
+#[derive(Debug)]
+pub struct Interval {
+    delay: Pin<Box<Sleep>>,
+    period: Duration,
+    behavior: MissedTickBehavior,
+    overruns: u64,
+}
+
+impl Interval {
+    fn starting_with(delay: Sleep, period: Duration) -> Self {
+        Self { delay: Box::pin(delay), period, behavior: MissedTickBehavior::default(), overruns: 0 }
+    }
+
+    /// The same with another precision, before its first tick. Default [`Precision::Tick`].
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, Precision, interval};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let mut ticks = interval(Duration::from_micros(300)).with_precision(Precision::Exact);
+    /// futures_executor::block_on(ticks.tick());
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn with_precision(self, precision: Precision) -> Self {
+        let delay = Box::pin(self.delay.renewed(precision));
+        Self { delay, ..self }
+    }
+
+    /// Waits for the next tick, and says when it was due. To be called again, it may be given up at any time
+    /// without losing a tick.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, Instant, interval_at};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let start = Instant::now();
+    /// let mut ticks = interval_at(start, Duration::from_millis(1));
+    /// assert_eq!(futures_executor::block_on(ticks.tick()), start);
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    pub async fn tick(&mut self) -> Instant {
+        poll_fn(|context| self.poll_tick(context)).await
+    }
+
+    /// Ready with the moment at which the tick was due. Then nobody will be woken before the next call.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, interval};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let mut ticks = interval(Duration::from_secs(1));
+    /// let mut context = core::task::Context::from_waker(core::task::Waker::noop());
+    /// assert!(ticks.poll_tick(&mut context).is_ready());
+    /// assert!(ticks.poll_tick(&mut context).is_pending());
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    pub fn poll_tick(&mut self, context: &mut Context<'_>) -> Poll<Instant> {
+        ready!(self.delay.as_mut().poll(context));
+        let due = self.delay.deadline();
+        let (next, missed) = self.behavior.next((due, self.delay.now()), self.period);
+        self.overruns = self.overruns.saturating_add(missed);
+        self.delay.as_mut().reset(next);
+        Poll::Ready(due)
+    }
+
+    /// The next tick is a period from now.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, interval};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let mut ticks = interval(Duration::from_secs(1));
+    /// ticks.reset();
+    /// let mut context = core::task::Context::from_waker(core::task::Waker::noop());
+    /// assert!(ticks.poll_tick(&mut context).is_pending());
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    pub fn reset(&mut self) {
+        self.reset_after(self.period);
+    }
+
+    /// The next tick is due now.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, Instant, interval_at};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let mut ticks = interval_at(Instant::now() + Duration::from_secs(9), Duration::from_secs(1));
+    /// ticks.reset_immediately();
+    /// futures_executor::block_on(ticks.tick());
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    pub fn reset_immediately(&mut self) {
+        self.reset_at(self.delay.now());
+    }
+
+    /// The next tick is due in `after`.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, interval};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let mut ticks = interval(Duration::from_secs(1));
+    /// ticks.reset_after(Duration::from_millis(1));
+    /// futures_executor::block_on(ticks.tick());
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    pub fn reset_after(&mut self, after: Duration) {
+        self.reset_at(self.delay.now().after(after));
+    }
+
+    /// The next tick is due at `deadline`, the one after it a period later.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, Instant, interval};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let mut ticks = interval(Duration::from_secs(1));
+    /// let deadline = Instant::now() + Duration::from_millis(1);
+    /// ticks.reset_at(deadline);
+    /// assert_eq!(futures_executor::block_on(ticks.tick()), deadline);
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    pub fn reset_at(&mut self, deadline: Instant) {
+        self.delay.as_mut().reset(deadline);
+    }
+
+    /// What it does about missed ticks. Default [`MissedTickBehavior::Skip`], which is not tokio's.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, MissedTickBehavior, interval};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let ticks = interval(Duration::from_secs(1));
+    /// assert_eq!(ticks.missed_tick_behavior(), MissedTickBehavior::Skip);
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub const fn missed_tick_behavior(&self) -> MissedTickBehavior {
+        self.behavior
+    }
+
+    /// Says what to do about missed ticks from now on.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, MissedTickBehavior, interval};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let mut ticks = interval(Duration::from_secs(1));
+    /// ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    /// assert_eq!(ticks.missed_tick_behavior(), MissedTickBehavior::Burst);
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    pub const fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
+        self.behavior = behavior;
+    }
+
+    /// The time from tick to tick.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, interval};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// assert_eq!(interval(Duration::from_secs(1)).period(), Duration::from_secs(1));
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub const fn period(&self) -> Duration {
+        self.period
+    }
+
+    /// How many ticks were left out so far, because they were over when the one before was taken. With
+    /// [`MissedTickBehavior::Burst`] none is left out.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, Instant, interval_at};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let (start, period) = (Instant::now() - Duration::from_millis(35), Duration::from_millis(10));
+    /// let mut ticks = interval_at(start, period);
+    /// futures_executor::block_on(ticks.tick());
+    /// assert!(ticks.overruns() >= 3);
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub const fn overruns(&self) -> u64 {
+        self.overruns
+    }
+}

@@ -1,0 +1,226 @@
+//! Waiting for a moment.
+//!
+//! A sleep is a deadline and an [`Entry`]. It costs nothing until it is polled; the first poll that has to wait
+//! arms its timer, later ones take no lock. Source: tokio 1.54, `tokio::time::Sleep` (names, behaviour).
+//! Deviations: the deadline is not rounded up to a millisecond when it is made, but met at the first tick that
+//! is not before it; [`Sleep::is_elapsed`] of a sleep that was not polled since it was made or reset is
+//! `false`.
+
+use super::entry::Entry;
+use super::{Duration, Instant, Precision};
+use crate::Machine;
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use pin_project_lite::pin_project;
+
+/// Waits for `duration`, counted from this call.
+///
+/// # Panics
+/// When there is no current machine.
+///
+/// ```
+/// use quietcore_live::Machine;
+/// use quietcore_live::time::{Duration, Instant, sleep};
+///
+/// let machine = Machine::start()?;
+/// let _entered = machine.enter();
+/// let started = Instant::now();
+/// futures_executor::block_on(sleep(Duration::from_millis(3)));
+/// assert!(started.elapsed() >= Duration::from_millis(3));
+/// # machine.shutdown();
+/// # Ok::<(), quietcore_live::StartError>(())
+/// ```
+#[track_caller]
+pub fn sleep(duration: Duration) -> Sleep {
+    let machine = Machine::current();
+    Sleep::on(machine, Instant::from(machine.now()).after(duration))
+}
+
+/// Waits until `deadline`.
+///
+/// # Panics
+/// When there is no current machine.
+///
+/// ```
+/// use quietcore_live::Machine;
+/// use quietcore_live::time::{Duration, Instant, sleep_until};
+///
+/// let machine = Machine::start()?;
+/// let _entered = machine.enter();
+/// let deadline = Instant::now() + Duration::from_millis(3);
+/// futures_executor::block_on(sleep_until(deadline));
+/// assert!(Instant::now() >= deadline);
+/// # machine.shutdown();
+/// # Ok::<(), quietcore_live::StartError>(())
+/// ```
+#[track_caller]
+pub fn sleep_until(deadline: Instant) -> Sleep {
+    Sleep::on(Machine::current(), deadline)
+}
+
+pin_project! {
+    /// A future that is ready when its deadline has come, never before. Made by [`sleep`] and [`sleep_until`].
+    ///
+    /// It may be polled and dropped on any thread; dropping it cancels it. It is not `Unpin`: pin it
+    /// (`core::pin::pin!`, `Box::pin`) to poll it by hand or to use it in a `select!` several times. 96 bytes.
+    ///
+    /// Polling it panics when the machine was shut down, or in a forked child: nobody would wake the task.
+    ///
+    /// ```
+    /// use quietcore_live::Machine;
+    /// use quietcore_live::time::{Duration, Instant, sleep};
+    ///
+    /// let machine = Machine::start()?;
+    /// let _entered = machine.enter();
+    /// futures_executor::block_on(async {
+    ///     let mut idle = core::pin::pin!(sleep(Duration::from_secs(60)));
+    ///     // Something happened: begin again, with less patience.
+    ///     idle.as_mut().reset(Instant::now() + Duration::from_millis(2));
+    ///     idle.as_mut().await;
+    ///     assert!(idle.is_elapsed());
+    /// });
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[project(!Unpin)]
+    #[must_use = "futures do nothing unless polled"]
+    pub struct Sleep {
+        deadline: Instant,
+        #[pin]
+        entry: Entry,
+    }
+}
+
+const _: () = assert!(size_of::<Sleep>() <= 96 && size_of::<Option<Sleep>>() == size_of::<Sleep>());
+
+impl Sleep {
+    pub(super) fn on(machine: &'static Machine, deadline: Instant) -> Self {
+        Self { deadline, entry: Entry::new(machine, Precision::Tick) }
+    }
+
+    /// The same sleep with another precision. Default [`Precision::Tick`]. Cost: for `Exact` an allocation.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, Precision, sleep};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let session = sleep(Duration::from_secs(3600)).with_precision(Precision::Coarse);
+    /// assert_eq!(session.precision(), Precision::Coarse);
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    pub fn with_precision(self, precision: Precision) -> Self {
+        // It is not pinned, so it was never armed.
+        self.renewed(precision)
+    }
+
+    /// One for the same deadline that was not polled.
+    pub(super) fn renewed(&self, precision: Precision) -> Self {
+        Self { deadline: self.deadline, entry: Entry::new(self.entry.machine(), precision) }
+    }
+
+    /// How much later than its deadline it may be.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, Precision, sleep};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// assert_eq!(sleep(Duration::ZERO).precision(), Precision::Tick);
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn precision(&self) -> Precision {
+        self.entry.precision()
+    }
+
+    /// When it will be ready.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Instant, sleep_until};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let deadline = Instant::now();
+    /// assert_eq!(sleep_until(deadline).deadline(), deadline);
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub const fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Whether its timer has expired, or a poll found that the deadline had come. Of one that was not polled since
+    /// it was made or reset this says no.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, sleep};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let mut nap = core::pin::pin!(sleep(Duration::from_millis(1)));
+    /// assert!(!nap.is_elapsed());
+    /// futures_executor::block_on(nap.as_mut());
+    /// assert!(nap.is_elapsed());
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn is_elapsed(&self) -> bool {
+        self.entry.is_over(self.deadline.into())
+    }
+
+    /// Gives it another deadline, earlier or later, before or after it was ready. A task that waits for it is woken
+    /// at the new deadline, even if it is not polled before; at once, if that is over.
+    ///
+    /// Cost: while it is pending, a lock, as for arming it; else nothing.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, Instant, sleep};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let mut nap = core::pin::pin!(sleep(Duration::from_secs(3600)));
+    /// let deadline = Instant::now() + Duration::from_millis(1);
+    /// nap.as_mut().reset(deadline);
+    /// assert_eq!(nap.deadline(), deadline);
+    /// futures_executor::block_on(nap);
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
+        let this = self.project();
+        *this.deadline = deadline;
+        this.entry.reset(deadline.into());
+    }
+
+    /// The present moment on its machine's clock, whatever machine is current.
+    pub(super) fn now(&self) -> Instant {
+        self.entry.machine().now().into()
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        this.entry.poll((*this.deadline).into(), context.waker())
+    }
+}
+
+impl fmt::Debug for Sleep {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Sleep")
+            .field("deadline", &self.deadline)
+            .field("precision", &self.precision())
+            .field("is_elapsed", &self.is_elapsed())
+            .finish_non_exhaustive()
+    }
+}

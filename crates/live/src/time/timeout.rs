@@ -1,0 +1,169 @@
+//! A future with a deadline.
+//!
+//! The timer is armed only after the inner future was polled and is not ready, so a future that is ready at once
+//! costs a clock read. Source: tokio 1.54, `tokio::time::Timeout` (names, behaviour).
+
+use super::error::Elapsed;
+use super::{Duration, Instant, Precision, Sleep};
+use crate::Machine;
+use core::future::{Future, IntoFuture};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use pin_project_lite::pin_project;
+
+/// Gives `future` up after `duration`, counted from this call. A duration that does not fit the clock is no limit.
+///
+/// # Panics
+/// When there is no current machine.
+///
+/// ```
+/// use quietcore_live::Machine;
+/// use quietcore_live::time::{Duration, timeout};
+///
+/// let machine = Machine::start()?;
+/// let _entered = machine.enter();
+/// let answer = futures_executor::block_on(timeout(Duration::from_secs(10), async { 7 }));
+/// assert_eq!(answer, Ok(7));
+/// let silence = timeout(Duration::from_millis(1), core::future::pending::<()>());
+/// assert!(futures_executor::block_on(silence).is_err());
+/// # machine.shutdown();
+/// # Ok::<(), quietcore_live::StartError>(())
+/// ```
+#[track_caller]
+pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoFuture> {
+    let machine = Machine::current();
+    let deadline = Instant::from(machine.now()).checked_add(duration);
+    Timeout { value: future.into_future(), delay: deadline.map(|deadline| Sleep::on(machine, deadline)) }
+}
+
+/// Gives `future` up at `deadline`.
+///
+/// # Panics
+/// When there is no current machine.
+///
+/// ```
+/// use quietcore_live::Machine;
+/// use quietcore_live::time::{Instant, timeout_at};
+///
+/// let machine = Machine::start()?;
+/// let _entered = machine.enter();
+/// // The future comes first, even if the deadline is over.
+/// assert_eq!(futures_executor::block_on(timeout_at(Instant::now(), async { 7 })), Ok(7));
+/// # machine.shutdown();
+/// # Ok::<(), quietcore_live::StartError>(())
+/// ```
+#[track_caller]
+pub fn timeout_at<F: IntoFuture>(deadline: Instant, future: F) -> Timeout<F::IntoFuture> {
+    Timeout { value: future.into_future(), delay: Some(Sleep::on(Machine::current(), deadline)) }
+}
+
+pin_project! {
+    /// A future and its deadline. Made by [`timeout`] and [`timeout_at`].
+    ///
+    /// Ready with what the future gives, or with [`Elapsed`] if the deadline comes first. The future is polled
+    /// first, and is dropped with the timeout.
+    ///
+    /// ```
+    /// use quietcore_live::Machine;
+    /// use quietcore_live::time::{Duration, timeout};
+    ///
+    /// let machine = Machine::start()?;
+    /// let _entered = machine.enter();
+    /// let limited = timeout(Duration::from_secs(1), core::future::ready('a'));
+    /// assert_eq!(futures_executor::block_on(limited.into_inner()), 'a');
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless polled"]
+    pub struct Timeout<T> {
+        #[pin]
+        value: T,
+        #[pin]
+        delay: Option<Sleep>,
+    }
+}
+
+impl<T> Timeout<T> {
+    /// The same with another precision. Default [`Precision::Tick`]; `Coarse` spares the wheel the moves of
+    /// a timeout that lives long and is cancelled in the end.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, Precision, timeout};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let limited = timeout(Duration::from_secs(60), async { 7 }).with_precision(Precision::Coarse);
+    /// assert_eq!(futures_executor::block_on(limited), Ok(7));
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    pub fn with_precision(self, precision: Precision) -> Self {
+        Self { value: self.value, delay: self.delay.map(|delay| delay.with_precision(precision)) }
+    }
+
+    /// The future.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, timeout};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let limited = timeout(Duration::from_secs(1), core::future::ready('a'));
+    /// assert_eq!(limited.get_ref().clone().into_inner(), 'a');
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub const fn get_ref(&self) -> &T {
+        &self.value
+    }
+
+    /// The future, to be changed.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, timeout};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let mut limited = timeout(Duration::from_secs(1), core::future::ready('a'));
+    /// *limited.get_mut() = core::future::ready('b');
+    /// assert_eq!(futures_executor::block_on(limited), Ok('b'));
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub const fn get_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+
+    /// The future, without its deadline.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// # use quietcore_live::time::{Duration, timeout};
+    /// # let machine = Machine::start()?;
+    /// # let _entered = machine.enter();
+    /// let inner = timeout(Duration::from_secs(1), core::future::ready('a')).into_inner();
+    /// assert_eq!(futures_executor::block_on(inner), 'a');
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+}
+
+impl<T: Future> Future for Timeout<T> {
+    type Output = Result<T::Output, Elapsed>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if let Poll::Ready(value) = this.value.poll(context) {
+            return Poll::Ready(Ok(value));
+        }
+        let Some(delay) = this.delay.as_pin_mut() else { return Poll::Pending };
+        delay.poll(context).map(|()| Err(Elapsed::new()))
+    }
+}

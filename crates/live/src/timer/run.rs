@@ -1,0 +1,179 @@
+//! One run of a callback: what it may know, and what comes after it.
+
+use super::CallbackTimer;
+use super::course::Planned;
+use super::raw::Call;
+use crate::{CpuId, Machine, Nanos};
+use core::fmt;
+use core::marker::PhantomData;
+use core::time::Duration;
+
+/// What a callback may know of its run.
+///
+/// ```
+/// use core::time::Duration;
+/// use quietcore_live::{Machine, TimerOptions};
+/// use std::sync::mpsc;
+///
+/// let machine = Machine::start()?;
+/// let (sender, receiver) = mpsc::channel();
+/// let timer = machine.timer(TimerOptions::new(), move |run| {
+///     sender.send((run.scheduled(), run.now())).expect("somebody waits");
+/// });
+/// let before = machine.now();
+/// timer.arm_after(Duration::from_millis(3))?;
+/// let (scheduled, now) = receiver.recv()?;
+/// assert!(before <= scheduled && scheduled <= now);
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Run<'a> {
+    timer: CallbackTimer,
+    scheduled: Nanos,
+    now: Nanos,
+    overruns: u64,
+    cpu: CpuId,
+    /// The timer is there while it runs.
+    lifetime: PhantomData<&'a CallbackTimer>,
+}
+
+impl Run<'_> {
+    /// The moment that the timer was armed for. When another thread arms it while it is handed out, this may
+    /// be rounded up to a tick.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # let machine = quietcore_live::Machine::start()?;
+    /// let timer = machine.timer(Default::default(), |run| assert!(run.scheduled() <= run.now()));
+    /// # timer.arm_after(Duration::ZERO)?;
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn scheduled(&self) -> Nanos {
+        self.scheduled
+    }
+
+    /// The moment just before the callback was called, on the machine's clock.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # let machine = quietcore_live::Machine::start()?;
+    /// let timer = machine.timer(Default::default(), |run| println!("at {}", run.now()));
+    /// # timer.arm_after(Duration::ZERO)?;
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// How late it is: a part of this is the timer's [precision](super::Precision).
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # let machine = quietcore_live::Machine::start()?;
+    /// let timer = machine.timer(Default::default(), |run| println!("{:?} late", run.lateness()));
+    /// # timer.arm_after(Duration::ZERO)?;
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn lateness(&self) -> Duration {
+        Duration::from_nanos(self.now.since(self.scheduled).0)
+    }
+
+    /// Of a periodic timer: how many periods went by since the last run and had none.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # let machine = quietcore_live::Machine::start()?;
+    /// let timer = machine.timer(Default::default(), |run| assert_eq!(run.overruns(), 0));
+    /// # timer.arm_after(Duration::ZERO)?;
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn overruns(&self) -> u64 {
+        self.overruns
+    }
+
+    /// Which CPU of the machine runs it; one above the host's when the helper or a spare lane does.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # let machine = quietcore_live::Machine::start()?;
+    /// let timer = machine.timer(Default::default(), |run| println!("on CPU {}", run.cpu()));
+    /// # timer.arm_after(Duration::ZERO)?;
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn cpu(&self) -> CpuId {
+        self.cpu
+    }
+
+    /// The timer itself, to arm it again or to end a period. A callback that kept a
+    /// [`TimerHandle`](super::TimerHandle) of its own timer would keep it alive for ever.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// # use std::sync::mpsc;
+    ///
+    /// # let machine = quietcore_live::Machine::start()?;
+    /// let (sender, receiver) = mpsc::channel();
+    /// let mut left = 3;
+    /// let timer = machine.timer(Default::default(), move |run| {
+    ///     left -= 1;
+    ///     if left > 0 {
+    ///         run.timer().arm_after(Duration::from_millis(1)).expect("the machine is running");
+    ///     }
+    ///     sender.send(left).expect("somebody waits");
+    /// });
+    /// timer.arm_after(Duration::ZERO)?;
+    /// assert_eq!(receiver.iter().take(3).collect::<Vec<_>>(), [2, 1, 0]);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn timer(&self) -> &CallbackTimer {
+        &self.timer
+    }
+}
+
+impl fmt::Debug for Run<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Run")
+            .field("scheduled", &self.scheduled)
+            .field("lateness", &self.lateness())
+            .field("overruns", &self.overruns)
+            .field("cpu", &self.cpu)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Call {
+    /// What to do with a timer that the base knows to be due at `expires`.
+    pub(crate) fn plan(&self, expires: Nanos, now: Nanos, machine: &Machine) -> Planned {
+        let timer = self.name.timer();
+        let length = timer.slack().is_none().then(|| machine.core.settings().tick);
+        timer.course.plan(expires, now, length)
+    }
+
+    /// Runs the callback, if that was planned. A panic of it passes through.
+    pub(crate) fn run(&self, planned: Planned, now: Nanos, cpu: CpuId) {
+        if let Planned::Run { scheduled, overruns } = planned {
+            let timer = CallbackTimer(self.name);
+            self.call(&Run { timer, scheduled, now, overruns, cpu, lifetime: PhantomData });
+        }
+    }
+
+    /// Arms the timer again, if that follows, before the machine is told that this run is over.
+    #[inline]
+    pub(crate) fn follow(&self, planned: Planned, now: Nanos) {
+        if self.name.timer().course.follows() {
+            self.name.follow(planned, now);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Waiting until no run of a timer is left: for threads and for tasks.
+//!
+//! Both ask the base under its lock ([`Cancelled::Running`]), and wait for the end of any run to ask again:
+//! threads in [`RunWait`], tasks with a waker in a list. A task is in the list and counted before it asks for
+//! the last time; the fence between is the counterpart of the one in `RunWait::finished`.
+//!
+//! Who must not wait: a thread that is inside of a run (the other run may wait for this one), and a lane
+//! (others may wait for its turn). Absent: time limits.
+
+use super::CallbackTimer;
+use super::raw::{Name, Reference};
+use super::sync::Tasks;
+use crate::Nanos;
+use crate::lane::here;
+use crate::run_wait::RunWait;
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use quietcore_core::Cancelled;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The timer was cancelled, but a run of it has not ended, and this thread must not wait for it.
+///
+/// ```
+/// use quietcore_live::WouldBlock;
+///
+/// assert_eq!(WouldBlock.to_string(), "a run is under way, and this thread must not wait for its end");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WouldBlock;
+
+impl fmt::Display for WouldBlock {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a run is under way, and this thread must not wait for its end")
+    }
+}
+
+impl core::error::Error for WouldBlock {}
+
+thread_local! {
+    static RUNS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// While it lives, its thread is inside of a run.
+#[derive(Debug)]
+pub(crate) struct InRun(PhantomData<*const ()>);
+
+impl InRun {
+    #[inline]
+    pub(crate) fn begin() -> Self {
+        RUNS.with(|runs| runs.set(runs.get() + 1));
+        Self(PhantomData)
+    }
+
+    fn is_here() -> bool {
+        RUNS.with(Cell::get) != 0
+    }
+}
+
+impl Drop for InRun {
+    #[inline]
+    fn drop(&mut self) {
+        RUNS.with(|runs| runs.set(runs.get() - 1));
+    }
+}
+
+/// Who waits for the end of a run, of one machine.
+#[derive(Debug)]
+pub(crate) struct RunEnds {
+    threads: RunWait,
+    tasks: Tasks,
+    wakers: Mutex<Wakers>,
+}
+
+#[derive(Debug)]
+struct Wakers {
+    waiting: Vec<(u64, Waker)>,
+    last: u64,
+}
+
+impl RunEnds {
+    pub(crate) fn new() -> Self {
+        let wakers = Wakers { waiting: Vec::new(), last: 0 };
+        Self { threads: RunWait::new(), tasks: Tasks::new(), wakers: Mutex::new(wakers) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Wakers> {
+        self.wakers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A run is over, and the base knows it. Cost: a fence and two loads.
+    #[inline]
+    pub(crate) fn finished(&self) {
+        self.threads.finished();
+        if self.tasks.any() {
+            self.wake_tasks();
+        }
+    }
+
+    #[cold]
+    fn wake_tasks(&self) {
+        let mut wakers = self.lock();
+        let waiting = core::mem::take(&mut wakers.waiting);
+        self.tasks.store(0);
+        drop(wakers);
+        for (_, waker) in waiting {
+            waker.wake();
+        }
+    }
+
+    /// From now on the end of any run wakes `waker`, once. `ticket` is of this task's last call.
+    fn register(&self, ticket: Option<u64>, waker: &Waker) -> u64 {
+        let mut wakers = self.lock();
+        let known = wakers.waiting.iter_mut().find(|(number, _)| Some(*number) == ticket);
+        if let Some((number, known)) = known {
+            known.clone_from(waker);
+            return *number;
+        }
+        wakers.last += 1;
+        let number = wakers.last;
+        wakers.waiting.push((number, waker.clone()));
+        self.tasks.store(wakers.waiting.len());
+        number
+    }
+
+    fn leave(&self, ticket: u64) {
+        let mut wakers = self.lock();
+        let at = wakers.waiting.iter().position(|(number, _)| *number == ticket);
+        let waker = at.map(|at| wakers.waiting.swap_remove(at));
+        self.tasks.store(wakers.waiting.len());
+        drop(wakers);
+        // Dropping it is its owner's code.
+        drop(waker);
+    }
+}
+
+impl Name {
+    /// Ends the course, and takes the timer out unless a run of it is under way.
+    fn try_cancel(self) -> Cancelled {
+        let timer = self.timer();
+        let machine = timer.machine();
+        if machine.is_forked() {
+            return Cancelled::Idle;
+        }
+        timer.course.end();
+        let context = machine.context(Nanos(0));
+        let cancelled = match self.reference() {
+            Reference::Tick(timer) => machine.core.cancel_unless_running(timer, context),
+            Reference::Exact(timer, _) => machine.core.cancel_exact_unless_running(timer, context),
+        };
+        cancelled.unwrap_or(Cancelled::Idle)
+    }
+
+    pub(super) fn cancel_sync(self) -> Result<bool, WouldBlock> {
+        let machine = self.timer().machine();
+        let must_not_wait = InRun::is_here() || here(machine).is_some();
+        let mut cancelled = self.try_cancel();
+        if cancelled == Cancelled::Running {
+            if must_not_wait {
+                self.cancel();
+                return Err(WouldBlock);
+            }
+            machine.run_ends.threads.wait_while(|| {
+                cancelled = self.try_cancel();
+                cancelled == Cancelled::Running
+            });
+        }
+        Ok(cancelled == Cancelled::WasPending)
+    }
+}
+
+/// Waits until no run of a timer is left: [`CallbackTimer::cancel_and_wait`].
+///
+/// ```
+/// use quietcore_live::{CancelAndWait, TimerHandle};
+///
+/// fn end(timer: &TimerHandle) -> CancelAndWait<'_> {
+///     timer.cancel_and_wait()
+/// }
+/// # let _ = end;
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is cancelled before it is polled"]
+pub struct CancelAndWait<'a> {
+    timer: &'a CallbackTimer,
+    ticket: Option<u64>,
+}
+
+impl<'a> CancelAndWait<'a> {
+    pub(super) const fn new(timer: &'a CallbackTimer) -> Self {
+        Self { timer, ticket: None }
+    }
+}
+
+impl Future for CancelAndWait<'_> {
+    type Output = bool;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<bool> {
+        let name = self.timer.0;
+        let mut cancelled = name.try_cancel();
+        if cancelled == Cancelled::Running {
+            let ends = &name.timer().machine().run_ends;
+            self.ticket = Some(ends.register(self.ticket, context.waker()));
+            cancelled = name.try_cancel();
+        }
+        match cancelled {
+            Cancelled::Running => Poll::Pending,
+            cancelled => Poll::Ready(cancelled == Cancelled::WasPending),
+        }
+    }
+}
+
+impl Drop for CancelAndWait<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            self.timer.0.timer().machine().run_ends.leave(ticket);
+        }
+    }
+}

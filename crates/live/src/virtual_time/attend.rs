@@ -1,0 +1,142 @@
+//! A future that takes part in time, whoever polls it.
+//!
+//! It is busy from the moment its waker is woken until it has been polled and is pending again. So an executor
+//! needs to know nothing of paused time: a future that is wrapped here is enough, one for each of its tasks.
+
+use super::{Participant, Participate, Rest};
+use crate::Machine;
+use core::future::{Future, poll_fn};
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Wake;
+use std::thread::{self, Thread};
+
+/// The waker of whoever polls the wrapped future.
+#[derive(Default)]
+struct Outside(Mutex<Option<Waker>>);
+
+impl Outside {
+    fn set(&self, waker: &Waker) {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !slot.as_ref().is_some_and(|old| old.will_wake(waker)) {
+            *slot = Some(waker.clone());
+        }
+    }
+}
+
+impl Participate for Outside {
+    fn look_again(&self) {
+        let waker = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// What the future that is wrapped is woken through.
+struct Inside {
+    outside: Arc<Outside>,
+    /// Until the future is done or dropped: a waker may outlive it.
+    participant: Mutex<Option<Arc<Participant>>>,
+}
+
+impl Inside {
+    fn slot(&self) -> MutexGuard<'_, Option<Arc<Participant>>> {
+        self.participant.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wake for Inside {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if let Some(participant) = &*self.slot() {
+            participant.wake();
+        }
+        self.outside.look_again();
+    }
+}
+
+/// Ends the future's part, also when it panics or is dropped.
+struct Leave(Arc<Inside>);
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        // Not dropped under the lock of the slot: whoever is asked to look again then may wake this one.
+        let participant = self.0.slot().take();
+        drop(participant);
+    }
+}
+
+/// `future`, taking part in `machine`'s time from its first poll to its end: while it has something to do,
+/// paused time stands still, and when it is the last to have nothing to do, its poll moves time.
+///
+/// ```
+/// use quietcore_live::{Machine, virtual_time};
+///
+/// let machine = Machine::builder().virtual_time().start()?;
+/// assert_eq!(virtual_time::block_on(virtual_time::attend(machine, async { 7 })), 7);
+/// # machine.shutdown();
+/// # Ok::<(), quietcore_live::StartError>(())
+/// ```
+pub async fn attend<F: Future>(machine: &'static Machine, future: F) -> F::Output {
+    let outside = Arc::new(Outside::default());
+    let participant = Arc::new(machine.participate(Arc::clone(&outside) as Arc<dyn Participate>));
+    participant.wake();
+    let slot = Mutex::new(Some(Arc::clone(&participant)));
+    let inside = Arc::new(Inside { outside: Arc::clone(&outside), participant: slot });
+    let _leave = Leave(Arc::clone(&inside));
+    let waker = Waker::from(inside);
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        outside.set(context.waker());
+        loop {
+            if participant.begin()
+                && let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker))
+            {
+                return Poll::Ready(output);
+            }
+            if participant.idle() == Rest::Wait {
+                return Poll::Pending;
+            }
+        }
+    })
+    .await
+}
+
+/// Wakes a thread in [`block_on`].
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Runs `future` on this thread until it is done. If the current machine's time can be paused, the thread
+/// [takes part](attend) in it. Not from inside a future.
+///
+/// ```
+/// assert_eq!(quietcore_live::virtual_time::block_on(async { 7 }), 7);
+/// ```
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    match Machine::try_current().filter(|machine| machine.has_virtual_time()) {
+        Some(machine) => park_on(attend(machine, future)),
+        None => park_on(future),
+    }
+}
+
+fn park_on<F: Future>(future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        thread::park();
+    }
+}

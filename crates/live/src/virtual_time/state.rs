@@ -1,0 +1,104 @@
+//! Who takes part in a machine's time, and whether it may move.
+//!
+//! One lock guards all of it: it is taken when somebody starts or stops waiting, never when a timer is armed.
+
+use super::Participate;
+use core::fmt;
+use std::sync::Arc;
+use std::thread::ThreadId;
+
+#[derive(Default)]
+pub(super) struct State {
+    members: Vec<Option<Member>>,
+    /// Members that are busy.
+    busy: usize,
+    /// Guards that keep time from moving.
+    pub(super) holds: usize,
+    /// Who runs timers now: a member that moved time, a caller of `advance`, or the helper.
+    pub(super) runner: Option<ThreadId>,
+}
+
+struct Member {
+    how: Arc<dyn Participate>,
+    activity: Activity,
+    /// Was given work since it last took work up.
+    is_woken: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Activity {
+    Idle,
+    Busy,
+}
+
+impl State {
+    /// A new member, idle. Its number.
+    pub(super) fn join(&mut self, how: Arc<dyn Participate>) -> usize {
+        let member = Some(Member { how, activity: Activity::Idle, is_woken: false });
+        if let Some(free) = self.members.iter().position(Option::is_none) {
+            self.members[free] = member;
+            return free;
+        }
+        self.members.push(member);
+        self.members.len() - 1
+    }
+
+    pub(super) fn leave(&mut self, number: usize) {
+        if self.members[number].take().is_some_and(|member| member.activity == Activity::Busy) {
+            self.busy -= 1;
+        }
+    }
+
+    pub(super) fn wake(&mut self, number: usize) {
+        self.change(number, Activity::Busy).is_woken = true;
+    }
+
+    /// Says whether it was woken.
+    pub(super) fn begin(&mut self, number: usize) -> bool {
+        core::mem::take(&mut self.change(number, Activity::Busy).is_woken)
+    }
+
+    /// Makes a member idle, unless it was woken; says which.
+    pub(super) fn rest(&mut self, number: usize) -> bool {
+        let is_woken = self.member(number).is_woken;
+        let _ = self.change(number, if is_woken { Activity::Busy } else { Activity::Idle });
+        !is_woken
+    }
+
+    /// Whether nobody has anything to do, as far as the members know.
+    pub(super) fn may_move(&self) -> bool {
+        self.busy == 0
+            && self.holds == 0
+            && self.runner.is_none()
+            && !self.members.iter().flatten().any(|member| member.how.has_backlog())
+    }
+
+    /// A member who could move time.
+    pub(super) fn somebody_idle(&self) -> Option<Arc<dyn Participate>> {
+        if !self.may_move() {
+            return None;
+        }
+        self.members.iter().flatten().next().map(|member| Arc::clone(&member.how))
+    }
+
+    fn member(&mut self, number: usize) -> &mut Member {
+        self.members[number].as_mut().expect("a participant has its place until it is dropped")
+    }
+
+    fn change(&mut self, number: usize, activity: Activity) -> &mut Member {
+        let before = core::mem::replace(&mut self.member(number).activity, activity);
+        self.busy = self.busy + usize::from(activity == Activity::Busy) - usize::from(before == Activity::Busy);
+        self.member(number)
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("State")
+            .field("members", &self.members.iter().flatten().count())
+            .field("busy", &self.busy)
+            .field("holds", &self.holds)
+            .field("runner", &self.runner)
+            .finish()
+    }
+}

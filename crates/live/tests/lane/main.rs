@@ -1,0 +1,7 @@
+//! Lanes on real threads: timers run on the lane that armed them, on others when it sleeps, blocks or leaves,
+//! and nobody is woken for nothing. Nothing here is timed but against hanging: every wait has a deadline of
+//! many seconds.
+
+mod claims;
+mod scene;
+mod sharing;

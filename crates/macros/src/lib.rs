@@ -1,0 +1,106 @@
+//! `#[quietcore::test]` and `#[quietcore::main]`.
+//!
+//! They decide one thing: which builder the function runs on. The attributes of tokio already read all
+//! arguments, report mistakes and build the function, and take the path of the crate whose `runtime::Builder`
+//! they call; that path is all that is added here. So every argument means what it means there.
+//!
+//! Not here: what the builder does (`quietcore::tokio::runtime`).
+
+use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
+
+/// A test whose future runs on a runtime with a machine of its own, which is shut down after it. Time can be
+/// paused in it.
+///
+/// Takes the arguments of tokio's attribute of this name: `flavor = "current_thread"` (the default) or
+/// `"multi_thread"`, `worker_threads`, `start_paused`, `name`, and `crate` when the crate has another name.
+/// Time can be paused on both flavors.
+///
+/// ```
+/// use quietcore::time::{Instant, sleep};
+/// use std::time::Duration;
+///
+/// #[quietcore::test(start_paused = true)]
+/// async fn an_hour_passes_at_once() {
+///     let started = Instant::now();
+///     sleep(Duration::from_secs(3600)).await;
+///     assert_eq!(started.elapsed(), Duration::from_secs(3600));
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn test(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    forward("test", arguments, item)
+}
+
+/// An async function that runs on a runtime with a machine: the process's default one if it was installed,
+/// else one of its own, which is shut down after it.
+///
+/// Takes the arguments of tokio's attribute of this name: `flavor = "multi_thread"` (the default) or
+/// `"current_thread"`, `worker_threads`, `start_paused`, `name`, and `crate` when the crate has another name.
+/// Time can be paused only with `start_paused = true`.
+///
+/// ```
+/// use quietcore::time::sleep;
+/// use std::time::Duration;
+///
+/// #[quietcore::main]
+/// async fn main() {
+///     sleep(Duration::from_millis(1)).await;
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    forward("main", arguments, item)
+}
+
+/// `item` below tokio's attribute `name`, told to use our builder.
+fn forward(name: &str, arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let Given { kept, path } = Given::read(arguments);
+    let mut inner = kept;
+    let word = |word: &str| TokenTree::from(Ident::new(word, Span::call_site()));
+    let sign = |sign, spacing| TokenTree::from(Punct::new(sign, spacing));
+    let target = Literal::string(&format!("{path}::attributes::for_{name}"));
+    inner.extend([word("crate"), sign('=', Spacing::Alone), target.into()]);
+
+    let mut attribute: TokenStream =
+        format!("{path}::attributes::{name}").parse().expect("a path was given for `crate`");
+    attribute.extend([TokenTree::from(Group::new(Delimiter::Parenthesis, inner))]);
+    let mut output = TokenStream::from(sign('#', Spacing::Alone));
+    output.extend([TokenTree::from(Group::new(Delimiter::Bracket, attribute))]);
+    output.extend(item);
+    output
+}
+
+/// The arguments of an attribute.
+struct Given {
+    /// All but `crate`, each with a comma after it.
+    kept: TokenStream,
+    /// Where this project's crate is.
+    path: String,
+}
+
+impl Given {
+    fn read(arguments: TokenStream) -> Self {
+        let mut given = Self { kept: TokenStream::new(), path: "::quietcore".to_owned() };
+        let mut argument = Vec::new();
+        for token in arguments {
+            if matches!(&token, TokenTree::Punct(punct) if punct.as_char() == ',') {
+                given.add(core::mem::take(&mut argument));
+            } else {
+                argument.push(token);
+            }
+        }
+        given.add(argument);
+        given
+    }
+
+    fn add(&mut self, argument: Vec<TokenTree>) {
+        if let [TokenTree::Ident(name), _, TokenTree::Literal(value)] = argument.as_slice()
+            && name.to_string() == "crate"
+        {
+            self.path = value.to_string().trim_matches('"').to_owned();
+        } else if !argument.is_empty() {
+            self.kept.extend(argument);
+            self.kept.extend([TokenTree::from(Punct::new(',', Spacing::Alone))]);
+        }
+    }
+}

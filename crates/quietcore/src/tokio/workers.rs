@@ -1,0 +1,265 @@
+//! How a runtime of tokio takes part in paused time.
+//!
+//! A worker has a seat: it is busy except between the hooks that tokio calls before a worker waits and after.
+//! The future of `block_on` takes part by itself. A task that was woken from outside waits in the runtime's
+//! queue, which counts as work ([`Participate::has_backlog`]).
+//!
+//! With `current_thread`, tasks that are woken on the worker's own thread are in a queue that cannot be seen,
+//! and a socket may have become ready without anybody having looked. So before time moves the runtime goes
+//! round once more, which polls I/O, and a *probe* finds out whether that gave anybody anything to do:
+//!
+//! 1. The hook wakes the root future: tokio polls I/O without waiting, then the root.
+//! 2. The root's poll wakes the probe, a task, which goes to the end of the queue, and itself.
+//! 3. With an event interval of 1 the root is polled again after every task. If the probe is polled before
+//!    that, nothing was ahead of it: all is quiet. If not, somebody ran, and the hook starts anew.
+//!
+//! Invariant: time moves only right after I/O was polled and no task ran since. With `multi_thread`, I/O that
+//! has not been reported yet does not keep time from moving.
+
+use core::future::{Future, poll_fn};
+use core::pin::pin;
+use core::task::{Poll, Waker};
+use quietcore_live::Machine;
+use quietcore_live::virtual_time::{Participant, Participate, Rest};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tokio::runtime as real;
+
+/// Kind of a runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flavor {
+    CurrentThread,
+    MultiThread,
+}
+
+/// Whether I/O was polled and nobody ran since.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Quiet {
+    #[default]
+    Unknown,
+    /// The root's next poll wakes the probe.
+    Asked,
+    /// The probe is in the queue.
+    Probing,
+    Yes,
+}
+
+/// The workers of one runtime.
+#[derive(Debug)]
+pub(super) struct Workers {
+    machine: &'static Machine,
+    flavor: Flavor,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// By number of the worker. A `current_thread` runtime has one while a thread drives it.
+    seats: Vec<Arc<Participant>>,
+    /// Threads in `block_on`.
+    drivers: usize,
+    /// To look into its queue; not before it is built.
+    runtime: Option<real::Handle>,
+    quiet: Quiet,
+    root: Option<Waker>,
+    probe: Option<Waker>,
+}
+
+impl Workers {
+    /// For a runtime that is about to be built with `count` workers. Those of a `multi_thread` runtime start at
+    /// once, and are busy until they first wait.
+    pub(super) fn new(machine: &'static Machine, flavor: Flavor, count: usize) -> Arc<Self> {
+        let workers = Arc::new(Self { machine, flavor, state: Mutex::default() });
+        if flavor == Flavor::MultiThread {
+            let seats = (0..count).map(|_| workers.seat());
+            let seats: Vec<_> = seats.inspect(|seat| drop(seat.begin())).collect();
+            workers.lock().seats = seats;
+        }
+        workers
+    }
+
+    fn seat(self: &Arc<Self>) -> Arc<Participant> {
+        Arc::new(self.machine.participate(Arc::new(Seat(Arc::downgrade(self)))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn hook(self: &Arc<Self>, builder: &mut real::Builder) {
+        let (before, after) = (Arc::clone(self), Arc::clone(self));
+        let _ = builder.on_thread_park(move || before.before_wait()).on_thread_unpark(move || after.after_wait());
+        if self.flavor == Flavor::CurrentThread {
+            let _ = builder.event_interval(1);
+        }
+    }
+
+    /// The runtime was built.
+    pub(super) fn attach(self: &Arc<Self>, runtime: &real::Runtime) {
+        self.lock().runtime = Some(runtime.handle().clone());
+        let workers = Arc::clone(self);
+        drop(runtime.spawn(poll_fn(move |context| {
+            workers.lock().run_probe(context.waker());
+            Poll::<()>::Pending
+        })));
+    }
+
+    /// The runtime is about to be dropped. Also ends the circle in which its hooks own what they work on.
+    pub(super) fn detach(&self) {
+        let state = core::mem::take(&mut *self.lock());
+        drop(state);
+    }
+
+    /// The seat of the worker that this thread is.
+    fn my_seat(&self) -> Option<Arc<Participant>> {
+        self.lock().seats.get(real::worker_index()?).cloned()
+    }
+
+    fn before_wait(&self) {
+        let Some(seat) = self.my_seat() else { return };
+        if self.flavor == Flavor::MultiThread {
+            while seat.idle() == Rest::LookAgain {}
+            return;
+        }
+        let is_paused = self.machine.is_paused();
+        let ask = self.lock().ask(is_paused);
+        match ask {
+            Some(root) => root.wake(),
+            None if seat.idle() == Rest::LookAgain => self.look_again(),
+            None => {}
+        }
+    }
+
+    fn after_wait(&self) {
+        if let Some(seat) = self.my_seat() {
+            let _ = seat.begin();
+        }
+    }
+
+    /// Makes a worker call its hook again.
+    fn look_again(&self) {
+        let state = self.lock();
+        let waker = match self.flavor {
+            Flavor::CurrentThread => state.root.clone(),
+            Flavor::MultiThread => state.probe.clone(),
+        };
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// `future`, whose every poll is something that happened.
+    pub(super) async fn note<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        poll_fn(|context| {
+            self.lock().quiet = Quiet::Unknown;
+            future.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// `future` as the root of `block_on`.
+    pub(super) async fn drive<F: Future>(self: &Arc<Self>, future: F) -> F::Output {
+        if self.flavor == Flavor::MultiThread {
+            return future.await;
+        }
+        let _driver = Driver::new(self);
+        let mut future = pin!(future);
+        poll_fn(|context| {
+            let Some(seat) = self.my_seat() else { return future.as_mut().poll(context) };
+            let _ = seat.begin();
+            self.lock().begin_root(context.waker());
+            let result = future.as_mut().poll(context);
+            let probe = self.lock().end_root();
+            if let Some(probe) = probe {
+                probe.wake();
+                context.waker().wake_by_ref();
+            }
+            result
+        })
+        .await
+    }
+}
+
+impl State {
+    /// The worker is about to wait: the root, if it has to go round once more before time may move.
+    fn ask(&mut self, is_paused: bool) -> Option<Waker> {
+        if is_paused && self.quiet != Quiet::Yes {
+            self.quiet = Quiet::Asked;
+            return self.root.clone();
+        }
+        self.quiet = Quiet::Unknown;
+        None
+    }
+
+    fn begin_root(&mut self, waker: &Waker) {
+        if !self.root.as_ref().is_some_and(|root| root.will_wake(waker)) {
+            self.root = Some(waker.clone());
+        }
+        if self.quiet == Quiet::Probing {
+            // Somebody was ahead of the probe.
+            self.quiet = Quiet::Unknown;
+        }
+    }
+
+    /// The probe, if it is to be put into the queue.
+    fn end_root(&mut self) -> Option<Waker> {
+        if self.quiet != Quiet::Asked {
+            return None;
+        }
+        self.quiet = Quiet::Probing;
+        self.probe.clone()
+    }
+
+    fn run_probe(&mut self, waker: &Waker) {
+        if !self.probe.as_ref().is_some_and(|probe| probe.will_wake(waker)) {
+            self.probe = Some(waker.clone());
+        }
+        if self.quiet == Quiet::Probing {
+            self.quiet = Quiet::Yes;
+        }
+    }
+}
+
+/// The machine's way to the workers.
+struct Seat(Weak<Workers>);
+
+impl Participate for Seat {
+    fn has_backlog(&self) -> bool {
+        let depth = |workers: Arc<Workers>| {
+            workers.lock().runtime.as_ref().map_or(0, |runtime| runtime.metrics().global_queue_depth())
+        };
+        self.0.upgrade().map_or(0, depth) > 0
+    }
+
+    fn look_again(&self) {
+        if let Some(workers) = self.0.upgrade() {
+            workers.look_again();
+        }
+    }
+}
+
+/// A thread in `block_on` of a `current_thread` runtime: the worker is there while one is.
+struct Driver<'a>(&'a Workers);
+
+impl<'a> Driver<'a> {
+    fn new(workers: &'a Arc<Workers>) -> Self {
+        let seat = workers.seat();
+        let mut state = workers.lock();
+        state.drivers += 1;
+        if state.drivers == 1 {
+            state.seats.push(seat);
+        }
+        Self(workers)
+    }
+}
+
+impl Drop for Driver<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.drivers = state.drivers.saturating_sub(1);
+        let left = if state.drivers == 0 { core::mem::take(&mut state.seats) } else { Vec::new() };
+        drop(state);
+        drop(left);
+    }
+}
