@@ -17,7 +17,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Random numbers drawn beforehand, and operations between two looks at the clock. */
+/* Random numbers drawn beforehand, and operations of a stretch. */
 #define DRAWN 4096
 
 /* What passes before and after a window, so that neither start nor end is in it. */
@@ -59,21 +59,53 @@ static pthread_barrier_t together;
 static atomic_uint_fast64_t total;
 static double nanos_of[WORKERS];
 
+/* How long each stretch of operations took. */
+struct stretches {
+    uint64_t *lasted;
+    uint64_t count, room;
+};
+
+static void add_stretch(struct stretches *stretches, uint64_t lasted)
+{
+    if (stretches->count == stretches->room) {
+        stretches->room = stretches->room == 0 ? 1 << 14 : 2 * stretches->room;
+        stretches->lasted = realloc(stretches->lasted, stretches->room * sizeof *stretches->lasted);
+        need(stretches->lasted != NULL, "no memory for stretches");
+    }
+    stretches->lasted[stretches->count++] = lasted;
+}
+
+static int compare(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Nanoseconds per operation of the median stretch: one in which the thread lost its CPU does not count. */
+static double nanos_per(struct stretches *stretches, uint64_t operations)
+{
+    qsort(stretches->lasted, stretches->count, sizeof *stretches->lasted, compare);
+    uint64_t median = stretches->lasted[stretches->count / 2];
+    free(stretches->lasted);
+    return (double)median / (double)operations;
+}
+
 static uint64_t pairs_for(uint64_t time, struct timer *timer, const uint64_t *drawn)
 {
-    uint64_t start = now_ns();
-    for (uint64_t count = 0;;) {
+    struct stretches stretches = {0};
+    uint64_t start = now_ns(), last = start;
+    while (last - start < time) {
         for (int at = 0; at < DRAWN; at++) {
             timer_arm(timer, drawn[at]);
             timer_cancel(timer);
         }
-        count += DRAWN;
-        uint64_t elapsed = now_ns() - start;
-        if (elapsed >= time) {
-            nanos_of[timer->job.worker] = (double)elapsed / (double)count;
-            return count;
-        }
+        uint64_t now = now_ns();
+        add_stretch(&stretches, now - last);
+        last = now;
     }
+    uint64_t pairs = stretches.count * DRAWN;
+    nanos_of[timer->job.worker] = nanos_per(&stretches, DRAWN);
+    return pairs;
 }
 
 static void arm_cancel_on(int thread)
@@ -134,7 +166,8 @@ static bool enough;
 static void remote_cancel_on(int worker)
 {
     struct delays delays = delays_of(0);
-    uint64_t spent = 0, cancelled = 0;
+    struct stretches stretches = {0};
+    uint64_t stop = now_ns() + load.time;
     while (!enough) {
         for (uint64_t at = 0; worker == 0 && at < load.count; at++)
             timer_arm(&batch[at], far_delay(&delays));
@@ -143,14 +176,14 @@ static void remote_cancel_on(int worker)
             uint64_t start = now_ns();
             for (uint64_t at = 0; at < load.count; at++)
                 timer_cancel(&batch[at]);
-            spent += now_ns() - start;
-            cancelled += load.count;
-            enough = spent >= load.time;
+            uint64_t now = now_ns();
+            add_stretch(&stretches, now - start);
+            enough = now >= stop;
         }
         pthread_barrier_wait(&together);
     }
     if (worker == 1)
-        nanos_of[1] = (double)spent / (double)cancelled;
+        nanos_of[1] = nanos_per(&stretches, load.count);
 }
 
 static void remote_cancel(void)
@@ -171,16 +204,18 @@ static void rearm_on(int worker)
     struct delays delays = delays_of((uint64_t)worker);
     struct timer *timers = pending(load.others, worker, &delays);
     for (int warm = 1; warm >= 0; warm--) {
-        uint64_t start = now_ns(), elapsed = 0, moved = 0;
-        while (elapsed < (warm ? load.time / 10 : load.time)) {
+        struct stretches stretches = {0};
+        uint64_t start = now_ns(), last = start;
+        while (last - start < (warm ? load.time / 10 : load.time)) {
             for (int at = 0; at < DRAWN; at++) {
                 struct timer *timer = &timers[below(&delays, load.others)];
                 timer_arm(timer, far_delay(&delays));
             }
-            moved += DRAWN;
-            elapsed = now_ns() - start;
+            uint64_t now = now_ns();
+            add_stretch(&stretches, now - last);
+            last = now;
         }
-        nanos_of[worker] = (double)elapsed / (double)moved;
+        nanos_of[worker] = nanos_per(&stretches, DRAWN);
     }
 }
 

@@ -11,6 +11,7 @@ import (
 	"math/bits"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,7 +22,7 @@ import (
 
 const workers = 2
 
-// Random numbers drawn beforehand, and operations between two looks at the clock.
+// Random numbers drawn beforehand, and operations of a stretch.
 const drawn = 4096
 
 // load is the measure's sizes; what a measure does not use is 0.
@@ -128,22 +129,37 @@ func (delays *delays) within(bound time.Duration) time.Duration {
 	return time.Duration(delays.below(uint64(bound)))
 }
 
-// repeat calls operation for so long; it returns how often, and how long it took.
-func repeat(limit time.Duration, operation func(index int)) (int, time.Duration) {
+// stretches are operations: how many in all, and how long each stretch took.
+type stretches struct {
+	operations int
+	lasted     []time.Duration
+}
+
+func (stretches *stretches) add(operations int, lasted time.Duration) {
+	stretches.operations += operations
+	stretches.lasted = append(stretches.lasted, lasted)
+}
+
+// nanos is per operation of the median stretch: one in which the thread lost its CPU does not count.
+func (stretches *stretches) nanos() float64 {
+	slices.Sort(stretches.lasted)
+	count := len(stretches.lasted)
+	return float64(stretches.lasted[count/2].Nanoseconds()) * float64(count) / float64(stretches.operations)
+}
+
+// repeat calls operation for so long.
+func repeat(limit time.Duration, operation func(index int)) *stretches {
+	stretches := &stretches{lasted: make([]time.Duration, 0, 1<<16)}
 	start := time.Now()
-	for count := 0; ; {
+	for last := start; last.Sub(start) < limit; {
 		for index := 0; index < drawn; index++ {
 			operation(index)
 		}
-		count += drawn
-		if elapsed := time.Since(start); elapsed >= limit {
-			return count, elapsed
-		}
+		now := time.Now()
+		stretches.add(drawn, now.Sub(last))
+		last = now
 	}
-}
-
-func nanos(count int, elapsed time.Duration) float64 {
-	return float64(elapsed.Nanoseconds()) / float64(count)
+	return stretches
 }
 
 func nothing() {}
@@ -191,15 +207,15 @@ func armCancel(load load) {
 		repeat(load.time/10, pair)
 		ready.Done()
 		<-begin
-		count, elapsed := repeat(load.time, pair)
-		total.Add(int64(count))
+		measured := repeat(load.time, pair)
+		total.Add(int64(measured.operations))
 		done.Done()
 		done.Wait()
 		if thread == 0 {
 			windowEnd(total.Load())
 		}
 		runtime.KeepAlive(others)
-		return nanos(count, elapsed)
+		return measured.nanos()
 	})
 	figure("ns", sum/float64(load.threads))
 }
@@ -216,19 +232,18 @@ func remoteCancel(load load) {
 			batch = <-back
 		}
 	}()
-	var spent time.Duration
-	cancelled := 0
-	for spent < load.time {
+	var measured stretches
+	end := time.Now().Add(load.time)
+	for time.Now().Before(end) {
 		batch := <-give
 		start := time.Now()
 		for _, timer := range batch {
 			timer.Stop()
 		}
-		spent += time.Since(start)
-		cancelled += len(batch)
+		measured.add(len(batch), time.Since(start))
 		back <- batch
 	}
-	figure("ns", nanos(cancelled, spent))
+	figure("ns", measured.nanos())
 }
 
 func rearm(load load) {
@@ -240,7 +255,7 @@ func rearm(load load) {
 		timers[which].Reset(delays.far())
 	}
 	repeat(load.time/10, one)
-	figure("ns", nanos(repeat(load.time, one)))
+	figure("ns", repeat(load.time, one).nanos())
 }
 
 func expire(load load) {
@@ -310,11 +325,13 @@ func periodic(load load) {
 
 func sleep(load load) {
 	late := make([]int64, 0, load.count)
+	windowStart()
 	for len(late) < load.count {
 		due := time.Now().Add(load.period)
 		time.Sleep(load.period)
 		late = append(late, microsLate(due))
 	}
+	windowEnd(int64(load.count))
 	samples("lateness", late)
 }
 

@@ -156,6 +156,7 @@ pub const MEASURES: &[Measure] = &[
         columns: &[
             lower("late", "us p50", |runs| quantile(samples(runs, 0, "lateness")?, 0.5)),
             lower("late", "us p99", |runs| quantile(samples(runs, 0, "lateness")?, 0.99)),
+            lower("CPU", "%", |runs| cpu_percent(runs, 0)),
         ],
     },
     Measure {

@@ -35,8 +35,28 @@ const fn tokio(name: &'static str, mode: &'static [&'static str], note: &'static
     Program { name, source: Source::Rust { binary: "tokio", package: "tokio", cfg }, arguments: mode, note }
 }
 
+const fn quietcore(name: &'static str, mode: &'static [&'static str], note: &'static str) -> Program {
+    let source = Source::Rust { binary: "quietcore", package: "quietcore-live", cfg: None };
+    Program { name, source, arguments: mode, note }
+}
+
 /// All of them, in the order of the table.
 pub const PROGRAMS: &[Program] = &[
+    quietcore(
+        "quietcore",
+        &["mode=helper"],
+        "Sleep under tokio's executor, whose own timers are off; a helper thread expires them",
+    ),
+    quietcore(
+        "quietcore lanes",
+        &["mode=lanes"],
+        "Sleep under async-executor on 2 lanes, which expire them themselves",
+    ),
+    quietcore(
+        "quietcore calls",
+        &["mode=callbacks"],
+        "2 lanes; a timer with a callback, made beforehand, is armed and cancelled",
+    ),
     tokio("tokio", &[], "multi_thread, one wheel for all workers; Sleep polled once and dropped; reset"),
     tokio("tokio eager", &["mode=eager"], "the same with enable_eager_driver_handoff, which is unstable"),
     tokio("tokio alt", &["mode=alt"], "enable_alt_timer, which is unstable: a wheel per worker"),

@@ -46,6 +46,8 @@ pub(crate) enum Verb {
     Whatif(WhatIfArgs),
     /// Run a scenario on simulated CPUs, with a virtual clock, and check what it expects
     Sim(crate::sim::SimArgs),
+    /// Experiments on the timer runtime, live, with the noise floor of the same run
+    Lab(crate::lab::LabArgs),
     /// Measure what things cost on this machine, for the simulator
     Calibrate(crate::calibrate::CalibrateArgs),
     /// Print a recording as text (decompresses; `-` reads standard input)

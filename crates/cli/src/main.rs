@@ -13,6 +13,7 @@ mod doctor;
 mod error;
 mod explain;
 mod host;
+mod lab;
 mod live;
 mod output;
 mod progress;
@@ -62,6 +63,7 @@ fn run(cli: &Cli) -> Result<Outcome, CliError> {
         Some(Verb::Verify(args)) => verify::run(args),
         Some(Verb::Whatif(args)) => whatif::run(args),
         Some(Verb::Sim(args)) => sim::run(args),
+        Some(Verb::Lab(args)) => lab::run(args),
         Some(Verb::Calibrate(args)) => calibrate::run(args),
         Some(Verb::Cat(args)) => cat::run(args),
     }

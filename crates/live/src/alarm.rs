@@ -1,26 +1,29 @@
 //! When the helper has to be awake: the deadline word W, and the kernel timer that follows it.
 //!
 //! Anybody may make W earlier ([`Alarm::pull`]); an awake CPU pushes it ahead of itself as long as it runs
-//! ([`Alarm::push`]). Whoever changes W then programs the timer, without a lock: programming takes half a microsecond,
-//! and whoever held a lock could be preempted in it. Two who program at the same time may do so in the wrong
-//! order, so each reads W again afterwards and goes on while W is earlier than what it programmed.
+//! ([`Alarm::push`]). Whoever changes W then programs the timer, without a lock: programming takes half a
+//! microsecond, and whoever held a lock could be preempted in it. Two who program at the same time may do so
+//! in the wrong order, so each reads W again afterwards and goes on while W is earlier than what it
+//! programmed.
 //!
 //! Invariants, when no call is under way (`models.rs`):
-//! - A1: the timer is programmed for W or earlier, or has expired and nobody has called [`Alarm::take`] since.
-//!   Proof: let S be the last programming, for v, by T, and suppose W = w < v. T read W after S and saw no less than
-//!   v, so w was written after what T saw, by somebody who lowers W and programs afterwards; that is before S, since
-//!   S is the last. The timer's own lock orders it before S, and so before T's read, which must have seen w.
+//! - A1: the timer is programmed for W or earlier, or has expired and nobody has called [`Alarm::take`]
+//!   since. Proof: let S be the last programming, for v, by T, and suppose W = w < v. T read W after S and
+//!   saw no less than v, so w was written after what T saw, by somebody who lowers W and programs afterwards;
+//!   that is before S, since S is the last. The timer's own lock orders it before S, and so before T's read,
+//!   which must have seen w.
 //! - A2: what was published before a `pull` is seen by whoever looks after the `take` that ended it.
 //!
 //! Earlier than W is not repaired: the timer expires, the helper takes, looks, finds nothing and pulls anew.
-//! Later would be: a caller that repaired by programming what it had read, and lost its CPU before it did, could move
-//! the timer behind a W that was set in the meantime, for as long as it is off its CPU. What remains of this is a caller
-//! that is preempted between its programming and its second look, when another pulled during its system call.
+//! Later would be: a caller that repaired by programming what it had read, and lost its CPU before it did,
+//! could move the timer behind a W that was set in the meantime, for as long as it is off its CPU. What
+//! remains of this is a caller that is preempted between its programming and its second look, when another
+//! pulled during its system call.
 //!
-//! The waiter's duty: `wait`; then `take`; then look at everything; then `pull` what comes next. `take` swaps W
-//! to "none" and leaves the timer: it has expired. A pull before the `take` is part of what the look finds (A2) and
-//! leaves at most one expiry for nothing; a pull after it finds "none" and programs. Without `take` an expired W would
-//! swallow later pulls.
+//! The waiter's duty: `wait`; then `take`; then look at everything (also whether it is to end); then `pull`
+//! what comes next. `take` swaps W to "none" and leaves the timer: it has expired. A pull before the `take`
+//! is part of what the look finds (A2) and leaves at most one expiry for nothing; a pull after it finds
+//! "none" and programs. Without `take` an expired W would swallow later pulls.
 //!
 //! Absent: what is to be done when. Source: PROTOCOL sections 4 and 6; timerfd_create(2).
 
@@ -58,10 +61,11 @@ impl Alarm {
         from_word(self.word.load(Ordering::Relaxed))
     }
 
-    /// The waiter is awake at `at`, or earlier. Publish first what it is to find. Cost: 5 ns if it is anyway; else a
-    /// system call of 0.5 us.
+    /// The waiter is awake at `at`, or earlier. Publish first what it is to find. Cost: 5 ns if it is anyway;
+    /// else a system call of 0.5 us.
     pub(crate) fn pull(&self, at: Nanos) {
-        // Release, also if nothing changes: pairs with Acquire in `take` (A2). Relaxed would do for the timer.
+        // Release, also if nothing changes: pairs with Acquire in `take` (A2). Relaxed would do for the
+        // timer.
         let before = self.word.fetch_min(at.0, Ordering::Release);
         if at.0 < before {
             self.program(at.0);
@@ -71,8 +75,8 @@ impl Alarm {
     /// Moves W from what the caller saw to `at`: for who answers for everything until `at`.
     /// Cost: a compare-and-swap; if it is done, a system call of 0.5 us.
     pub(crate) fn push(&self, seen: Option<Nanos>, at: Option<Nanos>) -> Push {
-        // AcqRel: as one that takes and pulls: pairs with Release in `pull`, so that it sees what was published for the
-        // moment it replaces, and with Acquire in `take`. Relaxed: nothing was done.
+        // AcqRel: as one that takes and pulls: pairs with Release in `pull`, so that it sees what was
+        // published for the moment it replaces, and with Acquire in `take`. Relaxed: nothing was done.
         let moment = to_word(at);
         match self.word.compare_exchange(to_word(seen), moment, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => {
@@ -85,7 +89,8 @@ impl Alarm {
 
     /// W is none, and is returned as it was. For the waiter, after `wait` and before it looks. Cost: a swap.
     pub(crate) fn take(&self) -> Option<Nanos> {
-        // Acquire: pairs with Release in `pull` (A2). It releases nothing: nobody reads what the waiter did here.
+        // Acquire: pairs with Release in `pull` (A2). It releases nothing: nobody reads what the waiter did
+        // here.
         from_word(self.word.swap(NONE, Ordering::Acquire))
     }
 
@@ -123,10 +128,13 @@ mod kernel {
     use super::{Alarm, AtomicU64, Counter, NONE};
     use rustix::io::Errno;
     use rustix::time::{
-        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+        timerfd_settime,
     };
     use std::io;
-    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+    use std::os::fd::OwnedFd;
+    #[cfg(test)]
+    use std::os::fd::{AsFd, BorrowedFd};
 
     /// A timer of the kernel on `CLOCK_MONOTONIC`.
     #[derive(Debug)]
@@ -171,7 +179,8 @@ mod kernel {
         }
 
         /// Readable when the timer has expired, until `wait`.
-        pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        #[cfg(test)]
+        pub(super) fn fd(&self) -> BorrowedFd<'_> {
             self.timer.0.as_fd()
         }
     }

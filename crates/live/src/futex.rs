@@ -1,16 +1,15 @@
 //! A word on which threads sleep in the kernel, and how they are woken.
 //!
 //! [`FutexWord::wait`] sleeps only if the word still has the value that the caller saw: the kernel compares
-//! and queues in one step, under the lock under which [`FutexWord::wake`] looks for sleepers. So nobody misses
-//! a wake that follows a change of the word. What the word means, and which changes are followed by a wake, is
-//! the business of the files that use it. Words are private to the process.
+//! and queues in one step, under the lock under which [`FutexWord::wake`] looks for sleepers. So nobody
+//! misses a wake that follows a change of the word. What the word means, and which changes are followed by a
+//! wake, is the business of the files that use it. Words are private to the process.
 //!
 //! A return says little: a wake, a signal, a word that had changed. Callers look at their word again.
 //! Under loom the kernel's queue is a mutex and a condition, with the same promise; a thread that nobody
 //! wakes then fails the model. Source: futex(2), `FUTEX_WAIT_BITSET`.
 
 use crate::sync::AtomicU32;
-use quietcore_core::Nanos;
 
 /// Why a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,8 +160,8 @@ mod tests {
         word.wake(u32::MAX);
     }
 
-    /// Goal: a change that is followed by a wake ends a sleep, whichever comes first. Method: many rounds of two
-    /// threads that wake each other; a lost wake hangs.
+    /// Goal: a change that is followed by a wake ends a sleep, whichever comes first. Method: many rounds of
+    /// two threads that wake each other; a lost wake hangs.
     #[test]
     fn wakes_are_not_lost() {
         const ROUNDS: u32 = 2_000;

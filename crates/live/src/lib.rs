@@ -49,7 +49,7 @@ pub mod virtual_time;
 mod waker_cell;
 
 #[cfg(not(loom))]
-pub use lane::{ClaimError, Cpu, Idle, Turned, WaitBy};
+pub use lane::{ClaimError, Cpu, Idle, IsolateError, Turned, WaitBy};
 pub use lock::{FutexLock, LockStatistics};
 #[cfg(not(loom))]
 pub use machine::{ArmError, Builder, EnterGuard, InstallError, Machine, OnPanic, StartError};
@@ -58,6 +58,8 @@ pub use metrics::{CpuMetrics, Histogram, Metrics};
 #[cfg(not(loom))]
 pub use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
 #[cfg(not(loom))]
-pub use quietcore_core::{Counters, CpuId, CpuSet, Nanos};
+pub use quietcore_core::{Cancelled, Counters, CpuId, CpuSet, Nanos, Report as IsolationReport};
 #[cfg(not(loom))]
-pub use timer::{CallbackTimer, CancelAndWait, Precision, RawFn, RawTimer, Run, TimerHandle, TimerOptions, WouldBlock};
+pub use timer::{
+    CallbackTimer, CancelAndWait, Precision, RawFn, RawTimer, Run, TimerHandle, TimerOptions, WouldBlock,
+};

@@ -1,22 +1,24 @@
 //! How threads wait for each other's short sections: the only place that spins or sleeps on a lock.
 //!
-//! The word is 0 or says on which CPU its holder took it. A lock is one compare-and-swap, an unlock a plain store and
-//! a look at `waiters`: neither enters the kernel unless somebody sleeps. Who finds it taken spins for about
-//! a microsecond, longer than any section, and then sleeps. If the holder's CPU is the waiter's own, the holder
-//! was preempted and spinning keeps it from going on: the waiter sleeps at once.
+//! The word is 0 or says on which CPU its holder took it. A lock is one compare-and-swap, an unlock a plain
+//! store and a look at `waiters`: neither enters the kernel unless somebody sleeps. Who finds it taken spins
+//! for about a microsecond, longer than any section, and then sleeps. If the holder's CPU is the waiter's
+//! own, the holder was preempted and spinning keeps it from going on: the waiter sleeps at once.
 //!
-//! The wake that can be missed. Unlock stores the word and then reads `waiters` with no fence between (12 ns,
-//! more than all the rest), so the read may come first:
+//! The wake that can be missed. Unlock stores the word and then reads `waiters` with no fence between (6 ns,
+//! nearly as much as all the rest), so the read may come first:
 //!   1. U reads `waiters`: 0 (its store to the word is still in its CPU's buffer);
 //!   2. W stores `waiters` = 1, the kernel sees the word unchanged, W sleeps;
 //!   3. U's store becomes visible. Nobody wakes W.
-//! W sleeps for 50 us at the longest, so that is what it costs (plus the timer slack of a thread without a
-//! real-time policy). The holder's CPU is a hint, too: the thread may have moved on since. A wrong hint costs a sleep or
-//! a microsecond of spinning.
 //!
-//! Invariants: whoever takes the word from 0 is the only holder until it stores 0; Acquire and Release on the word
-//! order sections (`models.rs`). Absent: fairness, priority inheritance (a lock for lanes with a real-time
-//! policy is another type), and a bias to the owner, whose place is `lock_owner`. Source: PROTOCOL section 1.
+//! W sleeps for 50 us at the longest, so that is what it costs (plus the timer slack of a thread without a
+//! real-time policy). The holder's CPU is a hint, too: the thread may have moved on since. A wrong hint costs
+//! a sleep or a microsecond of spinning.
+//!
+//! Invariants: whoever takes the word from 0 is the only holder until it stores 0; Acquire and Release on the
+//! word order sections (`models.rs`). Absent: fairness, priority inheritance (a lock for lanes with a
+//! real-time policy is another type), and a bias to the owner, whose place is `lock_owner`. Source: PROTOCOL
+//! section 1.
 #![allow(unsafe_code, reason = "a lock says that it is one")]
 
 use crate::futex::FutexWord;
@@ -116,7 +118,8 @@ impl FutexLock {
 
     #[inline]
     fn try_once(&self, me: u32) -> Look {
-        // Acquire: pairs with Release in `unlock`: what the last holder did is seen. Relaxed: nothing was taken.
+        // Acquire: pairs with Release in `unlock`: what the last holder did is seen. Relaxed: nothing was
+        // taken.
         match self.word.value().compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed) {
             Ok(_) => Look::Taken,
             Err(seen) => Look::Held(seen),
@@ -134,10 +137,12 @@ impl FutexLock {
                 Look::Taken => break,
                 Look::Held(FREE) => {}
                 Look::Held(seen) => {
+                    // In this order: who reads them the other way round finds no more preempted holders than
+                    // sleeps.
+                    SLEPT.count();
                     if seen == me {
                         HOLDER_PREEMPTED.count();
                     }
-                    SLEPT.count();
                     has_slept = true;
                     self.sleep(seen);
                 }
@@ -172,11 +177,11 @@ impl FutexLock {
         Look::Held(seen)
     }
 
-    /// Sleeps while the word is `seen`. If it changed hands to a thread on the same CPU in the meantime, the sleep
-    /// is in vain and short.
+    /// Sleeps while the word is `seen`. If it changed hands to a thread on the same CPU in the meantime, the
+    /// sleep is in vain and short.
     fn sleep(&self, seen: u32) {
-        // Relaxed: pairs with the look in `unlock`. The kernel orders this store before its look at the word; the
-        // unlocker's side has no fence, see above.
+        // Relaxed: pairs with the look in `unlock`. The kernel orders this store before its look at the word;
+        // the unlocker's side has no fence, see above.
         self.waiters.store(1, Ordering::Relaxed);
         let _ = self.word.wait_for(seen, SLEEP_MAX);
     }
@@ -191,8 +196,8 @@ impl FutexLock {
     }
 }
 
-// SAFETY: `try_once` changes the word from 0 for one caller, and it becomes 0 again in that caller's `unlock` only;
-// Acquire and Release on the word order their sections. The other methods return through it.
+// SAFETY: `try_once` changes the word from 0 for one caller, and it becomes 0 again in that caller's `unlock`
+// only; Acquire and Release on the word order their sections. The other methods return through it.
 unsafe impl RawLock for FutexLock {
     #[inline]
     fn lock_owner(&self) {
@@ -287,8 +292,8 @@ mod tests {
         }
     }
 
-    /// Goal: no section overlaps another, and all get through. Method: four threads, more than many a host has
-    /// CPUs, so that holders are preempted; one only tries.
+    /// Goal: no section overlaps another, and all get through. Method: four threads, more than many a host
+    /// has CPUs, so that holders are preempted; one only tries.
     #[test]
     fn many_threads_one_sum() {
         const ROUNDS: u64 = 50_000;
@@ -304,19 +309,21 @@ mod tests {
                 });
             }
             let trier = scope.spawn(|| {
-                (0..ROUNDS).filter(|_| sum.lock.try_lock_remote()).inspect(|_| {
-                    sum.add();
-                    sum.lock.unlock();
-                })
-                .count() as u64
+                (0..ROUNDS)
+                    .filter(|_| sum.lock.try_lock_remote())
+                    .inspect(|_| {
+                        sum.add();
+                        sum.lock.unlock();
+                    })
+                    .count() as u64
             });
             trier.join().expect("it does not panic")
         });
         assert_eq!(sum.value.into_inner()[0], 3 * ROUNDS + tried);
     }
 
-    /// Goal: a waiter sleeps while the section is long, also if its holder seems to be on its CPU, and gets the lock
-    /// afterwards. Method: the word says the waiter's CPU, or one that no host has.
+    /// Goal: a waiter sleeps while the section is long, also if its holder seems to be on its CPU, and gets
+    /// the lock afterwards. Method: the word says the waiter's CPU, or one that no host has.
     #[test]
     fn long_sections_are_slept_through() {
         for holder in [None, Some(u32::MAX)] {

@@ -2,29 +2,33 @@
 //!
 //! Three states: the owner is awake (`RUNNING`), on its way to sleep or asleep (`PARKING`), or somebody wants
 //! it awake (`NOTIFIED`). Going to sleep is: [`Parker::prepare`]; look once more at everything that somebody
-//! may have left (mailbox, raised vectors, mark, next expiry); then [`Parker::wait`], or [`Parker::cancel`] if there
-//! was something. Waking is: leave it there, then [`Parker::unpark`].
+//! may have left (mailbox, raised vectors, mark, next expiry); then [`Parker::wait`], or [`Parker::finish`]
+//! if there was something. Waking is: leave it there, then [`Parker::unpark`].
 //!
-//! What a sender must have done before `unpark`: all stores that the owner's second look reads, or the store to
-//! one word (an atomic, or a lock's release) through which the look finds the rest. Then one of the two fences is
-//! first, and whoever's is second sees the other:
+//! What a sender must have done before `unpark`: all stores that the owner's second look reads, or the store
+//! to one word (an atomic, or a lock's release) through which the look finds the rest. Then one of the two
+//! fences is first, and whoever's is second sees the other:
 //!   1. O stores PARKING;  2. O: fence;  3. O looks: nothing, and sleeps;
 //!   4. S publishes;  5. S: fence;  6. S reads the word: not RUNNING, and wakes.
-//! If 5 comes before 2, the look finds what 4 left. If 2 comes before 5, step 6 reads PARKING or newer. Without a fence
-//! on either side both may read the old values, and O sleeps on something (`models.rs`, `a_sleeper_is_woken`).
 //!
-//! An `unpark` that reads RUNNING does nothing: the owner is awake, and its next second look comes after its next
-//! fence. So an awake owner costs senders a fence and a load. After a park that ended by time a late sender may leave
-//! NOTIFIED on an awake owner; the next `prepare` overwrites it, and by then the look sees what that sender left.
+//! If 5 comes before 2, the look finds what 4 left. If 2 comes before 5, step 6 reads PARKING or newer.
+//! Without a fence on either side both may read the old values, and O sleeps on something (`models.rs`,
+//! `a_sleeper_is_woken`).
 //!
-//! With an event descriptor the owner waits in its own `epoll`. Exactly the sender whose swap found PARKING writes to
-//! it, perhaps after the owner was up already by itself; so the owner counts how many writes it is owed, and reads until it
-//! has had them. Absent: when to sleep, until when, and who is to be woken. Source: PROTOCOL section 6.
+//! An `unpark` that reads RUNNING does nothing: the owner is awake, and its next second look comes after its
+//! next fence. So an awake owner costs senders a fence and a load. After a park that ended by time a late
+//! sender may leave NOTIFIED on an awake owner; the next `prepare` overwrites it, and by then the look sees
+//! what that sender left.
+//!
+//! With an event descriptor the owner waits in its own `epoll`. Exactly the sender whose swap found PARKING
+//! writes to it, perhaps after the owner was up already by itself; so the owner counts how many writes it is
+//! owed, and reads until it has had them. Absent: when to sleep, until when, and who is to be woken. Source:
+//! PROTOCOL section 6.
 
 mod event;
 
 use crate::futex::{FutexWord, Slept};
-use crate::sync::{AtomicU32, Ordering, fence};
+use crate::sync::{Ordering, fence};
 use event::EventDescriptor;
 use quietcore_core::Nanos;
 use std::io;
@@ -68,8 +72,8 @@ impl ParkWord {
 
     /// For the owner, before its second look.
     fn prepare(&self) {
-        // Relaxed, fence: pairs with the fence in `notify`, see the file's comment. A late sender's NOTIFIED is
-        // overwritten: the look finds what it left.
+        // Relaxed, fence: pairs with the fence in `notify`, see the file's comment. A late sender's NOTIFIED
+        // is overwritten: the look finds what it left.
         let before = self.0.value().swap(PARKING, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         debug_assert_ne!(before, PARKING, "parked twice");
@@ -77,8 +81,8 @@ impl ParkWord {
 
     /// For the owner, awake again for whatever reason: RUNNING.
     fn finish(&self) -> Woken {
-        // Acquire: pairs with the fence in `notify`: what the sender left is seen now, not only by the next look.
-        // Nobody reads what this one would release.
+        // Acquire: pairs with the fence in `notify`: what the sender left is seen now, not only by the next
+        // look. Nobody reads what this one would release.
         match self.0.value().swap(RUNNING, Ordering::Acquire) {
             NOTIFIED => Woken::Notified,
             _ => Woken::TimedOut,
@@ -108,8 +112,8 @@ impl ParkWord {
 
     #[cold]
     fn notify_sleeper(&self) -> Notify {
-        // Relaxed: the fence in `notify` makes it a release, which pairs with Acquire in `finish`. Of two who notify at
-        // once one finds PARKING; the chain of swaps hands to the owner what the other left, too.
+        // Relaxed: the fence in `notify` makes it a release, which pairs with Acquire in `finish`. Of two who
+        // notify at once one finds PARKING; the chain of swaps hands to the owner what the other left, too.
         match self.0.value().swap(NOTIFIED, Ordering::Relaxed) {
             PARKING => Notify::Woke,
             _ => Notify::NotNeeded,
@@ -145,7 +149,8 @@ impl Parker {
         Ok(Self { word: ParkWord::new(), how: How::Event(EventDescriptor::new()?) })
     }
 
-    /// Readable while somebody wants the owner awake. The owner reads it through [`finish`](Self::finish) only.
+    /// Readable while somebody wants the owner awake. The owner reads it through [`finish`](Self::finish)
+    /// only.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.how {
             How::Futex => None,
@@ -153,16 +158,11 @@ impl Parker {
         }
     }
 
-    /// Says that the owner is about to sleep. Look at everything once more, then `wait`, `finish` or `cancel`.
+    /// Says that the owner is about to sleep. Look at everything once more, then `wait` or `finish`.
     /// Cost: a fence.
     #[inline]
     pub(crate) fn prepare(&self) {
         self.word.prepare();
-    }
-
-    /// Stays awake after all. Whether somebody notified does not matter: the second look found something.
-    pub(crate) fn cancel(&self) {
-        let _ = self.finish();
     }
 
     /// Sleeps until `unpark` or until `until` (`CLOCK_MONOTONIC`; `None`: for ever).
@@ -174,7 +174,8 @@ impl Parker {
         self.word.wait(until)
     }
 
-    /// For an owner that slept elsewhere: it is awake, whatever woke it.
+    /// The owner is awake: it slept elsewhere, or the second look found something and it does not sleep at
+    /// all.
     pub(crate) fn finish(&self) -> Woken {
         let woken = self.word.finish();
         if let How::Event(event) = &self.how {

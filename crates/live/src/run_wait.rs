@@ -1,16 +1,18 @@
 //! How a thread waits until a callback has returned: an epoch, and how many wait for it.
 //!
-//! What is running is not kept here: the caller asks, under its own locks, and this file makes sure that whoever
-//! asked in vain is woken when a run is over. A run's end is announced after its record was cleared:
+//! What is running is not kept here: the caller asks, under its own locks, and this file makes sure that
+//! whoever asked in vain is woken when a run is over. A run's end is announced after its record was cleared:
 //!   1. W counts itself;  2. W: fence;  3. W reads the epoch;  4. W asks: running, and sleeps on that epoch;
-//!   5. F clears the record;  6. F: fence;  7. F reads the count, and if somebody waits moves the epoch and wakes.
-//! If 6 comes before 2, step 4 finds that the run is over. If 2 comes before 6, step 7 finds W, and the epoch
-//! moves: before step 3, and then step 4 sees what 5 did; or after it, and then the word is no longer what W sleeps on.
-//! Without a fence on either side both may read the old values (`models.rs`, `a_waiter_is_woken`).
+//!   5. F clears the record;  6. F: fence;  7. F reads the count: if it is not 0, moves the epoch and wakes.
 //!
-//! All waiters are woken by any run's end, and ask again: waits are rare, runs are not. So a run's end costs a
-//! fence and a load, and no more while nobody waits. Absent: who may wait. A callback that waits for its own end waits
-//! for ever. Source: KERNEL section 1, `timer_delete_sync`. Deviation: it sleeps instead of spinning.
+//! If 6 comes before 2, step 4 finds that the run is over. If 2 comes before 6, step 7 finds W, and the epoch
+//! moves: before step 3, and then step 4 sees what 5 did; or after it, and then the word is no longer what W
+//! sleeps on. Without a fence on either side both may read the old values (`models.rs`, `a_waiter_is_woken`).
+//!
+//! All waiters are woken by any run's end, and ask again: waits are rare, runs are not. So a run's end costs
+//! a fence and a load, and no more while nobody waits. Absent: who may wait. A callback that waits for its
+//! own end waits for ever. Source: KERNEL section 1, `timer_delete_sync`. Deviation: it sleeps instead of
+//! spinning.
 
 use crate::futex::FutexWord;
 use crate::sync::{AtomicU32, Ordering, fence};
@@ -29,7 +31,8 @@ impl RunWait {
         Self { epoch: FutexWord::new(0), waiters: AtomicU32::new(0) }
     }
 
-    /// Returns when `is_running` says no. It is asked at least once, and again after every run's end; it may lock.
+    /// Returns when `is_running` says no. It is asked at least once, and again after every run's end; it may
+    /// lock.
     pub(crate) fn wait_while(&self, mut is_running: impl FnMut() -> bool) {
         if !is_running() {
             return;
@@ -50,7 +53,8 @@ impl RunWait {
     /// Cost: a fence and a load; a system call if somebody waits.
     #[inline]
     pub(crate) fn finished(&self) {
-        // Fence: pairs with the one in `Waiting::begin`, see the file's comment. Relaxed: the fence orders it.
+        // Fence: pairs with the one in `Waiting::begin`, see the file's comment. Relaxed: the fence orders
+        // it.
         fence(Ordering::SeqCst);
         if self.waiters.load(Ordering::Relaxed) != 0 {
             self.wake_all();
@@ -93,8 +97,8 @@ mod tests {
     use crate::sync::{AtomicU32, Ordering};
     use std::thread;
 
-    /// Goal: who asks about something that does not run is not kept; who is kept is let go by the end of the run.
-    /// Method: an answer that changes with the second question, which only a wake-up leads to.
+    /// Goal: who asks about something that does not run is not kept; who is kept is let go by the end of the
+    /// run. Method: an answer that changes with the second question, which only a wake-up leads to.
     #[test]
     fn questions() {
         let wait = RunWait::new();

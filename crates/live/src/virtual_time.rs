@@ -58,7 +58,9 @@ pub enum TimeError {
 impl fmt::Display for TimeError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Self::Refused => "time can be paused only on a machine that was started with `Builder::virtual_time`",
+            Self::Refused => {
+                "time can be paused only on a machine that was started with `Builder::virtual_time`"
+            }
             Self::Paused => "time is paused already",
             Self::NotPaused => "time is not paused",
             Self::TooFar => "time cannot be advanced that far",
@@ -457,7 +459,10 @@ impl Machine {
     }
 
     /// Changes the clock, and then runs what is due if it stands still.
-    fn while_nobody_runs(&'static self, change: impl FnOnce() -> Result<(), TimeError>) -> Result<(), TimeError> {
+    fn while_nobody_runs(
+        &'static self,
+        change: impl FnOnce() -> Result<(), TimeError>,
+    ) -> Result<(), TimeError> {
         let Some(state) = self.virtual_time.claim() else { return change() };
         drop(state);
         let _running = Running { machine: self };

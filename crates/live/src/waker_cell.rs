@@ -1,27 +1,31 @@
 //! One waker, left by a future for whoever hands its timer out, and whether that has happened.
 //!
-//! Two sides. The future registers, one poll at a time (`&mut` orders polls, also when the future moves to another
-//! thread). The runner takes, under the lock of the timer's base, at any step of a registration; it waits for nothing.
-//! The word says whose the cell is:
+//! Two sides. The future registers, one poll at a time (`&mut` orders polls, also when the future moves to
+//! another thread). The runner takes, under the lock of the timer's base, at any step of a registration; it
+//! waits for nothing. The word says whose the cell is:
 //!
 //! - `REST`: nobody's; it holds a waker or none;
 //! - `REGISTERING`: the future's, which writes to it;
 //! - `TAKING`: the runner's, which moves the waker out;
-//! - `BOTH`: a take came during a registration. It left with nothing; the registration, when it ends, finds it;
-//! - `TAKEN`: nobody's; the timer was handed out. So it stays until the timer's owner calls [`WakerCell::reset`].
+//! - `REGISTERING | TAKING`: a take came during a registration. It left with nothing; the registration, when
+//!   it ends, finds it;
+//! - `TAKEN`: nobody's; the timer was handed out. So it stays until the timer's owner calls
+//!   [`WakerCell::reset`].
 //!
-//! Why a take is remembered. The runner's last access to a timer is the store that lets its owner see it idle, and free
-//! it; so the take comes before that store:
+//! Why a take is remembered. The runner's last access to a timer is the store that lets its owner see it
+//! idle, and free it; so the take comes before that store:
 //!   1. R takes: nothing is registered;
 //!   2. F registers, looks at its timer: still pending, and goes to sleep;
 //!   3. R stores "idle", wakes nobody. F sleeps for ever.
-//! So the future does not look at its timer. The word alone says whether the take was first (`Register::Taken`: the
-//! timer was handed out, do not sleep) or the registration (the take finds the waker, and it is woken).
-//! Model: `a_poll_against_the_runner`.
 //!
-//! The runner moves the waker out and does not clone, drop or wake it there: all three run its owner's code, and a
-//! lock is held. A waker that a registration replaces is dropped by the caller of `register`, with the cell at rest.
-//! Source: PROTOCOL section 8; futures' `AtomicWaker`. Deviation: one side registers, takes are remembered.
+//! So the future does not look at its timer. The word alone says whether the take was first
+//! (`Register::Taken`: the timer was handed out, do not sleep) or the registration (the take finds the waker,
+//! and it is woken). Model: `a_poll_against_the_runner`.
+//!
+//! The runner moves the waker out and does not clone, drop or wake it there: all three run its owner's code,
+//! and a lock is held. A waker that a registration replaces is dropped by the caller of `register`, with the
+//! cell at rest. Source: PROTOCOL section 8; futures' `AtomicWaker`. Deviation: one side registers, takes are
+//! remembered.
 #![allow(unsafe_code, reason = "the word says whose the cell is")]
 
 use crate::sync::{AtomicU8, Ordering, UnsafeCell};
@@ -31,7 +35,6 @@ use core::task::Waker;
 const REST: u8 = 0;
 const REGISTERING: u8 = 1;
 const TAKING: u8 = 2;
-const BOTH: u8 = REGISTERING | TAKING;
 /// Another take changes nothing.
 const TAKEN: u8 = TAKING | 4;
 
@@ -52,8 +55,9 @@ impl Owner {
     /// `Registered`: the cell is the future's.
     #[inline]
     fn begin_register(&self) -> Register {
-        // Acquire: pairs with Release in `end_register` (of a poll on another thread) and in `end_take`, before a `reset`;
-        // on failure with Release in `begin_take` and `end_take`: whose timer was handed out sees what its runner did.
+        // Acquire: pairs with Release in `end_register` (of a poll on another thread) and in `end_take`,
+        // before a `reset`; on failure with Release in `begin_take` and `end_take`: whose timer was handed
+        // out sees what its runner did.
         match self.0.compare_exchange(REST, REGISTERING, Ordering::Acquire, Ordering::Acquire) {
             Ok(_) => Register::Registered,
             Err(TAKING | TAKEN) => Register::Taken,
@@ -64,8 +68,8 @@ impl Owner {
     /// `Taken`: the cell is still the future's, until `end_take`.
     #[inline]
     fn end_register(&self) -> Register {
-        // Release: pairs with Acquire in `begin_take`, which then reads the waker. Acquire: pairs with Release
-        // there: the future that does not sleep sees what the runner did before.
+        // Release: pairs with Acquire in `begin_take`, which then reads the waker. Acquire: pairs with
+        // Release there: the future that does not sleep sees what the runner did before.
         match self.0.compare_exchange(REGISTERING, REST, Ordering::Release, Ordering::Acquire) {
             Ok(_) => Register::Registered,
             Err(_) => Register::Taken,
@@ -82,8 +86,8 @@ impl Owner {
     /// By whoever has the cell, the runner or a registration.
     #[inline]
     fn end_take(&self) {
-        // Release: pairs with Acquire in `begin_register` and `is_taken`. A store: nobody else changes the word now; a
-        // registration cannot begin, and another take sets a bit that is set.
+        // Release: pairs with Acquire in `begin_register` and `is_taken`. A store: nobody else changes the
+        // word now; a registration cannot begin, and another take sets a bit that is set.
         self.0.store(TAKEN, Ordering::Release);
     }
 
@@ -105,7 +109,8 @@ pub(crate) struct WakerCell {
     waker: UnsafeCell<Option<Waker>>,
 }
 
-// SAFETY: a `Waker` is `Send` and `Sync`; the cell is touched only by whom the word names, one thread at a time.
+// SAFETY: a `Waker` is `Send` and `Sync`; the cell is touched only by whom the word names, one thread at a
+// time.
 unsafe impl Sync for WakerCell {}
 
 impl WakerCell {
@@ -125,7 +130,8 @@ impl WakerCell {
     /// Cost: two compare-and-swaps, and a clone if the cell holds another waker.
     ///
     /// # Panics
-    /// If two threads call it at the same time; or if the waker's own code does, and then the cell is as before.
+    /// If two threads call it at the same time; or if the waker's own code does, and then the cell is as
+    /// before.
     pub(crate) fn register(&self, waker: &Waker) -> Register {
         if self.owner.begin_register() == Register::Taken {
             return Register::Taken;
@@ -145,9 +151,9 @@ impl WakerCell {
         registered
     }
 
-    /// The timer is handed out: moves the waker out, if there is one and no registration is under way (which then finds
-    /// out). For the holder of the lock of the timer's base; the waker is to be woken after the lock was given
-    /// back. Never waits, runs nobody's code. Cost: one atomic operation and a store.
+    /// The timer is handed out: moves the waker out, if there is one and no registration is under way (which
+    /// then finds out). For the holder of the lock of the timer's base; the waker is to be woken after the
+    /// lock was given back. Never waits, runs nobody's code. Cost: one atomic operation and a store.
     #[inline]
     #[must_use]
     pub(crate) fn take(&self) -> Option<Waker> {
@@ -176,7 +182,8 @@ impl WakerCell {
 
     /// For whoever has the cell.
     fn take_out(&self) -> Option<Waker> {
-        // SAFETY: `begin_take` or `end_register` said that the cell is the caller's, until it calls `end_take`.
+        // SAFETY: `begin_take` or `end_register` said that the cell is the caller's, until it calls
+        // `end_take`.
         self.waker.with_mut(|cell| unsafe { (*cell).take() })
     }
 }

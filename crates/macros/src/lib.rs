@@ -2,7 +2,8 @@
 //!
 //! They decide one thing: which builder the function runs on. The attributes of tokio already read all
 //! arguments, report mistakes and build the function, and take the path of the crate whose `runtime::Builder`
-//! they call; that path is all that is added here. So every argument means what it means there.
+//! they call; that path is all that is added here. So every argument means what it means there. One is taken
+//! out: `start_paused`, which they refuse with `multi_thread`, chooses another builder.
 //!
 //! Not here: what the builder does (`quietcore::tokio::runtime`).
 
@@ -54,11 +55,12 @@ pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
 
 /// `item` below tokio's attribute `name`, told to use our builder.
 fn forward(name: &str, arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let Given { kept, path } = Given::read(arguments);
+    let Given { kept, path, starts_paused } = Given::read(arguments);
     let mut inner = kept;
     let word = |word: &str| TokenTree::from(Ident::new(word, Span::call_site()));
     let sign = |sign, spacing| TokenTree::from(Punct::new(sign, spacing));
-    let target = Literal::string(&format!("{path}::attributes::for_{name}"));
+    let builder = if starts_paused { "paused" } else { name };
+    let target = Literal::string(&format!("{path}::attributes::for_{builder}"));
     inner.extend([word("crate"), sign('=', Spacing::Alone), target.into()]);
 
     let mut attribute: TokenStream =
@@ -72,15 +74,17 @@ fn forward(name: &str, arguments: TokenStream, item: TokenStream) -> TokenStream
 
 /// The arguments of an attribute.
 struct Given {
-    /// All but `crate`, each with a comma after it.
+    /// All but the two below, each with a comma after it.
     kept: TokenStream,
     /// Where this project's crate is.
     path: String,
+    /// Time is paused from the start.
+    starts_paused: bool,
 }
 
 impl Given {
     fn read(arguments: TokenStream) -> Self {
-        let mut given = Self { kept: TokenStream::new(), path: "::quietcore".to_owned() };
+        let mut given = Self { kept: TokenStream::new(), path: "::quietcore".to_owned(), starts_paused: false };
         let mut argument = Vec::new();
         for token in arguments {
             if matches!(&token, TokenTree::Punct(punct) if punct.as_char() == ',') {
@@ -94,13 +98,13 @@ impl Given {
     }
 
     fn add(&mut self, argument: Vec<TokenTree>) {
-        if let [TokenTree::Ident(name), _, TokenTree::Literal(value)] = argument.as_slice()
-            && name.to_string() == "crate"
-        {
-            self.path = value.to_string().trim_matches('"').to_owned();
-        } else if !argument.is_empty() {
-            self.kept.extend(argument);
-            self.kept.extend([TokenTree::from(Punct::new(',', Spacing::Alone))]);
+        let words: Vec<String> = argument.iter().map(ToString::to_string).collect();
+        match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            [] => {}
+            ["crate", "=", path] if path.starts_with('"') => self.path = path.trim_matches('"').to_owned(),
+            ["start_paused", "=", value @ ("true" | "false")] => self.starts_paused = *value == "true",
+            // Right or wrong, tokio's attribute knows.
+            _ => self.kept.extend(argument.into_iter().chain([Punct::new(',', Spacing::Alone).into()])),
         }
     }
 }

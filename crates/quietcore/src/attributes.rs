@@ -1,43 +1,50 @@
 //! What the attributes of `quietcore-macros` name. Not for other use.
+//!
+//! Tokio's attributes call `runtime::Builder` in the module that they are given: there is one for each kind of
+//! time that a function may want.
 
 pub use ::tokio::{main, test};
 
-/// Where tokio's attribute finds a builder for a test.
-pub mod for_test {
-    pub use ::tokio::pin;
+macro_rules! builders {
+    ($($module:ident: $what:literal, $($setting:ident($($value:literal)?))*;)*) => {$(
+        #[doc = concat!("A builder for a function ", $what, ".")]
+        pub mod $module {
+            pub use ::tokio::pin;
 
-    /// As in tokio.
-    pub mod runtime {
-        /// Makes builders for tests.
-        #[derive(Debug)]
-        pub struct Builder;
+            /// As in tokio.
+            pub mod runtime {
+                use crate::tokio::runtime;
 
-        impl Builder {
-            /// One thread, and time that can be paused.
-            #[must_use]
-            pub fn new_current_thread() -> crate::tokio::runtime::Builder {
-                let mut builder = crate::tokio::runtime::Builder::new_current_thread();
-                let _ = builder.virtual_time();
-                builder
-            }
+                #[doc = concat!("Makes builders for a function ", $what, ".")]
+                #[derive(Debug)]
+                pub struct Builder;
 
-            /// Several threads, and time that can be paused.
-            #[must_use]
-            pub fn new_multi_thread() -> crate::tokio::runtime::Builder {
-                let mut builder = crate::tokio::runtime::Builder::new_multi_thread();
-                let _ = builder.virtual_time();
-                builder
+                impl Builder {
+                    /// With one thread.
+                    #[must_use]
+                    pub fn new_current_thread() -> runtime::Builder {
+                        Self::set(runtime::Builder::new_current_thread())
+                    }
+
+                    /// With several threads.
+                    #[must_use]
+                    pub fn new_multi_thread() -> runtime::Builder {
+                        Self::set(runtime::Builder::new_multi_thread())
+                    }
+
+                    #[allow(unused_mut, reason = "not every kind has settings")]
+                    fn set(mut builder: runtime::Builder) -> runtime::Builder {
+                        $(let _ = builder.$setting($($value)?);)*
+                        builder
+                    }
+                }
             }
         }
-    }
+    )*};
 }
 
-/// Where tokio's attribute finds a builder for a main function.
-pub mod for_main {
-    pub use ::tokio::pin;
-
-    /// As in tokio.
-    pub mod runtime {
-        pub use crate::tokio::runtime::Builder;
-    }
+builders! {
+    for_main: "that is not a test",;
+    for_test: "whose time can be paused", virtual_time();
+    for_paused: "whose time is paused from the start", start_paused(true);
 }

@@ -21,7 +21,9 @@ async fn many() {
             }
         }));
     }
-    for task in tasks { task.await.expect("ok"); }
+    for task in tasks {
+        task.await.expect("ok");
+    }
     assert_eq!(started.elapsed(), Duration::from_millis(100 * 99 + 99 * 50));
     time::resume();
 }

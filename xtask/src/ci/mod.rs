@@ -28,7 +28,11 @@ const STEPS: [Step; 12] = [
     Step { name: "doc", what: "cargo doc, warnings are errors", run: rust_steps::doc },
     Step { name: "no-std", what: "the core builds without the standard library", run: rust_steps::no_std },
     Step { name: "site", what: "the hierarchy, step by step, in every order", run: rust_steps::site },
-    Step { name: "loom", what: "the hierarchy and the words of threads under weak memory", run: rust_steps::loom },
+    Step {
+        name: "loom",
+        what: "the hierarchy and the words of threads under weak memory",
+        run: rust_steps::loom,
+    },
     Step { name: "mutants", what: "each rule broken once; the tests must notice", run: mutants },
     Step { name: "bench", what: "the benchmarks compile and run in small", run: rust_steps::bench },
     Step { name: "tidy", what: "the rules of style that a program can check", run: tidy },

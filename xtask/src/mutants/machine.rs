@@ -1,22 +1,18 @@
-//! Mutants of the machine and of its bases: for each rule that a review found broken once, the rule left out
-//! again, and what a base decides under its lock or without it.
+//! Mutants of the machine: for each rule that a review found broken once, the rule left out again. Those of its
+//! bases are in `bases.rs`.
 
-use super::killer::Killer::{self, Test};
+use super::killer::Killer::Test;
 use super::killer::Mutant;
-use super::killer::Suite::{Machine, Models, Units};
+use super::killer::Suite::Machine;
 
 const ABSENT: &str = "crates/core/src/machine/absent.rs";
+const ALARM: &str = "crates/core/src/machine/alarm.rs";
 const ARM: &str = "crates/core/src/machine/arm.rs";
 const CONTROL: &str = "crates/core/src/machine/control.rs";
 const IDLE: &str = "crates/core/src/machine/idle.rs";
 const TURN: &str = "crates/core/src/machine/turn.rs";
-
-const BASE_ARM: &str = "crates/core/src/base/arm.rs";
 const BASE_BASES: &str = "crates/core/src/base/bases.rs";
 const BASE_EXPIRE: &str = "crates/core/src/base/expire.rs";
-const BASE_SYNC: &str = "crates/core/src/base/sync.rs";
-
-const DROP_AGAINST_EXPIRE: &[Killer] = &[Test(Models, "base::models::drop_against_expire")];
 
 /// Marks, isolation, hotplug and turns.
 pub(super) const RULES: &[Mutant] = &[
@@ -102,9 +98,33 @@ pub(super) const RULES: &[Mutant] = &[
         name: "arm-leaves-behind",
         rule: "an arm leaves no timer on a CPU that was isolated before its base was locked",
         file: ARM,
-        right: "            self.leave_nothing_behind(armed.base.cpu, context.now, actions);\n",
+        right: "            self.leave_nothing_behind(base.cpu, context.now, actions);\n",
         wrong: "",
         killers: &[Test(Machine, "isolation::an_arm_that_raced_with_isolation_is_evacuated")],
+    },
+    Mutant {
+        name: "usual-arm-leaves-behind",
+        rule: "nor does an arm in the usual case",
+        file: ARM,
+        right: "                self.leave_nothing_behind(onto.cpu, context.now, actions);\n",
+        wrong: "",
+        killers: &[Test(Machine, "isolation::an_arm_that_raced_with_isolation_is_evacuated")],
+    },
+    Mutant {
+        name: "usual-arm-near-isolated",
+        rule: "the usual case is not one near an isolated CPU",
+        file: ARM,
+        right: "return watch.has(flag::TIMERS).then_some(BaseId { cpu, kind: BaseKind::Guest });",
+        wrong: "return Some(BaseId { cpu, kind: BaseKind::Guest });",
+        killers: &[Test(Machine, "isolation::nothing_armed_near_an_isolated_cpu_goes_there")],
+    },
+    Mutant {
+        name: "usual-arm-tells-nobody",
+        rule: "whoever is the first of a sleeper's base tells, also in the usual case",
+        file: ARM,
+        right: "            if again.change.must_publish() {",
+        wrong: "            if false && again.change.must_publish() {",
+        killers: &[Test(Machine, "contract::the_contract_holds")],
     },
     Mutant {
         name: "deferrable-near-isolated",
@@ -169,6 +189,38 @@ pub(super) const RULES: &[Mutant] = &[
         killers: &[Test(Machine, "turns::a_turn_that_used_its_budget_keeps_its_cpu_awake")],
     },
     Mutant {
+        name: "silence-waits",
+        rule: "a silence waits for no lock: somebody may have stopped inside it",
+        file: ALARM,
+        right: "cpus.find(|cpu| self.hierarchy.try_book(*cpu) == Some(Book::Parked))",
+        wrong: "cpus.find(|cpu| self.hierarchy.book(*cpu) == Book::Parked)",
+        killers: &[Test(Machine, "sentinel::a_silence_waits_for_nobody")],
+    },
+    Mutant {
+        name: "silence-trusts-the-books",
+        rule: "a silence does not stop at who is awake in the books",
+        file: ALARM,
+        right: "        match cpus.find(|cpu| self.hierarchy.try_book(*cpu) == Some(Book::Parked)) {",
+        wrong: "        match cpus.next().filter(|cpu| self.hierarchy.try_book(*cpu) == Some(Book::Parked)) {",
+        killers: &[Test(Machine, "sentinel::a_silence_kicks_the_lowest_that_is_parked")],
+    },
+    Mutant {
+        name: "silence-gives-up",
+        rule: "a silence with nobody to kick asks again",
+        file: ALARM,
+        right: "            None => self.ask_again(now, actions),\n",
+        wrong: "            None => {}\n",
+        killers: &[Test(Machine, "sentinel::a_silence_of_absent_cpus_asks_again")],
+    },
+    Mutant {
+        name: "accused-for-ever",
+        rule: "a mark that idling ended is not held against a later absence",
+        file: IDLE,
+        right: "            self.watch[cpu.index()].clear(flag::ACCUSED);\n",
+        wrong: "",
+        killers: &[Test(Machine, "counters::a_mark_that_idling_ended_is_not_false_later")],
+    },
+    Mutant {
         name: "every-mark-is-false",
         rule: "a true stall costs no patience",
         file: ABSENT,
@@ -183,101 +235,5 @@ pub(super) const RULES: &[Mutant] = &[
         right: "let allowed = self.settings.stall_after.0 << u32::from(watch.is_patient(now));",
         wrong: "let allowed = self.settings.stall_after.0 << u32::from(watch.is_patient(now) && false);",
         killers: &[Test(Machine, "absence::two_false_marks_double_the_time")],
-    },
-];
-
-/// What a base decides, under its lock and without it.
-pub(super) const BASES: &[Mutant] = &[
-    Mutant {
-        name: "idle-on-the-way",
-        rule: "a timer stays pending while it changes its base, for those who look without a lock",
-        file: BASE_ARM,
-        right: "shared.place.store(shared.place.load().at(request.onto));",
-        wrong: "shared.place.store(shared.place.load().at(request.onto).without(Place::PENDING));",
-        killers: &[Test(Models, "base::models::cancel_against_a_move")],
-    },
-    Mutant {
-        name: "21-stale-clock",
-        rule: "an arm takes a clock that stood still to the present",
-        file: BASE_ARM,
-        right: "        self.queues.wheel.forward(request.now);\n        let was_pending",
-        wrong: "        let was_pending",
-        killers: &[Test(Units, "base::tests::rules::an_arm_takes_an_old_clock_to_the_present")],
-    },
-    Mutant {
-        name: "21-stale-clock-of-the-other",
-        rule: "so does an arm that brings the timer from another base",
-        file: BASE_ARM,
-        right: "        new.queues.wheel.forward(request.now);\n",
-        wrong: "",
-        killers: &[Test(Units, "base::tests::rules::an_arm_takes_an_old_clock_to_the_present")],
-    },
-    Mutant {
-        name: "moves-while-it-runs",
-        rule: "a timer that runs stays on its base",
-        file: BASE_ARM,
-        right: "        if old.records.is_running(timer.address()) {",
-        wrong: "        if false && old.records.is_running(timer.address()) {",
-        killers: &[
-            Test(Machine, "turns::a_running_timer_stays_on_its_base"),
-            Test(Units, "base::tests::rules::a_timer_changes_its_base_unless_it_runs_or_stays_in_its_bucket"),
-        ],
-    },
-    Mutant {
-        name: "token-survives",
-        rule: "a token that was taken back hands out nothing",
-        file: BASE_EXPIRE,
-        right: "        self.counters.revoked += u64::from(self.runner.is_some());
-        self.runner = None;",
-        wrong: "        self.counters.revoked += u64::from(self.runner.is_some());",
-        killers: &[Test(Units, "base::tests::rules::a_token_that_was_revoked_hands_out_nothing")],
-    },
-    Mutant {
-        name: "records-skipped",
-        rule: "a timer that is due while it runs waits for the end of that run",
-        file: BASE_EXPIRE,
-        right: "            if !self.records.is_running(due.address()) {",
-        wrong: "            if true {",
-        killers: &[Test(Units, "base::tests::rules::a_timer_that_is_due_while_it_runs_waits_for_the_end")],
-    },
-    Mutant {
-        name: "place-read-once",
-        rule: "an arm that has the lock looks whether it is still the timer's",
-        file: BASE_ARM,
-        right: "        if !timer.shared().place.load().is_at(request.onto) {",
-        wrong: "        if false && !timer.shared().place.load().is_at(request.onto) {",
-        killers: &[Test(Units, "base::tests::races::an_arm_loses_against_a_move")],
-    },
-    Mutant {
-        name: "cancel-reads-once",
-        rule: "a cancel that has the lock looks whether it is still the timer's",
-        file: BASE_ARM,
-        right: "            if timer.shared().place.load().is_at(at) {\n                return Some(base);",
-        wrong: "            if true || timer.shared().place.load().is_at(at) {\n                return Some(base);",
-        killers: &[Test(Units, "base::tests::races::a_cancel_follows_its_timer")],
-    },
-    Mutant {
-        name: "adopter-ignored",
-        rule: "a base of an offline CPU takes nothing",
-        file: BASE_ARM,
-        right: "        if let Some(adopter) = new.adopter {",
-        wrong: "        if let Some(adopter) = new.adopter.filter(|_| false) {",
-        killers: &[Test(Units, "base::tests::races::an_arm_loses_against_an_adoption")],
-    },
-    Mutant {
-        name: "idle-without-release",
-        rule: "who made a timer idle touched it before",
-        file: BASE_SYNC,
-        right: "self.0.store(place.0, Ordering::Release);",
-        wrong: "self.0.store(place.0, Ordering::Relaxed);",
-        killers: DROP_AGAINST_EXPIRE,
-    },
-    Mutant {
-        name: "idle-without-acquire",
-        rule: "who sees a timer idle may free it",
-        file: BASE_SYNC,
-        right: "Place(self.0.load(Ordering::Acquire))",
-        wrong: "Place(self.0.load(Ordering::Relaxed))",
-        killers: DROP_AGAINST_EXPIRE,
     },
 ];

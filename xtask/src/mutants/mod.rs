@@ -4,6 +4,7 @@
 //! loses a timer can search for ever). First the unchanged copy has to pass, so that a failure is the
 //! mutant's. The working tree is never touched; the copy and its builds are in `target/mutants`.
 
+mod bases;
 mod hierarchy;
 mod killer;
 mod list;
@@ -30,7 +31,7 @@ const LISTS: [(&str, &[Mutant]); 7] = [
     ("rules of stalls, on the hierarchy and bases", hierarchy::STALLS),
     ("memory orderings of the hierarchy", hierarchy::ORDERINGS),
     ("rules of the machine", machine::RULES),
-    ("rules and orderings of bases", machine::BASES),
+    ("rules and orderings of bases", bases::RULES),
 ];
 
 /// Runs the mutants whose names, or whose list's title, contain `filter`.

@@ -2,8 +2,9 @@
 
 use crate::load::{Load, Place};
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, mpsc};
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 /// How many workers every runtime has.
@@ -13,6 +14,9 @@ pub const WORKERS: usize = 2;
 pub trait Runtime: Sized + Send + Sync + 'static {
     /// A timer as a future. It is armed when it is first polled and cancelled when it is dropped.
     type Sleep: Future + Send + 'static;
+
+    /// A moment as this runtime wants it.
+    type Moment: Copy + Send + Sync + 'static;
 
     /// Why `load` cannot be asked of this runtime; `None` if it can.
     fn absent(load: &Load) -> Option<&'static str> {
@@ -29,11 +33,25 @@ pub trait Runtime: Sized + Send + Sync + 'static {
     /// A sleep of `delay` from now.
     fn sleep(&self, delay: Duration) -> Self::Sleep;
 
+    /// The moment `at`.
+    fn moment(&self, at: Instant) -> Self::Moment;
+
     /// A sleep until `at`.
-    fn sleep_until(&self, at: Instant) -> Self::Sleep;
+    fn sleep_until(&self, at: Self::Moment) -> Self::Sleep;
 
     /// Moves an armed sleep to `delay` from now; it is armed when this returns.
     fn rearm(&self, sleep: Pin<&mut Self::Sleep>, delay: Duration);
+
+    /// What arms a timer for a delay and cancels it, on the present thread. The default is a sleep on the
+    /// stack.
+    fn pair_after(&'static self) -> impl FnMut(Duration) {
+        |delay| poll_once(pin!(self.sleep(delay)))
+    }
+
+    /// The same for a moment.
+    fn pair_at(&'static self) -> impl FnMut(Self::Moment) {
+        |at| poll_once(pin!(self.sleep_until(at)))
+    }
 
     /// Runs `task` on a worker, on the one called `worker` if tasks stay where they are.
     fn spawn(&self, worker: usize, task: impl Future<Output = ()> + Send + 'static);
@@ -47,6 +65,22 @@ pub trait Runtime: Sized + Send + Sync + 'static {
     fn enter(&self, job: impl FnOnce()) {
         job();
     }
+}
+
+/// Polls `sleep`, which arms it and wakes nobody when it expires.
+///
+/// # Panics
+/// If it is over.
+pub fn poll_once<S: Future>(sleep: Pin<&mut S>) {
+    poll_with(sleep, Waker::noop());
+}
+
+/// Polls `sleep`, which arms it; it wakes `waker`.
+///
+/// # Panics
+/// If it is over.
+pub fn poll_with<S: Future>(sleep: Pin<&mut S>, waker: &Waker) {
+    assert!(sleep.poll(&mut Context::from_waker(waker)).is_pending(), "a timer has expired too early");
 }
 
 /// Runs `work` on as many threads as `load` says, at once, and waits for what they return. The argument of

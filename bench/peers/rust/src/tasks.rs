@@ -54,7 +54,7 @@ async fn beat<R: Runtime>(
     let mut late = Vec::with_capacity(1024);
     let mut due = when.start;
     while due < when.end {
-        runtime.sleep_until(due).await;
+        runtime.sleep_until(runtime.moment(due)).await;
         late.push(micros_late(due));
         due += period;
     }
@@ -65,6 +65,7 @@ async fn beat<R: Runtime>(
 pub fn sleep<R: Runtime>(runtime: &'static R, load: &Load) {
     let (done, results) = mpsc::channel();
     let (count, period) = (load.count, load.period);
+    output::window_start();
     runtime.spawn(0, async move {
         let mut late = Vec::with_capacity(count);
         for _ in 0..count {
@@ -74,7 +75,9 @@ pub fn sleep<R: Runtime>(runtime: &'static R, load: &Load) {
         }
         done.send(late).expect("whoever waits for it is there");
     });
-    output::samples("lateness", &results.recv().expect("the task ends"));
+    let late = results.recv().expect("the task ends");
+    output::window_end(count as u64);
+    output::samples("lateness", &late);
 }
 
 /// `count` tasks sleep for 10 to 16 ms, again and again for `time`; then the same with one more, which blocks

@@ -7,6 +7,7 @@
 //! the table.
 
 mod blocked;
+mod crew;
 mod enqueue;
 mod idle;
 mod text;
@@ -19,7 +20,7 @@ use crate::signals::Interrupt;
 use crate::text::Page;
 use clap::{Args, Subcommand};
 use quietcore_core::CpuSet;
-use quietcore_live::{CpuId, Machine, StartError};
+use quietcore_live::{CpuId, StartError};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -200,15 +201,6 @@ fn two_cpus(asked: Option<&CpuSet>) -> Result<[CpuId; 2], CliError> {
 
 fn cannot_start(error: StartError) -> CliError {
     CliError::Live(format!("cannot start the runtime: {error}"))
-}
-
-/// Ends a machine however its variant ends.
-struct Running(&'static Machine);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.shutdown();
-    }
 }
 
 /// The value below which the share `quantile` of the sorted `values` lies; 0 of none.

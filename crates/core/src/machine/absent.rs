@@ -356,6 +356,61 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn watch(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> u32 {
+        self.mark_silent(cpu, now, actions, |other| self.has_overdue(other, now))
+    }
+
+    /// The same by a CPU that is about to sleep: whoever is stalled is marked, also with nothing overdue.
+    /// Asleep it would not see that something is; and a stalled CPU that is the only one awake in the books
+    /// answers for all timers.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::topology::Topology;
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, stuck, mut actions) = (CpuId::new(0)?, CpuId::new(1)?, Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// # machine.online(stuck, Nanos(0), &mut actions)?;
+    /// let (before, now) = (Nanos(8_000_000), Nanos(9_000_000));
+    /// machine.watch(cpu, before, &mut actions);
+    /// assert!(machine.sees_silence(cpu, now));
+    /// assert_eq!(machine.watch_before_sleep(cpu, now, &mut actions), 1);
+    /// assert!(!machine.sees_silence(cpu, now));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn watch_before_sleep(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> u32 {
+        self.mark_silent(cpu, now, actions, |_| true)
+    }
+
+    /// Whether the next one that `cpu` watches has not turned for longer than is allowed: a CPU that sees
+    /// that should not sleep before it has looked twice. Without a lock.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// assert!(!machine.sees_silence(CpuId::default(), Nanos(5))); // nobody else is there
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn sees_silence(&self, cpu: CpuId, now: Nanos) -> bool {
+        let mut is_silent = false;
+        if self.is_pulling() {
+            self.hierarchy.watched(cpu, |other| {
+                is_silent |= self.is_silent(other, now);
+                true
+            });
+        }
+        is_silent
+    }
+
+    fn mark_silent(
+        &self,
+        cpu: CpuId,
+        now: Nanos,
+        actions: &mut Actions,
+        is_to_be_marked: impl Fn(CpuId) -> bool,
+    ) -> u32 {
         self.beat(cpu, now);
         let looked = self.watch[cpu.index()].look(now);
         let recent = self.settings.stall_after.0.max(self.settings.tick.nanos().0.saturating_mul(2));
@@ -371,7 +426,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             if !self.is_silent(other, now) {
                 return true;
             }
-            if self.has_overdue(other, now) {
+            if is_to_be_marked(other) {
                 marked += u32::from(self.mark_absent(other, actions) == Mark::Marked);
             }
             false

@@ -72,6 +72,34 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn enter_idle(&self, cpu: CpuId, now: Nanos) -> Idle {
+        self.go_idle(cpu, now, Near::Keeps)
+    }
+
+    /// [`enter_idle`](Self::enter_idle) for a CPU that sleeps rather than keeps its tick: if another one is
+    /// awake, and so has a tick, this one leaves it also the timers that are due within a tick. Not its
+    /// pinned ones, and not those that are due between ticks.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Idle, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::{TimerOptions, topology::Topology};
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, other, mut actions) = (CpuId::new(0)?, CpuId::new(1)?, Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// # machine.online(other, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// machine.arm(timer, Nanos(5), Context::on(cpu, Nanos(0)), &mut actions)?;
+    /// let next = Nanos(1_000_000);
+    /// assert_eq!(machine.enter_idle(cpu, Nanos(9)), Idle::Stay { next });
+    /// assert_eq!(machine.enter_idle_beside_others(cpu, Nanos(9)), Idle::Sleep { until: None });
+    /// assert_eq!(machine.enter_idle_beside_others(other, Nanos(9)), Idle::Stay { next }); // the last one
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn enter_idle_beside_others(&self, cpu: CpuId, now: Nanos) -> Idle {
+        self.go_idle(cpu, now, Near::GoesTo(self.settings.tick.nanos()))
+    }
+
+    fn go_idle(&self, cpu: CpuId, now: Nanos, near: Near) -> Idle {
         self.watch[cpu.index()].set(flag::IDLE);
         let mut bases = self.lock_shared(cpu, Some(cpu));
         let (local, global) = (bases.next_local(), bases.next_global());
@@ -83,6 +111,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let was_idle = bases.is_idle();
         let publish = match self.to_publish(local, global, now) {
             Some(publish) => publish,
+            None if near.goes(local, global) && self.leaves_others(cpu) => global,
             None if !was_idle => return stay(local, global, now),
             // It is idle in the books and stays so: what it published and when it wakes up must hold.
             None => before(global, local),
@@ -189,6 +218,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.bases.next_global(cpu)
     }
 
+    /// Whether others are awake, who pull what this CPU publishes.
+    fn leaves_others(&self, cpu: CpuId) -> bool {
+        self.is_pulling() && self.hierarchy.others_are_active(cpu)
+    }
+
     /// What the hierarchy is to know, unless something is due within a tick.
     fn to_publish(&self, local: Option<Nanos>, global: Option<Nanos>, now: Nanos) -> Option<Option<Nanos>> {
         let soon = earliest(local, global).is_some_and(|next| next <= self.next_tick(now));
@@ -207,6 +241,24 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     fn next_tick(&self, now: Nanos) -> Nanos {
         let tick = self.settings.tick.nanos().0;
         Nanos((now.0 / tick + 1).saturating_mul(tick))
+    }
+}
+
+/// What becomes of a timer that is due within a tick when its CPU has nothing to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Near {
+    /// It keeps its CPU up.
+    Keeps,
+    /// If it is due with a tick of this length, another CPU that is awake runs it.
+    GoesTo(Nanos),
+}
+
+impl Near {
+    fn goes(self, local: Option<Nanos>, global: Option<Nanos>) -> bool {
+        match (self, before(global, local)) {
+            (Self::GoesTo(tick), Some(global)) => global.0 % tick.0 == 0,
+            _ => false,
+        }
     }
 }
 

@@ -90,6 +90,19 @@ impl<L: RawLock> Hierarchy<L> {
         first
     }
 
+    /// Whether somebody other than `cpu` is awake in its tree. Without a lock: a forecast.
+    pub(crate) fn others_are_active(&self, cpu: CpuId) -> bool {
+        let mut link = self.cpu(cpu).leaf();
+        while let Some((group, mask)) = link {
+            let group = &self.groups[group];
+            if group.word.load().active() & !mask.bits() != 0 {
+                return true;
+            }
+            link = group.parent();
+        }
+        false
+    }
+
     /// Whether somebody is awake in the tree that `cpu` has joined: in `cpu`'s group or above it. Without a
     /// lock; of two that go idle at once the later one finds that nobody is.
     ///

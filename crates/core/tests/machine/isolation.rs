@@ -89,27 +89,40 @@ fn a_timer_that_arms_itself_leaves_an_isolated_cpu() {
 }
 
 /// Goal: an arm that chose its CPU before that was isolated does not leave its timer there. Method: isolated
-/// just before the arm takes the base's lock.
+/// just before the arm takes the base's lock; a timer that was never armed, and one that was there before.
 #[test]
 fn an_arm_that_raced_with_isolation_is_evacuated() {
-    let mut scene = Scene::of(3);
-    let timer = scene.add(TimerOptions::new(), 1);
-    isolate_before(&scene, (2, BaseKind::Guest), "2");
-    let _ = scene.arm(timer, 9, Context::near(cpu(2), ms(7)));
-    assert!(was_interrupted());
-    assert_eq!(scene.turn(2, 20), [], "CPU 2 is isolated");
-    let ran = [scene.turn(0, 20), scene.turn(1, 20)].concat();
-    assert_eq!(ran, [1]);
+    for was_there in [false, true] {
+        let mut scene = Scene::of(3);
+        let timer = scene.add(TimerOptions::new(), 1);
+        let context = Context::near(cpu(2), ms(7));
+        if was_there {
+            let _ = scene.arm(timer, 9, context);
+            assert_eq!(scene.machine.cancel(timer, context), Ok(true));
+        }
+        isolate_before(&scene, (2, BaseKind::Guest), "2");
+        let armed = scene.arm(timer, 9, context);
+        assert!(was_interrupted() && armed.base.kind == BaseKind::Guest);
+        assert_eq!(scene.turn(2, 20), [], "CPU 2 is isolated");
+        let ran = [scene.turn(0, 20), scene.turn(1, 20)].concat();
+        assert_eq!(ran, [1], "armed before: {was_there}");
+    }
 }
 
-/// Goal: of a thread near an isolated CPU nothing goes there, of no kind. Method: one timer of each kind.
+/// Goal: of a thread near an isolated CPU nothing goes there, of no kind, also when it was there before.
+/// Method: two timers of each kind, one of which was armed and cancelled there before.
 #[test]
 fn nothing_armed_near_an_isolated_cpu_goes_there() {
     let mut scene = Scene::of(3);
-    scene.isolate("2", 0);
     let options = [TimerOptions::new(), TimerOptions::new().deferrable(), TimerOptions::new().pinned()];
-    for (options, payload) in options.into_iter().zip([1, 2, 3]) {
-        let timer = scene.add(options, payload);
+    let timers = [0, 1].map(|_| options.map(|options| scene.add(options, 0))).concat();
+    let context = Context::near(cpu(2), ms(0));
+    for timer in &timers[..3] {
+        assert_eq!(scene.arm(*timer, 9, context).base.cpu, cpu(2));
+        assert_eq!(scene.machine.cancel(*timer, context), Ok(true));
+    }
+    scene.isolate("2", 0);
+    for timer in timers {
         let armed = scene.arm(timer, 9, Context::near(cpu(2), ms(7)));
         assert_ne!(armed.base.cpu, cpu(2), "{:?}", armed.base);
     }

@@ -107,6 +107,8 @@ impl World {
 
     pub(crate) fn add(&mut self, kind: Kind) -> usize {
         let options = match kind {
+            // Who runs a timer, and when, does not depend on whether its runs are waited for.
+            Kind::Floating if self.timers.len() % 2 == 1 => TimerOptions::new().detached(),
             Kind::Floating => TimerOptions::new(),
             Kind::Pinned => TimerOptions::new().pinned(),
             Kind::Deferrable => TimerOptions::new().deferrable(),

@@ -5,7 +5,7 @@
 //! What stays pending too long is lost, too. A timer that was dropped may still have the run that had begun, and
 //! then its closure must be gone.
 
-use crate::ledger::Ledger;
+use crate::ledger::{Fault, Ledger};
 use crate::running::{Lateness, Overdue};
 use crate::scene::{Load, Scene, after};
 use quietcore_live::{CpuId, CpuSet, Nanos, Precision, TimerHandle, TimerOptions, WouldBlock};
@@ -58,7 +58,8 @@ impl Callbacks {
             let is_gone = Arc::strong_count(&grave.runs) == 1;
             if is_gone {
                 let ran = lock(&grave.runs).len();
-                scene.tally.twice += ran.saturating_sub(grave.open) as u64;
+                let extra = ran.saturating_sub(grave.open) as u64;
+                scene.tally.fault(Fault::Twice, extra, "callback: ran, but it had ended and was dropped");
             }
             !is_gone
         });
@@ -81,12 +82,12 @@ impl Piece {
             self.ledger.ran(now, &mut scene.tally);
         }
         if is_idle {
-            self.ledger.give_up(&mut scene.tally);
+            self.ledger.give_up("callback: neither pending nor running, and did not run", &mut scene.tally);
         }
         let lateness = self.overdue.look(self.ledger.first(), scene.now, scene.running);
         if lateness == Lateness::Lost {
             self.timer.cancel();
-            self.ledger.give_up(&mut scene.tally);
+            self.ledger.give_up("callback: pending for too long", &mut scene.tally);
         }
         lateness
     }

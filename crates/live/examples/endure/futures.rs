@@ -5,6 +5,7 @@
 //! long after its deadline is lost. Futures are dropped, reset, polled without need by another waker, and
 //! handed to other threads at random.
 
+use crate::ledger::Fault;
 use crate::running::{Lateness, Overdue};
 use crate::scene::{Load, Scene};
 use core::future::{Future, Pending, pending};
@@ -96,7 +97,7 @@ impl Parcel {
     fn ticked(&mut self, tick: Nanos, period: u64, scene: &mut Scene) {
         scene.tally.ran(tick, scene.machine.now());
         let is_new = tick >= self.due && (tick.0 - self.due.0).is_multiple_of(period);
-        scene.tally.twice += u64::from(!is_new);
+        scene.tally.fault(Fault::Twice, u64::from(!is_new), "interval: not a new tick");
         scene.tally.armed += 1;
         self.due = Nanos(tick.0 + period);
     }
@@ -194,7 +195,8 @@ impl Futures {
         // A waker that was replaced may still be woken once, by whoever had it in hand.
         let Some(piece) = self.pieces[index].as_mut().filter(|piece| piece.number == number) else { return };
         piece.woken += 1;
-        scene.tally.twice += u64::from(piece.woken > piece.pending);
+        let is_extra = piece.woken > piece.pending;
+        scene.tally.fault(Fault::Twice, u64::from(is_extra), "future: woken more often than pending");
         self.poll(index, scene);
     }
 
@@ -239,7 +241,7 @@ impl Futures {
         for index in 0..self.pieces.len() {
             let Some(piece) = &mut self.pieces[index] else { continue };
             if piece.overdue.look(Some(piece.parcel.due), scene.now, scene.running) == Lateness::Lost {
-                scene.tally.lost += 1;
+                scene.tally.fault(Fault::Lost, 1, "future: not ready for too long");
                 self.replace(index, scene);
                 self.poll(index, scene);
             }

@@ -8,10 +8,21 @@
 //! Invariant: `open` holds, in order, what was armed and has not ended as far as its owner knows.
 
 use quietcore_live::Nanos;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+
+/// What must not happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Ran before its deadline.
+    Early,
+    /// Never ran, although nothing else ended it.
+    Lost,
+    /// Ran, or was said to be pending, without a period to end.
+    Twice,
+}
 
 /// What was wrong, and how much was done, over many timers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) armed: u64,
     pub(crate) ran: u64,
@@ -19,12 +30,11 @@ pub(crate) struct Tally {
     pub(crate) superseded: u64,
     /// Given up by its owner, who dropped the timer.
     pub(crate) dropped: u64,
-    /// Ran before its deadline.
     pub(crate) early: u64,
-    /// Never ran, although nothing else ended it.
     pub(crate) lost: u64,
-    /// Ran, or was said to be pending, without a period to end.
     pub(crate) twice: u64,
+    /// How each of these was noticed, and how often.
+    pub(crate) noticed: BTreeMap<&'static str, u64>,
     /// The latest run of a callback, after its deadline.
     pub(crate) late_max: Nanos,
 }
@@ -39,13 +49,29 @@ impl Tally {
         self.early += other.early;
         self.lost += other.lost;
         self.twice += other.twice;
+        for (how, count) in &other.noticed {
+            *self.noticed.entry(how).or_default() += count;
+        }
         self.late_max = self.late_max.max(other.late_max);
     }
 
     /// Something that was due at `due` had happened by `now`.
     pub(crate) fn ran(&mut self, due: Nanos, now: Nanos) {
         self.ran += 1;
-        self.early += u64::from(now < due);
+        self.fault(Fault::Early, u64::from(now < due), "ran before it was due");
+    }
+
+    /// That many faults; none is nothing.
+    pub(crate) fn fault(&mut self, fault: Fault, count: u64, how: &'static str) {
+        if count == 0 {
+            return;
+        }
+        *match fault {
+            Fault::Early => &mut self.early,
+            Fault::Lost => &mut self.lost,
+            Fault::Twice => &mut self.twice,
+        } += count;
+        *self.noticed.entry(how).or_default() += count;
     }
 }
 
@@ -108,7 +134,7 @@ impl Ledger {
 
     fn close_last(&mut self, tally: &mut Tally) -> Option<Nanos> {
         let last = self.open.pop_back();
-        tally.twice += u64::from(last.is_none());
+        tally.fault(Fault::Twice, u64::from(last.is_none()), "callback: pending, but it had ended");
         last
     }
 
@@ -119,7 +145,7 @@ impl Ledger {
                 tally.ran(due, now);
                 tally.late_max = tally.late_max.max(now.since(due));
             }
-            None => tally.twice += 1,
+            None => tally.fault(Fault::Twice, 1, "callback: ran, but it had ended"),
         }
     }
 
@@ -133,8 +159,8 @@ impl Ledger {
     }
 
     /// Nothing will run any more: whatever is open is lost.
-    pub(crate) fn give_up(&mut self, tally: &mut Tally) {
-        tally.lost += self.open.len() as u64;
+    pub(crate) fn give_up(&mut self, how: &'static str, tally: &mut Tally) {
+        tally.fault(Fault::Lost, self.open.len() as u64, how);
         self.open.clear();
     }
 }

@@ -29,7 +29,7 @@ mod watch;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use core::fmt;
-use quietcore_live::{Builder, CpuError, CpuSet, Machine};
+use quietcore_live::{Builder, CpuSet, Machine};
 use report::Report;
 use std::error::Error;
 use std::process::ExitCode;
@@ -60,7 +60,13 @@ enum Experiment {
     Hog(hog::Arguments),
     /// Arm and cancel: no memory, no system calls.
     Churn(churn::Arguments),
-    /// Be the real-time loop.
+    /// The child of `quiet`.
+    #[command(hide = true)]
+    BeQuiet(quiet::Arguments),
+    /// The child of `busy`.
+    #[command(hide = true)]
+    BeBusy(quiet::Arguments),
+    /// The real-time loop of `hog`.
     #[command(hide = true)]
     Burn(hog::BurnArguments),
 }
@@ -83,11 +89,11 @@ enum StallHandling {
 }
 
 impl LaneArguments {
-    fn set(&self) -> Result<CpuSet, CpuError> {
-        if self.lanes == "none" { Ok(CpuSet::new()) } else { self.lanes.parse() }
+    fn set(&self) -> Result<CpuSet, Box<dyn Error>> {
+        if self.lanes == "none" { Ok(CpuSet::new()) } else { Ok(self.lanes.parse()?) }
     }
 
-    fn builder(&self) -> Result<Builder, CpuError> {
+    fn builder(&self) -> Result<Builder, Box<dyn Error>> {
         let builder = Machine::builder().lanes(self.set()?);
         Ok(match self.stall_handling {
             StallHandling::On => builder,
@@ -102,23 +108,32 @@ impl fmt::Display for LaneArguments {
     }
 }
 
+impl Experiment {
+    /// Children have nothing to report.
+    fn make(&self) -> Result<Option<Report>, Box<dyn Error>> {
+        match self {
+            Self::Run(arguments) => run::run(arguments).map(Some),
+            Self::Quiet(arguments) => quiet::quiet(arguments).map(Some),
+            Self::Busy(arguments) => quiet::busy(arguments).map(Some),
+            Self::Hog(arguments) => hog::run(arguments).map(Some),
+            Self::Churn(arguments) => churn::run(arguments).map(Some),
+            Self::BeQuiet(arguments) => quiet::be_quiet(arguments).map(|()| None),
+            Self::BeBusy(arguments) => quiet::be_busy(arguments).map(|()| None),
+            Self::Burn(arguments) => hog::burn(arguments).map(|()| None),
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let outcome = match &arguments.experiment {
-        Experiment::Run(run) => run::run(run),
-        Experiment::Quiet(quiet) => quiet::quiet(quiet),
-        Experiment::Busy(busy) => quiet::busy(busy),
-        Experiment::Hog(hog) => hog::run(hog),
-        Experiment::Churn(churn) => churn::run(churn),
-        Experiment::Burn(burn) => {
-            hog::burn(burn);
-            return ExitCode::SUCCESS;
-        }
-    };
-    match outcome {
-        Ok(report) if report.is_empty() => ExitCode::SUCCESS,
-        Ok(report) => {
-            if arguments.json { report.print_json() } else { report.print_line() }
+    match arguments.experiment.make() {
+        Ok(None) => ExitCode::SUCCESS,
+        Ok(Some(report)) => {
+            if arguments.json {
+                report.print_json();
+            } else {
+                report.print_line();
+            }
             report.exit_code()
         }
         Err(error) => {

@@ -4,7 +4,7 @@
 //! those that the timer was armed for. The callback checks itself: runs of one timer never overlap. A timer is armed
 //! once, and after a while it is cancelled or dropped. Absent: how late a period may be.
 
-use crate::ledger::Tally;
+use crate::ledger::{Fault, Tally};
 use crate::running::{Lateness, Overdue};
 use crate::scene::{Load, Scene};
 use core::time::Duration;
@@ -37,8 +37,9 @@ impl Course {
         let (scheduled, expected) = (run.scheduled(), Nanos(self.next.0 + run.overruns() * self.period.0));
         self.tally.armed += 1;
         self.tally.ran(scheduled, now);
-        self.tally.twice += u64::from(scheduled < expected || self.is_over);
-        self.tally.lost += u64::from(scheduled > expected);
+        self.tally.fault(Fault::Twice, u64::from(scheduled < expected), "period: not a new one");
+        self.tally.fault(Fault::Twice, u64::from(self.is_over), "period: ran, but it was cancelled");
+        self.tally.fault(Fault::Lost, u64::from(scheduled > expected), "period: skipped, but not counted");
         self.next = Nanos(scheduled.0 + self.period.0);
     }
 }
@@ -118,7 +119,7 @@ impl Load for Periods {
     fn look(&mut self, scene: &mut Scene) {
         for piece in &mut self.pieces {
             if piece.look(scene) == Lateness::Lost {
-                scene.tally.lost += 1;
+                scene.tally.fault(Fault::Lost, 1, "period: pending for too long");
                 *piece = Piece::new(scene);
             }
         }

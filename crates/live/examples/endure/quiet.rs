@@ -43,16 +43,10 @@ pub(crate) struct Arguments {
     seconds: u64,
     #[command(flatten)]
     lanes: LaneArguments,
-    /// Be the child.
-    #[arg(long, hide = true)]
-    child: bool,
 }
 
 pub(crate) fn quiet(arguments: &Arguments) -> Outcome {
-    if arguments.child {
-        return be_quiet(arguments);
-    }
-    let (growth, _) = watch_child("quiet", arguments)?;
+    let (growth, _) = watch_child("be-quiet", arguments)?;
     let mut report = Report::new("quiet");
     report.figure("seconds", arguments.seconds);
     report.figure("threads", growth.len());
@@ -62,10 +56,7 @@ pub(crate) fn quiet(arguments: &Arguments) -> Outcome {
 }
 
 pub(crate) fn busy(arguments: &Arguments) -> Outcome {
-    if arguments.child {
-        return be_busy(arguments);
-    }
-    let (growth, last_words) = watch_child("busy", arguments)?;
+    let (growth, last_words) = watch_child("be-busy", arguments)?;
     let mut words = last_words.split_whitespace().map(str::parse::<u64>);
     let (Some(Ok(ran)), Some(Ok(stalls))) = (words.next(), words.next()) else {
         return Err(format!("the child said {last_words:?}").into());
@@ -85,7 +76,7 @@ pub(crate) fn busy(arguments: &Arguments) -> Outcome {
 
 fn watch_child(verb: &str, arguments: &Arguments) -> std::io::Result<(Vec<Growth>, String)> {
     let lanes = arguments.lanes.to_string();
-    watch(&[verb, "--child", "--lanes", &lanes].map(str::to_owned), Duration::from_secs(arguments.seconds))
+    watch(&[verb, "--lanes", &lanes].map(str::to_owned), Duration::from_secs(arguments.seconds))
 }
 
 fn by_thread(growth: &[Growth]) -> String {
@@ -93,7 +84,7 @@ fn by_thread(growth: &[Growth]) -> String {
     words.join(",")
 }
 
-fn be_quiet(arguments: &Arguments) -> Outcome {
+pub(crate) fn be_quiet(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let machine = arguments.lanes.builder()?.start()?;
     let _entered = machine.enter();
     let lanes = arguments.lanes.set()?;
@@ -103,8 +94,7 @@ fn be_quiet(arguments: &Arguments) -> Outcome {
     be_watched()?;
     drop((timers, sleeps));
     machine.shutdown();
-    end(players)?;
-    Ok(Report::new("quiet"))
+    end(players)
 }
 
 /// Callback timers of all kinds.
@@ -132,7 +122,7 @@ fn far_sleeps() -> Vec<Pin<Box<Sleep>>> {
     sleeps
 }
 
-fn be_busy(arguments: &Arguments) -> Outcome {
+pub(crate) fn be_busy(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let machine = arguments.lanes.builder()?.start()?;
     let lanes: Vec<CpuId> = arguments.lanes.set()?.iter().collect();
     let [first, second] = lanes[..] else { return Err("this takes two lanes".into()) };
@@ -144,7 +134,7 @@ fn be_busy(arguments: &Arguments) -> Outcome {
     end(vec![parked, spinner])?;
     let (ran, stalls) = receiver.recv()?;
     println!("{ran} {stalls}");
-    Ok(Report::new("busy"))
+    Ok(())
 }
 
 /// Turns all the time; says at the end how often the timer ran and how often the turns paused.

@@ -132,6 +132,9 @@ fn report(tally: &Tally, metrics: &Metrics) -> Report {
     report.at_most("early", tally.early, 0);
     report.at_most("lost", tally.lost, 0);
     report.at_most("twice", tally.twice, 0);
+    if !tally.noticed.is_empty() {
+        report.figure("noticed", serde_json::json!(tally.noticed));
+    }
     report.figure("late_ns_max", tally.late_max.0);
     report.figure("marks", metrics.sum(|cpu| cpu.bases.marks));
     report.figure("false_marks", metrics.sum(|cpu| cpu.bases.false_marks));

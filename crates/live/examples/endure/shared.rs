@@ -3,7 +3,7 @@
 //! Nobody can say what a single run belongs to; but when all is over the sums must agree: armed = ran +
 //! cancelled + superseded. Each thread counts what its own calls were told.
 
-use crate::ledger::Tally;
+use crate::ledger::{Fault, Tally};
 use crate::scene::{Load, Scene};
 use core::time::Duration;
 use quietcore_live::{Machine, Nanos, Precision, TimerHandle, TimerOptions};
@@ -52,11 +52,12 @@ impl Shared {
         let mut all = Tally::default();
         for piece in &*self.0 {
             let was_pending = piece.timer.cancel_sync().expect("this thread is in no callback");
-            let mut sums = *piece.sums.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sums = core::mem::take(&mut *piece.sums.lock().unwrap_or_else(PoisonError::into_inner));
             sums.cancelled += u64::from(was_pending);
             let ended = sums.ran + sums.cancelled + sums.superseded;
-            sums.lost += sums.armed.saturating_sub(ended);
-            sums.twice += ended.saturating_sub(sums.armed);
+            let (lost, extra) = (sums.armed.saturating_sub(ended), ended.saturating_sub(sums.armed));
+            sums.fault(Fault::Lost, lost, "shared timer: fewer ends than arms");
+            sums.fault(Fault::Twice, extra, "shared timer: more ends than arms");
             all.merge(&sums);
         }
         all

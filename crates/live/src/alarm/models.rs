@@ -1,4 +1,5 @@
-//! The deadline word and its timer under weak memory: never programmed too late, and nothing pulled is overlooked.
+//! The deadline word and its timer under weak memory: never programmed too late, and nothing pulled is
+//! overlooked.
 
 use super::{Alarm, NONE, Push};
 use crate::sync::models::ends;
@@ -7,7 +8,10 @@ use loom::sync::Arc;
 use quietcore_core::Nanos;
 use std::collections::BTreeSet;
 
-fn spawn<R: 'static>(alarm: &Arc<Alarm>, act: impl FnOnce(&Alarm) -> R + 'static) -> loom::thread::JoinHandle<R> {
+fn spawn<R: 'static>(
+    alarm: &Arc<Alarm>,
+    act: impl FnOnce(&Alarm) -> R + 'static,
+) -> loom::thread::JoinHandle<R> {
     let alarm = Arc::clone(alarm);
     loom::thread::spawn(move || act(&alarm))
 }
@@ -34,8 +38,8 @@ fn pull_against_pull() {
     assert_eq!(found, BTreeSet::from([(10, 10)]));
 }
 
-/// Goal: a push never hides a pull: either it finds W changed, or the pull makes its moment earlier again. Method:
-/// one each; an early timer is possible, a late one is not.
+/// Goal: a push never hides a pull: either it finds W changed, or the pull makes its moment earlier again.
+/// Method: one each; an early timer is possible, a late one is not.
 #[test]
 fn pull_against_push() {
     let found = ends(|| {
@@ -46,14 +50,11 @@ fn pull_against_push() {
         puller.join().expect("it ends");
         (pusher.join().expect("it ends"), check(&alarm))
     });
-    assert_eq!(
-        found,
-        BTreeSet::from([(Push::Done, (5, 5)), (Push::Changed(Some(Nanos(5))), (5, 5))])
-    );
+    assert_eq!(found, BTreeSet::from([(Push::Done, (5, 5)), (Push::Changed(Some(Nanos(5))), (5, 5))]));
 }
 
-/// Goal: who pushes a pulled moment away sees what was published before the pull: it goes on for it. Method: the pusher
-/// looks once.
+/// Goal: who pushes a pulled moment away sees what was published before the pull: it goes on for it. Method:
+/// the pusher looks once.
 #[test]
 fn a_push_takes_over() {
     let found = ends(|| {
@@ -79,7 +80,8 @@ fn a_push_takes_over() {
     assert_eq!(found, BTreeSet::from([(pulled, true), (first, false), (first, true)]));
 }
 
-/// Goal (A2, of a push): the waiter sees what was published before a push whose moment it takes. Method: against a take.
+/// Goal (A2, of a push): the waiter sees what was published before a push whose moment it takes. Method:
+/// against a take.
 #[test]
 fn push_against_take() {
     let found = ends(|| {
@@ -100,9 +102,9 @@ fn push_against_take() {
     assert_eq!(found, BTreeSet::from([None, Some(Nanos(5))]));
 }
 
-/// Goal (A2): the waiter finds what was published before a pull, or the timer is programmed for it. Method: W has
-/// expired; the waiter takes, looks and pulls something later, while another publishes and pulls, for an earlier or
-/// a later moment than the expired one.
+/// Goal (A2): the waiter finds what was published before a pull, or the timer is programmed for it. Method: W
+/// has expired; the waiter takes, looks and pulls something later, while another publishes and pulls, for an
+/// earlier or a later moment than the expired one.
 #[test]
 fn pull_against_take() {
     for at in [5, 15] {

@@ -67,8 +67,8 @@ fn the_past_expires_at_once() {
     }
 }
 
-/// Goal: a pull wakes a waiter that waits for something later, and nothing is lost in between. Method: a thread publishes
-/// and pulls for the past while the waiter does its rounds; a lost pull hangs.
+/// Goal: a pull wakes a waiter that waits for something later, and nothing is lost in between. Method: a
+/// thread publishes and pulls for the past while the waiter does its rounds; a lost pull hangs.
 #[test]
 fn every_pull_is_answered() {
     use crate::sync::{AtomicU32, Ordering};

@@ -106,6 +106,10 @@ impl Machine {
             online.expect("a slot's CPU is possible, and offline while nobody has the slot");
         }
         self.renew_hints();
+        // It is awake, and others may count on it, from before its first turn on.
+        if !slot.alone.is_set() {
+            self.arm_switch(now);
+        }
         Ok(slot)
     }
 

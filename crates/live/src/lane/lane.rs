@@ -20,7 +20,7 @@ use super::rest::{End, Rest};
 use super::slot::Slot;
 use crate::machine::Machine;
 use crate::park::Parker;
-use quietcore_core::{CpuId, Idle as Decision, Nanos, Turn};
+use quietcore_core::{CpuId, Idle as Decision, Machine as Core, Nanos, Turn};
 
 /// How the lane waits, or is about to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub(super) struct Lane {
     is_prepared: bool,
     /// The books say that this CPU is idle.
     is_parked: bool,
+    /// It would sleep if another one were not silent.
+    is_wary: bool,
     rest: Rest,
     /// The tick in which it last looked after others.
     looked: u64,
@@ -57,6 +59,7 @@ impl Lane {
             waiting: Waiting::No,
             is_prepared: false,
             is_parked: false,
+            is_wary: false,
             rest: Rest::new(machine.lanes.tick),
             looked: 0,
         }
@@ -116,7 +119,9 @@ impl Lane {
         self.looked = self.tick_of(now);
         if self.takes_part() && self.machine.lanes.stall_after.is_some() {
             let (core, cpu) = (&self.machine.core, self.slot.cpu);
-            let _ = self.machine.act(|actions| core.watch(cpu, now, actions));
+            let is_wary = core::mem::take(&mut self.is_wary);
+            let watch = if is_wary { Core::watch_before_sleep } else { Core::watch };
+            let _ = self.machine.act(|actions| watch(core, cpu, now, actions));
         }
     }
 
@@ -139,8 +144,12 @@ impl Lane {
         }
         let takes_part = self.takes_part();
         let should_doze = self.rest.begin(now, self.machine.lanes.tick);
-        if takes_part && should_doze && !self.is_parked {
-            return self.doze(self.next_edge(now), now);
+        if takes_part && !self.is_parked {
+            self.is_wary = self.machine.lanes.stall_after.is_some()
+                && self.machine.core.sees_silence(self.slot.cpu, now);
+            if should_doze || self.is_wary {
+                return self.doze(self.next_edge(now), now);
+            }
         }
         self.sleep(now, takes_part)
     }

@@ -16,6 +16,7 @@
 mod claim;
 mod cpu;
 mod here;
+mod isolate;
 mod lane;
 mod rest;
 mod sentinel;
@@ -27,12 +28,14 @@ mod sync;
 pub use claim::{ClaimError, WaitBy};
 pub use cpu::{Cpu, Idle, Turned};
 pub(crate) use here::here;
+pub use isolate::IsolateError;
 
 use crate::machine::Machine;
 use quietcore_core::place::Policy;
 use quietcore_core::{BaseId, CpuId, CpuSet, Nanos, Settings};
 use slot::Slot;
-use std::sync::Mutex;
+use rustix::thread::Pid;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use sync::Asked;
 
 /// The lanes of a machine; without any, all of it is empty.
@@ -47,6 +50,8 @@ pub(crate) struct Lanes {
     stall_after: Option<Nanos>,
     /// Held while CPUs come, go, or are isolated.
     control: Mutex<()>,
+    /// The helper and the spares, which keep off isolated CPUs. Locked after `control`.
+    own_threads: Mutex<Vec<Pid>>,
 }
 
 impl Lanes {
@@ -62,6 +67,7 @@ impl Lanes {
             tick: settings.tick.nanos(),
             stall_after: Some(settings.stall_after).filter(|_| looks_for_stalls(settings)),
             control: Mutex::new(()),
+            own_threads: Mutex::new(Vec::new()),
         }
     }
 
@@ -73,6 +79,10 @@ impl Lanes {
 
     pub(crate) fn asked(&self) -> &Asked {
         &self.asked
+    }
+
+    fn own_threads(&self) -> MutexGuard<'_, Vec<Pid>> {
+        self.own_threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn slot(&self, cpu: CpuId) -> Option<&Slot> {

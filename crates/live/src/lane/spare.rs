@@ -22,6 +22,7 @@ impl Machine {
         // It was shut down before this thread began.
         let Ok(slot) = self.occupy(spare, Waits::Futex) else { return };
         let _entered = self.enter();
+        self.join_own_threads();
         let mut lane = Lane::asleep(self, slot);
         while self.is_running() {
             let _ = lane.turn();

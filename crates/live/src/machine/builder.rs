@@ -2,9 +2,9 @@
 
 use super::{Machine, StartError};
 use crate::virtual_time::Allowed;
+use core::time::Duration;
 use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
 use quietcore_core::{CpuSet, Nanos, TickLength};
-use core::time::Duration;
 
 /// What happens when a callback or a waker panics.
 ///

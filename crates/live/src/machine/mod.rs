@@ -82,7 +82,9 @@ impl fmt::Display for StartError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoCpu => out.write_str("none of the CPUs asked for may be used by this process"),
-            Self::Tick { tick } => write!(out, "a tick of {tick:?} is too short; 1 us is the least, 1 ms usual"),
+            Self::Tick { tick } => {
+                write!(out, "a tick of {tick:?} is too short; 1 us is the least, 1 ms usual")
+            }
             Self::NeedsLanes { policy } => {
                 write!(out, "timers that stay where they are armed ({}) need lanes", policy.name())
             }
@@ -118,7 +120,9 @@ impl fmt::Display for ArmError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ShutDown => out.write_str("the machine or the timer was shut down"),
-            Self::Forked => out.write_str("the machine belongs to the parent of this process; start another one"),
+            Self::Forked => {
+                out.write_str("the machine belongs to the parent of this process; start another one")
+            }
             Self::NoLane { cpu } => write!(out, "no lane turns for CPU {cpu}"),
         }
     }
@@ -208,7 +212,8 @@ impl Machine {
 
     fn assemble(builder: &Builder) -> Result<Self, StartError> {
         let allowed = host::allowed()?;
-        let mut cpus = builder.cpus.as_ref().map_or_else(|| allowed.clone(), |cpus| cpus.intersection(&allowed));
+        let mut cpus =
+            builder.cpus.as_ref().map_or_else(|| allowed.clone(), |cpus| cpus.intersection(&allowed));
         if builder.virtual_time == Allowed::Yes {
             if !builder.lanes.is_empty() {
                 return Err(StartError::LanesInVirtualTime);
@@ -265,7 +270,8 @@ impl Machine {
         let now = self.clock.now();
         let guests = if self.lanes.exist() { CpuSet::new() } else { self.cpus.clone() };
         for cpu in spares.iter().chain(guests.iter()) {
-            self.act(|actions| self.core.online(cpu, now, actions)).expect("it is offline, and a spare is housekeeping");
+            self.act(|actions| self.core.online(cpu, now, actions))
+                .expect("it is offline, and a spare is housekeeping");
             let _ = self.core.enter_idle(cpu, now);
         }
         self.renew_hints();

@@ -31,8 +31,8 @@ fn the_helper_wakes_what_is_due() {
     let entry = WakeEntry { timer: Timer::new(Payload::wake(machine), options), cell: WakerCell::new() };
     let entry = Box::pin(entry);
     for after in [0, 300_000, 30_000_000, 5_000_000] {
-        entry.cell.rearm();
-        entry.cell.register(&waker);
+        entry.cell.reset();
+        let _ = entry.cell.register(&waker);
         let now = machine.now();
         let deadline = Nanos(now.0 + after);
         // SAFETY: the entry is pinned, and it is dropped after its last run.

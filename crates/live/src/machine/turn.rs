@@ -6,6 +6,7 @@
 use super::{Machine, OnPanic};
 use crate::payload::{Job, Payload};
 use crate::timer::{Call, InRun, Planned};
+use core::cell::Cell;
 use core::task::Waker;
 use quietcore_core::{Actions, At, CpuId, Expired, Nanos, Turn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -66,9 +67,9 @@ impl Machine {
                 None
             }
             Job::Call(call) => {
-                let planned = call.plan(expired.expires(), now, self);
-                self.guarded(runner, || call.run(planned, now, runner));
-                Some((call, planned))
+                let planned = Cell::new(call.plan(expired.expires(), now, self));
+                self.guarded(runner, || call.run(&planned, now, runner));
+                Some((call, planned.get()))
             }
         }
     }

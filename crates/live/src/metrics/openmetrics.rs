@@ -14,20 +14,44 @@ struct Family {
 
 const FAMILIES: [Family; 15] = [
     Family { name: "timers_armed", help: "Arms of timers.", of: |cpu| cpu.bases.armed },
-    Family { name: "timers_superseded", help: "Pending periods that an arm ended.", of: |cpu| cpu.bases.superseded },
-    Family { name: "timers_cancelled", help: "Pending periods that a cancel ended.", of: |cpu| cpu.bases.cancelled },
+    Family {
+        name: "timers_superseded",
+        help: "Pending periods that an arm ended.",
+        of: |cpu| cpu.bases.superseded,
+    },
+    Family {
+        name: "timers_cancelled",
+        help: "Pending periods that a cancel ended.",
+        of: |cpu| cpu.bases.cancelled,
+    },
     Family { name: "timers_ran_here", help: "Timers of this CPU that it ran.", of: |cpu| cpu.bases.ran_here },
-    Family { name: "timers_ran_elsewhere", help: "Timers of this CPU that others ran.", of: |cpu| cpu.bases.ran_elsewhere },
-    Family { name: "timers_waited", help: "Timers that were due while they ran.", of: |cpu| cpu.bases.waited },
+    Family {
+        name: "timers_ran_elsewhere",
+        help: "Timers of this CPU that others ran.",
+        of: |cpu| cpu.bases.ran_elsewhere,
+    },
+    Family {
+        name: "timers_waited",
+        help: "Timers that were due while they ran.",
+        of: |cpu| cpu.bases.waited,
+    },
     Family { name: "runs_own", help: "Runs by this CPU of its own timers.", of: |cpu| cpu.ran_own },
-    Family { name: "runs_for_others", help: "Runs by this CPU of timers that it pulled.", of: |cpu| cpu.ran_for_others },
+    Family {
+        name: "runs_for_others",
+        help: "Runs by this CPU of timers that it pulled.",
+        of: |cpu| cpu.ran_for_others,
+    },
     Family { name: "turns", help: "Turns.", of: |cpu| cpu.turns },
     Family { name: "kicks", help: "Kicks sent to this CPU.", of: |cpu| cpu.kicks },
     Family { name: "panics", help: "Callbacks that panicked.", of: |cpu| cpu.panics },
     Family { name: "marks", help: "Times this CPU was marked absent.", of: |cpu| cpu.bases.marks },
     Family { name: "false_marks", help: "Marks without need.", of: |cpu| cpu.bases.false_marks },
     Family { name: "busy_marks", help: "Marks that were put off.", of: |cpu| cpu.bases.busy_marks },
-    Family { name: "tokens_revoked", help: "Expiry taken over from a stuck CPU.", of: |cpu| cpu.bases.revoked },
+    Family {
+        name: "tokens_revoked",
+        help: "Expiry taken over from a stuck CPU.",
+        of: |cpu| cpu.bases.revoked,
+    },
 ];
 
 impl Metrics {
@@ -52,14 +76,24 @@ impl Metrics {
         for Family { name, help, of } in FAMILIES {
             describe(out, name, "counter", help)?;
             for cpu in &self.cpus {
-                writeln!(out, "quietcore_{name}_total{{cpu=\"{}\",role=\"{}\"}} {}", cpu.cpu, role(cpu), of(cpu))?;
+                writeln!(
+                    out,
+                    "quietcore_{name}_total{{cpu=\"{}\",role=\"{}\"}} {}",
+                    cpu.cpu,
+                    role(cpu),
+                    of(cpu)
+                )?;
             }
         }
         let locks = [
             ("alarm_settimes", "Timers of the kernel that were set.", self.settimes),
             ("lock_spun", "Locks that were waited for by spinning.", self.locks.spun),
             ("lock_slept", "Locks that were waited for asleep.", self.locks.slept),
-            ("lock_holder_preempted", "Waits for a holder that was off its CPU.", self.locks.holder_preempted),
+            (
+                "lock_holder_preempted",
+                "Waits for a holder that was off its CPU.",
+                self.locks.holder_preempted,
+            ),
         ];
         for (name, help, value) in locks {
             describe(out, name, "counter", help)?;

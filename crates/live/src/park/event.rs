@@ -1,10 +1,10 @@
 //! The event descriptor of an owner that sleeps in its own `epoll`: who writes, and when it is read.
 //!
-//! In a round of the park word (from PARKING to RUNNING) at most one sender writes: the one whose swap found PARKING.
-//! The round ends with NOTIFIED exactly if there was one. But that sender writes after its swap, so the write may
-//! come when the owner is long up again; an owner that reads only what it was notified of would leave it there, and
-//! its `epoll` would return at once for ever. So the owner counts the writes that it is owed, and reads until
-//! it has had them. A late write ends one sleep too early, and only one.
+//! In a round of the park word (from PARKING to RUNNING) at most one sender writes: the one whose swap found
+//! PARKING. The round ends with NOTIFIED exactly if there was one. But that sender writes after its swap, so
+//! the write may come when the owner is long up again; an owner that reads only what it was notified of would
+//! leave it there, and its `epoll` would return at once for ever. So the owner counts the writes that it is
+//! owed, and reads until it has had them. A late write ends one sleep too early, and only one.
 //!
 //! Invariant: after `settle`, what is readable or will be written is `owed`. Source: eventfd(2).
 

@@ -8,8 +8,8 @@ use loom::sync::Arc;
 use quietcore_core::Nanos;
 use std::collections::BTreeSet;
 
-/// An owner's place to sleep, and what senders leave: only relaxed accesses, so that nothing but the park word
-/// orders them.
+/// An owner's place to sleep, and what senders leave: only relaxed accesses, so that nothing but the park
+/// word orders them.
 struct Place {
     parker: Parker,
     mailbox: AtomicU32,
@@ -48,7 +48,7 @@ fn a_sleeper_is_woken() {
         });
         place.parker.prepare();
         let woken = if place.has_mail() {
-            place.parker.cancel();
+            let _ = place.parker.finish();
             None
         } else {
             let woken = place.parker.wait(None);
@@ -67,8 +67,8 @@ fn a_sleeper_is_woken() {
     );
 }
 
-/// Goal: the same over several rounds, where a sender of one round may leave its mark in the next. Method: two
-/// senders; the owner parks until it has both items, the first time with a moment that comes.
+/// Goal: the same over several rounds, where a sender of one round may leave its mark in the next. Method:
+/// two senders; the owner parks until it has both items, the first time with a moment that comes.
 #[test]
 fn two_items_two_rounds() {
     let found = ends(|| {
@@ -82,7 +82,7 @@ fn two_items_two_rounds() {
         while had < 2 {
             place.parker.prepare();
             if place.has_mail() {
-                place.parker.cancel();
+                let _ = place.parker.finish();
             } else {
                 let _ = place.parker.wait(until.take());
             }

@@ -19,14 +19,15 @@ fn states() {
         assert_eq!(parker.finish(), Woken::Notified);
         assert_eq!(word(), RUNNING);
         parker.prepare();
-        parker.cancel();
+        let _ = parker.finish();
         assert_eq!(parker.unpark(), Notify::NotNeeded, "it stayed awake");
         parker.prepare();
         assert_eq!(parker.finish(), Woken::TimedOut, "nobody called since");
     }
 }
 
-/// Goal: a sleep ends by time, or because somebody called before it began. Method: moments in the past, and none.
+/// Goal: a sleep ends by time, or because somebody called before it began. Method: moments in the past, and
+/// none.
 #[test]
 fn futex_sleeps_end() {
     let parker = Parker::futex();
@@ -38,8 +39,8 @@ fn futex_sleeps_end() {
     assert_eq!(parker.wait(None), Woken::Notified);
 }
 
-/// Goal: nothing that is published before an `unpark` is slept over. Method: three senders leave items, one at
-/// a time; the owner sleeps without a limit whenever it finds none. A lost wake hangs.
+/// Goal: nothing that is published before an `unpark` is slept over. Method: three senders leave items, one
+/// at a time; the owner sleeps without a limit whenever it finds none. A lost wake hangs.
 #[test]
 fn every_item_is_found() {
     const ITEMS: u32 = 20_000;
@@ -59,7 +60,7 @@ fn every_item_is_found() {
             found += mailbox.swap(0, Ordering::Relaxed);
             parker.prepare();
             if mailbox.load(Ordering::Relaxed) != 0 || found == 3 * ITEMS {
-                parker.cancel();
+                let _ = parker.finish();
             } else {
                 assert_eq!(parker.wait(None), Woken::Notified);
             }
@@ -75,7 +76,8 @@ fn is_readable(parker: &Parker) -> bool {
     poll(&mut polled, Some(&Timespec::default())).expect("poll works") > 0
 }
 
-/// Goal: the descriptor is readable from the wake to the end of the round, and not after it. Method: two rounds.
+/// Goal: the descriptor is readable from the wake to the end of the round, and not after it. Method: two
+/// rounds.
 #[test]
 fn a_descriptor_is_readable_until_the_round_ends() {
     let parker = Parker::event_descriptor().expect("there are descriptors");
@@ -89,8 +91,8 @@ fn a_descriptor_is_readable_until_the_round_ends() {
     }
 }
 
-/// Goal: a write that comes after its round ended is read in the next one. Method: the sender's swap in one round,
-/// its write in the next, as a preempted sender would do.
+/// Goal: a write that comes after its round ended is read in the next one. Method: the sender's swap in one
+/// round, its write in the next, as a preempted sender would do.
 #[test]
 fn a_late_write_is_read_a_round_later() {
     let parker = Parker::event_descriptor().expect("there are descriptors");

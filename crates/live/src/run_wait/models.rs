@@ -6,8 +6,8 @@ use crate::sync::{AtomicU32, Ordering};
 use loom::sync::Arc;
 use std::collections::BTreeSet;
 
-/// How often a waiter asks until it hears that the run is over. What runs is a relaxed word: nothing but `RunWait`
-/// orders the question and the end.
+/// How often a waiter asks until it hears that the run is over. What runs is a relaxed word: nothing but
+/// `RunWait` orders the question and the end.
 fn wait(state: &(RunWait, AtomicU32)) -> u32 {
     let mut asked = 0;
     state.0.wait_while(|| {
@@ -22,7 +22,8 @@ fn finish(state: &(RunWait, AtomicU32)) {
     state.0.finished();
 }
 
-/// Goal: a waiter that asks in vain is woken. Method: one run, one waiter, which sleeps for ever if it is not.
+/// Goal: a waiter that asks in vain is woken. Method: one run, one waiter, which sleeps for ever if it is
+/// not.
 #[test]
 fn a_waiter_is_woken() {
     let found = ends(|| {

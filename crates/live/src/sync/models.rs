@@ -1,8 +1,8 @@
 //! How the models of this crate are played: in all orders, with a set of ends that must come out exactly.
 //!
-//! Each model stands beside its word (`park/models.rs`, ...) and runs the real code on loom's atomics. Runs with
-//! `RUSTFLAGS="--cfg loom" cargo test -p quietcore-live --lib` only. `LOOM_MAX_PREEMPTIONS` (3 unless it is
-//! set) bounds the search.
+//! Each model stands beside its word (`park/models.rs`, ...) and runs the real code on loom's atomics. Runs
+//! with `RUSTFLAGS="--cfg loom" cargo test -p quietcore-live --lib` only. `LOOM_MAX_PREEMPTIONS` (3 unless it
+//! is set) bounds the search.
 
 use loom::model::Builder;
 use std::collections::BTreeSet;

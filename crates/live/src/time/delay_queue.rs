@@ -150,7 +150,10 @@ impl<T> Default for DelayQueue<T> {
 
 impl<T> fmt::Debug for DelayQueue<T> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("DelayQueue").field("len", &self.len()).field("delay", &self.delay).finish_non_exhaustive()
+        out.debug_struct("DelayQueue")
+            .field("len", &self.len())
+            .field("delay", &self.delay)
+            .finish_non_exhaustive()
     }
 }
 
@@ -176,13 +179,7 @@ impl<T> DelayQueue<T> {
     /// ```
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        Self {
-            timers: timers_for(capacity),
-            moved: HashMap::new(),
-            epoch: 0,
-            delay: None,
-            waker: None,
-        }
+        Self { timers: timers_for(capacity), moved: HashMap::new(), epoch: 0, delay: None, waker: None }
     }
 
     /// Puts `value` in, to be taken out at `deadline`, or at the next poll if that is over. Wakes the task that

@@ -15,7 +15,10 @@
 //! [`Precision::Coarse`] one can be handed out early when its delay exceeds the wheel's longest (12 days at
 //! ticks of 1 ms): then the poll sees it and arms it again.
 //! Source: PROTOCOL sections 7 and 8.
-#![allow(unsafe_code, reason = "timers are reached by address, and a pinned future has parts that are pinned")]
+#![allow(
+    unsafe_code,
+    reason = "timers are reached by address, and a pinned future has parts that are pinned"
+)]
 
 use crate::payload::{Payload, WakeEntry};
 use crate::waker_cell::{Register, WakerCell};

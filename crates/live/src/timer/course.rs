@@ -39,6 +39,8 @@ pub(crate) enum Planned {
     },
     /// It is early, because the wheel does not reach as far: arm it again for this.
     Hop(Nanos),
+    /// Nothing: its callback let go of it, and it may be gone.
+    Released,
 }
 
 /// Whether a course goes on.

@@ -4,8 +4,8 @@ use super::CallbackTimer;
 use super::course::Planned;
 use super::raw::Call;
 use crate::{CpuId, Machine, Nanos};
+use core::cell::Cell;
 use core::fmt;
-use core::marker::PhantomData;
 use core::time::Duration;
 
 /// What a callback may know of its run.
@@ -33,8 +33,8 @@ pub struct Run<'a> {
     now: Nanos,
     overruns: u64,
     cpu: CpuId,
-    /// The timer is there while it runs.
-    lifetime: PhantomData<&'a CallbackTimer>,
+    /// What the runner does after the callback.
+    planned: &'a Cell<Planned>,
 }
 
 impl Run<'_> {
@@ -140,6 +140,43 @@ impl Run<'_> {
     pub const fn timer(&self) -> &CallbackTimer {
         &self.timer
     }
+
+    /// Cancels the timer, and lets go of it: after this call and the end of the callback the machine does not
+    /// touch it again. So the memory of a [`RawTimer`](super::RawTimer) may be freed in its own callback, if
+    /// no other thread uses it. Of a [`TimerHandle`](super::TimerHandle) it ends the periods, no more.
+    ///
+    /// ```
+    /// # use core::ptr::NonNull;
+    /// # use core::time::Duration;
+    /// # use quietcore_live::{Machine, RawTimer, Run, TimerOptions};
+    /// # use std::sync::mpsc;
+    /// # let machine = Machine::start()?;
+    /// /// A timer that ends itself.
+    /// struct Own {
+    ///     timer: Option<RawTimer>,
+    ///     sender: mpsc::Sender<&'static str>,
+    /// }
+    /// unsafe fn end(own: *mut (), run: &Run<'_>) {
+    ///     run.release();
+    ///     // SAFETY: it is the address of a box, and the timer in it is not used any more.
+    ///     let own = unsafe { Box::from_raw(own.cast::<Own>()) };
+    ///     own.sender.send("ended").expect("somebody waits");
+    /// }
+    /// let (sender, receiver) = mpsc::channel();
+    /// let own = Box::into_raw(Box::new(Own { timer: None, sender }));
+    /// // SAFETY: `end` may be called once with the address of a box; the timer stays there until then.
+    /// unsafe {
+    ///     let timer = (*own).timer.insert(RawTimer::new(machine, TimerOptions::new(), end, own.cast()));
+    ///     RawTimer::at(NonNull::from(timer)).arm_after(Duration::ZERO)?;
+    /// }
+    /// assert_eq!(receiver.recv()?, "ended");
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn release(&self) {
+        self.timer.cancel();
+        self.planned.set(Planned::Released);
+    }
 }
 
 impl fmt::Debug for Run<'_> {
@@ -162,17 +199,16 @@ impl Call {
     }
 
     /// Runs the callback, if that was planned. A panic of it passes through.
-    pub(crate) fn run(&self, planned: Planned, now: Nanos, cpu: CpuId) {
-        if let Planned::Run { scheduled, overruns } = planned {
-            let timer = CallbackTimer(self.name);
-            self.call(&Run { timer, scheduled, now, overruns, cpu, lifetime: PhantomData });
+    pub(crate) fn run(&self, planned: &Cell<Planned>, now: Nanos, cpu: CpuId) {
+        if let Planned::Run { scheduled, overruns } = planned.get() {
+            self.call(&Run { timer: CallbackTimer(self.name), scheduled, now, overruns, cpu, planned });
         }
     }
 
     /// Arms the timer again, if that follows, before the machine is told that this run is over.
     #[inline]
     pub(crate) fn follow(&self, planned: Planned, now: Nanos) {
-        if self.name.timer().course.follows() {
+        if planned != Planned::Released && self.name.timer().course.follows() {
             self.name.follow(planned, now);
         }
     }

@@ -11,7 +11,7 @@ use super::wait::{CancelAndWait, WouldBlock};
 use crate::machine::ArmError;
 use crate::{CpuId, Machine, Nanos};
 use core::time::Duration;
-use quietcore_core::{Actions, Armed, Context, Expiry};
+use quietcore_core::{Actions, Armed, Cancelled, Context, Expiry};
 use quietcore_wheel::Shape;
 
 /// Of a coarse timer: beyond this many ticks the wheel would hand it out early. Half of the wheel's reach,
@@ -197,7 +197,26 @@ impl CallbackTimer {
         self.0.cancel()
     }
 
-    /// Takes the timer out, and returns when no run of it is left; says whether it was pending at last. Until
+    /// Cancels as [`cancel`](Self::cancel) does, and says whether a run is under way:
+    /// [`Cancelled::Running`] then, whatever was pending. After any other answer no run of it is left, and
+    /// none begins before the next arm. Cost: a lock.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use quietcore_live::{Cancelled, Machine};
+    /// # let machine = Machine::start()?;
+    /// # let timer = machine.timer(Default::default(), |_| {});
+    /// assert_eq!(timer.try_cancel(), Cancelled::Idle);
+    /// timer.arm_after(Duration::from_secs(60))?;
+    /// assert_eq!(timer.try_cancel(), Cancelled::WasPending);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_cancel(&self) -> Cancelled {
+        self.0.try_cancel()
+    }
+
+    /// Takes the timer out, and returns when no run of it is left; says whether it was pending. Until
     /// somebody arms it again it does not run.
     ///
     /// # Errors
@@ -218,7 +237,7 @@ impl CallbackTimer {
     }
 
     /// The same for a task: the future is ready when no run of the timer is left, and says whether it was
-    /// pending at last. Nothing happens before its first poll. A task that a callback waits for must not
+    /// pending. Nothing happens before its first poll. A task that a callback waits for must not
     /// await this.
     ///
     /// ```

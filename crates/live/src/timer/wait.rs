@@ -99,6 +99,12 @@ impl RunEnds {
         }
     }
 
+    /// Whether a task waits.
+    #[cfg(test)]
+    pub(super) fn is_awaited(&self) -> bool {
+        self.tasks.any()
+    }
+
     #[cold]
     fn wake_tasks(&self) {
         let mut wakers = self.lock();
@@ -136,13 +142,39 @@ impl RunEnds {
     }
 }
 
+/// What a cancel that may have to wait has found so far.
+#[derive(Clone, Copy, Debug)]
+enum Found {
+    /// No run is left. Whether the timer was pending is known.
+    Idle(bool),
+    /// A run is under way. What was pending was taken out.
+    Running(bool),
+}
+
+impl Found {
+    const fn was_pending(self) -> bool {
+        let (Self::Running(was_pending) | Self::Idle(was_pending)) = self;
+        was_pending
+    }
+}
+
 impl Name {
-    /// Ends the course, and takes the timer out unless a run of it is under way.
-    fn try_cancel(self) -> Cancelled {
+    /// Takes the timer out, whether or not a run of it is under way.
+    pub(super) fn try_cancel(self) -> Cancelled {
+        match self.look(Found::Idle(false)) {
+            Found::Running(_) => Cancelled::Running,
+            Found::Idle(true) => Cancelled::WasPending,
+            Found::Idle(false) => Cancelled::Idle,
+        }
+    }
+
+    /// The same, after what was found `before`.
+    fn look(self, before: Found) -> Found {
+        let was_pending = before.was_pending();
         let timer = self.timer();
         let machine = timer.machine();
         if machine.is_forked() {
-            return Cancelled::Idle;
+            return Found::Idle(was_pending);
         }
         timer.course.end();
         let context = machine.context(Nanos(0));
@@ -150,24 +182,27 @@ impl Name {
             Reference::Tick(timer) => machine.core.cancel_unless_running(timer, context),
             Reference::Exact(timer, _) => machine.core.cancel_exact_unless_running(timer, context),
         };
-        cancelled.unwrap_or(Cancelled::Idle)
+        match cancelled.unwrap_or(Cancelled::Idle) {
+            Cancelled::Idle => Found::Idle(was_pending),
+            Cancelled::WasPending => Found::Idle(true),
+            // Its own callback may have armed it: else it would run once more before anybody looks again.
+            Cancelled::Running => Found::Running(self.cancel() || was_pending),
+        }
     }
 
     pub(super) fn cancel_sync(self) -> Result<bool, WouldBlock> {
         let machine = self.timer().machine();
-        let must_not_wait = InRun::is_here() || here(machine).is_some();
-        let mut cancelled = self.try_cancel();
-        if cancelled == Cancelled::Running {
-            if must_not_wait {
-                self.cancel();
+        let mut found = self.look(Found::Idle(false));
+        if matches!(found, Found::Running(_)) {
+            if InRun::is_here() || here(machine).is_some() {
                 return Err(WouldBlock);
             }
             machine.run_ends.threads.wait_while(|| {
-                cancelled = self.try_cancel();
-                cancelled == Cancelled::Running
+                found = self.look(found);
+                matches!(found, Found::Running(_))
             });
         }
-        Ok(cancelled == Cancelled::WasPending)
+        Ok(found.was_pending())
     }
 }
 
@@ -185,12 +220,13 @@ impl Name {
 #[must_use = "nothing is cancelled before it is polled"]
 pub struct CancelAndWait<'a> {
     timer: &'a CallbackTimer,
+    found: Found,
     ticket: Option<u64>,
 }
 
 impl<'a> CancelAndWait<'a> {
     pub(super) const fn new(timer: &'a CallbackTimer) -> Self {
-        Self { timer, ticket: None }
+        Self { timer, found: Found::Idle(false), ticket: None }
     }
 }
 
@@ -199,15 +235,15 @@ impl Future for CancelAndWait<'_> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<bool> {
         let name = self.timer.0;
-        let mut cancelled = name.try_cancel();
-        if cancelled == Cancelled::Running {
+        self.found = name.look(self.found);
+        if matches!(self.found, Found::Running(_)) {
             let ends = &name.timer().machine().run_ends;
             self.ticket = Some(ends.register(self.ticket, context.waker()));
-            cancelled = name.try_cancel();
+            self.found = name.look(self.found);
         }
-        match cancelled {
-            Cancelled::Running => Poll::Pending,
-            cancelled => Poll::Ready(cancelled == Cancelled::WasPending),
+        match self.found {
+            Found::Idle(was_pending) => Poll::Ready(was_pending),
+            Found::Running(_) => Poll::Pending,
         }
     }
 }

@@ -87,7 +87,8 @@ impl State {
 
     fn change(&mut self, number: usize, activity: Activity) -> &mut Member {
         let before = core::mem::replace(&mut self.member(number).activity, activity);
-        self.busy = self.busy + usize::from(activity == Activity::Busy) - usize::from(before == Activity::Busy);
+        self.busy =
+            self.busy + usize::from(activity == Activity::Busy) - usize::from(before == Activity::Busy);
         self.member(number)
     }
 }

@@ -36,8 +36,8 @@ impl Task {
     }
 }
 
-/// A timer, as one that is handed out under its base's lock: a place word, links that only the lock's holder touches,
-/// and a cell.
+/// A timer, as one that is handed out under its base's lock: a place word, links that only the lock's holder
+/// touches, and a cell.
 struct Timer {
     place: AtomicU32,
     /// Watched by loom: whoever frees the timer writes, whoever still uses it reads.
@@ -57,7 +57,8 @@ struct Base {
 
 impl Base {
     fn armed() -> Arc<Self> {
-        let timer = Timer { place: AtomicU32::new(PENDING), links: UnsafeCell::new(()), cell: WakerCell::new() };
+        let timer =
+            Timer { place: AtomicU32::new(PENDING), links: UnsafeCell::new(()), cell: WakerCell::new() };
         Arc::new(Self { lock: Mutex::new(()), timer, expired: AtomicU32::new(0) })
     }
 
@@ -99,8 +100,8 @@ impl Base {
     }
 }
 
-/// Goal: a future that sleeps is woken; one that is told not to has its timer. Method: one poll and, if it was
-/// registered, a sleep, against the runner.
+/// Goal: a future that sleeps is woken; one that is told not to has its timer. Method: one poll and, if it
+/// was registered, a sleep, against the runner.
 #[test]
 fn a_poll_against_the_runner() {
     let found = ends(|| {
@@ -141,8 +142,9 @@ fn a_question_against_the_runner() {
     assert_eq!(found, BTreeSet::from([false, true]));
 }
 
-/// Goal: a registration on another thread, after a reset of which it knows by chance only, is ordered after the take.
-/// Method: relaxed flags; the reset and the registration come from threads that nothing else orders.
+/// Goal: a registration on another thread, after a reset of which it knows by chance only, is ordered after
+/// the take. Method: relaxed flags; the reset and the registration come from threads that nothing else
+/// orders.
 #[test]
 fn a_reset_is_a_link() {
     let found = ends(|| {
@@ -163,8 +165,8 @@ fn a_reset_is_a_link() {
     assert_eq!(found, BTreeSet::from([Register::Registered, Register::Taken]));
 }
 
-/// Goal: the waker of the last poll is woken, also if the future was polled before on another thread. Method: one thread
-/// polls and passes the future on; the next polls with another waker and sleeps.
+/// Goal: the waker of the last poll is woken, also if the future was polled before on another thread. Method:
+/// one thread polls and passes the future on; the next polls with another waker and sleeps.
 #[test]
 fn the_future_moves() {
     let found = ends(|| {
@@ -190,8 +192,8 @@ fn the_future_moves() {
     assert_eq!(found, BTreeSet::from([(registered, registered), (registered, taken), (taken, taken)]));
 }
 
-/// Goal: polls that do not overlap are ordered by the cell itself. Method: two threads, and a relaxed flag that keeps
-/// them apart.
+/// Goal: polls that do not overlap are ordered by the cell itself. Method: two threads, and a relaxed flag
+/// that keeps them apart.
 #[test]
 fn polls_are_ordered() {
     let found = ends(|| {
@@ -211,8 +213,9 @@ fn polls_are_ordered() {
     assert_eq!(found, BTreeSet::from([(registered, None), (registered, Some(registered))]));
 }
 
-/// Goal: a timer that was handed out can be armed again, and the next run finds the next waker. Method: as soon as the
-/// future hears of the first run and sees the timer idle, it resets, arms and registers; a second runner comes.
+/// Goal: a timer that was handed out can be armed again, and the next run finds the next waker. Method: as
+/// soon as the future hears of the first run and sees the timer idle, it resets, arms and registers; a second
+/// runner comes.
 #[test]
 fn armed_again() {
     let found = ends(|| {
@@ -252,8 +255,8 @@ fn armed_again() {
     assert_eq!(found, BTreeSet::from_iter(expected));
 }
 
-/// Goal: a future is dropped at any moment of its timer's run, and nobody touches the timer afterwards. Method: it
-/// registers and drops at once; freeing is a write to the timer's links and to the cell.
+/// Goal: a future is dropped at any moment of its timer's run, and nobody touches the timer afterwards.
+/// Method: it registers and drops at once; freeing is a write to the timer's links and to the cell.
 #[test]
 fn drop_against_expire() {
     let found = ends(|| {

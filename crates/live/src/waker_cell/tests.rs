@@ -21,7 +21,8 @@ fn counted() -> (Arc<Count>, Waker) {
     (Arc::clone(&count), Waker::from(count))
 }
 
-/// Goal: a take finds the last waker, once; after it registrations are refused until a reset. Method: one thread.
+/// Goal: a take finds the last waker, once; after it registrations are refused until a reset. Method: one
+/// thread.
 #[test]
 fn register_take_reset() {
     let cell = WakerCell::new();
@@ -39,8 +40,8 @@ fn register_take_reset() {
     assert!(cell.take().is_none(), "the refused one was not kept");
 }
 
-/// Goal: an owner that takes a timer for idle which is being handed out is told so; the cell is the runner's. Method: in
-/// the middle of a take, and of one that came during a registration.
+/// Goal: an owner that takes a timer for idle which is being handed out is told so; the cell is the runner's.
+/// Method: in the middle of a take, and of one that came during a registration.
 #[test]
 fn no_reset_during_a_take() {
     let cell = WakerCell::new();
@@ -96,8 +97,8 @@ fn a_clone_that_panics() {
     assert!(cell.take().expect("it stayed").will_wake(&waker));
 }
 
-/// Goal: a future that polls, sleeps and polls again always hears of its timer. Method: many timers, handed out by
-/// another thread while the future registers; a lost one hangs.
+/// Goal: a future that polls, sleeps and polls again always hears of its timer. Method: many timers, handed
+/// out by another thread while the future registers; a lost one hangs.
 #[test]
 fn every_take_is_heard() {
     const ROUNDS: u32 = 20_000;

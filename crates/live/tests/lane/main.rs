@@ -3,5 +3,6 @@
 //! many seconds.
 
 mod claims;
+mod isolation;
 mod scene;
 mod sharing;

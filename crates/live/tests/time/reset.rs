@@ -89,12 +89,33 @@ fn after_it_was_over() {
     check_books(scene.machine);
 }
 
-/// What a sleep should do: its deadline, and whether somebody waits.
+/// A sleep, and what it should do.
 struct Expected {
-    nap: Pin<Box<Sleep>>,
+    sleep: Pin<Box<Sleep>>,
     deadline: Instant,
+    /// It was polled, and nobody was woken since.
     is_waiting: bool,
     wakes: u32,
+}
+
+impl Expected {
+    fn new(dice: &mut Dice, number: usize) -> Self {
+        let deadline = random_deadline(dice);
+        let sleep = Box::pin(sleep_until(deadline).with_precision([Precision::Tick, Precision::Exact][number % 2]));
+        Self { sleep, deadline, is_waiting: false, wakes: 0 }
+    }
+
+    fn is_due(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    /// Who waits and is due is woken.
+    fn pass_time(&mut self) {
+        if self.is_waiting && self.is_due() {
+            self.is_waiting = false;
+            self.wakes += 1;
+        }
+    }
 }
 
 /// Goal: any order of polls, resets and jumps of the clock. Method: random steps on 20 sleeps beside what each should
@@ -104,31 +125,27 @@ fn random_steps() {
     for seed in 0..20 {
         let scene = Stopped::new();
         let mut dice = Dice::new(seed);
-        let naps: Vec<_> = (0..20).map(|number| random_nap(&mut dice, number)).collect();
-        let mut naps: Vec<_> = naps.into_iter().map(|nap| (nap, Woken::new())).collect();
+        let mut naps: Vec<_> = (0..20).map(|number| (Expected::new(&mut dice, number), Woken::new())).collect();
         for step in 0..400 {
             if dice.below(4) == 0 {
                 scene.advance(MILLI * dice.below(12) as u32);
+                naps.iter_mut().for_each(|(nap, _)| nap.pass_time());
             }
             let chosen = dice.below(20) as usize;
-            let (nap, (woken, waker)) = &mut naps[chosen];
-            let at = format!("seed {seed} step {step} sleep {chosen}");
+            let (nap, (_, waker)) = &mut naps[chosen];
             if dice.below(2) == 0 {
-                let is_due = Instant::now() >= nap.deadline;
-                assert_eq!(poll(nap.nap.as_mut(), waker).is_ready(), is_due, "{at}");
-                // What was due before has been woken for.
+                let is_due = nap.is_due();
+                let found = poll(nap.sleep.as_mut(), waker);
+                assert_eq!(found.is_ready(), is_due, "seed {seed} step {step} sleep {chosen}");
                 nap.is_waiting = !is_due;
             } else {
                 nap.deadline = random_deadline(&mut dice);
-                nap.nap.as_mut().reset(nap.deadline);
+                nap.sleep.as_mut().reset(nap.deadline);
+                nap.pass_time();
             }
-            nap.wakes = nap.wakes.max(woken.count());
-            for (nap, (woken, _)) in &mut naps {
-                let is_due = nap.is_waiting && Instant::now() >= nap.deadline;
-                nap.is_waiting &= !is_due;
-                nap.wakes += u32::from(is_due && woken.count() > nap.wakes);
+            for (number, (nap, (woken, _))) in naps.iter().enumerate() {
+                let at = format!("seed {seed} step {step} sleep {number}, chosen {chosen}: {:?}", nap.sleep);
                 assert_eq!(woken.count(), nap.wakes, "{at}");
-                assert!(!is_due || nap.wakes > 0, "{at}: nobody was woken");
             }
         }
         drop(naps);
@@ -139,11 +156,4 @@ fn random_steps() {
 fn random_deadline(dice: &mut Dice) -> Instant {
     // Ten in the past, and whole ticks, so that a sleep is due as soon as its deadline has come.
     Instant::now() - MILLI * 10 + MILLI * dice.below(100) as u32
-}
-
-fn random_nap(dice: &mut Dice, number: u64) -> Expected {
-    let precision = [Precision::Tick, Precision::Exact][number as usize % 2];
-    let deadline = random_deadline(dice);
-    let nap = Box::pin(sleep_until(deadline).with_precision(precision));
-    Expected { nap, deadline, is_waiting: false, wakes: 0 }
 }

@@ -142,10 +142,10 @@ fn a_machine_that_was_shut_down() {
     assert_eq!(poll(over, Waker::noop()), Poll::Ready(()), "what is over is over");
     for nap in [waiting, fresh] {
         let mut nap = nap;
-        let text = message(|| drop(poll(nap.as_mut(), Waker::noop())));
+        let text = message(|| _ = poll(nap.as_mut(), Waker::noop()));
         assert!(text.contains("shut down"), "{text}");
         nap.as_mut().reset(Instant::now() + DAY);
-        assert!(message(|| drop(poll(nap.as_mut(), Waker::noop()))).contains("shut down"));
+        assert!(message(|| _ = poll(nap.as_mut(), Waker::noop())).contains("shut down"));
     }
     drop(entered);
 }

@@ -70,8 +70,10 @@ impl Workers {
     pub(super) fn new(machine: &'static Machine, flavor: Flavor, count: usize) -> Arc<Self> {
         let workers = Arc::new(Self { machine, flavor, state: Mutex::default() });
         if flavor == Flavor::MultiThread {
-            let seats = (0..count).map(|_| workers.seat());
-            let seats: Vec<_> = seats.inspect(|seat| drop(seat.begin())).collect();
+            let seats: Vec<_> = (0..count).map(|_| workers.seat()).collect();
+            for seat in &seats {
+                let _ = seat.begin();
+            }
             workers.lock().seats = seats;
         }
         workers
@@ -87,7 +89,8 @@ impl Workers {
 
     pub(super) fn hook(self: &Arc<Self>, builder: &mut real::Builder) {
         let (before, after) = (Arc::clone(self), Arc::clone(self));
-        let _ = builder.on_thread_park(move || before.before_wait()).on_thread_unpark(move || after.after_wait());
+        let _ =
+            builder.on_thread_park(move || before.before_wait()).on_thread_unpark(move || after.after_wait());
         if self.flavor == Flavor::CurrentThread {
             let _ = builder.event_interval(1);
         }

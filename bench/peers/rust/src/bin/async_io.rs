@@ -1,21 +1,19 @@
 //! async-io's timers under async-executor on two threads, as smol runs them.
 
-use quietcore_peers::load::{Load, Measure};
+use quietcore_peers::load::Load;
 use quietcore_peers::runtime::{Runtime, WORKERS};
 use std::pin::Pin;
 use std::process::ExitCode;
-use std::sync::OnceLock;
-use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 static EXECUTOR: async_executor::Executor<'static> = async_executor::Executor::new();
 
-/// What armed timers wake when they are moved: `set_after` arms again with the waker of the last poll.
 #[derive(Debug)]
 struct Peer;
 
 impl Runtime for Peer {
     type Sleep = async_io::Timer;
+    type Moment = Instant;
 
     fn start(_load: &Load) -> Result<Self, String> {
         for worker in 0..WORKERS {
@@ -28,6 +26,10 @@ impl Runtime for Peer {
 
     fn sleep(&self, delay: Duration) -> Self::Sleep {
         async_io::Timer::after(delay)
+    }
+
+    fn moment(&self, at: Instant) -> Instant {
+        at
     }
 
     fn sleep_until(&self, at: Instant) -> Self::Sleep {

@@ -11,6 +11,7 @@ struct Peer(Tokio);
 
 impl Runtime for Peer {
     type Sleep = tokio::time::Sleep;
+    type Moment = tokio::time::Instant;
 
     fn start(load: &Load) -> Result<Self, String> {
         let mut builder = Builder::new_multi_thread();
@@ -23,8 +24,12 @@ impl Runtime for Peer {
         tokio::time::sleep(delay)
     }
 
-    fn sleep_until(&self, at: Instant) -> Self::Sleep {
-        tokio::time::sleep_until(at.into())
+    fn moment(&self, at: Instant) -> Self::Moment {
+        at.into()
+    }
+
+    fn sleep_until(&self, at: Self::Moment) -> Self::Sleep {
+        tokio::time::sleep_until(at)
     }
 
     fn rearm(&self, sleep: Pin<&mut Self::Sleep>, delay: Duration) {

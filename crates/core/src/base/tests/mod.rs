@@ -10,9 +10,10 @@ mod threads;
 
 mod transfers;
 
+use super::arm::Again;
 use super::bases::{Bases, Context};
 use super::expire::Popped;
-use super::{BaseId, BaseKind, Change, Expired, TickLength, TimerId, TimerOptions, TimerRef, Token};
+use super::{Armed, BaseId, BaseKind, Change, Expired, TickLength, TimerId, TimerOptions, TimerRef, Token};
 use crate::{CpuId, Nanos, RawLock, SequentialLock};
 use alloc::vec::Vec;
 
@@ -38,6 +39,14 @@ impl<L: RawLock> Bases<L, u32> {
     /// `pop_with`, where nothing is taken.
     pub(super) fn pop(&self, token: &Token, context: Context) -> PlainPopped {
         self.pop_with(token, context, |_, _| ()).into()
+    }
+
+    /// As machines arm: the usual case, and if it is another one any.
+    fn arm_usual(&self, timer: TimerRef<u32>, expires: Nanos, onto: BaseId, context: Context) -> Armed {
+        let Some(Again { was_pending, change }) = self.arm_again(timer, expires, onto, context) else {
+            return self.arm(timer, expires, onto, context);
+        };
+        Armed { was_pending, is_refused: false, change, base: onto }
     }
 
     /// `finish_and_pop_with`, where nothing is taken.

@@ -53,6 +53,28 @@ fn an_arm_loses_against_a_move() {
     assert_pending_only_in(&bases, Some(global(0)));
 }
 
+/// Goal: an arm in the usual case that finds its timer moved, or its CPU gone, does nothing and says so.
+/// Method: the timer was idle on the base asked for; it is armed elsewhere, or that CPU is adopted.
+#[test]
+fn a_usual_arm_loses_against_a_move() {
+    for is_adopted in [false, true] {
+        let (bases, id) = with_timer();
+        let _ = bases.arm_tick(timer(&bases, id), Tick(100), global(0), at(0));
+        assert_eq!(bases.cancel(timer(&bases, id), at(0)), Cancelled::WasPending);
+        if is_adopted {
+            let other = Rc::clone(&bases);
+            before_lock(move || {
+                let _ = other.adopt(CpuId(0), CpuId(2), at(0));
+            });
+        } else {
+            interrupt_with_arm(&bases, id);
+        }
+        let again = bases.arm_again(timer(&bases, id), Nanos(200_000_000), global(0), at(0));
+        assert!(again.is_none(), "{again:?}");
+        assert_pending_only_in(&bases, (!is_adopted).then_some(local(1)));
+    }
+}
+
 /// Goal: the same across bases. Method: the timer was on a third base.
 #[test]
 fn an_arm_across_bases_loses_against_a_move() {

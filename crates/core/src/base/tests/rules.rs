@@ -3,7 +3,7 @@
 use super::super::expire::Finished;
 use super::super::{Armed, Cancelled, Change, Pinning, TimerName};
 use super::{BaseKind, CpuId, Nanos, SequentialLock, TICK, TimerOptions};
-use super::{add, at, base, bases, global, local, run_all, start_all};
+use super::{TestBases, add, at, base, bases, global, local, run_all, start_all};
 use crate::base::Expired;
 use alloc::vec::Vec;
 use quietcore_wheel::{Expiry, Precision, Tick};
@@ -77,19 +77,62 @@ fn next_expiry_without_the_lock() {
 
 /// Goal: a clock that nobody moved for long is taken to the present before a timer is placed by it, else the
 /// timer is in a coarse bucket and late. Method: a first arm, another one on the same base and one on another
-/// base, each after 100,000 ticks, for three ticks ahead.
+/// base, each after 100,000 ticks, for three ticks ahead; by the call for all cases, and by that for the usual
+/// one.
 #[test]
 fn an_arm_takes_an_old_clock_to_the_present() {
+    for is_usual in [false, true] {
+        let mut bases = bases(2);
+        let (_, timer) = add(&mut bases, 1);
+        for (turn, onto) in [(1, local(0)), (2, local(0)), (3, local(1))] {
+            let now = turn * 100_000;
+            let expires = Nanos((now + 3) * TICK);
+            let arm = if is_usual { TestBases::arm_usual } else { TestBases::arm };
+            let armed = arm(&bases, timer, expires, onto, at(now));
+            assert_eq!((armed.base, armed.change.is_first), (onto, true));
+            assert_eq!(bases.next_expiry(onto), Some(Nanos((now + 4) * TICK)), "arm {turn}");
+            assert_eq!(bases.cancel(timer, at(now)), Cancelled::WasPending);
+            bases.lock(onto, None).next_expiry();
+        }
+    }
+}
+
+/// Goal: what the usual case is, and that it does what any arm does. Method: a timer that was never armed, one
+/// that is idle or pending in the base asked for or in another one, pinned, deferrable, shut down.
+#[test]
+fn the_usual_arm() {
     let mut bases = bases(2);
     let (_, timer) = add(&mut bases, 1);
-    for (turn, onto) in [(1, local(0)), (2, local(0)), (3, local(1))] {
-        let now = turn * 100_000;
-        let armed = bases.arm(timer, Nanos((now + 3) * TICK), onto, at(now));
-        assert_eq!((armed.base, armed.change.is_first), (onto, true));
-        assert_eq!(bases.next_expiry(onto), Some(Nanos((now + 4) * TICK)), "arm {turn}");
-        assert_eq!(bases.cancel(timer, at(now)), Cancelled::WasPending);
-        bases.lock(onto, None).next_expiry();
-    }
+    let deferrable = bases.add_timer(TimerOptions::new().deferrable(), 2);
+    let when = |tick: u64| Nanos(tick * TICK);
+    let again = |timer, tick, onto| {
+        let done = bases.arm_again(timer, when(tick), onto, at(1));
+        done.map(|again| (again.was_pending, again.change.is_first))
+    };
+    assert_eq!(again(timer, 9, global(0)), None, "it belongs to no base");
+    assert!(!timer.is_pending());
+    let _ = bases.arm(timer, when(50), global(0), at(0));
+    assert_eq!(again(timer, 5, global(1)), None, "it belongs to another one");
+    assert_eq!(again(timer, 40, global(0)), Some((true, true)));
+    assert_eq!(again(timer, 45, global(0)), Some((true, false)));
+    assert_eq!(bases.cancel(timer, at(1)), Cancelled::WasPending);
+    assert_eq!(again(timer, 60, global(0)), Some((false, false)), "it looks later than it is");
+    assert_eq!(bases.lock(global(0), None).next_expiry(), Some(when(61)));
+    let counters = bases.lock(global(0), None).counters;
+    assert_eq!((counters.armed, counters.superseded, counters.cancelled), (4, 2, 1));
+    bases.set_pinning(timer, Pinning::Pinned, at(1));
+    assert_eq!(again(timer, 9, global(0)), None, "it is pinned");
+    bases.set_pinning(timer, Pinning::Floating, at(1));
+    let _ = bases.adopt(CpuId(0), CpuId(1), at(1));
+    assert_eq!(again(timer, 9, global(0)), None, "its CPU is gone");
+    assert_eq!(again(timer, 9, global(1)), Some((true, true)));
+    assert_eq!(bases.shutdown(timer, at(1)), Cancelled::WasPending);
+    assert_eq!(again(timer, 9, global(1)), None, "it was shut down");
+    let onto = base(1, BaseKind::Deferrable);
+    let deferrable = bases.timer(deferrable).expect("just made");
+    let _ = bases.arm(deferrable, when(5), onto, at(1));
+    assert_eq!(again(deferrable, 6, onto), None, "it is deferrable");
+    bases.check();
 }
 
 /// Goal: the contract of arm's results. Method: arm, re-arm, reduce, mod_pending, cancel in turn.

@@ -73,14 +73,15 @@ impl World {
         let context = self.context(cpu);
         let expires = Nanos(context.now.0 + dice.roll(400));
         let timer = self.bases.timer(self.ids[number]).expect("in the store");
-        let armed = match dice.roll(4) {
+        let armed = match dice.roll(6) {
             0 => {
                 let armed = self.bases.mod_pending(timer, expires, onto, context);
                 assert!(!armed.is_refused, "nobody shuts timers down");
                 return;
             }
             1 => self.bases.reduce(timer, expires, onto, context),
-            _ => self.bases.arm(timer, expires, onto, context),
+            2 => self.bases.arm(timer, expires, onto, context),
+            _ => self.bases.arm_usual(timer, expires, onto, context),
         };
         assert!(!armed.is_refused, "nobody shuts timers down");
         self.tallies[number].begun.fetch_add(u64::from(!armed.was_pending), Ordering::Relaxed);

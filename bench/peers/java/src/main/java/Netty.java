@@ -10,6 +10,7 @@ import io.netty.util.Timeout;
 import io.netty.util.TimerTask;
 import io.netty.util.concurrent.ImmediateExecutor;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
@@ -23,7 +24,7 @@ import java.util.function.IntConsumer;
 
 final class Netty {
     private static final int WORKERS = 2;
-    /** Random numbers drawn beforehand, and operations between two looks at the clock. */
+    /** Random numbers drawn beforehand, and operations of a stretch. */
     private static final int DRAWN = 4096;
     private static final long MILLIS = 1_000_000;
     /** What passes before and after a window, so that neither start nor end is in it. */
@@ -131,19 +132,35 @@ final class Netty {
         return timeouts;
     }
 
-    /** How often, in how many nanoseconds. */
-    private static long[] repeat(long limit, IntConsumer operation) {
+    /** Operations: how many in all, and how long each stretch took. */
+    private static final class Stretches {
+        long operations;
+        private final List<Long> lasted = new ArrayList<>();
+
+        void add(int number, long nanos) {
+            operations += number;
+            lasted.add(nanos);
+        }
+
+        /** Per operation of the median stretch: one in which the thread lost its CPU does not count. */
+        double nanos() {
+            Collections.sort(lasted);
+            return (double) lasted.get(lasted.size() / 2) * lasted.size() / operations;
+        }
+    }
+
+    private static Stretches repeat(long limit, IntConsumer operation) {
+        Stretches stretches = new Stretches();
         long start = System.nanoTime();
-        for (long times = 0;;) {
+        for (long last = start; last - start < limit;) {
             for (int at = 0; at < DRAWN; at++) {
                 operation.accept(at);
             }
-            times += DRAWN;
-            long elapsed = System.nanoTime() - start;
-            if (elapsed >= limit) {
-                return new long[] {times, elapsed};
-            }
+            long now = System.nanoTime();
+            stretches.add(DRAWN, now - last);
+            last = now;
         }
+        return stretches;
     }
 
     private String armCancel() throws Exception {
@@ -164,9 +181,9 @@ final class Netty {
                 IntConsumer pair = at -> arm(NEVER, drawn[at]).cancel();
                 repeat(3 * time, pair);
                 await(start);
-                long[] measured = repeat(time, pair);
-                total.addAndGet(measured[0]);
-                nanos[thread] = (double) measured[1] / measured[0];
+                Stretches measured = repeat(time, pair);
+                total.addAndGet(measured.operations);
+                nanos[thread] = measured.nanos();
                 await(end);
                 java.lang.ref.Reference.reachabilityFence(kept);
             });
@@ -205,23 +222,20 @@ final class Netty {
         });
         arms.setDaemon(true);
         arms.start();
-        long[] measured = null;
+        Stretches measured = null;
         for (long limit : new long[] {3 * time, time}) {
-            long spent = 0;
-            long cancelled = 0;
-            while (spent < limit) {
+            measured = new Stretches();
+            for (long end = System.nanoTime() + limit; System.nanoTime() < end;) {
                 Timeout[] batch = give.take();
                 long start = System.nanoTime();
                 for (Timeout timeout : batch) {
                     timeout.cancel();
                 }
-                spent += System.nanoTime() - start;
-                cancelled += batch.length;
+                measured.add(batch.length, System.nanoTime() - start);
                 back.put(batch);
             }
-            measured = new long[] {cancelled, spent};
         }
-        figure((double) measured[1] / measured[0]);
+        figure(measured.nanos());
         return null;
     }
 
@@ -235,8 +249,7 @@ final class Netty {
             timeouts[which] = arm(NEVER, delays.far());
         };
         repeat(3 * time, one);
-        long[] measured = repeat(time, one);
-        figure((double) measured[1] / measured[0]);
+        figure(repeat(time, one).nanos());
         return null;
     }
 

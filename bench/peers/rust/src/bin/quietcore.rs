@@ -1,0 +1,202 @@
+//! quietcore's runtime, in three ways (`mode=`).
+//!
+//! - `helper`: its futures under tokio's executor, whose own timers are off; a helper thread expires them;
+//! - `lanes`: the same futures under async-executor on two threads that are lanes and expire them themselves;
+//! - `callbacks`: lanes, and a pair is a timer with a callback, made beforehand, armed and cancelled.
+
+use async_executor::Executor;
+use quietcore_live::time::{self, Sleep};
+use quietcore_live::{Cpu, CpuId, CpuSet, Machine, TimerHandle, TimerOptions, WaitBy};
+use quietcore_peers::load::{Load, Measure};
+use quietcore_peers::runtime::{Runtime, WORKERS, poll_once};
+use quietcore_peers::sync::Bell;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::{read, write};
+use rustix::time::Timespec;
+use std::pin::{Pin, pin};
+use std::process::ExitCode;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Wake, Waker};
+use std::time::{Duration, Instant};
+
+static EXECUTOR: Executor<'static> = Executor::new();
+
+struct Peer {
+    machine: &'static Machine,
+    /// `None` if the lanes run the tasks.
+    tokio: Option<tokio::runtime::Runtime>,
+    callbacks: bool,
+}
+
+/// What a task wakes to be run: the lane that looks for tasks.
+struct Look {
+    bell: Bell,
+    descriptor: OwnedFd,
+}
+
+impl Wake for Look {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.bell.ring() {
+            write(&self.descriptor, &1u64.to_ne_bytes()).expect("a counter of 64 bits has room");
+        }
+    }
+}
+
+impl Peer {
+    fn helper() -> Result<Self, String> {
+        let machine = Machine::start().map_err(|error| error.to_string())?;
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(WORKERS).enable_io();
+        let tokio = builder.build().map_err(|error| error.to_string())?;
+        Ok(Self { machine, tokio: Some(tokio), callbacks: false })
+    }
+
+    fn lanes(callbacks: bool) -> Result<Self, String> {
+        let allowed = rustix::thread::sched_getaffinity(None).map_err(|error| error.to_string())?;
+        let cpus = (0..rustix::thread::CpuSet::MAX_CPU).filter(|&number| allowed.is_set(number));
+        let cpus: CpuSet = cpus.filter_map(|number| CpuId::new(number as u64).ok()).take(WORKERS).collect();
+        if cpus.iter().count() < WORKERS {
+            return Err("lanes have CPUs of their own, and there are not 2".to_owned());
+        }
+        let machine = Machine::builder().lanes(cpus.clone()).start().map_err(|error| error.to_string())?;
+        let (claimed, ready) = mpsc::channel();
+        for cpu in cpus.iter() {
+            let claimed = claimed.clone();
+            std::thread::spawn(move || serve(machine, cpu, &claimed));
+        }
+        for _ in 0..WORKERS {
+            ready.recv().map_err(|_| "a lane gave up".to_owned())??;
+        }
+        Ok(Self { machine, tokio: None, callbacks })
+    }
+}
+
+/// The thread of a lane: runs timers and tasks until the process ends.
+fn serve(machine: &'static Machine, cpu: CpuId, claimed: &mpsc::Sender<Result<(), String>>) {
+    let answer = Cpu::claim_with(machine, cpu, WaitBy::KickFd).map_err(|error| error.to_string());
+    let mut cpu = match answer {
+        Ok(cpu) => cpu,
+        Err(error) => return claimed.send(Err(error)).expect("whoever starts lanes waits for them"),
+    };
+    let descriptor = eventfd(0, EventfdFlags::NONBLOCK).expect("a descriptor is left");
+    let look = Arc::new(Look { bell: Bell::default(), descriptor });
+    let waker = Waker::from(Arc::clone(&look));
+    let mut tasks = pin!(EXECUTOR.run(std::future::pending::<()>()));
+    claimed.send(Ok(())).expect("whoever starts lanes waits for them");
+    let _ = look.bell.ring(); // there may be tasks already
+    loop {
+        let turned = cpu.turn();
+        if look.bell.answer() {
+            // 200 tasks at most; it rings if there are more.
+            assert!(tasks.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        } else if !turned.has_more {
+            rest(&mut cpu, &look);
+        }
+    }
+}
+
+/// Waits until the lane is to turn, or to look for tasks.
+fn rest(cpu: &mut Cpu, look: &Look) {
+    let idle = cpu.enter_idle();
+    if look.bell.fall_asleep() {
+        let timeout = idle.timeout(cpu.machine().now());
+        let timeout = timeout.map(|span| Timespec::try_from(span).expect("it fits"));
+        let kicks = cpu.kick_fd().expect("it was claimed with one");
+        let mut both = [
+            PollFd::from_borrowed_fd(kicks, PollFlags::IN),
+            PollFd::from_borrowed_fd(look.descriptor.as_fd(), PollFlags::IN),
+        ];
+        // A signal ends the wait, too; the loop comes back.
+        let _ = poll(&mut both, timeout.as_ref());
+        let rung = !both[1].revents().is_empty();
+        if rung {
+            let _ = read(&look.descriptor, &mut [0; 8]);
+        }
+        if look.bell.answer() {
+            let _ = look.bell.ring(); // for the loop to answer
+        }
+    }
+    cpu.exit_idle();
+}
+
+impl Runtime for Peer {
+    type Sleep = Sleep;
+    type Moment = time::Instant;
+
+    fn absent(load: &Load) -> Option<&'static str> {
+        let paired = matches!(load.measure, Measure::ArmCancel);
+        (load.mode == "callbacks" && !paired).then_some("as for lanes")
+    }
+
+    fn start(load: &Load) -> Result<Self, String> {
+        let peer = match load.mode.as_str() {
+            "helper" => Self::helper(),
+            "lanes" => Self::lanes(false),
+            "callbacks" => Self::lanes(true),
+            mode => Err(format!("there is no mode {mode}")),
+        }?;
+        peer.machine.install_default().map_err(|error| error.to_string())?;
+        Ok(peer)
+    }
+
+    fn sleep(&self, delay: Duration) -> Sleep {
+        time::sleep(delay)
+    }
+
+    fn moment(&self, at: Instant) -> time::Instant {
+        time::Instant::from_std(at)
+    }
+
+    fn sleep_until(&self, at: time::Instant) -> Sleep {
+        time::sleep_until(at)
+    }
+
+    fn rearm(&self, sleep: Pin<&mut Sleep>, delay: Duration) {
+        sleep.reset(time::Instant::now() + delay);
+    }
+
+    fn pair_after(&'static self) -> impl FnMut(Duration) {
+        let timer = self.timer();
+        move |delay| match &timer {
+            None => poll_once(pin!(time::sleep(delay))),
+            Some(timer) => {
+                timer.arm_after(delay).expect("the machine runs");
+                timer.cancel();
+            }
+        }
+    }
+
+    fn pair_at(&'static self) -> impl FnMut(time::Instant) {
+        let timer = self.timer();
+        move |at| match &timer {
+            None => poll_once(pin!(time::sleep_until(at))),
+            Some(timer) => {
+                timer.arm_at(at).expect("the machine runs");
+                timer.cancel();
+            }
+        }
+    }
+
+    fn spawn(&self, _worker: usize, task: impl Future<Output = ()> + Send + 'static) {
+        match &self.tokio {
+            Some(tokio) => drop(tokio.spawn(task)),
+            None => EXECUTOR.spawn(task).detach(),
+        }
+    }
+}
+
+impl Peer {
+    /// Of the present thread, if pairs are made with one.
+    fn timer(&self) -> Option<TimerHandle> {
+        self.callbacks.then(|| self.machine.timer(TimerOptions::new(), |_| panic!("it is far away")))
+    }
+}
+
+fn main() -> ExitCode {
+    quietcore_peers::run::<Peer>()
+}

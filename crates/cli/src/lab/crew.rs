@@ -1,0 +1,101 @@
+//! A machine with two lanes on two CPUs, for one variant of an experiment.
+
+use super::{Bench, cannot_start};
+use crate::error::CliError;
+use quietcore_live::{Builder, Cpu, CpuId, Machine, Nanos, Precision, TimerHandle, TimerOptions};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+/// Shuts the machine down and waits for its lanes when it is dropped.
+pub(super) struct Crew {
+    pub(super) machine: &'static Machine,
+    lanes: Vec<thread::JoinHandle<()>>,
+}
+
+/// What a lane does besides taking turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// It waits when nothing is due.
+    Parks,
+    /// It never waits: a CPU with other work.
+    Spins,
+}
+
+impl Crew {
+    /// Starts a machine with `builder`'s settings and a lane for each of `lanes`.
+    pub(super) fn start(builder: Builder, bench: &Bench, lanes: &[(CpuId, Manner)]) -> Result<Self, CliError> {
+        let builder = builder.lanes(bench.lanes());
+        let machine = builder.start().map_err(cannot_start)?;
+        let mut crew = Self { machine, lanes: Vec::new() };
+        let (ready, started) = channel();
+        for &(cpu, manner) in lanes {
+            let ready = ready.clone();
+            crew.lanes.push(thread::spawn(move || lane(machine, cpu, manner, &ready)));
+        }
+        drop(ready);
+        for _ in lanes {
+            let said = started.recv().unwrap_or_else(|_| Err("a lane ended at once".to_owned()));
+            said.map_err(CliError::Live)?;
+        }
+        Ok(crew)
+    }
+
+    /// Runs `act` once on the lane of `cpu`, and returns when it has.
+    pub(super) fn on_lane(&self, cpu: CpuId, act: impl Fn() + Send + 'static) -> Result<(), CliError> {
+        let (sender, done) = channel();
+        let timer = self.machine.timer(tick().pinned(), move |_| {
+            act();
+            let _ = sender.send(());
+        });
+        armed(timer.arm_on(cpu, self.machine.now()))?;
+        let long = Duration::from_secs(10);
+        done.recv_timeout(long).map_err(|_| CliError::Live(format!("the lane of CPU {cpu} does not turn")))
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.machine.shutdown();
+        for lane in self.lanes.drain(..) {
+            // A lane that panicked has said so.
+            let _ = lane.join();
+        }
+    }
+}
+
+/// What `sleep` uses, too.
+pub(super) fn tick() -> TimerOptions {
+    TimerOptions::new().precision(Precision::Tick)
+}
+
+/// An arm on a running machine fails only if a lane is missing.
+pub(super) fn armed<T>(result: Result<T, quietcore_live::ArmError>) -> Result<T, CliError> {
+    result.map_err(|error| CliError::Live(format!("cannot arm a timer: {error}")))
+}
+
+/// Starts `timer` now.
+pub(super) fn arm_now(machine: &Machine, timer: &TimerHandle) -> Result<bool, CliError> {
+    armed(timer.arm_at(Nanos(machine.now().0)))
+}
+
+fn lane(machine: &'static Machine, number: CpuId, manner: Manner, ready: &Sender<Result<(), String>>) {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(number.index());
+    let pinned = rustix::thread::sched_setaffinity(None, &set);
+    let claimed = Cpu::claim(machine, number).map_err(|error| error.to_string());
+    let claimed = pinned.map_err(|error| error.to_string()).and(claimed);
+    let mut cpu = match claimed {
+        Ok(cpu) => cpu,
+        Err(error) => {
+            let _ = ready.send(Err(format!("cannot make a lane of CPU {number}: {error}")));
+            return;
+        }
+    };
+    let _ = ready.send(Ok(()));
+    while machine.is_running() {
+        if !cpu.turn().has_more && manner == Manner::Parks {
+            cpu.park();
+        }
+    }
+}

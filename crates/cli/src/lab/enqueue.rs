@@ -1,0 +1,86 @@
+//! Arm and cancel on an isolated lane. Under the old rule every arm looks for a busy CPU to put the timer on.
+//!
+//! The other lane spins, so that there is a busy CPU to find. That the search ran is checked: the timers must
+//! have been armed on the other lane's bases. 1000 pairs to a look at the clock.
+
+use super::crew::{Crew, Manner, armed, tick};
+use super::{Bench, Plan, Role, Variant};
+use crate::error::CliError;
+use quietcore_live::{CpuSet, Machine, Nanos, Policy};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+pub(super) const PLAN: Plan = Plan {
+    name: "enqueue",
+    question: "what does an arm and a cancel cost on an isolated lane?",
+    figures: &[("arm and cancel", "ns"), ("armed on another CPU", "%")],
+    variants: &[
+        Variant {
+            name: "not isolated",
+            what: "pull, on a lane that is not isolated: no rule has anything to do",
+            role: Role::NoiseFloor,
+            run: |bench| trial(bench, Policy::Pull, Place::Housekeeping),
+        },
+        Variant {
+            name: "push",
+            what: "a busy CPU is looked for when a timer is armed (Linux up to 6.8)",
+            role: Role::Before,
+            run: |bench| trial(bench, Policy::Push, Place::Isolated),
+        },
+        Variant {
+            name: "pull",
+            what: "a timer stays where it is armed; who expires it is decided when it is due",
+            role: Role::After,
+            run: |bench| trial(bench, Policy::Pull, Place::Isolated),
+        },
+    ],
+};
+
+const PAIRS: u32 = 1000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Housekeeping,
+    Isolated,
+}
+
+fn trial(bench: &Bench, policy: Policy, place: Place) -> Result<Vec<f64>, CliError> {
+    let [busy, quiet] = bench.cpus;
+    let isolated: CpuSet = if place == Place::Isolated { [quiet].into_iter().collect() } else { CpuSet::new() };
+    let builder = Machine::builder().policy(policy).isolated(isolated).stall_after(Duration::MAX);
+    let crew = Crew::start(builder, bench, &[(busy, Manner::Spins), (quiet, Manner::Parks)])?;
+    let machine = crew.machine;
+    let timer = Arc::new(machine.timer(tick(), |_| {}));
+    let (span, result) = (bench.span, Arc::new(Mutex::new(None)));
+    let (sender, done) = channel();
+    let (out, subject) = (Arc::clone(&result), Arc::clone(&timer));
+    let worker = machine.timer(tick().pinned(), move |_| {
+        let begin = Instant::now();
+        let mut pairs = 0_u64;
+        while begin.elapsed() < span {
+            let at = Nanos(machine.now().0 + 1_000_000_000);
+            for _ in 0..PAIRS {
+                let _ = subject.arm_at(at);
+                subject.cancel();
+            }
+            pairs += u64::from(PAIRS);
+        }
+        let nanos = begin.elapsed().as_nanos() as f64 / pairs as f64;
+        *out.lock().unwrap_or_else(PoisonError::into_inner) = Some((nanos, pairs));
+        let _ = sender.send(());
+    });
+    armed(worker.arm_on(quiet, machine.now()))?;
+    let failed = || CliError::Live("the isolated lane did not finish".to_owned());
+    done.recv_timeout(span + Duration::from_secs(30)).map_err(|_| failed())?;
+    let measured = result.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let (nanos, pairs) = measured.ok_or_else(failed)?;
+    let metrics = machine.metrics();
+    let elsewhere: u64 =
+        metrics.cpus.iter().filter(|cpu| cpu.cpu != quiet).map(|cpu| cpu.bases.armed).sum();
+    if policy == Policy::Push && elsewhere < pairs {
+        let what = format!("only {elsewhere} of {pairs} timers were armed on a busy CPU: the search did not run");
+        return Err(CliError::Live(what));
+    }
+    Ok(vec![nanos, 100.0 * elsewhere.min(pairs) as f64 / pairs as f64])
+}

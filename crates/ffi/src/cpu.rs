@@ -1,0 +1,202 @@
+//! Lanes: CPUs of the machine that are played by threads of the caller.
+//!
+//! A `qc_cpu` belongs to the thread that claimed it, which every function checks; in a callback that it runs
+//! it is in use, which every function checks as well.
+#![allow(unsafe_code, reason = "functions with names of their own, for C, which get pointers")]
+#![allow(non_camel_case_types, reason = "names of the C interface")]
+#![allow(clippy::missing_safety_doc, reason = "the comments become the header's, and speak to C programmers")]
+
+use crate::machine::{machine_at, qc_machine};
+use crate::result::{
+    Number, QC_ERROR_INVALID, QC_ERROR_NO_LANE, QC_ERROR_WOULD_BLOCK, QC_ERROR_WRONG_THREAD, QC_OK, answer,
+    guard, qc_result,
+};
+use core::cell::{Cell, RefCell};
+use core::ptr::NonNull;
+use quietcore_live::{Cpu, CpuId, WaitBy};
+use std::os::fd::AsRawFd;
+use std::thread::{self, ThreadId};
+
+/// For qc_cpu_claim(): the thread waits in its own epoll or poll, with qc_cpu_kick_fd() in the set, and not
+/// in qc_cpu_park().
+pub const QC_CPU_KICK_FD: u32 = 1;
+
+/// A CPU of the machine, played by the thread that claimed it. Opaque; of that thread only.
+#[derive(Debug)]
+pub struct qc_cpu {
+    thread: ThreadId,
+    cpu: RefCell<Cpu>,
+    is_blocking: Cell<bool>,
+}
+
+/// Runs `act` with the CPU, if it may be used here and now.
+fn with<R>(
+    cpu: *mut qc_cpu,
+    act: impl FnOnce(&qc_cpu, &mut Cpu) -> Result<R, qc_result>,
+) -> Result<R, qc_result> {
+    let cpu = NonNull::new(cpu).ok_or(QC_ERROR_INVALID)?;
+    // SAFETY: the caller passes what `qc_cpu_claim` wrote and was not released. The identity of a thread may
+    // be read by any.
+    if unsafe { (*cpu.as_ptr()).thread } != thread::current().id() {
+        return Err(QC_ERROR_WRONG_THREAD);
+    }
+    // SAFETY: as above, and this is its thread.
+    let owner = unsafe { cpu.as_ref() };
+    let mut cpu = owner.cpu.try_borrow_mut().map_err(|_| QC_ERROR_WOULD_BLOCK)?;
+    act(owner, &mut cpu)
+}
+
+/// Claims `cpu` for the calling thread and writes the lane's address to `lane`. From then on the thread calls
+/// qc_cpu_turn() between any two pieces of work, at least once per tick. `flags`: 0 or QC_CPU_KICK_FD. NULL
+/// for `machine` is the default one.
+///
+/// Errors: QC_ERROR_NO_LANE when the CPU is not in qc_machine_options.lanes, QC_ERROR_BUSY when another
+/// thread has it or this one has another, QC_ERROR_SHUT_DOWN, QC_ERROR_SYSTEM.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_cpu_claim(
+    machine: *mut qc_machine,
+    cpu: u32,
+    flags: u32,
+    lane: *mut *mut qc_cpu,
+) -> qc_result {
+    guard(|| {
+        let lane = NonNull::new(lane).ok_or(QC_ERROR_INVALID)?;
+        let waits = match flags {
+            0 => WaitBy::Park,
+            QC_CPU_KICK_FD => WaitBy::KickFd,
+            _ => return Err(QC_ERROR_INVALID),
+        };
+        let cpu = CpuId::new(u64::from(cpu)).map_err(|_| QC_ERROR_NO_LANE)?;
+        let claimed = Cpu::claim_with(machine_at(machine)?, cpu, waits).map_err(Number::number)?;
+        let thread = thread::current().id();
+        let owner = Box::new(qc_cpu { thread, cpu: RefCell::new(claimed), is_blocking: Cell::new(false) });
+        // SAFETY: the caller passes a place for a pointer.
+        unsafe { lane.write(Box::into_raw(owner)) };
+        Ok(QC_OK)
+    })
+}
+
+/// Gives the CPU back: its timers, pinned ones too, are for others now. `cpu` is not valid any more. A thread
+/// must not end without it. NULL does nothing.
+///
+/// Errors: QC_ERROR_WRONG_THREAD; QC_ERROR_WOULD_BLOCK in a callback that this lane runs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_cpu_release(cpu: *mut qc_cpu) -> qc_result {
+    guard(|| {
+        if cpu.is_null() {
+            return Ok(QC_OK);
+        }
+        with(cpu, |owner, lane| {
+            if owner.is_blocking.take() {
+                lane.end_block();
+            }
+            Ok(())
+        })?;
+        // SAFETY: `qc_cpu_claim` made it from a box, and `with` has found that nobody uses it.
+        drop(unsafe { Box::from_raw(cpu) });
+        Ok(QC_OK)
+    })
+}
+
+/// Runs what is due on this CPU and on those that it looks after: at most 256 timers, or 2 ms of them. Ends a
+/// wait, if there was one. Writes how many it ran to `ran`, unless that is NULL. Returns 1 when more is due,
+/// else 0. Cost when nothing is due: a look at the clock.
+///
+/// Errors: QC_ERROR_WRONG_THREAD; QC_ERROR_WOULD_BLOCK in a callback that this lane runs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_cpu_turn(cpu: *mut qc_cpu, ran: *mut u32) -> qc_result {
+    guard(|| {
+        let turned = with(cpu, |_, lane| Ok(lane.turn()))?;
+        if let Some(ran) = NonNull::new(ran) {
+            // SAFETY: the caller passes NULL or a place for a number.
+            unsafe { ran.write(turned.ran) };
+        }
+        Ok(answer(turned.has_more))
+    })
+}
+
+/// The thread has nothing to do: writes to `until` the moment, in ns of CLOCK_MONOTONIC, up to which it may
+/// wait; UINT64_MAX is for ever. From now on kicks make qc_cpu_kick_fd() readable, which ends the wait, too,
+/// until qc_cpu_exit_idle() or qc_cpu_turn(). Returns 1 when the machine counts on this lane as on one that
+/// is awake (it waits a tick at most), else 0.
+///
+/// Errors: QC_ERROR_WRONG_THREAD; QC_ERROR_WOULD_BLOCK in a callback that this lane runs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_cpu_enter_idle(cpu: *mut qc_cpu, until: *mut u64) -> qc_result {
+    guard(|| {
+        let until = NonNull::new(until).ok_or(QC_ERROR_INVALID)?;
+        let idle = with(cpu, |_, lane| Ok(lane.enter_idle()))?;
+        // SAFETY: the caller passes a place for a number.
+        unsafe { until.write(idle.until().map_or(u64::MAX, |moment| moment.as_u64())) };
+        Ok(answer(matches!(idle, quietcore_live::Idle::Stay { .. })))
+    })
+}
+
+/// The wait is over, or the thread has work: the machine counts on this lane again. qc_cpu_turn() does it,
+/// too. Errors: those of qc_cpu_turn().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_cpu_exit_idle(cpu: *mut qc_cpu) -> qc_result {
+    guard(|| {
+        with(cpu, |_, lane| {
+            lane.exit_idle();
+            Ok(QC_OK)
+        })
+    })
+}
+
+/// Waits until something is due or somebody kicks; for threads that have nothing else to wait for.
+///
+/// Errors: QC_ERROR_INVALID when the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_cpu_park(cpu: *mut qc_cpu) -> qc_result {
+    guard(|| {
+        with(cpu, |_, lane| {
+            if lane.kick_fd().is_some() {
+                return Err(QC_ERROR_INVALID);
+            }
+            lane.park();
+            Ok(QC_OK)
+        })
+    })
+}
+
+/// The descriptor that is readable when somebody wants the thread awake while it is idle. For epoll or poll;
+/// the library reads and closes it.
+///
+/// Errors: QC_ERROR_INVALID unless the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_cpu_kick_fd(cpu: *mut qc_cpu) -> qc_result {
+    guard(|| with(cpu, |_, lane| lane.kick_fd().map(|fd| fd.as_raw_fd()).ok_or(QC_ERROR_INVALID)))
+}
+
+/// The thread is about to do something that may take long: others do for this CPU what they can, until
+/// qc_cpu_block_end(). Its pinned timers wait. No other function of this CPU may be called between.
+///
+/// Errors: QC_ERROR_INVALID when it has begun already; those of qc_cpu_turn().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_cpu_block_begin(cpu: *mut qc_cpu) -> qc_result {
+    guard(|| {
+        with(cpu, |owner, lane| {
+            if owner.is_blocking.replace(true) {
+                return Err(QC_ERROR_INVALID);
+            }
+            lane.begin_block();
+            Ok(QC_OK)
+        })
+    })
+}
+
+/// The end of what qc_cpu_block_begin() began. Errors: QC_ERROR_INVALID when nothing has; those of
+/// qc_cpu_turn().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_cpu_block_end(cpu: *mut qc_cpu) -> qc_result {
+    guard(|| {
+        with(cpu, |owner, lane| {
+            if !owner.is_blocking.replace(false) {
+                return Err(QC_ERROR_INVALID);
+            }
+            lane.end_block();
+            Ok(QC_OK)
+        })
+    })
+}

@@ -1,0 +1,233 @@
+//! Machines: what they are made with, starting them, ending them.
+//!
+//! A machine lives as long as the process, so its pointer stays valid after it was shut down. Where a
+//! function takes a machine, NULL is the default one, which is started when it is first asked for.
+#![allow(unsafe_code, reason = "functions with names of their own, for C, which get pointers")]
+#![allow(non_camel_case_types, reason = "names of the C interface")]
+#![allow(clippy::missing_safety_doc, reason = "the comments become the header's, and speak to C programmers")]
+
+use crate::result::{Number, QC_ERROR_INVALID, QC_OK, guard, qc_result};
+use core::ffi::{CStr, c_char};
+use core::ptr::NonNull;
+use core::time::Duration;
+use quietcore_live::{Builder, CpuSet, Machine};
+use std::sync::{Mutex, PoisonError};
+
+/// A machine: timers on the threads of this process. Opaque; never freed.
+#[derive(Debug)]
+pub struct qc_machine {
+    _opaque: [u8; 0],
+}
+
+/// What a machine is made with. Begin with `QC_MACHINE_OPTIONS_INIT`; a field that is 0 or NULL has its
+/// default. Lists of CPUs are written as the kernel writes them: "0-3,8".
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct qc_machine_options {
+    /// sizeof(qc_machine_options). Programs that were compiled with an older header go on working.
+    pub size: usize,
+    /// How long a tick lasts, in ns: the grain of every timer that is not exact. Default 1 ms; at least 1 us.
+    pub tick: u64,
+    /// For how long, in ns, a lane may not turn before others take over. Default 2 ms; UINT64_MAX for ever.
+    pub stall_after: u64,
+    /// The machine's CPUs. Default: those that this process may run on.
+    pub cpus: *const c_char,
+    /// CPUs on which nothing foreign runs. Default: those that the kernel isolates.
+    pub isolated: *const c_char,
+    /// CPUs that threads will claim with qc_cpu_claim(). Default: none; then a helper thread runs all timers.
+    pub lanes: *const c_char,
+    /// Parked threads for when every lane is stuck. Default 1.
+    pub spare_lanes: u32,
+    /// For versions to come: 0.
+    pub reserved: u32,
+}
+
+impl qc_machine_options {
+    const DEFAULT: Self = Self {
+        size: size_of::<Self>(),
+        tick: 0,
+        stall_after: 0,
+        cpus: core::ptr::null(),
+        isolated: core::ptr::null(),
+        lanes: core::ptr::null(),
+        spare_lanes: 0,
+        reserved: 0,
+    };
+
+    /// What the caller's version of the structure says, in ours. What a newer one has beyond ours must be 0.
+    ///
+    /// # Safety
+    /// `options` points to as many bytes as its first field says.
+    unsafe fn read(options: NonNull<Self>) -> Result<Self, qc_result> {
+        // SAFETY: promised by the caller.
+        let size = unsafe { options.cast::<usize>().read() };
+        if size < size_of::<usize>() {
+            return Err(QC_ERROR_INVALID);
+        }
+        let known = size.min(size_of::<Self>());
+        let mut read = Self::DEFAULT;
+        let bytes = options.cast::<u8>();
+        // SAFETY: both have `known` bytes, and any bytes are a valid structure of numbers and pointers.
+        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut read).cast::<u8>(), known) };
+        // SAFETY: promised by the caller.
+        let is_unknown = (known..size).any(|at| unsafe { bytes.add(at).read() } != 0);
+        if is_unknown || read.reserved != 0 { Err(QC_ERROR_INVALID) } else { Ok(read) }
+    }
+
+    /// # Safety
+    /// Its lists are NULL or strings.
+    unsafe fn builder(self) -> Result<Builder, qc_result> {
+        let mut builder = Machine::builder();
+        if self.tick != 0 {
+            builder = builder.tick(Duration::from_nanos(self.tick));
+        }
+        match self.stall_after {
+            0 => {}
+            u64::MAX => builder = builder.stall_after(Duration::MAX),
+            nanos => builder = builder.stall_after(Duration::from_nanos(nanos)),
+        }
+        // SAFETY, of all three: promised by the caller.
+        if let Some(cpus) = unsafe { cpu_list(self.cpus) }? {
+            builder = builder.cpus(cpus);
+        }
+        // SAFETY: as above.
+        if let Some(isolated) = unsafe { cpu_list(self.isolated) }? {
+            builder = builder.isolated(isolated);
+        }
+        // SAFETY: as above.
+        if let Some(lanes) = unsafe { cpu_list(self.lanes) }? {
+            builder = builder.lanes(lanes);
+        }
+        if self.spare_lanes != 0 {
+            builder = builder.spare_lanes(u16::try_from(self.spare_lanes).map_err(|_| QC_ERROR_INVALID)?);
+        }
+        Ok(builder)
+    }
+}
+
+/// `None` for NULL.
+///
+/// # Safety
+/// `text` is NULL or a string.
+pub(crate) unsafe fn cpu_list(text: *const c_char) -> Result<Option<CpuSet>, qc_result> {
+    if text.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: promised by the caller.
+    let text = unsafe { CStr::from_ptr(text) }.to_str().map_err(|_| QC_ERROR_INVALID)?;
+    text.trim().parse().map(Some).map_err(|_| QC_ERROR_INVALID)
+}
+
+/// The machine that a pointer of C means.
+pub(crate) fn machine_at(machine: *const qc_machine) -> Result<&'static Machine, qc_result> {
+    match NonNull::new(machine.cast_mut()) {
+        // SAFETY: it is what `qc_machine_start` or `qc_machine_default` wrote, and machines are never freed.
+        Some(machine) => Ok(unsafe { machine.cast::<Machine>().as_ref() }),
+        None => default_machine(),
+    }
+}
+
+/// The process's default machine. Started here if there is none.
+fn default_machine() -> Result<&'static Machine, qc_result> {
+    static STARTING: Mutex<()> = Mutex::new(());
+    if let Some(machine) = Machine::try_current() {
+        return Ok(machine);
+    }
+    let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(machine) = Machine::try_current() {
+        return Ok(machine);
+    }
+    let machine = Machine::start().map_err(Number::number)?;
+    // A Rust part of the program may have been faster.
+    Ok(machine.install_default().map_or_else(
+        |_| {
+            machine.shutdown();
+            Machine::current()
+        },
+        |()| machine,
+    ))
+}
+
+fn to_pointer(machine: &'static Machine) -> *mut qc_machine {
+    core::ptr::from_ref(machine).cast_mut().cast()
+}
+
+/// Starts a machine with `options` (NULL: all defaults) and writes its address to `machine`. It has a helper
+/// thread; its memory (about 25 KiB per CPU) is never given back. Any thread, not in a callback.
+///
+/// Errors: QC_ERROR_INVALID for an option that makes no sense, QC_ERROR_SYSTEM.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_machine_start(
+    options: *const qc_machine_options,
+    machine: *mut *mut qc_machine,
+) -> qc_result {
+    guard(|| {
+        let machine = NonNull::new(machine).ok_or(QC_ERROR_INVALID)?;
+        let options = match NonNull::new(options.cast_mut()) {
+            // SAFETY: the caller passes options of the size that they say, with strings in them.
+            Some(options) => unsafe { qc_machine_options::read(options) }?,
+            None => qc_machine_options::DEFAULT,
+        };
+        // SAFETY: as above.
+        let builder = unsafe { options.builder() }?;
+        let started = builder.start().map_err(Number::number)?;
+        // SAFETY: the caller passes a place for a pointer.
+        unsafe { machine.write(to_pointer(started)) };
+        Ok(QC_OK)
+    })
+}
+
+/// Writes the address of the default machine to `machine`: of the one that NULL means everywhere. It is
+/// started when it is first asked for, with all defaults. Any thread.
+///
+/// Errors: QC_ERROR_SYSTEM.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_machine_default(machine: *mut *mut qc_machine) -> qc_result {
+    guard(|| {
+        let machine = NonNull::new(machine).ok_or(QC_ERROR_INVALID)?;
+        let found = default_machine()?;
+        // SAFETY: the caller passes a place for a pointer.
+        unsafe { machine.write(to_pointer(found)) };
+        Ok(QC_OK)
+    })
+}
+
+/// Makes `machine` the default one of this process, which NULL means everywhere.
+///
+/// Errors: QC_ERROR_BUSY when there is a default already.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_machine_install_default(machine: *mut qc_machine) -> qc_result {
+    guard(|| {
+        if machine.is_null() {
+            return Err(QC_ERROR_INVALID);
+        }
+        let installed = machine_at(machine)?.install_default();
+        installed.map(|()| QC_OK).map_err(|_| crate::result::QC_ERROR_BUSY)
+    })
+}
+
+/// Ends a machine: from now on nothing can be armed, and what is pending never runs. Waits for callbacks that
+/// run now; called in a callback it does not wait for that one. Its lanes are released by their threads, as
+/// before. Twice is as good as once. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_machine_shutdown(machine: *mut qc_machine) -> qc_result {
+    guard(|| {
+        if machine.is_null() {
+            return Err(QC_ERROR_INVALID);
+        }
+        machine_at(machine)?.shutdown();
+        Ok(QC_OK)
+    })
+}
+
+/// The moment on the machine's clock, in ns: CLOCK_MONOTONIC. 0 when there is no machine and none can be
+/// started. Any thread, also in a callback.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_now(machine: *const qc_machine) -> u64 {
+    let mut now = 0;
+    let _ = guard(|| {
+        now = machine_at(machine)?.now().as_u64();
+        Ok(QC_OK)
+    });
+    now
+}

@@ -1,0 +1,131 @@
+//! Answers and errors: fixed numbers, and the guard that every function of this interface runs in.
+//!
+//! Errors have the numbers of Linux's errno, negated, where one fits, so that they can be handed on.
+#![allow(unsafe_code, reason = "functions with names of their own, for C")]
+#![allow(non_camel_case_types, reason = "names of the C interface")]
+
+use core::ffi::{CStr, c_char};
+use quietcore_live::{ArmError, ClaimError, StartError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What a function answers: 0 or more is an answer, less than 0 is an error.
+pub type qc_result = i32;
+
+/// It is done.
+pub const QC_OK: qc_result = 0;
+/// An argument makes no sense: NULL, a number out of range, a timer that was not initialised.
+pub const QC_ERROR_INVALID: qc_result = -22;
+/// A run of the timer is under way, or somebody else has the CPU.
+pub const QC_ERROR_BUSY: qc_result = -16;
+/// The caller must not wait here: it would be inside of a callback, or on a lane.
+pub const QC_ERROR_WOULD_BLOCK: qc_result = -35;
+/// The machine or the timer was shut down.
+pub const QC_ERROR_SHUT_DOWN: qc_result = -108;
+/// The machine belongs to the parent of this process: a fork copied its memory and not its threads.
+pub const QC_ERROR_FORKED: qc_result = -10;
+/// No lane plays that CPU, or it is none of the machine's.
+pub const QC_ERROR_NO_LANE: qc_result = -19;
+/// Another thread than this one claimed the CPU.
+pub const QC_ERROR_WRONG_THREAD: qc_result = -1;
+/// The system refused a thread, a descriptor or memory.
+pub const QC_ERROR_SYSTEM: qc_result = -11;
+/// A bug of quietcore; its message is on stderr. What was asked for may be done or not.
+pub const QC_ERROR_PANIC: qc_result = -131;
+
+/// Runs a function of this interface.
+pub(crate) fn guard(body: impl FnOnce() -> Result<qc_result, qc_result>) -> qc_result {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(answer) | Err(answer)) => answer,
+        Err(_) => QC_ERROR_PANIC,
+    }
+}
+
+/// A yes is 1.
+pub(crate) fn answer(is_so: bool) -> qc_result {
+    qc_result::from(is_so)
+}
+
+/// An error of ours in the numbers of C.
+pub(crate) trait Number {
+    fn number(self) -> qc_result;
+}
+
+impl Number for ArmError {
+    fn number(self) -> qc_result {
+        match self {
+            Self::Forked => QC_ERROR_FORKED,
+            Self::NoLane { .. } => QC_ERROR_NO_LANE,
+            // `ShutDown`, and whatever refuses in versions to come.
+            _ => QC_ERROR_SHUT_DOWN,
+        }
+    }
+}
+
+impl Number for ClaimError {
+    fn number(self) -> qc_result {
+        match self {
+            Self::NotALane { .. } => QC_ERROR_NO_LANE,
+            Self::Taken { .. } | Self::ThreadHasCpu { .. } => QC_ERROR_BUSY,
+            Self::NotRunning => QC_ERROR_SHUT_DOWN,
+            _ => QC_ERROR_SYSTEM,
+        }
+    }
+}
+
+impl Number for StartError {
+    fn number(self) -> qc_result {
+        match self {
+            Self::System { .. } => QC_ERROR_SYSTEM,
+            // A setting that makes no sense.
+            _ => QC_ERROR_INVALID,
+        }
+    }
+}
+
+const TEXTS: [(qc_result, &CStr); 10] = [
+    (QC_OK, c"done"),
+    (QC_ERROR_INVALID, c"an argument makes no sense"),
+    (QC_ERROR_BUSY, c"a run is under way, or somebody else has it"),
+    (QC_ERROR_WOULD_BLOCK, c"this thread must not wait here"),
+    (QC_ERROR_SHUT_DOWN, c"the machine or the timer was shut down"),
+    (QC_ERROR_FORKED, c"the machine belongs to the parent process"),
+    (QC_ERROR_NO_LANE, c"no lane plays that CPU"),
+    (QC_ERROR_WRONG_THREAD, c"another thread claimed the CPU"),
+    (QC_ERROR_SYSTEM, c"the system refused a thread, a descriptor or memory"),
+    (QC_ERROR_PANIC, c"a bug of quietcore; see stderr"),
+];
+
+/// What a result means, in a few English words. Never NULL; the text is static. Any thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn qc_strerror(result: qc_result) -> *const c_char {
+    let known = TEXTS.iter().find(|(number, _)| *number == result);
+    known.map_or(if result > 0 { c"yes" } else { c"unknown error" }, |(_, text)| text).as_ptr()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{QC_ERROR_PANIC, QC_OK, TEXTS, guard, qc_strerror};
+    use core::ffi::CStr;
+
+    fn text(number: i32) -> &'static str {
+        // SAFETY: the function returns static texts.
+        unsafe { CStr::from_ptr(qc_strerror(number)) }.to_str().expect("English")
+    }
+
+    /// Goal: every number has one text, and others have one, too. Method: the table against itself.
+    #[test]
+    fn every_number_has_a_text() {
+        for (at, (number, expected)) in TEXTS.iter().enumerate() {
+            assert_eq!(text(*number), expected.to_str().expect("English"));
+            assert!(*number <= 0 && TEXTS.iter().skip(at + 1).all(|(other, _)| other != number));
+        }
+        assert_eq!((text(1), text(-9_999)), ("yes", "unknown error"));
+    }
+
+    /// Goal: no panic gets out. Method: one inside of the guard.
+    #[test]
+    fn panics_become_a_number() {
+        assert_eq!(guard(|| panic!("this message belongs to a test")), QC_ERROR_PANIC);
+        assert_eq!((guard(|| Ok(QC_OK)), guard(|| Err(-3))), (QC_OK, -3));
+    }
+}

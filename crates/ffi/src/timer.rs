@@ -1,0 +1,306 @@
+//! Timers in memory of the caller: a C function that is called with an argument and what it may know of its
+//! run.
+//!
+//! A `qc_timer` is a structure of 192 bytes that has room for more than this version needs. The first word
+//! says whether it was initialised, so that one of zeros is refused and not followed.
+#![allow(unsafe_code, reason = "functions with names of their own, for C, which get pointers")]
+#![allow(non_camel_case_types, reason = "names of the C interface")]
+#![allow(clippy::missing_safety_doc, reason = "the comments become the header's, and speak to C programmers")]
+
+use crate::machine::{machine_at, qc_machine};
+use crate::result::{
+    Number, QC_ERROR_BUSY, QC_ERROR_INVALID, QC_ERROR_WOULD_BLOCK, QC_OK, answer, guard, qc_result,
+};
+use core::ffi::c_void;
+use core::ptr::NonNull;
+use core::time::Duration;
+use quietcore_live::{
+    ArmError, CallbackTimer, Cancelled, CpuId, Machine, Nanos, Precision, RawTimer, Run, TimerOptions,
+};
+
+/// Late by up to an eighth of its delay: for timeouts, which are nearly always cancelled. The cheapest.
+pub const QC_TIMER_COARSE: u32 = 0;
+/// Runs at the first tick that is not before its moment: for delays and periods.
+pub const QC_TIMER_TICK: u32 = 1;
+/// Runs as exactly as the kernel wakes a thread up.
+pub const QC_TIMER_EXACT: u32 = 2;
+/// Runs on the lane that arms it and on no other thread. Without lanes it cannot be armed.
+pub const QC_TIMER_PINNED: u32 = 4;
+/// Wakes nobody: runs when somebody is awake anyway. Not with QC_TIMER_EXACT.
+pub const QC_TIMER_DEFERRABLE: u32 = 8;
+
+/// What a callback may know of its run. Read it through the pointer only: later versions may append to it.
+#[repr(C)]
+#[derive(Debug)]
+pub struct qc_run {
+    /// The timer that runs.
+    pub timer: *mut qc_timer,
+    /// The moment that it was armed for, in ns.
+    pub scheduled: u64,
+    /// The moment just before the callback was called, in ns.
+    pub now: u64,
+    /// Of a periodic timer: periods that went by since the last run and had none.
+    pub overruns: u64,
+    /// Which CPU of the machine runs it; one above the host's when the helper or a spare lane does.
+    pub cpu: u32,
+    /// 0.
+    pub reserved: u32,
+    /// The library's.
+    pub internal: *const c_void,
+}
+
+/// What a timer calls. On the helper thread or on a lane, with no lock of the library held, never twice at a
+/// time for one timer. It should be short, as other timers wait. All functions of this header may be called
+/// in it; those that would wait return QC_ERROR_WOULD_BLOCK. It must not unwind (longjmp, C++ exceptions).
+pub type qc_timer_fn = Option<unsafe extern "C" fn(argument: *mut c_void, run: *const qc_run)>;
+
+/// A timer. The caller's memory: on the stack, static, or inside of another structure. The content is the
+/// library's. `QC_TIMER_INIT` is for timers that qc_timer_init() comes to later: until then they are refused.
+///
+/// From its first arm it stays where it is, until it is idle and nobody arms it any more. It is idle when
+/// qc_timer_cancel_sync() has returned 0 or 1, when qc_timer_cancel() has returned 0 or 1, or when its
+/// callback has called qc_run_release(). Then its memory may be used for something else.
+#[repr(C)]
+#[derive(Debug)]
+pub struct qc_timer {
+    /// The library's.
+    pub opaque: [u64; 24],
+}
+
+/// What is in a `qc_timer`.
+#[repr(C)]
+struct State {
+    /// `READY` in a timer that was initialised.
+    ready: u64,
+    function: unsafe extern "C" fn(*mut c_void, *const qc_run),
+    argument: *mut c_void,
+    raw: RawTimer,
+}
+
+/// Neither what zeros nor what small numbers look like.
+const READY: u64 = 0x7163_5f74_696d_6572;
+
+const _: () = assert!(size_of::<State>() <= size_of::<qc_timer>());
+const _: () = assert!(align_of::<State>() <= align_of::<qc_timer>());
+
+/// What can be done with an initialised timer.
+fn timer_at(timer: *const qc_timer) -> Result<CallbackTimer, qc_result> {
+    let state = NonNull::new(timer.cast_mut().cast::<State>()).ok_or(QC_ERROR_INVALID)?;
+    // SAFETY: the caller passes the address of a `qc_timer`, which has room for a `State`, aligned. Its first
+    // word may be read whatever is in it.
+    if !state.is_aligned() || unsafe { state.cast::<u64>().read() } != READY {
+        return Err(QC_ERROR_INVALID);
+    }
+    // SAFETY: `qc_timer_init` wrote the rest as well. The caller keeps the timer where it is until it is
+    // idle, as the header says.
+    Ok(unsafe { RawTimer::at(NonNull::from(&(*state.as_ptr()).raw)) })
+}
+
+/// The function that the machine calls: calls the caller's.
+///
+/// # Safety
+/// `timer` is an initialised `qc_timer`, which stays as long as this run.
+unsafe fn call(timer: *mut (), run: &Run<'_>) {
+    let state = timer.cast::<State>();
+    // SAFETY: promised by the caller; written before the timer was first armed.
+    let (function, argument) = unsafe { ((*state).function, (*state).argument) };
+    let seen = qc_run {
+        timer: timer.cast(),
+        scheduled: run.scheduled().as_u64(),
+        now: run.now().as_u64(),
+        overruns: run.overruns(),
+        cpu: run.cpu().index() as u32,
+        reserved: 0,
+        internal: core::ptr::from_ref(run).cast(),
+    };
+    // SAFETY: whoever initialised the timer promised that the function may be called with its argument.
+    unsafe { function(argument, &raw const seen) };
+}
+
+fn options_of(flags: u32) -> Option<TimerOptions> {
+    let known = QC_TIMER_TICK | QC_TIMER_EXACT | QC_TIMER_PINNED | QC_TIMER_DEFERRABLE;
+    let precision = match flags & (QC_TIMER_TICK | QC_TIMER_EXACT) {
+        QC_TIMER_COARSE => Precision::Coarse,
+        QC_TIMER_TICK => Precision::Tick,
+        QC_TIMER_EXACT => Precision::Exact,
+        _ => return None,
+    };
+    let is_deferrable = flags & QC_TIMER_DEFERRABLE != 0;
+    if flags & !known != 0 || is_deferrable && precision == Precision::Exact {
+        return None;
+    }
+    let options = TimerOptions::new().precision(precision);
+    let options = if flags & QC_TIMER_PINNED != 0 { options.pinned() } else { options };
+    Some(if is_deferrable { options.deferrable() } else { options })
+}
+
+/// # Safety
+/// `timer` is a place for a `qc_timer` that is in no use.
+unsafe fn write(timer: NonNull<qc_timer>, machine: &'static Machine, options: TimerOptions, target: Target) {
+    let Target { function, argument } = target;
+    // SAFETY: `call` may be called with the address of an initialised timer.
+    let raw = unsafe { RawTimer::new(machine, options, call, timer.as_ptr().cast()) };
+    // SAFETY: the caller promised a place, and it is large enough.
+    unsafe { timer.cast::<State>().write(State { ready: READY, function, argument, raw }) };
+}
+
+/// What a timer calls, and with what.
+struct Target {
+    function: unsafe extern "C" fn(*mut c_void, *const qc_run),
+    argument: *mut c_void,
+}
+
+/// Makes `timer` an idle timer of `machine` (NULL: the default one) that calls `function` with `argument`.
+/// `flags` are QC_TIMER_*. The timer must not be pending or running. Any thread.
+///
+/// Errors: QC_ERROR_INVALID; QC_ERROR_SYSTEM when the default machine cannot be started.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_init(
+    timer: *mut qc_timer,
+    machine: *mut qc_machine,
+    function: qc_timer_fn,
+    argument: *mut c_void,
+    flags: u32,
+) -> qc_result {
+    guard(|| {
+        let timer = NonNull::new(timer).filter(|timer| timer.is_aligned()).ok_or(QC_ERROR_INVALID)?;
+        let function = function.ok_or(QC_ERROR_INVALID)?;
+        let options = options_of(flags).ok_or(QC_ERROR_INVALID)?;
+        // SAFETY: the caller passes a place for a timer.
+        unsafe { write(timer, machine_at(machine)?, options, Target { function, argument }) };
+        Ok(QC_OK)
+    })
+}
+
+/// The same for an exact timer that may run up to `slack` ns late, so that one wake-up serves several.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_init_exact(
+    timer: *mut qc_timer,
+    machine: *mut qc_machine,
+    function: qc_timer_fn,
+    argument: *mut c_void,
+    slack: u64,
+) -> qc_result {
+    guard(|| {
+        let timer = NonNull::new(timer).filter(|timer| timer.is_aligned()).ok_or(QC_ERROR_INVALID)?;
+        let function = function.ok_or(QC_ERROR_INVALID)?;
+        let options = TimerOptions::new().precision(Precision::Exact).slack(Duration::from_nanos(slack));
+        // SAFETY: the caller passes a place for a timer.
+        unsafe { write(timer, machine_at(machine)?, options, Target { function, argument }) };
+        Ok(QC_OK)
+    })
+}
+
+/// An arm in the numbers of C.
+fn arm(timer: *mut qc_timer, act: impl FnOnce(&CallbackTimer) -> Result<bool, ArmError>) -> qc_result {
+    guard(|| act(&timer_at(timer)?).map(answer).map_err(Number::number))
+}
+
+/// Arms the timer for the moment `at`, in ns on the machine's clock (qc_now()); a moment that is over is due
+/// at once. Ends its periods. Returns 1 when it was pending before, else 0. Any thread, also in a callback.
+/// Cost: a lock.
+///
+/// Errors: QC_ERROR_SHUT_DOWN, QC_ERROR_FORKED, QC_ERROR_INVALID; QC_ERROR_NO_LANE of a pinned timer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_arm_at(timer: *mut qc_timer, at: u64) -> qc_result {
+    arm(timer, |timer| timer.arm_at(Nanos(at)))
+}
+
+/// Arms the timer for `delay` ns from now. Otherwise as qc_timer_arm_at(), and a reading of the clock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_arm_after(timer: *mut qc_timer, delay: u64) -> qc_result {
+    arm(timer, |timer| timer.arm_after(Duration::from_nanos(delay)))
+}
+
+/// Arms the timer on `cpu`, for the moment `at`: it runs on the lane of that CPU and on no other thread. This
+/// holds for one arm. Otherwise as qc_timer_arm_at().
+///
+/// Errors: QC_ERROR_NO_LANE when nobody plays that CPU, and those of qc_timer_arm_at().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_arm_on(timer: *mut qc_timer, cpu: u32, at: u64) -> qc_result {
+    guard(|| {
+        let cpu = CpuId::new(u64::from(cpu)).map_err(|_| crate::result::QC_ERROR_NO_LANE)?;
+        timer_at(timer)?.arm_on(cpu, Nanos(at)).map(answer).map_err(Number::number)
+    })
+}
+
+/// Arms the timer for the moment `first` and every `period` ns after that. The next run is armed when one has
+/// returned, for the first multiple that is ahead then; those that went by are counted (qc_run.overruns).
+/// Returns 1 when it was pending before, else 0.
+///
+/// Errors: those of qc_timer_arm_at().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_arm_periodic(timer: *mut qc_timer, first: u64, period: u64) -> qc_result {
+    arm(timer, |timer| timer.arm_periodic(Nanos(first), Duration::from_nanos(period)))
+}
+
+/// Arms the timer for the moment `at`, unless it is pending for that moment or an earlier one. Returns 1 when
+/// it was pending before, else 0. Errors: those of qc_timer_arm_at().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_reduce(timer: *mut qc_timer, at: u64) -> qc_result {
+    arm(timer, |timer| timer.reduce(Nanos(at)))
+}
+
+/// Arms the timer for the moment `at`, if it is pending. Returns 1 when it was, else 0. Errors: those of
+/// qc_timer_arm_at().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_mod_pending(timer: *mut qc_timer, at: u64) -> qc_result {
+    arm(timer, |timer| timer.mod_pending(Nanos(at)))
+}
+
+/// Takes the timer out and ends its periods; does not wait. Returns 1 when it was pending, else 0; then no
+/// run of it is left. Returns QC_ERROR_BUSY when a run of it is under way, as always in its own callback: it
+/// is cancelled all the same. Any thread, also in a callback. Cost: a lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_cancel(timer: *mut qc_timer) -> qc_result {
+    guard(|| match timer_at(timer)?.try_cancel() {
+        Cancelled::Running => Err(QC_ERROR_BUSY),
+        cancelled => Ok(answer(cancelled == Cancelled::WasPending)),
+    })
+}
+
+/// Takes the timer out, ends its periods, and returns when no run of it is left: 1 when it was pending,
+/// else 0. A lock that its callback takes must not be held.
+///
+/// Errors: QC_ERROR_WOULD_BLOCK when a run is under way and this is called in a callback or by a lane: the
+/// timer is cancelled, but its run goes on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_cancel_sync(timer: *mut qc_timer) -> qc_result {
+    guard(|| timer_at(timer)?.cancel_sync().map(answer).map_err(|_| QC_ERROR_WOULD_BLOCK))
+}
+
+/// Takes the timer out for good: every later arm returns QC_ERROR_SHUT_DOWN, until it is initialised again.
+/// Returns 1 when it was pending, else 0. Does not wait for a run; qc_timer_cancel_sync() does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_shutdown(timer: *mut qc_timer) -> qc_result {
+    guard(|| Ok(answer(timer_at(timer)?.shutdown())))
+}
+
+/// 1 when the timer is armed and neither cancelled nor handed out to run, else 0. While other threads arm it
+/// this says what was. Cost: a load.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_is_pending(timer: *const qc_timer) -> qc_result {
+    guard(|| Ok(answer(timer_at(timer)?.is_pending())))
+}
+
+/// 1 when a run of the timer has begun and not ended, else 0. Cost: a lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_is_running(timer: *const qc_timer) -> qc_result {
+    guard(|| Ok(answer(timer_at(timer)?.is_running())))
+}
+
+/// In a callback: cancels the timer that runs, and lets go of it. After this the library does not touch it
+/// again, so its memory may be freed in its own callback, if no other thread uses it. `run` is what the
+/// callback got.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_run_release(run: *const qc_run) -> qc_result {
+    guard(|| {
+        let run = NonNull::new(run.cast_mut()).ok_or(QC_ERROR_INVALID)?;
+        // SAFETY: the caller passes what its callback got, while it runs.
+        let internal = unsafe { run.as_ref() }.internal;
+        // SAFETY: `call` wrote it, and waits for the callback.
+        let run = unsafe { internal.cast::<Run<'_>>().as_ref() }.ok_or(QC_ERROR_INVALID)?;
+        run.release();
+        Ok(QC_OK)
+    })
+}

@@ -1,0 +1,139 @@
+//! Isolation while the machine runs: the core decides and moves timers; here threads are told.
+//!
+//! All of it runs on the caller, and is complete when it returns: the books, the table of where foreign threads
+//! arm, and on which CPUs the machine's own threads may run. What cannot be complete at once is user code that
+//! an isolated CPU runs for others at that moment: it is waited for, up to a deadline, and then reported.
+//! Works without lanes, too: then it is about where threads arm, and where the helper may run.
+//! Source: PROTOCOL section 9.
+
+use super::here;
+use crate::machine::Machine;
+use core::fmt;
+use quietcore_core::{CpuId, CpuSet, Report};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a call waits for callbacks that isolated CPUs still run for others.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Between two looks at them: a callback is short.
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// Why isolation was not changed. Nothing was done.
+///
+/// ```
+/// use quietcore_live::{IsolateError, Machine};
+///
+/// let machine = Machine::builder().cpus("0".parse()?).start()?;
+/// let error = machine.set_isolated(&"0".parse()?).expect_err("somebody must do the housekeeping");
+/// assert_eq!(error, IsolateError::NoHousekeeping);
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IsolateError {
+    /// The machine has no such CPU.
+    UnknownCpu {
+        /// The lowest of those.
+        cpu: CpuId,
+    },
+    /// Every CPU would be isolated.
+    NoHousekeeping,
+    /// The machine was shut down, or is a forked parent's.
+    NotRunning,
+}
+
+impl fmt::Display for IsolateError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownCpu { cpu } => write!(out, "CPU {cpu} is not one of this machine's"),
+            Self::NoHousekeeping => out.write_str("every CPU would be isolated"),
+            Self::NotRunning => out.write_str("the machine does not run in this process"),
+        }
+    }
+}
+
+impl core::error::Error for IsolateError {}
+
+impl Machine {
+    /// From now on the CPUs of `isolated` are isolated at run time, and no others (those that the machine was
+    /// [started](crate::Builder::isolated) with remain). When it returns, none of them starts a timer that was
+    /// armed elsewhere; timers that others armed there were moved; foreign threads arm elsewhere; the machine's
+    /// own threads run on the other CPUs. A callback that an isolated CPU was running for others is waited for,
+    /// 100 ms at most ([`IsolationReport::still_running`](crate::IsolationReport)); one of the calling thread's own is not.
+    ///
+    /// From any thread, also from callbacks. Cost: locks of all bases, one at a time.
+    ///
+    /// # Errors
+    /// See [`IsolateError`].
+    ///
+    /// ```
+    /// use quietcore_live::{CpuSet, Machine};
+    ///
+    /// let machine = Machine::start()?;
+    /// let report = machine.set_isolated(&CpuSet::new())?; // none
+    /// assert!(report.left.is_empty() && report.still_running.is_empty());
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_isolated(&self, isolated: &CpuSet) -> Result<Report, IsolateError> {
+        if !self.is_running() {
+            return Err(IsolateError::NotRunning);
+        }
+        if let Some(cpu) = isolated.difference(&self.cpus).first() {
+            return Err(IsolateError::UnknownCpu { cpu });
+        }
+        let mut report = self.isolate(isolated)?;
+        let end = Instant::now() + PATIENCE;
+        let own = here(self).map(|(cpu, _)| cpu);
+        loop {
+            let running = report.still_running.iter().filter(|cpu| self.core.runs_for_others(*cpu));
+            report.still_running = running.collect();
+            let is_over = report.still_running.iter().all(|cpu| Some(cpu) == own);
+            if is_over || Instant::now() >= end {
+                return Ok(report);
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn isolate(&self, isolated: &CpuSet) -> Result<Report, IsolateError> {
+        let _control = self.lanes.control();
+        let all = self.core.isolation();
+        let for_good = all.domain.union(&all.nohz_full);
+        if self.cpus.difference(&for_good.union(isolated)).is_empty() {
+            return Err(IsolateError::NoHousekeeping);
+        }
+        let now = self.clock.now();
+        let report = self.act(|actions| self.core.set_isolated(isolated, now, actions));
+        let report = report.map_err(|_| IsolateError::NoHousekeeping)?;
+        self.renew_hints();
+        if !report.joined.is_empty() {
+            // They are awake for all that is known here, and others may count on them.
+            self.arm_switch(now);
+        }
+        self.move_own_threads();
+        Ok(report)
+    }
+
+    /// The calling thread is one of the machine's own, which keep off isolated CPUs.
+    pub(crate) fn join_own_threads(&self) {
+        let _control = self.lanes.control();
+        self.lanes.own_threads().push(rustix::thread::gettid());
+        if !self.core.isolation().any().is_empty() {
+            self.move_own_threads();
+        }
+    }
+
+    /// By the holder of the control lock.
+    fn move_own_threads(&self) {
+        let housekeeping = self.cpus.difference(&self.core.isolation().any());
+        let mut set = rustix::thread::CpuSet::new();
+        housekeeping.iter().for_each(|cpu| set.set(cpu.index()));
+        for thread in self.lanes.own_threads().iter() {
+            // It may have ended, or the process may not run there any more; then it stays where it is.
+            let _ = rustix::thread::sched_setaffinity(Some(*thread), &set);
+        }
+    }
+}

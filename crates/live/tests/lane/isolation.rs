@@ -1,0 +1,99 @@
+//! Isolation while lanes turn, and without lanes.
+
+use crate::scene::{PATIENCE, both, builder, cpu, play, teller, wait_for};
+use quietcore_live::{CpuSet, Exclusion, IsolateError, Machine, TimerOptions};
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_millis(3);
+
+fn only(index: u64) -> CpuSet {
+    CpuSet::range(cpu(index), 1).expect("a small set")
+}
+
+/// Goal: what others armed leaves an isolated lane, what it pinned stays, and what foreign threads arm from then on
+/// goes elsewhere; afterwards it takes part again. Method: one timer of each kind, a minute ahead, on a lane that
+/// turns; then new ones.
+#[test]
+fn an_isolated_lane_keeps_only_its_own() {
+    let machine = builder().start().expect("starts");
+    let (_other, ()) = play(machine, 1, |_| ());
+    let (pinned, pinned_ran) = teller(machine, TimerOptions::new().pinned());
+    let (global, global_ran) = teller(machine, TimerOptions::new());
+    let (_lane, (pinned, global)) = play(machine, 0, move |_| {
+        pinned.arm_after(Duration::from_secs(60)).expect("it runs");
+        global.arm_after(Duration::from_secs(60)).expect("it runs");
+        (pinned, global)
+    });
+    let report = machine.set_isolated(&only(0)).expect("the other one is left");
+    assert_eq!((report.evacuated, report.pinned_left), (1, 1), "{report:?}");
+    assert_eq!((report.left, report.still_running), (only(0), CpuSet::new()));
+    for _ in 0..20 {
+        global.arm_after(SOON).expect("it runs");
+        assert_ne!(wait_for(&global_ran).0, cpu(0), "wherever this thread happens to be");
+    }
+    pinned.arm_on(cpu(0), machine.now()).expect("it has a lane");
+    assert_eq!(wait_for(&pinned_ran).0, cpu(0), "its own timers still wake it");
+    let report = machine.set_isolated(&CpuSet::new()).expect("nobody is");
+    assert_eq!(report.joined, only(0));
+    machine.shutdown();
+}
+
+/// Goal: a callback that an isolated lane still runs for others is waited for, and reported if it does not end. Method: a
+/// foreign timer's callback on a lane waits for the end of one call, and then ends during the next.
+#[test]
+fn a_foreign_callback_that_still_runs_is_reported() {
+    let machine = builder().start().expect("starts");
+    let (began, has_begun) = channel();
+    let (release, until) = channel::<()>();
+    let until = Mutex::new(until);
+    let timer = machine.timer(TimerOptions::new(), move |run| {
+        began.send(run.cpu()).expect("the test waits");
+        let _ = until.lock().expect("one run at a time").recv_timeout(PATIENCE);
+    });
+    let (_owner, timer) = play(machine, 1, move |lane| {
+        timer.arm_after(SOON).expect("it runs");
+        // Gives it to lane 0 or the spare.
+        lane.block_in_place(|| thread::sleep(SOON * 4));
+        timer
+    });
+    let _ = timer;
+    let runner = wait_for(&has_begun);
+    let report = machine.set_isolated(&only(0)).expect("the other one is left");
+    assert_eq!(report.still_running.contains(cpu(0)), runner == cpu(0), "it runs on {runner}");
+    release.send(()).expect("it waits");
+    machine.shutdown();
+}
+
+/// Goal: refusals change nothing. Method: each reason.
+#[test]
+fn a_refusal_has_its_reason() {
+    let machine = builder().cpus(both()).start().expect("starts");
+    let refused = |set: &CpuSet| machine.set_isolated(set).expect_err("refused");
+    assert_eq!(refused(&both()), IsolateError::NoHousekeeping);
+    assert_eq!(refused(&only(2)), IsolateError::UnknownCpu { cpu: cpu(2) }, "that is the spare");
+    machine.shutdown();
+    assert_eq!(refused(&only(0)), IsolateError::NotRunning);
+}
+
+/// Goal: without lanes, too, what is armed from an isolated CPU waits elsewhere, and the helper keeps off it. Method: a
+/// thread on CPU 0 arms; the machine's threads may run where the rule says.
+#[test]
+fn without_lanes_isolation_is_about_where_timers_wait() {
+    let machine = Machine::builder().exclusion(Exclusion::V2).start().expect("starts");
+    let (timer, ran) = teller(machine, TimerOptions::new());
+    timer.arm_after(Duration::from_secs(60)).expect("it runs");
+    let report = machine.set_isolated(&only(0)).expect("others are left");
+    assert_eq!(report.left, only(0));
+    timer.arm_after(SOON).expect("it runs");
+    wait_for(&ran);
+    let armed: Vec<u64> = machine.metrics().cpus.iter().map(|cpu| cpu.bases.armed).collect();
+    timer.arm_after(SOON).expect("it runs");
+    wait_for(&ran);
+    let now: Vec<u64> = machine.metrics().cpus.iter().map(|cpu| cpu.bases.armed).collect();
+    assert_eq!(now[0], armed[0], "CPU 0 is isolated");
+    assert_eq!(now.iter().sum::<u64>(), armed.iter().sum::<u64>() + 1);
+    machine.shutdown();
+}

@@ -1,0 +1,106 @@
+//! Nobody is woken for nothing: what the kernel counts as context switches of each thread, while nothing is due.
+//!
+//! One test, as the threads of another would be counted too. The bounds are far above what a quiet machine does and
+//! far below what one wake-up per tick would come to.
+
+use quietcore_live::{Cpu, CpuId, Machine, TimerOptions};
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+const SPAN: Duration = Duration::from_millis(600);
+
+/// A figure of a thread's status.
+fn figure(thread: i32, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/self/task/{thread}/status")).expect("it lives");
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.and_then(|count| count.trim().parse().ok()).expect("the kernel counts")
+}
+
+/// Wake-ups of a thread so far: how often it gave up its CPU by itself.
+fn switches(thread: i32) -> u64 {
+    figure(thread, "voluntary_ctxt_switches")
+}
+
+/// How often it was taken off its CPU.
+fn preemptions(thread: i32) -> u64 {
+    figure(thread, "nonvoluntary_ctxt_switches")
+}
+
+/// Threads of the machine itself, by their names.
+fn own_threads() -> Vec<i32> {
+    let tasks = fs::read_dir("/proc/self/task").expect("mounted");
+    let numbers = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
+    let name = |thread: &i32| fs::read_to_string(format!("/proc/self/task/{thread}/comm")).unwrap_or_default();
+    numbers.filter(|thread| name(thread).starts_with("quietcore")).collect()
+}
+
+/// By how much the switches of `threads` grow in [`SPAN`], after things have settled.
+fn growth(threads: &[i32]) -> Vec<u64> {
+    thread::sleep(SPAN / 3);
+    let before: Vec<u64> = threads.iter().map(|thread| switches(*thread)).collect();
+    thread::sleep(SPAN);
+    threads.iter().zip(before).map(|(thread, before)| switches(*thread) - before).collect()
+}
+
+/// A thread that plays `index` until the machine is shut down, and its number. It parks unless `is_busy`.
+fn play(machine: &'static Machine, index: u64, is_busy: &Arc<AtomicBool>) -> i32 {
+    let (sender, receiver) = channel();
+    let is_busy = Arc::clone(is_busy);
+    thread::spawn(move || {
+        let mut cpu = Cpu::claim(machine, CpuId::new(index).expect("small")).expect("free");
+        sender.send(rustix::thread::gettid().as_raw_nonzero().get()).expect("the test waits");
+        while machine.is_running() {
+            // Relaxed: only that it comes counts.
+            if !cpu.turn().has_more && !is_busy.load(Ordering::Relaxed) {
+                cpu.park();
+            }
+        }
+    });
+    receiver.recv().expect("it begins")
+}
+
+/// Goal: two lanes with nothing near, their sentinel and their spare sleep; and while one lane is busy with a timer per
+/// millisecond, the others sleep on. Method: switches over a span.
+#[test]
+fn nobody_is_woken_for_nothing() {
+    let machine = Machine::builder().lanes("0-1".parse().expect("a list")).start().expect("starts");
+    let is_busy = Arc::new(AtomicBool::new(false));
+    let never = Arc::new(AtomicBool::new(false));
+    let (first, second) = (play(machine, 0, &is_busy), play(machine, 1, &never));
+    let mut sleepers = vec![second];
+    sleepers.extend(own_threads());
+    assert_eq!(sleepers.len(), 3, "a lane, the sentinel, a spare");
+    let far: Vec<_> = (0..100).map(|_| machine.timer(TimerOptions::new(), |_| {})).collect();
+    for timer in &far {
+        timer.arm_after(Duration::from_secs(3600)).expect("it runs");
+    }
+    let all: Vec<i32> = sleepers.iter().copied().chain([first]).collect();
+    let idle = growth(&all);
+    println!("idle {idle:?}");
+    assert!(idle.iter().all(|growth| *growth <= 5), "idle: {idle:?} of {all:?}");
+
+    let runs = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&runs);
+    let periodic = machine.timer(TimerOptions::new(), move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
+    is_busy.store(true, Ordering::Relaxed);
+    // Kicks the first lane, which is busy from then on.
+    let bell = machine.timer(TimerOptions::new(), |_| {});
+    bell.arm_on(CpuId::new(0).expect("small"), machine.now()).expect("it has a lane");
+    periodic.arm_periodic(machine.now(), Duration::from_millis(1)).expect("it runs");
+    let before = preemptions(first);
+    let busy = growth(&sleepers);
+    // A busy lane that the host takes off its CPU for long is rightly found silent, and may be each time.
+    let bound = 10 + 4 * (preemptions(first) - before);
+    assert!(runs.load(Ordering::Relaxed) > 50, "the timer runs");
+    println!("busy {busy:?} bound {bound}");
+    assert!(busy.iter().all(|growth| *growth <= bound), "busy: {busy:?} of {sleepers:?}, bound {bound}");
+    is_busy.store(false, Ordering::Relaxed);
+    drop((periodic, far));
+    machine.shutdown();
+}

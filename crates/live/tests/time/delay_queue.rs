@@ -1,0 +1,178 @@
+//! The queue of deadlines, beside a sorted list.
+
+use crate::scene::{Dice, MILLI, NANO, Stopped, Woken, check_books};
+use core::task::{Context, Poll, Waker};
+use futures_util::StreamExt;
+use quietcore_live::time::delay_queue::Key;
+use quietcore_live::time::{DelayQueue, Duration, Instant};
+use quietcore_live::virtual_time;
+
+fn take<T>(queue: &mut DelayQueue<T>, waker: &Waker) -> Poll<Option<(T, Instant, Key)>> {
+    let expired = queue.poll_expired(&mut Context::from_waker(waker));
+    expired.map(|expired| expired.map(|expired| (expired.deadline(), expired.key(), expired.into_inner())))
+        .map(|expired| expired.map(|(deadline, key, value)| (value, deadline, key)))
+}
+
+/// What a queue holds: value, deadline, key; those of one deadline as they were put there.
+#[derive(Default)]
+struct Expected(Vec<(u32, Instant, Key)>);
+
+impl Expected {
+    fn put(&mut self, value: u32, deadline: Instant, key: Key) {
+        let place = self.0.partition_point(|(_, other, _)| *other <= deadline);
+        self.0.insert(place, (value, deadline, key));
+    }
+}
+
+/// Goal: values come out in the order of their deadlines, never early, and keys stay what they are. Method: random
+/// inserts, removals, resets, jumps of the clock and compactions on the queue and on a sorted list; keys that were
+/// used up are tried, too. Several seeds.
+#[test]
+fn random_steps() {
+    for seed in 0..30 {
+        let scene = Stopped::new();
+        let (mut dice, mut queue, mut expected) = (Dice::new(seed), DelayQueue::new(), Expected::default());
+        let mut used = Vec::new();
+        for step in 0..500 {
+            let at = format!("seed {seed} step {step}");
+            let deadline = Instant::now() - MILLI * 5 + Duration::from_micros(dice.below(50_000));
+            match dice.below(10) {
+                0..4 => {
+                    let key = queue.insert_at(step, deadline);
+                    assert!(!used.contains(&key), "{at}: a key comes twice");
+                    expected.put(step, deadline, key);
+                }
+                4..6 if !expected.0.is_empty() => {
+                    let (value, _, key) = expected.0.remove(dice.below(expected.0.len() as u64) as usize);
+                    queue.reset_at(&key, deadline);
+                    expected.put(value, deadline, key);
+                }
+                6 if !expected.0.is_empty() => {
+                    let entry = expected.0.remove(dice.below(expected.0.len() as u64) as usize);
+                    let removed = queue.remove(&entry.2);
+                    assert_eq!((removed.deadline(), removed.key()), (entry.1, entry.2), "{at}");
+                    assert_eq!(removed.into_inner(), entry.0, "{at}");
+                    used.push(entry.2);
+                }
+                7 if dice.below(5) == 0 => {
+                    queue.compact();
+                    assert_eq!(queue.capacity(), queue.len(), "{at}");
+                }
+                _ => scene.advance(Duration::from_micros(dice.below(8_000))),
+            }
+            used.iter().for_each(|key| assert!(queue.try_remove(key).is_none(), "{at}: {key:?}"));
+            if dice.below(3) == 0 {
+                take_all(&mut queue, &mut expected, &mut used, &at);
+            }
+            assert_eq!(queue.len(), expected.0.len(), "{at}");
+            assert_eq!(queue.peek(), expected.0.first().map(|entry| entry.2), "{at}");
+            expected.0.iter().for_each(|entry| assert_eq!(queue.deadline(&entry.2), entry.1, "{at}"));
+        }
+        drop(queue);
+        check_books(scene.machine);
+    }
+}
+
+fn take_all(queue: &mut DelayQueue<u32>, expected: &mut Expected, used: &mut Vec<Key>, at: &str) {
+    loop {
+        let due = expected.0.first().is_some_and(|entry| entry.1 <= Instant::now());
+        match take(queue, Waker::noop()) {
+            Poll::Ready(Some(entry)) => {
+                assert!(due, "{at}: {entry:?} is early");
+                assert_eq!(entry, expected.0.remove(0), "{at}");
+                used.push(entry.2);
+            }
+            Poll::Ready(None) => return assert!(expected.0.is_empty(), "{at}: not empty"),
+            Poll::Pending => return assert!(!due && !expected.0.is_empty(), "{at}: late"),
+        }
+    }
+}
+
+/// Goal: the task that polled is woken at the first deadline, and before that when there is another first one or none.
+/// Method: each change, with the clock a nanosecond before the deadline and at it.
+#[test]
+fn whom_a_change_wakes() {
+    let scene = Stopped::new();
+    let changes: [(&str, fn(&mut DelayQueue<u32>, Key), bool); 6] = [
+        ("nothing", |_, _| {}, false),
+        ("a later insert", |queue, _| _ = queue.insert(2, MILLI * 30), false),
+        ("an earlier insert", |queue, _| _ = queue.insert(2, MILLI * 10), true),
+        ("an insert in the past", |queue, _| _ = queue.insert_at(2, Instant::now() - MILLI), true),
+        ("a reset", |queue, key| queue.reset(&key, MILLI * 25), true),
+        ("the removal of the last", |queue, key| drop(queue.remove(&key)), true),
+    ];
+    for (name, change, wakes) in changes {
+        let (woken, waker) = Woken::new();
+        let mut queue = DelayQueue::new();
+        let key = queue.insert(1, MILLI * 20);
+        assert!(take(&mut queue, &waker).is_pending());
+        change(&mut queue, key);
+        assert_eq!(woken.count(), u32::from(wakes), "{name}");
+        let Some(first) = queue.peek() else { continue };
+        let deadline = queue.deadline(&first);
+        let before = woken.count();
+        if deadline > Instant::now() {
+            assert!(take(&mut queue, &waker).is_pending(), "{name}");
+            scene.advance_to(deadline - NANO);
+            assert_eq!(woken.count(), before, "{name}");
+            scene.advance_to(deadline);
+            assert_eq!(woken.count(), before + 1, "{name}");
+        }
+        assert!(matches!(take(&mut queue, &waker), Poll::Ready(Some((_, due, key))) if (due, key) == (deadline, first)));
+    }
+}
+
+/// Goal: a cleared queue is as a new one, its keys are stale, its task is woken. Method: before and after compaction.
+#[test]
+fn clear() {
+    let scene = Stopped::new();
+    for is_compacted in [false, true] {
+        let (woken, waker) = Woken::new();
+        let mut queue = DelayQueue::with_capacity(8);
+        let keys: Vec<_> = (0..5).map(|value| queue.insert(value, MILLI * value)).collect();
+        if is_compacted {
+            queue.compact();
+        }
+        queue.reserve(7);
+        assert!(queue.capacity() >= 12);
+        queue.remove(&keys[0]);
+        assert!(take(&mut queue, &waker).is_pending());
+        queue.clear();
+        assert_eq!((woken.count(), queue.len(), queue.peek()), (1, 0, None));
+        assert!(keys.iter().all(|key| queue.try_remove(key).is_none()));
+        assert!(matches!(take(&mut queue, &waker), Poll::Ready(None)));
+        queue.insert(9, Duration::ZERO);
+        assert!(matches!(take(&mut queue, &waker), Poll::Ready(Some((9, ..)))));
+    }
+    check_books(scene.machine);
+}
+
+/// Goal: a stale key is refused. Method: each call that panics, with a key that was handed out.
+#[test]
+fn stale_keys_panic() {
+    let _scene = Stopped::new();
+    let mut queue = DelayQueue::new();
+    let key = queue.insert((), Duration::ZERO);
+    let Poll::Ready(Some(_)) = take(&mut queue, Waker::noop()) else { panic!("it is due") };
+    let calls: [fn(&mut DelayQueue<()>, Key); 3] = [
+        |queue, key| drop(queue.remove(&key)),
+        |queue, key| queue.reset(&key, MILLI),
+        |queue, key| assert!(queue.deadline(&key) > Instant::now()),
+    ];
+    for call in calls {
+        let run = std::panic::AssertUnwindSafe(|| call(&mut queue, key));
+        assert!(std::panic::catch_unwind(run).is_err());
+    }
+}
+
+/// Goal: as a stream it ends when it is empty. Method: time runs by itself.
+#[test]
+fn as_a_stream() {
+    let _scene = Stopped::new();
+    let mut queue: DelayQueue<u32> = DelayQueue::default();
+    for value in [30, 10, 20] {
+        queue.insert(value, MILLI * value);
+    }
+    let values = virtual_time::block_on(queue.map(|expired| expired.into_inner()).collect::<Vec<_>>());
+    assert_eq!(values, [10, 20, 30]);
+}

@@ -1,0 +1,125 @@
+//! Sleeps under executors that know nothing of them, in real time.
+
+use crate::scene::{Dice, MILLI};
+use futures_util::future::{Either, join_all, select};
+use quietcore_live::Machine;
+use quietcore_live::time::{Duration, Instant, Precision, interval, sleep, sleep_until, timeout};
+use std::pin::pin;
+
+/// A machine that is the current one of every thread of this test's runtimes.
+fn machine() -> &'static Machine {
+    Machine::start().expect("threads and timers can be had")
+}
+
+/// Sleeps for up to 20 ms, several times; how many.
+async fn naps(seed: u64) -> u32 {
+    let mut dice = Dice::new(seed);
+    for round in 0..5 {
+        let precision = [Precision::Coarse, Precision::Tick, Precision::Exact][dice.below(3) as usize];
+        let deadline = Instant::now() + Duration::from_micros(dice.below(20_000));
+        sleep_until(deadline).with_precision(precision).await;
+        assert!(Instant::now() >= deadline, "seed {seed} round {round} {precision:?}: early");
+    }
+    5
+}
+
+/// Goal: many tasks on one thread. Method: 300 futures joined by the simplest executor.
+#[test]
+fn one_thread_that_parks() {
+    let machine = machine();
+    let entered = machine.enter();
+    let total: u32 = futures_executor::block_on(join_all((0..300).map(naps))).into_iter().sum();
+    assert_eq!(total, 1_500);
+    drop(entered);
+    machine.shutdown();
+}
+
+/// Goal: tokio's runtimes without tokio's time. Method: 500 tasks each, on one thread and on four.
+#[test]
+fn under_tokio() {
+    let machine = machine();
+    for threads in [1, 4] {
+        let mut builder = match threads {
+            1 => tokio::runtime::Builder::new_current_thread(),
+            _ => tokio::runtime::Builder::new_multi_thread(),
+        };
+        let enter = move || core::mem::forget(machine.enter());
+        let runtime = builder.worker_threads(threads).on_thread_start(enter).build().expect("threads can be had");
+        let entered = machine.enter();
+        let total = runtime.block_on(async {
+            let tasks: Vec<_> = (0..500).map(|seed| tokio::spawn(naps(seed))).collect();
+            let mut total = 0;
+            for task in tasks {
+                total += task.await.expect("no panic");
+            }
+            total
+        });
+        assert_eq!(total, 2_500, "{threads} threads");
+        drop((entered, runtime));
+    }
+    machine.shutdown();
+}
+
+/// Goal: tasks that give up sleeps, restart them and are aborted. Method: timeouts of sleeps, a select that resets the
+/// loser, tasks aborted half way; on four threads.
+#[test]
+fn tasks_that_change_their_mind() {
+    let machine = machine();
+    let enter = move || core::mem::forget(machine.enter());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).on_thread_start(enter).build();
+    let entered = machine.enter();
+    let finished = runtime.expect("threads can be had").block_on(async {
+        let tasks: Vec<_> = (0..200).map(|seed| tokio::spawn(fickle(seed))).collect();
+        sleep(MILLI * 10).await;
+        tasks.iter().step_by(4).for_each(|task| task.abort());
+        let mut finished = 0;
+        for task in tasks {
+            match task.await {
+                Ok(()) => finished += 1,
+                Err(error) => assert!(error.is_cancelled(), "{error}"),
+            }
+        }
+        finished
+    });
+    assert!((150..=200).contains(&finished), "{finished}");
+    drop(entered);
+    machine.shutdown();
+}
+
+async fn fickle(seed: u64) {
+    let mut dice = Dice::new(seed);
+    for _ in 0..5 {
+        let (short, long) = (Duration::from_micros(dice.below(4_000)), MILLI * 60_000);
+        assert!(timeout(short, sleep(long)).await.is_err());
+        assert_eq!(timeout(long, sleep(short)).await, Ok(()));
+        let mut reset = pin!(sleep(long));
+        let other = pin!(sleep(short));
+        assert!(matches!(select(reset.as_mut(), other).await, Either::Right(_)));
+        let deadline = Instant::now() + short;
+        reset.as_mut().reset(deadline);
+        reset.await;
+        assert!(Instant::now() >= deadline);
+    }
+}
+
+/// Goal: a period in real time keeps its phase. Method: 40 exact ticks; each is a multiple, and none is early.
+#[test]
+fn a_period() {
+    let machine = machine();
+    let entered = machine.enter();
+    let period = Duration::from_micros(700);
+    futures_executor::block_on(async {
+        let mut ticks = interval(period).with_precision(Precision::Exact);
+        let start = ticks.tick().await;
+        let mut before = start;
+        for _ in 0..40 {
+            let due = ticks.tick().await;
+            assert!(Instant::now() >= due, "early");
+            assert!(due > before && (due - start).as_nanos() % period.as_nanos() == 0, "{:?}", due - start);
+            before = due;
+        }
+        assert_eq!((before - start).as_nanos() / period.as_nanos(), u128::from(ticks.overruns()) + 40);
+    });
+    drop(entered);
+    machine.shutdown();
+}

@@ -1,0 +1,87 @@
+//! A child that was forked has its parent's sleeps and none of its threads: it may drop them, and takes no lock.
+#![allow(unsafe_code, reason = "forks")]
+
+use crate::scene::{MILLI, poll};
+use core::task::{Poll, Waker};
+use quietcore_live::Machine;
+use quietcore_live::time::{Instant, Precision, Sleep, sleep};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::thread;
+use std::time::Duration;
+
+/// What the child does; says whether all was well.
+fn child(naps: Vec<Pin<Box<Sleep>>>) -> bool {
+    let mut is_well = true;
+    for (number, mut nap) in naps.into_iter().enumerate() {
+        if number % 3 == 1 {
+            nap.as_mut().reset(Instant::now() + MILLI);
+        }
+        if number % 3 == 2 {
+            let polled = catch_unwind(AssertUnwindSafe(|| poll(nap.as_mut(), Waker::noop())));
+            is_well &= polled.is_err();
+        }
+        drop(nap);
+    }
+    is_well
+}
+
+/// Goal: in a forked child sleeps are dropped, reset and refused, even when the fork came while a lock was held. Method:
+/// many forks while another thread arms and cancels all the time; a child that hangs is noticed by the parent.
+#[test]
+fn a_child_may_drop_what_it_has() {
+    let machine = Machine::start().expect("threads and timers can be had");
+    let _entered = machine.enter();
+    let stop = std::sync::Arc::new(std::sync::Mutex::new(false));
+    let busy = thread::spawn({
+        let stop = stop.clone();
+        move || {
+            let _entered = machine.enter();
+            while !*stop.lock().expect("no panic") {
+                assert!(poll(core::pin::pin!(sleep(MILLI * 60_000)), Waker::noop()).is_pending());
+            }
+        }
+    });
+    for round in 0..100 {
+        let naps: Vec<_> = (0..30)
+            .map(|number| {
+                let precision = [Precision::Coarse, Precision::Tick, Precision::Exact][number as usize % 3];
+                let mut nap = Box::pin(sleep(MILLI * (60_000 + number)).with_precision(precision));
+                assert_eq!(poll(nap.as_mut(), Waker::noop()), Poll::Pending);
+                nap
+            })
+            .collect();
+        // SAFETY: the child allocates nothing that could wait for a lock of the parent's allocator (glibc keeps its
+        // allocator usable in children), and leaves with `_exit`.
+        let pid = unsafe { libc::fork() };
+        assert!(pid >= 0, "fork");
+        if pid == 0 {
+            std::panic::set_hook(Box::new(|_| {}));
+            let is_well = child(naps);
+            // SAFETY: ends the child without running what belongs to the parent.
+            unsafe { libc::_exit(if is_well { 7 } else { 1 }) };
+        }
+        assert_eq!(wait_for(pid), Some(7), "round {round}");
+    }
+    *stop.lock().expect("no panic") = true;
+    busy.join().expect("no panic");
+    machine.shutdown();
+}
+
+/// The exit code of the child; `None` if it hung, and was killed, or died.
+fn wait_for(pid: libc::pid_t) -> Option<i32> {
+    let mut status = 0;
+    for _ in 0..20_000 {
+        // SAFETY: the pointer is to a local variable.
+        if unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) } == pid {
+            return libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    // SAFETY: our child, which was not waited for.
+    unsafe {
+        libc::kill(pid, libc::SIGKILL);
+        libc::waitpid(pid, &raw mut status, 0);
+    }
+    None
+}
