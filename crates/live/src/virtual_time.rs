@@ -203,8 +203,8 @@ impl Participant {
         let running = Running { machine };
         let has_moved = machine.move_to_next();
         if has_moved {
-            // Before others may move it again: what was woken may be this one's, and is looked for first.
-            time.lock().begin(self.number);
+            // Before others may move it again: what was woken may be this one, or this one's.
+            time.lock().stay(self.number);
         }
         drop(running);
         if has_moved { Rest::LookAgain } else { Rest::Wait }

@@ -29,8 +29,12 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
         name: "1-top-only-forecast",
         rule: "a forecast takes the first expiry of every level, not of the top alone",
         file: REMOTE,
-        right: "first = match (first, group.next_expiry()) {",
-        wrong: "first = match (next.filter(|_| group.parent().is_none()), group.next_expiry()) {",
+        right: "                return None;
+            }
+            first = earliest(first, group.next_expiry());",
+        wrong: "                return None;
+            }
+            first = earliest(next.filter(|_| group.parent().is_none()), group.next_expiry());",
         killers: &[Test(Site, "kernel::quick_check_late_forecast")],
     },
     Mutant {

@@ -1,5 +1,5 @@
-//! Mutants of the machine: for each rule that a review found broken once, the rule left out again. Those of its
-//! bases are in `bases.rs`.
+//! Mutants of the machine: for each rule that a review found broken once, the rule left out again. Those of
+//! its bases are in `bases.rs`.
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;

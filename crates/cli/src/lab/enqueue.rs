@@ -1,4 +1,4 @@
-//! Arm and cancel on an isolated lane. Under the old rule every arm looks for a busy CPU to put the timer on.
+//! Arm and cancel on an isolated (`nohz_full`) lane. Under the old rule every arm looks for a busy CPU to put the timer on.
 //!
 //! The other lane spins, so that there is a busy CPU to find. That the search ran is checked: the timers must
 //! have been armed on the other lane's bases. 1000 pairs to a look at the clock.
@@ -48,7 +48,7 @@ enum Place {
 fn trial(bench: &Bench, policy: Policy, place: Place) -> Result<Vec<f64>, CliError> {
     let [busy, quiet] = bench.cpus;
     let isolated: CpuSet = if place == Place::Isolated { [quiet].into_iter().collect() } else { CpuSet::new() };
-    let builder = Machine::builder().policy(policy).isolated(isolated).stall_after(Duration::MAX);
+    let builder = Machine::builder().policy(policy).isolated(CpuSet::new()).nohz_full(isolated).stall_after(Duration::MAX);
     let crew = Crew::start(builder, bench, &[(busy, Manner::Spins), (quiet, Manner::Parks)])?;
     let machine = crew.machine;
     let timer = Arc::new(machine.timer(tick(), |_| {}));

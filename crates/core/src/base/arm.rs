@@ -143,9 +143,9 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         Request { when, onto, mode, now: context.now }
     }
 
-    /// The usual case of [`arm`](Self::arm): a floating timer, for the base that it belongs to. `None` when it
-    /// is another one, and then nothing was done. Inline and without detours where the timer is idle, because
-    /// it is why arming costs little more than a lock.
+    /// The usual case of [`arm`](Self::arm): a floating timer, for the base that it belongs to. `None` when
+    /// it is another one, and then nothing was done. Inline and without detours where the timer is idle,
+    /// because it is why arming costs little more than a lock.
     #[inline]
     pub(crate) fn arm_again(
         &self,

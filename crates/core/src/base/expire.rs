@@ -4,7 +4,8 @@
 //! and each timer is popped and finished under a lock hold of its own. The token is politeness: it keeps two
 //! CPUs from going through the same list. That a timer is not run twice at a time is decided per timer, by
 //! its record. So a token may be taken from a CPU that is stuck ([`Base::revoke`]) without asking it: it
-//! notices at its next [`Bases::pop_with`], and the run that it is stuck in still ends with [`Bases::finish`].
+//! notices at its next [`Bases::pop_with`], and the run that it is stuck in still ends with
+//! [`Bases::finish`]. Runs of detached timers have no record and no end.
 //!
 //! Source: PROTOCOL section 2; Linux 6.12, kernel/time/timer.c, `__run_timers`, `expire_timers`. Model:
 //! `stall_model.py` (`P`, `C1`, `C2`, `take`, `revoke`).

@@ -19,7 +19,8 @@
 //!   looks.
 //! - Collected timers are pending and cancellable. While a runner holds the token they are its business;
 //!   while nobody does they are overdue in `next_expiry`.
-//! - A timer that runs is on a record of its base and is not handed out again before that run has ended.
+//! - A timer that runs is on a record of its base and is not handed out again before that run has ended. A
+//!   detached one never is.
 //! - A timer that was shut down is never armed again (W6).
 //!
 //! Not here: clocks (`now` is an argument), callbacks, waking anybody: what an arm or a pop did is returned

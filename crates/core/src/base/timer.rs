@@ -327,8 +327,8 @@ impl<T> TimerRef<T> {
     /// - the timer stays valid, at its address, and is only accessed through shared references;
     /// - every reference to it, however made, goes to one machine alone.
     ///
-    /// A copy that a machine hands out with an [`Expired`](crate::Expired) is such a copy: of a detached timer
-    /// it may be too late to use it.
+    /// What a machine hands out with an [`Expired`](crate::Expired) is such a copy: of a detached timer it
+    /// may be too late to use it.
     ///
     /// The exception: a machine may be dropped while timers are pending. Such a timer must not be passed to
     /// any machine, only dropped.
@@ -666,8 +666,8 @@ mod tests {
                 let Some(token) = bases.collect_and_take(id, CpuId(0), context) else { continue };
                 let take = |_, name| {
                     let TimerName::Timer(timer) = name else { panic!("{name:?} is not ours") };
-                    // SAFETY: under the lock, before the timer is shown idle, it is still there, and it is the
-                    // first field of an entry, which is what the reference was made of.
+                    // SAFETY: under the lock, before the timer is shown idle, it is still there, and it is
+                    // the first field of an entry, which is what the reference was made of.
                     unsafe { timer.as_ptr().cast::<Entry>().as_ref() }.target.take()
                 };
                 while let Some((expired, target)) = bases.pop_with(&token, context, take).expired {

@@ -1,8 +1,8 @@
 //! Who wakes up when nobody is awake, or nobody who is awake turns.
 //!
 //! A tree in which nobody is awake asks its world for an alarm; a world with a sentinel tells of a silence.
-//! Both times the answer is a kick of the lowest parked CPU, which then pulls, watches and marks. Which of the
-//! parked ones it is makes no difference to the timers; the lowest is one that everybody finds.
+//! Both times the answer is a kick of the lowest parked CPU, which then pulls, watches and marks. Which of
+//! the parked ones it is makes no difference to the timers; the lowest is one that everybody finds.
 //!
 //! Source: PROTOCOL section 4; the kernel needs neither, as its idle CPUs program their own timers and its
 //! busy ones have interrupts.

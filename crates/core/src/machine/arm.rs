@@ -7,8 +7,12 @@
 //!
 //! If it became the first of an idle CPU, that CPU's next expiry is published, or the CPU is kicked where
 //! nobody else can expire it in time (pinned, exact, unavailable, `Push`, `Stay`). An absent CPU is never
-//! kicked. Taking timers out: `cancel.rs`. Source: Linux 6.12, kernel/time/timer.c, `__mod_timer`, `trigger_dyntick_cpu`; hrtimers:
-//! `place/exact.rs`.
+//! kicked.
+//!
+//! Most arms are of one kind: a floating timer, on the base that it was in before, not the first of a
+//! sleeper's. [`Machine::arm`] does those inline with one lock, and leaves everything else to the calls that
+//! know every case. Taking timers out: `cancel.rs`. Source: Linux 6.12, kernel/time/timer.c, `__mod_timer`,
+//! `trigger_dyntick_cpu`; hrtimers: `place/exact.rs`.
 
 use super::name::{AnyExact, AnyTimer};
 use super::{Machine, flag};

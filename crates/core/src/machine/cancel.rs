@@ -56,8 +56,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         Ok(self.bases.cancel(timer, context.base()) == Cancelled::WasPending)
     }
 
-    /// Takes `timer` out, but does nothing while a run of it has not ended, and says so: the building block of
-    /// a cancel that waits. A [detached](crate::TimerOptions::detached) timer never runs. Cost: a lock.
+    /// Takes `timer` out, but does nothing while a run of it has not ended, and says so: the building block
+    /// of a cancel that waits. A [detached](crate::TimerOptions::detached) timer never runs. Cost: a lock.
     ///
     /// # Errors
     /// When there is no such timer.

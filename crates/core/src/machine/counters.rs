@@ -1,8 +1,8 @@
 //! What happened on a CPU so far, to look at: counted where it happens, added up here.
 //!
 //! What bases count is counted under their locks and costs no atomic operation; reading it takes those locks,
-//! one at a time. So the figures of one CPU are each true, but not of one moment. Marks are counted where they
-//! are made, without a lock (`sync.rs`). Absent: time; a world that wants rates reads twice.
+//! one at a time. So the figures of one CPU are each true, but not of one moment. Marks are counted where
+//! they are made, without a lock (`sync.rs`). Absent: time; a world that wants rates reads twice.
 
 use super::{Machine, sync::Watch};
 use crate::base::{BaseId, BaseKind};

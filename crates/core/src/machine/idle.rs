@@ -111,7 +111,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let was_idle = bases.is_idle();
         let publish = match self.to_publish(local, global, now) {
             Some(publish) => publish,
-            None if near.goes(local, global) && self.leaves_others(cpu) => global,
+            None if near.goes(global) && !self.is_soon(local, now) && self.leaves_others(cpu) => global,
             None if !was_idle => return stay(local, global, now),
             // It is idle in the books and stays so: what it published and when it wakes up must hold.
             None => before(global, local),
@@ -169,9 +169,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// When something is due on `cpu` itself: what its LOCAL, GLOBAL and GUEST bases say without their locks
-    /// (deferrable timers wake nobody). Never later than the truth. For a CPU that is about to sleep, after it
-    /// said so to those who would wake it: an arm that came before that is seen here. From any thread; cost:
-    /// three loads.
+    /// (deferrable timers wake nobody). Never later than the truth. For a CPU that is about to sleep, after
+    /// it said so to those who would wake it: an arm that came before that is seen here. From any thread;
+    /// cost: three loads.
     ///
     /// # Panics
     /// When the machine has no such CPU.
@@ -225,8 +225,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// What the hierarchy is to know, unless something is due within a tick.
     fn to_publish(&self, local: Option<Nanos>, global: Option<Nanos>, now: Nanos) -> Option<Option<Nanos>> {
-        let soon = earliest(local, global).is_some_and(|next| next <= self.next_tick(now));
-        (!soon).then(|| before(global, local))
+        (!self.is_soon(earliest(local, global), now)).then(|| before(global, local))
+    }
+
+    fn is_soon(&self, next: Option<Nanos>, now: Nanos) -> bool {
+        next.is_some_and(|next| next <= self.next_tick(now))
     }
 
     fn idle_until(&self, until: Option<Nanos>, now: Nanos) -> Idle {
@@ -254,8 +257,8 @@ enum Near {
 }
 
 impl Near {
-    fn goes(self, local: Option<Nanos>, global: Option<Nanos>) -> bool {
-        match (self, before(global, local)) {
+    fn goes(self, global: Option<Nanos>) -> bool {
+        match (self, global) {
             (Self::GoesTo(tick), Some(global)) => global.0 % tick.0 == 0,
             _ => false,
         }

@@ -7,7 +7,8 @@
 //! Where what is decided: `arm.rs` which base a timer goes to and who must learn of it, `cancel.rs` how it is
 //! taken out; `turn.rs` what a CPU runs; `idle.rs` what it publishes when it has nothing to run; `alarm.rs`
 //! who wakes up when nobody is awake; `absent.rs` stalls; `control.rs` isolation and hotplug; `counters.rs`
-//! what happened so far; `check.rs` the invariants. Lock order: ARCHITECTURE.md. Not here: waiting, clocks, callbacks.
+//! what happened so far; `check.rs` the invariants. Lock order: ARCHITECTURE.md. Not here: waiting, clocks,
+//! callbacks.
 
 mod absent;
 mod alarm;

@@ -70,8 +70,8 @@ fn a_kicked_cpu_takes_over_from_all_that_froze() {
 }
 
 /// Goal: a silence is answered with a kick of the lowest CPU that is parked and may pull, though nobody asked
-/// for an alarm and the books say that others are awake. Method: CPU 0 stuck, 1 isolated and asleep, 2 absent,
-/// 3 and 4 parked; 3 wakes up, then 4.
+/// for an alarm and the books say that others are awake. Method: CPU 0 stuck, 1 isolated and asleep, 2
+/// absent, 3 and 4 parked; 3 wakes up, then 4.
 #[test]
 fn a_silence_kicks_the_lowest_that_is_parked() {
     let mut scene = Scene::of(5);
@@ -109,9 +109,9 @@ fn a_silence_of_absent_cpus_asks_again() {
     assert_eq!((scene.kicks(), scene.actions.take_alarm()), (vec![cpu(1)], None));
 }
 
-/// Goal: a silence waits for no lock, as somebody may be stopped inside it, and kicks nobody where nobody could
-/// take over. Method: the books of each of three CPUs frozen in turn, which are the locks before those of the
-/// bases; and a machine where every timer stays.
+/// Goal: a silence waits for no lock, as somebody may be stopped inside it, and kicks nobody where nobody
+/// could take over. Method: the books of each of three CPUs frozen in turn; and a machine where every timer
+/// stays.
 #[test]
 fn a_silence_waits_for_nobody() {
     for frozen in 0..3 {

@@ -61,7 +61,7 @@ const NOISE_MAX: Nanos = Nanos(2_000_000);
 
 /// How many global and how many pinned timers.
 const GLOBAL: u64 = 3000;
-const PINNED: u64 = 0;
+const PINNED: u64 = 200;
 
 /// From arming to the first moment, while the loop starts.
 const LEAD: Duration = Duration::from_millis(500);
@@ -256,21 +256,21 @@ fn report(arguments: &Arguments, seen: &Seen) -> Report {
     report.figure("stall_handling", format!("{:?}", arguments.lanes.stall_handling).to_lowercase());
     report.figure("real_time_limit", real_time_limit());
     report.at_least("timers", global.len() as u64, GLOBAL / 2);
-    report.at_most("early", early, 0);
-    report.at_most("lost", GLOBAL - seen.global.len() as u64, 0);
-    report.at_most("lost_pinned", PINNED - seen.pinned.len() as u64, 0);
     report.figure("p50_ns", p50.0);
     match arguments.lanes.stall_handling {
         StallHandling::On => report.at_most("p99_ns", p99.0, HANDLED_MAX.0),
         StallHandling::Off => report.at_least("p99_ns", p99.0, UNHANDLED_MIN.0),
     }
     report.figure("max_ns", percentile(&global, 100).0);
+    report.figure("host_p99_ns", noise.0);
+    if noise > NOISE_MAX {
+        report.excuse(format!("99 in 100 plain sleeps are up to {} us late on this host", noise.0 / 1000));
+    }
+    report.at_most("early", early, 0);
+    report.at_most("lost", GLOBAL - seen.global.len() as u64, 0);
+    report.at_most("lost_pinned", PINNED - seen.pinned.len() as u64, 0);
     report.figure("pinned_late", pinned.iter().filter(|late| **late > HANDLED_MAX).count());
     report.figure("pinned_max_ns", percentile(&pinned, 100).0);
-    report.figure("host_p99_ns", noise.0);
-    if noise > NOISE_MAX && early == 0 {
-        report.excuse(format!("a plain sleep is {} us late on this host", noise.0 / 1000));
-    }
     report
 }
 

@@ -70,12 +70,13 @@ impl Report {
 
     /// The first reason is kept.
     fn fail(&mut self, why: String) {
-        if self.verdict == Verdict::Pass {
+        if !matches!(self.verdict, Verdict::Fail(_)) {
             self.verdict = Verdict::Fail(why);
         }
     }
 
-    /// If a bound was not kept, this says why that says nothing about the runtime.
+    /// If a bound was not kept so far, this says why that says nothing about the runtime. Bounds that no noise
+    /// excuses come after it.
     pub(crate) fn excuse(&mut self, why: String) {
         if let Verdict::Fail(what) = &self.verdict {
             self.verdict = Verdict::Skipped(format!("{what}, but {why}"));

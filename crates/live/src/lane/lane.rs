@@ -28,7 +28,7 @@ enum Waiting {
     No,
     /// Until then, awake in the books unless it slept before.
     Dozes(Nanos),
-    Sleeps,
+    Sleeps(Option<Nanos>),
 }
 
 /// A thread's hold on a CPU.
@@ -47,6 +47,8 @@ pub(super) struct Lane {
     rest: Rest,
     /// The tick in which it last looked after others.
     looked: u64,
+    /// When it last looked for what is due.
+    turned: Nanos,
 }
 
 impl Lane {
@@ -62,12 +64,13 @@ impl Lane {
             is_wary: false,
             rest: Rest::new(machine.lanes.tick),
             looked: 0,
+            turned: Nanos(0),
         }
     }
 
     /// The same for one whose CPU the books have as asleep.
     pub(super) fn asleep(machine: &'static Machine, slot: &'static Slot) -> Self {
-        Self { waiting: Waiting::Sleeps, is_parked: true, ..Self::new(machine, slot) }
+        Self { waiting: Waiting::Sleeps(None), is_parked: true, ..Self::new(machine, slot) }
     }
 
     pub(super) fn cpu(&self) -> CpuId {
@@ -103,6 +106,7 @@ impl Lane {
                 self.machine.hold_switch(now);
             }
         }
+        self.turned = now;
         let is_due = self.turn.has_more() || self.machine.core.handle_tick(self.slot.cpu, now);
         if !is_due || !self.machine.is_running() {
             return 0;
@@ -133,9 +137,7 @@ impl Lane {
     /// Nothing to run: from now on kicks arrive, and the lane may wait.
     pub(super) fn enter_idle(&mut self) -> Idle {
         let now = self.machine.clock.now();
-        if self.is_prepared {
-            let _ = self.parker().finish();
-        }
+        self.stop_waiting();
         self.is_prepared = true;
         self.parker().prepare();
         if self.turn.has_more() || !self.machine.is_running() {
@@ -143,7 +145,7 @@ impl Lane {
             return self.doze(now, now);
         }
         let takes_part = self.takes_part();
-        let should_doze = self.rest.begin(now, self.machine.lanes.tick);
+        let should_doze = self.rest.begin(now);
         if takes_part && !self.is_parked {
             self.is_wary = self.machine.lanes.stall_after.is_some()
                 && self.machine.core.sees_silence(self.slot.cpu, now);
@@ -160,7 +162,8 @@ impl Lane {
         // The second look: whoever armed without seeing `until` has left its timer here before.
         let core = &self.machine.core;
         let next = core.next_event(self.slot.cpu);
-        let remote = core.hierarchy().next_remote(self.slot.cpu);
+        // What was due for others and is still there was not to be had: again with the next tick.
+        let remote = core.hierarchy().next_remote(self.slot.cpu).filter(|remote| *remote > self.turned);
         let until = [next, remote].into_iter().flatten().fold(until, Nanos::min).max(now);
         self.waiting = Waiting::Dozes(until);
         Idle::Stay { until }
@@ -170,9 +173,9 @@ impl Lane {
     fn sleep(&mut self, now: Nanos, takes_part: bool) -> Idle {
         let (core, cpu) = (&self.machine.core, self.slot.cpu);
         let seen = self.machine.alarm.load();
-        match core.enter_idle(cpu, now) {
+        match core.enter_idle_beside_others(cpu, now) {
             Decision::Stay { next } if self.is_parked => {
-                self.waiting = Waiting::Sleeps;
+                self.waiting = Waiting::Sleeps(Some(next));
                 Idle::Sleep { until: Some(next) }
             }
             // Still awake in the books, and so still looking after others, every tick.
@@ -181,7 +184,9 @@ impl Lane {
                 self.doze(until, now)
             }
             Decision::Sleep { until } => {
-                (self.is_parked, self.waiting) = (true, Waiting::Sleeps);
+                self.is_parked = true;
+                let until = self.also_exact(until);
+                self.waiting = Waiting::Sleeps(until);
                 if takes_part && !core.hierarchy().is_active(cpu) {
                     self.machine.leave_switch(seen, until);
                 }
@@ -190,12 +195,27 @@ impl Lane {
         }
     }
 
-    /// Goes idle and waits; the lane is up again afterwards. For one that waits by a futex.
-    pub(super) fn park(&mut self) {
+    /// Others look at what this lane published with their ticks. A timer that is due between two ticks is an
+    /// exact one, so the lane wakes up for that itself.
+    fn also_exact(&self, until: Option<Nanos>) -> Option<Nanos> {
+        let global = self.machine.core.next_global(self.slot.cpu);
+        let exact = global.filter(|next| next.0 % self.machine.lanes.tick.0 != 0);
+        [until, exact].into_iter().flatten().min()
+    }
+
+    /// Goes idle and waits, unless there turns out to be work; the lane is up again afterwards. For one that
+    /// waits by a futex.
+    pub(super) fn park(&mut self, has_work: impl FnOnce() -> bool) {
         let until = self.enter_idle().until();
-        let _ = self.parker().wait(until.map(|until| self.machine.clock.to_kernel(until)));
-        self.is_prepared = false;
+        if !has_work() {
+            let _ = self.parker().wait(until.map(|until| self.machine.clock.to_kernel(until)));
+            self.is_prepared = false;
+        }
         self.exit_idle(self.machine.clock.now());
+    }
+
+    pub(super) fn slot(&self) -> &'static Slot {
+        self.slot
     }
 
     /// There is something to run, or the wait is over. Does nothing if the lane was not idle.
@@ -210,7 +230,8 @@ impl Lane {
         self.stop_waiting();
         let end = match self.waiting {
             Waiting::Dozes(until) if now >= until => End::Dozed,
-            _ => End::Over,
+            Waiting::Sleeps(Some(until)) if now >= until => End::Slept,
+            _ => End::Early,
         };
         self.waiting = Waiting::No;
         self.rest.end(now, end);

@@ -26,7 +26,7 @@ mod switch;
 mod sync;
 
 pub use claim::{ClaimError, WaitBy};
-pub use cpu::{Cpu, Idle, Turned};
+pub use cpu::{Cpu, Idle, Turned, Unparker};
 pub(crate) use here::here;
 pub use isolate::IsolateError;
 

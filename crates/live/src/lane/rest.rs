@@ -1,9 +1,10 @@
 //! Doze or sleep: how a lane with nothing to run waits.
 //!
 //! A sleep is two walks of the hierarchy, one down and one up, and whoever else arms a timer then has to
-//! publish it. A doze is neither, but it ends with the tick. So a lane that was woken early lately dozes first,
-//! and sleeps only when a doze ended by time with nothing to do; one that could sleep longer than a tick
-//! lately sleeps at once. What "lately" is: an average in which each rest counts one eighth.
+//! publish it. A doze is neither, but it ends with the tick. So a lane that was kicked, or found other work,
+//! within a tick lately dozes first, and sleeps only when a doze ended by time with nothing to do; any other
+//! sleeps at once. What "lately" is: an average in which each rest counts one eighth. A rest that ended by time
+//! counts as a long one: what was due can be left to another lane that is awake.
 //!
 //! Absent: until when (`lane.rs`). Source: PROTOCOL section 6.
 
@@ -15,15 +16,18 @@ const WEIGHT: u32 = 3;
 /// How a rest ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// By time, and a doze only: perhaps it goes on.
+    /// A doze, by time: perhaps it goes on.
     Dozed,
-    /// By time after a sleep, by a kick, or for other work.
-    Over,
+    /// A sleep, by time.
+    Slept,
+    /// By a kick, or for other work.
+    Early,
 }
 
 /// What a lane remembers of its rests. Made expecting a long one.
 #[derive(Debug)]
 pub(super) struct Rest {
+    tick: Nanos,
     /// Length that is expected, in ns.
     expected: u64,
     since: Nanos,
@@ -33,36 +37,41 @@ pub(super) struct Rest {
 
 impl Rest {
     pub(super) const fn new(tick: Nanos) -> Self {
-        Self { expected: tick.0, since: Nanos(0), goes_on: false }
+        Self { tick, expected: tick.0, since: Nanos(0), goes_on: false }
     }
 
     /// The lane has nothing to run from now on; says whether it should doze.
-    pub(super) fn begin(&mut self, now: Nanos, tick: Nanos) -> bool {
+    pub(super) fn begin(&mut self, now: Nanos) -> bool {
         if self.goes_on {
             return false;
         }
         self.since = now;
-        self.expected < tick.0
+        self.expected < self.tick.0
     }
 
     /// The lane is up.
     pub(super) fn end(&mut self, now: Nanos, end: End) {
+        let length = now.since(self.since).0;
         match end {
             End::Dozed => self.goes_on = true,
-            End::Over => self.is_over(now),
+            End::Slept => self.was(self.as_by_time(length)),
+            End::Early => self.was(length),
         }
     }
 
     /// The lane had something to do, after a doze or not.
     pub(super) fn work(&mut self, now: Nanos) {
         if self.goes_on {
-            self.is_over(now);
+            self.was(self.as_by_time(now.since(self.since).0));
         }
     }
 
-    fn is_over(&mut self, now: Nanos) {
+    fn as_by_time(&self, length: u64) -> u64 {
+        length.max(self.tick.0.saturating_mul(2))
+    }
+
+    fn was(&mut self, length: u64) {
         self.goes_on = false;
-        let length = now.since(self.since).0;
         self.expected = self.expected - (self.expected >> WEIGHT) + (length >> WEIGHT);
     }
 }
@@ -74,22 +83,34 @@ mod tests {
 
     const TICK: Nanos = Nanos(1_000_000);
 
-    /// Goal: short rests make a lane doze, and a long one makes it sleep again. Method: rests of a known
-    /// length, one after the other.
+    /// Goal: rests that are cut short make a lane doze, and a long one makes it sleep again. Method: rests of a
+    /// known length, one after the other.
     #[test]
     fn short_rests_are_dozed_through() {
         let mut rest = Rest::new(TICK);
         let mut now = Nanos(0);
-        let mut takes = |length: u64| {
-            let dozes = rest.begin(now, TICK);
+        let mut takes = |length: u64, end| {
+            let dozes = rest.begin(now);
             now = Nanos(now.0 + length);
-            rest.end(now, End::Over);
+            rest.end(now, end);
             dozes
         };
-        assert!(!takes(100_000), "nothing is known yet");
-        assert!(takes(100_000));
-        assert!(takes(50_000_000));
-        assert!(!takes(100_000), "the last one was long");
+        assert!(!takes(100_000, End::Early), "nothing is known yet");
+        assert!(takes(100_000, End::Early));
+        assert!(takes(50_000_000, End::Early));
+        assert!(!takes(100_000, End::Early), "the last one was long");
+    }
+
+    /// Goal: a rest that ends by time is no reason to doze, however short. Method: many.
+    #[test]
+    fn what_is_due_is_no_reason_to_doze() {
+        let mut rest = Rest { expected: 0, ..Rest::new(TICK) };
+        for tick in 0..20 {
+            let now = Nanos(tick * TICK.0);
+            let _ = rest.begin(now);
+            rest.end(Nanos(now.0 + 1000), End::Slept);
+        }
+        assert!(!rest.begin(Nanos(0)), "{rest:?}");
     }
 
     /// Goal: a doze that ends by time with nothing to do is followed by a sleep, and counts as one rest with
@@ -97,16 +118,17 @@ mod tests {
     #[test]
     fn a_second_rest_in_a_row_is_a_sleep() {
         let mut rest = Rest { expected: 0, ..Rest::new(TICK) };
-        assert!(rest.begin(Nanos(0), TICK));
+        assert!(rest.begin(Nanos(0)));
         rest.end(TICK, End::Dozed);
-        assert!(!rest.begin(TICK, TICK));
-        rest.end(Nanos(16_000_000), End::Over);
+        assert!(!rest.begin(TICK));
+        rest.end(Nanos(16_000_000), End::Slept);
         assert_eq!(rest.expected, 2_000_000, "16 ms count one eighth");
 
         let mut rest = Rest { expected: 0, ..Rest::new(TICK) };
-        assert!(rest.begin(Nanos(0), TICK));
+        assert!(rest.begin(Nanos(0)));
         rest.end(TICK, End::Dozed);
         rest.work(TICK);
-        assert!(rest.begin(TICK, TICK), "it dozed for less than a tick, and had work");
+        assert_eq!(rest.expected, 250_000, "two ticks count one eighth");
+        assert!(rest.begin(TICK), "it had work");
     }
 }

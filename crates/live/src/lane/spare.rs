@@ -27,7 +27,7 @@ impl Machine {
         while self.is_running() {
             let _ = lane.turn();
             if !lane.has_more() {
-                lane.park();
+                lane.park(|| false);
             }
         }
     }

@@ -35,6 +35,7 @@ pub enum OnPanic {
 pub struct Builder {
     pub(super) cpus: Option<CpuSet>,
     pub(super) isolated: Option<CpuSet>,
+    pub(super) nohz_full: CpuSet,
     pub(super) lanes: CpuSet,
     pub(super) spare_lanes: u16,
     pub(super) tick: Duration,
@@ -51,6 +52,7 @@ impl Default for Builder {
         Self {
             cpus: None,
             isolated: None,
+            nohz_full: CpuSet::new(),
             lanes: CpuSet::new(),
             spare_lanes: 1,
             tick: Duration::from_millis(1),
@@ -90,6 +92,21 @@ impl Builder {
     #[must_use]
     pub fn isolated(mut self, isolated: CpuSet) -> Self {
         self.isolated = Some(isolated);
+        self
+    }
+
+    /// CPUs that keep no tick, as with the kernel's `nohz_full=`: they are housekeepers for nobody's timers.
+    /// Default: none.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// let machine = Machine::builder().cpus("0".parse()?).nohz_full("1".parse()?).start()?;
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn nohz_full(mut self, nohz_full: CpuSet) -> Self {
+        self.nohz_full = nohz_full;
         self
     }
 

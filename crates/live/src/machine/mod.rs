@@ -230,7 +230,8 @@ impl Machine {
         let count = if lane_set.is_empty() { 1 } else { builder.spare_lanes.max(1) };
         let spares = CpuSet::range(spare, count).map_err(|_| StartError::NoCpu)?;
         let kernel = builder.isolated.clone().unwrap_or_else(host::isolated);
-        let isolation = Isolation { domain: kernel.intersection(&cpus), ..Isolation::default() };
+        let nohz_full = builder.nohz_full.intersection(&cpus);
+        let isolation = Isolation { domain: kernel.intersection(&cpus), nohz_full, ..Isolation::default() };
         let settings = Settings {
             policy: builder.policy,
             exact_policy: builder.exact_policy,

@@ -53,6 +53,11 @@ impl State {
         self.change(number, Activity::Busy).is_woken = true;
     }
 
+    /// Keeps it busy, and woken if it was.
+    pub(super) fn stay(&mut self, number: usize) {
+        let _ = self.change(number, Activity::Busy);
+    }
+
     /// Says whether it was woken.
     pub(super) fn begin(&mut self, number: usize) -> bool {
         core::mem::take(&mut self.change(number, Activity::Busy).is_woken)

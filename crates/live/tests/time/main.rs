@@ -4,6 +4,7 @@
 //! `drops.rs` lets go of sleeps at every awkward moment; `stress.rs` does it with threads and real time;
 //! `executors.rs` has other runtimes poll; `fork.rs` is a child that must not touch anything.
 
+mod dbg;
 mod delay_queue;
 mod drops;
 mod executors;

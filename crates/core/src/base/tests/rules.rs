@@ -77,8 +77,8 @@ fn next_expiry_without_the_lock() {
 
 /// Goal: a clock that nobody moved for long is taken to the present before a timer is placed by it, else the
 /// timer is in a coarse bucket and late. Method: a first arm, another one on the same base and one on another
-/// base, each after 100,000 ticks, for three ticks ahead; by the call for all cases, and by that for the usual
-/// one.
+/// base, each after 100,000 ticks, for three ticks ahead; by the call for all cases, and by that for the
+/// usual one.
 #[test]
 fn an_arm_takes_an_old_clock_to_the_present() {
     for is_usual in [false, true] {
@@ -97,8 +97,8 @@ fn an_arm_takes_an_old_clock_to_the_present() {
     }
 }
 
-/// Goal: what the usual case is, and that it does what any arm does. Method: a timer that was never armed, one
-/// that is idle or pending in the base asked for or in another one, pinned, deferrable, shut down.
+/// Goal: what the usual case is, and that it does what any arm does. Method: a timer that was never armed,
+/// one that is idle or pending in the base asked for or in another one, pinned, deferrable, shut down.
 #[test]
 fn the_usual_arm() {
     let mut bases = bases(2);

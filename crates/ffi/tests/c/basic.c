@@ -1,0 +1,262 @@
+/* One thing after the other: what each function returns, and what follows from it. */
+#include "check.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/wait.h>
+
+struct counted {
+    qc_timer timer;
+    atomic_uint runs;
+    unsigned left;      /* arms itself again as often */
+    uint64_t scheduled; /* of the last run */
+    uint64_t early;
+    uint64_t overruns;
+};
+
+static void count(void *argument, const qc_run *run) {
+    struct counted *counted = argument;
+    CHECK(run->timer == &counted->timer);
+    if (run->now < run->scheduled)
+        counted->early++;
+    counted->scheduled = run->scheduled;
+    counted->overruns += run->overruns;
+    if (counted->left > 0) {
+        counted->left--;
+        EXPECT(0, qc_timer_arm_after(run->timer, 2 * MS));
+    }
+    atomic_fetch_add(&counted->runs, 1);
+}
+
+static void refusals(void) {
+    qc_timer zero = QC_TIMER_INIT;
+    EXPECT(QC_ERROR_INVALID, qc_timer_arm_after(&zero, MS));
+    EXPECT(QC_ERROR_INVALID, qc_timer_cancel(&zero));
+    EXPECT(QC_ERROR_INVALID, qc_timer_cancel(NULL));
+    EXPECT(QC_ERROR_INVALID, qc_timer_is_pending(NULL));
+    EXPECT(QC_ERROR_INVALID, qc_timer_init(NULL, NULL, count, NULL, 0));
+    EXPECT(QC_ERROR_INVALID, qc_timer_init(&zero, NULL, NULL, NULL, 0));
+    EXPECT(QC_ERROR_INVALID, qc_timer_init(&zero, NULL, count, NULL, 64));
+    EXPECT(QC_ERROR_INVALID, qc_timer_init(&zero, NULL, count, NULL, QC_TIMER_TICK | QC_TIMER_EXACT));
+    EXPECT(QC_ERROR_INVALID, qc_timer_init(&zero, NULL, count, NULL, QC_TIMER_EXACT | QC_TIMER_DEFERRABLE));
+    EXPECT(QC_ERROR_INVALID, qc_machine_start(NULL, NULL));
+    EXPECT(QC_ERROR_INVALID, qc_machine_shutdown(NULL));
+    EXPECT(QC_ERROR_INVALID, qc_run_release(NULL));
+    EXPECT(QC_ERROR_INVALID, qc_stats_get(NULL, NULL));
+    qc_machine *untouched = (qc_machine *)&zero;
+    qc_machine_options options = QC_MACHINE_OPTIONS_INIT;
+    options.cpus = "zero";
+    EXPECT(QC_ERROR_INVALID, qc_machine_start(&options, &untouched));
+    options.cpus = NULL;
+    options.tick = 1;
+    EXPECT(QC_ERROR_INVALID, qc_machine_start(&options, &untouched));
+    options.tick = 0;
+    options.size = 1;
+    EXPECT(QC_ERROR_INVALID, qc_machine_start(&options, &untouched));
+    CHECK(untouched == (qc_machine *)&zero);
+    CHECK(strlen(qc_strerror(QC_ERROR_BUSY)) > 0 && strlen(qc_strerror(-12345)) > 0);
+}
+
+/* Programs that were compiled with an older or a newer header. */
+static void versions(void) {
+    struct {
+        qc_machine_options options;
+        uint64_t newer;
+    } later = { QC_MACHINE_OPTIONS_INIT, 0 };
+    later.options.size = sizeof later;
+    qc_machine *machine = NULL;
+    EXPECT(QC_OK, qc_machine_start(&later.options, &machine));
+    EXPECT(QC_OK, qc_machine_shutdown(machine));
+    later.newer = 1; /* something that this library does not know */
+    EXPECT(QC_ERROR_INVALID, qc_machine_start(&later.options, &machine));
+    qc_machine_options options = QC_MACHINE_OPTIONS_INIT;
+    options.spare_lanes = 99999; /* beyond what the older structure has */
+    options.size = offsetof(qc_machine_options, spare_lanes);
+    EXPECT(QC_OK, qc_machine_start(&options, &machine));
+    qc_stats stats = QC_STATS_INIT;
+    stats.size = offsetof(qc_stats, cancelled);
+    stats.cancelled = 77;
+    EXPECT(QC_OK, qc_stats_get(machine, &stats));
+    CHECK(stats.cancelled == 77 && stats.size == offsetof(qc_stats, cancelled));
+    EXPECT(QC_OK, qc_machine_shutdown(machine));
+    EXPECT(QC_OK, qc_machine_shutdown(machine));
+}
+
+static void one_shot(uint32_t flags) {
+    struct counted one = { .left = 0 };
+    EXPECT(QC_OK, qc_timer_init(&one.timer, NULL, count, &one, flags));
+    uint64_t at = qc_now(NULL) + 5 * MS;
+    EXPECT(0, qc_timer_arm_at(&one.timer, at));
+    EXPECT(1, qc_timer_is_pending(&one.timer));
+    await(&one.runs, 1);
+    EXPECT(0, qc_timer_cancel_sync(&one.timer));
+    CHECK(one.scheduled == at && one.early == 0);
+    EXPECT(0, qc_timer_is_pending(&one.timer));
+    EXPECT(0, qc_timer_is_running(&one.timer));
+    EXPECT(0, qc_timer_arm_at(&one.timer, 0)); /* long over */
+    await(&one.runs, 2);
+}
+
+static void re_armed_in_its_callback(void) {
+    struct counted chain = { .left = 9 };
+    EXPECT(QC_OK, qc_timer_init(&chain.timer, NULL, count, &chain, QC_TIMER_TICK));
+    EXPECT(0, qc_timer_arm_after(&chain.timer, MS));
+    await(&chain.runs, 10);
+    nap(10 * MS);
+    EXPECT(0, qc_timer_cancel_sync(&chain.timer));
+    CHECK(atomic_load(&chain.runs) == 10 && chain.early == 0);
+}
+
+static void periodic(void) {
+    struct counted period = { .left = 0 };
+    EXPECT(QC_OK, qc_timer_init(&period.timer, NULL, count, &period, QC_TIMER_TICK));
+    uint64_t first = qc_now(NULL) + 2 * MS;
+    EXPECT(0, qc_timer_arm_periodic(&period.timer, first, 3 * MS));
+    await(&period.runs, 5);
+    CHECK(qc_timer_cancel_sync(&period.timer) >= 0);
+    unsigned runs = atomic_load(&period.runs);
+    CHECK(period.early == 0 && (period.scheduled - first) % (3 * MS) == 0);
+    CHECK((period.scheduled - first) / (3 * MS) + 1 == runs + period.overruns);
+    nap(10 * MS);
+    CHECK(atomic_load(&period.runs) == runs);
+}
+
+static void verbs(void) {
+    struct counted one = { .left = 0 };
+    EXPECT(QC_OK, qc_timer_init(&one.timer, NULL, count, &one, QC_TIMER_COARSE));
+    uint64_t far = qc_now(NULL) + 3600 * SECOND;
+    EXPECT(0, qc_timer_mod_pending(&one.timer, far));
+    EXPECT(0, qc_timer_is_pending(&one.timer));
+    EXPECT(0, qc_timer_reduce(&one.timer, far));
+    EXPECT(1, qc_timer_mod_pending(&one.timer, far + SECOND));
+    EXPECT(1, qc_timer_arm_at(&one.timer, far));
+    EXPECT(1, qc_timer_cancel(&one.timer));
+    EXPECT(0, qc_timer_cancel(&one.timer));
+    EXPECT(0, qc_timer_arm_at(&one.timer, far));
+    EXPECT(1, qc_timer_reduce(&one.timer, qc_now(NULL) + MS));
+    await(&one.runs, 1);
+    CHECK(one.early == 0);
+    EXPECT(QC_ERROR_NO_LANE, qc_timer_arm_on(&one.timer, 0, far)); /* there are none */
+    EXPECT(0, qc_timer_arm_at(&one.timer, far));
+    EXPECT(1, qc_timer_shutdown(&one.timer));
+    EXPECT(QC_ERROR_SHUT_DOWN, qc_timer_arm_at(&one.timer, far));
+    EXPECT(0, qc_timer_cancel_sync(&one.timer));
+    EXPECT(QC_OK, qc_timer_init(&one.timer, NULL, count, &one, QC_TIMER_PINNED));
+    EXPECT(QC_ERROR_NO_LANE, qc_timer_arm_at(&one.timer, far));
+}
+
+static atomic_uint entered, may_leave;
+
+static void stay(void *argument, const qc_run *run) {
+    struct counted *counted = argument;
+    atomic_fetch_add(&entered, 1);
+    EXPECT(1, qc_timer_is_running(run->timer));
+    EXPECT(QC_ERROR_BUSY, qc_timer_cancel(run->timer));
+    EXPECT(QC_ERROR_WOULD_BLOCK, qc_timer_cancel_sync(run->timer));
+    await(&may_leave, 1);
+    atomic_fetch_add(&counted->runs, 1);
+}
+
+static void *leave_soon(void *argument) {
+    (void)argument;
+    nap(20 * MS);
+    atomic_store(&may_leave, 1);
+    return NULL;
+}
+
+static void waiting(void) {
+    struct counted one = { .left = 0 };
+    EXPECT(QC_OK, qc_timer_init(&one.timer, NULL, stay, &one, QC_TIMER_TICK));
+    EXPECT(0, qc_timer_arm_after(&one.timer, 0));
+    await(&entered, 1);
+    EXPECT(QC_ERROR_BUSY, qc_timer_cancel(&one.timer));
+    EXPECT(0, qc_timer_arm_after(&one.timer, 0)); /* runs again unless it is cancelled */
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, leave_soon, NULL) == 0);
+    EXPECT(1, qc_timer_cancel_sync(&one.timer));
+    CHECK(atomic_load(&one.runs) == 1);
+    CHECK(pthread_join(thread, NULL) == 0);
+    nap(10 * MS);
+    CHECK(atomic_load(&one.runs) == 1);
+}
+
+struct own {
+    qc_timer timer;
+    atomic_uint *ended;
+};
+
+static void end_itself(void *argument, const qc_run *run) {
+    struct own *own = argument;
+    atomic_uint *ended = own->ended;
+    EXPECT(QC_OK, qc_run_release(run));
+    memset(own, 0xa5, sizeof *own);
+    free(own);
+    atomic_fetch_add(ended, 1);
+}
+
+static void memory_freed_in_the_callback(void) {
+    atomic_uint ended = 0;
+    for (unsigned at = 0; at < 100; at++) {
+        struct own *own = malloc(sizeof *own);
+        CHECK(own != NULL);
+        own->ended = &ended;
+        EXPECT(QC_OK, qc_timer_init(&own->timer, NULL, end_itself, own, QC_TIMER_TICK));
+        if (at % 2 == 0)
+            EXPECT(0, qc_timer_arm_after(&own->timer, 0));
+        else
+            EXPECT(0, qc_timer_arm_periodic(&own->timer, qc_now(NULL), MS));
+    }
+    await(&ended, 100);
+}
+
+static void in_a_forked_child(void) {
+    struct counted one = { .left = 0 };
+    EXPECT(QC_OK, qc_timer_init(&one.timer, NULL, count, &one, QC_TIMER_TICK));
+    EXPECT(0, qc_timer_arm_after(&one.timer, 3600 * SECOND));
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        EXPECT(QC_ERROR_FORKED, qc_timer_arm_after(&one.timer, 0));
+        EXPECT(0, qc_timer_cancel(&one.timer));
+        EXPECT(0, qc_timer_cancel_sync(&one.timer));
+        qc_machine *own = NULL;
+        EXPECT(QC_OK, qc_machine_start(NULL, &own));
+        struct counted other = { .left = 0 };
+        EXPECT(QC_OK, qc_timer_init(&other.timer, own, count, &other, QC_TIMER_TICK));
+        EXPECT(0, qc_timer_arm_after(&other.timer, 0));
+        await(&other.runs, 1);
+        EXPECT(QC_OK, qc_machine_shutdown(own));
+        _exit(0);
+    }
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    EXPECT(1, qc_timer_cancel_sync(&one.timer));
+}
+
+int main(int argument_count, char **arguments) {
+    (void)percent(argument_count, arguments);
+    refusals();
+    versions();
+    one_shot(QC_TIMER_COARSE);
+    one_shot(QC_TIMER_TICK);
+    one_shot(QC_TIMER_EXACT);
+    one_shot(QC_TIMER_TICK | QC_TIMER_DEFERRABLE);
+    re_armed_in_its_callback();
+    periodic();
+    verbs();
+    waiting();
+    memory_freed_in_the_callback();
+    in_a_forked_child();
+    qc_machine *machine = NULL;
+    EXPECT(QC_OK, qc_machine_default(&machine));
+    EXPECT(QC_ERROR_BUSY, qc_machine_install_default(machine));
+    qc_stats stats = QC_STATS_INIT;
+    EXPECT(QC_OK, qc_stats_get(machine, &stats));
+    CHECK(stats.armed > 0 && stats.ran_here + stats.ran_elsewhere > 100);
+    CHECK(stats.armed == stats.ran_here + stats.ran_elsewhere + stats.cancelled + stats.superseded);
+    EXPECT(QC_OK, qc_machine_shutdown(machine));
+    CHECK(qc_now(NULL) > 0);
+    puts("basic: done");
+    return 0;
+}
