@@ -9,6 +9,7 @@
 mod ci;
 mod mutants;
 mod tidy;
+mod tokio_tests;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ usage: cargo xtask COMMAND
   tidy                  the rules of style that a program can check
   mutants [NAME]        breaks one rule at a time and expects the tests to notice; NAME chooses mutants or lists
   verify DIR            replays every recording in DIR through the wheel: no line may contradict it
+  tokio-tests [--tokio-src DIR]   tokio's own tests for time, on our timers; DIR has tokio-VERSION, tokio-util-VERSION
   help                  this text
 
 steps of ci, in order (the names are for --skip):
@@ -36,6 +38,8 @@ fn main() -> ExitCode {
         },
         ["tidy"] => tidy_command(),
         ["verify", folder] => verify::command(folder),
+        ["tokio-tests"] => tokio_tests::command(None),
+        ["tokio-tests", "--tokio-src", folder] => tokio_tests::command(Some(folder)),
         ["mutants"] => mutants::command(""),
         ["mutants", name] => mutants::command(name),
         ["help" | "--help" | "-h"] => {

@@ -49,7 +49,7 @@ pub mod virtual_time;
 mod waker_cell;
 
 #[cfg(not(loom))]
-pub use lane::{ClaimError, Cpu, Idle, IsolateError, Turned, Unparker, WaitBy};
+pub use lane::{ClaimError, Cpu, Idle, IsolateError, LaneThreads, Note, Pinning, Turned, Unparker, WaitBy};
 pub use lock::{FutexLock, LockStatistics};
 #[cfg(not(loom))]
 pub use machine::{ArmError, Builder, EnterGuard, InstallError, Machine, OnPanic, StartError};

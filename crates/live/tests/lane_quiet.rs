@@ -34,7 +34,8 @@ fn preemptions(thread: i32) -> u64 {
 fn own_threads() -> Vec<i32> {
     let tasks = fs::read_dir("/proc/self/task").expect("mounted");
     let numbers = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
-    let name = |thread: &i32| fs::read_to_string(format!("/proc/self/task/{thread}/comm")).unwrap_or_default();
+    let name =
+        |thread: &i32| fs::read_to_string(format!("/proc/self/task/{thread}/comm")).unwrap_or_default();
     numbers.filter(|thread| name(thread).starts_with("quietcore")).collect()
 }
 

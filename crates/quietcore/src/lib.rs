@@ -43,7 +43,7 @@
 //! | --- | --- |
 //! | [`time`] | futures: `sleep`, `timeout`, `interval`, `DelayQueue`; paused time |
 //! | [`tokio`](mod@tokio) | runtimes of tokio with a machine (feature `tokio`; `macros` for the attributes) |
-//! | [`sim`] | the same core on a simulated machine |
+//! | `sim` | the same core on a simulated machine (feature `sim`) |
 //! | [`core`](mod@core), [`wheel`] | what both decide with; `no_std` |
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -53,7 +53,7 @@ pub use quietcore_core as core;
 pub use quietcore_live::*;
 #[cfg(feature = "macros")]
 pub use quietcore_macros::{main, test};
-#[cfg(feature = "std")]
+#[cfg(feature = "sim")]
 pub use quietcore_sim as sim;
 pub use quietcore_wheel as wheel;
 

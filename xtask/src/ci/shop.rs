@@ -107,7 +107,7 @@ pub(crate) fn capture(command: &mut Command) -> Result<String, Failure> {
 }
 
 /// The value of the first `"key":"..."` in JSON text; enough for what cargo prints about itself.
-fn json_string(text: &str, key: &str) -> Option<String> {
+pub(crate) fn json_string(text: &str, key: &str) -> Option<String> {
     let (_, rest) = text.split_once(&format!("\"{key}\":\""))?;
     let mut value = String::new();
     let mut chars = rest.chars();

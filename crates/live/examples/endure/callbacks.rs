@@ -2,8 +2,8 @@
 //!
 //! The callback only notes when it ran. Its owner compares that with what it armed and cancelled: a run too
 //! many is twice, one too early is early, and a period that neither is pending nor has run is lost, at once.
-//! What stays pending too long is lost, too. A timer that was dropped may still have the run that had begun, and
-//! then its closure must be gone.
+//! What stays pending too long is lost, too. A timer that was dropped may still have the run that had begun,
+//! and then its closure must be gone.
 
 use crate::ledger::{Fault, Ledger};
 use crate::running::{Lateness, Overdue};

@@ -1,8 +1,8 @@
 //! `endure churn`: threads arm and cancel, on otherwise empty bases, and nothing else happens.
 //!
 //! Nothing may allocate, and nobody may enter the kernel: the memory in use is held against what it was, and
-//! `strace` counts the calls (tests/live_timers.sh). Each thread stays on a CPU of its own while there are enough,
-//! because what is measured is not the scheduler.
+//! `strace` counts the calls (tests/live_timers.sh). Each thread stays on a CPU of its own while there are
+//! enough, because what is measured is not the scheduler.
 
 use crate::Outcome;
 use crate::lanes::stay_on;

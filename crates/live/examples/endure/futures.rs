@@ -1,7 +1,7 @@
 //! Sleeps, timeouts and intervals, polled by an executor of a few lines.
 //!
-//! Each future gets a waker of its own, with a number, so that a wake-up says for which future it was.
-//! Ready before its deadline is early; woken more often than it said "pending" is twice; neither woken nor ready
+//! Each future gets a waker of its own, with a number, so that a wake-up says for which future it was. Ready
+//! before its deadline is early; woken more often than it said "pending" is twice; neither woken nor ready
 //! long after its deadline is lost. Futures are dropped, reset, polled without need by another waker, and
 //! handed to other threads at random.
 
@@ -280,9 +280,8 @@ impl Load for Futures {
     fn wind_down(&mut self, until: Nanos, scene: &mut Scene) {
         self.is_winding_down = true;
         for piece in &mut self.pieces {
-            let ends = |piece: &Piece| {
-                piece.parcel.due <= until && !matches!(piece.parcel.kind, Kind::Interval(_))
-            };
+            let ends =
+                |piece: &Piece| piece.parcel.due <= until && !matches!(piece.parcel.kind, Kind::Interval(_));
             if !piece.as_ref().is_some_and(ends) {
                 scene.tally.dropped += 1;
                 *piece = None;

@@ -1,8 +1,9 @@
-//! `endure hog`: a real-time loop takes a lane's CPU, and with it the lane; its global timers are on time all the same.
+//! `endure hog`: a real-time loop takes a lane's CPU, and with it the lane; its global timers are on time all
+//! the same.
 //!
-//! Everything is armed by the lane that will be stuck, before it is: sleeps and timeouts, and pinned callbacks for
-//! comparison, which must wait. How late they are is noted where they are woken. A plain thread beside them says
-//! how late the host itself is: on a host that is busy otherwise the bound says nothing.
+//! Everything is armed by the lane that will be stuck, before it is: sleeps and timeouts, and pinned
+//! callbacks for comparison, which must wait. How late they are is noted where they are woken. A plain thread
+//! beside them says how late the host itself is: on a host that is busy otherwise the bound says nothing.
 
 use crate::lanes::stay_on;
 use crate::quiet::{end, park, start};

@@ -1,7 +1,7 @@
 //! Threads that play CPUs while they do something else, in the ways in which a program may.
 //!
-//! Between its actions such a thread turns, and then waits: in the machine's own way, or for a descriptor, or for
-//! something foreign with the machine told of it, or without telling anybody, which is a stall.
+//! Between its actions such a thread turns, and then waits: in the machine's own way, or for a descriptor, or
+//! for something foreign with the machine told of it, or without telling anybody, which is a stall.
 
 use crate::random::Random;
 use core::time::Duration;

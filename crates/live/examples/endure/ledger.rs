@@ -1,9 +1,9 @@
 //! The books of one timer: what was armed, and what became of it.
 //!
-//! A period begins with an arm and ends in exactly one of: ran, cancelled, superseded by the next arm. Arm and
-//! cancel say whether they ended a period; a run says when it was. Runs of a timer come in the order of its
-//! periods and never overlap, so the n-th run ended the n-th period that nothing else ended, whichever thread
-//! learned what first. The runtime's own word for a run's deadline is not used.
+//! A period begins with an arm and ends in exactly one of: ran, cancelled, superseded by the next arm. Arm
+//! and cancel say whether they ended a period; a run says when it was. Runs of a timer come in the order of
+//! its periods and never overlap, so the n-th run ended the n-th period that nothing else ended, whichever
+//! thread learned what first. The runtime's own word for a run's deadline is not used.
 //!
 //! Invariant: `open` holds, in order, what was armed and has not ended as far as its owner knows.
 

@@ -1,14 +1,14 @@
 //! Holds the runtime against disturbances that a test on a quiet machine does not have.
 //!
 //! Each subcommand is one experiment with a criterion of its own: it prints its figures, as a line or with
-//! `--json` as an object, and exits with 0 when the criterion was met, 1 when not, 77 when it could not be made
-//! here, 2 when it broke. `tests/live_timers.sh` runs all of them and brings the disturbances that come from
-//! outside: stops, a quota, an affinity that changes. What each measures: docs/acceptance-live.md.
+//! `--json` as an object, and exits with 0 when the criterion was met, 1 when not, 77 when it could not be
+//! made here, 2 when it broke. `tests/live_timers.sh` runs all of them and brings the disturbances that come
+//! from outside: stops, a quota, an affinity that changes. What each measures: docs/acceptance-live.md.
 //!
-//! Where what is: `run.rs` random timers on several threads, `scene.rs` what each of them does; loads with their
-//! books in `callbacks.rs` (and `ledger.rs`), `futures.rs`, `periods.rs`, `shared.rs`; `lanes.rs` threads that play
-//! CPUs; `running.rs` what counts as late. `quiet.rs` context switches of a child, counted by `watch.rs`;
-//! `hog.rs` a real-time loop on a lane's CPU; `churn.rs` arm and cancel, and nothing else.
+//! Where what is: `run.rs` random timers on several threads, `scene.rs` what each of them does; loads with
+//! their books in `callbacks.rs` (and `ledger.rs`), `futures.rs`, `periods.rs`, `shared.rs`; `lanes.rs`
+//! threads that play CPUs; `running.rs` what counts as late. `quiet.rs` context switches of a child, counted
+//! by `watch.rs`; `hog.rs` a real-time loop on a lane's CPU; `churn.rs` arm and cancel, and nothing else.
 
 mod callbacks;
 mod churn;
@@ -18,6 +18,7 @@ mod lanes;
 mod ledger;
 mod periods;
 mod process;
+mod queues;
 mod quiet;
 mod random;
 mod report;

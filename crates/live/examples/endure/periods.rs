@@ -1,8 +1,8 @@
 //! Periodic timers: every run is at a later multiple of the period, and none is missing from the count.
 //!
 //! A run says which multiple it is for and how many went by without one; together they must be the next of
-//! those that the timer was armed for. The callback checks itself: runs of one timer never overlap. A timer is armed
-//! once, and after a while it is cancelled or dropped. Absent: how late a period may be.
+//! those that the timer was armed for. The callback checks itself: runs of one timer never overlap. A timer
+//! is armed once, and after a while it is cancelled or dropped. Absent: how late a period may be.
 
 use crate::ledger::{Fault, Tally};
 use crate::running::{Lateness, Overdue};

@@ -1,8 +1,8 @@
 //! `endure quiet` and `endure busy`: nobody wakes up for nothing.
 //!
-//! Quiet: two lanes and the helper, with a thousand timers an hour away. Busy: one lane never stops turning and runs a
-//! global timer a thousand times a second, the other sleeps. A child plays; its parent counts the child's
-//! context switches, so that counting wakes nobody.
+//! Quiet: two lanes and the helper, with a thousand timers an hour away. Busy: one lane never stops turning
+//! and runs a global timer a thousand times a second, the other sleeps. A child plays; its parent counts the
+//! child's context switches, so that counting wakes nobody.
 
 use crate::lanes::stay_on;
 use crate::report::Report;
@@ -88,7 +88,8 @@ pub(crate) fn be_quiet(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let machine = arguments.lanes.builder()?.start()?;
     let _entered = machine.enter();
     let lanes = arguments.lanes.set()?;
-    let players: Vec<_> = lanes.iter().map(|cpu| start(machine, cpu, PARKED, park)).collect::<Result<_, _>>()?;
+    let players: Vec<_> =
+        lanes.iter().map(|cpu| start(machine, cpu, PARKED, park)).collect::<Result<_, _>>()?;
     let timers = far_timers(machine, &lanes.iter().collect::<Vec<_>>())?;
     let sleeps = far_sleeps();
     be_watched()?;

@@ -75,8 +75,8 @@ impl Report {
         }
     }
 
-    /// If a bound was not kept so far, this says why that says nothing about the runtime. Bounds that no noise
-    /// excuses come after it.
+    /// If a bound was not kept so far, this says why that says nothing about the runtime. Bounds that no
+    /// noise excuses come after it.
     pub(crate) fn excuse(&mut self, why: String) {
         if let Verdict::Fail(what) = &self.verdict {
             self.verdict = Verdict::Skipped(format!("{what}, but {why}"));

@@ -1,13 +1,14 @@
 //! `endure run`: random timers of all kinds on several threads; nothing may be early, lost or twice.
 //!
-//! It brings no disturbance of its own but stalls of its lanes; stops, quotas and affinities come from outside, at
-//! any time. Lost is what has not run after ten seconds in which the process did run.
+//! It brings no disturbance of its own but stalls of its lanes; stops, quotas and affinities come from
+//! outside, at any time. Lost is what has not run after ten seconds in which the process did run.
 
 use crate::callbacks::Callbacks;
 use crate::futures::{Exchange, Futures};
 use crate::lanes::Player;
 use crate::ledger::Tally;
 use crate::periods::Periods;
+use crate::queues::Queues;
 use crate::random::Random;
 use crate::report::Report;
 use crate::scene::{Load, Scene, play};
@@ -88,6 +89,7 @@ fn start(
                 Box::new(Callbacks::new(lanes, &mut scene)),
                 Box::new(Futures::new(exchange, &mut scene)),
                 Box::new(Periods::new(&mut scene)),
+                Box::new(Queues::new()),
                 Box::new(shared),
             ];
             play_as(player, &mut loads, &mut scene, &stop);

@@ -4,7 +4,7 @@
 //! cancelled + superseded. Each thread counts what its own calls were told.
 
 use crate::ledger::{Fault, Tally};
-use crate::scene::{Load, Scene};
+use crate::scene::{Load, Scene, after};
 use core::time::Duration;
 use quietcore_live::{Machine, Nanos, Precision, TimerHandle, TimerOptions};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -69,12 +69,17 @@ impl Load for Shared {
         let piece = &self.0[scene.random.index(PIECES)];
         let mut change = Tally::default();
         let delay = Duration::from_nanos(scene.random.below(DELAY_MAX));
-        if scene.random.below(3) == 0 {
-            change.cancelled += u64::from(piece.timer.cancel());
-        } else {
-            let was_pending = piece.timer.arm_after(delay).expect("the machine runs");
-            change.armed += 1;
-            change.superseded += u64::from(was_pending);
+        let due = after(scene.machine.now(), delay);
+        match scene.random.below(5) {
+            0 | 1 => change.cancelled += u64::from(piece.timer.cancel()),
+            // Both end no period and begin none, if there is one.
+            2 => change.armed += u64::from(!piece.timer.reduce(due).expect("the machine runs")),
+            3 => _ = piece.timer.mod_pending(due).expect("the machine runs"),
+            _ => {
+                let was_pending = piece.timer.arm_at(due).expect("the machine runs");
+                change.armed += 1;
+                change.superseded += u64::from(was_pending);
+            }
         }
         piece.count(&change);
     }

@@ -119,6 +119,7 @@ impl Machine {
 
     /// The calling thread is one of the machine's own, which keep off isolated CPUs.
     pub(crate) fn join_own_threads(&self) {
+        self.raise_priority(self.lanes.own_priority);
         let _control = self.lanes.control();
         self.lanes.own_threads().push(rustix::thread::gettid());
         if !self.core.isolation().any().is_empty() {

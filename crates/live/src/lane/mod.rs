@@ -18,23 +18,26 @@ mod cpu;
 mod here;
 mod isolate;
 mod lane;
+mod realtime;
 mod rest;
 mod sentinel;
 mod slot;
 mod spare;
 mod switch;
 mod sync;
+mod thread;
 
 pub use claim::{ClaimError, WaitBy};
 pub use cpu::{Cpu, Idle, Turned, Unparker};
 pub(crate) use here::here;
 pub use isolate::IsolateError;
+pub use thread::{LaneThreads, Note, Pinning};
 
 use crate::machine::Machine;
 use quietcore_core::place::Policy;
 use quietcore_core::{BaseId, CpuId, CpuSet, Nanos, Settings};
-use slot::Slot;
 use rustix::thread::Pid;
+use slot::Slot;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use sync::Asked;
 
@@ -52,10 +55,18 @@ pub(crate) struct Lanes {
     control: Mutex<()>,
     /// The helper and the spares, which keep off isolated CPUs. Locked after `control`.
     own_threads: Mutex<Vec<Pid>>,
+    /// Their real-time priority.
+    own_priority: Option<u8>,
+    notes: Mutex<Vec<Note>>,
 }
 
 impl Lanes {
-    pub(crate) fn new(claimable: &CpuSet, spares: &CpuSet, settings: &Settings) -> Self {
+    pub(crate) fn new(
+        claimable: &CpuSet,
+        spares: &CpuSet,
+        settings: &Settings,
+        own_priority: Option<u8>,
+    ) -> Self {
         let spares = if claimable.is_empty() { CpuSet::new() } else { spares.clone() };
         let all = claimable.union(&spares);
         let count = all.last().map_or(0, |last| last.index() + 1);
@@ -68,6 +79,8 @@ impl Lanes {
             stall_after: Some(settings.stall_after).filter(|_| looks_for_stalls(settings)),
             control: Mutex::new(()),
             own_threads: Mutex::new(Vec::new()),
+            own_priority,
+            notes: Mutex::new(Vec::new()),
         }
     }
 
@@ -83,6 +96,10 @@ impl Lanes {
 
     fn own_threads(&self) -> MutexGuard<'_, Vec<Pid>> {
         self.own_threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Vec<Note>> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn slot(&self, cpu: CpuId) -> Option<&Slot> {

@@ -1,6 +1,7 @@
 //! What a machine of threads is made with, and making it.
 
 use super::{Machine, StartError};
+use crate::lane::LaneThreads;
 use crate::virtual_time::Allowed;
 use core::time::Duration;
 use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
@@ -36,7 +37,9 @@ pub struct Builder {
     pub(super) cpus: Option<CpuSet>,
     pub(super) isolated: Option<CpuSet>,
     pub(super) nohz_full: CpuSet,
-    pub(super) lanes: CpuSet,
+    /// `None`: as many as make sense here.
+    pub(super) lanes: Option<CpuSet>,
+    pub(super) lane_threads: Option<LaneThreads>,
     pub(super) spare_lanes: u16,
     pub(super) tick: Duration,
     pub(super) stall_after: Duration,
@@ -53,7 +56,8 @@ impl Default for Builder {
             cpus: None,
             isolated: None,
             nohz_full: CpuSet::new(),
-            lanes: CpuSet::new(),
+            lanes: Some(CpuSet::new()),
+            lane_threads: None,
             spare_lanes: 1,
             tick: Duration::from_millis(1),
             stall_after: Duration::from_millis(2),
@@ -121,7 +125,36 @@ impl Builder {
     /// ```
     #[must_use]
     pub fn lanes(mut self, lanes: CpuSet) -> Self {
-        self.lanes = lanes;
+        self.lanes = Some(lanes);
+        self
+    }
+
+    /// As many lanes as make sense for this process: one for each CPU that it may run on, but not more than
+    /// its control group's CPU quota comes to, rounded up.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// let machine = Machine::builder().automatic_lanes().start()?;
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn automatic_lanes(mut self) -> Self {
+        self.lanes = None;
+        self
+    }
+
+    /// Starts a thread for each lane that runs its timers, instead of leaving lanes to be claimed. Default: no.
+    ///
+    /// ```
+    /// # use quietcore_live::{LaneThreads, Machine};
+    /// let machine = Machine::builder().automatic_lanes().lane_threads(LaneThreads::new()).start()?;
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub const fn lane_threads(mut self, threads: LaneThreads) -> Self {
+        self.lane_threads = Some(threads);
         self
     }
 
@@ -155,7 +188,8 @@ impl Builder {
         self
     }
 
-    /// For how long a lane may not turn before others take over what they can. Default 2 ms;
+    /// For how long a lane may not turn before others take over what they can; never less than two ticks.
+    /// Default 2 ms;
     /// [`Duration::MAX`] switches it off.
     ///
     /// ```

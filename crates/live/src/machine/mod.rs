@@ -13,6 +13,7 @@ mod builder;
 mod current;
 mod helper;
 mod host;
+mod limits;
 mod sync;
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -23,7 +24,7 @@ pub use current::{EnterGuard, InstallError};
 
 use crate::alarm::Alarm;
 use crate::clock::Clock;
-use crate::lane::{Lanes, here};
+use crate::lane::{LaneThreads, Lanes, here};
 use crate::lock::FutexLock;
 use crate::metrics::CpuCounts;
 use crate::payload::Payload;
@@ -31,8 +32,10 @@ use crate::present_cpu;
 use crate::timer::RunEnds;
 use crate::virtual_time::{Allowed, VirtualTime};
 use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
 use helper::Player;
+use limits::Limits;
 use quietcore_core::place::{HousekeepingError, Isolation, Policy, nearest_housekeeping};
 use quietcore_core::{Actions, Context, CpuId, CpuSet, Machine as Core, Nanos, Settings};
 use std::io;
@@ -205,9 +208,20 @@ impl Machine {
         let machine: &'static Self = Box::leak(Box::new(Self::assemble(&builder)?));
         static ON_FORK: Once = Once::new();
         ON_FORK.call_once(crate::fork::count_in_children);
-        machine.start_helper()?;
-        machine.start_spares()?;
+        if let Err(error) = machine.start_threads(&builder) {
+            machine.shutdown();
+            return Err(error);
+        }
         Ok(machine)
+    }
+
+    fn start_threads(&'static self, builder: &Builder) -> Result<(), StartError> {
+        self.start_helper()?;
+        self.start_spares()?;
+        match builder.lane_threads {
+            Some(threads) => self.start_lane_threads(threads, Limits::of_this_process().is_exclusive),
+            None => Ok(()),
+        }
     }
 
     fn assemble(builder: &Builder) -> Result<Self, StartError> {
@@ -215,14 +229,17 @@ impl Machine {
         let mut cpus =
             builder.cpus.as_ref().map_or_else(|| allowed.clone(), |cpus| cpus.intersection(&allowed));
         if builder.virtual_time == Allowed::Yes {
-            if !builder.lanes.is_empty() {
+            if builder.lanes.as_ref().is_none_or(|lanes| !lanes.is_empty()) {
                 return Err(StartError::LanesInVirtualTime);
             }
             // One base for all: what is due at the same moment runs in the order in which it was armed.
             cpus = cpus.first().into_iter().collect();
         }
         let highest = cpus.last().ok_or(StartError::NoCpu)?;
-        let lane_set = builder.lanes.intersection(&cpus);
+        let lane_set = match &builder.lanes {
+            Some(lanes) => lanes.intersection(&cpus),
+            None => Limits::of_this_process().lanes(&cpus),
+        };
         if lane_set.is_empty() && builder.policy != Policy::Pull {
             return Err(StartError::NeedsLanes { policy: builder.policy });
         }
@@ -232,16 +249,19 @@ impl Machine {
         let kernel = builder.isolated.clone().unwrap_or_else(host::isolated);
         let nohz_full = builder.nohz_full.intersection(&cpus);
         let isolation = Isolation { domain: kernel.intersection(&cpus), nohz_full, ..Isolation::default() };
+        let tick = builder.tick_length()?;
         let settings = Settings {
             policy: builder.policy,
             exact_policy: builder.exact_policy,
             exclusion: builder.exclusion,
             isolation,
-            tick: builder.tick_length()?,
-            stall_after: builder.stall_nanos(),
+            tick,
+            // A lane that dozes says once per tick that it turns.
+            stall_after: builder.stall_nanos().max(Nanos(tick.nanos().0.saturating_mul(2))),
         };
         let topology = host::topology(&cpus, &spares)?;
-        let lanes = Lanes::new(&lane_set, &spares, &settings);
+        let own_priority = builder.lane_threads.and_then(LaneThreads::own_priority);
+        let lanes = Lanes::new(&lane_set, &spares, &settings, own_priority);
         let core = Core::new(topology, settings).map_err(StartError::Housekeeping)?;
         let alarm = Alarm::new().map_err(|error| StartError::System { what: "make a timer", error })?;
         let machine = Self {
@@ -403,6 +423,11 @@ impl Machine {
         }
     }
 }
+
+/// No user code runs while a lock of the machine is held, and panics of callbacks are caught: what a panic
+/// leaves behind is a whole machine.
+impl UnwindSafe for Machine {}
+impl RefUnwindSafe for Machine {}
 
 impl fmt::Debug for Machine {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -129,7 +129,9 @@ unsafe impl Kind for ExactTimer<Payload> {
         // SAFETY: the caller promises that the entry stays; all references go to the machine in its payload.
         let timer = unsafe { ExactRef::new(entry.address()) };
         let armed = machine.act(|actions| machine.core.arm_exact(timer, at, machine.context(now), actions));
-        armed.expect(KNOWN).was_pending
+        let armed = armed.expect(KNOWN);
+        machine.interrupt_doze(armed.base, Nanos(at.hard));
+        armed.was_pending
     }
 
     fn cancel(entry: &WakeEntry<Self>) -> bool {

@@ -4,5 +4,6 @@
 
 mod claims;
 mod isolation;
+mod ready;
 mod scene;
 mod sharing;

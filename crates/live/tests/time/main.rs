@@ -2,13 +2,11 @@
 //!
 //! `sleep.rs`, `reset.rs`, `timeout.rs`, `interval.rs` and `delay_queue.rs` run in paused time, so they are exact;
 //! `drops.rs` lets go of sleeps at every awkward moment; `stress.rs` does it with threads and real time;
-//! `executors.rs` has other runtimes poll; `fork.rs` is a child that must not touch anything.
+//! `executors.rs` has other runtimes poll.
 
-mod dbg;
 mod delay_queue;
 mod drops;
 mod executors;
-mod fork;
 mod interval;
 mod reset;
 mod scene;

@@ -6,6 +6,7 @@
 
 use super::workers::{Flavor, Workers};
 use core::future::Future;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
 use quietcore_live::{Machine, virtual_time};
 use std::io;
@@ -279,6 +280,10 @@ pub struct Runtime {
     own: Option<Own>,
     machine: Option<&'static Machine>,
 }
+
+/// As tokio's: a task that panics leaves the runtime whole, and so does one that blocked on it.
+impl UnwindSafe for Runtime {}
+impl RefUnwindSafe for Runtime {}
 
 impl Runtime {
     /// Runs `future` on this thread, and with `current_thread` the runtime's tasks, too. While time is paused

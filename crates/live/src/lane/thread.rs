@@ -1,0 +1,213 @@
+//! Ready-made lanes: threads that claim a CPU each and do nothing but run timers.
+//!
+//! For programs whose own threads have no loop to put turns into, but which want their timers on every CPU.
+//! Whether a thread is pinned to its CPU follows from who else may use that: pinned threads on shared CPUs wait
+//! for others where free ones would have moved. A real-time priority is tried and, when refused, noted. Absent:
+//! the program's own work on these threads. Source: PROTOCOL section 13.
+
+use super::cpu::Cpu;
+use super::realtime;
+use crate::machine::{Machine, StartError};
+use core::fmt;
+use quietcore_core::CpuId;
+use std::io;
+use std::sync::mpsc::{Sender, channel};
+
+/// Whether a lane's thread stays on its CPU of the host.
+///
+/// ```
+/// assert_eq!(quietcore_live::Pinning::default(), quietcore_live::Pinning::IfExclusive);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pinning {
+    /// If no other control group shares this process's CPUs (an exclusive cpuset).
+    #[default]
+    IfExclusive,
+    /// Yes.
+    Always,
+    /// No: the kernel moves it as it moves any thread.
+    Never,
+}
+
+/// How ready-made lane threads are run.
+///
+/// ```
+/// use quietcore_live::{LaneThreads, Machine, Pinning};
+///
+/// let threads = LaneThreads::new().pinning(Pinning::Always);
+/// let machine = Machine::builder().automatic_lanes().lane_threads(threads).start()?;
+/// # machine.shutdown();
+/// # Ok::<(), quietcore_live::StartError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaneThreads {
+    pinning: Pinning,
+    fifo: Option<u8>,
+}
+
+impl LaneThreads {
+    /// The default: pinned if the CPUs are exclusive, no real-time priority.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_live::LaneThreads::new(), Default::default());
+    /// ```
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { pinning: Pinning::IfExclusive, fifo: None }
+    }
+
+    /// Whether they stay on their CPUs.
+    ///
+    /// ```
+    /// # use quietcore_live::{LaneThreads, Pinning};
+    /// let threads = LaneThreads::new().pinning(Pinning::Never);
+    /// # let _ = threads;
+    /// ```
+    #[must_use]
+    pub const fn pinning(self, pinning: Pinning) -> Self {
+        Self { pinning, ..self }
+    }
+
+    /// A real-time priority, 1 to 98: the threads run under `SCHED_FIFO`, and the sentinel and the spares one
+    /// above them. Where that is not allowed they run as they are, and [`Machine::notes`] says so. Lanes that
+    /// run at such a priority all the time are stopped by the kernel for 50 ms per second unless that was
+    /// switched off (`kernel.sched_rt_runtime_us`).
+    ///
+    /// ```
+    /// # use quietcore_live::LaneThreads;
+    /// let threads = LaneThreads::new().fifo(10);
+    /// # let _ = threads;
+    /// ```
+    #[must_use]
+    pub fn fifo(self, priority: u8) -> Self {
+        Self { fifo: Some(priority.clamp(1, 98)), ..self }
+    }
+
+    /// Of the machine's own threads.
+    pub(crate) fn own_priority(self) -> Option<u8> {
+        self.fifo.map(|priority| priority + 1)
+    }
+}
+
+/// Something that a machine was asked for and could not do. It works without.
+///
+/// ```
+/// let machine = quietcore_live::Machine::start()?;
+/// assert!(machine.notes().is_empty());
+/// # machine.shutdown();
+/// # Ok::<(), quietcore_live::StartError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Note {
+    /// The lane's thread was not pinned to its CPU.
+    NotPinned {
+        /// The CPU.
+        cpu: CpuId,
+        /// The system's error number.
+        error: i32,
+    },
+    /// A thread did not get its real-time priority.
+    NoPriority {
+        /// The priority.
+        priority: u8,
+        /// The system's error number.
+        error: i32,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotPinned { cpu, error } => {
+                write!(out, "lane {cpu} is not pinned: {}", io::Error::from_raw_os_error(*error))
+            }
+            Self::NoPriority { priority, error } => {
+                let error = io::Error::from_raw_os_error(*error);
+                write!(out, "a thread runs without its real-time priority {priority}: {error}")
+            }
+        }
+    }
+}
+
+impl Machine {
+    /// What could not be done as the [`Builder`](crate::Builder) asked, each once.
+    ///
+    /// ```
+    /// # use quietcore_live::{LaneThreads, Machine};
+    /// let threads = LaneThreads::new().fifo(20);
+    /// let machine = Machine::builder().automatic_lanes().lane_threads(threads).start()?;
+    /// for note in machine.notes() {
+    ///     eprintln!("{note}"); // an ordinary user may not set priorities
+    /// }
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn notes(&self) -> Vec<Note> {
+        self.lanes.notes().clone()
+    }
+
+    fn note(&self, note: Note) {
+        let mut notes = self.lanes.notes();
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+
+    /// A thread for each lane; returns when all of them have claimed their CPU.
+    pub(crate) fn start_lane_threads(
+        &'static self,
+        threads: LaneThreads,
+        is_exclusive: bool,
+    ) -> Result<(), StartError> {
+        let is_pinned = match threads.pinning {
+            Pinning::IfExclusive => is_exclusive,
+            Pinning::Always => true,
+            Pinning::Never => false,
+        };
+        let (sender, receiver) = channel();
+        for cpu in self.lane_set.iter() {
+            let sender = sender.clone();
+            self.start_thread(format!("quietcore-{cpu}"), move || {
+                if is_pinned {
+                    self.pin(cpu);
+                }
+                self.raise_priority(threads.fifo);
+                self.play_lane(cpu, sender);
+            })?;
+        }
+        drop(sender);
+        // Each sends once, or has ended.
+        receiver.iter().for_each(drop);
+        Ok(())
+    }
+
+    fn play_lane(&'static self, cpu: CpuId, claimed: Sender<()>) {
+        let claim = Cpu::claim(self, cpu);
+        drop(claimed);
+        // Refused only when the machine was shut down already.
+        let Ok(mut cpu) = claim else { return };
+        while self.is_running() {
+            if !cpu.turn().has_more {
+                cpu.park();
+            }
+        }
+    }
+
+    fn pin(&self, cpu: CpuId) {
+        let mut set = rustix::thread::CpuSet::new();
+        set.set(cpu.index());
+        if let Err(errno) = rustix::thread::sched_setaffinity(None, &set) {
+            self.note(Note::NotPinned { cpu, error: errno.raw_os_error() });
+        }
+    }
+
+    /// Of the calling thread.
+    pub(super) fn raise_priority(&self, priority: Option<u8>) {
+        let Some(priority) = priority else { return };
+        if let Err(error) = realtime::run_first_in_first_out(priority) {
+            self.note(Note::NoPriority { priority, error: error.raw_os_error().unwrap_or_default() });
+        }
+    }
+}
