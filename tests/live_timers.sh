@@ -144,7 +144,8 @@ make_control() {
         controllers=$(awk '$1 == "cpu" && $2 > 0 && $4 == 1' /proc/cgroups)
         [ -n "$controllers" ] || { why='no cpu controller to be had'; return 1; }
         mkdir "$folder/cgroup"
-        mount -t cgroup -o cpu none "$folder/cgroup" 2>/dev/null || { why='no cpu controller to be had'; return 1; }
+        why='no cpu controller to be had'
+        mount -t cgroup -o cpu none "$folder/cgroup" 2>/dev/null || return 1
         mounted=$folder/cgroup
         make_v1 "$mounted/$name"
     fi
@@ -217,8 +218,18 @@ else
     alone 'busy' busy --seconds "$(pick 3 60)" --lanes "$first_cpu,$last_cpu"
 
     # 5. A real-time loop on a lane's CPU. In a second of it the kernel gives others 50 ms, or not.
-    alone 'hog' hog --seconds "$(pick 2 5)" --lanes "$first_cpu,$last_cpu"
-    alone 'hog, stalls unnoticed' hog --seconds "$(pick 2 5)" --lanes "$first_cpu,$last_cpu" --stall-handling off
+    hog=(hog --seconds "$(pick 2 5)" --lanes "$first_cpu,$last_cpu")
+    alone 'hog' "${hog[@]}"
+    alone 'hog, parked lane' "${hog[@]}" --lane parked
+    alone 'hog, stalls unnoticed' "${hog[@]}" --stall-handling off
+    if chrt -f 50 true 2>/dev/null; then
+        prefix=(chrt -f 50)
+        alone 'hog, all real-time' "${hog[@]}"
+        alone 'hog, all real-time, parked lane' "${hog[@]}" --lane parked
+        prefix=()
+    else
+        skip 'hog, all real-time' 'needs real-time rights and chrt'
+    fi
 fi
 
 # 6. Arm and cancel, and nothing else.

@@ -264,8 +264,7 @@ static void expire(void)
         peer_serve(worker);
     uint64_t wanted = load.count / WORKERS * WORKERS;
     while (atomic_load(&expired) < wanted) {
-        if (now_ns() > first_due + load.spread + 20 * SECOND)
-            say_absent("not all expired");
+        need(now_ns() < first_due + load.spread + 20 * SECOND, "not all expired");
         sleep_ns(PEER_POLLS ? MILLIS : 20 * MILLIS);
     }
     say_window_end(wanted);

@@ -34,14 +34,9 @@ type load struct {
 func main() {
 	runtime.GOMAXPROCS(workers)
 	if len(os.Args) < 2 {
-		absent("no measure is given")
-		return
+		fail("no measure is given")
 	}
-	load, reason := parse(os.Args[2:])
-	if reason != "" {
-		absent(reason)
-		return
-	}
+	load := parse(os.Args[2:])
 	switch os.Args[1] {
 	case "arm-cancel":
 		armCancel(load)
@@ -63,11 +58,11 @@ func main() {
 		time.Sleep(load.time)
 		windowEnd(0)
 	default:
-		absent("there is no measure " + os.Args[1])
+		fail("there is no measure " + os.Args[1])
 	}
 }
 
-func parse(arguments []string) (load, string) {
+func parse(arguments []string) load {
 	load := load{threads: 1}
 	for _, argument := range arguments {
 		key, value, _ := strings.Cut(argument, "=")
@@ -76,13 +71,13 @@ func parse(arguments []string) (load, string) {
 		}
 		if key == "form" {
 			if value == "at" {
-				return load, "AfterFunc takes a duration"
+				absent("AfterFunc takes a duration")
 			}
 			continue
 		}
 		number, err := strconv.Atoi(value)
 		if err != nil {
-			return load, "not understood: " + argument
+			fail("not understood: " + argument)
 		}
 		millis := time.Duration(number) * time.Millisecond
 		switch key {
@@ -101,10 +96,10 @@ func parse(arguments []string) (load, string) {
 		case "period_ms":
 			load.period = millis
 		default:
-			return load, "not understood: " + argument
+			fail("not understood: " + argument)
 		}
 	}
-	return load, ""
+	return load
 }
 
 // delays is SplitMix64, seeded with the number of the thread; ../rust/src/load.rs names the source.
@@ -273,15 +268,13 @@ func expire(load load) {
 	rest := time.Until(first) - 20*time.Millisecond
 	if rest < 0 {
 		absent("arming took so long that the first were due")
-		return
 	}
 	time.Sleep(rest)
 	windowStart()
 	wanted := int64(each * load.threads)
 	for expired.Load() < wanted {
 		if time.Since(first) > load.spread+20*time.Second {
-			absent(fmt.Sprintf("%d of %d expired", expired.Load(), wanted))
-			return
+			fail(fmt.Sprintf("only %d of %d expired", expired.Load(), wanted))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -374,7 +367,17 @@ func windowStart() { line(map[string]any{"window": "start"}) }
 
 func windowEnd(events int64) { line(map[string]any{"window": "end", "events": events}) }
 
-func absent(reason string) { line(map[string]any{"absent": reason}) }
+// absent ends the program: there is no result.
+func absent(reason string) {
+	line(map[string]any{"absent": reason})
+	os.Exit(0)
+}
+
+// fail ends the program: something is wrong.
+func fail(reason string) {
+	fmt.Fprintln(os.Stderr, "error:", reason)
+	os.Exit(1)
+}
 
 func line(value any) {
 	out := bufio.NewWriter(os.Stdout)

@@ -63,8 +63,10 @@ struct Ready {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    match end_children_on_signals().and_then(|()| measure(&args)).and_then(|outcome| show(&outcome, &args)) {
-        Ok(()) => ExitCode::SUCCESS,
+    let outcome = end_children_on_signals().and_then(|()| measure(&args));
+    match outcome.and_then(|outcome| show(&outcome, &args).map(|()| is_whole(&outcome, &args))) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         // Whoever reads the table may stop at any line.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
@@ -72,6 +74,12 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// No run failed, and everybody who was asked for by name was there.
+fn is_whole(outcome: &Outcome, args: &Args) -> bool {
+    let mut rows = outcome.measures.iter().flat_map(|block| &block.rows);
+    rows.all(|row| row.failures == 0) && (args.only.is_empty() || outcome.skipped.is_empty())
 }
 
 fn end_children_on_signals() -> io::Result<()> {
@@ -131,6 +139,9 @@ fn run(
     for arguments in (measure.runs)(sizes) {
         let arguments: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
         let ran = child::run(peer.built.command().args(&arguments).args(peer.program.arguments));
+        if let Some(what) = &ran.failed {
+            eprintln!("runtimes: {}: {what} ({})", peer.program.name, arguments.join(" "));
+        }
         raw.add(
             Place { round, measure: measure.name, arguments: &arguments, peer: peer.program.name },
             &ran,

@@ -6,7 +6,7 @@ use super::usage::{Usage, Window};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -28,8 +28,10 @@ pub struct Ran {
     pub samples: BTreeMap<String, Vec<i64>>,
     /// What was used while it mattered.
     pub window: Option<Window>,
-    /// Why there is nothing.
+    /// Why there is nothing, as the program says.
     pub absent: Option<String>,
+    /// What went wrong.
+    pub failed: Option<String>,
 }
 
 /// A line of a program.
@@ -43,22 +45,20 @@ enum Line {
     Absent { absent: String },
 }
 
-/// Runs `command` to its end. Whatever goes wrong is the reason in [`Ran::absent`].
+/// Runs `command` to its end. Whatever goes wrong is in [`Ran::failed`].
 #[must_use]
 pub fn run(command: &mut Command) -> Ran {
     match try_run(command) {
         Ok(ran) => ran,
-        Err(error) => Ran { absent: Some(error.to_string()), ..Ran::default() },
+        Err(error) => Ran { failed: Some(error.to_string()), ..Ran::default() },
     }
 }
 
 /// Ends the child that is alive.
 pub fn kill() {
-    if let Ok(mut child) = CHILD.lock() {
-        if let Some(child) = child.as_mut() {
-            // It may have ended by itself.
-            let _ = child.kill();
-        }
+    if let Some(child) = lock().as_mut() {
+        // It may have ended by itself.
+        let _ = child.kill();
     }
 }
 
@@ -124,20 +124,31 @@ fn supervise(
     if read.is_err() {
         kill();
     }
+    let status = end();
     drop(done);
     let late = watchdog.join().unwrap_or(false);
-    let status = lock().take().map(|mut child| child.wait()).transpose()?;
+    lock().take();
     let complaints = complaints.join().unwrap_or_default();
     read?;
     if late {
         return Err(io::Error::other(format!("stopped after {} s", longest.as_secs())));
     }
-    match status {
-        Some(status) if !status.success() => {
-            let said = last_line(&complaints).unwrap_or("it says nothing");
-            Err(io::Error::other(format!("{name}: {status}: {said}")))
+    let status = status?;
+    if status.success() {
+        return Ok(());
+    }
+    let said = last_line(&complaints).unwrap_or("it says nothing");
+    Err(io::Error::other(format!("{name}: {status}: {said}")))
+}
+
+/// Waits for the end of the child, which others can bring about meanwhile: nothing is locked between looks.
+fn end() -> io::Result<ExitStatus> {
+    loop {
+        let status = lock().as_mut().map_or_else(|| Err(io::Error::other("no child")), Child::try_wait)?;
+        if let Some(status) = status {
+            return Ok(status);
         }
-        _ => Ok(()),
+        thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -174,14 +185,15 @@ mod tests {
         assert_eq!(ran.figures.get("ns"), Some(&1.5), "{ran:?}");
         assert_eq!(ran.samples.get("calm"), Some(&vec![3, -1]));
         assert!(ran.window.is_some_and(|window| window.events == 7.0 && window.seconds > 0.0), "{ran:?}");
-        assert!(ran.absent.is_none());
+        assert!(ran.absent.is_none() && ran.failed.is_none());
     }
 
     /// Goal: no failure is lost. Method: a reason, a bad line, a bad end, no program.
     #[test]
     fn failures_are_reasons() {
-        let reason = |ran: Ran| ran.absent.expect("it failed");
-        assert_eq!(reason(shell(r#"echo '{"absent":"no such call"}'"#)), "no such call");
+        let ran = shell(r#"echo '{"absent":"no such call"}'"#);
+        assert_eq!((ran.absent.as_deref(), ran.failed), (Some("no such call"), None));
+        let reason = |ran: Ran| ran.failed.expect("it failed");
         assert!(reason(shell("echo what; sleep 9")).contains("`what`"));
         assert!(reason(shell("echo first >&2; echo then >&2; exit 3")).contains("then"));
         assert!(reason(run(&mut Command::new("./no-such-program"))).contains("does not start"));

@@ -60,7 +60,7 @@ impl Raw {
         });
         self.line(&json!({
             "round": place.round, "measure": place.measure, "arguments": place.arguments, "peer": place.peer,
-            "figures": ran.figures, "window": window, "samples_us": ran.samples, "absent": ran.absent,
+            "figures": ran.figures, "window": window, "samples_us": ran.samples, "absent": ran.absent, "failed": ran.failed,
         }))
     }
 

@@ -63,6 +63,8 @@ pub struct Row {
     pub cells: Vec<Cell>,
     /// Why numbers are missing, without repetitions.
     pub reasons: Vec<String>,
+    /// Runs that failed.
+    pub failures: u32,
 }
 
 /// A number.
@@ -88,6 +90,7 @@ impl Block {
             peer: peer.name,
             cells: vec![Cell::default(); measure.columns.len()],
             reasons: Vec::new(),
+            failures: 0,
         };
         Self {
             name: measure.name,
@@ -103,10 +106,11 @@ impl Block {
         for (cell, column) in row.cells.iter_mut().zip(measure.columns) {
             cell.rounds.push((column.value)(runs));
         }
-        for reason in runs.iter().filter_map(|ran| ran.absent.as_ref()) {
-            if !row.reasons.contains(reason) {
-                row.reasons.push(reason.clone());
-            }
+        for ran in runs {
+            let failed = ran.failed.as_ref().map(|what| format!("FAILED: {what}"));
+            let reason = failed.or_else(|| ran.absent.clone());
+            row.reasons.extend(reason.filter(|reason| !row.reasons.contains(reason)));
+            row.failures += u32::from(ran.failed.is_some());
         }
     }
 
@@ -280,6 +284,18 @@ mod tests {
         block.rows[1].cells[0].rounds = vec![Some(0.0); 3];
         block.summarise();
         assert!(block.rows.iter().all(|row| row.cells[0].worse.is_none()));
+    }
+
+    /// Goal: a run that failed is seen. Method: one of two rounds.
+    #[test]
+    fn failures_are_counted_and_named() {
+        let mut block = measured();
+        let measure = MEASURES.iter().find(|measure| measure.name == block.name).expect("it is there");
+        let failed = Some("it fell".to_owned());
+        block.add(measure, 1, &[Ran { failed, ..Ran::default() }]);
+        let row = &block.rows[1];
+        assert_eq!((row.failures, row.reasons.as_slice()), (1, &["FAILED: it fell".to_owned()][..]));
+        assert!(block.rows[0].failures == 0 && row.cells[0].rounds.last() == Some(&None));
     }
 
     /// Goal: rows with and without numbers are readable. Method: the text of a block.

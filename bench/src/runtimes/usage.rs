@@ -67,19 +67,27 @@ fn voluntary(status: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Command, Stdio};
 
-    /// Goal: wake-ups and CPU time of a process are seen. Method: this process sleeps and computes a little.
+    /// Goal: wake-ups and CPU time of a process are seen. Method: a shell that waits for eight others in turn,
+    /// says so, and then waits for its input.
     #[test]
-    fn sleeping_and_computing_are_counted() {
-        let pid = std::process::id();
-        let start = Usage::of(pid).expect("this process is there");
-        for _ in 0..20 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        std::hint::black_box((0..100_000u64).map(std::hint::black_box).sum::<u64>());
-        let window = start.until(&Usage::of(pid).expect("this process is there"), 20);
-        assert!(window.wake_ups >= 20.0 && window.cpu_ns > 0.0 && window.seconds >= 0.02, "{window:?}");
+    fn waiting_and_computing_are_counted() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "read go; for each in 1 2 3 4 5 6 7 8; do sleep 0.01; done; echo done; read end"]);
+        let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("there is a shell");
+        let start = Usage::of(shell.id()).expect("it waits");
+        let mut input = shell.stdin.take().expect("it is piped");
+        writeln!(input, "go").expect("it reads");
+        let mut line = String::new();
+        BufReader::new(shell.stdout.take().expect("it is piped")).read_line(&mut line).expect("it writes");
+        let window = start.until(&Usage::of(shell.id()).expect("it waits"), 20);
+        drop(input);
+        shell.wait().expect("its input ended");
+        assert!(window.wake_ups >= 8.0 && window.cpu_ns > 0.0 && window.seconds >= 0.08, "{window:?}");
         assert_eq!(window.events, 20.0);
+        assert!(Usage::of(shell.id()).is_err(), "there is no such process any more");
     }
 
     /// Goal: the right line is read. Method: a status as the kernel writes it.

@@ -202,7 +202,7 @@ mod kernel {
     }
 
     impl Alarm {
-        pub(super) fn model() -> Self {
+        pub(crate) fn model() -> Self {
             Self { word: AtomicU64::new(NONE), timer: Timer(Mutex::new(NONE)), programmed: Counter::new() }
         }
 

@@ -27,7 +27,6 @@ mod clock;
 #[cfg(not(loom))]
 mod fork;
 mod futex;
-#[cfg(not(loom))]
 mod lane;
 mod lock;
 #[cfg(not(loom))]

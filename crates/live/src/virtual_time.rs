@@ -18,6 +18,8 @@
 
 mod attend;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use crate::Machine;
 pub use attend::{attend, block_on};

@@ -1,7 +1,8 @@
-//! Nobody is woken for nothing: what the kernel counts as context switches of each thread, while nothing is due.
+//! Nobody is woken for nothing: what the kernel counts as context switches of each thread, while nothing is
+//! due.
 //!
-//! One test, as the threads of another would be counted too. The bounds are far above what a quiet machine does and
-//! far below what one wake-up per tick would come to.
+//! One test, as the threads of another would be counted too. The bounds are far above what a quiet machine
+//! does and far below what one wake-up per tick would come to.
 
 use quietcore_live::{Cpu, CpuId, Machine, TimerOptions};
 use std::fs;
@@ -64,8 +65,8 @@ fn play(machine: &'static Machine, index: u64, is_busy: &Arc<AtomicBool>) -> i32
     receiver.recv().expect("it begins")
 }
 
-/// Goal: two lanes with nothing near, their sentinel and their spare sleep; and while one lane is busy with a timer per
-/// millisecond, the others sleep on. Method: switches over a span.
+/// Goal: two lanes with nothing near, their sentinel and their spare sleep; and while one lane is busy with a
+/// timer per millisecond, the others sleep on. Method: switches over a span.
 #[test]
 fn nobody_is_woken_for_nothing() {
     let machine = Machine::builder().lanes("0-1".parse().expect("a list")).start().expect("starts");

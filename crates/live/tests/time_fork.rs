@@ -1,4 +1,5 @@
-//! A child that was forked has its parent's sleeps and none of its threads: it may drop them, and takes no lock.
+//! A child that was forked has its parent's sleeps and none of its threads: it may drop them, and takes no
+//! lock.
 //!
 //! In a process of its own: other tests' threads could be inside a lock of the standard library at the fork.
 #![allow(unsafe_code, reason = "forks")]
@@ -34,8 +35,9 @@ fn child(naps: Vec<Pin<Box<Sleep>>>) -> bool {
     is_well
 }
 
-/// Goal: in a forked child sleeps are dropped, reset and refused, even when the fork came while a lock was held. Method:
-/// many forks while another thread arms and cancels all the time; a child that hangs is noticed by the parent.
+/// Goal: in a forked child sleeps are dropped, reset and refused, even when the fork came while a lock was
+/// held. Method: many forks while another thread arms and cancels all the time; a child that hangs is noticed
+/// by the parent.
 #[test]
 fn a_child_may_drop_what_it_has() {
     let machine = Machine::start().expect("threads and timers can be had");
@@ -59,8 +61,8 @@ fn a_child_may_drop_what_it_has() {
                 nap
             })
             .collect();
-        // SAFETY: the child allocates nothing that could wait for a lock of the parent's allocator (glibc keeps its
-        // allocator usable in children), and leaves with `_exit`.
+        // SAFETY: the child allocates nothing that could wait for a lock of the parent's allocator (glibc
+        // keeps its allocator usable in children), and leaves with `_exit`.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0, "fork");
         if pid == 0 {

@@ -122,8 +122,8 @@ pub(super) const RULES: &[Mutant] = &[
         name: "usual-arm-tells-nobody",
         rule: "whoever is the first of a sleeper's base tells, also in the usual case",
         file: ARM,
-        right: "            if again.change.must_publish() {",
-        wrong: "            if false && again.change.must_publish() {",
+        right: "            if armed.change.must_publish() {",
+        wrong: "            if false && armed.change.must_publish() {",
         killers: &[Test(Machine, "contract::the_contract_holds")],
     },
     Mutant {

@@ -23,13 +23,17 @@ use std::process::ExitCode;
 
 /// The whole of a program: starts the runtime `R` and measures what the command line asks for.
 pub fn run<R: Runtime>() -> ExitCode {
-    match Load::from_arguments().and_then(|load| measure::<R>(&load)) {
-        Ok(()) => ExitCode::SUCCESS,
+    let load = match Load::from_arguments() {
+        Ok(load) => load,
         Err(reason) => {
-            output::absent(&reason);
-            ExitCode::SUCCESS
+            eprintln!("error: {reason}");
+            return ExitCode::FAILURE;
         }
+    };
+    if let Err(reason) = measure::<R>(&load) {
+        output::absent(&reason);
     }
+    ExitCode::SUCCESS
 }
 
 fn measure<R: Runtime>(load: &Load) -> Result<(), String> {

@@ -37,7 +37,7 @@ pub(crate) struct Armed {
 /// The same of an arm in the usual case, which changes no base and is never refused.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "as for `Armed`"]
-pub(crate) struct Again {
+pub(crate) struct UsualArm {
     pub(crate) was_pending: bool,
     pub(crate) change: Change,
 }
@@ -139,35 +139,65 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         self.request(timer, self.asked(expires, onto, Mode::Pending, context), context.cpu)
     }
 
+    /// [`reduce`](Self::reduce) of an exact timer, by the moment before which it does not run.
+    pub(crate) fn reduce_exact(
+        &self,
+        timer: ExactRef<T>,
+        expiry: Expiry,
+        onto: BaseId,
+        context: Context,
+    ) -> Armed {
+        self.request(timer, self.asked(expiry, onto, Mode::Reduce, context), context.cpu)
+    }
+
+    /// [`mod_pending`](Self::mod_pending) of an exact timer.
+    pub(crate) fn mod_pending_exact(
+        &self,
+        timer: ExactRef<T>,
+        expiry: Expiry,
+        onto: BaseId,
+        context: Context,
+    ) -> Armed {
+        self.request(timer, self.asked(expiry, onto, Mode::Pending, context), context.cpu)
+    }
+
     fn asked<W>(&self, when: W, onto: BaseId, mode: Mode, context: Context) -> Request<W> {
         Request { when, onto, mode, now: context.now }
     }
 
-    /// The usual case of [`arm`](Self::arm): a floating timer, for the base that it belongs to. `None` when
-    /// it is another one, and then nothing was done. Inline and without detours where the timer is idle,
-    /// because it is why arming costs little more than a lock.
+    /// The usual case of [`arm`](Self::arm): a floating timer, for the base that it belongs to, or for its
+    /// first. `None` when it is another one, and then nothing was done. Inline and without detours where the
+    /// timer is idle, because it is why arming costs little more than a lock.
     #[inline]
-    pub(crate) fn arm_again(
+    pub(crate) fn arm_usual(
         &self,
         timer: TimerRef<T>,
         expires: Nanos,
         onto: BaseId,
         context: Context,
-    ) -> Option<Again> {
+    ) -> Option<UsualArm> {
         let place = &timer.shared().place;
-        if !place.load().is_usual_at(onto) {
+        let hint = place.load();
+        if !hint.is_usual_at(onto) && !hint.is_usual_new() {
             return None;
         }
         let expires = self.length.floor(expires);
         let mut base = self.lock(onto, context.cpu);
-        let seen = place.load();
-        if !seen.is_usual_at(onto) || base.adopter.is_some() {
+        if base.adopter.is_some() {
             return None;
+        }
+        let mut seen = place.load();
+        if !seen.is_usual_at(onto) {
+            // Only who wins has the lock of the base that a new timer belongs to.
+            if !seen.is_usual_new() || !place.claim_for(seen, onto) {
+                return None;
+            }
+            seen = seen.at(onto);
         }
         base.forward(context.now);
         base.counters.armed += 1;
         if seen.has(Place::PENDING) {
-            return Some(Again { was_pending: true, change: base.postpone(timer, expires) });
+            return Some(UsualArm { was_pending: true, change: base.postpone(timer, expires) });
         }
         // The wheel asks this as well, so that it costs nothing here, and what follows from it does.
         assert!(timer.linked().is_none(), "an idle timer is in no queue (W5)");
@@ -175,7 +205,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         base.pending += 1;
         place.store(seen.with(Place::PENDING));
         let change = if due == NEVER { Change::default() } else { base.note(due) };
-        Some(Again { was_pending: false, change })
+        Some(UsualArm { was_pending: false, change })
     }
 
     fn request<H: Handle<T>>(&self, timer: H, mut request: Request<H::When>, cpu: Option<CpuId>) -> Armed {

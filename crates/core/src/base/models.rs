@@ -102,6 +102,39 @@ fn taken_before_it_is_idle() {
     assert_eq!(found, BTreeSet::from([false, true]), "handed out, and cancelled before");
 }
 
+/// Goal: of two first arms at once, on two bases, one gives the timer its base, and the other one moves it.
+/// Method: both take the usual way, and if that is not theirs the other one, as machines do.
+#[test]
+fn two_first_arms() {
+    let base = |cpu| BaseId { cpu: CpuId(cpu), kind: BaseKind::Guest };
+    let context = Context { cpu: None, now: Nanos(0) };
+    let arm = move |bases: &Bases<SequentialLock, u32>, timer, onto| {
+        let timer = bases.timer(timer).expect("in the store");
+        if bases.arm_usual(timer, Nanos(900_000_000), onto, context).is_none() {
+            let _ = bases.arm_tick(timer, Tick(900), onto, context);
+            return false;
+        }
+        true
+    };
+    let found = ends(move || {
+        let mut bases = Bases::<SequentialLock, u32>::new(2, TickLength::default(), Nanos(0));
+        let timer = bases.add_timer(TimerOptions::new(), 7);
+        let bases = Arc::new(bases);
+        let other = loom::thread::spawn({
+            let bases = Arc::clone(&bases);
+            move || arm(&bases, timer, base(1))
+        });
+        let is_first = arm(&bases, timer, base(0));
+        let other_is_first = other.join().expect("it ends");
+        assert_ne!(is_first, other_is_first, "one of both");
+        let pending = [0, 1].map(|cpu| bases.lock(base(cpu), None).pending());
+        assert_eq!(pending[0] + pending[1], 1, "it is pending once");
+        bases.check();
+        is_first
+    });
+    assert_eq!(found, BTreeSet::from([false, true]), "either is the first");
+}
+
 /// Goal: a timer that changes its base never looks idle on the way, to a cancel that asks without a lock.
 /// Method: it is moved once, by an arm, while another thread cancels it: before the move or after, it was
 /// pending.

@@ -152,12 +152,19 @@ impl Place {
         self.has(Self::PLACED) && (self.0 ^ other.0) & Self::BASE_MASK == 0
     }
 
-    /// Whether it is that of a floating timer (neither pinned nor deferrable) that belongs to `base` and was
-    /// not shut down.
+    /// What keeps an arm from being a usual one: the timer is pinned or deferrable, or was shut down.
+    const UNUSUAL: u32 = Self::SHUT_DOWN.0 | Self::PINNED.0 | Self::DEFERRABLE.0;
+
+    /// Whether it is that of a floating timer that belongs to `base` and was not shut down.
     #[inline]
     pub(super) const fn is_usual_at(self, base: BaseId) -> bool {
-        let unusual = Self::SHUT_DOWN.with(Self::PINNED).with(Self::DEFERRABLE);
-        self.0 & (Self::BASE_MASK | unusual.0) == Self::encode(base)
+        self.0 & (Self::BASE_MASK | Self::UNUSUAL) == Self::encode(base)
+    }
+
+    /// Whether it is that of a floating timer that was never armed, and was not shut down.
+    #[inline]
+    pub(super) const fn is_usual_new(self) -> bool {
+        self.0 & (Self::PLACED.0 | Self::UNUSUAL) == 0
     }
 
     /// The index of the base that it belongs to; `None` before its first arm.

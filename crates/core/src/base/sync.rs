@@ -39,6 +39,7 @@ impl SharedPlace {
     }
 
     /// Changes a word that names no base; says whether it still was as it was `seen`.
+    #[inline]
     pub(super) fn claim(&self, seen: Place, next: Place) -> bool {
         // AcqRel, Acquire: what an earlier claim did is seen by the next one. Links were never touched
         // before.

@@ -92,16 +92,21 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             self.watch[cpu.index()].busy_marks.count();
             return Mark::Busy;
         };
+        self.complete_absence(cpu, &mut bases);
+        drop(bases);
+        self.ask_for_alarm(first, actions);
+        self.take_back_tokens(cpu, actions);
+        Mark::Marked
+    }
+
+    /// What a mark is besides the books, under the bases' locks.
+    pub(super) fn complete_absence(&self, cpu: CpuId, bases: &mut Shared<'_, L, T>) {
         bases.set_idle(true);
         let watch = &self.watch[cpu.index()];
         watch.set(flag::MARKED | flag::ACCUSED);
         watch.marks.count();
         self.bases.set_absent(cpu, true);
         self.owe_revocation(cpu);
-        drop(bases);
-        self.ask_for_alarm(first, actions);
-        self.take_back_tokens(cpu, actions);
-        Mark::Marked
     }
 
     /// A CPU that was marked turns again; says whether its locks were to be had. If not it goes on as an
@@ -418,7 +423,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return 0;
         }
         self.take_back_the_rest(actions);
-        let mut marked = 0;
+        let mut marked = self.mark_overslept_once_per_tick(now, actions);
         self.hierarchy.watched(cpu, |other| {
             // One that turns ends the look at this level: it watches the next itself. Behind one that does
             // not, the next is looked at, also if that one has nothing to be marked for. Test:

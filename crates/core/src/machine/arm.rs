@@ -16,7 +16,7 @@
 
 use super::name::{AnyExact, AnyTimer};
 use super::{Machine, flag};
-use crate::base::{Armed as BaseArmed, BaseId, BaseKind, Change, Context as BaseContext, Pinning, TimerRef};
+use crate::base::{Armed as BaseArmed, BaseId, BaseKind, Change, Context as BaseContext, ExactRef, Pinning, TimerRef};
 use crate::place::{Arming, Caller, ExactMode, ExactPolicy, ExactStart, Origin, Policy};
 use crate::place::{exact_target, nearest_housekeeping, push_target};
 use crate::tmigr::Book;
@@ -160,16 +160,16 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ) -> Result<Armed, ArmError> {
         let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
         if let Some(onto) = self.usual_base(context)
-            && let Some(again) = self.bases.arm_again(timer, expires, onto, context.base())
+            && let Some(armed) = self.bases.arm_usual(timer, expires, onto, context.base())
         {
-            if again.change.must_publish() {
+            if armed.change.must_publish() {
                 self.tell_of_first(onto, Promptness::Tick, actions);
             }
             // As in `tell_of_arm`.
             if !context.is_cpu {
                 self.leave_nothing_behind(onto.cpu, context.now, actions);
             }
-            return Ok(Armed { was_pending: again.was_pending, base: onto });
+            return Ok(Armed { was_pending: armed.was_pending, base: onto });
         }
         self.arm_at_length(timer, expires, context, actions)
     }
@@ -395,17 +395,26 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         actions: &mut Actions,
     ) -> Result<Armed, ArmError> {
         let timer = self.find_exact(timer).ok_or(ArmError::UnknownTimer)?;
+        let onto = self.exact_base(timer, expiry, context)?;
+        let armed = self.bases.arm_exact(timer, expiry, onto, context.base());
+        self.armed(armed, (Promptness::Exact, context), actions)
+    }
+
+    pub(super) fn exact_base(
+        &self,
+        timer: ExactRef<T>,
+        expiry: Expiry,
+        context: Context,
+    ) -> Result<BaseId, ArmError> {
         let (is_pinned, hard) = (timer.is_pinned(), Nanos(expiry.hard));
-        let onto = match self.settings.exact_policy {
+        Ok(match self.settings.exact_policy {
             ExactPolicy::Kernel => {
                 let cpu = self.exact_cpu(self.home(context)?, is_pinned, hard);
                 BaseId { cpu, kind: BaseKind::Local }
             }
             ExactPolicy::Pull if is_pinned => BaseId { cpu: self.home(context)?, kind: BaseKind::Local },
             ExactPolicy::Pull => self.floating_base(context)?,
-        };
-        let armed = self.bases.arm_exact(timer, expiry, onto, context.base());
-        self.armed(armed, (Promptness::Exact, context), actions)
+        })
     }
 
     fn base_for(&self, timer: TimerRef<T>, context: Context) -> Result<BaseId, ArmError> {
@@ -483,7 +492,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         exact_target(ExactPolicy::Kernel, &start, || self.push(cpu), |cpu| self.bases.next_local(cpu))
     }
 
-    fn armed(
+    pub(super) fn armed(
         &self,
         armed: BaseArmed,
         how: (Promptness, Context),

@@ -4,11 +4,11 @@
 //! timers that [`next_expired`](Machine::next_expired) hands out, one at a time. `now` is an argument of
 //! every call; the lock type is the world's.
 //!
-//! Where what is decided: `arm.rs` which base a timer goes to and who must learn of it, `cancel.rs` how it is
-//! taken out; `turn.rs` what a CPU runs; `idle.rs` what it publishes when it has nothing to run; `alarm.rs`
-//! who wakes up when nobody is awake; `absent.rs` stalls; `control.rs` isolation and hotplug; `counters.rs`
-//! what happened so far; `check.rs` the invariants. Lock order: ARCHITECTURE.md. Not here: waiting, clocks,
-//! callbacks.
+//! Where what is decided: `arm.rs` which base a timer goes to and who must learn of it, `exact.rs` the same
+//! for exact ones, `cancel.rs` how it is taken out; `turn.rs` what a CPU runs; `idle.rs` what it publishes
+//! when it has nothing to run; `alarm.rs` who wakes up when nobody is awake; `absent.rs` stalls,
+//! `overslept.rs` CPUs that did not wake up; `control.rs` isolation and hotplug; `counters.rs` what happened
+//! so far; `check.rs` the invariants. Lock order: ARCHITECTURE.md. Not here: waiting, clocks, callbacks.
 
 mod absent;
 mod alarm;
@@ -17,8 +17,10 @@ mod cancel;
 mod check;
 mod control;
 mod counters;
+mod exact;
 mod idle;
 mod name;
+mod overslept;
 mod settings;
 mod shared;
 mod sync;
@@ -33,7 +35,7 @@ pub use name::{AnyExact, AnyTimer};
 pub use settings::Settings;
 pub use turn::{At, Turn};
 
-use sync::{Alarm, Counter, Watch, flag};
+use sync::{Alarm, Counter, LastTick, Watch, flag};
 
 use crate::base::Bases;
 use crate::lock::Locked;
@@ -96,6 +98,8 @@ pub struct Machine<L: RawLock, T: Copy> {
     watch: Box<[Watch]>,
     control: Locked<L, Control>,
     alarm: Alarm,
+    /// The last tick in which somebody looked for CPUs that overslept.
+    looked_for_sleepers: LastTick,
     /// CPUs with the flag `REVOKE`.
     unrevoked: Counter,
 }
@@ -132,6 +136,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             watch: (0..count).map(|_| Watch::new()).collect(),
             control: Locked::new(control),
             alarm: Alarm::new(),
+            looked_for_sleepers: LastTick::new(),
             unrevoked: Counter::new(),
             settings,
             topology,

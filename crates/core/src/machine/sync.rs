@@ -141,6 +141,22 @@ impl Alarm {
     }
 }
 
+/// The last tick in which something was done that one CPU does for all. A hint: twice does no harm.
+#[derive(Debug)]
+pub(super) struct LastTick(AtomicU64);
+
+impl LastTick {
+    pub(super) fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Whether the caller is the first in `tick`.
+    pub(super) fn is_first_in(&self, tick: u64) -> bool {
+        // A look first: a word that all CPUs only read is shared.
+        self.0.load(Ordering::Relaxed) < tick && self.0.fetch_max(tick, Ordering::Relaxed) < tick
+    }
+}
+
 /// Counts.
 #[derive(Debug)]
 pub(super) struct Counter(AtomicU64);

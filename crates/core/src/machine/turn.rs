@@ -198,7 +198,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             let popped = self.bases.pop_with(token, Context { cpu: Some(turn.cpu), now }, &mut take);
             self.tell(base, popped.change, actions);
             let Some(expired) = popped.expired else {
-                let _ = turn.tokens.pop_front();
+                self.end_token(turn, now);
                 continue;
             };
             turn.left -= 1;
@@ -333,8 +333,23 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             turn.left -= 1;
             return popped.expired;
         }
-        let _ = turn.tokens.pop_front();
+        self.end_token(turn, now);
         self.next_expired_with(turn, At { now, actions }, take)
+    }
+
+    /// The first token is used up. A timer that was collected before its time went back to the wheel, at least
+    /// a level lower, and may be due there by now: a turn leaves nothing that was due when it began.
+    fn end_token(&self, turn: &mut Turn, now: Nanos) {
+        let Some(Token { base, .. }) = turn.tokens.pop_front() else { return };
+        if !self.bases.next_expiry(base).is_some_and(|next| next <= turn.started) {
+            return;
+        }
+        if base.cpu == turn.cpu {
+            let context = Context { cpu: Some(turn.cpu), now };
+            turn.tokens.extend(self.bases.collect_and_take(base, turn.cpu, context));
+        } else {
+            turn.remote_is_due = self.is_pulling();
+        }
     }
 
     /// Gives back what a turn has collected and not run, so that others can run it: when its CPU leaves, or

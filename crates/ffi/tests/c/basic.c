@@ -98,6 +98,18 @@ static void one_shot(uint32_t flags) {
     await(&one.runs, 2);
 }
 
+/* It wakes nobody, and runs when somebody is awake for another one. */
+static void deferrable(void) {
+    struct counted lazy = { .left = 0 }, other = { .left = 0 };
+    EXPECT(QC_OK, qc_timer_init(&lazy.timer, NULL, count, &lazy, QC_TIMER_TICK | QC_TIMER_DEFERRABLE));
+    EXPECT(QC_OK, qc_timer_init(&other.timer, NULL, count, &other, QC_TIMER_TICK));
+    EXPECT(0, qc_timer_arm_after(&lazy.timer, MS));
+    EXPECT(0, qc_timer_arm_periodic(&other.timer, qc_now(NULL) + 5 * MS, 5 * MS));
+    await(&lazy.runs, 1);
+    CHECK(qc_timer_cancel_sync(&other.timer) >= 0);
+    CHECK(lazy.early == 0 && atomic_load(&other.runs) > 0);
+}
+
 static void re_armed_in_its_callback(void) {
     struct counted chain = { .left = 9 };
     EXPECT(QC_OK, qc_timer_init(&chain.timer, NULL, count, &chain, QC_TIMER_TICK));
@@ -241,7 +253,7 @@ int main(int argument_count, char **arguments) {
     one_shot(QC_TIMER_COARSE);
     one_shot(QC_TIMER_TICK);
     one_shot(QC_TIMER_EXACT);
-    one_shot(QC_TIMER_TICK | QC_TIMER_DEFERRABLE);
+    deferrable();
     re_armed_in_its_callback();
     periodic();
     verbs();

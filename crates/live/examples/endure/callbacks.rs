@@ -78,9 +78,7 @@ impl Piece {
     fn look(&mut self, scene: &mut Scene) -> Lateness {
         // In this order: what ran before it was found to be neither has left its note.
         let is_idle = !self.timer.is_pending() && !self.timer.is_running();
-        for now in lock(&self.runs).drain(..) {
-            self.ledger.ran(now, &mut scene.tally);
-        }
+        self.take_runs(scene);
         if is_idle {
             self.ledger.give_up("callback: neither pending nor running, and did not run", &mut scene.tally);
         }
@@ -90,6 +88,12 @@ impl Piece {
             self.ledger.give_up("callback: pending for too long", &mut scene.tally);
         }
         lateness
+    }
+
+    fn take_runs(&mut self, scene: &mut Scene) {
+        for now in lock(&self.runs).drain(..) {
+            self.ledger.ran(now, &mut scene.tally);
+        }
     }
 
     fn arm(&mut self, lanes: &CpuSet, scene: &mut Scene) {
@@ -114,6 +118,9 @@ impl Piece {
     fn cancel_sync(&mut self, scene: &mut Scene) -> Result<(), WouldBlock> {
         let before = self.timer.cancel_sync()?;
         self.ledger.cancelled(before.into(), &mut scene.tally);
+        self.take_runs(scene);
+        let left = self.ledger.open() as u64;
+        scene.tally.fault(Fault::Twice, left, "callback: still to run after cancel_sync");
         Ok(())
     }
 

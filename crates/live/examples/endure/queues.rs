@@ -1,7 +1,8 @@
 //! A queue of deadlines per thread: values come out once, at their deadline, or when they are removed.
 //!
-//! The queue is polled only when its waker was woken: whoever inserts or resets what becomes the first deadline
-//! must wake it. Absent: moving a queue between threads; its timer is a sleep, and `futures.rs` moves those.
+//! The queue is polled only when its waker was woken: whoever inserts or resets what becomes the first
+//! deadline must wake it. Absent: moving a queue between threads; its timer is a sleep, and `futures.rs`
+//! moves those.
 
 use crate::ledger::Fault;
 use crate::running::{Lateness, Overdue};

@@ -3,7 +3,6 @@
 //! Coming and going is under one lock of the machine (`Lanes::control`), so that the table of where foreign
 //! threads arm, and each slot's hint whether it is isolated, are written last by whoever changed things last.
 
-use super::Lanes;
 use super::slot::Slot;
 use super::sync::{Setting, Waits};
 use crate::machine::Machine;
@@ -12,7 +11,6 @@ use quietcore_core::place::Policy;
 use quietcore_core::tmigr::Book;
 use quietcore_core::{CpuId, Turn};
 use std::io;
-use std::sync::{MutexGuard, PoisonError};
 
 /// How a lane waits when it has nothing to run.
 ///
@@ -126,7 +124,8 @@ impl Machine {
         self.renew_hints();
     }
 
-    /// What is read without a lock follows from who is online and isolated. By the holder of the control lock.
+    /// What is read without a lock follows from who is online and isolated. By the holder of the control
+    /// lock.
     pub(crate) fn renew_hints(&self) {
         self.choose_hosts();
         let pulls = self.core.settings().policy == Policy::Pull;
@@ -134,12 +133,5 @@ impl Machine {
             let is_alone = !pulls || self.core.hierarchy().book(slot.cpu) == Book::Unavailable;
             slot.alone.set(if is_alone { Setting::On } else { Setting::Off });
         }
-    }
-}
-
-impl Lanes {
-    /// The lock of those who come, go, or isolate.
-    pub(super) fn control(&self) -> MutexGuard<'_, ()> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,14 +1,14 @@
 //! What a thread gets that claims a CPU: turns, idle, a descriptor for kicks, and a way to block politely.
 //!
-//! A [`Cpu`] belongs to the thread that claimed it and cannot leave it. While it lives, timers that this thread
-//! arms go to its CPU's own bases, for the price of a lock that nobody else wants. Dropping it takes the CPU
-//! offline: its timers, pinned ones too, go to others, which run them.
+//! A [`Cpu`] belongs to the thread that claimed it and cannot leave it. While it lives, timers that this
+//! thread arms go to its CPU's own bases, for the price of a lock that nobody else wants. Dropping it takes
+//! the CPU offline: its timers, pinned ones too, go to others, which run them.
 //!
-//! Absent: what a lane does inside (`lane.rs`), and why a claim is refused (`claim.rs`).
+//! Absent: what a lane does inside (`play.rs`), and why a claim is refused (`claim.rs`).
 
 use super::claim::{ClaimError, WaitBy};
 use super::here;
-use super::lane::Lane;
+use super::play::Lane;
 use super::slot::Slot;
 use crate::machine::{EnterGuard, Machine};
 use core::marker::PhantomData;
@@ -101,8 +101,8 @@ pub struct Unparker {
 }
 
 impl Unparker {
-    /// Ends the lane's wait, or the one that it is about to begin; to a lane that is up it does nothing. Leave
-    /// first what the lane is to find. Cost: a fence and a load; 7 us if the lane waits.
+    /// Ends the lane's wait, or the one that it is about to begin; to a lane that is up it does nothing.
+    /// Leave first what the lane is to find. Cost: a fence and a load; 7 us if the lane waits.
     ///
     /// ```
     /// # use quietcore_live::{Cpu, Machine, WaitBy};
@@ -161,9 +161,9 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// Claims `cpu` for the calling thread, which will wait with [`park`](Self::park). The machine becomes the
-    /// thread's current one, and the thread's waits become precise (its timer slack is 1 ns), until the CPU
-    /// is dropped.
+    /// Claims `cpu` for the calling thread, which will wait with [`park`](Self::park). The machine becomes
+    /// the thread's current one, and the thread's waits become precise (its timer slack is 1 ns), until the
+    /// CPU is dropped.
     ///
     /// # Errors
     /// See [`ClaimError`].
@@ -244,7 +244,8 @@ impl Cpu {
     /// down.
     ///
     /// # Panics
-    /// When a callback panics and the machine goes on after that, it does not; user code's panics are counted.
+    /// When a callback panics and the machine goes on after that, it does not; user code's panics are
+    /// counted.
     ///
     /// ```
     /// # use quietcore_live::{Cpu, Machine};
@@ -261,8 +262,8 @@ impl Cpu {
     }
 
     /// Nothing to run: says how long the thread may wait. From now on kicks arrive at
-    /// [`kick_fd`](Self::kick_fd), until [`exit_idle`](Self::exit_idle) or [`turn`](Self::turn). Not while the
-    /// last turn said that it has more: then the wait is over at once.
+    /// [`kick_fd`](Self::kick_fd), until [`exit_idle`](Self::exit_idle) or [`turn`](Self::turn). Not while
+    /// the last turn said that it has more: then the wait is over at once.
     ///
     /// Cost: up to a tick ahead a fence and a look at the clock; else its bases' locks and a walk of the
     /// hierarchy.
@@ -317,8 +318,9 @@ impl Cpu {
         self.park_unless(|| false);
     }
 
-    /// The same for a thread that gets work from others, too: `has_work` is asked when kicks already arrive. So
-    /// whoever leaves work and then calls [`Unparker::unpark`] is either seen by `has_work` or ends the wait.
+    /// The same for a thread that gets work from others, too: `has_work` is asked when kicks already arrive.
+    /// So whoever leaves work and then calls [`Unparker::unpark`] is either seen by `has_work` or ends the
+    /// wait.
     ///
     /// # Panics
     /// When the CPU was claimed to be waited for by its descriptor.

@@ -1,9 +1,9 @@
 //! Isolation while the machine runs: the core decides and moves timers; here threads are told.
 //!
-//! All of it runs on the caller, and is complete when it returns: the books, the table of where foreign threads
-//! arm, and on which CPUs the machine's own threads may run. What cannot be complete at once is user code that
-//! an isolated CPU runs for others at that moment: it is waited for, up to a deadline, and then reported.
-//! Works without lanes, too: then it is about where threads arm, and where the helper may run.
+//! All of it runs on the caller, and is complete when it returns: the books, the table of where foreign
+//! threads arm, and on which CPUs the machine's own threads may run. What cannot be complete at once is user
+//! code that an isolated CPU runs for others at that moment: it is waited for, up to a deadline, and then
+//! reported. Works without lanes, too: then it is about where threads arm, and where the helper may run.
 //! Source: PROTOCOL section 9.
 
 use super::here;
@@ -58,10 +58,11 @@ impl core::error::Error for IsolateError {}
 
 impl Machine {
     /// From now on the CPUs of `isolated` are isolated at run time, and no others (those that the machine was
-    /// [started](crate::Builder::isolated) with remain). When it returns, none of them starts a timer that was
-    /// armed elsewhere; timers that others armed there were moved; foreign threads arm elsewhere; the machine's
-    /// own threads run on the other CPUs. A callback that an isolated CPU was running for others is waited for,
-    /// 100 ms at most ([`IsolationReport::still_running`](crate::IsolationReport)); one of the calling thread's own is not.
+    /// [started](crate::Builder::isolated) with remain). When it returns, none of them starts a timer that
+    /// was armed elsewhere; timers that others armed there were moved; foreign threads arm elsewhere; the
+    /// machine's own threads run on the other CPUs. A callback that an isolated CPU was running for others is
+    /// waited for, 100 ms at most ([`IsolationReport::still_running`](crate::IsolationReport)); one of the
+    /// calling thread's own is not.
     ///
     /// From any thread, also from callbacks. Cost: locks of all bases, one at a time.
     ///
@@ -111,7 +112,7 @@ impl Machine {
         self.renew_hints();
         if !report.joined.is_empty() {
             // They are awake for all that is known here, and others may count on them.
-            self.arm_switch(now);
+            self.lanes.switch.expect_turn(&self.alarm, self.clock.to_kernel(now));
         }
         self.move_own_threads();
         Ok(report)
@@ -119,7 +120,6 @@ impl Machine {
 
     /// The calling thread is one of the machine's own, which keep off isolated CPUs.
     pub(crate) fn join_own_threads(&self) {
-        self.raise_priority(self.lanes.own_priority);
         let _control = self.lanes.control();
         self.lanes.own_threads().push(rustix::thread::gettid());
         if !self.core.isolation().any().is_empty() {

@@ -3,10 +3,10 @@
 //! A sleep is two walks of the hierarchy, one down and one up, and whoever else arms a timer then has to
 //! publish it. A doze is neither, but it ends with the tick. So a lane that was kicked, or found other work,
 //! within a tick lately dozes first, and sleeps only when a doze ended by time with nothing to do; any other
-//! sleeps at once. What "lately" is: an average in which each rest counts one eighth. A rest that ended by time
-//! counts as a long one: what was due can be left to another lane that is awake.
+//! sleeps at once. What "lately" is: an average in which each rest counts one eighth. A rest that ended by
+//! time counts as a long one: what was due can be left to another lane that is awake.
 //!
-//! Absent: until when (`lane.rs`). Source: PROTOCOL section 6.
+//! Absent: until when (`play.rs`). Source: PROTOCOL section 6.
 
 use quietcore_core::Nanos;
 
@@ -83,8 +83,8 @@ mod tests {
 
     const TICK: Nanos = Nanos(1_000_000);
 
-    /// Goal: rests that are cut short make a lane doze, and a long one makes it sleep again. Method: rests of a
-    /// known length, one after the other.
+    /// Goal: rests that are cut short make a lane doze, and a long one makes it sleep again. Method: rests of
+    /// a known length, one after the other.
     #[test]
     fn short_rests_are_dozed_through() {
         let mut rest = Rest::new(TICK);

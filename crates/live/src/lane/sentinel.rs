@@ -2,9 +2,10 @@
 //!
 //! It waits on the deadline word's timer (`switch.rs`) and asks two questions when that goes off. Is the
 //! moment over that the tree asked for while nobody was awake? Then the core says whom to kick. If not: has
-//! nobody turned for longer than is allowed, though somebody should? It believes that only if nobody moved the
-//! word for another tick: after a stop of the whole process everybody looks stuck. Then it kicks the lowest CPU
-//! that sleeps, which takes over from the others; if nobody moves the word after that either, all of them.
+//! nobody turned for longer than is allowed, though somebody should? It believes that only if nobody moved
+//! the word for another tick: after a stop of the whole process everybody looks stuck. Then it kicks the
+//! lowest CPU that sleeps, which takes over from the others; if nobody moves the word after that either, all
+//! of them.
 //!
 //! Invariant: after every look the word is at a moment at which the answer may be another; it is at none if
 //! nobody is awake, nobody has anything to wake up for, and nothing was asked. Source: PROTOCOL section 4.
@@ -35,6 +36,9 @@ impl Belief {
 
 impl Machine {
     pub(crate) fn stand_sentinel(&self) {
+        // Behind a thread of the same CPU that has such a priority it would stand in the queue for as long as the
+        // lanes that it is to look after. The lowest will do: it is moved to another CPU then.
+        self.raise_priority(Some(self.lanes.own_priority.unwrap_or(1)));
         let mut belief = Belief::Quiet;
         loop {
             self.alarm.wait();
@@ -44,19 +48,17 @@ impl Machine {
             let deadline = self.alarm.take();
             let now = self.clock.now();
             belief = self.judge(belief.after(deadline), deadline, now);
-            if let Some(asked) = self.lanes.asked().before(None) {
-                self.alarm.pull(asked);
-            }
+            self.lanes.switch.resume(&self.alarm);
         }
     }
 
     /// One look, after the timer went off.
     fn judge(&self, belief: Belief, deadline: Option<Nanos>, now: Nanos) -> Belief {
         let kernel_now = self.clock.to_kernel(now);
-        if self.lanes.asked().take_due(kernel_now) {
+        if self.lanes.switch.take_due(kernel_now) {
             self.act(|actions| self.core.handle_alarm(now, actions));
             // Whoever was kicked must turn.
-            self.arm_switch(now);
+            self.lanes.switch.expect_turn(&self.alarm, kernel_now);
             return Belief::Quiet;
         }
         match deadline {
@@ -72,42 +74,47 @@ impl Machine {
 
     /// Nobody held the switch.
     fn judge_silence(&self, belief: Belief, now: Nanos) -> Belief {
-        let lanes = &self.lanes;
-        let Some(stall_after) = lanes.stall_after else { return Belief::Quiet };
-        if !self.is_anybody_awake() {
-            let overslept = |wakeup: Nanos| now.since(wakeup) >= stall_after;
-            match lanes.all().filter_map(|slot| self.core.hierarchy().wakeup(slot.cpu)).min() {
-                None => return Belief::Quiet,
-                Some(first) if !overslept(first) => {
-                    self.alarm.pull(self.clock.to_kernel(Nanos(first.0.saturating_add(stall_after.0))));
-                    return Belief::Quiet;
-                }
-                Some(_) => {}
-            }
-        }
         let kernel_now = self.clock.to_kernel(now);
-        let (belief, next) = match belief {
-            Belief::Quiet => {
-                let next = Nanos(kernel_now.0.saturating_add(lanes.tick.0));
-                (Belief::Suspects(next), next)
-            }
+        let Some(next) = self.lanes.switch.fires_at(kernel_now) else { return Belief::Quiet };
+        if let Rest::Until(until) = self.rest_of_all(now) {
+            until.into_iter().for_each(|until| self.alarm.pull(self.clock.to_kernel(until)));
+            return Belief::Quiet;
+        }
+        let belief = match belief {
+            Belief::Quiet => Belief::Suspects(Nanos(kernel_now.0.saturating_add(self.lanes.tick.0))),
             Belief::Suspects(_) => {
                 self.act(|actions| self.core.handle_silence(now, actions));
-                let next = lanes.fires_at(kernel_now, stall_after);
-                (Belief::Silence(next), next)
+                Belief::Silence(next)
             }
             Belief::Silence(_) => {
-                lanes.wake_all();
-                let next = lanes.fires_at(kernel_now, stall_after);
-                (Belief::Silence(next), next)
+                self.lanes.wake_all();
+                Belief::Silence(next)
             }
         };
-        self.alarm.pull(next);
+        if let Belief::Suspects(at) | Belief::Silence(at) = belief {
+            self.alarm.pull(at);
+        }
         belief
     }
 
-    fn is_anybody_awake(&self) -> bool {
-        let spare = self.lanes.spares.first();
-        spare.is_some_and(|spare| self.core.hierarchy().is_active(spare))
+    /// Whether all lanes sleep, as they may.
+    fn rest_of_all(&self, now: Nanos) -> Rest {
+        let hierarchy = self.core.hierarchy();
+        let Some(stall_after) = self.lanes.switch.stall_after() else { return Rest::Until(None) };
+        if self.lanes.spares.first().is_some_and(|spare| hierarchy.is_active(spare)) {
+            return Rest::Over;
+        }
+        let wakeups = self.lanes.all().filter_map(|slot| hierarchy.wakeup(slot.cpu));
+        let latest = wakeups.min().map(|first| Nanos(first.0.saturating_add(stall_after.0)));
+        if latest.is_some_and(|latest| latest <= now) { Rest::Over } else { Rest::Until(latest) }
     }
+}
+
+/// What the sentinel finds when nobody held the switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    /// Nobody is awake. Who wakes up for the tree must have done so by then.
+    Until(Option<Nanos>),
+    /// Somebody is awake in the books, or should have woken up.
+    Over,
 }

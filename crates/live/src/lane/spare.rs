@@ -4,7 +4,7 @@
 //! books like any idle CPU, so it is kicked by the same rules; its number is above all lanes', so that a lane
 //! that sleeps is kicked first. Being no lane, a spare arms what its callbacks arm as a foreign thread does.
 
-use super::lane::Lane;
+use super::play::Lane;
 use super::sync::Waits;
 use crate::machine::{Machine, StartError};
 use quietcore_core::CpuId;
@@ -23,6 +23,7 @@ impl Machine {
         let Ok(slot) = self.occupy(spare, Waits::Futex) else { return };
         let _entered = self.enter();
         self.join_own_threads();
+        self.raise_priority(self.lanes.own_priority);
         let mut lane = Lane::asleep(self, slot);
         while self.is_running() {
             let _ = lane.turn();

@@ -99,7 +99,7 @@ impl Doze {
 
 /// When the tree wants somebody awake, asked for while nobody was.
 #[derive(Debug)]
-pub(crate) struct Asked(AtomicU64);
+pub(super) struct Asked(AtomicU64);
 
 impl Asked {
     pub(super) fn new() -> Self {
@@ -108,7 +108,7 @@ impl Asked {
 
     /// By anybody, before the deadline word is pulled to the same moment.
     #[inline]
-    pub(crate) fn ask(&self, at: Nanos) {
+    pub(super) fn ask(&self, at: Nanos) {
         // Relaxed: the fence orders it before the pull; pairs with the one in `before`.
         self.0.fetch_min(at.0, Ordering::Relaxed);
         fence(Ordering::SeqCst);

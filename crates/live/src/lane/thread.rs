@@ -1,9 +1,9 @@
 //! Ready-made lanes: threads that claim a CPU each and do nothing but run timers.
 //!
 //! For programs whose own threads have no loop to put turns into, but which want their timers on every CPU.
-//! Whether a thread is pinned to its CPU follows from who else may use that: pinned threads on shared CPUs wait
-//! for others where free ones would have moved. A real-time priority is tried and, when refused, noted. Absent:
-//! the program's own work on these threads. Source: PROTOCOL section 13.
+//! Whether a thread is pinned to its CPU follows from who else may use that: pinned threads on shared CPUs
+//! wait for others where free ones would have moved. A real-time priority is tried and, when refused, noted.
+//! Absent: the program's own work on these threads. Source: PROTOCOL section 13.
 
 use super::cpu::Cpu;
 use super::realtime;

@@ -95,9 +95,10 @@ impl Machine {
         }
         let at = self.clock.to_kernel(at);
         if self.lanes.exist() {
-            self.lanes.asked().ask(at);
+            self.lanes.switch().ask(&self.alarm, at);
+        } else {
+            self.alarm.pull(at);
         }
-        self.alarm.pull(at);
     }
 
     /// `cpu` has to look at its timers. Without lanes it is one that nobody plays, so what it would wake up

@@ -1,10 +1,10 @@
 //! How much of the host this process may use: CPU quotas and exclusive cpusets of control groups.
 //!
 //! Decides how many lanes make sense: more than the quota allows only get each other throttled. Every group
-//! from the process's own up to the mount counts; the tightest quota holds. Both versions of the interface are
-//! read, as a host may mount both. What cannot be read limits nothing. Absent: changes while the process runs.
-//! Source: Linux Documentation, admin-guide/cgroup-v2.rst (cpu.max, cpuset.cpus.partition), scheduler/sched-bwc.rst,
-//! admin-guide/cgroup-v1/cpusets.rst.
+//! from the process's own up to the mount counts; the tightest quota holds. Both versions of the interface
+//! are read, as a host may mount both. What cannot be read limits nothing. Absent: changes while the process
+//! runs. Source: Linux Documentation, admin-guide/cgroup-v2.rst (cpu.max, cpuset.cpus.partition),
+//! scheduler/sched-bwc.rst, admin-guide/cgroup-v1/cpusets.rst.
 
 use quietcore_core::CpuSet;
 use std::fs;
@@ -120,8 +120,8 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// The process's group in the hierarchy of `controller`; the root if that is not told, or lies outside of what
-/// the process can see.
+/// The process's group in the hierarchy of `controller`; the root if that is not told, or lies outside of
+/// what the process can see.
 fn own_path<'a>(groups: &'a str, controller: &str) -> &'a str {
     let path = groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -190,8 +190,8 @@ mod tests {
         }
     }
 
-    /// Goal: only a group below the root can have CPUs for itself; a partition that the kernel calls invalid has
-    /// not. Method: both versions' files.
+    /// Goal: only a group below the root can have CPUs for itself; a partition that the kernel calls invalid
+    /// has not. Method: both versions' files.
     #[test]
     fn exclusive_is_what_a_group_below_the_root_says() {
         let v1 = |own| {

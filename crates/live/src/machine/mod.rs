@@ -375,6 +375,15 @@ impl Machine {
         }
     }
 
+    /// The same for a cancel, which asks neither for the time nor where a foreign thread is.
+    #[inline]
+    pub(crate) fn cancel_context(&self) -> Context {
+        match here(self) {
+            Some((cpu, now)) => Context::on(cpu, now),
+            None => Context::near(CpuId::default(), Nanos(0)),
+        }
+    }
+
     /// Lets `decide` say what has to be done, and does it when all locks are dropped.
     #[inline]
     pub(crate) fn act<R>(&self, decide: impl FnOnce(&mut Actions) -> R) -> R {

@@ -1,14 +1,14 @@
 //! Many deadlines of one task: a queue of values, each handed out when its own deadline has come.
 //!
 //! The values are in an exact queue of one owner ([`ExactTimers`]), in the order of their deadlines; one
-//! [`Sleep`] waits for the first. So a queue of any size is one timer for the machine. The sleep is set anew at a
-//! poll only: whoever makes another deadline the first one wakes the task that polls. One that was for a value
-//! that is gone wakes it once for nothing.
+//! [`Sleep`] waits for the first. So a queue of any size is one timer for the machine. The sleep is set anew
+//! at a poll only: whoever makes another deadline the first one wakes the task that polls. One that was for a
+//! value that is gone wakes it once for nothing.
 //!
-//! Invariants: `moved` has exactly the keys that are older than `epoch` and not stale.
-//! Source: tokio-util 0.7.20, `tokio_util::time::DelayQueue` (names, behaviour). Deviations: deadlines are not
-//! rounded; values of one deadline come in the order of their insertion; a key that was used up is never taken for
-//! another value's.
+//! Invariants: `moved` has exactly the keys that are older than `epoch` and not stale. Source: tokio-util
+//! 0.7.20, `tokio_util::time::DelayQueue` (names, behaviour). Deviations: deadlines are not rounded; values
+//! of one deadline come in the order of their insertion; a key that was used up is never taken for another
+//! value's.
 
 use super::{Duration, Instant, Sleep, sleep_until};
 use core::fmt;
@@ -100,9 +100,10 @@ type Memory<T> = Vec<Slot<Item<T>, ExactLinks<Index>>>;
 
 /// Values with a deadline each, taken out as their deadlines come. For one task.
 ///
-/// Take values out with [`poll_expired`](Self::poll_expired), or as a [`Stream`]; both end with `None` when the
-/// queue is empty, and go on when something is inserted. Inserting and resetting wake the task that polled last when
-/// another deadline becomes the first. It belongs to the machine that is current when it is first polled.
+/// Take values out with [`poll_expired`](Self::poll_expired), or as a [`Stream`]; both end with `None` when
+/// the queue is empty, and go on when something is inserted. Inserting and resetting wake the task that
+/// polled last when another deadline becomes the first. It belongs to the machine that is current when it is
+/// first polled.
 ///
 /// Cost: to insert O(1), to remove and to take out O(log n); no lock but for the first deadline's timer.
 ///
@@ -182,8 +183,8 @@ impl<T> DelayQueue<T> {
         Self { timers: timers_for(capacity), moved: HashMap::new(), epoch: 0, delay: None, waker: None }
     }
 
-    /// Puts `value` in, to be taken out at `deadline`, or at the next poll if that is over. Wakes the task that
-    /// polled last if it comes first now.
+    /// Puts `value` in, to be taken out at `deadline`, or at the next poll if that is over. Wakes the task
+    /// that polled last if it comes first now.
     ///
     /// # Panics
     /// With 2^32 - 1 values in the queue.
@@ -220,8 +221,8 @@ impl<T> DelayQueue<T> {
         self.insert_at(value, self.now().after(timeout))
     }
 
-    /// Ready with the first value whose deadline has come, or with `None` when the queue is empty. Else the task is
-    /// woken when there is one.
+    /// Ready with the first value whose deadline has come, or with `None` when the queue is empty. Else the
+    /// task is woken when there is one.
     ///
     /// # Panics
     /// When there is no current machine, or it was shut down.

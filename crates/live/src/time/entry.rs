@@ -1,20 +1,20 @@
 //! The timer of a future: armed at a poll, moved by a reset, let go of by a drop.
 //!
-//! A [`Slot`] is a timer and the cell with its waker, in memory of the future's. Who may touch it: while it is
-//! pending, the machine, and its owner through shared references; else the owner alone. The runner leaves the
-//! timer with the store that shows it idle, so an owner that sees it idle may free it at once and takes no
-//! lock; an owner that sees it pending cancels it under the lock of its base, which waits for a runner that
-//! is just handing it out, and for no wake.
+//! A [`Slot`] is a timer and the cell with its waker, in memory of the future's. Who may touch it: while it
+//! is pending, the machine, and its owner through shared references; else the owner alone. The runner leaves
+//! the timer with the store that shows it idle, so an owner that sees it idle may free it at once and takes
+//! no lock; an owner that sees it pending cancels it under the lock of its base, which waits for a runner
+//! that is just handing it out, and for no wake.
 //!
 //! Invariants: a timer that was armed stays where it is until its slot is dropped (`Pin`); a slot that is
 //! dropped is idle, except in a forked child, whose machine nobody plays; a slot in [`State::Idle`] is not
-//! pending and its cell is at rest. A poll sleeps only if its waker was registered before the timer was taken.
+//! pending and its cell is at rest. A poll sleeps only if its waker was registered before the timer was
+//! taken.
 //!
-//! Why a [`Precision::Tick`] timer is armed for a nanosecond less: a base runs a timer at the first edge of a tick
-//! *after* what it was armed for, so this is the first edge that is not before the deadline. A
+//! Why a [`Precision::Tick`] timer is armed for a nanosecond less: a base runs a timer at the first edge of a
+//! tick *after* what it was armed for, so this is the first edge that is not before the deadline. A
 //! [`Precision::Coarse`] one can be handed out early when its delay exceeds the wheel's longest (12 days at
-//! ticks of 1 ms): then the poll sees it and arms it again.
-//! Source: PROTOCOL sections 7 and 8.
+//! ticks of 1 ms): then the poll sees it and arms it again. Source: PROTOCOL sections 7 and 8.
 #![allow(
     unsafe_code,
     reason = "timers are reached by address, and a pinned future has parts that are pinned"
@@ -26,10 +26,10 @@ use crate::{Machine, Precision};
 use core::fmt;
 use core::pin::Pin;
 use core::task::{Poll, Waker};
-use quietcore_core::{Context, ExactRef, ExactTimer, Expiry, Nanos, Timer, TimerOptions, TimerRef};
+use quietcore_core::{ExactRef, ExactTimer, Expiry, Nanos, Timer, TimerOptions, TimerRef};
 
-/// The clock that is cheap to read is behind by a tick of the kernel at most, which is 10 ms at the longest. A
-/// deadline within this span of it needs the other one.
+/// The clock that is cheap to read is behind by a tick of the kernel at most, which is 10 ms at the longest.
+/// A deadline within this span of it needs the other one.
 const NEAR: Nanos = Nanos(10_000_000);
 
 /// How far a future's wait is. Written by its owner.
@@ -60,11 +60,6 @@ unsafe trait Kind: Sized {
 
     /// Takes the timer out; says whether it was pending.
     fn cancel(entry: &WakeEntry<Self>) -> bool;
-}
-
-/// Who cancels. A cancel does not look at the time.
-fn canceller(machine: &Machine) -> Context {
-    machine.context(Nanos(0))
 }
 
 const KNOWN: &str = "timers of futures are reached by address and never shut down";
@@ -102,7 +97,7 @@ unsafe impl Kind for Timer<Payload> {
         let machine = entry.timer.payload().machine();
         // SAFETY: the entry is valid and shared during this call, and the reference is not kept.
         let timer = unsafe { TimerRef::new(entry.address()) };
-        machine.core.cancel(timer, canceller(machine)).expect(KNOWN)
+        machine.core.cancel(timer, machine.cancel_context()).expect(KNOWN)
     }
 }
 
@@ -138,7 +133,7 @@ unsafe impl Kind for ExactTimer<Payload> {
         let machine = entry.timer.payload().machine();
         // SAFETY: the entry is valid and shared during this call, and the reference is not kept.
         let timer = unsafe { ExactRef::new(entry.address()) };
-        machine.core.cancel_exact(timer, canceller(machine)).expect(KNOWN)
+        machine.core.cancel_exact(timer, machine.cancel_context()).expect(KNOWN)
     }
 }
 
@@ -202,8 +197,8 @@ impl<N: Kind> Slot<N> {
         let registered = entry.cell.register(waker);
         assert_eq!(registered, Register::Registered, "nobody takes an idle timer");
         *state = State::Armed;
-        // SAFETY: the slot is pinned, so it stays where it is until it is dropped, which cancels the timer; and
-        // `parts` gives nobody an exclusive reference to the entry.
+        // SAFETY: the slot is pinned, so it stays where it is until it is dropped, which cancels the timer;
+        // and `parts` gives nobody an exclusive reference to the entry.
         unsafe { N::arm(entry, deadline, now) };
         Poll::Pending
     }

@@ -1,7 +1,7 @@
 //! Moments of a machine's clock.
 //!
-//! A moment is a count of nanoseconds, of CLOCK_MONOTONIC unless time was paused. Arithmetic saturates at both
-//! ends of its range (584 years), so no duration makes it panic. Conversions to and from the standard
+//! A moment is a count of nanoseconds, of CLOCK_MONOTONIC unless time was paused. Arithmetic saturates at
+//! both ends of its range (584 years), so no duration makes it panic. Conversions to and from the standard
 //! library's instants are each other's inverse; neither makes a deadline earlier. Source: tokio 1.54,
 //! `tokio::time::Instant` (names). Deviation: it saturates where tokio panics.
 
@@ -33,8 +33,8 @@ const FAR: u64 = 30 * 365 * 24 * 60 * 60 * 1_000_000_000;
 pub struct Instant(Nanos);
 
 impl Instant {
-    /// The present moment on the clock of the current machine, or of CLOCK_MONOTONIC where there is none. Cost:
-    /// a clock read (about 25 ns).
+    /// The present moment on the clock of the current machine, or of CLOCK_MONOTONIC where there is none.
+    /// Cost: a clock read (about 25 ns).
     ///
     /// ```
     /// # use quietcore_live::time::Instant;

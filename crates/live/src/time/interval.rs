@@ -1,8 +1,8 @@
 //! A moment that comes again and again.
 //!
-//! Ticks are multiples of the period from the first one on, whenever they are taken, so a period never drifts.
-//! Source: tokio 1.54, `tokio::time::Interval` (names, behaviour). Deviations: missed ticks are skipped by
-//! default, and counted.
+//! Ticks are multiples of the period from the first one on, whenever they are taken, so a period never
+//! drifts. Source: tokio 1.54, `tokio::time::Interval` (names, behaviour). Deviations: missed ticks are
+//! skipped by default, and counted.
 
 use super::{Duration, Instant, MissedTickBehavior, Precision, Sleep, sleep_until};
 use core::future::{Future, poll_fn};

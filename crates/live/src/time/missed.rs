@@ -12,9 +12,9 @@ use super::{Duration, Instant};
 /// | `Delay` | 57, 67 |
 /// | `Skip` | 50, 60; 30 and 40 are counted as overruns |
 ///
-/// **The default is `Skip`, and not `Burst` as in tokio**: a task that was stuck finds one tick, and the phase is
-/// kept; nothing has to be caught up that nobody waits for any more. Code that counts ticks to measure time needs
-/// `Burst`, or adds [`Interval::overruns`](super::Interval::overruns).
+/// **The default is `Skip`, and not `Burst` as in tokio**: a task that was stuck finds one tick, and the
+/// phase is kept; nothing has to be caught up that nobody waits for any more. Code that counts ticks to
+/// measure time needs `Burst`, or adds [`Interval::overruns`](super::Interval::overruns).
 ///
 /// ```
 /// use quietcore_live::time::MissedTickBehavior;
@@ -58,7 +58,8 @@ mod tests {
     use crate::time::{Duration, Instant};
     use quietcore_core::Nanos;
 
-    /// Goal: each behaviour at every lateness that makes a difference. Method: a table; period 10 ms, due at 20.
+    /// Goal: each behaviour at every lateness that makes a difference. Method: a table; period 10 ms, due at
+    /// 20.
     #[test]
     fn the_next_tick() {
         let at = |micros: u64| Instant::from(Nanos(micros * 1_000));

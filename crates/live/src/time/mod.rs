@@ -1,8 +1,8 @@
 //! Time for futures: sleeps, timeouts, periods, a queue of deadlines. Names and behaviour are tokio's.
 //!
 //! Everything here belongs to the machine that is current where it is made ([`Machine::enter`],
-//! [`Machine::install_default`]), and runs in any executor. A task may move between threads, and be dropped on
-//! any of them, whenever it likes: the timer stays where it was armed.
+//! [`Machine::install_default`]), and runs in any executor. A task may move between threads, and be dropped
+//! on any of them, whenever it likes: the timer stays where it was armed.
 //!
 //! ```
 //! use quietcore_live::Machine;
@@ -17,8 +17,8 @@
 //! # Ok::<(), quietcore_live::StartError>(())
 //! ```
 //!
-//! Where what is decided: `instant.rs` the clock's values; `entry.rs` arming and letting go of a future's timer;
-//! `sleep.rs`, `timeout.rs`, `interval.rs`, `missed.rs`, `delay_queue.rs` what is built on it.
+//! Where what is decided: `instant.rs` the clock's values; `entry.rs` arming and letting go of a future's
+//! timer; `sleep.rs`, `timeout.rs`, `interval.rs`, `missed.rs`, `delay_queue.rs` what is built on it.
 //!
 //! Deviations from tokio: an [`Interval`] skips the ticks it missed unless told otherwise; a future's
 //! [`Precision`] can be chosen; arithmetic of [`Instant`] saturates. Not here: pausing time.

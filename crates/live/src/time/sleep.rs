@@ -1,9 +1,9 @@
 //! Waiting for a moment.
 //!
-//! A sleep is a deadline and an [`Entry`]. It costs nothing until it is polled; the first poll that has to wait
-//! arms its timer, later ones take no lock. Source: tokio 1.54, `tokio::time::Sleep` (names, behaviour).
-//! Deviations: the deadline is not rounded up to a millisecond when it is made, but met at the first tick that
-//! is not before it; [`Sleep::is_elapsed`] of a sleep that was not polled since it was made or reset is
+//! A sleep is a deadline and an [`Entry`]. It costs nothing until it is polled; the first poll that has to
+//! wait arms its timer, later ones take no lock. Source: tokio 1.54, `tokio::time::Sleep` (names, behaviour).
+//! Deviations: the deadline is not rounded up to a millisecond when it is made, but met at the first tick
+//! that is not before it; [`Sleep::is_elapsed`] of a sleep that was not polled since it was made or reset is
 //! `false`.
 
 use super::entry::Entry;
@@ -61,10 +61,12 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
 }
 
 pin_project! {
-    /// A future that is ready when its deadline has come, never before. Made by [`sleep`] and [`sleep_until`].
+    /// A future that is ready when its deadline has come, never before. Made by [`sleep`] and
+    /// [`sleep_until`].
     ///
     /// It may be polled and dropped on any thread; dropping it cancels it. It is not `Unpin`: pin it
-    /// (`core::pin::pin!`, `Box::pin`) to poll it by hand or to use it in a `select!` several times. 96 bytes.
+    /// (`core::pin::pin!`, `Box::pin`) to poll it by hand or to use it in a `select!` several times. 96
+    /// bytes.
     ///
     /// Polling it panics when the machine was shut down, or in a forked child: nobody would wake the task.
     ///
@@ -155,8 +157,8 @@ impl Sleep {
         self.deadline
     }
 
-    /// Whether its timer has expired, or a poll found that the deadline had come. Of one that was not polled since
-    /// it was made or reset this says no.
+    /// Whether its timer has expired, or a poll found that the deadline had come. Of one that was not polled
+    /// since it was made or reset this says no.
     ///
     /// ```
     /// # use quietcore_live::Machine;
@@ -175,8 +177,8 @@ impl Sleep {
         self.entry.is_over(self.deadline.into())
     }
 
-    /// Gives it another deadline, earlier or later, before or after it was ready. A task that waits for it is woken
-    /// at the new deadline, even if it is not polled before; at once, if that is over.
+    /// Gives it another deadline, earlier or later, before or after it was ready. A task that waits for it is
+    /// woken at the new deadline, even if it is not polled before; at once, if that is over.
     ///
     /// Cost: while it is pending, a lock, as for arming it; else nothing.
     ///

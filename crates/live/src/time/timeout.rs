@@ -1,7 +1,7 @@
 //! A future with a deadline.
 //!
-//! The timer is armed only after the inner future was polled and is not ready, so a future that is ready at once
-//! costs a clock read. Source: tokio 1.54, `tokio::time::Timeout` (names, behaviour).
+//! The timer is armed only after the inner future was polled and is not ready, so a future that is ready at
+//! once costs a clock read. Source: tokio 1.54, `tokio::time::Timeout` (names, behaviour).
 
 use super::error::Elapsed;
 use super::{Duration, Instant, Precision, Sleep};
@@ -11,7 +11,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
-/// Gives `future` up after `duration`, counted from this call. A duration that does not fit the clock is no limit.
+/// Gives `future` up after `duration`, counted from this call. A duration that does not fit the clock is no
+/// limit.
 ///
 /// # Panics
 /// When there is no current machine.
@@ -60,8 +61,8 @@ pub fn timeout_at<F: IntoFuture>(deadline: Instant, future: F) -> Timeout<F::Int
 pin_project! {
     /// A future and its deadline. Made by [`timeout`] and [`timeout_at`].
     ///
-    /// Ready with what the future gives, or with [`Elapsed`] if the deadline comes first. The future is polled
-    /// first, and is dropped with the timeout.
+    /// Ready with what the future gives, or with [`Elapsed`] if the deadline comes first. The future is
+    /// polled first, and is dropped with the timeout.
     ///
     /// ```
     /// use quietcore_live::Machine;

@@ -27,7 +27,7 @@ union Node {
     exact: ManuallyDrop<ExactTimer<Payload>>,
 }
 
-/// A timer in memory of the caller, which calls a function with an argument. It never allocates. 144 bytes.
+/// A timer in memory of the caller, which calls a function with an argument. It never allocates. 152 bytes.
 ///
 /// For programs that keep their timers inside of structures of their own, and for the C interface; others
 /// use [`TimerHandle`](super::TimerHandle), which needs no promises. What can be done with it is in
@@ -60,13 +60,21 @@ pub struct RawTimer {
     /// In ns; `NOT_EXACT` for a timer of ticks.
     slack: u64,
     pub(super) course: Course,
-    pinned: PhantomPinned,
+    /// As it was made; an arm on a CPU pins any timer.
+    pinned: Pinned,
+    marker: PhantomPinned,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pinned {
+    Always,
+    OnDemand,
 }
 
 const NOT_EXACT: u64 = u64::MAX;
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<RawTimer>() == 144);
+const _: () = assert!(size_of::<RawTimer>() == 152);
 
 // SAFETY: what is written after it was made is the node, which is `Sync`, and the course, which has a lock.
 // Whoever made the timer promised that its function may be called with its argument on any thread.
@@ -117,7 +125,8 @@ impl RawTimer {
             (Node { tick: ManuallyDrop::new(Timer::new(payload, core)) }, NOT_EXACT)
         };
         let (argument, course) = (null_mut(), Course::new());
-        Self { node, run, argument, slack, course, pinned: PhantomPinned }
+        let pinned = if options.is_pinned { Pinned::Always } else { Pinned::OnDemand };
+        Self { node, run, argument, slack, course, pinned, marker: PhantomPinned }
     }
 
     /// What can be done with the timer at `timer`.
@@ -183,6 +192,12 @@ impl RawTimer {
     #[inline]
     pub(super) fn is_pinned(&self) -> bool {
         self.ask(Timer::is_pinned, ExactTimer::is_pinned)
+    }
+
+    /// Whether it was pinned by an arm on a CPU, which holds for that arm.
+    #[inline]
+    pub(super) fn is_lent(&self) -> bool {
+        self.pinned == Pinned::OnDemand && self.is_pinned()
     }
 
     #[inline]

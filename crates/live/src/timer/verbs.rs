@@ -88,7 +88,9 @@ impl CallbackTimer {
         self.0.arm_once(after(now, delay), machine.context(now))
     }
 
-    /// Arms the timer on `cpu`: it runs on its lane and on no other thread. This holds for one arm.
+    /// Arms the timer on `cpu`, once: it runs on its lane and on no other thread. This holds for one arm;
+    /// [`reduce`](Self::reduce) and [`mod_pending`](Self::mod_pending) take it to the lane that calls them,
+    /// or that is nearest to the caller.
     ///
     /// # Errors
     /// [`ArmError::NoLane`] when no lane plays that CPU; otherwise as for [`arm_at`](Self::arm_at).
@@ -409,7 +411,7 @@ impl Name {
                 Reference::Tick(timer) => machine.core.arm_on(timer, (cpu, before(at)), context, actions),
                 Reference::Exact(timer, slack) => {
                     let expiry = Expiry::with_slack(at.0, slack);
-                    machine.core.arm_exact(timer, expiry, context, actions)
+                    machine.core.arm_exact_on(timer, (cpu, expiry), context, actions)
                 }
             };
             Ok(armed?)
@@ -457,7 +459,11 @@ impl Name {
         let timer = self.timer();
         let core = &timer.machine().core;
         let context = timer.place(context)?;
+        let is_lent = timer.is_lent();
         let armed = match (self.reference(), verb) {
+            (Reference::Tick(timer), Verb::Arm) if is_lent => {
+                core.arm_floating(timer, before(at), context, actions)
+            }
             (Reference::Tick(timer), Verb::Arm) => core.arm(timer, before(at), context, actions),
             (Reference::Tick(timer), Verb::Reduce) => core.reduce(timer, before(at), context, actions),
             (Reference::Tick(timer), Verb::ModPending) => {
@@ -466,9 +472,10 @@ impl Name {
             (Reference::Exact(timer, slack), verb) => {
                 let expiry = Expiry::with_slack(at.0, slack);
                 match verb {
+                    Verb::Arm if is_lent => core.arm_exact_floating(timer, expiry, context, actions),
                     Verb::Arm => core.arm_exact(timer, expiry, context, actions),
-                    Verb::Reduce => core.arm_exact(timer, expiry, context, actions),
-                    Verb::ModPending => core.arm_exact(timer, expiry, context, actions),
+                    Verb::Reduce => core.reduce_exact(timer, expiry, context, actions),
+                    Verb::ModPending => core.mod_pending_exact(timer, expiry, context, actions),
                 }
             }
         };

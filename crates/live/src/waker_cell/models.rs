@@ -142,9 +142,8 @@ fn a_question_against_the_runner() {
     assert_eq!(found, BTreeSet::from([false, true]));
 }
 
-/// Goal: a registration on another thread, after a reset of which it knows by chance only, is ordered after
-/// the take. Method: relaxed flags; the reset and the registration come from threads that nothing else
-/// orders.
+/// Goal: a registration after a reset is ordered after the take before it, though the reset orders nothing by
+/// itself. Method: all three on threads of their own that nothing else orders.
 #[test]
 fn a_reset_is_a_link() {
     let found = ends(|| {

@@ -45,8 +45,8 @@ fn timers_of_a_lane_that_leaves_run_elsewhere() {
     machine.shutdown();
 }
 
-/// Goal: a thread may end, or panic, with a CPU, and with one in a thread's own variable. Method: all three; the
-/// CPU can be claimed again.
+/// Goal: a thread may end, or panic, with a CPU, and with one in a thread's own variable. Method: all three;
+/// the CPU can be claimed again.
 #[test]
 fn a_thread_may_end_with_its_cpu() {
     thread_local! {
@@ -65,7 +65,8 @@ fn a_thread_may_end_with_its_cpu() {
     machine.shutdown();
 }
 
-/// Goal: before anybody claims a CPU, and after all have left, timers run: on the spare. Method: foreign arms.
+/// Goal: before anybody claims a CPU, and after all have left, timers run: on the spare. Method: foreign
+/// arms.
 #[test]
 fn without_any_lane_the_spare_runs_what_is_due() {
     let machine = builder().start().expect("starts");
@@ -84,8 +85,8 @@ fn spare(machine: &'static Machine) -> u64 {
     metrics.cpus.iter().find(|cpu| cpu.is_spare).map(|cpu| cpu.cpu.index() as u64).expect("there is one")
 }
 
-/// Goal: a lane that waits by itself returns when the machine is shut down, and can be dropped then. Method: a
-/// lane parks with nothing armed.
+/// Goal: a lane that waits by itself returns when the machine is shut down, and can be dropped then. Method:
+/// a lane parks with nothing armed.
 #[test]
 fn a_shutdown_ends_every_wait() {
     let machine = builder().start().expect("starts");

@@ -13,9 +13,9 @@ fn only(index: u64) -> CpuSet {
     CpuSet::range(cpu(index), 1).expect("a small set")
 }
 
-/// Goal: what others armed leaves an isolated lane, what it pinned stays, and what foreign threads arm from then on
-/// goes elsewhere; afterwards it takes part again. Method: one timer of each kind, a minute ahead, on a lane that
-/// turns; then new ones.
+/// Goal: what others armed leaves an isolated lane, what it pinned stays, and what foreign threads arm from
+/// then on goes elsewhere; afterwards it takes part again. Method: one timer of each kind, a minute ahead, on
+/// a lane that turns; then new ones.
 #[test]
 fn an_isolated_lane_keeps_only_its_own() {
     let machine = builder().start().expect("starts");
@@ -41,8 +41,9 @@ fn an_isolated_lane_keeps_only_its_own() {
     machine.shutdown();
 }
 
-/// Goal: a callback that an isolated lane still runs for others is waited for, and reported if it does not end. Method: a
-/// foreign timer's callback on a lane waits for the end of one call, and then ends during the next.
+/// Goal: a callback that an isolated lane still runs for others is waited for, and reported if it does not
+/// end. Method: a foreign timer's callback on a lane waits for the end of one call, and then ends during the
+/// next.
 #[test]
 fn a_foreign_callback_that_still_runs_is_reported() {
     let machine = builder().start().expect("starts");
@@ -78,8 +79,8 @@ fn a_refusal_has_its_reason() {
     assert_eq!(refused(&only(0)), IsolateError::NotRunning);
 }
 
-/// Goal: without lanes, too, what is armed from an isolated CPU waits elsewhere, and the helper keeps off it. Method: a
-/// thread on CPU 0 arms; the machine's threads may run where the rule says.
+/// Goal: without lanes, too, what is armed from an isolated CPU waits elsewhere, and the helper keeps off it.
+/// Method: a thread on CPU 0 arms; the machine's threads may run where the rule says.
 #[test]
 fn without_lanes_isolation_is_about_where_timers_wait() {
     let machine = Machine::builder().exclusion(Exclusion::V2).start().expect("starts");

@@ -6,8 +6,8 @@ use std::fs;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// Goal: when the machine has started, every lane is played: a pinned timer runs on each. Method: lanes as this
-/// process's limits have them; each claimed already, each armed from outside.
+/// Goal: when the machine has started, every lane is played: a pinned timer runs on each. Method: lanes as
+/// this process's limits have them; each claimed already, each armed from outside.
 #[test]
 fn every_lane_is_played() {
     let machine =
@@ -36,8 +36,8 @@ fn policy_and_processor() -> (u32, u64) {
     (field(41).parse().expect("a number"), field(39).parse().expect("a number"))
 }
 
-/// Goal: pinned threads run where their lanes are, with the priority asked for, or a note says why not. Method: a
-/// callback on each lane looks at its own thread.
+/// Goal: pinned threads run where their lanes are, with the priority asked for, or a note says why not.
+/// Method: a callback on each lane looks at its own thread.
 #[test]
 fn threads_are_as_asked_or_a_note_says_so() {
     const FIFO: u32 = 1;

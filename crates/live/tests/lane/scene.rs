@@ -21,8 +21,8 @@ pub(crate) fn builder() -> Builder {
     Machine::builder().lanes(both())
 }
 
-/// A thread that claims `index`, does `first`, and turns and parks until the machine is shut down. Returns when
-/// `first` is done.
+/// A thread that claims `index`, does `first`, and turns and parks until the machine is shut down. Returns
+/// when `first` is done.
 pub(crate) fn play<R: Send + 'static>(
     machine: &'static Machine,
     index: u64,

@@ -1,7 +1,8 @@
 //! Who runs a timer: its lane, or, when that sleeps or is stuck, another one. I7 and I8 of the stall protocol
 //! on real threads.
 //!
-//! A callback that is stuck here waits for what only others can do, so a test that passes has seen them do it.
+//! A callback that is stuck here waits for what only others can do, so a test that passes has seen them do
+//! it.
 
 use crate::scene::{Ran, builder, cpu, eventually, play, teller, telling, wait_for};
 use quietcore_live::{Machine, Nanos, TimerHandle, TimerOptions};
@@ -13,9 +14,9 @@ use std::time::Duration;
 
 const SOON: Duration = Duration::from_millis(3);
 
-/// Goal: a lane runs what it armed, on its own thread, also when it slept meanwhile; what is pinned nobody else
-/// does. Method: near and beyond a tick, while the other lane sleeps; global timers again and again, since on a
-/// loaded host somebody else may be faster.
+/// Goal: a lane runs what it armed, on its own thread, also when it slept meanwhile; what is pinned nobody
+/// else does. Method: near and beyond a tick, while the other lane sleeps; global timers again and again,
+/// since on a loaded host somebody else may be faster.
 #[test]
 fn a_lane_runs_what_it_armed() {
     let machine = builder().start().expect("starts");
@@ -50,8 +51,8 @@ fn stuck(machine: &'static Machine, until: Receiver<Ran>) -> (TimerHandle, Recei
     (timer, receiver)
 }
 
-/// Goal: while a lane's callback is stuck, others run its global timers, and nobody its pinned ones. Method: the
-/// callback waits until the last of ten global ones ran; a pinned one is due at the same time.
+/// Goal: while a lane's callback is stuck, others run its global timers, and nobody its pinned ones. Method:
+/// the callback waits until the last of ten global ones ran; a pinned one is due at the same time.
 #[test]
 fn others_run_what_a_stuck_lane_cannot() {
     let machine = builder().start().expect("starts");
@@ -85,9 +86,9 @@ fn others_run_what_a_stuck_lane_cannot() {
     machine.shutdown();
 }
 
-/// Goal: I7 and I8: every lane is stuck, and so is whoever is kicked next; what is due runs all the same, on the
-/// spare. Method: two stuck callbacks and a third timer, all on one lane, which the third ends; two lanes, one
-/// spare.
+/// Goal: I7 and I8: every lane is stuck, and so is whoever is kicked next; what is due runs all the same, on
+/// the spare. Method: two stuck callbacks and a third timer, all on one lane, which the third ends; two
+/// lanes, one spare.
 #[test]
 fn whoever_is_kicked_may_be_stuck_too() {
     let machine = builder().start().expect("starts");
@@ -111,8 +112,8 @@ fn whoever_is_kicked_may_be_stuck_too() {
     machine.shutdown();
 }
 
-/// Goal: a lane that says that it blocks gives everything away at once. Method: it blocks until its own timer ran
-/// elsewhere; a foreign thread arms another one meanwhile.
+/// Goal: a lane that says that it blocks gives everything away at once. Method: it blocks until its own timer
+/// ran elsewhere; a foreign thread arms another one meanwhile.
 #[test]
 fn a_lane_that_blocks_politely_gives_its_timers_away() {
     let machine = builder().start().expect("starts");
@@ -132,8 +133,8 @@ fn a_lane_that_blocks_politely_gives_its_timers_away() {
     machine.shutdown();
 }
 
-/// Goal: a lane that is busy without turning is not waited for: what it armed, and what others arm, runs. Method: it
-/// spins until both have run elsewhere.
+/// Goal: a lane that is busy without turning is not waited for: what it armed, and what others arm, runs.
+/// Method: it spins until both have run elsewhere.
 #[test]
 fn a_lane_that_does_not_turn_is_not_waited_for() {
     let machine = builder().start().expect("starts");
@@ -159,8 +160,8 @@ fn a_lane_that_does_not_turn_is_not_waited_for() {
     machine.shutdown();
 }
 
-/// Goal: with stall handling off, nobody takes over: that is what the experiment's control measures. Method: as
-/// above, with a callback that is stuck until the test has seen that nothing else runs.
+/// Goal: with stall handling off, nobody takes over: that is what the experiment's control measures. Method:
+/// as above, with a callback that is stuck until the test has seen that nothing else runs.
 #[test]
 fn without_stall_handling_a_stuck_lane_is_waited_for() {
     let machine = builder().stall_after(Duration::MAX).start().expect("starts");
@@ -182,8 +183,8 @@ fn without_stall_handling_a_stuck_lane_is_waited_for() {
     machine.shutdown();
 }
 
-/// Goal: many timers, armed by lanes and others, each run once per arm and never before their time, while lanes
-/// get stuck for a while. Method: real threads, 200 ms; counts.
+/// Goal: many timers, armed by lanes and others, each run once per arm and never before their time, while
+/// lanes get stuck for a while. Method: real threads, 200 ms; counts.
 #[test]
 fn each_arm_runs_once_while_lanes_get_stuck() {
     let machine = builder().start().expect("starts");

@@ -9,9 +9,12 @@ use quietcore_live::virtual_time;
 
 fn take<T>(queue: &mut DelayQueue<T>, waker: &Waker) -> Poll<Option<(T, Instant, Key)>> {
     let expired = queue.poll_expired(&mut Context::from_waker(waker));
-    expired.map(|expired| expired.map(|expired| (expired.deadline(), expired.key(), expired.into_inner())))
+    expired
+        .map(|expired| expired.map(|expired| (expired.deadline(), expired.key(), expired.into_inner())))
         .map(|expired| expired.map(|(deadline, key, value)| (value, deadline, key)))
 }
+
+type Change = fn(&mut DelayQueue<u32>, Key);
 
 /// What a queue holds: value, deadline, key; those of one deadline as they were put there.
 #[derive(Default)]
@@ -24,9 +27,9 @@ impl Expected {
     }
 }
 
-/// Goal: values come out in the order of their deadlines, never early, and keys stay what they are. Method: random
-/// inserts, removals, resets, jumps of the clock and compactions on the queue and on a sorted list; keys that were
-/// used up are tried, too. Several seeds.
+/// Goal: values come out in the order of their deadlines, never early, and keys stay what they are. Method:
+/// random inserts, removals, resets, jumps of the clock and compactions on the queue and on a sorted list;
+/// keys that were used up are tried, too. Several seeds.
 #[test]
 fn random_steps() {
     for seed in 0..30 {
@@ -88,18 +91,18 @@ fn take_all(queue: &mut DelayQueue<u32>, expected: &mut Expected, used: &mut Vec
     }
 }
 
-/// Goal: the task that polled is woken at the first deadline, and before that when there is another first one or none.
-/// Method: each change, with the clock a nanosecond before the deadline and at it.
+/// Goal: the task that polled is woken at the first deadline, and before that when there is another first one
+/// or none. Method: each change, with the clock a nanosecond before the deadline and at it.
 #[test]
 fn whom_a_change_wakes() {
     let scene = Stopped::new();
-    let changes: [(&str, fn(&mut DelayQueue<u32>, Key), bool); 6] = [
+    let changes: [(&str, Change, bool); 6] = [
         ("nothing", |_, _| {}, false),
         ("a later insert", |queue, _| _ = queue.insert(2, MILLI * 30), false),
         ("an earlier insert", |queue, _| _ = queue.insert(2, MILLI * 10), true),
         ("an insert in the past", |queue, _| _ = queue.insert_at(2, Instant::now() - MILLI), true),
         ("a reset", |queue, key| queue.reset(&key, MILLI * 25), true),
-        ("the removal of the last", |queue, key| drop(queue.remove(&key)), true),
+        ("the removal of the last", |queue, key| _ = queue.remove(&key), true),
     ];
     for (name, change, wakes) in changes {
         let (woken, waker) = Woken::new();
@@ -118,11 +121,13 @@ fn whom_a_change_wakes() {
             scene.advance_to(deadline);
             assert_eq!(woken.count(), before + 1, "{name}");
         }
-        assert!(matches!(take(&mut queue, &waker), Poll::Ready(Some((_, due, key))) if (due, key) == (deadline, first)));
+        let Poll::Ready(Some((_, due, key))) = take(&mut queue, &waker) else { panic!("{name}: late") };
+        assert_eq!((due, key), (deadline, first), "{name}");
     }
 }
 
-/// Goal: a cleared queue is as a new one, its keys are stale, its task is woken. Method: before and after compaction.
+/// Goal: a cleared queue is as a new one, its keys are stale, its task is woken. Method: before and after
+/// compaction.
 #[test]
 fn clear() {
     let scene = Stopped::new();
@@ -155,7 +160,7 @@ fn stale_keys_panic() {
     let key = queue.insert((), Duration::ZERO);
     let Poll::Ready(Some(_)) = take(&mut queue, Waker::noop()) else { panic!("it is due") };
     let calls: [fn(&mut DelayQueue<()>, Key); 3] = [
-        |queue, key| drop(queue.remove(&key)),
+        |queue, key| _ = queue.remove(&key),
         |queue, key| queue.reset(&key, MILLI),
         |queue, key| assert!(queue.deadline(&key) > Instant::now()),
     ];

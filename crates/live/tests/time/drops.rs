@@ -24,7 +24,8 @@ impl Wake for Dropper {
     }
 }
 
-/// Goal: a sleep that is dropped wakes nobody and leaves no timer. Method: in every state: new, waiting, due, over.
+/// Goal: a sleep that is dropped wakes nobody and leaves no timer. Method: in every state: new, waiting, due,
+/// over.
 #[test]
 fn in_every_state() {
     let scene = Stopped::new();
@@ -46,8 +47,8 @@ fn in_every_state() {
     check_books(scene.machine);
 }
 
-/// Goal: a wake may drop sleeps, itself among them, that are due at the same moment or later. Method: the first wake
-/// of 300 drops all.
+/// Goal: a wake may drop sleeps, itself among them, that are due at the same moment or later. Method: the
+/// first wake of 300 drops all.
 #[test]
 fn inside_a_wake() {
     let scene = Stopped::new();
@@ -64,8 +65,8 @@ fn inside_a_wake() {
     check_books(scene.machine);
 }
 
-/// Goal: dropping a sleep may drop, with its waker, another one. Method: a waker that owns a sleep, dropped last by
-/// the drop, by a wake, by a reset, and by another poll.
+/// Goal: dropping a sleep may drop, with its waker, another one. Method: a waker that owns a sleep, dropped
+/// last by the drop, by a wake, by a reset, and by another poll.
 #[test]
 fn inside_the_drop_of_a_waker() {
     let scene = Stopped::new();
@@ -94,8 +95,8 @@ fn inside_the_drop_of_a_waker() {
     check_books(scene.machine);
 }
 
-/// Goal: a sleep may be dropped on any thread, whichever armed it. Method: armed here, dropped on another thread while
-/// others stay.
+/// Goal: a sleep may be dropped on any thread, whichever armed it. Method: armed here, dropped on another
+/// thread while others stay.
 #[test]
 fn on_another_thread() {
     let scene = Stopped::new();

@@ -44,7 +44,8 @@ fn under_tokio() {
             _ => tokio::runtime::Builder::new_multi_thread(),
         };
         let enter = move || core::mem::forget(machine.enter());
-        let runtime = builder.worker_threads(threads).on_thread_start(enter).build().expect("threads can be had");
+        let runtime =
+            builder.worker_threads(threads).on_thread_start(enter).build().expect("threads can be had");
         let entered = machine.enter();
         let total = runtime.block_on(async {
             let tasks: Vec<_> = (0..500).map(|seed| tokio::spawn(naps(seed))).collect();
@@ -60,13 +61,14 @@ fn under_tokio() {
     machine.shutdown();
 }
 
-/// Goal: tasks that give up sleeps, restart them and are aborted. Method: timeouts of sleeps, a select that resets the
-/// loser, tasks aborted half way; on four threads.
+/// Goal: tasks that give up sleeps, restart them and are aborted. Method: timeouts of sleeps, a select that
+/// resets the loser, tasks aborted half way; on four threads.
 #[test]
 fn tasks_that_change_their_mind() {
     let machine = machine();
     let enter = move || core::mem::forget(machine.enter());
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).on_thread_start(enter).build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(4).on_thread_start(enter).build();
     let entered = machine.enter();
     let finished = runtime.expect("threads can be had").block_on(async {
         let tasks: Vec<_> = (0..200).map(|seed| tokio::spawn(fickle(seed))).collect();
@@ -102,7 +104,8 @@ async fn fickle(seed: u64) {
     }
 }
 
-/// Goal: a period in real time keeps its phase. Method: 40 exact ticks; each is a multiple, and none is early.
+/// Goal: a period in real time keeps its phase. Method: 40 exact ticks; each is a multiple, and none is
+/// early.
 #[test]
 fn a_period() {
     let machine = machine();

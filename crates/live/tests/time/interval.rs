@@ -6,6 +6,8 @@ use core::task::{Context, Poll, Waker};
 use quietcore_live::time::MissedTickBehavior::{Burst, Delay, Skip};
 use quietcore_live::time::{Duration, Instant, Interval, Precision, interval, interval_at};
 
+type Reset = fn(&mut Interval);
+
 fn next(ticks: &mut Interval) -> Option<Instant> {
     match ticks.poll_tick(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(due) => Some(due),
@@ -13,8 +15,8 @@ fn next(ticks: &mut Interval) -> Option<Instant> {
     }
 }
 
-/// Goal: ticks are multiples of the period, however late each is taken. Method: a thousand ticks, each taken up to a
-/// period late.
+/// Goal: ticks are multiples of the period, however late each is taken. Method: a thousand ticks, each taken
+/// up to a period late.
 #[test]
 fn the_phase_is_kept() {
     let scene = Stopped::new();
@@ -49,8 +51,8 @@ fn ticks_that_were_missed() {
     }
 }
 
-/// Goal: a tick wakes its task once, and taking it arms nothing. Method: wakes over ten periods; and nobody polls
-/// after the last.
+/// Goal: a tick wakes its task once, and taking it arms nothing. Method: wakes over ten periods; and nobody
+/// polls after the last.
 #[test]
 fn a_tick_that_was_taken_wakes_nobody() {
     let scene = Stopped::new();
@@ -69,11 +71,12 @@ fn a_tick_that_was_taken_wakes_nobody() {
     assert_eq!(woken.count(), 9);
 }
 
-/// Goal: every way to set the next tick; the period counts from there. Method: each, on an interval that waits.
+/// Goal: every way to set the next tick; the period counts from there. Method: each, on an interval that
+/// waits.
 #[test]
 fn resets() {
     let scene = Stopped::new();
-    let ways: [(fn(&mut Interval), u32); 4] = [
+    let ways: [(Reset, u32); 4] = [
         (Interval::reset, 10),
         (Interval::reset_immediately, 0),
         (|ticks| ticks.reset_after(MILLI * 4), 4),

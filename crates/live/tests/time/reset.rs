@@ -27,8 +27,8 @@ fn before_the_first_poll() {
     check_books(scene.machine);
 }
 
-/// Goal: a task that waits is woken at the new deadline, without being polled after the reset. Method: earlier and
-/// later; the clock stops before and at the new deadline.
+/// Goal: a task that waits is woken at the new deadline, without being polled after the reset. Method:
+/// earlier and later; the clock stops before and at the new deadline.
 #[test]
 fn while_a_task_waits() {
     let scene = Stopped::new();
@@ -101,7 +101,8 @@ struct Expected {
 impl Expected {
     fn new(dice: &mut Dice, number: usize) -> Self {
         let deadline = random_deadline(dice);
-        let sleep = Box::pin(sleep_until(deadline).with_precision([Precision::Tick, Precision::Exact][number % 2]));
+        let sleep =
+            Box::pin(sleep_until(deadline).with_precision([Precision::Tick, Precision::Exact][number % 2]));
         Self { sleep, deadline, is_waiting: false, wakes: 0 }
     }
 
@@ -118,14 +119,15 @@ impl Expected {
     }
 }
 
-/// Goal: any order of polls, resets and jumps of the clock. Method: random steps on 20 sleeps beside what each should
-/// do; after every step those that wait and are due, and only those, were woken. Several seeds.
+/// Goal: any order of polls, resets and jumps of the clock. Method: random steps on 20 sleeps beside what
+/// each should do; after every step those that wait and are due, and only those, were woken. Several seeds.
 #[test]
 fn random_steps() {
     for seed in 0..20 {
         let scene = Stopped::new();
         let mut dice = Dice::new(seed);
-        let mut naps: Vec<_> = (0..20).map(|number| (Expected::new(&mut dice, number), Woken::new())).collect();
+        let mut naps: Vec<_> =
+            (0..20).map(|number| (Expected::new(&mut dice, number), Woken::new())).collect();
         for step in 0..400 {
             if dice.below(4) == 0 {
                 scene.advance(MILLI * dice.below(12) as u32);

@@ -47,9 +47,8 @@ impl Drop for Stopped {
 pub(crate) fn check_books(machine: &Machine) {
     let metrics: Metrics = machine.metrics();
     let armed = metrics.sum(|cpu| cpu.bases.armed);
-    let ended = metrics.sum(|cpu| {
-        cpu.bases.superseded + cpu.bases.cancelled + cpu.bases.ran_here + cpu.bases.ran_elsewhere
-    });
+    let ended = metrics
+        .sum(|cpu| cpu.bases.superseded + cpu.bases.cancelled + cpu.bases.ran_here + cpu.bases.ran_elsewhere);
     assert_eq!(armed, ended, "each arm ends once: {:?}", metrics.cpus);
 }
 

@@ -79,8 +79,8 @@ fn deadlines_that_are_over() {
     assert_eq!(scene.machine.metrics().sum(|cpu| cpu.bases.armed), 0);
 }
 
-/// Goal: deadlines beyond the wheel's longest delay, 12 days, are kept, and woken for as often as a task polls.
-/// Method: 100 days in steps of five, polling after each.
+/// Goal: deadlines beyond the wheel's longest delay, 12 days, are kept, and woken for as often as a task
+/// polls. Method: 100 days in steps of five, polling after each.
 #[test]
 fn deadlines_beyond_the_wheel() {
     for precision in [Precision::Coarse, Precision::Tick, Precision::Exact] {
@@ -127,11 +127,12 @@ fn the_last_waker_counts() {
     assert_eq!(scene.machine.metrics().sum(|cpu| cpu.bases.armed), 1, "a poll that waits again arms nothing");
 }
 
-/// Goal: who waits is told when nobody will wake it, and may drop what it has. Method: polls after a shutdown, of
-/// sleeps in every state.
+/// Goal: who waits is told when nobody will wake it, and may drop what it has. Method: polls after a
+/// shutdown, of sleeps in every state.
 #[test]
 fn a_machine_that_was_shut_down() {
-    let machine = Machine::builder().on_panic(OnPanic::Continue).start().expect("threads and timers can be had");
+    let machine =
+        Machine::builder().on_panic(OnPanic::Continue).start().expect("threads and timers can be had");
     let entered = machine.enter();
     let mut waiting = pin!(sleep(DAY));
     assert_eq!(poll(waiting.as_mut(), Waker::noop()), Poll::Pending);

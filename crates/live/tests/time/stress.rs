@@ -56,9 +56,10 @@ fn delay(dice: &mut Dice) -> Duration {
     Duration::from_micros(dice.below(5_000))
 }
 
-/// Goal: under contention nothing is early, lost or woken twice, and every arm ends once. Method: four threads with 64
-/// sleeps each poll, renew, drop and hand them to each other for a second; those that are left are polled until they
-/// are over. Wakes are compared with starts when the machine has ended, so that late ones are seen.
+/// Goal: under contention nothing is early, lost or woken twice, and every arm ends once. Method: four
+/// threads with 64 sleeps each poll, renew, drop and hand them to each other for a second; those that are
+/// left are polled until they are over. Wakes are compared with starts when the machine has ended, so that
+/// late ones are seen.
 #[test]
 fn for_a_second() {
     let machine = Machine::start().expect("threads and timers can be had");
@@ -95,7 +96,9 @@ fn play(dice: &mut Dice, (receiver, next): (&Receiver<Nap>, &Sender<Nap>), until
             1 => drop(next.send(naps.swap_remove(chosen))),
             2 => naps[chosen].reset(Instant::now() + delay(dice)),
             // Over: half of them begin again.
-            _ if naps[chosen].look() && dice.below(2) == 0 => naps[chosen].reset(Instant::now() + delay(dice)),
+            _ if naps[chosen].look() && dice.below(2) == 0 => {
+                naps[chosen].reset(Instant::now() + delay(dice))
+            }
             _ => {}
         }
     }

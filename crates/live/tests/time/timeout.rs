@@ -20,8 +20,8 @@ fn a_future_that_is_ready_arms_nothing() {
     assert_eq!(scene.machine.metrics().sum(|cpu| cpu.bases.armed), 0);
 }
 
-/// Goal: at the deadline, and not before, a future that is not ready is given up. Method: the clock stops before it
-/// and at it.
+/// Goal: at the deadline, and not before, a future that is not ready is given up. Method: the clock stops
+/// before it and at it.
 #[test]
 fn a_future_that_takes_too_long() {
     let scene = Stopped::new();
@@ -38,8 +38,8 @@ fn a_future_that_takes_too_long() {
     }
 }
 
-/// Goal: a future that becomes ready first wins, also when both are, and its timer goes. Method: ready at the third
-/// poll, with the deadline before that poll and after it.
+/// Goal: a future that becomes ready first wins, also when both are, and its timer goes. Method: ready at the
+/// third poll, with the deadline before that poll and after it.
 #[test]
 fn the_future_comes_first() {
     let scene = Stopped::new();

@@ -10,7 +10,7 @@ mod threads;
 
 mod transfers;
 
-use super::arm::Again;
+use super::arm::UsualArm;
 use super::bases::{Bases, Context};
 use super::expire::Popped;
 use super::{Armed, BaseId, BaseKind, Change, Expired, TickLength, TimerId, TimerOptions, TimerRef, Token};
@@ -42,8 +42,14 @@ impl<L: RawLock> Bases<L, u32> {
     }
 
     /// As machines arm: the usual case, and if it is another one any.
-    fn arm_usual(&self, timer: TimerRef<u32>, expires: Nanos, onto: BaseId, context: Context) -> Armed {
-        let Some(Again { was_pending, change }) = self.arm_again(timer, expires, onto, context) else {
+    fn arm_as_machines_do(
+        &self,
+        timer: TimerRef<u32>,
+        expires: Nanos,
+        onto: BaseId,
+        context: Context,
+    ) -> Armed {
+        let Some(UsualArm { was_pending, change }) = self.arm_usual(timer, expires, onto, context) else {
             return self.arm(timer, expires, onto, context);
         };
         Armed { was_pending, is_refused: false, change, base: onto }

@@ -69,7 +69,7 @@ fn a_usual_arm_loses_against_a_move() {
         } else {
             interrupt_with_arm(&bases, id);
         }
-        let again = bases.arm_again(timer(&bases, id), Nanos(200_000_000), global(0), at(0));
+        let again = bases.arm_usual(timer(&bases, id), Nanos(200_000_000), global(0), at(0));
         assert!(again.is_none(), "{again:?}");
         assert_pending_only_in(&bases, (!is_adopted).then_some(local(1)));
     }
@@ -113,6 +113,28 @@ fn a_cancel_follows_its_timer() {
         let expected = if is_cancelled { Cancelled::Idle } else { Cancelled::WasPending };
         assert_eq!(bases.cancel(timer(&bases, id), at(0)), expected);
         assert_pending_only_in(&bases, None);
+    }
+}
+
+/// Goal: the same of an arm in the usual case, against another arm, a shutdown and an adoption: it does
+/// nothing and says so. Method: a timer that was never armed.
+#[test]
+fn a_usual_first_arm_loses() {
+    for other_does in ["arm", "shutdown", "adopt"] {
+        let (bases, id) = with_timer();
+        let other = Rc::clone(&bases);
+        match other_does {
+            "arm" => interrupt_with_arm(&bases, id),
+            "shutdown" => before_lock(move || {
+                assert_eq!(other.shutdown(timer(&other, id), at(0)), Cancelled::Idle);
+            }),
+            _ => before_lock(move || {
+                let _ = other.adopt(CpuId(0), CpuId(2), at(0));
+            }),
+        }
+        let armed = bases.arm_usual(timer(&bases, id), Nanos(200_000_000), global(0), at(0));
+        assert!(armed.is_none(), "{other_does}: {armed:?}");
+        assert_pending_only_in(&bases, (other_does == "arm").then_some(local(1)));
     }
 }
 

@@ -87,7 +87,7 @@ fn an_arm_takes_an_old_clock_to_the_present() {
         for (turn, onto) in [(1, local(0)), (2, local(0)), (3, local(1))] {
             let now = turn * 100_000;
             let expires = Nanos((now + 3) * TICK);
-            let arm = if is_usual { TestBases::arm_usual } else { TestBases::arm };
+            let arm = if is_usual { TestBases::arm_as_machines_do } else { TestBases::arm };
             let armed = arm(&bases, timer, expires, onto, at(now));
             assert_eq!((armed.base, armed.change.is_first), (onto, true));
             assert_eq!(bases.next_expiry(onto), Some(Nanos((now + 4) * TICK)), "arm {turn}");
@@ -104,14 +104,15 @@ fn the_usual_arm() {
     let mut bases = bases(2);
     let (_, timer) = add(&mut bases, 1);
     let deferrable = bases.add_timer(TimerOptions::new().deferrable(), 2);
+    let pinned = bases.add_timer(TimerOptions::new().pinned(), 3);
+    let (pinned, (_, dead)) = (bases.timer(pinned).expect("just made"), add(&mut bases, 4));
     let when = |tick: u64| Nanos(tick * TICK);
     let again = |timer, tick, onto| {
-        let done = bases.arm_again(timer, when(tick), onto, at(1));
+        let done = bases.arm_usual(timer, when(tick), onto, at(1));
         done.map(|again| (again.was_pending, again.change.is_first))
     };
-    assert_eq!(again(timer, 9, global(0)), None, "it belongs to no base");
-    assert!(!timer.is_pending());
-    let _ = bases.arm(timer, when(50), global(0), at(0));
+    assert_eq!(again(timer, 50, global(0)), Some((false, true)), "its first base");
+    assert!(timer.is_pending());
     assert_eq!(again(timer, 5, global(1)), None, "it belongs to another one");
     assert_eq!(again(timer, 40, global(0)), Some((true, true)));
     assert_eq!(again(timer, 45, global(0)), Some((true, false)));
@@ -122,6 +123,9 @@ fn the_usual_arm() {
     assert_eq!((counters.armed, counters.superseded, counters.cancelled), (4, 2, 1));
     bases.set_pinning(timer, Pinning::Pinned, at(1));
     assert_eq!(again(timer, 9, global(0)), None, "it is pinned");
+    assert_eq!(again(pinned, 9, global(0)), None, "it was always pinned");
+    assert_eq!(bases.shutdown(dead, at(1)), Cancelled::Idle);
+    assert_eq!(again(dead, 9, global(0)), None, "it was shut down before its first arm");
     bases.set_pinning(timer, Pinning::Floating, at(1));
     let _ = bases.adopt(CpuId(0), CpuId(1), at(1));
     assert_eq!(again(timer, 9, global(0)), None, "its CPU is gone");

@@ -219,7 +219,7 @@ impl Rig {
         let nanos = Nanos(expires * TICK + TICK / 2);
         match mode {
             0 if timer.is_multiple_of(2) => self.bases.arm(wheel, nanos, onto, self.context()),
-            0 => self.bases.arm_usual(wheel, nanos, onto, self.context()),
+            0 => self.bases.arm_as_machines_do(wheel, nanos, onto, self.context()),
             1 => self.bases.reduce(wheel, nanos, onto, self.context()),
             _ => self.bases.mod_pending(wheel, nanos, onto, self.context()),
         }

@@ -81,7 +81,7 @@ impl World {
             }
             1 => self.bases.reduce(timer, expires, onto, context),
             2 => self.bases.arm(timer, expires, onto, context),
-            _ => self.bases.arm_usual(timer, expires, onto, context),
+            _ => self.bases.arm_as_machines_do(timer, expires, onto, context),
         };
         assert!(!armed.is_refused, "nobody shuts timers down");
         self.tallies[number].begun.fetch_add(u64::from(!armed.was_pending), Ordering::Relaxed);

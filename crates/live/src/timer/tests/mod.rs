@@ -94,8 +94,14 @@ fn runs_when_it_is_due_and_never_early() {
 /// verbs and what follows from it.
 #[test]
 fn verbs_move_the_timer() {
+    for options in [TICK, TimerOptions::new().precision(Precision::Exact)] {
+        verbs_move(options);
+    }
+}
+
+fn verbs_move(options: TimerOptions) {
     let still = Still::new();
-    let (timer, log) = still.logging(TICK);
+    let (timer, log) = still.logging(options);
     assert_eq!(timer.mod_pending(still.at(3)), Ok(false));
     assert!(!timer.is_pending(), "mod_pending arms no idle timer");
     assert_eq!(timer.reduce(still.at(30)), Ok(false));

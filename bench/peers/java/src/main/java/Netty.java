@@ -41,10 +41,15 @@ final class Netty {
     private long period;
     private HashedWheelTimer timer;
 
-    public static void main(String[] arguments) throws Exception {
-        String reason = new Netty().run(arguments);
-        if (reason != null) {
-            say("{\"absent\":\"" + reason + "\"}");
+    public static void main(String[] arguments) {
+        try {
+            String reason = new Netty().run(arguments);
+            if (reason != null) {
+                say("{\"absent\":\"" + reason + "\"}");
+            }
+        } catch (Exception wrong) {
+            System.err.println("error: " + wrong);
+            Runtime.getRuntime().halt(1);
         }
         // Threads of the timer and of the pool have nothing to tidy up.
         Runtime.getRuntime().halt(0);
@@ -71,7 +76,7 @@ final class Netty {
             case "sleep": return sleep();
             case "blocked": return blocked();
             case "idle": return idle();
-            default: return "there is no measure " + arguments[0];
+            default: throw new IllegalArgumentException("there is no measure " + arguments[0]);
         }
     }
 
@@ -92,7 +97,7 @@ final class Netty {
             case "lead_ms": lead = number * MILLIS; break;
             case "spread_ms": spread = number * MILLIS; break;
             case "period_ms": period = number * MILLIS; break;
-            default: return "not understood: " + argument;
+            default: throw new IllegalArgumentException("not understood: " + argument);
         }
         return null;
     }
@@ -281,7 +286,7 @@ final class Netty {
         long wanted = (long) each * threads;
         while (expired.get() < wanted) {
             if (System.nanoTime() - first > spread + 20_000 * MILLIS) {
-                return expired.get() + " of " + wanted + " expired";
+                throw new IllegalStateException("only " + expired.get() + " of " + wanted + " expired");
             }
             sleepFor(20 * MILLIS);
         }

@@ -1,8 +1,8 @@
 //! What every player of a CPU does: takes turns, goes idle, waits, comes back.
 //!
 //! The common ways cost no lock: a turn with nothing due is a few loads and a look at the clock, a doze a
-//! fence and the wait. An isolated lane with nothing armed does not even look at the clock: nobody watches it,
-//! and it watches nobody.
+//! fence and the wait. An isolated lane with nothing armed does not even look at the clock: nobody watches
+//! it, and it watches nobody.
 //!
 //! Going idle is: say that kicks are wanted (`Parker::prepare`), then go idle in the books, under the bases'
 //! locks. Whoever arms before that is seen there; whoever arms after it sees an idle CPU, and its kick finds
@@ -88,7 +88,8 @@ impl Lane {
     /// Runs what is due; returns how many timers that were.
     #[inline]
     pub(super) fn turn(&mut self) -> u32 {
-        // An isolated CPU answers for nobody: with nothing armed on it there is no reason to look at the clock.
+        // An isolated CPU answers for nobody: with nothing armed on it there is no reason to look at the
+        // clock.
         let is_quiet = self.waiting == Waiting::No && self.slot.alone.is_set() && !self.turn.has_more();
         if is_quiet && !self.machine.core.handle_tick(self.slot.cpu, Nanos(u64::MAX)) {
             return 0;
@@ -103,7 +104,7 @@ impl Lane {
         if self.tick_of(now) != self.looked {
             self.look_around(now);
             if self.takes_part() {
-                self.machine.hold_switch(now);
+                self.machine.lanes.switch.hold(&self.machine.alarm, self.machine.clock.to_kernel(now));
             }
         }
         self.turned = now;
@@ -121,7 +122,7 @@ impl Lane {
     /// Once per tick: the neighbours.
     fn look_around(&mut self, now: Nanos) {
         self.looked = self.tick_of(now);
-        if self.takes_part() && self.machine.lanes.stall_after.is_some() {
+        if self.takes_part() && self.machine.lanes.watch() {
             let (core, cpu) = (&self.machine.core, self.slot.cpu);
             let is_wary = core::mem::take(&mut self.is_wary);
             let watch = if is_wary { Core::watch_before_sleep } else { Core::watch };
@@ -147,8 +148,7 @@ impl Lane {
         let takes_part = self.takes_part();
         let should_doze = self.rest.begin(now);
         if takes_part && !self.is_parked {
-            self.is_wary = self.machine.lanes.stall_after.is_some()
-                && self.machine.core.sees_silence(self.slot.cpu, now);
+            self.is_wary = self.machine.lanes.watch() && self.machine.core.sees_silence(self.slot.cpu, now);
             if should_doze || self.is_wary {
                 return self.doze(self.next_edge(now), now);
             }
@@ -188,7 +188,7 @@ impl Lane {
                 let until = self.also_exact(until);
                 self.waiting = Waiting::Sleeps(until);
                 if takes_part && !core.hierarchy().is_active(cpu) {
-                    self.machine.leave_switch(seen, until);
+                    self.leave_switch(seen, until);
                 }
                 Idle::Sleep { until }
             }
@@ -238,7 +238,6 @@ impl Lane {
         if core::mem::take(&mut self.is_parked) {
             self.machine.core.exit_idle(self.slot.cpu, now);
             if self.takes_part() {
-                self.machine.lanes.asked().forget();
                 self.machine.arm_switch(now);
                 self.look_around(now);
             }
@@ -261,7 +260,7 @@ impl Lane {
         let seen = self.machine.alarm.load();
         self.machine.act(|actions| core.go_absent(cpu, now, actions));
         if self.takes_part() && !core.hierarchy().is_active(cpu) {
-            self.machine.leave_switch(seen, None);
+            self.leave_switch(seen, None);
         }
     }
 
@@ -270,7 +269,6 @@ impl Lane {
         let now = self.machine.clock.now();
         let is_back = self.machine.core.return_from_absence(self.slot.cpu, now);
         if is_back && self.takes_part() {
-            self.machine.lanes.asked().forget();
             self.machine.arm_switch(now);
         }
     }
@@ -282,6 +280,13 @@ impl Lane {
             self.stop_waiting();
             self.machine.take_offline(self.slot, &mut self.turn);
         }
+    }
+
+    /// This lane was the last one awake, and is up again at `until`.
+    fn leave_switch(&self, seen: Option<Nanos>, until: Option<Nanos>) {
+        let machine = self.machine;
+        let until = until.map(|until| machine.clock.to_kernel(until));
+        machine.lanes.switch.leave(&machine.alarm, seen, until);
     }
 
     fn tick_of(&self, now: Nanos) -> u64 {

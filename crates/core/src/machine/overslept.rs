@@ -1,0 +1,108 @@
+//! Parked CPUs that did not wake up when they said they would.
+//!
+//! A CPU whose own timer comes first publishes nothing when it goes idle: it will be awake by then. If its
+//! thread does not get to run, nobody else knows of its global timers. So whoever is awake looks, once per
+//! tick of the whole machine, for parked CPUs whose wake-up is over by more than a stall, with something
+//! overdue, and marks them absent: then others serve them, and nobody waits for their kick. A world's sentinel
+//! does the same when nobody is awake.
+//!
+//! Hints decide whom to look at, locks what is true: the mark is made under LOCAL, GLOBAL, GUEST and the books,
+//! as every mark. Source: PROTOCOL section 3 ("overslept").
+
+use super::Machine;
+use super::flag;
+use crate::tmigr::Book;
+use crate::{Actions, CpuId, Nanos, RawLock};
+
+impl<L: RawLock, T: Copy> Machine<L, T> {
+    /// Marks every parked CPU absent that should have woken up by itself more than
+    /// [`stall_after`](crate::Settings::stall_after) ago and has a global timer that is overdue by a tick;
+    /// returns how many. By any thread; an awake CPU does it with its [`watch`](Self::watch). Waits for no
+    /// lock. Cost: a look at each CPU.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::{TimerOptions, tmigr::Book, topology::Topology};
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, other, mut actions) = (CpuId::new(0)?, CpuId::new(1)?, Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// # machine.online(other, Nanos(0), &mut actions)?;
+    /// let context = Context::on(cpu, Nanos(0));
+    /// let pinned = machine.add_timer(TimerOptions::new().pinned(), 1);
+    /// let global = machine.add_timer(TimerOptions::new(), 2);
+    /// machine.arm(pinned, Nanos(10_000_000), context, &mut actions)?;
+    /// machine.arm(global, Nanos(11_000_000), context, &mut actions)?;
+    /// let _ = machine.enter_idle(cpu, Nanos(0)); // until the pinned one is due: the other is not published
+    /// assert_eq!(machine.mark_overslept(Nanos(12_000_000), &mut actions), 0);
+    /// assert_eq!(machine.mark_overslept(Nanos(15_000_000), &mut actions), 1);
+    /// assert_eq!(machine.hierarchy().book(cpu), Book::Absent);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn mark_overslept(&self, now: Nanos, actions: &mut Actions) -> u32 {
+        if !self.is_pulling() {
+            return 0;
+        }
+        let cpus = (0..self.bases.cpu_count()).map(CpuId);
+        let overslept = cpus.filter(|cpu| self.has_overslept(*cpu, now));
+        overslept.map(|cpu| u32::from(self.mark_parked(cpu, actions))).sum()
+    }
+
+    /// The same, unless another CPU has done it in this tick.
+    pub(super) fn mark_overslept_once_per_tick(&self, now: Nanos, actions: &mut Actions) -> u32 {
+        let tick = self.settings.tick.floor(now).0;
+        if self.looked_for_sleepers.is_first_in(tick) { self.mark_overslept(now, actions) } else { 0 }
+    }
+
+    /// When the first of the parked CPUs wakes up by itself, to the best of what is known without a lock: for
+    /// a sentinel, which looks for those that do not. Cost: a look at each CPU.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let mut actions = Actions::new(1);
+    /// # machine.online(CpuId::default(), Nanos(0), &mut actions)?;
+    /// let _ = machine.enter_idle(CpuId::default(), Nanos(0));
+    /// assert_eq!(machine.first_wakeup(), None); // nothing is armed
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn first_wakeup(&self) -> Option<Nanos> {
+        let parked = self.watch.iter().filter(|watch| watch.has(flag::IDLE) && !watch.has(flag::MARKED));
+        parked.filter_map(|watch| watch.sleeps_until()).min()
+    }
+
+    /// Without a lock.
+    fn has_overslept(&self, cpu: CpuId, now: Nanos) -> bool {
+        let watch = &self.watch[cpu.index()];
+        if !watch.has(flag::IDLE) || watch.has(flag::MARKED) {
+            return false;
+        }
+        let is_late = |wakes: Nanos| now.since(wakes) >= self.settings.stall_after;
+        let is_overdue = |next: Nanos| now.since(next) >= self.settings.tick.nanos();
+        watch.sleeps_until().is_some_and(is_late) && self.bases.next_global(cpu).is_some_and(is_overdue)
+    }
+
+    fn mark_parked(&self, cpu: CpuId, actions: &mut Actions) -> bool {
+        let watch = &self.watch[cpu.index()];
+        let Some(mut bases) = self.try_lock_shared(cpu) else {
+            watch.busy_marks.count();
+            return false;
+        };
+        // It may have woken up.
+        if self.hierarchy.try_book(cpu) != Some(Book::Parked) {
+            return false;
+        }
+        let next = bases.next_global();
+        let Ok(first) = self.hierarchy.try_go_absent(cpu, next) else {
+            watch.busy_marks.count();
+            return false;
+        };
+        self.complete_absence(cpu, &mut bases);
+        drop(bases);
+        self.ask_for_alarm(first, actions);
+        self.take_back_tokens(cpu, actions);
+        true
+    }
+}

@@ -1,0 +1,131 @@
+//! All lanes of a machine: their slots, and what there is once for all of them.
+//!
+//! Made with the machine and never changed in size. Lock order: `control`, then anything of the core;
+//! `own_threads` and `notes` are held for no call.
+
+use super::slot::Slot;
+use super::switch::Switch;
+use super::thread::Note;
+use crate::machine::Machine;
+use crate::park::Notify;
+use quietcore_core::place::Policy;
+use quietcore_core::{BaseId, CpuId, CpuSet, Nanos, Settings};
+use rustix::thread::Pid;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The lanes of a machine; without any, all of it is empty.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    /// By CPU; `None` for those that nobody can claim.
+    slots: Box<[Option<Slot>]>,
+    pub(super) spares: CpuSet,
+    pub(super) switch: Switch,
+    pub(super) tick: Nanos,
+    /// Held while CPUs come, go, or are isolated.
+    control: Mutex<()>,
+    /// The helper and the spares, which keep off isolated CPUs. Locked after `control`.
+    own_threads: Mutex<Vec<Pid>>,
+    /// Their real-time priority.
+    pub(super) own_priority: Option<u8>,
+    notes: Mutex<Vec<Note>>,
+}
+
+impl Lanes {
+    pub(crate) fn new(
+        claimable: &CpuSet,
+        spares: &CpuSet,
+        settings: &Settings,
+        own_priority: Option<u8>,
+    ) -> Self {
+        let spares = if claimable.is_empty() { CpuSet::new() } else { spares.clone() };
+        let all = claimable.union(&spares);
+        let count = all.last().map_or(0, |last| last.index() + 1);
+        let slot = |index| CpuId::new(index as u64).ok().filter(|cpu| all.contains(*cpu)).map(Slot::new);
+        let stall_after = Some(settings.stall_after).filter(|_| looks_for_stalls(settings));
+        Self {
+            slots: (0..count).map(slot).collect(),
+            spares,
+            switch: Switch::new(settings.tick.nanos(), stall_after),
+            tick: settings.tick.nanos(),
+            control: Mutex::new(()),
+            own_threads: Mutex::new(Vec::new()),
+            own_priority,
+            notes: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Whether this machine has lanes.
+    #[inline]
+    pub(crate) fn exist(&self) -> bool {
+        !self.slots.is_empty()
+    }
+
+    pub(crate) fn switch(&self) -> &Switch {
+        &self.switch
+    }
+
+    /// Whether lanes look after each other.
+    pub(super) fn watch(&self) -> bool {
+        self.switch.stall_after().is_some()
+    }
+
+    /// The lock of those who come, go, or isolate.
+    pub(super) fn control(&self) -> MutexGuard<'_, ()> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn own_threads(&self) -> MutexGuard<'_, Vec<Pid>> {
+        self.own_threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn notes(&self) -> MutexGuard<'_, Vec<Note>> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn slot(&self, cpu: CpuId) -> Option<&Slot> {
+        self.slots.get(cpu.index())?.as_ref()
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter().flatten()
+    }
+
+    /// `cpu` has to look at once. If nobody plays it, somebody else looks: a lane that sleeps, or a spare.
+    pub(crate) fn kick(&self, cpu: CpuId) {
+        if self.slot(cpu).and_then(Slot::kick).is_none() {
+            self.wake_one();
+        }
+    }
+
+    /// Wakes the first player that sleeps.
+    fn wake_one(&self) {
+        let _ = self.all().find(|slot| slot.kick() == Some(Notify::Woke));
+    }
+
+    /// Wakes every player that sleeps.
+    pub(crate) fn wake_all(&self) {
+        self.all().for_each(|slot| _ = slot.kick());
+    }
+}
+
+/// Where nobody pulls, nobody can take over; and a quarter of all time is what the builder makes of "never".
+fn looks_for_stalls(settings: &Settings) -> bool {
+    settings.policy == Policy::Pull && settings.stall_after.0 < u64::MAX / 4
+}
+
+impl Machine {
+    /// A lane that takes part is awake from `now` on.
+    pub(super) fn arm_switch(&self, now: Nanos) {
+        self.lanes.switch.arm(&self.alarm, self.clock.to_kernel(now));
+    }
+
+    /// A pinned or an exact timer was put on `base`, to run at `at`: its CPU's lane is woken if it is awake
+    /// in the books, so that no action asks for it, but dozes beyond `at`. After the arm; by any thread.
+    /// Cost: a fence and a load; nothing without lanes.
+    #[inline]
+    pub(crate) fn interrupt_doze(&self, base: BaseId, at: Nanos) {
+        if let Some(slot) = self.lanes.slot(base.cpu) {
+            slot.interrupt_doze(at);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The words of lanes under weak memory: nobody sleeps on what was asked for.
+
+use super::switch::Switch;
+use super::sync::{Doze, Owner, Waits};
+use crate::alarm::Alarm;
+use crate::park::{Notify, Parker};
+use crate::sync::models::ends;
+use crate::sync::{AtomicU64, Ordering};
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+use quietcore_core::Nanos;
+use std::collections::BTreeSet;
+
+/// What the tree's locks guard, as far as it matters here: whether the only lane is idle, and the first event
+/// that is published.
+#[derive(Debug, Default)]
+struct Tree {
+    is_idle: bool,
+    event: Option<Nanos>,
+}
+
+struct World {
+    tree: Mutex<Tree>,
+    alarm: Alarm,
+    switch: Switch,
+}
+
+/// When the lane arms nothing itself, only `EVENT` is ever due.
+const EVENT: Nanos = Nanos(30);
+
+impl World {
+    /// The deadline is `deadline`, as a lane that turns has left it.
+    fn new(is_idle: bool, deadline: Nanos) -> Arc<Self> {
+        let world = Self {
+            tree: Mutex::new(Tree { is_idle, event: None }),
+            alarm: Alarm::model(),
+            switch: Switch::new(Nanos(1), Some(Nanos(2))),
+        };
+        world.alarm.pull(deadline);
+        Arc::new(world)
+    }
+
+    fn tree(&self) -> loom::sync::MutexGuard<'_, Tree> {
+        self.tree.lock().expect("nobody panicked")
+    }
+
+    /// A foreign thread arms the first timer of the tree.
+    fn arm(&self) {
+        let mut tree = self.tree();
+        tree.event = Some(EVENT);
+        let is_asked = tree.is_idle;
+        drop(tree);
+        if is_asked {
+            self.switch.ask(&self.alarm, EVENT);
+        }
+    }
+
+    /// The only lane goes idle; returns when it wakes up by itself.
+    fn go_idle(&self) -> Option<Nanos> {
+        let seen = self.alarm.load();
+        let mut tree = self.tree();
+        tree.is_idle = true;
+        let until = tree.event;
+        drop(tree);
+        self.switch.leave(&self.alarm, seen, until);
+        until
+    }
+
+    fn wake_up(&self) {
+        self.tree().is_idle = false;
+        self.switch.arm(&self.alarm, Nanos(10));
+    }
+
+    /// Somebody is up for the event: the lane by itself, or the sentinel. Returns whether it is the lane.
+    fn check(&self, until: Option<Nanos>) -> bool {
+        let deadline = self.alarm.load();
+        let is_met = |moment: Option<Nanos>| moment.is_some_and(|moment| moment <= EVENT);
+        assert!(is_met(until) || is_met(deadline), "nobody is up: until {until:?}, deadline {deadline:?}");
+        is_met(until)
+    }
+}
+
+/// Goal: what a foreign thread asks for is not pushed away by the last lane that goes idle. Method: the
+/// deadline is earlier than what is asked for, so that the pull changes nothing.
+#[test]
+fn the_last_one_goes_idle() {
+    let found = ends(|| {
+        let world = World::new(false, Nanos(20));
+        let other = Arc::clone(&world);
+        let arming = thread::spawn(move || other.arm());
+        let until = world.go_idle();
+        arming.join().expect("it ends");
+        world.check(until)
+    });
+    assert_eq!(found, BTreeSet::from([false, true]));
+}
+
+/// Goal: the same when the lane was asleep, wakes up and goes idle again meanwhile, and so forgets what was
+/// asked for. Method: as above, from an idle lane.
+#[test]
+fn a_lane_wakes_up_and_goes_idle_again() {
+    let found = ends(|| {
+        let world = World::new(true, Nanos(20));
+        let other = Arc::clone(&world);
+        let arming = thread::spawn(move || other.arm());
+        world.wake_up();
+        let until = world.go_idle();
+        arming.join().expect("it ends");
+        world.check(until)
+    });
+    assert_eq!(found, BTreeSet::from([false, true]));
+}
+
+/// Goal: a look of the sentinel loses nothing that is asked for meanwhile. Method: it takes the deadline
+/// before anything is due.
+#[test]
+fn the_sentinel_looks_while_somebody_asks() {
+    let found = ends(|| {
+        let world = World::new(true, Nanos(20));
+        let other = Arc::clone(&world);
+        let arming = thread::spawn(move || other.arm());
+        let taken = world.alarm.take();
+        let is_due = world.switch.take_due(Nanos(20));
+        world.switch.resume(&world.alarm);
+        arming.join().expect("it ends");
+        assert!(!is_due && !world.check(None));
+        taken
+    });
+    assert_eq!(found, BTreeSet::from([Some(Nanos(20))]));
+}
+
+/// A base's word, without its lock: the first expiry.
+struct Base {
+    next: AtomicU64,
+    doze: Doze,
+    parker: Parker,
+}
+
+/// Goal: a lane that dozes until 20 does not sleep through an exact timer for 5 that another thread arms.
+/// Method: the lane looks as lanes do; a doze that nobody interrupts never ends, and fails the model.
+#[test]
+fn a_doze_is_interrupted() {
+    let found = ends(|| {
+        let base =
+            Arc::new(Base { next: AtomicU64::new(u64::MAX), doze: Doze::new(), parker: Parker::futex() });
+        let other = Arc::clone(&base);
+        let arming = thread::spawn(move || {
+            // Relaxed: what bases do.
+            other.next.store(5, Ordering::Relaxed);
+            other.doze.is_later_than(Nanos(5)).then(|| other.parker.unpark())
+        });
+        base.parker.prepare();
+        base.doze.begin(Nanos(20));
+        // Relaxed: as above.
+        let is_seen = base.next.load(Ordering::Relaxed) < 20;
+        if is_seen {
+            let _ = base.parker.finish();
+        } else {
+            let _ = base.parker.wait(None);
+        }
+        base.doze.end();
+        (is_seen, arming.join().expect("it ends"))
+    });
+    assert!(found.contains(&(true, None)), "{found:?}: armed before the lane said that it dozes");
+    assert!(found.contains(&(false, Some(Notify::Woke))), "{found:?}: woken");
+    assert!(found.contains(&(true, Some(Notify::NotNeeded))), "{found:?}: seen by both");
+}
+
+/// Goal: a slot has one owner at a time, and the next one finds what the last one left. Method: two claim,
+/// count and release; loom watches the count.
+#[test]
+fn a_slot_has_one_owner() {
+    let found = ends(|| {
+        let slot = Arc::new((Owner::new(), loom::cell::Cell::new(0_u32)));
+        let claim = |(owner, count): &(Owner, loom::cell::Cell<u32>)| {
+            owner.claim(Waits::Futex).then(|| {
+                let before = count.get();
+                count.set(before + 1);
+                owner.release();
+                before
+            })
+        };
+        let other = Arc::clone(&slot);
+        let thread = thread::spawn(move || claim(&other));
+        (claim(&slot), thread.join().expect("it ends"))
+    });
+    let both = [(Some(0), Some(1)), (Some(1), Some(0)), (Some(0), None), (None, Some(0))];
+    assert_eq!(found, BTreeSet::from(both));
+}
