@@ -81,6 +81,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         if !self.is_pulling() {
             return;
         }
+        // One that should have woken up by itself is no help.
+        self.mark_overslept(now, actions);
         let mut cpus = (0..self.bases.cpu_count()).map(CpuId);
         match cpus.find(|cpu| self.hierarchy.try_book(*cpu) == Some(Book::Parked)) {
             Some(cpu) => actions.kick(cpu),

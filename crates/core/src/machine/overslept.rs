@@ -54,8 +54,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         if self.looked_for_sleepers.is_first_in(tick) { self.mark_overslept(now, actions) } else { 0 }
     }
 
-    /// When the first of the parked CPUs wakes up by itself, to the best of what is known without a lock: for
-    /// a sentinel, which looks for those that do not. Cost: a look at each CPU.
+    /// When `cpu` wakes up by itself, to the best of what is known without a lock; `None` while it is not
+    /// idle, was marked, or sleeps until somebody kicks it. For a sentinel, which looks for those that do not.
     ///
     /// ```
     /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
@@ -64,24 +64,20 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # let mut actions = Actions::new(1);
     /// # machine.online(CpuId::default(), Nanos(0), &mut actions)?;
     /// let _ = machine.enter_idle(CpuId::default(), Nanos(0));
-    /// assert_eq!(machine.first_wakeup(), None); // nothing is armed
+    /// assert_eq!(machine.sleeps_until(CpuId::default()), None); // nothing is armed
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn first_wakeup(&self) -> Option<Nanos> {
-        let parked = self.watch.iter().filter(|watch| watch.has(flag::IDLE) && !watch.has(flag::MARKED));
-        parked.filter_map(|watch| watch.sleeps_until()).min()
+    pub fn sleeps_until(&self, cpu: CpuId) -> Option<Nanos> {
+        let watch = &self.watch[cpu.index()];
+        if watch.has(flag::IDLE) && !watch.has(flag::MARKED) { watch.sleeps_until() } else { None }
     }
 
     /// Without a lock.
     fn has_overslept(&self, cpu: CpuId, now: Nanos) -> bool {
-        let watch = &self.watch[cpu.index()];
-        if !watch.has(flag::IDLE) || watch.has(flag::MARKED) {
-            return false;
-        }
         let is_late = |wakes: Nanos| now.since(wakes) >= self.settings.stall_after;
         let is_overdue = |next: Nanos| now.since(next) >= self.settings.tick.nanos();
-        watch.sleeps_until().is_some_and(is_late) && self.bases.next_global(cpu).is_some_and(is_overdue)
+        self.sleeps_until(cpu).is_some_and(is_late) && self.bases.next_global(cpu).is_some_and(is_overdue)
     }
 
     fn mark_parked(&self, cpu: CpuId, actions: &mut Actions) -> bool {

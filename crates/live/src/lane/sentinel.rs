@@ -42,10 +42,11 @@ impl Machine {
         let mut belief = Belief::Quiet;
         loop {
             self.alarm.wait();
+            // First: a pull for the end may have found the same moment there, and programmed nothing.
+            let deadline = self.alarm.take();
             if self.is_over() {
                 return;
             }
-            let deadline = self.alarm.take();
             let now = self.clock.now();
             belief = self.judge(belief.after(deadline), deadline, now);
             self.lanes.switch.resume(&self.alarm);

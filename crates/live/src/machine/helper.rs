@@ -50,11 +50,12 @@ impl Machine {
         let _entered = self.enter();
         loop {
             self.alarm.wait();
+            // Whatever was asked for until now is looked at below, also whether to end: a pull for that may
+            // have found the same moment there, and programmed nothing.
+            let _ = self.alarm.take();
             if self.life.is_over() {
                 break;
             }
-            // Whatever was asked for until now is looked at below.
-            let _ = self.alarm.take();
             self.play_unless_paused();
         }
     }
