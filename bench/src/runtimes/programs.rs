@@ -52,9 +52,11 @@ pub const PROGRAMS: &[Program] = &[
         &["mode=lanes"],
         "Sleep under async-executor on 2 lanes, which expire them themselves",
     ),
+    quietcore("quietcore exact", &["mode=helper+exact"], "as quietcore, with Precision::Exact: no ticks"),
+    quietcore("lanes exact", &["mode=lanes+exact"], "as quietcore lanes, with Precision::Exact"),
     quietcore(
         "quietcore calls",
-        &["mode=callbacks"],
+        &["mode=lanes+callbacks"],
         "2 lanes; a timer with a callback, made beforehand, is armed and cancelled",
     ),
     tokio("tokio", &[], "multi_thread, one wheel for all workers; Sleep polled once and dropped; reset"),

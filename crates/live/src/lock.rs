@@ -22,6 +22,7 @@
 #![allow(unsafe_code, reason = "a lock says that it is one")]
 
 use crate::futex::FutexWord;
+#[cfg(not(loom))]
 use crate::present_cpu;
 use crate::sync::{AtomicU32, Counter, Ordering, spin_loop};
 use quietcore_core::{Nanos, RawLock};
@@ -101,10 +102,23 @@ enum Look {
 }
 
 /// What a holder writes: never [`FREE`].
+#[cfg(not(loom))]
 #[inline]
 fn holder_word() -> u32 {
     // A host has fewer than 2^32 - 1 CPUs.
     present_cpu::number() as u32 + 1
+}
+
+#[cfg(loom)]
+loom::thread_local! {
+    /// As the model says. The real CPU would differ between two plays of one order, which loom does not
+    /// allow.
+    static HOLDER: core::cell::Cell<u32> = core::cell::Cell::new(1);
+}
+
+#[cfg(loom)]
+fn holder_word() -> u32 {
+    HOLDER.with(core::cell::Cell::get)
 }
 
 impl FutexLock {

@@ -504,12 +504,12 @@ impl Machine {
         next.is_some()
     }
 
-    /// Runs what is due; again while callbacks move the clock.
+    /// Runs what is due; again while that makes more due: a timer that was only moved to a finer bucket, or a
+    /// callback that moved the clock.
     fn play_all(&self) {
         while self.is_running() {
-            let now = self.clock.now();
-            self.play(now);
-            if !self.clock.is_paused() || self.clock.now() == now {
+            let next = self.play(self.clock.now());
+            if !self.clock.is_paused() || next.is_none_or(|next| next > self.clock.now()) {
                 break;
             }
         }

@@ -71,14 +71,16 @@ pub(super) enum Suite {
     /// What is decided about timers without a lock, under weak memory: tests beside the core's code, too.
     Models,
     /// The words of threads, under weak memory: tests beside the code of `quietcore-live`.
-    Words,
+    LiveModels,
+    /// The same words, in one order of steps at a time.
+    LiveUnits,
 }
 
 /// The recording that reaches every level.
 const RECORDING: &str = "recordings/g612-c4-levels.txt.zst";
 
 impl Suite {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Properties,
         Self::Verify,
         Self::Tree,
@@ -87,7 +89,8 @@ impl Suite {
         Self::Machine,
         Self::Units,
         Self::Models,
-        Self::Words,
+        Self::LiveModels,
+        Self::LiveUnits,
     ];
 
     /// Cargo's arguments that build it.
@@ -108,7 +111,9 @@ impl Suite {
             Self::Units | Self::Models => {
                 &["test", "-q", "--locked", "-p", "quietcore-core", "--lib", "--no-run"]
             }
-            Self::Words => &["test", "-q", "--locked", "-p", "quietcore-live", "--lib", "--no-run"],
+            Self::LiveModels | Self::LiveUnits => {
+                &["test", "-q", "--locked", "-p", "quietcore-live", "--lib", "--no-run"]
+            },
         }
     }
 
@@ -142,7 +147,9 @@ impl Suite {
             Self::Units | Self::Models => {
                 &["test", "-q", "--locked", "-p", "quietcore-core", "--lib", "--", "--exact"]
             }
-            Self::Words => &["test", "-q", "--locked", "-p", "quietcore-live", "--lib", "--", "--exact"],
+            Self::LiveModels | Self::LiveUnits => {
+                &["test", "-q", "--locked", "-p", "quietcore-live", "--lib", "--", "--exact"]
+            },
         }
     }
 
@@ -152,18 +159,23 @@ impl Suite {
             Self::Properties | Self::Tree | Self::Machine => {
                 &[("PROPTEST_MAX_SHRINK_ITERS", "0"), ("PROPTEST_FAILURE_PERSISTENCE", "off")]
             }
-            Self::Verify | Self::Units => &[],
+            Self::Verify | Self::Units | Self::LiveUnits => &[],
             Self::Site => &[("RUSTFLAGS", "--cfg site")],
-            Self::Loom | Self::Models | Self::Words => &[("RUSTFLAGS", "--cfg loom")],
+            Self::Loom | Self::Models | Self::LiveModels => &[("RUSTFLAGS", "--cfg loom")],
         }
     }
 
     /// Where it is built, below the folder of builds.
     pub(super) const fn folder(self) -> &'static str {
         match self {
-            Self::Properties | Self::Verify | Self::Tree | Self::Machine | Self::Units => "plain",
+            Self::Properties
+            | Self::Verify
+            | Self::Tree
+            | Self::Machine
+            | Self::Units
+            | Self::LiveUnits => "plain",
             Self::Site => "site",
-            Self::Loom | Self::Models | Self::Words => "loom",
+            Self::Loom | Self::Models | Self::LiveModels => "loom",
         }
     }
 
@@ -178,7 +190,7 @@ impl Suite {
             Self::Loom => "crates/core/tests/loom",
             Self::Machine => "crates/core/tests/machine",
             Self::Units | Self::Models => "crates/core/src",
-            Self::Words => "crates/live/src",
+            Self::LiveModels | Self::LiveUnits => "crates/live/src",
         }
     }
 }

@@ -9,6 +9,7 @@ mod hierarchy;
 mod killer;
 mod list;
 mod machine;
+mod words;
 
 use crate::ci::shop::{Failure, Shop, run, shown};
 use killer::{Mutant, Suite};
@@ -24,7 +25,7 @@ const PATIENCE: u32 = 5;
 const PATIENCE_MIN: Duration = Duration::from_secs(30);
 
 /// All mutants, by what they break.
-const LISTS: [(&str, &[Mutant]); 7] = [
+const LISTS: [(&str, &[Mutant]); 8] = [
     ("rules of the wheel", list::RULES),
     ("bugs of the kernel's hierarchy, each fix undone", hierarchy::KERNEL_BUGS),
     ("steps of the hierarchy", hierarchy::STEPS),
@@ -32,6 +33,7 @@ const LISTS: [(&str, &[Mutant]); 7] = [
     ("memory orderings of the hierarchy", hierarchy::ORDERINGS),
     ("rules of the machine", machine::RULES),
     ("rules and orderings of bases", bases::RULES),
+    ("words that threads share", words::WORDS),
 ];
 
 /// Runs the mutants whose names, or whose list's title, contain `filter`.

@@ -69,21 +69,40 @@ impl Piece {
 
     /// Collects what its runs came to.
     fn look(&mut self, scene: &mut Scene) -> Lateness {
+        if self.has_stopped() {
+            scene.tally.fault(Fault::Lost, 1, "period: neither pending nor running");
+            return Lateness::Lost;
+        }
+        let next = self.collect(scene);
+        let lateness = self.overdue.look(Some(next), scene.now, scene.running);
+        let is_lost = lateness == Lateness::Lost;
+        scene.tally.fault(Fault::Lost, u64::from(is_lost), "period: pending for too long");
+        lateness
+    }
+
+    /// Returns which multiple comes next.
+    fn collect(&self, scene: &mut Scene) -> Nanos {
         let mut course = lock(&self.course);
         scene.tally.merge(&core::mem::take(&mut course.tally));
-        let next = course.next;
-        drop(course);
-        self.overdue.look(Some(next), scene.now, scene.running)
+        course.next
+    }
+
+    /// Whether nothing will ever run. A timer that goes on may be found to be neither pending nor running if
+    /// it is armed again in between; twice in a row only if it ran in between, and then that shows.
+    fn has_stopped(&self) -> bool {
+        let next = lock(&self.course).next;
+        let is_idle = (0..2).all(|_| !self.timer.is_pending() && !self.timer.is_running());
+        is_idle && lock(&self.course).next == next
     }
 
     /// After this nothing runs, or it is found out.
     fn end(&mut self, scene: &mut Scene) {
-        scene.tally.armed += 1;
+        let _ = self.look(scene);
         if self.timer.cancel_sync().is_ok() {
+            scene.tally.armed += 1;
             scene.tally.cancelled += 1;
             lock(&self.course).is_over = true;
         }
-        let _ = self.look(scene);
     }
 }
 
@@ -119,12 +138,11 @@ impl Load for Periods {
     fn look(&mut self, scene: &mut Scene) {
         for piece in &mut self.pieces {
             if piece.look(scene) == Lateness::Lost {
-                scene.tally.fault(Fault::Lost, 1, "period: pending for too long");
                 *piece = Piece::new(scene);
             }
         }
-        for piece in &mut self.ended {
-            let _ = piece.look(scene);
+        for piece in &self.ended {
+            let _ = piece.collect(scene);
         }
         // A run that was still to come would have come by now, or is lost on nobody.
         let keep = self.ended.len().min(PIECES);

@@ -1,18 +1,18 @@
 //! The words of lanes under weak memory: nobody sleeps on what was asked for.
 
-use super::switch::Switch;
+use super::switch::{Leaving, Switch};
 use super::sync::{Doze, Owner, Waits};
 use crate::alarm::Alarm;
 use crate::park::{Notify, Parker};
 use crate::sync::models::ends;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 use quietcore_core::Nanos;
 use std::collections::BTreeSet;
 
-/// What the tree's locks guard, as far as it matters here: whether the only lane is idle, and the first event
-/// that is published.
+/// What the tree's locks guard, as far as it matters here: whether it is idle, and the first event that is
+/// published.
 #[derive(Debug, Default)]
 struct Tree {
     is_idle: bool,
@@ -21,18 +21,25 @@ struct Tree {
 
 struct World {
     tree: Mutex<Tree>,
+    /// The root's word: a bit for each of two lanes.
+    awake: AtomicU32,
     alarm: Alarm,
     switch: Switch,
 }
 
-/// When the lane arms nothing itself, only `EVENT` is ever due.
+/// What a foreign thread arms.
 const EVENT: Nanos = Nanos(30);
 
+/// The present, and when silence from now on counts.
+const NOW: Nanos = Nanos(10);
+const LATEST: Nanos = Nanos(13);
+
 impl World {
-    /// The deadline is `deadline`, as a lane that turns has left it.
-    fn new(is_idle: bool, deadline: Nanos) -> Arc<Self> {
+    /// The deadline is `deadline`, as a lane has left it.
+    fn new(awake: u32, deadline: Nanos) -> Arc<Self> {
         let world = Self {
-            tree: Mutex::new(Tree { is_idle, event: None }),
+            tree: Mutex::new(Tree { is_idle: awake == 0, event: None }),
+            awake: AtomicU32::new(awake),
             alarm: Alarm::model(),
             switch: Switch::new(Nanos(1), Some(Nanos(2))),
         };
@@ -55,20 +62,29 @@ impl World {
         }
     }
 
-    /// The only lane goes idle; returns when it wakes up by itself.
-    fn go_idle(&self) -> Option<Nanos> {
+    /// The lane with this bit goes idle; returns when it wakes up by itself.
+    fn go_idle(&self, bit: u32) -> Option<Nanos> {
         let seen = self.alarm.load();
+        // AcqRel, and Acquire below: as the words of groups.
+        let is_last = self.awake.fetch_and(!bit, Ordering::AcqRel) == bit;
         let mut tree = self.tree();
-        tree.is_idle = true;
-        let until = tree.event;
+        tree.is_idle |= is_last;
+        let until = tree.event.filter(|_| is_last);
         drop(tree);
-        self.switch.leave(&self.alarm, seen, until);
+        if is_last {
+            let leaving = Leaving { now: NOW, seen, until };
+            self.switch.leave(&self.alarm, leaving, || self.is_anybody_awake());
+        }
         until
     }
 
-    fn wake_up(&self) {
-        self.tree().is_idle = false;
-        self.switch.arm(&self.alarm, Nanos(10));
+    fn is_anybody_awake(&self) -> bool {
+        self.awake.load(Ordering::Acquire) != 0
+    }
+
+    fn wake_up(&self, bit: u32) {
+        self.awake.fetch_or(bit, Ordering::AcqRel);
+        self.switch.arm(&self.alarm, NOW);
     }
 
     /// Somebody is up for the event: the lane by itself, or the sentinel. Returns whether it is the lane.
@@ -85,26 +101,10 @@ impl World {
 #[test]
 fn the_last_one_goes_idle() {
     let found = ends(|| {
-        let world = World::new(false, Nanos(20));
+        let world = World::new(1, Nanos(20));
         let other = Arc::clone(&world);
         let arming = thread::spawn(move || other.arm());
-        let until = world.go_idle();
-        arming.join().expect("it ends");
-        world.check(until)
-    });
-    assert_eq!(found, BTreeSet::from([false, true]));
-}
-
-/// Goal: the same when the lane was asleep, wakes up and goes idle again meanwhile, and so forgets what was
-/// asked for. Method: as above, from an idle lane.
-#[test]
-fn a_lane_wakes_up_and_goes_idle_again() {
-    let found = ends(|| {
-        let world = World::new(true, Nanos(20));
-        let other = Arc::clone(&world);
-        let arming = thread::spawn(move || other.arm());
-        world.wake_up();
-        let until = world.go_idle();
+        let until = world.go_idle(1);
         arming.join().expect("it ends");
         world.check(until)
     });
@@ -116,7 +116,7 @@ fn a_lane_wakes_up_and_goes_idle_again() {
 #[test]
 fn the_sentinel_looks_while_somebody_asks() {
     let found = ends(|| {
-        let world = World::new(true, Nanos(20));
+        let world = World::new(0, Nanos(20));
         let other = Arc::clone(&world);
         let arming = thread::spawn(move || other.arm());
         let taken = world.alarm.take();
@@ -127,6 +127,26 @@ fn the_sentinel_looks_while_somebody_asks() {
         taken
     });
     assert_eq!(found, BTreeSet::from([Some(Nanos(20))]));
+}
+
+/// Goal: a lane that wakes up while the last one goes idle is noticed if it gets stuck at once: the deadline
+/// is not behind the moment at which its silence counts. Method: the deadline is such that the pull changes
+/// nothing, and such that it does.
+#[test]
+fn another_one_wakes_up() {
+    for deadline in [Nanos(12), Nanos(40)] {
+        let found = ends(move || {
+            let world = World::new(1, deadline);
+            let other = Arc::clone(&world);
+            let waking = thread::spawn(move || other.wake_up(2));
+            let _ = world.go_idle(1);
+            waking.join().expect("it ends");
+            let found = world.alarm.load();
+            assert!(found.is_some_and(|at| at <= LATEST), "{found:?}");
+            found
+        });
+        assert!(found.contains(&Some(deadline.min(LATEST))), "{found:?}");
+    }
 }
 
 /// A base's word, without its lock: the first expiry.

@@ -18,6 +18,7 @@ use super::cpu::Idle;
 use super::here;
 use super::rest::{End, Rest};
 use super::slot::Slot;
+use super::switch::Leaving;
 use crate::machine::Machine;
 use crate::park::Parker;
 use quietcore_core::{CpuId, Idle as Decision, Machine as Core, Nanos, Turn};
@@ -187,8 +188,8 @@ impl Lane {
                 self.is_parked = true;
                 let until = self.also_exact(until);
                 self.waiting = Waiting::Sleeps(until);
-                if takes_part && !core.hierarchy().is_active(cpu) {
-                    self.leave_switch(seen, until);
+                if takes_part {
+                    self.leave_switch(Leaving { now, seen, until });
                 }
                 Idle::Sleep { until }
             }
@@ -259,8 +260,8 @@ impl Lane {
         let (core, cpu) = (&self.machine.core, self.slot.cpu);
         let seen = self.machine.alarm.load();
         self.machine.act(|actions| core.go_absent(cpu, now, actions));
-        if self.takes_part() && !core.hierarchy().is_active(cpu) {
-            self.leave_switch(seen, None);
+        if self.takes_part() {
+            self.leave_switch(Leaving { now, seen, until: None });
         }
     }
 
@@ -282,11 +283,16 @@ impl Lane {
         }
     }
 
-    /// This lane was the last one awake, and is up again at `until`.
-    fn leave_switch(&self, seen: Option<Nanos>, until: Option<Nanos>) {
+    /// This lane is not awake any more. If it was the last one, nobody holds the switch.
+    fn leave_switch(&self, leaving: Leaving) {
         let machine = self.machine;
-        let until = until.map(|until| machine.clock.to_kernel(until));
-        machine.lanes.switch.leave(&machine.alarm, seen, until);
+        let is_anybody_awake = || machine.core.hierarchy().is_active(self.slot.cpu);
+        if is_anybody_awake() {
+            return;
+        }
+        let now = machine.clock.to_kernel(leaving.now);
+        let until = leaving.until.map(|until| machine.clock.to_kernel(until));
+        machine.lanes.switch.leave(&machine.alarm, Leaving { now, until, ..leaving }, is_anybody_awake);
     }
 
     fn tick_of(&self, now: Nanos) -> u64 {

@@ -36,8 +36,8 @@ impl Belief {
 
 impl Machine {
     pub(crate) fn stand_sentinel(&self) {
-        // Behind a thread of the same CPU that has such a priority it would stand in the queue for as long as the
-        // lanes that it is to look after. The lowest will do: it is moved to another CPU then.
+        // Behind a thread of the same CPU that has such a priority it would stand in the queue for as long as
+        // the lanes that it is to look after. The lowest will do: it is moved to another CPU then.
         self.raise_priority(Some(self.lanes.own_priority.unwrap_or(1)));
         let mut belief = Belief::Quiet;
         loop {

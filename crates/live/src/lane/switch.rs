@@ -12,8 +12,16 @@
 //!   3. I: moves the deadline from what it read to its own, later moment.
 //!
 //! If 2's pull changed the deadline, 3 fails and the earlier moment stays. If it did not (the deadline was
-//! earlier than `a`), 3 succeeds and `a` would be lost; so I looks at what was asked after 3, with a fence
-//! between, and A asks before it pulls, with a fence between. Model: `models.rs`, `the_last_one_goes_idle`.
+//! earlier than `a`), 3 succeeds and `a` would be lost; so I looks at what was asked after 3. A pull writes
+//! the word also when it changes nothing, so 3, which comes later, acquires what A did before.
+//!
+//! The same I against a lane (B) that wakes up meanwhile, and may get stuck at once:
+//!   1. I: reads the deadline, walks: nobody is awake;
+//!   2. B: is awake in the tree; pulls the deadline to the moment at which its silence counts;
+//!   3. I: moves the deadline away.
+//!
+//! So I looks once more whether somebody is awake after 3, and pulls for it. Models: `models.rs`,
+//! `the_last_one_goes_idle`, `another_one_wakes_up`.
 //!
 //! All moments are the kernel's. Absent: who is awake, and what the sentinel makes of it. Source: PROTOCOL
 //! section 4.
@@ -29,6 +37,16 @@ pub(crate) struct Switch {
     tick: Nanos,
     /// For how long a lane may be silent; `None` when nobody looks.
     stall_after: Option<Nanos>,
+}
+
+/// What the last lane that goes idle knows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaving {
+    pub(super) now: Nanos,
+    /// The deadline before it walked.
+    pub(super) seen: Option<Nanos>,
+    /// When it is up by itself.
+    pub(super) until: Option<Nanos>,
 }
 
 impl Switch {
@@ -52,8 +70,8 @@ impl Switch {
         alarm.pull(at);
     }
 
-    /// A lane that takes part is awake from now on, and must turn. Cost: two loads; half a microsecond if it
-    /// woke up earlier than anybody expected.
+    /// A lane that takes part is awake in the tree from now on, and must turn. Cost: two compare-and-swaps;
+    /// half a microsecond more if it woke up earlier than anybody expected.
     pub(super) fn arm(&self, alarm: &Alarm, now: Nanos) {
         self.asked.forget();
         self.expect_turn(alarm, now);
@@ -61,9 +79,7 @@ impl Switch {
 
     /// Somebody must turn from `now` on: the sentinel looks no later than is allowed after that.
     pub(super) fn expect_turn(&self, alarm: &Alarm, now: Nanos) {
-        if let Some(latest) = self.fires_at(now)
-            && alarm.load().is_none_or(|at| at > latest)
-        {
+        if let Some(latest) = self.fires_at(now) {
             alarm.pull(latest);
         }
     }
@@ -81,13 +97,21 @@ impl Switch {
         }
     }
 
-    /// The calling lane was the last one awake, and wakes up at `until` by itself; before it walked, the
-    /// deadline was `seen`. Cost: half a microsecond.
-    pub(super) fn leave(&self, alarm: &Alarm, seen: Option<Nanos>, until: Option<Nanos>) {
+    /// The calling lane was the last one awake at `now`, and is up by itself at `until`; before it walked,
+    /// the deadline was `seen`. `is_anybody_awake` is asked again. Cost: half a microsecond.
+    pub(super) fn leave(
+        &self,
+        alarm: &Alarm,
+        Leaving { now, seen, until }: Leaving,
+        is_anybody_awake: impl FnOnce() -> bool,
+    ) {
         let Some(stall_after) = self.stall_after else { return };
         let _ = alarm.push(seen, until.map(|until| later(until, stall_after)));
         if let Some(asked) = self.asked.before(until) {
             alarm.pull(asked);
+        }
+        if is_anybody_awake() {
+            self.expect_turn(alarm, now);
         }
     }
 

@@ -109,9 +109,8 @@ impl Asked {
     /// By anybody, before the deadline word is pulled to the same moment.
     #[inline]
     pub(super) fn ask(&self, at: Nanos) {
-        // Relaxed: the fence orders it before the pull; pairs with the one in `before`.
+        // Relaxed: the pull releases it; pairs with `before`.
         self.0.fetch_min(at.0, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
     }
 
     /// Somebody is awake, and looks after everything: what was asked is void.
@@ -127,8 +126,7 @@ impl Asked {
     /// What was asked for, if it is before `until`; for the last one that goes idle, after it moved the
     /// deadline word.
     pub(super) fn before(&self, until: Option<Nanos>) -> Option<Nanos> {
-        fence(Ordering::SeqCst);
-        // Relaxed: ordered by the fence; pairs with the one in `ask`.
+        // Relaxed: the caller has changed the deadline word, which acquires what its pullers did before.
         let asked = self.0.load(Ordering::Relaxed);
         (asked < until.map_or(NEVER, |until| until.0)).then_some(Nanos(asked))
     }

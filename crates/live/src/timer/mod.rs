@@ -10,12 +10,14 @@
 //! for a run to end ([`WouldBlock`]).
 //!
 //! Where what is: `options.rs` what is fixed; `verbs.rs` arms and cancels; `course.rs` periods; `wait.rs`
-//! waiting for the end of a run; `run.rs` the run; `raw.rs`, `handle.rs` the memory; `sync.rs` words.
+//! waiting for the end of a run; `run.rs` the run; `raw.rs`, `handle.rs` the memory; `local.rs` timers of one
+//! thread; `sync.rs` words.
 //! Invariant: a timer whose last handle was dropped is not armed again. Source: DESIGN section 5; Linux 6.12,
 //! kernel/time/timer.c and hrtimer.c. Deviation: periods belong to the timer, not to the callback.
 
 mod course;
 mod handle;
+mod local;
 mod options;
 mod raw;
 mod run;
@@ -27,6 +29,7 @@ mod wait;
 
 pub(crate) use course::Planned;
 pub use handle::TimerHandle;
+pub use local::{LocalRun, LocalTimer, LocalTimers};
 pub use options::{Precision, TimerOptions};
 pub(crate) use raw::Call;
 pub use raw::{RawFn, RawTimer};

@@ -14,7 +14,7 @@ use std::thread::{self, Thread};
 
 /// The waker of whoever polls the wrapped future.
 #[derive(Default)]
-struct Outside(Mutex<Option<Waker>>);
+pub(super) struct Outside(Mutex<Option<Waker>>);
 
 impl Outside {
     fn set(&self, waker: &Waker) {

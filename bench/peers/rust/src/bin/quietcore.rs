@@ -1,12 +1,13 @@
-//! quietcore's runtime, in three ways (`mode=`).
+//! quietcore's runtime (`mode=`, parts joined by `+`).
 //!
 //! - `helper`: its futures under tokio's executor, whose own timers are off; a helper thread expires them;
 //! - `lanes`: the same futures under async-executor on two threads that are lanes and expire them themselves;
-//! - `callbacks`: lanes, and a pair is a timer with a callback, made beforehand, armed and cancelled.
+//! - `exact`: the futures are exact to what the system's clock and wake-ups allow, not to a tick;
+//! - `callbacks`: a pair is a timer with a callback, made beforehand, armed and cancelled.
 
 use async_executor::Executor;
 use quietcore_live::time::{self, Sleep};
-use quietcore_live::{Cpu, CpuId, CpuSet, Machine, TimerHandle, TimerOptions, WaitBy};
+use quietcore_live::{Cpu, CpuId, CpuSet, Machine, Precision, TimerHandle, TimerOptions, WaitBy};
 use quietcore_peers::load::{Load, Measure};
 use quietcore_peers::runtime::{Runtime, WORKERS, poll_once};
 use quietcore_peers::sync::Bell;
@@ -26,6 +27,7 @@ struct Peer {
     machine: &'static Machine,
     /// `None` if the lanes run the tasks.
     tokio: Option<tokio::runtime::Runtime>,
+    precision: Precision,
     callbacks: bool,
 }
 
@@ -48,15 +50,15 @@ impl Wake for Look {
 }
 
 impl Peer {
-    fn helper() -> Result<Self, String> {
+    fn helper() -> Result<(&'static Machine, Option<tokio::runtime::Runtime>), String> {
         let machine = Machine::start().map_err(|error| error.to_string())?;
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder.worker_threads(WORKERS).enable_io();
         let tokio = builder.build().map_err(|error| error.to_string())?;
-        Ok(Self { machine, tokio: Some(tokio), callbacks: false })
+        Ok((machine, Some(tokio)))
     }
 
-    fn lanes(callbacks: bool) -> Result<Self, String> {
+    fn lanes() -> Result<&'static Machine, String> {
         let allowed = rustix::thread::sched_getaffinity(None).map_err(|error| error.to_string())?;
         let cpus = (0..rustix::thread::CpuSet::MAX_CPU).filter(|&number| allowed.is_set(number));
         let cpus: CpuSet = cpus.filter_map(|number| CpuId::new(number as u64).ok()).take(WORKERS).collect();
@@ -72,7 +74,7 @@ impl Peer {
         for _ in 0..WORKERS {
             ready.recv().map_err(|_| "a lane gave up".to_owned())??;
         }
-        Ok(Self { machine, tokio: None, callbacks })
+        Ok(machine)
     }
 }
 
@@ -129,23 +131,26 @@ impl Runtime for Peer {
     type Moment = time::Instant;
 
     fn absent(load: &Load) -> Option<&'static str> {
-        let paired = matches!(load.measure, Measure::ArmCancel);
-        (load.mode == "callbacks" && !paired).then_some("as for lanes")
+        let other = load.mode.contains("callbacks") && load.measure != Measure::ArmCancel;
+        other.then_some("as for lanes")
     }
 
     fn start(load: &Load) -> Result<Self, String> {
-        let peer = match load.mode.as_str() {
-            "helper" => Self::helper(),
-            "lanes" => Self::lanes(false),
-            "callbacks" => Self::lanes(true),
-            mode => Err(format!("there is no mode {mode}")),
-        }?;
-        peer.machine.install_default().map_err(|error| error.to_string())?;
-        Ok(peer)
+        let parts: Vec<&str> = load.mode.split('+').collect();
+        if let Some(part) =
+            parts.iter().find(|part| !["helper", "lanes", "exact", "callbacks"].contains(part))
+        {
+            return Err(format!("there is no mode {part}"));
+        }
+        let (machine, tokio) =
+            if parts.contains(&"lanes") { (Self::lanes()?, None) } else { Self::helper()? };
+        machine.install_default().map_err(|error| error.to_string())?;
+        let precision = if parts.contains(&"exact") { Precision::Exact } else { Precision::Tick };
+        Ok(Self { machine, tokio, precision, callbacks: parts.contains(&"callbacks") })
     }
 
     fn sleep(&self, delay: Duration) -> Sleep {
-        time::sleep(delay)
+        time::sleep(delay).with_precision(self.precision)
     }
 
     fn moment(&self, at: Instant) -> time::Instant {
@@ -153,7 +158,7 @@ impl Runtime for Peer {
     }
 
     fn sleep_until(&self, at: time::Instant) -> Sleep {
-        time::sleep_until(at)
+        time::sleep_until(at).with_precision(self.precision)
     }
 
     fn rearm(&self, sleep: Pin<&mut Sleep>, delay: Duration) {
@@ -163,7 +168,7 @@ impl Runtime for Peer {
     fn pair_after(&'static self) -> impl FnMut(Duration) {
         let timer = self.timer();
         move |delay| match &timer {
-            None => poll_once(pin!(time::sleep(delay))),
+            None => poll_once(pin!(self.sleep(delay))),
             Some(timer) => {
                 timer.arm_after(delay).expect("the machine runs");
                 timer.cancel();
@@ -174,7 +179,7 @@ impl Runtime for Peer {
     fn pair_at(&'static self) -> impl FnMut(time::Instant) {
         let timer = self.timer();
         move |at| match &timer {
-            None => poll_once(pin!(time::sleep_until(at))),
+            None => poll_once(pin!(self.sleep_until(at))),
             Some(timer) => {
                 timer.arm_at(at).expect("the machine runs");
                 timer.cancel();
