@@ -357,14 +357,22 @@ impl Machine {
     }
 
     /// Keeps paused time from moving by itself, for work that nobody who takes part knows of: a thread that
-    /// computes, a process that was started.
+    /// computes, a process that was started, a thread that is about to take part.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
+    /// # use core::time::Duration;
+    /// # use quietcore_live::{Machine, time::sleep, virtual_time::block_on};
     /// let machine = Machine::builder().virtual_time().start()?;
     /// machine.pause()?;
     /// let hold = machine.hold();
-    /// std::thread::spawn(move || drop(hold)).join().expect("no panic");
+    /// let thread = std::thread::spawn(move || {
+    ///     let _entered = machine.enter();
+    ///     block_on(async {
+    ///         drop(hold); // from here on the thread is counted
+    ///         sleep(Duration::from_secs(60)).await;
+    ///     });
+    /// });
+    /// # thread.join().expect("no panic");
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -21,7 +21,7 @@ struct Step {
     run: fn(&Shop) -> Result<(), Failure>,
 }
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     Step { name: "fmt", what: "cargo fmt --all --check", run: rust_steps::fmt },
     Step { name: "clippy", what: "cargo clippy, all targets, warnings are errors", run: rust_steps::clippy },
     Step { name: "tests", what: "cargo test --workspace", run: rust_steps::tests },
@@ -33,6 +33,7 @@ const STEPS: [Step; 12] = [
         what: "the hierarchy and the words of threads under weak memory",
         run: rust_steps::loom,
     },
+    Step { name: "tokio", what: "tokio's own tests for time, on our timers", run: tokio_tests },
     Step { name: "mutants", what: "each rule broken once; the tests must notice", run: mutants },
     Step { name: "bench", what: "the benchmarks compile and run in small", run: rust_steps::bench },
     Step { name: "tidy", what: "the rules of style that a program can check", run: tidy },
@@ -42,6 +43,10 @@ const STEPS: [Step; 12] = [
 
 fn tidy(_shop: &Shop) -> Result<(), Failure> {
     crate::tidy_report().map_err(|problem| Failure::new(problem, "change the lines it names"))
+}
+
+fn tokio_tests(_shop: &Shop) -> Result<(), Failure> {
+    crate::tokio_tests::check(None)
 }
 
 fn mutants(_shop: &Shop) -> Result<(), Failure> {

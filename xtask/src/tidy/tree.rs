@@ -10,7 +10,7 @@ const RECORDINGS_LIMIT: u64 = 6 * 1024 * 1024;
 
 /// Crate folder and the crates of ours it may name. `live` and `sim` never name each other.
 const ARROWS: [(&str, &[&str]); 10] = [
-    ("macros", &[]),
+    ("macros", &["quietcore"]),
     ("wheel", &[]),
     ("core", &["wheel"]),
     ("qdisc", &["wheel", "core"]),

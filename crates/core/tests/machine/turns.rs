@@ -3,7 +3,7 @@
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
 use quietcore_core::place::Policy;
-use quietcore_core::{BaseKind, Context, Idle, Settings, TimerOptions};
+use quietcore_core::{BaseKind, Context, Idle, Precision, Settings, TimerOptions};
 
 /// Goal: a turn runs 256 timers at most; a CPU with more does not sleep, and goes on. Method: 300 are due; it
 /// tries to go idle after its turn.
@@ -83,4 +83,21 @@ fn a_machine_without_a_hierarchy_asks_for_no_alarm() {
     scene.machine.handle_alarm(ms(5), &mut scene.actions);
     assert_eq!(scene.actions.take_alarm(), None);
     assert_eq!(scene.turn(0, 8), [1]);
+}
+
+/// Goal: a turn that says it has no more leaves nothing that was due when it began. Method: a precise timer is
+/// collected from a coarse bucket at the very tick at which it is due, on a CPU's own base and on one that it
+/// looks after.
+#[test]
+fn a_turn_leaves_nothing_that_was_due() {
+    for armed_on in [1, 0] { for at in 60..200 { for idle in [0, at - 30] {
+        let mut scene = Scene::of(2);
+        let timer = scene.add(TimerOptions::new().precision(Precision::Tick), 7);
+        let _ = scene.arm(timer, at, Context::on(cpu(armed_on), ms(0)));
+        scene.idle(0, 0);
+        if idle > 0 { let _ = scene.turn(1, idle); }
+        let r = scene.turn(1, at + 1);
+        if r != [7] { println!("{armed_on} {at} {idle} {r:?}"); }
+    }}}
+    panic!();
 }

@@ -7,7 +7,7 @@
 
 use crate::ledger::Fault;
 use crate::running::{Lateness, Overdue};
-use crate::scene::{Load, Scene};
+use crate::scene::{Load, Rouser, Scene};
 use core::future::{Future, Pending, pending};
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
@@ -16,7 +16,6 @@ use quietcore_live::Nanos;
 use quietcore_live::time::{self, Interval, Precision, Sleep, Timeout};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Wake;
-use std::thread::{self, Thread};
 
 /// How many futures each thread has.
 const PIECES: usize = 1000;
@@ -110,13 +109,13 @@ struct Bell {
     index: usize,
     number: u64,
     woken: Woken,
-    thread: Thread,
+    rouser: Rouser,
 }
 
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
         self.woken.lock().unwrap_or_else(PoisonError::into_inner).push((self.index, self.number));
-        self.thread.unpark();
+        self.rouser.rouse();
     }
 }
 
@@ -136,6 +135,7 @@ pub(crate) struct Futures {
     pieces: Vec<Option<Piece>>,
     woken: Woken,
     exchange: Exchange,
+    rouser: Rouser,
     next_number: u64,
     is_winding_down: bool,
 }
@@ -143,9 +143,9 @@ pub(crate) struct Futures {
 impl Futures {
     /// To be made and used by one thread: it is the one that is woken.
     pub(crate) fn new(exchange: Exchange, scene: &mut Scene) -> Self {
-        let woken = Woken::default();
+        let (woken, rouser) = (Woken::default(), scene.rouser.clone());
         let mut futures =
-            Self { pieces: Vec::new(), woken, exchange, next_number: 0, is_winding_down: false };
+            Self { pieces: Vec::new(), woken, exchange, rouser, next_number: 0, is_winding_down: false };
         for index in 0..PIECES {
             futures.pieces.push(None);
             futures.replace(index, scene);
@@ -172,7 +172,7 @@ impl Futures {
     fn waker(&mut self, index: usize) -> (Waker, u64) {
         let number = self.next_number;
         self.next_number += 1;
-        let bell = Bell { index, number, woken: Arc::clone(&self.woken), thread: thread::current() };
+        let bell = Bell { index, number, woken: Arc::clone(&self.woken), rouser: self.rouser.clone() };
         (Waker::from(Arc::new(bell)), number)
     }
 

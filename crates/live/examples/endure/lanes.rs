@@ -4,6 +4,7 @@
 //! for something foreign with the machine told of it, or without telling anybody, which is a stall.
 
 use crate::random::Random;
+use crate::scene::Rouser;
 use core::time::Duration;
 use quietcore_live::{Cpu, CpuId, Machine, Precision, TimerHandle, TimerOptions, WaitBy};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -40,6 +41,11 @@ impl Player {
         let options = TimerOptions::new().precision(Precision::Tick).pinned();
         let pace = machine.timer(options, |_run| {});
         Ok(Self { cpu, pace, random })
+    }
+
+    /// Ends its waits.
+    pub(crate) fn rouser(&self) -> Rouser {
+        Rouser::Lane(self.cpu.unparker())
     }
 
     /// Turns, and waits for a moment.

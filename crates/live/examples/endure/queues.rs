@@ -6,13 +6,12 @@
 
 use crate::ledger::Fault;
 use crate::running::{Lateness, Overdue};
-use crate::scene::{Load, Scene};
+use crate::scene::{Load, Rouser, Scene};
 use core::task::{Context, Poll, Waker};
 use quietcore_live::Nanos;
 use quietcore_live::time::delay_queue::{DelayQueue, Expired, Key};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Wake;
-use std::thread::{self, Thread};
 
 /// How many values a queue has at most.
 const PLACES: usize = 300;
@@ -20,7 +19,7 @@ const PLACES: usize = 300;
 /// Whether the queue has to be polled.
 struct Bell {
     rang: Mutex<bool>,
-    thread: Thread,
+    rouser: Rouser,
 }
 
 impl Bell {
@@ -32,7 +31,7 @@ impl Bell {
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
         *self.rang.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.thread.unpark();
+        self.rouser.rouse();
     }
 }
 
@@ -46,9 +45,9 @@ pub(crate) struct Queues {
 
 impl Queues {
     /// To be made and used by one thread: it is the one that is woken.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(scene: &Scene) -> Self {
         // It must be polled once to know whom to wake.
-        let bell = Arc::new(Bell { rang: Mutex::new(true), thread: thread::current() });
+        let bell = Arc::new(Bell { rang: Mutex::new(true), rouser: scene.rouser.clone() });
         let places = vec![None; PLACES];
         Self { queue: DelayQueue::new(), places, bell, overdue: Overdue::default() }
     }
@@ -119,7 +118,7 @@ impl Load for Queues {
         self.poll(scene);
         if self.look_at_first(scene) == Lateness::Lost {
             scene.tally.fault(Fault::Lost, 1, "queue: nobody rang for too long");
-            *self = Self::new();
+            *self = Self::new(scene);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::periods::Periods;
 use crate::queues::Queues;
 use crate::random::Random;
 use crate::report::Report;
-use crate::scene::{Load, Scene, play};
+use crate::scene::{Load, Rouser, Scene, play};
 use crate::shared::Shared;
 use crate::{LaneArguments, Outcome};
 use core::time::Duration;
@@ -84,12 +84,13 @@ fn start(
         threads.push(thread::Builder::new().spawn(move || {
             let _entered = machine.enter();
             let player = cpu.map(|cpu| Player::new(machine, cpu, random.clone())).transpose()?;
-            let mut scene = Scene::new(machine, random);
+            let rouser = player.as_ref().map_or_else(|| Rouser::Thread(thread::current()), Player::rouser);
+            let mut scene = Scene::new(machine, random, rouser);
             let mut loads: Vec<Box<dyn Load>> = vec![
                 Box::new(Callbacks::new(lanes, &mut scene)),
                 Box::new(Futures::new(exchange, &mut scene)),
                 Box::new(Periods::new(&mut scene)),
-                Box::new(Queues::new()),
+                Box::new(Queues::new(&scene)),
                 Box::new(shared),
             ];
             play_as(player, &mut loads, &mut scene, &stop);

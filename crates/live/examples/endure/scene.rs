@@ -8,8 +8,9 @@ use crate::ledger::Tally;
 use crate::random::Random;
 use crate::running::Running;
 use core::time::Duration;
-use quietcore_live::{Machine, Nanos};
+use quietcore_live::{Machine, Nanos, Unparker};
 use std::sync::mpsc::{Receiver, TryRecvError};
+use std::thread::Thread;
 
 /// Actions per load between two rests.
 const ACTIONS: usize = 24;
@@ -17,12 +18,30 @@ const ACTIONS: usize = 24;
 /// What is further away than this when the experiment ends is cancelled, and not waited for.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 
+/// How the thread of a load is made to look at it.
+#[derive(Clone, Debug)]
+pub(crate) enum Rouser {
+    Thread(Thread),
+    Lane(Unparker),
+}
+
+impl Rouser {
+    pub(crate) fn rouse(&self) {
+        match self {
+            Self::Thread(thread) => thread.unpark(),
+            Self::Lane(unparker) => unparker.unpark(),
+        }
+    }
+}
+
 /// What a load is given: the machine, the time, and where to count.
 #[derive(Debug)]
 pub(crate) struct Scene {
     pub(crate) machine: &'static Machine,
     pub(crate) random: Random,
     pub(crate) tally: Tally,
+    /// Of this thread.
+    pub(crate) rouser: Rouser,
     /// As of the last rest.
     pub(crate) now: Nanos,
     /// Running time, as of the last rest.
@@ -31,10 +50,10 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    pub(crate) fn new(machine: &'static Machine, random: Random) -> Self {
+    pub(crate) fn new(machine: &'static Machine, random: Random, rouser: Rouser) -> Self {
         let now = machine.now();
         let (clock, running) = (Running::new(now), Nanos(0));
-        Self { machine, random, tally: Tally::default(), now, running, clock }
+        Self { machine, random, tally: Tally::default(), rouser, now, running, clock }
     }
 
     fn look_at_clock(&mut self) {

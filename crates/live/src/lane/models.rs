@@ -111,6 +111,23 @@ fn the_last_one_goes_idle() {
     assert_eq!(found, BTreeSet::from([false, true]));
 }
 
+/// Goal: the same when the lane was asleep, wakes up and goes idle again meanwhile, and so forgets what was
+/// asked for. Method: as above, from an idle lane.
+#[test]
+fn a_lane_wakes_up_and_goes_idle_again() {
+    let found = ends(|| {
+        let world = World::new(0, Nanos(20));
+        let other = Arc::clone(&world);
+        let arming = thread::spawn(move || other.arm());
+        world.tree().is_idle = false;
+        world.wake_up(1);
+        let until = world.go_idle(1);
+        arming.join().expect("it ends");
+        world.check(until)
+    });
+    assert_eq!(found, BTreeSet::from([false, true]));
+}
+
 /// Goal: a look of the sentinel loses nothing that is asked for meanwhile. Method: it takes the deadline
 /// before anything is due.
 #[test]

@@ -85,12 +85,12 @@ fn time_waits_for_all_threads() {
     let paused = Paused::start();
     let (machine, start) = (paused.0, Instant::now());
     let log = Log::default();
-    let hold = machine.hold();
     let run = |period: u64| {
-        let log = Arc::clone(&log);
+        let (log, hold) = (Arc::clone(&log), machine.hold());
         thread::spawn(move || {
             let _entered = machine.enter();
             block_on(async {
+                drop(hold);
                 for _ in 0..60 / period {
                     sleep(ms(period)).await;
                     note(&log, start, period);
@@ -98,14 +98,16 @@ fn time_waits_for_all_threads() {
             });
         })
     };
+    let all_are_there = machine.hold();
     let threads = [3, 4, 5, 20].map(run);
-    drop(hold);
+    drop(all_are_there);
     threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
     let mut found = log.lock().expect("no panic").clone();
     // Threads that are woken at the same moment write in any order.
-    found.sort_by_key(|(at, _)| *at);
-    assert!(found.iter().all(|(at, period)| at % u128::from(*period) == 0), "{found:?}");
-    assert_eq!(found.len(), 20 + 15 + 12 + 3);
+    found.sort();
+    let all = (1..=60).flat_map(|at| [3, 4, 5, 20].map(|period| (at, period)));
+    let expected: Vec<_> = all.filter(|(at, period)| at % u128::from(*period) == 0).collect();
+    assert_eq!(found, expected);
     assert_eq!(start.elapsed(), ms(60));
 }
 
@@ -135,21 +137,31 @@ fn who_was_woken_is_busy() {
             }
         }
     };
-    let hold = machine.hold();
+    let all_are_there = machine.hold();
     let other = {
-        let turn = Arc::clone(&turn);
+        let (turn, hold) = (Arc::clone(&turn), machine.hold());
         thread::spawn(move || {
             let _entered = machine.enter();
-            block_on(play(1, turn));
+            block_on(async {
+                drop(hold);
+                play(1, turn).await;
+            });
         })
     };
+    let hold = machine.hold();
     let watch = thread::spawn(move || {
         let _entered = machine.enter();
-        block_on(sleep(Duration::from_secs(10)));
+        block_on(async {
+            drop(hold);
+            sleep(Duration::from_secs(10)).await;
+        });
         start.elapsed()
     });
-    drop(hold);
-    block_on(play(0, turn));
+    block_on(async {
+        drop(all_are_there);
+        play(0, turn).await;
+        assert_eq!(start.elapsed(), ms(399), "one sleep after another");
+    });
     other.join().expect("no panic");
     assert_eq!(watch.join().expect("no panic"), Duration::from_secs(10));
 }

@@ -27,7 +27,7 @@ struct Peer {
     machine: &'static Machine,
     /// `None` if the lanes run the tasks.
     tokio: Option<tokio::runtime::Runtime>,
-    precision: Precision,
+    exact: bool,
     callbacks: bool,
 }
 
@@ -75,6 +75,15 @@ impl Peer {
             ready.recv().map_err(|_| "a lane gave up".to_owned())??;
         }
         Ok(machine)
+    }
+
+    fn precise(&self, sleep: Sleep) -> Sleep {
+        if self.exact { sleep.with_precision(Precision::Exact) } else { sleep }
+    }
+
+    /// Of the present thread, if pairs are made with one.
+    fn timer(&self) -> Option<TimerHandle> {
+        self.callbacks.then(|| self.machine.timer(TimerOptions::new(), |_| panic!("it is far away")))
     }
 }
 
@@ -145,12 +154,12 @@ impl Runtime for Peer {
         let (machine, tokio) =
             if parts.contains(&"lanes") { (Self::lanes()?, None) } else { Self::helper()? };
         machine.install_default().map_err(|error| error.to_string())?;
-        let precision = if parts.contains(&"exact") { Precision::Exact } else { Precision::Tick };
-        Ok(Self { machine, tokio, precision, callbacks: parts.contains(&"callbacks") })
+        let is = |mode| parts.contains(&mode);
+        Ok(Self { machine, tokio, exact: is("exact"), callbacks: is("callbacks") })
     }
 
     fn sleep(&self, delay: Duration) -> Sleep {
-        time::sleep(delay).with_precision(self.precision)
+        self.precise(time::sleep(delay))
     }
 
     fn moment(&self, at: Instant) -> time::Instant {
@@ -158,7 +167,7 @@ impl Runtime for Peer {
     }
 
     fn sleep_until(&self, at: time::Instant) -> Sleep {
-        time::sleep_until(at).with_precision(self.precision)
+        self.precise(time::sleep_until(at))
     }
 
     fn rearm(&self, sleep: Pin<&mut Sleep>, delay: Duration) {
@@ -192,13 +201,6 @@ impl Runtime for Peer {
             Some(tokio) => drop(tokio.spawn(task)),
             None => EXECUTOR.spawn(task).detach(),
         }
-    }
-}
-
-impl Peer {
-    /// Of the present thread, if pairs are made with one.
-    fn timer(&self) -> Option<TimerHandle> {
-        self.callbacks.then(|| self.machine.timer(TimerOptions::new(), |_| panic!("it is far away")))
     }
 }
 

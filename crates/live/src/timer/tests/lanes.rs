@@ -1,0 +1,97 @@
+//! Callback timers on lanes: where they run, and who may not wait.
+
+use crate::timer::{Precision, TimerHandle, TimerOptions, WouldBlock};
+use crate::{ArmError, Cpu, CpuId, Machine, Nanos};
+use core::time::Duration;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{self, ThreadId};
+
+/// A machine with as many lanes as there are CPUs, the first of which this thread claims.
+fn with_lane() -> (&'static Machine, Cpu) {
+    let all = "0-1023".parse().expect("a list of CPUs");
+    let machine = Machine::builder().lanes(all).start().expect("it starts");
+    let first = machine.lane_set.first().expect("this process may run somewhere");
+    let cpu = Cpu::claim(machine, first).expect("nobody has it");
+    (machine, cpu)
+}
+
+/// A timer that says where it runs.
+fn telling(machine: &'static Machine, options: TimerOptions) -> (TimerHandle, Receiver<(CpuId, ThreadId)>) {
+    let (sender, receiver) = channel();
+    let timer = machine.timer(options, move |run| {
+        assert!(run.now() >= run.scheduled());
+        sender.send((run.cpu(), thread::current().id())).expect("the test waits");
+    });
+    (timer, receiver)
+}
+
+fn play<T>(cpu: &mut Cpu, receiver: &Receiver<T>) -> T {
+    loop {
+        if let Ok(value) = receiver.try_recv() {
+            return value;
+        }
+        if !cpu.turn().has_more {
+            cpu.park();
+        }
+    }
+}
+
+/// Goal: a pinned timer, and one that is armed on a CPU, runs on that CPU's lane, of either kind, once and
+/// periodically; the next arm for a moment lets it go. Method: the lane is this thread; others arm.
+#[test]
+fn pinned_timers_run_on_their_lane() {
+    let (machine, mut cpu) = with_lane();
+    let here = (cpu.cpu(), thread::current().id());
+    for precision in [Precision::Tick, Precision::Exact] {
+        let options = TimerOptions::new().precision(precision);
+        let (pinned, ran) = telling(machine, options.pinned());
+        pinned.arm_after(Duration::from_millis(2)).expect("this is a lane");
+        assert_eq!(play(&mut cpu, &ran), here);
+        let first = Nanos(machine.now().0 + 1_000_000);
+        pinned.arm_periodic(first, Duration::from_millis(2)).expect("this is a lane");
+        assert_eq!((play(&mut cpu, &ran), play(&mut cpu, &ran)), (here, here));
+        pinned.cancel();
+
+        let (timer, ran) = telling(machine, options);
+        thread::scope(|scope| {
+            let armed = scope.spawn(|| timer.arm_on(here.0, machine.now()));
+            assert_eq!(play(&mut cpu, &ran), here);
+            assert_eq!(armed.join().expect("it does not panic"), Ok(false));
+        });
+        timer.arm_on(here.0, Nanos(machine.now().0 + 3_600_000_000_000)).expect("it has a lane");
+        // A spare runs it while this lane does not turn.
+        cpu.begin_block();
+        assert_eq!(timer.arm_after(Duration::ZERO), Ok(true));
+        let (cpu_of_run, thread_of_run) = ran.recv_timeout(Duration::from_secs(60)).expect("it runs");
+        assert!(cpu_of_run != here.0 && thread_of_run != here.1, "{precision:?}: on {cpu_of_run:?}");
+        cpu.end_block();
+        let nobody = CpuId::new(1_000).expect("below the limit");
+        assert_eq!(timer.arm_on(nobody, machine.now()), Err(ArmError::NoLane { cpu: nobody }));
+    }
+    drop(cpu);
+    machine.shutdown();
+}
+
+/// Goal: a lane does not wait for a run, but its timer is cancelled. Method: a run that is held on a spare
+/// while the lane is away.
+#[test]
+fn a_lane_does_not_wait() {
+    let (machine, mut cpu) = with_lane();
+    let (began, has_begun) = channel();
+    let (end, may_end) = channel();
+    let timer = machine.timer(TimerOptions::new().precision(Precision::Tick), move |_| {
+        began.send(()).expect("the test waits");
+        may_end.recv_timeout(Duration::from_secs(60)).expect("the test goes on");
+    });
+    cpu.begin_block();
+    timer.arm_after(Duration::ZERO).expect("it is running");
+    has_begun.recv_timeout(Duration::from_secs(60)).expect("a spare runs it");
+    timer.arm_after(Duration::from_secs(60)).expect("it is running");
+    assert_eq!(timer.cancel_sync(), Err(WouldBlock));
+    assert!(!timer.is_pending() && timer.is_running());
+    end.send(()).expect("the callback waits");
+    cpu.end_block();
+    drop(cpu);
+    assert_eq!(timer.cancel_sync(), Ok(false), "this thread is no lane any more");
+    machine.shutdown();
+}
