@@ -107,7 +107,8 @@ struct Sources(Vec<(&'static str, PathBuf)>);
 impl Sources {
     fn find(&self, package: &str) -> Result<&Path, Failure> {
         let found = self.0.iter().find(|(name, _)| *name == package).map(|(_, folder)| folder.as_path());
-        found.ok_or_else(|| Failure::new(format!("no sources of {package}"), "add it to the list of packages"))
+        found
+            .ok_or_else(|| Failure::new(format!("no sources of {package}"), "add it to the list of packages"))
     }
 }
 
@@ -123,7 +124,8 @@ impl<'a> Scratch<'a> {
 
     fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
         let path = self.folder.join(name);
-        let failed = |error| Failure::new(format!("{}: {error}", path.display()), "make room in the target folder");
+        let failed =
+            |error| Failure::new(format!("{}: {error}", path.display()), "make room in the target folder");
         fs::create_dir_all(path.parent().unwrap_or(&path)).map_err(failed)?;
         fs::write(&path, text).map_err(failed)
     }
@@ -148,13 +150,19 @@ impl<'a> Scratch<'a> {
         let mut found = vec![];
         for package in ["tokio", "tokio-util"] {
             let version = report::pinned(&manifest, package).ok_or_else(|| {
-                Failure::new(format!("package.toml pins no version of {package}"), "write `version = \"=...\"`")
+                Failure::new(
+                    format!("package.toml pins no version of {package}"),
+                    "write `version = \"=...\"`",
+                )
             })?;
             let name = format!("{package}-{version}");
             let folder = match given {
                 Some(given) => given.join(&name),
                 None => report::folder_of(&metadata, package, &version).ok_or_else(|| {
-                    Failure::new(format!("cargo knows no sources of {name}"), "run `cargo fetch`, or name --tokio-src")
+                    Failure::new(
+                        format!("cargo knows no sources of {name}"),
+                        "run `cargo fetch`, or name --tokio-src",
+                    )
                 })?,
             };
             found.push((package, folder));

@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn waiting_and_computing_are_counted() {
         let mut shell = Command::new("sh");
-        shell.args(["-c", "read go; for each in 1 2 3 4 5 6 7 8; do sleep 0.01; done; echo; read end"]);
+        shell.args(["-c", "read go; for each in 1 2 3 4 5 6 7 8; do sleep 0.01; done; echo; read x"]);
         let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("there is a shell");
         let start = Usage::of(shell.id()).expect("it waits");
         let mut input = shell.stdin.take().expect("it is piped");

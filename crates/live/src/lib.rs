@@ -60,5 +60,6 @@ pub use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
 pub use quietcore_core::{Cancelled, Counters, CpuId, CpuSet, Nanos, Report as IsolationReport};
 #[cfg(not(loom))]
 pub use timer::{
-    CallbackTimer, CancelAndWait, LocalRun, LocalTimer, LocalTimers, Precision, RawFn, RawTimer, Run, TimerHandle, TimerOptions, WouldBlock,
+    CallbackTimer, CancelAndWait, LocalRun, LocalTimer, LocalTimers, Precision, RawFn, RawTimer, Run,
+    TimerHandle, TimerOptions, WouldBlock,
 };

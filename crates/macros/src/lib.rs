@@ -84,7 +84,8 @@ struct Given {
 
 impl Given {
     fn read(arguments: TokenStream) -> Self {
-        let mut given = Self { kept: TokenStream::new(), path: "::quietcore".to_owned(), starts_paused: false };
+        let mut given =
+            Self { kept: TokenStream::new(), path: "::quietcore".to_owned(), starts_paused: false };
         let mut argument = Vec::new();
         for token in arguments {
             if matches!(&token, TokenTree::Punct(punct) if punct.as_char() == ',') {

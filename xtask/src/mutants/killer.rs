@@ -113,7 +113,7 @@ impl Suite {
             }
             Self::LiveModels | Self::LiveUnits => {
                 &["test", "-q", "--locked", "-p", "quietcore-live", "--lib", "--no-run"]
-            },
+            }
         }
     }
 
@@ -149,7 +149,7 @@ impl Suite {
             }
             Self::LiveModels | Self::LiveUnits => {
                 &["test", "-q", "--locked", "-p", "quietcore-live", "--lib", "--", "--exact"]
-            },
+            }
         }
     }
 
@@ -168,12 +168,9 @@ impl Suite {
     /// Where it is built, below the folder of builds.
     pub(super) const fn folder(self) -> &'static str {
         match self {
-            Self::Properties
-            | Self::Verify
-            | Self::Tree
-            | Self::Machine
-            | Self::Units
-            | Self::LiveUnits => "plain",
+            Self::Properties | Self::Verify | Self::Tree | Self::Machine | Self::Units | Self::LiveUnits => {
+                "plain"
+            }
             Self::Site => "site",
             Self::Loom | Self::Models | Self::LiveModels => "loom",
         }

@@ -132,7 +132,8 @@ fn check_unsafe(source: &Source, number: usize, line: &Line, found: &mut Vec<Vio
 fn check_atomics(source: &Source, number: usize, line: &Line, found: &mut Vec<Violation>) {
     // A model plays the words that it is about; threads of a test count what they did.
     let name = source.path.rsplit('/').next();
-    let named_sync = matches!(name, Some("sync.rs" | "models.rs" | "tests.rs")) || source.path.contains("/tests/");
+    let named_sync =
+        matches!(name, Some("sync.rs" | "models.rs" | "tests.rs")) || source.path.contains("/tests/");
     let allowed = ATOMICS_ALLOWED.iter().any(|(path, _why)| *path == source.path);
     if !named_sync && !allowed && uses_atomics(&line.code) {
         let remedy = "atomics live in a file named sync.rs; move them there, or add the file to \

@@ -212,7 +212,8 @@ mod tests {
     /// Goal: lines apply in order and are counted, and there may not be many. Method: two lines; nine.
     #[test]
     fn substitutions_apply_in_order() {
-        let lines = substitutions("# first\n#[tokio::test => #[our::test\nour => your\n").expect("well-formed");
+        let lines =
+            substitutions("# first\n#[tokio::test => #[our::test\nour => your\n").expect("well-formed");
         assert!(substituted(SOURCE, &lines).starts_with("#[your::test("));
         assert_eq!(lines.iter().map(|line| line.applied.get()).collect::<Vec<_>>(), [1, 1]);
         assert!(substitutions("no arrow").is_err());
@@ -231,7 +232,9 @@ mod tests {
         let (passes, half) = ("test first ... ok\ntest second_one ... ok", "test first ... ok");
         assert_eq!(judge("", passes, 1.0), Ok(()));
         assert_eq!(judge("f::second_one: of no use here", half, 0.5), Ok(()));
-        assert!(judge("f::second_one: of no use here", half, 0.6).is_err_and(|what| what.contains("only 1 of 2")));
+        assert!(
+            judge("f::second_one: of no use here", half, 0.6).is_err_and(|what| what.contains("only 1 of 2"))
+        );
         assert!(judge("", half, 0.5).is_err_and(|what| what.contains("did not end")));
         assert!(judge("f::first: why", passes, 0.5).is_err_and(|what| what.contains("listed and passes")));
         assert!(judge("f::third: why", passes, 0.5).is_err_and(|what| what.contains("no test")));
@@ -244,7 +247,8 @@ mod tests {
         let manifest = "tokio-test = \"0.4\"\ntokio = { version = \"=1.2.3\", features = [] }\n";
         assert_eq!(pinned(manifest, "tokio").as_deref(), Some("1.2.3"));
         assert_eq!(pinned(manifest, "tokio-test"), None);
-        let metadata = r#"[{"name":"tokio","version":"1.2.3","id":"x","manifest_path":"/c/tokio-1.2.3/Cargo.toml"}]"#;
+        let metadata =
+            r#"[{"name":"tokio","version":"1.2.3","id":"x","manifest_path":"/c/tokio-1.2.3/Cargo.toml"}]"#;
         assert_eq!(folder_of(metadata, "tokio", "1.2.3"), Some(PathBuf::from("/c/tokio-1.2.3")));
         assert_eq!(folder_of(metadata, "tokio", "1.2.4"), None);
     }

@@ -38,7 +38,9 @@ pub(super) const PLAN: Plan = Plan {
             name: "stalls ignored",
             what: "pull, but nobody looks whether a lane that is awake turns",
             role: Role::Before,
-            run: |bench| trial(bench, Setup { policy: Policy::Pull, stall_after: Duration::MAX, blocks: true }),
+            run: |bench| {
+                trial(bench, Setup { policy: Policy::Pull, stall_after: Duration::MAX, blocks: true })
+            },
         },
         Variant {
             name: "pull",
@@ -103,7 +105,8 @@ fn sleeper(machine: &'static Machine, number: u64, late: &Arc<Mutex<Vec<u64>>>) 
         let nanos = run.lateness().as_nanos() as u64;
         late.lock().unwrap_or_else(PoisonError::into_inner).push(nanos);
         // Any spread will do: a linear congruence, its high bits.
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407 + number);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407 + number);
         let span = Duration::from_micros(10_000 + (state >> 33) % 6_000);
         let _ = run.timer().arm_after(span);
     })

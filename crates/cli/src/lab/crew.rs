@@ -24,7 +24,11 @@ pub(super) enum Manner {
 
 impl Crew {
     /// Starts a machine with `builder`'s settings and a lane for each of `lanes`.
-    pub(super) fn start(builder: Builder, bench: &Bench, lanes: &[(CpuId, Manner)]) -> Result<Self, CliError> {
+    pub(super) fn start(
+        builder: Builder,
+        bench: &Bench,
+        lanes: &[(CpuId, Manner)],
+    ) -> Result<Self, CliError> {
         let builder = builder.lanes(bench.lanes());
         let machine = builder.start().map_err(cannot_start)?;
         let mut crew = Self { machine, lanes: Vec::new() };

@@ -47,8 +47,13 @@ enum Place {
 
 fn trial(bench: &Bench, policy: Policy, place: Place) -> Result<Vec<f64>, CliError> {
     let [busy, quiet] = bench.cpus;
-    let isolated: CpuSet = if place == Place::Isolated { [quiet].into_iter().collect() } else { CpuSet::new() };
-    let builder = Machine::builder().policy(policy).isolated(CpuSet::new()).nohz_full(isolated).stall_after(Duration::MAX);
+    let isolated: CpuSet =
+        if place == Place::Isolated { [quiet].into_iter().collect() } else { CpuSet::new() };
+    let builder = Machine::builder()
+        .policy(policy)
+        .isolated(CpuSet::new())
+        .nohz_full(isolated)
+        .stall_after(Duration::MAX);
     let crew = Crew::start(builder, bench, &[(busy, Manner::Spins), (quiet, Manner::Parks)])?;
     let machine = crew.machine;
     let timer = Arc::new(machine.timer(tick(), |_| {}));
@@ -76,10 +81,10 @@ fn trial(bench: &Bench, policy: Policy, place: Place) -> Result<Vec<f64>, CliErr
     let measured = result.lock().unwrap_or_else(PoisonError::into_inner).take();
     let (nanos, pairs) = measured.ok_or_else(failed)?;
     let metrics = machine.metrics();
-    let elsewhere: u64 =
-        metrics.cpus.iter().filter(|cpu| cpu.cpu != quiet).map(|cpu| cpu.bases.armed).sum();
+    let elsewhere: u64 = metrics.cpus.iter().filter(|cpu| cpu.cpu != quiet).map(|cpu| cpu.bases.armed).sum();
     if policy == Policy::Push && elsewhere < pairs {
-        let what = format!("only {elsewhere} of {pairs} timers were armed on a busy CPU: the search did not run");
+        let what =
+            format!("only {elsewhere} of {pairs} timers were armed on a busy CPU: the search did not run");
         return Err(CliError::Live(what));
     }
     Ok(vec![nanos, 100.0 * elsewhere.min(pairs) as f64 / pairs as f64])

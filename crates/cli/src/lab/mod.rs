@@ -190,12 +190,16 @@ fn two_cpus(asked: Option<&CpuSet>) -> Result<[CpuId; 2], CliError> {
     let allowed = crate::host::allowed_cpus()?;
     let cpus = asked.unwrap_or(&allowed);
     if let Some(cpu) = cpus.difference(&allowed).first() {
-        return Err(CliError::Usage(format!("--cpus: this process may not run on CPU {cpu}; it may on {allowed}")));
+        return Err(CliError::Usage(format!(
+            "--cpus: this process may not run on CPU {cpu}; it may on {allowed}"
+        )));
     }
     let mut cpus = cpus.iter();
     match (cpus.next(), cpus.next()) {
         (Some(one), Some(two)) => Ok([one, two]),
-        _ => Err(CliError::Usage("the lab needs two CPUs; this process may use one (see taskset)".to_owned())),
+        _ => {
+            Err(CliError::Usage("the lab needs two CPUs; this process may use one (see taskset)".to_owned()))
+        }
     }
 }
 

@@ -16,7 +16,9 @@
 
 use super::name::{AnyExact, AnyTimer};
 use super::{Machine, flag};
-use crate::base::{Armed as BaseArmed, BaseId, BaseKind, Change, Context as BaseContext, ExactRef, Pinning, TimerRef};
+use crate::base::{
+    Armed as BaseArmed, BaseId, BaseKind, Change, Context as BaseContext, ExactRef, Pinning, TimerRef,
+};
 use crate::place::{Arming, Caller, ExactMode, ExactPolicy, ExactStart, Origin, Policy};
 use crate::place::{exact_target, nearest_housekeeping, push_target};
 use crate::tmigr::Book;

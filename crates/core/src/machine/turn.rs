@@ -341,7 +341,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// a level lower, and may be due there by now: a turn leaves nothing that was due when it began.
     fn end_token(&self, turn: &mut Turn, now: Nanos) {
         let Some(Token { base, .. }) = turn.tokens.pop_front() else { return };
-        if true || !self.bases.next_expiry(base).is_some_and(|next| next <= turn.started) {
+        if self.bases.next_expiry(base).is_none_or(|next| next > turn.started) {
             return;
         }
         if base.cpu == turn.cpu {

@@ -17,7 +17,7 @@ use crate::{LaneArguments, Outcome};
 use core::time::Duration;
 use quietcore_live::{CpuId, CpuSet, Machine, Metrics};
 use std::error::Error;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 /// `endure run`
@@ -38,7 +38,11 @@ pub(crate) struct Arguments {
 
 type Played = Result<Tally, Box<dyn Error + Send + Sync>>;
 
+/// Streams of random numbers from here on say how lanes rest.
+const RESTS: u64 = 1 << 32;
+
 /// What the threads of a run have together.
+#[derive(Clone)]
 struct Stage {
     machine: &'static Machine,
     lanes: CpuSet,
@@ -53,52 +57,66 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let shared = Shared::new(machine);
     let stage = Stage { machine, lanes, seed: arguments.seed, exchange: Exchange::default(), shared };
     // Lanes come first and leave last: what is pinned to them needs them.
-    let (end_lanes, lanes) = start(&stage, stage.lanes.iter().map(Some))?;
-    let (end_others, others) = start(&stage, (0..arguments.threads).map(|_| None))?;
+    let lanes = Cast::start(&stage, stage.lanes.iter().map(Some))?;
+    let others = Cast::start(&stage, (0..arguments.threads).map(|_| None))?;
     wait(arguments.seconds)?;
-    drop(end_others);
-    let mut tally = join(others)?;
-    drop(end_lanes);
-    tally.merge(&join(lanes)?);
+    let mut tally = others.end()?;
+    tally.merge(&lanes.end()?);
     tally.merge(&stage.shared.settle());
     let metrics = machine.metrics();
     machine.shutdown();
     Ok(report(&tally, &metrics))
 }
 
-type Ender = std::sync::mpsc::Sender<()>;
+/// Threads that play until they are told to end.
+struct Cast {
+    threads: Vec<JoinHandle<Played>>,
+    /// Closed to tell them.
+    stops: Vec<Sender<()>>,
+}
 
-/// A thread for each player: of a CPU, or of none. They end when the value returned is dropped.
-fn start(
-    stage: &Stage,
-    players: impl Iterator<Item = Option<CpuId>>,
-) -> Result<(Vec<Ender>, Vec<JoinHandle<Played>>), Box<dyn Error>> {
-    let mut enders = Vec::new();
-    let mut threads = Vec::new();
-    for (number, cpu) in players.enumerate() {
-        let (ender, stop) = channel();
-        let stream = 2 * number as u64 + u64::from(cpu.is_some());
-        let random = Random::new(stage.seed, stream);
-        let (machine, lanes) = (stage.machine, stage.lanes.clone());
-        let (exchange, shared) = (stage.exchange.clone(), stage.shared.clone());
-        threads.push(thread::Builder::new().spawn(move || {
-            let _entered = machine.enter();
-            let player = cpu.map(|cpu| Player::new(machine, cpu, random.clone())).transpose()?;
-            let rouser = player.as_ref().map_or_else(|| Rouser::Thread(thread::current()), Player::rouser);
-            let mut scene = Scene::new(machine, random, rouser);
-            let mut loads: Vec<Box<dyn Load>> = vec![
-                Box::new(Callbacks::new(lanes, &mut scene)),
-                Box::new(Futures::new(exchange, &mut scene)),
-                Box::new(Periods::new(&mut scene)),
-                Box::new(Queues::new(&scene)),
-                Box::new(shared),
-            ];
-            play_as(player, &mut loads, &mut scene, &stop);
-            Ok(scene.tally)
-        })?);
-        enders.push(ender);
+impl Cast {
+    /// A thread for each player: of a CPU, or of none.
+    fn start(stage: &Stage, players: impl Iterator<Item = Option<CpuId>>) -> Result<Self, Box<dyn Error>> {
+        let mut cast = Self { threads: Vec::new(), stops: Vec::new() };
+        for (number, cpu) in players.enumerate() {
+            let (sender, stop) = channel();
+            let stream = 2 * number as u64 + u64::from(cpu.is_some());
+            let stage = stage.clone();
+            cast.threads.push(thread::Builder::new().spawn(move || enter(&stage, cpu, stream, &stop))?);
+            cast.stops.push(sender);
+        }
+        Ok(cast)
     }
-    Ok((enders, threads))
+
+    fn end(self) -> Result<Tally, Box<dyn Error>> {
+        drop(self.stops);
+        let mut sum = Tally::default();
+        for thread in self.threads {
+            let played = thread.join().map_err(|_| "a thread panicked")?;
+            sum.merge(&played.map_err(|error| error.to_string())?);
+        }
+        Ok(sum)
+    }
+}
+
+/// What each thread does.
+fn enter(stage: &Stage, cpu: Option<CpuId>, stream: u64, stop: &Receiver<()>) -> Played {
+    let machine = stage.machine;
+    let _entered = machine.enter();
+    let rests = Random::new(stage.seed, RESTS | stream);
+    let player = cpu.map(|cpu| Player::new(machine, cpu, rests)).transpose()?;
+    let rouser = player.as_ref().map_or_else(|| Rouser::Thread(thread::current()), Player::rouser);
+    let mut scene = Scene::new(machine, Random::new(stage.seed, stream), rouser);
+    let mut loads: Vec<Box<dyn Load>> = vec![
+        Box::new(Callbacks::new(stage.lanes.clone(), &mut scene)),
+        Box::new(Futures::new(stage.exchange.clone(), &mut scene)),
+        Box::new(Periods::new(&mut scene)),
+        Box::new(Queues::new(&scene)),
+        Box::new(stage.shared.clone()),
+    ];
+    play_as(player, &mut loads, &mut scene, stop);
+    Ok(scene.tally)
 }
 
 fn play_as(player: Option<Player>, loads: &mut [Box<dyn Load>], scene: &mut Scene, stop: &Receiver<()>) {
@@ -114,15 +132,6 @@ fn wait(seconds: Option<u64>) -> Result<(), Box<dyn Error>> {
         None => _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink())?,
     }
     Ok(())
-}
-
-fn join(threads: Vec<JoinHandle<Played>>) -> Result<Tally, Box<dyn Error>> {
-    let mut sum = Tally::default();
-    for thread in threads {
-        let played = thread.join().map_err(|_| "a thread panicked")?;
-        sum.merge(&played.map_err(|error| error.to_string())?);
-    }
-    Ok(sum)
 }
 
 fn report(tally: &Tally, metrics: &Metrics) -> Report {

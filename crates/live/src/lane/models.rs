@@ -1,6 +1,6 @@
 //! The words of lanes under weak memory: nobody sleeps on what was asked for.
 
-use super::switch::{Leaving, Switch};
+use super::switch::Switch;
 use super::sync::{Doze, Owner, Waits};
 use crate::alarm::Alarm;
 use crate::park::{Notify, Parker};
@@ -64,7 +64,6 @@ impl World {
 
     /// The lane with this bit goes idle; returns when it wakes up by itself.
     fn go_idle(&self, bit: u32) -> Option<Nanos> {
-        let seen = self.alarm.load();
         // AcqRel, and Acquire below: as the words of groups.
         let is_last = self.awake.fetch_and(!bit, Ordering::AcqRel) == bit;
         let mut tree = self.tree();
@@ -72,8 +71,7 @@ impl World {
         let until = tree.event.filter(|_| is_last);
         drop(tree);
         if is_last {
-            let leaving = Leaving { now: NOW, seen, until };
-            self.switch.leave(&self.alarm, leaving, || self.is_anybody_awake());
+            self.switch.leave(&self.alarm, (NOW, until), || self.is_anybody_awake());
         }
         until
     }

@@ -18,7 +18,6 @@ use super::cpu::Idle;
 use super::here;
 use super::rest::{End, Rest};
 use super::slot::Slot;
-use super::switch::Leaving;
 use crate::machine::Machine;
 use crate::park::Parker;
 use quietcore_core::{CpuId, Idle as Decision, Machine as Core, Nanos, Turn};
@@ -173,7 +172,6 @@ impl Lane {
     /// Goes idle in the books.
     fn sleep(&mut self, now: Nanos, takes_part: bool) -> Idle {
         let (core, cpu) = (&self.machine.core, self.slot.cpu);
-        let seen = self.machine.alarm.load();
         match core.enter_idle_beside_others(cpu, now) {
             Decision::Stay { next } if self.is_parked => {
                 self.waiting = Waiting::Sleeps(Some(next));
@@ -189,7 +187,7 @@ impl Lane {
                 let until = self.also_exact(until);
                 self.waiting = Waiting::Sleeps(until);
                 if takes_part {
-                    self.leave_switch(Leaving { now, seen, until });
+                    self.leave_switch(now, until);
                 }
                 Idle::Sleep { until }
             }
@@ -258,10 +256,9 @@ impl Lane {
         let now = self.machine.clock.now();
         self.exit_idle(now);
         let (core, cpu) = (&self.machine.core, self.slot.cpu);
-        let seen = self.machine.alarm.load();
         self.machine.act(|actions| core.go_absent(cpu, now, actions));
         if self.takes_part() {
-            self.leave_switch(Leaving { now, seen, until: None });
+            self.leave_switch(now, None);
         }
     }
 
@@ -284,15 +281,17 @@ impl Lane {
     }
 
     /// This lane is not awake any more. If it was the last one, nobody holds the switch.
-    fn leave_switch(&self, leaving: Leaving) {
+    fn leave_switch(&self, now: Nanos, until: Option<Nanos>) {
         let machine = self.machine;
         let is_anybody_awake = || machine.core.hierarchy().is_active(self.slot.cpu);
         if is_anybody_awake() {
             return;
         }
-        let now = machine.clock.to_kernel(leaving.now);
-        let until = leaving.until.map(|until| machine.clock.to_kernel(until));
-        machine.lanes.switch.leave(&machine.alarm, Leaving { now, until, ..leaving }, is_anybody_awake);
+        // Another one that went to sleep before may have to be up sooner, and oversleep.
+        let first = [until, machine.first_wakeup()].into_iter().flatten().min();
+        let until = first.map(|until| machine.clock.to_kernel(until));
+        let moments = (machine.clock.to_kernel(now), until);
+        machine.lanes.switch.leave(&machine.alarm, moments, is_anybody_awake);
     }
 
     fn tick_of(&self, now: Nanos) -> u64 {

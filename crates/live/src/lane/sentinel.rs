@@ -98,15 +98,24 @@ impl Machine {
         belief
     }
 
+    /// When the first of the lanes that sleep must be up: for the tree, or by itself with something that
+    /// others could run for it if it is not. Without a lock.
+    pub(super) fn first_wakeup(&self) -> Option<Nanos> {
+        let of = |cpu| {
+            let own = self.core.sleeps_until(cpu).zip(self.core.next_global(cpu));
+            let own = own.map(|(until, global)| until.max(global));
+            [self.core.hierarchy().wakeup(cpu), own].into_iter().flatten().min()
+        };
+        self.lanes.all().filter(|slot| !slot.alone.is_set()).filter_map(|slot| of(slot.cpu)).min()
+    }
+
     /// Whether all lanes sleep, as they may.
     fn rest_of_all(&self, now: Nanos) -> Rest {
-        let hierarchy = self.core.hierarchy();
         let Some(stall_after) = self.lanes.switch.stall_after() else { return Rest::Until(None) };
-        if self.lanes.spares.first().is_some_and(|spare| hierarchy.is_active(spare)) {
+        if self.lanes.spares.first().is_some_and(|spare| self.core.hierarchy().is_active(spare)) {
             return Rest::Over;
         }
-        let wakeups = self.lanes.all().filter_map(|slot| hierarchy.wakeup(slot.cpu));
-        let latest = wakeups.min().map(|first| Nanos(first.0.saturating_add(stall_after.0)));
+        let latest = self.first_wakeup().map(|first| Nanos(first.0.saturating_add(stall_after.0)));
         if latest.is_some_and(|latest| latest <= now) { Rest::Over } else { Rest::Until(latest) }
     }
 }

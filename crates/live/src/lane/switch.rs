@@ -7,16 +7,14 @@
 //! by pulling the deadline. A lane that wakes up makes that void: it looks after everything.
 //!
 //! The last one that goes idle (I) against somebody who asks (A) for a moment that I did not see:
-//!   1. I: reads the deadline, walks: nobody is awake;
-//!   2. A: arms, publishes: asks for `a`, pulls;
-//!   3. I: moves the deadline from what it read to its own, later moment.
+//!   1. I: walks: nobody is awake;
+//!   2. A: arms, publishes: asks for `a`, pulls the deadline;
+//!   3. I: moves the deadline to its own, later moment.
 //!
-//! If 2's pull changed the deadline, 3 fails and the earlier moment stays. If it did not (the deadline was
-//! earlier than `a`), 3 succeeds and `a` would be lost; so I looks at what was asked after 3. A pull writes
-//! the word also when it changes nothing, so 3, which comes later, acquires what A did before.
-//!
-//! The same I against a lane (B) that wakes up meanwhile, and may get stuck at once:
-//!   1. I: reads the deadline, walks: nobody is awake;
+//! `a` would be lost; so I looks at what was asked after 3. A pull writes the word also when it changes
+//! nothing, so 3, which comes later, acquires what A did before. The same I against a lane (B) that wakes up
+//! meanwhile, and may get stuck at once:
+//!   1. I: walks: nobody is awake;
 //!   2. B: is awake in the tree; pulls the deadline to the moment at which its silence counts;
 //!   3. I: moves the deadline away.
 //!
@@ -37,16 +35,6 @@ pub(crate) struct Switch {
     tick: Nanos,
     /// For how long a lane may be silent; `None` when nobody looks.
     stall_after: Option<Nanos>,
-}
-
-/// What the last lane that goes idle knows.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Leaving {
-    pub(super) now: Nanos,
-    /// The deadline before it walked.
-    pub(super) seen: Option<Nanos>,
-    /// When it is up by itself.
-    pub(super) until: Option<Nanos>,
 }
 
 impl Switch {
@@ -97,16 +85,17 @@ impl Switch {
         }
     }
 
-    /// The calling lane was the last one awake at `now`, and is up by itself at `until`; before it walked,
-    /// the deadline was `seen`. `is_anybody_awake` is asked again. Cost: half a microsecond.
+    /// The calling lane was the last one awake at `now`, and is up by itself at `until`. `is_anybody_awake`
+    /// is asked again. Cost: half a microsecond.
     pub(super) fn leave(
         &self,
         alarm: &Alarm,
-        Leaving { now, seen, until }: Leaving,
+        (now, until): (Nanos, Option<Nanos>),
         is_anybody_awake: impl FnOnce() -> bool,
     ) {
         let Some(stall_after) = self.stall_after else { return };
-        let _ = alarm.push(seen, until.map(|until| later(until, stall_after)));
+        // Whoever changes it meanwhile wants the sentinel sooner, or answers for more.
+        let _ = alarm.push(alarm.load(), until.map(|until| later(until, stall_after)));
         if let Some(asked) = self.asked.before(until) {
             alarm.pull(asked);
         }

@@ -6,22 +6,27 @@
 //!
 //! With `current_thread`, tasks that are woken on the worker's own thread are in a queue that cannot be seen,
 //! and a socket may have become ready without anybody having looked. So before time moves the runtime goes
-//! round once more, which polls I/O, and a *probe* finds out whether that gave anybody anything to do:
+//! round once more, which polls I/O, and the *errand*, a task of this module's own, finds out whether that gave
+//! anybody anything to do:
 //!
 //! 1. The hook wakes the root future: tokio polls I/O without waiting, then the root.
-//! 2. The root's poll wakes the probe, a task, which goes to the end of the queue, and itself.
-//! 3. With an event interval of 1 the root is polled again after every task. If the probe is polled before
+//! 2. The root's poll wakes the errand, which goes to the end of the queue, and itself.
+//! 3. With an event interval of 1 the root is polled again after every task. If the errand is polled before
 //!    that, nothing was ahead of it: all is quiet. If not, somebody ran, and the hook starts anew.
+//!
+//! So that the root does not come before all tasks whenever it yields, whoever wakes it wakes the errand, which
+//! wakes the root: it waits for its turn like a task.
 //!
 //! Invariant: time moves only right after I/O was polled and no task ran since. With `multi_thread`, I/O that
 //! has not been reported yet does not keep time from moving.
 
 use core::future::{Future, poll_fn};
 use core::pin::pin;
-use core::task::{Poll, Waker};
+use core::task::{Context, Poll, Waker};
 use quietcore_live::Machine;
 use quietcore_live::virtual_time::{Participant, Participate, Rest};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Wake;
 use tokio::runtime as real;
 
 /// Kind of a runtime.
@@ -36,10 +41,10 @@ pub(super) enum Flavor {
 enum Quiet {
     #[default]
     Unknown,
-    /// The root's next poll wakes the probe.
+    /// The root's next poll sends the errand.
     Asked,
-    /// The probe is in the queue.
-    Probing,
+    /// The errand is in the queue.
+    Sent,
     Yes,
 }
 
@@ -60,8 +65,11 @@ struct State {
     /// To look into its queue; not before it is built.
     runtime: Option<real::Handle>,
     quiet: Quiet,
+    /// Makes tokio poll the root.
     root: Option<Waker>,
-    probe: Option<Waker>,
+    /// The future in it was woken; the errand tells the root.
+    root_is_woken: bool,
+    errand: Option<Waker>,
 }
 
 impl Workers {
@@ -101,7 +109,10 @@ impl Workers {
         self.lock().runtime = Some(runtime.handle().clone());
         let workers = Arc::clone(self);
         drop(runtime.spawn(poll_fn(move |context| {
-            workers.lock().run_probe(context.waker());
+            let root = workers.lock().run_errand(context.waker());
+            if let Some(root) = root {
+                root.wake();
+            }
             Poll::<()>::Pending
         })));
     }
@@ -143,7 +154,7 @@ impl Workers {
         let state = self.lock();
         let waker = match self.flavor {
             Flavor::CurrentThread => state.root.clone(),
-            Flavor::MultiThread => state.probe.clone(),
+            Flavor::MultiThread => state.errand.clone(),
         };
         drop(state);
         if let Some(waker) = waker {
@@ -167,20 +178,40 @@ impl Workers {
             return future.await;
         }
         let _driver = Driver::new(self);
+        let woken = Waker::from(Arc::new(Woken(Arc::downgrade(self))));
         let mut future = pin!(future);
         poll_fn(|context| {
+            // A second thread that blocks on the runtime drives nothing: its future is polled as it is.
             let Some(seat) = self.my_seat() else { return future.as_mut().poll(context) };
             let _ = seat.begin();
             self.lock().begin_root(context.waker());
-            let result = future.as_mut().poll(context);
-            let probe = self.lock().end_root();
-            if let Some(probe) = probe {
-                probe.wake();
+            let result = future.as_mut().poll(&mut Context::from_waker(&woken));
+            let errand = self.lock().end_root();
+            if let Some(errand) = errand {
+                errand.wake();
                 context.waker().wake_by_ref();
             }
             result
         })
         .await
+    }
+}
+
+/// Wakes the root in its turn.
+struct Woken(Weak<Workers>);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        if let Some(workers) = self.0.upgrade() {
+            let mut state = workers.lock();
+            state.root_is_woken = true;
+            // Before its first poll the errand is in the queue anyway.
+            let errand = state.errand.clone();
+            drop(state);
+            if let Some(errand) = errand {
+                errand.wake();
+            }
+        }
     }
 }
 
@@ -199,28 +230,33 @@ impl State {
         if !self.root.as_ref().is_some_and(|root| root.will_wake(waker)) {
             self.root = Some(waker.clone());
         }
-        if self.quiet == Quiet::Probing {
-            // Somebody was ahead of the probe.
+        if self.quiet == Quiet::Sent {
+            // Somebody was ahead of the errand.
             self.quiet = Quiet::Unknown;
         }
     }
 
-    /// The probe, if it is to be put into the queue.
+    /// The errand, if it is to go.
     fn end_root(&mut self) -> Option<Waker> {
         if self.quiet != Quiet::Asked {
             return None;
         }
-        self.quiet = Quiet::Probing;
-        self.probe.clone()
+        self.quiet = Quiet::Sent;
+        self.errand.clone()
     }
 
-    fn run_probe(&mut self, waker: &Waker) {
-        if !self.probe.as_ref().is_some_and(|probe| probe.will_wake(waker)) {
-            self.probe = Some(waker.clone());
+    /// The root, if it was woken.
+    fn run_errand(&mut self, waker: &Waker) -> Option<Waker> {
+        if !self.errand.as_ref().is_some_and(|errand| errand.will_wake(waker)) {
+            self.errand = Some(waker.clone());
         }
-        if self.quiet == Quiet::Probing {
+        if core::mem::take(&mut self.root_is_woken) {
+            return self.root.clone();
+        }
+        if self.quiet == Quiet::Sent {
             self.quiet = Quiet::Yes;
         }
+        None
     }
 }
 
