@@ -113,6 +113,16 @@ alone() { # NAME ARGUMENT...
 
 is_running() { kill -0 "$group" 2>/dev/null; }
 
+# All threads are there: what the program may use was decided before.
+await_threads() { # LANES
+    local count=4
+    [ "$1" = none ] || count=7
+    for _ in $(seq 100); do
+        [ "$(find "/proc/$group/task" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l)" -ge $count ] && return
+        sleep 0.1
+    done
+}
+
 nap() { # LOW HIGH, in ms below a second
     sleep "$(printf '0.%03d' $(($1 + RANDOM % ($2 - $1))))"
 }
@@ -180,6 +190,7 @@ random_timers() { # SUFFIX LANES
     alone "undisturbed$1" run --seconds "$(pick 2 10)" --lanes "$2"
 
     start run --lanes "$2"
+    await_threads "$2"
     stop_at_random "$(pick 15 200)"
     finish "stopped$1" "stops=$stops"
 
@@ -202,6 +213,7 @@ random_timers() { # SUFFIX LANES
         skip "affinity$1" 'taskset is not installed'
     else
         start run --lanes "$2"
+        await_threads "$2"
         change_affinity "$(pick 4 30)"
         finish "affinity$1" "changes=$changes"
     fi

@@ -103,13 +103,15 @@ pub trait Participate: Send + Sync {
 /// ```
 /// use quietcore_live::virtual_time::Rest;
 ///
-/// assert_ne!(Rest::Wait, Rest::LookAgain);
+/// assert_ne!(Rest::Wait, Rest::Woken);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "who was woken must not wait"]
 pub enum Rest {
-    /// It was woken, or time moved and timers ran: it is busy, and looks for work before it calls `idle` again.
-    LookAgain,
+    /// It was woken meanwhile: it is busy.
+    Woken,
+    /// Time moved, and what was due ran: it is busy, and looks for work before it calls `idle` again.
+    Moved,
     /// It waits until it is woken or asked to look again.
     Wait,
 }
@@ -149,7 +151,7 @@ impl Participant {
     /// # let machine = Machine::builder().virtual_time().start()?;
     /// let participant = machine.participate(Arc::new(Nobody));
     /// participant.wake();
-    /// assert_eq!(participant.idle(), Rest::LookAgain);
+    /// assert_eq!(participant.idle(), Rest::Woken);
     /// # machine.shutdown();
     /// # Ok::<(), quietcore_live::StartError>(())
     /// ```
@@ -195,7 +197,7 @@ impl Participant {
         let (machine, time) = (self.machine, &self.machine.virtual_time);
         let mut state = time.lock();
         if !state.rest(self.number) {
-            return Rest::LookAgain;
+            return Rest::Woken;
         }
         if !machine.clock.is_paused() || !state.may_move() {
             return Rest::Wait;
@@ -205,11 +207,15 @@ impl Participant {
         let running = Running { machine };
         let has_moved = machine.move_to_next();
         if has_moved {
-            // Before others may move it again: what was woken may be this one, or this one's.
+            // Before others may move it again: what was woken may be this one's, and is looked for first.
             time.lock().stay(self.number);
         }
         drop(running);
-        if has_moved { Rest::LookAgain } else { Rest::Wait }
+        match has_moved {
+            true if time.lock().is_woken(self.number) => Rest::Woken,
+            true => Rest::Moved,
+            false => Rest::Wait,
+        }
     }
 }
 

@@ -13,6 +13,7 @@ mod engine;
 mod figures;
 mod run;
 mod scenario;
+mod script;
 pub mod whatif;
 mod world;
 
@@ -20,3 +21,4 @@ pub use engine::{EventQueue, Random, TraceHash};
 pub use figures::{Figures, Quantiles};
 pub use run::{Options, Outcome, Perfetto, Progress, Range, ShownValue, Variant, Verdict};
 pub use scenario::{Cost, CostTable, CostValue, Measured, Scenario, ScenarioError};
+pub use script::{Happened, Occurrence, Step, Verb};

@@ -29,10 +29,10 @@ pub enum WaitBy {
 /// Why a thread did not get a CPU.
 ///
 /// ```
-/// use quietcore_live::{ClaimError, Cpu, Machine};
+/// use quietcore_live::{ClaimError, Cpu, CpuId, Machine};
 ///
 /// let machine = Machine::start()?; // without lanes
-/// let error = Cpu::claim(machine, "0".parse()?).expect_err("nobody can claim anything");
+/// let error = Cpu::claim(machine, CpuId::new(0)?).expect_err("nobody can claim anything");
 /// assert_eq!(error.to_string(), "CPU 0 is not one of this machine's lanes");
 /// # machine.shutdown();
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -11,6 +11,7 @@ use super::here;
 use super::play::Lane;
 use super::slot::Slot;
 use crate::machine::{EnterGuard, Machine};
+use crate::timer::LocalTimers;
 use core::marker::PhantomData;
 use core::time::Duration;
 use quietcore_core::{CpuId, Nanos};
@@ -68,6 +69,17 @@ impl Idle {
         }
     }
 
+    /// The same, with `latest` as another reason to end the wait.
+    pub(super) fn no_later_than(self, latest: Option<Nanos>) -> Self {
+        match (self, latest) {
+            (_, None) => self,
+            (Self::Stay { until }, Some(latest)) => Self::Stay { until: until.min(latest) },
+            (Self::Sleep { until }, Some(latest)) => {
+                Self::Sleep { until: Some(until.map_or(latest, |until| until.min(latest))) }
+            }
+        }
+    }
+
     /// How long that is from `now` on: for calls that take a span. `None` is for ever.
     ///
     /// ```
@@ -86,9 +98,9 @@ impl Idle {
 /// Wakes the lane of a CPU when it waits, from any thread. Cheap to copy; outlives the lane.
 ///
 /// ```
-/// # use quietcore_live::{Cpu, Machine};
+/// # use quietcore_live::{Cpu, CpuId, Machine};
 /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-/// let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+/// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
 /// let unparker = cpu.unparker();
 /// std::thread::spawn(move || unparker.unpark());
 /// # drop(cpu);
@@ -105,9 +117,9 @@ impl Unparker {
     /// Leave first what the lane is to find. Cost: a fence and a load; 7 us if the lane waits.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, Machine, WaitBy};
+    /// # use quietcore_live::{Cpu, CpuId, Machine, WaitBy};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let mut cpu = Cpu::claim_with(machine, "0".parse()?, WaitBy::KickFd)?;
+    /// let mut cpu = Cpu::claim_with(machine, CpuId::new(0)?, WaitBy::KickFd)?;
     /// let _ = cpu.enter_idle();
     /// cpu.unparker().unpark(); // the descriptor is readable now
     /// # drop(cpu);
@@ -123,10 +135,10 @@ impl Unparker {
 /// A CPU of the machine, played by the thread that claimed it: a *lane*.
 ///
 /// ```
-/// use quietcore_live::{Cpu, Machine};
+/// use quietcore_live::{Cpu, CpuId, Machine};
 ///
 /// let machine = Machine::builder().lanes("0".parse()?).start()?;
-/// let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+/// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
 /// for _ in 0..3 {
 ///     cpu.turn(); // runs what is due; the program's own work goes here, too
 /// }
@@ -138,9 +150,9 @@ impl Unparker {
 /// A loop that has nothing else to do waits with [`park`](Self::park):
 ///
 /// ```
-/// # use quietcore_live::{Cpu, Machine};
+/// # use quietcore_live::{Cpu, CpuId, Machine};
 /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-/// let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+/// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
 /// # std::thread::spawn(|| machine.shutdown());
 /// while machine.is_running() {
 ///     if !cpu.turn().has_more {
@@ -152,6 +164,7 @@ impl Unparker {
 #[derive(Debug)]
 pub struct Cpu {
     lane: Lane,
+    local: LocalTimers,
     waits: WaitBy,
     /// How late the kernel may end this thread's waits, as it was before the claim, in ns.
     slack: Option<u64>,
@@ -169,10 +182,10 @@ impl Cpu {
     /// See [`ClaimError`].
     ///
     /// ```
-    /// # use quietcore_live::{ClaimError, Cpu, Machine};
+    /// # use quietcore_live::{ClaimError, Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let cpu = Cpu::claim(machine, "0".parse()?)?;
-    /// assert!(matches!(Cpu::claim(machine, "0".parse()?), Err(ClaimError::ThreadHasCpu { .. })));
+    /// let cpu = Cpu::claim(machine, CpuId::new(0)?)?;
+    /// assert!(matches!(Cpu::claim(machine, CpuId::new(0)?), Err(ClaimError::ThreadHasCpu { .. })));
     /// # drop(cpu);
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -187,9 +200,9 @@ impl Cpu {
     /// See [`ClaimError`].
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, Machine, WaitBy};
+    /// # use quietcore_live::{Cpu, CpuId, Machine, WaitBy};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let mut cpu = Cpu::claim_with(machine, "0".parse()?, WaitBy::KickFd)?;
+    /// let mut cpu = Cpu::claim_with(machine, CpuId::new(0)?, WaitBy::KickFd)?;
     /// assert!(cpu.kick_fd().is_some());
     /// # drop(cpu);
     /// # machine.shutdown();
@@ -204,15 +217,16 @@ impl Cpu {
         here::enter(machine, cpu, machine.now());
         let slack = rustix::thread::current_timer_slack().ok();
         let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
-        Ok(Self { lane: Lane::new(machine, slot), waits, slack, _entered: entered, thread: PhantomData })
+        let (lane, local) = (Lane::new(machine, slot), LocalTimers::new(machine));
+        Ok(Self { lane, local, waits, slack, _entered: entered, thread: PhantomData })
     }
 
     /// Which CPU it is.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, Machine};
+    /// # use quietcore_live::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// assert_eq!(Cpu::claim(machine, "0".parse()?)?.cpu().index(), 0);
+    /// assert_eq!(Cpu::claim(machine, CpuId::new(0)?)?.cpu().index(), 0);
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -224,9 +238,9 @@ impl Cpu {
     /// Whose CPU it is.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, Machine};
+    /// # use quietcore_live::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// assert!(core::ptr::eq(Cpu::claim(machine, "0".parse()?)?.machine(), machine));
+    /// assert!(core::ptr::eq(Cpu::claim(machine, CpuId::new(0)?)?.machine(), machine));
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -248,9 +262,9 @@ impl Cpu {
     /// counted.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, Machine};
+    /// # use quietcore_live::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+    /// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
     /// assert_eq!(cpu.turn().ran, 0);
     /// # drop(cpu);
     /// # machine.shutdown();
@@ -258,7 +272,43 @@ impl Cpu {
     /// ```
     #[inline]
     pub fn turn(&mut self) -> Turned {
-        Turned { ran: self.lane.turn(), has_more: self.lane.has_more() }
+        let turned = Turned { ran: self.lane.turn(), has_more: self.lane.has_more() };
+        if self.local.next_expiry().is_none() { turned } else { self.turn_local(turned) }
+    }
+
+    /// The same for what is of this thread only.
+    fn turn_local(&self, turned: Turned) -> Turned {
+        let machine = self.lane.machine;
+        if !machine.is_running() {
+            return turned;
+        }
+        let now = machine.now();
+        let ran = turned.ran + self.local.run(now);
+        let has_more = turned.has_more || self.local.next_expiry().is_some_and(|next| next <= now);
+        Turned { ran, has_more }
+    }
+
+    /// Timers of this thread alone, without any lock: they run in [`turn`](Self::turn), and end a wait. They
+    /// do not outlive the CPU's hold: nobody runs those that are pending when it is dropped.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use quietcore_live::{Cpu, CpuId, Machine, Precision};
+    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
+    /// let timer = cpu.local_timers().timer(Precision::Tick, |_run| {});
+    /// timer.arm_after(Duration::from_millis(2));
+    /// while timer.is_pending() {
+    ///     cpu.park();
+    ///     cpu.turn();
+    /// }
+    /// # drop(cpu);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn local_timers(&self) -> &LocalTimers {
+        &self.local
     }
 
     /// Nothing to run: says how long the thread may wait. From now on kicks arrive at
@@ -269,9 +319,9 @@ impl Cpu {
     /// hierarchy.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, Idle, Machine, WaitBy};
+    /// # use quietcore_live::{Cpu, CpuId, Idle, Machine, WaitBy};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let mut cpu = Cpu::claim_with(machine, "0".parse()?, WaitBy::KickFd)?;
+    /// let mut cpu = Cpu::claim_with(machine, CpuId::new(0)?, WaitBy::KickFd)?;
     /// assert_eq!(cpu.enter_idle(), Idle::Sleep { until: None }); // nothing is armed
     /// // here: epoll_wait, with the descriptor in the set
     /// cpu.exit_idle();
@@ -280,16 +330,16 @@ impl Cpu {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn enter_idle(&mut self) -> Idle {
-        self.lane.enter_idle()
+        self.lane.enter_idle().no_later_than(self.local.next_expiry())
     }
 
     /// The wait is over, or the program has work: the machine counts on this lane again. [`turn`](Self::turn)
     /// does it, too.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, Machine};
+    /// # use quietcore_live::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// # let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+    /// # let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
     /// let _ = cpu.enter_idle();
     /// cpu.exit_idle();
     /// cpu.exit_idle(); // once more does nothing
@@ -307,9 +357,9 @@ impl Cpu {
     /// When the CPU was claimed to be waited for by its descriptor.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, Machine};
+    /// # use quietcore_live::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+    /// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
     /// # std::thread::spawn(|| machine.shutdown());
     /// cpu.park(); // returns when the machine is shut down, at the latest
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -326,11 +376,11 @@ impl Cpu {
     /// When the CPU was claimed to be waited for by its descriptor.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, Machine};
+    /// # use quietcore_live::{Cpu, CpuId, Machine};
     /// use std::sync::mpsc;
     ///
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+    /// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
     /// let (sender, receiver) = mpsc::channel();
     /// let unparker = cpu.unparker();
     /// std::thread::spawn(move || {
@@ -351,15 +401,15 @@ impl Cpu {
     /// ```
     pub fn park_unless(&mut self, has_work: impl FnOnce() -> bool) {
         assert!(self.waits == WaitBy::Park, "this CPU was claimed with a descriptor to wait for");
-        self.lane.park(has_work);
+        self.lane.park(self.local.next_expiry(), has_work);
     }
 
     /// For other threads, to wake this one.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, Machine};
+    /// # use quietcore_live::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let unparker = Cpu::claim(machine, "0".parse()?)?.unparker();
+    /// let unparker = Cpu::claim(machine, CpuId::new(0)?)?.unparker();
     /// unparker.unpark(); // nobody plays the CPU any more: nothing happens
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -373,9 +423,9 @@ impl Cpu {
     /// it had been found stuck, but at once. Its pinned timers wait.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, Machine};
+    /// # use quietcore_live::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+    /// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
     /// assert_eq!(cpu.block_in_place(|| 7), 7);
     /// # drop(cpu);
     /// # machine.shutdown();
@@ -400,9 +450,9 @@ impl Cpu {
     /// closure. [`end_block`](Self::end_block) must follow before the next turn.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, Machine};
+    /// # use quietcore_live::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// # let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+    /// # let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
     /// cpu.begin_block();
     /// cpu.end_block();
     /// # drop(cpu);
@@ -418,9 +468,9 @@ impl Cpu {
     /// The end of it.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, Machine};
+    /// # use quietcore_live::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// # let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+    /// # let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
     /// cpu.begin_block();
     /// cpu.end_block();
     /// # drop(cpu);
@@ -438,9 +488,9 @@ impl Cpu {
     /// claimed with [`WaitBy::KickFd`].
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, Machine};
+    /// # use quietcore_live::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// assert!(Cpu::claim(machine, "0".parse()?)?.kick_fd().is_none());
+    /// assert!(Cpu::claim(machine, CpuId::new(0)?)?.kick_fd().is_none());
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -28,7 +28,7 @@ impl Machine {
         while self.is_running() {
             let _ = lane.turn();
             if !lane.has_more() {
-                lane.park(|| false);
+                lane.park(None, || false);
             }
         }
     }

@@ -144,7 +144,8 @@ impl Builder {
         self
     }
 
-    /// Starts a thread for each lane that runs its timers, instead of leaving lanes to be claimed. Default: no.
+    /// Starts a thread for each lane that runs its timers, instead of leaving lanes to be claimed. Default:
+    /// no.
     ///
     /// ```
     /// # use quietcore_live::{LaneThreads, Machine};

@@ -184,8 +184,7 @@ impl Name {
             return false;
         }
         timer.course.end();
-        // Nothing here looks at the time.
-        let context = machine.context(Nanos(0));
+        let context = machine.cancel_context();
         let cancelled = match self.reference() {
             Reference::Tick(timer) => machine.core.cancel(timer, context),
             Reference::Exact(timer, _) => machine.core.cancel_exact(timer, context),
@@ -200,7 +199,7 @@ impl Name {
             return false;
         }
         timer.course.end();
-        let context = machine.context(Nanos(0));
+        let context = machine.cancel_context();
         let cancelled = match self.reference() {
             Reference::Tick(timer) => machine.core.shutdown(timer, context),
             Reference::Exact(timer, _) => machine.core.shutdown_exact(timer, context),
@@ -213,7 +212,7 @@ impl Name {
         if machine.is_forked() {
             return false;
         }
-        let context = machine.context(Nanos(0));
+        let context = machine.cancel_context();
         let is_running = match self.reference() {
             Reference::Tick(timer) => machine.core.is_running(timer, context),
             Reference::Exact(timer, _) => machine.core.is_running_exact(timer, context),

@@ -10,7 +10,6 @@
 use super::CallbackTimer;
 use super::raw::{Name, Reference};
 use super::sync::Tasks;
-use crate::Nanos;
 use crate::lane::here;
 use crate::run_wait::RunWait;
 use core::cell::Cell;
@@ -177,7 +176,7 @@ impl Name {
             return Found::Idle(was_pending);
         }
         timer.course.end();
-        let context = machine.context(Nanos(0));
+        let context = machine.cancel_context();
         let cancelled = match self.reference() {
             Reference::Tick(timer) => machine.core.cancel_unless_running(timer, context),
             Reference::Exact(timer, _) => machine.core.cancel_exact_unless_running(timer, context),

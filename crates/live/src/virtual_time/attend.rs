@@ -93,16 +93,14 @@ pub async fn attend<F: Future>(machine: &'static Machine, future: F) -> F::Outpu
     let mut future = pin!(future);
     poll_fn(|context| {
         outside.set(context.waker());
-        loop {
-            if participant.begin()
-                && let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker))
-            {
-                return Poll::Ready(output);
-            }
-            if participant.idle() == Rest::Wait {
-                return Poll::Pending;
-            }
+        if participant.begin()
+            && let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker))
+        {
+            return Poll::Ready(output);
         }
+        // Who was woken is polled again by whoever polls this.
+        while participant.idle() == Rest::Moved {}
+        Poll::Pending
     })
     .await
 }

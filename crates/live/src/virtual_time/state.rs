@@ -58,6 +58,10 @@ impl State {
         let _ = self.change(number, Activity::Busy);
     }
 
+    pub(super) fn is_woken(&mut self, number: usize) -> bool {
+        self.member(number).is_woken
+    }
+
     /// Says whether it was woken.
     pub(super) fn begin(&mut self, number: usize) -> bool {
         core::mem::take(&mut self.change(number, Activity::Busy).is_woken)

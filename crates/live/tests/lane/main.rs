@@ -3,6 +3,7 @@
 //! many seconds.
 
 mod claims;
+mod embedded;
 mod isolation;
 mod ready;
 mod scene;

@@ -41,10 +41,14 @@ fn a_lane_runs_what_it_armed() {
 }
 
 /// A timer whose callback says that it began, and ends when `until` says so.
-fn stuck(machine: &'static Machine, until: Receiver<Ran>) -> (TimerHandle, Receiver<Ran>) {
+fn stuck(
+    machine: &'static Machine,
+    options: TimerOptions,
+    until: Receiver<Ran>,
+) -> (TimerHandle, Receiver<Ran>) {
     let (began, receiver) = channel();
     let until = Mutex::new(until);
-    let timer = machine.timer(TimerOptions::new(), move |run| {
+    let timer = machine.timer(options, move |run| {
         began.send((run.cpu(), thread::current().id())).expect("the test waits");
         let _ = until.lock().expect("one run at a time").recv_timeout(crate::scene::PATIENCE);
     });
@@ -58,7 +62,7 @@ fn others_run_what_a_stuck_lane_cannot() {
     let machine = builder().start().expect("starts");
     let (_other, ()) = play(machine, 1, |_| ());
     let (release, until) = channel();
-    let (blocker, began) = stuck(machine, until);
+    let (blocker, began) = stuck(machine, TimerOptions::new().pinned(), until);
     let (sender, ran) = channel();
     let timers: Vec<_> = (0..10).map(|_| telling(machine, TimerOptions::new(), &sender)).collect();
     let (pinned, pinned_ran) = teller(machine, TimerOptions::new().pinned());
@@ -94,8 +98,8 @@ fn whoever_is_kicked_may_be_stuck_too() {
     let machine = builder().start().expect("starts");
     let (_other, ()) = play(machine, 1, |_| ());
     let ((release_first, first), (release_second, second)) = (channel(), channel());
-    let (first, first_began) = stuck(machine, first);
-    let (second, second_began) = stuck(machine, second);
+    let (first, first_began) = stuck(machine, TimerOptions::new(), first);
+    let (second, second_began) = stuck(machine, TimerOptions::new(), second);
     let (last, ran) = teller(machine, TimerOptions::new());
     let (_lane, timers) = play(machine, 0, move |_| {
         first.arm_after(SOON).expect("it runs");
@@ -167,7 +171,7 @@ fn without_stall_handling_a_stuck_lane_is_waited_for() {
     let machine = builder().stall_after(Duration::MAX).start().expect("starts");
     let (_other, ()) = play(machine, 1, |_| ());
     let (release, until) = channel();
-    let (blocker, began) = stuck(machine, until);
+    let (blocker, began) = stuck(machine, TimerOptions::new().pinned(), until);
     let (timer, ran) = teller(machine, TimerOptions::new());
     let (_lane, timers) = play(machine, 0, move |_| {
         blocker.arm_after(Duration::from_millis(1)).expect("it runs");

@@ -131,14 +131,14 @@ impl Workers {
     fn before_wait(&self) {
         let Some(seat) = self.my_seat() else { return };
         if self.flavor == Flavor::MultiThread {
-            while seat.idle() == Rest::LookAgain {}
+            while seat.idle() == Rest::Moved {}
             return;
         }
         let is_paused = self.machine.is_paused();
         let ask = self.lock().ask(is_paused);
         match ask {
             Some(root) => root.wake(),
-            None if seat.idle() == Rest::LookAgain => self.look_again(),
+            None if seat.idle() == Rest::Moved => self.look_again(),
             None => {}
         }
     }

@@ -17,6 +17,7 @@ mod fault;
 mod idle;
 mod perfetto;
 mod record;
+mod script;
 mod setup;
 mod step;
 mod task;
@@ -113,12 +114,21 @@ pub(crate) struct World<'p> {
     recorder: Recorder,
     hash: TraceHash,
     exporter: Option<Exporter>,
+    script: script::Script,
     events: u64,
 }
 
 impl World<'_> {
     /// Runs to the end; `None` when `progress` said to stop.
     pub(crate) fn run(mut self, progress: Progress<'_>) -> io::Result<Option<Figures>> {
+        if !self.run_events(progress) {
+            return Ok(None);
+        }
+        self.finish().map(Some)
+    }
+
+    /// To the end, unless `progress` says to stop; says whether it was reached.
+    fn run_events(&mut self, progress: Progress<'_>) -> bool {
         while self.queue.next_at().is_some_and(|next| next.0 <= self.end) {
             let Some((at, event)) = self.queue.pop() else { break };
             self.now = at.0;
@@ -128,11 +138,11 @@ impl World<'_> {
                 self.check();
             }
             if self.events.is_multiple_of(EVENTS_PER_TURN) && !progress(Nanos(self.now), self.events) {
-                return Ok(None);
+                return false;
             }
         }
         self.now = self.end;
-        self.finish().map(Some)
+        true
     }
 
     /// What goes straight on (`proceed`) moves the time, so it comes last in each of these.

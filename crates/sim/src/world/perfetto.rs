@@ -83,6 +83,7 @@ fn name(world: &World<'_>, timer: u32) -> &'static [u8] {
         Role::Guard => b"request_timeout",
         Role::Work(_) => b"delayed_work_timer_fn",
         Role::Periodic(_) => b"periodic",
+        Role::Scripted(_) => b"scripted",
     }
 }
 

@@ -1,6 +1,7 @@
 //! From a plan to a world at time 0: all CPUs online, nothing armed, every load about to begin.
 
 use super::cpu::{Cpu, why};
+use super::script::Script;
 use super::task::{Program, Task, Worker};
 use super::turn::{Role, Timer};
 use super::{Event, Exporter, RunOptions, World, books, id};
@@ -53,6 +54,7 @@ impl<'p> World<'p> {
             recorder: Recorder::new(cpu_count),
             hash: TraceHash::default(),
             exporter,
+            script: Script::default(),
             events: 0,
         };
         world.begin();
@@ -143,11 +145,11 @@ impl<'p> World<'p> {
         self.queue.push(Nanos(starts.below(begin + 1)), Event::Start(first));
     }
 
-    fn add_task(&mut self, program: Program, cpu: u16) {
+    pub(super) fn add_task(&mut self, program: Program, cpu: u16) {
         self.tasks.push(Task::new(program, cpu));
     }
 
-    fn add_timer(&mut self, options: TimerOptions, role: Role) -> u32 {
+    pub(super) fn add_timer(&mut self, options: TimerOptions, role: Role) -> u32 {
         let number = self.timers.len() as u32;
         let id = self.machine.add_timer(options, number);
         self.timers.push(Timer {

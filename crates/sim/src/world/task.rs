@@ -64,6 +64,8 @@ pub(super) enum Program {
         timer: u32,
     },
     Worker,
+    /// Does the steps of a script.
+    Script,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +98,7 @@ pub(super) struct Task {
 }
 
 /// What comes next for a task.
-enum Next {
+pub(super) enum Next {
     Run(u64),
     /// Behind its equals.
     Yield(u64),
@@ -248,6 +250,7 @@ impl World<'_> {
             Program::Server { service, client } => self.server_part(cpu, task, service, client),
             Program::Enqueue { delay, timer } => self.enqueue_part(cpu, task, delay, timer),
             Program::Worker => self.worker_part(task),
+            Program::Script => self.script_part(cpu, task),
         }
     }
 

@@ -4,6 +4,7 @@ use super::cpu::Soft;
 use super::record::What;
 use super::{World, id};
 use crate::scenario::{Cost, LoadKind, Periodic};
+use crate::script::Happened;
 use quietcore_core::place::{Arming, Policy, push_target};
 use quietcore_core::{Context, Expired, Nanos, TimerId};
 
@@ -18,6 +19,8 @@ pub(super) enum Role {
     Work(u64),
     /// Guards a request; nearly always cancelled.
     Guard,
+    /// The timer of a script with this number.
+    Scripted(u32),
 }
 
 /// A timer of a load.
@@ -170,8 +173,11 @@ impl World<'_> {
         self.export(|exporter, world| exporter.expires(world, cpu, timer));
         let callback = match role {
             Role::Periodic(load) => self.periodic(load).callback,
-            Role::Wake(_) | Role::Work(_) | Role::Guard => 0,
+            Role::Wake(_) | Role::Work(_) | Role::Guard | Role::Scripted(_) => 0,
         };
+        if let Role::Scripted(number) = role {
+            self.tell(cpu, number, Happened::Ran);
+        }
         let collect = self.costs.of(Cost::Collect);
         self.work_on(base, cpu, collect) + self.costs.of(Cost::Dispatch) + callback
     }
@@ -204,6 +210,7 @@ impl World<'_> {
                 self.recorder.figures.timeouts += 1;
                 0
             }
+            Role::Scripted(_) => 0,
         }
     }
 

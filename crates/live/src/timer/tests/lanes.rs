@@ -30,7 +30,7 @@ fn play<T>(cpu: &mut Cpu, receiver: &Receiver<T>) -> T {
         if let Ok(value) = receiver.try_recv() {
             return value;
         }
-        if !cpu.turn().has_more {
+        if cpu.turn().ran == 0 {
             cpu.park();
         }
     }
