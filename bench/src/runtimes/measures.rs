@@ -161,8 +161,8 @@ pub const MEASURES: &[Measure] = &[
     },
     Measure {
         name: "blocked",
-        title: "64 tasks sleep 10 to 16 ms on 2 workers: alone, and while one more blocks its worker for 100 of \
-                every 120 ms",
+        title: "64 tasks sleep 10 to 16 ms on 2 workers: alone, and while one more blocks its worker for \
+                100 of every 120 ms",
         runs: |sizes| vec![format!("blocked count=64 time_ms={}", sizes.blocked_ms)],
         columns: &[
             higher("alone", "sleeps", |runs| count(samples(runs, 0, "calm")?)),
@@ -270,7 +270,7 @@ mod tests {
     /// everything, and none, for all measures.
     #[test]
     fn columns_need_their_runs() {
-        let window = Window { seconds: 2.0, cpu_ns: 4e7, wake_ups: 10.0, events: 1e6 };
+        let window = Window { seconds: 2.0, cpu_ns: 4e7, wake_ups: 10.0, preemptions: 0.0, events: 1e6 };
         let mut ran = Ran { window: Some(window), ..Ran::default() };
         ran.figures.insert("ns".to_owned(), 20.0);
         for name in ["lateness", "calm", "blocked"] {

@@ -79,14 +79,14 @@ pub const PROGRAMS: &[Program] = &[
         name: "Go",
         source: Source::Go,
         arguments: &[],
-        note: "GOMAXPROCS=2; AfterFunc, Stop, Reset; tasks are goroutines in time.Sleep; the one that blocks is \
-               in a system call",
+        note: "GOMAXPROCS=2; AfterFunc, Stop, Reset; tasks are goroutines in time.Sleep; what blocks is a \
+               system call",
     },
     Program {
         name: "DPDK",
         source: Source::C { file: "dpdk", library: "libdpdk" },
         arguments: &[],
-        note: "rte_timer, --no-huge --no-pci --in-memory; 2 lcores that poll without rest, pinned by DPDK; \
+        note: "rte_timer, --no-huge --no-pci --no-shconf; 2 lcores that poll without rest, pinned by DPDK; \
                expire: nobody polls until all are due",
     },
     Program {

@@ -55,12 +55,13 @@ impl Raw {
         let window = ran.window.map(|window| {
             json!({
                 "seconds": window.seconds, "cpu_ns": window.cpu_ns,
-                "wake_ups": window.wake_ups, "events": window.events,
+                "wake_ups": window.wake_ups, "preemptions": window.preemptions, "events": window.events,
             })
         });
         self.line(&json!({
             "round": place.round, "measure": place.measure, "arguments": place.arguments, "peer": place.peer,
-            "figures": ran.figures, "window": window, "samples_us": ran.samples, "absent": ran.absent, "failed": ran.failed,
+            "figures": ran.figures, "window": window, "samples_us": ran.samples,
+            "absent": ran.absent, "failed": ran.failed,
         }))
     }
 

@@ -11,6 +11,9 @@ use crate::statistics::Summary;
 use serde::Serialize;
 use std::io::{self, Write};
 
+/// More preemptions per second than a process sees that is alone on its machine.
+const DISTURBED: f64 = 50.0;
+
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
@@ -65,6 +68,8 @@ pub struct Row {
     pub reasons: Vec<String>,
     /// Runs that failed.
     pub failures: u32,
+    /// Runs in which threads often lost their CPU.
+    pub disturbed: u32,
 }
 
 /// A number.
@@ -91,6 +96,7 @@ impl Block {
             cells: vec![Cell::default(); measure.columns.len()],
             reasons: Vec::new(),
             failures: 0,
+            disturbed: 0,
         };
         Self {
             name: measure.name,
@@ -111,6 +117,8 @@ impl Block {
             let reason = failed.or_else(|| ran.absent.clone());
             row.reasons.extend(reason.filter(|reason| !row.reasons.contains(reason)));
             row.failures += u32::from(ran.failed.is_some());
+            let lost = ran.window.map_or(0.0, |window| window.preemptions / window.seconds);
+            row.disturbed += u32::from(lost > DISTURBED);
         }
     }
 
@@ -171,6 +179,18 @@ pub fn text(outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
         outcome.rounds, outcome.seed
     )?;
     writeln!(out, "cells     median of the rounds, and how many times the best peer's of the round it is")?;
+    let all = outcome.measures.iter().flat_map(|block| &block.rows);
+    let disturbed: u32 = all.map(|row| row.disturbed).sum();
+    if disturbed > 0 {
+        writeln!(
+            out,
+            "disturbed {disturbed} runs lost their CPUs to others more than {DISTURBED} times a second;"
+        )?;
+        writeln!(
+            out,
+            "          two threads that seldom run at the same time do not get in each other's way"
+        )?;
+    }
     for block in &outcome.measures {
         rows(block, out)?;
     }
@@ -238,6 +258,7 @@ fn short(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::measures::MEASURES;
+    use super::super::usage::Window;
     use super::*;
 
     fn about(name: &'static str) -> About {
@@ -284,6 +305,18 @@ mod tests {
         block.rows[1].cells[0].rounds = vec![Some(0.0); 3];
         block.summarise();
         assert!(block.rows.iter().all(|row| row.cells[0].worse.is_none()));
+    }
+
+    /// Goal: a busy machine is seen. Method: a run with few and one with many preemptions.
+    #[test]
+    fn disturbed_runs_are_counted() {
+        let measure = MEASURES.iter().find(|measure| measure.name == "idle").expect("it is there");
+        let mut block = Block::new(measure, &[about("one")]);
+        for preemptions in [10.0, 500.0] {
+            let window = Window { seconds: 1.0, cpu_ns: 0.0, wake_ups: 0.0, preemptions, events: 0.0 };
+            block.add(measure, 0, &[Ran { window: Some(window), ..Ran::default() }]);
+        }
+        assert_eq!(block.rows[0].disturbed, 1);
     }
 
     /// Goal: a run that failed is seen. Method: one of two rounds.

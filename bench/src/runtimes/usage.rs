@@ -1,7 +1,8 @@
-//! What a process has used so far: CPU time and how often its threads went to sleep, seen from outside.
+//! What a process has used so far: CPU time and how often its threads left their CPU, seen from outside.
 //!
 //! A voluntary context switch is a thread that stopped because it had nothing to do; what comes after it is
-//! a wake-up. Threads that ended are in the CPU time and not in the switches.
+//! a wake-up. An involuntary one is a thread that lost its CPU to another. Threads that ended are in the CPU
+//! time and not in the switches.
 
 use nix::time::{clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
@@ -14,8 +15,9 @@ use std::time::{Duration, Instant};
 pub struct Usage {
     at: Instant,
     cpu: Duration,
-    /// Voluntary context switches of the threads there are.
-    switches: u64,
+    /// Context switches of the threads there are.
+    voluntary: u64,
+    involuntary: u64,
 }
 
 /// Between two looks.
@@ -27,6 +29,8 @@ pub struct Window {
     pub cpu_ns: f64,
     /// Of all threads.
     pub wake_ups: f64,
+    /// How often a thread lost its CPU to another, of this process or not.
+    pub preemptions: f64,
     /// As the process itself says.
     pub events: f64,
 }
@@ -39,13 +43,14 @@ impl Usage {
     pub fn of(pid: u32) -> io::Result<Self> {
         let process = Pid::from_raw(i32::try_from(pid).map_err(io::Error::other)?);
         let cpu = clock_gettime(clock_getcpuclockid(process)?)?;
-        let mut switches = 0;
+        let (mut voluntary, mut involuntary) = (0, 0);
         for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
             // A thread may end between the listing and this.
             let status = fs::read_to_string(thread?.path().join("status")).unwrap_or_default();
-            switches += voluntary(&status).unwrap_or(0);
+            voluntary += switches(&status, "voluntary_ctxt_switches:").unwrap_or(0);
+            involuntary += switches(&status, "nonvoluntary_ctxt_switches:").unwrap_or(0);
         }
-        Ok(Self { at: Instant::now(), cpu: cpu.into(), switches })
+        Ok(Self { at: Instant::now(), cpu: cpu.into(), voluntary, involuntary })
     }
 
     /// From `self` until `end`, in which there were `events`.
@@ -54,14 +59,15 @@ impl Usage {
         Window {
             seconds: (end.at - self.at).as_secs_f64(),
             cpu_ns: end.cpu.saturating_sub(self.cpu).as_nanos() as f64,
-            wake_ups: end.switches.saturating_sub(self.switches) as f64,
+            wake_ups: end.voluntary.saturating_sub(self.voluntary) as f64,
+            preemptions: end.involuntary.saturating_sub(self.involuntary) as f64,
             events: events as f64,
         }
     }
 }
 
-fn voluntary(status: &str) -> Option<u64> {
-    status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?.trim().parse().ok()
+fn switches(status: &str, kind: &str) -> Option<u64> {
+    status.lines().find_map(|line| line.strip_prefix(kind))?.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -70,8 +76,8 @@ mod tests {
     use std::io::{BufRead, BufReader, Write};
     use std::process::{Command, Stdio};
 
-    /// Goal: wake-ups and CPU time of a process are seen. Method: a shell that waits for eight others in turn,
-    /// says so, and then waits for its input.
+    /// Goal: wake-ups and CPU time of a process are seen. Method: a shell that waits for eight others in
+    /// turn, says so, and waits for its input.
     #[test]
     fn waiting_and_computing_are_counted() {
         let mut shell = Command::new("sh");
@@ -94,7 +100,8 @@ mod tests {
     #[test]
     fn voluntary_switches_are_not_the_others() {
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
-        assert_eq!(voluntary(status), Some(150));
-        assert_eq!(voluntary("nonvoluntary_ctxt_switches:\t545\n"), None);
+        assert_eq!(switches(status, "voluntary_ctxt_switches:"), Some(150));
+        assert_eq!(switches(status, "nonvoluntary_ctxt_switches:"), Some(545));
+        assert_eq!(switches("nonvoluntary_ctxt_switches:\t545\n", "voluntary_ctxt_switches:"), None);
     }
 }

@@ -2,9 +2,18 @@
  *
  * Generated from the crate quietcore-ffi by cbindgen; do not edit. Licence: MIT OR Apache-2.0.
  *
- * Every function returns a qc_result unless it says otherwise: 0 and more are answers, less than 0 is an error;
- * then outputs are untouched. Moments and spans are nanoseconds; moments are of CLOCK_MONOTONIC. A machine that is
+ * Results. Every function returns a qc_result unless it says otherwise: 0 and more are answers, less than 0 is an
+ * error (the numbers are those of errno, negated, where one fits), and then outputs are untouched. NULL is refused
+ * where something is needed. Moments and spans are nanoseconds; moments are of CLOCK_MONOTONIC. A machine that is
  * NULL is the default one of the process.
+ *
+ * Threads. Functions of timers and machines may be called by any thread at any time, and in callbacks. What would have
+ * to wait there is refused: qc_timer_cancel_sync() and qc_cpu_turn() return QC_ERROR_WOULD_BLOCK in a callback.
+ * Functions of a qc_cpu are for the thread that claimed it. A timer is initialised before other threads use it.
+ *
+ * Memory. A qc_timer is the caller's, and stays where it is while it is in use; a qc_cpu is freed by
+ * qc_cpu_release(); machines are never freed. In a child of fork() timers and machines of the parent return
+ * QC_ERROR_FORKED or do nothing; their memory may be used for something else.
  */
 
 #ifndef QUIETCORE_H
@@ -19,258 +28,281 @@
 /* Initialisers of structures of the caller. */
 #define QC_TIMER_INIT { { 0 } }
 #define QC_MACHINE_OPTIONS_INIT { sizeof(qc_machine_options), 0, 0, 0, 0, 0, 0, 0 }
+#define QC_ISOLATION_INIT { sizeof(qc_isolation), 0, 0, 0 }
 #define QC_STATS_INIT { sizeof(qc_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/*
- Late by up to an eighth of its delay: for timeouts, which are nearly always cancelled. The cheapest.
+/**
+ * Late by up to an eighth of its delay: for timeouts, which are nearly always cancelled. The cheapest.
  */
 #define QC_TIMER_COARSE 0
 
-/*
- Runs at the first tick that is not before its moment: for delays and periods.
+/**
+ * Runs at the first tick that is not before its moment: for delays and periods.
  */
 #define QC_TIMER_TICK 1
 
-/*
- Runs as exactly as the kernel wakes a thread up.
+/**
+ * Runs as exactly as the kernel wakes a thread up.
  */
 #define QC_TIMER_EXACT 2
 
-/*
- Runs on the lane that arms it and on no other thread. Without lanes it cannot be armed.
+/**
+ * Runs on the lane that arms it and on no other thread. Without lanes it cannot be armed.
  */
 #define QC_TIMER_PINNED 4
 
-/*
- Wakes nobody: runs when somebody is awake anyway. Not with QC_TIMER_EXACT.
+/**
+ * Wakes nobody: runs when somebody is awake anyway. Not with QC_TIMER_EXACT.
  */
 #define QC_TIMER_DEFERRABLE 8
 
-/*
- For qc_cpu_claim(): the thread waits in its own epoll or poll, with qc_cpu_kick_fd() in the set, and not
- in qc_cpu_park().
+/**
+ * For qc_cpu_claim(): the thread waits in its own epoll or poll, with qc_cpu_kick_fd() in the set, and not
+ * in qc_cpu_park().
  */
 #define QC_CPU_KICK_FD 1
 
-/*
- A CPU of the machine, played by the thread that claimed it. Opaque; of that thread only.
+/**
+ * A CPU of the machine, played by the thread that claimed it. Opaque; of that thread only.
  */
 typedef struct qc_cpu qc_cpu;
 
-/*
- A machine: timers on the threads of this process. Opaque; never freed.
+/**
+ * A machine: timers on the threads of this process. Opaque; never freed.
  */
 typedef struct qc_machine qc_machine;
 
-/*
- What a function answers: 0 or more is an answer, less than 0 is an error.
+/**
+ * What a function answers: 0 or more is an answer, less than 0 is an error.
  */
 typedef int32_t qc_result;
 
-/*
- What a machine is made with. Begin with `QC_MACHINE_OPTIONS_INIT`; a field that is 0 or NULL has its
- default. Lists of CPUs are written as the kernel writes them: "0-3,8".
+/**
+ * What a machine is made with. Begin with `QC_MACHINE_OPTIONS_INIT`; a field that is 0 or NULL has its
+ * default. Lists of CPUs are written as the kernel writes them: "0-3,8".
  */
 typedef struct qc_machine_options {
-  /*
-   sizeof(qc_machine_options). Programs that were compiled with an older header go on working.
+  /**
+   * sizeof(qc_machine_options). Programs that were compiled with an older header go on working.
    */
   size_t size;
-  /*
-   How long a tick lasts, in ns: the grain of every timer that is not exact. Default 1 ms; at least 1 us.
+  /**
+   * How long a tick lasts, in ns: the grain of every timer that is not exact. Default 1 ms; at least 1 us.
    */
   uint64_t tick;
-  /*
-   For how long, in ns, a lane may not turn before others take over. Default 2 ms; UINT64_MAX for ever.
+  /**
+   * For how long, in ns, a lane may not turn before others take over. Default 2 ms; UINT64_MAX for ever.
    */
   uint64_t stall_after;
-  /*
-   The machine's CPUs. Default: those that this process may run on.
+  /**
+   * The machine's CPUs. Default: those that this process may run on.
    */
   const char *cpus;
-  /*
-   CPUs on which nothing foreign runs. Default: those that the kernel isolates.
+  /**
+   * CPUs on which nothing foreign runs. Default: those that the kernel isolates.
    */
   const char *isolated;
-  /*
-   CPUs that threads will claim with qc_cpu_claim(). Default: none; then a helper thread runs all timers.
+  /**
+   * CPUs that threads will claim with qc_cpu_claim(). Default: none; then a helper thread runs all timers.
    */
   const char *lanes;
-  /*
-   Parked threads for when every lane is stuck. Default 1.
+  /**
+   * Parked threads for when every lane is stuck. Default 1.
    */
   uint32_t spare_lanes;
-  /*
-   For versions to come: 0.
+  /**
+   * For versions to come: 0.
    */
   uint32_t reserved;
 } qc_machine_options;
 
-/*
- A timer. The caller's memory: on the stack, static, or inside of another structure. The content is the
- library's. `QC_TIMER_INIT` is for timers that qc_timer_init() comes to later: until then they are refused.
+/**
+ * What qc_machine_set_isolated() did.
+ */
+typedef struct qc_isolation {
+  /**
+   * sizeof(qc_isolation), written by the caller: as much is filled in. Afterwards: how much was.
+   */
+  size_t size;
+  /**
+   * Timers that were moved to other CPUs.
+   */
+  uint64_t evacuated;
+  /**
+   * Pinned timers that stay on isolated CPUs.
+   */
+  uint64_t pinned_left;
+  /**
+   * CPUs that are isolated now and are still running a callback for others.
+   */
+  uint64_t still_running;
+} qc_isolation;
 
- From its first arm it stays where it is, until it is idle and nobody arms it any more. It is idle when
- qc_timer_cancel_sync() has returned 0 or 1, when qc_timer_cancel() has returned 0 or 1, or when its
- callback has called qc_run_release(). Then its memory may be used for something else.
+/**
+ * A timer. The caller's memory: on the stack, static, or inside of another structure. The content is the
+ * library's. `QC_TIMER_INIT` is for timers that qc_timer_init() comes to later: until then they are refused.
+ *
+ * From its first arm it stays where it is, until it is idle and nobody arms it any more. It is idle when
+ * qc_timer_cancel_sync() has returned 0 or 1, when qc_timer_cancel() has returned 0 or 1, or when its
+ * callback has called qc_run_release(). Then its memory may be used for something else.
  */
 typedef struct qc_timer {
-  /*
-   The library's.
+  /**
+   * The library's.
    */
   uint64_t opaque[24];
 } qc_timer;
 
-/*
- What a callback may know of its run. Read it through the pointer only: later versions may append to it.
+/**
+ * What a callback may know of its run. Read it through the pointer only: later versions may append to it.
  */
 typedef struct qc_run {
-  /*
-   The timer that runs.
+  /**
+   * The timer that runs.
    */
   struct qc_timer *timer;
-  /*
-   The moment that it was armed for, in ns.
+  /**
+   * The moment that it was armed for, in ns.
    */
   uint64_t scheduled;
-  /*
-   The moment just before the callback was called, in ns.
+  /**
+   * The moment just before the callback was called, in ns.
    */
   uint64_t now;
-  /*
-   Of a periodic timer: periods that went by since the last run and had none.
+  /**
+   * Of a periodic timer: periods that went by since the last run and had none.
    */
   uint64_t overruns;
-  /*
-   Which CPU of the machine runs it; one above the host's when the helper or a spare lane does.
+  /**
+   * Which CPU of the machine runs it; one above the host's when the helper or a spare lane does.
    */
   uint32_t cpu;
-  /*
-   0.
+  /**
+   * 0.
    */
   uint32_t reserved;
-  /*
-   The library's.
+  /**
+   * The library's.
    */
   const void *internal;
 } qc_run;
 
-/*
- What a timer calls. On the helper thread or on a lane, with no lock of the library held, never twice at a
- time for one timer. It should be short, as other timers wait. All functions of this header may be called
- in it; those that would wait return QC_ERROR_WOULD_BLOCK. It must not unwind (longjmp, C++ exceptions).
+/**
+ * What a timer calls. On the helper thread or on a lane, with no lock of the library held, never twice at a
+ * time for one timer. It should be short, as other timers wait. All functions of this header may be called
+ * in it; those that would wait return QC_ERROR_WOULD_BLOCK. It must not unwind (longjmp, C++ exceptions).
  */
 typedef void (*qc_timer_fn)(void *argument, const struct qc_run *run);
 
-/*
- What a machine has counted since it was started.
+/**
+ * What a machine has counted since it was started.
  */
 typedef struct qc_stats {
-  /*
-   sizeof(qc_stats), written by the caller: as much is filled in. Afterwards: how much was.
+  /**
+   * sizeof(qc_stats), written by the caller: as much is filled in. Afterwards: how much was.
    */
   size_t size;
-  /*
-   Arms.
+  /**
+   * Arms.
    */
   uint64_t armed;
-  /*
-   Arms of timers that were pending.
+  /**
+   * Arms of timers that were pending.
    */
   uint64_t superseded;
-  /*
-   Cancels of timers that were pending.
+  /**
+   * Cancels of timers that were pending.
    */
   uint64_t cancelled;
-  /*
-   Runs by the CPU that the timer was on.
+  /**
+   * Runs by the CPU that the timer was on.
    */
   uint64_t ran_here;
-  /*
-   Runs by another CPU: pulled, or by the helper.
+  /**
+   * Runs by another CPU: pulled, or by the helper.
    */
   uint64_t ran_elsewhere;
-  /*
-   Timers that were due again while they still ran.
+  /**
+   * Timers that were due again while they still ran.
    */
   uint64_t waited;
-  /*
-   Turns.
+  /**
+   * Turns.
    */
   uint64_t turns;
-  /*
-   Kicks.
+  /**
+   * Kicks.
    */
   uint64_t kicks;
-  /*
-   How often a lane was found stuck.
+  /**
+   * How often a lane was found stuck.
    */
   uint64_t marks;
-  /*
-   Timers of the kernel that were set.
+  /**
+   * Timers of the kernel that were set.
    */
   uint64_t settimes;
-  /*
-   Runs that are in the figures of lateness.
+  /**
+   * Runs that are in the figures of lateness.
    */
   uint64_t lateness_count;
-  /*
-   Half of the runs were not as late as this, in ns.
+  /**
+   * Half of the runs were not as late as this, in ns.
    */
   uint64_t lateness_p50;
-  /*
-   99 % of the runs were not as late as this, in ns.
+  /**
+   * 99 % of the runs were not as late as this, in ns.
    */
   uint64_t lateness_p99;
 } qc_stats;
 
-/*
- It is done.
+/**
+ * It is done.
  */
 #define QC_OK 0
 
-/*
- An argument makes no sense: NULL, a number out of range, a timer that was not initialised.
+/**
+ * An argument makes no sense: NULL, a number out of range, a timer that was not initialised.
  */
 #define QC_ERROR_INVALID -22
 
-/*
- A run of the timer is under way, or somebody else has the CPU.
+/**
+ * A run of the timer is under way, or somebody else has the CPU.
  */
 #define QC_ERROR_BUSY -16
 
-/*
- The caller must not wait here: it would be inside of a callback, or on a lane.
+/**
+ * The caller must not wait here: it would be inside of a callback, or on a lane.
  */
 #define QC_ERROR_WOULD_BLOCK -35
 
-/*
- The machine or the timer was shut down.
+/**
+ * The machine or the timer was shut down.
  */
 #define QC_ERROR_SHUT_DOWN -108
 
-/*
- The machine belongs to the parent of this process: a fork copied its memory and not its threads.
+/**
+ * The machine belongs to the parent of this process: a fork copied its memory and not its threads.
  */
 #define QC_ERROR_FORKED -10
 
-/*
- No lane plays that CPU, or it is none of the machine's.
+/**
+ * No lane plays that CPU, or it is none of the machine's.
  */
 #define QC_ERROR_NO_LANE -19
 
-/*
- Another thread than this one claimed the CPU.
+/**
+ * Another thread than this one claimed the CPU.
  */
 #define QC_ERROR_WRONG_THREAD -1
 
-/*
- The system refused a thread, a descriptor or memory.
+/**
+ * The system refused a thread, a descriptor or memory.
  */
 #define QC_ERROR_SYSTEM -11
 
-/*
- A bug of quietcore; its message is on stderr. What was asked for may be done or not.
+/**
+ * A bug of quietcore; its message is on stderr. What was asked for may be done or not.
  */
 #define QC_ERROR_PANIC -131
 
@@ -278,52 +310,62 @@ typedef struct qc_stats {
 extern "C" {
 #endif // __cplusplus
 
-/*
- What a result means, in a few English words. Never NULL; the text is static. Any thread.
+/**
+ * What a result means, in a few English words. Never NULL; the text is static. Any thread.
  */
 const char *qc_strerror(qc_result result);
 
-/*
- Starts a machine with `options` (NULL: all defaults) and writes its address to `machine`. It has a helper
- thread; its memory (about 25 KiB per CPU) is never given back. Any thread, not in a callback.
-
- Errors: QC_ERROR_INVALID for an option that makes no sense, QC_ERROR_SYSTEM.
+/**
+ * Starts a machine with `options` (NULL: all defaults) and writes its address to `machine`. It has a helper
+ * thread; its memory (about 25 KiB per CPU) is never given back. Any thread, not in a callback.
+ *
+ * Errors: QC_ERROR_INVALID for an option that makes no sense, QC_ERROR_SYSTEM.
  */
 qc_result qc_machine_start(const struct qc_machine_options *options, struct qc_machine **machine);
 
-/*
- Writes the address of the default machine to `machine`: of the one that NULL means everywhere. It is
- started when it is first asked for, with all defaults. Any thread.
-
- Errors: QC_ERROR_SYSTEM.
+/**
+ * Writes the address of the default machine to `machine`: of the one that NULL means everywhere. It is
+ * started when it is first asked for, with all defaults. Any thread.
+ *
+ * Errors: QC_ERROR_SYSTEM.
  */
 qc_result qc_machine_default(struct qc_machine **machine);
 
-/*
- Makes `machine` the default one of this process, which NULL means everywhere.
-
- Errors: QC_ERROR_BUSY when there is a default already.
+/**
+ * Makes `machine` the default one of this process, which NULL means everywhere.
+ *
+ * Errors: QC_ERROR_BUSY when there is a default already.
  */
 qc_result qc_machine_install_default(struct qc_machine *machine);
 
-/*
- Ends a machine: from now on nothing can be armed, and what is pending never runs. Waits for callbacks that
- run now; called in a callback it does not wait for that one. Its lanes are released by their threads, as
- before. Twice is as good as once. Any thread.
+/**
+ * Ends a machine: from now on nothing can be armed, and what is pending never runs. Waits for callbacks that
+ * run now; called in a callback it does not wait for that one. Its lanes are released by their threads, as
+ * before. Twice is as good as once. Any thread.
  */
 qc_result qc_machine_shutdown(struct qc_machine *machine);
 
-/*
- The moment on the machine's clock, in ns: CLOCK_MONOTONIC. 0 when there is no machine and none can be
- started. Any thread, also in a callback.
+/**
+ * From now on the CPUs of `list` ("2-3"; "" for none) are isolated, and no others: nothing foreign starts on
+ * them. Fills in `report`, whose `size` the caller has written, unless it is NULL. A callback that an
+ * isolated CPU runs for others is waited for, 100 ms at most. NULL for `machine` is the default one. Any
+ * thread, also in a callback.
+ *
+ * Errors: QC_ERROR_INVALID when the machine has no such CPU or none would be left, QC_ERROR_SHUT_DOWN.
+ */
+qc_result qc_machine_set_isolated(struct qc_machine *machine, const char *list, struct qc_isolation *report);
+
+/**
+ * The moment on the machine's clock, in ns: CLOCK_MONOTONIC. 0 when there is no machine and none can be
+ * started. Any thread, also in a callback.
  */
 uint64_t qc_now(const struct qc_machine *machine);
 
-/*
- Makes `timer` an idle timer of `machine` (NULL: the default one) that calls `function` with `argument`.
- `flags` are QC_TIMER_*. The timer must not be pending or running. Any thread.
-
- Errors: QC_ERROR_INVALID; QC_ERROR_SYSTEM when the default machine cannot be started.
+/**
+ * Makes `timer` an idle timer of `machine` (NULL: the default one) that calls `function` with `argument`.
+ * `flags` are QC_TIMER_*. The timer must not be pending or running. Any thread.
+ *
+ * Errors: QC_ERROR_INVALID; QC_ERROR_SYSTEM when the default machine cannot be started.
  */
 qc_result qc_timer_init(struct qc_timer *timer,
                         struct qc_machine *machine,
@@ -331,8 +373,8 @@ qc_result qc_timer_init(struct qc_timer *timer,
                         void *argument,
                         uint32_t flags);
 
-/*
- The same for an exact timer that may run up to `slack` ns late, so that one wake-up serves several.
+/**
+ * The same for an exact timer that may run up to `slack` ns late, so that one wake-up serves several.
  */
 qc_result qc_timer_init_exact(struct qc_timer *timer,
                               struct qc_machine *machine,
@@ -340,164 +382,164 @@ qc_result qc_timer_init_exact(struct qc_timer *timer,
                               void *argument,
                               uint64_t slack);
 
-/*
- Arms the timer for the moment `at`, in ns on the machine's clock (qc_now()); a moment that is over is due
- at once. Ends its periods. Returns 1 when it was pending before, else 0. Any thread, also in a callback.
- Cost: a lock.
-
- Errors: QC_ERROR_SHUT_DOWN, QC_ERROR_FORKED, QC_ERROR_INVALID; QC_ERROR_NO_LANE of a pinned timer.
+/**
+ * Arms the timer for the moment `at`, in ns on the machine's clock (qc_now()); a moment that is over is due
+ * at once. Ends its periods. Returns 1 when it was pending before, else 0. Any thread, also in a callback.
+ * Cost: a lock.
+ *
+ * Errors: QC_ERROR_SHUT_DOWN, QC_ERROR_FORKED, QC_ERROR_INVALID; QC_ERROR_NO_LANE of a pinned timer.
  */
 qc_result qc_timer_arm_at(struct qc_timer *timer, uint64_t at);
 
-/*
- Arms the timer for `delay` ns from now. Otherwise as qc_timer_arm_at(), and a reading of the clock.
+/**
+ * Arms the timer for `delay` ns from now. Otherwise as qc_timer_arm_at(), and a reading of the clock.
  */
 qc_result qc_timer_arm_after(struct qc_timer *timer, uint64_t delay);
 
-/*
- Arms the timer on `cpu`, for the moment `at`: it runs on the lane of that CPU and on no other thread. This
- holds for one arm. Otherwise as qc_timer_arm_at().
-
- Errors: QC_ERROR_NO_LANE when nobody plays that CPU, and those of qc_timer_arm_at().
+/**
+ * Arms the timer on `cpu`, for the moment `at`: it runs on the lane of that CPU and on no other thread. This
+ * holds for one arm. Otherwise as qc_timer_arm_at().
+ *
+ * Errors: QC_ERROR_NO_LANE when nobody plays that CPU, and those of qc_timer_arm_at().
  */
 qc_result qc_timer_arm_on(struct qc_timer *timer, uint32_t cpu, uint64_t at);
 
-/*
- Arms the timer for the moment `first` and every `period` ns after that. The next run is armed when one has
- returned, for the first multiple that is ahead then; those that went by are counted (qc_run.overruns).
- Returns 1 when it was pending before, else 0.
-
- Errors: those of qc_timer_arm_at().
+/**
+ * Arms the timer for the moment `first` and every `period` ns after that. The next run is armed when one has
+ * returned, for the first multiple that is ahead then; those that went by are counted (qc_run.overruns).
+ * Returns 1 when it was pending before, else 0.
+ *
+ * Errors: those of qc_timer_arm_at().
  */
 qc_result qc_timer_arm_periodic(struct qc_timer *timer, uint64_t first, uint64_t period);
 
-/*
- Arms the timer for the moment `at`, unless it is pending for that moment or an earlier one. Returns 1 when
- it was pending before, else 0. Errors: those of qc_timer_arm_at().
+/**
+ * Arms the timer for the moment `at`, unless it is pending for that moment or an earlier one. Returns 1 when
+ * it was pending before, else 0. Errors: those of qc_timer_arm_at().
  */
 qc_result qc_timer_reduce(struct qc_timer *timer, uint64_t at);
 
-/*
- Arms the timer for the moment `at`, if it is pending. Returns 1 when it was, else 0. Errors: those of
- qc_timer_arm_at().
+/**
+ * Arms the timer for the moment `at`, if it is pending. Returns 1 when it was, else 0. Errors: those of
+ * qc_timer_arm_at().
  */
 qc_result qc_timer_mod_pending(struct qc_timer *timer, uint64_t at);
 
-/*
- Takes the timer out and ends its periods; does not wait. Returns 1 when it was pending, else 0; then no
- run of it is left. Returns QC_ERROR_BUSY when a run of it is under way, as always in its own callback: it
- is cancelled all the same. Any thread, also in a callback. Cost: a lock.
+/**
+ * Takes the timer out and ends its periods; does not wait. Returns 1 when it was pending, else 0; then no
+ * run of it is left. Returns QC_ERROR_BUSY when a run of it is under way, as always in its own callback: it
+ * is cancelled all the same. Any thread, also in a callback. Cost: a lock.
  */
 qc_result qc_timer_cancel(struct qc_timer *timer);
 
-/*
- Takes the timer out, ends its periods, and returns when no run of it is left: 1 when it was pending,
- else 0. A lock that its callback takes must not be held.
-
- Errors: QC_ERROR_WOULD_BLOCK when a run is under way and this is called in a callback or by a lane: the
- timer is cancelled, but its run goes on.
+/**
+ * Takes the timer out, ends its periods, and returns when no run of it is left: 1 when it was pending,
+ * else 0. A lock that its callback takes must not be held.
+ *
+ * Errors: QC_ERROR_WOULD_BLOCK when a run is under way and this is called in a callback or by a lane: the
+ * timer is cancelled, but its run goes on.
  */
 qc_result qc_timer_cancel_sync(struct qc_timer *timer);
 
-/*
- Takes the timer out for good: every later arm returns QC_ERROR_SHUT_DOWN, until it is initialised again.
- Returns 1 when it was pending, else 0. Does not wait for a run; qc_timer_cancel_sync() does.
+/**
+ * Takes the timer out for good: every later arm returns QC_ERROR_SHUT_DOWN, until it is initialised again.
+ * Returns 1 when it was pending, else 0. Does not wait for a run; qc_timer_cancel_sync() does.
  */
 qc_result qc_timer_shutdown(struct qc_timer *timer);
 
-/*
- 1 when the timer is armed and neither cancelled nor handed out to run, else 0. While other threads arm it
- this says what was. Cost: a load.
+/**
+ * 1 when the timer is armed and neither cancelled nor handed out to run, else 0. While other threads arm it
+ * this says what was. Cost: a load.
  */
 qc_result qc_timer_is_pending(const struct qc_timer *timer);
 
-/*
- 1 when a run of the timer has begun and not ended, else 0. Cost: a lock.
+/**
+ * 1 when a run of the timer has begun and not ended, else 0. Cost: a lock.
  */
 qc_result qc_timer_is_running(const struct qc_timer *timer);
 
-/*
- In a callback: cancels the timer that runs, and lets go of it. After this the library does not touch it
- again, so its memory may be freed in its own callback, if no other thread uses it. `run` is what the
- callback got.
+/**
+ * In a callback: cancels the timer that runs, and lets go of it. After this the library does not touch it
+ * again, so its memory may be freed in its own callback, if no other thread uses it. `run` is what the
+ * callback got.
  */
 qc_result qc_run_release(const struct qc_run *run);
 
-/*
- Claims `cpu` for the calling thread and writes the lane's address to `lane`. From then on the thread calls
- qc_cpu_turn() between any two pieces of work, at least once per tick. `flags`: 0 or QC_CPU_KICK_FD. NULL
- for `machine` is the default one.
-
- Errors: QC_ERROR_NO_LANE when the CPU is not in qc_machine_options.lanes, QC_ERROR_BUSY when another
- thread has it or this one has another, QC_ERROR_SHUT_DOWN, QC_ERROR_SYSTEM.
+/**
+ * Claims `cpu` for the calling thread and writes the lane's address to `lane`. From then on the thread calls
+ * qc_cpu_turn() between any two pieces of work, at least once per tick. `flags`: 0 or QC_CPU_KICK_FD. NULL
+ * for `machine` is the default one.
+ *
+ * Errors: QC_ERROR_NO_LANE when the CPU is not in qc_machine_options.lanes, QC_ERROR_BUSY when another
+ * thread has it or this one has another, QC_ERROR_SHUT_DOWN, QC_ERROR_SYSTEM.
  */
 qc_result qc_cpu_claim(struct qc_machine *machine, uint32_t cpu, uint32_t flags, struct qc_cpu **lane);
 
-/*
- Gives the CPU back: its timers, pinned ones too, are for others now. `cpu` is not valid any more. A thread
- must not end without it. NULL does nothing.
-
- Errors: QC_ERROR_WRONG_THREAD; QC_ERROR_WOULD_BLOCK in a callback that this lane runs.
+/**
+ * Gives the CPU back: its timers, pinned ones too, are for others now. `cpu` is not valid any more. A thread
+ * must not end without it. NULL does nothing.
+ *
+ * Errors: QC_ERROR_WRONG_THREAD; QC_ERROR_WOULD_BLOCK in a callback that this lane runs.
  */
 qc_result qc_cpu_release(struct qc_cpu *cpu);
 
-/*
- Runs what is due on this CPU and on those that it looks after: at most 256 timers, or 2 ms of them. Ends a
- wait, if there was one. Writes how many it ran to `ran`, unless that is NULL. Returns 1 when more is due,
- else 0. Cost when nothing is due: a look at the clock.
-
- Errors: QC_ERROR_WRONG_THREAD; QC_ERROR_WOULD_BLOCK in a callback that this lane runs.
+/**
+ * Runs what is due on this CPU and on those that it looks after: at most 256 timers, or 2 ms of them. Ends a
+ * wait, if there was one. Writes how many it ran to `ran`, unless that is NULL. Returns 1 when more is due,
+ * else 0. Cost when nothing is due: a look at the clock.
+ *
+ * Errors: QC_ERROR_WRONG_THREAD; QC_ERROR_WOULD_BLOCK in a callback that this lane runs.
  */
 qc_result qc_cpu_turn(struct qc_cpu *cpu, uint32_t *ran);
 
-/*
- The thread has nothing to do: writes to `until` the moment, in ns of CLOCK_MONOTONIC, up to which it may
- wait; UINT64_MAX is for ever. From now on kicks make qc_cpu_kick_fd() readable, which ends the wait, too,
- until qc_cpu_exit_idle() or qc_cpu_turn(). Returns 1 when the machine counts on this lane as on one that
- is awake (it waits a tick at most), else 0.
-
- Errors: QC_ERROR_WRONG_THREAD; QC_ERROR_WOULD_BLOCK in a callback that this lane runs.
+/**
+ * The thread has nothing to do: writes to `until` the moment, in ns of CLOCK_MONOTONIC, up to which it may
+ * wait; UINT64_MAX is for ever. From now on kicks make qc_cpu_kick_fd() readable, which ends the wait, too,
+ * until qc_cpu_exit_idle() or qc_cpu_turn(). Returns 1 when the machine counts on this lane as on one that
+ * is awake (it waits a tick at most), else 0.
+ *
+ * Errors: QC_ERROR_WRONG_THREAD; QC_ERROR_WOULD_BLOCK in a callback that this lane runs.
  */
 qc_result qc_cpu_enter_idle(struct qc_cpu *cpu, uint64_t *until);
 
-/*
- The wait is over, or the thread has work: the machine counts on this lane again. qc_cpu_turn() does it,
- too. Errors: those of qc_cpu_turn().
+/**
+ * The wait is over, or the thread has work: the machine counts on this lane again. qc_cpu_turn() does it,
+ * too. Errors: those of qc_cpu_turn().
  */
 qc_result qc_cpu_exit_idle(struct qc_cpu *cpu);
 
-/*
- Waits until something is due or somebody kicks; for threads that have nothing else to wait for.
-
- Errors: QC_ERROR_INVALID when the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
+/**
+ * Waits until something is due or somebody kicks; for threads that have nothing else to wait for.
+ *
+ * Errors: QC_ERROR_INVALID when the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
  */
 qc_result qc_cpu_park(struct qc_cpu *cpu);
 
-/*
- The descriptor that is readable when somebody wants the thread awake while it is idle. For epoll or poll;
- the library reads and closes it.
-
- Errors: QC_ERROR_INVALID unless the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
+/**
+ * The descriptor that is readable when somebody wants the thread awake while it is idle. For epoll or poll;
+ * the library reads and closes it.
+ *
+ * Errors: QC_ERROR_INVALID unless the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
  */
 qc_result qc_cpu_kick_fd(struct qc_cpu *cpu);
 
-/*
- The thread is about to do something that may take long: others do for this CPU what they can, until
- qc_cpu_block_end(). Its pinned timers wait. No other function of this CPU may be called between.
-
- Errors: QC_ERROR_INVALID when it has begun already; those of qc_cpu_turn().
+/**
+ * The thread is about to do something that may take long: others do for this CPU what they can, until
+ * qc_cpu_block_end(). Its pinned timers wait. No other function of this CPU may be called between.
+ *
+ * Errors: QC_ERROR_INVALID when it has begun already; those of qc_cpu_turn().
  */
 qc_result qc_cpu_block_begin(struct qc_cpu *cpu);
 
-/*
- The end of what qc_cpu_block_begin() began. Errors: QC_ERROR_INVALID when nothing has; those of
- qc_cpu_turn().
+/**
+ * The end of what qc_cpu_block_begin() began. Errors: QC_ERROR_INVALID when nothing has; those of
+ * qc_cpu_turn().
  */
 qc_result qc_cpu_block_end(struct qc_cpu *cpu);
 
-/*
- Fills in `stats`, whose `size` the caller has written. NULL for `machine` is the default one. Any thread.
- Cost: each base's lock once, and allocations.
+/**
+ * Fills in `stats`, whose `size` the caller has written. NULL for `machine` is the default one. Any thread.
+ * Cost: each base's lock once, and allocations.
  */
 qc_result qc_stats_get(const struct qc_machine *machine, struct qc_stats *stats);
 

@@ -86,7 +86,7 @@ impl qc_machine_options {
             u64::MAX => builder = builder.stall_after(Duration::MAX),
             nanos => builder = builder.stall_after(Duration::from_nanos(nanos)),
         }
-        // SAFETY, of all three: promised by the caller.
+        // SAFETY: promised by the caller.
         if let Some(cpus) = unsafe { cpu_list(self.cpus) }? {
             builder = builder.cpus(cpus);
         }
@@ -216,6 +216,57 @@ pub unsafe extern "C" fn qc_machine_shutdown(machine: *mut qc_machine) -> qc_res
             return Err(QC_ERROR_INVALID);
         }
         machine_at(machine)?.shutdown();
+        Ok(QC_OK)
+    })
+}
+
+/// What qc_machine_set_isolated() did.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct qc_isolation {
+    /// sizeof(qc_isolation), written by the caller: as much is filled in. Afterwards: how much was.
+    pub size: usize,
+    /// Timers that were moved to other CPUs.
+    pub evacuated: u64,
+    /// Pinned timers that stay on isolated CPUs.
+    pub pinned_left: u64,
+    /// CPUs that are isolated now and are still running a callback for others.
+    pub still_running: u64,
+}
+
+/// From now on the CPUs of `list` ("2-3"; "" for none) are isolated, and no others: nothing foreign starts on
+/// them. Fills in `report`, whose `size` the caller has written, unless it is NULL. A callback that an
+/// isolated CPU runs for others is waited for, 100 ms at most. NULL for `machine` is the default one. Any
+/// thread, also in a callback.
+///
+/// Errors: QC_ERROR_INVALID when the machine has no such CPU or none would be left, QC_ERROR_SHUT_DOWN.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_machine_set_isolated(
+    machine: *mut qc_machine,
+    list: *const c_char,
+    report: *mut qc_isolation,
+) -> qc_result {
+    guard(|| {
+        // SAFETY: the caller passes NULL or a string.
+        let isolated = unsafe { cpu_list(list) }?.ok_or(QC_ERROR_INVALID)?;
+        let report = NonNull::new(report);
+        // SAFETY: the caller passes NULL or a structure that has a size at least.
+        let size = report.map(|report| unsafe { report.cast::<usize>().read() });
+        if size.is_some_and(|size| size < size_of::<usize>()) {
+            return Err(QC_ERROR_INVALID);
+        }
+        let done = machine_at(machine)?.set_isolated(&isolated).map_err(Number::number)?;
+        if let (Some(report), Some(size)) = (report, size) {
+            let filled = qc_isolation {
+                size: size.min(size_of::<qc_isolation>()),
+                evacuated: done.evacuated as u64,
+                pinned_left: done.pinned_left as u64,
+                still_running: done.still_running.len() as u64,
+            };
+            let from = (&raw const filled).cast::<u8>();
+            // SAFETY: the caller's structure has `size` bytes; ours is made of words, all written.
+            unsafe { core::ptr::copy_nonoverlapping(from, report.as_ptr().cast::<u8>(), filled.size) };
+        }
         Ok(QC_OK)
     })
 }

@@ -5,7 +5,7 @@
 #![allow(non_camel_case_types, reason = "names of the C interface")]
 
 use core::ffi::{CStr, c_char};
-use quietcore_live::{ArmError, ClaimError, StartError};
+use quietcore_live::{ArmError, ClaimError, IsolateError, StartError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a function answers: 0 or more is an answer, less than 0 is an error.
@@ -68,6 +68,16 @@ impl Number for ClaimError {
             Self::Taken { .. } | Self::ThreadHasCpu { .. } => QC_ERROR_BUSY,
             Self::NotRunning => QC_ERROR_SHUT_DOWN,
             _ => QC_ERROR_SYSTEM,
+        }
+    }
+}
+
+impl Number for IsolateError {
+    fn number(self) -> qc_result {
+        match self {
+            Self::NotRunning => QC_ERROR_SHUT_DOWN,
+            // CPUs that make no sense.
+            _ => QC_ERROR_INVALID,
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The programs of `tests/c`, compiled against the header that is shipped and linked with the static library.
 //!
-//! A compiler is needed; the sanitizer and valgrind are used where they are installed, and what is left out is
-//! printed.
+//! A compiler is needed; the sanitizer and valgrind are used where they are installed, and what is left
+//! out is printed.
 
 use std::env;
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -12,6 +13,13 @@ const PROGRAMS: [&str; 5] = ["basic", "stress", "race", "memory", "lanes"];
 
 /// What a static library of Rust needs from the system (`rustc --print native-static-libs`).
 const SYSTEM: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
+
+/// Says what is left out, past the test harness, which keeps what passing tests print.
+macro_rules! skipped {
+    ($($what:tt)*) => {
+        _ = writeln!(io::stderr(), "skipped: {}", format_args!($($what)*))
+    };
+}
 
 /// Where cargo puts the library and this test.
 fn built() -> PathBuf {
@@ -55,8 +63,8 @@ fn run(command: &mut Command) {
     print!("{}", String::from_utf8_lossy(&output.stdout));
 }
 
-/// Goal: the interface does what its header says, for a program in C. Method: each program of `tests/c`, which
-/// ends with an error where something is not so.
+/// Goal: the interface does what its header says, for a program in C. Method: each program of `tests/c`,
+/// which ends with an error where something is not so.
 #[test]
 fn programs_in_c() {
     for program in PROGRAMS {
@@ -65,8 +73,8 @@ fn programs_in_c() {
     }
 }
 
-/// Goal: the header is one for C++, too. Method: a translation unit that only includes it, if there is a compiler
-/// for C++.
+/// Goal: the header is one for C++, too. Method: a translation unit that only includes it, if there
+/// is a compiler for C++.
 #[test]
 fn the_header_compiles_alone() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -77,7 +85,7 @@ fn the_header_compiles_alone() {
             .output();
         match output {
             Ok(output) => assert!(output.status.success(), "{compiler}: {}", text(&output)),
-            Err(error) => println!("skipped: the header as {language}: {compiler}: {error}"),
+            Err(error) => skipped!("the header as {language}: {compiler}: {error}"),
         }
     }
     assert!(root.join("include/quietcore.h").exists());
@@ -93,7 +101,7 @@ fn programs_under_the_address_sanitizer() {
             // Machines live as long as the process.
             Ok(compiled) => run(Command::new(compiled).arg("20").env("ASAN_OPTIONS", "detect_leaks=0")),
             Err(error) => {
-                println!("skipped: {program}.c with AddressSanitizer: {error}");
+                skipped!("{program}.c with AddressSanitizer: {error}");
                 continue;
             }
         }
@@ -106,7 +114,7 @@ fn programs_under_the_address_sanitizer() {
 #[test]
 fn programs_under_valgrind() {
     if let Err(error) = Command::new("valgrind").arg("--version").output() {
-        println!("skipped: valgrind: {error}");
+        skipped!("valgrind: {error}");
         return;
     }
     for program in ["basic", "race"] {

@@ -4,8 +4,8 @@ use std::env;
 use std::fs;
 use std::path::Path;
 
-/// Goal: the committed header is the interface. Method: generate it anew and compare; with QC_WRITE_HEADER set
-/// it is written instead.
+/// Goal: the committed header is the interface. Method: generate it anew and compare; with QC_WRITE_HEADER
+/// set it is written instead.
 #[test]
 fn the_header_is_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,22 +1,24 @@
 //! Paused time: the clock stands still while anybody has something to do, and jumps to the next expiry when
 //! nobody has.
 //!
-//! Who takes part says so ([`Machine::participate`]): a thread in [`block_on`], the workers of a runtime. When
-//! all of them are idle, the last one moves the clock to the first expiry and runs what is due on its own
-//! thread; the helper runs nothing while time is paused. So a test takes no real time, and with one thread it
-//! takes the same steps every time.
+//! Who takes part says so ([`Machine::participate`]): a thread in [`block_on`], the workers of a runtime.
+//! When all of them are idle, the last one moves the clock to the first expiry and runs what is due on its
+//! own thread; the helper runs nothing while time is paused. So a test takes no real time, and with one
+//! thread it takes the same steps every time.
 //!
 //! Invariants:
 //! - Time moves only when all who take part are idle, nobody [holds](hold) it and nobody runs timers.
 //! - Whoever was woken counts as busy from the wake on, not from the moment its thread runs.
 //! - When something changes that could let time move, somebody idle is asked to look again.
 //!
-//! Only machines that were made for it ([`Builder::virtual_time`](crate::Builder::virtual_time)) can be paused.
-//! They have one CPU, so that timers that are due at the same moment run in the order in which they were armed.
-//! Not here: the clock itself (`clock/`), and how a runtime finds out that it is idle. Source: tokio's
-//! `time::pause`; deviation: any number of threads may take part.
+//! Only machines that were made for it ([`Builder::virtual_time`](crate::Builder::virtual_time)) can be
+//! paused. They have one CPU, so that timers that are due at the same moment run in the order in which they
+//! were armed. Not here: the clock itself (`clock/`), and how a runtime finds out that it is idle. Source:
+//! tokio's `time::pause`; deviation: any number of threads may take part.
 
 mod attend;
+mod mover;
+mod participant;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -28,10 +30,10 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
+pub(crate) use mover::{Allowed, VirtualTime};
+pub use participant::{Hold, Participant, Participate, Rest};
 use quietcore_core::Nanos;
-use state::State;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::Arc;
 
 /// Why time was not paused, resumed or moved.
 ///
@@ -71,248 +73,6 @@ impl fmt::Display for TimeError {
 }
 
 impl core::error::Error for TimeError {}
-
-/// How the machine reaches somebody who takes part in time.
-///
-/// ```
-/// use std::thread::Thread;
-/// use quietcore_live::virtual_time::Participate;
-///
-/// struct Loop(Thread);
-///
-/// impl Participate for Loop {
-///     fn look_again(&self) {
-///         self.0.unpark();
-///     }
-/// }
-/// ```
-pub trait Participate: Send + Sync {
-    /// Whether work waits that nobody has taken up yet, although everybody is idle: a queue that other threads
-    /// push to. Called under a lock: it must return at once and call no machine. Any thread.
-    fn has_backlog(&self) -> bool {
-        false
-    }
-
-    /// Makes the participant call [`Participant::idle`] again soon, because time may be able to move. Any
-    /// thread; no lock is held.
-    fn look_again(&self);
-}
-
-/// What somebody who has nothing to do is told.
-///
-/// ```
-/// use quietcore_live::virtual_time::Rest;
-///
-/// assert_ne!(Rest::Wait, Rest::Woken);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "who was woken must not wait"]
-pub enum Rest {
-    /// It was woken meanwhile: it is busy.
-    Woken,
-    /// Time moved, and what was due ran: it is busy, and looks for work before it calls `idle` again.
-    Moved,
-    /// It waits until it is woken or asked to look again.
-    Wait,
-}
-
-/// Somebody who takes part in a machine's time: while it is busy, paused time stands still. It starts idle;
-/// dropping it ends its part. Any thread may call it.
-///
-/// ```
-/// use quietcore_live::{Machine, virtual_time::{Participate, Rest}};
-/// use std::sync::Arc;
-///
-/// struct Nobody;
-/// impl Participate for Nobody {
-///     fn look_again(&self) {}
-/// }
-/// let machine = Machine::builder().virtual_time().start()?;
-/// let participant = machine.participate(Arc::new(Nobody));
-/// participant.begin();
-/// assert_eq!(participant.idle(), Rest::Wait); // time runs by itself: there is nothing to move
-/// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
-/// ```
-#[derive(Debug)]
-pub struct Participant {
-    machine: &'static Machine,
-    number: usize,
-}
-
-impl Participant {
-    /// It has been given work, which it will take up: from now on it is busy.
-    ///
-    /// ```
-    /// # use quietcore_live::{Machine, virtual_time::{Participate, Rest}};
-    /// # use std::sync::Arc;
-    /// # struct Nobody;
-    /// # impl Participate for Nobody { fn look_again(&self) {} }
-    /// # let machine = Machine::builder().virtual_time().start()?;
-    /// let participant = machine.participate(Arc::new(Nobody));
-    /// participant.wake();
-    /// assert_eq!(participant.idle(), Rest::Woken);
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
-    /// ```
-    pub fn wake(&self) {
-        self.machine.virtual_time.lock().wake(self.number);
-    }
-
-    /// It takes work up. Says whether it was woken since the last time.
-    ///
-    /// ```
-    /// # use quietcore_live::{Machine, virtual_time::Participate};
-    /// # use std::sync::Arc;
-    /// # struct Nobody;
-    /// # impl Participate for Nobody { fn look_again(&self) {} }
-    /// # let machine = Machine::builder().virtual_time().start()?;
-    /// let participant = machine.participate(Arc::new(Nobody));
-    /// participant.wake();
-    /// assert!(participant.begin());
-    /// assert!(!participant.begin());
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
-    /// ```
-    pub fn begin(&self) -> bool {
-        self.machine.virtual_time.lock().begin(self.number)
-    }
-
-    /// It has nothing to do. If time is paused and it was the last who was busy, time moves to the next expiry
-    /// and what is due runs on this thread, before this returns.
-    ///
-    /// ```
-    /// # use quietcore_live::{Machine, virtual_time::{Participate, Rest}};
-    /// # use std::sync::Arc;
-    /// # struct Nobody;
-    /// # impl Participate for Nobody { fn look_again(&self) {} }
-    /// # let machine = Machine::builder().virtual_time().start()?;
-    /// machine.pause()?;
-    /// let participant = machine.participate(Arc::new(Nobody));
-    /// assert_eq!(participant.idle(), Rest::Wait); // no timer is armed
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn idle(&self) -> Rest {
-        let (machine, time) = (self.machine, &self.machine.virtual_time);
-        let mut state = time.lock();
-        if !state.rest(self.number) {
-            return Rest::Woken;
-        }
-        if !machine.clock.is_paused() || !state.may_move() {
-            return Rest::Wait;
-        }
-        state.runner = Some(thread::current().id());
-        drop(state);
-        let running = Running { machine };
-        let has_moved = machine.move_to_next();
-        if has_moved {
-            // Before others may move it again: what was woken may be this one's, and is looked for first.
-            time.lock().stay(self.number);
-        }
-        drop(running);
-        match has_moved {
-            true if time.lock().is_woken(self.number) => Rest::Woken,
-            true => Rest::Moved,
-            false => Rest::Wait,
-        }
-    }
-}
-
-impl Drop for Participant {
-    fn drop(&mut self) {
-        let time = &self.machine.virtual_time;
-        let mut state = time.lock();
-        state.leave(self.number);
-        self.machine.settle(state);
-    }
-}
-
-/// While it lives, paused time does not move by itself. [`advance`] still moves it.
-///
-/// ```
-/// use quietcore_live::Machine;
-///
-/// let machine = Machine::builder().virtual_time().start()?;
-/// let hold = machine.hold();
-/// drop(hold);
-/// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
-/// ```
-#[derive(Debug)]
-#[must_use = "time is held only while the guard lives"]
-pub struct Hold {
-    machine: &'static Machine,
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        let mut state = self.machine.virtual_time.lock();
-        state.holds -= 1;
-        self.machine.settle(state);
-    }
-}
-
-/// A machine's part of it.
-#[derive(Debug)]
-pub(crate) struct VirtualTime {
-    is_allowed: bool,
-    /// Length of a tick, in ns.
-    tick: u64,
-    state: Mutex<State>,
-    /// Nobody runs timers any more.
-    done: Condvar,
-}
-
-impl VirtualTime {
-    /// For a machine whose tick lasts `tick`.
-    pub(crate) fn new(allowed: Allowed, tick: Nanos) -> Self {
-        let is_allowed = allowed == Allowed::Yes;
-        Self { is_allowed, tick: tick.0.max(1), state: Mutex::default(), done: Condvar::new() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Makes this thread the one that runs timers; `None` when it is already.
-    fn claim(&self) -> Option<MutexGuard<'_, State>> {
-        let mut state = self.lock();
-        let this = thread::current().id();
-        loop {
-            match state.runner {
-                None => {
-                    state.runner = Some(this);
-                    return Some(state);
-                }
-                Some(runner) if runner == this => return None,
-                Some(_) => state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner),
-            }
-        }
-    }
-}
-
-/// Whether a machine's time may be paused.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Allowed {
-    #[default]
-    No,
-    Yes,
-}
-
-/// This thread runs timers.
-struct Running {
-    machine: &'static Machine,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let mut state = self.machine.virtual_time.lock();
-        state.runner = None;
-        self.machine.virtual_time.done.notify_all();
-        self.machine.settle(state);
-    }
-}
 
 impl Machine {
     /// Whether its time can be paused.
@@ -387,8 +147,8 @@ impl Machine {
         Hold { machine: self }
     }
 
-    /// Stops the clock, at the next edge of a tick: durations of whole ticks then end exactly. Waits while the
-    /// helper runs what is due, unless a callback calls this.
+    /// Stops the clock, at the next edge of a tick: durations of whole ticks then end exactly. Waits while
+    /// the helper runs what is due, unless a callback calls this.
     ///
     /// # Errors
     /// When the machine was not made for it, or time is paused already.
@@ -473,76 +233,6 @@ impl Machine {
             Ok(())
         })
     }
-
-    /// Changes the clock, and then runs what is due if it stands still.
-    fn while_nobody_runs(
-        &'static self,
-        change: impl FnOnce() -> Result<(), TimeError>,
-    ) -> Result<(), TimeError> {
-        let Some(state) = self.virtual_time.claim() else { return change() };
-        drop(state);
-        let _running = Running { machine: self };
-        change()?;
-        if self.clock.is_paused() {
-            self.play_all();
-        }
-        Ok(())
-    }
-
-    /// For the helper: what is due, unless time is paused; nobody pauses it meanwhile.
-    pub(crate) fn play_unless_paused(&'static self) {
-        if !self.virtual_time.is_allowed {
-            self.play(self.clock.now());
-        } else if let Some(state) = self.virtual_time.claim() {
-            drop(state);
-            let _running = Running { machine: self };
-            if !self.clock.is_paused() {
-                self.play(self.clock.now());
-            }
-        }
-    }
-
-    /// When something is due; never later than the truth.
-    fn next_expiry(&self) -> Option<Nanos> {
-        self.core.online_cpus().iter().filter_map(|cpu| self.core.next_event(cpu)).min()
-    }
-
-    /// Moves the clock to the next expiry, and runs what is due. Says whether there was anything to move to.
-    fn move_to_next(&self) -> bool {
-        let next = self.next_expiry();
-        if let Some(next) = next {
-            self.clock.freeze(next.max(self.clock.now()));
-        }
-        // Also without a timer: then the books learn that none is left, and the next arm asks for an alarm.
-        self.play_all();
-        next.is_some()
-    }
-
-    /// Runs what is due; again while that makes more due: a timer that was only moved to a finer bucket, or a
-    /// callback that moved the clock.
-    fn play_all(&self) {
-        while self.is_running() {
-            let next = self.play(self.clock.now());
-            if !self.clock.is_paused() || next.is_none_or(|next| next > self.clock.now()) {
-                break;
-            }
-        }
-    }
-
-    /// Somebody who does not take part armed a timer while time stood still.
-    pub(crate) fn settle_paused(&self) {
-        self.settle(self.virtual_time.lock());
-    }
-
-    /// Something changed: if time may move now, somebody idle is asked to move it.
-    fn settle(&self, state: MutexGuard<'_, State>) {
-        let may_move = self.clock.is_paused() && self.next_expiry().is_some();
-        let idle = if may_move { state.somebody_idle() } else { None };
-        drop(state);
-        if let Some(idle) = idle {
-            idle.look_again();
-        }
-    }
 }
 
 /// Pauses the time of the current machine: see [`Machine::pause`].
@@ -590,7 +280,8 @@ pub fn resume() {
 }
 
 /// Moves the paused clock of the current machine forward in one jump, runs what is due, and yields once, so
-/// that other tasks can see it: see [`Machine::advance`]. To let timers fire one after another, sleep instead.
+/// that other tasks can see it: see [`Machine::advance`]. To let timers fire one after another, sleep
+/// instead.
 ///
 /// # Panics
 /// When there is no current machine, its time is not paused, or would leave its range.

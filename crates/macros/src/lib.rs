@@ -15,18 +15,6 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// Takes the arguments of tokio's attribute of this name: `flavor = "current_thread"` (the default) or
 /// `"multi_thread"`, `worker_threads`, `start_paused`, `name`, and `crate` when the crate has another name.
 /// Time can be paused on both flavors.
-///
-/// ```
-/// use quietcore::time::{Instant, sleep};
-/// use std::time::Duration;
-///
-/// #[quietcore::test(start_paused = true)]
-/// async fn an_hour_passes_at_once() {
-///     let started = Instant::now();
-///     sleep(Duration::from_secs(3600)).await;
-///     assert_eq!(started.elapsed(), Duration::from_secs(3600));
-/// }
-/// ```
 #[proc_macro_attribute]
 pub fn test(arguments: TokenStream, item: TokenStream) -> TokenStream {
     forward("test", arguments, item)
@@ -38,16 +26,6 @@ pub fn test(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// Takes the arguments of tokio's attribute of this name: `flavor = "multi_thread"` (the default) or
 /// `"current_thread"`, `worker_threads`, `start_paused`, `name`, and `crate` when the crate has another name.
 /// Time can be paused only with `start_paused = true`.
-///
-/// ```
-/// use quietcore::time::sleep;
-/// use std::time::Duration;
-///
-/// #[quietcore::main]
-/// async fn main() {
-///     sleep(Duration::from_millis(1)).await;
-/// }
-/// ```
 #[proc_macro_attribute]
 pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
     forward("main", arguments, item)

@@ -1,7 +1,7 @@
 //! What the attributes of `quietcore-macros` name. Not for other use.
 //!
-//! Tokio's attributes call `runtime::Builder` in the module that they are given: there is one for each kind of
-//! time that a function may want.
+//! Tokio's attributes call `runtime::Builder` in the module that they are given: there is one for each kind
+//! of time that a function may want.
 
 pub use ::tokio::{main, test};
 

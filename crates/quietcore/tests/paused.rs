@@ -169,7 +169,8 @@ fn blocking_work_holds_time() {
     }
 }
 
-/// Goal: two runtimes share a machine's time. Method: each on its own thread, talking over a channel of tokio.
+/// Goal: two runtimes share a machine's time. Method: each on its own thread, talking over a channel of
+/// tokio.
 #[test]
 fn runtimes_share_time() {
     let machine = quietcore::Machine::builder().virtual_time().start().expect("starts");

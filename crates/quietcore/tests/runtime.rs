@@ -4,8 +4,8 @@ use quietcore::Machine;
 use quietcore::time::{Duration, sleep};
 use quietcore::tokio::runtime::Builder;
 
-/// Goal: a runtime has the machine it is given, else the current one, else its own; without time none. Method:
-/// all four, seen from the root, a task and a blocking thread.
+/// Goal: a runtime has the machine it is given, else the current one, else its own; without time none.
+/// Method: all four, seen from the root, a task and a blocking thread.
 #[test]
 fn a_runtime_has_a_machine() {
     let given = Machine::start().expect("starts");
@@ -41,8 +41,8 @@ fn a_runtime_has_a_machine() {
     current.shutdown();
 }
 
-/// Goal: tasks that are dropped with the runtime let go of their timers while their machine still runs. Method:
-/// shut down in each way with sleeping tasks.
+/// Goal: tasks that are dropped with the runtime let go of their timers while their machine still runs.
+/// Method: shut down in each way with sleeping tasks.
 #[test]
 fn tasks_are_dropped_before_their_machine() {
     for way in 0..3 {

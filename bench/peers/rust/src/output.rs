@@ -1,11 +1,12 @@
 //! What a program says: one JSON object per line on its standard output.
 //!
-//! | line | meaning |
-//! |---|---|
-//! | `{"figure":NAME,"value":NUMBER}` | a result |
-//! | `{"samples":NAME,"us":[INTEGER,...]}` | how late each sleep was, in microseconds |
-//! | `{"window":"start"}`, `{"window":"end","events":COUNT}` | between these, the benchmark counts this process's CPU time and wake-ups |
-//! | `{"absent":REASON}` | why there is no result |
+//! - `{"figure":NAME,"value":NUMBER}`: a result;
+//! - `{"samples":NAME,"us":[INTEGER,...]}`: how late each sleep was, in microseconds;
+//! - `{"window":"start"}` and `{"window":"end","events":COUNT}`: between these, the benchmark counts this
+//!   process's CPU time and wake-ups;
+//! - `{"absent":REASON}`: why there is no result.
+//!
+//! A failure is another exit status than 0 and a line on standard error.
 //!
 //! A line is out when the function returns.
 

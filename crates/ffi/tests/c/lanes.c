@@ -106,7 +106,15 @@ int main(int argument_count, char **arguments) {
             EXPECT(QC_OK, qc_cpu_park(lane));
     }
     EXPECT(QC_OK, qc_cpu_release(lane));
+
+    qc_isolation isolation = QC_ISOLATION_INIT;
+    EXPECT(QC_OK, qc_machine_set_isolated(machine, "", &isolation));
+    CHECK(isolation.size == sizeof isolation && isolation.still_running == 0);
+    EXPECT(QC_OK, qc_machine_set_isolated(machine, "", NULL));
+    EXPECT(QC_ERROR_INVALID, qc_machine_set_isolated(machine, NULL, NULL));
+    EXPECT(QC_ERROR_INVALID, qc_machine_set_isolated(machine, "4000", &isolation));
     EXPECT(QC_OK, qc_machine_shutdown(machine));
+    EXPECT(QC_ERROR_SHUT_DOWN, qc_machine_set_isolated(machine, "", NULL));
     EXPECT(QC_ERROR_SHUT_DOWN, qc_cpu_claim(machine, first_cpu, 0, &lane));
     puts("lanes: done");
     return 0;

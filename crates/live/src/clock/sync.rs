@@ -40,7 +40,8 @@ impl Warp {
     }
 
     pub(super) fn freeze(&self, at: Nanos) {
-        // Release: pairs with Acquire in `apply`; what happened before the clock moved is seen by who sees it.
+        // Release: pairs with Acquire in `apply`; what happened before the clock moved is seen by who sees
+        // it.
         self.frozen.store(at.0, Ordering::Release);
     }
 

@@ -48,10 +48,14 @@ pub struct LocalTimers {
     shared: Rc<Shared>,
 }
 
+type Wheel = Timers<Rc<Entry>, Vec<Slot<Rc<Entry>>>>;
+
+type Callback = Box<dyn FnMut(&LocalRun<'_>)>;
+
 struct Shared {
     machine: &'static Machine,
     length: TickLength,
-    wheel: RefCell<Timers<Rc<Entry>, Vec<Slot<Rc<Entry>>>>>,
+    wheel: RefCell<Wheel>,
     /// When the wheel has to be looked at, in ns; `u64::MAX` for never. Never later than the truth; after a
     /// cancel it may be earlier.
     next: Cell<u64>,
@@ -67,7 +71,7 @@ struct Entry {
     /// Its [`LocalTimer`] was dropped.
     is_gone: Cell<bool>,
     /// Borrowed while it runs.
-    callback: RefCell<Box<dyn FnMut(&LocalRun<'_>)>>,
+    callback: RefCell<Callback>,
 }
 
 /// A timer of [`LocalTimers`]. When it is dropped it is cancelled.
@@ -146,7 +150,7 @@ impl LocalTimers {
     /// # Ok::<(), quietcore_live::StartError>(())
     /// ```
     pub fn timer(&self, precision: Precision, callback: impl FnMut(&LocalRun<'_>) + 'static) -> LocalTimer {
-        let callback = RefCell::new(Box::new(callback) as Box<dyn FnMut(&LocalRun<'_>)>);
+        let callback = RefCell::new(Box::new(callback) as Callback);
         let (key, due, is_gone) = (Cell::new(None), Cell::new(Nanos(0)), Cell::new(false));
         let entry = Entry { precision, key, due, is_gone, callback };
         LocalTimer { entry: Rc::new(entry), shared: Rc::clone(&self.shared) }
@@ -181,8 +185,8 @@ impl LocalTimers {
         ran
     }
 
-    /// When [`run`](Self::run) has to be called next; `None` when nothing is pending. After a cancel it may be
-    /// too early, until the next run. Cost: a load.
+    /// When [`run`](Self::run) has to be called next; `None` when nothing is pending. After a cancel it may
+    /// be too early, until the next run. Cost: a load.
     ///
     /// ```
     /// # let machine = quietcore_live::Machine::start()?;
@@ -241,7 +245,7 @@ impl Shared {
         Some(entry)
     }
 
-    fn renew(&self, wheel: &mut Timers<Rc<Entry>, Vec<Slot<Rc<Entry>>>>) {
+    fn renew(&self, wheel: &mut Wheel) {
         let next = wheel.next_expiry().map_or(u64::MAX, |tick| self.length.start(tick).0);
         self.next.set(if self.has_rest.get() { 0 } else { next });
     }

@@ -9,9 +9,9 @@
 //! helper. No lock is held. It never runs twice at a time; everything may be called in it, except what waits
 //! for a run to end ([`WouldBlock`]).
 //!
-//! Where what is: `options.rs` what is fixed; `verbs.rs`, `arm.rs` arms and cancels; `course.rs` periods; `wait.rs`
-//! waiting for the end of a run; `run.rs` the run; `raw.rs`, `handle.rs` the memory; `local.rs` timers of one
-//! thread; `sync.rs` words.
+//! Where what is: `options.rs` what is fixed; `verbs.rs`, `arm.rs` arms and cancels; `course.rs` periods;
+//! `wait.rs` waiting for the end of a run; `run.rs` the run; `raw.rs`, `handle.rs` the memory; `local.rs`
+//! timers of one thread; `sync.rs` words.
 //! Invariant: a timer whose last handle was dropped is not armed again. Source: DESIGN section 5; Linux 6.12,
 //! kernel/time/timer.c and hrtimer.c. Deviation: periods belong to the timer, not to the callback.
 

@@ -1,7 +1,8 @@
 //! A future that takes part in time, whoever polls it.
 //!
-//! It is busy from the moment its waker is woken until it has been polled and is pending again. So an executor
-//! needs to know nothing of paused time: a future that is wrapped here is enough, one for each of its tasks.
+//! It is busy from the moment its waker is woken until it has been polled and is pending again. So an
+//! executor needs to know nothing of paused time: a future that is wrapped here is enough, one for each of
+//! its tasks.
 
 use super::{Participant, Participate, Rest};
 use crate::Machine;

@@ -44,8 +44,8 @@ fn poll_once(future: Pin<&mut impl Future<Output = ()>>) -> Poll<()> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Goal: a thread that waits moves time to exactly where it waits for, whatever else is armed. Method: a sleep
-/// of a day beside one that was dropped and one that nobody polls again.
+/// Goal: a thread that waits moves time to exactly where it waits for, whatever else is armed. Method: a
+/// sleep of a day beside one that was dropped and one that nobody polls again.
 #[test]
 fn a_thread_that_waits_moves_time() {
     let _paused = Paused::start();
@@ -61,8 +61,8 @@ fn a_thread_that_waits_moves_time() {
     assert!(poll_once(nobody).is_ready());
 }
 
-/// Goal: a deadline that was moved is neither early nor late. Method: later, then jumping past the old one and
-/// up to the new one.
+/// Goal: a deadline that was moved is neither early nor late. Method: later, then jumping past the old one
+/// and up to the new one.
 #[test]
 fn a_deadline_that_was_moved_is_met() {
     let paused = Paused::start();
@@ -111,8 +111,8 @@ fn time_waits_for_all_threads() {
     assert_eq!(start.elapsed(), ms(60));
 }
 
-/// Goal: one thread hands work to another, which counts as busy at once. Method: ping-pong over channels, each
-/// answer after a sleep, beside a timer that a jump too far would fire.
+/// Goal: one thread hands work to another, which counts as busy at once. Method: ping-pong over channels,
+/// each answer after a sleep, beside a timer that a jump too far would fire.
 #[test]
 fn who_was_woken_is_busy() {
     let paused = Paused::start();
@@ -166,7 +166,8 @@ fn who_was_woken_is_busy() {
     assert_eq!(watch.join().expect("no panic"), Duration::from_secs(10));
 }
 
-/// Goal: while it is held time stands still, and goes on after. Method: a thread waits; the holder looks twice.
+/// Goal: while it is held time stands still, and goes on after. Method: a thread waits; the holder looks
+/// twice.
 #[test]
 fn a_hold_keeps_time() {
     let paused = Paused::start();
@@ -312,17 +313,21 @@ fn attended_futures_need_no_help() {
     assert!(poll_once(first.as_mut()).is_pending());
     assert!(poll_once(second.as_mut()).is_pending());
     drop(hold);
-    assert!(poll_once(first.as_mut()).is_ready(), "its poll moves time");
-    assert_eq!(start.elapsed(), ms(10));
+    assert!(poll_once(first.as_mut()).is_pending());
+    assert_eq!(start.elapsed(), ms(10), "its poll moves time");
+    assert!(poll_once(first.as_mut()).is_ready());
     let busy = machine.participate(Arc::new(super::attend::Outside::default()));
     let _ = busy.begin();
     assert!(poll_once(second.as_mut()).is_pending());
+    assert_eq!(start.elapsed(), ms(10), "somebody is busy");
     drop(busy);
+    assert!(poll_once(second.as_mut()).is_pending());
     assert!(poll_once(second.as_mut()).is_ready());
     assert_eq!(start.elapsed(), ms(30));
 }
 
-/// Goal: `advance` fires what it passes, and tells others before it returns. Method: three sleeps in one task.
+/// Goal: `advance` fires what it passes, and tells others before it returns. Method: three sleeps in one
+/// task.
 #[test]
 fn advance_fires_what_it_passes() {
     let _paused = Paused::start();

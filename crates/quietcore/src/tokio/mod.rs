@@ -1,7 +1,7 @@
 //! Runtimes of tokio whose time is a machine's.
 //!
-//! `quietcore::time` works on any runtime whose threads have a current machine. What is here saves entering it
-//! on each of them, and lets time be paused: [`runtime::Builder`] has the names of tokio's.
+//! `quietcore::time` works on any runtime whose threads have a current machine. What is here saves entering
+//! it on each of them, and lets time be paused: [`runtime::Builder`] has the names of tokio's.
 //!
 //! ```
 //! use quietcore::time;
@@ -23,8 +23,8 @@ use quietcore_live::Machine;
 use std::panic::resume_unwind;
 use tokio::task::JoinHandle;
 
-/// Runs `work` on a thread where it may block, as tokio's function of this name does; paused time stands still
-/// until it is done. Time that is not held goes on: to the runtime such a thread is idle.
+/// Runs `work` on a thread where it may block, as tokio's function of this name does; paused time stands
+/// still until it is done. Time that is not held goes on: to the runtime such a thread is idle.
 ///
 /// # Panics
 /// When it is not called from a runtime. A panic of `work` is that of the task.

@@ -1,8 +1,8 @@
 //! A runtime of tokio on whose threads a machine is the current one.
 //!
-//! Decides which machine that is: the one that was given, else the current one of the thread that builds, else
-//! one of the runtime's own, which is shut down with it. Without `enable_time` or `enable_all` there is none.
-//! Not here: how a runtime takes part in paused time (`workers.rs`).
+//! Decides which machine that is: the one that was given, else the current one of the thread that builds,
+//! else one of the runtime's own, which is shut down with it. Without `enable_time` or `enable_all` there is
+//! none. Not here: how a runtime takes part in paused time (`workers.rs`).
 
 use super::workers::{Flavor, Workers};
 use core::future::Future;
@@ -160,7 +160,7 @@ impl Builder {
     /// let mut builder = quietcore::tokio::runtime::Builder::new_current_thread();
     /// let runtime = builder.enable_time().start_paused(true).build()?;
     /// let started = std::time::Instant::now();
-    /// runtime.block_on(sleep(Duration::from_secs(3600)));
+    /// runtime.block_on(async { sleep(Duration::from_secs(3600)).await });
     /// assert!(started.elapsed() < Duration::from_secs(3600));
     /// # Ok::<(), std::io::Error>(())
     /// ```

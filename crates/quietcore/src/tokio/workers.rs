@@ -6,16 +6,16 @@
 //!
 //! With `current_thread`, tasks that are woken on the worker's own thread are in a queue that cannot be seen,
 //! and a socket may have become ready without anybody having looked. So before time moves the runtime goes
-//! round once more, which polls I/O, and the *errand*, a task of this module's own, finds out whether that gave
-//! anybody anything to do:
+//! round once more, which polls I/O, and the *errand*, a task of this module's own, finds out whether that
+//! gave anybody anything to do:
 //!
 //! 1. The hook wakes the root future: tokio polls I/O without waiting, then the root.
 //! 2. The root's poll wakes the errand, which goes to the end of the queue, and itself.
 //! 3. With an event interval of 1 the root is polled again after every task. If the errand is polled before
 //!    that, nothing was ahead of it: all is quiet. If not, somebody ran, and the hook starts anew.
 //!
-//! So that the root does not come before all tasks whenever it yields, whoever wakes it wakes the errand, which
-//! wakes the root: it waits for its turn like a task.
+//! So that the root does not come before all tasks whenever it yields, whoever wakes it wakes the errand,
+//! which wakes the root: it waits for its turn like a task.
 //!
 //! Invariant: time moves only right after I/O was polled and no task ran since. With `multi_thread`, I/O that
 //! has not been reported yet does not keep time from moving.
@@ -73,8 +73,8 @@ struct State {
 }
 
 impl Workers {
-    /// For a runtime that is about to be built with `count` workers. Those of a `multi_thread` runtime start at
-    /// once, and are busy until they first wait.
+    /// For a runtime that is about to be built with `count` workers. Those of a `multi_thread` runtime start
+    /// at once, and are busy until they first wait.
     pub(super) fn new(machine: &'static Machine, flavor: Flavor, count: usize) -> Arc<Self> {
         let workers = Arc::new(Self { machine, flavor, state: Mutex::default() });
         if flavor == Flavor::MultiThread {

@@ -93,7 +93,7 @@ fn runs_never_overlap() {
             let mut runs = inside.try_lock().expect("one run at a time");
             *runs += 1;
             assert!(run.scheduled() <= run.now(), "early: {run:?}");
-            if *runs % 3 == 0 {
+            if (*runs).is_multiple_of(3) {
                 let _ = run.timer().arm_after(Duration::from_micros(10));
             }
         });
@@ -161,7 +161,7 @@ fn drops_meet_runs() {
                     timer
                         .arm_after(Duration::from_nanos(u64::from(number % 200) * 100))
                         .expect("it is running");
-                    if number % 3 == 0 {
+                    if number.is_multiple_of(3) {
                         thread::yield_now();
                     }
                 }

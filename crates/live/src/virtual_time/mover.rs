@@ -1,0 +1,143 @@
+//! Moving a paused clock, and running what is due then.
+//!
+//! Invariants: one thread at a time runs timers, be it the helper, somebody who moves time or has just become
+//! idle; the clock is changed by that one only, or from inside a callback that it runs. What is asked of the
+//! helper while time stands still is not remembered: whoever moves time looks at all timers. Not here: who
+//! may move it (`state.rs`).
+
+use super::TimeError;
+use super::state::State;
+use crate::Machine;
+use quietcore_core::Nanos;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// A machine's part of it.
+#[derive(Debug)]
+pub(crate) struct VirtualTime {
+    pub(super) is_allowed: bool,
+    /// Length of a tick, in ns.
+    pub(super) tick: u64,
+    state: Mutex<State>,
+    /// Nobody runs timers any more.
+    done: Condvar,
+}
+
+impl VirtualTime {
+    /// For a machine whose tick lasts `tick`.
+    pub(crate) fn new(allowed: Allowed, tick: Nanos) -> Self {
+        let is_allowed = allowed == Allowed::Yes;
+        Self { is_allowed, tick: tick.0.max(1), state: Mutex::default(), done: Condvar::new() }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a machine's time may be paused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Allowed {
+    #[default]
+    No,
+    Yes,
+}
+
+/// This thread is the one that runs timers.
+pub(super) struct Running(&'static Machine);
+
+impl Running {
+    /// At once, if nobody does: the lock is held since that was seen.
+    pub(super) fn begin(machine: &'static Machine, mut state: MutexGuard<'_, State>) -> Self {
+        state.runner = Some(thread::current().id());
+        Self(machine)
+    }
+
+    /// When nobody else does any more; `None` when this thread does already.
+    fn wait(machine: &'static Machine) -> Option<Self> {
+        let mut state = machine.virtual_time.lock();
+        loop {
+            match state.runner {
+                None => return Some(Self::begin(machine, state)),
+                Some(runner) if runner == thread::current().id() => return None,
+                Some(_) => {
+                    state = machine.virtual_time.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut state = self.0.virtual_time.lock();
+        state.runner = None;
+        self.0.virtual_time.done.notify_all();
+        self.0.settle(state);
+    }
+}
+
+impl Machine {
+    /// Changes the clock, and then runs what is due if it stands still.
+    pub(super) fn while_nobody_runs(
+        &'static self,
+        change: impl FnOnce() -> Result<(), TimeError>,
+    ) -> Result<(), TimeError> {
+        let Some(_running) = Running::wait(self) else { return change() };
+        change()?;
+        if self.clock.is_paused() {
+            self.play_all();
+        }
+        Ok(())
+    }
+
+    /// For the helper: what is due, unless time is paused; nobody pauses it meanwhile.
+    pub(crate) fn play_unless_paused(&'static self) {
+        let _running = self.virtual_time.is_allowed.then(|| Running::wait(self));
+        if !self.clock.is_paused() {
+            self.play(self.clock.now());
+        }
+    }
+
+    /// When something is due; never later than the truth.
+    fn next_expiry(&self) -> Option<Nanos> {
+        self.core.online_cpus().iter().filter_map(|cpu| self.core.next_event(cpu)).min()
+    }
+
+    /// Moves the clock to the next expiry, and runs what is due. Says whether there was anything to move to.
+    pub(super) fn move_to_next(&self) -> bool {
+        let next = self.next_expiry();
+        if let Some(next) = next {
+            self.clock.freeze(next.max(self.clock.now()));
+        }
+        // Also without a timer: then the books learn that none is left, and the next arm asks for an alarm.
+        self.play_all();
+        next.is_some()
+    }
+
+    /// Runs what is due; again while that makes more due: a timer that was only moved to a finer bucket, or a
+    /// callback that moved the clock.
+    fn play_all(&self) {
+        while self.is_running() {
+            let next = self.play(self.clock.now());
+            if !self.clock.is_paused() || next.is_none_or(|next| next > self.clock.now()) {
+                break;
+            }
+        }
+    }
+
+    /// Somebody who does not take part armed a timer while time stood still.
+    pub(crate) fn settle_paused(&self) {
+        self.settle(self.virtual_time.lock());
+    }
+
+    /// Something changed: if time may move now, somebody idle is asked to move it.
+    pub(super) fn settle(&self, state: MutexGuard<'_, State>) {
+        let may_move = self.clock.is_paused() && self.next_expiry().is_some();
+        let idle = if may_move { state.somebody_idle() } else { None };
+        drop(state);
+        if let Some(idle) = idle {
+            idle.look_again();
+        }
+    }
+}
