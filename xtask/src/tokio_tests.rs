@@ -170,8 +170,14 @@ impl<'a> Scratch<'a> {
         Ok(Sources(found))
     }
 
+    /// Of what is needed on this machine: what others need may be missing in the cache.
     fn metadata(&self) -> Result<String, Failure> {
-        capture(self.cargo(&["metadata", "--format-version", "1"]).stderr(Stdio::null()))
+        let version = capture(&mut self.shop.cargo(&["-vV"]))?;
+        let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+        let host =
+            host.ok_or_else(|| Failure::new("cargo does not say which its host is", "update cargo"))?;
+        let arguments = ["metadata", "--format-version", "1", "--filter-platform", host];
+        capture(self.cargo(&arguments).stderr(Stdio::null()))
     }
 
     /// Builds all, and names the program of each file.

@@ -10,6 +10,7 @@ use quietcore_live::Machine;
 use quietcore_live::time::{Instant, Precision, Sleep, sleep};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -35,32 +36,40 @@ fn child(naps: Vec<Pin<Box<Sleep>>>) -> bool {
     is_well
 }
 
+/// For ever, a thread arms and cancels, and now and then gives sleeps away that wait on the CPU that it is
+/// on.
+fn arm(machine: &'static Machine, give: &SyncSender<Vec<Pin<Box<Sleep>>>>) {
+    let _entered = machine.enter();
+    loop {
+        let naps = (0..10).map(|number| {
+            let precision = [Precision::Coarse, Precision::Tick, Precision::Exact][number as usize % 3];
+            let mut nap = Box::pin(sleep(MILLI * (60_000 + number)).with_precision(precision));
+            assert_eq!(poll(nap.as_mut()), Poll::Pending);
+            nap
+        });
+        if let Err(TrySendError::Disconnected(_)) = give.try_send(naps.collect()) {
+            return;
+        }
+    }
+}
+
 /// Goal: in a forked child sleeps are dropped, reset and refused, even when the fork came while a lock was
-/// held. Method: many forks while another thread arms and cancels all the time; a child that hangs is noticed
+/// held. Method: many forks while other threads arm and cancel all the time; a child that hangs is noticed
 /// by the parent.
 #[test]
 fn a_child_may_drop_what_it_has() {
     let machine = Machine::start().expect("threads and timers can be had");
     let _entered = machine.enter();
-    let stop = std::sync::Arc::new(std::sync::Mutex::new(false));
-    let busy = thread::spawn({
-        let stop = stop.clone();
-        move || {
-            let _entered = machine.enter();
-            while !*stop.lock().expect("no panic") {
-                assert!(poll(core::pin::pin!(sleep(MILLI * 60_000))).is_pending());
-            }
-        }
-    });
+    let (give, naps) = sync_channel(1);
+    let busy: Vec<_> = (0..3)
+        .map(|_| {
+            let give = give.clone();
+            thread::spawn(move || arm(machine, &give))
+        })
+        .collect();
+    drop(give);
     for round in 0..100 {
-        let naps: Vec<_> = (0..30)
-            .map(|number| {
-                let precision = [Precision::Coarse, Precision::Tick, Precision::Exact][number as usize % 3];
-                let mut nap = Box::pin(sleep(MILLI * (60_000 + number)).with_precision(precision));
-                assert_eq!(poll(nap.as_mut()), Poll::Pending);
-                nap
-            })
-            .collect();
+        let naps: Vec<_> = (0..3).flat_map(|_| naps.recv().expect("they give for ever")).collect();
         // SAFETY: the child allocates nothing that could wait for a lock of the parent's allocator (glibc
         // keeps its allocator usable in children), and leaves with `_exit`.
         let pid = unsafe { libc::fork() };
@@ -73,8 +82,8 @@ fn a_child_may_drop_what_it_has() {
         }
         assert_eq!(wait_for(pid), Some(7), "round {round}");
     }
-    *stop.lock().expect("no panic") = true;
-    busy.join().expect("no panic");
+    drop(naps);
+    busy.into_iter().for_each(|thread| thread.join().expect("no panic"));
     machine.shutdown();
 }
 

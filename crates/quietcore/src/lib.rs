@@ -42,7 +42,7 @@
 //! | module | what it has |
 //! | --- | --- |
 //! | [`time`] | futures: `sleep`, `timeout`, `interval`, `DelayQueue`; paused time |
-//! | [`tokio`](mod@tokio) | runtimes of tokio with a machine (feature `tokio`; `macros` for the attributes) |
+//! | `tokio` | runtimes of tokio with a machine (feature `tokio`; `macros` for the attributes) |
 //! | `sim` | the same core on a simulated machine (feature `sim`) |
 //! | [`core`](mod@core), [`wheel`] | what both decide with; `no_std` |
 #![cfg_attr(not(feature = "std"), no_std)]

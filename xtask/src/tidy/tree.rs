@@ -10,7 +10,7 @@ const RECORDINGS_LIMIT: u64 = 6 * 1024 * 1024;
 
 /// Crate folder and the crates of ours it may name. `live` and `sim` never name each other.
 const ARROWS: [(&str, &[&str]); 10] = [
-    ("macros", &["quietcore"]),
+    ("macros", &[]),
     ("wheel", &[]),
     ("core", &["wheel"]),
     ("qdisc", &["wheel", "core"]),
@@ -52,7 +52,8 @@ fn check_arrows(source: &Source, folder: &str, found: &mut Vec<Violation>) {
             Some(rest) => rest.trim_start_matches('-'),
             None => continue,
         };
-        if !allowed.contains(&other) {
+        // A crate may name itself: its tests then have all its features.
+        if other != folder && !allowed.contains(&other) {
             let remedy = format!("`{folder}` must not name `{other}`; turn the arrow round or move the code");
             found.push(Violation::error(source, number, "crate-arrows", remedy));
         }

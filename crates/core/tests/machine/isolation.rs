@@ -89,23 +89,24 @@ fn a_timer_that_arms_itself_leaves_an_isolated_cpu() {
 }
 
 /// Goal: an arm that chose its CPU before that was isolated does not leave its timer there. Method: isolated
-/// just before the arm takes the base's lock; a timer that was never armed, and one that was there before.
+/// just before the arm takes its first lock; a timer that was never armed, one that was there before, and one
+/// that was on another CPU.
 #[test]
 fn an_arm_that_raced_with_isolation_is_evacuated() {
-    for was_there in [false, true] {
+    for was_on in [None, Some(2), Some(1)] {
         let mut scene = Scene::of(3);
         let timer = scene.add(TimerOptions::new(), 1);
-        let context = Context::near(cpu(2), ms(7));
-        if was_there {
+        if let Some(index) = was_on {
+            let context = Context::near(cpu(index), ms(7));
             let _ = scene.arm(timer, 9, context);
             assert_eq!(scene.machine.cancel(timer, context), Ok(true));
         }
-        isolate_before(&scene, (2, BaseKind::Guest), "2");
-        let armed = scene.arm(timer, 9, context);
+        isolate_before(&scene, (was_on.unwrap_or(2), BaseKind::Guest), "2");
+        let armed = scene.arm(timer, 9, Context::near(cpu(2), ms(7)));
         assert!(was_interrupted() && armed.base.kind == BaseKind::Guest);
         assert_eq!(scene.turn(2, 20), [], "CPU 2 is isolated");
         let ran = [scene.turn(0, 20), scene.turn(1, 20)].concat();
-        assert_eq!(ran, [1], "armed before: {was_there}");
+        assert_eq!(ran, [1], "armed before on {was_on:?}");
     }
 }
 

@@ -58,30 +58,65 @@ pub struct Expired<T> {
 
 impl<T> Expired<T> {
     /// The value.
+    ///
+    /// ```
+    /// # use quietcore_live::time::{DelayQueue, Instant};
+    /// # let mut queue = DelayQueue::new();
+    /// let key = queue.insert_at("request 7", Instant::now());
+    /// assert_eq!(queue.remove(&key).get_ref(), &"request 7");
+    /// ```
     #[must_use]
     pub const fn get_ref(&self) -> &T {
         &self.value
     }
 
     /// The value, to be changed.
+    ///
+    /// ```
+    /// # use quietcore_live::time::{DelayQueue, Instant};
+    /// # let mut queue = DelayQueue::new();
+    /// let key = queue.insert_at("request 7", Instant::now());
+    /// *queue.remove(&key).get_mut() = "request 8";
+    /// ```
     #[must_use]
     pub const fn get_mut(&mut self) -> &mut T {
         &mut self.value
     }
 
     /// The value alone.
+    ///
+    /// ```
+    /// # use quietcore_live::time::{DelayQueue, Instant};
+    /// # let mut queue = DelayQueue::new();
+    /// let key = queue.insert_at("request 7", Instant::now());
+    /// assert_eq!(queue.remove(&key).into_inner(), "request 7");
+    /// ```
     #[must_use]
     pub fn into_inner(self) -> T {
         self.value
     }
 
     /// When it was due.
+    ///
+    /// ```
+    /// # use quietcore_live::time::{DelayQueue, Instant};
+    /// # let mut queue = DelayQueue::new();
+    /// let key = queue.insert_at("request 7", Instant::now());
+    /// assert!(queue.remove(&key).deadline() <= Instant::now());
+    /// ```
     #[must_use]
     pub const fn deadline(&self) -> Instant {
         self.deadline
     }
 
     /// What it was known by. The key is stale.
+    ///
+    /// ```
+    /// # use quietcore_live::time::{DelayQueue, Instant};
+    /// # let mut queue = DelayQueue::new();
+    /// let key = queue.insert_at("request 7", Instant::now());
+    /// assert_eq!(queue.remove(&key).key(), key);
+    /// ```
     #[must_use]
     pub const fn key(&self) -> Key {
         self.key

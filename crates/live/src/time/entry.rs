@@ -6,15 +6,16 @@
 //! no lock; an owner that sees it pending cancels it under the lock of its base, which waits for a runner
 //! that is just handing it out, and for no wake.
 //!
-//! Invariants: a timer that was armed stays where it is until its slot is dropped (`Pin`); a slot that is
-//! dropped is idle, except in a forked child, whose machine nobody plays; a slot in [`State::Idle`] is not
-//! pending and its cell is at rest. A poll sleeps only if its waker was registered before the timer was
-//! taken.
+//! Invariants: a timer that was armed stays where it is until its slot is dropped (`Pin`). A slot that is
+//! dropped is idle; a slot in [`State::Idle`] is not pending, and its cell is at rest (neither holds in a
+//! forked child, whose machine nobody plays). A poll sleeps only if its waker was registered before the timer
+//! was taken.
 //!
 //! Why a [`Precision::Tick`] timer is armed for a nanosecond less: a base runs a timer at the first edge of a
 //! tick *after* what it was armed for, so this is the first edge that is not before the deadline. A
 //! [`Precision::Coarse`] one can be handed out early when its delay exceeds the wheel's longest (12 days at
-//! ticks of 1 ms): then the poll sees it and arms it again. Source: PROTOCOL sections 7 and 8.
+//! ticks of 1 ms): then the poll sees it and arms it again.
+//! Not here: deadlines, which the callers keep. Source: PROTOCOL sections 7 and 8.
 #![allow(
     unsafe_code,
     reason = "timers are reached by address, and a pinned future has parts that are pinned"
@@ -28,8 +29,9 @@ use core::pin::Pin;
 use core::task::{Poll, Waker};
 use quietcore_core::{ExactRef, ExactTimer, Expiry, Nanos, Timer, TimerOptions, TimerRef};
 
-/// The clock that is cheap to read is behind by a tick of the kernel at most, which is 10 ms at the longest.
-/// A deadline within this span of it needs the other one.
+/// The clock that is cheap to read is behind by a tick of the kernel, which is 10 ms at the longest: a
+/// deadline within this span of it needs the other one. Where the kernel's tick itself is late, a deadline
+/// that is over may cost one of ours.
 const NEAR: Nanos = Nanos(10_000_000);
 
 /// How far a future's wait is. Written by its owner.
@@ -119,13 +121,12 @@ unsafe impl Kind for ExactTimer<Payload> {
     #[inline]
     unsafe fn arm(entry: &WakeEntry<Self>, deadline: Nanos, now: Nanos) -> bool {
         let machine = entry.timer.payload().machine();
-        // The last moment stands for "never" in the books.
-        let at = Expiry::at(deadline.0.min(u64::MAX - 1));
+        let at = Expiry::at(deadline.0);
         // SAFETY: the caller promises that the entry stays; all references go to the machine in its payload.
         let timer = unsafe { ExactRef::new(entry.address()) };
         let armed = machine.act(|actions| machine.core.arm_exact(timer, at, machine.context(now), actions));
         let armed = armed.expect(KNOWN);
-        machine.interrupt_doze(armed.base, Nanos(at.hard));
+        machine.interrupt_doze(armed.base, deadline);
         armed.was_pending
     }
 

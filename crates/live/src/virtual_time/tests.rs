@@ -286,9 +286,11 @@ fn misuse_is_refused() {
     let lanes = Machine::builder().virtual_time().lanes("0".parse().expect("a list"));
     assert!(matches!(lanes.start(), Err(StartError::LanesInVirtualTime)));
 
+    let before = crate::clock::Clock::default().now();
     let paused = Paused::start();
     let machine = paused.0;
     let now = machine.now();
+    assert!(now >= before, "time went back from {before} to {now}");
     assert_eq!(now.0 % 1_000_000, 0, "time stops at the edge of a tick");
     assert_eq!(machine.pause(), Err(TimeError::Paused));
     assert_eq!(machine.advance(Duration::MAX), Err(TimeError::TooFar));
