@@ -158,30 +158,31 @@ fn a_sleep_stays_with_its_machine() {
 fn on_a_machine_with_lanes() {
     let cpu = CpuId::new(0).expect("a small number");
     let machine = Machine::builder().lanes([cpu].into_iter().collect()).start().expect("CPU 0 may be used");
+    let (done, finished) = std::sync::mpsc::channel();
     let lane = std::thread::spawn(move || {
         let _entered = machine.enter();
         let mut lane = Cpu::claim(machine, cpu).expect("nobody else claims it");
         let work = Arc::new(Work { was_woken: Mutex::new(false), unparker: lane.unparker() });
         let waker = futures_util::task::waker(work.clone());
         let mut own = pin!(join_all((0..50).map(naps)));
-        let mut finished = 0;
-        while finished == 0 || machine.is_running() {
-            if finished == 0
-                && let Poll::Ready(counts) = own.as_mut().poll(&mut Context::from_waker(&waker))
-            {
-                finished = counts.into_iter().sum();
+        let mut is_finished = false;
+        while machine.is_running() {
+            if !is_finished && let Poll::Ready(counts) = own.as_mut().poll(&mut Context::from_waker(&waker)) {
+                is_finished = true;
+                done.send(counts.into_iter().sum::<u32>()).expect("the test waits");
             }
             if !lane.turn().has_more {
                 lane.park_unless(|| core::mem::take(&mut work.was_woken.lock().expect("no panic")));
             }
         }
-        finished
     });
     let entered = machine.enter();
     let total: u32 = futures_executor::block_on(join_all((0..200).map(naps))).into_iter().sum();
     assert_eq!(total, 1_000);
+    // The machine lives as long as somebody waits for it.
+    assert_eq!(finished.recv(), Ok(250));
     machine.shutdown();
-    assert_eq!(lane.join().expect("no panic"), 250);
+    lane.join().expect("no panic");
     drop(entered);
 }
 
