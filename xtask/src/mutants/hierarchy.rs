@@ -415,11 +415,12 @@ pub(super) const STALLS: &[Mutant] = &[
         name: "mark-not-idle",
         rule: "a mark makes the bases idle, so that arms are published",
         file: ABSENT,
-        right: "            return Mark::Busy;
-        };
-        bases.set_idle(true);",
-        wrong: "            return Mark::Busy;
-        };",
+        right: "bases: &mut Shared<'_, L, T>) {
+        bases.set_idle(true);
+        let watch",
+        wrong: "bases: &mut Shared<'_, L, T>) {
+        let _ = &bases;
+        let watch",
         killers: &[Test(Site, "stall::one_freezes_anywhere")],
     },
     Mutant {

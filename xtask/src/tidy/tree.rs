@@ -122,7 +122,9 @@ mod tests {
         assert_eq!(problems("core", "[package]\nname = \"quietcore-core\"\n"), 0);
         let text = "[dependencies]\nquietcore-core.workspace = true\nquietcore-trace.workspace = true\n";
         assert_eq!(problems("cli", text), 0);
-        assert_eq!(problems("trace", text), 1);
+        assert_eq!(problems("live", text), 1);
+        let itself = "[dev-dependencies]\nquietcore = { path = \".\" }\n";
+        assert_eq!((problems("quietcore", itself), problems("core", itself)), (0, 1));
     }
 
     /// Goal: the worlds stay apart. Method: the table itself, and both manifests.

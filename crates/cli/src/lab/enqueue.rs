@@ -1,4 +1,5 @@
-//! Arm and cancel on an isolated (`nohz_full`) lane. Under the old rule every arm looks for a busy CPU to put the timer on.
+//! Arm and cancel on an isolated (`nohz_full`) lane. Under the old rule every arm looks for a busy CPU to put
+//! the timer on.
 //!
 //! The other lane spins, so that there is a busy CPU to find. That the search ran is checked: the timers must
 //! have been armed on the other lane's bases. 1000 pairs to a look at the clock.

@@ -3,11 +3,11 @@
 //! A CPU whose own timer comes first publishes nothing when it goes idle: it will be awake by then. If its
 //! thread does not get to run, nobody else knows of its global timers. So whoever is awake looks, once per
 //! tick of the whole machine, for parked CPUs whose wake-up is over by more than a stall, with something
-//! overdue, and marks them absent: then others serve them, and nobody waits for their kick. A world's sentinel
-//! does the same when nobody is awake.
+//! overdue, and marks them absent: then others serve them, and nobody waits for their kick. A world's
+//! sentinel does the same when nobody is awake.
 //!
-//! Hints decide whom to look at, locks what is true: the mark is made under LOCAL, GLOBAL, GUEST and the books,
-//! as every mark. Source: PROTOCOL section 3 ("overslept").
+//! Hints decide whom to look at, locks what is true: the mark is made under LOCAL, GLOBAL, GUEST and the
+//! books, as every mark. Source: PROTOCOL section 3 ("overslept").
 
 use super::Machine;
 use super::flag;
@@ -55,7 +55,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// When `cpu` wakes up by itself, to the best of what is known without a lock; `None` while it is not
-    /// idle, was marked, or sleeps until somebody kicks it. For a sentinel, which looks for those that do not.
+    /// idle, was marked, or sleeps until somebody kicks it. For a sentinel, which looks for those that do
+    /// not.
     ///
     /// ```
     /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};

@@ -337,8 +337,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.next_expired_with(turn, At { now, actions }, take)
     }
 
-    /// The first token is used up. A timer that was collected before its time went back to the wheel, at least
-    /// a level lower, and may be due there by now: a turn leaves nothing that was due when it began.
+    /// The first token is used up. A timer that was collected before its time went back to the wheel, at
+    /// least a level lower, and may be due there by now: a turn leaves nothing that was due when it began.
     fn end_token(&self, turn: &mut Turn, now: Nanos) {
         let Some(Token { base, .. }) = turn.tokens.pop_front() else { return };
         if self.bases.next_expiry(base).is_none_or(|next| next > turn.started) {

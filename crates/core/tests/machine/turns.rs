@@ -85,9 +85,9 @@ fn a_machine_without_a_hierarchy_asks_for_no_alarm() {
     assert_eq!(scene.turn(0, 8), [1]);
 }
 
-/// Goal: a turn that says it has no more leaves nothing that was due when it began. Method: a precise timer is
-/// collected from a coarse bucket at the very tick at which it is due, on a CPU's own base and on one that it
-/// looks after.
+/// Goal: a turn that says it has no more leaves nothing that was due when it began. Method: a precise timer
+/// is collected from a coarse bucket at the very tick at which it is due, on a CPU's own base and on one that
+/// it looks after.
 #[test]
 fn a_turn_leaves_nothing_that_was_due() {
     for armed_on in [1, 0] {

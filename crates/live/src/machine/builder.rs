@@ -262,8 +262,8 @@ impl Builder {
         self
     }
 
-    /// Lets the machine's time be paused ([`virtual_time`](crate::virtual_time)): for tests. Such a machine has
-    /// one CPU, the first of [`cpus`](Self::cpus), and no lanes. Default: time cannot be paused.
+    /// Lets the machine's time be paused ([`virtual_time`](crate::virtual_time)): for tests. Such a machine
+    /// has one CPU, the first of [`cpus`](Self::cpus), and no lanes. Default: time cannot be paused.
     ///
     /// ```
     /// # use quietcore_live::Machine;

@@ -173,8 +173,8 @@ where
         self.queue.next_expiry()
     }
 
-    /// The timer that comes out next: the one with the earliest hard expiry, of equal ones the one armed first.
-    /// Cost: a load.
+    /// The timer that comes out next: the one with the earliest hard expiry, of equal ones the one armed
+    /// first. Cost: a load.
     ///
     /// ```
     /// # use quietcore_wheel::{ExactTimers, Expiry};
