@@ -12,7 +12,8 @@ use core::time::Duration;
 use quietcore_core::Cancelled;
 
 /// Arms and cancels a timer with a callback. A [`TimerHandle`](super::TimerHandle) is one, and so is what
-/// [`RawTimer::at`](super::RawTimer::at) returns. Any thread may call everything; only [`cancel_sync`](Self::cancel_sync) waits.
+/// [`RawTimer::at`](super::RawTimer::at) returns. Any thread may call everything; only
+/// [`cancel_sync`](Self::cancel_sync) waits.
 ///
 /// ```
 /// use core::time::Duration;
