@@ -79,7 +79,7 @@ verdict() { # EXIT-CODE NAME
         ;;
     *)
         failed=$((failed + 1))
-        [ "$1" -eq 1 ] || echo "FAIL $2: exit code $1"
+        echo "FAIL $2: exit code $1"
         ;;
     esac
 }
