@@ -86,9 +86,11 @@ impl Course {
         };
         let scheduled = if is_known { due } else { rounded };
         let mut overruns = 0;
-        if self.follows() {
+        if self.follows.ever() {
             let locked = self.lock();
-            if locked.follows() && locked.cycle.period != Nanos(0) {
+            // Also of a run that was handed out before its course was ended: it is one of its multiples.
+            let is_multiple = locked.follows() || is_known && locked.cycle.at == due;
+            if is_multiple && locked.cycle.period != Nanos(0) {
                 overruns = locked.cycle.overruns;
             } else if locked.follows() && is_known && now < due {
                 return Planned::Hop(due);
@@ -170,6 +172,22 @@ mod tests {
             course.end();
             assert_eq!(course.lock().next(RUN, Nanos(now)), None);
         }
+    }
+
+    /// Goal: a run that was handed out before its timer was cancelled still tells what was skipped before it.
+    /// Method: a period that skipped five, cancelled between the hand-out and the plan; then an arm for
+    /// another moment.
+    #[test]
+    fn a_cancel_takes_no_overruns_back() {
+        let course = Course::new();
+        course.lock().begin(Nanos(100), Nanos(10));
+        assert_eq!(course.lock().next(RUN, Nanos(155)), Some(Nanos(160)));
+        course.due.store(Nanos(160));
+        course.end();
+        let run = |scheduled, overruns| Planned::Run { scheduled: Nanos(scheduled), overruns };
+        assert_eq!(course.plan(Nanos(160), Nanos(161), None), run(160, 5));
+        course.due.store(Nanos(170));
+        assert_eq!(course.plan(Nanos(170), Nanos(171), None), run(170, 0));
     }
 
     /// Goal: a moment that the base does not confirm is not believed. Method: what is due against ticks of

@@ -34,9 +34,14 @@ impl Due {
 #[derive(Debug)]
 pub(super) struct Follows(AtomicU8);
 
+const NEVER_DID: u8 = 0;
+const DOES: u8 = 1;
+/// Not any more, but a run may be under way that was handed out while it did.
+const DID: u8 = 2;
+
 impl Follows {
     pub(super) fn new() -> Self {
-        Self(AtomicU8::new(0))
+        Self(AtomicU8::new(NEVER_DID))
     }
 
     #[inline]
@@ -44,12 +49,19 @@ impl Follows {
         // Relaxed: what follows from a yes is looked at again under the lock of the course. A no is looked at
         // again after the arm it allowed: if another thread's periodic arm was ordered before that arm by the
         // lock of the timer's base, the second look sees what it wrote before.
-        self.0.load(Ordering::Relaxed) != 0
+        self.0.load(Ordering::Relaxed) == DOES
+    }
+
+    /// Whether it does, or did.
+    #[inline]
+    pub(super) fn ever(&self) -> bool {
+        // Relaxed: see `load`.
+        self.0.load(Ordering::Relaxed) != NEVER_DID
     }
 
     pub(super) fn store(&self, follows: bool) {
         // Relaxed: see `load`.
-        self.0.store(u8::from(follows), Ordering::Relaxed);
+        self.0.store(if follows { DOES } else { DID }, Ordering::Relaxed);
     }
 }
 
