@@ -10,6 +10,7 @@ const ALARM: &str = "crates/core/src/machine/alarm.rs";
 const ARM: &str = "crates/core/src/machine/arm.rs";
 const CONTROL: &str = "crates/core/src/machine/control.rs";
 const IDLE: &str = "crates/core/src/machine/idle.rs";
+const OVERSLEPT: &str = "crates/core/src/machine/overslept.rs";
 const TURN: &str = "crates/core/src/machine/turn.rs";
 const BASE_BASES: &str = "crates/core/src/base/bases.rs";
 const BASE_EXPIRE: &str = "crates/core/src/base/expire.rs";
@@ -211,6 +212,30 @@ pub(super) const RULES: &[Mutant] = &[
         right: "            None => self.ask_again(now, actions),\n",
         wrong: "            None => {}\n",
         killers: &[Test(Machine, "sentinel::a_silence_of_absent_cpus_asks_again")],
+    },
+    Mutant {
+        name: "sleepers-not-looked-for",
+        rule: "an awake CPU looks for parked ones that overslept",
+        file: ABSENT,
+        right: "let mut marked = self.mark_overslept_once_per_tick(now, actions);",
+        wrong: "let mut marked = 0 * self.mark_overslept_once_per_tick(Nanos(0), actions);",
+        killers: &[Test(Machine, "overslept::an_awake_cpu_serves_one_that_overslept")],
+    },
+    Mutant {
+        name: "sleepers-kicked",
+        rule: "after a silence nobody is kicked who overslept",
+        file: ALARM,
+        right: "        self.mark_overslept(now, actions);\n",
+        wrong: "",
+        killers: &[Test(Machine, "overslept::a_silence_kicks_nobody_who_overslept")],
+    },
+    Mutant {
+        name: "sleepers-marked-early",
+        rule: "who wakes up in time is not marked",
+        file: OVERSLEPT,
+        right: "now.since(wakes) >= self.settings.stall_after",
+        wrong: "now.since(wakes) >= Nanos(0)",
+        killers: &[Test(Machine, "overslept::an_awake_cpu_serves_one_that_overslept")],
     },
     Mutant {
         name: "accused-for-ever",

@@ -8,6 +8,7 @@ mod exact;
 mod hotplug;
 mod isolation;
 mod lock;
+mod overslept;
 mod policies;
 mod scene;
 mod sentinel;

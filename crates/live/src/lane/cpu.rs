@@ -253,13 +253,13 @@ impl Cpu {
     /// Ends a wait, if there was one. Call it between any two pieces of work, at least once per tick; whoever
     /// does not for [`stall_after`](crate::Builder::stall_after) is taken for stuck.
     ///
-    /// Cost when nothing is due: a look at the clock and a few loads (30 ns); once per tick a look at the
+    /// Cost when nothing is due: a look at the clock and a few loads; once per tick a look at the
     /// neighbours. On an isolated CPU with nothing armed a few loads. Does nothing once the machine was shut
     /// down.
     ///
     /// # Panics
-    /// When a callback panics and the machine goes on after that, it does not; user code's panics are
-    /// counted.
+    /// Never because of user code: its panics are caught and counted, or end the process
+    /// ([`OnPanic`](crate::OnPanic)).
     ///
     /// ```
     /// # use quietcore_live::{Cpu, CpuId, Machine};

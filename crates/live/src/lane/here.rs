@@ -21,7 +21,7 @@ thread_local! {
 }
 
 /// The CPU of `machine` that this thread plays, and the moment at which it last looked at the clock in a
-/// turn. Cost: 1 ns.
+/// turn. Cost: three loads.
 #[inline]
 pub(crate) fn here(machine: &Machine) -> Option<(CpuId, Nanos)> {
     HERE.with(|here| {
