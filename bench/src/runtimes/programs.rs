@@ -57,7 +57,7 @@ pub const PROGRAMS: &[Program] = &[
     quietcore(
         "quietcore calls",
         &["mode=lanes+callbacks"],
-        "2 lanes; a timer with a callback, made beforehand, is armed and cancelled",
+        "2 lanes; timers with callbacks in place of sleeps, those of pairs made beforehand; expire: coarse",
     ),
     tokio("tokio", &[], "multi_thread, one wheel for all workers; Sleep polled once and dropped; reset"),
     tokio("tokio eager", &["mode=eager"], "the same with enable_eager_driver_handoff, which is unstable"),

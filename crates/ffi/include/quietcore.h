@@ -339,9 +339,9 @@ qc_result qc_machine_default(struct qc_machine **machine);
 qc_result qc_machine_install_default(struct qc_machine *machine);
 
 /**
- * Ends a machine: from now on nothing can be armed, and what is pending never runs. Waits for callbacks that
- * run now; called in a callback it does not wait for that one. Its lanes are released by their threads, as
- * before. Twice is as good as once. Any thread.
+ * Ends a machine: from now on nothing can be armed, and what is pending never runs. Then waits
+ * until no callback of it runs, on any thread, whoever called this first; in a callback it does not wait. Its
+ * lanes are released by their threads, as before. Any thread.
  */
 qc_result qc_machine_shutdown(struct qc_machine *machine);
 
@@ -398,7 +398,8 @@ qc_result qc_timer_arm_after(struct qc_timer *timer, uint64_t delay);
 
 /**
  * Arms the timer on `cpu`, for the moment `at`: it runs on the lane of that CPU and on no other thread. This
- * holds for one arm. Otherwise as qc_timer_arm_at().
+ * holds for one arm. A timer that runs stays where it runs: an arm in its own callback does not take it to
+ * another CPU. Otherwise as qc_timer_arm_at().
  *
  * Errors: QC_ERROR_NO_LANE when nobody plays that CPU, and those of qc_timer_arm_at().
  */
@@ -488,7 +489,8 @@ qc_result qc_cpu_release(struct qc_cpu *cpu);
  * wait, if there was one. Writes how many it ran to `ran`, unless that is NULL. Returns 1 when more is due,
  * else 0. Cost when nothing is due: a look at the clock.
  *
- * Errors: QC_ERROR_WRONG_THREAD; QC_ERROR_WOULD_BLOCK in a callback that this lane runs.
+ * Errors: QC_ERROR_WRONG_THREAD; QC_ERROR_WOULD_BLOCK in a callback that this lane runs; QC_ERROR_SHUT_DOWN,
+ * and QC_ERROR_FORKED in a forked child: the loop has to end.
  */
 qc_result qc_cpu_turn(struct qc_cpu *cpu, uint32_t *ran);
 
@@ -498,7 +500,7 @@ qc_result qc_cpu_turn(struct qc_cpu *cpu, uint32_t *ran);
  * until qc_cpu_exit_idle() or qc_cpu_turn(). Returns 1 when the machine counts on this lane as on one that
  * is awake (it waits a tick at most), else 0.
  *
- * Errors: QC_ERROR_WRONG_THREAD; QC_ERROR_WOULD_BLOCK in a callback that this lane runs.
+ * Errors: those of qc_cpu_turn().
  */
 qc_result qc_cpu_enter_idle(struct qc_cpu *cpu, uint64_t *until);
 
@@ -540,6 +542,8 @@ qc_result qc_cpu_block_end(struct qc_cpu *cpu);
 /**
  * Fills in `stats`, whose `size` the caller has written. NULL for `machine` is the default one. Any thread.
  * Cost: each base's lock once, and allocations.
+ *
+ * Errors: QC_ERROR_INVALID; QC_ERROR_FORKED in a forked child.
  */
 qc_result qc_stats_get(const struct qc_machine *machine, struct qc_stats *stats);
 

@@ -46,6 +46,17 @@ fn with<R>(
     act(owner, &mut cpu)
 }
 
+/// The same, unless the machine has ended.
+fn with_running<R>(
+    cpu: *mut qc_cpu,
+    act: impl FnOnce(&mut Cpu) -> Result<R, qc_result>,
+) -> Result<R, qc_result> {
+    with(cpu, |_, lane| {
+        lane.machine().check_alive().map_err(Number::number)?;
+        act(lane)
+    })
+}
+
 /// Claims `cpu` for the calling thread and writes the lane's address to `lane`. From then on the thread calls
 /// qc_cpu_turn() between any two pieces of work, at least once per tick. `flags`: 0 or QC_CPU_KICK_FD. NULL
 /// for `machine` is the default one.
@@ -102,11 +113,12 @@ pub unsafe extern "C" fn qc_cpu_release(cpu: *mut qc_cpu) -> qc_result {
 /// wait, if there was one. Writes how many it ran to `ran`, unless that is NULL. Returns 1 when more is due,
 /// else 0. Cost when nothing is due: a look at the clock.
 ///
-/// Errors: QC_ERROR_WRONG_THREAD; QC_ERROR_WOULD_BLOCK in a callback that this lane runs.
+/// Errors: QC_ERROR_WRONG_THREAD; QC_ERROR_WOULD_BLOCK in a callback that this lane runs; QC_ERROR_SHUT_DOWN,
+/// and QC_ERROR_FORKED in a forked child: the loop has to end.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_cpu_turn(cpu: *mut qc_cpu, ran: *mut u32) -> qc_result {
     guard(|| {
-        let turned = with(cpu, |_, lane| Ok(lane.turn()))?;
+        let turned = with_running(cpu, |lane| Ok(lane.turn()))?;
         if let Some(ran) = NonNull::new(ran) {
             // SAFETY: the caller passes NULL or a place for a number.
             unsafe { ran.write(turned.ran) };
@@ -120,12 +132,12 @@ pub unsafe extern "C" fn qc_cpu_turn(cpu: *mut qc_cpu, ran: *mut u32) -> qc_resu
 /// until qc_cpu_exit_idle() or qc_cpu_turn(). Returns 1 when the machine counts on this lane as on one that
 /// is awake (it waits a tick at most), else 0.
 ///
-/// Errors: QC_ERROR_WRONG_THREAD; QC_ERROR_WOULD_BLOCK in a callback that this lane runs.
+/// Errors: those of qc_cpu_turn().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_cpu_enter_idle(cpu: *mut qc_cpu, until: *mut u64) -> qc_result {
     guard(|| {
         let until = NonNull::new(until).ok_or(QC_ERROR_INVALID)?;
-        let idle = with(cpu, |_, lane| Ok(lane.enter_idle()))?;
+        let idle = with_running(cpu, |lane| Ok(lane.enter_idle()))?;
         // SAFETY: the caller passes a place for a number.
         unsafe { until.write(idle.until().map_or(u64::MAX, |moment| moment.as_u64())) };
         Ok(answer(matches!(idle, quietcore_live::Idle::Stay { .. })))
@@ -150,7 +162,7 @@ pub unsafe extern "C" fn qc_cpu_exit_idle(cpu: *mut qc_cpu) -> qc_result {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_cpu_park(cpu: *mut qc_cpu) -> qc_result {
     guard(|| {
-        with(cpu, |_, lane| {
+        with_running(cpu, |lane| {
             if lane.kick_fd().is_some() {
                 return Err(QC_ERROR_INVALID);
             }

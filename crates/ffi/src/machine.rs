@@ -130,11 +130,11 @@ pub(crate) fn machine_at(machine: *const qc_machine) -> Result<&'static Machine,
 /// The process's default machine. Started here if there is none.
 fn default_machine() -> Result<&'static Machine, qc_result> {
     static STARTING: Mutex<()> = Mutex::new(());
-    if let Some(machine) = Machine::try_current() {
+    if let Some(machine) = Machine::installed() {
         return Ok(machine);
     }
     let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(machine) = Machine::try_current() {
+    if let Some(machine) = Machine::installed() {
         return Ok(machine);
     }
     let machine = Machine::start().map_err(Number::number)?;
@@ -142,7 +142,7 @@ fn default_machine() -> Result<&'static Machine, qc_result> {
     Ok(machine.install_default().map_or_else(
         |_| {
             machine.shutdown();
-            Machine::current()
+            Machine::installed().expect("there is one, or this would be it")
         },
         |()| machine,
     ))
@@ -206,9 +206,9 @@ pub unsafe extern "C" fn qc_machine_install_default(machine: *mut qc_machine) ->
     })
 }
 
-/// Ends a machine: from now on nothing can be armed, and what is pending never runs. Waits for callbacks that
-/// run now; called in a callback it does not wait for that one. Its lanes are released by their threads, as
-/// before. Twice is as good as once. Any thread.
+/// Ends a machine: from now on nothing can be armed, and what is pending never runs. Then waits
+/// until no callback of it runs, on any thread, whoever called this first; in a callback it does not wait. Its
+/// lanes are released by their threads, as before. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_machine_shutdown(machine: *mut qc_machine) -> qc_result {
     guard(|| {

@@ -4,9 +4,9 @@
 #![allow(clippy::missing_safety_doc, reason = "the comments become the header's, and speak to C programmers")]
 
 use crate::machine::{machine_at, qc_machine};
-use crate::result::{QC_ERROR_INVALID, QC_OK, guard, qc_result};
+use crate::result::{QC_ERROR_FORKED, QC_ERROR_INVALID, QC_OK, guard, qc_result};
 use core::ptr::NonNull;
-use quietcore_live::Machine;
+use quietcore_live::{ArmError, Machine};
 
 /// What a machine has counted since it was started.
 #[repr(C)]
@@ -66,6 +66,8 @@ fn stats_of(machine: &Machine) -> qc_stats {
 
 /// Fills in `stats`, whose `size` the caller has written. NULL for `machine` is the default one. Any thread.
 /// Cost: each base's lock once, and allocations.
+///
+/// Errors: QC_ERROR_INVALID; QC_ERROR_FORKED in a forked child.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_stats_get(machine: *const qc_machine, stats: *mut qc_stats) -> qc_result {
     guard(|| {
@@ -75,7 +77,11 @@ pub unsafe extern "C" fn qc_stats_get(machine: *const qc_machine, stats: *mut qc
         if size < size_of::<usize>() {
             return Err(QC_ERROR_INVALID);
         }
-        let mut filled = stats_of(machine_at(machine)?);
+        let machine = machine_at(machine)?;
+        if machine.check_alive() == Err(ArmError::Forked) {
+            return Err(QC_ERROR_FORKED);
+        }
+        let mut filled = stats_of(machine);
         filled.size = size.min(size_of::<qc_stats>());
         let from = (&raw const filled).cast::<u8>();
         // SAFETY: the caller's structure has `size` bytes; ours is made of words, all written.

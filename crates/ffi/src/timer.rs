@@ -213,7 +213,8 @@ pub unsafe extern "C" fn qc_timer_arm_after(timer: *mut qc_timer, delay: u64) ->
 }
 
 /// Arms the timer on `cpu`, for the moment `at`: it runs on the lane of that CPU and on no other thread. This
-/// holds for one arm. Otherwise as qc_timer_arm_at().
+/// holds for one arm. A timer that runs stays where it runs: an arm in its own callback does not take it to
+/// another CPU. Otherwise as qc_timer_arm_at().
 ///
 /// Errors: QC_ERROR_NO_LANE when nobody plays that CPU, and those of qc_timer_arm_at().
 #[unsafe(no_mangle)]

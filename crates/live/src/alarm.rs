@@ -34,6 +34,9 @@ use quietcore_core::Nanos;
 /// W: no moment.
 const NONE: u64 = u64::MAX;
 
+/// W of a waiter that is to end.
+const END: Nanos = Nanos(1);
+
 /// What a call of `push` came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[must_use]
@@ -72,11 +75,19 @@ impl Alarm {
         }
     }
 
+    /// The waiter is to end: nobody moves W away from this.
+    pub(crate) fn end(&self) {
+        self.pull(END);
+    }
+
     /// Moves W from what the caller saw to `at`: for who answers for everything until `at`.
     /// Cost: a compare-and-swap; if it is done, a system call of 0.5 us.
     pub(crate) fn push(&self, seen: Option<Nanos>, at: Option<Nanos>) -> Push {
         // AcqRel: as one that takes and pulls: pairs with Release in `pull`, so that it sees what was
         // published for the moment it replaces, and with Acquire in `take`. Relaxed: nothing was done.
+        if seen == Some(END) {
+            return Push::Changed(seen);
+        }
         let moment = to_word(at);
         match self.word.compare_exchange(to_word(seen), moment, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => {

@@ -184,6 +184,12 @@ impl Parker {
         woken
     }
 
+    /// Whether the owner sleeps, or is about to; a hint.
+    pub(crate) fn is_waiting(&self) -> bool {
+        // Relaxed: whoever acts on it wakes the owner by `unpark`.
+        self.word.0.value().load(Ordering::Relaxed) == PARKING
+    }
+
     /// Wakes the owner if it sleeps or is about to. Publish first; see the file's comment what that means.
     /// Cost: a fence and a load if the owner is awake; 7 us if it sleeps.
     #[inline]

@@ -6,7 +6,7 @@
 
 use crate::load::{Delays, Form, Load};
 use crate::output;
-use crate::runtime::{Runtime, on_threads, poll_once, poll_with};
+use crate::runtime::{Runtime, boxed, on_threads, poll_once};
 use crate::sync::Count;
 use std::pin::Pin;
 use std::sync::{Arc, Barrier, mpsc};
@@ -16,17 +16,11 @@ use std::time::{Duration, Instant};
 /// Random numbers drawn beforehand, and operations of a stretch.
 const DRAWN: usize = 4096;
 
-/// A timer that stays; dropping it in place does not free its memory.
+/// A timer that stays.
 type Slot<R> = Pin<Box<Option<<R as Runtime>::Sleep>>>;
 
-fn slot<R: Runtime>(sleep: R::Sleep, waker: &Waker) -> Slot<R> {
-    let mut slot = Box::pin(Some(sleep));
-    poll_with(slot.as_mut().as_pin_mut().expect("just made"), waker);
-    slot
-}
-
 fn pending<R: Runtime>(runtime: &R, count: usize, delays: &mut Delays) -> Vec<Slot<R>> {
-    (0..count).map(|_| slot::<R>(runtime.sleep(delays.far()), Waker::noop())).collect()
+    (0..count).map(|_| boxed(runtime.sleep(delays.far()), Waker::noop())).collect()
 }
 
 /// Stretches of operations: how many in all, and how long each stretch took.
@@ -169,7 +163,7 @@ pub fn rearm<R: Runtime>(runtime: &'static R, load: &Load) {
     output::figure("ns", results.iter().sum::<f64>() / threads as f64);
 }
 
-/// Arms `count` timers for random moments within `spread`, and lets them expire: each calls a waker that
+/// Arms `count` timers for random moments within `spread`, and lets them expire: each calls what
 /// counts.
 ///
 /// # Errors
@@ -181,12 +175,13 @@ pub fn expire<R: Runtime>(runtime: &'static R, load: &Load) -> Result<(), String
     let (threads, count, spread) = (load.threads, load.count / load.threads, load.spread);
     let first = Instant::now() + load.lead;
     let expired = Arc::new(Count::default());
-    let waker = Waker::from(Arc::clone(&expired));
-    let slots = on_threads(runtime, load, move |thread| {
+    let (waker, counted) = (Waker::from(Arc::clone(&expired)), Arc::clone(&expired));
+    on_threads(runtime, load, move |thread| {
         let mut delays = Delays::of(thread);
         let mut due = || runtime.moment(first + delays.within(spread));
-        let armed = |_| slot::<R>(runtime.sleep_until(due()), &waker);
-        (0..count).map(armed).collect::<Vec<_>>()
+        let kept: Vec<_> = (0..count).map(|_| runtime.count_at(due(), &waker, &counted)).collect();
+        // The process ends next, and some runtimes' timers must not be dropped by another thread.
+        std::mem::forget(kept);
     });
     let Some(rest) = first.checked_duration_since(Instant::now() + Duration::from_millis(20)) else {
         return Err("arming took so long that the first were due".to_owned());
@@ -200,7 +195,5 @@ pub fn expire<R: Runtime>(runtime: &'static R, load: &Load) -> Result<(), String
         std::thread::sleep(Duration::from_millis(20));
     }
     output::window_end(wanted);
-    // The process ends next, and some runtimes' timers must not be dropped by this thread.
-    std::mem::forget(slots);
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! What a runtime must offer to be measured, and how measures reach its threads.
 
 use crate::load::{Load, Place};
+use crate::sync::Count;
 use std::future::Future;
+use std::ops::Range;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Waker};
@@ -53,6 +55,25 @@ pub trait Runtime: Sized + Send + Sync + 'static {
         |at| poll_once(pin!(self.sleep_until(at)))
     }
 
+    /// Arms a timer for `at` that counts in `expired` when it expires, and is there until what this returns is
+    /// dropped. `waker` counts there, too: the default is a boxed sleep that was polled with it.
+    fn count_at(&'static self, at: Self::Moment, waker: &Waker, expired: &Arc<Count>) -> impl Send {
+        let _ = expired;
+        boxed(self.sleep_until(at), waker)
+    }
+
+    /// Calls `beat` with each moment after it is due: `period` apart, in `when`. The default is a task that
+    /// sleeps.
+    fn repeat(
+        &'static self,
+        worker: usize,
+        period: Duration,
+        when: Range<Instant>,
+        beat: impl FnMut(Instant) + Send + 'static,
+    ) {
+        self.spawn(worker, in_task(self, period, when, beat));
+    }
+
     /// Runs `task` on a worker, on the one called `worker` if tasks stay where they are.
     fn spawn(&self, worker: usize, task: impl Future<Output = ()> + Send + 'static);
 
@@ -65,6 +86,28 @@ pub trait Runtime: Sized + Send + Sync + 'static {
     fn enter(&self, job: impl FnOnce()) {
         job();
     }
+}
+
+/// The task of [`Runtime::repeat`].
+pub async fn in_task<R: Runtime>(
+    runtime: &'static R,
+    period: Duration,
+    when: Range<Instant>,
+    mut beat: impl FnMut(Instant),
+) {
+    let mut due = when.start;
+    while due < when.end {
+        runtime.sleep_until(runtime.moment(due)).await;
+        beat(due);
+        due += period;
+    }
+}
+
+/// Polls `sleep` with `waker`, and keeps it; dropping it in place does not free its memory.
+pub fn boxed<S: Future>(sleep: S, waker: &Waker) -> Pin<Box<Option<S>>> {
+    let mut kept = Box::pin(Some(sleep));
+    poll_with(kept.as_mut().as_pin_mut().expect("just made"), waker);
+    kept
 }
 
 /// Polls `sleep`, which arms it and wakes nobody when it expires.

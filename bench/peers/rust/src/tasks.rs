@@ -26,7 +26,7 @@ fn micros_late(due: Instant) -> i64 {
     late - due.saturating_duration_since(now).as_micros() as i64
 }
 
-/// `count` tasks, each due every `period`, with random phases.
+/// `count` timers, each due every `period`, with random phases.
 pub fn periodic<R: Runtime>(runtime: &'static R, load: &Load) {
     let (done, results) = mpsc::channel();
     let mut delays = Delays::of(0);
@@ -34,7 +34,8 @@ pub fn periodic<R: Runtime>(runtime: &'static R, load: &Load) {
     let end = start + load.time + 2 * MARGIN;
     for task in 0..load.count {
         let due = start + delays.within(load.period);
-        runtime.spawn(task % WORKERS, beat(runtime, load.period, due..end, done.clone()));
+        let mut late = Late { micros: Vec::with_capacity(1024), done: done.clone() };
+        runtime.repeat(task % WORKERS, load.period, due..end, move |due| late.micros.push(micros_late(due)));
     }
     drop(done);
     std::thread::sleep(2 * MARGIN);
@@ -45,20 +46,16 @@ pub fn periodic<R: Runtime>(runtime: &'static R, load: &Load) {
     output::samples("lateness", &late);
 }
 
-async fn beat<R: Runtime>(
-    runtime: &'static R,
-    period: Duration,
-    when: std::ops::Range<Instant>,
+/// How late something was, each time; sent when it has ended.
+struct Late {
+    micros: Vec<i64>,
     done: Sender<Vec<i64>>,
-) {
-    let mut late = Vec::with_capacity(1024);
-    let mut due = when.start;
-    while due < when.end {
-        runtime.sleep_until(runtime.moment(due)).await;
-        late.push(micros_late(due));
-        due += period;
+}
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        self.done.send(core::mem::take(&mut self.micros)).expect("whoever waits for it is there");
     }
-    done.send(late).expect("whoever waits for it is there");
 }
 
 /// One task sleeps for `period`, `count` times.

@@ -152,7 +152,7 @@ impl<T: Copy> Base<T> {
 
     /// Gives the token to `runner` if there is something to run and nobody has it.
     pub(crate) fn take(&mut self, runner: CpuId) -> Option<Token> {
-        if self.runner.is_some() || !self.has_expired() {
+        if self.is_closed || self.runner.is_some() || !self.has_expired() {
             return None;
         }
         self.generation += 1;
@@ -167,6 +167,12 @@ impl<T: Copy> Base<T> {
         self.counters.revoked += u64::from(self.runner.is_some());
         self.runner = None;
         self.renewed()
+    }
+
+    /// Hands out nothing from now on.
+    pub(crate) fn close(&mut self) {
+        self.is_closed = true;
+        self.runner = None;
     }
 
     #[inline]

@@ -116,6 +116,8 @@ pub(crate) struct Base<T> {
     is_stale: bool,
     /// When the first of the collected timers was due, in ns; says nothing when there is none.
     overdue: u64,
+    /// Nothing is handed out any more.
+    is_closed: bool,
     /// Timers that are pending here, in queues and on records.
     pending: usize,
     /// The CPU is offline and this one has its timers: nothing is armed here.
@@ -135,6 +137,7 @@ impl<T: Copy> Base<T> {
             published: NEVER,
             is_stale: false,
             overdue: NEVER,
+            is_closed: false,
             pending: 0,
             adopter: None,
             counters: Counters::default(),

@@ -163,7 +163,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
         let next = self.bases.next_global(cpu);
         self.owe_completion(cpu);
-        if let Ok(first) = self.hierarchy.try_go_absent(cpu, next) {
+        // It may have gone idle since: then there are no duties to hand over.
+        if let Ok(first) = self.hierarchy.try_go_absent_from_awake(cpu, next) {
             self.watch[cpu.index()].marks.count();
             // Again: in between the CPU, or another watcher, may have found the books as they were before,
             // and ended a mark that had not been made.
@@ -265,7 +266,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             (true, Some(Book::Parked | Book::Absent)) => self.try_republish(id.cpu, actions),
             (true, Some(Book::Awake)) => true,
             (true, Some(Book::Unavailable)) | (false, _) => {
-                self.kick_unless_marked(id.cpu, actions);
+                self.kick_unless_stuck(id.cpu, actions);
                 true
             }
         }
@@ -286,8 +287,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         true
     }
 
-    pub(super) fn kick_unless_marked(&self, cpu: CpuId, actions: &mut Actions) {
-        if !self.has_flag(cpu, flag::MARKED) {
+    /// A CPU that was marked turns when it can, and a kick does not make it do so sooner; unless it sleeps. It
+    /// says that it is idle before it looks at its bases, and who arms after that sees it.
+    pub(super) fn kick_unless_stuck(&self, cpu: CpuId, actions: &mut Actions) {
+        if !self.has_flag(cpu, flag::MARKED) || self.has_flag(cpu, flag::IDLE) {
             actions.kick(cpu);
         }
     }

@@ -537,7 +537,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
         let is_served = is_published && self.hierarchy.book(cpu) != Book::Unavailable;
         if !is_served || promptness == Promptness::Exact {
-            self.kick_unless_marked(cpu, actions);
+            self.kick_unless_stuck(cpu, actions);
         }
     }
 }

@@ -105,7 +105,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         control.online.insert(cpu);
         control.tick_cpu = control.tick_cpu.or(Some(cpu));
         self.renew_masks(&mut control);
-        self.beat(cpu, now);
         // What was left of an earlier life was adopted; the clocks are taken to the present.
         self.bases.prepare(cpu, Context { cpu: None, now });
         let mut bases = self.lock_shared(cpu, None);
@@ -113,6 +112,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         bases.set_idle(false);
         drop(bases);
         self.watch[cpu.index()].clear(flag::MARKED | flag::IDLE);
+        self.beat(cpu, now);
         self.bases.set_absent(cpu, false);
         let is_excluded = self.excluded(&control).contains(cpu);
         self.bases.set_unavailable(cpu, is_excluded);
@@ -283,7 +283,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             self.wake_somebody(first, actions);
             if is_idle {
                 // From now on it must wake up for its own global timers.
-                self.kick_unless_marked(cpu, actions);
+                self.kick_unless_stuck(cpu, actions);
             }
             report.left.insert(cpu);
         }
@@ -332,7 +332,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     fn first_may_have_changed(&self, cpu: CpuId, actions: &mut Actions) {
         self.republish(cpu, actions);
         if self.bases.lock(BaseId { cpu, kind: BaseKind::Local }, None).is_idle {
-            self.kick_unless_marked(cpu, actions);
+            self.kick_unless_stuck(cpu, actions);
         }
     }
 }

@@ -12,7 +12,7 @@
 use super::shared::Shared;
 use super::{Machine, flag};
 use crate::base::earliest;
-use crate::{CpuId, Nanos, RawLock};
+use crate::{Actions, CpuId, Nanos, RawLock};
 
 /// What a CPU with nothing to do should do.
 ///
@@ -103,7 +103,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.watch[cpu.index()].set(flag::IDLE);
         let mut bases = self.lock_shared(cpu, Some(cpu));
         let (local, global) = (bases.next_local(), bases.next_global());
-        self.forgive(cpu, &mut bases);
+        self.forgive(cpu, now, &mut bases);
         if bases.has_leftovers(cpu) {
             // Its turn stopped at its budget.
             return Idle::Stay { next: now };
@@ -151,20 +151,80 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// ```
     pub fn exit_idle(&self, cpu: CpuId, now: Nanos) {
         self.watch[cpu.index()].clear(flag::IDLE);
-        self.beat(cpu, now);
         let mut bases = self.lock_shared(cpu, Some(cpu));
-        self.forgive(cpu, &mut bases);
+        self.forgive(cpu, now, &mut bases);
         bases.set_idle(false);
         self.hierarchy.activate(cpu);
+        self.beat(cpu, now);
+    }
+
+    /// `cpu` goes on after it was told to [stay](Idle::Stay). By the CPU itself; no lock.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Idle, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::{TimerOptions, topology::Topology};
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// machine.arm(timer, Nanos(5), Context::on(cpu, Nanos(0)), &mut actions)?;
+    /// assert!(matches!(machine.enter_idle(cpu, Nanos(0)), Idle::Stay { .. }));
+    /// machine.keep_running(cpu, Nanos(9)); // there is other work
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keep_running(&self, cpu: CpuId, now: Nanos) {
+        self.watch[cpu.index()].clear(flag::IDLE);
+        self.beat(cpu, now);
+    }
+
+    /// [`enter_idle`](Self::enter_idle) of a CPU that only stands in for others: it wakes up for nobody but
+    /// itself. If no CPU is awake the world is asked for an alarm instead, whose kick goes to the lowest one
+    /// that sleeps. By the CPU itself.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Idle, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::{TimerOptions, topology::Topology};
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (lane, spare, mut actions) = (CpuId::new(0)?, CpuId::new(1)?, Actions::new(2));
+    /// # machine.online(lane, Nanos(0), &mut actions)?;
+    /// # machine.online(spare, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// machine.arm(timer, Nanos(50_000_000), Context::on(lane, Nanos(0)), &mut actions)?;
+    /// assert_eq!(machine.enter_idle(lane, Nanos(0)), Idle::Sleep { until: None }); // beside one awake
+    /// assert_eq!(machine.stand_down(spare, Nanos(0), &mut actions), Idle::Sleep { until: None });
+    /// let at = actions.take_alarm().expect("nobody wakes up by itself");
+    /// machine.handle_alarm(at, &mut actions);
+    /// assert_eq!(actions.take_kick(), Some(lane));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stand_down(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> Idle {
+        self.watch[cpu.index()].set(flag::IDLE);
+        let mut bases = self.lock_shared(cpu, Some(cpu));
+        self.forgive(cpu, now, &mut bases);
+        let (local, global) = (bases.next_local(), bases.next_global());
+        if bases.has_leftovers(cpu) || !self.is_pulling() || self.is_soon(local, now) {
+            drop(bases);
+            return self.enter_idle(cpu, now);
+        }
+        let first = self.hierarchy.stand_down(cpu, global);
+        bases.set_idle(true);
+        bases.forward(now);
+        self.watch[cpu.index()].sleep_until(local);
+        drop(bases);
+        self.ask_for_alarm(first, actions);
+        Idle::Sleep { until: local }
     }
 
     /// A CPU that was marked is back without a turn: the mark and the books must agree before it goes on.
-    fn forgive(&self, cpu: CpuId, bases: &mut Shared<'_, L, T>) {
+    fn forgive(&self, cpu: CpuId, now: Nanos, bases: &mut Shared<'_, L, T>) {
         if self.has_flag(cpu, flag::MARKED) {
             self.hierarchy.activate(cpu);
             self.clear_mark(cpu, bases);
             // Whether the mark was true is not known here; the next absence may be its own.
             self.watch[cpu.index()].clear(flag::ACCUSED);
+            self.beat(cpu, now);
         }
     }
 
@@ -195,7 +255,33 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         earliest(self.bases.next_local(cpu), self.bases.next_global(cpu))
     }
 
-    /// The same of the timers that other CPUs may run: GLOBAL and GUEST.
+    /// The same, exactly: under the locks, past what was cancelled. From any thread.
+    ///
+    /// # Panics
+    /// When the machine has no such CPU.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::{TimerOptions, topology::Topology};
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let timer = machine.add_timer(TimerOptions::new(), 7);
+    /// let context = Context::on(cpu, Nanos(0));
+    /// machine.arm(timer, Nanos(4_500_000), context, &mut actions)?;
+    /// machine.cancel(timer, context)?;
+    /// assert_eq!(machine.next_event(cpu), Some(Nanos(5_000_000))); // nobody has looked since
+    /// assert_eq!(machine.renewed_next_event(cpu), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn renewed_next_event(&self, cpu: CpuId) -> Option<Nanos> {
+        let mut bases = self.lock_shared(cpu, None);
+        earliest(bases.next_local(), bases.next_global())
+    }
+
+    /// [`next_event`](Self::next_event) of the timers that other CPUs may run: GLOBAL and GUEST.
     ///
     /// # Panics
     /// When the machine has no such CPU.

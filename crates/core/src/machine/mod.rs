@@ -17,6 +17,7 @@ mod cancel;
 mod check;
 mod control;
 mod counters;
+mod end;
 mod exact;
 mod idle;
 mod name;

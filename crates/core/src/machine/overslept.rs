@@ -45,7 +45,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
         let cpus = (0..self.bases.cpu_count()).map(CpuId);
         let overslept = cpus.filter(|cpu| self.has_overslept(*cpu, now));
-        overslept.map(|cpu| u32::from(self.mark_parked(cpu, actions))).sum()
+        overslept.map(|cpu| u32::from(self.mark_parked(cpu, now, actions))).sum()
     }
 
     /// The same, unless another CPU has done it in this tick.
@@ -81,14 +81,14 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.sleeps_until(cpu).is_some_and(is_late) && self.bases.next_global(cpu).is_some_and(is_overdue)
     }
 
-    fn mark_parked(&self, cpu: CpuId, actions: &mut Actions) -> bool {
+    fn mark_parked(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> bool {
         let watch = &self.watch[cpu.index()];
         let Some(mut bases) = self.try_lock_shared(cpu) else {
             watch.busy_marks.count();
             return false;
         };
-        // It may have woken up.
-        if self.hierarchy.try_book(cpu) != Some(Book::Parked) {
+        // It may have woken up, and gone back to sleep: what it said then was said under these locks.
+        if self.hierarchy.try_book(cpu) != Some(Book::Parked) || !self.has_overslept(cpu, now) {
             return false;
         }
         let next = bases.next_global();

@@ -407,8 +407,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         });
     }
 
-    /// Stores the heartbeat.
+    /// Stores the heartbeat; not of a CPU that was marked, so that its silence can be told when it is back.
     pub(super) fn beat(&self, cpu: CpuId, now: Nanos) {
-        self.watch[cpu.index()].beat(now);
+        let watch = &self.watch[cpu.index()];
+        if !watch.has(flag::MARKED) {
+            watch.beat(now);
+        }
     }
 }

@@ -315,6 +315,21 @@ impl<L: RawLock> Hierarchy<L> {
         first
     }
 
+    /// [`deactivate`](Self::deactivate) of a CPU that wakes up for nobody: the caller must see to it that
+    /// somebody does for what is returned.
+    #[must_use = "nobody wakes up for what is returned"]
+    pub(crate) fn stand_down(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
+        site!(BeforeCpuLock);
+        let this = self.cpu(cpu);
+        let mut books = this.books.lock_owner();
+        let was = core::mem::replace(&mut books.presence, Presence::Parked);
+        if !books.is_available {
+            return next;
+        }
+        this.set_wakeup(None);
+        self.leave(cpu, &mut books, was, next)
+    }
+
     /// `cpu` stalls: it publishes `next`, even if that is overdue, and nothing is expected of it. By the CPU
     /// itself before it blocks, or by whoever watches it. Returns the first expiry of a tree in which nobody
     /// is awake: the caller must see to it, since an absent CPU cannot.
@@ -340,6 +355,20 @@ impl<L: RawLock> Hierarchy<L> {
     pub(crate) fn try_go_absent(&self, cpu: CpuId, next: Option<Nanos>) -> Result<Option<Nanos>, Busy> {
         site!(BeforeCpuLock);
         let Some(mut books) = self.cpu(cpu).books.try_lock_remote() else { return Err(Busy) };
+        Ok(self.go_absent_locked(cpu, &mut books, next))
+    }
+
+    /// The same of a CPU that is awake. `Err` also when it is not.
+    pub(crate) fn try_go_absent_from_awake(
+        &self,
+        cpu: CpuId,
+        next: Option<Nanos>,
+    ) -> Result<Option<Nanos>, Busy> {
+        site!(BeforeCpuLock);
+        let books = self.cpu(cpu).books.try_lock_remote();
+        let Some(mut books) = books.filter(|books| books.presence == Presence::Awake) else {
+            return Err(Busy);
+        };
         Ok(self.go_absent_locked(cpu, &mut books, next))
     }
 

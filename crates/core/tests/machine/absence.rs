@@ -128,20 +128,40 @@ fn a_failed_try_leaves_the_lock_to_its_holder() {
     }
 }
 
-/// Goal: true stalls cost no patience: every one is noticed as soon as the first. Method: three, of 100 ms.
+/// Goal: true stalls cost no patience: every one is noticed as soon as the first. Method: three, of 100 ms,
+/// before a turn, before a look at the neighbours, or inside a callback.
 #[test]
 fn a_true_stall_costs_no_patience() {
-    let mut scene = Scene::of(2);
-    let timer = scene.add(TimerOptions::new(), 1);
-    let mut noticed = Vec::new();
-    for start in [0, 120, 240] {
-        scene.turn(1, start);
-        let _ = scene.arm(timer, start, Context::on(cpu(1), ms(start)));
-        let marked = |now: &u64| scene.tick(0, start + now).0 == 1;
-        noticed.push((0..100).find(marked).expect("it is noticed"));
-        assert_eq!(scene.book(1), Book::Absent);
+    for way_back in [Stuck::BeforeTurn, Stuck::BeforeLook, Stuck::InCallback] {
+        let mut scene = Scene::of(2);
+        let (timer, busy) = (scene.add(TimerOptions::new(), 1), scene.add(TimerOptions::new().pinned(), 2));
+        let mut noticed = Vec::new();
+        for start in [0, 120, 240] {
+            scene.turn(1, start);
+            let context = Context::on(cpu(1), ms(start));
+            let _ = scene.arm(timer, start + 2, context);
+            let _ = scene.arm(busy, start, context);
+            let run = (way_back == Stuck::InCallback).then(|| scene.start(1, start + 1));
+            let marked = |now: &u64| scene.tick(0, start + now).0 == 1;
+            noticed.push((0..100).find(marked).expect("it is noticed"));
+            assert_eq!(scene.book(1), Book::Absent);
+            run.into_iter().for_each(|run| scene.finish(1, run, start + 100));
+            if way_back == Stuck::BeforeLook {
+                scene.tick(1, start + 100);
+            }
+            scene.turn(1, start + 100);
+        }
+        assert!(noticed.iter().all(|at| *at == noticed[0]), "{way_back:?}: {noticed:?} ms after it began");
+        assert_eq!(scene.machine.counters(cpu(1)).false_marks, 0, "{way_back:?}");
     }
-    assert!(noticed.iter().all(|at| *at == noticed[0]), "{noticed:?} ms after the stall began");
+}
+
+/// Where a CPU does not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stuck {
+    BeforeTurn,
+    BeforeLook,
+    InCallback,
 }
 
 /// Goal: a CPU that is slow, not stuck, gets twice the time. Method: marked without need twice within a

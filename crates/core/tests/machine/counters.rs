@@ -54,8 +54,8 @@ fn marks_are_counted_for_whom_they_are_made() {
     scene.arm_new((1, 25), 1, 20);
     let expired = scene.start(1, 30);
     assert_eq!(scene.mark(1), Mark::Marked);
-    scene.finish(1, expired, 50);
-    assert!(scene.machine.return_from_absence(cpu(1), ms(50)), "it has just finished something");
+    scene.finish(1, expired, 31);
+    assert!(scene.machine.return_from_absence(cpu(1), ms(31)), "it was silent for 1 ms");
     scene.machine.go_absent(cpu(1), ms(60), &mut scene.actions);
     assert!(scene.machine.return_from_absence(cpu(1), ms(60)), "nobody had marked it");
     let found = counters(&scene, 1);

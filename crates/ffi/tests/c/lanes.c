@@ -3,6 +3,9 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static qc_machine *machine;
 static uint32_t first_cpu;
@@ -54,6 +57,23 @@ static void *from_another_thread(void *argument) {
     EXPECT(QC_ERROR_WRONG_THREAD, qc_cpu_release(lane));
     EXPECT(0, qc_timer_arm_on(&one.timer, first_cpu, qc_now(machine)));
     return argument;
+}
+
+/* The machine is the parent's: a loop that goes on in the child is told so. */
+static void in_a_forked_child(void) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        uint64_t until = 0;
+        qc_stats stats = { .size = sizeof stats };
+        bool is_refused = qc_cpu_turn(lane, NULL) == QC_ERROR_FORKED &&
+                          qc_cpu_enter_idle(lane, &until) == QC_ERROR_FORKED &&
+                          qc_cpu_park(lane) == QC_ERROR_FORKED && qc_cpu_exit_idle(lane) == QC_OK &&
+                          qc_stats_get(machine, &stats) == QC_ERROR_FORKED;
+        _exit(is_refused ? 0 : 1);
+    }
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
 int main(int argument_count, char **arguments) {
@@ -113,7 +133,12 @@ int main(int argument_count, char **arguments) {
     EXPECT(QC_OK, qc_machine_set_isolated(machine, "", NULL));
     EXPECT(QC_ERROR_INVALID, qc_machine_set_isolated(machine, NULL, NULL));
     EXPECT(QC_ERROR_INVALID, qc_machine_set_isolated(machine, "4000", &isolation));
+    EXPECT(QC_OK, qc_cpu_claim(machine, first_cpu, 0, &lane));
+    in_a_forked_child();
     EXPECT(QC_OK, qc_machine_shutdown(machine));
+    EXPECT(QC_ERROR_SHUT_DOWN, qc_cpu_turn(lane, NULL));
+    EXPECT(QC_ERROR_SHUT_DOWN, qc_cpu_park(lane));
+    EXPECT(QC_OK, qc_cpu_release(lane));
     EXPECT(QC_ERROR_SHUT_DOWN, qc_machine_set_isolated(machine, "", NULL));
     EXPECT(QC_ERROR_SHUT_DOWN, qc_cpu_claim(machine, first_cpu, 0, &lane));
     puts("lanes: done");

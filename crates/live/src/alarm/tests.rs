@@ -94,3 +94,19 @@ fn every_pull_is_answered() {
         assert_eq!(found, 2 * PULLS);
     });
 }
+
+/// Goal: what a waiter is to end for is not moved away, and it is awake for it. Method: a push to later, and
+/// to never, from what was seen.
+#[test]
+fn nothing_moves_the_end() {
+    let alarm = alarm();
+    alarm.pull(Nanos(now() + HOUR));
+    alarm.end();
+    for later in [Some(Nanos(now() + HOUR)), None] {
+        let seen = alarm.load();
+        assert_eq!(alarm.push(seen, later), Push::Changed(seen));
+    }
+    assert!(has_expired(&alarm));
+    alarm.wait();
+    assert!(alarm.take().is_some());
+}

@@ -7,7 +7,7 @@ use super::slot::Slot;
 use super::switch::Switch;
 use super::thread::Note;
 use crate::machine::Machine;
-use crate::park::Notify;
+use crate::park::{Notify, Parker};
 use quietcore_core::place::Policy;
 use quietcore_core::{BaseId, CpuId, CpuSet, Nanos, Settings};
 use rustix::thread::Pid;
@@ -97,9 +97,24 @@ impl Lanes {
         }
     }
 
-    /// Wakes the first player that sleeps.
+    /// Wakes the first player that sleeps and can run what is not its own.
     fn wake_one(&self) {
-        let _ = self.all().find(|slot| slot.kick() == Some(Notify::Woke));
+        let _ = self.all_in_tree().find(|slot| slot.kick() == Some(Notify::Woke));
+    }
+
+    /// The same for all of them.
+    pub(super) fn wake_tree(&self) {
+        self.all_in_tree().for_each(|slot| _ = slot.kick());
+    }
+
+    /// Whether a lane waits that would take over what a spare does. Without a lock.
+    pub(super) fn has_waiting_lane(&self) -> bool {
+        let is_waiting = |slot: &Slot| slot.parker().is_some_and(Parker::is_waiting);
+        self.all_in_tree().any(|slot| !self.spares.contains(slot.cpu) && is_waiting(slot))
+    }
+
+    fn all_in_tree(&self) -> impl Iterator<Item = &Slot> {
+        self.all().filter(|slot| !slot.alone.is_set())
     }
 
     /// Wakes every player that sleeps.

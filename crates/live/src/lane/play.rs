@@ -31,6 +31,14 @@ enum Waiting {
     Sleeps(Option<Nanos>),
 }
 
+/// What a thread plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Lane,
+    /// What lanes can do it leaves to them.
+    Spare,
+}
+
 /// A thread's hold on a CPU.
 #[derive(Debug)]
 pub(super) struct Lane {
@@ -44,6 +52,9 @@ pub(super) struct Lane {
     is_parked: bool,
     /// It would sleep if another one were not silent.
     is_wary: bool,
+    /// It would sleep if nothing were due soon.
+    is_kept_up: bool,
+    role: Role,
     rest: Rest,
     /// The tick in which it last looked after others.
     looked: u64,
@@ -62,23 +73,27 @@ impl Lane {
             is_prepared: false,
             is_parked: false,
             is_wary: false,
+            is_kept_up: false,
+            role: Role::Lane,
             rest: Rest::new(machine.lanes.tick),
             looked: 0,
             turned: Nanos(0),
         }
     }
 
-    /// The same for one whose CPU the books have as asleep.
-    pub(super) fn asleep(machine: &'static Machine, slot: &'static Slot) -> Self {
-        Self { waiting: Waiting::Sleeps(None), is_parked: true, ..Self::new(machine, slot) }
+    /// The same for a spare, whose CPU the books have as asleep.
+    pub(super) fn spare(machine: &'static Machine, slot: &'static Slot) -> Self {
+        let (waiting, role) = (Waiting::Sleeps(None), Role::Spare);
+        Self { waiting, is_parked: true, role, ..Self::new(machine, slot) }
     }
 
     pub(super) fn cpu(&self) -> CpuId {
         self.slot.cpu
     }
 
+    /// Whether it should turn at once; after the end of the machine nothing is left to run.
     pub(super) fn has_more(&self) -> bool {
-        self.turn.has_more()
+        self.turn.has_more() && self.machine.is_running()
     }
 
     pub(super) fn parker(&self) -> &'static Parker {
@@ -98,6 +113,10 @@ impl Lane {
     }
 
     fn turn_by_the_clock(&mut self) -> u32 {
+        if !self.machine.is_running() {
+            self.stop_waiting();
+            return 0;
+        }
         let now = self.machine.clock.now();
         self.exit_idle(now);
         here::looked_at_clock(now);
@@ -109,7 +128,7 @@ impl Lane {
         }
         self.turned = now;
         let is_due = self.turn.has_more() || self.machine.core.handle_tick(self.slot.cpu, now);
-        if !is_due || !self.machine.is_running() {
+        if !is_due {
             return 0;
         }
         let ran = self.machine.take_turn(&mut self.turn);
@@ -138,6 +157,9 @@ impl Lane {
     /// Nothing to run: from now on kicks arrive, and the lane may wait.
     pub(super) fn enter_idle(&mut self) -> Idle {
         let now = self.machine.clock.now();
+        if self.machine.is_forked() {
+            return Idle::Stay { until: now };
+        }
         self.stop_waiting();
         self.is_prepared = true;
         self.parker().prepare();
@@ -149,11 +171,36 @@ impl Lane {
         let should_doze = self.rest.begin(now);
         if takes_part && !self.is_parked {
             self.is_wary = self.machine.lanes.watch() && self.machine.core.sees_silence(self.slot.cpu, now);
-            if should_doze || self.is_wary {
+            if self.is_wary {
+                return self.doze(self.next_edge(now), now);
+            }
+            if self.role == Role::Spare && self.machine.lanes.has_waiting_lane() {
+                return self.stand_down(now);
+            }
+            if should_doze {
                 return self.doze(self.next_edge(now), now);
             }
         }
         self.sleep(now, takes_part)
+    }
+
+    /// Goes idle in the books as one that wakes up for nobody: the tree's alarm is asked for, and whom that
+    /// wakes is a lane. Only a spare that no lane could relieve does what a lane does.
+    fn stand_down(&mut self, now: Nanos) -> Idle {
+        let (core, cpu) = (&self.machine.core, self.slot.cpu);
+        match self.machine.act(|actions| core.stand_down(cpu, now, actions)) {
+            Decision::Stay { next } => {
+                self.is_kept_up = true;
+                self.doze(next.min(self.next_edge(now)), now)
+            }
+            Decision::Sleep { until } => {
+                self.is_parked = true;
+                let until = self.also_exact(until);
+                self.waiting = Waiting::Sleeps(until);
+                self.leave_switch(now, until);
+                Idle::Sleep { until }
+            }
+        }
     }
 
     /// Waits without a word to the books, until `until` or what is due before that.
@@ -179,6 +226,7 @@ impl Lane {
             }
             // Still awake in the books, and so still looking after others, every tick.
             Decision::Stay { next } => {
+                self.is_kept_up = true;
                 let until = if takes_part { next.min(self.next_edge(now)) } else { next };
                 self.doze(until, now)
             }
@@ -226,6 +274,10 @@ impl Lane {
     }
 
     fn get_up(&mut self, now: Nanos) {
+        if self.machine.is_forked() {
+            self.waiting = Waiting::No;
+            return;
+        }
         self.stop_waiting();
         let end = match self.waiting {
             Waiting::Dozes(until) if now >= until => End::Dozed,
@@ -234,6 +286,9 @@ impl Lane {
         };
         self.waiting = Waiting::No;
         self.rest.end(now, end);
+        if core::mem::take(&mut self.is_kept_up) {
+            self.machine.core.keep_running(self.slot.cpu, now);
+        }
         if core::mem::take(&mut self.is_parked) {
             self.machine.core.exit_idle(self.slot.cpu, now);
             if self.takes_part() {
@@ -243,8 +298,11 @@ impl Lane {
         }
     }
 
-    /// Kicks are not wanted any more.
+    /// Kicks are not wanted any more. In a forked child nothing: a descriptor is the parent's, too.
     fn stop_waiting(&mut self) {
+        if self.machine.is_forked() {
+            return;
+        }
         self.slot.doze.end();
         if core::mem::take(&mut self.is_prepared) {
             let _ = self.parker().finish();

@@ -17,7 +17,7 @@ use quietcore_core::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Belief {
     Quiet,
-    /// Nobody held the switch in time.
+    /// Nobody held the switch in time, or somebody was kicked for the alarm, and has not turned yet.
     Suspects(Nanos),
     /// Nobody did for a tick after that; whoever was kicked has not done it yet either.
     Silence(Nanos),
@@ -57,10 +57,14 @@ impl Machine {
     fn judge(&self, belief: Belief, deadline: Option<Nanos>, now: Nanos) -> Belief {
         let kernel_now = self.clock.to_kernel(now);
         if self.lanes.switch.take_due(kernel_now) {
-            self.act(|actions| self.core.handle_alarm(now, actions));
-            // Whoever was kicked must turn.
+            let is_kicked = self.act(|actions| {
+                self.core.handle_alarm(now, actions);
+                !actions.is_empty()
+            });
             self.lanes.switch.expect_turn(&self.alarm, kernel_now);
-            return Belief::Quiet;
+            // Whoever was kicked must turn, and moves the word then.
+            let latest = self.lanes.switch.fires_at(kernel_now).filter(|_| is_kicked);
+            return latest.map_or(Belief::Quiet, Belief::Suspects);
         }
         match deadline {
             Some(at) if at <= kernel_now => self.judge_silence(belief, now),
@@ -77,7 +81,9 @@ impl Machine {
     fn judge_silence(&self, belief: Belief, now: Nanos) -> Belief {
         let kernel_now = self.clock.to_kernel(now);
         let Some(next) = self.lanes.switch.fires_at(kernel_now) else { return Belief::Quiet };
-        if let Rest::Until(until) = self.rest_of_all(now) {
+        if belief == Belief::Quiet
+            && let Rest::Until(until) = self.rest_of_all(now)
+        {
             until.into_iter().for_each(|until| self.alarm.pull(self.clock.to_kernel(until)));
             return Belief::Quiet;
         }
@@ -88,7 +94,7 @@ impl Machine {
                 Belief::Silence(next)
             }
             Belief::Silence(_) => {
-                self.lanes.wake_all();
+                self.lanes.wake_tree();
                 Belief::Silence(next)
             }
         };

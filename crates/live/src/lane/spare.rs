@@ -2,7 +2,8 @@
 //!
 //! When every lane is stuck, or none was claimed, somebody must still run what is due. A spare sleeps in the
 //! books like any idle CPU, so it is kicked by the same rules; its number is above all lanes', so that a lane
-//! that sleeps is kicked first. Being no lane, a spare arms what its callbacks arm as a foreign thread does.
+//! that sleeps is kicked first. When it has done what it was woken for it leaves the rest to a lane that
+//! sleeps, if there is one (`Lane::stand_down`). Being no lane, a spare arms what its callbacks arm as a foreign thread does.
 
 use super::play::Lane;
 use super::sync::Waits;
@@ -24,7 +25,7 @@ impl Machine {
         let _entered = self.enter();
         self.join_own_threads();
         self.raise_priority(self.lanes.own_priority);
-        let mut lane = Lane::asleep(self, slot);
+        let mut lane = Lane::spare(self, slot);
         while self.is_running() {
             let _ = lane.turn();
             if !lane.has_more() {

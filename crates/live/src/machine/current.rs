@@ -96,6 +96,16 @@ impl Machine {
         DEFAULT.set(self).map_err(|_| InstallError)
     }
 
+    /// The default machine of the process, if one was installed.
+    ///
+    /// ```
+    /// assert!(quietcore_live::Machine::installed().is_none());
+    /// ```
+    #[must_use]
+    pub fn installed() -> Option<&'static Self> {
+        DEFAULT.get().copied()
+    }
+
     /// The current machine, if there is one.
     ///
     /// ```
@@ -104,7 +114,7 @@ impl Machine {
     #[inline]
     #[must_use]
     pub fn try_current() -> Option<&'static Self> {
-        ENTERED.try_with(Cell::get).ok().flatten().or_else(|| DEFAULT.get().copied())
+        ENTERED.try_with(Cell::get).ok().flatten().or_else(Self::installed)
     }
 
     /// The current machine.

@@ -29,7 +29,7 @@ use crate::lock::FutexLock;
 use crate::metrics::CpuCounts;
 use crate::payload::Payload;
 use crate::present_cpu;
-use crate::timer::RunEnds;
+use crate::timer::{InRun, RunEnds};
 use crate::virtual_time::{Allowed, VirtualTime};
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -347,9 +347,21 @@ impl Machine {
         self.life.is_over()
     }
 
-    /// Cost: two loads.
+    /// Why the machine takes no arms any more. Cost: two loads.
+    ///
+    /// # Errors
+    /// [`ArmError::ShutDown`], or in a forked child [`ArmError::Forked`].
+    ///
+    /// ```
+    /// # use quietcore_live::{ArmError, Machine};
+    /// let machine = Machine::start()?;
+    /// assert_eq!(machine.check_alive(), Ok(()));
+    /// machine.shutdown();
+    /// assert_eq!(machine.check_alive(), Err(ArmError::ShutDown));
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
     #[inline]
-    pub(crate) fn check_alive(&self) -> Result<(), ArmError> {
+    pub fn check_alive(&self) -> Result<(), ArmError> {
         if self.life.is_forked() {
             return Err(ArmError::Forked);
         }
@@ -406,30 +418,39 @@ impl Machine {
         }
     }
 
-    /// Ends the machine: nothing is armed from now on, the helper ends, and what is pending never runs.
-    /// Waits for callbacks that run now, unless one of them calls this.
+    /// Ends the machine: nothing is armed from now on, and what is pending never runs, on no thread. Then
+    /// waits until no callback runs and the machine's own threads have ended, whoever called this first. In a
+    /// callback it does not wait. Wakers of futures that expired before this may still be called.
     ///
     /// ```
     /// # use quietcore_live::Machine;
     /// let machine = Machine::start()?;
     /// machine.shutdown();
-    /// machine.shutdown(); // once more does nothing
+    /// machine.shutdown(); // finds that all has ended
     /// # Ok::<(), quietcore_live::StartError>(())
     /// ```
     pub fn shutdown(&self) {
-        if self.life.is_forked() || !self.life.shut_down() {
+        if self.life.is_forked() {
             return;
         }
-        self.alarm.pull(Nanos(1));
-        self.lanes.wake_all();
-        let threads = core::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        let here = std::thread::current().id();
-        for thread in threads {
-            if thread.thread().id() != here {
-                // A helper that panicked has said so.
-                let _ = thread.join();
-            }
+        let is_first = self.life.shut_down();
+        // By each caller: the first one may not have come to it yet.
+        self.core.close();
+        if is_first {
+            self.alarm.end();
+            self.lanes.wake_all();
         }
+        if InRun::is_here() {
+            return;
+        }
+        // Another one that waits here for the same threads holds the lock until they have ended.
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for thread in threads.drain(..) {
+            // A helper that panicked has said so.
+            let _ = thread.join();
+        }
+        drop(threads);
+        self.run_ends.wait_while(|| self.core.has_runs());
     }
 }
 

@@ -31,14 +31,17 @@ impl Machine {
             self.count(&expired, now);
             let call = self.run(job, &expired, now);
             now = self.clock.now();
-            if let Some((call, planned)) = &call {
-                call.follow(*planned, now);
-            }
-            let runner = expired.runner();
+            let next_run = call.as_ref().and_then(|(call, planned)| call.follow(*planned, now));
+            let (base, runner) = (expired.base(), expired.runner());
             let at = At { now, actions: &mut actions };
             next = self.core.finish_and_next_with(turn, expired, at, take);
+            if let Some(at) = next_run.filter(|_| base.cpu != runner) {
+                self.interrupt_doze(base, at);
+            }
             if let Some((call, _)) = call {
-                self.run_ends.finished();
+                for waker in self.run_ends.finished() {
+                    self.guarded(runner, || waker.wake());
+                }
                 self.guarded(runner, || drop(call));
             }
         }

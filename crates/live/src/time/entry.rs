@@ -21,6 +21,7 @@
     reason = "timers are reached by address, and a pinned future has parts that are pinned"
 )]
 
+use super::budget;
 use crate::payload::{Payload, WakeEntry};
 use crate::waker_cell::{Register, WakerCell};
 use crate::{Machine, Precision};
@@ -191,9 +192,14 @@ impl<N: Kind> Slot<N> {
         let machine = self.machine();
         let (state, entry) = self.parts();
         let Some(now) = before(machine, deadline) else {
+            if !budget::may_be_over() {
+                waker.wake_by_ref();
+                return Poll::Pending;
+            }
             *state = State::Over;
             return Poll::Ready(());
         };
+        budget::renew();
         assert_alive(machine);
         let registered = entry.cell.register(waker);
         assert_eq!(registered, Register::Registered, "nobody takes an idle timer");

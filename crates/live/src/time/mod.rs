@@ -26,6 +26,7 @@
 //! [`Machine::enter`]: crate::Machine::enter
 //! [`Machine::install_default`]: crate::Machine::install_default
 
+mod budget;
 pub mod delay_queue;
 mod entry;
 pub mod error;

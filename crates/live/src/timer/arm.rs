@@ -1,15 +1,19 @@
 //! Arms and cancels in the core's words: which of its calls a verb becomes, and what the course has to do
 //! with it.
 //!
-//! A timer that has a course pays for its lock: an arm for a moment ends it, as a cancel does, so that no
-//! period begins again behind somebody's back. An arm that saw no course looks again afterwards: had another
-//! thread begun one before, as the base's lock orders them, it is ended then.
+//! A timer that has or had a course pays for its lock: an arm for a moment ends it, as a cancel does, so that
+//! no period begins again behind somebody's back. When an arm for a moment and the first periodic arm of a
+//! timer come at the same time, the periods go on.
+//!
+//! Invariant: an arm is done with the timer when its base is unlocked, as the timer may run and be freed by
+//! its callback then ([`Run::release`](super::Run::release)). What is needed after that is read before. Where
+//! the lock of the course is held longer, the run waits for it: it was `ever` begun ([`Course::plan`]).
 
 use super::course::{Locked, Planned, before};
 use super::raw::{Name, RawTimer, Reference};
 use crate::machine::ArmError;
 use crate::{CpuId, Machine, Nanos};
-use quietcore_core::{Actions, Armed, Context, Expiry};
+use quietcore_core::{Actions, Armed, BaseKind, Context, Expiry};
 use quietcore_wheel::Shape;
 
 /// Of a coarse timer: beyond this many ticks the wheel would hand it out early. Half of the wheel's reach,
@@ -34,16 +38,10 @@ impl Name {
     #[inline]
     pub(super) fn arm_once(self, at: Nanos, context: Context) -> Result<bool, ArmError> {
         let course = &self.timer().course;
-        if course.follows() || self.is_far(at, context.now) {
+        if course.ever_followed() || self.is_far(at, context.now) {
             return self.arm_slowly(at, context);
         }
-        course.due.store(at);
-        let was_pending = self.put(at, Verb::Arm, context)?;
-        // See the file's comment.
-        if course.follows() {
-            let _ = self.arm_slowly(at, context)?;
-        }
-        Ok(was_pending)
+        self.put(at, |actions| self.enqueue(at, Verb::Arm, (context, actions)))
     }
 
     /// Whether a coarse timer would be handed out before its time.
@@ -79,68 +77,98 @@ impl Name {
     pub(super) fn modify(self, at: Nanos, verb: Verb, context: Context) -> Result<bool, ArmError> {
         let timer = self.timer();
         let is_pending = timer.is_pending();
-        if self.is_far(at, context.now) && !is_pending && verb == Verb::Reduce {
-            return self.arm_slowly(at, context);
-        }
         // What the base does is the truth: this is for a run to know its moment to the nanosecond.
         let moves = match verb {
             Verb::Arm => true,
             Verb::Reduce => !is_pending || at < timer.course.due.load(),
             Verb::ModPending => is_pending,
         };
-        if moves {
-            timer.course.due.store(at);
+        if moves && self.is_far(at, context.now) {
+            return self.under_lock(at, |course, actions| {
+                if !course.follows() {
+                    course.begin(at, Nanos(0));
+                }
+                self.enqueue(at, verb, (context, actions))
+            });
         }
-        self.put(at, verb, context)
+        let enqueue = |actions: &mut Actions| self.enqueue(at, verb, (context, actions));
+        if moves { self.put(at, enqueue) } else { self.tell(at, enqueue) }
     }
 
     pub(super) fn arm_on(self, cpu: CpuId, at: Nanos, context: Context) -> Result<bool, ArmError> {
-        let machine = self.timer().machine();
-        if !machine.lane_set.contains(cpu) {
+        let timer = self.timer();
+        if !timer.machine().lane_set.contains(cpu) {
             return Err(ArmError::NoLane { cpu });
         }
+        let is_far = self.is_far(at, context.now);
+        if !is_far && !timer.course.ever_followed() {
+            return self.put(at, |actions| self.enqueue_on(cpu, at, (context, actions)));
+        }
         self.under_lock(at, |course, actions| {
-            course.end();
-            let armed = match self.reference() {
-                Reference::Tick(timer) => machine.core.arm_on(timer, (cpu, before(at)), context, actions),
-                Reference::Exact(timer, slack) => {
-                    let expiry = Expiry::with_slack(at.0, slack);
-                    machine.core.arm_exact_on(timer, (cpu, expiry), context, actions)
-                }
-            };
-            Ok(armed?)
+            if is_far {
+                course.begin(at, Nanos(0));
+            } else {
+                course.end();
+            }
+            self.enqueue_on(cpu, at, (context, actions))
         })
     }
 
-    /// Changes the course together with the timer.
+    /// Changes the course together with the timer. The course was begun before, or `change` begins it.
     fn under_lock(
         self,
         at: Nanos,
         change: impl FnOnce(&mut Locked<'_>, &mut Actions) -> Result<Armed, ArmError>,
     ) -> Result<bool, ArmError> {
-        let timer = self.timer();
-        let armed = timer.machine().act(|actions| {
-            let mut course = timer.course.lock();
-            timer.course.due.store(at);
-            change(&mut course, actions)
-        })?;
-        Ok(self.armed(armed, at))
+        let course = &self.timer().course;
+        self.tell(at, |actions| {
+            let mut locked = course.lock();
+            course.due.store(at);
+            change(&mut locked, actions)
+        })
     }
 
     #[inline]
-    fn put(self, at: Nanos, verb: Verb, context: Context) -> Result<bool, ArmError> {
-        let armed = self.timer().machine().act(|actions| self.enqueue(at, verb, (context, actions)))?;
-        Ok(self.armed(armed, at))
+    fn put(
+        self,
+        at: Nanos,
+        enqueue: impl FnOnce(&mut Actions) -> Result<Armed, ArmError>,
+    ) -> Result<bool, ArmError> {
+        self.timer().course.due.store(at);
+        self.tell(at, enqueue)
     }
 
-    /// With no lock held: lanes that doze look once per tick.
+    /// Arms, and tells a lane that dozes beyond `at`: lanes that doze look once per tick.
     #[inline]
-    fn armed(self, armed: Armed, at: Nanos) -> bool {
+    fn tell(
+        self,
+        at: Nanos,
+        enqueue: impl FnOnce(&mut Actions) -> Result<Armed, ArmError>,
+    ) -> Result<bool, ArmError> {
         let timer = self.timer();
-        if timer.slack().is_some() || timer.is_pinned() {
-            timer.machine().interrupt_doze(armed.base, at);
+        let (machine, is_exact) = (timer.machine(), timer.slack().is_some());
+        // From here on the timer may be gone.
+        let Armed { base, was_pending } = machine.act(enqueue)?;
+        if is_exact || base.kind == BaseKind::Local {
+            machine.interrupt_doze(base, at);
         }
-        armed.was_pending
+        Ok(was_pending)
+    }
+
+    fn enqueue_on(
+        self,
+        cpu: CpuId,
+        at: Nanos,
+        (context, actions): (Context, &mut Actions),
+    ) -> Result<Armed, ArmError> {
+        let core = &self.timer().machine().core;
+        let armed = match self.reference() {
+            Reference::Tick(timer) => core.arm_on(timer, (cpu, before(at)), context, actions),
+            Reference::Exact(timer, slack) => {
+                core.arm_exact_on(timer, (cpu, Expiry::with_slack(at.0, slack)), context, actions)
+            }
+        };
+        Ok(armed?)
     }
 
     #[inline]
@@ -189,7 +217,13 @@ impl Name {
             Reference::Tick(timer) => machine.core.cancel(timer, context),
             Reference::Exact(timer, _) => machine.core.cancel_exact(timer, context),
         };
-        cancelled.is_ok_and(|was_pending| was_pending)
+        let was_pending = cancelled.is_ok_and(|was_pending| was_pending);
+        if was_pending && timer.course.follows() {
+            // What was taken out was a period that another thread began after the first look. The base's lock
+            // orders this look after that.
+            let _ = self.cancel();
+        }
+        was_pending
     }
 
     pub(super) fn shutdown(self) -> bool {
@@ -220,7 +254,8 @@ impl Name {
         is_running.is_ok_and(|is_running| is_running)
     }
 
-    /// By the runner, after what was planned and before the machine is told that this run is over.
+    /// By the runner, after what was planned and before the machine is told that this run is over: so the
+    /// timer stays with its base, and is there.
     pub(super) fn follow(self, planned: Planned, now: Nanos) {
         let timer = self.timer();
         let machine = timer.machine();
@@ -234,10 +269,18 @@ impl Name {
             }
             if let Some(at) = course.next(planned, now) {
                 timer.course.due.store(at);
-                // It stays with its runner, who looks again. Refused only when it was shut down meanwhile.
-                let _ = self.enqueue(at, Verb::Arm, (machine.context(now), actions));
+                // Somebody may arm it at this moment: the earlier one counts. Refused when it was shut down.
+                let _ = self.enqueue(at, Verb::Reduce, (machine.context(now), actions));
             }
         });
+    }
+
+    /// By the runner, as `follow`: for when the timer is armed again already, if a lane that dozes may have
+    /// to look sooner than at its next tick.
+    pub(super) fn next_to_tell(self) -> Option<Nanos> {
+        let timer = self.timer();
+        let is_precise = timer.slack().is_some() || timer.is_pinned();
+        (is_precise && timer.is_pending()).then(|| timer.course.due.load())
     }
 }
 

@@ -61,6 +61,12 @@ impl Course {
         self.follows.load()
     }
 
+    /// Whether it may, or a run may be under way that was handed out while it did.
+    #[inline]
+    pub(super) fn ever_followed(&self) -> bool {
+        self.follows.ever()
+    }
+
     pub(super) fn lock(&self) -> Locked<'_> {
         Locked { course: self, cycle: self.cycle.lock().unwrap_or_else(PoisonError::into_inner) }
     }
@@ -86,14 +92,15 @@ impl Course {
         };
         let scheduled = if is_known { due } else { rounded };
         let mut overruns = 0;
-        if self.follows.ever() {
+        if self.ever_followed() {
             let locked = self.lock();
+            if locked.follows() && is_known && now < due {
+                return Planned::Hop(due);
+            }
             // Also of a run that was handed out before its course was ended: it is one of its multiples.
             let is_multiple = locked.follows() || is_known && locked.cycle.at == due;
             if is_multiple && locked.cycle.period != Nanos(0) {
                 overruns = locked.cycle.overruns;
-            } else if locked.follows() && is_known && now < due {
-                return Planned::Hop(due);
             }
         }
         Planned::Run { scheduled, overruns }

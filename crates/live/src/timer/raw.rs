@@ -132,12 +132,13 @@ impl RawTimer {
     /// What can be done with the timer at `timer`.
     ///
     /// # Safety
-    /// The timer is valid, where it is, and only accessed through shared references, as long as what is
-    /// returned is used, and from each arm until it is idle again. It is idle when
-    /// [`cancel_sync`](CallbackTimer::cancel_sync) or
-    /// [`cancel_and_wait`](CallbackTimer::cancel_and_wait) has ended it, or when it is neither
-    /// [pending](CallbackTimer::is_pending) nor [running](CallbackTimer::is_running). When
-    /// [`Machine::shutdown`] has returned, and in a forked child, every timer is idle.
+    /// The timer is valid, where it is, and only accessed through shared references, during each call on what
+    /// is returned, and from each arm until it is idle again; when an arm runs the timer, it may be idle
+    /// before that call returns. It is idle when [`cancel_sync`](CallbackTimer::cancel_sync) or
+    /// [`cancel_and_wait`](CallbackTimer::cancel_and_wait) has ended it, when
+    /// [`try_cancel`](CallbackTimer::try_cancel) has found no run of it, or at the end of a callback that has
+    /// [released](Run::release) it, and nobody arms it after that. In a forked child every timer is idle, and
+    /// when [`Machine::shutdown`] has returned outside of callbacks.
     ///
     /// ```
     /// # use core::ptr::{NonNull, null_mut};

@@ -205,11 +205,17 @@ impl Call {
         }
     }
 
-    /// Arms the timer again, if that follows, before the machine is told that this run is over.
+    /// Arms the timer again, if that follows, before the machine is told that this run is over. Returns when
+    /// it runs next, if the lane of its base has to be told when this run is over: until then that lane does
+    /// not see it.
     #[inline]
-    pub(crate) fn follow(&self, planned: Planned, now: Nanos) {
-        if planned != Planned::Released && self.name.timer().course.follows() {
+    pub(crate) fn follow(&self, planned: Planned, now: Nanos) -> Option<Nanos> {
+        if planned == Planned::Released {
+            return None;
+        }
+        if self.name.timer().course.follows() {
             self.name.follow(planned, now);
         }
+        self.name.next_to_tell()
     }
 }

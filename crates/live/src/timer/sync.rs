@@ -46,16 +46,16 @@ impl Follows {
 
     #[inline]
     pub(super) fn load(&self) -> bool {
-        // Relaxed: what follows from a yes is looked at again under the lock of the course. A no is looked at
-        // again after the arm it allowed: if another thread's periodic arm was ordered before that arm by the
-        // lock of the timer's base, the second look sees what it wrote before.
+        // Relaxed: what follows from a yes is looked at again under the lock of the course. A no of a cancel is
+        // looked at again after it: if another thread's periodic arm was ordered before that cancel by the lock
+        // of the timer's base, the second look sees what it wrote before.
         self.0.load(Ordering::Relaxed) == DOES
     }
 
     /// Whether it does, or did.
     #[inline]
     pub(super) fn ever(&self) -> bool {
-        // Relaxed: see `load`.
+        // Relaxed: a runner sees what was written before the arm whose base lock it took after it.
         self.0.load(Ordering::Relaxed) != NEVER_DID
     }
 

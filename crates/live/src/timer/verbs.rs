@@ -76,7 +76,8 @@ impl CallbackTimer {
 
     /// Arms the timer on `cpu`, once: it runs on its lane and on no other thread. This holds for one arm;
     /// [`reduce`](Self::reduce) and [`mod_pending`](Self::mod_pending) take it to the lane that calls them,
-    /// or that is nearest to the caller.
+    /// or that is nearest to the caller. A timer that runs stays where it runs, so an arm in its own callback
+    /// does not take it to another CPU; a callback that goes round arms a timer per CPU.
     ///
     /// # Errors
     /// [`ArmError::NoLane`] when no lane plays that CPU; otherwise as for [`arm_at`](Self::arm_at).

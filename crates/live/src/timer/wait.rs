@@ -53,7 +53,8 @@ impl InRun {
         Self(PhantomData)
     }
 
-    fn is_here() -> bool {
+    /// Whether the calling thread is inside of a run.
+    pub(crate) fn is_here() -> bool {
         RUNS.with(Cell::get) != 0
     }
 }
@@ -89,13 +90,17 @@ impl RunEnds {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A run is over, and the base knows it. Cost: a fence and two loads.
+    /// Returns when `is_running` says no. It is asked again after every run's end.
+    pub(crate) fn wait_while(&self, is_running: impl FnMut() -> bool) {
+        self.threads.wait_while(is_running);
+    }
+
+    /// A run is over, and the base knows it. The caller wakes what this returns: it is user code. Cost: a
+    /// fence and two loads.
     #[inline]
-    pub(crate) fn finished(&self) {
+    pub(crate) fn finished(&self) -> Vec<Waker> {
         self.threads.finished();
-        if self.tasks.any() {
-            self.wake_tasks();
-        }
+        if self.tasks.any() { self.waiting_tasks() } else { Vec::new() }
     }
 
     /// Whether a task waits.
@@ -105,27 +110,29 @@ impl RunEnds {
     }
 
     #[cold]
-    fn wake_tasks(&self) {
+    fn waiting_tasks(&self) -> Vec<Waker> {
         let mut wakers = self.lock();
         let waiting = core::mem::take(&mut wakers.waiting);
         self.tasks.store(0);
         drop(wakers);
-        for (_, waker) in waiting {
-            waker.wake();
-        }
+        waiting.into_iter().map(|(_, waker)| waker).collect()
     }
 
     /// From now on the end of any run wakes `waker`, once. `ticket` is of this task's last call.
     fn register(&self, ticket: Option<u64>, waker: &Waker) -> u64 {
+        // Cloned before, and dropped after the lock is held: both are user code.
+        let waker = waker.clone();
         let mut wakers = self.lock();
         let known = wakers.waiting.iter_mut().find(|(number, _)| Some(*number) == ticket);
         if let Some((number, known)) = known {
-            known.clone_from(waker);
-            return *number;
+            let (number, before) = (*number, core::mem::replace(known, waker));
+            drop(wakers);
+            drop(before);
+            return number;
         }
         wakers.last += 1;
         let number = wakers.last;
-        wakers.waiting.push((number, waker.clone()));
+        wakers.waiting.push((number, waker));
         self.tasks.store(wakers.waiting.len());
         number
     }
@@ -196,7 +203,7 @@ impl Name {
             if InRun::is_here() || here(machine).is_some() {
                 return Err(WouldBlock);
             }
-            machine.run_ends.threads.wait_while(|| {
+            machine.run_ends.wait_while(|| {
                 found = self.look(found);
                 matches!(found, Found::Running(_))
             });
@@ -249,8 +256,11 @@ impl Future for CancelAndWait<'_> {
 
 impl Drop for CancelAndWait<'_> {
     fn drop(&mut self) {
-        if let Some(ticket) = self.ticket {
-            self.timer.0.timer().machine().run_ends.leave(ticket);
+        let Some(ticket) = self.ticket else { return };
+        let machine = self.timer.0.timer().machine();
+        // In a forked child the lock may be taken for ever.
+        if !machine.is_forked() {
+            machine.run_ends.leave(ticket);
         }
     }
 }

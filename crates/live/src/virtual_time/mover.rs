@@ -99,9 +99,10 @@ impl Machine {
         }
     }
 
-    /// When something is due; never later than the truth.
+    /// When something is due; `None` also after the end of the machine, when nothing ever is.
     fn next_expiry(&self) -> Option<Nanos> {
-        self.core.online_cpus().iter().filter_map(|cpu| self.core.next_event(cpu)).min()
+        let cpus = if self.is_running() { self.core.online_cpus() } else { return None };
+        cpus.iter().filter_map(|cpu| self.core.renewed_next_event(cpu)).min()
     }
 
     /// Moves the clock to the next expiry, and runs what is due. Says whether there was anything to move to.
@@ -131,12 +132,12 @@ impl Machine {
         self.settle(self.virtual_time.lock());
     }
 
-    /// Something changed: if time may move now, somebody idle is asked to move it.
+    /// Something changed: if time may move now, all are asked to look: one that nobody polls would not.
     pub(super) fn settle(&self, state: MutexGuard<'_, State>) {
         let may_move = self.clock.is_paused() && self.next_expiry().is_some();
-        let idle = if may_move { state.somebody_idle() } else { None };
+        let idle = if may_move { state.who_could_move() } else { Vec::new() };
         drop(state);
-        if let Some(idle) = idle {
+        for idle in idle {
             idle.look_again();
         }
     }

@@ -82,12 +82,12 @@ impl State {
             && !self.members.iter().flatten().any(|member| member.how.has_backlog())
     }
 
-    /// A member who could move time.
-    pub(super) fn somebody_idle(&self) -> Option<Arc<dyn Participate>> {
+    /// All who could move time.
+    pub(super) fn who_could_move(&self) -> Vec<Arc<dyn Participate>> {
         if !self.may_move() {
-            return None;
+            return Vec::new();
         }
-        self.members.iter().flatten().next().map(|member| Arc::clone(&member.how))
+        self.members.iter().flatten().map(|member| Arc::clone(&member.how)).collect()
     }
 
     fn member(&mut self, number: usize) -> &mut Member {

@@ -341,3 +341,52 @@ fn advance_fires_what_it_passes() {
     let ready: Vec<bool> = sleeps.iter_mut().map(|sleep| poll_once(sleep.as_mut()).is_ready()).collect();
     assert_eq!(ready, [true, true, false]);
 }
+
+/// Goal: time does not move for what was cancelled. Method: a thread that is given work from outside while
+/// nothing but a cancelled timer is left; the clock stands where it stood.
+#[test]
+fn time_does_not_move_for_what_was_cancelled() {
+    let paused = Paused::start();
+    let start = Instant::now();
+    let timer = paused.0.timer(crate::TimerOptions::new(), |_| {});
+    timer.arm_after(ms(10_000)).expect("it runs");
+    assert!(timer.cancel());
+    let mut is_first = true;
+    block_on(core::future::poll_fn(|context| {
+        if core::mem::take(&mut is_first) {
+            let waker = context.waker().clone();
+            thread::spawn(move || {
+                thread::sleep(ms(20)); // the other one waits by then
+                waker.wake();
+            });
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    }));
+    assert_eq!(start.elapsed(), ms(0));
+}
+
+/// Goal: after the end of the machine a thread that waits does so without moving time, though a timer is
+/// pending for ever. Method: it is woken by another thread; it would never look otherwise.
+#[test]
+fn the_end_of_the_machine_ends_its_time() {
+    let paused = Paused::start();
+    let start = Instant::now();
+    let timer = paused.0.timer(crate::TimerOptions::new(), |_| {});
+    timer.arm_after(ms(10_000)).expect("it runs");
+    paused.0.shutdown();
+    let mut is_first = true;
+    block_on(core::future::poll_fn(|context| {
+        if core::mem::take(&mut is_first) {
+            let waker = context.waker().clone();
+            thread::spawn(move || {
+                thread::sleep(ms(20));
+                waker.wake();
+            });
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    }));
+    assert!(timer.is_pending());
+    assert_eq!(start.elapsed(), ms(0));
+}

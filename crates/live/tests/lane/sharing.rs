@@ -231,3 +231,38 @@ fn each_arm_runs_once_while_lanes_get_stuck() {
     drop(lanes);
     machine.shutdown();
 }
+
+/// Goal: a spare that was needed once leaves everything to lanes again, when they can. Method: both lanes are
+/// stuck until the spare has run something; then a timer runs every 3 ms, and after some of that only on
+/// lanes.
+#[test]
+fn a_spare_leaves_what_lanes_can_do() {
+    let machine = builder().start().expect("starts");
+    let (_other, ()) = play(machine, 1, |_| ());
+    let ((release_first, first), (release_second, second)) = (channel(), channel());
+    let (first, first_began) = stuck(machine, TimerOptions::new(), first);
+    let (second, second_began) = stuck(machine, TimerOptions::new(), second);
+    let (every, ran) = teller(machine, TimerOptions::new());
+    let (_lane, timers) = play(machine, 0, move |_| {
+        first.arm_after(SOON).expect("it runs");
+        second.arm_after(SOON).expect("it runs");
+        let begin = machine.now().as_u64() + 2 * SOON.as_nanos() as u64;
+        every.arm_periodic(quietcore_live::Nanos(begin), Duration::from_millis(3)).expect("it runs");
+        (first, second, every)
+    });
+    let (first_on, second_on) = (wait_for(&first_began), wait_for(&second_began));
+    let spare = wait_for(&ran).0;
+    assert!(first_on.0 != spare && second_on.0 != spare);
+    release_first.send(first_on).expect("it waits");
+    release_second.send(first_on).expect("it waits");
+    let mut in_a_row = 0;
+    for _ in 0..2000 {
+        in_a_row = if wait_for(&ran).0 == spare { 0 } else { in_a_row + 1 };
+        if in_a_row == 100 {
+            break;
+        }
+    }
+    assert_eq!(in_a_row, 100, "it runs on the spare still");
+    drop(timers);
+    machine.shutdown();
+}

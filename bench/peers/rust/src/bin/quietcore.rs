@@ -3,18 +3,19 @@
 //! - `helper`: its futures under tokio's executor, whose own timers are off; a helper thread expires them;
 //! - `lanes`: the same futures under async-executor on two threads that are lanes and expire them themselves;
 //! - `exact`: the futures are exact to what the system's clock and wake-ups allow, not to a tick;
-//! - `callbacks`: a pair is a timer with a callback, made beforehand, armed and cancelled.
+//! - `callbacks`: timers with callbacks in place of sleeps; those of pairs are made beforehand.
 
 use async_executor::Executor;
 use quietcore_live::time::{self, Sleep};
 use quietcore_live::{Cpu, CpuId, CpuSet, Machine, Precision, TimerHandle, TimerOptions, WaitBy};
 use quietcore_peers::load::{Load, Measure};
-use quietcore_peers::runtime::{Runtime, WORKERS, poll_once};
-use quietcore_peers::sync::Bell;
+use quietcore_peers::runtime::{Runtime, WORKERS, boxed, in_task, poll_once};
+use quietcore_peers::sync::{Bell, Count};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{read, write};
 use rustix::time::Timespec;
+use std::ops::Range;
 use std::pin::{Pin, pin};
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
@@ -140,8 +141,8 @@ impl Runtime for Peer {
     type Moment = time::Instant;
 
     fn absent(load: &Load) -> Option<&'static str> {
-        let other = load.mode.contains("callbacks") && load.measure != Measure::ArmCancel;
-        other.then_some("as for lanes")
+        let has = [Measure::ArmCancel, Measure::Expire, Measure::Periodic].contains(&load.measure);
+        (load.mode.contains("callbacks") && !has).then_some("as for lanes")
     }
 
     fn start(load: &Load) -> Result<Self, String> {
@@ -194,6 +195,40 @@ impl Runtime for Peer {
                 timer.cancel();
             }
         }
+    }
+
+    fn count_at(&'static self, at: time::Instant, waker: &Waker, expired: &Arc<Count>) -> impl Send {
+        if !self.callbacks {
+            return Err(boxed(self.sleep_until(at), waker));
+        }
+        let expired = Arc::clone(expired);
+        let timer = self.machine.timer(TimerOptions::new(), move |_| expired.add(1));
+        timer.arm_at(at).expect("the machine runs");
+        Ok(timer)
+    }
+
+    fn repeat(
+        &'static self,
+        worker: usize,
+        period: Duration,
+        when: Range<Instant>,
+        mut beat: impl FnMut(Instant) + Send + 'static,
+    ) {
+        if !self.callbacks {
+            return self.spawn(worker, in_task(self, period, when, beat));
+        }
+        let mut due = when.start;
+        let (give, timer) = mpsc::channel::<TimerHandle>();
+        let armed = self.machine.timer(TimerOptions::new().precision(Precision::Tick), move |run| {
+            due += period * run.overruns() as u32;
+            beat(due);
+            due += period;
+            if due >= when.end {
+                let _ = timer.recv(); // the last handle: the timer ends after this run
+            }
+        });
+        armed.arm_periodic(self.moment(when.start), period).expect("the machine runs");
+        give.send(armed).expect("it has not run for the last time");
     }
 
     fn spawn(&self, _worker: usize, task: impl Future<Output = ()> + Send + 'static) {

@@ -95,3 +95,47 @@ fn a_lane_does_not_wait() {
     assert_eq!(timer.cancel_sync(), Ok(false), "this thread is no lane any more");
     machine.shutdown();
 }
+
+/// Goal: shutting down waits for a callback that a thread of the program runs, whoever began it, and no other
+/// one starts after it. Method: two timers are due on this lane; the first one is held until two threads have
+/// called `shutdown`, the second of which comes late.
+#[test]
+fn shutdown_waits_for_every_callback() {
+    let (machine, mut cpu) = with_lane();
+    let (began, has_begun) = channel();
+    let (end, may_end) = channel();
+    let options = TimerOptions::new().precision(Precision::Tick).pinned();
+    let held = machine.timer(options, move |_| {
+        began.send(()).expect("the test waits");
+        may_end.recv_timeout(Duration::from_secs(60)).expect("the test goes on");
+    });
+    let (late, ran) = telling(machine, options);
+    held.arm_after(Duration::ZERO).expect("it is running");
+    late.arm_after(Duration::from_millis(1)).expect("it is running");
+    let (ended, has_ended) = channel();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            has_begun.recv().expect("it runs");
+            let callers = [(); 2].map(|()| {
+                let ended = ended.clone();
+                let caller = scope.spawn(move || {
+                    machine.shutdown();
+                    ended.send(()).expect("the test waits");
+                });
+                while machine.is_running() {
+                    thread::yield_now();
+                }
+                caller
+            });
+            assert!(has_ended.recv_timeout(Duration::from_millis(20)).is_err(), "a callback runs still");
+            end.send(()).expect("the callback waits");
+            let _ = callers.map(|caller| caller.join().expect("it does not panic"));
+        });
+        thread::sleep(Duration::from_millis(5)); // both are due
+        while cpu.turn().has_more || machine.is_running() {}
+    });
+    assert!(ran.try_recv().is_err(), "it was not to start any more");
+    assert_eq!(cpu.turn().ran, 0);
+    drop(cpu);
+    assert!(late.is_pending());
+}

@@ -7,6 +7,7 @@ mod threads;
 use super::{CallbackTimer, Precision, Run, TimerHandle, TimerOptions, WouldBlock};
 use crate::machine::{ArmError, OnPanic};
 use crate::{CpuId, Machine, Nanos};
+use core::task::{Context, Waker};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, mpsc};
 
@@ -192,6 +193,72 @@ fn further_than_the_wheel_reaches() {
     still.machine.shutdown();
 }
 
+/// Goal: no verb takes a coarse timer beyond the wheel's reach and runs it early. Method: 100 days as a first
+/// period, as a period, and as what a pending timer is moved to; the machine is played at every day.
+#[test]
+fn no_verb_reaches_too_far() {
+    let still = Still::new();
+    let (at, hundred) = (|day: u64| Nanos(still.start + day * DAY), Duration::from_nanos(100 * DAY));
+    let (first, first_log) = still.logging(TimerOptions::new());
+    let (period, period_log) = still.logging(TimerOptions::new());
+    let (moved, moved_log) = still.logging(TimerOptions::new());
+    first.arm_periodic(at(100), Duration::from_nanos(10 * DAY)).expect("it is running");
+    period.arm_periodic(at(1), hundred).expect("it is running");
+    moved.arm_at(at(5)).expect("it is running");
+    assert_eq!(moved.mod_pending(at(100)), Ok(true));
+    for day in 1..=125 {
+        still.machine.clock.freeze(at(day));
+        while still.machine.play(at(day)).is_some_and(|next| next <= at(day)) {}
+        if day == 2 {
+            assert_eq!(taken(&period_log).len(), 1);
+        }
+        assert!(
+            day >= 100 || [&first_log, &period_log, &moved_log].iter().all(|log| taken(log).is_empty()),
+            "{day}"
+        );
+    }
+    let days = |log: &Log| taken(log).iter().map(|run| run.1 / DAY).collect::<Vec<_>>();
+    assert_eq!((days(&first_log), days(&moved_log)), (vec![100, 110, 120], vec![100]));
+    assert_eq!(days(&period_log), [101]);
+    still.machine.shutdown();
+}
+
+/// Goal: what waits for the end of a run is user code: when it panics, that is counted, and everybody else
+/// goes on. Method: two wakers wait for a held callback; the first one panics.
+#[test]
+fn a_waker_that_panics_is_counted() {
+    struct Panics;
+    impl std::task::Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("this one panics");
+        }
+    }
+    let still = Still::new();
+    let timer = Arc::new(std::sync::OnceLock::<TimerHandle>::new());
+    let inside = Arc::clone(&timer);
+    let (sender, woken) = mpsc::channel();
+    let (other, log) = still.logging(TICK);
+    let callback = move |_: &Run<'_>| {
+        let timer = inside.get().expect("it was armed");
+        let wakers = [Waker::from(Arc::new(Panics)), Waker::from(Arc::new(Bell(sender.clone())))];
+        for waker in wakers {
+            let mut waiting = Box::pin(timer.cancel_and_wait());
+            assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            // Dropped it would not be woken.
+            core::mem::forget(waiting);
+        }
+    };
+    let made = still.machine.timer(TICK, callback);
+    made.arm_at(still.at(1)).expect("it is running");
+    timer.set(made).expect("once");
+    other.arm_at(still.at(1)).expect("it is running");
+    still.go(3);
+    assert_eq!((taken(&log).len(), woken.try_recv()), (1, Ok("woken")));
+    let panics: u64 = still.machine.metrics().cpus.iter().map(|cpu| cpu.panics).sum();
+    assert_eq!(panics, 1);
+    still.machine.shutdown();
+}
+
 /// Goal: what a callback does to its own timer counts, and no period begins again behind its back. Method: a
 /// callback that arms, begins periods and ends them; then the runs that followed.
 #[test]
@@ -251,6 +318,12 @@ fn a_panic_is_counted() {
 
 /// Says when it is dropped.
 struct Bell(mpsc::Sender<&'static str>);
+
+impl std::task::Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.send("woken").expect("somebody waits");
+    }
+}
 
 impl Drop for Bell {
     fn drop(&mut self) {
