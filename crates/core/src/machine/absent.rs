@@ -442,6 +442,15 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         marked
     }
 
+    /// For a sentinel: marks every CPU that is awake in the books and has not turned for too long.
+    pub(super) fn mark_all_silent(&self, now: Nanos, actions: &mut Actions) {
+        for cpu in (0..self.bases.cpu_count()).map(CpuId) {
+            if self.is_silent(cpu, now) && self.hierarchy.try_book(cpu) == Some(Book::Awake) {
+                let _ = self.mark_absent(cpu, actions);
+            }
+        }
+    }
+
     /// Whether `cpu` has not turned for too long.
     fn is_silent(&self, cpu: CpuId, now: Nanos) -> bool {
         let watch = &self.watch[cpu.index()];

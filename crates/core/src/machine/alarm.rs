@@ -56,9 +56,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
     }
 
-    /// A world's sentinel found that no CPU has turned for longer than is allowed, though timers wait: the
-    /// lowest parked CPU is kicked, whatever the books say of the others. Once it is awake it watches, marks
-    /// who is stuck, and takes over.
+    /// A world's sentinel found that no CPU has turned for longer than is allowed, though timers wait, and
+    /// that it was not stopped itself: whoever is awake in the books and silent is marked absent, and the
+    /// lowest parked CPU is kicked, whatever the books say of the others, and takes over.
     ///
     /// When no CPU is parked it asks for an alarm a tick later: somebody may come back, or a spare one be
     /// started. By any thread. Waits for no lock: a CPU that was stopped inside its books is no help anyway.
@@ -83,6 +83,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
         // One that should have woken up by itself is no help.
         self.mark_overslept(now, actions);
+        self.mark_all_silent(now, actions);
         let mut cpus = (0..self.bases.cpu_count()).map(CpuId);
         match cpus.find(|cpu| self.hierarchy.try_book(*cpu) == Some(Book::Parked)) {
             Some(cpu) => actions.kick(cpu),

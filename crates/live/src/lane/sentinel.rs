@@ -2,10 +2,11 @@
 //!
 //! It waits on the deadline word's timer (`switch.rs`) and asks two questions when that goes off. Is the
 //! moment over that the tree asked for while nobody was awake? Then the core says whom to kick. If not: has
-//! nobody turned for longer than is allowed, though somebody should? It believes that only if nobody moved
-//! the word for another tick: after a stop of the whole process everybody looks stuck. Then it kicks the
-//! lowest CPU that sleeps, which takes over from the others; if nobody moves the word after that either, all
-//! of them.
+//! nobody turned for longer than is allowed, though somebody should? After a stop of the whole process
+//! everybody looks stuck, so if this thread is late itself it believes that only if nobody moved the word for
+//! another tick. Then those who are silent are marked absent, and the lowest CPU that sleeps is kicked and
+//! takes over from the others; if nobody moves the word after that either, all of them. Deviation from the
+//! protocol, which looks twice in any case: a tick that every timer of a stuck lane would wait.
 //!
 //! Invariant: after every look the word is at a moment at which the answer may be another; it is at none if
 //! nobody is awake, nobody has anything to wake up for, and nothing was asked. Source: PROTOCOL section 4.
@@ -67,7 +68,7 @@ impl Machine {
             return latest.map_or(Belief::Quiet, Belief::Suspects);
         }
         match deadline {
-            Some(at) if at <= kernel_now => self.judge_silence(belief, now),
+            Some(at) if at <= kernel_now => self.judge_silence(belief, at, now),
             Some(later) => {
                 // Somebody held the switch while this thread woke up.
                 self.alarm.pull(later);
@@ -77,8 +78,8 @@ impl Machine {
         }
     }
 
-    /// Nobody held the switch.
-    fn judge_silence(&self, belief: Belief, now: Nanos) -> Belief {
+    /// Nobody held the switch until `deadline`.
+    fn judge_silence(&self, belief: Belief, deadline: Nanos, now: Nanos) -> Belief {
         let kernel_now = self.clock.to_kernel(now);
         let Some(next) = self.lanes.switch.fires_at(kernel_now) else { return Belief::Quiet };
         if belief == Belief::Quiet
@@ -87,9 +88,13 @@ impl Machine {
             until.into_iter().for_each(|until| self.alarm.pull(self.clock.to_kernel(until)));
             return Belief::Quiet;
         }
+        // Who was stopped together with the lanes is late, too.
+        let is_late = kernel_now.since(deadline).0 > self.lanes.tick.0 / 2;
         let belief = match belief {
-            Belief::Quiet => Belief::Suspects(Nanos(kernel_now.0.saturating_add(self.lanes.tick.0))),
-            Belief::Suspects(_) => {
+            Belief::Quiet if is_late => {
+                Belief::Suspects(Nanos(kernel_now.0.saturating_add(self.lanes.tick.0)))
+            }
+            Belief::Quiet | Belief::Suspects(_) => {
                 self.act(|actions| self.core.handle_silence(now, actions));
                 Belief::Silence(next)
             }
