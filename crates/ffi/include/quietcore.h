@@ -339,9 +339,9 @@ qc_result qc_machine_default(struct qc_machine **machine);
 qc_result qc_machine_install_default(struct qc_machine *machine);
 
 /**
- * Ends a machine: from now on nothing can be armed, and what is pending never runs. Then waits
- * until no callback of it runs, on any thread, whoever called this first; in a callback it does not wait. Its
- * lanes are released by their threads, as before. Any thread.
+ * Ends a machine: from now on nothing can be armed, and what is pending never runs. Then waits until no
+ * callback of it runs, on any thread, whoever called this first; in a callback it does not wait. Its lanes
+ * are released by their threads, as before. Any thread.
  */
 qc_result qc_machine_shutdown(struct qc_machine *machine);
 

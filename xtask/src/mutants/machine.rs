@@ -83,7 +83,7 @@ pub(super) const RULES: &[Mutant] = &[
         rule: "a CPU outside the hierarchy is kicked for what was taken back on its base",
         file: ABSENT,
         right: "(false, _) => {
-                self.kick_unless_marked(id.cpu, actions);",
+                self.kick_unless_stuck(id.cpu, actions);",
         wrong: "(false, _) => {",
         killers: &[Test(Machine, "isolation::who_is_outside_the_hierarchy_is_told")],
     },

@@ -5,6 +5,7 @@
 //! mutant's. The working tree is never touched; the copy and its builds are in `target/mutants`.
 
 mod bases;
+mod ends;
 mod hierarchy;
 mod killer;
 mod list;
@@ -25,7 +26,7 @@ const PATIENCE: u32 = 5;
 const PATIENCE_MIN: Duration = Duration::from_secs(30);
 
 /// All mutants, by what they break.
-const LISTS: [(&str, &[Mutant]); 8] = [
+const LISTS: [(&str, &[Mutant]); 9] = [
     ("rules of the wheel", list::RULES),
     ("bugs of the kernel's hierarchy, each fix undone", hierarchy::KERNEL_BUGS),
     ("steps of the hierarchy", hierarchy::STEPS),
@@ -33,6 +34,7 @@ const LISTS: [(&str, &[Mutant]); 8] = [
     ("memory orderings of the hierarchy", hierarchy::ORDERINGS),
     ("rules of the machine", machine::RULES),
     ("rules and orderings of bases", bases::RULES),
+    ("ends and marks", ends::ENDS),
     ("words that threads share", words::WORDS),
 ];
 
@@ -263,9 +265,10 @@ mod tests {
         }) {
             let (file, function) = name.rsplit_once("::").expect("a file and a function");
             let file = file.replace("::", "/");
-            let path = crate::root().join(suite.tests()).join(file).with_extension("rs");
-            let text =
-                fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let module = crate::root().join(suite.tests()).join(file);
+            let paths = [module.with_extension("rs"), module.join("mod.rs")];
+            let path = paths.iter().find(|path| path.exists()).unwrap_or(&paths[0]);
+            let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             assert!(text.contains(&format!("fn {function}(")), "{name} is not in {}", path.display());
             named += 1;
         }

@@ -55,8 +55,8 @@ pub trait Runtime: Sized + Send + Sync + 'static {
         |at| poll_once(pin!(self.sleep_until(at)))
     }
 
-    /// Arms a timer for `at` that counts in `expired` when it expires, and is there until what this returns is
-    /// dropped. `waker` counts there, too: the default is a boxed sleep that was polled with it.
+    /// Arms a timer for `at` that counts in `expired` when it expires, and is there until what this returns
+    /// is dropped. `waker` counts there, too: the default is a boxed sleep that was polled with it.
     fn count_at(&'static self, at: Self::Moment, waker: &Waker, expired: &Arc<Count>) -> impl Send {
         let _ = expired;
         boxed(self.sleep_until(at), waker)

@@ -212,6 +212,20 @@ impl<T: Copy> Base<T> {
         (next, self.renewed())
     }
 
+    /// Hands out up to `room` detached timers, as long as the next one is such a one.
+    fn pop_detached(&mut self, token: &Token, room: u32, mut take: impl FnMut(&Run<T>)) -> (u32, Change) {
+        let mut taken = 0;
+        if self.is_held_by(token) && !self.records.has_ready() {
+            while taken < room
+                && let Some(due) = self.queues.pop_collected_detached()
+            {
+                let _ = self.begin(due, token.cpu, &mut take);
+                taken += 1;
+            }
+        }
+        (taken, self.renewed())
+    }
+
     #[inline]
     fn begin<R>(&mut self, due: Due<T>, runner: CpuId, take: impl FnOnce(&Run<T>) -> R) -> (Run<T>, R) {
         let shared = due.shared();
@@ -293,6 +307,18 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         let take = |run: &Run<T>| take(run.payload, self.name(run));
         let (run, change) = self.lock(token.base, context.cpu).pop(token, take);
         self.popped(run, change, token)
+    }
+
+    /// Up to `room` further timers, if they are detached: `take` is called with each, under the lock.
+    pub(crate) fn pop_detached_with(
+        &self,
+        token: &Token,
+        room: u32,
+        context: Context,
+        mut take: impl FnMut(T, TimerName<T>, Nanos),
+    ) -> (u32, Change) {
+        let take = |run: &Run<T>| take(run.payload, self.name(run), run.due.expires(self.length));
+        self.lock(token.base, context.cpu).pop_detached(token, room, take)
     }
 
     /// Gives the token back before everything was run.

@@ -287,6 +287,16 @@ impl<T> Queues<T> {
         self.wheel.pop_collected().map(Self::handed_out)
     }
 
+    /// The same if the next one is a detached timer of the wheel.
+    #[inline]
+    pub(super) fn pop_collected_detached(&mut self) -> Option<Due<T>> {
+        if self.due.first().is_some() {
+            return None;
+        }
+        let is_detached = |node| TimerRef::from_node(node).shared().place.load().has(Place::DETACHED);
+        self.wheel.pop_collected_if(is_detached).map(Self::handed_out)
+    }
+
     /// Takes any timer out, due or not, without moving the clock.
     pub(super) fn pop_pending(&mut self) -> Option<Due<T>> {
         for queue in [&mut self.due, &mut self.exact] {

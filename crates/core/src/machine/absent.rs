@@ -287,8 +287,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         true
     }
 
-    /// A CPU that was marked turns when it can, and a kick does not make it do so sooner; unless it sleeps. It
-    /// says that it is idle before it looks at its bases, and who arms after that sees it.
+    /// A CPU that was marked turns when it can, and a kick does not make it do so sooner; unless it sleeps.
+    /// It says that it is idle before it looks at its bases, and who arms after that sees it.
     pub(super) fn kick_unless_stuck(&self, cpu: CpuId, actions: &mut Actions) {
         if !self.has_flag(cpu, flag::MARKED) || self.has_flag(cpu, flag::IDLE) {
             actions.kick(cpu);

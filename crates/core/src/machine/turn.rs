@@ -207,6 +207,50 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         None
     }
 
+    /// After a detached timer was handed out: more of the same base in one lock hold, at most `room`, as long
+    /// as they are detached, too. `take` is called with the payload, the name and the moment of each, as in
+    /// [`next_expired_with`](Self::next_expired_with); nothing has to be finished. Returns how many there
+    /// were. What is taken is no longer anybody's but the caller's, also if it is marked absent now: so
+    /// `room` is how many timers wait when its thread loses its CPU at the wrong moment.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, At, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::{TimerOptions, Turn, topology::Topology};
+    /// # let mut machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// # for number in 0..5 {
+    /// #     let timer = machine.add_timer(TimerOptions::new().detached(), number);
+    /// #     machine.arm(timer, Nanos(5), Context::on(cpu, Nanos(0)), &mut actions)?;
+    /// # }
+    /// let (now, mut turn, mut more) = (Nanos(9_000_000), Turn::new(cpu), Vec::new());
+    /// machine.begin_turn(&mut turn, now);
+    /// let first = machine.next_expired(&mut turn, now, &mut actions).expect("five are due");
+    /// let at = At { now, actions: &mut actions };
+    /// let count = machine.take_more_detached(&mut turn, 3, at, |payload, _, _| more.push(payload));
+    /// assert_eq!((count, more.len()), (3, 3));
+    /// # let next = machine.finish_and_next(&mut turn, first, now, &mut actions);
+    /// assert!(next.is_some(), "the last one");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn take_more_detached(
+        &self,
+        turn: &mut Turn,
+        room: u32,
+        at: At<'_>,
+        take: impl FnMut(T, TimerName<T>, Nanos),
+    ) -> u32 {
+        let room = room.min(turn.left);
+        let Some(token) = turn.tokens.front().filter(|_| room > 0) else { return 0 };
+        let context = Context { cpu: Some(turn.cpu), now: at.now };
+        let (taken, change) = self.bases.pop_detached_with(token, room, context, take);
+        let base = token.base;
+        turn.left -= taken;
+        self.tell(base, change, at.actions);
+        taken
+    }
+
     /// The callback of `expired` has returned at `now`. By whoever got it, also if it was marked absent
     /// meanwhile.
     ///

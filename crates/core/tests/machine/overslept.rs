@@ -48,7 +48,7 @@ fn a_silence_kicks_nobody_who_overslept() {
     scene.idle(1, 0);
     scene.machine.handle_silence(ms(20), &mut scene.actions);
     assert_eq!(scene.kicks(), [cpu(1)]);
-    assert_eq!(scene.book(0), Book::Absent);
+    assert_eq!((scene.book(0), scene.book(2)), (Book::Absent, Book::Absent));
     scene.machine.exit_idle(cpu(1), ms(20));
     assert_eq!(scene.ticks(1, 20..26).1, [8]);
 }

@@ -3,7 +3,8 @@
 //! When every lane is stuck, or none was claimed, somebody must still run what is due. A spare sleeps in the
 //! books like any idle CPU, so it is kicked by the same rules; its number is above all lanes', so that a lane
 //! that sleeps is kicked first. When it has done what it was woken for it leaves the rest to a lane that
-//! sleeps, if there is one (`Lane::stand_down`). Being no lane, a spare arms what its callbacks arm as a foreign thread does.
+//! sleeps, if there is one (`Lane::stand_down`). Being no lane, a spare arms what its callbacks arm as a
+//! foreign thread does.
 
 use super::play::Lane;
 use super::sync::Waits;

@@ -5,11 +5,15 @@
 
 use super::{Machine, OnPanic};
 use crate::payload::{Job, Payload};
-use crate::timer::{Call, InRun, Planned};
+use crate::timer::InRun;
 use core::cell::Cell;
 use core::task::Waker;
-use quietcore_core::{Actions, At, CpuId, Expired, Nanos, Turn};
+use quietcore_core::{Actions, At, BaseId, CpuId, Nanos, Turn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Wakers that are taken together with one. They save locks and looks at the clock; and they wait for this
+/// thread if it loses its CPU between two of them, whoever else could have woken them.
+const MORE_WAKERS: usize = 7;
 
 impl Machine {
     /// One turn of `turn`'s CPU: runs what is due, up to the budget of a turn, and says how many timers that
@@ -28,11 +32,22 @@ impl Machine {
             if !actions.is_empty() {
                 self.carry_out(&mut actions);
             }
-            self.count(&expired, now);
-            let call = self.run(job, &expired, now);
+            let (base, runner) = (expired.base(), expired.runner());
+            self.count(base, runner, now.since(expired.expires()));
+            let call = match job {
+                Job::Call(call) => {
+                    let planned = Cell::new(call.plan(expired.expires(), now, self));
+                    self.guarded(runner, || call.run(&planned, now, runner));
+                    Some((call, planned.get()))
+                }
+                Job::Wake(waker) => {
+                    let at = At { now, actions: &mut actions };
+                    ran += self.wake_some(waker, turn, at, base);
+                    None
+                }
+            };
             now = self.clock.now();
             let next_run = call.as_ref().and_then(|(call, planned)| call.follow(*planned, now));
-            let (base, runner) = (expired.base(), expired.runner());
             let at = At { now, actions: &mut actions };
             next = self.core.finish_and_next_with(turn, expired, at, take);
             if let Some(at) = next_run.filter(|_| base.cpu != runner) {
@@ -52,29 +67,33 @@ impl Machine {
     }
 
     #[inline]
-    fn count(&self, expired: &Expired<Payload>, now: Nanos) {
-        let counts = &self.counts[expired.runner().index()];
-        let is_own = expired.base().cpu == expired.runner();
-        let ran = if is_own { &counts.ran_own } else { &counts.ran_for_others };
+    fn count(&self, base: BaseId, runner: CpuId, late: Nanos) {
+        let counts = &self.counts[runner.index()];
+        let ran = if base.cpu == runner { &counts.ran_own } else { &counts.ran_for_others };
         ran.add(1);
-        counts.was_late(now.since(expired.expires()).0);
+        counts.was_late(late.0);
     }
 
-    /// Wakes or calls. What it returns has to be followed, and dropped when the run is over.
-    #[inline]
-    fn run(&self, job: Job, expired: &Expired<Payload>, now: Nanos) -> Option<(Call, Planned)> {
-        let runner = expired.runner();
-        match job {
-            Job::Wake(waker) => {
-                self.guarded(runner, || waker.map(Waker::wake));
-                None
-            }
-            Job::Call(call) => {
-                let planned = Cell::new(call.plan(expired.expires(), now, self));
-                self.guarded(runner, || call.run(&planned, now, runner));
-                Some((call, planned.get()))
-            }
+    /// Wakes `first`, and some more of the same base that are due; returns how many more.
+    fn wake_some(&self, first: Option<Waker>, turn: &mut Turn, at: At<'_>, base: BaseId) -> u32 {
+        let At { now, actions } = at;
+        let runner = turn.cpu();
+        let mut wakers = [const { None }; MORE_WAKERS];
+        let mut rest = wakers.iter_mut();
+        let at = At { now, actions: &mut *actions };
+        let more = self.core.take_more_detached(turn, MORE_WAKERS as u32, at, |payload, name, expires| {
+            let Job::Wake(waker) = payload.take(name) else { unreachable!("only wakers are detached") };
+            *rest.next().expect("no more than there is room for") = waker;
+            self.count(base, runner, now.since(expires));
+        });
+        if !actions.is_empty() {
+            self.carry_out(actions);
         }
+        self.guarded(runner, || first.map(Waker::wake));
+        for waker in wakers.into_iter().flatten() {
+            self.guarded(runner, || waker.wake());
+        }
+        more
     }
 
     /// Calls user code.

@@ -28,7 +28,6 @@ mod tests;
 mod verbs;
 mod wait;
 
-pub(crate) use course::Planned;
 pub use handle::TimerHandle;
 pub use local::{LocalRun, LocalTimer, LocalTimers};
 pub use options::{Precision, TimerOptions};

@@ -46,9 +46,9 @@ impl Follows {
 
     #[inline]
     pub(super) fn load(&self) -> bool {
-        // Relaxed: what follows from a yes is looked at again under the lock of the course. A no of a cancel is
-        // looked at again after it: if another thread's periodic arm was ordered before that cancel by the lock
-        // of the timer's base, the second look sees what it wrote before.
+        // Relaxed: what follows from a yes is looked at again under the lock of the course. A no of a cancel
+        // is looked at again after it: if another thread's periodic arm was ordered before that cancel by the
+        // lock of the timer's base, the second look sees what it wrote before.
         self.0.load(Ordering::Relaxed) == DOES
     }
 

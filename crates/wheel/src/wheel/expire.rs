@@ -158,8 +158,27 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     /// ```
     #[inline]
     pub fn pop_collected(&mut self) -> Option<N::Ref> {
+        self.pop_collected_if(|_| true)
+    }
+
+    /// The same, unless `is_wanted` says no of the next one, which stays collected then.
+    ///
+    /// ```
+    /// # use quietcore_wheel::{IntrusiveWheel, Node, NodeRef, Tick};
+    /// # let node = Box::pin(Node::new(()));
+    /// # // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
+    /// # let request = unsafe { NodeRef::new((&*node).into()) };
+    /// # let mut wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
+    /// let _ = wheel.arm(request, Tick(30));
+    /// assert!(wheel.collect(Tick(31)));
+    /// assert_eq!(wheel.pop_collected_if(|next| next != request), None);
+    /// assert_eq!(wheel.pop_collected(), Some(request));
+    /// ```
+    #[inline]
+    pub fn pop_collected_if(&mut self, is_wanted: impl Fn(N::Ref) -> bool) -> Option<N::Ref> {
         loop {
-            let node = self.expired.pop_front(&self.nodes)?;
+            let node = self.expired.first.filter(|node| is_wanted(*node))?;
+            let _ = self.expired.pop_front(&self.nodes);
             let links = self.nodes.links(node);
             let expires = links.expires();
             // The clock is at most one ahead of the present, so this timer's tick has passed.

@@ -139,3 +139,26 @@ fn shutdown_waits_for_every_callback() {
     drop(cpu);
     assert!(late.is_pending());
 }
+
+/// Goal: a callback may end its machine: it does not wait for itself, and nothing starts after it in the same
+/// turn. Method: two timers are due on this lane, both of which would.
+#[test]
+fn a_callback_ends_the_machine() {
+    let (machine, mut cpu) = with_lane();
+    let (ran, runs) = channel();
+    let options = TimerOptions::new().precision(Precision::Tick).pinned();
+    let timers = [(); 2].map(|()| {
+        let ran = ran.clone();
+        machine.timer(options, move |_| {
+            machine.shutdown();
+            ran.send(()).expect("the test waits");
+        })
+    });
+    for timer in &timers {
+        timer.arm_after(Duration::ZERO).expect("it is running");
+    }
+    thread::sleep(Duration::from_millis(3)); // both are due
+    assert_eq!((cpu.turn().ran, runs.try_iter().count()), (1, 1));
+    drop(cpu);
+    machine.shutdown();
+}
