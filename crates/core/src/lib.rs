@@ -53,6 +53,8 @@ mod cpu_text;
 mod lock;
 mod machine;
 pub mod place;
+pub mod realtime;
+pub mod softirq;
 mod sync;
 mod time;
 pub mod tmigr;

@@ -16,7 +16,7 @@ pub(super) const ENDS: &[Mutant] = &[
         name: "silence-not-marked",
         rule: "after a silence whoever is silent is marked at once",
         file: "crates/core/src/machine/alarm.rs",
-        right: "        self.mark_all_silent(now, actions);\n",
+        right: "        if self.mark_all_silent(now, actions) {\n            return false;\n        }\n",
         wrong: "",
         killers: &[Killer::Test(Suite::Machine, "overslept::a_silence_kicks_nobody_who_overslept")],
     },

@@ -406,7 +406,7 @@ pub(super) const STALLS: &[Mutant] = &[
         name: "marker-may-not-freeze",
         rule: "tokens that a marker did not take back are taken back by others",
         file: ABSENT,
-        right: "        self.take_back_the_rest(actions);
+        right: "        self.take_back_the_rest(now, actions);
 ",
         wrong: "",
         killers: &[Test(Site, "stall::two_freeze_anywhere")],

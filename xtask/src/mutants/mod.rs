@@ -10,6 +10,7 @@ mod hierarchy;
 mod killer;
 mod list;
 mod machine;
+mod realtime;
 mod words;
 
 use crate::ci::shop::{Failure, Shop, run, shown};
@@ -26,7 +27,7 @@ const PATIENCE: u32 = 5;
 const PATIENCE_MIN: Duration = Duration::from_secs(30);
 
 /// All mutants, by what they break.
-const LISTS: [(&str, &[Mutant]); 9] = [
+const LISTS: [(&str, &[Mutant]); 10] = [
     ("rules of the wheel", list::RULES),
     ("bugs of the kernel's hierarchy, each fix undone", hierarchy::KERNEL_BUGS),
     ("steps of the hierarchy", hierarchy::STEPS),
@@ -35,6 +36,7 @@ const LISTS: [(&str, &[Mutant]); 9] = [
     ("rules of the machine", machine::RULES),
     ("rules and orderings of bases", bases::RULES),
     ("ends and marks", ends::ENDS),
+    ("real-time tasks and softirqs", realtime::REALTIME),
     ("words that threads share", words::WORDS),
 ];
 
@@ -266,7 +268,12 @@ mod tests {
             let (file, function) = name.rsplit_once("::").expect("a file and a function");
             let file = file.replace("::", "/");
             let module = crate::root().join(suite.tests()).join(file);
-            let paths = [module.with_extension("rs"), module.join("mod.rs")];
+            // A module of its own, or at the end of what it tests.
+            let paths = [
+                module.with_extension("rs"),
+                module.join("mod.rs"),
+                module.parent().expect("a folder").with_extension("rs"),
+            ];
             let path = paths.iter().find(|path| path.exists()).unwrap_or(&paths[0]);
             let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             assert!(text.contains(&format!("fn {function}(")), "{name} is not in {}", path.display());

@@ -29,7 +29,7 @@ const PATIENCE: Nanos = Nanos(1_000_000_000);
 pub enum Mark {
     /// It is absent now.
     Marked,
-    /// It was absent, parked or unavailable already.
+    /// It was absent, parked or unavailable already, or it has turned since.
     NotAwake,
     /// It was stopped inside one of its locks; try again at the next tick.
     Busy,
@@ -79,12 +79,21 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn mark_absent(&self, cpu: CpuId, actions: &mut Actions) -> Mark {
+        self.mark_if(cpu, actions, || true)
+    }
+
+    /// The same, unless `cpu` has turned since it was looked at: it says so under these locks.
+    fn mark_if_silent(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> Mark {
+        self.mark_if(cpu, actions, || self.is_silent(cpu, now))
+    }
+
+    fn mark_if(&self, cpu: CpuId, actions: &mut Actions, is_stuck: impl Fn() -> bool) -> Mark {
         let Some(mut bases) = self.try_lock_shared(cpu) else {
             self.watch[cpu.index()].busy_marks.count();
             self.hand_over_duties(cpu, actions);
             return Mark::Busy;
         };
-        if bases.is_idle() {
+        if bases.is_idle() || !is_stuck() {
             return Mark::NotAwake;
         }
         let next = bases.next_global();
@@ -184,7 +193,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// Completes a mark of which only the duties were handed over, if the locks can be had now.
-    fn complete_mark(&self, cpu: CpuId, actions: &mut Actions) {
+    fn complete_mark(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
         let Some(mut bases) = self.try_lock_shared(cpu) else { return };
         match self.hierarchy.try_book(cpu) {
             None => return,
@@ -198,7 +207,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             }
             // It went on in the lock that it was stopped in, and its books say something else by now.
             Some(_) => {
-                self.watch[cpu.index()].clear(flag::MARKED);
+                let watch = &self.watch[cpu.index()];
+                watch.clear(flag::MARKED);
+                // Meanwhile its heartbeats were not stored.
+                watch.beat(now);
                 self.bases.set_absent(cpu, false);
             }
         }
@@ -296,13 +308,13 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// Ends what others have left undone: tokens of CPUs that are absent.
-    fn take_back_the_rest(&self, actions: &mut Actions) {
+    fn take_back_the_rest(&self, now: Nanos, actions: &mut Actions) {
         if self.unrevoked.get() == 0 {
             return;
         }
         for cpu in (0..self.bases.cpu_count()).map(CpuId) {
             if self.has_flag(cpu, flag::HANDED) {
-                self.complete_mark(cpu, actions);
+                self.complete_mark(cpu, now, actions);
             }
             self.take_back_the_rest_of(cpu, actions);
             if self.has_flag(cpu, flag::PUBLISH)
@@ -425,7 +437,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         if !self.is_pulling() || now.since(looked).0 > recent {
             return 0;
         }
-        self.take_back_the_rest(actions);
+        self.take_back_the_rest(now, actions);
         let mut marked = self.mark_overslept_once_per_tick(now, actions);
         self.hierarchy.watched(cpu, |other| {
             // One that turns ends the look at this level: it watches the next itself. Behind one that does
@@ -435,20 +447,46 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                 return true;
             }
             if is_to_be_marked(other) {
-                marked += u32::from(self.mark_absent(other, actions) == Mark::Marked);
+                marked += u32::from(self.mark_if_silent(other, now, actions) == Mark::Marked);
             }
             false
         });
         marked
     }
 
-    /// For a sentinel: marks every CPU that is awake in the books and has not turned for too long.
-    pub(super) fn mark_all_silent(&self, now: Nanos, actions: &mut Actions) {
+    /// Whether somebody has marked `cpu` absent, or it did so itself, and it is not back: a hint. From any
+    /// thread; cost: a load.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let _ = machine.mark_absent(cpu, &mut actions);
+    /// assert!(machine.is_marked(cpu));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_marked(&self, cpu: CpuId) -> bool {
+        self.has_flag(cpu, flag::MARKED)
+    }
+
+    /// For a sentinel: marks every CPU that is awake in the books and has not turned for too long. Says
+    /// whether one of them has.
+    pub(super) fn mark_all_silent(&self, now: Nanos, actions: &mut Actions) -> bool {
+        let mut turns = false;
         for cpu in (0..self.bases.cpu_count()).map(CpuId) {
-            if self.is_silent(cpu, now) && self.hierarchy.try_book(cpu) == Some(Book::Awake) {
-                let _ = self.mark_absent(cpu, actions);
+            if self.hierarchy.try_book(cpu) != Some(Book::Awake) {
+                continue;
+            }
+            if self.is_silent(cpu, now) {
+                let _ = self.mark_if_silent(cpu, now, actions);
+            } else {
+                turns = true;
             }
         }
+        turns
     }
 
     /// Whether `cpu` has not turned for too long.

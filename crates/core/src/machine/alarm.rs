@@ -58,7 +58,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// A world's sentinel found that no CPU has turned for longer than is allowed, though timers wait, and
     /// that it was not stopped itself: whoever is awake in the books and silent is marked absent, and the
-    /// lowest parked CPU is kicked, whatever the books say of the others, and takes over.
+    /// lowest parked CPU is kicked, whatever the books say of the others, and takes over. Says whether it was
+    /// true: not if a CPU is awake and turns, only late to say so; then nobody is kicked.
     ///
     /// When no CPU is parked it asks for an alarm a tick later: somebody may come back, or a spare one be
     /// started. By any thread. Waits for no lock: a CPU that was stopped inside its books is no help anyway.
@@ -72,23 +73,26 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # machine.online(stuck, Nanos(0), &mut actions)?;
     /// # machine.online(parked, Nanos(0), &mut actions)?;
     /// let _ = machine.enter_idle(parked, Nanos(0));
-    /// machine.handle_silence(Nanos(9_000_000), &mut actions);
+    /// assert!(machine.handle_silence(Nanos(9_000_000), &mut actions));
     /// assert_eq!(actions.take_kick(), Some(parked));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn handle_silence(&self, now: Nanos, actions: &mut Actions) {
+    pub fn handle_silence(&self, now: Nanos, actions: &mut Actions) -> bool {
         // Where nobody pulls, nobody can take over.
         if !self.is_pulling() {
-            return;
+            return true;
         }
         // One that should have woken up by itself is no help.
         self.mark_overslept(now, actions);
-        self.mark_all_silent(now, actions);
+        if self.mark_all_silent(now, actions) {
+            return false;
+        }
         let mut cpus = (0..self.bases.cpu_count()).map(CpuId);
         match cpus.find(|cpu| self.hierarchy.try_book(*cpu) == Some(Book::Parked)) {
             Some(cpu) => actions.kick(cpu),
             None => self.ask_again(now, actions),
         }
+        true
     }
 
     /// Nobody can be kicked now: again a tick later.

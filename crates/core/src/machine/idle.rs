@@ -153,9 +153,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.watch[cpu.index()].clear(flag::IDLE);
         let mut bases = self.lock_shared(cpu, Some(cpu));
         self.forgive(cpu, now, &mut bases);
+        // Before it is awake for those who watch.
+        self.beat(cpu, now);
         bases.set_idle(false);
         self.hierarchy.activate(cpu);
-        self.beat(cpu, now);
     }
 
     /// `cpu` goes on after it was told to [stay](Idle::Stay). By the CPU itself; no lock.

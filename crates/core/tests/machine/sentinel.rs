@@ -71,7 +71,7 @@ fn a_kicked_cpu_takes_over_from_all_that_froze() {
 
 /// Goal: a silence is answered with a kick of the lowest CPU that is parked and may pull, though nobody asked
 /// for an alarm and the books say that others are awake. Method: CPU 0 stuck, 1 isolated and asleep, 2
-/// absent, 3 and 4 parked; 3 wakes up, then 4.
+/// absent, 3 and 4 parked; 3 wakes up and is stuck, then 4.
 #[test]
 fn a_silence_kicks_the_lowest_that_is_parked() {
     let mut scene = Scene::of(5);
@@ -81,14 +81,27 @@ fn a_silence_kicks_the_lowest_that_is_parked() {
     scene.idle(3, 0);
     scene.idle(4, 0);
     let _ = (scene.kicks(), scene.actions.take_alarm());
-    for parked in [3, 4] {
-        scene.machine.handle_silence(ms(20), &mut scene.actions);
+    for (parked, now) in [(3, 20), (4, 30)] {
+        assert!(scene.machine.handle_silence(ms(now), &mut scene.actions));
         assert_eq!((scene.kicks(), scene.actions.take_alarm()), (vec![cpu(parked)], None));
-        scene.machine.exit_idle(cpu(parked), ms(20));
+        scene.machine.exit_idle(cpu(parked), ms(now));
         assert_eq!(scene.book(parked), Book::Awake);
     }
-    scene.machine.handle_silence(ms(20), &mut scene.actions);
-    assert_eq!((scene.kicks(), scene.actions.take_alarm()), (vec![], Some(ms(21))), "nobody is left");
+    assert!(scene.machine.handle_silence(ms(40), &mut scene.actions));
+    assert_eq!((scene.kicks(), scene.actions.take_alarm()), (vec![], Some(ms(41))), "nobody is left");
+}
+
+/// Goal: a silence that is none disturbs nobody: a CPU is awake and turns, it is only late to say so. Method:
+/// one that has just begun its turn, beside one that is stuck and one that is parked.
+#[test]
+fn a_turn_breaks_the_silence() {
+    let mut scene = Scene::of(3);
+    scene.idle(2, 0);
+    scene.turn(1, 19);
+    assert!(!scene.machine.handle_silence(ms(20), &mut scene.actions));
+    assert_eq!((scene.kicks(), scene.book(0), scene.book(1)), (vec![], Book::Absent, Book::Awake));
+    assert!(scene.machine.handle_silence(ms(22), &mut scene.actions), "it has not turned since");
+    assert_eq!((scene.kicks(), scene.book(1)), (vec![cpu(2)], Book::Absent));
 }
 
 /// Goal: where every CPU is absent a silence asks for an alarm, which asks again until somebody is back.

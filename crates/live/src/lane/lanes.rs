@@ -107,10 +107,12 @@ impl Lanes {
         self.all_in_tree().for_each(|slot| _ = slot.kick());
     }
 
-    /// Whether a lane waits that would take over what a spare does. Without a lock.
-    pub(super) fn has_waiting_lane(&self) -> bool {
+    /// Whether a lane waits that would take over what a spare does. `is_stuck` tells of one that waits for
+    /// its CPU. Without a lock.
+    pub(super) fn has_waiting_lane(&self, is_stuck: impl Fn(CpuId) -> bool) -> bool {
         let is_waiting = |slot: &Slot| slot.parker().is_some_and(Parker::is_waiting);
-        self.all_in_tree().any(|slot| !self.spares.contains(slot.cpu) && is_waiting(slot))
+        let mut lanes = self.all_in_tree().filter(|slot| !self.spares.contains(slot.cpu));
+        lanes.any(|slot| is_waiting(slot) && !is_stuck(slot.cpu))
     }
 
     fn all_in_tree(&self) -> impl Iterator<Item = &Slot> {

@@ -174,7 +174,8 @@ impl Lane {
             if self.is_wary {
                 return self.doze(self.next_edge(now), now);
             }
-            if self.role == Role::Spare && self.machine.lanes.has_waiting_lane() {
+            let is_stuck = |cpu| self.machine.core.is_marked(cpu);
+            if self.role == Role::Spare && self.machine.lanes.has_waiting_lane(is_stuck) {
                 return self.stand_down(now);
             }
             if should_doze {

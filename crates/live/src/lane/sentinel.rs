@@ -89,14 +89,13 @@ impl Machine {
             return Belief::Quiet;
         }
         // Who was stopped together with the lanes is late, too.
+        let in_a_tick = Nanos(kernel_now.0.saturating_add(self.lanes.tick.0));
         let is_late = kernel_now.since(deadline).0 > self.lanes.tick.0 / 2;
         let belief = match belief {
-            Belief::Quiet if is_late => {
-                Belief::Suspects(Nanos(kernel_now.0.saturating_add(self.lanes.tick.0)))
-            }
+            Belief::Quiet if is_late => Belief::Suspects(in_a_tick),
             Belief::Quiet | Belief::Suspects(_) => {
-                self.act(|actions| self.core.handle_silence(now, actions));
-                Belief::Silence(next)
+                let is_true = self.act(|actions| self.core.handle_silence(now, actions));
+                if is_true { Belief::Silence(next) } else { Belief::Suspects(in_a_tick) }
             }
             Belief::Silence(_) => {
                 self.lanes.wake_tree();

@@ -335,6 +335,21 @@ impl Machine {
         self.check_alive().is_ok()
     }
 
+    /// The CPUs that lanes play, or may: as many of those that were asked for as this process may use. Empty
+    /// on a machine without lanes.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// let machine = Machine::builder().automatic_lanes().start()?;
+    /// assert!(!machine.lanes().is_empty());
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub const fn lanes(&self) -> &CpuSet {
+        &self.lane_set
+    }
+
     /// Whether this process got it from its parent, by a fork: then its locks may be held by nobody, and must
     /// not be taken.
     #[inline]

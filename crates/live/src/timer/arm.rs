@@ -269,8 +269,13 @@ impl Name {
             }
             if let Some(at) = course.next(planned, now) {
                 timer.course.due.store(at);
-                // Somebody may arm it at this moment: the earlier one counts. Refused when it was shut down.
-                let _ = self.enqueue(at, Verb::Reduce, (machine.context(now), actions));
+                // Refused when it was shut down.
+                let armed = self.enqueue(at, Verb::Reduce, (machine.context(now), actions));
+                if armed.is_ok_and(|armed| armed.was_pending) {
+                    // Somebody armed it at this moment, and the earlier one counts: when that is, the base
+                    // knows.
+                    timer.course.due.store(now);
+                }
             }
         });
     }

@@ -190,7 +190,13 @@ impl Name {
         };
         match cancelled.unwrap_or(Cancelled::Idle) {
             Cancelled::Idle => Found::Idle(was_pending),
-            Cancelled::WasPending => Found::Idle(true),
+            Cancelled::WasPending => {
+                // As in `cancel`: another thread may have begun a period after the first look.
+                if timer.course.follows() {
+                    let _ = self.cancel();
+                }
+                Found::Idle(true)
+            }
             // Its own callback may have armed it: else it would run once more before anybody looks again.
             Cancelled::Running => Found::Running(self.cancel() || was_pending),
         }

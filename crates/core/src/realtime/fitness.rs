@@ -1,0 +1,90 @@
+//! Which CPUs a real-time task should not go to: those that long softirqs keep busy.
+//!
+//! A softirq delays whatever was woken on its CPU until it is over. The short ones are over before it would
+//! pay to go elsewhere. What counts is what runs and what is pending, together: what is pending runs before
+//! the task does. Fitness never overrides priority; when no CPU fits, it is as if all did.
+//!
+//! Source: the softirq-aware series of 2022, fifth version, by behaviour. Not taken over: the second
+//! version's look at the softirq count, which was that of the CPU that asked and not of the one asked about.
+
+use crate::softirq::VectorSet;
+
+/// What is done about long softirqs for the sake of real-time tasks.
+///
+/// ```
+/// use quietcore_core::realtime::Awareness;
+///
+/// assert!(Awareness::Both.places() && Awareness::Both.defers());
+/// assert_eq!(Awareness::ALL.map(Awareness::name), ["none", "place", "defer", "both"]);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Awareness {
+    /// Nothing: the kernel as it is.
+    #[default]
+    None,
+    /// Real-time tasks are placed elsewhere.
+    Place,
+    /// Long softirqs wait, for a while, where a real-time task runs or waits.
+    Defer,
+    /// Both.
+    Both,
+}
+
+impl Awareness {
+    /// All of them, for tables and command lines.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_core::realtime::Awareness::ALL.len(), 4);
+    /// ```
+    pub const ALL: [Self; 4] = [Self::None, Self::Place, Self::Defer, Self::Both];
+
+    /// The name on command lines and in reports.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_core::realtime::Awareness::default().name(), "none");
+    /// ```
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Place => "place",
+            Self::Defer => "defer",
+            Self::Both => "both",
+        }
+    }
+
+    /// Whether tasks are placed by it.
+    ///
+    /// ```
+    /// assert!(!quietcore_core::realtime::Awareness::Defer.places());
+    /// ```
+    #[must_use]
+    pub const fn places(self) -> bool {
+        matches!(self, Self::Place | Self::Both)
+    }
+
+    /// Whether softirqs are deferred by it.
+    ///
+    /// ```
+    /// assert!(!quietcore_core::realtime::Awareness::Place.defers());
+    /// ```
+    #[must_use]
+    pub const fn defers(self) -> bool {
+        matches!(self, Self::Defer | Self::Both)
+    }
+}
+
+/// Whether a CPU with these softirqs `active` and `pending` fits a real-time task.
+///
+/// ```
+/// use quietcore_core::realtime::fits;
+/// use quietcore_core::softirq::{Vector, VectorSet};
+///
+/// let timer = VectorSet::from(Vector::TIMER);
+/// assert!(fits(timer, VectorSet::EMPTY));
+/// assert!(!fits(timer, VectorSet::from(Vector::NET_RX)));
+/// ```
+#[must_use]
+pub const fn fits(active: VectorSet, pending: VectorSet) -> bool {
+    active.union(pending).intersection(VectorSet::LONG).is_empty()
+}

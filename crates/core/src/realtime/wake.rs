@@ -1,0 +1,163 @@
+//! Where a real-time task goes when it wakes up.
+//!
+//! It stays on its CPU unless another real-time task is in the way there, or the CPU does not fit. Moving the
+//! one that wakes up is better than moving the one that runs, whose caches are warm. It moves only to a CPU
+//! on which it outranks everything, and for fitness alone only to one that fits.
+//!
+//! Source: Linux 6.12, kernel/sched/rt.c (`select_task_rq_rt`), by behaviour, with the fitness of the series'
+//! fifth version.
+
+use super::{CpuPriorities, CpuPriority, Priority, Seeker, find_lowest};
+use crate::CpuId;
+use crate::topology::Topology;
+
+/// What runs on the CPU of a task that wakes up.
+///
+/// ```
+/// assert_ne!(quietcore_core::realtime::Running::Normal, quietcore_core::realtime::Running::Nothing);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Running {
+    /// Nothing.
+    Nothing,
+    /// A normal task.
+    Normal,
+    /// A real-time task.
+    Realtime {
+        /// Its priority.
+        priority: Priority,
+        /// Whether it may run on more CPUs than this one.
+        can_move: bool,
+    },
+}
+
+/// A task that wakes up: where and how.
+///
+/// ```
+/// use quietcore_core::realtime::{Priority, Running, Seeker, Waking};
+/// use quietcore_core::{CpuId, CpuSet};
+///
+/// let affinity = CpuSet::range(CpuId::default(), 2)?;
+/// let (previous, here) = (CpuId::new(0)?, CpuId::new(1)?);
+/// let seeker = Seeker { priority: Priority::LOWEST, affinity: &affinity, previous, here, turn: 0 };
+/// let waking = Waking { seeker, running: Running::Normal };
+/// assert_eq!(waking.running, Running::Normal);
+/// # Ok::<(), quietcore_core::CpuError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Waking<'a> {
+    /// The task, its last CPU, and who wakes it.
+    pub seeker: Seeker<'a>,
+    /// What runs on its last CPU now.
+    pub running: Running,
+}
+
+/// The CPU for a task that wakes up. `fits` as in [`find_lowest`]. When nothing is better it is the last CPU:
+/// whether the task may still run there, and whether that CPU is there, the caller knows.
+///
+/// ```
+/// use quietcore_core::realtime::{CpuPriorities, CpuPriority, Priority, Running, Seeker, Waking};
+/// use quietcore_core::realtime::wake_target;
+/// use quietcore_core::topology::Topology;
+/// use quietcore_core::CpuId;
+///
+/// let (machine, priorities) = (Topology::builder(2).build()?, CpuPriorities::new(2));
+/// let (busy, free, task) = (CpuId::new(0)?, CpuId::new(1)?, Priority::new(50).expect("1 to 99"));
+/// priorities.set(busy, CpuPriority::Realtime(Priority::HIGHEST));
+/// priorities.set(free, CpuPriority::Normal);
+/// let affinity = machine.possible();
+/// let seeker = Seeker { priority: task, affinity, previous: busy, here: busy, turn: 0 };
+/// let running = Running::Realtime { priority: Priority::HIGHEST, can_move: true };
+/// let target = wake_target(&priorities, &machine, Waking { seeker, running }, |_| true);
+/// assert_eq!(target, free);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn wake_target(
+    priorities: &CpuPriorities,
+    topology: &Topology,
+    waking: Waking<'_>,
+    fits: impl Fn(CpuId) -> bool,
+) -> CpuId {
+    let Waking { seeker, running } = waking;
+    let is_in_the_way = match running {
+        Running::Realtime { priority, can_move } => !can_move || priority >= seeker.priority,
+        Running::Nothing | Running::Normal => false,
+    };
+    if !is_in_the_way && fits(seeker.previous) {
+        return seeker.previous;
+    }
+    let target = find_lowest(priorities, topology, seeker, &fits);
+    // The search may be out of date by now: what counts is what is queued there, if anybody is.
+    let below = CpuPriority::Normal..CpuPriority::Realtime(seeker.priority);
+    let is_below = |cpu: &CpuId| below.contains(&priorities.of(*cpu));
+    let is_better = |cpu: &CpuId| is_in_the_way || fits(*cpu);
+    target.filter(|cpu| is_below(cpu) && is_better(cpu)).unwrap_or(seeker.previous)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{Running, Waking, wake_target};
+    use crate::realtime::{CpuPriorities, CpuPriority, Priority, Seeker};
+    use crate::topology::Topology;
+    use crate::{CpuId, CpuSet};
+
+    fn priority(number: u8) -> Priority {
+        Priority::new(number).expect("1 to 99")
+    }
+
+    /// The target of a task of priority 50 that ran on CPU 0, where `running` runs now; `others` are the
+    /// priorities of CPUs 1 to 3, 0 for normal.
+    fn target(running: Running, others: [u8; 3], unfit: &str) -> usize {
+        let (topology, priorities) = (Topology::builder(4).build().expect("valid"), CpuPriorities::new(4));
+        let of = |number: u8| Priority::new(number).map_or(CpuPriority::Normal, CpuPriority::Realtime);
+        for (cpu, number) in topology.possible().iter().skip(1).zip(others) {
+            priorities.set(cpu, of(number));
+        }
+        let own = match running {
+            Running::Realtime { priority, .. } => CpuPriority::Realtime(priority),
+            Running::Nothing | Running::Normal => CpuPriority::Normal,
+        };
+        priorities.set(CpuId::default(), own);
+        let (previous, here) = (CpuId::default(), CpuId::new(3).expect("small"));
+        let seeker =
+            Seeker { priority: priority(50), affinity: topology.possible(), previous, here, turn: 0 };
+        let unfit: CpuSet = unfit.parse().expect("a list");
+        wake_target(&priorities, &topology, Waking { seeker, running }, |cpu| !unfit.contains(cpu)).index()
+    }
+
+    /// Goal: a task stays where nothing is in its way and the CPU fits. Method: each kind of what runs there.
+    #[test]
+    fn it_stays_where_it_may_run() {
+        let lower = Running::Realtime { priority: priority(49), can_move: true };
+        for running in [Running::Nothing, Running::Normal, lower] {
+            assert_eq!(target(running, [0, 0, 0], ""), 0, "{running:?}");
+        }
+    }
+
+    /// Goal: it goes elsewhere when it would wait, or when the one it would displace cannot go. Method: the
+    /// same priority, a higher one, and a lower one that may not move.
+    #[test]
+    fn it_makes_way() {
+        for (number, can_move) in [(50, true), (60, true), (10, false)] {
+            let running = Running::Realtime { priority: priority(number), can_move };
+            assert_eq!(target(running, [0, 9, 9], ""), 1, "{running:?}");
+        }
+        let higher = Running::Realtime { priority: priority(60), can_move: true };
+        assert_eq!(target(higher, [50, 60, 99], ""), 0, "nobody is below it");
+    }
+
+    /// Goal: for fitness alone it goes only where it fits, and never to where it is outranked. Method: its
+    /// CPU does not fit; others fit, do not, or run something higher.
+    #[test]
+    fn fitness_alone() {
+        assert_eq!(target(Running::Normal, [0, 0, 0], "0"), 3, "the CPU that wakes it");
+        assert_eq!(target(Running::Normal, [60, 60, 60], "0"), 0, "all others are higher");
+        assert_eq!(target(Running::Normal, [60, 9, 60], "0"), 2, "lower than the task is enough");
+        assert_eq!(target(Running::Normal, [0, 0, 0], "0-3"), 0, "nobody fits");
+        let lower = Running::Realtime { priority: priority(10), can_move: true };
+        assert_eq!(target(lower, [0, 60, 60], "0-3"), 0, "the other one does not fit either");
+        let higher = Running::Realtime { priority: priority(60), can_move: true };
+        assert_eq!(target(higher, [0, 60, 60], "0-3"), 1, "something is in its way, too");
+    }
+}

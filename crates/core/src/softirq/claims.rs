@@ -1,0 +1,172 @@
+//! Which vectors of a CPU are pending, and who runs which: one word.
+//!
+//! Anybody raises; the lane and its ksoftirqd claim. A claim takes a vector out of what is pending and says
+//! who runs it, in one step; a vector that the other one runs is not to be had, so no handler runs twice at a
+//! time on a CPU, and it stays pending for who finishes. What was raised while its handler ran is pending
+//! when the handler returns, so it is run again: a raise is never lost.
+//!
+//! Models: `models`. Absent: whom to wake ([`Raise`] says whether anybody), budgets (`pass.rs`). Source:
+//! Linux 6.12, kernel/softirq.c. Deviation: the kernel has one thread at a time on a CPU and needs no claims.
+
+use super::{Runner, VectorSet};
+use crate::sync::{AtomicU64, Ordering};
+
+/// What a raise came to.
+///
+/// ```
+/// assert_ne!(quietcore_core::softirq::Raise::News, quietcore_core::softirq::Raise::Known);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "news has to reach the CPU"]
+pub enum Raise {
+    /// Some of it was not pending: the CPU has to be told, if it is not the caller.
+    News,
+    /// All of it was pending already, so somebody was told.
+    Known,
+}
+
+/// The word of a CPU.
+///
+/// ```
+/// use quietcore_core::softirq::{Claims, Raise, Runner, VectorSet};
+///
+/// let claims = Claims::new();
+/// assert_eq!(claims.raise(VectorSet::LONG), Raise::News);
+/// assert_eq!(claims.claim(Runner::Lane, VectorSet::LONG), VectorSet::LONG);
+/// // Raised again while it runs: not for anybody else.
+/// assert_eq!(claims.raise(VectorSet::LONG), Raise::News);
+/// assert!(claims.claim(Runner::Ksoftirqd, VectorSet::LONG).is_empty());
+/// assert_eq!(claims.finish(Runner::Lane), VectorSet::LONG); // still pending
+/// ```
+#[derive(Debug)]
+pub struct Claims(AtomicU64);
+
+/// Bits 0 to 15: pending; from here on 16 each: run by the lane, run by ksoftirqd.
+const LANE: u32 = 16;
+const KSOFTIRQD: u32 = 32;
+
+const fn shift(runner: Runner) -> u32 {
+    match runner {
+        Runner::Lane => LANE,
+        Runner::Ksoftirqd => KSOFTIRQD,
+    }
+}
+
+const fn field(word: u64, shift: u32) -> VectorSet {
+    VectorSet::from_bits((word >> shift) as u16)
+}
+
+impl Default for Claims {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Claims {
+    /// Nothing is pending, nothing runs.
+    ///
+    /// ```
+    /// assert!(quietcore_core::softirq::Claims::new().pending().is_empty());
+    /// ```
+    #[must_use]
+    pub fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// `vectors` are pending from now on. From any thread, after what their handlers are to find was written.
+    /// Cost: a read-modify-write.
+    ///
+    /// ```
+    /// # use quietcore_core::softirq::{Claims, Raise, VectorSet};
+    /// let claims = Claims::new();
+    /// assert_eq!(claims.raise(VectorSet::LONG), Raise::News);
+    /// assert_eq!(claims.raise(VectorSet::LONG), Raise::Known);
+    /// ```
+    pub fn raise(&self, vectors: VectorSet) -> Raise {
+        // Release: pairs with Acquire in `claim`: the handler finds what was written before.
+        let before = self.0.fetch_or(u64::from(vectors.bits()), Ordering::Release);
+        if vectors.difference(field(before, 0)).is_empty() { Raise::Known } else { Raise::News }
+    }
+
+    /// Takes what of `wanted` is pending and not being run, for `runner`, which has nothing claimed;
+    /// ksoftirqd gets only what [may move](VectorSet::MOVABLE). Nothing ends a round: it is run by the other
+    /// one, who finds what is pending. By that runner's thread. Cost: a load if there is nothing; else a
+    /// compare-and-swap.
+    ///
+    /// ```
+    /// # use quietcore_core::softirq::{Claims, Runner, VectorSet};
+    /// assert!(Claims::new().claim(Runner::Lane, VectorSet::LONG).is_empty());
+    /// ```
+    #[must_use = "what is claimed has to be run"]
+    pub fn claim(&self, runner: Runner, wanted: VectorSet) -> VectorSet {
+        let wanted = match runner {
+            Runner::Lane => wanted,
+            Runner::Ksoftirqd => wanted.intersection(VectorSet::MOVABLE),
+        };
+        // Relaxed: acted upon only by the compare-and-swap.
+        let mut seen = self.0.load(Ordering::Relaxed);
+        loop {
+            debug_assert!(field(seen, shift(runner)).is_empty(), "a runner finishes before it claims again");
+            let busy = field(seen, LANE).union(field(seen, KSOFTIRQD));
+            let claimed = field(seen, 0).intersection(wanted).difference(busy);
+            if claimed.is_empty() {
+                return claimed;
+            }
+            let bits = u64::from(claimed.bits());
+            let next = seen & !bits | bits << shift(runner);
+            // Acquire: pairs with Release in `raise`, and in `finish`: what the last run of a handler did on
+            // the other thread is seen by this one. Relaxed: tried again.
+            match self.0.compare_exchange_weak(seen, next, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return claimed,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// The handlers of what `runner` had claimed have returned. Returns what is pending now. By that runner's
+    /// thread. Cost: a read-modify-write.
+    ///
+    /// ```
+    /// # use quietcore_core::softirq::{Claims, Runner, VectorSet};
+    /// let claims = Claims::new();
+    /// let _ = claims.raise(VectorSet::LONG);
+    /// let _ = claims.claim(Runner::Ksoftirqd, VectorSet::LONG);
+    /// assert_eq!(claims.active(), VectorSet::LONG);
+    /// assert!(claims.finish(Runner::Ksoftirqd).is_empty());
+    /// ```
+    #[must_use = "what is pending may have waited for this"]
+    pub fn finish(&self, runner: Runner) -> VectorSet {
+        let own = u64::from(u16::MAX) << shift(runner);
+        // Release: pairs with Acquire in `claim`.
+        field(self.0.fetch_and(!own, Ordering::Release), 0)
+    }
+
+    /// What is pending; a hint for all but who acts on it by [`claim`](Self::claim).
+    ///
+    /// ```
+    /// # use quietcore_core::softirq::{Claims, VectorSet};
+    /// let claims = Claims::new();
+    /// let _ = claims.raise(VectorSet::LONG);
+    /// assert_eq!(claims.pending(), VectorSet::LONG);
+    /// ```
+    #[must_use]
+    pub fn pending(&self) -> VectorSet {
+        // Relaxed: a hint.
+        field(self.0.load(Ordering::Relaxed), 0)
+    }
+
+    /// What runs, on either thread; a hint.
+    ///
+    /// ```
+    /// assert!(quietcore_core::softirq::Claims::new().active().is_empty());
+    /// ```
+    #[must_use]
+    pub fn active(&self) -> VectorSet {
+        // Relaxed: a hint.
+        let word = self.0.load(Ordering::Relaxed);
+        field(word, LANE).union(field(word, KSOFTIRQD))
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models;

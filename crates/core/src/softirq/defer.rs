@@ -1,0 +1,158 @@
+//! What long softirqs wait for: a real-time task that runs or waits on their CPU. And no longer than a limit.
+//!
+//! Without a limit a task that never rests would keep its CPU from receiving anything at all, which is what
+//! reviewers of the original held against it. So each vector has a clock that starts when it is first held
+//! back, and ends when it has run, not when it might: a round may be over before its turn comes.
+//!
+//! Source: the softirq-aware series of 2022, by behaviour; the objection and the limit: KERNEL 5.3.
+
+use super::VectorSet;
+use crate::Nanos;
+
+/// Since when each vector of a CPU waits. Kept by the CPU's own thread.
+///
+/// ```
+/// use quietcore_core::softirq::{Deferral, Vector, VectorSet};
+/// use quietcore_core::Nanos;
+///
+/// let mut deferral = Deferral::new(Nanos(50));
+/// let packets = VectorSet::from(Vector::NET_RX);
+/// let pending = packets.union(VectorSet::from(Vector::TIMER));
+/// assert_eq!(deferral.hold(pending, Nanos(0)), packets); // short ones never wait
+/// assert!(deferral.hold(pending, Nanos(50)).is_empty()); // it has waited long enough
+/// deferral.ran(pending);
+/// assert_eq!(deferral.hold(pending, Nanos(51)), packets); // raised again
+/// ```
+#[derive(Clone, Debug)]
+pub struct Deferral {
+    limit: Nanos,
+    /// Their clocks run.
+    waiting: VectorSet,
+    held: VectorSet,
+    since: [Nanos; 16],
+}
+
+impl Deferral {
+    /// Nothing is held back; `limit` is for how long anything may be, in ns.
+    ///
+    /// ```
+    /// # use quietcore_core::softirq::{Deferral, VectorSet};
+    /// # use quietcore_core::Nanos;
+    /// assert!(Deferral::new(Nanos(0)).hold(VectorSet::LONG, Nanos(7)).is_empty());
+    /// ```
+    #[must_use]
+    pub const fn new(limit: Nanos) -> Self {
+        Self { limit, waiting: VectorSet::EMPTY, held: VectorSet::EMPTY, since: [Nanos(0); 16] }
+    }
+
+    /// What of `pending` is held back at `now`, because a real-time task runs or waits.
+    ///
+    /// ```
+    /// # use quietcore_core::softirq::{Deferral, VectorSet};
+    /// # use quietcore_core::Nanos;
+    /// let mut deferral = Deferral::new(Nanos(50));
+    /// assert_eq!(deferral.hold(VectorSet::LONG, Nanos(7)), VectorSet::LONG);
+    /// ```
+    pub fn hold(&mut self, pending: VectorSet, now: Nanos) -> VectorSet {
+        let long = pending.intersection(VectorSet::LONG);
+        for vector in long.difference(self.waiting).iter() {
+            self.since[vector.index()] = now;
+        }
+        self.waiting = long;
+        let is_over = |index: usize| now.since(self.since[index]) >= self.limit;
+        self.held = long.iter().filter(|vector| !is_over(vector.index())).collect();
+        self.held
+    }
+
+    /// These have run: if they are raised again, their clocks start anew.
+    ///
+    /// ```
+    /// # use quietcore_core::softirq::{Deferral, VectorSet};
+    /// # use quietcore_core::Nanos;
+    /// let mut deferral = Deferral::new(Nanos(50));
+    /// let _ = deferral.hold(VectorSet::LONG, Nanos(0));
+    /// deferral.ran(VectorSet::LONG);
+    /// assert_eq!(deferral.hold(VectorSet::LONG, Nanos(60)), VectorSet::LONG);
+    /// ```
+    pub const fn ran(&mut self, vectors: VectorSet) {
+        self.waiting = self.waiting.difference(vectors);
+        self.held = self.held.difference(vectors);
+    }
+
+    /// Nothing is held back any more: no real-time task is there.
+    ///
+    /// ```
+    /// # use quietcore_core::softirq::{Deferral, VectorSet};
+    /// # use quietcore_core::Nanos;
+    /// let mut deferral = Deferral::new(Nanos(50));
+    /// let _ = deferral.hold(VectorSet::LONG, Nanos(0));
+    /// deferral.release();
+    /// assert_eq!(deferral.hold(VectorSet::LONG, Nanos(60)), VectorSet::LONG); // from anew
+    /// ```
+    pub const fn release(&mut self) {
+        self.ran(self.waiting);
+    }
+
+    /// The moment at which the first of those that are held back has waited long enough.
+    ///
+    /// ```
+    /// # use quietcore_core::softirq::{Deferral, VectorSet};
+    /// # use quietcore_core::Nanos;
+    /// let mut deferral = Deferral::new(Nanos(50));
+    /// assert_eq!(deferral.limit_at(), None);
+    /// let _ = deferral.hold(VectorSet::LONG, Nanos(7));
+    /// assert_eq!(deferral.limit_at(), Some(Nanos(57)));
+    /// ```
+    #[must_use]
+    pub fn limit_at(&self) -> Option<Nanos> {
+        let since = self.held.iter().map(|vector| self.since[vector.index()].0).min();
+        since.map(|since| Nanos(since.saturating_add(self.limit.0)))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::Deferral;
+    use crate::Nanos;
+    use crate::softirq::{Vector, VectorSet};
+
+    /// Goal: every vector has a clock of its own, that starts when it is first held back, and again when it
+    /// has run, not when it might. Method: two that are raised at different moments, one of them again.
+    #[test]
+    fn each_waits_its_own_time() {
+        let (send, receive) = (VectorSet::from(Vector::NET_TX), VectorSet::from(Vector::NET_RX));
+        let both = send.union(receive);
+        let mut deferral = Deferral::new(Nanos(50));
+        assert_eq!(deferral.hold(send, Nanos(10)), send);
+        assert_eq!(deferral.hold(both, Nanos(30)), both);
+        assert_eq!(deferral.limit_at(), Some(Nanos(60)));
+        for now in [60, 61] {
+            assert_eq!(deferral.hold(both, Nanos(now)), receive, "one has waited long enough");
+        }
+        deferral.ran(send);
+        assert_eq!(deferral.hold(both, Nanos(62)), both, "it has run, and waits anew");
+        assert_eq!(deferral.hold(both, Nanos(80)), send);
+        assert_eq!(deferral.limit_at(), Some(Nanos(112)));
+    }
+
+    /// Goal: no vector is held back longer than the limit, however often it is asked. Method: every
+    /// nanosecond of several limits; one pending all the time, which runs some time after it may.
+    #[test]
+    fn nothing_waits_longer_than_the_limit() {
+        for (limit, later) in (0..20).flat_map(|limit| [(limit, 0), (limit, 3)]) {
+            let mut deferral = Deferral::new(Nanos(limit));
+            let (mut since, mut free) = (0, 0);
+            for now in 0..200 {
+                if !deferral.hold(VectorSet::LONG, Nanos(now)).is_empty() {
+                    assert!(now - since < limit, "{limit}: held since {since} at {now}");
+                    assert_eq!(free, 0, "{limit}: it was free to run before");
+                } else if free == later {
+                    deferral.ran(VectorSet::LONG);
+                    (since, free) = (now + 1, 0);
+                } else {
+                    free += 1;
+                }
+            }
+        }
+    }
+}
