@@ -36,7 +36,7 @@ fn going_idle_and_waking_up_end_a_mark() {
             assert_eq!(scene.mark(1), Mark::Marked);
         }
         assert_eq!(scene.enter_idle(1, 1), Idle::Sleep { until: None });
-        assert_eq!(scene.book(1), Book::Parked);
+        assert_eq!((scene.book(1), scene.machine.is_marked(cpu(1))), (Book::Parked, false));
         scene.arm_pinned((1, 20), 1, 2);
         assert_eq!(scene.kicks(), [cpu(1)], "it sleeps for ever");
         scene.machine.check();
