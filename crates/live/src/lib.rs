@@ -19,7 +19,9 @@
 //! `time/` futures; `timer/` callbacks; `clock/` real and virtual time; `metrics/` counters. The words that
 //! threads share have a file each: `lock.rs`, `park.rs`, `alarm.rs`, `waker_cell.rs`, `run_wait.rs`.
 //!
-//! Not here: what is decided (`quietcore-core`), and tasks.
+//! `run_queue/` is what waits for lanes besides timers: `softirq/`, `task/`, `work/`.
+//!
+//! Not here: what is decided (`quietcore-core`).
 
 mod alarm;
 #[cfg(not(loom))]
@@ -37,8 +39,13 @@ mod park;
 #[cfg(not(loom))]
 mod payload;
 mod present_cpu;
+mod run_queue;
 mod run_wait;
+#[cfg(not(loom))]
+mod softirq;
 mod sync;
+#[cfg(not(loom))]
+mod task;
 #[cfg(not(loom))]
 pub mod time;
 #[cfg(not(loom))]
@@ -46,6 +53,7 @@ mod timer;
 #[cfg(not(loom))]
 pub mod virtual_time;
 mod waker_cell;
+mod work;
 
 #[cfg(not(loom))]
 pub use lane::{ClaimError, Cpu, Idle, IsolateError, LaneThreads, Note, Pinning, Turned, Unparker, WaitBy};
@@ -57,9 +65,19 @@ pub use metrics::{CpuMetrics, Histogram, Metrics};
 #[cfg(not(loom))]
 pub use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
 #[cfg(not(loom))]
-pub use quietcore_core::{Cancelled, Counters, CpuId, CpuSet, Nanos, Report as IsolationReport};
+pub use quietcore_core::realtime::Priority;
+#[cfg(not(loom))]
+pub use quietcore_core::{Cancelled, Counters, CpuError, CpuId, CpuSet, Nanos, Report as IsolationReport};
+#[cfg(not(loom))]
+pub use run_queue::WakeTo;
+#[cfg(not(loom))]
+pub use softirq::{Awareness, RaiseError, Runner, SoftirqRun, Vector, VectorSet};
+#[cfg(not(loom))]
+pub use task::{AbortHandle, JoinError, JoinHandle, SpawnError, TaskOptions};
 #[cfg(not(loom))]
 pub use timer::{
     CallbackTimer, CancelAndWait, LocalRun, LocalTimer, LocalTimers, Precision, RawFn, RawTimer, Run,
     TimerHandle, TimerOptions, WouldBlock,
 };
+#[cfg(not(loom))]
+pub use work::{DelayedWork, Work, WorkOptions};

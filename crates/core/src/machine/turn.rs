@@ -61,6 +61,19 @@ impl Turn {
         !self.tokens.is_empty() || self.remote_is_due
     }
 
+    /// Something more urgent waits: this turn hands out no more timers. What it has collected waits for the
+    /// next one.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, Turn};
+    /// let mut turn = Turn::new(CpuId::default());
+    /// turn.hurry();
+    /// assert!(!turn.has_more(), "nothing was collected");
+    /// ```
+    pub const fn hurry(&mut self) {
+        self.left = 0;
+    }
+
     /// Whose turn it is.
     ///
     /// ```
@@ -449,6 +462,23 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             let _ = self.hierarchy.publish(target, next);
             Pulled::Published
         });
+    }
+
+    /// `cpu` turns, though it has looked for nothing since: between two pieces of other work. By the CPU
+    /// itself. Cost: a load and a store.
+    ///
+    /// ```
+    /// # use quietcore_core::topology::Topology;
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// let topology = Topology::builder(2).build()?;
+    /// let machine: Machine<SequentialLock, u32> = Machine::new(topology, Settings::default())?;
+    /// # let mut actions = Actions::new(2);
+    /// machine.online(CpuId::default(), Nanos(0), &mut actions)?;
+    /// machine.keep_alive(CpuId::default(), Nanos(1_000_000));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keep_alive(&self, cpu: CpuId, now: Nanos) {
+        self.beat(cpu, now);
     }
 
     /// Stores the heartbeat; not of a CPU that was marked, so that its silence can be told when it is back.

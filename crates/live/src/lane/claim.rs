@@ -112,7 +112,7 @@ impl Machine {
     }
 
     /// The thread that had `slot` took its last turn.
-    pub(super) fn take_offline(&self, slot: &Slot, turn: &mut Turn) {
+    pub(super) fn take_offline(&'static self, slot: &Slot, turn: &mut Turn) {
         let _control = self.lanes.control();
         let now = self.clock.now();
         self.act(|actions| {
@@ -122,6 +122,8 @@ impl Machine {
         .expect("a lane's CPU is online, and a spare is left for housekeeping");
         slot.release();
         self.renew_hints();
+        // After the release: nobody opens it again.
+        let _ = self.close_queue(slot.cpu);
     }
 
     /// What is read without a lock follows from who is online and isolated. By the holder of the control

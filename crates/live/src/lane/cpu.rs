@@ -11,6 +11,7 @@ use super::here;
 use super::play::Lane;
 use super::slot::Slot;
 use crate::machine::{EnterGuard, Machine};
+use crate::task::{LiveTasks, end_local_tasks};
 use crate::timer::LocalTimers;
 use core::marker::PhantomData;
 use core::time::Duration;
@@ -27,7 +28,12 @@ use std::os::fd::BorrowedFd;
 pub struct Turned {
     /// Timers that were run: callbacks and wakers.
     pub ran: u32,
-    /// Whether more is due: the turn's budget (256 timers, 2 ms) was used up. Take another turn soon.
+    /// Tasks that were polled, and work that was run.
+    pub items: u32,
+    /// Handlers of softirqs that were run.
+    pub softirqs: u32,
+    /// Whether there is more: the turn's budget (256 timers, 64 items, 2 ms for either) was used up. Take
+    /// another turn soon.
     pub has_more: bool,
 }
 
@@ -165,6 +171,7 @@ impl Unparker {
 pub struct Cpu {
     lane: Lane,
     local: LocalTimers,
+    tasks: LiveTasks,
     waits: WaitBy,
     /// How late the kernel may end this thread's waits, as it was before the claim, in ns.
     slack: Option<u64>,
@@ -218,7 +225,16 @@ impl Cpu {
         let slack = rustix::thread::current_timer_slack().ok();
         let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
         let (lane, local) = (Lane::new(machine, slot), LocalTimers::new(machine));
-        Ok(Self { lane, local, waits, slack, _entered: entered, thread: PhantomData })
+        machine.open_claimed(cpu);
+        Ok(Self {
+            lane,
+            local,
+            tasks: LiveTasks::default(),
+            waits,
+            slack,
+            _entered: entered,
+            thread: PhantomData,
+        })
     }
 
     /// Which CPU it is.
@@ -272,7 +288,9 @@ impl Cpu {
     /// ```
     #[inline]
     pub fn turn(&mut self) -> Turned {
-        let turned = Turned { ran: self.lane.turn(), has_more: self.lane.has_more() };
+        let ran = self.lane.turn();
+        let (items, softirqs) = (ran.items, ran.softirqs);
+        let turned = Turned { ran: ran.timers, items, softirqs, has_more: self.lane.has_more() };
         if self.local.next_expiry().is_none() { turned } else { self.turn_local(turned) }
     }
 
@@ -285,7 +303,7 @@ impl Cpu {
         let now = machine.now();
         let ran = turned.ran + self.local.run(now);
         let has_more = turned.has_more || self.local.next_expiry().is_some_and(|next| next <= now);
-        Turned { ran, has_more }
+        Turned { ran, has_more, ..turned }
     }
 
     /// Timers of this thread alone, without any lock: they run in [`turn`](Self::turn), and end a wait. They
@@ -309,6 +327,10 @@ impl Cpu {
     #[must_use]
     pub const fn local_timers(&self) -> &LocalTimers {
         &self.local
+    }
+
+    pub(crate) const fn local_tasks(&self) -> &LiveTasks {
+        &self.tasks
     }
 
     /// Nothing to run: says how long the thread may wait. From now on kicks arrive at
@@ -502,6 +524,9 @@ impl Cpu {
 
 impl Drop for Cpu {
     fn drop(&mut self) {
+        if !self.lane.machine.is_forked() {
+            end_local_tasks(self.lane.machine, self.cpu(), &self.tasks);
+        }
         here::leave();
         if let Some(slack) = self.slack.and_then(core::num::NonZeroU64::new) {
             let _ = rustix::thread::set_current_timer_slack(Some(slack));

@@ -78,7 +78,7 @@ impl Machine {
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn set_isolated(&self, isolated: &CpuSet) -> Result<Report, IsolateError> {
+    pub fn set_isolated(&'static self, isolated: &CpuSet) -> Result<Report, IsolateError> {
         if !self.is_running() {
             return Err(IsolateError::NotRunning);
         }
@@ -89,7 +89,7 @@ impl Machine {
         let end = Instant::now() + PATIENCE;
         let own = here(self).map(|(cpu, _)| cpu);
         loop {
-            let running = report.still_running.iter().filter(|cpu| self.core.runs_for_others(*cpu));
+            let running = report.still_running.iter().filter(|cpu| self.runs_foreign(*cpu));
             report.still_running = running.collect();
             let is_over = report.still_running.iter().all(|cpu| Some(cpu) == own);
             if is_over || Instant::now() >= end {
@@ -99,7 +99,7 @@ impl Machine {
         }
     }
 
-    fn isolate(&self, isolated: &CpuSet) -> Result<Report, IsolateError> {
+    fn isolate(&'static self, isolated: &CpuSet) -> Result<Report, IsolateError> {
         let _control = self.lanes.control();
         let all = self.core.isolation();
         let for_good = all.domain.union(&all.nohz_full);
@@ -115,7 +115,54 @@ impl Machine {
             self.lanes.switch.expect_turn(&self.alarm, self.clock.to_kernel(now));
         }
         self.move_own_threads();
+        let mut report = report;
+        self.change_queues(&mut report);
         Ok(report)
+    }
+
+    /// Run queues follow the masks: what is isolated now takes nothing that is not bound to it, and gives
+    /// back what it had; the others take it.
+    fn change_queues(&'static self, report: &mut Report) {
+        let isolated = self.core.isolation().any();
+        // Those first that may take what the others give back.
+        for cpu in self.lane_set.difference(&isolated).iter() {
+            self.open_queue_unless_isolated(cpu);
+        }
+        for cpu in self.lane_set.intersection(&isolated).iter() {
+            let _ = self.close_queue(cpu);
+            if self.runs_foreign(cpu) {
+                report.still_running.insert(cpu);
+            }
+        }
+    }
+
+    /// Whether `cpu` is in the middle of something that is not its own.
+    fn runs_foreign(&self, cpu: CpuId) -> bool {
+        let runs_item = self.lanes.queue(cpu).is_some_and(|queue| queue.doing.is_movable());
+        runs_item || self.core.runs_for_others(cpu)
+    }
+
+    /// The same for a lane that was just claimed.
+    pub(super) fn open_claimed(&'static self, cpu: CpuId) {
+        let _control = self.lanes.control();
+        self.open_queue_unless_isolated(cpu);
+    }
+
+    /// By the holder of the control lock: if somebody plays `cpu` and it is not isolated, it takes what is not bound to it.
+    pub(super) fn open_queue_unless_isolated(&'static self, cpu: CpuId) {
+        let is_played = self.lanes.slot(cpu).is_some_and(|slot| slot.parker().is_some());
+        if is_played && !self.core.isolation().any().contains(cpu) {
+            self.open_queue(cpu);
+        }
+    }
+
+    /// The calling thread, which a lane may have started, runs on all CPUs that are not isolated.
+    pub(crate) fn keep_off_isolated(&self) {
+        let housekeeping = self.cpus.difference(&self.core.isolation().any());
+        let mut set = rustix::thread::CpuSet::new();
+        housekeeping.iter().for_each(|cpu| set.set(cpu.index()));
+        // The process may not run there any more: then it stays where it is.
+        let _ = rustix::thread::sched_setaffinity(None, &set);
     }
 
     /// The calling thread is one of the machine's own, which keep off isolated CPUs.

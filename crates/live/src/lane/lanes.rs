@@ -1,14 +1,18 @@
 //! All lanes of a machine: their slots, and what there is once for all of them.
 //!
 //! Made with the machine and never changed in size. Lock order: `control`, then anything of the core;
-//! `own_threads` and `notes` are held for no call.
+//! `own_threads` and `notes` are held for no call; `aside`, then a run queue's lock.
 
 use super::slot::Slot;
 use super::switch::Switch;
 use super::thread::Note;
 use crate::machine::Machine;
 use crate::park::{Notify, Parker};
+use crate::run_queue::sync::Hint;
+use crate::run_queue::{Item, RunQueue};
+use crate::softirq::Companion;
 use quietcore_core::place::Policy;
+use quietcore_core::realtime::CpuPriorities;
 use quietcore_core::{BaseId, CpuId, CpuSet, Nanos, Settings};
 use rustix::thread::Pid;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,6 +32,12 @@ pub(crate) struct Lanes {
     /// Their real-time priority.
     pub(super) own_priority: Option<u8>,
     notes: Mutex<Vec<Note>>,
+    /// The highest real-time priority of every lane, for those who place tasks.
+    pub(crate) priorities: CpuPriorities,
+    /// For choices that are made in turns.
+    pub(crate) rotation: Hint,
+    /// What no lane takes now. Held while a lane opens its queue.
+    aside: Mutex<Vec<Item>>,
 }
 
 impl Lanes {
@@ -51,6 +61,9 @@ impl Lanes {
             own_threads: Mutex::new(Vec::new()),
             own_priority,
             notes: Mutex::new(Vec::new()),
+            priorities: CpuPriorities::new(count as u16),
+            rotation: Hint::new(),
+            aside: Mutex::new(Vec::new()),
         }
     }
 
@@ -117,6 +130,67 @@ impl Lanes {
 
     fn all_in_tree(&self) -> impl Iterator<Item = &Slot> {
         self.all().filter(|slot| !slot.alone.is_set())
+    }
+
+    /// Where tasks and work wait for `cpu`.
+    #[inline]
+    pub(crate) fn queue(&self, cpu: CpuId) -> Option<&RunQueue> {
+        self.slot(cpu).map(|slot| &slot.queue)
+    }
+
+    /// Wakes the lane of `cpu` if it waits; `None` when nobody plays it.
+    #[inline]
+    pub(crate) fn kick_lane(&self, cpu: CpuId) -> Option<Notify> {
+        self.slot(cpu).and_then(Slot::kick)
+    }
+
+    /// Whether the lane of `cpu` waits; a hint.
+    pub(crate) fn is_waiting(&self, cpu: CpuId) -> bool {
+        self.slot(cpu).and_then(Slot::parker).is_some_and(Parker::is_waiting)
+    }
+
+    pub(crate) fn companion(&self, cpu: CpuId) -> Option<&Companion> {
+        self.slot(cpu).map(|slot| &slot.companion)
+    }
+
+    fn aside(&self) -> MutexGuard<'_, Vec<Item>> {
+        self.aside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// No lane takes `item`: it waits for one that opens. Gives it back if there is one now.
+    pub(crate) fn put_aside(&self, item: Item) -> Result<(), Item> {
+        let mut aside = self.aside();
+        if self.all().any(|slot| slot.queue.gate.is_open()) {
+            return Err(item);
+        }
+        aside.push(item);
+        Ok(())
+    }
+
+    /// The lane of `cpu` takes what is not bound to it; gives what has waited for that.
+    pub(crate) fn open_queue(&self, cpu: CpuId) -> Vec<Item> {
+        let mut aside = self.aside();
+        if let Some(queue) = self.queue(cpu) {
+            queue.open(&self.priorities);
+        }
+        core::mem::take(&mut *aside)
+    }
+
+    /// What only the thread that plays `cpu` may drop; for that thread.
+    pub(crate) fn take_of_thread(&self, cpu: CpuId) -> Vec<Item> {
+        self.queue(cpu).map(RunQueue::take_of_thread).unwrap_or_default()
+    }
+
+    /// The machine has ended: all that waits and that any thread may drop.
+    pub(crate) fn end_queues(&self) -> Vec<Item> {
+        let mut items = core::mem::take(&mut *self.aside());
+        items.extend(self.all().flat_map(|slot| slot.queue.end(&self.priorities)));
+        items
+    }
+
+    /// So that all threads that wait look whether the machine has ended.
+    pub(crate) fn wake_companions(&self) {
+        self.all().for_each(|slot| slot.companion.wake());
     }
 
     /// Wakes every player that sleeps.

@@ -3,6 +3,7 @@
 //! ```text
 //! claim.rs     how a thread gets a CPU            cpu.rs       what it gets
 //! play.rs      turn, idle, park: every player     rest.rs      doze or sleep
+//! items.rs     softirqs, tasks and work in a turn
 //! switch.rs    the dead man's switch, the alarm   sentinel.rs  the helper thread of a machine with lanes
 //! spare.rs     threads without a CPU of a host    thread.rs    ready-made lane threads
 //! isolate.rs   isolation while the machine runs   realtime.rs  a thread's priority
@@ -22,6 +23,8 @@ mod cpu;
 mod here;
 #[cfg(not(loom))]
 mod isolate;
+#[cfg(not(loom))]
+mod items;
 #[cfg(not(loom))]
 mod lanes;
 #[cfg(all(test, loom))]

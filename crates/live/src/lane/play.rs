@@ -16,10 +16,12 @@
 
 use super::cpu::Idle;
 use super::here;
+use super::items::Ran;
 use super::rest::{End, Rest};
 use super::slot::Slot;
 use crate::machine::Machine;
 use crate::park::Parker;
+use crate::softirq::Softirqs;
 use quietcore_core::{CpuId, Idle as Decision, Machine as Core, Nanos, Turn};
 
 /// How the lane waits, or is about to.
@@ -60,6 +62,10 @@ pub(super) struct Lane {
     looked: u64,
     /// When it last looked for what is due.
     turned: Nanos,
+    /// Others may have something to run for this lane, as it was asleep.
+    must_help: bool,
+    /// Made when it is first needed.
+    pub(super) softirqs: Option<Softirqs>,
 }
 
 impl Lane {
@@ -78,6 +84,8 @@ impl Lane {
             rest: Rest::new(machine.lanes.tick),
             looked: 0,
             turned: Nanos(0),
+            must_help: false,
+            softirqs: None,
         }
     }
 
@@ -93,32 +101,52 @@ impl Lane {
 
     /// Whether it should turn at once; after the end of the machine nothing is left to run.
     pub(super) fn has_more(&self) -> bool {
-        self.turn.has_more() && self.machine.is_running()
+        (self.turn.has_more() || self.has_items()) && self.machine.is_running()
     }
 
     pub(super) fn parker(&self) -> &'static Parker {
         self.slot.parker().expect("a lane has claimed its slot")
     }
 
-    /// Runs what is due; returns how many timers that were.
+    /// Runs what is due, and what else waits for this lane.
     #[inline]
-    pub(super) fn turn(&mut self) -> u32 {
+    pub(super) fn turn(&mut self) -> Ran {
         // An isolated CPU answers for nobody: with nothing armed on it there is no reason to look at the
         // clock.
         let is_quiet = self.waiting == Waiting::No && self.slot.alone.is_set() && !self.turn.has_more();
-        if is_quiet && !self.machine.core.handle_tick(self.slot.cpu, Nanos(u64::MAX)) {
-            return 0;
+        if is_quiet && !self.has_items() && !self.machine.core.handle_tick(self.slot.cpu, Nanos(u64::MAX)) {
+            return Ran::default();
         }
         self.turn_by_the_clock()
     }
 
-    fn turn_by_the_clock(&mut self) -> u32 {
+    fn turn_by_the_clock(&mut self) -> Ran {
         if !self.machine.is_running() {
             self.stop_waiting();
-            return 0;
+            return Ran::default();
         }
         let now = self.machine.clock.now();
         self.exit_idle(now);
+        let timers = self.run_timers(now);
+        let is_helping = core::mem::take(&mut self.must_help) && self.is_help_wanted();
+        if !self.has_items() && !is_helping {
+            return Ran { timers, ..Ran::default() };
+        }
+        let ran = if self.role == Role::Lane { self.run_items(now) } else { Ran::default() };
+        if ran != Ran::default() {
+            self.rest.work(now);
+        }
+        Ran { timers: timers + ran.timers, ..ran }
+    }
+
+    /// Between two items: the clock, and what is due. Says what time it is, and how many timers ran.
+    pub(super) fn between_items(&mut self) -> (Nanos, u32) {
+        let now = self.machine.clock.now();
+        self.machine.core.keep_alive(self.slot.cpu, now);
+        (now, self.run_timers(now))
+    }
+
+    fn run_timers(&mut self, now: Nanos) -> u32 {
         here::looked_at_clock(now);
         if self.tick_of(now) != self.looked {
             self.look_around(now);
@@ -138,9 +166,15 @@ impl Lane {
         ran
     }
 
+    /// Whether another lane has something that it does not get to, and this one may take it.
+    fn is_help_wanted(&self) -> bool {
+        self.slot.queue.gate.is_open() && self.machine.is_help_wanted(self.slot.cpu)
+    }
+
     /// Once per tick: the neighbours.
     fn look_around(&mut self, now: Nanos) {
         self.looked = self.tick_of(now);
+        self.must_help = true;
         if self.takes_part() && self.machine.lanes.watch() {
             let (core, cpu) = (&self.machine.core, self.slot.cpu);
             let is_wary = core::mem::take(&mut self.is_wary);
@@ -163,7 +197,7 @@ impl Lane {
         self.stop_waiting();
         self.is_prepared = true;
         self.parker().prepare();
-        if self.turn.has_more() || !self.machine.is_running() {
+        if self.turn.has_more() || self.has_items() || !self.machine.is_running() {
             // After the word: whoever shuts the machine down kicks afterwards.
             return self.doze(now, now);
         }
@@ -286,6 +320,7 @@ impl Lane {
             _ => End::Early,
         };
         self.waiting = Waiting::No;
+        self.must_help = true;
         self.rest.end(now, end);
         if core::mem::take(&mut self.is_kept_up) {
             self.machine.core.keep_running(self.slot.cpu, now);

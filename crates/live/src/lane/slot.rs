@@ -5,6 +5,8 @@
 
 use super::sync::{Doze, Flag, Owner, Waits};
 use crate::park::{Notify, Parker};
+use crate::run_queue::RunQueue;
+use crate::softirq::Companion;
 use quietcore_core::{CpuId, Nanos};
 use std::io;
 use std::sync::OnceLock;
@@ -21,6 +23,8 @@ pub(crate) struct Slot {
     futex: Parker,
     /// Made for the first owner that waits for a descriptor, and kept.
     event: OnceLock<Parker>,
+    pub(super) queue: RunQueue,
+    pub(super) companion: Companion,
 }
 
 impl Slot {
@@ -32,6 +36,8 @@ impl Slot {
             alone: Flag::new(),
             futex: Parker::futex(),
             event: OnceLock::new(),
+            queue: RunQueue::new(cpu),
+            companion: Companion::new(),
         }
     }
 

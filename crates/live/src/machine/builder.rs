@@ -2,10 +2,15 @@
 
 use super::{Machine, StartError};
 use crate::lane::LaneThreads;
+use crate::run_queue::WakeTo;
+use crate::softirq::{Handlers, SoftirqRun};
 use crate::virtual_time::Allowed;
 use core::time::Duration;
 use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
+use quietcore_core::realtime::Awareness;
+use quietcore_core::softirq::Vector;
 use quietcore_core::{CpuSet, Nanos, TickLength};
+use std::sync::Arc;
 
 /// What happens when a callback or a waker panics.
 ///
@@ -48,6 +53,10 @@ pub struct Builder {
     pub(super) exclusion: Exclusion,
     pub(super) on_panic: OnPanic,
     pub(super) virtual_time: Allowed,
+    pub(super) softirqs: Handlers,
+    pub(super) awareness: Awareness,
+    pub(super) defer_limit: Duration,
+    pub(super) wake_to: WakeTo,
 }
 
 impl Default for Builder {
@@ -66,6 +75,10 @@ impl Default for Builder {
             exclusion: Exclusion::default(),
             on_panic: OnPanic::default(),
             virtual_time: Allowed::default(),
+            softirqs: Handlers::default(),
+            awareness: Awareness::default(),
+            defer_limit: Duration::from_millis(50),
+            wake_to: WakeTo::default(),
         }
     }
 }
@@ -275,6 +288,69 @@ impl Builder {
     #[must_use]
     pub const fn virtual_time(mut self) -> Self {
         self.virtual_time = Allowed::Yes;
+        self
+    }
+
+    /// What runs when `vector` is raised, on any CPU: see [`Machine::raise`]. Needs lanes. The last handler
+    /// that is given counts. A panic in it is caught and counted, or ends the process
+    /// ([`on_panic`](Self::on_panic)).
+    ///
+    /// # Panics
+    /// For TIMER and HRTIMER, which are the machine's own.
+    ///
+    /// ```
+    /// # use quietcore_live::{Machine, Vector};
+    /// let builder = Machine::builder().softirq(Vector::NET_RX, |run| println!("{run:?}"));
+    /// # let _ = builder;
+    /// ```
+    #[must_use]
+    pub fn softirq(
+        mut self,
+        vector: Vector,
+        handler: impl Fn(&SoftirqRun<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        assert!(!matches!(vector, Vector::TIMER | Vector::HRTIMER), "{vector} is the machine's own");
+        self.softirqs.set(vector, Arc::new(handler));
+        self
+    }
+
+    /// What is done about long softirqs for the sake of real-time tasks. Default: nothing.
+    ///
+    /// ```
+    /// # use quietcore_live::{Awareness, Machine};
+    /// let builder = Machine::builder().awareness(Awareness::Both);
+    /// # let _ = builder;
+    /// ```
+    #[must_use]
+    pub const fn awareness(mut self, awareness: Awareness) -> Self {
+        self.awareness = awareness;
+        self
+    }
+
+    /// For how long long softirqs are deferred at most, where that is done. Default 50 ms.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use quietcore_live::Machine;
+    /// let builder = Machine::builder().defer_limit(Duration::from_millis(10));
+    /// # let _ = builder;
+    /// ```
+    #[must_use]
+    pub const fn defer_limit(mut self, limit: Duration) -> Self {
+        self.defer_limit = limit;
+        self
+    }
+
+    /// Where normal tasks and work run that are woken. Default: where they ran last.
+    ///
+    /// ```
+    /// # use quietcore_live::{Machine, WakeTo};
+    /// let builder = Machine::builder().wake_to(WakeTo::Here);
+    /// # let _ = builder;
+    /// ```
+    #[must_use]
+    pub const fn wake_to(mut self, wake_to: WakeTo) -> Self {
+        self.wake_to = wake_to;
         self
     }
 

@@ -29,6 +29,9 @@ use crate::lock::FutexLock;
 use crate::metrics::CpuCounts;
 use crate::payload::Payload;
 use crate::present_cpu;
+use crate::run_queue::WakeTo;
+use crate::softirq::Handlers;
+use crate::task::{BlockingPool, LiveTasks};
 use crate::timer::{InRun, RunEnds};
 use crate::virtual_time::{Allowed, VirtualTime};
 use core::fmt;
@@ -37,6 +40,7 @@ use core::time::Duration;
 use helper::Player;
 use limits::Limits;
 use quietcore_core::place::{HousekeepingError, Isolation, Policy, nearest_housekeeping};
+use quietcore_core::realtime::Awareness;
 use quietcore_core::{Actions, Context, CpuId, CpuSet, Machine as Core, Nanos, Settings};
 use std::io;
 use std::sync::{Mutex, Once, PoisonError};
@@ -176,6 +180,12 @@ pub struct Machine {
     pub(crate) spare: CpuId,
     pub(crate) run_ends: RunEnds,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    pub(crate) softirqs: Handlers,
+    pub(crate) awareness: Awareness,
+    pub(crate) defer_limit: Nanos,
+    pub(crate) wake_to: WakeTo,
+    pub(crate) tasks: LiveTasks,
+    pub(crate) blocking: BlockingPool,
 }
 
 impl Machine {
@@ -218,6 +228,7 @@ impl Machine {
     fn start_threads(&'static self, builder: &Builder) -> Result<(), StartError> {
         self.start_helper()?;
         self.start_spares()?;
+        self.start_ksoftirqds()?;
         match builder.lane_threads {
             Some(threads) => self.start_lane_threads(threads, Limits::of_this_process().is_exclusive),
             None => Ok(()),
@@ -281,6 +292,12 @@ impl Machine {
             spare,
             run_ends: RunEnds::new(),
             threads: Mutex::new(Vec::new()),
+            softirqs: builder.softirqs.clone(),
+            awareness: builder.awareness,
+            defer_limit: Nanos(u64::try_from(builder.defer_limit.as_nanos()).unwrap_or(u64::MAX)),
+            wake_to: builder.wake_to,
+            tasks: LiveTasks::default(),
+            blocking: BlockingPool::default(),
         };
         machine.connect(&spares);
         Ok(machine)
@@ -454,7 +471,10 @@ impl Machine {
         if is_first {
             self.alarm.end();
             self.lanes.wake_all();
+            self.lanes.wake_companions();
+            self.blocking.end();
         }
+        self.end_tasks();
         if InRun::is_here() {
             return;
         }
@@ -466,6 +486,18 @@ impl Machine {
         }
         drop(threads);
         self.run_ends.wait_while(|| self.core.has_runs());
+        // What the last of them has woken.
+        self.end_tasks();
+    }
+
+    /// Drops what waits to be run, and the futures of all tasks that do not run just now; those that do are
+    /// dropped when their poll ends.
+    fn end_tasks(&self) {
+        for item in self.lanes.end_queues() {
+            self.dismiss(item);
+        }
+        self.tasks.wake_all();
+        self.tell_of_end();
     }
 }
 

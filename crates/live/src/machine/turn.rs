@@ -4,6 +4,7 @@
 //! before it; a panic is caught after it. Source: PROTOCOL sections 2 and 8.
 
 use super::{Machine, OnPanic};
+use crate::lane::here;
 use crate::payload::{Job, Payload};
 use crate::timer::InRun;
 use core::cell::Cell;
@@ -47,6 +48,9 @@ impl Machine {
                 }
             };
             now = self.clock.now();
+            if self.lanes.queue(turn.cpu()).is_some_and(|queue| queue.realtime_waiting().is_some()) {
+                turn.hurry();
+            }
             let next_run = call.as_ref().and_then(|(call, planned)| call.follow(*planned, now));
             let at = At { now, actions: &mut actions };
             next = self.core.finish_and_next_with(turn, expired, at, take);
@@ -96,12 +100,30 @@ impl Machine {
         more
     }
 
+    /// For those who wait for the end of something: a run is over, or will not come.
+    pub(crate) fn tell_of_end(&self) {
+        for waker in self.run_ends.finished() {
+            // Not this machine's CPU in particular.
+            self.guarded(self.spare, || waker.wake());
+        }
+    }
+
+    /// A task has panicked: it has ended, and nothing else.
+    pub(crate) fn count_task_panic(&self) {
+        let cpu = here(self).map_or(self.spare, |(cpu, _)| cpu);
+        self.counts[cpu.index()].panics.add(1);
+    }
+
     /// Calls user code.
     #[inline]
-    fn guarded<R>(&self, runner: CpuId, code: impl FnOnce() -> R) {
+    pub(crate) fn guarded<R>(&self, runner: CpuId, code: impl FnOnce() -> R) -> Option<R> {
         let _in_run = InRun::begin();
-        if catch_unwind(AssertUnwindSafe(code)).is_err() {
-            self.after_panic(runner);
+        match catch_unwind(AssertUnwindSafe(code)) {
+            Ok(result) => Some(result),
+            Err(_) => {
+                self.after_panic(runner);
+                None
+            }
         }
     }
 

@@ -42,8 +42,32 @@ pub struct CpuMetrics {
     pub turns: u64,
     /// Kicks that were sent to it.
     pub kicks: u64,
-    /// Callbacks and wakers that panicked.
+    /// Callbacks, wakers, handlers, tasks and work that panicked.
     pub panics: u64,
+    /// Polls of tasks, and runs of work.
+    pub items: u64,
+    /// Of those, polls of real-time tasks.
+    pub realtime_polls: u64,
+    /// Real-time tasks that came from another lane.
+    pub migrations: u64,
+    /// Real-time tasks that its lane took from others, as it had nothing as urgent.
+    pub pulled: u64,
+    /// Real-time tasks that its lane gave to others, as they waited.
+    pub pushed: u64,
+    /// Normal tasks and work that its lane took from others.
+    pub stolen: u64,
+    /// Times that vectors were raised for it.
+    pub raises: u64,
+    /// Handlers that its lane ran.
+    pub softirqs: u64,
+    /// Handlers that its ksoftirqd ran.
+    pub ksoftirqd_ran: u64,
+    /// Times that its ksoftirqd was woken.
+    pub ksoftirqd_wakeups: u64,
+    /// Vectors that its lane left because a real-time task waited.
+    pub deferred: u64,
+    /// Times that its lane waited for its ksoftirqd, which had begun what was deferred for too long.
+    pub donations: u64,
     /// How late the timers were that it ran.
     pub lateness: Histogram,
     /// The sum of that.
@@ -133,6 +157,18 @@ impl Machine {
             turns: counts.turns.get(),
             kicks: counts.kicks.get(),
             panics: counts.panics.get(),
+            items: counts.items.get(),
+            realtime_polls: counts.realtime_polls.get(),
+            migrations: counts.migrations.get(),
+            pulled: counts.pulled.get(),
+            pushed: counts.pushed.get(),
+            stolen: counts.stolen.get(),
+            raises: counts.raises.get(),
+            softirqs: counts.softirqs.get(),
+            ksoftirqd_ran: counts.ksoftirqd_ran.get(),
+            ksoftirqd_wakeups: counts.ksoftirqd_wakeups.get(),
+            deferred: counts.deferred.get(),
+            donations: counts.donations.get(),
             lateness: Histogram { counts: counts.lateness() },
             lateness_sum: Nanos(counts.late_sum.get()),
         }

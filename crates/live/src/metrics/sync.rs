@@ -40,6 +40,25 @@ pub(crate) struct CpuCounts {
     /// Kicks that were sent to it.
     pub(crate) kicks: Count,
     pub(crate) panics: Count,
+    /// Polls of tasks, and runs of work.
+    pub(crate) items: Count,
+    /// Of those, real-time tasks.
+    pub(crate) realtime_polls: Count,
+    /// Real-time tasks that ran on another lane before.
+    pub(crate) migrations: Count,
+    pub(crate) pulled: Count,
+    pub(crate) pushed: Count,
+    pub(crate) stolen: Count,
+    pub(crate) raises: Count,
+    /// Runs of handlers, by the lane.
+    pub(crate) softirqs: Count,
+    /// The same, by its ksoftirqd.
+    pub(crate) ksoftirqd_ran: Count,
+    pub(crate) ksoftirqd_wakeups: Count,
+    /// Vectors that were left because a real-time task waited.
+    pub(crate) deferred: Count,
+    /// Waits for ksoftirqd.
+    pub(crate) donations: Count,
     /// Sum of lateness, in ns.
     pub(crate) late_sum: Count,
     late: Box<[Count]>,
@@ -53,6 +72,18 @@ impl CpuCounts {
             turns: Count::new(),
             kicks: Count::new(),
             panics: Count::new(),
+            items: Count::new(),
+            realtime_polls: Count::new(),
+            migrations: Count::new(),
+            pulled: Count::new(),
+            pushed: Count::new(),
+            stolen: Count::new(),
+            raises: Count::new(),
+            softirqs: Count::new(),
+            ksoftirqd_ran: Count::new(),
+            ksoftirqd_wakeups: Count::new(),
+            deferred: Count::new(),
+            donations: Count::new(),
             late_sum: Count::new(),
             late: (0..BUCKETS).map(|_| Count::new()).collect(),
         }

@@ -1,0 +1,135 @@
+//! What a lane runs besides timers: softirqs, real-time tasks, work, normal tasks. In that order.
+//!
+//! One item at a time, and between any two: the clock, the heartbeat, the neighbours once per tick, timers
+//! that are due, softirqs. Nothing interrupts an item. A turn runs items for 2 ms or until it has run 64;
+//! then its caller gets the thread back. A lane that has nothing looks at what others have before it waits.
+//!
+//! Before something that is not bound to it the lane says what it does and then looks at its gate
+//! (`run_queue/sync.rs`), so whoever isolates its CPU either keeps it from that or waits for its end.
+//!
+//! Source: PROTOCOL sections 2, 4 and 9; KERNEL sections 5 and 6.
+
+use super::play::Lane;
+use crate::run_queue::sync::Activity;
+use crate::run_queue::{Item, Next, RunQueue};
+use crate::softirq::Softirqs;
+use crate::task;
+use quietcore_core::Nanos;
+
+/// Items per turn; the rest waits for the next one.
+const ITEM_BUDGET: u32 = 64;
+
+/// Longest turn, in ns.
+const TIME_BUDGET: Nanos = Nanos(2_000_000);
+
+/// What a turn ran besides timers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ran {
+    /// Polls of tasks, and work.
+    pub(super) items: u32,
+    /// Handlers of softirqs.
+    pub(super) softirqs: u32,
+    /// Timers that were due in between.
+    pub(super) timers: u32,
+}
+
+impl Lane {
+    fn queue(&self) -> &'static RunQueue {
+        &self.slot().queue
+    }
+
+    /// Whether something was left for this lane since it last looked. Cost: a load.
+    #[inline]
+    pub(super) fn has_items(&self) -> bool {
+        self.queue().todo.any()
+    }
+
+    /// Runs what waits for this lane, and what others have and do not get to.
+    pub(super) fn run_items(&mut self, mut now: Nanos) -> Ran {
+        let (started, queue) = (now, self.queue());
+        let mut ran = Ran::default();
+        let _ = queue.todo.take();
+        while self.machine.is_running() {
+            ran.softirqs += self.run_softirqs();
+            let Some(next) = self.next_item() else { break };
+            self.run_item(next);
+            ran.items += 1;
+            let timers;
+            (now, timers) = self.between_items();
+            ran.timers += timers;
+            if ran.items >= ITEM_BUDGET || now.since(started) >= TIME_BUDGET {
+                // There may be more.
+                queue.todo.leave();
+                break;
+            }
+        }
+        ran
+    }
+
+    fn run_softirqs(&mut self) -> u32 {
+        let (machine, cpu) = (self.machine, self.cpu());
+        if machine.softirqs.vectors().is_empty() {
+            return 0;
+        }
+        let softirqs = self.softirqs.get_or_insert_with(|| Softirqs::new(machine));
+        softirqs.run(machine, cpu)
+    }
+
+    /// The first of what is this lane's, or of what others have.
+    fn next_item(&self) -> Option<Next> {
+        let (machine, cpu, queue) = (self.machine, self.cpu(), self.queue());
+        let priorities = &machine.lanes.priorities;
+        if queue.realtime_waiting().is_none()
+            && queue.gate.is_open()
+            && let Some((priority, item)) = machine.pull_realtime(cpu, None)
+        {
+            queue.began(priority, priorities);
+            return Some(Next { item, activity: Activity::Realtime(priority), is_movable: true });
+        }
+        let next = queue.pop(priorities);
+        if next.is_some() || !queue.gate.is_open() {
+            return next;
+        }
+        let stolen = machine.steal(cpu)?;
+        Some(Next { item: stolen, activity: Activity::Normal, is_movable: true })
+    }
+
+    fn run_item(&mut self, next: Next) {
+        let (machine, cpu, queue) = (self.machine, self.cpu(), self.queue());
+        let Next { item, activity, is_movable } = next;
+        let is_realtime = matches!(activity, Activity::Realtime(_));
+        if !is_movable {
+            queue.doing.begin(activity);
+        } else if !queue.doing.begin_movable(activity, &queue.gate) {
+            // Isolated since it was chosen.
+            if is_realtime {
+                queue.ended(&machine.lanes.priorities);
+            }
+            machine.enqueue(item);
+            return;
+        }
+        if is_realtime {
+            machine.push_realtime(cpu);
+        }
+        let counts = &machine.counts[cpu.index()];
+        counts.items.add(1);
+        match item {
+            Item::Task(task) => {
+                let moved = machine.guarded(cpu, || task::run(task, cpu)).flatten();
+                if is_realtime {
+                    counts.realtime_polls.add(1);
+                    counts.migrations.add(u64::from(moved.is_some()));
+                }
+            }
+            Item::Work(work) => {
+                if work.run(cpu, |run| _ = machine.guarded(cpu, run)) {
+                    machine.tell_of_end();
+                }
+            }
+        }
+        queue.doing.end();
+        if is_realtime {
+            queue.ended(&machine.lanes.priorities);
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Which lane runs what waits: where a task wakes up, who takes what from whom, and who is told.
+//!
+//! Real-time tasks go where the core says (`wake_target`): where they ran last unless something is in the
+//! way. A lane cannot interrupt what it runs, so a normal task or work that is under way is in the way as a
+//! real-time task of the kernel would be that cannot be moved (ours; softirqs are in the way only if the
+//! machine [places](quietcore_core::realtime::Awareness::places) by them). Normal tasks and work go to the
+//! lane that they ran on last, or to the one that wakes them; from there any idle lane takes them.
+//!
+//! An item that comes to a lane where others wait already wakes one that sleeps. One that comes first does
+//! not: the lane is about to take it; if it is stuck instead, others look for what waits whenever they look
+//! after it. What no lane takes, as all are isolated or none was claimed, waits aside until one opens.
+//!
+//! Absent: running. Source: KERNEL section 6; PROTOCOL section 4, "marking opens X's run queues".
+
+use super::queue::{Item, RunQueue};
+use super::sync::Activity;
+use crate::lane::here;
+use crate::machine::Machine;
+use crate::park::Notify;
+use quietcore_core::CpuId;
+use quietcore_core::realtime::{Priority, Running, Seeker, Waking, find_lowest, fits, wake_target};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Where a normal task or work is run that was woken.
+///
+/// ```
+/// assert_eq!(quietcore_live::WakeTo::default(), quietcore_live::WakeTo::Last);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WakeTo {
+    /// On the lane that it ran on last.
+    #[default]
+    Last,
+    /// On the lane that wakes it; where it ran last if that is no lane.
+    Here,
+}
+
+impl Machine {
+    fn queue(&self, cpu: CpuId) -> Option<&RunQueue> {
+        self.lanes.queue(cpu)
+    }
+
+    /// Whether `cpu` takes what is not bound to it, as far as anybody can see.
+    fn is_free(&self, cpu: CpuId) -> bool {
+        self.queue(cpu).is_some_and(|queue| queue.gate.is_open()) && !self.core.is_marked(cpu)
+    }
+
+    /// `item` is to be run. From any thread.
+    pub(crate) fn enqueue(&'static self, mut item: Item) {
+        if !self.is_running() {
+            return self.dismiss(item);
+        }
+        loop {
+            let target = match (item.bound_to(), item.priority()) {
+                (Some(cpu), _) => Some(cpu),
+                (None, Some(priority)) => self.realtime_target(priority, item.last()),
+                (None, None) => self.normal_target(item.last()),
+            };
+            let Some(cpu) = target else {
+                match self.lanes.put_aside(item) {
+                    Ok(()) => return,
+                    Err(back) => item = back,
+                }
+                continue;
+            };
+            match self.leave_with(cpu, item) {
+                Ok(()) => return,
+                Err(back) if !self.is_running() => return self.dismiss(back),
+                // Its gate was closed since it was looked at.
+                Err(back) => item = back,
+            }
+        }
+    }
+
+    /// Puts `item` into the queue of `cpu` and tells whoever should know.
+    fn leave_with(&self, cpu: CpuId, item: Item) -> Result<(), Item> {
+        let queue = self.queue(cpu).expect("a lane was chosen");
+        let is_bound = item.bound_to().is_some();
+        let waited = queue.push(item, &self.lanes.priorities).map_err(|refused| refused.0)?;
+        queue.todo.leave();
+        let is_woken = self.lanes.kick_lane(cpu) == Some(Notify::Woke);
+        // What a lane leaves for itself it runs soon; two of those are one for somebody else.
+        let is_here = here(self).map(|(here, _)| here) == Some(cpu);
+        if !is_woken && !is_bound && waited > usize::from(is_here) {
+            self.wake_idle_lane(cpu);
+        }
+        Ok(())
+    }
+
+    /// Wakes a lane that sleeps, if there is one that takes what others have.
+    pub(crate) fn wake_idle_lane(&self, but: CpuId) {
+        for cpu in self.lane_set.iter().filter(|cpu| *cpu != but && self.is_free(*cpu)) {
+            let queue = self.queue(cpu).expect("it is free");
+            if !self.lanes.is_waiting(cpu) {
+                continue;
+            }
+            queue.todo.leave();
+            if self.lanes.kick_lane(cpu) == Some(Notify::Woke) {
+                return;
+            }
+        }
+    }
+
+    fn normal_target(&self, last: CpuId) -> Option<CpuId> {
+        let here = here(self).map(|(cpu, _)| cpu);
+        let preferred = match self.wake_to {
+            WakeTo::Last => [Some(last), here],
+            WakeTo::Here => [here, Some(last)],
+        };
+        let preferred = preferred.into_iter().flatten().find(|cpu| self.is_free(*cpu));
+        preferred.or_else(|| self.any_lane(|cpu| self.is_free(cpu))).or_else(|| self.any_open())
+    }
+
+    /// One of those of which `is_wanted` says yes, in turns.
+    fn any_lane(&self, is_wanted: impl Fn(CpuId) -> bool) -> Option<CpuId> {
+        let first = self.lanes.rotation.next() % self.lane_set.len().max(1);
+        let in_turn = self.lane_set.iter().skip(first).chain(self.lane_set.iter().take(first));
+        in_turn.into_iter().find(|cpu| is_wanted(*cpu))
+    }
+
+    fn any_open(&self) -> Option<CpuId> {
+        self.any_lane(|cpu| self.queue(cpu).is_some_and(|queue| queue.gate.is_open()))
+    }
+
+    /// Whether a real-time task may start on `cpu` soon, as far as the machine cares.
+    fn fits_realtime(&self, cpu: CpuId) -> bool {
+        let Some(queue) = self.queue(cpu).filter(|_| self.is_free(cpu)) else { return false };
+        let is_avoided = self.awareness.places() && !fits(queue.claims.active(), queue.claims.pending());
+        queue.doing.get().0 != Activity::Normal && !is_avoided
+    }
+
+    fn realtime_target(&self, priority: Priority, last: CpuId) -> Option<CpuId> {
+        let here = here(self).map_or(last, |(cpu, _)| cpu);
+        let turn = self.lanes.rotation.next();
+        let seeker = Seeker { priority, affinity: &self.lane_set, previous: last, here, turn };
+        let (priorities, topology) = (&self.lanes.priorities, self.core.topology());
+        let fits = |cpu| self.fits_realtime(cpu);
+        let found = if self.is_free(last) {
+            let running = match self.queue(last).map(|queue| queue.doing.get()) {
+                None | Some((Activity::None | Activity::Softirq, _)) => Running::Nothing,
+                Some((Activity::Normal, _)) => {
+                    Running::Realtime { priority: Priority::HIGHEST, can_move: false }
+                }
+                Some((Activity::Realtime(priority), can_move)) => Running::Realtime { priority, can_move },
+            };
+            Some(wake_target(priorities, topology, Waking { seeker, running }, fits))
+        } else {
+            find_lowest(priorities, topology, seeker, fits)
+        };
+        let found = found.filter(|cpu| self.is_free(*cpu));
+        found.or_else(|| self.any_lane(|cpu| self.is_free(cpu))).or_else(|| self.any_open())
+    }
+
+    /// What `cpu`, which has nothing above `above` itself, takes from a lane that is busy with something, or
+    /// stuck: the highest real-time task.
+    pub(crate) fn pull_realtime(&self, cpu: CpuId, above: Option<Priority>) -> Option<(Priority, Item)> {
+        let others = self.lane_set.iter().filter(|other| *other != cpu);
+        let waiting = others.filter_map(|other| {
+            let queue = self.queue(other)?;
+            let is_busy = queue.doing.get().0 != Activity::None || !self.is_free(other);
+            queue
+                .realtime_waiting()
+                .filter(|waits| is_busy && Some(*waits) > above)
+                .map(|waits| (waits, queue))
+        });
+        let (_, queue) = waiting.max_by_key(|(waits, _)| *waits)?;
+        let pulled = queue.take_realtime(above, &self.lanes.priorities);
+        if pulled.is_some() {
+            self.counts[cpu.index()].pulled.add(1);
+        }
+        pulled
+    }
+
+    /// Real-time tasks that wait on `cpu` behind the one that it is about to run go where they can run now.
+    pub(crate) fn push_realtime(&self, cpu: CpuId) {
+        let Some(queue) = self.queue(cpu) else { return };
+        while let Some(priority) = queue.realtime_waiting() {
+            let seeker = Seeker {
+                priority,
+                affinity: &self.lane_set,
+                previous: cpu,
+                here: cpu,
+                turn: self.lanes.rotation.next(),
+            };
+            let can_run = |other| other != cpu && self.fits_realtime(other);
+            let target = find_lowest(&self.lanes.priorities, self.core.topology(), seeker, can_run);
+            let Some(target) = target.filter(|target| can_run(*target)) else { return };
+            let Some((_, item)) = queue.take_realtime(None, &self.lanes.priorities) else { return };
+            self.counts[cpu.index()].pushed.add(1);
+            if let Err(item) = self.leave_with(target, item) {
+                // It was closed meanwhile: here it will run in the end.
+                if let Err(item) = self.leave_with(cpu, item) {
+                    let aside = self.lanes.put_aside(item);
+                    aside.unwrap_or_else(|item| self.dismiss(item));
+                }
+                return;
+            }
+        }
+    }
+
+    /// What `cpu`, which has nothing to run, takes from another lane.
+    pub(crate) fn steal(&self, cpu: CpuId) -> Option<Item> {
+        let lanes = &self.lane_set;
+        let behind = lanes.iter().filter(|other| *other > cpu);
+        let mut others = behind.chain(lanes.iter().filter(|other| *other < cpu));
+        let stolen = others.find_map(|other| {
+            let queue = self.queue(other)?;
+            let is_busy = queue.doing.get().0 != Activity::None || !self.is_free(other);
+            if is_busy || queue.free_waiting() > 1 { queue.take_free(&self.lanes.priorities) } else { None }
+        });
+        if stolen.is_some() {
+            self.counts[cpu.index()].stolen.add(1);
+        }
+        stolen
+    }
+
+    /// Whether something waits with a lane other than `cpu` that does not get to it. Cost: two loads per
+    /// lane.
+    pub(crate) fn is_help_wanted(&self, cpu: CpuId) -> bool {
+        self.lane_set
+            .iter()
+            .filter(|other| *other != cpu)
+            .filter_map(|other| self.queue(other))
+            .any(|queue| queue.free_waiting() > 0 || queue.realtime_waiting().is_some())
+    }
+
+    /// `cpu` takes what is not bound to it from now on; what was put aside is for it.
+    pub(crate) fn open_queue(&'static self, cpu: CpuId) {
+        let items = self.lanes.open_queue(cpu);
+        items.into_iter().for_each(|item| self.enqueue(item));
+    }
+
+    /// `cpu` takes nothing but what is bound to it; the rest goes elsewhere. Says how much that was.
+    pub(crate) fn close_queue(&'static self, cpu: CpuId) -> u64 {
+        let Some(queue) = self.queue(cpu) else { return 0 };
+        let (items, _) = queue.close(&self.lanes.priorities);
+        let count = items.len() as u64;
+        items.into_iter().for_each(|item| self.enqueue(item));
+        count
+    }
+
+    /// Drops what nobody will run. What only another thread may touch stays where that finds it; a forked
+    /// child touches nothing.
+    pub(crate) fn dismiss(&self, item: Item) {
+        if self.is_forked() {
+            core::mem::forget(item);
+            return;
+        }
+        let is_ours = |cpu| here(self).map(|(here, _)| here) == Some(cpu);
+        match item.bound_to().filter(|_| item.is_of_thread()) {
+            Some(cpu) if !is_ours(cpu) => {
+                let queue = self.queue(cpu).expect("its lane made it");
+                let kept = queue.push(item, &self.lanes.priorities);
+                kept.expect("what is of a thread is always taken");
+            }
+            _ => {
+                // The destructor of user code; the panic hook has printed what it says.
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(item)));
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! ksoftirqd: a thread of normal priority beside each lane, for softirqs that the lane leaves.
+//!
+//! It takes rounds of its own until nothing is pending that may leave the lane, then waits to be asked. What
+//! arms timers in it arms as a foreign thread does. When the lane is isolated it keeps off that CPU like all
+//! of the machine's own threads (the kernel's does not leave: ours). There is one only if some vector with a
+//! handler may leave its lane.
+
+use super::handlers::HurryUp;
+use crate::machine::{Machine, StartError};
+use crate::park::Parker;
+use crate::run_queue::RunQueue;
+use crate::run_queue::sync::Todo;
+use quietcore_core::softirq::{Budget, Passes, Runner, Step, VectorSet};
+use quietcore_core::{CpuId, Nanos};
+use std::thread;
+
+/// Where the thread of one lane waits.
+#[derive(Debug)]
+pub(crate) struct Companion {
+    asked: Todo,
+    parker: Parker,
+}
+
+impl Companion {
+    pub(crate) fn new() -> Self {
+        Self { asked: Todo::new(), parker: Parker::futex() }
+    }
+
+    /// Something is pending that the lane leaves.
+    pub(crate) fn ask(&self) {
+        self.asked.leave();
+        self.wake();
+    }
+
+    /// So that it looks whether the machine has ended.
+    pub(crate) fn wake(&self) {
+        let _ = self.parker.unpark();
+    }
+
+    /// Waits to be asked; says whether it was, and not only the machine has ended.
+    fn wait(&self, machine: &Machine) -> bool {
+        while !self.asked.take() {
+            self.parker.prepare();
+            if !machine.is_running() {
+                let _ = self.parker.finish();
+                return false;
+            }
+            if self.asked.any() {
+                let _ = self.parker.finish();
+            } else {
+                let _ = self.parker.wait(None);
+            }
+        }
+        true
+    }
+}
+
+/// Nothing waits for a thread of normal priority.
+#[derive(Debug)]
+struct Patient;
+
+impl HurryUp for Patient {
+    fn must_hurry(&self) -> bool {
+        false
+    }
+}
+
+impl Machine {
+    /// A thread for each lane, if there is anything for them to run.
+    pub(crate) fn start_ksoftirqds(&'static self) -> Result<(), StartError> {
+        if self.softirqs.vectors().intersection(VectorSet::MOVABLE).is_empty() {
+            return Ok(());
+        }
+        self.lane_set.iter().try_for_each(|cpu| {
+            self.start_thread(format!("quietcore-k{cpu}"), move || self.play_ksoftirqd(cpu))
+        })
+    }
+
+    /// Leaves to the ksoftirqd of `cpu` what is pending there; says whether there is one.
+    pub(super) fn ask_ksoftirqd(&self, cpu: CpuId) -> bool {
+        let companion = self.lanes.companion(cpu);
+        companion.map(Companion::ask).is_some()
+    }
+
+    fn play_ksoftirqd(&'static self, cpu: CpuId) {
+        let _entered = self.enter();
+        self.join_own_threads();
+        let companion = self.lanes.companion(cpu).expect("a lane has one");
+        let queue = self.lanes.queue(cpu).expect("a lane has one");
+        while companion.wait(self) {
+            self.counts[cpu.index()].ksoftirqd_wakeups.add(1);
+            while self.is_running() && self.ksoftirqd_round(cpu, queue) {
+                // Its time is up: whoever waits for the CPU goes first.
+                thread::yield_now();
+            }
+        }
+    }
+
+    /// One round; says whether there is more that the lane does not just run.
+    fn ksoftirqd_round(&'static self, cpu: CpuId, queue: &RunQueue) -> bool {
+        let now = self.now();
+        let until = Nanos(now.0.saturating_add(Budget::default().time.0));
+        let mut passes = Passes::begin(Runner::Ksoftirqd, Budget::default(), now);
+        loop {
+            match passes.next(queue.claims.pending(), VectorSet::EMPTY, self.now()) {
+                Step::Run(vectors) => {
+                    let claimed = queue.claims.claim(Runner::Ksoftirqd, vectors);
+                    if claimed.is_empty() {
+                        // The lane runs them, and looks again when it is done.
+                        return false;
+                    }
+                    self.run_vectors(cpu, claimed, (Runner::Ksoftirqd, until), &Patient);
+                    let _ = queue.claims.finish(Runner::Ksoftirqd);
+                }
+                Step::End { left } => return !left.intersection(VectorSet::MOVABLE).is_empty(),
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A lane's round of softirqs, and running handlers.
+
+use super::handlers::{HurryUp, SoftirqRun};
+use crate::machine::Machine;
+use crate::run_queue::RunQueue;
+use crate::run_queue::sync::Activity;
+use quietcore_core::softirq::{Budget, Deferral, Passes, Raise, Runner, Step, VectorSet};
+use quietcore_core::{CpuId, Nanos};
+use std::thread;
+use std::time::Duration;
+
+/// The longest that a lane waits for its ksoftirqd, once a vector has been deferred for too long.
+const DONATION: Nanos = Nanos(2_000_000);
+
+/// Between two looks meanwhile.
+const PAUSE: Duration = Duration::from_micros(100);
+
+/// What a lane remembers from one round to the next.
+#[derive(Debug)]
+pub(crate) struct Softirqs {
+    deferral: Deferral,
+}
+
+impl HurryUp for RunQueue {
+    fn must_hurry(&self) -> bool {
+        self.realtime_waiting().is_some()
+    }
+}
+
+impl Softirqs {
+    pub(crate) fn new(machine: &Machine) -> Self {
+        Self { deferral: Deferral::new(machine.defer_limit) }
+    }
+
+    /// Runs what is pending for `cpu`, by its lane; says how many vectors that were. What may not run now is
+    /// left to ksoftirqd, or stays pending: then the lane has more to do.
+    pub(crate) fn run(&mut self, machine: &'static Machine, cpu: CpuId) -> u32 {
+        let Some(queue) = machine.lanes.queue(cpu) else { return 0 };
+        let mut ran = 0;
+        if queue.claims.pending().is_empty() && queue.claims.active().is_empty() {
+            self.deferral.release();
+            return ran;
+        }
+        let mut now = machine.now();
+        let mut passes = Passes::begin(Runner::Lane, Budget::default(), now);
+        let until = Nanos(now.0.saturating_add(Budget::default().time.0));
+        loop {
+            let pending = queue.claims.pending();
+            let held = self.hold(machine, queue, now);
+            match passes.next(pending, held, now) {
+                Step::Run(vectors) => {
+                    let claimed = queue.claims.claim(Runner::Lane, vectors);
+                    if claimed.is_empty() {
+                        // ksoftirqd runs them, and looks again when it is done.
+                        return ran;
+                    }
+                    queue.doing.begin(Activity::Softirq);
+                    ran += machine.run_vectors(cpu, claimed, (Runner::Lane, until), queue);
+                    queue.doing.end();
+                    self.deferral.ran(claimed);
+                    let _ = queue.claims.finish(Runner::Lane);
+                    now = machine.now();
+                    if queue.must_hurry() {
+                        passes.hurry();
+                    }
+                }
+                Step::End { left } => {
+                    leave(machine, cpu, left, held);
+                    return ran;
+                }
+            }
+        }
+    }
+
+    /// What must not run now because a real-time task waits.
+    fn hold(&mut self, machine: &Machine, queue: &RunQueue, now: Nanos) -> VectorSet {
+        if !machine.awareness.defers() || !queue.must_hurry() {
+            self.deferral.release();
+            return VectorSet::EMPTY;
+        }
+        // What ksoftirqd has begun waits, too, until that is done.
+        let begun = queue.claims.active();
+        let waiting = queue.claims.pending().union(begun);
+        let held = self.deferral.hold(waiting, now);
+        if !begun.intersection(VectorSet::LONG).difference(held).is_empty() {
+            donate(machine, queue, begun.difference(held), now);
+        }
+        held
+    }
+}
+
+/// What is left of a round: to ksoftirqd what may go there; the rest the lane comes back to.
+fn leave(machine: &Machine, cpu: CpuId, left: VectorSet, held: VectorSet) {
+    let movable = left.intersection(VectorSet::MOVABLE);
+    let deferred = movable.intersection(held).iter().count();
+    machine.counts[cpu.index()].deferred.add(deferred as u64);
+    let is_asked = movable.is_empty() || machine.ask_ksoftirqd(cpu);
+    if !is_asked || left != movable {
+        machine.lanes.queue(cpu).expect("it has softirqs").todo.leave();
+    }
+}
+
+/// Lets ksoftirqd have the CPU until it is done with `vectors`, or for as long as is due to it.
+fn donate(machine: &Machine, queue: &RunQueue, vectors: VectorSet, since: Nanos) {
+    machine.counts[queue.cpu().index()].donations.add(1);
+    while !queue.claims.active().intersection(vectors).is_empty()
+        && machine.now().since(since) < DONATION
+        && machine.is_running()
+    {
+        thread::sleep(PAUSE);
+    }
+}
+
+impl Machine {
+    /// Runs the handlers of `vectors`, lowest first. By whoever has claimed them.
+    pub(super) fn run_vectors(
+        &'static self,
+        cpu: CpuId,
+        vectors: VectorSet,
+        (runner, until): (Runner, Nanos),
+        must_hurry: &dyn HurryUp,
+    ) -> u32 {
+        let mut ran = 0;
+        for vector in vectors.iter() {
+            let Some(handler) = self.softirqs.get(vector) else { continue };
+            ran += 1;
+            let run = SoftirqRun { machine: self, cpu, vector, runner, until, must_hurry };
+            self.guarded(cpu, || handler(&run));
+            let counts = &self.counts[cpu.index()];
+            match runner {
+                Runner::Lane => counts.softirqs.add(1),
+                Runner::Ksoftirqd => counts.ksoftirqd_ran.add(1),
+            }
+        }
+        ran
+    }
+
+    /// Makes vectors that have handlers pending.
+    pub(crate) fn raise_known(&self, cpu: CpuId, vectors: VectorSet) {
+        let Some(queue) = self.lanes.queue(cpu) else { return };
+        self.counts[cpu.index()].raises.add(1);
+        if queue.claims.raise(vectors) == Raise::News {
+            queue.todo.leave();
+            let _ = self.lanes.kick_lane(cpu);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What a spawner keeps of a task: its result to be, and a way to end it early.
+
+use super::state::{Panic, TaskState};
+use core::fmt;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use std::sync::Arc;
+
+/// Why a task has no result.
+///
+/// ```
+/// use quietcore_live::{Machine, LaneThreads};
+///
+/// let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
+/// let task = machine.spawn(async { panic!("no") })?;
+/// let error = futures_executor::block_on(task).expect_err("it panicked");
+/// assert!(error.is_panic());
+/// assert_eq!(error.to_string(), "the task panicked: no");
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub enum JoinError {
+    /// It was aborted, or its machine or its lane's thread ended.
+    Cancelled,
+    /// It panicked; this is what with.
+    Panicked(Panic),
+}
+
+impl JoinError {
+    /// Whether the task panicked.
+    ///
+    /// ```
+    /// assert!(!quietcore_live::JoinError::Cancelled.is_panic());
+    /// ```
+    #[must_use]
+    pub const fn is_panic(&self) -> bool {
+        matches!(self, Self::Panicked(_))
+    }
+
+    /// What it panicked with, to go on with that.
+    ///
+    /// ```
+    /// assert!(quietcore_live::JoinError::Cancelled.into_panic().is_none());
+    /// ```
+    #[must_use]
+    pub fn into_panic(self) -> Option<Panic> {
+        match self {
+            Self::Cancelled => None,
+            Self::Panicked(panic) => Some(panic),
+        }
+    }
+
+    fn message(panic: &Panic) -> Option<&str> {
+        panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref().map(String::as_str))
+    }
+}
+
+impl fmt::Debug for JoinError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancelled => out.write_str("Cancelled"),
+            Self::Panicked(panic) => out.debug_tuple("Panicked").field(&Self::message(panic)).finish(),
+        }
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancelled => out.write_str("the task was cancelled"),
+            Self::Panicked(panic) => match Self::message(panic) {
+                Some(message) => write!(out, "the task panicked: {message}"),
+                None => out.write_str("the task panicked"),
+            },
+        }
+    }
+}
+
+impl core::error::Error for JoinError {}
+
+/// The result of a task, as a future. Dropping it leaves the task alone.
+///
+/// ```
+/// use quietcore_live::{Machine, LaneThreads};
+///
+/// let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
+/// let task = machine.spawn(async { 6 * 7 })?;
+/// assert_eq!(futures_executor::block_on(task)?, 42);
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "to leave the task alone, drop the handle on purpose"]
+pub struct JoinHandle<T> {
+    /// Always there until it is dropped.
+    task: Option<async_task::FallibleTask<Result<T, Panic>, Arc<TaskState>>>,
+    abort: AbortHandle,
+}
+
+impl<T> JoinHandle<T> {
+    pub(super) fn new(task: async_task::Task<Result<T, Panic>, Arc<TaskState>>, waker: Waker) -> Self {
+        let abort = AbortHandle { state: Arc::clone(task.metadata()), waker };
+        Self { task: Some(task.fallible()), abort }
+    }
+
+    /// Ends the task at its next step: its future is dropped by the lane that would have polled it. A task
+    /// that has ended keeps its result. Any thread; cost: a wake-up.
+    ///
+    /// ```
+    /// # use quietcore_live::{Machine, LaneThreads};
+    /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
+    /// let task = machine.spawn(core::future::pending::<()>())?;
+    /// task.abort();
+    /// assert!(!futures_executor::block_on(task).expect_err("it was aborted").is_panic());
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn abort(&self) {
+        self.abort.abort();
+    }
+
+    /// For others, to abort the task.
+    ///
+    /// ```
+    /// # use quietcore_live::{Machine, LaneThreads};
+    /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
+    /// let task = machine.spawn(core::future::pending::<()>())?;
+    /// let abort = task.abort_handle();
+    /// std::thread::spawn(move || abort.abort());
+    /// assert!(futures_executor::block_on(task).is_err());
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn abort_handle(&self) -> AbortHandle {
+        self.abort.clone()
+    }
+
+    /// Whether the task has ended: the result is there.
+    ///
+    /// ```
+    /// # use quietcore_live::{Machine, LaneThreads};
+    /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
+    /// let task = machine.spawn(core::future::pending::<()>())?;
+    /// assert!(!task.is_finished());
+    /// # task.abort();
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// Never: the handle has its task.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.task.as_ref().expect(HAS_TASK).is_finished()
+    }
+}
+
+const HAS_TASK: &str = "the task is there until the handle is dropped";
+
+impl<T> Future for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let task = self.task.as_mut().expect(HAS_TASK);
+        Pin::new(task).poll(context).map(|ended| match ended {
+            None => Err(JoinError::Cancelled),
+            Some(Err(panic)) => Err(JoinError::Panicked(panic)),
+            Some(Ok(result)) => Ok(result),
+        })
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.take() {
+            task.detach();
+        }
+    }
+}
+
+/// Ends a task from anywhere. Cheap to clone; keeps the task's memory, not its future.
+///
+/// ```
+/// # use quietcore_live::{Machine, LaneThreads};
+/// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
+/// let task = machine.spawn(core::future::pending::<()>())?;
+/// task.abort_handle().abort();
+/// assert!(futures_executor::block_on(task).is_err());
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct AbortHandle {
+    state: Arc<TaskState>,
+    waker: Waker,
+}
+
+impl AbortHandle {
+    /// As [`JoinHandle::abort`].
+    ///
+    /// ```
+    /// # use quietcore_live::{Machine, LaneThreads};
+    /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
+    /// let task = machine.spawn(async { 1 })?;
+    /// let abort = task.abort_handle();
+    /// assert_eq!(futures_executor::block_on(task)?, 1);
+    /// abort.abort(); // too late, and harmless
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn abort(&self) {
+        self.state.aborted.set();
+        self.waker.wake_by_ref();
+    }
+}

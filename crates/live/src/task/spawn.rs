@@ -1,0 +1,300 @@
+//! Starting tasks.
+//!
+//! Any thread may start one. It is put into a queue at once, so it may have ended when this returns. Without
+//! lanes there is nobody to run tasks: that is an error, as is a lane that the machine does not have.
+
+use super::join::JoinHandle;
+use super::live::LiveTasks;
+use super::state::{Caught, TaskPlace, TaskState, schedule};
+use crate::lane::{Cpu, here};
+use crate::machine::Machine;
+use core::fmt;
+use quietcore_core::CpuId;
+use quietcore_core::realtime::Priority;
+use std::sync::Arc;
+
+/// Why a task was not started.
+///
+/// ```
+/// use quietcore_live::{Machine, SpawnError};
+///
+/// let machine = Machine::start()?; // without lanes
+/// assert_eq!(machine.spawn(async {}).expect_err("nobody would run it"), SpawnError::NoLanes);
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// The machine has no lanes.
+    NoLanes,
+    /// The CPU is not one of the machine's lanes.
+    NotALane {
+        /// The CPU.
+        cpu: CpuId,
+    },
+    /// The machine was shut down, or is a forked parent's.
+    NotRunning,
+    /// The system refused a thread to block on.
+    NoThread {
+        /// The system's error number.
+        error: i32,
+    },
+}
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoLanes => out.write_str("this machine has no lanes that could run it: `Builder::lanes`"),
+            Self::NotALane { cpu } => write!(out, "CPU {cpu} is not one of this machine's lanes"),
+            Self::NotRunning => out.write_str("the machine does not run in this process"),
+            Self::NoThread { error } => {
+                write!(out, "cannot start a thread: {}", std::io::Error::from_raw_os_error(*error))
+            }
+        }
+    }
+}
+
+impl core::error::Error for SpawnError {}
+
+/// How a task is to be run.
+///
+/// ```
+/// use quietcore_live::{LaneThreads, Machine, Priority, TaskOptions};
+///
+/// let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
+/// let options = TaskOptions::new().realtime(Priority::LOWEST).lane("0".parse()?);
+/// let task = machine.spawn_with(options, async { "ran" })?;
+/// assert_eq!(futures_executor::block_on(task)?, "ran");
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskOptions {
+    priority: Option<Priority>,
+    lane: Option<CpuId>,
+}
+
+impl TaskOptions {
+    /// A normal task that may run on any lane that is not isolated.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_live::TaskOptions::new(), Default::default());
+    /// ```
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { priority: None, lane: None }
+    }
+
+    /// A real-time task: whenever a lane chooses what to run, those go first, the highest priority before
+    /// others, and within one in the order in which they were woken. One that is always ready starves
+    /// everything below it.
+    ///
+    /// ```
+    /// # use quietcore_live::{Priority, TaskOptions};
+    /// let options = TaskOptions::new().realtime(Priority::HIGHEST);
+    /// # let _ = options;
+    /// ```
+    #[must_use]
+    pub const fn realtime(self, priority: Priority) -> Self {
+        Self { priority: Some(priority), ..self }
+    }
+
+    /// Only on this lane, whether that is isolated or not. While nobody plays the lane the task waits.
+    ///
+    /// ```
+    /// # use quietcore_live::TaskOptions;
+    /// let options = TaskOptions::new().lane("1".parse()?);
+    /// # let _ = options;
+    /// # Ok::<(), quietcore_live::CpuError>(())
+    /// ```
+    #[must_use]
+    pub const fn lane(self, cpu: CpuId) -> Self {
+        Self { lane: Some(cpu), ..self }
+    }
+}
+
+impl Machine {
+    /// Starts a normal task; any lane that is not isolated may run it, and take it from another that is busy.
+    /// Any thread. Cost: an allocation for the future and one for what the queues know of it, and a queue's
+    /// lock; 7 us more if a lane has to be woken.
+    ///
+    /// # Errors
+    /// See [`SpawnError`].
+    ///
+    /// ```
+    /// # use quietcore_live::{LaneThreads, Machine};
+    /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
+    /// let task = machine.spawn(async { quietcore_live::Machine::current().is_running() })?;
+    /// assert!(futures_executor::block_on(task)?);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn spawn<F>(&'static self, future: F) -> Result<JoinHandle<F::Output>, SpawnError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.spawn_with(TaskOptions::new(), future)
+    }
+
+    /// Starts a normal task that runs on `cpu` only, also if that is isolated.
+    ///
+    /// # Errors
+    /// See [`SpawnError`].
+    ///
+    /// ```
+    /// # use quietcore_live::{LaneThreads, Machine};
+    /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
+    /// let task = machine.spawn_on("0".parse()?, async { 1 })?;
+    /// assert_eq!(futures_executor::block_on(task)?, 1);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn spawn_on<F>(&'static self, cpu: CpuId, future: F) -> Result<JoinHandle<F::Output>, SpawnError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.spawn_with(TaskOptions::new().lane(cpu), future)
+    }
+
+    /// Starts a real-time task; see [`TaskOptions::realtime`]. It goes to a lane where it outranks everything,
+    /// if there is one, and moves when it would wait.
+    ///
+    /// # Errors
+    /// See [`SpawnError`].
+    ///
+    /// ```
+    /// # use quietcore_live::{LaneThreads, Machine, Priority};
+    /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
+    /// let task = machine.spawn_rt(Priority::LOWEST, async { 1 })?;
+    /// assert_eq!(futures_executor::block_on(task)?, 1);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn spawn_rt<F>(
+        &'static self,
+        priority: Priority,
+        future: F,
+    ) -> Result<JoinHandle<F::Output>, SpawnError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.spawn_with(TaskOptions::new().realtime(priority), future)
+    }
+
+    /// Starts a task.
+    ///
+    /// # Errors
+    /// See [`SpawnError`].
+    ///
+    /// ```
+    /// # use quietcore_live::{LaneThreads, Machine, SpawnError, TaskOptions};
+    /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
+    /// let elsewhere = TaskOptions::new().lane("4000".parse()?);
+    /// assert!(matches!(machine.spawn_with(elsewhere, async {}), Err(SpawnError::NotALane { .. })));
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn spawn_with<F>(
+        &'static self,
+        options: TaskOptions,
+        future: F,
+    ) -> Result<JoinHandle<F::Output>, SpawnError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let place = options.lane.map_or(TaskPlace::Anywhere, TaskPlace::Lane);
+        let first = self.check_spawn(options.lane)?;
+        let state = TaskState::new(self, place, options.priority, first);
+        let turn = self.lanes.rotation.next();
+        let (runnable, handle) = self.tasks.list(turn, |listed| {
+            let future = Caught::new(future, self);
+            let make = move |_: &Arc<TaskState>| async move {
+                let _listed = listed;
+                future.await
+            };
+            let (runnable, task) = async_task::Builder::new().metadata(state).spawn(make, schedule);
+            let (waker, for_handle) = (runnable.waker(), runnable.waker());
+            ((runnable, JoinHandle::new(task, for_handle)), waker)
+        });
+        runnable.schedule();
+        Ok(handle)
+    }
+
+    /// Where a task that this thread starts counts as having run last.
+    pub(crate) fn check_spawn(&self, lane: Option<CpuId>) -> Result<CpuId, SpawnError> {
+        if !self.is_running() {
+            return Err(SpawnError::NotRunning);
+        }
+        if let Some(cpu) = lane.filter(|cpu| !self.lane_set.contains(*cpu)) {
+            return Err(SpawnError::NotALane { cpu });
+        }
+        let here = here(self).map(|(cpu, _)| cpu);
+        lane.or(here).or(self.lane_set.first()).ok_or(SpawnError::NoLanes)
+    }
+}
+
+impl Cpu {
+    /// Starts a normal task that never leaves this thread, so it may hold what other threads must not touch.
+    /// When this CPU is dropped the task ends with it.
+    ///
+    /// # Errors
+    /// When the machine does not run.
+    ///
+    /// ```
+    /// use quietcore_live::{Cpu, Machine};
+    /// use std::{cell::Cell, rc::Rc};
+    ///
+    /// let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+    /// let count = Rc::new(Cell::new(0));
+    /// let counted = Rc::clone(&count);
+    /// let task = cpu.spawn_local(async move { counted.set(counted.get() + 1) })?;
+    /// while !task.is_finished() {
+    ///     cpu.turn();
+    /// }
+    /// assert_eq!(count.get(), 1);
+    /// # drop(cpu);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn spawn_local<F>(&self, future: F) -> Result<JoinHandle<F::Output>, SpawnError>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        let machine = self.machine();
+        machine.check_spawn(None)?;
+        let state = TaskState::new(machine, TaskPlace::Thread(self.cpu()), None, self.cpu());
+        let (runnable, handle) = self.local_tasks().list(0, |listed| {
+            let future = Caught::new(future, machine);
+            let make = move |_: &Arc<TaskState>| async move {
+                let _listed = listed;
+                future.await
+            };
+            let (runnable, task) = async_task::Builder::new().metadata(state).spawn_local(make, schedule);
+            let (waker, for_handle) = (runnable.waker(), runnable.waker());
+            ((runnable, JoinHandle::new(task, for_handle)), waker)
+        });
+        runnable.schedule();
+        Ok(handle)
+    }
+}
+
+/// Ends the tasks of a lane's thread; by that thread, which still plays the lane.
+pub(crate) fn end_local_tasks(machine: &'static Machine, cpu: CpuId, tasks: &LiveTasks) {
+    // A task that is woken while its future is dropped comes back to the queue.
+    while tasks.count() > 0 {
+        tasks.wake_all();
+        let items: Vec<_> = machine.lanes.take_of_thread(cpu);
+        if items.is_empty() {
+            // What is left belongs to somebody who leaks it.
+            return;
+        }
+        items.into_iter().for_each(|item| machine.dismiss(item));
+    }
+}

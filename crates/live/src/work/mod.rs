@@ -1,0 +1,22 @@
+//! Work: a closure that is queued again and again, runs on a lane, and never twice at a time.
+//!
+//! Queueing work that waits already does nothing; work that is queued while it runs runs once more. Bound
+//! work runs on its lane only; unbound work on any that is not isolated. [`DelayedWork`] is work and a timer
+//! that queues it. Unlike a timer's callback, work may take long: between two pieces of it a lane looks after
+//! its timers, and what else waits behind it goes to others.
+//!
+//! `state.rs` is the word. Source: Linux 6.12, kernel/workqueue.c, by behaviour. Deviation: there are no
+//! queues to name, and no worker threads but the lanes.
+
+#[cfg(not(loom))]
+mod delayed;
+#[cfg(not(loom))]
+mod item;
+mod state;
+
+#[cfg(not(loom))]
+pub use delayed::DelayedWork;
+#[cfg(not(loom))]
+pub(crate) use item::Queued;
+#[cfg(not(loom))]
+pub use item::{Work, WorkOptions};

@@ -1,0 +1,89 @@
+//! Whether a piece of work waits, runs, or both: one word.
+//!
+//! Bits: PENDING, it is in a queue, or will be when its present run ends; RUNNING. Whoever sets PENDING while
+//! it is clear has it to do: to put it into a queue, unless RUNNING is set; then the runner does that at the
+//! end of the run. So it never runs twice at a time. A cancel takes it out of no queue: whoever finds it there
+//! has nothing to do, unless it was queued again; of two who find it one runs it. What the queueing thread
+//! did before, the run sees: PENDING is set by a release and taken by an acquire, also when it was set
+//! already, so a run that comes after a call that said "waits already" sees what that caller did. Model:
+//! `models.rs`, `work_that_is_queued_runs_once`.
+//!
+//! Source: Linux 6.12, kernel/workqueue.c (WORK_STRUCT_PENDING), by behaviour.
+
+use crate::sync::{AtomicU32, Ordering};
+
+const PENDING: u32 = 1;
+const RUNNING: u32 = 2;
+
+/// What somebody who wants it to run has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Queue {
+    /// Put it into a queue.
+    Enqueue,
+    /// Nothing: its runner does it.
+    AfterRun,
+    /// Nothing: it waits already.
+    Known,
+}
+
+/// The word.
+#[derive(Debug)]
+pub(crate) struct State(AtomicU32);
+
+impl State {
+    pub(crate) fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// Somebody wants it to run.
+    pub(crate) fn queue(&self) -> Queue {
+        // Release: pairs with Acquire in `begin`; and with AcqRel in `end`, if that finds it.
+        let before = self.0.fetch_or(PENDING, Ordering::Release);
+        match (before & PENDING != 0, before & RUNNING != 0) {
+            (true, _) => Queue::Known,
+            (false, true) => Queue::AfterRun,
+            (false, false) => Queue::Enqueue,
+        }
+    }
+
+    /// By whoever took it out of a queue. Says whether it is to be run: it may have been cancelled.
+    #[must_use]
+    pub(crate) fn begin(&self) -> bool {
+        // Acquire: pairs with Release in `queue` and in `end`.
+        let before = self.0.fetch_update(Ordering::Acquire, Ordering::Relaxed, |word| {
+            // Else a cancel has left it in a queue: there is nothing to do, or its runner does it.
+            (word == PENDING).then_some(RUNNING)
+        });
+        before.is_ok()
+    }
+
+    /// By the runner. Says whether it was queued meanwhile: then the caller puts it into a queue.
+    #[must_use]
+    pub(crate) fn end(&self) -> bool {
+        // AcqRel: pairs with Release in `queue`; and with Acquire in `begin` and `is_running`: the next run,
+        // and who waited for the end, see this one.
+        self.0.fetch_and(!RUNNING, Ordering::AcqRel) & PENDING != 0
+    }
+
+    /// It is not to run; says whether it waited. A run that is under way goes on.
+    pub(crate) fn cancel(&self) -> bool {
+        // Acquire: who cancels may free what the queueing thread left.
+        self.0.fetch_and(!PENDING, Ordering::Acquire) & PENDING != 0
+    }
+
+    /// Whether it waits.
+    pub(crate) fn is_pending(&self) -> bool {
+        // Relaxed: out of date when it is used.
+        self.0.load(Ordering::Relaxed) & PENDING != 0
+    }
+
+    /// Whether it runs.
+    pub(crate) fn is_running(&self) -> bool {
+        // Acquire: pairs with AcqRel in `end`.
+        self.0.load(Ordering::Acquire) & RUNNING != 0
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models;
