@@ -14,7 +14,7 @@ use super::bases::{Bases, Context};
 use super::place::Place;
 use super::queues::Due;
 use super::records::Wait;
-use super::{Base, BaseId, Change, ExactId, ExactRef, TimerId, TimerRef};
+use super::{Base, BaseId, BaseKind, Change, ExactId, ExactRef, TimerId, TimerRef};
 use crate::lock::RawLock;
 use crate::sync::site;
 use crate::{CpuId, Nanos};
@@ -292,6 +292,9 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// somebody runs it already.
     pub(crate) fn collect_and_take(&self, id: BaseId, runner: CpuId, context: Context) -> Option<Token> {
         let mut base = self.lock(id, context.cpu);
+        if id.kind == BaseKind::Guest && !self.may_take(runner, id) {
+            return None;
+        }
         base.collect(context.now);
         if self.may_take(runner, id) { base.take(runner) } else { None }
     }

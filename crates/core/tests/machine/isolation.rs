@@ -5,7 +5,7 @@ use crate::scene::{Scene, cpus, ms};
 use crate::world::cpu;
 use quietcore_core::place::{ExactPolicy, Isolation};
 use quietcore_core::tmigr::Book;
-use quietcore_core::{Actions, BaseKind, Context, Expiry, Mark, Settings, TimerOptions};
+use quietcore_core::{Actions, BaseKind, Context, Expiry, Mark, Settings, TimerOptions, Turn};
 use std::rc::Rc;
 
 /// `isolated` is isolated completely just before this lock is taken.
@@ -86,6 +86,27 @@ fn a_timer_that_arms_itself_leaves_an_isolated_cpu() {
     let (_, ran) = scene.ticks(0, 25..30);
     let (_, ran_by_1) = scene.ticks(1, 25..30);
     assert_eq!([ran, ran_by_1].concat(), [1]);
+}
+
+/// Goal: an isolated CPU runs nothing that a stranger armed who had looked before, not even at once. Method:
+/// it is isolated just before the stranger takes its base's lock, and turns before that one moves the timer.
+#[test]
+fn a_stranger_that_looked_before() {
+    let mut scene = Scene::of(3);
+    let timer = scene.add(TimerOptions::new(), 1);
+    let (machine, lock) = (Rc::clone(&scene.machine), scene.lock_of(2, BaseKind::Guest));
+    lock.before(move || {
+        machine.set_isolated(&cpus("2"), ms(7), &mut Actions::new(8)).expect("one is left");
+        lock.before(move || {
+            let mut turn = Turn::new(cpu(2));
+            machine.begin_turn(&mut turn, ms(20));
+            let ran = machine.next_expired(&mut turn, ms(20), &mut Actions::new(8));
+            assert!(ran.is_none() && !turn.has_more(), "CPU 2 is isolated: {ran:?}");
+        });
+    });
+    let armed = scene.arm(timer, 9, Context::near(cpu(2), ms(7)));
+    assert!(was_interrupted() && armed.base.kind == BaseKind::Guest);
+    assert_eq!([scene.turn(0, 20), scene.turn(1, 20)].concat(), [1]);
 }
 
 /// Goal: an arm that chose its CPU before that was isolated does not leave its timer there. Method: isolated

@@ -78,6 +78,9 @@ impl Lane {
     /// The first of what is this lane's, or of what others have.
     fn next_item(&self) -> Option<Next> {
         let (machine, cpu, queue) = (self.machine, self.cpu(), self.queue());
+        if self.is_spare() {
+            return machine.rescue(cpu);
+        }
         let priorities = &machine.lanes.priorities;
         if queue.realtime_waiting().is_none()
             && queue.gate.is_open()

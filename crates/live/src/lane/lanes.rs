@@ -111,7 +111,7 @@ impl Lanes {
     }
 
     /// Wakes the first player that sleeps and can run what is not its own.
-    fn wake_one(&self) {
+    pub(crate) fn wake_one(&self) {
         let _ = self.all_in_tree().find(|slot| slot.kick() == Some(Notify::Woke));
     }
 

@@ -41,6 +41,13 @@ enum Role {
     Spare,
 }
 
+impl Lane {
+    /// Whether it is a spare.
+    pub(super) fn is_spare(&self) -> bool {
+        self.role == Role::Spare
+    }
+}
+
 /// A thread's hold on a CPU.
 #[derive(Debug)]
 pub(super) struct Lane {
@@ -132,7 +139,7 @@ impl Lane {
         if !self.has_items() && !is_helping {
             return Ran { timers, ..Ran::default() };
         }
-        let ran = if self.role == Role::Lane { self.run_items(now) } else { Ran::default() };
+        let ran = self.run_items(now);
         if ran != Ran::default() {
             self.rest.work(now);
         }
@@ -168,7 +175,11 @@ impl Lane {
 
     /// Whether another lane has something that it does not get to, and this one may take it.
     fn is_help_wanted(&self) -> bool {
-        self.slot.queue.gate.is_open() && self.machine.is_help_wanted(self.slot.cpu)
+        let may_help = match self.role {
+            Role::Lane => self.slot.queue.gate.is_open(),
+            Role::Spare => !self.machine.has_free_lane(),
+        };
+        may_help && self.machine.is_help_wanted(self.slot.cpu)
     }
 
     /// Once per tick: the neighbours.

@@ -12,7 +12,7 @@
 //!
 //! Absent: running. Source: KERNEL section 6; PROTOCOL section 4, "marking opens X's run queues".
 
-use super::queue::{Item, RunQueue};
+use super::queue::{Item, Next, RunQueue};
 use super::sync::Activity;
 use crate::lane::here;
 use crate::machine::Machine;
@@ -81,7 +81,12 @@ impl Machine {
         let is_woken = self.lanes.kick_lane(cpu) == Some(Notify::Woke);
         // What a lane leaves for itself it runs soon; two of those are one for somebody else.
         let is_here = here(self).map(|(here, _)| here) == Some(cpu);
-        if !is_woken && !is_bound && waited > usize::from(is_here) {
+        if is_woken || is_bound {
+            return Ok(());
+        }
+        if self.core.is_marked(cpu) {
+            self.lanes.wake_one();
+        } else if waited > usize::from(is_here) {
             self.wake_idle_lane(cpu);
         }
         Ok(())
@@ -212,6 +217,22 @@ impl Machine {
             self.counts[cpu.index()].stolen.add(1);
         }
         stolen
+    }
+
+    /// Whether there is a lane that is not stuck and takes what is not bound to it.
+    pub(crate) fn has_free_lane(&self) -> bool {
+        self.lane_set.iter().any(|cpu| self.is_free(cpu))
+    }
+
+    /// What the spare `cpu` runs, as no lane does: all of them are stuck.
+    pub(crate) fn rescue(&self, cpu: CpuId) -> Option<Next> {
+        if self.has_free_lane() {
+            return None;
+        }
+        let pulled = self.pull_realtime(cpu, None).map(|(_, item)| item);
+        let item = pulled.or_else(|| self.steal(cpu))?;
+        // A spare has no lane's rank: it runs everything as a normal task.
+        Some(Next { item, activity: Activity::Normal, is_movable: false })
     }
 
     /// Whether something waits with a lane other than `cpu` that does not get to it. Cost: two loads per

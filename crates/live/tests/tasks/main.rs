@@ -1,0 +1,11 @@
+//! Tasks, softirqs and work on real threads. Nothing here is timed but against hanging: every wait has a
+//! deadline of many seconds.
+
+mod ends;
+mod isolation;
+mod realtime;
+mod scene;
+mod softirqs;
+mod spawning;
+mod stuck;
+mod work;

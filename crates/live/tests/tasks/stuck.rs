@@ -1,0 +1,134 @@
+//! A lane that is stuck holds up nothing but what is bound to it.
+
+use crate::scene::{Gate, builder, cpu, lane_here, lanes, play, wait_for};
+use futures_executor::block_on;
+use quietcore_live::{Machine, Priority, TaskOptions, WorkOptions};
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// Keeps the lane `index` in a task until the gate is opened.
+fn keep(machine: &'static Machine, index: u64, gate: &Gate) {
+    let (sender, began) = channel();
+    let gate = gate.clone();
+    let holder = machine.spawn_on(cpu(index), async move {
+        sender.send(()).expect("the test waits");
+        gate.wait();
+    });
+    drop(holder.expect("it runs"));
+    wait_for(&began);
+}
+
+/// Goal: tasks and work that wait on a lane that got stuck run elsewhere; what is bound to it waits. Method:
+/// a task of the lane leaves each kind in its lane's own queue, and then does not return.
+#[test]
+fn what_waits_there_goes_elsewhere() {
+    for _ in 0..10 {
+        let machine = lanes().start().expect("starts");
+        let gate = Gate::default();
+        let (sender, ran) = channel();
+        let bound_sender = sender.clone();
+        let work_sender = Mutex::new(sender.clone());
+        let work = machine.work(WorkOptions::new(), move || {
+            work_sender.lock().expect("no panic").send(("work", lane_here())).expect("the test waits");
+        });
+        let (work, holds) = (work.expect("a lane"), gate.clone());
+        let tell = move |name: &'static str| {
+            let sender = sender.clone();
+            async move { sender.send((name, lane_here())).expect("the test waits") }
+        };
+        let bound = async move { bound_sender.send(("bound", lane_here())).expect("the test waits") };
+        let holder = machine.spawn_on(cpu(0), async move {
+            drop(machine.spawn_on(cpu(0), bound));
+            drop(machine.spawn(tell("normal")));
+            drop(machine.spawn_with(TaskOptions::new().realtime(Priority::LOWEST), tell("rt")));
+            work.queue().expect("it runs");
+            holds.wait();
+        });
+        drop(holder.expect("it runs"));
+        let mut elsewhere = [wait_for(&ran), wait_for(&ran), wait_for(&ran)];
+        elsewhere.sort_unstable();
+        assert_eq!(elsewhere, [("normal", Some(1)), ("rt", Some(1)), ("work", Some(1))]);
+        assert!(ran.try_recv().is_err(), "the bound one waits");
+        gate.open();
+        assert_eq!(wait_for(&ran), ("bound", Some(0)));
+        machine.shutdown();
+    }
+}
+
+/// Goal: one task alone, left on a lane that gets stuck while the other sleeps, is found. Method: the other
+/// one sleeps for long before; nothing else is armed.
+#[test]
+fn one_that_is_left_alone_is_found() {
+    let machine = lanes().start().expect("starts");
+    for _ in 0..10 {
+        let (gate, (sender, ran)) = (Gate::default(), channel());
+        let holds = gate.clone();
+        let holder = machine.spawn_on(cpu(0), async move {
+            drop(machine.spawn(async move { sender.send(lane_here()).expect("the test waits") }));
+            holds.wait();
+        });
+        drop(holder.expect("it runs"));
+        assert_eq!(wait_for(&ran), Some(1));
+        gate.open();
+    }
+    machine.shutdown();
+}
+
+/// Goal: tasks that are woken while their lane is stuck run elsewhere, also from timers. Method: sleeping
+/// tasks whose lane is kept when they are due.
+#[test]
+fn the_timer_is_on_time_and_so_is_its_task() {
+    let machine = lanes().start().expect("starts");
+    let tasks: Vec<_> = (0..20)
+        .map(|_| {
+            let task = machine.spawn(async {
+                quietcore_live::time::sleep(Duration::from_millis(20)).await;
+                lane_here()
+            });
+            task.expect("it runs")
+        })
+        .collect();
+    let gate = Gate::default();
+    keep(machine, 0, &gate);
+    for task in tasks {
+        assert_eq!(block_on(task).expect("it ends"), Some(1));
+    }
+    gate.open();
+    machine.shutdown();
+}
+
+/// Goal: when every lane is stuck a spare runs what is not bound. Method: both are kept.
+#[test]
+fn a_spare_runs_what_no_lane_does() {
+    let machine = lanes().start().expect("starts");
+    let gate = Gate::default();
+    keep(machine, 0, &gate);
+    keep(machine, 1, &gate);
+    let task = machine.spawn(async { lane_here() }).expect("it runs");
+    assert_eq!(block_on(task).expect("it ends"), None, "on no lane");
+    let slept = machine.spawn(async {
+        quietcore_live::time::sleep(Duration::from_millis(3)).await;
+        lane_here()
+    });
+    assert_eq!(block_on(slept.expect("it runs")).expect("it ends"), None, "on no lane");
+    gate.open();
+    machine.shutdown();
+}
+
+/// Goal: a lane that leaves leaves nothing behind but what is bound to it. Method: a thread gives its CPU
+/// back with tasks in its queue.
+#[test]
+fn a_lane_that_leaves() {
+    let machine = builder().start().expect("starts");
+    let first = quietcore_live::Cpu::claim(machine, cpu(0)).expect("a free lane");
+    let free = machine.spawn(async { lane_here().is_none() }).expect("it runs");
+    let bound = machine.spawn_on(cpu(0), async { 2 }).expect("it runs");
+    drop(first);
+    let (_lane, ()) = play(machine, 1, |_| ());
+    assert!(block_on(free).expect("it ends"));
+    assert!(!bound.is_finished());
+    let (_back, ()) = play(machine, 0, |_| ());
+    assert_eq!(block_on(bound).expect("it ends"), 2);
+    machine.shutdown();
+}

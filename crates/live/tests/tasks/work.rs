@@ -1,0 +1,126 @@
+//! Work: queued, it runs; never twice at a time; where it may.
+
+use crate::scene::{Gate, cpu, eventually, lane_here, lanes, wait_for};
+use futures_executor::block_on;
+use quietcore_live::{OnPanic, SpawnError, WorkOptions, WouldBlock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// Goal: after the last call of `queue` the work runs, and sees what was left before; it never overlaps
+/// itself. Method: four threads leave and queue; bound and unbound.
+#[test]
+fn nothing_is_lost() {
+    let machine = lanes().start().expect("starts");
+    for options in [WorkOptions::new(), WorkOptions::new().bound(cpu(1))] {
+        let [left, found, inside]: [Arc<AtomicU64>; 3] = Default::default();
+        let (leaves, finds) = (Arc::clone(&left), Arc::clone(&found));
+        let run = move || {
+            assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0, "twice at a time");
+            finds.fetch_add(leaves.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+            inside.fetch_sub(1, Ordering::Relaxed);
+        };
+        let work = machine.work(options, run).expect("it has lanes");
+        const EACH: u64 = 10_000;
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..EACH {
+                        left.fetch_add(1, Ordering::Relaxed);
+                        work.queue().expect("it runs");
+                    }
+                });
+            }
+        });
+        work.flush().expect("this thread may wait");
+        assert_eq!(found.load(Ordering::Relaxed), 4 * EACH, "{options:?}");
+    }
+    machine.shutdown();
+}
+
+/// Goal: bound work runs on its lane only, also if that is isolated; unbound work never there. Method: both
+/// are queued from anywhere while one lane is isolated.
+#[test]
+fn where_it_may() {
+    let machine = lanes().start().expect("starts");
+    machine.set_isolated(&"1".parse().expect("a list")).expect("the other one is left");
+    let (sender, ran) = channel();
+    let sender = Mutex::new(sender);
+    let send = Arc::new(move |name: &'static str| {
+        sender.lock().expect("no panic").send((name, lane_here())).expect("the test waits");
+    });
+    let also = Arc::clone(&send);
+    let bound = machine.work(WorkOptions::new().bound(cpu(1)), move || send("bound")).expect("a lane");
+    let unbound = machine.work(WorkOptions::new(), move || also("unbound")).expect("a lane");
+    let queues = unbound.clone();
+    for _ in 0..50 {
+        bound.queue().expect("it runs");
+        assert_eq!(wait_for(&ran), ("bound", Some(1)));
+        unbound.queue().expect("it runs");
+        assert_eq!(wait_for(&ran), ("unbound", Some(0)));
+        // Also when the isolated lane itself asks for it.
+        let queues = queues.clone();
+        let task = machine.spawn_on(cpu(1), async move { queues.queue() }).expect("it runs");
+        assert_eq!(block_on(task).expect("it ends"), Ok(true));
+        assert_eq!(wait_for(&ran), ("unbound", Some(0)));
+    }
+    machine.shutdown();
+}
+
+/// Goal: what is cancelled does not run, and a run that is under way is waited for, but not by lanes. Method:
+/// a run is kept while each is tried.
+#[test]
+fn cancelling() {
+    let machine = lanes().on_panic(OnPanic::Continue).start().expect("starts");
+    let gate = Gate::default();
+    let (holds, (sender, began)) = (gate.clone(), channel());
+    let sender = Mutex::new(sender);
+    let work = machine.work(WorkOptions::new().bound(cpu(0)), move || {
+        sender.lock().expect("no panic").send(()).expect("the test waits");
+        holds.wait();
+    });
+    let work = work.expect("a lane");
+    assert!(work.queue().expect("it runs"));
+    wait_for(&began);
+    assert!(work.queue().expect("it runs"), "once more, after this run");
+    assert!(!work.queue().expect("it runs"), "it waits already");
+    let on_lane = work.clone();
+    let task = machine.spawn_on(cpu(1), async move { on_lane.cancel_sync() }).expect("it runs");
+    assert_eq!(block_on(task).expect("it ends"), Err(WouldBlock), "and it was cancelled");
+    let waits = work.clone();
+    let waiter = thread::spawn(move || waits.cancel_sync());
+    gate.open();
+    assert_eq!(waiter.join().expect("no panic"), Ok(false));
+    assert!(began.try_recv().is_err(), "it did not run again");
+    let panics = machine.work(WorkOptions::new(), || panic!("on purpose")).expect("a lane");
+    panics.queue().expect("it runs");
+    panics.flush().expect("this thread may wait");
+    assert_eq!(machine.metrics().sum(|cpu| cpu.panics), 1);
+    machine.shutdown();
+    assert_eq!(work.queue(), Err(SpawnError::NotRunning));
+}
+
+/// Goal: delayed work runs after its delay, once for each, and not if it was cancelled. Method: one delay
+/// replaces another; one is cancelled.
+#[test]
+fn delayed() {
+    let machine = lanes().start().expect("starts");
+    let (sender, ran) = channel();
+    let sender = Mutex::new(sender);
+    let work = machine.delayed_work(WorkOptions::new(), move || {
+        sender.lock().expect("no panic").send(machine.now()).expect("the test waits");
+    });
+    let work = work.expect("a lane");
+    let before = machine.now();
+    assert!(!work.queue_after(Duration::from_secs(100)).expect("it runs"));
+    assert!(work.queue_after(Duration::from_millis(3)).expect("it runs"));
+    assert!(wait_for(&ran).0 >= before.0 + 3_000_000);
+    assert!(!work.queue_after(Duration::from_secs(100)).expect("it runs"));
+    assert_eq!(work.cancel_sync(), Ok(true));
+    assert_eq!(work.cancel_sync(), Ok(false));
+    eventually("nothing waits", || !work.work().is_pending());
+    assert!(ran.try_recv().is_err());
+    machine.shutdown();
+}
