@@ -290,8 +290,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         report
     }
 
-    /// Whether `cpu` runs a timer of another CPU's base right now. Detached timers do not count. Cost: the
-    /// locks of all bases, one at a time.
+    /// Whether `cpu` runs a timer right now that is not its own: of another CPU's base, or of its GUEST base,
+    /// where strangers arm. Detached timers do not count. Cost: the locks of all bases, one at a time.
     ///
     /// ```
     /// # use quietcore_core::{CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
@@ -302,7 +302,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// ```
     #[must_use]
     pub fn runs_for_others(&self, cpu: CpuId) -> bool {
-        let mut others = self.base_ids().filter(|id| id.cpu != cpu);
+        let mut others = self.base_ids().filter(|id| id.cpu != cpu || id.kind == BaseKind::Guest);
         others.any(|id| self.bases.lock(id, None).runs_on(cpu))
     }
 

@@ -295,8 +295,16 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let finished = self.bases.finish(expired, Context { cpu: Some(turn.cpu), now });
         self.tell(finished.base, finished.change, actions);
         turn.tokens.extend(finished.token);
-        if finished.base.cpu != turn.cpu && finished.base.kind.is_pullable() {
-            self.leave_nothing_behind(finished.base.cpu, now, actions);
+        self.after_run(finished.base, turn.cpu, now, actions);
+    }
+
+    /// A timer of `base` that was armed again while it ran on `runner` came to rest there, whoever was
+    /// isolated meanwhile. What a CPU armed on its own base stays. Tests:
+    /// `isolation::a_timer_that_arms_itself_leaves_an_isolated_cpu`, `isolation::armed_again_by_a_stranger`.
+    #[inline]
+    fn after_run(&self, base: BaseId, runner: CpuId, now: Nanos, actions: &mut Actions) {
+        if base.kind.is_pullable() && (base.cpu != runner || base.kind == BaseKind::Guest) {
+            self.leave_nothing_behind(base.cpu, now, actions);
         }
     }
 
@@ -386,6 +394,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             }
         };
         self.tell(base, popped.change, actions);
+        self.after_run(base, turn.cpu, now, actions);
         if popped.expired.is_some() {
             turn.left -= 1;
             return popped.expired;

@@ -109,6 +109,49 @@ fn a_stranger_that_looked_before() {
     assert_eq!([scene.turn(0, 20), scene.turn(1, 20)].concat(), [1]);
 }
 
+/// Goal: what a stranger armed on a CPU is foreign there, also while it runs. Method: the CPU is isolated
+/// during the callback of such a timer, and of one that it armed itself.
+#[test]
+fn a_strangers_callback_is_waited_for() {
+    for (context, is_foreign) in [(Context::near(cpu(1), ms(0)), true), (Context::on(cpu(1), ms(0)), false)] {
+        let mut scene = Scene::of(2);
+        let timer = scene.add(TimerOptions::new(), 1);
+        let _ = scene.arm(timer, 5, context);
+        let expired = scene.start(1, 7);
+        let report = scene.isolate("1", 7);
+        assert_eq!(report.still_running.contains(cpu(1)), is_foreign, "{report:?}");
+        scene.finish(1, expired, 8);
+        assert!(!scene.machine.runs_for_others(cpu(1)));
+    }
+}
+
+/// Goal: a stranger's timer that is armed again while it runs on its own CPU leaves that when it is isolated
+/// meanwhile. Method: armed again before and after the isolation, by the stranger and by the callback.
+#[test]
+fn armed_again_by_a_stranger() {
+    for (is_isolated_first, context) in [
+        (false, Context::near(cpu(1), ms(7))),
+        (true, Context::near(cpu(1), ms(7))),
+        (false, Context::on(cpu(1), ms(7))),
+        (true, Context::on(cpu(1), ms(7))),
+    ] {
+        let mut scene = Scene::of(2);
+        let timer = scene.add(TimerOptions::new(), 1);
+        let _ = scene.arm(timer, 5, Context::near(cpu(1), ms(0)));
+        let expired = scene.start(1, 7);
+        if is_isolated_first {
+            scene.isolate("1", 7);
+        }
+        let _ = scene.arm(timer, 9, context);
+        if !is_isolated_first {
+            scene.isolate("1", 7);
+        }
+        scene.finish(1, expired, 8);
+        assert_eq!(scene.turn(1, 20), [], "CPU 1 is isolated");
+        assert_eq!(scene.turn(0, 20), [1], "{is_isolated_first} {context:?}");
+    }
+}
+
 /// Goal: an arm that chose its CPU before that was isolated does not leave its timer there. Method: isolated
 /// just before the arm takes its first lock; a timer that was never armed, one that was there before, and one
 /// that was on another CPU.

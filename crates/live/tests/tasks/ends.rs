@@ -2,7 +2,7 @@
 
 use crate::scene::{builder, cpu, lanes, wait_for};
 use futures_executor::block_on;
-use quietcore_live::{Cpu, JoinError, WorkOptions};
+use quietcore_live::{Cpu, WorkOptions};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
@@ -45,7 +45,8 @@ fn a_shutdown_drops_all_futures() {
         }
         machine.shutdown();
         for task in tasks {
-            assert!(matches!(block_on(task), Err(JoinError::Cancelled)));
+            // One that was just being polled may have panicked: its time will not come.
+            assert!(block_on(task).is_err());
         }
         for _ in 0..60 {
             wait_for(&dropped);

@@ -48,7 +48,10 @@ fn what_waits_there_goes_elsewhere() {
         drop(holder.expect("it runs"));
         let mut elsewhere = [wait_for(&ran), wait_for(&ran), wait_for(&ran)];
         elsewhere.sort_unstable();
-        assert_eq!(elsewhere, [("normal", Some(1)), ("rt", Some(1)), ("work", Some(1))]);
+        let kinds = elsewhere.map(|(kind, _)| kind);
+        assert_eq!(kinds, ["normal", "rt", "work"]);
+        // Mostly on lane 1; on a spare if that has lost its CPU for long.
+        assert!(elsewhere.iter().all(|(_, lane)| *lane != Some(0)), "{elsewhere:?}");
         assert!(ran.try_recv().is_err(), "the bound one waits");
         gate.open();
         assert_eq!(wait_for(&ran), ("bound", Some(0)));
@@ -61,7 +64,7 @@ fn what_waits_there_goes_elsewhere() {
 #[test]
 fn one_that_is_left_alone_is_found() {
     let machine = lanes().start().expect("starts");
-    for _ in 0..10 {
+    for _ in 0..20 {
         let (gate, (sender, ran)) = (Gate::default(), channel());
         let holds = gate.clone();
         let holder = machine.spawn_on(cpu(0), async move {
@@ -69,7 +72,7 @@ fn one_that_is_left_alone_is_found() {
             holds.wait();
         });
         drop(holder.expect("it runs"));
-        assert_eq!(wait_for(&ran), Some(1));
+        assert_ne!(wait_for(&ran), Some(0), "it is kept");
         gate.open();
     }
     machine.shutdown();
@@ -92,7 +95,7 @@ fn the_timer_is_on_time_and_so_is_its_task() {
     let gate = Gate::default();
     keep(machine, 0, &gate);
     for task in tasks {
-        assert_eq!(block_on(task).expect("it ends"), Some(1));
+        assert_ne!(block_on(task).expect("it ends"), Some(0), "it is kept");
     }
     gate.open();
     machine.shutdown();
