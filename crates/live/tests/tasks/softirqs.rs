@@ -90,7 +90,7 @@ fn a_handler_that_panics() {
     let machine = lanes()
         .on_panic(OnPanic::Continue)
         .softirq(Vector::RCU, move |_| {
-            assert!(counts.fetch_add(1, Ordering::Relaxed) % 2 == 0, "on purpose");
+            assert!(counts.fetch_add(1, Ordering::Relaxed).is_multiple_of(2), "on purpose");
         })
         .start()
         .expect("starts");

@@ -101,7 +101,7 @@ fn panics_are_results() {
     let machine = lanes().start().expect("starts");
     for _ in 0..3 {
         let task = machine.spawn_on(cpu(0), async { panic!("{}", "on purpose") }).expect("it runs");
-        let error: JoinError = block_on(task).map(|()| ()).expect_err("it panicked");
+        let error: JoinError = block_on(task).expect_err("it panicked");
         assert_eq!(error.to_string(), "the task panicked: on purpose");
     }
     let after = machine.spawn_on(cpu(0), async { lane_here() }).expect("it runs");
@@ -125,7 +125,8 @@ fn tasks_of_one_thread() {
         let task = lane.spawn_local(async move {
             writes.borrow_mut().push(1);
             quietcore_live::time::sleep(Duration::from_millis(2)).await;
-            writes.borrow_mut().push(woken.await.expect("it ends"));
+            let five = woken.await.expect("it ends");
+            writes.borrow_mut().push(five);
         });
         let endless = lane.spawn_local(async move {
             never.borrow_mut().push(9);
@@ -170,7 +171,7 @@ fn closures_that_block() {
         assert_eq!(block_on(task).expect("it ends"), number);
     }
     let panics = machine.spawn_blocking(|| panic!("blocked")).expect("a thread");
-    assert!(block_on(panics).map(|()| ()).expect_err("it panicked").is_panic());
+    assert!(block_on(panics).expect_err("it panicked").is_panic());
     machine.shutdown();
     assert_eq!(machine.spawn_blocking(|| ()).map(|_| ()), Err(SpawnError::NotRunning));
 }
