@@ -67,6 +67,8 @@ pub use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
 #[cfg(not(loom))]
 pub use quietcore_core::realtime::Priority;
 #[cfg(not(loom))]
+pub use quietcore_core::softirq::TimerRaise;
+#[cfg(not(loom))]
 pub use quietcore_core::{Cancelled, Counters, CpuError, CpuId, CpuSet, Nanos, Report as IsolationReport};
 #[cfg(not(loom))]
 pub use run_queue::WakeTo;

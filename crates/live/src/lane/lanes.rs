@@ -3,6 +3,7 @@
 //! Made with the machine and never changed in size. Lock order: `control`, then anything of the core;
 //! `own_threads` and `notes` are held for no call; `aside`, then a run queue's lock.
 
+use super::here::here;
 use super::slot::Slot;
 use super::switch::Switch;
 use super::thread::Note;
@@ -215,8 +216,13 @@ impl Machine {
     /// Cost: a fence and a load; nothing without lanes.
     #[inline]
     pub(crate) fn interrupt_doze(&self, base: BaseId, at: Nanos) {
-        if let Some(slot) = self.lanes.slot(base.cpu) {
-            slot.interrupt_doze(at);
+        let Some(slot) = self.lanes.slot(base.cpu) else { return };
+        slot.interrupt_doze(at);
+        if self.timer_raise.calls()
+            && slot.alone.is_set()
+            && here(self).is_none_or(|(cpu, _)| cpu != base.cpu)
+        {
+            slot.call();
         }
     }
 }

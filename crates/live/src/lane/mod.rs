@@ -3,7 +3,7 @@
 //! ```text
 //! claim.rs     how a thread gets a CPU            cpu.rs       what it gets
 //! play.rs      turn, idle, park: every player     rest.rs      doze or sleep
-//! items.rs     softirqs, tasks and work in a turn
+//! items.rs     softirqs, tasks and work in a turn tick.rs      isolated lanes that go by ticks
 //! switch.rs    the dead man's switch, the alarm   sentinel.rs  the helper thread of a machine with lanes
 //! spare.rs     threads without a CPU of a host    thread.rs    ready-made lane threads
 //! isolate.rs   isolation while the machine runs   realtime.rs  a thread's priority
@@ -45,6 +45,8 @@ mod switch;
 mod sync;
 #[cfg(not(loom))]
 mod thread;
+#[cfg(not(loom))]
+mod tick;
 
 #[cfg(not(loom))]
 pub use {

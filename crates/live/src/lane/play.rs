@@ -22,6 +22,7 @@ use super::slot::Slot;
 use crate::machine::Machine;
 use crate::park::Parker;
 use crate::softirq::Softirqs;
+use quietcore_core::softirq::TimerRaise;
 use quietcore_core::{CpuId, Idle as Decision, Machine as Core, Nanos, Turn};
 
 /// How the lane waits, or is about to.
@@ -121,8 +122,14 @@ impl Lane {
         // An isolated CPU answers for nobody: with nothing armed on it there is no reason to look at the
         // clock.
         let is_quiet = self.waiting == Waiting::No && self.slot.alone.is_set() && !self.turn.has_more();
-        if is_quiet && !self.has_items() && !self.machine.core.handle_tick(self.slot.cpu, Nanos(u64::MAX)) {
-            return Ran::default();
+        if is_quiet && !self.has_items() {
+            let when = self.machine.timer_raise;
+            if when != TimerRaise::NextExpiry {
+                return self.turn_by_tick(when).unwrap_or_default();
+            }
+            if !self.machine.core.handle_tick(self.slot.cpu, Nanos(u64::MAX)) {
+                return Ran::default();
+            }
         }
         self.turn_by_the_clock()
     }
@@ -180,6 +187,18 @@ impl Lane {
             Role::Spare => !self.machine.has_free_lane(),
         };
         may_help && self.machine.is_help_wanted(self.slot.cpu)
+    }
+
+    /// Whether `now` is in another tick than the last look was.
+    pub(super) fn enter_tick(&mut self, now: Nanos) -> bool {
+        let tick = self.tick_of(now);
+        core::mem::replace(&mut self.looked, tick) != tick
+    }
+
+    /// TIMER was raised: one turn, whether anything is due or not.
+    pub(super) fn take_raised_turn(&mut self) -> u32 {
+        here::looked_at_clock(self.machine.clock.now());
+        self.machine.take_turn(&mut self.turn)
     }
 
     /// Once per tick: the neighbours.

@@ -6,7 +6,9 @@
 use super::sync::{Doze, Flag, Owner, Waits};
 use crate::park::{Notify, Parker};
 use crate::run_queue::RunQueue;
+use crate::run_queue::sync::Todo;
 use crate::softirq::Companion;
+use quietcore_core::softirq::Call;
 use quietcore_core::{CpuId, Nanos};
 use std::io;
 use std::sync::OnceLock;
@@ -25,6 +27,10 @@ pub(crate) struct Slot {
     event: OnceLock<Parker>,
     pub(super) queue: RunQueue,
     pub(super) companion: Companion,
+    /// From an arm by somebody else until the lane has heard of it.
+    pub(super) timer_call: Call,
+    /// There is such a call.
+    pub(super) called: Todo,
 }
 
 impl Slot {
@@ -38,6 +44,8 @@ impl Slot {
             event: OnceLock::new(),
             queue: RunQueue::new(cpu),
             companion: Companion::new(),
+            timer_call: Call::new(),
+            called: Todo::new(),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::virtual_time::Allowed;
 use core::time::Duration;
 use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
 use quietcore_core::realtime::Awareness;
-use quietcore_core::softirq::Vector;
+use quietcore_core::softirq::{TimerRaise, Vector};
 use quietcore_core::{CpuSet, Nanos, TickLength};
 use std::sync::Arc;
 
@@ -57,6 +57,7 @@ pub struct Builder {
     pub(super) awareness: Awareness,
     pub(super) defer_limit: Duration,
     pub(super) wake_to: WakeTo,
+    pub(super) timer_raise: TimerRaise,
 }
 
 impl Default for Builder {
@@ -79,6 +80,7 @@ impl Default for Builder {
             awareness: Awareness::default(),
             defer_limit: Duration::from_millis(50),
             wake_to: WakeTo::default(),
+            timer_raise: TimerRaise::default(),
         }
     }
 }
@@ -351,6 +353,20 @@ impl Builder {
     #[must_use]
     pub const fn wake_to(mut self, wake_to: WakeTo) -> Self {
         self.wake_to = wake_to;
+        self
+    }
+
+    /// When an isolated lane that turns all the time takes a timer turn. Default: when a timer is due. The
+    /// others are what kernels did, and cost more; they are here to be compared.
+    ///
+    /// ```
+    /// # use quietcore_live::{Machine, TimerRaise};
+    /// let builder = Machine::builder().timer_raise(TimerRaise::Bitmap);
+    /// # let _ = builder;
+    /// ```
+    #[must_use]
+    pub const fn timer_raise(mut self, when: TimerRaise) -> Self {
+        self.timer_raise = when;
         self
     }
 

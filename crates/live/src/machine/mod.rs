@@ -41,6 +41,7 @@ use helper::Player;
 use limits::Limits;
 use quietcore_core::place::{HousekeepingError, Isolation, Policy, nearest_housekeeping};
 use quietcore_core::realtime::Awareness;
+use quietcore_core::softirq::TimerRaise;
 use quietcore_core::{Actions, Context, CpuId, CpuSet, Machine as Core, Nanos, Settings};
 use std::io;
 use std::sync::{Mutex, Once, PoisonError};
@@ -184,6 +185,7 @@ pub struct Machine {
     pub(crate) awareness: Awareness,
     pub(crate) defer_limit: Nanos,
     pub(crate) wake_to: WakeTo,
+    pub(crate) timer_raise: TimerRaise,
     pub(crate) tasks: LiveTasks,
     pub(crate) blocking: BlockingPool,
 }
@@ -296,6 +298,7 @@ impl Machine {
             awareness: builder.awareness,
             defer_limit: Nanos(u64::try_from(builder.defer_limit.as_nanos()).unwrap_or(u64::MAX)),
             wake_to: builder.wake_to,
+            timer_raise: builder.timer_raise,
             tasks: LiveTasks::default(),
             blocking: BlockingPool::default(),
         };

@@ -56,6 +56,11 @@ pub struct CpuMetrics {
     pub pushed: u64,
     /// Normal tasks and work that its lane took from others.
     pub stolen: u64,
+    /// Timer turns that its lane took as an isolated one that goes by ticks
+    /// ([`timer_raise`](crate::Builder::timer_raise)).
+    pub timer_raises: u64,
+    /// Of those, turns in which nothing was due.
+    pub empty_raises: u64,
     /// Times that vectors were raised for it.
     pub raises: u64,
     /// Handlers that its lane ran.
@@ -163,6 +168,8 @@ impl Machine {
             pulled: counts.pulled.get(),
             pushed: counts.pushed.get(),
             stolen: counts.stolen.get(),
+            timer_raises: counts.timer_raises.get(),
+            empty_raises: counts.empty_raises.get(),
             raises: counts.raises.get(),
             softirqs: counts.softirqs.get(),
             ksoftirqd_ran: counts.ksoftirqd_ran.get(),

@@ -49,6 +49,9 @@ pub(crate) struct CpuCounts {
     pub(crate) pulled: Count,
     pub(crate) pushed: Count,
     pub(crate) stolen: Count,
+    /// Timer turns of an isolated lane that goes by ticks, and those that ran nothing.
+    pub(crate) timer_raises: Count,
+    pub(crate) empty_raises: Count,
     pub(crate) raises: Count,
     /// Runs of handlers, by the lane.
     pub(crate) softirqs: Count,
@@ -78,6 +81,8 @@ impl CpuCounts {
             pulled: Count::new(),
             pushed: Count::new(),
             stolen: Count::new(),
+            timer_raises: Count::new(),
+            empty_raises: Count::new(),
             raises: Count::new(),
             softirqs: Count::new(),
             ksoftirqd_ran: Count::new(),

@@ -1,0 +1,104 @@
+//! What an isolated lane that never rests asks of its own bases, by rule.
+
+use crate::scene::{builder, cpu, eventually, wait_for};
+use quietcore_live::{Cpu, CpuMetrics, Machine, Precision, TimerOptions, TimerRaise};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// A machine whose lane 1 is isolated and turns all the time, until it is told to end.
+struct Busy {
+    machine: &'static Machine,
+    is_over: Arc<AtomicBool>,
+    lane: JoinHandle<()>,
+}
+
+impl Busy {
+    fn start(when: TimerRaise) -> Self {
+        let builder = builder().timer_raise(when).isolated("1".parse().expect("a list"));
+        let machine = builder.start().expect("starts");
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (until, (sender, turns)) = (Arc::clone(&is_over), channel());
+        let lane = thread::spawn(move || {
+            let mut lane = Cpu::claim(machine, cpu(1)).expect("a free lane");
+            lane.turn();
+            sender.send(()).expect("the test waits");
+            while !until.load(Ordering::Relaxed) {
+                lane.turn();
+            }
+        });
+        wait_for(&turns);
+        Self { machine, is_over, lane }
+    }
+
+    fn metrics(&self) -> CpuMetrics {
+        self.machine.metrics().cpus.into_iter().find(|metrics| metrics.cpu == cpu(1)).expect("it is there")
+    }
+
+    /// Waits for `count` ticks.
+    fn ticks(&self, count: u64) {
+        let end = self.machine.now().0 + count * 1_000_000;
+        eventually("time goes on", || self.machine.now().0 > end);
+    }
+
+    fn end(self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.lane.join().expect("no panic");
+        self.machine.shutdown();
+    }
+}
+
+/// Goal: no arm from elsewhere is missed, and none runs early, by any rule. Method: pinned timers for moments
+/// just before, at and after the edges of ticks, one after the other, from another thread.
+#[test]
+fn remote_arms_across_tick_edges() {
+    for when in TimerRaise::ALL {
+        let busy = Busy::start(when);
+        let (sender, ran) = channel();
+        let sender = Mutex::new(sender);
+        let options = TimerOptions::new().pinned().precision(Precision::Tick);
+        let timer = busy.machine.timer(options, move |run| {
+            sender.lock().expect("no panic").send((run.cpu(), run.scheduled(), run.now())).expect("it waits");
+        });
+        for number in 0..300_u64 {
+            let edge = (busy.machine.now().0 / 1_000_000 + 1) * 1_000_000;
+            let at = quietcore_live::Nanos(edge + number % 7 * 300 - 900);
+            timer.arm_on(cpu(1), at).expect("it has a lane");
+            let (ran_on, scheduled, now) = wait_for(&ran);
+            assert_eq!(ran_on, cpu(1));
+            assert!(now >= scheduled && now >= at, "{when:?}: {number} early");
+        }
+        busy.end();
+    }
+}
+
+/// Goal: how often TIMER is raised for nothing: by the old rule in every tick; by the bitmap in every tick
+/// while any timer waits, and never while none does; by the next expiry never. Method: nothing armed, then
+/// one timer that is far away.
+#[test]
+fn raises_for_nothing() {
+    for when in TimerRaise::ALL {
+        let busy = Busy::start(when);
+        let before = busy.metrics();
+        busy.ticks(20);
+        let idle = busy.metrics();
+        let far = busy.machine.timer(TimerOptions::new().pinned(), |_| unreachable!("it is far away"));
+        far.arm_on(cpu(1), quietcore_live::Nanos(busy.machine.now().0 + 100_000_000_000))
+            .expect("it has a lane");
+        thread::sleep(Duration::from_millis(2));
+        let armed = busy.metrics();
+        busy.ticks(20);
+        let after = busy.metrics();
+        let raised = [idle.timer_raises - before.timer_raises, after.timer_raises - armed.timer_raises];
+        let raises = raised.map(|count| count > 0);
+        match when {
+            TimerRaise::Unconditional => assert_eq!(raises, [true, true], "{raised:?}"),
+            TimerRaise::Bitmap => assert_eq!(raises, [false, true], "{raised:?}"),
+            TimerRaise::NextExpiry => assert_eq!(raises, [false, false], "{raised:?}"),
+        }
+        assert_eq!(after.timer_raises, after.empty_raises, "there was nothing to run");
+        busy.end();
+    }
+}
