@@ -99,13 +99,16 @@ pub(super) fn arm_now(machine: &Machine, timer: &TimerHandle) -> Result<bool, Cl
 
 impl Manner {
     pub(super) fn play(self) -> Play {
-        Box::new(move |machine, mut cpu| {
-            while machine.is_running() {
-                if !cpu.turn().has_more && self == Self::Parks {
-                    cpu.park();
-                }
+        Box::new(move |machine, mut cpu| self.turns(machine, &mut cpu))
+    }
+
+    /// Until the machine is shut down.
+    pub(super) fn turns(self, machine: &Machine, cpu: &mut Cpu) {
+        while machine.is_running() {
+            if !cpu.turn().has_more && self == Self::Parks {
+                cpu.park();
             }
-        })
+        }
     }
 }
 

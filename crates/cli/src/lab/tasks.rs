@@ -3,8 +3,14 @@
 //! The runtime has no tasks of its own yet, and the lab wants its timeouts as users have them, around a future. A
 //! lane polls [`BATCH`] tasks, turns, and waits when nobody is ready. Deliberately absent: fairness, stealing,
 //! priorities, tasks that end.
+//!
+//! A future with a timeout must not be polled once the machine was shut down. So a lane is stopped first
+//! ([`stop`]): when that returns no lane polls any more.
 
-use super::crew::Play;
+use super::crew::{Crew, Manner, Play};
+use super::plan::Bench;
+use super::sync::Stop;
+use crate::error::CliError;
 use quietcore_live::Unparker;
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -56,8 +62,15 @@ impl Wake for Woken {
     }
 }
 
-/// A lane that polls `tasks` until the machine is shut down.
-pub(super) fn play(tasks: Tasks) -> Play {
+/// Ends the polling on all lanes of `crew`, which were given `stop`.
+pub(super) fn stop(crew: &Crew, bench: &Bench, stop: &Stop) -> Result<(), CliError> {
+    stop.set();
+    // A lane looks at the sign between a turn and the next poll, so one that has turned since has seen it.
+    bench.cpus.into_iter().try_for_each(|cpu| crew.on_lane(cpu, || {}))
+}
+
+/// A lane that polls `tasks` until it is stopped, and turns until the machine is shut down.
+pub(super) fn play(tasks: Tasks, stop: Arc<Stop>) -> Play {
     Box::new(move |machine, mut cpu| {
         let ready = Arc::new(Ready::default());
         let _ = ready.lane.set(cpu.unparker());
@@ -66,7 +79,7 @@ pub(super) fn play(tasks: Tasks) -> Play {
             .map(|task| Waker::from(Arc::new(Woken { ready: Arc::clone(&ready), task })))
             .collect();
         wakers.iter().for_each(Waker::wake_by_ref);
-        while machine.is_running() {
+        while machine.is_running() && !stop.is_set() {
             for task in (0..BATCH).map_while(|_| ready.pop()) {
                 // None of them ends before the machine does.
                 let _ = tasks[task].as_mut().poll(&mut Context::from_waker(&wakers[task]));
@@ -75,6 +88,7 @@ pub(super) fn play(tasks: Tasks) -> Play {
                 cpu.park_unless(|| !ready.is_empty());
             }
         }
+        Manner::Parks.turns(machine, &mut cpu);
     })
 }
 

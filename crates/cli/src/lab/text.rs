@@ -29,6 +29,7 @@ pub(super) fn row(page: &mut Page, row: &Row) {
     attachments(page, row);
     words(page, row);
     beside(page, row);
+    costs(page, std::slice::from_ref(row));
 }
 
 /// All rows in short.
@@ -52,6 +53,14 @@ pub(super) fn summary(page: &mut Page, report: &Report) {
         words(page, row);
         beside(page, row);
     }
+    costs(page, &report.rows);
+}
+
+/// Where the simulator's costs are from; all scenarios share them.
+fn costs(page: &mut Page, rows: &[Row]) {
+    let Some(simulated) = rows.iter().find_map(|row| row.simulated.as_ref()) else { return };
+    page.blank();
+    page.item(2, "simulated with", LABEL, &format!("costs {}", simulated.costs));
 }
 
 pub(super) const fn role(role: Role) -> &'static str {
@@ -183,20 +192,25 @@ fn beside(page: &mut Page, row: &Row) {
         page.blank();
         page.line(&format!("  Seed {}, for comparison only: measured by others, elsewhere", seed.id));
         for figure in seed.figures {
-            page.item(4, figure.what, 54, figure.verbatim);
+            page.item(4, figure.what, 46, figure.verbatim);
         }
     }
 }
 
 fn sim(page: &mut Page, simulated: &Simulated) {
     page.blank();
-    page.line(&format!("  Simulated ({}); costs {}", simulated.scenario, simulated.costs));
-    page.line(&cells(["  (all costs halved, doubled)", "before", "after", "ratio", ""]));
+    page.line(&format!("  Simulated ({}), and with all costs halved and doubled", simulated.scenario));
     for one in &simulated.comparisons {
         let ratio = one.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
         page.line(&format!("    {}, {}", one.what, one.unit));
         let named = |value: &SimValue| format!("{} {}", value.variant, maybe(value.value));
-        page.line(&cells(["", &named(&one.before), &named(&one.after), &ratio, ""]));
+        let verdict = match one.ratio {
+            Some(1.0) => "no difference",
+            Some(ratio) if (ratio < 1.0) == (one.better == Better::Lower) => "after is better",
+            Some(_) => "after LOSES",
+            None => "",
+        };
+        page.line(&cells(["", &named(&one.before), &named(&one.after), &ratio, verdict]));
         let range = |value: &SimValue| format!("{}, {}", maybe(value.halved), maybe(value.doubled));
         let line = cells(["", &range(&one.before), &range(&one.after), "", ""]);
         let line = page.styled(Style::Faint, line.trim_end());
