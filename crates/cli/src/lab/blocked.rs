@@ -130,12 +130,7 @@ fn trial(bench: &Bench, setup: Setup) -> Result<Vec<f64>, CliError> {
 }
 
 /// A timer that re-arms itself, for 10 to 16 ms.
-fn sleeper(
-    machine: &'static Machine,
-    number: u64,
-    late: &Arc<Mutex<Vec<u64>>>,
-    note: &Note,
-) -> TimerHandle {
+fn sleeper(machine: &'static Machine, number: u64, late: &Arc<Mutex<Vec<u64>>>, note: &Note) -> TimerHandle {
     let (late, note) = (Arc::clone(late), note.clone());
     // Half of them begin on each lane; from then on each is armed where it ran.
     let mut armed = None;

@@ -78,7 +78,10 @@ pub(super) const PLAN: Plan = Plan {
     seed: Some(Seed {
         id: "002",
         figures: &[
-            SeedFigure { what: "menu, largest loss (pairs, before, after)", verbatim: "32 9741.92 (3.44) 8979.83 (1.13) -7.82%" },
+            SeedFigure {
+                what: "menu, largest loss (pairs, before, after)",
+                verbatim: "32 9741.92 (3.44) 8979.83 (1.13) -7.82%",
+            },
             SeedFigure { what: "menu, largest gain", verbatim: "1024 32903.03 (0.86) 35370.70 (0.89) 7.50%" },
             SeedFigure { what: "teo, largest loss", verbatim: "128 25044.93 (1.11) 23250.03 (1.08) -7.17%" },
             SeedFigure { what: "teo, largest gain", verbatim: "512 36369.30 (0.39) 38890.13 (0.36) 6.93%" },
@@ -161,8 +164,7 @@ pub(super) fn throughput(
     }
     let lanes = bench.cpus.into_iter().zip(tasks).map(|(cpu, seats)| {
         let tally = Arc::clone(&tally);
-        let make: Tasks =
-            Box::new(move || seats.into_iter().map(|seat| seat.sit(guard, &tally)).collect());
+        let make: Tasks = Box::new(move || seats.into_iter().map(|seat| seat.sit(guard, &tally)).collect());
         (cpu, play(make, Arc::clone(&over)))
     });
     let crew = Crew::start_with(Machine::builder().policy(policy), bench, lanes.collect())?;

@@ -29,13 +29,14 @@ impl Host {
         let info = line("/proc/cpuinfo");
         let of_cpu = |name: &str| {
             let found = info.as_deref()?.lines().find(|line| line.starts_with(name))?;
-            Some(printable(found.split_once(':')?.1))
+            Some(found.split_once(':')?.1.trim().to_owned())
         };
+        let flags = of_cpu("flags");
         let load = line("/proc/loadavg");
         Self {
             kernel: line("/proc/sys/kernel/osrelease").map(|text| printable(&text)),
-            processor: of_cpu("model name"),
-            is_virtual: of_cpu("flags").map(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+            processor: of_cpu("model name").map(|text| printable(&text)),
+            is_virtual: flags.map(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
             cpus_online: facts.online().to_string(),
             cpus_allowed: allowed.to_string(),
             isolated: facts.domain_isolated().to_string(),

@@ -1,8 +1,9 @@
 //! Rounds of a row, and what they amount to.
 //!
 //! In a round each variant runs once, so that what else the machine does falls on all of them. A difference is
-//! one only if no two rounds contradict it: every round of after is on the same side of every round of before.
-//! That needs no assumption about how rounds are spread, and says "no difference" rather too often.
+//! one only if no two rounds contradict it: every round of after is on the same side of every round of before;
+//! and if it is larger than what the rounds of the noise floor differ by among themselves. That needs no assumption
+//! about how rounds are spread, and says "no difference" rather too often.
 
 use super::plan::{Attachment, Bench, Better, Compare, Must, Plan, Role, Variant};
 use super::report::{Comparison, Figure, Measured, MustHeld, Row, Verdict, number};
@@ -123,7 +124,8 @@ fn comparison(variants: &[Measured], compare: Compare) -> Option<Comparison> {
     let (before, after) = (of_role(variants, Role::Before)?, of_role(variants, Role::After)?);
     let (old, new) = (before.figures.get(compare.figure)?, after.figures.get(compare.figure)?);
     let (before_median, after_median) = (old.median?, new.median?);
-    let floor = of_role(variants, Role::NoiseFloor);
+    let floor = of_role(variants, Role::NoiseFloor).and_then(|floor| floor.figures.get(compare.figure));
+    let noise = floor.and_then(|floor| Some(floor.largest? - floor.smallest?));
     Some(Comparison {
         figure: old.name,
         unit: old.unit,
@@ -133,12 +135,16 @@ fn comparison(variants: &[Measured], compare: Compare) -> Option<Comparison> {
         before_median,
         after_median,
         ratio: (before_median != 0.0).then(|| after_median / before_median),
-        floor: floor.and_then(|floor| floor.figures.get(compare.figure)?.median),
-        verdict: verdict(old, new, compare.better)?,
+        floor: floor.and_then(|floor| floor.median),
+        verdict: verdict(old, new, (compare.better, noise.unwrap_or(0.0)))?,
     })
 }
 
-fn verdict(old: &Figure, new: &Figure, better: Better) -> Option<Verdict> {
+/// `noise` is what the rounds of the noise floor differ by.
+fn verdict(old: &Figure, new: &Figure, (better, noise): (Better, f64)) -> Option<Verdict> {
+    if (old.median? - new.median?).abs() <= noise {
+        return Some(Verdict::NoDifference);
+    }
     let (low, high) = if old.smallest? > new.largest? {
         (new, old)
     } else if new.smallest? > old.largest? {
@@ -197,7 +203,7 @@ fn in_words(of: &Comparison) -> String {
         Verdict::Worse => format!("{figure}: {after} LOSES to {before}, {values}."),
         Verdict::NoDifference => {
             format!(
-                "{figure}: no difference between {after} and {before} beyond the spread of the rounds ({values})."
+                "{figure}: no difference between {after} and {before} beyond what rounds differ by anyway ({values})."
             )
         }
         Verdict::OneRound => {
@@ -211,7 +217,7 @@ fn in_groups(all: &[Comparison]) -> Vec<String> {
     for (verdict, is) in [
         (Verdict::Better, "is better than"),
         (Verdict::Worse, "LOSES to"),
-        (Verdict::NoDifference, "shows no difference beyond the spread of the rounds from"),
+        (Verdict::NoDifference, "shows no difference beyond what rounds differ by anyway from"),
         (Verdict::OneRound, "has one round only, which says nothing of the spread, against"),
     ] {
         let those: Vec<&Comparison> = all.iter().filter(|one| one.verdict == verdict).collect();

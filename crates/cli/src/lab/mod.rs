@@ -38,8 +38,8 @@ use crate::output::{self, AtomicFile};
 use crate::progress::Display;
 use crate::signals::Interrupt;
 use crate::text::Page;
-use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use plan::{Bench, Plan, Scale, Traces};
 use quietcore_core::CpuSet;
 use quietcore_live::CpuId;
@@ -267,9 +267,10 @@ fn two_cpus(asked: Option<&CpuSet>, allowed: &CpuSet) -> Result<[CpuId; 2], CliE
     let mut those = cpus.iter();
     match (those.next(), those.next(), asked) {
         (Some(one), Some(two), _) => Ok([one, two]),
-        (_, _, Some(asked)) => {
-            Err(CliError::Usage(format!("--cpus: the lab needs two CPUs, and {asked:?} is one", asked = asked.to_string())))
-        }
+        (_, _, Some(asked)) => Err(CliError::Usage(format!(
+            "--cpus: the lab needs two CPUs, and {asked:?} is one",
+            asked = asked.to_string()
+        ))),
         _ => {
             Err(CliError::Usage("the lab needs two CPUs; this process may use one (see taskset)".to_owned()))
         }

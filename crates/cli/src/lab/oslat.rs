@@ -23,8 +23,8 @@ pub(super) const PLAN: Plan = Plan {
     name: "oslat",
     question: "a busy isolated lane beside one that sleeps: does the other's work move to it?",
     figures: &[
-        ("foreign callbacks", "by thread"),
-        ("foreign callbacks", "by counter"),
+        ("foreign, by thread id", "callbacks"),
+        ("foreign, by counter", "callbacks"),
         ("callbacks in all", "per second"),
         ("time away", "%"),
         ("gap p50", "us"),
@@ -115,10 +115,8 @@ type Found = Arc<Mutex<Option<(Pid, Gaps)>>>;
 
 fn trial(bench: &Bench, exclusion: Exclusion, load: Load) -> Result<Vec<f64>, CliError> {
     let [sleeper, busy] = bench.cpus;
-    let builder = Machine::builder()
-        .policy(Policy::Pull)
-        .exclusion(exclusion)
-        .isolated([busy].into_iter().collect());
+    let builder =
+        Machine::builder().policy(Policy::Pull).exclusion(exclusion).isolated([busy].into_iter().collect());
     let found = Found::default();
     let lanes = vec![(sleeper, Manner::Parks.play()), (busy, watch(bench.span, &found))];
     let crew = Crew::start_with(builder, bench, lanes)?;
@@ -159,8 +157,7 @@ fn trial(bench: &Bench, exclusion: Exclusion, load: Load) -> Result<Vec<f64>, Cl
     bench.attach("oslat", gaps.oslat(busy.index()));
     let runners = runners.lock().unwrap_or_else(PoisonError::into_inner);
     let foreign = runners.iter().filter(|runner| **runner == lane).count();
-    let counted: u64 =
-        metrics.cpus.iter().filter(|cpu| cpu.cpu == busy).map(|cpu| cpu.ran_for_others).sum();
+    let counted: u64 = metrics.cpus.iter().filter(|cpu| cpu.cpu == busy).map(|cpu| cpu.ran_for_others).sum();
     Ok(vec![
         foreign as f64,
         counted as f64,

@@ -74,7 +74,7 @@ pub(super) enum Verdict {
     Better,
     /// Every round of after is worse than every round of before.
     Worse,
-    /// The rounds overlap.
+    /// The rounds overlap, or those of the noise floor differ by as much among themselves.
     NoDifference,
     /// There is one round only: nothing to hold the difference against.
     OneRound,

@@ -97,7 +97,9 @@ mod tests {
     /// Goal: what is bundled is found by name, and Ctrl-C ends a scenario. Method: each of them, another, no.
     #[test]
     fn scenarios_are_found_and_can_be_stopped() {
-        assert!(FILES.iter().all(|(name, text)| read(&Path::new("any").join(name)).is_ok_and(|it| it == *text)));
+        assert!(
+            FILES.iter().all(|(name, text)| read(&Path::new("any").join(name)).is_ok_and(|it| it == *text))
+        );
         assert!(read(Path::new("other.toml")).is_err());
         let longest = ROWS.iter().filter_map(|plan| plan.sim.as_ref());
         let dbench = longest.filter(|sim| sim.scenario == "dbench-128.toml").last().expect("a row");

@@ -7,8 +7,8 @@ use super::plan::{Attachment, Better, Role};
 use super::report::{Comparison, Figure, Report, Row, SimValue, Simulated, Verdict, maybe, number};
 use crate::text::{Page, Style};
 
-const NAME: usize = 30;
-const COLUMN: usize = 16;
+const NAME: usize = 32;
+const COLUMN: usize = 15;
 const LABEL: usize = 16;
 
 /// One row with everything.
@@ -83,7 +83,7 @@ fn cells(of: [&str; 5]) -> String {
     let [name, columns @ ..] = of;
     let mut line = format!("  {name:<NAME$}");
     for column in columns {
-        line.push_str(&format!(" {column:>16}"));
+        line.push_str(&format!(" {column:>COLUMN$}"));
     }
     line
 }
@@ -210,10 +210,14 @@ fn sim(page: &mut Page, simulated: &Simulated) {
             Some(_) => "after LOSES",
             None => "",
         };
-        page.line(&cells(["", &named(&one.before), &named(&one.after), &ratio, verdict]));
+        page.line(&format!(
+            "      {:<26} {:<26} {ratio:>7}   {verdict}",
+            named(&one.before),
+            named(&one.after)
+        ));
         let range = |value: &SimValue| format!("{}, {}", maybe(value.halved), maybe(value.doubled));
-        let line = cells(["", &range(&one.before), &range(&one.after), "", ""]);
-        let line = page.styled(Style::Faint, line.trim_end());
+        let line = format!("      {:<26} {}", range(&one.before), range(&one.after));
+        let line = page.styled(Style::Faint, &line);
         page.line(&line);
     }
     if !simulated.holds {

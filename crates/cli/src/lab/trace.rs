@@ -64,9 +64,8 @@ pub(super) fn write(path: &Path, file: AtomicFile, all: &[Shown]) -> Result<Opti
     perfetto(file, all).map_err(failed)?.finish()?;
     let cut = all.iter().filter(|shown| shown.ran.len() > CALLBACKS_MAX).map(|shown| shown.variant);
     let cut: Vec<&str> = cut.collect();
-    Ok((!cut.is_empty()).then(|| {
-        format!("the trace has the first {CALLBACKS_MAX} callbacks only of: {}", cut.join(", "))
-    }))
+    Ok((!cut.is_empty())
+        .then(|| format!("the trace has the first {CALLBACKS_MAX} callbacks only of: {}", cut.join(", "))))
 }
 
 fn perfetto<W: io::Write>(out: W, all: &[Shown]) -> io::Result<W> {

@@ -147,7 +147,9 @@ fn plots(out: &mut String, row: &Row) {
 }
 
 fn table(out: &mut String, row: &Row) {
-    out.push_str("<h3>Measured</h3>\n<div class=\"wide\"><table>\n<tr><th>median, and smallest to largest round</th>");
+    out.push_str(
+        "<h3>Measured</h3>\n<div class=\"wide\"><table>\n<tr><th>median, and smallest to largest round</th>",
+    );
     for variant in &row.variants {
         let role = text::role(variant.role);
         let _ = write!(

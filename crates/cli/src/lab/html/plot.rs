@@ -9,7 +9,7 @@ use super::super::report::{Figure, Row, SimComparison, SimValue, number};
 use super::svg::{Anchor, Scale, Svg};
 
 const LEFT: f64 = 58.0;
-const RIGHT: f64 = 64.0;
+const RIGHT: f64 = 84.0;
 const TOP: f64 = 34.0;
 const HEIGHT: f64 = 190.0;
 const BOTTOM: f64 = 34.0;
@@ -107,7 +107,8 @@ fn whisker(svg: &mut Svg, x: f64, (low, high): (f64, f64)) {
 /// Whether the compared figures are many of one unit, which are lines rather than bars.
 pub(super) fn is_series(row: &Row) -> bool {
     let unit = row.comparisons.first().map(|one| one.unit);
-    row.comparisons.len() > 2 && row.comparisons.iter().all(|one| Some(one.unit) == unit && shares_name(one.figure))
+    row.comparisons.len() > 2
+        && row.comparisons.iter().all(|one| Some(one.unit) == unit && shares_name(one.figure))
 }
 
 /// `8 pairs`: what differs is a number.
@@ -123,7 +124,8 @@ pub(super) fn series(row: &Row) -> String {
     let title = format!("{}: {unit} of all variants", row.experiment);
     let mut svg = Svg::new(right + 12.0, TOP + HEIGHT + BOTTOM + 22.0, &title);
     let all = row.variants.iter().flat_map(|variant| &variant.figures);
-    let chosen = all.filter(|figure| places.iter().any(|at| row.variants[0].figures[*at].name == figure.name));
+    let chosen =
+        all.filter(|figure| places.iter().any(|at| row.variants[0].figures[*at].name == figure.name));
     let scale = Scale::holding(chosen.filter_map(|figure| figure.largest), (TOP + HEIGHT, TOP));
     axis(&mut svg, &scale, right, unit);
     for (at, place) in places.iter().enumerate() {
@@ -135,7 +137,9 @@ pub(super) fn series(row: &Row) -> String {
     for (number, variant) in row.variants.iter().enumerate() {
         let class = match variant.role {
             Role::NoiseFloor => "floor",
-            Role::Before if row.comparisons.first().is_some_and(|one| one.before == variant.name) => "line-before",
+            Role::Before if row.comparisons.first().is_some_and(|one| one.before == variant.name) => {
+                "line-before"
+            }
             Role::Before => "line-other",
             Role::After => "line-after",
         };
@@ -174,11 +178,8 @@ fn draw<'a>(
 /// After against before in percent, a bar per load, up where after is more.
 pub(super) fn differences(row: &Row) -> Option<String> {
     let first = row.comparisons.first()?;
-    let percent: Vec<(&str, f64)> = row
-        .comparisons
-        .iter()
-        .filter_map(|one| Some((one.figure, (one.ratio? - 1.0) * 100.0)))
-        .collect();
+    let percent: Vec<(&str, f64)> =
+        row.comparisons.iter().filter_map(|one| Some((one.figure, (one.ratio? - 1.0) * 100.0))).collect();
     let right = LEFT + GROUP * percent.len() as f64;
     let title = format!("{}: {} against {} in percent", row.experiment, first.after, first.before);
     let mut svg = Svg::new(right + 12.0, TOP + HEIGHT + BOTTOM, &title);

@@ -58,8 +58,7 @@ impl Svg {
     pub(super) fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
         let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(coordinate);
         let class = escaped(class);
-        let _ =
-            writeln!(self.0, "<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>");
+        let _ = writeln!(self.0, "<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>");
     }
 
     pub(super) fn polyline(&mut self, class: &str, points: &[(f64, f64)]) {
@@ -178,9 +177,14 @@ mod tests {
     /// Goal: coordinates are short, and always numbers.
     #[test]
     fn coordinates_are_numbers() {
-        for (value, text) in
-            [(1.0, "1"), (0.125, "0.13"), (-0.001, "0"), (f64::NAN, "0"), (f64::INFINITY, "0"), (120.5, "120.5")]
-        {
+        for (value, text) in [
+            (1.0, "1"),
+            (0.125, "0.13"),
+            (-0.001, "0"),
+            (f64::NAN, "0"),
+            (f64::INFINITY, "0"),
+            (120.5, "120.5"),
+        ] {
             assert_eq!(coordinate(value), text);
         }
         let mut svg = Svg::new(1.0, 1.0, "");
@@ -191,7 +195,9 @@ mod tests {
     /// Goal: a scale holds 0 and all values between round numbers. Method: magnitudes, negatives, nothing.
     #[test]
     fn a_scale_holds_its_values() {
-        for values in [vec![], vec![0.0], vec![97_025.0, 2_080.0], vec![0.31], vec![-7.0, 4.0], vec![f64::NAN]] {
+        for values in
+            [vec![], vec![0.0], vec![97_025.0, 2_080.0], vec![0.31], vec![-7.0, 4.0], vec![f64::NAN]]
+        {
             let scale = Scale::holding(values.iter().copied(), (200.0, 0.0));
             let ticks = scale.ticks();
             assert!((2..=8).contains(&ticks.len()), "{values:?}: {ticks:?}");
