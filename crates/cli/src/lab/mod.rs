@@ -29,6 +29,8 @@ mod report;
 mod simulated;
 mod sync;
 mod tasks;
+#[cfg(test)]
+mod tests;
 mod text;
 mod trace;
 

@@ -71,8 +71,14 @@ fn bars_of(title: &str, unit: &str, bars: &[Bar<'_>], floor: Option<f64>) -> Str
         let (base, top) = (scale.at(0.0), scale.at(bar.value));
         svg.rect(bar.class, (middle - BAR / 2.0, top.min(base)), (BAR, (base - top).abs()));
         whisker(&mut svg, middle, (scale.at(bar.low), scale.at(bar.high)));
-        let above = scale.at(bar.high.max(bar.value)) - 6.0;
-        svg.text("value", (middle, above), Anchor::Middle, &number(bar.value));
+        let (above, over) = (scale.at(bar.high.max(bar.value)), scale.at(bar.value));
+        // Above the whisker; beside it where that would be far from the bar.
+        let (place, anchor) = if over - above < 24.0 {
+            ((middle, above - 6.0), Anchor::Middle)
+        } else {
+            ((middle + 6.0, over - 6.0), Anchor::Start)
+        };
+        svg.text("value", place, anchor, &number(bar.value));
         svg.text("name", (middle, TOP + HEIGHT + 20.0), Anchor::Middle, bar.name);
     }
     if let Some(floor) = floor {
@@ -184,7 +190,7 @@ pub(super) fn differences(row: &Row) -> Option<String> {
     let title = format!("{}: {} against {} in percent", row.experiment, first.after, first.before);
     let mut svg = Svg::new(right + 12.0, TOP + HEIGHT + BOTTOM, &title);
     let scale = Scale::holding(percent.iter().map(|(_, value)| *value), (TOP + HEIGHT - 16.0, TOP + 16.0));
-    axis(&mut svg, &scale, right, "% more with the median of after");
+    axis(&mut svg, &scale, right, &format!("% more with {}", first.after));
     for (at, (name, value)) in percent.iter().enumerate() {
         let middle = LEFT + GROUP * (at as f64 + 0.5);
         let (base, end) = (scale.at(0.0), scale.at(*value));

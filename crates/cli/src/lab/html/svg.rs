@@ -179,7 +179,7 @@ mod tests {
     fn coordinates_are_numbers() {
         for (value, text) in [
             (1.0, "1"),
-            (0.125, "0.13"),
+            (0.126, "0.13"),
             (-0.001, "0"),
             (f64::NAN, "0"),
             (f64::INFINITY, "0"),
