@@ -27,27 +27,50 @@ pub(super) const PLAN: Plan = Plan {
             name: "nobody blocks",
             what: "pull, and no lane blocks",
             role: Role::NoiseFloor,
-            run: |bench| trial(bench, Setup { policy: Policy::Pull, stall_after: STALL, blocks: false }),
+            run: |bench| {
+                trial(
+                    bench,
+                    Setup { policy: Policy::Pull, stall_after: STALL, blocks: false, other: Manner::Parks },
+                )
+            },
         },
         Variant {
             name: "stay",
             what: "each lane runs its own timers, as in one wheel per worker",
             role: Role::Before,
-            run: |bench| trial(bench, Setup { policy: Policy::Stay, stall_after: STALL, blocks: true }),
+            run: |bench| {
+                trial(
+                    bench,
+                    Setup { policy: Policy::Stay, stall_after: STALL, blocks: true, other: Manner::Parks },
+                )
+            },
         },
         Variant {
             name: "stalls ignored",
             what: "pull, but nobody looks whether a lane that is awake turns",
             role: Role::Before,
             run: |bench| {
-                trial(bench, Setup { policy: Policy::Pull, stall_after: Duration::MAX, blocks: true })
+                trial(
+                    bench,
+                    Setup {
+                        policy: Policy::Pull,
+                        stall_after: Duration::MAX,
+                        blocks: true,
+                        other: Manner::Parks,
+                    },
+                )
             },
         },
         Variant {
             name: "pull",
             what: "a lane that does not turn for 2 ms is taken for absent",
             role: Role::After,
-            run: |bench| trial(bench, Setup { policy: Policy::Pull, stall_after: STALL, blocks: true }),
+            run: |bench| {
+                trial(
+                    bench,
+                    Setup { policy: Policy::Pull, stall_after: STALL, blocks: true, other: Manner::Parks },
+                )
+            },
         },
     ],
     compares: &[
@@ -80,20 +103,22 @@ pub(super) const PLAN: Plan = Plan {
     ..PLAIN
 };
 
-const STALL: Duration = Duration::from_millis(2);
+pub(super) const STALL: Duration = Duration::from_millis(2);
 const TIMERS: u64 = 64;
 const BLOCKED: Duration = Duration::from_millis(100);
 const FREE: Duration = Duration::from_millis(20);
 
-struct Setup {
-    policy: Policy,
-    stall_after: Duration,
-    blocks: bool,
+pub(super) struct Setup {
+    pub(super) policy: Policy,
+    pub(super) stall_after: Duration,
+    pub(super) blocks: bool,
+    /// What the lane that does not block does besides.
+    pub(super) other: Manner,
 }
 
-fn trial(bench: &Bench, setup: Setup) -> Result<Vec<f64>, CliError> {
+pub(super) fn trial(bench: &Bench, setup: Setup) -> Result<Vec<f64>, CliError> {
     let builder = Machine::builder().policy(setup.policy).stall_after(setup.stall_after);
-    let lanes = bench.cpus.map(|cpu| (cpu, Manner::Parks));
+    let lanes = [(bench.cpus[0], Manner::Parks), (bench.cpus[1], setup.other)];
     let crew = Crew::start(builder, bench, &lanes)?;
     let machine = crew.machine;
     let late = Arc::new(Mutex::new(Vec::new()));

@@ -124,6 +124,24 @@ pub(super) enum Guard {
     Timeout,
 }
 
+/// Who sits where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seating {
+    /// Every other pair the other way round.
+    Crossed,
+    /// All clients on the first lane.
+    Apart,
+}
+
+/// A load of this kind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    pub(super) policy: Policy,
+    pub(super) guard: Guard,
+    pub(super) seating: Seating,
+    pub(super) pairs: usize,
+}
+
 /// What clients count.
 #[derive(Debug, Default)]
 struct Tally {
@@ -140,7 +158,8 @@ fn trial(bench: &Bench, policy: Policy, guard: Guard) -> Result<Vec<f64>, CliErr
             figures.push(NOT_MEASURED);
             continue;
         }
-        let ran = throughput(bench, (policy, guard), pairs, span)?;
+        let load = Load { policy, guard, seating: Seating::Crossed, pairs };
+        let ran = throughput(bench, load, span)?;
         figures.push(ran.0);
         timed_out += ran.1;
     }
@@ -149,25 +168,22 @@ fn trial(bench: &Bench, policy: Policy, guard: Guard) -> Result<Vec<f64>, CliErr
 }
 
 /// Requests per second, and how many timed out.
-pub(super) fn throughput(
-    bench: &Bench,
-    (policy, guard): (Policy, Guard),
-    pairs: usize,
-    span: Duration,
-) -> Result<(f64, u64), CliError> {
+pub(super) fn throughput(bench: &Bench, load: Load, span: Duration) -> Result<(f64, u64), CliError> {
     let (tally, over) = (Arc::new(Tally::default()), Arc::new(Stop::default()));
     let mut tasks: [Vec<Seat>; 2] = [Vec::new(), Vec::new()];
-    for pair in 0..pairs {
+    for pair in 0..load.pairs {
         let wires = Arc::new(Wires { request: Mail::new(), answer: Mail::new() });
-        tasks[pair % 2].push(Seat::Client(Arc::clone(&wires)));
-        tasks[1 - pair % 2].push(Seat::Server(wires));
+        let client = if load.seating == Seating::Crossed { pair % 2 } else { 0 };
+        tasks[client].push(Seat::Client(Arc::clone(&wires)));
+        tasks[1 - client].push(Seat::Server(wires));
     }
     let lanes = bench.cpus.into_iter().zip(tasks).map(|(cpu, seats)| {
         let tally = Arc::clone(&tally);
-        let make: Tasks = Box::new(move || seats.into_iter().map(|seat| seat.sit(guard, &tally)).collect());
+        let make: Tasks =
+            Box::new(move || seats.into_iter().map(|seat| seat.sit(load.guard, &tally)).collect());
         (cpu, play(make, Arc::clone(&over)))
     });
-    let crew = Crew::start_with(Machine::builder().policy(policy), bench, lanes.collect())?;
+    let crew = Crew::start_with(Machine::builder().policy(load.policy), bench, lanes.collect())?;
     // Until all of them wait for each other.
     bench.wait_for(span / 8);
     let (began, before) = (Instant::now(), tally.answered.get());

@@ -61,12 +61,12 @@ pub(super) const PLAN: Plan = Plan {
 const PAIRS: u32 = 1000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     Housekeeping,
     Isolated,
 }
 
-fn trial(bench: &Bench, policy: Policy, place: Place) -> Result<Vec<f64>, CliError> {
+pub(super) fn trial(bench: &Bench, policy: Policy, place: Place) -> Result<Vec<f64>, CliError> {
     let [busy, quiet] = bench.cpus;
     let isolated: CpuSet =
         if place == Place::Isolated { [quiet].into_iter().collect() } else { CpuSet::new() };

@@ -69,6 +69,49 @@ impl Host {
     }
 }
 
+/// Time of all CPUs and of this process, as the kernel counts it, in its own unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Times {
+    total: u64,
+    idle: u64,
+    own: u64,
+}
+
+impl Times {
+    /// `None` where the kernel does not say.
+    pub(super) fn now() -> Option<Self> {
+        Self::parse(&line("/proc/stat")?, &line("/proc/self/stat")?)
+    }
+
+    fn parse(all: &str, own: &str) -> Option<Self> {
+        let first = all.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        // User, nice, system, idle, iowait, irq, softirq, steal; what follows is part of the first two.
+        let of_all: Vec<u64> =
+            first.split_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
+        // Behind the name, which may hold anything: state is the first field, user and system the 12th and 13th.
+        let fields: Vec<&str> = own.rsplit_once(')')?.1.split_whitespace().collect();
+        let time = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        let idle = of_all.get(3)? + of_all.get(4)?;
+        Some(Self { total: of_all.iter().sum(), idle, own: time(11)? + time(12)? })
+    }
+
+    /// Share of all CPUs' time, in percent, that others have taken since: processes, interrupts, the hypervisor.
+    pub(super) fn others_until(self, later: Self) -> Option<f64> {
+        let total = later.total.checked_sub(self.total).filter(|total| *total > 0)?;
+        let idle = later.idle.checked_sub(self.idle)?;
+        let own = later.own.checked_sub(self.own)?;
+        Some(100.0 * total.saturating_sub(idle).saturating_sub(own) as f64 / total as f64)
+    }
+}
+
+/// Share of all CPUs' time that others took while `work` ran, in percent.
+pub(super) fn beside<T>(work: impl FnOnce() -> T) -> (T, Option<f64>) {
+    let before = Times::now();
+    let done = work();
+    let after = Times::now();
+    (done, before.zip(after).and_then(|(before, after)| before.others_until(after)))
+}
+
 /// A file of the kernel's, or nothing.
 fn line(path: &str) -> Option<String> {
     std::fs::read_to_string(path).ok()
@@ -77,4 +120,27 @@ fn line(path: &str) -> Option<String> {
 /// One line without what could drive a terminal.
 fn printable(text: &str) -> String {
     text.trim().chars().filter(|char| !char.is_control()).take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Times;
+
+    /// Goal: others are all but the idle and us. Method: two moments, with a name that looks like fields.
+    #[test]
+    fn others_are_all_but_the_idle_and_us() {
+        let at = |stat: &str, own: &str| Times::parse(stat, own).expect("as the kernel writes it");
+        let own =
+            |user: u32, system: u32| format!("7 (a) 1 (b) S 1 7 7 0 -1 0 1 0 0 0 {user} {system} 0 0 20 0 3");
+        let before = at("cpu  100 0 50 800 10 0 5 0 90 0\ncpu0 1 1\n", &own(40, 10));
+        let after = at("cpu  160 0 60 900 10 5 5 20 95 0\n", &own(80, 20));
+        // 195 in all, 100 of them idle, 50 ours.
+        let percent = before.others_until(after).expect("time went by");
+        assert!((percent - 100.0 * 45.0 / 195.0).abs() < 1e-9, "{percent}");
+        assert_eq!(before.others_until(before), None);
+        assert_eq!(after.others_until(before), None);
+        for (stat, own) in [("", "7 (a) S"), ("cpu  x 1", "7 (a) S"), ("cpu  1 2 3 4 5 6 7 8", "7 a S")] {
+            assert_eq!(Times::parse(stat, own), None, "{stat:?} {own:?}");
+        }
+    }
 }

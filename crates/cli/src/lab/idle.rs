@@ -72,10 +72,10 @@ pub(super) const PLAN: Plan = Plan {
     ..PLAIN
 };
 
-const TIMERS: u64 = 1000;
+pub(super) const TIMERS: u64 = 1000;
 const PERIOD: Duration = Duration::from_millis(100);
 
-fn trial(bench: &Bench, policy: Policy, timers: u64) -> Result<Vec<f64>, CliError> {
+pub(super) fn trial(bench: &Bench, policy: Policy, timers: u64) -> Result<Vec<f64>, CliError> {
     let lanes = bench.cpus.map(|cpu| (cpu, Manner::Parks));
     let crew = Crew::start(Machine::builder().policy(policy), bench, &lanes)?;
     let machine = crew.machine;

@@ -12,6 +12,9 @@ use crate::error::CliError;
 use std::mem;
 use std::sync::PoisonError;
 
+/// Percent of all CPUs' time: from here on what others take is worth a word.
+pub(super) const MUCH: f64 = 5.0;
+
 /// Figures by variant and round.
 pub(super) struct Rounds {
     figures: Vec<Vec<Vec<f64>>>,
@@ -87,6 +90,7 @@ impl Rounds {
             cpus: bench.lanes().to_string(),
             span_ms: u64::try_from(bench.span.as_millis()).unwrap_or(u64::MAX),
             rounds: self.count(),
+            others_percent: None,
             command,
             variants,
             comparisons,
@@ -183,6 +187,19 @@ fn words(comparisons: &[Comparison], musts: &[MustHeld]) -> Vec<String> {
         few => words.extend(few.iter().map(in_words)),
     }
     words
+}
+
+impl Row {
+    /// Says what else the machine did, and warns where that is much.
+    pub(super) fn beside(&mut self, others_percent: Option<f64>) {
+        self.others_percent = others_percent;
+        if let Some(percent) = others_percent.filter(|percent| *percent >= MUCH) {
+            self.words.push(format!(
+                "Others took {} % of all CPU time meanwhile: these figures are not those of a quiet machine.",
+                number(percent)
+            ));
+        }
+    }
 }
 
 fn must_in_words(must: &MustHeld) -> String {

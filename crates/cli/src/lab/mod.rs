@@ -25,6 +25,7 @@ mod idle;
 mod measure;
 mod oslat;
 mod plan;
+mod predict;
 mod report;
 mod simulated;
 mod sync;
@@ -40,8 +41,8 @@ use crate::output::{self, AtomicFile};
 use crate::progress::Display;
 use crate::signals::Interrupt;
 use crate::text::Page;
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, Subcommand};
 use plan::{Bench, Plan, Scale, Traces};
 use quietcore_core::CpuSet;
 use quietcore_live::CpuId;
@@ -61,10 +62,19 @@ measured until then is printed. Everything that is called measured was measured 
 what is simulated and what others measured says so. bench/README.md compares with other runtimes.";
 
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = EXIT_CODES, args_conflicts_with_subcommands = true)]
 pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    other: Option<Other>,
     #[command(flatten)]
     options: Options,
+}
+
+/// What is no row.
+#[derive(Debug, Subcommand)]
+enum Other {
+    /// Calibrate this machine, predict figures with the simulator, then measure them and compare
+    Predict(predict::PredictArgs),
 }
 
 #[derive(Debug, Args)]
@@ -107,6 +117,9 @@ struct Files {
 }
 
 pub(crate) fn run(args: &LabArgs) -> Result<Outcome, CliError> {
+    if let Some(Other::Predict(args)) = &args.other {
+        return predict::run(args);
+    }
     let options = &args.options;
     let plans: Vec<&'static Plan> = ROWS
         .iter()
@@ -188,13 +201,15 @@ impl Session<'_> {
         let mut told = |round: u32, variant: &str| {
             display.show(|| format!("{}: round {round} of {asked}: {variant}", plan.name));
         };
-        let rounds = measure::run(plan, &bench, asked, &mut told, shown);
+        let measure = || measure::run(plan, &bench, asked, &mut told, shown);
+        let (rounds, others) = host::beside(measure);
         display.clear();
         let rounds = rounds?;
         if rounds.count() == 0 {
             return Ok(None);
         }
         let mut row = rounds.row(plan, &bench, command(options, plan));
+        row.beside(others);
         if let (Some(sim), false) = (&plan.sim, options.no_sim) {
             let mut go_on = || {
                 display.show(|| format!("{}: simulating {}", plan.name, sim.scenario));
