@@ -22,6 +22,12 @@ impl Interrupt {
         Ok(Self(flag))
     }
 
+    /// One that nothing sets, for tests of what is interruptible.
+    #[cfg(test)]
+    pub(crate) fn never() -> Self {
+        Self(Arc::new(AtomicBool::new(false)))
+    }
+
     /// Whether one arrived.
     pub(crate) fn arrived(&self) -> bool {
         self.0.load(Ordering::Relaxed) // pairs with nothing: the flag carries no other data

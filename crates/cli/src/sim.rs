@@ -83,7 +83,7 @@ pub(crate) fn run(args: &SimArgs) -> Result<Outcome, CliError> {
 }
 
 /// A file that is not longer than it should be.
-fn read(path: &Path) -> io::Result<String> {
+pub(crate) fn read(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     std::fs::File::open(path)?.take(BYTES_MAX + 1).read_to_string(&mut text)?;
     if text.len() as u64 > BYTES_MAX {

@@ -30,7 +30,8 @@ pub(crate) struct CalibrateArgs {
 /// Repeats of each measurement.
 const REPEATS: usize = 15;
 
-pub(crate) fn run(args: &CalibrateArgs) -> Result<Outcome, CliError> {
+/// Measures; returns also what could not be, in sentences.
+pub(crate) fn measure() -> Result<(CostTable, Vec<String>), CliError> {
     let mut table = CostTable::measured_at(here());
     let mut set = |cost: Cost, repeats: &[f64], what: &str| {
         if let Some((ns, spread)) = summary(repeats) {
@@ -39,10 +40,20 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Outcome, CliError> {
     };
     core::measure(&mut set);
     let missing = sync::measure(&mut set)?;
+    Ok((table, missing))
+}
+
+/// Writes the costs as a file that scenarios can name.
+pub(crate) fn write(table: &CostTable, path: &PathBuf) -> Result<(), CliError> {
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(table.to_toml().as_bytes()).map_err(|error| CliError::Write(path.clone(), error))?;
+    file.finish()
+}
+
+pub(crate) fn run(args: &CalibrateArgs) -> Result<Outcome, CliError> {
+    let (table, missing) = measure()?;
     if let Some(path) = &args.output {
-        let mut file = AtomicFile::create(path)?;
-        file.write_all(table.to_toml().as_bytes()).map_err(|error| CliError::Write(path.clone(), error))?;
-        file.finish()?;
+        write(&table, path)?;
     }
     if args.json {
         output::print_json(&table)?;

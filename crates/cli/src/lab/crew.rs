@@ -1,6 +1,6 @@
 //! A machine with two lanes on two CPUs, for one variant of an experiment.
 
-use super::{Bench, cannot_start};
+use super::plan::{Bench, cannot_start};
 use crate::error::CliError;
 use quietcore_live::{Builder, Cpu, CpuId, Machine, Nanos, Precision, TimerHandle, TimerOptions};
 use std::sync::mpsc::{Sender, channel};
@@ -22,6 +22,9 @@ pub(super) enum Manner {
     Spins,
 }
 
+/// What a lane's thread does, until the machine was shut down.
+pub(super) type Play = Box<dyn FnOnce(&'static Machine, Cpu) + Send>;
+
 impl Crew {
     /// Starts a machine with `builder`'s settings and a lane for each of `lanes`.
     pub(super) fn start(
@@ -29,16 +32,27 @@ impl Crew {
         bench: &Bench,
         lanes: &[(CpuId, Manner)],
     ) -> Result<Self, CliError> {
+        let lanes = lanes.iter().map(|&(cpu, manner)| (cpu, manner.play()));
+        Self::start_with(builder, bench, lanes.collect())
+    }
+
+    /// The same with lanes that do something of their own.
+    pub(super) fn start_with(
+        builder: Builder,
+        bench: &Bench,
+        lanes: Vec<(CpuId, Play)>,
+    ) -> Result<Self, CliError> {
         let builder = builder.lanes(bench.lanes());
         let machine = builder.start().map_err(cannot_start)?;
         let mut crew = Self { machine, lanes: Vec::new() };
         let (ready, started) = channel();
-        for &(cpu, manner) in lanes {
+        let count = lanes.len();
+        for (cpu, play) in lanes {
             let ready = ready.clone();
-            crew.lanes.push(thread::spawn(move || lane(machine, cpu, manner, &ready)));
+            crew.lanes.push(thread::spawn(move || lane(machine, cpu, play, &ready)));
         }
         drop(ready);
-        for _ in lanes {
+        for _ in 0..count {
             let said = started.recv().unwrap_or_else(|_| Err("a lane ended at once".to_owned()));
             said.map_err(CliError::Live)?;
         }
@@ -83,23 +97,37 @@ pub(super) fn arm_now(machine: &Machine, timer: &TimerHandle) -> Result<bool, Cl
     armed(timer.arm_at(Nanos(machine.now().0)))
 }
 
-fn lane(machine: &'static Machine, number: CpuId, manner: Manner, ready: &Sender<Result<(), String>>) {
+impl Manner {
+    pub(super) fn play(self) -> Play {
+        Box::new(move |machine, mut cpu| self.turns(machine, &mut cpu))
+    }
+
+    /// Until the machine is shut down.
+    pub(super) fn turns(self, machine: &Machine, cpu: &mut Cpu) {
+        while machine.is_running() {
+            if !cpu.turn().has_more && self == Self::Parks {
+                cpu.park();
+            }
+        }
+    }
+}
+
+/// The calling thread runs on `cpu` and nowhere else from now on.
+pub(super) fn stay_on(cpu: CpuId) -> Result<(), String> {
     let mut set = rustix::thread::CpuSet::new();
-    set.set(number.index());
-    let pinned = rustix::thread::sched_setaffinity(None, &set);
+    set.set(cpu.index());
+    rustix::thread::sched_setaffinity(None, &set).map_err(|error| error.to_string())
+}
+
+fn lane(machine: &'static Machine, number: CpuId, play: Play, ready: &Sender<Result<(), String>>) {
     let claimed = Cpu::claim(machine, number).map_err(|error| error.to_string());
-    let claimed = pinned.map_err(|error| error.to_string()).and(claimed);
-    let mut cpu = match claimed {
-        Ok(cpu) => cpu,
+    match stay_on(number).and(claimed) {
+        Ok(cpu) => {
+            let _ = ready.send(Ok(()));
+            play(machine, cpu);
+        }
         Err(error) => {
             let _ = ready.send(Err(format!("cannot make a lane of CPU {number}: {error}")));
-            return;
-        }
-    };
-    let _ = ready.send(Ok(()));
-    while machine.is_running() {
-        if !cpu.turn().has_more && manner == Manner::Parks {
-            cpu.park();
         }
     }
 }

@@ -5,7 +5,7 @@
 //! have been armed on the other lane's bases. 1000 pairs to a look at the clock.
 
 use super::crew::{Crew, Manner, armed, tick};
-use super::{Bench, Plan, Role, Variant};
+use super::plan::{Bench, Better, Compare, PLAIN, Plan, Role, Seed, SeedFigure, Sim, SimCompare, Variant};
 use crate::error::CliError;
 use quietcore_live::{CpuSet, Machine, Nanos, Policy};
 use std::sync::mpsc::channel;
@@ -36,17 +36,37 @@ pub(super) const PLAN: Plan = Plan {
             run: |bench| trial(bench, Policy::Pull, Place::Isolated),
         },
     ],
+    compares: &[Compare { figure: 0, better: Better::Lower }],
+    seed: Some(Seed {
+        id: "002",
+        figures: &[
+            SeedFigure { what: "a timer enqueued and dequeued, before", verbatim: "145ns plain v6" },
+            SeedFigure { what: "the same, after", verbatim: "109ns v6 with patch queue" },
+        ],
+    }),
+    sim: Some(Sim {
+        scenario: "enqueue.toml",
+        compares: &[SimCompare {
+            what: "arm and cancel, 8 CPUs",
+            figure: "pair_ns",
+            unit: ("ns", 1.0),
+            before: "push/8",
+            after: "pull/8",
+            better: Better::Lower,
+        }],
+    }),
+    ..PLAIN
 };
 
 const PAIRS: u32 = 1000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     Housekeeping,
     Isolated,
 }
 
-fn trial(bench: &Bench, policy: Policy, place: Place) -> Result<Vec<f64>, CliError> {
+pub(super) fn trial(bench: &Bench, policy: Policy, place: Place) -> Result<Vec<f64>, CliError> {
     let [busy, quiet] = bench.cpus;
     let isolated: CpuSet =
         if place == Place::Isolated { [quiet].into_iter().collect() } else { CpuSet::new() };

@@ -4,12 +4,11 @@
 //! that measures.
 
 use super::crew::{Crew, Manner, armed, tick};
-use super::{Bench, Plan, Role, Variant};
+use super::plan::{Bench, Better, Compare, PLAIN, Plan, Role, Seed, SeedFigure, Sim, SimCompare, Variant};
 use crate::error::CliError;
 use quietcore_live::{Machine, Nanos, Policy, TimerHandle};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
-use std::thread;
 use std::time::Duration;
 
 pub(super) const PLAN: Plan = Plan {
@@ -41,12 +40,42 @@ pub(super) const PLAN: Plan = Plan {
             run: |bench| trial(bench, Policy::Pull, TIMERS),
         },
     ],
+    compares: &[Compare { figure: 0, better: Better::Lower }, Compare { figure: 1, better: Better::Lower }],
+    seed: Some(Seed {
+        id: "002",
+        figures: &[SeedFigure {
+            what: "idle states and the ping-pong: told in words, without figures",
+            verbatim: "none",
+        }],
+    }),
+    sim: Some(Sim {
+        scenario: "idle.toml",
+        compares: &[
+            SimCompare {
+                what: "wake-ups per second, 16 CPUs",
+                figure: "wakeups_per_s",
+                unit: ("all CPUs", 1.0),
+                before: "stay/last",
+                after: "pull/last",
+                better: Better::Lower,
+            },
+            SimCompare {
+                what: "ping-pongs per second, wake-ups where the task ran, or where its timer did",
+                figure: "ping_pongs_per_s",
+                unit: ("all CPUs", 1.0),
+                before: "pull/last",
+                after: "pull/here",
+                better: Better::Lower,
+            },
+        ],
+    }),
+    ..PLAIN
 };
 
-const TIMERS: u64 = 1000;
+pub(super) const TIMERS: u64 = 1000;
 const PERIOD: Duration = Duration::from_millis(100);
 
-fn trial(bench: &Bench, policy: Policy, timers: u64) -> Result<Vec<f64>, CliError> {
+pub(super) fn trial(bench: &Bench, policy: Policy, timers: u64) -> Result<Vec<f64>, CliError> {
     let lanes = bench.cpus.map(|cpu| (cpu, Manner::Parks));
     let crew = Crew::start(Machine::builder().policy(policy), bench, &lanes)?;
     let machine = crew.machine;
@@ -64,9 +93,9 @@ fn trial(bench: &Bench, policy: Policy, timers: u64) -> Result<Vec<f64>, CliErro
         })?;
     }
     // The first period is the lanes' settling down.
-    thread::sleep(PERIOD);
+    bench.wait_for(PERIOD);
     let before = (machine.metrics(), wake_ups()?, cpu_time());
-    thread::sleep(bench.span);
+    bench.wait();
     let after = (machine.metrics(), wake_ups()?, cpu_time());
     let seconds = bench.span.as_secs_f64();
     let ran = |metrics: &quietcore_live::Metrics| metrics.lateness().len();

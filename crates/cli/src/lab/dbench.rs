@@ -1,0 +1,250 @@
+//! Pairs of a client and a server on two lanes; each request is guarded by a timeout that is cancelled.
+//!
+//! A pair's client is on one lane, its server on the other, every other pair the other way round. A client sends a
+//! request, waits for the answer with `time::timeout` around it, works, and begins again; a server works and answers.
+//! Both lanes are full from a few pairs on; with one pair each waits for the other all the time. The noise floor is
+//! the same without timeouts, which is also the most that any rule of placing them could gain.
+
+use super::crew::Crew;
+use super::plan::{
+    Bench, Better, Compare, Must, NOT_MEASURED, PLAIN, Plan, Role, Scale, Seed, SeedFigure, Sim, SimCompare,
+    Spans, Variant,
+};
+use super::sync::{Count, Stop};
+use super::tasks::{Mail, Task, Tasks, play, stop};
+use crate::error::CliError;
+use quietcore_live::{Machine, Policy, time};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub(super) const PLAN: Plan = Plan {
+    name: "dbench",
+    question: "clients and servers with a timeout around each request: how many requests per second?",
+    figures: &[
+        ("1 pair", "requests/s"),
+        ("2 pairs", "requests/s"),
+        ("4 pairs", "requests/s"),
+        ("8 pairs", "requests/s"),
+        ("16 pairs", "requests/s"),
+        ("32 pairs", "requests/s"),
+        ("64 pairs", "requests/s"),
+        ("128 pairs", "requests/s"),
+        ("256 pairs", "requests/s"),
+        ("512 pairs", "requests/s"),
+        ("1024 pairs", "requests/s"),
+        ("timeouts that ran", "requests"),
+    ],
+    variants: &[
+        Variant {
+            name: "no timeouts",
+            what: "the same requests, unguarded",
+            role: Role::NoiseFloor,
+            run: |bench| trial(bench, Policy::Pull, Guard::None),
+        },
+        Variant {
+            name: "push",
+            what: "a busy CPU is looked for when a timer is armed on an idle or isolated one (Linux up to 6.8)",
+            role: Role::Before,
+            run: |bench| trial(bench, Policy::Push, Guard::Timeout),
+        },
+        Variant {
+            name: "stay",
+            what: "each lane runs its own timers, and nobody else's",
+            role: Role::Before,
+            run: |bench| trial(bench, Policy::Stay, Guard::Timeout),
+        },
+        Variant {
+            name: "pull",
+            what: "a timer stays where it is armed; who expires it is decided when it is due",
+            role: Role::After,
+            run: |bench| trial(bench, Policy::Pull, Guard::Timeout),
+        },
+    ],
+    compares: &[
+        more(0),
+        more(1),
+        more(2),
+        more(3),
+        more(4),
+        more(5),
+        more(6),
+        more(7),
+        more(8),
+        more(9),
+        more(10),
+    ],
+    musts: &[Must { variant: "pull", figure: 11, value: 0.0 }],
+    spans: Spans { full: Duration::from_millis(3_300), quick: Duration::from_millis(900) },
+    seed: Some(Seed {
+        id: "002",
+        figures: &[
+            SeedFigure {
+                what: "menu, largest loss (pairs, before, after)",
+                verbatim: "32 9741.92 (3.44) 8979.83 (1.13) -7.82%",
+            },
+            SeedFigure { what: "menu, largest gain", verbatim: "1024 32903.03 (0.86) 35370.70 (0.89) 7.50%" },
+            SeedFigure { what: "teo, largest loss", verbatim: "128 25044.93 (1.11) 23250.03 (1.08) -7.17%" },
+            SeedFigure { what: "teo, largest gain", verbatim: "512 36369.30 (0.39) 38890.13 (0.36) 6.93%" },
+        ],
+    }),
+    sim: Some(Sim {
+        scenario: "dbench-128.toml",
+        compares: &[
+            simulated("1 pair, 128 CPUs", "push/1", "pull/1"),
+            simulated("32 pairs, 128 CPUs", "push/32", "pull/32"),
+            simulated("1024 pairs, 128 CPUs", "push/1024", "pull/1024"),
+        ],
+    }),
+    ..PLAIN
+};
+
+const fn more(figure: usize) -> Compare {
+    Compare { figure, better: Better::Higher }
+}
+
+const fn simulated(what: &'static str, before: &'static str, after: &'static str) -> SimCompare {
+    let unit = ("requests/s", 1.0);
+    SimCompare { what, figure: "throughput", unit, before, after, better: Better::Higher }
+}
+
+/// In the order of the figures.
+const PAIRS: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+/// Those of the quick run.
+const QUICK: [usize; 3] = [1, 8, 128];
+/// What a client does between an answer and the next request, and what a server does for one.
+pub(super) const REQUEST: Duration = Duration::from_micros(8);
+pub(super) const SERVICE: Duration = Duration::from_micros(12);
+/// Far beyond any answer.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What guards a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Guard {
+    None,
+    Timeout,
+}
+
+/// Who sits where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seating {
+    /// Every other pair the other way round.
+    Crossed,
+    /// All clients on the first lane.
+    Apart,
+}
+
+/// A load of this kind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    pub(super) policy: Policy,
+    pub(super) guard: Guard,
+    pub(super) seating: Seating,
+    pub(super) pairs: usize,
+}
+
+/// What clients count.
+#[derive(Debug, Default)]
+struct Tally {
+    answered: Count,
+    timed_out: Count,
+}
+
+fn trial(bench: &Bench, policy: Policy, guard: Guard) -> Result<Vec<f64>, CliError> {
+    let chosen: &[usize] = if bench.scale == Scale::Quick { &QUICK } else { &PAIRS };
+    let span = bench.span / chosen.len() as u32;
+    let (mut figures, mut timed_out) = (Vec::new(), 0);
+    for pairs in PAIRS {
+        if !chosen.contains(&pairs) || bench.interrupt.arrived() {
+            figures.push(NOT_MEASURED);
+            continue;
+        }
+        let load = Load { policy, guard, seating: Seating::Crossed, pairs };
+        let ran = throughput(bench, load, span)?;
+        figures.push(ran.0);
+        timed_out += ran.1;
+    }
+    figures.push(timed_out as f64);
+    Ok(figures)
+}
+
+/// Requests per second, and how many timed out.
+pub(super) fn throughput(bench: &Bench, load: Load, span: Duration) -> Result<(f64, u64), CliError> {
+    let (tally, over) = (Arc::new(Tally::default()), Arc::new(Stop::default()));
+    let mut tasks: [Vec<Seat>; 2] = [Vec::new(), Vec::new()];
+    for pair in 0..load.pairs {
+        let wires = Arc::new(Wires { request: Mail::new(), answer: Mail::new() });
+        let client = if load.seating == Seating::Crossed { pair % 2 } else { 0 };
+        tasks[client].push(Seat::Client(Arc::clone(&wires)));
+        tasks[1 - client].push(Seat::Server(wires));
+    }
+    let lanes = bench.cpus.into_iter().zip(tasks).map(|(cpu, seats)| {
+        let tally = Arc::clone(&tally);
+        let make: Tasks =
+            Box::new(move || seats.into_iter().map(|seat| seat.sit(load.guard, &tally)).collect());
+        (cpu, play(make, Arc::clone(&over)))
+    });
+    let crew = Crew::start_with(Machine::builder().policy(load.policy), bench, lanes.collect())?;
+    // Until all of them wait for each other.
+    bench.wait_for(span / 8);
+    let (began, before) = (Instant::now(), tally.answered.get());
+    bench.wait_for(span - span / 8);
+    let answered = tally.answered.get() - before;
+    let rate = answered as f64 / began.elapsed().as_secs_f64();
+    stop(&crew, bench, &over)?;
+    drop(crew);
+    Ok((rate, tally.timed_out.get()))
+}
+
+/// Between a client and its server.
+#[derive(Debug)]
+struct Wires {
+    request: Mail<()>,
+    answer: Mail<()>,
+}
+
+/// An end of a pair.
+enum Seat {
+    Client(Arc<Wires>),
+    Server(Arc<Wires>),
+}
+
+impl Seat {
+    fn sit(self, guard: Guard, tally: &Arc<Tally>) -> Task {
+        let tally = Arc::clone(tally);
+        match self {
+            Self::Client(wires) => Box::pin(client(wires, guard, tally)),
+            Self::Server(wires) => Box::pin(async move {
+                loop {
+                    wires.request.receive().await;
+                    work(SERVICE);
+                    wires.answer.send(());
+                }
+            }),
+        }
+    }
+}
+
+async fn client(wires: Arc<Wires>, guard: Guard, tally: Arc<Tally>) {
+    loop {
+        wires.request.send(());
+        let answer = wires.answer.receive();
+        let is_answered = match guard {
+            Guard::None => {
+                answer.await;
+                true
+            }
+            Guard::Timeout => time::timeout(TIMEOUT, answer).await.is_ok(),
+        };
+        let count = if is_answered { &tally.answered } else { &tally.timed_out };
+        count.add_one();
+        work(REQUEST);
+    }
+}
+
+/// Keeps the CPU for a while.
+fn work(span: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < span {
+        std::hint::spin_loop();
+    }
+}

@@ -1,0 +1,123 @@
+//! `quietcore lab` as a user meets it: exit codes, streams, files, Ctrl-C.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quietcore"));
+    command.arg("lab").args(args).env("NO_COLOR", "1");
+    command
+}
+
+fn lab(args: &[&str]) -> Output {
+    command(args).output().expect("quietcore runs")
+}
+
+/// The lab needs two CPUs.
+fn has_two_cpus() -> bool {
+    std::thread::available_parallelism().is_ok_and(|count| count.get() > 1)
+}
+
+/// A folder of this test, empty.
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("quietcore-lab-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    folder
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+/// Goal: what cannot be done is refused before anything runs, with a sentence that says what can. Method: one of
+/// each kind.
+#[test]
+fn what_cannot_be_done_is_refused() {
+    for (args, sentence) in [
+        (&["no-such-row"][..], "possible values: oslat, enqueue, dbench, idle, blocked"),
+        (&["idle", "--span", "0s"], "from 10ms to 10m"),
+        (&["idle", "--span", "-1s"], "unexpected argument"),
+        (&["idle", "--span", "11m"], "from 10ms to 10m"),
+        (&["idle", "--span", "5"], "is no time span"),
+        (&["idle", "--rounds", "0"], "1..=1000"),
+        (&["idle", "--rounds", "99999999999999999999"], "--rounds"),
+        (&["idle", "--cpus", "4000,4001"], "may not run on CPU 4000"),
+        (&["idle", "--cpus", "0"], "needs two CPUs"),
+        (&["idle", "--cpus", "x"], "--cpus"),
+        (&["idle", "--perfetto", "unwritten"], "idle has no callbacks to show; oslat, blocked have"),
+        (&["--perfetto", "unwritten"], "<ROW>"),
+        (&["oslat", "--html", "same", "--perfetto", "same"], "are the same file"),
+        (&["oslat", "--html", "/no/such/folder/file"], "/no/such/folder/file"),
+        (&["oslat", "--html", "/dev/null"], "no regular file"),
+    ] {
+        let output = lab(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");
+        assert!(output.stdout.is_empty(), "{args:?}: {output:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains(sentence), "{args:?}: {said}");
+    }
+    assert!(!PathBuf::from("unwritten").exists() && !PathBuf::from("same").exists());
+}
+
+/// Goal: a row's text, JSON and files say the same run. Method: a round that is much too short.
+#[test]
+fn a_row_has_text_json_and_files() {
+    if !has_two_cpus() {
+        return;
+    }
+    let folder = folder("files");
+    let (page, trace) = (folder.join("a.html"), folder.join("a.pftrace"));
+    let short = ["oslat", "--span", "60ms", "--rounds", "1"];
+    let files = ["--html", page.to_str().expect("UTF-8"), "--perfetto", trace.to_str().expect("UTF-8")];
+    let output = lab(&[&short[..], &files[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let shown = text(&output.stdout);
+    assert!(shown.starts_with("quietcore lab oslat (measured)\n"), "{shown}");
+    for part in ["    Duration:\t ", "exactly 0 with exclusion on", "Simulated (oslat-128.toml)", "Seed 001"]
+    {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let html = std::fs::read_to_string(&page).expect("it was written");
+    assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>\n"));
+    assert!(html.contains("quietcore lab oslat --span 60ms --rounds 1"));
+    let trace = std::fs::read(&trace).expect("it was written");
+    assert_eq!(trace.first(), Some(&0x0a), "a Perfetto trace begins with a packet");
+    assert_eq!(std::fs::read_dir(&folder).expect("ours").count(), 2, "nothing else is left");
+    std::fs::remove_dir_all(folder).expect("it is ours");
+    let json = lab(&[&short[..], &["--json", "--no-sim"]].concat());
+    let value: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!((&value["schema"], &value["complete"]), (&1.into(), &true.into()));
+    let row = &value["rows"][0];
+    assert_eq!((&row["experiment"], &row["rounds"]), (&"oslat".into(), &1.into()));
+    assert_eq!(row["simulated"], serde_json::Value::Null);
+    assert_eq!(row["variants"][2]["figures"][0]["rounds"], serde_json::json!([0.0]));
+}
+
+/// Goal: Ctrl-C ends a run in order: what was measured is printed, the report is written, the exit code is 130.
+/// Method: all rows, interrupted when the second one begins.
+#[test]
+fn an_interrupted_run_prints_what_it_has() {
+    if !has_two_cpus() {
+        return;
+    }
+    let folder = folder("interrupted");
+    let page = folder.join("a.html");
+    let args = ["--span", "30ms", "--rounds", "2", "--no-sim", "--html", page.to_str().expect("UTF-8")];
+    let mut child =
+        command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("quietcore runs");
+    let mut said = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let second = said.find(|line| line.as_ref().is_ok_and(|line| line.contains("(2 of ")));
+    assert!(second.is_some(), "it says which row begins");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is ours");
+    let mut shown = String::new();
+    child.stdout.take().expect("piped").read_to_string(&mut shown).expect("UTF-8");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130), "{shown}");
+    assert!(shown.contains("oslat:"), "{shown}");
+    assert!(shown.ends_with("Interrupted: this is what was measured until then.\n"), "{shown}");
+    let html = std::fs::read_to_string(&page).expect("it was written");
+    assert!(html.contains("Interrupted"));
+    assert_eq!(std::fs::read_dir(&folder).expect("ours").count(), 1, "nothing else is left");
+    std::fs::remove_dir_all(folder).expect("it is ours");
+}
