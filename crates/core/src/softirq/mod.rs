@@ -1,8 +1,8 @@
 //! Softirqs: deferred work of a CPU, by vector; what runs now and what is left to ksoftirqd.
 //!
 //! `vector.rs` names them; `claims.rs` is what is pending and who runs it; `pass.rs` is the budget of one
-//! round; `defer.rs` is what waits for a real-time task, and for how long at most; `call.rs` tells a CPU that
-//! something was armed on it. Invariants: vectors of a pass run in ascending order; what was raised
+//! round; `defer.rs` is what waits for a real-time task, and for how long at most; `raise.rs` whether a tick
+//! raises TIMER; `call.rs` tells a CPU that something was armed on it. Invariants: vectors of a pass run in ascending order; what was raised
 //! during a pass runs in the next one; HI, TIMER, TASKLET, SCHED, HRTIMER and RCU never leave their CPU.
 //! Not here: handlers, threads, and who raises.
 //! Source: Linux 6.12, kernel/softirq.c (`handle_softirqs`), by behaviour; deferral as in the softirq-aware
@@ -12,10 +12,12 @@ mod call;
 mod claims;
 mod defer;
 mod pass;
+mod raise;
 mod vector;
 
 pub use call::Call;
 pub use claims::{Claims, Raise};
 pub use defer::Deferral;
 pub use pass::{Budget, Passes, Runner, Step};
+pub use raise::TimerRaise;
 pub use vector::{Vector, VectorSet};

@@ -5,6 +5,8 @@
 use super::value::{Cpus, Span};
 use quietcore_core::CpuSet;
 use quietcore_core::place::{Exclusion, Policy};
+use quietcore_core::realtime::Awareness;
+use quietcore_core::softirq::TimerRaise;
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -54,6 +56,12 @@ pub(crate) struct RawMachine {
     pub(crate) tick: Option<Spanned<Span>>,
     /// Ticks of different CPUs fall on different moments.
     pub(crate) skew: Option<bool>,
+    /// What is done about long softirqs for the sake of real-time tasks.
+    pub(crate) awareness: Option<AwarenessName>,
+    /// For how long at most a softirq waits for real-time tasks.
+    pub(crate) defer_limit: Option<Spanned<Span>>,
+    /// Isolated CPUs run TIMER in a thread of its own, and raise it by this rule.
+    pub(crate) timer_raise: Option<RaiseName>,
 }
 
 /// A CPU list, as `0-3,8`.
@@ -119,6 +127,44 @@ impl PolicyName {
     }
 }
 
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum AwarenessName {
+    None,
+    Place,
+    Defer,
+    Both,
+}
+
+impl AwarenessName {
+    pub(crate) const fn rule(self) -> Awareness {
+        match self {
+            Self::None => Awareness::None,
+            Self::Place => Awareness::Place,
+            Self::Defer => Awareness::Defer,
+            Self::Both => Awareness::Both,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RaiseName {
+    Unconditional,
+    Bitmap,
+    NextExpiry,
+}
+
+impl RaiseName {
+    pub(crate) const fn rule(self) -> TimerRaise {
+        match self {
+            Self::Unconditional => TimerRaise::Unconditional,
+            Self::Bitmap => TimerRaise::Bitmap,
+            Self::NextExpiry => TimerRaise::NextExpiry,
+        }
+    }
+}
+
 /// Where a task runs that a timer wakes.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
@@ -145,6 +191,8 @@ pub(crate) struct RawVariants {
     pub(crate) policy: Option<Spanned<Vec<PolicyName>>>,
     pub(crate) exclusion: Option<Spanned<Vec<ExclusionName>>>,
     pub(crate) wake: Option<Spanned<Vec<WakePlace>>>,
+    pub(crate) awareness: Option<Spanned<Vec<AwarenessName>>>,
+    pub(crate) timer_raise: Option<Spanned<Vec<RaiseName>>>,
     pub(crate) cpus: Option<Spanned<Vec<u16>>>,
     pub(crate) pairs: Option<Spanned<Vec<usize>>>,
 }
@@ -160,6 +208,9 @@ pub(crate) struct RawLoads {
     pub(crate) measure: Vec<Spanned<RawMeasure>>,
     pub(crate) pairs: Vec<Spanned<RawPairs>>,
     pub(crate) enqueue: Vec<Spanned<RawEnqueue>>,
+    pub(crate) softirq: Vec<Spanned<RawSoftirq>>,
+    pub(crate) realtime: Vec<Spanned<RawRealtime>>,
+    pub(crate) remote: Vec<Spanned<RawRemote>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
@@ -220,6 +271,57 @@ pub(crate) struct RawBusy {
     pub(crate) every: Option<Spanned<usize>>,
     pub(crate) count: Option<Spanned<usize>>,
     pub(crate) chunk: Option<Spanned<Span>>,
+    /// As a normal task, which takes turns with others.
+    #[serde(default)]
+    pub(crate) normal: bool,
+}
+
+/// A device whose interrupts raise a softirq.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawSoftirq {
+    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) every: Option<Spanned<usize>>,
+    pub(crate) count: Option<Spanned<usize>>,
+    pub(crate) vector: Spanned<String>,
+    /// From one interrupt to the next, on average.
+    pub(crate) interval: Spanned<Span>,
+    /// Lengths of the work: the least, the median, the most.
+    pub(crate) least: Spanned<Span>,
+    pub(crate) median: Spanned<Span>,
+    pub(crate) most: Spanned<Span>,
+    /// The exponent of the lengths above the median.
+    pub(crate) tail: Spanned<f64>,
+}
+
+/// Threads as those of cyclictest.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawRealtime {
+    /// Where they may run.
+    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) every: Option<Spanned<usize>>,
+    pub(crate) threads: Option<Spanned<usize>>,
+    pub(crate) priority: Spanned<u8>,
+    pub(crate) interval: Spanned<Span>,
+    /// By how much the interval of each is longer than that of the one before.
+    pub(crate) step: Option<Spanned<Span>>,
+    pub(crate) work: Option<Spanned<Span>>,
+    /// Each stays on its first CPU.
+    #[serde(default)]
+    pub(crate) pinned: bool,
+}
+
+/// Somebody who arms timers on other CPUs, about when their ticks are.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawRemote {
+    /// Whose timers.
+    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) from: Spanned<Cpus>,
+    pub(crate) period: Spanned<Span>,
+    /// The longest time that an arm takes from its decision until others see it.
+    pub(crate) slow: Spanned<Span>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -5,7 +5,8 @@
 //! before anything else happens goes straight on, without a turn through the queue: the result is the same.
 //!
 //! Where what is decided: `cpu.rs` the segments of a CPU; `step.rs` what ends with one; `turn.rs` timers;
-//! `task.rs` what tasks do; `idle.rs` sleeping and waking; `act.rs` kicks and alarms; `fault.rs` what goes
+//! `softirq.rs` other softirqs; `realtime.rs` real-time tasks; `raise.rs` TIMER on isolated CPUs; `task.rs` what
+//! tasks do; `idle.rs` sleeping and waking; `act.rs` kicks and alarms; `fault.rs` what goes
 //! wrong; `books.rs` locks and walks, and what they cost. Invariants: the core decides where timers run, this
 //! world only when; every cost is one of the plan's. Absent: memory, caches, frequencies; ticks that stop on
 //! busy `nohz_full` CPUs.
@@ -16,9 +17,12 @@ mod cpu;
 mod fault;
 mod idle;
 mod perfetto;
+mod raise;
+mod realtime;
 mod record;
 mod script;
 mod setup;
+mod softirq;
 mod step;
 mod task;
 mod turn;
@@ -58,6 +62,14 @@ enum Event {
     StallEnd(u16),
     Isolate(u16),
     Plug(u16),
+    /// This device interrupts.
+    Device(u32),
+    /// The interval of this real-time thread is over.
+    Interval(u32),
+    /// Something may have been held back long enough.
+    DeferLimit(u16),
+    /// Somebody armed a timer on this CPU.
+    Call(u16),
 }
 
 /// How to run a plan.
@@ -96,6 +108,9 @@ pub(crate) struct World<'p> {
     timers: Vec<Timer>,
     /// By CPU: its worker's task and the lengths of what waits for it.
     workers: Vec<task::Worker>,
+    /// Devices that raise softirqs.
+    sources: Vec<softirq::Source>,
+    realtime: realtime::Realtime,
     locks: Locks,
     /// By CPU: its way up the hierarchy.
     paths: Vec<Path>,
@@ -159,6 +174,10 @@ impl World<'_> {
             Event::StallEnd(fault) => self.stall_ends(fault),
             Event::Isolate(fault) => self.isolate(fault),
             Event::Plug(fault) => self.plug(fault),
+            Event::Device(source) => self.device(source),
+            Event::Interval(thread) => self.interval_ends(thread),
+            Event::DeferLimit(cpu) => self.defer_limit(cpu),
+            Event::Call(cpu) => self.called(cpu),
         }
     }
 
@@ -183,6 +202,8 @@ impl World<'_> {
         if let Some(exporter) = self.exporter.take() {
             exporter.finish()?;
         }
+        self.finish_softirqs();
+        self.finish_realtime();
         self.recorder.figures.lost = self.lost();
         self.recorder.figures.events = self.events;
         self.recorder.figures.hash = self.hash.value();

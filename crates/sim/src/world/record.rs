@@ -23,6 +23,13 @@ pub(super) enum What {
     Isolate = 15,
     Online = 16,
     Offline = 17,
+    /// A device raised a vector.
+    Raise = 18,
+    /// A handler begins.
+    Handler = 19,
+    /// A real-time thread runs.
+    Thread = 20,
+    Called = 21,
 }
 
 impl World<'_> {

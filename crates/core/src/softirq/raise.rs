@@ -1,0 +1,86 @@
+//! Whether a tick raises TIMER on a CPU that should be left alone.
+//!
+//! Where TIMER runs in a thread of its own, every raise is two switches that an isolated CPU's task has to
+//! wait for. So the tick asks first: something pending at all (seed 004), or something due (today's kernel).
+//! A tick that looks without a lock can look just before an arm on another CPU becomes visible. Under the
+//! bitmap whoever arms tells the CPU ([`Call`](super::Call)), and nothing is late for it; under the next
+//! expiry nobody does, and the following tick finds it: at most one tick late.
+//!
+//! Pure functions; reading the words is the world's. Source: seed 004 and its review; Linux 6.12,
+//! kernel/time/timer.c (`run_local_timers`), by behaviour (KERNEL 7.1 to 7.4).
+
+use crate::Nanos;
+
+/// When the tick raises TIMER.
+///
+/// ```
+/// use quietcore_core::Nanos;
+/// use quietcore_core::softirq::TimerRaise;
+///
+/// // One timer, far away: the bitmap raises in every tick, the next expiry does not.
+/// let (now, far) = (Nanos(5), Some(Nanos(900)));
+/// assert_eq!(TimerRaise::ALL.map(|when| when.raises(far, true, now)), [true, true, false]);
+/// assert_eq!(TimerRaise::ALL.map(|when| when.raises(None, false, now)), [true, false, false]);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TimerRaise {
+    /// Always, as in 2019.
+    Unconditional,
+    /// When any timer waits on the CPU, whenever it is due; an arm from elsewhere calls.
+    Bitmap,
+    /// When the first timer of the CPU is due, as today.
+    #[default]
+    NextExpiry,
+}
+
+impl TimerRaise {
+    /// All of them, for tables and command lines.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_core::softirq::TimerRaise::ALL.len(), 3);
+    /// ```
+    pub const ALL: [Self; 3] = [Self::Unconditional, Self::Bitmap, Self::NextExpiry];
+
+    /// The name on command lines and in reports.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_core::softirq::TimerRaise::default().name(), "next_expiry");
+    /// ```
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unconditional => "unconditional",
+            Self::Bitmap => "bitmap",
+            Self::NextExpiry => "next_expiry",
+        }
+    }
+
+    /// Whether the tick at `now` raises TIMER on a CPU whose first timer is due at `next`, and on which
+    /// `is_pending` says whether any waits.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_core::softirq::TimerRaise;
+    /// assert!(TimerRaise::NextExpiry.raises(Some(Nanos(5)), true, Nanos(5)));
+    /// assert!(!TimerRaise::NextExpiry.raises(Some(Nanos(6)), true, Nanos(5)));
+    /// ```
+    #[must_use]
+    pub fn raises(self, next: Option<Nanos>, is_pending: bool, now: Nanos) -> bool {
+        match self {
+            Self::Unconditional => true,
+            Self::Bitmap => is_pending,
+            Self::NextExpiry => next.is_some_and(|next| next <= now),
+        }
+    }
+
+    /// Whether who arms a timer on such a CPU from elsewhere has to call it, so that it raises at once.
+    ///
+    /// ```
+    /// # use quietcore_core::softirq::TimerRaise;
+    /// assert_eq!(TimerRaise::ALL.map(TimerRaise::calls), [false, true, false]);
+    /// ```
+    #[must_use]
+    pub const fn calls(self) -> bool {
+        matches!(self, Self::Bitmap)
+    }
+}
