@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The figures that are numbers, by the names that `[expect]` uses.
-pub(crate) const NUMBERS: [&str; 72] = [
+pub(crate) const NUMBERS: [&str; 74] = [
     "arms",
     "cancels",
     "expiries",
@@ -82,18 +82,20 @@ pub(crate) const NUMBERS: [&str; 72] = [
     "pass_max",
     "ksoftirqd_wakeups",
     "raises",
+    "raises_per_s",
     "idle_raises",
     "calls",
     "calls_coalesced",
     "late",
     "late_max",
-    "seen_max",
+    "overdue",
+    "overdue_max",
 ];
 /// The figures that are CPU lists.
 pub(crate) const CPU_LISTS: [&str; 1] = ["pullers"];
 /// The figures that there are of each CPU, or, if they are called so, of each thread.
-pub(crate) const PER_CPU: [&str; 10] = [
-    "foreign", "wakeups", "gap_p50", "gap_p99", "gap_max", "raises", "idle_raises", "thread_p50", "thread_p99",
+pub(crate) const PER_CPU: [&str; 11] = [
+    "foreign", "wakeups", "gap_p50", "gap_p99", "gap_max", "raises", "raises_per_s", "idle_raises", "thread_p50", "thread_p99",
     "thread_max",
 ];
 
@@ -271,6 +273,10 @@ impl Figures {
     }
 
     fn urgent(&self, name: &str) -> Option<f64> {
+        if name == "raises_per_s" {
+            let raises = self.timer_raise.as_ref()?.raises.values().sum();
+            return Some(self.per_second(raises));
+        }
         let realtime = self.realtime.as_ref().and_then(|found| found.number(name));
         let softirqs = || self.softirqs.as_ref().and_then(|found| found.number(name));
         let raise = || self.timer_raise.as_ref().and_then(|found| found.number(name));
@@ -287,6 +293,10 @@ impl Figures {
             "gap_p50" => gap(|found| found.p50),
             "gap_p99" => gap(|found| found.p99),
             "gap_max" => gap(|found| found.max),
+            "raises_per_s" => {
+                let raises = self.timer_raise.as_ref()?.raises.get(&cpu).copied().unwrap_or(0);
+                Some(self.per_second(raises))
+            }
             _ => {
                 let thread =
                     || self.realtime.as_ref().and_then(|found| found.number_of(name, usize::from(cpu)));

@@ -197,8 +197,10 @@ pub struct RaiseFigures {
     pub late: u64,
     /// Later than they may, at most, in ns.
     pub late_ns_max: u64,
-    /// The longest from the moment others saw a timer and it was due, to its callback, in ns.
-    pub seen_ns_max: u64,
+    /// Timers that were due when others first saw them, because their arm took so long.
+    pub overdue: u64,
+    /// From that moment to their callback, at most, in ns.
+    pub overdue_ns_max: u64,
 }
 
 impl RaiseFigures {
@@ -210,7 +212,8 @@ impl RaiseFigures {
             "calls_coalesced" => self.coalesced,
             "late" => self.late,
             "late_max" => self.late_ns_max,
-            "seen_max" => self.seen_ns_max,
+            "overdue" => self.overdue,
+            "overdue_max" => self.overdue_ns_max,
             _ => return None,
         };
         Some(count as f64)

@@ -8,7 +8,7 @@ use super::error::Problem;
 use super::faults::Faults;
 use super::loads::Load;
 use super::raw::{
-    AwarenessName, PolicyName, Preempt, RaiseName, RawMachine, RawScenario, RawVariants, Siblings, WakePlace,
+    AwarenessName, Ksoftirqd, PolicyName, Preempt, RaiseName, RawMachine, RawScenario, RawVariants, Siblings, WakePlace,
 };
 use super::value::{span_within, within};
 use super::{loads, topology};
@@ -42,6 +42,7 @@ pub(crate) struct Plan {
     pub(crate) skew: bool,
     pub(crate) awareness: Awareness,
     pub(crate) defer_limit: Nanos,
+    pub(crate) ksoftirqd: Ksoftirqd,
     pub(crate) timer_raise: Option<TimerRaise>,
     pub(crate) costs: CostTable,
     pub(crate) loads: Vec<Load>,
@@ -58,6 +59,7 @@ pub(super) struct Choice {
     exclusion: Option<Exclusion>,
     wake: Option<WakePlace>,
     awareness: Option<Awareness>,
+    ksoftirqd: Option<Ksoftirqd>,
     timer_raise: Option<TimerRaise>,
     cpus: Option<u16>,
     pub(super) pairs: Option<usize>,
@@ -83,6 +85,9 @@ fn choices(raw: Option<&RawVariants>) -> Result<Vec<Choice>, Problem> {
     let rule = |name: AwarenessName| name.rule().name();
     extend(&mut choices, raw.awareness.as_ref(), rule, |choice, value| {
         choice.awareness = Some(value.rule());
+    })?;
+    extend(&mut choices, raw.ksoftirqd.as_ref(), Ksoftirqd::name, |choice, value| {
+        choice.ksoftirqd = Some(value);
     })?;
     let rule = |name: RaiseName| name.rule().name();
     extend(&mut choices, raw.timer_raise.as_ref(), rule, |choice, value| {
@@ -156,6 +161,7 @@ fn plan(raw: &RawScenario, choice: &Choice, costs: &CostTable) -> Result<Plan, P
         skew: machine.skew.unwrap_or(true),
         awareness: choice.awareness.or(machine.awareness.map(AwarenessName::rule)).unwrap_or_default(),
         defer_limit: Nanos(defer_limit),
+        ksoftirqd: choice.ksoftirqd.or(machine.ksoftirqd).unwrap_or_default(),
         timer_raise: choice.timer_raise.or(machine.timer_raise.map(RaiseName::rule)),
         costs: costs.clone(),
         loads,

@@ -58,6 +58,7 @@ pub(crate) struct RawMachine {
     pub(crate) skew: Option<bool>,
     /// What is done about long softirqs for the sake of real-time tasks.
     pub(crate) awareness: Option<AwarenessName>,
+    pub(crate) ksoftirqd: Option<Ksoftirqd>,
     /// For how long at most a softirq waits for real-time tasks.
     pub(crate) defer_limit: Option<Spanned<Span>>,
     /// Isolated CPUs run TIMER in a thread of its own, and raise it by this rule.
@@ -147,6 +148,26 @@ impl AwarenessName {
     }
 }
 
+/// When a real-time task runs in the place of ksoftirqd.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Ksoftirqd {
+    /// At once: a kernel whose softirqs are threads, or a program's.
+    #[default]
+    Preempted,
+    /// When its pass is over, as in the kernel otherwise.
+    Whole,
+}
+
+impl Ksoftirqd {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Preempted => "preempted",
+            Self::Whole => "whole",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RaiseName {
@@ -192,6 +213,7 @@ pub(crate) struct RawVariants {
     pub(crate) exclusion: Option<Spanned<Vec<ExclusionName>>>,
     pub(crate) wake: Option<Spanned<Vec<WakePlace>>>,
     pub(crate) awareness: Option<Spanned<Vec<AwarenessName>>>,
+    pub(crate) ksoftirqd: Option<Spanned<Vec<Ksoftirqd>>>,
     pub(crate) timer_raise: Option<Spanned<Vec<RaiseName>>>,
     pub(crate) cpus: Option<Spanned<Vec<u16>>>,
     pub(crate) pairs: Option<Spanned<Vec<usize>>>,

@@ -185,6 +185,9 @@ impl World<'_> {
     /// actions are carried out: when no kick is on its way.
     fn check(&mut self) {
         assert!(self.actions.is_empty(), "an action was not carried out");
+        if !self.sources.is_empty() || !self.realtime.threads.is_empty() {
+            self.check_urgent();
+        }
         if self.kicked == 0 && std::mem::take(&mut self.is_touched) {
             self.recorder.figures.checks += 1;
             self.machine.check();

@@ -68,7 +68,11 @@ impl World<'_> {
         let late = self.now.saturating_sub(expires.max(seen_at));
         let allowed = granule.max(tick) + tick;
         let figures = self.raise_figures();
-        figures.seen_ns_max = figures.seen_ns_max.max(late);
+        // The wheel adds a tick to what is to be due now.
+        if seen_at >= expires + tick {
+            figures.overdue += 1;
+            figures.overdue_ns_max = figures.overdue_ns_max.max(late);
+        }
         figures.late += u64::from(late > allowed);
         figures.late_ns_max = figures.late_ns_max.max(late.saturating_sub(allowed));
     }
@@ -129,15 +133,15 @@ impl World<'_> {
         this.part = (part + 1) % 3;
         match part {
             0 => {
-                // The next edge of the target's tick is what it arms for.
+                // To be due as soon as can be: with the tick that the wheel adds, at the target's next edge.
                 let edge = self.next_edge(target);
-                self.tasks[task as usize].round_at = edge;
+                self.tasks[task as usize].round_at = edge.saturating_sub(self.plan.tick.0);
                 Next::Run(self.random.below(slow + 1))
             }
             1 => {
-                let edge = self.tasks[task as usize].round_at;
+                let expires = self.tasks[task as usize].round_at;
                 let is_pending = self.timers[timer as usize].is_pending;
-                let cost = if is_pending { 0 } else { self.arm_there(cpu, timer, (target, edge)) };
+                let cost = if is_pending { 0 } else { self.arm_there(cpu, timer, (target, expires)) };
                 Next::Run(cost)
             }
             _ => {

@@ -100,20 +100,25 @@ impl World<'_> {
         current.max(this.realtime.highest())
     }
 
-    /// Tells everybody what the highest priority on `cpu` is now.
-    pub(super) fn renew_priority(&mut self, cpu: u16) {
-        let highest = self.highest(cpu);
+    /// What others should know of `cpu`.
+    fn priority_of(&self, cpu: u16) -> CpuPriority {
         let this = &self.cpus[usize::from(cpu)];
-        let runs = this.current.is_some_and(|task| self.tasks[task as usize].priority.is_some());
-        let is_overloaded = this.realtime.len() + usize::from(runs) > 1
-            && this.realtime.first(|task| self.tasks[*task as usize].may_move).is_some();
-        let priority = if !this.is_online || self.isolated.contains(id(cpu)) {
+        if !this.is_online || self.is_isolated(cpu) {
             CpuPriority::Absent
         } else if this.is_stalled {
             CpuPriority::Higher
         } else {
-            highest.map_or(CpuPriority::Normal, CpuPriority::Realtime)
-        };
+            self.highest(cpu).map_or(CpuPriority::Normal, CpuPriority::Realtime)
+        }
+    }
+
+    /// Tells everybody what the highest priority on `cpu` is now.
+    pub(super) fn renew_priority(&mut self, cpu: u16) {
+        let priority = self.priority_of(cpu);
+        let this = &self.cpus[usize::from(cpu)];
+        let runs = this.current.is_some_and(|task| self.tasks[task as usize].priority.is_some());
+        let is_overloaded = this.realtime.len() + usize::from(runs) > 1
+            && this.realtime.first(|task| self.tasks[*task as usize].may_move).is_some();
         self.realtime.priorities.set(id(cpu), priority);
         if is_overloaded {
             self.realtime.overloaded.insert(id(cpu));
@@ -129,6 +134,7 @@ impl World<'_> {
             return this.current != this.softirqs.ksoftirqd;
         }
         match this.current {
+            Some(_) if self.is_whole(cpu) => false,
             Some(task) => match self.tasks[task as usize].priority {
                 Some(priority) => this.realtime.highest() > Some(priority),
                 None if self.tasks[task as usize].is_filler() => {
@@ -338,6 +344,14 @@ impl World<'_> {
         this.due += (over + 1) * this.cyclic.interval;
         self.queue.push(Nanos(this.due), Event::Interval(thread));
         Next::Block
+    }
+
+    /// Everybody knows the priority of `cpu`, and nobody who may move is on it if it is isolated.
+    pub(super) fn check_priority(&self, cpu: u16) {
+        let known = self.realtime.priorities.of(id(cpu));
+        assert_eq!(known, self.priority_of(cpu), "CPU {cpu}: what others know of its priority");
+        let is_home = !self.is_isolated(cpu) || !self.has_guests(cpu);
+        assert!(is_home, "CPU {cpu} is isolated and has tasks that may move");
     }
 
     /// `task` leaves the queue of `cpu` to run: none of its equals has waited longer there.

@@ -3,19 +3,21 @@
 //! The core decides: which vectors a pass takes and when a round is over (`Passes`), what waits for a
 //! real-time task and for how long at most (`Deferral`), who runs which vector (`Claims`). This file is the
 //! time that it takes. A handler runs all the work that is there when it begins. What arrives on top of it
-//! pauses it; tasks wait until the round is over. ksoftirqd is a normal task: it can be preempted in the
+//! pauses it; tasks wait until the round is over. ksoftirqd is a normal task. It can be preempted in the
 //! middle of a handler, and what it holds then waits with it, up to the limit of deferral: then it runs
-//! before real-time tasks until its pass is over.
+//! before real-time tasks until its pass is over. Or (`ksoftirqd = "whole"`, a kernel without PREEMPT_RT) its
+//! pass keeps everybody out: tasks, and softirqs of interrupts on top of it.
 //!
 //! Invariant: work that was raised has run or is queued here (`SoftirqFigures::lost`). Absent: budgets of
 //! handlers, handlers that raise other vectors; RPS and threaded interrupts.
 
-use super::cpu::{Soft, why};
+use super::cpu::{Hard, Soft, why};
 use super::task::{Next, Program, State, Task};
 use super::record::What;
 use super::{Event, World};
 use crate::engine::{Random, Tail, interval};
 use crate::scenario::Device;
+use crate::scenario::raw::Ksoftirqd;
 use quietcore_core::softirq::{Budget, Claims, Deferral, Passes, Raise, Runner, Step, Vector, VectorSet};
 use quietcore_core::Nanos;
 use std::collections::VecDeque;
@@ -118,6 +120,11 @@ impl Softirqs {
 
     pub(super) fn is_in_round(&self) -> bool {
         self.lane.round.is_some()
+    }
+
+    /// Whether ksoftirqd is in the middle of a pass.
+    fn is_in_companion_pass(&self) -> bool {
+        self.companion.pass_since.is_some()
     }
 
     /// A task waits that should run instead of what runs: rounds end after their pass.
@@ -238,10 +245,21 @@ impl World<'_> {
         }
     }
 
+    /// Whether ksoftirqd runs on `cpu` and lets nobody in before its pass is over.
+    pub(super) fn is_whole(&self, cpu: u16) -> bool {
+        let this = &self.cpus[usize::from(cpu)];
+        self.plan.ksoftirqd == Ksoftirqd::Whole
+            && this.softirqs.is_in_companion_pass()
+            && this.current == this.softirqs.ksoftirqd
+    }
+
     /// An interrupt is over, or a CPU has nothing else to do: softirqs run, if any may. Says whether one
     /// does.
     pub(super) fn begin_round(&mut self, cpu: u16) -> bool {
         let now = self.now;
+        if self.is_whole(cpu) {
+            return false;
+        }
         let is_urgent = self.is_outranked(cpu);
         let this = self.cpu(cpu);
         if this.softirqs.is_in_round() || this.softirqs.claims.pending().is_empty() {
@@ -415,6 +433,25 @@ impl World<'_> {
             let held = self.hold(cpu, pending);
             let overdue = pending.intersection(VectorSet::LONG).difference(held);
             self.cpu(cpu).softirqs.is_boosted = !overdue.is_empty();
+        }
+    }
+
+    /// What holds between any two events, whatever softirqs and real-time tasks do.
+    pub(super) fn check_urgent(&self) {
+        for (cpu, this) in self.cpus.iter().enumerate() {
+            let (pending, active) = (this.softirqs.claims.pending(), this.softirqs.claims.active());
+            for (vector, work) in this.softirqs.work.iter().enumerate() {
+                let vector = Vector::from_index(vector as u8).expect("there are as many vectors");
+                let is_known = work.is_empty() || pending.union(active).contains(vector);
+                assert!(is_known, "CPU {cpu}: {} of {vector} that nobody will run", work.len());
+            }
+            let is_free = this.hard == Hard::None && matches!(this.soft, Soft::None);
+            let ksoftirqd = this.softirqs.ksoftirqd.map(|task| self.tasks[task as usize].state);
+            let has_left = is_free && this.is_online && !this.is_stalled && this.pending == 0;
+            let is_woken = ksoftirqd == Some(State::Runnable);
+            let waits = !pending.intersection(VectorSet::MOVABLE).is_empty();
+            assert!(!(has_left && waits) || is_woken, "CPU {cpu}: {pending} pending, ksoftirqd sleeps");
+            self.check_priority(cpu as u16);
         }
     }
 

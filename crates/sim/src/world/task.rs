@@ -288,10 +288,12 @@ impl World<'_> {
             Next::Block => {
                 this.state = State::Blocked;
                 self.cpu(cpu).current = None;
+                self.renew_priority(cpu);
             }
             Next::End => {
                 this.state = State::Ended;
                 self.cpu(cpu).current = None;
+                self.renew_priority(cpu);
             }
         }
     }
