@@ -71,7 +71,10 @@ impl Writer {
         let (awareness, ksoftirqd) =
             (self.one_of(&["none", "place", "defer", "both"]), self.one_of(&["preempted", "whole"]));
         let limit = self.between(0, 5000);
-        let _ = writeln!(keys, "awareness = {awareness:?}\nksoftirqd = {ksoftirqd:?}\ndefer_limit = \"{limit}us\"");
+        let _ = writeln!(
+            keys,
+            "awareness = {awareness:?}\nksoftirqd = {ksoftirqd:?}\ndefer_limit = \"{limit}us\""
+        );
         if self.random.chance(50) {
             let raise = self.one_of(&["unconditional", "bitmap", "next_expiry"]);
             let _ = writeln!(keys, "timer_raise = {raise:?}");
@@ -237,7 +240,7 @@ fn random_machines_keep_the_invariants() {
     }
     println!("{count} machines, {events} events, {checks} checks, {expiries} expiries");
     println!("{vectors} pieces of work of softirqs, {migrations} moves of real-time tasks");
-    let is_enough = |found: f64| found > 10.0 * count as f64 || count < 20;
+    let is_enough = |found: f64| found > 3.0 * count as f64 || count < 20;
     assert!(is_enough(vectors) && is_enough(migrations), "too little: {vectors} {migrations}");
     assert!(checks * 8 > events, "only {checks} checks in {events} events");
     assert!(expiries > 10 * count, "only {expiries} expiries on {count} machines: nothing was tried");

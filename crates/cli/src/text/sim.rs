@@ -147,7 +147,10 @@ fn delay(of: &Figures, which: fn(&Quantiles) -> u64) -> Option<String> {
 fn cyclictest(page: &mut Page, variants: &[Variant]) {
     for variant in variants {
         let Some(realtime) = variant.figures.realtime.as_ref() else { continue };
-        page.heading(&format!("{}: real-time threads as cyclictest prints them, in us (simulated)", variant.label));
+        page.heading(&format!(
+            "{}: real-time threads as cyclictest prints them, in us (simulated)",
+            variant.label
+        ));
         for (number, thread) in realtime.threads.iter().enumerate() {
             let us = |ns: u64| ns / 1_000;
             page.line(&format!(
@@ -192,13 +195,25 @@ fn sensitivity(page: &mut Page, outcome: &Outcome) {
     }
     page.heading("How much depends on the costs (all halved, as they are, all doubled)");
     for variant in &outcome.variants {
-        for (name, range) in &variant.sensitivity {
+        let named = |name: &str| is_named(outcome, &variant.label, name);
+        let is_any_named = variant.sensitivity.keys().any(|name| named(name));
+        for (name, range) in variant.sensitivity.iter().filter(|(name, _)| !is_any_named || named(name)) {
             let cell = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
             let now = variant.figures.number(name);
             let text = format!("{:>14} {:>14} {:>14}", cell(range.halved), cell(now), cell(range.doubled));
             page.line(&format!("  {:<12} {name:<18} {text}", variant.label));
         }
     }
+}
+
+/// Whether the scenario itself shows or expects something of this figure: of those that change with the costs
+/// a reader wants these. JSON has all.
+fn is_named(outcome: &Outcome, label: &str, name: &str) -> bool {
+    let shown = outcome.shown.iter().map(|shown| (&shown.variant, &shown.what));
+    let expected = outcome.verdicts.iter().map(|verdict| (&verdict.variant, &verdict.expected));
+    let is_word =
+        |text: &str| text.split_whitespace().any(|word| word.split(['@', '.']).next() == Some(name));
+    shown.chain(expected).any(|(variant, text)| variant == label && is_word(text))
 }
 
 fn verdicts(page: &mut Page, outcome: &Outcome) {

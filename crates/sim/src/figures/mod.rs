@@ -95,7 +95,16 @@ pub(crate) const NUMBERS: [&str; 74] = [
 pub(crate) const CPU_LISTS: [&str; 1] = ["pullers"];
 /// The figures that there are of each CPU, or, if they are called so, of each thread.
 pub(crate) const PER_CPU: [&str; 11] = [
-    "foreign", "wakeups", "gap_p50", "gap_p99", "gap_max", "raises", "raises_per_s", "idle_raises", "thread_p50", "thread_p99",
+    "foreign",
+    "wakeups",
+    "gap_p50",
+    "gap_p99",
+    "gap_max",
+    "raises",
+    "raises_per_s",
+    "idle_raises",
+    "thread_p50",
+    "thread_p99",
     "thread_max",
 ];
 

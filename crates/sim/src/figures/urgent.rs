@@ -153,9 +153,8 @@ impl SoftirqFigures {
     }
 
     pub(super) fn number(&self, name: &str) -> Option<f64> {
-        let of = |vector: &str, of: fn(&Quantiles) -> u64| {
-            self.delay_ns.get(vector).map(|found| of(found) as f64)
-        };
+        let of =
+            |vector: &str, of: fn(&Quantiles) -> u64| self.delay_ns.get(vector).map(|found| of(found) as f64);
         let count = match name {
             "net_rx_delay_p50" => return of("NET_RX", |found| found.p50),
             "net_rx_delay_p99" => return of("NET_RX", |found| found.p99),

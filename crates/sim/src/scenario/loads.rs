@@ -1,7 +1,7 @@
 //! What a machine has to do, CPU by CPU.
 
 use super::error::Problem;
-use super::raw::{Preempt, PrecisionName, RawLoads, RawPairs};
+use super::raw::{PrecisionName, Preempt, RawLoads, RawPairs};
 use super::urgent::{Cyclic, Device};
 use super::value::{Cpus, Span, resolve as resolve_cpus, span_within, within};
 use quietcore_core::{CpuId, CpuSet};
@@ -186,7 +186,10 @@ fn timers(raw: &RawLoads, loads: &mut Expander<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-pub(super) fn spans<const N: usize>(values: [&Spanned<Span>; N], least: [u64; N]) -> Result<[u64; N], Problem> {
+pub(super) fn spans<const N: usize>(
+    values: [&Spanned<Span>; N],
+    least: [u64; N],
+) -> Result<[u64; N], Problem> {
     let mut nanos = [0; N];
     for (place, value) in values.into_iter().enumerate() {
         nanos[place] = span_within(value, least[place], SPAN_MAX)?;

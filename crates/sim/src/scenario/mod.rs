@@ -25,8 +25,8 @@ pub(crate) use urgent::{Cyclic, Device};
 
 use error::Problem;
 use expect::{Expectation, Shown};
-use raw::RawScenario;
 use quietcore_core::Nanos;
+use raw::RawScenario;
 use std::path::Path;
 
 /// The longest file, in bytes.

@@ -8,7 +8,8 @@ use super::error::Problem;
 use super::faults::Faults;
 use super::loads::Load;
 use super::raw::{
-    AwarenessName, Ksoftirqd, PolicyName, Preempt, RaiseName, RawMachine, RawScenario, RawVariants, Siblings, WakePlace,
+    AwarenessName, Ksoftirqd, PolicyName, Preempt, RaiseName, RawMachine, RawScenario, RawVariants, Siblings,
+    WakePlace,
 };
 use super::value::{span_within, within};
 use super::{loads, topology};

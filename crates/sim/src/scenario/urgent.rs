@@ -6,8 +6,8 @@ use super::error::Problem;
 use super::loads::{Expander, LOOP_MIN, Load, LoadKind, SPAN_MAX, optional, spans};
 use super::raw::{Preempt, RawLoads, RawRealtime, RawRemote, RawSoftirq};
 use super::value::{span_within, within};
-use quietcore_core::softirq::{Vector, VectorSet};
 use quietcore_core::realtime::Priority;
+use quietcore_core::softirq::{Vector, VectorSet};
 use quietcore_core::{CpuId, CpuSet};
 use toml::Spanned;
 

@@ -146,7 +146,9 @@ impl Cpu {
     }
 
     pub(super) fn has_task(&self) -> bool {
-        self.current.is_some() || !self.realtime.is_empty() || self.queues.iter().any(|queue| !queue.is_empty())
+        self.current.is_some()
+            || !self.realtime.is_empty()
+            || self.queues.iter().any(|queue| !queue.is_empty())
     }
 }
 

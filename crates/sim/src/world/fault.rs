@@ -88,10 +88,8 @@ impl World<'_> {
         let cpu = flips.cpus[self.random.below(flips.cpus.len() as u64) as usize].index() as u16;
         let this = self.cpu(cpu);
         let has_softirqs = !this.softirqs.is_quiet() || !this.arrived.is_empty();
-        let is_busy = this.is_stalled
-            || this.hard != Hard::None
-            || !matches!(this.soft, Soft::None)
-            || has_softirqs;
+        let is_busy =
+            this.is_stalled || this.hard != Hard::None || !matches!(this.soft, Soft::None) || has_softirqs;
         if this.is_online && is_busy {
             self.queue.push(Nanos(self.now + RETRY), Event::Plug(fault));
             return;
@@ -133,6 +131,11 @@ impl World<'_> {
         self.renew_priority(cpu);
         let heir = self.online_near(cpu);
         for task in tasks {
+            let this = &mut self.tasks[task as usize];
+            if matches!(this.program, Program::Ksoftirqd) {
+                this.state = State::Blocked; // somebody else was faster: nothing is left for it
+                continue;
+            }
             let may_move = self.tasks[task as usize].may_move;
             let target = if may_move { self.find_room(task, heir) } else { heir };
             self.move_task(task, target);

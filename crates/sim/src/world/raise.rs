@@ -87,7 +87,8 @@ impl World<'_> {
         let Ok(armed) = self.machine.arm_on(this.id, at, context, &mut self.actions) else { return 0 };
         assert!(armed.was_pending == this.is_pending, "timer {timer}: the machine lost count of it");
         let base = armed.base.cpu.index() as u16;
-        (this.expires, this.delay, this.armed_on, this.base) = (expires, expires.saturating_sub(now), target, base);
+        (this.expires, this.delay, this.armed_on, this.base) =
+            (expires, expires.saturating_sub(now), target, base);
         (this.is_pending, this.is_pinned, this.seen_at, this.pulled_from) = (true, true, now, None);
         self.recorder.figures.arms += 1;
         self.note(What::Arm, cpu, expires ^ u64::from(timer) << 40 ^ u64::from(base) << 20);

@@ -45,7 +45,8 @@ impl Thread {
 
     /// What it amounts to at `end`.
     fn figures(&self, end: u64) -> CyclicThread {
-        let expected = if end < self.first_due { 0 } else { (end - self.first_due) / self.cyclic.interval + 1 };
+        let expected =
+            if end < self.first_due { 0 } else { (end - self.first_due) / self.cyclic.interval + 1 };
         CyclicThread {
             task: self.task,
             priority: self.cyclic.priority.get(),
@@ -256,7 +257,8 @@ impl World<'_> {
     /// that costs it.
     pub(super) fn pull_tasks(&mut self, cpu: u16) -> u64 {
         let mut cost = 0;
-        if self.realtime.overloaded.is_empty() || self.realtime.priorities.of(id(cpu)) == CpuPriority::Absent {
+        if self.realtime.overloaded.is_empty() || self.realtime.priorities.of(id(cpu)) == CpuPriority::Absent
+        {
             return cost;
         }
         let others: Vec<u16> = self.realtime.overloaded.iter().map(|other| other.index() as u16).collect();
@@ -309,7 +311,9 @@ impl World<'_> {
         loop {
             let tasks = &self.tasks;
             let this: &mut Cpu = &mut self.cpus[usize::from(cpu)];
-            let Some((_, task)) = this.realtime.take_first(|task| tasks[*task as usize].may_move) else { break };
+            let Some((_, task)) = this.realtime.take_first(|task| tasks[*task as usize].may_move) else {
+                break;
+            };
             leaving.push(task);
         }
         self.renew_priority(cpu);

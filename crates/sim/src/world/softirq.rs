@@ -12,14 +12,14 @@
 //! handlers, handlers that raise other vectors; RPS and threaded interrupts.
 
 use super::cpu::{Hard, Soft, why};
-use super::task::{Next, Program, State, Task};
 use super::record::What;
+use super::task::{Next, Program, State, Task};
 use super::{Event, World};
 use crate::engine::{Random, Tail, interval};
 use crate::scenario::Device;
 use crate::scenario::raw::Ksoftirqd;
-use quietcore_core::softirq::{Budget, Claims, Deferral, Passes, Raise, Runner, Step, Vector, VectorSet};
 use quietcore_core::Nanos;
+use quietcore_core::softirq::{Budget, Claims, Deferral, Passes, Raise, Runner, Step, Vector, VectorSet};
 use std::collections::VecDeque;
 
 const VECTORS: usize = 16;
@@ -458,9 +458,8 @@ impl World<'_> {
     /// Work that waits at the end, also in interrupts that have not been handled; and what is held back.
     pub(super) fn finish_softirqs(&mut self) {
         let is_work = |arrival: &&Arrival| matches!(arrival, Arrival::Work(_));
-        let of = |cpu: &super::cpu::Cpu| {
-            cpu.softirqs.left() + cpu.arrived.iter().filter(is_work).count() as u64
-        };
+        let of =
+            |cpu: &super::cpu::Cpu| cpu.softirqs.left() + cpu.arrived.iter().filter(is_work).count() as u64;
         let left: u64 = self.cpus.iter().map(of).sum();
         let held = self.cpus.iter().flat_map(|cpu| cpu.softirqs.held_since.into_iter().flatten());
         let longest = held.map(|since| self.end - since).max().unwrap_or(0);

@@ -8,11 +8,11 @@
 
 use super::cpu::ENDLESS;
 use super::{Event, World, id};
-use quietcore_core::realtime::Priority;
 use crate::scenario::raw::WakePlace;
 use crate::scenario::{Cost, LoadKind};
 use quietcore_core::Nanos;
 use quietcore_core::place::nearest_housekeeping;
+use quietcore_core::realtime::Priority;
 use std::collections::VecDeque;
 
 /// `due` of a task that no timer has woken.
