@@ -236,6 +236,7 @@ proptest! {
         let realtime = found.realtime.as_ref().expect("there are threads");
         for thread in &realtime.threads {
             let unfinished = thread.expected as i64 - (thread.cycles + thread.skipped) as i64;
+            prop_assert!(unfinished >= 0, "{:?}\n{}", thread, &text);
         }
         prop_assert_eq!(&found, &figures(&text));
     }

@@ -1,7 +1,8 @@
 //! What a machine has to do, CPU by CPU.
 
 use super::error::Problem;
-use super::raw::{PrecisionName, Preempt, RawLoads, RawPairs};
+use super::names::Preempt;
+use super::raw::{PrecisionName, RawLoads, RawPairs};
 use super::urgent::{Cyclic, Device};
 use super::value::{Cpus, Span, resolve as resolve_cpus, span_within, within};
 use quietcore_core::{CpuId, CpuSet};

@@ -9,6 +9,7 @@ mod error;
 pub(crate) mod expect;
 mod faults;
 mod loads;
+pub(crate) mod names;
 mod plan;
 pub(crate) mod raw;
 mod topology;

@@ -7,10 +7,10 @@ use super::costs::CostTable;
 use super::error::Problem;
 use super::faults::Faults;
 use super::loads::Load;
-use super::raw::{
-    AwarenessName, Ksoftirqd, PolicyName, Preempt, RaiseName, RawMachine, RawScenario, RawVariants, Siblings,
-    WakePlace,
+use super::names::{
+    AwarenessName, ExclusionName, Ksoftirqd, PolicyName, Preempt, RaiseName, Siblings, WakePlace,
 };
+use super::raw::{RawMachine, RawScenario, RawVariants};
 use super::value::{span_within, within};
 use super::{loads, topology};
 use quietcore_core::place::{Exclusion, Isolation};
@@ -78,7 +78,7 @@ fn choices(raw: Option<&RawVariants>) -> Result<Vec<Choice>, Problem> {
     };
     let mut choices = vec![Choice::default()];
     extend(&mut choices, raw.policy.as_ref(), PolicyName::name, |choice, value| choice.policy = Some(value))?;
-    let rule = |name: super::raw::ExclusionName| name.rule().name();
+    let rule = |name: ExclusionName| name.rule().name();
     extend(&mut choices, raw.exclusion.as_ref(), rule, |choice, value| {
         choice.exclusion = Some(value.rule())
     })?;
@@ -148,7 +148,7 @@ fn plan(raw: &RawScenario, choice: &Choice, costs: &CostTable) -> Result<Plan, P
         None => DEFER_LIMIT,
     };
     let loads::Loads { loads, affinities } = loads::resolve(&raw.load, &places, choice.pairs)?;
-    let exclusion = choice.exclusion.or(machine.exclusion.map(super::raw::ExclusionName::rule));
+    let exclusion = choice.exclusion.or(machine.exclusion.map(ExclusionName::rule));
     Ok(Plan {
         label: choice.labels.join("/"),
         seed: raw.seed.as_ref().map_or(1, |seed| *seed.get_ref()),

@@ -4,7 +4,8 @@
 
 use super::error::Problem;
 use super::loads::{Expander, LOOP_MIN, Load, LoadKind, SPAN_MAX, optional, spans};
-use super::raw::{Preempt, RawLoads, RawRealtime, RawRemote, RawSoftirq};
+use super::names::Preempt;
+use super::raw::{RawLoads, RawRealtime, RawRemote, RawSoftirq};
 use super::value::{span_within, within};
 use quietcore_core::realtime::Priority;
 use quietcore_core::softirq::{Vector, VectorSet};

@@ -1,12 +1,12 @@
 //! A CPU and its time: segments of interrupt, softirq and task, each on top of the next.
 //!
-//! At any moment a CPU does the topmost thing it has: an interrupt, a softirq, a real-time task, a task, a task that only fills time, nothing. What it does has a rest of time; when something comes on top,
-//! the rest is kept. Under `cooperative` nothing comes on top of a task: what arrives is looked at when the
-//! task ends.
+//! At any moment a CPU does the topmost thing it has: an interrupt, a softirq, a real-time task, a task, a
+//! task that only fills time, nothing. What it does has a rest of time; when something comes on top, the rest
+//! is kept. Under `cooperative` nothing comes on top of a task: what arrives is looked at when the task ends.
 
 use super::softirq::{Arrival, Softirqs};
 use super::{Event, World};
-use crate::scenario::raw::Preempt;
+use crate::scenario::names::Preempt;
 use quietcore_core::realtime::{Priority, RealtimeQueue};
 use quietcore_core::softirq::{Call, Vector};
 use quietcore_core::{Expired, Nanos, Turn};

@@ -43,7 +43,7 @@ impl World<'_> {
     }
 
     /// What it costs `cpu` to get to where TIMER runs, and back.
-    pub(super) fn to_helper(&mut self, cpu: u16) -> u64 {
+    pub(super) fn helper_begins(&mut self, cpu: u16) -> u64 {
         if self.raise_rule(cpu).is_none() {
             return 0;
         }

@@ -2,9 +2,9 @@
 //!
 //! A thread sleeps until its interval is over, which an interrupt of its own CPU tells it (a high-resolution
 //! timer: not one of the core's), notes how late it is, works, and sleeps again; intervals that are over by
-//! then are skipped. Where it wakes up, whom a CPU gives away and whom it takes, the core decides (`wake_target`,
-//! `find_lowest`, `RealtimeQueue`); this file keeps its `CpuPriorities` true. Within a priority it is first
-//! come, first served, and one that was preempted goes on before its equals.
+//! then are skipped. Where it wakes up, whom a CPU gives away and whom it takes, the core decides
+//! (`wake_target`, `find_lowest`, `RealtimeQueue`); this file keeps its `CpuPriorities` true. Within a
+//! priority it is first come, first served, and one that was preempted goes on before its equals.
 //!
 //! Invariant: a task that may move never runs on an isolated CPU. Absent: deadlines, throttling, fair
 //! shares; the cost of searching a CPU.
@@ -12,7 +12,7 @@
 use super::cpu::{Cpu, why};
 use super::record::What;
 use super::softirq::Arrival;
-use super::task::{Next, Program, State};
+use super::task::{Next, Program, State, Task};
 use super::{Event, World, id};
 use crate::figures::CyclicThread;
 use crate::scenario::{Cost, Cyclic};
@@ -361,13 +361,13 @@ impl World<'_> {
     /// `task` leaves the queue of `cpu` to run: none of its equals has waited longer there.
     pub(super) fn check_order(&mut self, cpu: u16, task: u32) {
         let this = self.tasks[task as usize];
-        let is_passed = |other: &super::task::Task| {
+        let is_passed = |other: &Task| {
             other.cpu == cpu
                 && other.state == State::Runnable
                 && other.priority == this.priority
                 && other.stamp < this.stamp
         };
-        if this.priority.is_some() && self.tasks.iter().any(|other| is_passed(other)) {
+        if this.priority.is_some() && self.tasks.iter().any(is_passed) {
             self.recorder.realtime().disorder += 1;
         }
     }

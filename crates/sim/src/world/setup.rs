@@ -10,7 +10,7 @@ use super::{Event, Exporter, RunOptions, World, books, id};
 use crate::engine::{EventQueue, Random, TraceHash};
 use crate::figures::Recorder;
 use crate::scenario::raw::PrecisionName;
-use crate::scenario::{Load, LoadKind, Plan};
+use crate::scenario::{Cyclic, Device, Load, LoadKind, Plan};
 use quietcore_core::place::Housekeeping;
 use quietcore_core::{
     Actions, CpuSet, Machine, Nanos, Precision, SequentialLock, Settings, TickLength, TimerOptions, Turn,
@@ -135,25 +135,8 @@ impl<'p> World<'p> {
                 self.add_task(Program::Server { service, client: first }, server.index() as u16);
                 begin = request;
             }
-            LoadKind::Softirq(device) => {
-                let source = self.sources.len() as u32;
-                self.sources.push(Source::new(device, cpu, (self.plan.seed, number)));
-                let first = self.sources[source as usize].next_interval();
-                let _ = self.recorder.softirqs();
-                self.queue.push(Nanos(first), Event::Device(source));
-                return;
-            }
-            LoadKind::Realtime(cyclic) => {
-                let thread = self.realtime.threads.len() as u32;
-                let due = 1 + starts.below(cyclic.interval);
-                self.add_task(Program::Realtime { thread }, cpu);
-                let task = &mut self.tasks[first as usize];
-                (task.priority, task.may_move) = (Some(cyclic.priority), !cyclic.pinned);
-                self.realtime.threads.push(Thread::new(cyclic, first, due));
-                let _ = self.recorder.realtime();
-                self.queue.push(Nanos(due), Event::Interval(thread));
-                return;
-            }
+            LoadKind::Softirq(device) => return self.add_device(number, cpu, device),
+            LoadKind::Realtime(cyclic) => return self.add_thread(cpu, cyclic, starts),
             LoadKind::Remote { target, period, slow } => {
                 let timer = self.add_timer(coarse, Role::Remote);
                 let target = target.index() as u16;
@@ -173,6 +156,26 @@ impl<'p> World<'p> {
         }
         // A server waits for its first request.
         self.queue.push(Nanos(starts.below(begin + 1)), Event::Start(first));
+    }
+
+    fn add_device(&mut self, load: u32, cpu: u16, device: Device) {
+        let mut source = Source::new(device, cpu, (self.plan.seed, load));
+        let first = source.next_interval();
+        self.queue.push(Nanos(first), Event::Device(self.sources.len() as u32));
+        self.sources.push(source);
+        let _ = self.recorder.softirqs();
+    }
+
+    /// It sleeps until its first interval is over.
+    fn add_thread(&mut self, cpu: u16, cyclic: Cyclic, starts: &mut Random) {
+        let (thread, task) = (self.realtime.threads.len() as u32, self.tasks.len());
+        let due = 1 + starts.below(cyclic.interval);
+        self.add_task(Program::Realtime { thread }, cpu);
+        let this = &mut self.tasks[task];
+        (this.priority, this.may_move) = (Some(cyclic.priority), !cyclic.pinned);
+        self.realtime.threads.push(Thread::new(cyclic, task as u32, due));
+        self.queue.push(Nanos(due), Event::Interval(thread));
+        let _ = self.recorder.realtime();
     }
 
     pub(super) fn add_task(&mut self, program: Program, cpu: u16) {

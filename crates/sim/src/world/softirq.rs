@@ -13,11 +13,10 @@
 
 use super::cpu::{Hard, Soft, why};
 use super::record::What;
-use super::task::{Next, Program, State, Task};
+use super::task::State;
 use super::{Event, World};
 use crate::engine::{Random, Tail, interval};
 use crate::scenario::Device;
-use crate::scenario::raw::Ksoftirqd;
 use quietcore_core::Nanos;
 use quietcore_core::softirq::{Budget, Claims, Deferral, Passes, Raise, Runner, Step, Vector, VectorSet};
 use std::collections::VecDeque;
@@ -69,12 +68,12 @@ impl Source {
 
 /// One of the two who run handlers on a CPU.
 #[derive(Debug, Default)]
-struct Runs {
-    round: Option<Passes>,
+pub(super) struct Runs {
+    pub(super) round: Option<Passes>,
     /// What of its pass has not begun.
-    rest: VectorSet,
+    pub(super) rest: VectorSet,
     /// Since when its pass runs, if it has one.
-    pass_since: Option<u64>,
+    pub(super) pass_since: Option<u64>,
 }
 
 /// The softirqs of a CPU.
@@ -83,7 +82,7 @@ pub(super) struct Softirqs {
     pub(super) claims: Claims,
     deferral: Deferral,
     lane: Runs,
-    companion: Runs,
+    pub(super) companion: Runs,
     /// By vector, in the order of arrival.
     work: [VecDeque<Work>; VECTORS],
     held_since: [Option<u64>; VECTORS],
@@ -120,11 +119,6 @@ impl Softirqs {
 
     pub(super) fn is_in_round(&self) -> bool {
         self.lane.round.is_some()
-    }
-
-    /// Whether ksoftirqd is in the middle of a pass.
-    fn is_in_companion_pass(&self) -> bool {
-        self.companion.pass_since.is_some()
     }
 
     /// A task waits that should run instead of what runs: rounds end after their pass.
@@ -187,7 +181,7 @@ impl World<'_> {
     }
 
     /// What of `pending` waits for real-time tasks.
-    fn hold(&mut self, cpu: u16, pending: VectorSet) -> VectorSet {
+    pub(super) fn hold(&mut self, cpu: u16, pending: VectorSet) -> VectorSet {
         if !self.plan.awareness.defers() || self.highest(cpu).is_none() {
             return VectorSet::EMPTY;
         }
@@ -231,7 +225,7 @@ impl World<'_> {
     }
 
     /// `claimed` no longer waits: its handlers are about to run.
-    fn claimed(&mut self, cpu: u16, claimed: VectorSet) {
+    pub(super) fn claimed(&mut self, cpu: u16, claimed: VectorSet) {
         let now = self.now;
         let limit = self.plan.defer_limit.0;
         let this = &mut self.cpus[usize::from(cpu)].softirqs;
@@ -243,14 +237,6 @@ impl World<'_> {
                 figures.limit_reached += u64::from(now - since >= limit);
             }
         }
-    }
-
-    /// Whether ksoftirqd runs on `cpu` and lets nobody in before its pass is over.
-    pub(super) fn is_whole(&self, cpu: u16) -> bool {
-        let this = &self.cpus[usize::from(cpu)];
-        self.plan.ksoftirqd == Ksoftirqd::Whole
-            && this.softirqs.is_in_companion_pass()
-            && this.current == this.softirqs.ksoftirqd
     }
 
     /// An interrupt is over, or a CPU has nothing else to do: softirqs run, if any may. Says whether one
@@ -338,7 +324,7 @@ impl World<'_> {
         if vector == Vector::TIMER {
             this.softirqs.expired = 0;
             (this.soft, this.soft_left) = (Soft::Raised, 0);
-            let cost = self.to_helper(cpu);
+            let cost = self.helper_begins(cpu);
             self.cpu(cpu).soft_left += cost;
             return;
         }
@@ -349,7 +335,7 @@ impl World<'_> {
     }
 
     /// The handler of `vector` begins: how long it takes.
-    fn take_work(&mut self, cpu: u16, vector: Vector, runner: Runner) -> u64 {
+    pub(super) fn take_work(&mut self, cpu: u16, vector: Vector, runner: Runner) -> u64 {
         let now = self.now;
         let mut length: u64 = 0;
         while let Some(work) = self.cpus[usize::from(cpu)].softirqs.work[vector.index()].pop_front() {
@@ -365,74 +351,10 @@ impl World<'_> {
         length
     }
 
-    fn pass_ended(&mut self, span: u64) {
+    pub(super) fn pass_ended(&mut self, span: u64) {
         // A world without devices has no figures of softirqs.
         if let Some(figures) = &mut self.recorder.figures.softirqs {
             figures.pass_ns_max = figures.pass_ns_max.max(span);
-        }
-    }
-
-    fn wake_ksoftirqd(&mut self, cpu: u16) {
-        let task = match self.cpu(cpu).softirqs.ksoftirqd {
-            Some(task) => task,
-            None => {
-                let task = self.tasks.len() as u32;
-                self.tasks.push(Task::new(Program::Ksoftirqd, cpu));
-                self.cpu(cpu).softirqs.ksoftirqd = Some(task);
-                task
-            }
-        };
-        if self.tasks[task as usize].state == State::Blocked {
-            self.recorder.softirqs().ksoftirqd_wakeups += 1;
-            self.enqueue(task, cpu);
-        }
-    }
-
-    /// ksoftirqd goes on: the next handler, the next pass, the next round, or to sleep.
-    pub(super) fn ksoftirqd_part(&mut self, cpu: u16) -> Next {
-        let is_urgent = self.is_outranked(cpu);
-        loop {
-            let now = self.now;
-            let this = &mut self.cpus[usize::from(cpu)].softirqs;
-            if let Some(vector) = this.companion.rest.iter().next() {
-                this.companion.rest = this.companion.rest.difference(vector.into());
-                let length = self.take_work(cpu, vector, Runner::Ksoftirqd);
-                if let Some(since) = &mut self.cpu(cpu).softirqs.companion.pass_since {
-                    *since += length; // here: how long it works
-                }
-                return Next::Run(length);
-            }
-            if let Some(worked) = this.companion.pass_since.take() {
-                let pending = this.claims.finish(Runner::Ksoftirqd);
-                self.pass_ended(worked);
-                self.stop_boost(cpu, pending);
-            }
-            let this = &mut self.cpus[usize::from(cpu)].softirqs;
-            let begin = || Passes::begin(Runner::Ksoftirqd, Budget::default(), Nanos(now));
-            let round = this.companion.round.get_or_insert_with(begin);
-            if is_urgent && !this.is_boosted {
-                round.hurry();
-            }
-            let claimed = match round.next(this.claims.pending(), VectorSet::EMPTY, Nanos(now)) {
-                Step::Run(wanted) => this.claims.claim(Runner::Ksoftirqd, wanted),
-                Step::End { .. } => VectorSet::EMPTY,
-            };
-            if claimed.is_empty() {
-                this.companion.round = None;
-                let is_over = this.claims.pending().intersection(VectorSet::MOVABLE).is_empty();
-                return if is_over { Next::Block } else { Next::Yield(0) };
-            }
-            (this.companion.rest, this.companion.pass_since) = (claimed, Some(0));
-            self.claimed(cpu, claimed);
-        }
-    }
-
-    /// ksoftirqd's pass is over: it goes on before everybody only if something else waits for too long.
-    fn stop_boost(&mut self, cpu: u16, pending: VectorSet) {
-        if self.cpu(cpu).softirqs.is_boosted {
-            let held = self.hold(cpu, pending);
-            let overdue = pending.intersection(VectorSet::LONG).difference(held);
-            self.cpu(cpu).softirqs.is_boosted = !overdue.is_empty();
         }
     }
 

@@ -4,7 +4,7 @@ use super::cpu::{Hard, Soft, why};
 use super::record::What;
 use super::{Event, World, id};
 use crate::scenario::Cost;
-use crate::scenario::raw::PolicyName;
+use crate::scenario::names::PolicyName;
 use quietcore_core::Nanos;
 use quietcore_core::softirq::Vector;
 

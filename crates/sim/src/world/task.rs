@@ -1,14 +1,14 @@
 //! Tasks: small programs that run, arm timers, sleep and wake each other.
 //!
 //! A task runs a span, then decides what comes next. Three classes: real-time (`realtime.rs`), normal, and
-//! fillers (busy, measuring and enqueueing loops). In a kernel a higher class interrupts a lower one; within a class it is
-//! first come, first served, and a task runs until it sleeps (fillers take turns). Deliberately absent: fair
-//! shares and load balancing; a task stays on its CPU unless that goes offline or it is woken elsewhere
-//! (`wake = "here"`).
+//! fillers (busy, measuring and enqueueing loops). In a kernel a higher class interrupts a lower one; within
+//! a class it is first come, first served, and a task runs until it sleeps (fillers take turns). Deliberately
+//! absent: fair shares and load balancing; a task stays on its CPU unless that goes offline or it is woken
+//! elsewhere (`wake = "here"`).
 
 use super::cpu::ENDLESS;
 use super::{Event, World, id};
-use crate::scenario::raw::WakePlace;
+use crate::scenario::names::WakePlace;
 use crate::scenario::{Cost, LoadKind};
 use quietcore_core::Nanos;
 use quietcore_core::place::nearest_housekeeping;
@@ -227,10 +227,10 @@ impl World<'_> {
     /// The task that `cpu` runs next.
     fn take_next(&mut self, cpu: u16) -> Option<u32> {
         let this = self.cpu(cpu);
-        if let (true, Some(first)) = (this.softirqs.is_boosted, this.softirqs.ksoftirqd) {
-            if let Some(at) = this.queues[0].iter().position(|task| *task == first) {
-                return this.queues[0].remove(at);
-            }
+        let first = this.softirqs.ksoftirqd.filter(|_| this.softirqs.is_boosted);
+        let boosted = first.and_then(|first| this.queues[0].iter().position(|task| *task == first));
+        if let Some(at) = boosted {
+            return this.queues[0].remove(at);
         }
         if let Some((_, task)) = this.realtime.pop() {
             if self.options.check {
