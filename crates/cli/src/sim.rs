@@ -7,12 +7,14 @@ use crate::progress::Display;
 use crate::signals::Interrupt;
 use crate::text::{self, Page};
 use clap::Args;
+use quietcore_core::Nanos;
 use quietcore_sim::{Options, Scenario};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 /// The longest scenario or costs file that is read, in bytes.
 const BYTES_MAX: u64 = 1 << 20;
@@ -29,6 +31,9 @@ pub(crate) struct SimArgs {
     /// Replaces the scenario's seed
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
+    /// Replaces the simulated time, as 500ms or 5s
+    #[arg(long, value_name = "SPAN", value_parser = crate::args::span)]
+    pub(crate) duration: Option<Duration>,
     /// Run everything again with all costs halved and doubled, and show which figures change
     #[arg(long)]
     pub(crate) sensitivity: bool,
@@ -62,6 +67,9 @@ pub(crate) fn run(args: &SimArgs) -> Result<Outcome, CliError> {
     let mut scenario = parsed.map_err(|error| CliError::Usage(error.to_string()))?;
     if let Some(seed) = args.seed {
         scenario.set_seed(seed);
+    }
+    if let Some(duration) = args.duration {
+        scenario.set_duration(Nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)));
     }
     let interrupt = Interrupt::install()?;
     let mut files = Files { pattern: args.perfetto.clone(), open: Vec::new(), failed: None };

@@ -18,7 +18,7 @@ pub mod whatif;
 mod world;
 
 pub use engine::{EventQueue, Random, TraceHash};
-pub use figures::{Figures, Quantiles};
+pub use figures::{CyclicThread, Figures, Quantiles, RaiseFigures, RealtimeFigures, SoftirqFigures};
 pub use run::{Options, Outcome, Perfetto, Progress, Range, ShownValue, Variant, Verdict};
 pub use scenario::{Cost, CostTable, CostValue, Measured, Scenario, ScenarioError};
 pub use script::{Happened, Occurrence, Step, Verb};

@@ -65,6 +65,51 @@ impl Writer {
         }
     }
 
+    /// Keys of the machine and loads about softirqs and real-time tasks, for machines of a kernel.
+    fn urgent(&mut self) -> (String, String) {
+        let (mut keys, mut loads) = (String::new(), String::new());
+        let (awareness, ksoftirqd) =
+            (self.one_of(&["none", "place", "defer", "both"]), self.one_of(&["preempted", "whole"]));
+        let limit = self.between(0, 5000);
+        let _ = writeln!(
+            keys,
+            "awareness = {awareness:?}\nksoftirqd = {ksoftirqd:?}\ndefer_limit = \"{limit}us\""
+        );
+        if self.random.chance(50) {
+            let raise = self.one_of(&["unconditional", "bitmap", "next_expiry"]);
+            let _ = writeln!(keys, "timer_raise = {raise:?}");
+        }
+        for _ in 0..self.between(1, 3) {
+            let count = self.between(1, 6);
+            let (cpus, vector) = (self.list(count), self.one_of(&["NET_RX", "BLOCK", "NET_TX"]));
+            let (interval, median) = (self.between(100, 2000), self.between(1, 200));
+            let tail = self.between(5, 30) as f64 / 10.0;
+            let _ = writeln!(
+                loads,
+                "[[load.softirq]]\ncpus = \"{cpus}\"\nvector = {vector:?}\ninterval = \"{interval}us\"\n\
+                 least = \"1us\"\nmedian = \"{median}us\"\nmost = \"6ms\"\ntail = {tail:?}"
+            );
+        }
+        for _ in 0..self.between(1, 2) {
+            let (threads, priority) = (self.between(1, 2 * self.cpus.min(8)), self.between(1, 99));
+            let (interval, work) = (self.between(200, 3000), self.between(1, 700));
+            let pinned = self.one_of(&["true", "false", "false"]);
+            let _ = writeln!(
+                loads,
+                "[[load.realtime]]\ncpus = \"all\"\nthreads = {threads}\npriority = {priority}\n\
+                 interval = \"{interval}us\"\nstep = \"37us\"\nwork = \"{work}us\"\npinned = {pinned}"
+            );
+        }
+        let count = self.between(1, 4);
+        let cpus = self.list(count);
+        let _ = writeln!(
+            loads,
+            "[[load.remote]]\ncpus = \"{cpus}\"\nfrom = \"0\"\nperiod = \"1ms\"\nslow = \"30us\"\n\
+             [[load.busy]]\ncpus = \"{cpus}\"\nnormal = true\nchunk = \"300us\""
+        );
+        (keys, loads)
+    }
+
     fn loads(&mut self) {
         let kinds = self.between(2, 5);
         for _ in 0..kinds {
@@ -143,7 +188,17 @@ fn write_scenario(seed: u64) -> String {
     };
     let mut writer = Writer { random, text: format!("seed = {seed}\n"), cpus };
     writer.machine(4 + 160 / cpus);
+    let mut urgent = Writer { random: Random::new(seed, 78), text: String::new(), cpus };
+    let (keys, loads) = urgent.urgent();
+    // Half of those that can.
+    let is_urgent = writer.text.contains("preempt = \"tick\"") && urgent.random.chance(50);
+    if is_urgent {
+        writer.text.push_str(&keys);
+    }
     writer.loads();
+    if is_urgent {
+        writer.text.push_str(&loads);
+    }
     writer.faults();
     writer.text
 }
@@ -164,11 +219,17 @@ fn run(seed: u64, check: bool) -> Outcome {
 fn random_machines_keep_the_invariants() {
     let (count, first) = (number("QUIETCORE_SIM_MACHINES", MACHINES), number("QUIETCORE_SIM_FIRST", 1));
     let (mut events, mut checks, mut expiries) = (0, 0, 0);
+    let (mut vectors, mut migrations) = (0.0, 0.0);
     for seed in first..first + count {
         let outcome = run(seed, true);
         let figures = &outcome.variants[0].figures;
         let text = || write_scenario(seed);
         assert_eq!((figures.early, figures.lost), (0, 0), "seed {seed}: early, lost\n{}", text());
+        for name in ["vectors_lost", "rt_disorder", "rt_on_isolated"] {
+            assert_eq!(figures.number(name).unwrap_or(0.0), 0.0, "seed {seed}: {name}\n{}", text());
+        }
+        vectors += figures.number("vectors_ran").unwrap_or(0.0);
+        migrations += figures.number("rt_migrations").unwrap_or(0.0);
         let excludes = !text().contains("exclusion = \"off\"") && !text().contains("nohz_full");
         let pulls = text().contains("policy = \"pull");
         let pulled = figures.foreign_pulled;
@@ -178,6 +239,9 @@ fn random_machines_keep_the_invariants() {
         expiries += figures.expiries;
     }
     println!("{count} machines, {events} events, {checks} checks, {expiries} expiries");
+    println!("{vectors} pieces of work of softirqs, {migrations} moves of real-time tasks");
+    let is_enough = |found: f64| found > 3.0 * count as f64 || count < 20;
+    assert!(is_enough(vectors) && is_enough(migrations), "too little: {vectors} {migrations}");
     assert!(checks * 8 > events, "only {checks} checks in {events} events");
     assert!(expiries > 10 * count, "only {expiries} expiries on {count} machines: nothing was tried");
 }

@@ -69,6 +69,18 @@ fn isolate_flips() {
     assert_holds("isolate-flips.toml");
 }
 
+/// Goal: threads go around long softirqs, and none of these is lost or waits beyond its limit.
+#[test]
+fn cyclictest() {
+    assert_holds("cyclictest.toml");
+}
+
+/// Goal: what each rule of raising TIMER costs an isolated CPU, and that none of them misses a timer.
+#[test]
+fn isolated() {
+    assert_holds("isolated.toml");
+}
+
 /// A run that uses every load and fault, and no file, so that its hash depends on this code alone.
 const EVERYTHING: &str = r#"
 seed = 42

@@ -25,6 +25,7 @@ pub(crate) fn simulation(page: &mut Page, name: &str, scenario: &Scenario, outco
     for variants in outcome.variants.chunks(SIDE_BY_SIDE) {
         table(page, variants);
     }
+    cyclictest(page, &outcome.variants);
     shown(page, outcome);
     sensitivity(page, outcome);
     verdicts(page, outcome);
@@ -63,7 +64,7 @@ fn table(page: &mut Page, variants: &[Variant]) {
     }
 }
 
-fn rows() -> [Row; 25] {
+fn rows() -> [Row; 43] {
     [
         ("timers run", |of| Some(of.expiries.to_string())),
         ("armed, cancelled", |of| Some(format!("{}, {}", of.arms, of.cancels))),
@@ -81,6 +82,30 @@ fn rows() -> [Row; 25] {
         ("task delay p99", |of| of.task_delay_ns.as_ref().map(|found| nanos(found.p99))),
         ("gap of a loop, p99", |of| gaps(of, |found| found.p99)),
         ("gap of a loop, max", |of| gaps(of, |found| found.max)),
+        ("threads: latency p50", |of| latency(of, |found| found.p50)),
+        ("threads: latency p99", |of| latency(of, |found| found.p99)),
+        ("threads: latency p99.9", |of| latency(of, |found| found.p999)),
+        ("threads: latency max", |of| latency(of, |found| found.max)),
+        ("threads: cycles, skipped", |of| {
+            of.realtime.as_ref()?;
+            Some(format!("{}, {}", figure(of, "rt_cycles")?, figure(of, "rt_skipped")?))
+        }),
+        ("placed, pushed, pulled", |of| {
+            let found = of.realtime.as_ref()?;
+            Some(format!("{}, {}, {}", found.placed, found.pushed, found.pulled))
+        }),
+        ("softirqs raised", |of| of.softirqs.as_ref().map(|found| found.raised.to_string())),
+        ("run by ksoftirqd", |of| of.softirqs.as_ref().map(|found| found.ran_ksoftirqd.to_string())),
+        ("ksoftirqd woken", |of| of.softirqs.as_ref().map(|found| found.ksoftirqd_wakeups.to_string())),
+        ("held back", |of| of.softirqs.as_ref().map(|found| found.deferred.to_string())),
+        ("held back, longest", |of| of.softirqs.as_ref().map(|found| nanos(found.deferral_ns_max))),
+        ("NET_RX delay p50", |of| delay(of, |found| found.p50)),
+        ("NET_RX delay p99", |of| delay(of, |found| found.p99)),
+        ("NET_RX delay max", |of| delay(of, |found| found.max)),
+        ("TIMER raised, isolated", |of| figure(of, "raises")),
+        ("found nothing due", |of| figure(of, "idle_raises")),
+        ("calls by who armed", |of| figure(of, "calls")),
+        ("later than they may", |of| figure(of, "late")),
         ("requests per second", |of| of.throughput.map(|rate| format!("{rate:.1}"))),
         ("arm + cancel", |of| of.pair_ns.map(|ns| format!("{ns:.1} ns"))),
         ("looks for a busy CPU", |of| (of.looks > 0).then(|| of.looks.to_string())),
@@ -103,6 +128,44 @@ fn nanos(span: u64) -> String {
 
 fn gaps(of: &Figures, which: fn(&Quantiles) -> u64) -> Option<String> {
     of.gaps_ns.values().map(which).max().map(nanos)
+}
+
+/// A count by its name.
+fn figure(of: &Figures, name: &str) -> Option<String> {
+    of.number(name).map(|count| count.to_string())
+}
+
+fn latency(of: &Figures, which: fn(&Quantiles) -> u64) -> Option<String> {
+    of.realtime.as_ref()?.latency_ns.as_ref().map(which).map(nanos)
+}
+
+fn delay(of: &Figures, which: fn(&Quantiles) -> u64) -> Option<String> {
+    of.softirqs.as_ref()?.delay_ns.get("NET_RX").map(which).map(nanos)
+}
+
+/// Real-time threads in the lines that cyclictest prints, in us.
+fn cyclictest(page: &mut Page, variants: &[Variant]) {
+    for variant in variants {
+        let Some(realtime) = variant.figures.realtime.as_ref() else { continue };
+        page.heading(&format!(
+            "{}: real-time threads as cyclictest prints them, in us (simulated)",
+            variant.label
+        ));
+        for (number, thread) in realtime.threads.iter().enumerate() {
+            let us = |ns: u64| ns / 1_000;
+            page.line(&format!(
+                "T:{number:2} ({:5}) P:{:2} I:{} C:{:7} Min:{:7} Act:{:5} Avg:{:5} Max:{:8}",
+                thread.task,
+                thread.priority,
+                us(thread.interval_ns),
+                thread.cycles,
+                us(thread.min_ns),
+                us(thread.act_ns),
+                us(thread.avg_ns),
+                us(thread.max_ns),
+            ));
+        }
+    }
 }
 
 /// A CPU list that fits into a column.
@@ -132,13 +195,25 @@ fn sensitivity(page: &mut Page, outcome: &Outcome) {
     }
     page.heading("How much depends on the costs (all halved, as they are, all doubled)");
     for variant in &outcome.variants {
-        for (name, range) in &variant.sensitivity {
+        let named = |name: &str| is_named(outcome, &variant.label, name);
+        let is_any_named = variant.sensitivity.keys().any(|name| named(name));
+        for (name, range) in variant.sensitivity.iter().filter(|(name, _)| !is_any_named || named(name)) {
             let cell = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
             let now = variant.figures.number(name);
             let text = format!("{:>14} {:>14} {:>14}", cell(range.halved), cell(now), cell(range.doubled));
             page.line(&format!("  {:<12} {name:<18} {text}", variant.label));
         }
     }
+}
+
+/// Whether the scenario itself shows or expects something of this figure: of those that change with the costs
+/// a reader wants these. JSON has all.
+fn is_named(outcome: &Outcome, label: &str, name: &str) -> bool {
+    let shown = outcome.shown.iter().map(|shown| (&shown.variant, &shown.what));
+    let expected = outcome.verdicts.iter().map(|verdict| (&verdict.variant, &verdict.expected));
+    let is_word =
+        |text: &str| text.split_whitespace().any(|word| word.split(['@', '.']).next() == Some(name));
+    shown.chain(expected).any(|(variant, text)| variant == label && is_word(text))
 }
 
 fn verdicts(page: &mut Page, outcome: &Outcome) {

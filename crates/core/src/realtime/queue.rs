@@ -151,6 +151,30 @@ impl<T> RealtimeQueue<T> {
         None
     }
 
+    /// The one that [`take_first`](Self::take_first) would take, which keeps its place. Cost: likewise.
+    ///
+    /// ```
+    /// # use quietcore_core::realtime::{Priority, RealtimeQueue};
+    /// let mut queue = RealtimeQueue::new();
+    /// queue.push(Priority::HIGHEST, "pinned");
+    /// queue.push(Priority::LOWEST, "any");
+    /// assert_eq!(queue.first(|task| *task != "pinned"), Some((Priority::LOWEST, &"any")));
+    /// assert_eq!(queue.len(), 2);
+    /// ```
+    #[must_use]
+    pub fn first(&self, may_go: impl Fn(&T) -> bool) -> Option<(Priority, &T)> {
+        let mut left = self.occupied;
+        while let Some(highest) = left.checked_ilog2() {
+            left &= !(1 << highest);
+            let priority = Priority::new(highest as u8).expect("a level that is occupied");
+            let level = &self.levels[usize::from(priority.get()) - 1];
+            if let Some(task) = level.iter().find(|task| may_go(task)) {
+                return Some((priority, task));
+            }
+        }
+        None
+    }
+
     fn level(&mut self, priority: Priority) -> &mut VecDeque<T> {
         &mut self.levels[usize::from(priority.get()) - 1]
     }
@@ -210,7 +234,10 @@ mod tests {
                     }
                     Step::TakeEven => {
                         let expected = first(&list, &|task| task % 2 == 0).map(|at| list.remove(at));
+                        let shown = queue.first(|task| task % 2 == 0);
+                        let shown = shown.map(|(priority, task)| (priority, *task));
                         let taken = queue.take_first(|task| task % 2 == 0);
+                        prop_assert_eq!(taken, shown);
                         prop_assert_eq!(taken.map(|(priority, task)| (priority.get(), task)), expected);
                     }
                 }

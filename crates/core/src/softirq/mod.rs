@@ -2,11 +2,11 @@
 //!
 //! `vector.rs` names them; `claims.rs` is what is pending and who runs it; `pass.rs` is the budget of one
 //! round; `defer.rs` is what waits for a real-time task, and for how long at most; `raise.rs` whether a tick
-//! raises TIMER; `call.rs` tells a CPU that something was armed on it. Invariants: vectors of a pass run in ascending order; what was raised
-//! during a pass runs in the next one; HI, TIMER, TASKLET, SCHED, HRTIMER and RCU never leave their CPU.
-//! Not here: handlers, threads, and who raises.
-//! Source: Linux 6.12, kernel/softirq.c (`handle_softirqs`), by behaviour; deferral as in the softirq-aware
-//! series of 2022. Deviations: the time is measured in ns, not in ticks; a limit ends every deferral.
+//! raises TIMER; `call.rs` tells a CPU that something was armed on it. Invariants: vectors of a pass run in
+//! ascending order; what was raised during a pass runs in the next one; HI, TIMER, TASKLET, SCHED, HRTIMER
+//! and RCU never leave their CPU. Not here: handlers, threads, and who raises. Source: Linux 6.12,
+//! kernel/softirq.c (`handle_softirqs`), by behaviour; deferral as in the softirq-aware series of 2022.
+//! Deviations: the time is measured in ns, not in ticks; a limit ends every deferral.
 
 mod call;
 mod claims;

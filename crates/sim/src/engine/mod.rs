@@ -6,7 +6,9 @@
 mod hash;
 mod queue;
 mod random;
+mod tail;
 
 pub use hash::TraceHash;
 pub use queue::EventQueue;
 pub use random::Random;
+pub(crate) use tail::{Tail, interval};

@@ -5,15 +5,17 @@
 //! a figure is the same on every platform.
 
 mod recorder;
+mod urgent;
 
 pub(crate) use recorder::Recorder;
+pub use urgent::{CyclicThread, RaiseFigures, RealtimeFigures, SoftirqFigures};
 
 use quietcore_core::{CpuId, CpuSet};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The figures that are numbers, by the names that `[expect]` uses.
-pub(crate) const NUMBERS: [&str; 35] = [
+pub(crate) const NUMBERS: [&str; 74] = [
     "arms",
     "cancels",
     "expiries",
@@ -49,11 +51,62 @@ pub(crate) const NUMBERS: [&str; 35] = [
     "busy_share",
     "idle_spans",
     "events",
+    "gap_p50",
+    "rt_latency_p50",
+    "rt_latency_p99",
+    "rt_latency_p999",
+    "rt_latency_max",
+    "rt_cycles",
+    "rt_skipped",
+    "rt_expected",
+    "rt_unfinished",
+    "rt_migrations",
+    "rt_placed",
+    "rt_pushed",
+    "rt_pulled",
+    "rt_on_isolated",
+    "rt_disorder",
+    "net_rx_delay_p50",
+    "net_rx_delay_p99",
+    "net_rx_delay_max",
+    "block_delay_p50",
+    "block_delay_p99",
+    "block_delay_max",
+    "vectors_raised",
+    "vectors_ran",
+    "vectors_left",
+    "vectors_lost",
+    "deferred",
+    "deferral_max",
+    "limit_reached",
+    "pass_max",
+    "ksoftirqd_wakeups",
+    "raises",
+    "raises_per_s",
+    "idle_raises",
+    "calls",
+    "calls_coalesced",
+    "late",
+    "late_max",
+    "overdue",
+    "overdue_max",
 ];
 /// The figures that are CPU lists.
 pub(crate) const CPU_LISTS: [&str; 1] = ["pullers"];
-/// The figures that there are of each CPU.
-pub(crate) const PER_CPU: [&str; 4] = ["foreign", "wakeups", "gap_p99", "gap_max"];
+/// The figures that there are of each CPU, or, if they are called so, of each thread.
+pub(crate) const PER_CPU: [&str; 11] = [
+    "foreign",
+    "wakeups",
+    "gap_p50",
+    "gap_p99",
+    "gap_max",
+    "raises",
+    "raises_per_s",
+    "idle_raises",
+    "thread_p50",
+    "thread_p99",
+    "thread_max",
+];
 
 /// Quantiles of a distribution, in ns: to three significant digits (two where there is one per CPU), the
 /// maximum rounded up likewise.
@@ -142,6 +195,12 @@ pub struct Figures {
     pub busy_share: f64,
     /// Spans of idle time.
     pub idle_spans: u64,
+    /// Real-time threads; `None` without any.
+    pub realtime: Option<RealtimeFigures>,
+    /// Softirqs; `None` when no device raises any.
+    pub softirqs: Option<SoftirqFigures>,
+    /// TIMER on isolated CPUs; `None` where it is as on all others.
+    pub timer_raise: Option<RaiseFigures>,
     /// Events that the simulator handled.
     pub events: u64,
     /// How often the machine's invariants were checked.
@@ -211,14 +270,26 @@ impl Figures {
             "task_delay_p50" => return delay(|found| found.p50),
             "task_delay_p99" => return delay(|found| found.p99),
             "task_delay_max" => return delay(|found| found.max),
+            "gap_p50" => return self.over_gaps(|found| found.p50),
             "gap_p99" => return self.over_gaps(|found| found.p99),
             "gap_max" => return self.over_gaps(|found| found.max),
             "throughput" => return self.throughput,
             "pair_ns" => return self.pair_ns,
             "busy_share" => return Some(self.busy_share),
-            _ => return None,
+            _ => return self.urgent(name),
         };
         Some(count as f64)
+    }
+
+    fn urgent(&self, name: &str) -> Option<f64> {
+        if name == "raises_per_s" {
+            let raises = self.timer_raise.as_ref()?.raises.values().sum();
+            return Some(self.per_second(raises));
+        }
+        let realtime = self.realtime.as_ref().and_then(|found| found.number(name));
+        let softirqs = || self.softirqs.as_ref().and_then(|found| found.number(name));
+        let raise = || self.timer_raise.as_ref().and_then(|found| found.number(name));
+        realtime.or_else(softirqs).or_else(raise)
     }
 
     /// One CPU's figure by one of [`PER_CPU`].
@@ -228,9 +299,18 @@ impl Figures {
         match name {
             "foreign" => Some(self.foreign_by_cpu.get(&cpu).copied().unwrap_or(0) as f64),
             "wakeups" => Some(self.wakeups_by_cpu.get(&cpu).copied().unwrap_or(0) as f64),
+            "gap_p50" => gap(|found| found.p50),
             "gap_p99" => gap(|found| found.p99),
             "gap_max" => gap(|found| found.max),
-            _ => None,
+            "raises_per_s" => {
+                let raises = self.timer_raise.as_ref()?.raises.get(&cpu).copied().unwrap_or(0);
+                Some(self.per_second(raises))
+            }
+            _ => {
+                let thread =
+                    || self.realtime.as_ref().and_then(|found| found.number_of(name, usize::from(cpu)));
+                self.timer_raise.as_ref().and_then(|found| found.number_of(name, cpu)).or_else(thread)
+            }
         }
     }
 
@@ -242,6 +322,7 @@ impl Figures {
 
 #[cfg(test)]
 mod tests {
+    use super::{CyclicThread, RaiseFigures, RealtimeFigures, SoftirqFigures};
     use super::{Figures, NUMBERS, PER_CPU, Quantiles};
     use quietcore_core::CpuId;
 
@@ -249,12 +330,23 @@ mod tests {
     #[test]
     fn every_name_leads_to_a_figure() {
         let quantiles = Quantiles { p50: 1, p99: 2, p999: 3, max: 4 };
+        let thread = CyclicThread { latency_ns: Some(quantiles), ..CyclicThread::default() };
+        let realtime = RealtimeFigures {
+            threads: vec![thread; 8],
+            latency_ns: Some(quantiles),
+            ..RealtimeFigures::default()
+        };
+        let delay_ns = [("NET_RX", quantiles), ("BLOCK", quantiles)].into();
+        let softirqs = SoftirqFigures { delay_ns, ..SoftirqFigures::default() };
         let figures = Figures {
             lateness_ns: Some(quantiles),
             task_delay_ns: Some(quantiles),
             gaps_ns: [(7, quantiles)].into(),
             throughput: Some(1.0),
             pair_ns: Some(1.0),
+            realtime: Some(realtime),
+            softirqs: Some(softirqs),
+            timer_raise: Some(RaiseFigures::default()),
             ..Figures::default()
         };
         for name in NUMBERS {

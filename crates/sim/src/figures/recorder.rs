@@ -1,7 +1,8 @@
 //! Collects figures while a run goes on. Nothing is allocated per event.
 
-use super::{Figures, Quantiles};
+use super::{Figures, Quantiles, RealtimeFigures, SoftirqFigures};
 use hdrhistogram::Histogram;
+use quietcore_core::softirq::Vector;
 use quietcore_core::{CpuId, CpuSet};
 
 /// The longest span that histograms tell apart: two hours.
@@ -16,6 +17,11 @@ pub(crate) struct Recorder {
     pub(crate) figures: Figures,
     lateness: Histogram<u64>,
     task_delay: Histogram<u64>,
+    /// By vector: from a device's interrupt to the handler.
+    delays: [Option<Box<Histogram<u64>>>; 16],
+    /// All real-time threads, and each of them.
+    latency: Histogram<u64>,
+    latencies: Vec<Histogram<u64>>,
     /// By CPU; absent where nothing measures.
     gaps: Vec<Option<Histogram<u64>>>,
     foreign: Vec<u64>,
@@ -53,6 +59,9 @@ impl Recorder {
             figures: Figures::default(),
             lateness: histogram(DIGITS),
             task_delay: histogram(DIGITS),
+            delays: [const { None }; 16],
+            latency: histogram(DIGITS),
+            latencies: Vec::new(),
             gaps: (0..cpu_count).map(|_| None).collect(),
             foreign: vec![0; cpu_count],
             wakeups: vec![0; cpu_count],
@@ -82,6 +91,50 @@ impl Recorder {
         }
     }
 
+    /// A vector's handler begins, so long after a device raised it.
+    pub(crate) fn delay(&mut self, vector: Vector, span: u64) {
+        let delays = self.delays[vector.index()].get_or_insert_with(|| Box::new(histogram(DIGITS)));
+        record(delays, span);
+    }
+
+    /// Real-time thread number `thread` runs, so late.
+    pub(crate) fn latency(&mut self, thread: usize, span: u64) {
+        record(&mut self.latency, span);
+        if self.latencies.len() <= thread {
+            self.latencies.resize_with(thread + 1, || histogram(DIGITS_PER_CPU));
+        }
+        record(&mut self.latencies[thread], span);
+    }
+
+    /// Softirqs, if there were any.
+    pub(crate) fn softirqs(&mut self) -> &mut SoftirqFigures {
+        self.figures.softirqs.get_or_insert_default()
+    }
+
+    /// Real-time tasks, if there were any.
+    pub(crate) fn realtime(&mut self) -> &mut RealtimeFigures {
+        self.figures.realtime.get_or_insert_default()
+    }
+
+    /// Puts the distributions into the figures that they belong to.
+    fn finish_urgent(&mut self) {
+        if let Some(softirqs) = &mut self.figures.softirqs {
+            for (index, delays) in self.delays.iter().enumerate() {
+                let vector = Vector::from_index(index as u8);
+                let found = delays.as_deref().and_then(quantiles);
+                if let (Some(vector), Some(found)) = (vector, found) {
+                    softirqs.delay_ns.insert(vector.name(), found);
+                }
+            }
+        }
+        if let Some(realtime) = &mut self.figures.realtime {
+            realtime.latency_ns = quantiles(&self.latency);
+            for (thread, latencies) in realtime.threads.iter_mut().zip(&self.latencies) {
+                thread.latency_ns = quantiles(latencies);
+            }
+        }
+    }
+
     pub(crate) fn foreign(&mut self, cpu: CpuId) {
         self.foreign[cpu.index()] += 1;
     }
@@ -91,7 +144,8 @@ impl Recorder {
     }
 
     /// The figures of a run of `duration_ns`.
-    pub(crate) fn finish(self, duration_ns: u64, isolated: &CpuSet) -> Figures {
+    pub(crate) fn finish(mut self, duration_ns: u64, isolated: &CpuSet) -> Figures {
+        self.finish_urgent();
         let by_cpu = |counts: &[u64]| -> std::collections::BTreeMap<u16, u64> {
             let found = counts.iter().enumerate().filter(|(_, count)| **count > 0);
             found.map(|(cpu, count)| (cpu as u16, *count)).collect()

@@ -1,7 +1,9 @@
 //! What a machine has to do, CPU by CPU.
 
 use super::error::Problem;
+use super::names::Preempt;
 use super::raw::{PrecisionName, RawLoads, RawPairs};
+use super::urgent::{Cyclic, Device};
 use super::value::{Cpus, Span, resolve as resolve_cpus, span_within, within};
 use quietcore_core::{CpuId, CpuSet};
 use toml::Spanned;
@@ -9,15 +11,16 @@ use toml::Spanned;
 /// The most timers and tasks of one plan.
 const INSTANCES_MAX: usize = 1_000_000;
 /// A minute.
-const SPAN_MAX: u64 = 60_000_000_000;
+pub(super) const SPAN_MAX: u64 = 60_000_000_000;
 /// Shorter loops would do nothing but loop.
-const LOOP_MIN: u64 = 1_000;
+pub(super) const LOOP_MIN: u64 = 1_000;
 
 /// What names of CPUs mean on a machine.
 #[derive(Debug)]
 pub(super) struct Places {
     pub(super) all: CpuSet,
     pub(super) isolated: CpuSet,
+    pub(super) preempt: Preempt,
 }
 
 impl Places {
@@ -56,7 +59,10 @@ impl Load {
             LoadKind::Periodic(Periodic { callback, .. }) => callback,
             LoadKind::Driver { work, .. } => work,
             LoadKind::Timeout { run, .. } | LoadKind::Sleeper { run, .. } => run,
-            LoadKind::Busy { chunk } => chunk,
+            LoadKind::Busy { chunk, .. } => chunk,
+            LoadKind::Softirq(device) => device.most,
+            LoadKind::Realtime(thread) => thread.work,
+            LoadKind::Remote { slow, .. } => slow,
             LoadKind::Pair { request, service, .. } => request + service,
             LoadKind::Measure | LoadKind::Enqueue { .. } => 0,
         }
@@ -89,6 +95,7 @@ pub(crate) enum LoadKind {
     },
     Busy {
         chunk: u64,
+        normal: bool,
     },
     /// A busy loop that notices when it was away.
     Measure,
@@ -103,11 +110,19 @@ pub(crate) enum LoadKind {
     Enqueue {
         delay: u64,
     },
+    Softirq(Device),
+    Realtime(Cyclic),
+    /// Arms a timer on another CPU about when the tick of that is, `slow` ns after it decided to at most.
+    Remote {
+        target: CpuId,
+        period: u64,
+        slow: u64,
+    },
 }
 
 /// Expands all loads; `pairs` is the number of pairs if the variants say it.
-pub(super) fn resolve(raw: &RawLoads, places: &Places, pairs: Option<usize>) -> Result<Vec<Load>, Problem> {
-    let mut loads = Expander { places, loads: Vec::new() };
+pub(super) fn resolve(raw: &RawLoads, places: &Places, pairs: Option<usize>) -> Result<Loads, Problem> {
+    let mut loads = Expander { places, loads: Vec::new(), affinities: Vec::new() };
     timers(raw, &mut loads)?;
     for entry in &raw.timeout {
         let load = entry.get_ref();
@@ -130,7 +145,8 @@ pub(super) fn resolve(raw: &RawLoads, places: &Places, pairs: Option<usize>) -> 
         let load = entry.get_ref();
         let chunk =
             load.chunk.as_ref().map_or(Ok(1_000_000), |chunk| span_within(chunk, LOOP_MIN, SPAN_MAX))?;
-        loads.add(&load.cpus, load.every.as_ref(), load.count.as_ref(), LoadKind::Busy { chunk })?;
+        let kind = LoadKind::Busy { chunk, normal: load.normal };
+        loads.add(&load.cpus, load.every.as_ref(), load.count.as_ref(), kind)?;
     }
     for entry in &raw.measure {
         let load = entry.get_ref();
@@ -144,7 +160,8 @@ pub(super) fn resolve(raw: &RawLoads, places: &Places, pairs: Option<usize>) -> 
     for entry in &raw.pairs {
         loads.add_pairs(entry, pairs)?;
     }
-    Ok(loads.loads)
+    super::urgent::expand(raw, &mut loads)?;
+    Ok(Loads { loads: loads.loads, affinities: loads.affinities })
 }
 
 fn timers(raw: &RawLoads, loads: &mut Expander<'_>) -> Result<(), Problem> {
@@ -170,7 +187,10 @@ fn timers(raw: &RawLoads, loads: &mut Expander<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-fn spans<const N: usize>(values: [&Spanned<Span>; N], least: [u64; N]) -> Result<[u64; N], Problem> {
+pub(super) fn spans<const N: usize>(
+    values: [&Spanned<Span>; N],
+    least: [u64; N],
+) -> Result<[u64; N], Problem> {
     let mut nanos = [0; N];
     for (place, value) in values.into_iter().enumerate() {
         nanos[place] = span_within(value, least[place], SPAN_MAX)?;
@@ -178,17 +198,24 @@ fn spans<const N: usize>(values: [&Spanned<Span>; N], least: [u64; N]) -> Result
     Ok(nanos)
 }
 
-fn optional(value: Option<&Spanned<Span>>) -> Result<u64, Problem> {
+pub(super) fn optional(value: Option<&Spanned<Span>>) -> Result<u64, Problem> {
     value.map_or(Ok(0), |value| span_within(value, 0, SPAN_MAX))
 }
 
-struct Expander<'a> {
-    places: &'a Places,
-    loads: Vec<Load>,
+pub(super) struct Expander<'a> {
+    pub(super) places: &'a Places,
+    pub(super) loads: Vec<Load>,
+    pub(super) affinities: Vec<CpuSet>,
+}
+
+/// All loads of a plan.
+pub(super) struct Loads {
+    pub(super) loads: Vec<Load>,
+    pub(super) affinities: Vec<CpuSet>,
 }
 
 impl Expander<'_> {
-    fn add(
+    pub(super) fn add(
         &mut self,
         cpus: &Spanned<Cpus>,
         every: Option<&Spanned<usize>>,
@@ -204,7 +231,7 @@ impl Expander<'_> {
         Ok(())
     }
 
-    fn make_room<T>(&self, place: &Spanned<T>, count: usize) -> Result<(), Problem> {
+    pub(super) fn make_room<T>(&self, place: &Spanned<T>, count: usize) -> Result<(), Problem> {
         if self.loads.len().saturating_add(count) > INSTANCES_MAX {
             return Err(Problem::at(place, format!("more than {INSTANCES_MAX} timers and tasks in all")));
         }

@@ -9,9 +9,11 @@ mod error;
 pub(crate) mod expect;
 mod faults;
 mod loads;
+pub(crate) mod names;
 mod plan;
 pub(crate) mod raw;
 mod topology;
+mod urgent;
 mod value;
 
 pub use costs::{Cost, CostTable, CostValue, Measured};
@@ -20,9 +22,11 @@ pub use error::ScenarioError;
 pub(crate) use costs::{Costs, Factor};
 pub(crate) use loads::{Load, LoadKind, Periodic};
 pub(crate) use plan::Plan;
+pub(crate) use urgent::{Cyclic, Device};
 
 use error::Problem;
 use expect::{Expectation, Shown};
+use quietcore_core::Nanos;
 use raw::RawScenario;
 use std::path::Path;
 
@@ -147,6 +151,22 @@ impl Scenario {
     /// ```
     pub fn set_seed(&mut self, seed: u64) {
         self.plans.iter_mut().for_each(|plan| plan.seed = seed);
+    }
+
+    /// Replaces the simulated time of all variants; it is kept between 1 ms and an hour.
+    ///
+    /// ```
+    /// # use quietcore_sim::{Options, Scenario};
+    /// let text = "duration = \"60s\"\n[machine]\ncpus = 1\n";
+    /// let mut scenario = Scenario::parse("a.toml".as_ref(), text, &|_| unreachable!())?;
+    /// scenario.set_duration(quietcore_core::Nanos(5_000_000));
+    /// let outcome = scenario.run(Options::default(), &mut |_| true, &mut |_| Ok(None))?.expect("not stopped");
+    /// assert_eq!(outcome.variants[0].figures.duration_ns, 5_000_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_duration(&mut self, duration: Nanos) {
+        let duration = Nanos(duration.0.clamp(1_000_000, 3_600_000_000_000));
+        self.plans.iter_mut().for_each(|plan| plan.duration = duration);
     }
 
     /// The seed.

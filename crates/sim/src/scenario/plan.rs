@@ -7,16 +7,23 @@ use super::costs::CostTable;
 use super::error::Problem;
 use super::faults::Faults;
 use super::loads::Load;
-use super::raw::{PolicyName, Preempt, RawMachine, RawScenario, RawVariants, Siblings, WakePlace};
+use super::names::{
+    AwarenessName, ExclusionName, Ksoftirqd, PolicyName, Preempt, RaiseName, Siblings, WakePlace,
+};
+use super::raw::{RawMachine, RawScenario, RawVariants};
 use super::value::{span_within, within};
 use super::{loads, topology};
 use quietcore_core::place::{Exclusion, Isolation};
+use quietcore_core::realtime::Awareness;
+use quietcore_core::softirq::TimerRaise;
 use quietcore_core::topology::Topology;
 use quietcore_core::{CpuSet, Nanos};
 
 /// The most variants of one scenario.
 const VARIANTS_MAX: usize = 256;
 const MILLISECOND: u64 = 1_000_000;
+/// For how long at most a softirq waits for real-time tasks, unless the scenario says.
+const DEFER_LIMIT: u64 = 50 * MILLISECOND;
 const HOUR: u64 = 3_600_000 * MILLISECOND;
 
 /// One variant, ready to run.
@@ -34,8 +41,14 @@ pub(crate) struct Plan {
     pub(crate) preempt: Preempt,
     pub(crate) tick: Nanos,
     pub(crate) skew: bool,
+    pub(crate) awareness: Awareness,
+    pub(crate) defer_limit: Nanos,
+    pub(crate) ksoftirqd: Ksoftirqd,
+    pub(crate) timer_raise: Option<TimerRaise>,
     pub(crate) costs: CostTable,
     pub(crate) loads: Vec<Load>,
+    /// Where real-time tasks may run, by the number in their loads.
+    pub(crate) affinities: Vec<CpuSet>,
     pub(crate) faults: Faults,
 }
 
@@ -46,6 +59,9 @@ pub(super) struct Choice {
     policy: Option<PolicyName>,
     exclusion: Option<Exclusion>,
     wake: Option<WakePlace>,
+    awareness: Option<Awareness>,
+    ksoftirqd: Option<Ksoftirqd>,
+    timer_raise: Option<TimerRaise>,
     cpus: Option<u16>,
     pub(super) pairs: Option<usize>,
 }
@@ -62,11 +78,22 @@ fn choices(raw: Option<&RawVariants>) -> Result<Vec<Choice>, Problem> {
     };
     let mut choices = vec![Choice::default()];
     extend(&mut choices, raw.policy.as_ref(), PolicyName::name, |choice, value| choice.policy = Some(value))?;
-    let rule = |name: super::raw::ExclusionName| name.rule().name();
+    let rule = |name: ExclusionName| name.rule().name();
     extend(&mut choices, raw.exclusion.as_ref(), rule, |choice, value| {
         choice.exclusion = Some(value.rule())
     })?;
     extend(&mut choices, raw.wake.as_ref(), wake_name, |choice, value| choice.wake = Some(value))?;
+    let rule = |name: AwarenessName| name.rule().name();
+    extend(&mut choices, raw.awareness.as_ref(), rule, |choice, value| {
+        choice.awareness = Some(value.rule());
+    })?;
+    extend(&mut choices, raw.ksoftirqd.as_ref(), Ksoftirqd::name, |choice, value| {
+        choice.ksoftirqd = Some(value);
+    })?;
+    let rule = |name: RaiseName| name.rule().name();
+    extend(&mut choices, raw.timer_raise.as_ref(), rule, |choice, value| {
+        choice.timer_raise = Some(value.rule());
+    })?;
     extend(&mut choices, raw.cpus.as_ref(), |cpus| cpus, |choice, value| choice.cpus = Some(value))?;
     extend(&mut choices, raw.pairs.as_ref(), |pairs| pairs, |choice, value| choice.pairs = Some(value))?;
     if choices.len() == 1 && choices[0].labels.is_empty() {
@@ -109,13 +136,19 @@ fn plan(raw: &RawScenario, choice: &Choice, costs: &CostTable) -> Result<Plan, P
     let machine = &raw.machine;
     let topology = topology::build(machine, choice.cpus)?;
     let isolation = isolation(machine, topology.possible())?;
-    let places = loads::Places { all: topology.possible().clone(), isolated: isolation.any() };
+    let preempt = machine.preempt.unwrap_or(Preempt::Tick);
+    let places = loads::Places { all: topology.possible().clone(), isolated: isolation.any(), preempt };
     let tick = match &machine.tick {
         Some(tick) => span_within(tick, MILLISECOND / 10, 100 * MILLISECOND)?,
         None => MILLISECOND,
     };
     let duration = Nanos(span_within(&raw.duration, MILLISECOND, HOUR)?);
-    let exclusion = choice.exclusion.or(machine.exclusion.map(super::raw::ExclusionName::rule));
+    let defer_limit = match &machine.defer_limit {
+        Some(limit) => span_within(limit, 0, HOUR)?,
+        None => DEFER_LIMIT,
+    };
+    let loads::Loads { loads, affinities } = loads::resolve(&raw.load, &places, choice.pairs)?;
+    let exclusion = choice.exclusion.or(machine.exclusion.map(ExclusionName::rule));
     Ok(Plan {
         label: choice.labels.join("/"),
         seed: raw.seed.as_ref().map_or(1, |seed| *seed.get_ref()),
@@ -124,11 +157,16 @@ fn plan(raw: &RawScenario, choice: &Choice, costs: &CostTable) -> Result<Plan, P
         exclusion: exclusion.unwrap_or_default(),
         policy: choice.policy.or(machine.policy).unwrap_or(PolicyName::Pull),
         wake: choice.wake.or(machine.wake).unwrap_or(WakePlace::Last),
-        preempt: machine.preempt.unwrap_or(Preempt::Tick),
+        preempt,
         tick: Nanos(tick),
         skew: machine.skew.unwrap_or(true),
+        awareness: choice.awareness.or(machine.awareness.map(AwarenessName::rule)).unwrap_or_default(),
+        defer_limit: Nanos(defer_limit),
+        ksoftirqd: choice.ksoftirqd.or(machine.ksoftirqd).unwrap_or_default(),
+        timer_raise: choice.timer_raise.or(machine.timer_raise.map(RaiseName::rule)),
         costs: costs.clone(),
-        loads: loads::resolve(&raw.load, &places, choice.pairs)?,
+        loads,
+        affinities,
         faults: super::faults::resolve(&raw.fault, &places)?,
         topology,
     })

@@ -2,9 +2,11 @@
 //!
 //! Unknown keys are errors. Nothing is checked here but types; `plan.rs` gives them meaning.
 
+use super::names::{
+    AwarenessName, ExclusionName, Ksoftirqd, PolicyName, Preempt, RaiseName, Siblings, WakePlace,
+};
 use super::value::{Cpus, Span};
 use quietcore_core::CpuSet;
-use quietcore_core::place::{Exclusion, Policy};
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -54,6 +56,13 @@ pub(crate) struct RawMachine {
     pub(crate) tick: Option<Spanned<Span>>,
     /// Ticks of different CPUs fall on different moments.
     pub(crate) skew: Option<bool>,
+    /// What is done about long softirqs for the sake of real-time tasks.
+    pub(crate) awareness: Option<AwarenessName>,
+    pub(crate) ksoftirqd: Option<Ksoftirqd>,
+    /// For how long at most a softirq waits for real-time tasks.
+    pub(crate) defer_limit: Option<Spanned<Span>>,
+    /// Isolated CPUs run TIMER in a thread of its own, and raise it by this rule.
+    pub(crate) timer_raise: Option<RaiseName>,
 }
 
 /// A CPU list, as `0-3,8`.
@@ -66,85 +75,15 @@ impl<'de> Deserialize<'de> for List {
     }
 }
 
-/// Where the numbers of hardware threads of a core lie.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Siblings {
-    Neighbours,
-    Apart,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum ExclusionName {
-    Off,
-    V2,
-    Merged,
-}
-
-impl ExclusionName {
-    pub(crate) const fn rule(self) -> Exclusion {
-        match self {
-            Self::Off => Exclusion::Off,
-            Self::V2 => Exclusion::V2,
-            Self::Merged => Exclusion::Merged,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum PolicyName {
-    Pull,
-    /// Pull, and nobody looks whether a CPU is stalled.
-    PullUnwatched,
-    Push,
-    Stay,
-}
-
-impl PolicyName {
-    pub(crate) const fn policy(self) -> Policy {
-        match self {
-            Self::Pull | Self::PullUnwatched => Policy::Pull,
-            Self::Push => Policy::Push,
-            Self::Stay => Policy::Stay,
-        }
-    }
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::PullUnwatched => "pull-unwatched",
-            other => other.policy().name(),
-        }
-    }
-}
-
-/// Where a task runs that a timer wakes.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum WakePlace {
-    /// Where the timer ran.
-    Here,
-    /// Where it ran before, as the fair scheduler prefers.
-    Last,
-}
-
-/// What a timer may interrupt.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Preempt {
-    /// A kernel: the tick interrupts tasks, timers run on top.
-    Tick,
-    /// Lanes: a task runs to its end, then timers do.
-    Cooperative,
-}
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawVariants {
     pub(crate) policy: Option<Spanned<Vec<PolicyName>>>,
     pub(crate) exclusion: Option<Spanned<Vec<ExclusionName>>>,
     pub(crate) wake: Option<Spanned<Vec<WakePlace>>>,
+    pub(crate) awareness: Option<Spanned<Vec<AwarenessName>>>,
+    pub(crate) ksoftirqd: Option<Spanned<Vec<Ksoftirqd>>>,
+    pub(crate) timer_raise: Option<Spanned<Vec<RaiseName>>>,
     pub(crate) cpus: Option<Spanned<Vec<u16>>>,
     pub(crate) pairs: Option<Spanned<Vec<usize>>>,
 }
@@ -160,6 +99,9 @@ pub(crate) struct RawLoads {
     pub(crate) measure: Vec<Spanned<RawMeasure>>,
     pub(crate) pairs: Vec<Spanned<RawPairs>>,
     pub(crate) enqueue: Vec<Spanned<RawEnqueue>>,
+    pub(crate) softirq: Vec<Spanned<RawSoftirq>>,
+    pub(crate) realtime: Vec<Spanned<RawRealtime>>,
+    pub(crate) remote: Vec<Spanned<RawRemote>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
@@ -220,6 +162,57 @@ pub(crate) struct RawBusy {
     pub(crate) every: Option<Spanned<usize>>,
     pub(crate) count: Option<Spanned<usize>>,
     pub(crate) chunk: Option<Spanned<Span>>,
+    /// As a normal task, which takes turns with others.
+    #[serde(default)]
+    pub(crate) normal: bool,
+}
+
+/// A device whose interrupts raise a softirq.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawSoftirq {
+    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) every: Option<Spanned<usize>>,
+    pub(crate) count: Option<Spanned<usize>>,
+    pub(crate) vector: Spanned<String>,
+    /// From one interrupt to the next, on average.
+    pub(crate) interval: Spanned<Span>,
+    /// Lengths of the work: the least, the median, the most.
+    pub(crate) least: Spanned<Span>,
+    pub(crate) median: Spanned<Span>,
+    pub(crate) most: Spanned<Span>,
+    /// The exponent of the lengths above the median.
+    pub(crate) tail: Spanned<f64>,
+}
+
+/// Threads as those of cyclictest.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawRealtime {
+    /// Where they may run.
+    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) every: Option<Spanned<usize>>,
+    pub(crate) threads: Option<Spanned<usize>>,
+    pub(crate) priority: Spanned<u8>,
+    pub(crate) interval: Spanned<Span>,
+    /// By how much the interval of each is longer than that of the one before.
+    pub(crate) step: Option<Spanned<Span>>,
+    pub(crate) work: Option<Spanned<Span>>,
+    /// Each stays on its first CPU.
+    #[serde(default)]
+    pub(crate) pinned: bool,
+}
+
+/// Somebody who arms timers on other CPUs, about when their ticks are.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawRemote {
+    /// Whose timers.
+    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) from: Spanned<Cpus>,
+    pub(crate) period: Spanned<Span>,
+    /// The longest time that an arm takes from its decision until others see it.
+    pub(crate) slow: Spanned<Span>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,12 +1,14 @@
 //! A CPU and its time: segments of interrupt, softirq and task, each on top of the next.
 //!
-//! At any moment a CPU does the topmost thing it has: an interrupt, a softirq (timers), a real-time task, a
-//! task, a task that only fills time, nothing. What it does has a rest of time; when something comes on top,
-//! the rest is kept. Under `cooperative` nothing comes on top of a task: what arrives is looked at when the
-//! task ends.
+//! At any moment a CPU does the topmost thing it has: an interrupt, a softirq, a real-time task, a task, a
+//! task that only fills time, nothing. What it does has a rest of time; when something comes on top, the rest
+//! is kept. Under `cooperative` nothing comes on top of a task: what arrives is looked at when the task ends.
 
+use super::softirq::{Arrival, Softirqs};
 use super::{Event, World};
-use crate::scenario::raw::Preempt;
+use crate::scenario::names::Preempt;
+use quietcore_core::realtime::{Priority, RealtimeQueue};
+use quietcore_core::softirq::{Call, Vector};
 use quietcore_core::{Expired, Nanos, Turn};
 use std::collections::VecDeque;
 
@@ -18,6 +20,14 @@ pub(super) mod why {
     pub(in crate::world) const TICK: u8 = 1;
     pub(in crate::world) const KICK: u8 = 2;
     pub(in crate::world) const WAKEUP: u8 = 4;
+    /// A device has work for a softirq.
+    pub(in crate::world) const DEVICE: u8 = 8;
+    /// The interval of a real-time task is over.
+    pub(in crate::world) const HRTIMER: u8 = 16;
+    /// A softirq has waited for real-time tasks long enough.
+    pub(in crate::world) const LIMIT: u8 = 32;
+    /// Somebody has armed a timer here.
+    pub(in crate::world) const CALL: u8 = 64;
 }
 
 /// What a CPU spends its time on at the moment.
@@ -36,11 +46,13 @@ pub(super) enum Hard {
     None,
     /// An interrupt, or waking up.
     Interrupt,
+    /// Pays for what the handlers of an interrupt did.
+    Leaving,
     /// On its way to sleep; what arrives meanwhile is looked at first.
     FallingAsleep,
 }
 
-/// Where a CPU is in its timer softirq.
+/// Where a CPU is in its softirqs: which handler runs, and where that of timers is.
 #[derive(Debug)]
 pub(super) enum Soft {
     None,
@@ -50,6 +62,8 @@ pub(super) enum Soft {
     Callback(Expired<u32>),
     /// Pays for what it did last.
     Finishing,
+    /// The handler of another vector.
+    Handler(Vector),
 }
 
 /// See the module.
@@ -76,11 +90,19 @@ pub(super) struct Cpu {
     pub(super) soft: Soft,
     pub(super) soft_left: u64,
     pub(super) turn: Turn,
+    pub(super) softirqs: Softirqs,
+    /// What interrupts have brought and nobody has handled yet.
+    pub(super) arrived: Vec<Arrival>,
+    /// A call about a timer that was armed here.
+    pub(super) call: Call,
     pub(super) current: Option<u32>,
     /// The task before, to know whether a switch costs anything.
     pub(super) last_task: Option<u32>,
-    /// Real-time, normal, fillers.
-    pub(super) queues: [VecDeque<u32>; 3],
+    /// The priority of the task before, if it was a real-time one.
+    pub(super) last_priority: Option<Priority>,
+    pub(super) realtime: RealtimeQueue<u32>,
+    /// Normal, fillers.
+    pub(super) queues: [VecDeque<u32>; 2],
     pub(super) tick_is_on: bool,
     pub(super) tick_generation: u32,
     pub(super) wakeup_generation: u32,
@@ -90,7 +112,7 @@ pub(super) struct Cpu {
 }
 
 impl Cpu {
-    pub(super) fn new(turn: Turn) -> Self {
+    pub(super) fn new(turn: Turn, limit: Nanos) -> Self {
         Self {
             is_online: true,
             is_asleep: false,
@@ -107,9 +129,14 @@ impl Cpu {
             soft: Soft::None,
             soft_left: 0,
             turn,
+            softirqs: Softirqs::new(limit),
+            arrived: Vec::new(),
+            call: Call::new(),
             current: None,
             last_task: None,
-            queues: [VecDeque::new(), VecDeque::new(), VecDeque::new()],
+            last_priority: None,
+            realtime: RealtimeQueue::new(),
+            queues: [VecDeque::new(), VecDeque::new()],
             tick_is_on: false,
             tick_generation: 0,
             wakeup_generation: 0,
@@ -119,7 +146,9 @@ impl Cpu {
     }
 
     pub(super) fn has_task(&self) -> bool {
-        self.current.is_some() || self.queues.iter().any(|queue| !queue.is_empty())
+        self.current.is_some()
+            || !self.realtime.is_empty()
+            || self.queues.iter().any(|queue| !queue.is_empty())
     }
 }
 
@@ -181,7 +210,9 @@ impl World<'_> {
         if !this.is_online || this.is_stalled || this.is_asleep {
             return None;
         }
-        if this.hard == Hard::None && matches!(this.soft, Soft::None) && !self.pick(cpu) {
+        let is_free = this.hard == Hard::None && matches!(this.soft, Soft::None);
+        // What no task may run is still to be run before the CPU sleeps.
+        if is_free && !self.pick(cpu) && !self.begin_round(cpu) {
             self.fall_asleep(cpu);
         }
         let this = self.cpu(cpu);

@@ -31,6 +31,7 @@ impl World<'_> {
             this.hard = Hard::None;
         }
         this.is_stalled = true;
+        self.renew_priority(cpu);
         self.queue.push(Nanos(self.now + stall.blocked), Event::StallEnd(fault));
     }
 
@@ -41,6 +42,7 @@ impl World<'_> {
             return;
         }
         self.note(What::Stall, cpu, 0);
+        self.renew_priority(cpu);
         self.cpu(cpu).pending |= why::WAKEUP;
         if self.cpu(cpu).hard == Hard::None && self.is_kernel() {
             self.begin_interrupt(cpu, 0);
@@ -62,12 +64,22 @@ impl World<'_> {
             flipped.insert(cpu);
         }
         // Refused when no housekeeping CPU would be left.
-        if self.machine.set_isolated(&flipped, Nanos(self.now), &mut self.actions).is_ok() {
+        let is_done = self.machine.set_isolated(&flipped, Nanos(self.now), &mut self.actions).is_ok();
+        let cpu = cpu.index() as u16;
+        if is_done {
             self.flipped = flipped;
-            self.note(What::Isolate, cpu.index() as u16, 0);
+            self.note(What::Isolate, cpu, 0);
         }
         self.renew_masks();
         self.carry_out(u16::MAX);
+        if is_done {
+            self.renew_priority(cpu);
+            if self.is_isolated(cpu) && self.has_guests(cpu) {
+                self.pause(cpu);
+                self.evict(cpu);
+                self.proceed(cpu);
+            }
+        }
     }
 
     /// One CPU of the fault's set goes offline or comes back.
@@ -75,7 +87,9 @@ impl World<'_> {
         let flips = &self.plan.faults.hotplug[usize::from(fault)];
         let cpu = flips.cpus[self.random.below(flips.cpus.len() as u64) as usize].index() as u16;
         let this = self.cpu(cpu);
-        let is_busy = this.is_stalled || this.hard != Hard::None || !matches!(this.soft, Soft::None);
+        let has_softirqs = !this.softirqs.is_quiet() || !this.arrived.is_empty();
+        let is_busy =
+            this.is_stalled || this.hard != Hard::None || !matches!(this.soft, Soft::None) || has_softirqs;
         if this.is_online && is_busy {
             self.queue.push(Nanos(self.now + RETRY), Event::Plug(fault));
             return;
@@ -109,11 +123,22 @@ impl World<'_> {
         (this.level, this.pending, this.last_task) = (Level::None, 0, None);
         this.wakeup_generation = this.wakeup_generation.wrapping_add(1);
         let mut tasks: Vec<u32> = this.current.take().into_iter().collect();
+        while let Some((_, task)) = this.realtime.pop() {
+            tasks.push(task);
+        }
         tasks.extend(this.queues.iter_mut().flat_map(std::mem::take));
         self.renew_masks();
+        self.renew_priority(cpu);
         let heir = self.online_near(cpu);
         for task in tasks {
-            self.move_task(task, heir);
+            let this = &mut self.tasks[task as usize];
+            if matches!(this.program, Program::Ksoftirqd) {
+                this.state = State::Blocked; // somebody else was faster: nothing is left for it
+                continue;
+            }
+            let may_move = self.tasks[task as usize].may_move;
+            let target = if may_move { self.find_room(task, heir) } else { heir };
+            self.move_task(task, target);
         }
     }
 
@@ -125,13 +150,14 @@ impl World<'_> {
         let this = self.cpu(cpu);
         this.is_online = true;
         self.renew_masks();
+        self.renew_priority(cpu);
         self.set_tick(cpu, true);
         // Loops that belong here come back; others are woken here next time.
         for task in 0..self.tasks.len() as u32 {
             let this = self.tasks[task as usize];
             let at = usize::from(this.cpu);
             let waits =
-                this.is_filler() && this.state == State::Runnable && this.home == cpu && this.cpu != cpu;
+                this.is_loop() && this.state == State::Runnable && this.home == cpu && this.cpu != cpu;
             if waits && self.cpus[at].current != Some(task) {
                 self.cpus[at].queues.iter_mut().for_each(|queue| queue.retain(|other| *other != task));
                 self.move_task(task, cpu);

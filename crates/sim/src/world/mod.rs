@@ -5,20 +5,25 @@
 //! before anything else happens goes straight on, without a turn through the queue: the result is the same.
 //!
 //! Where what is decided: `cpu.rs` the segments of a CPU; `step.rs` what ends with one; `turn.rs` timers;
-//! `task.rs` what tasks do; `idle.rs` sleeping and waking; `act.rs` kicks and alarms; `fault.rs` what goes
-//! wrong; `books.rs` locks and walks, and what they cost. Invariants: the core decides where timers run, this
-//! world only when; every cost is one of the plan's. Absent: memory, caches, frequencies; ticks that stop on
-//! busy `nohz_full` CPUs.
+//! `softirq.rs` other softirqs; `companion.rs` ksoftirqd; `realtime.rs` real-time tasks; `raise.rs` TIMER on
+//! isolated CPUs; `task.rs` what tasks do; `idle.rs` sleeping and waking; `act.rs` kicks and alarms;
+//! `fault.rs` what goes wrong; `books.rs` locks and walks, and what they cost. Invariants: the core decides
+//! where timers run, this world only when; every cost is one of the plan's. Absent: memory, caches,
+//! frequencies; ticks that stop on busy `nohz_full` CPUs.
 
 mod act;
 mod books;
+mod companion;
 mod cpu;
 mod fault;
 mod idle;
 mod perfetto;
+mod raise;
+mod realtime;
 mod record;
 mod script;
 mod setup;
+mod softirq;
 mod step;
 mod task;
 mod turn;
@@ -35,6 +40,9 @@ use quietcore_core::{Actions, CpuId, CpuSet, Machine, Nanos, SequentialLock};
 use std::io;
 use task::Task;
 use turn::Timer;
+
+/// So many CPUs are looked at after every event, when invariants are checked.
+const CHECKED_ALWAYS: usize = 16;
 
 /// Events between two looks at whether to go on.
 const EVENTS_PER_TURN: u64 = 100_000;
@@ -58,6 +66,14 @@ enum Event {
     StallEnd(u16),
     Isolate(u16),
     Plug(u16),
+    /// This device interrupts.
+    Device(u32),
+    /// The interval of this real-time thread is over.
+    Interval(u32),
+    /// Something may have been held back long enough.
+    DeferLimit(u16),
+    /// Somebody armed a timer on this CPU.
+    Call(u16),
 }
 
 /// How to run a plan.
@@ -96,6 +112,9 @@ pub(crate) struct World<'p> {
     timers: Vec<Timer>,
     /// By CPU: its worker's task and the lengths of what waits for it.
     workers: Vec<task::Worker>,
+    /// Devices that raise softirqs.
+    sources: Vec<softirq::Source>,
+    realtime: realtime::Realtime,
     locks: Locks,
     /// By CPU: its way up the hierarchy.
     paths: Vec<Path>,
@@ -159,6 +178,10 @@ impl World<'_> {
             Event::StallEnd(fault) => self.stall_ends(fault),
             Event::Isolate(fault) => self.isolate(fault),
             Event::Plug(fault) => self.plug(fault),
+            Event::Device(source) => self.device(source),
+            Event::Interval(thread) => self.interval_ends(thread),
+            Event::DeferLimit(cpu) => self.defer_limit(cpu),
+            Event::Call(cpu) => self.called(cpu),
         }
     }
 
@@ -166,6 +189,11 @@ impl World<'_> {
     /// actions are carried out: when no kick is on its way.
     fn check(&mut self) {
         assert!(self.actions.is_empty(), "an action was not carried out");
+        // On large machines not after every event: it looks at all CPUs.
+        let is_due = self.is_touched || self.cpus.len() <= CHECKED_ALWAYS;
+        if is_due && (!self.sources.is_empty() || !self.realtime.threads.is_empty()) {
+            self.check_urgent();
+        }
         if self.kicked == 0 && std::mem::take(&mut self.is_touched) {
             self.recorder.figures.checks += 1;
             self.machine.check();
@@ -183,6 +211,8 @@ impl World<'_> {
         if let Some(exporter) = self.exporter.take() {
             exporter.finish()?;
         }
+        self.finish_softirqs();
+        self.finish_realtime();
         self.recorder.figures.lost = self.lost();
         self.recorder.figures.events = self.events;
         self.recorder.figures.hash = self.hash.value();

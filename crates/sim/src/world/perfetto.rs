@@ -5,12 +5,10 @@
 
 use super::World;
 use super::turn::Role;
+use quietcore_core::softirq::Vector;
 use quietcore_core::{CpuId, Nanos};
 use quietcore_trace::{Event, PerfettoWriter, Record, SoftirqStep, Task, TimerStart};
 use std::io::{self, Write};
-
-/// The number of the TIMER softirq.
-const TIMER_VECTOR: u8 = 1;
 
 /// Writes a run to a file for Perfetto.
 pub(crate) struct Exporter {
@@ -63,9 +61,9 @@ impl Exporter {
         self.take(world.now, cpu, Event::TimerExpireExit { timer: u64::from(timer) + 1 });
     }
 
-    pub(super) fn softirq(&mut self, world: &World<'_>, cpu: u16, begins: bool) {
+    pub(super) fn softirq(&mut self, world: &World<'_>, (cpu, vector): (u16, Vector), begins: bool) {
         let step = if begins { SoftirqStep::Entry } else { SoftirqStep::Exit };
-        self.take(world.now, cpu, Event::Softirq { step, vector: TIMER_VECTOR });
+        self.take(world.now, cpu, Event::Softirq { step, vector: vector.index() as u8 });
     }
 
     pub(super) fn finish(self) -> io::Result<()> {
@@ -83,6 +81,7 @@ fn name(world: &World<'_>, timer: u32) -> &'static [u8] {
         Role::Guard => b"request_timeout",
         Role::Work(_) => b"delayed_work_timer_fn",
         Role::Periodic(_) => b"periodic",
+        Role::Remote => b"armed_elsewhere",
         Role::Scripted(_) => b"scripted",
     }
 }

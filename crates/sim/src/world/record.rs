@@ -23,14 +23,22 @@ pub(super) enum What {
     Isolate = 15,
     Online = 16,
     Offline = 17,
+    /// A device raised a vector.
+    Raise = 18,
+    /// A handler begins.
+    Handler = 19,
+    /// A real-time thread runs.
+    Thread = 20,
+    Called = 21,
 }
 
 impl World<'_> {
     /// Feeds the hash: when, what, on which CPU, and one number more.
     #[inline]
     pub(super) fn note(&mut self, what: What, cpu: u16, value: u64) {
-        // A tick only looks.
-        self.is_touched |= !matches!(what, What::Tick);
+        // A tick only looks; the others have nothing to do with timers.
+        let is_apart = matches!(what, What::Tick | What::Raise | What::Handler | What::Thread | What::Called);
+        self.is_touched |= !is_apart;
         if self.options.hash {
             self.hash.feed(self.now);
             self.hash.feed((what as u64) << 16 | u64::from(cpu));

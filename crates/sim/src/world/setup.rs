@@ -1,14 +1,16 @@
 //! From a plan to a world at time 0: all CPUs online, nothing armed, every load about to begin.
 
 use super::cpu::{Cpu, why};
+use super::realtime::{Realtime, Thread};
 use super::script::Script;
+use super::softirq::Source;
 use super::task::{Program, Task, Worker};
 use super::turn::{Role, Timer};
 use super::{Event, Exporter, RunOptions, World, books, id};
 use crate::engine::{EventQueue, Random, TraceHash};
 use crate::figures::Recorder;
 use crate::scenario::raw::PrecisionName;
-use crate::scenario::{Load, LoadKind, Plan};
+use crate::scenario::{Cyclic, Device, Load, LoadKind, Plan};
 use quietcore_core::place::Housekeeping;
 use quietcore_core::{
     Actions, CpuSet, Machine, Nanos, Precision, SequentialLock, Settings, TickLength, TimerOptions, Turn,
@@ -39,10 +41,12 @@ impl<'p> World<'p> {
             random: Random::new(plan.seed, 1),
             machine,
             actions: Actions::new(cpu_count as u16),
-            cpus: (0..cpu_count as u16).map(|cpu| Cpu::new(Turn::new(id(cpu)))).collect(),
+            cpus: (0..cpu_count as u16).map(|cpu| Cpu::new(Turn::new(id(cpu)), plan.defer_limit)).collect(),
             tasks: Vec::new(),
             timers: Vec::new(),
             workers: (0..cpu_count).map(|_| Worker::default()).collect(),
+            sources: Vec::new(),
+            realtime: Realtime::new(cpu_count as u16),
             locks: books::Locks::new(cpu_count),
             paths: books::paths(&plan.topology),
             isolated: plan.isolation.any(),
@@ -69,6 +73,7 @@ impl<'p> World<'p> {
         for cpu in 0..self.cpus.len() as u16 {
             self.machine.online(id(cpu), Nanos(0), &mut self.actions).expect("it was offline");
             self.carry_out(cpu);
+            self.renew_priority(cpu);
         }
         for cpu in 0..self.cpus.len() as u16 {
             self.set_tick(cpu, true);
@@ -118,7 +123,7 @@ impl<'p> World<'p> {
                 self.add_task(Program::Driver { period, jitter, delay, timer }, cpu);
                 begin = period;
             }
-            LoadKind::Busy { chunk } => self.add_task(Program::Busy { chunk }, cpu),
+            LoadKind::Busy { chunk, normal } => self.add_task(Program::Busy { chunk, normal }, cpu),
             LoadKind::Measure => {
                 self.recorder.measures(load.cpu);
                 self.add_task(Program::Measure, cpu);
@@ -130,19 +135,47 @@ impl<'p> World<'p> {
                 self.add_task(Program::Server { service, client: first }, server.index() as u16);
                 begin = request;
             }
+            LoadKind::Softirq(device) => return self.add_device(number, cpu, device),
+            LoadKind::Realtime(cyclic) => return self.add_thread(cpu, cyclic, starts),
+            LoadKind::Remote { target, period, slow } => {
+                let timer = self.add_timer(coarse, Role::Remote);
+                let target = target.index() as u16;
+                self.add_task(Program::Remote { target, period, slow, timer }, cpu);
+                begin = period;
+            }
             LoadKind::Enqueue { delay } => {
                 let timer = self.add_timer(coarse, Role::Guard);
                 self.recorder.rounds = Some((0, 0));
                 self.add_task(Program::Enqueue { delay, timer }, cpu);
             }
         }
-        if self.tasks[first as usize].is_filler() {
+        if self.tasks[first as usize].is_loop() {
             // Fillers are there before anybody is idle.
             self.enqueue(first, cpu);
             return;
         }
         // A server waits for its first request.
         self.queue.push(Nanos(starts.below(begin + 1)), Event::Start(first));
+    }
+
+    fn add_device(&mut self, load: u32, cpu: u16, device: Device) {
+        let mut source = Source::new(device, cpu, (self.plan.seed, load));
+        let first = source.next_interval();
+        self.queue.push(Nanos(first), Event::Device(self.sources.len() as u32));
+        self.sources.push(source);
+        let _ = self.recorder.softirqs();
+    }
+
+    /// It sleeps until its first interval is over.
+    fn add_thread(&mut self, cpu: u16, cyclic: Cyclic, starts: &mut Random) {
+        let (thread, task) = (self.realtime.threads.len() as u32, self.tasks.len());
+        let due = 1 + starts.below(cyclic.interval);
+        self.add_task(Program::Realtime { thread }, cpu);
+        let this = &mut self.tasks[task];
+        (this.priority, this.may_move) = (Some(cyclic.priority), !cyclic.pinned);
+        self.realtime.threads.push(Thread::new(cyclic, task as u32, due));
+        self.queue.push(Nanos(due), Event::Interval(thread));
+        let _ = self.recorder.realtime();
     }
 
     pub(super) fn add_task(&mut self, program: Program, cpu: u16) {
@@ -162,6 +195,7 @@ impl<'p> World<'p> {
             is_pending: false,
             is_pinned: options.is_pinned(),
             is_deferrable: options.is_deferrable(),
+            seen_at: 0,
             pulled_from: None,
         });
         number

@@ -4,8 +4,9 @@ use super::cpu::{Hard, Soft, why};
 use super::record::What;
 use super::{Event, World, id};
 use crate::scenario::Cost;
-use crate::scenario::raw::PolicyName;
+use crate::scenario::names::PolicyName;
 use quietcore_core::Nanos;
+use quietcore_core::softirq::Vector;
 
 impl World<'_> {
     /// Something arrives at `cpu` for `reason`.
@@ -54,6 +55,10 @@ impl World<'_> {
             (this.hard, this.hard_left) = (Hard::Interrupt, 0);
             return;
         }
+        if hard == Hard::Leaving && this.pending == 0 {
+            self.begin_round(cpu);
+            return;
+        }
         let reasons = std::mem::take(&mut this.pending);
         if !this.in_idle {
             self.answered(cpu);
@@ -68,17 +73,25 @@ impl World<'_> {
             self.cpu(cpu).looked_at = now / self.plan.tick.0;
             self.watch(cpu);
         }
-        self.look_for_timers(cpu);
+        let handled = self.handle_arrivals(cpu);
+        self.look_for_timers(cpu, reasons);
+        if handled > 0 {
+            let this = self.cpu(cpu);
+            (this.hard, this.hard_left) = (Hard::Leaving, handled + cost);
+            return;
+        }
+        self.begin_round(cpu);
         self.cpu(cpu).soft_left += cost;
     }
 
-    /// Raises the timer softirq if something is due.
-    pub(super) fn look_for_timers(&mut self, cpu: u16) {
+    /// Raises the timer softirq if something is due, or whenever the rule of `cpu` says.
+    pub(super) fn look_for_timers(&mut self, cpu: u16, reasons: u8) {
         let is_due = self.machine.handle_tick(id(cpu), Nanos(self.now));
         self.note(What::Tick, cpu, u64::from(is_due));
         let this = self.cpu(cpu);
-        if (is_due || this.turn.has_more()) && matches!(this.soft, Soft::None) {
-            (this.soft, this.soft_left) = (Soft::Raised, 0);
+        let has_more = this.turn.has_more() && matches!(this.soft, Soft::None);
+        if has_more || self.raises(cpu, reasons, is_due) {
+            self.raise(cpu, Vector::TIMER);
         }
     }
 
@@ -93,7 +106,8 @@ impl World<'_> {
         (this.pending, this.looked_at) = (0, edge);
         self.answered(cpu);
         self.watch(cpu);
-        self.look_for_timers(cpu);
+        self.look_for_timers(cpu, why::TICK);
+        self.begin_round(cpu);
     }
 
     /// Lanes look after each other; a kernel has interrupts.
@@ -134,9 +148,14 @@ impl World<'_> {
 
     /// The next moment at which the tick of `cpu` goes off.
     pub(super) fn next_edge(&self, cpu: u16) -> u64 {
+        self.edge_after(cpu, self.now)
+    }
+
+    /// The first such moment after `now`.
+    pub(super) fn edge_after(&self, cpu: u16, now: u64) -> u64 {
         let tick = self.plan.tick.0;
         let phase = if self.plan.skew { tick * u64::from(cpu) / self.cpus.len() as u64 } else { 0 };
-        let since = self.now.saturating_sub(phase);
-        if self.now < phase { phase } else { phase + (since / tick + 1) * tick }
+        let since = now.saturating_sub(phase);
+        if now < phase { phase } else { phase + (since / tick + 1) * tick }
     }
 }

@@ -1,17 +1,18 @@
 //! Tasks: small programs that run, arm timers, sleep and wake each other.
 //!
-//! A task runs a span, then decides what comes next. Three classes: real-time, normal, and fillers (busy,
-//! measuring and enqueueing loops). In a kernel a higher class interrupts a lower one; within a class it is
-//! first come, first served, and a task runs until it sleeps (fillers take turns). Deliberately absent: fair
-//! shares and load balancing; a task stays on its CPU unless that goes offline or it is woken elsewhere
-//! (`wake = "here"`).
+//! A task runs a span, then decides what comes next. Three classes: real-time (`realtime.rs`), normal, and
+//! fillers (busy, measuring and enqueueing loops). In a kernel a higher class interrupts a lower one; within
+//! a class it is first come, first served, and a task runs until it sleeps (fillers take turns). Deliberately
+//! absent: fair shares and load balancing; a task stays on its CPU unless that goes offline or it is woken
+//! elsewhere (`wake = "here"`).
 
 use super::cpu::ENDLESS;
 use super::{Event, World, id};
-use crate::scenario::raw::WakePlace;
+use crate::scenario::names::WakePlace;
 use crate::scenario::{Cost, LoadKind};
 use quietcore_core::Nanos;
 use quietcore_core::place::nearest_housekeeping;
+use quietcore_core::realtime::Priority;
 use std::collections::VecDeque;
 
 /// `due` of a task that no timer has woken.
@@ -47,6 +48,7 @@ pub(super) enum Program {
     },
     Busy {
         chunk: u64,
+        normal: bool,
     },
     Measure,
     Client {
@@ -64,6 +66,19 @@ pub(super) enum Program {
         timer: u32,
     },
     Worker,
+    /// One of the real-time threads.
+    Realtime {
+        thread: u32,
+    },
+    /// Runs softirqs that their CPU left.
+    Ksoftirqd,
+    /// Arms a timer on another CPU.
+    Remote {
+        target: u16,
+        period: u64,
+        slow: u64,
+        timer: u32,
+    },
     /// Does the steps of a script.
     Script,
 }
@@ -85,6 +100,12 @@ pub(super) struct Task {
     pub(super) cpu: u16,
     /// Where it belongs; it returns there when that CPU comes back.
     pub(super) home: u16,
+    /// Of a real-time task.
+    pub(super) priority: Option<Priority>,
+    /// Whether it may be placed, pushed and pulled.
+    pub(super) may_move: bool,
+    /// When it was last put behind its equals: a number that counts up.
+    pub(super) stamp: u64,
     /// Which part of its program comes next.
     pub(super) part: u8,
     pub(super) left: u64,
@@ -120,6 +141,10 @@ impl Task {
             state: State::Blocked,
             cpu,
             home: cpu,
+            // Sleepers have no priorities among themselves.
+            priority: matches!(program, Program::Sleeper { is_rt: true, .. }).then_some(Priority::LOWEST),
+            may_move: false,
+            stamp: 0,
             part: 0,
             left: 0,
             due: NOT_DUE,
@@ -129,36 +154,56 @@ impl Task {
         }
     }
 
-    fn class(&self) -> usize {
-        match self.program {
-            Program::Sleeper { is_rt: true, .. } => 0,
-            Program::Busy { .. } | Program::Measure | Program::Enqueue { .. } => 2,
-            _ => 1,
-        }
+    /// Which queue of its CPU it waits in, if it is no real-time task.
+    pub(super) fn class(&self) -> usize {
+        usize::from(self.is_filler())
     }
 
     pub(super) fn is_filler(&self) -> bool {
-        self.class() == 2
+        match self.program {
+            Program::Busy { normal, .. } => !normal,
+            Program::Measure | Program::Enqueue { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether it never sleeps.
+    pub(super) fn is_loop(&self) -> bool {
+        self.is_filler() || matches!(self.program, Program::Busy { .. })
+    }
+
+    /// Whether it runs in the place of `other` as soon as it can.
+    fn outranks(&self, other: &Self) -> bool {
+        match (self.priority, other.priority) {
+            (None, None) => self.class() < other.class(),
+            (own, others) => own > others,
+        }
     }
 }
 
 impl World<'_> {
     /// Chooses what `cpu` runs; says whether there is anything.
     pub(super) fn pick(&mut self, cpu: u16) -> bool {
-        let is_kernel = self.is_kernel();
-        let this = &mut self.cpus[usize::from(cpu)];
-        if let Some(current) = this.current {
-            let class = self.tasks[current as usize].class();
-            if !is_kernel || this.queues[..class].iter().all(VecDeque::is_empty) {
+        if let Some(current) = self.cpus[usize::from(cpu)].current {
+            if !self.is_kernel() || !self.is_outranked(cpu) {
                 return true;
             }
-            this.queues[class].push_front(current);
-            this.current = None;
+            self.put_back(cpu, current);
         }
-        let Some(task) = this.queues.iter_mut().find_map(VecDeque::pop_front) else { return false };
-        this.current = Some(task);
-        let is_switch = this.last_task.replace(task) != Some(task);
-        let mut cost = self.leave_idle(cpu);
+        let highest = self.cpus[usize::from(cpu)].realtime.highest();
+        let falls = self.cpus[usize::from(cpu)].last_priority > highest;
+        let mut cost = if falls { self.pull_tasks(cpu) } else { 0 };
+        let next = self.take_next(cpu);
+        let priority = next.and_then(|task| self.tasks[task as usize].priority);
+        let this = &mut self.cpus[usize::from(cpu)];
+        (this.current, this.last_priority) = (next, priority);
+        self.renew_priority(cpu);
+        let Some(task) = next else { return false };
+        let is_switch = self.cpu(cpu).last_task.replace(task) != Some(task);
+        if priority.is_some() {
+            cost += self.push_tasks(cpu, cpu);
+        }
+        cost += self.leave_idle(cpu);
         cost += if is_switch { self.costs.of(Cost::ContextSwitch) } else { 0 };
         let task = &mut self.tasks[task as usize];
         match task.left {
@@ -166,6 +211,34 @@ impl World<'_> {
             _ => task.left += cost,
         }
         true
+    }
+
+    /// `current` of `cpu` is preempted: it goes on before its equals.
+    fn put_back(&mut self, cpu: u16, current: u32) {
+        let task = self.tasks[current as usize];
+        let this = self.cpu(cpu);
+        this.current = None;
+        match task.priority {
+            Some(priority) => this.realtime.push_first(priority, current),
+            None => this.queues[task.class()].push_front(current),
+        }
+    }
+
+    /// The task that `cpu` runs next.
+    fn take_next(&mut self, cpu: u16) -> Option<u32> {
+        let this = self.cpu(cpu);
+        let first = this.softirqs.ksoftirqd.filter(|_| this.softirqs.is_boosted);
+        let boosted = first.and_then(|first| this.queues[0].iter().position(|task| *task == first));
+        if let Some(at) = boosted {
+            return this.queues[0].remove(at);
+        }
+        if let Some((_, task)) = this.realtime.pop() {
+            if self.options.check {
+                self.check_order(cpu, task);
+            }
+            return Some(task);
+        }
+        this.queues.iter_mut().find_map(VecDeque::pop_front)
     }
 
     /// `task`, which is current on `cpu`, runs on; returns how long.
@@ -215,10 +288,12 @@ impl World<'_> {
             Next::Block => {
                 this.state = State::Blocked;
                 self.cpu(cpu).current = None;
+                self.renew_priority(cpu);
             }
             Next::End => {
                 this.state = State::Ended;
                 self.cpu(cpu).current = None;
+                self.renew_priority(cpu);
             }
         }
     }
@@ -243,13 +318,16 @@ impl World<'_> {
                 self.sleep_part(cpu, task, timer, sleep + cost)
             }
             Program::Driver { .. } => self.driver_part(cpu, task),
-            Program::Busy { chunk } => Next::Yield(chunk),
+            Program::Busy { chunk, .. } => Next::Yield(chunk),
             Program::Measure if self.is_kernel() => Next::Run(ENDLESS),
             Program::Measure => Next::Yield(self.plan.tick.0),
             Program::Client { .. } => self.client_part(cpu, task),
             Program::Server { service, client } => self.server_part(cpu, task, service, client),
             Program::Enqueue { delay, timer } => self.enqueue_part(cpu, task, delay, timer),
             Program::Worker => self.worker_part(task),
+            Program::Realtime { thread } => self.realtime_part(cpu, task, thread),
+            Program::Ksoftirqd => self.ksoftirqd_part(cpu),
+            Program::Remote { .. } => self.remote_part(cpu, task),
             Program::Script => self.script_part(cpu, task),
         }
     }
@@ -382,7 +460,10 @@ impl World<'_> {
         if this.state != State::Blocked {
             return 0;
         }
-        let is_fixed = matches!(this.program, Program::Worker);
+        if matches!(this.program, Program::Realtime { .. }) {
+            return self.wake_realtime(task, from);
+        }
+        let is_fixed = matches!(this.program, Program::Worker | Program::Ksoftirqd);
         let may_move = !is_fixed && !self.is_isolated(from) && self.cpus[usize::from(from)].is_online;
         let wanted = match self.plan.wake {
             WakePlace::Here if may_move => from,
@@ -390,7 +471,7 @@ impl World<'_> {
         };
         let target = self.online_near(wanted);
         self.enqueue(task, target);
-        self.reschedule(target, from, self.tasks[task as usize].class())
+        self.reschedule(target, from, task)
     }
 
     /// Puts `task` into the queue of `target`.
@@ -398,15 +479,25 @@ impl World<'_> {
         let this = &mut self.tasks[task as usize];
         (this.state, this.cpu) = (State::Runnable, target);
         let class = this.class();
-        self.cpu(target).queues[class].push_back(task);
+        if let Some(priority) = this.priority {
+            this.stamp = self.realtime.next_stamp();
+            self.cpu(target).realtime.push(priority, task);
+            self.renew_priority(target);
+        } else {
+            self.cpu(target).queues[class].push_back(task);
+        }
+        if self.cpu(target).softirqs.is_in_round() && self.is_outranked(target) {
+            self.cpu(target).softirqs.hurry();
+        }
     }
 
-    /// Makes `target` notice a task of `class`; what that costs `from`.
-    fn reschedule(&mut self, target: u16, from: u16, class: usize) -> u64 {
+    /// Makes `target` notice `task`; what that costs `from`.
+    pub(super) fn reschedule(&mut self, target: u16, from: u16, task: u32) -> u64 {
         let is_kernel = self.is_kernel();
         let this = &self.cpus[usize::from(target)];
+        let task = &self.tasks[task as usize];
         let interrupts =
-            is_kernel && this.current.is_some_and(|now| self.tasks[now as usize].class() > class);
+            is_kernel && this.current.is_some_and(|now| task.outranks(&self.tasks[now as usize]));
         if target == from || !(this.is_asleep || interrupts) {
             return 0;
         }
@@ -419,6 +510,11 @@ impl World<'_> {
         if self.cpus[usize::from(wanted)].is_online {
             return wanted;
         }
+        self.housekeeper_near(wanted)
+    }
+
+    /// The CPU nearest to `wanted` that takes anybody's tasks.
+    pub(super) fn housekeeper_near(&self, wanted: u16) -> u16 {
         let near = nearest_housekeeping(&self.plan.topology, id(wanted), self.housekeeping.work());
         near.map_or(wanted, |cpu| cpu.index() as u16)
     }

@@ -6,6 +6,7 @@ use super::{World, id};
 use crate::scenario::{Cost, LoadKind, Periodic};
 use crate::script::Happened;
 use quietcore_core::place::{Arming, Policy, push_target};
+use quietcore_core::softirq::Vector;
 use quietcore_core::{Context, Expired, Nanos, TimerId};
 
 /// What a timer is for.
@@ -19,6 +20,8 @@ pub(super) enum Role {
     Work(u64),
     /// Guards a request; nearly always cancelled.
     Guard,
+    /// Armed from elsewhere; does nothing.
+    Remote,
     /// The timer of a script with this number.
     Scripted(u32),
 }
@@ -37,6 +40,8 @@ pub(super) struct Timer {
     pub(super) is_pending: bool,
     pub(super) is_pinned: bool,
     pub(super) is_deferrable: bool,
+    /// Since when others see that it is armed.
+    pub(super) seen_at: u64,
     /// It last ran on another CPU than that of its base, which is this one.
     pub(super) pulled_from: Option<u16>,
 }
@@ -56,7 +61,7 @@ impl World<'_> {
         let base = armed.base.cpu.index() as u16;
         assert!(armed.was_pending == this.is_pending, "timer {timer}: the machine lost count of it");
         (this.expires, this.delay, this.armed_on, this.base) = (expires, delay, cpu, base);
-        this.is_pending = true;
+        (this.is_pending, this.seen_at) = (true, self.now);
         if this.pulled_from.take() == Some(cpu) {
             self.recorder.figures.ping_pongs += 1;
         }
@@ -104,11 +109,19 @@ impl World<'_> {
         let now = Nanos(self.now);
         let this = &mut self.cpus[usize::from(cpu)];
         let cost = match std::mem::replace(&mut this.soft, Soft::None) {
-            Soft::None | Soft::Finishing => return,
+            Soft::None => return,
+            Soft::Finishing => {
+                self.helper_returns(cpu);
+                return self.next_vector(cpu);
+            }
+            Soft::Handler(vector) => {
+                self.export(|exporter, world| exporter.softirq(world, (cpu, vector), false));
+                return self.next_vector(cpu);
+            }
             Soft::Raised => {
                 self.machine.begin_turn(&mut this.turn, now);
                 self.note(What::Turn, cpu, 0);
-                self.export(|exporter, world| exporter.softirq(world, cpu, true));
+                self.export(|exporter, world| exporter.softirq(world, (cpu, Vector::TIMER), true));
                 self.carry_out(cpu)
             }
             Soft::Callback(expired) => {
@@ -141,7 +154,7 @@ impl World<'_> {
             this.soft = Soft::Raised;
         } else {
             this.soft = Soft::Finishing;
-            self.export(|exporter, world| exporter.softirq(world, cpu, false));
+            self.export(|exporter, world| exporter.softirq(world, (cpu, Vector::TIMER), false));
         }
     }
 
@@ -154,6 +167,7 @@ impl World<'_> {
         this.is_pending = false;
         let (armed_on, was_pinned, expires) = (this.armed_on, this.is_pinned, this.expires);
         let (role, is_deferrable, own_base) = (this.role, this.is_deferrable, this.base);
+        let (seen_at, granule) = (this.seen_at, this.delay / 7);
         let is_remote = base != cpu;
         this.pulled_from = is_remote.then_some(own_base);
         let is_foreign = armed_on != cpu && self.is_isolated(cpu) && !self.is_isolated(armed_on);
@@ -168,12 +182,13 @@ impl World<'_> {
         }
         if !is_deferrable {
             self.recorder.lateness(self.now.saturating_sub(expires));
+            self.check_lateness(cpu, (expires, seen_at), granule);
         }
         self.note(What::Expire, cpu, u64::from(timer) << 16 | u64::from(base));
         self.export(|exporter, world| exporter.expires(world, cpu, timer));
         let callback = match role {
             Role::Periodic(load) => self.periodic(load).callback,
-            Role::Wake(_) | Role::Work(_) | Role::Guard | Role::Scripted(_) => 0,
+            Role::Wake(_) | Role::Work(_) | Role::Guard | Role::Remote | Role::Scripted(_) => 0,
         };
         if let Role::Scripted(number) = role {
             self.tell(cpu, number, Happened::Ran);
@@ -210,7 +225,7 @@ impl World<'_> {
                 self.recorder.figures.timeouts += 1;
                 0
             }
-            Role::Scripted(_) => 0,
+            Role::Remote | Role::Scripted(_) => 0,
         }
     }
 

@@ -1,0 +1,229 @@
+//! Figures of softirqs, of real-time tasks, and of TIMER on isolated CPUs.
+//!
+//! Invariants that hold whatever a scenario says: what was raised has run or is still there (`lost` is 0);
+//! every interval of a thread was met, skipped, or is under way; nobody overtakes its equals.
+
+use super::Quantiles;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A thread like those of cyclictest, in ns: how late it ran after it wanted to.
+///
+/// ```
+/// assert_eq!(quietcore_sim::CyclicThread::default().cycles, 0);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CyclicThread {
+    /// Which task it is.
+    pub task: u32,
+    /// Its priority, 1 to 99.
+    pub priority: u8,
+    /// Its interval.
+    pub interval_ns: u64,
+    /// How often it ran.
+    pub cycles: u64,
+    /// Moments at which it should have run.
+    pub expected: u64,
+    /// Those of them that were over when it had run the one before.
+    pub skipped: u64,
+    /// The shortest.
+    pub min_ns: u64,
+    /// The last.
+    pub act_ns: u64,
+    /// The mean, rounded down.
+    pub avg_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+    /// The distribution; `None` when it never ran.
+    pub latency_ns: Option<Quantiles>,
+}
+
+/// Real-time tasks.
+///
+/// ```
+/// assert_eq!(quietcore_sim::RealtimeFigures::default().migrations(), 0);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RealtimeFigures {
+    /// In the order of the scenario.
+    pub threads: Vec<CyclicThread>,
+    /// How late they ran, all together; `None` when none ran.
+    pub latency_ns: Option<Quantiles>,
+    /// Wake-ups on another CPU than before.
+    pub placed: u64,
+    /// Tasks that a CPU gave away.
+    pub pushed: u64,
+    /// Tasks that a CPU took.
+    pub pulled: u64,
+    /// Times that a task that may move ran on an isolated CPU; contract: 0.
+    pub on_isolated: u64,
+    /// Times that a task overtook one of its priority that had waited longer on that CPU; contract: 0.
+    pub disorder: u64,
+}
+
+impl RealtimeFigures {
+    /// Times that a task changed its CPU.
+    ///
+    /// ```
+    /// let figures = quietcore_sim::RealtimeFigures { placed: 2, pulled: 1, ..Default::default() };
+    /// assert_eq!(figures.migrations(), 3);
+    /// ```
+    #[must_use]
+    pub fn migrations(&self) -> u64 {
+        self.placed + self.pushed + self.pulled
+    }
+
+    fn sum(&self, of: impl Fn(&CyclicThread) -> u64) -> u64 {
+        self.threads.iter().map(of).sum()
+    }
+
+    pub(super) fn number(&self, name: &str) -> Option<f64> {
+        let latency = |of: fn(&Quantiles) -> u64| self.latency_ns.as_ref().map(|found| of(found) as f64);
+        let (cycles, skipped) = (self.sum(|thread| thread.cycles), self.sum(|thread| thread.skipped));
+        let count = match name {
+            "rt_latency_p50" => return latency(|found| found.p50),
+            "rt_latency_p99" => return latency(|found| found.p99),
+            "rt_latency_p999" => return latency(|found| found.p999),
+            "rt_latency_max" => return latency(|found| found.max),
+            "rt_cycles" => cycles,
+            "rt_skipped" => skipped,
+            "rt_expected" => self.sum(|thread| thread.expected),
+            "rt_unfinished" => self.sum(|thread| thread.expected) - cycles - skipped,
+            "rt_migrations" => self.migrations(),
+            "rt_placed" => self.placed,
+            "rt_pushed" => self.pushed,
+            "rt_pulled" => self.pulled,
+            "rt_on_isolated" => self.on_isolated,
+            "rt_disorder" => self.disorder,
+            _ => return None,
+        };
+        Some(count as f64)
+    }
+
+    pub(super) fn number_of(&self, name: &str, thread: usize) -> Option<f64> {
+        let latency = self.threads.get(thread)?.latency_ns?;
+        match name {
+            "thread_p50" => Some(latency.p50 as f64),
+            "thread_p99" => Some(latency.p99 as f64),
+            "thread_max" => Some(latency.max as f64),
+            _ => None,
+        }
+    }
+}
+
+/// Softirqs that devices raise.
+///
+/// ```
+/// assert_eq!(quietcore_sim::SoftirqFigures::default().lost(), 0);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SoftirqFigures {
+    /// Pieces of work that devices raised a vector for.
+    pub raised: u64,
+    /// Those of them whose handler ran on top of what their CPU did.
+    pub ran_inline: u64,
+    /// Those whose handler ran in ksoftirqd.
+    pub ran_ksoftirqd: u64,
+    /// Those that waited at the end.
+    pub left: u64,
+    /// By vector: from a device's interrupt until the handler begins.
+    pub delay_ns: BTreeMap<&'static str, Quantiles>,
+    /// Times that a vector was held back for a real-time task.
+    pub deferred: u64,
+    /// For how long at most, in ns.
+    pub deferral_ns_max: u64,
+    /// Times that a vector ran because it had been held back long enough.
+    pub limit_reached: u64,
+    /// The longest pass, in ns.
+    pub pass_ns_max: u64,
+    /// Times that ksoftirqd was woken.
+    pub ksoftirqd_wakeups: u64,
+}
+
+impl SoftirqFigures {
+    /// Work that neither ran nor waits; contract: 0.
+    ///
+    /// ```
+    /// let figures = quietcore_sim::SoftirqFigures { raised: 3, ran_inline: 2, left: 1, ..Default::default() };
+    /// assert_eq!(figures.lost(), 0);
+    /// ```
+    #[must_use]
+    pub const fn lost(&self) -> u64 {
+        self.raised.abs_diff(self.ran_inline + self.ran_ksoftirqd + self.left)
+    }
+
+    pub(super) fn number(&self, name: &str) -> Option<f64> {
+        let of =
+            |vector: &str, of: fn(&Quantiles) -> u64| self.delay_ns.get(vector).map(|found| of(found) as f64);
+        let count = match name {
+            "net_rx_delay_p50" => return of("NET_RX", |found| found.p50),
+            "net_rx_delay_p99" => return of("NET_RX", |found| found.p99),
+            "net_rx_delay_max" => return of("NET_RX", |found| found.max),
+            "block_delay_p50" => return of("BLOCK", |found| found.p50),
+            "block_delay_p99" => return of("BLOCK", |found| found.p99),
+            "block_delay_max" => return of("BLOCK", |found| found.max),
+            "vectors_raised" => self.raised,
+            "vectors_ran" => self.ran_inline + self.ran_ksoftirqd,
+            "vectors_left" => self.left,
+            "vectors_lost" => self.lost(),
+            "deferred" => self.deferred,
+            "deferral_max" => self.deferral_ns_max,
+            "limit_reached" => self.limit_reached,
+            "pass_max" => self.pass_ns_max,
+            "ksoftirqd_wakeups" => self.ksoftirqd_wakeups,
+            _ => return None,
+        };
+        Some(count as f64)
+    }
+}
+
+/// TIMER on isolated CPUs where it runs in a thread of its own.
+///
+/// ```
+/// assert_eq!(quietcore_sim::RaiseFigures::default().late, 0);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RaiseFigures {
+    /// Times that it was raised, by CPU.
+    pub raises: BTreeMap<u16, u64>,
+    /// Those of them that found nothing due.
+    pub idle_raises: BTreeMap<u16, u64>,
+    /// Calls by who armed from elsewhere, and arms that relied on one that was under way.
+    pub calls: u64,
+    /// See `calls`.
+    pub coalesced: u64,
+    /// Timers that ran later than they may.
+    pub late: u64,
+    /// Later than they may, at most, in ns.
+    pub late_ns_max: u64,
+    /// Timers that were due when others first saw them, because their arm took so long.
+    pub overdue: u64,
+    /// From that moment to their callback, at most, in ns.
+    pub overdue_ns_max: u64,
+}
+
+impl RaiseFigures {
+    pub(super) fn number(&self, name: &str) -> Option<f64> {
+        let count = match name {
+            "raises" => self.raises.values().sum(),
+            "idle_raises" => self.idle_raises.values().sum(),
+            "calls" => self.calls,
+            "calls_coalesced" => self.coalesced,
+            "late" => self.late,
+            "late_max" => self.late_ns_max,
+            "overdue" => self.overdue,
+            "overdue_max" => self.overdue_ns_max,
+            _ => return None,
+        };
+        Some(count as f64)
+    }
+
+    pub(super) fn number_of(&self, name: &str, cpu: u16) -> Option<f64> {
+        let of = |counts: &BTreeMap<u16, u64>| Some(counts.get(&cpu).copied().unwrap_or(0) as f64);
+        match name {
+            "raises" => of(&self.raises),
+            "idle_raises" => of(&self.idle_raises),
+            _ => None,
+        }
+    }
+}

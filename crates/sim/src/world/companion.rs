@@ -1,0 +1,85 @@
+//! ksoftirqd: the normal task that runs what rounds of softirqs have left.
+//!
+//! It has rounds of its own, with the same passes; between two of them it lets its equals run. Its handlers
+//! can be preempted at once, or keep everybody out until their pass is over (`ksoftirqd = "whole"`, as in a
+//! kernel without PREEMPT_RT); the core says which vectors it gets (`Claims`, `Runner::Ksoftirqd`).
+
+use super::World;
+use super::task::{Next, Program, State, Task};
+use crate::scenario::names::Ksoftirqd;
+use quietcore_core::Nanos;
+use quietcore_core::softirq::{Budget, Passes, Runner, Step, VectorSet};
+
+impl World<'_> {
+    /// Whether ksoftirqd runs on `cpu` and lets nobody in before its pass is over.
+    pub(super) fn is_whole(&self, cpu: u16) -> bool {
+        let this = &self.cpus[usize::from(cpu)];
+        self.plan.ksoftirqd == Ksoftirqd::Whole
+            && this.softirqs.companion.pass_since.is_some()
+            && this.current == this.softirqs.ksoftirqd
+    }
+
+    pub(super) fn wake_ksoftirqd(&mut self, cpu: u16) {
+        let task = match self.cpu(cpu).softirqs.ksoftirqd {
+            Some(task) => task,
+            None => {
+                let task = self.tasks.len() as u32;
+                self.tasks.push(Task::new(Program::Ksoftirqd, cpu));
+                self.cpu(cpu).softirqs.ksoftirqd = Some(task);
+                task
+            }
+        };
+        if self.tasks[task as usize].state == State::Blocked {
+            self.recorder.softirqs().ksoftirqd_wakeups += 1;
+            self.enqueue(task, cpu);
+        }
+    }
+
+    /// ksoftirqd goes on: the next handler, the next pass, the next round, or to sleep.
+    pub(super) fn ksoftirqd_part(&mut self, cpu: u16) -> Next {
+        let is_urgent = self.is_outranked(cpu);
+        loop {
+            let now = self.now;
+            let this = &mut self.cpus[usize::from(cpu)].softirqs;
+            if let Some(vector) = this.companion.rest.iter().next() {
+                this.companion.rest = this.companion.rest.difference(vector.into());
+                let length = self.take_work(cpu, vector, Runner::Ksoftirqd);
+                if let Some(since) = &mut self.cpu(cpu).softirqs.companion.pass_since {
+                    *since += length; // here: how long it works
+                }
+                return Next::Run(length);
+            }
+            if let Some(worked) = this.companion.pass_since.take() {
+                let pending = this.claims.finish(Runner::Ksoftirqd);
+                self.pass_ended(worked);
+                self.stop_boost(cpu, pending);
+            }
+            let this = &mut self.cpus[usize::from(cpu)].softirqs;
+            let begin = || Passes::begin(Runner::Ksoftirqd, Budget::default(), Nanos(now));
+            let round = this.companion.round.get_or_insert_with(begin);
+            if is_urgent && !this.is_boosted {
+                round.hurry();
+            }
+            let claimed = match round.next(this.claims.pending(), VectorSet::EMPTY, Nanos(now)) {
+                Step::Run(wanted) => this.claims.claim(Runner::Ksoftirqd, wanted),
+                Step::End { .. } => VectorSet::EMPTY,
+            };
+            if claimed.is_empty() {
+                this.companion.round = None;
+                let is_over = this.claims.pending().intersection(VectorSet::MOVABLE).is_empty();
+                return if is_over { Next::Block } else { Next::Yield(0) };
+            }
+            (this.companion.rest, this.companion.pass_since) = (claimed, Some(0));
+            self.claimed(cpu, claimed);
+        }
+    }
+
+    /// ksoftirqd's pass is over: it goes on before everybody only if something else waits for too long.
+    fn stop_boost(&mut self, cpu: u16, pending: VectorSet) {
+        if self.cpu(cpu).softirqs.is_boosted {
+            let held = self.hold(cpu, pending);
+            let overdue = pending.intersection(VectorSet::LONG).difference(held);
+            self.cpu(cpu).softirqs.is_boosted = !overdue.is_empty();
+        }
+    }
+}
