@@ -35,7 +35,7 @@ use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
 use helper::Player;
-use limits::Limits;
+pub(crate) use limits::Limits;
 use quietcore_core::place::{HousekeepingError, Isolation, Policy, nearest_housekeeping};
 use quietcore_core::{Actions, Context, CpuId, CpuSet, Machine as Core, Nanos, Settings};
 use std::io;
