@@ -4,11 +4,11 @@
 //! tokio's hooks:
 //!
 //! - Before the worker waits the lane goes idle in the books, and its alarm is set for the moment up to which
-//!   it may. If something is due the *turner*, a task of this module's own, is woken instead, and the worker
-//!   goes round once more.
+//!   it may. If something is due it turns instead; if that leaves something, the runtime's root is woken, and
+//!   the worker goes round once more.
 //! - After it waited the lane turns, and sets its alarm for the end of the tick.
 //! - A worker that does not wait calls no hooks. But it looks at its driver every `event_interval` polls,
-//!   which finds that the alarm expired, and wakes the turner, which turns.
+//!   which finds that the alarm expired, and wakes the root, which turns.
 //!
 //! Kicks arrive at a descriptor that the driver knows: that ends a wait, and nobody has to read it here. The
 //! hooks must be `Send` and a CPU belongs to its thread, so it is in a variable of the thread. Callbacks and
@@ -23,7 +23,7 @@ use super::descriptor::register;
 use super::error::StartError;
 use core::cell::RefCell;
 use core::future::poll_fn;
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll, Waker, ready};
 use core::time::Duration;
 use quietcore_live::{Cpu, CpuId, Machine, WaitBy};
 use std::io;
@@ -32,7 +32,6 @@ use std::sync::mpsc;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::{self as real, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
-use tokio::task::spawn_local;
 
 /// What a lane is told.
 pub(super) enum Order {
@@ -52,7 +51,8 @@ thread_local! {
 struct Hosted {
     cpu: Cpu,
     alarm: Alarm,
-    turner: Option<Waker>,
+    /// The root's.
+    root: Option<Waker>,
 }
 
 impl Hosted {
@@ -65,20 +65,23 @@ impl Hosted {
         if !self.machine().is_running() {
             return;
         }
-        let idle = self.cpu.enter_idle();
-        let now = self.machine().now();
-        if idle.until().is_some_and(|until| until <= now) {
-            let _ = self.turn();
-            // It may be more than one turn: tokio looks at its driver, and goes round.
-            self.wake_turner();
-        } else {
-            self.alarm.set(idle.until(), now);
+        for _ in 0..2 {
+            let idle = self.cpu.enter_idle();
+            let now = self.machine().now();
+            if idle.until().is_none_or(|until| until > now) {
+                self.alarm.set(idle.until(), now);
+                return;
+            }
+            if self.turn() {
+                break;
+            }
         }
+        self.wake_root();
     }
 
     fn after_wait(&mut self) {
         if self.turn() {
-            self.wake_turner();
+            self.wake_root();
         }
     }
 
@@ -93,9 +96,10 @@ impl Hosted {
         turned.has_more
     }
 
-    fn wake_turner(&self) {
-        if let Some(turner) = &self.turner {
-            turner.wake_by_ref();
+    /// Has it turn once more before the worker waits.
+    fn wake_root(&self) {
+        if let Some(root) = &self.root {
+            root.wake_by_ref();
         }
     }
 }
@@ -202,7 +206,7 @@ fn prepare(
     let readable = alarm.descriptor().map_err(failed("copy a descriptor"))?;
     let before = rustix::thread::sched_getaffinity(None).ok();
     let before = before.filter(|_| lane.pin_thread(settings.pinning));
-    HERE.with(|here| *here.borrow_mut() = Some(Hosted { cpu: lane, alarm, turner: None }));
+    HERE.with(|here| *here.borrow_mut() = Some(Hosted { cpu: lane, alarm, root: None }));
     let runtime = build(machine, settings, before).map_err(failed("make a runtime"))?;
     let entered = runtime.enter();
     let register = |descriptor| register(descriptor).map_err(failed("watch a descriptor"));
@@ -233,41 +237,36 @@ fn build(
     builder.build_local(LocalOptions::default())
 }
 
-/// The root: makes tasks as it is told.
+/// The root: makes tasks as it is told, and turns whenever it is polled, which is when the alarm expired, a
+/// turn left something, or there is an order. tokio polls the root right after the driver, before any task.
 async fn take_orders(mut orders: UnboundedReceiver<Order>, sources: Sources) -> Option<Duration> {
-    drop(spawn_local(keep_turning(sources)));
-    while let Some(order) = orders.recv().await {
-        match order {
-            Order::Start(start) => start(),
-            Order::End(patience) => return patience,
-        }
-    }
-    None
-}
-
-/// The turner: turns when the alarm says so, and when a turn left something.
-async fn keep_turning(sources: Sources) {
     poll_fn(|context| {
-        note_turner(context.waker());
+        note_root(context.waker());
         watch(&sources.alarm, context);
         if with_lane(Hosted::turn) == Some(true) {
-            // Behind all tasks that are ready.
+            // After the next tasks.
             context.waker().wake_by_ref();
         }
-        Poll::<()>::Pending
+        loop {
+            match ready!(orders.poll_recv(context)) {
+                Some(Order::Start(start)) => start(),
+                Some(Order::End(patience)) => return Poll::Ready(patience),
+                None => return Poll::Ready(None),
+            }
+        }
     })
-    .await;
+    .await
 }
 
-fn note_turner(waker: &Waker) {
+fn note_root(waker: &Waker) {
     let _ = with_lane(|lane| {
-        if !lane.turner.as_ref().is_some_and(|turner| turner.will_wake(waker)) {
-            lane.turner = Some(waker.clone());
+        if !lane.root.as_ref().is_some_and(|root| root.will_wake(waker)) {
+            lane.root = Some(waker.clone());
         }
     });
 }
 
-/// Wakes the task when the alarm expires again.
+/// Wakes the root when the alarm expires again.
 fn watch(alarm: &AsyncFd<OwnedFd>, context: &mut Context<'_>) {
     // Pending: it is woken when it expires, or at once if its budget is used up. An error: the runtime ends.
     while let Poll::Ready(Ok(mut guard)) = alarm.poll_read_ready(context) {
