@@ -32,7 +32,8 @@ usage: hyper_server [OPTIONS]
   --wait US          each answer waits so long first, as a timer of quietcore [0: no timer]
   --seconds COUNT    ends by itself; otherwise Ctrl-C ends it
   --tokio            the same on a multi_thread runtime of tokio, with as many workers as there are lanes
-  --workers COUNT    of that runtime; and as many lanes at most
+  --each             the same on a current_thread runtime of tokio per thread, without lanes
+  --workers COUNT    of those runtimes; and as many lanes at most
   -h, --help         says this
 ";
 
@@ -56,6 +57,7 @@ struct Options {
 enum World {
     Lanes,
     Tokio,
+    Each,
 }
 
 impl Options {
@@ -79,6 +81,7 @@ impl Options {
                 "--wait" => options.wait = Duration::from_micros(value()?.parse()?),
                 "--seconds" => options.seconds = Some(value()?.parse()?),
                 "--tokio" => options.world = World::Tokio,
+                "--each" => options.world = World::Each,
                 "--workers" => options.workers = value()?.parse::<usize>()?.max(1),
                 "-h" | "--help" => return Ok(None),
                 _ => return Err(format!("{word} is no option; --help lists them").into()),
@@ -231,8 +234,12 @@ fn on_lanes(options: &Options) -> Outcome<()> {
     Ok(())
 }
 
+fn workers(options: &Options) -> Outcome<usize> {
+    Ok(thread::available_parallelism()?.get().min(options.workers))
+}
+
 fn on_tokio(options: &Options) -> Outcome<()> {
-    let count = thread::available_parallelism()?.get().min(options.workers);
+    let count = workers(options)?;
     let mut builder = quietcore::tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(count).enable_all().build()?;
     let (wait, port, seconds) = (options.wait, options.port, options.seconds);
@@ -245,6 +252,27 @@ fn on_tokio(options: &Options) -> Outcome<()> {
     Ok(())
 }
 
+/// As the lanes do it, without them.
+fn on_each(options: &Options) -> Outcome<()> {
+    let count = workers(options)?;
+    let (wait, port, seconds) = (options.wait, options.port, options.seconds);
+    let serve_one = move || -> Outcome<()> {
+        let mut builder = quietcore::tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().build()?.block_on(async move {
+            let server = tokio::spawn(serve(listen(port)?, wait));
+            end(seconds).await?;
+            server.abort();
+            Ok(())
+        })
+    };
+    let threads: Vec<_> = (0..count).map(|_| thread::spawn(serve_one)).collect();
+    println!("listening on 127.0.0.1:{port}, {count} threads with a runtime of tokio each");
+    for thread in threads {
+        thread.join().map_err(|_| "a thread panicked")??;
+    }
+    Ok(())
+}
+
 fn main() -> Outcome<()> {
     let Some(options) = Options::parse(std::env::args().skip(1))? else {
         print!("{HELP}");
@@ -253,5 +281,6 @@ fn main() -> Outcome<()> {
     match options.world {
         World::Lanes => on_lanes(&options),
         World::Tokio => on_tokio(&options),
+        World::Each => on_each(&options),
     }
 }
