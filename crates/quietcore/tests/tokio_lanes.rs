@@ -381,7 +381,7 @@ fn tasks_are_aborted() {
     queued.abort();
     release.send(()).expect("the lane waits for it");
     assert!(quietcore::time::block_on(queued).expect_err("aborted").is_cancelled());
-    let waiting = lanes.spawn_on(cpu, || std::future::pending::<()>()).expect("a lane");
+    let waiting = lanes.spawn_on(cpu, std::future::pending::<()>).expect("a lane");
     lanes.run(|| async {}).expect("not isolated");
     waiting.abort();
     assert!(quietcore::time::block_on(waiting).expect_err("aborted").is_cancelled());

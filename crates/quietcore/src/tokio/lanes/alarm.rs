@@ -58,7 +58,7 @@ mod tests {
     /// the timer was disarmed behind its back.
     #[test]
     fn it_is_left_alone_while_it_is_right() {
-        let far = |seconds| Some(Nanos(u64::MAX / 4 + seconds * 1_000_000_000));
+        let far = |seconds: u64| Some(Nanos(u64::MAX / 4 + seconds * 1_000_000_000));
         let mut alarm = Alarm::new().expect("made");
         let is_set =
             |alarm: &Alarm| timerfd_gettime(&alarm.descriptor).expect("it is a timer").it_value.tv_sec != 0;

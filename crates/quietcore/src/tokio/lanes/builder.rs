@@ -15,9 +15,13 @@ use tokio::runtime as real;
 /// As many polls between two looks at the driver: with polls of 50 us less than a tick.
 const EVENT_INTERVAL: u32 = 16;
 
+trait ChangesBuilder: Fn(&mut real::Builder) + Send + Sync {}
+
+impl<F: Fn(&mut real::Builder) + Send + Sync> ChangesBuilder for F {}
+
 /// What changes a builder of tokio.
 #[derive(Clone)]
-pub(super) struct Change(Option<Arc<dyn Fn(&mut real::Builder) + Send + Sync>>);
+pub(super) struct Change(Option<Arc<dyn ChangesBuilder>>);
 
 impl Change {
     pub(super) fn apply(&self, builder: &mut real::Builder) {
