@@ -74,7 +74,7 @@ impl Handle {
     /// # use quietcore::tokio::lanes::Lanes;
     /// # let machine = Machine::builder().automatic_lanes().start()?;
     /// # let lanes = Lanes::start(machine)?;
-    /// let task = lanes.handle().spawn(|| async { std::rc::Rc::new(7).pow(2) })?;
+    /// let task = lanes.handle().spawn(|| async { *std::rc::Rc::new(49) })?;
     /// assert_eq!(quietcore::time::block_on(task)?, 49);
     /// # lanes.shutdown();
     /// # machine.shutdown();

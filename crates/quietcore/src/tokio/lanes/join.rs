@@ -1,7 +1,7 @@
 //! Waiting for a task on a lane, from anywhere.
 //!
 //! A task is made on its lane, so tokio's handle of it comes later than ours: ours waits for that handle
-//! first. Until then it is *queued*, and aborting it means that it is never made.
+//! first. Until then it is *queued*; one that is aborted by then is made and never polled.
 
 use core::fmt;
 use core::future::Future;
@@ -28,15 +28,16 @@ pub(super) struct Promise<T> {
 }
 
 impl<T> Promise<T> {
-    /// Makes the task, unless it was aborted. On the lane.
+    /// Makes the task. On the lane.
     pub(super) fn keep(self, make: impl FnOnce() -> real::JoinHandle<T>) {
         let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*stage, Stage::Aborted) {
-            return;
-        }
         let task = make();
-        *stage = Stage::Made(task.abort_handle());
+        let before = core::mem::replace(&mut *stage, Stage::Made(task.abort_handle()));
         drop(stage);
+        if matches!(before, Stage::Aborted) {
+            // By tokio, which drops it as a task: whatever its drop does, the lane goes on.
+            task.abort();
+        }
         // Nobody may want to wait for it; then it runs all the same.
         let _ = self.sender.send(task);
     }
@@ -112,7 +113,7 @@ impl<T> Future for JoinHandle<T> {
             match &mut self.task {
                 Task::Promised(promise) => match ready!(Pin::new(promise).poll(context)) {
                     Ok(task) => self.task = Task::Made(task),
-                    // It was aborted, or its lane ended, before it was made.
+                    // Its lane ended before it was made.
                     Err(_) => return Poll::Ready(Err(JoinError(None))),
                 },
                 Task::Made(task) => {
