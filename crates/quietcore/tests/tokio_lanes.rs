@@ -499,5 +499,10 @@ fn a_task_may_end_its_lanes() {
     });
     receive(&is_over);
     drop(task);
+    // It takes no orders from the end of that poll on.
+    while handle.spawn(|| async {}).is_ok() {
+        thread::yield_now();
+    }
+    assert_eq!(handle.spawn(|| async {}).expect_err("too late"), SpawnError::ShutDown);
     machine.shutdown();
 }

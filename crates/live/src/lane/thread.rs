@@ -40,8 +40,8 @@ impl Pinning {
 }
 
 impl Cpu {
-    /// Keeps the calling thread on its CPU of the host if `pinning` says so, as a ready-made lane thread would
-    /// be; says whether it is. Where that is not allowed it runs as it is, and [`Machine::notes`] says so.
+    /// Keeps the calling thread on its CPU of the host if `pinning` says so, as it would a ready-made lane
+    /// thread; says whether it is. Where that is not allowed it runs free, and [`Machine::notes`] says so.
     /// Threads that it starts afterwards inherit it. Cost: some files of the system are read.
     ///
     /// ```

@@ -39,6 +39,7 @@ impl Handle {
         Self(Arc::new(Shared { machine, posts: posts.into(), next: Mutex::new(0) }))
     }
 
+    /// Tells every lane.
     pub(super) fn order_all(&self, order: impl Fn() -> Order) {
         for (_, post) in &self.0.posts {
             // Nobody takes orders any more where the lane has ended.
@@ -64,7 +65,7 @@ impl Handle {
     }
 
     /// Starts a task on the lane whose turn it is, of those that are not isolated. `make` is called there, so
-    /// the future need not be `Send`; it stays there. Cost: four allocations, and a wake-up if the lane waits.
+    /// the future need not be `Send`; it stays there. Cost: four allocations, a wake-up if the lane waits.
     ///
     /// # Errors
     /// When every lane is isolated, or the lanes were shut down.

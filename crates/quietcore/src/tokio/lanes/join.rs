@@ -57,7 +57,7 @@ enum Task<T> {
     Made(real::JoinHandle<T>),
 }
 
-/// Waits for a task on a lane. It can be awaited anywhere, in any executor; dropping it leaves the task alone.
+/// Waits for a task on a lane. It can be awaited in any executor; dropping it leaves the task alone.
 ///
 /// ```
 /// # use quietcore::Machine;

@@ -22,8 +22,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! No task moves from lane to lane. On a lane `tokio::spawn` and `tokio::task::spawn_local` start tasks on the
-//! same lane; [`Handle`] reaches the others. An isolated lane gets a task only when it is named.
+//! No task moves from lane to lane. On a lane `tokio::spawn` and `tokio::task::spawn_local` start tasks on
+//! the same lane; [`Handle`] reaches the others. An isolated lane gets a task only when it is named.
 //!
 //! A task that computes for long holds up its lane: the tasks, not the timers of others. The lane turns when
 //! its runtime looks at its driver, every [`event_interval`](Builder::event_interval) polls, so a turn is
