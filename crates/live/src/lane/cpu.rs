@@ -373,6 +373,29 @@ impl Cpu {
         self.lane.exit_idle(self.lane.machine.now());
     }
 
+    /// The moment, on the machine's clock, at which a lane that goes on working must turn: the end of the
+    /// tick that `now` is in, or what is due on its CPU before that. For loops that cannot look at every
+    /// moment, and let a timer of the kernel remind them.
+    ///
+    /// ```
+    /// # use quietcore_live::{Cpu, CpuId, Machine};
+    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// let cpu = Cpu::claim(machine, CpuId::new(0)?)?;
+    /// let now = machine.now();
+    /// assert!(cpu.next_turn(now).since(now).0 <= 1_000_000, "a tick of 1 ms");
+    /// # drop(cpu);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn next_turn(&self, now: Nanos) -> Nanos {
+        let machine = self.lane.machine;
+        let tick = machine.lanes.tick.0;
+        let edge = Nanos((now.0 / tick + 1).saturating_mul(tick));
+        let due = [machine.core.next_event(self.cpu()), self.local.next_expiry()];
+        due.into_iter().flatten().fold(edge, Nanos::min)
+    }
+
     /// Waits until something is due or somebody kicks; returns awake. Cost: a system call.
     ///
     /// # Panics

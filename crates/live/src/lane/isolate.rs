@@ -99,6 +99,22 @@ impl Machine {
         }
     }
 
+    /// The CPUs that are isolated now, for whatever reason: the kernel's, the builder's, and those that
+    /// [`set_isolated`](Self::set_isolated) named. Any thread; cost: a lock and a copy of the sets.
+    ///
+    /// ```
+    /// use quietcore_live::Machine;
+    ///
+    /// let machine = Machine::builder().isolated("".parse()?).start()?;
+    /// assert!(machine.isolated().is_empty());
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn isolated(&self) -> CpuSet {
+        self.core.isolation().any()
+    }
+
     fn isolate(&'static self, isolated: &CpuSet) -> Result<Report, IsolateError> {
         let _control = self.lanes.control();
         let all = self.core.isolation();

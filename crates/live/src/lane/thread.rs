@@ -7,7 +7,7 @@
 
 use super::cpu::Cpu;
 use super::realtime;
-use crate::machine::{Machine, StartError};
+use crate::machine::{Limits, Machine, StartError};
 use core::fmt;
 use quietcore_core::CpuId;
 use std::io;
@@ -27,6 +27,35 @@ pub enum Pinning {
     Always,
     /// No: the kernel moves it as it moves any thread.
     Never,
+}
+
+impl Pinning {
+    fn is_wanted(self, is_exclusive: impl FnOnce() -> bool) -> bool {
+        match self {
+            Self::IfExclusive => is_exclusive(),
+            Self::Always => true,
+            Self::Never => false,
+        }
+    }
+}
+
+impl Cpu {
+    /// Keeps the calling thread on its CPU of the host if `pinning` says so, as it would a ready-made lane
+    /// thread; says whether it is. Where that is not allowed it runs free, and [`Machine::notes`] says so.
+    /// Threads that it starts afterwards inherit it. Cost: some files of the system are read.
+    ///
+    /// ```
+    /// # use quietcore_live::{Cpu, CpuId, Machine, Pinning};
+    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// let cpu = Cpu::claim(machine, CpuId::new(0)?)?;
+    /// assert!(!cpu.pin_thread(Pinning::Never));
+    /// # drop(cpu);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pin_thread(&self, pinning: Pinning) -> bool {
+        pinning.is_wanted(|| Limits::of_this_process().is_exclusive) && self.machine().pin(self.cpu())
+    }
 }
 
 /// How ready-made lane threads are run.
@@ -161,17 +190,13 @@ impl Machine {
         threads: LaneThreads,
         is_exclusive: bool,
     ) -> Result<(), StartError> {
-        let is_pinned = match threads.pinning {
-            Pinning::IfExclusive => is_exclusive,
-            Pinning::Always => true,
-            Pinning::Never => false,
-        };
+        let is_pinned = threads.pinning.is_wanted(|| is_exclusive);
         let (sender, receiver) = channel();
         for cpu in self.lane_set.iter() {
             let sender = sender.clone();
             self.start_thread(format!("quietcore-{cpu}"), move || {
                 if is_pinned {
-                    self.pin(cpu);
+                    let _ = self.pin(cpu);
                 }
                 self.raise_priority(threads.fifo);
                 self.play_lane(cpu, sender);
@@ -195,12 +220,15 @@ impl Machine {
         }
     }
 
-    fn pin(&self, cpu: CpuId) {
+    /// Says whether the calling thread is pinned now.
+    fn pin(&self, cpu: CpuId) -> bool {
         let mut set = rustix::thread::CpuSet::new();
         set.set(cpu.index());
-        if let Err(errno) = rustix::thread::sched_setaffinity(None, &set) {
+        let result = rustix::thread::sched_setaffinity(None, &set);
+        if let Err(errno) = result {
             self.note(Note::NotPinned { cpu, error: errno.raw_os_error() });
         }
+        result.is_ok()
     }
 
     /// Of the calling thread.

@@ -38,7 +38,7 @@ use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
 use helper::Player;
-use limits::Limits;
+pub(crate) use limits::Limits;
 use quietcore_core::place::{HousekeepingError, Isolation, Policy, nearest_housekeeping};
 use quietcore_core::realtime::Awareness;
 use quietcore_core::softirq::TimerRaise;

@@ -15,7 +15,11 @@
 //! ```
 //!
 //! Timers of tokio itself go by real time, always.
+//!
+//! Where timers are to scale with threads, and some CPUs to be left alone, [`lanes`] makes each CPU of a
+//! machine a lane that hosts a runtime of its own.
 
+pub mod lanes;
 pub mod runtime;
 mod workers;
 
