@@ -25,8 +25,12 @@ mod alarm;
 #[cfg(not(loom))]
 mod clock;
 #[cfg(not(loom))]
+mod events;
+#[cfg(not(loom))]
 mod fork;
 mod futex;
+#[cfg(not(loom))]
+mod isolation_source;
 mod lane;
 mod lock;
 #[cfg(not(loom))]
@@ -47,6 +51,8 @@ mod timer;
 pub mod virtual_time;
 mod waker_cell;
 
+#[cfg(not(loom))]
+pub use isolation_source::{HostIsolation, HostWatch, HostWatchGuard, IsolationChange, IsolationProblem};
 #[cfg(not(loom))]
 pub use lane::{ClaimError, Cpu, Idle, IsolateError, LaneThreads, Note, Pinning, Turned, Unparker, WaitBy};
 pub use lock::{FutexLock, LockStatistics};

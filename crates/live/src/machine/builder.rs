@@ -1,6 +1,7 @@
 //! What a machine of threads is made with, and making it.
 
 use super::{Machine, StartError};
+use crate::isolation_source::FromHost;
 use crate::lane::LaneThreads;
 use crate::virtual_time::Allowed;
 use core::time::Duration;
@@ -37,6 +38,7 @@ pub struct Builder {
     pub(super) cpus: Option<CpuSet>,
     pub(super) isolated: Option<CpuSet>,
     pub(super) nohz_full: CpuSet,
+    pub(crate) from_host: FromHost,
     /// `None`: as many as make sense here.
     pub(super) lanes: Option<CpuSet>,
     pub(super) lane_threads: Option<LaneThreads>,
@@ -56,6 +58,7 @@ impl Default for Builder {
             cpus: None,
             isolated: None,
             nohz_full: CpuSet::new(),
+            from_host: FromHost::default(),
             lanes: Some(CpuSet::new()),
             lane_threads: None,
             spare_lanes: 1,

@@ -249,6 +249,7 @@ impl Machine {
         let kernel = builder.isolated.clone().unwrap_or_else(host::isolated);
         let nohz_full = builder.nohz_full.intersection(&cpus);
         let isolation = Isolation { domain: kernel.intersection(&cpus), nohz_full, ..Isolation::default() };
+        let isolation = builder.from_host.or(isolation, &cpus)?;
         let tick = builder.tick_length()?;
         let settings = Settings {
             policy: builder.policy,
