@@ -41,7 +41,11 @@ mod park;
 #[cfg(not(loom))]
 mod payload;
 mod present_cpu;
+#[cfg(not(loom))]
+mod probe;
 mod run_wait;
+#[cfg(any(not(loom), test))]
+mod stall;
 mod sync;
 #[cfg(not(loom))]
 pub mod time;
@@ -59,11 +63,13 @@ pub use lock::{FutexLock, LockStatistics};
 #[cfg(not(loom))]
 pub use machine::{ArmError, Builder, EnterGuard, InstallError, Machine, OnPanic, StartError};
 #[cfg(not(loom))]
-pub use metrics::{CpuMetrics, Histogram, Metrics};
+pub use metrics::{CpuMetrics, Histogram, LaneMetrics, LaneState, Metrics};
 #[cfg(not(loom))]
 pub use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
 #[cfg(not(loom))]
 pub use quietcore_core::{Cancelled, Counters, CpuId, CpuSet, Nanos, Report as IsolationReport};
+#[cfg(not(loom))]
+pub use stall::{Stall, StallReport};
 #[cfg(not(loom))]
 pub use timer::{
     CallbackTimer, CancelAndWait, LocalRun, LocalTimer, LocalTimers, Precision, RawFn, RawTimer, Run,

@@ -3,6 +3,7 @@
 use super::{Machine, StartError};
 use crate::isolation_source::FromHost;
 use crate::lane::LaneThreads;
+use crate::stall::KeepSites;
 use crate::virtual_time::Allowed;
 use core::time::Duration;
 use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
@@ -50,6 +51,7 @@ pub struct Builder {
     pub(super) exclusion: Exclusion,
     pub(super) on_panic: OnPanic,
     pub(super) virtual_time: Allowed,
+    pub(crate) sites: KeepSites,
 }
 
 impl Default for Builder {
@@ -69,6 +71,7 @@ impl Default for Builder {
             exclusion: Exclusion::default(),
             on_panic: OnPanic::default(),
             virtual_time: Allowed::default(),
+            sites: KeepSites::default(),
         }
     }
 }

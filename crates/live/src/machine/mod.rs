@@ -24,11 +24,14 @@ pub use current::{EnterGuard, InstallError};
 
 use crate::alarm::Alarm;
 use crate::clock::Clock;
+use crate::events::Events;
 use crate::lane::{LaneThreads, Lanes, here};
 use crate::lock::FutexLock;
 use crate::metrics::CpuCounts;
 use crate::payload::Payload;
 use crate::present_cpu;
+use crate::probe;
+use crate::stall::{KeepSites, Stalls};
 use crate::timer::{InRun, RunEnds};
 use crate::virtual_time::{Allowed, VirtualTime};
 use core::fmt;
@@ -175,6 +178,9 @@ pub struct Machine {
     /// The first spare: the helper plays it while there are no lanes.
     pub(crate) spare: CpuId,
     pub(crate) run_ends: RunEnds,
+    pub(crate) stalls: Stalls,
+    pub(crate) sites: KeepSites,
+    pub(crate) events: Events,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -212,10 +218,12 @@ impl Machine {
             machine.shutdown();
             return Err(error);
         }
+        machine.tell_of_start();
         Ok(machine)
     }
 
     fn start_threads(&'static self, builder: &Builder) -> Result<(), StartError> {
+        self.start_events()?;
         self.start_helper()?;
         self.start_spares()?;
         match builder.lane_threads {
@@ -281,6 +289,9 @@ impl Machine {
             on_panic: builder.on_panic,
             spare,
             run_ends: RunEnds::new(),
+            stalls: Stalls::new(spare.index() + usize::from(count)),
+            sites: builder.sites,
+            events: Events::default(),
             threads: Mutex::new(Vec::new()),
         };
         machine.connect(&spares);
@@ -430,6 +441,7 @@ impl Machine {
         }
         while let Some(cpu) = actions.take_kick() {
             self.counts[cpu.index()].kicks.add(1);
+            probe::lane_kick(cpu);
             self.kick(cpu);
         }
     }
@@ -453,6 +465,7 @@ impl Machine {
         // By each caller: the first one may not have come to it yet.
         self.core.close();
         if is_first {
+            self.events.end();
             self.alarm.end();
             self.lanes.wake_all();
         }

@@ -8,3 +8,4 @@ mod isolation;
 mod ready;
 mod scene;
 mod sharing;
+mod stalls;
