@@ -13,7 +13,7 @@ fn running(callback: &'static Callback, number: usize) -> Running {
 }
 
 /// Goal: a reader finds one of the callbacks, whole, or nothing. Method: a lane runs two, one after the
-/// other, while another thread looks twice. The mutants without a fence, or with a relaxed last store, give
+/// other, while another thread looks. The mutants without a fence, or with a relaxed last store, give
 /// a reader the name of one with the address of the other.
 #[test]
 fn what_is_read_belongs_together() {
@@ -27,14 +27,21 @@ fn what_is_read_belongs_together() {
                 record.begin(running(&SECOND, 2));
             })
         };
-        let seen = record.running();
-        if let Some(seen) = seen {
-            let number = if core::ptr::eq(seen.callback, &FIRST) { 1 } else { 2 };
-            assert_eq!((seen.timer, seen.function), (number, number + 10));
-        }
+        let reader = {
+            let record = Arc::clone(&record);
+            thread::spawn(move || {
+                let seen = record.running();
+                if let Some(seen) = seen {
+                    let number = if core::ptr::eq(seen.callback, &FIRST) { 1 } else { 2 };
+                    assert_eq!((seen.timer, seen.function), (number, number + 10));
+                }
+                seen.map_or(0, |seen| seen.timer)
+            })
+        };
+        let seen = reader.join().expect("no panic");
         lane.join().expect("no panic");
         assert_eq!(record.running().map(|seen| seen.timer), Some(2));
-        seen.map_or(0, |seen| seen.timer)
+        seen
     });
     assert_eq!(found, [0, 1, 2].into(), "all of them come to pass");
 }
