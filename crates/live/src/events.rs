@@ -48,9 +48,7 @@ impl Events {
 
     #[cfg(not(feature = "tracing"))]
     #[expect(clippy::unused_self, reason = "the feature `tracing` has a queue")]
-    fn find(&self, found: Found) {
-        drop(found);
-    }
+    fn find(&self, _found: Found) {}
 
     /// The machine ends: what waits is told, and the thread ends.
     pub(crate) fn end(&self) {

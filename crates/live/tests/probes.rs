@@ -66,8 +66,8 @@ impl Elf {
     }
 }
 
-/// Goal: each probe is there, with its arguments, and costs a `nop`. Method: this program's own notes, and the
-/// instruction that each leads to; a machine that passes by them, so that the linker keeps them all.
+/// Goal: each probe is there, with its arguments, and costs a `nop`. Method: this program's own notes, and
+/// the instruction that each leads to; a machine that passes by them, so that the linker keeps them all.
 #[test]
 fn each_probe_has_a_note() {
     let machine = Machine::builder().lanes("0".parse().expect("a list")).start().expect("starts");

@@ -1,14 +1,15 @@
 //! What cpusets isolate while the host runs, by either version of the interface.
 //!
 //! Version 2 has partitions: a group whose `cpuset.cpus.partition` says exactly `isolated` isolates what its
-//! `cpuset.cpus.effective` lists, which leaves out what partitions inside of it got. One that the kernel calls
-//! invalid isolates nothing. The root of all groups lists all of them in `cpuset.cpus.isolated` (6.7 and
-//! later); where that file is, it alone counts. A container does not see that root, and reads its own groups.
+//! `cpuset.cpus.effective` lists, which leaves out what partitions inside of it got. One that the kernel
+//! calls invalid isolates nothing. The root of all groups lists what all of them isolate in
+//! `cpuset.cpus.isolated` (6.7 and later); where that file is, it alone counts. A container does not see that
+//! root, and reads its own groups.
 //!
 //! Version 1 has no word for it: a CPU is isolated when no cpuset that balances load covers it. A group whose
-//! load balancing is on covers its CPUs whatever the groups inside of it say, so as long as the root balances,
+//! load balancing is on covers its CPUs whatever the groups inside of it say: as long as the root balances,
 //! nobody is isolated; and a root without any balanced group is a host without balancing, not one with
-//! isolation. A container that does not see the root goes by the group that it sees: that isolates its CPUs if
+//! isolation. A container that does not see the root goes by the group that it sees: its CPUs are isolated if
 //! they are exclusive and not balanced.
 //!
 //! Invariants: a tree is looked at to a bounded depth and a bounded number of groups; what cannot be read

@@ -42,9 +42,9 @@ impl Below {
     /// Opens a file whose changes the kernel tells of. It was read once: what is told is what comes after.
     pub(super) fn open_for_changes(&self, path: &str) -> Option<File> {
         let mut file = open(&self.path(path)).ok()?;
+        // A file of the kernel is read whole by one call that has room for it.
         let mut bytes = [0; 256];
-        file.read(&mut bytes).ok()?;
-        Some(file)
+        file.read(&mut bytes).is_ok().then_some(file)
     }
 }
 

@@ -4,9 +4,10 @@
 //! invalid, which it does by `POLLPRI` on `cpuset.cpus.partition`. Notifications of the file system do not
 //! come for control groups: nobody writes those files.
 //!
-//! Invariants: what cannot be read takes no isolation back: then CPUs are added and none leaves. Not every CPU
-//! is isolated: the machine refuses that, which is reported once for each set that was refused, and nothing
-//! changes. The thread ends with its guard, or with the machine. It holds no lock while it calls the program.
+//! Invariants: what cannot be read takes no isolation back: then CPUs are added and none leaves. A CPU is
+//! left for housekeeping: the machine refuses to isolate all, which is reported once for each set that was
+//! refused, and nothing changes. The thread ends with its guard, or with the machine. It holds no lock while
+//! it calls the program.
 
 use super::files::Below;
 use super::{HostIsolation, Reading, read};

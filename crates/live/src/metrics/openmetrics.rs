@@ -116,9 +116,9 @@ impl Metrics {
                 writeln!(out, "quietcore_lane_state{{{labels},state=\"{state}\"}} {is_it}")?;
             }
         }
-        let flags: [(_, _, fn(&LaneMetrics) -> bool); 2] = [
-            ("lane_isolated", "1 for a lane whose CPU is isolated.", |lane| lane.is_isolated),
-            ("lane_played", "1 for a lane that a thread has claimed.", |lane| lane.is_played),
+        let flags = [
+            ("lane_isolated", "1 for a lane whose CPU is isolated.", is_isolated as Flag),
+            ("lane_played", "1 for a lane that a thread has claimed.", is_played),
         ];
         for (name, help, of) in flags {
             describe(out, name, "gauge", help)?;
@@ -145,6 +145,16 @@ impl Metrics {
         }
         Ok(())
     }
+}
+
+type Flag = fn(&LaneMetrics) -> bool;
+
+fn is_isolated(lane: &LaneMetrics) -> bool {
+    lane.is_isolated
+}
+
+fn is_played(lane: &LaneMetrics) -> bool {
+    lane.is_played
 }
 
 fn labels(cpu: &CpuMetrics) -> String {

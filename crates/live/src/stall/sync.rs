@@ -88,7 +88,7 @@ impl Record {
     pub(crate) fn begin(&self, running: Running) {
         // Relaxed: its own word.
         let version = self.version.load(Ordering::Relaxed);
-        // Relaxed, fence: pairs with the fence in `running`: who reads one of the fields below sees this, too.
+        // Relaxed, fence: pairs with the fence in `running`: who reads one of the fields below sees this.
         self.version.store(version | 1, Ordering::Relaxed);
         fence(Ordering::Release);
         // Relaxed, all of them: the fences order them.
