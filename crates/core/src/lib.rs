@@ -69,7 +69,7 @@ pub use cpu::{CPU_LIMIT, CpuError, CpuId, CpuSet};
 pub use lock::{RawLock, SequentialLock};
 pub use machine::{
     AnyExact, AnyTimer, ArmError, Armed, At, Context, ControlError, Counters, Idle, Machine, Mark, Report,
-    Settings, Turn,
+    Settings, Silence, Turn,
 };
 #[cfg(site)]
 pub use sync::script;

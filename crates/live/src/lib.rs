@@ -27,8 +27,12 @@ mod alarm;
 #[cfg(not(loom))]
 mod clock;
 #[cfg(not(loom))]
+mod events;
+#[cfg(not(loom))]
 mod fork;
 mod futex;
+#[cfg(not(loom))]
+mod isolation_source;
 mod lane;
 mod lock;
 #[cfg(not(loom))]
@@ -39,10 +43,14 @@ mod park;
 #[cfg(not(loom))]
 mod payload;
 mod present_cpu;
+#[cfg(not(loom))]
+mod probe;
 mod run_queue;
 mod run_wait;
 #[cfg(not(loom))]
 mod softirq;
+#[cfg(any(not(loom), test))]
+mod stall;
 mod sync;
 #[cfg(not(loom))]
 mod task;
@@ -56,12 +64,14 @@ mod waker_cell;
 mod work;
 
 #[cfg(not(loom))]
+pub use isolation_source::{HostIsolation, HostWatch, HostWatchGuard, IsolationChange, IsolationProblem};
+#[cfg(not(loom))]
 pub use lane::{ClaimError, Cpu, Idle, IsolateError, LaneThreads, Note, Pinning, Turned, Unparker, WaitBy};
 pub use lock::{FutexLock, LockStatistics};
 #[cfg(not(loom))]
 pub use machine::{ArmError, Builder, EnterGuard, InstallError, Machine, OnPanic, StartError};
 #[cfg(not(loom))]
-pub use metrics::{CpuMetrics, Histogram, Metrics};
+pub use metrics::{CpuMetrics, Histogram, LaneMetrics, LaneState, Metrics};
 #[cfg(not(loom))]
 pub use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
 #[cfg(not(loom))]
@@ -74,6 +84,8 @@ pub use quietcore_core::{Cancelled, Counters, CpuError, CpuId, CpuSet, Nanos, Re
 pub use run_queue::WakeTo;
 #[cfg(not(loom))]
 pub use softirq::{Awareness, RaiseError, Runner, SoftirqRun, Vector, VectorSet};
+#[cfg(not(loom))]
+pub use stall::{Stall, StallReport};
 #[cfg(not(loom))]
 pub use task::{AbortHandle, JoinError, JoinHandle, SpawnError, TaskOptions};
 #[cfg(not(loom))]

@@ -64,6 +64,11 @@ impl Payload {
         self.machine
     }
 
+    /// What it is the first field of.
+    pub(crate) const fn kind(self) -> Kind {
+        self.kind
+    }
+
     /// Under the lock of the timer's base, before anybody can see that it is idle.
     #[inline]
     pub(crate) fn take(self, name: TimerName<Self>) -> Job {

@@ -7,13 +7,13 @@
 #[cfg(not(loom))]
 pub(crate) use core::{
     hint::spin_loop,
-    sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence},
+    sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence},
 };
 #[cfg(loom)]
 pub(crate) use loom::{
     cell::UnsafeCell,
     hint::spin_loop,
-    sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence},
+    sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence},
 };
 
 /// Memory that a word gives to one thread at a time. The shape is loom's, which watches every access.

@@ -7,6 +7,7 @@ const LOCK: &str = "crates/live/src/lock.rs";
 const PARK: &str = "crates/live/src/park.rs";
 const PARK_EVENT: &str = "crates/live/src/park/event.rs";
 const RUN_WAIT: &str = "crates/live/src/run_wait.rs";
+const STALL: &str = "crates/live/src/stall/sync.rs";
 const WAKER_CELL: &str = "crates/live/src/waker_cell.rs";
 const WAKER_CELL_MODELS: &str = "crates/live/src/waker_cell/models.rs";
 
@@ -275,5 +276,29 @@ pub(super) const WORDS: &[Mutant] = &[
         right: "            let epoch = self.epoch.value().load(Ordering::Acquire);\n            if !is_running() {\n                return;\n            }\n",
         wrong: "            if !is_running() {\n                return;\n            }\n            let epoch = self.epoch.value().load(Ordering::Acquire);\n",
         killers: &[Killer::Test(Suite::LiveModels, "run_wait::models::a_waiter_is_woken")],
+    },
+    Mutant {
+        name: "stall-no-fence-lane",
+        rule: "who reads what a lane runs sees that it is being written",
+        file: STALL,
+        right: "        fence(Ordering::Release);\n",
+        wrong: "",
+        killers: &[Killer::Test(Suite::LiveModels, "stall::sync::models::what_is_read_belongs_together")],
+    },
+    Mutant {
+        name: "stall-no-fence-reader",
+        rule: "a reader looks at the version after the fields",
+        file: STALL,
+        right: "        fence(Ordering::Acquire);\n",
+        wrong: "",
+        killers: &[Killer::Test(Suite::LiveModels, "stall::sync::models::what_is_read_belongs_together")],
+    },
+    Mutant {
+        name: "stall-version-relaxed",
+        rule: "who sees a version sees its fields",
+        file: STALL,
+        right: "(version | 1) + 1, Ordering::Release)",
+        wrong: "(version | 1) + 1, Ordering::Relaxed)",
+        killers: &[Killer::Test(Suite::LiveModels, "stall::sync::models::what_is_read_belongs_together")],
     },
 ];

@@ -4,9 +4,9 @@
 //! one at a time. So the figures of one CPU are each true, but not of one moment. Marks are counted where
 //! they are made, without a lock (`sync.rs`). Absent: time; a world that wants rates reads twice.
 
-use super::{Machine, sync::Watch};
+use super::{Machine, flag, sync::Watch};
 use crate::base::{BaseId, BaseKind};
-use crate::{CpuId, RawLock};
+use crate::{CpuId, Nanos, RawLock};
 
 /// How often things happened on a CPU's bases, or to the CPU. All figures only go up.
 ///
@@ -36,6 +36,21 @@ pub struct Counters {
     pub false_marks: u64,
     /// Marks that had to be put off, or remained incomplete, because the CPU was stopped inside a lock.
     pub busy_marks: u64,
+}
+
+/// What is known of a CPU that others may have to mark.
+///
+/// ```
+/// assert!(!quietcore_core::Silence::default().overslept);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Silence {
+    /// When it last began a turn or ended an item of it; if it sleeps, when it will wake up by itself or
+    /// should have.
+    pub since: Nanos,
+    /// It went to sleep until that moment, and has not said that it is up.
+    pub overslept: bool,
 }
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
@@ -79,6 +94,49 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             sum.revoked += base.revoked;
         }
         sum
+    }
+
+    /// How often others marked `cpu` absent. From any thread, without a lock: a world that has let somebody
+    /// mark looks whom they marked.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::topology::Topology;
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// let _ = machine.mark_absent(cpu, &mut actions);
+    /// assert_eq!(machine.marks(cpu), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn marks(&self, cpu: CpuId) -> u64 {
+        self.watch[cpu.index()].marks.get()
+    }
+
+    /// Since when `cpu` says nothing, to the best of what is known without a lock; of a CPU that is marked
+    /// that is what it was marked for. From any thread.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::topology::Topology;
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// machine.watch(cpu, Nanos(700), &mut actions);
+    /// assert_eq!(machine.silence(cpu).since, Nanos(700));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn silence(&self, cpu: CpuId) -> Silence {
+        let watch = &self.watch[cpu.index()];
+        let heartbeat = watch.heartbeat();
+        match watch.sleeps_until().filter(|_| watch.has(flag::IDLE)) {
+            Some(until) => Silence { since: heartbeat.max(until), overslept: true },
+            None => Silence { since: heartbeat, overslept: false },
+        }
     }
 
     /// Marks of all CPUs that had to be put off because the CPU was stopped inside a lock.

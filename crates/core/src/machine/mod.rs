@@ -30,7 +30,7 @@ mod turn;
 pub use absent::Mark;
 pub use arm::{ArmError, Armed, Context};
 pub use control::{ControlError, Report};
-pub use counters::Counters;
+pub use counters::{Counters, Silence};
 pub use idle::Idle;
 pub use name::{AnyExact, AnyTimer};
 pub use settings::Settings;

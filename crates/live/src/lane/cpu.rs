@@ -220,6 +220,7 @@ impl Cpu {
             return Err(ClaimError::ThreadHasCpu { cpu });
         }
         let slot = machine.claim_slot(cpu, waits)?;
+        machine.lane_claimed(cpu);
         let entered = machine.enter();
         here::enter(machine, cpu, machine.now());
         let slack = rustix::thread::current_timer_slack().ok();
@@ -555,5 +556,6 @@ impl Drop for Cpu {
             let _ = rustix::thread::set_current_timer_slack(Some(slack));
         }
         self.lane.leave();
+        self.machine().lane_left(self.cpu());
     }
 }

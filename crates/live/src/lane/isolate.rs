@@ -85,7 +85,9 @@ impl Machine {
         if let Some(cpu) = isolated.difference(&self.cpus).first() {
             return Err(IsolateError::UnknownCpu { cpu });
         }
-        let mut report = self.isolate(isolated)?;
+        let outcome = self.isolate(isolated);
+        self.tell_of_isolation(isolated, &outcome);
+        let mut report = outcome?;
         let end = Instant::now() + PATIENCE;
         let own = here(self).map(|(cpu, _)| cpu);
         loop {

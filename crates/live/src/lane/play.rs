@@ -21,6 +21,7 @@ use super::rest::{End, Rest};
 use super::slot::Slot;
 use crate::machine::Machine;
 use crate::park::Parker;
+use crate::probe;
 use crate::softirq::Softirqs;
 use quietcore_core::softirq::TimerRaise;
 use quietcore_core::{CpuId, Idle as Decision, Machine as Core, Nanos, Turn};
@@ -209,7 +210,9 @@ impl Lane {
             let (core, cpu) = (&self.machine.core, self.slot.cpu);
             let is_wary = core::mem::take(&mut self.is_wary);
             let watch = if is_wary { Core::watch_before_sleep } else { Core::watch };
-            let _ = self.machine.act(|actions| watch(core, cpu, now, actions));
+            if self.machine.act(|actions| watch(core, cpu, now, actions)) > 0 {
+                self.machine.report_stalls(now);
+            }
         }
     }
 
@@ -227,6 +230,7 @@ impl Lane {
         self.stop_waiting();
         self.is_prepared = true;
         self.parker().prepare();
+        probe::lane_park(self.slot.cpu);
         if self.turn.has_more() || self.has_items() || !self.machine.is_running() {
             // After the word: whoever shuts the machine down kicks afterwards.
             return self.doze(now, now);
@@ -343,6 +347,7 @@ impl Lane {
             self.waiting = Waiting::No;
             return;
         }
+        probe::lane_unpark(self.slot.cpu);
         self.stop_waiting();
         let end = match self.waiting {
             Waiting::Dozes(until) if now >= until => End::Dozed,

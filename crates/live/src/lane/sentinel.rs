@@ -95,6 +95,7 @@ impl Machine {
             Belief::Quiet if is_late => Belief::Suspects(in_a_tick),
             Belief::Quiet | Belief::Suspects(_) => {
                 let is_true = self.act(|actions| self.core.handle_silence(now, actions));
+                self.report_stalls(now);
                 if is_true { Belief::Silence(next) } else { Belief::Suspects(in_a_tick) }
             }
             Belief::Silence(_) => {

@@ -1,9 +1,11 @@
 //! What a machine of threads is made with, and making it.
 
 use super::{Machine, StartError};
+use crate::isolation_source::FromHost;
 use crate::lane::LaneThreads;
 use crate::run_queue::WakeTo;
 use crate::softirq::{Handlers, SoftirqRun};
+use crate::stall::KeepSites;
 use crate::virtual_time::Allowed;
 use core::time::Duration;
 use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
@@ -42,6 +44,7 @@ pub struct Builder {
     pub(super) cpus: Option<CpuSet>,
     pub(super) isolated: Option<CpuSet>,
     pub(super) nohz_full: CpuSet,
+    pub(crate) from_host: FromHost,
     /// `None`: as many as make sense here.
     pub(super) lanes: Option<CpuSet>,
     pub(super) lane_threads: Option<LaneThreads>,
@@ -58,6 +61,7 @@ pub struct Builder {
     pub(super) defer_limit: Duration,
     pub(super) wake_to: WakeTo,
     pub(super) timer_raise: TimerRaise,
+    pub(crate) sites: KeepSites,
 }
 
 impl Default for Builder {
@@ -66,6 +70,7 @@ impl Default for Builder {
             cpus: None,
             isolated: None,
             nohz_full: CpuSet::new(),
+            from_host: FromHost::default(),
             lanes: Some(CpuSet::new()),
             lane_threads: None,
             spare_lanes: 1,
@@ -81,6 +86,7 @@ impl Default for Builder {
             defer_limit: Duration::from_millis(50),
             wake_to: WakeTo::default(),
             timer_raise: TimerRaise::default(),
+            sites: KeepSites::default(),
         }
     }
 }

@@ -24,13 +24,16 @@ pub use current::{EnterGuard, InstallError};
 
 use crate::alarm::Alarm;
 use crate::clock::Clock;
+use crate::events::Events;
 use crate::lane::{LaneThreads, Lanes, here};
 use crate::lock::FutexLock;
 use crate::metrics::CpuCounts;
 use crate::payload::Payload;
 use crate::present_cpu;
+use crate::probe;
 use crate::run_queue::WakeTo;
 use crate::softirq::Handlers;
+use crate::stall::{KeepSites, Stalls};
 use crate::task::{BlockingPool, LiveTasks};
 use crate::timer::{InRun, RunEnds};
 use crate::virtual_time::{Allowed, VirtualTime};
@@ -180,6 +183,9 @@ pub struct Machine {
     /// The first spare: the helper plays it while there are no lanes.
     pub(crate) spare: CpuId,
     pub(crate) run_ends: RunEnds,
+    pub(crate) stalls: Stalls,
+    pub(crate) sites: KeepSites,
+    pub(crate) events: Events,
     threads: Mutex<Vec<JoinHandle<()>>>,
     pub(crate) softirqs: Handlers,
     pub(crate) awareness: Awareness,
@@ -224,10 +230,12 @@ impl Machine {
             machine.shutdown();
             return Err(error);
         }
+        machine.tell_of_start();
         Ok(machine)
     }
 
     fn start_threads(&'static self, builder: &Builder) -> Result<(), StartError> {
+        self.start_events()?;
         self.start_helper()?;
         self.start_spares()?;
         self.start_ksoftirqds()?;
@@ -262,6 +270,7 @@ impl Machine {
         let kernel = builder.isolated.clone().unwrap_or_else(host::isolated);
         let nohz_full = builder.nohz_full.intersection(&cpus);
         let isolation = Isolation { domain: kernel.intersection(&cpus), nohz_full, ..Isolation::default() };
+        let isolation = builder.from_host.or(isolation, &cpus)?;
         let tick = builder.tick_length()?;
         let settings = Settings {
             policy: builder.policy,
@@ -293,6 +302,9 @@ impl Machine {
             on_panic: builder.on_panic,
             spare,
             run_ends: RunEnds::new(),
+            stalls: Stalls::new(spare.index() + usize::from(count)),
+            sites: builder.sites,
+            events: Events::default(),
             threads: Mutex::new(Vec::new()),
             softirqs: builder.softirqs.clone(),
             awareness: builder.awareness,
@@ -449,6 +461,7 @@ impl Machine {
         }
         while let Some(cpu) = actions.take_kick() {
             self.counts[cpu.index()].kicks.add(1);
+            probe::lane_kick(cpu);
             self.kick(cpu);
         }
     }
@@ -472,6 +485,7 @@ impl Machine {
         // By each caller: the first one may not have come to it yet.
         self.core.close();
         if is_first {
+            self.events.end();
             self.alarm.end();
             self.lanes.wake_all();
             self.lanes.wake_companions();

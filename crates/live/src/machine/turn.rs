@@ -6,6 +6,8 @@
 use super::{Machine, OnPanic};
 use crate::lane::here;
 use crate::payload::{Job, Payload};
+use crate::probe;
+use crate::stall::Running;
 use crate::timer::InRun;
 use core::cell::Cell;
 use core::task::Waker;
@@ -24,6 +26,7 @@ impl Machine {
         let mut now = self.clock.now();
         self.counts[turn.cpu().index()].turns.add(1);
         self.core.begin_turn(turn, now);
+        self.turns_again(turn.cpu(), now);
         let take = |payload: Payload, name| payload.take(name);
         let at = At { now, actions: &mut actions };
         let mut next = self.core.next_expired_with(turn, at, take);
@@ -34,11 +37,15 @@ impl Machine {
                 self.carry_out(&mut actions);
             }
             let (base, runner) = (expired.base(), expired.runner());
-            self.count(base, runner, now.since(expired.expires()));
+            let late = now.since(expired.expires());
+            self.count(base, runner, late);
+            probe::timer_expire_entry(runner, base.cpu, late.0);
             let call = match job {
                 Job::Call(call) => {
                     let planned = Cell::new(call.plan(expired.expires(), now, self));
-                    self.guarded(runner, || call.run(&planned, now, runner));
+                    self.stalls.around(runner, call.running(), || {
+                        self.guarded(runner, || call.run(&planned, now, runner));
+                    });
                     Some((call, planned.get()))
                 }
                 Job::Wake(waker) => {
@@ -47,6 +54,7 @@ impl Machine {
                     None
                 }
             };
+            probe::timer_expire_exit(runner, base.cpu, late.0);
             now = self.clock.now();
             if self.lanes.queue(turn.cpu()).is_some_and(|queue| queue.realtime_waiting().is_some()) {
                 turn.hurry();
@@ -93,10 +101,12 @@ impl Machine {
         if !actions.is_empty() {
             self.carry_out(actions);
         }
-        self.guarded(runner, || first.map(Waker::wake));
-        for waker in wakers.into_iter().flatten() {
-            self.guarded(runner, || waker.wake());
-        }
+        self.stalls.around(runner, Running::WAKERS, || {
+            self.guarded(runner, || first.map(Waker::wake));
+            for waker in wakers.into_iter().flatten() {
+                self.guarded(runner, || waker.wake());
+            }
+        });
         more
     }
 
@@ -132,7 +142,10 @@ impl Machine {
         match self.on_panic {
             // The message and the place were printed by the panic hook.
             OnPanic::Abort => std::process::abort(),
-            OnPanic::Continue => self.counts[cpu.index()].panics.add(1),
+            OnPanic::Continue => {
+                self.counts[cpu.index()].panics.add(1);
+                self.events.panicked(cpu);
+            }
         }
     }
 }

@@ -6,15 +6,17 @@
 //! percentiles of single timers, and printing.
 
 mod histogram;
+mod lanes;
 mod openmetrics;
 mod sync;
 
 pub use histogram::Histogram;
+pub use lanes::{LaneMetrics, LaneState};
 pub(crate) use sync::CpuCounts;
 
 use crate::Machine;
 use crate::lock::{self, LockStatistics};
-use quietcore_core::{Counters, CpuId, Nanos};
+use quietcore_core::{Counters, CpuId, CpuSet, Nanos};
 
 /// What one CPU of the machine has counted so far.
 ///
@@ -73,6 +75,10 @@ pub struct CpuMetrics {
     pub deferred: u64,
     /// Times that its lane waited for its ksoftirqd, which had begun what was deferred for too long.
     pub donations: u64,
+    /// Stalls that were [reported](Machine::stalls).
+    pub stalls: u64,
+    /// What it is as a lane; `None` if no thread can play it.
+    pub lane: Option<LaneMetrics>,
     /// How late the timers were that it ran.
     pub lateness: Histogram,
     /// The sum of that.
@@ -147,11 +153,12 @@ impl Machine {
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         let possible = self.core.topology().possible();
-        let cpus = possible.iter().map(|cpu| self.cpu_metrics(cpu)).collect();
+        let isolated = self.core.isolation().any();
+        let cpus = possible.iter().map(|cpu| self.cpu_metrics(cpu, &isolated)).collect();
         Metrics { cpus, settimes: self.alarm.programmed(), locks: lock::statistics() }
     }
 
-    fn cpu_metrics(&self, cpu: CpuId) -> CpuMetrics {
+    fn cpu_metrics(&self, cpu: CpuId, isolated: &CpuSet) -> CpuMetrics {
         let counts = &self.counts[cpu.index()];
         CpuMetrics {
             cpu,
@@ -176,6 +183,8 @@ impl Machine {
             ksoftirqd_wakeups: counts.ksoftirqd_wakeups.get(),
             deferred: counts.deferred.get(),
             donations: counts.donations.get(),
+            stalls: self.stalls.count(cpu),
+            lane: self.lane_metrics(cpu, isolated),
             lateness: Histogram { counts: counts.lateness() },
             lateness_sum: Nanos(counts.late_sum.get()),
         }

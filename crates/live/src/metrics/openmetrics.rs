@@ -2,7 +2,7 @@
 //!
 //! Labels are CPU numbers and a fixed set of words, so that a scrape is bounded. Source: OpenMetrics 1.0.
 
-use super::{CpuMetrics, Metrics};
+use super::{CpuMetrics, LaneMetrics, LaneState, Metrics};
 use core::fmt::{self, Write};
 
 /// A counter that each CPU has.
@@ -12,7 +12,7 @@ struct Family {
     of: fn(&CpuMetrics) -> u64,
 }
 
-const FAMILIES: [Family; 15] = [
+const FAMILIES: [Family; 16] = [
     Family { name: "timers_armed", help: "Arms of timers.", of: |cpu| cpu.bases.armed },
     Family {
         name: "timers_superseded",
@@ -44,6 +44,7 @@ const FAMILIES: [Family; 15] = [
     Family { name: "turns", help: "Turns.", of: |cpu| cpu.turns },
     Family { name: "kicks", help: "Kicks sent to this CPU.", of: |cpu| cpu.kicks },
     Family { name: "panics", help: "Callbacks that panicked.", of: |cpu| cpu.panics },
+    Family { name: "stalls", help: "Stalls that were reported.", of: |cpu| cpu.stalls },
     Family { name: "marks", help: "Times this CPU was marked absent.", of: |cpu| cpu.bases.marks },
     Family { name: "false_marks", help: "Marks without need.", of: |cpu| cpu.bases.false_marks },
     Family { name: "busy_marks", help: "Marks that were put off.", of: |cpu| cpu.bases.busy_marks },
@@ -85,6 +86,7 @@ impl Metrics {
                 )?;
             }
         }
+        self.write_lanes(out)?;
         let locks = [
             ("alarm_settimes", "Timers of the kernel that were set.", self.settimes),
             ("lock_spun", "Locks that were waited for by spinning.", self.locks.spun),
@@ -101,6 +103,30 @@ impl Metrics {
         }
         self.write_lateness(out)?;
         out.write_str("# EOF\n")
+    }
+
+    /// States are gauges of 0 or 1, one of each four being 1: a type of their own is not known to readers of
+    /// the older format.
+    fn write_lanes(&self, out: &mut String) -> fmt::Result {
+        let lanes = || self.cpus.iter().filter_map(|cpu| Some((cpu, cpu.lane.as_ref()?)));
+        describe(out, "lane_state", "gauge", "1 for what the books say of a lane.")?;
+        for (cpu, lane) in lanes() {
+            for state in LaneState::ALL {
+                let (labels, is_it) = (labels(cpu), u8::from(state == lane.state));
+                writeln!(out, "quietcore_lane_state{{{labels},state=\"{state}\"}} {is_it}")?;
+            }
+        }
+        let flags = [
+            ("lane_isolated", "1 for a lane whose CPU is isolated.", is_isolated as Flag),
+            ("lane_played", "1 for a lane that a thread has claimed.", is_played),
+        ];
+        for (name, help, of) in flags {
+            describe(out, name, "gauge", help)?;
+            for (cpu, lane) in lanes() {
+                writeln!(out, "quietcore_{name}{{{}}} {}", labels(cpu), u8::from(of(lane)))?;
+            }
+        }
+        Ok(())
     }
 
     fn write_lateness(&self, out: &mut String) -> fmt::Result {
@@ -121,10 +147,87 @@ impl Metrics {
     }
 }
 
+type Flag = fn(&LaneMetrics) -> bool;
+
+fn is_isolated(lane: &LaneMetrics) -> bool {
+    lane.is_isolated
+}
+
+fn is_played(lane: &LaneMetrics) -> bool {
+    lane.is_played
+}
+
+fn labels(cpu: &CpuMetrics) -> String {
+    format!("cpu=\"{}\",role=\"{}\"", cpu.cpu, role(cpu))
+}
+
 const fn role(cpu: &CpuMetrics) -> &'static str {
     if cpu.is_spare { "spare" } else { "cpu" }
 }
 
 fn describe(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
     writeln!(out, "# TYPE quietcore_{name} {kind}\n# HELP quietcore_{name} {help}")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cpu, CpuId, LaneState, Machine};
+    use std::collections::{BTreeMap, BTreeSet};
+
+    /// Checks the rules of the format that a line-wise reader can check; returns the samples by series.
+    fn samples(text: &str) -> BTreeMap<String, f64> {
+        let mut found = BTreeMap::new();
+        let mut families = BTreeSet::new();
+        let (mut family, mut kind) = ("", "");
+        let body = text.strip_suffix("# EOF\n").expect("ends in EOF");
+        for line in body.lines() {
+            if let Some(rest) = line.strip_prefix("# TYPE ") {
+                (family, kind) = rest.split_once(' ').expect(line);
+                assert!(family.starts_with("quietcore_") && families.insert(family), "{line}: twice");
+            } else if let Some(rest) = line.strip_prefix("# HELP ") {
+                assert_eq!(rest.split(' ').next(), Some(family), "{line}: of another family");
+            } else {
+                let (series, value) = line.rsplit_once(' ').expect(line);
+                let suffix = series.split('{').next().and_then(|name| name.strip_prefix(family));
+                let allowed: &[_] = match kind {
+                    "counter" => &["_total"],
+                    "gauge" => &[""],
+                    "histogram" => &["_bucket", "_count", "_sum"],
+                    _ => panic!("{kind} is none of the kinds"),
+                };
+                assert!(suffix.is_some_and(|suffix| allowed.contains(&suffix)), "{line}: in {family}");
+                let value = value.parse().expect(line);
+                assert!(found.insert(series.to_owned(), value).is_none(), "{line}: twice");
+            }
+        }
+        found
+    }
+
+    /// Goal: lanes are there with one state each and no label more; a machine without lanes has none. Method:
+    /// one lane that is claimed, isolated and left; its spare; then without.
+    #[test]
+    fn lanes_have_a_state() {
+        let cpu = CpuId::default();
+        let machine = Machine::builder().lanes("0".parse().expect("a list")).start().expect("starts");
+        let lane = Cpu::claim(machine, cpu).expect("it is free");
+        let found = samples(&machine.metrics().to_openmetrics());
+        let of = |name: &str| found[&format!("quietcore_{name}")];
+        assert_eq!(of("lane_state{cpu=\"0\",role=\"cpu\",state=\"awake\"}"), 1.0);
+        assert_eq!(of("lane_state{cpu=\"0\",role=\"cpu\",state=\"absent\"}"), 0.0);
+        assert_eq!(of("lane_isolated{cpu=\"0\",role=\"cpu\"}"), 0.0);
+        assert_eq!(of("lane_played{cpu=\"0\",role=\"cpu\"}"), 1.0);
+        assert_eq!(of("stalls_total{cpu=\"0\",role=\"cpu\"}"), 0.0);
+        let states = found.iter().filter(|(series, _)| series.starts_with("quietcore_lane_state{"));
+        assert_eq!(states.clone().count(), 2 * LaneState::ALL.len(), "the lane and the spare");
+        assert_eq!(states.map(|(_, value)| value).sum::<f64>(), 2.0, "each is in one");
+        drop(lane);
+        let found = samples(&machine.metrics().to_openmetrics());
+        assert_eq!(found["quietcore_lane_state{cpu=\"0\",role=\"cpu\",state=\"unavailable\"}"], 1.0);
+        assert_eq!(found["quietcore_lane_played{cpu=\"0\",role=\"cpu\"}"], 0.0);
+        machine.shutdown();
+        let without = Machine::start().expect("starts");
+        let found = samples(&without.metrics().to_openmetrics());
+        assert!(!found.keys().any(|series| series.starts_with("quietcore_lane_")), "{found:?}");
+        without.shutdown();
+    }
 }

@@ -13,9 +13,11 @@ use super::raw::{Name, RawTimer};
 use super::{CallbackTimer, Run, TimerOptions};
 use crate::Machine;
 use crate::payload::{Kind, Payload};
+use crate::stall::{Callback, Lasting};
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::ops::Deref;
+use core::panic::Location;
 use core::ptr::NonNull;
 use std::sync::Arc;
 
@@ -59,6 +61,10 @@ struct Header {
     hold: unsafe fn(Name),
     /// Gives it back.
     release: unsafe fn(Name),
+    /// The closure's name.
+    name: &'static Callback,
+    /// Where it was armed last, if the machine keeps that.
+    armed: Lasting<Location<'static>>,
 }
 
 #[repr(C)]
@@ -96,7 +102,9 @@ impl Machine {
         F: FnMut(&Run<'_>) + Send + 'static,
     {
         let raw = RawTimer::of_kind(Payload::new(self, Kind::Held), options, run::<F>);
-        let header = Header { raw, hold: hold_held::<F>, release: release_held::<F> };
+        let (hold, release) = (hold_held::<F>, release_held::<F>);
+        let header =
+            Header { raw, hold, release, name: const { &Callback::of::<F>() }, armed: Lasting::new() };
         let memory = Arc::new(Held { header, callback: UnsafeCell::new(callback) });
         let address = NonNull::new(Arc::as_ptr(&memory).cast_mut()).expect("it was allocated");
         // SAFETY: the address is that of all of the memory, which the guard below and every run keep; before
@@ -171,6 +179,26 @@ pub(super) unsafe fn hold(name: Name) {
     // SAFETY: the header was made with the function for its closure. There is a count: see the file's
     // comment.
     unsafe { hold(name) };
+}
+
+/// Keeps where a timer is armed.
+///
+/// # Safety
+/// `name` is of a timer of [`Kind::Held`], made by [`Machine::timer`], that is there.
+pub(super) unsafe fn keep_site(name: Name, site: &'static Location<'static>) {
+    // SAFETY: as in `hold`.
+    unsafe { name.address().cast::<Header>().as_ref() }.armed.store(Some(site));
+}
+
+/// The closure of a timer, and where it was armed.
+///
+/// # Safety
+/// As for [`keep_site`].
+#[inline]
+pub(super) unsafe fn describe(name: Name) -> (&'static Callback, Option<&'static Location<'static>>) {
+    // SAFETY: as in `hold`.
+    let header = unsafe { name.address().cast::<Header>().as_ref() };
+    (header.name, header.armed.load())
 }
 
 /// Gives a run's count back. May drop the closure.

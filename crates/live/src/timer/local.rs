@@ -11,6 +11,8 @@
 
 use super::Precision;
 use super::course::before;
+use crate::lane::here;
+use crate::stall;
 use crate::{Machine, Nanos};
 use core::cell::{Cell, RefCell};
 use core::fmt;
@@ -72,6 +74,7 @@ struct Entry {
     is_gone: Cell<bool>,
     /// Borrowed while it runs.
     callback: RefCell<Callback>,
+    name: &'static stall::Callback,
 }
 
 /// A timer of [`LocalTimers`]. When it is dropped it is cancelled.
@@ -149,10 +152,14 @@ impl LocalTimers {
     /// # machine.shutdown();
     /// # Ok::<(), quietcore_live::StartError>(())
     /// ```
-    pub fn timer(&self, precision: Precision, callback: impl FnMut(&LocalRun<'_>) + 'static) -> LocalTimer {
+    pub fn timer<F>(&self, precision: Precision, callback: F) -> LocalTimer
+    where
+        F: FnMut(&LocalRun<'_>) + 'static,
+    {
+        let name = const { &stall::Callback::of::<F>() };
         let callback = RefCell::new(Box::new(callback) as Callback);
         let (key, due, is_gone) = (Cell::new(None), Cell::new(Nanos(0)), Cell::new(false));
-        let entry = Entry { precision, key, due, is_gone, callback };
+        let entry = Entry { precision, key, due, is_gone, callback, name };
         LocalTimer { entry: Rc::new(entry), shared: Rc::clone(&self.shared) }
     }
 
@@ -179,7 +186,7 @@ impl LocalTimers {
             let Some(entry) = self.shared.next_expired(now) else { break };
             let scheduled = entry.due.get();
             let run = LocalRun { entry: &entry, shared: &self.shared, scheduled, now };
-            (entry.callback.borrow_mut())(&run);
+            self.shared.run(&entry, || (entry.callback.borrow_mut())(&run));
             ran += 1;
         }
         ran
@@ -225,6 +232,18 @@ impl Drop for Running<'_> {
 }
 
 impl Shared {
+    /// Runs `code`, which is the callback of `entry`; on a lane others can tell which it is.
+    fn run(&self, entry: &Rc<Entry>, code: impl FnOnce()) {
+        let Some((cpu, _)) = here(self.machine) else { return code() };
+        let running = stall::Running {
+            callback: entry.name,
+            timer: Rc::as_ptr(entry) as usize,
+            function: 0,
+            armed: None,
+        };
+        self.machine.stalls.around(cpu, running, code);
+    }
+
     /// Takes out the next timer that is due at `now`, and sees when the one after it is.
     fn next_expired(&self, now: Nanos) -> Option<Rc<Entry>> {
         let mut wheel = self.wheel.borrow_mut();

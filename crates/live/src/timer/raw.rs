@@ -11,9 +11,11 @@ use super::handle;
 use super::{CallbackTimer, Run, TimerOptions};
 use crate::Machine;
 use crate::payload::{Kind, Payload};
+use crate::stall::{Callback, KeepSites, Running};
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::mem::ManuallyDrop;
+use core::panic::Location;
 use core::ptr::{NonNull, null_mut};
 use quietcore_core::{ExactRef, ExactTimer, Timer, TimerRef};
 
@@ -185,6 +187,10 @@ impl RawTimer {
         self.ask(Timer::payload, ExactTimer::payload).machine()
     }
 
+    fn kind(&self) -> Kind {
+        self.ask(Timer::payload, ExactTimer::payload).kind()
+    }
+
     #[inline]
     pub(super) fn is_pending(&self) -> bool {
         self.ask(Timer::is_pending, ExactTimer::is_pending)
@@ -252,6 +258,22 @@ impl Name {
         unsafe { self.0.as_ref() }
     }
 
+    /// An arm comes from `site`. Cost: a load; on a machine that keeps that two more and a store.
+    #[inline]
+    pub(super) fn armed_at(self, machine: &Machine, site: &'static Location<'static>) {
+        if machine.sites == KeepSites::Yes {
+            self.keep_site(site);
+        }
+    }
+
+    #[cold]
+    fn keep_site(self, site: &'static Location<'static>) {
+        if self.timer().kind() == Kind::Held {
+            // SAFETY: it is of that kind; whoever made the name promised that the timer is there.
+            unsafe { handle::keep_site(self, site) };
+        }
+    }
+
     #[inline]
     pub(super) fn reference(self) -> Reference {
         match self.timer().slack() {
@@ -286,6 +308,18 @@ impl Call {
             unsafe { handle::hold(name) };
         }
         Self { name, kind }
+    }
+
+    /// What a lane says that it runs.
+    #[inline]
+    pub(crate) fn running(&self) -> Running {
+        let (callback, armed) = match self.kind {
+            // SAFETY: it is of that kind, and `begin` took a count.
+            Kind::Held => unsafe { handle::describe(self.name) },
+            Kind::Wake | Kind::Raw => (&Callback::RAW, None),
+        };
+        let (timer, function) = (self.name.address().as_ptr() as usize, self.name.timer().run as usize);
+        Running { callback, timer, function, armed }
     }
 
     /// Calls the function. A panic of it passes through.

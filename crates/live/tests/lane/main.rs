@@ -8,4 +8,5 @@ mod isolation;
 mod ready;
 mod scene;
 mod sharing;
+mod stalls;
 mod timer_raise;

@@ -1,0 +1,101 @@
+//! Files of a host, or of a copy of one below another root: how much of them is read.
+//!
+//! What a file says is hostile until it is parsed: it has a size cap, must be text, and what is kept of it
+//! for people is short and printable. A file that is not there is normal; that is `None`. Absent: what any
+//! file means.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Largest file that is read, in bytes: a list of 8192 single CPUs, and some.
+const FILE_BYTES_MAX: u64 = 1 << 16;
+/// Largest list of mounts. Machines full of containers have long ones.
+const MOUNTS_BYTES_MAX: u64 = 4 << 20;
+/// Largest number of entries of one folder that are looked at.
+const ENTRY_COUNT_MAX: usize = 4096;
+/// Longest excerpt of a file that is shown, in characters.
+const EXCERPT_CHARS_MAX: usize = 120;
+
+/// What a reader of masks asks for, by the paths that a host has.
+pub(super) trait Files {
+    /// The whole file; `None` when there is none.
+    ///
+    /// # Errors
+    /// When there is one that cannot be read, is too large, or is no text.
+    fn text(&self, path: &str) -> io::Result<Option<String>>;
+
+    /// The names of the folders in `path`, in order; without those that are no UTF-8.
+    fn folders(&self, path: &str) -> Vec<String>;
+}
+
+/// The files below a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Below(pub(super) PathBuf);
+
+impl Below {
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.join(path.trim_start_matches('/'))
+    }
+
+    /// Opens a file whose changes the kernel tells of. It was read once: what is told is what comes after.
+    pub(super) fn open_for_changes(&self, path: &str) -> Option<File> {
+        let mut file = open(&self.path(path)).ok()?;
+        // A file of the kernel is read whole by one call that has room for it.
+        let mut bytes = [0; 256];
+        file.read(&mut bytes).is_ok().then_some(file)
+    }
+}
+
+impl Files for Below {
+    fn text(&self, path: &str) -> io::Result<Option<String>> {
+        let bytes_max = if path.ends_with("/mounts") { MOUNTS_BYTES_MAX } else { FILE_BYTES_MAX };
+        match read_text(&self.path(path), bytes_max) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn folders(&self, path: &str) -> Vec<String> {
+        // A group that was removed meanwhile has none.
+        let Ok(entries) = fs::read_dir(self.path(path)) else { return Vec::new() };
+        let entries = entries.take(ENTRY_COUNT_MAX).flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let mut names: Vec<_> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+/// Without waiting for a writer, if it is a pipe.
+fn open(path: &Path) -> io::Result<File> {
+    let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(nonblock).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
+}
+
+fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(io::Error::other(format!("larger than {bytes_max} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::other("not UTF-8 text"))
+}
+
+/// Shortens, and replaces everything that a terminal could act on.
+pub(super) fn excerpt(text: &str) -> String {
+    let printable = |letter: char| match letter {
+        '\n' | '\t' => ' ',
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        _ if letter.is_control() => '\u{fffd}',
+        _ => letter,
+    };
+    let mut short: String = text.trim().chars().take(EXCERPT_CHARS_MAX).map(printable).collect();
+    if text.trim().chars().nth(EXCERPT_CHARS_MAX).is_some() {
+        short.push_str(" ...");
+    }
+    short
+}

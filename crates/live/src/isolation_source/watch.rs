@@ -1,0 +1,266 @@
+//! Following the host: a thread that looks at its masks again and again, and isolates what they say.
+//!
+//! It looks once per interval; and at once when the kernel says that a partition it knows has become valid or
+//! invalid, which it does by `POLLPRI` on `cpuset.cpus.partition`. Notifications of the file system do not
+//! come for control groups: nobody writes those files.
+//!
+//! Invariants: what cannot be read takes no isolation back: then CPUs are added and none leaves. A CPU is
+//! left for housekeeping: the machine refuses to isolate all, which is reported once for each set that was
+//! refused, and nothing changes. The thread ends with its guard, or with the machine. It holds no lock while
+//! it calls the program.
+
+use super::files::Below;
+use super::{HostIsolation, Reading, read};
+use crate::machine::{Machine, StartError};
+use crate::{CpuSet, IsolateError, IsolationReport};
+use core::fmt;
+use core::time::Duration;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+/// Between two looks, however often the kernel tells of changes.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Partitions whose changes are waited for; the others are looked at once per interval.
+const OPEN_COUNT_MAX: usize = 64;
+
+/// How a machine follows its host's isolation.
+///
+/// ```
+/// use core::time::Duration;
+/// use quietcore_live::HostWatch;
+///
+/// let watch = HostWatch::new().every(Duration::from_millis(250));
+/// assert_ne!(watch, HostWatch::default());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostWatch {
+    interval: Duration,
+    files: Below,
+}
+
+impl Default for HostWatch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl HostWatch {
+    /// Once per second, of this host.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_live::HostWatch::new(), Default::default());
+    /// ```
+    #[must_use]
+    pub fn new() -> Self {
+        Self { interval: Duration::from_secs(1), files: Below(PathBuf::from("/")) }
+    }
+
+    /// Between two looks; 10 ms at least.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use quietcore_live::HostWatch;
+    /// let watch = HostWatch::new().every(Duration::from_secs(10));
+    /// # let _ = watch;
+    /// ```
+    #[must_use]
+    pub fn every(self, interval: Duration) -> Self {
+        Self { interval: interval.max(PAUSE), ..self }
+    }
+
+    /// Of a host whose files are below `root`: for a container that has its host's there.
+    ///
+    /// ```
+    /// # use quietcore_live::HostWatch;
+    /// let watch = HostWatch::new().below("/host");
+    /// # let _ = watch;
+    /// ```
+    #[must_use]
+    pub fn below(self, root: impl Into<PathBuf>) -> Self {
+        Self { files: Below(root.into()), ..self }
+    }
+}
+
+/// A change of the host's isolation, and what the machine made of it.
+///
+/// ```
+/// # use quietcore_live::{HostWatch, Machine};
+/// # let machine = Machine::start()?;
+/// let guard = machine.watch_host_isolation(HostWatch::new(), |change| eprintln!("{change}"))?;
+/// # drop(guard);
+/// # machine.shutdown();
+/// # Ok::<(), quietcore_live::StartError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IsolationChange {
+    /// What the host says.
+    pub host: HostIsolation,
+    /// CPUs of the machine that were isolated at run time before.
+    pub before: CpuSet,
+    /// Those that should be.
+    pub wanted: CpuSet,
+    /// What was done; after an error it is as before.
+    pub outcome: Result<IsolationReport, IsolateError>,
+}
+
+impl fmt::Display for IsolationChange {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |set: &CpuSet| if set.is_empty() { "none".to_owned() } else { set.to_string() };
+        let (before, wanted) = (list(&self.before), list(&self.wanted));
+        match &self.outcome {
+            Ok(report) => write!(
+                out,
+                "isolated CPUs: {before} -> {wanted}; left {}, joined {}, {} timers moved",
+                list(&report.left),
+                list(&report.joined),
+                report.evacuated
+            ),
+            Err(error) => write!(out, "isolated CPUs stay {before}, not {wanted}: {error}"),
+        }
+    }
+}
+
+/// As long as it lives, a machine follows its host's isolation. Dropping it waits for the look that is under
+/// way, and leaves isolated what is. To follow for ever, forget it.
+#[derive(Debug)]
+#[must_use = "a watch ends when this is dropped"]
+pub struct HostWatchGuard {
+    machine: &'static Machine,
+    end: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for HostWatchGuard {
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        // The thread is the parent's, and so is what the descriptor leads to.
+        if self.machine.is_forked() {
+            return;
+        }
+        // It can take more ends than there are guards.
+        let _ = rustix::io::write(&*self.end, &1_u64.to_ne_bytes());
+        if thread.thread().id() != thread::current().id() {
+            // If it panicked, it has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Machine {
+    /// From now on a thread isolates what the host isolates from scheduling, and tells `report` of each
+    /// change: the first look is compared with what is [isolated](Self::set_isolated) at run time now. CPUs
+    /// that are isolated since the machine started stay so. A set that the machine refuses, because no CPU
+    /// would be left for housekeeping, is reported once and changes nothing.
+    ///
+    /// What the program isolates by [`set_isolated`](Self::set_isolated) itself holds until the host's masks
+    /// change. `report` runs on the thread; a panic of it ends the watch. It costs reading some files per
+    /// interval.
+    ///
+    /// # Errors
+    /// [`StartError::System`] when there is no thread or descriptor to be had.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use quietcore_live::{HostWatch, Machine};
+    ///
+    /// let machine = Machine::start()?;
+    /// let every = HostWatch::new().every(Duration::from_millis(100));
+    /// let guard = machine.watch_host_isolation(every, |change| eprintln!("{change}"))?;
+    /// drop(guard);
+    /// machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    pub fn watch_host_isolation(
+        &'static self,
+        watch: HostWatch,
+        report: impl FnMut(&IsolationChange) + Send + 'static,
+    ) -> Result<HostWatchGuard, StartError> {
+        let refused = |what, error| StartError::System { what, error };
+        let end = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let end = Arc::new(end.map_err(|error| refused("make a descriptor", error.into()))?);
+        let watcher = Watcher { machine: self, watch, end: Arc::clone(&end), seen: None, partitions: vec![] };
+        let thread = thread::Builder::new().name("quietcore-host".to_owned());
+        let thread = thread.spawn(move || watcher.run(report));
+        let thread = thread.map_err(|error| refused("start a thread", error))?;
+        Ok(HostWatchGuard { machine: self, end, thread: Some(thread) })
+    }
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Woken {
+    Over,
+    ByTime,
+    ByChange,
+}
+
+struct Watcher {
+    machine: &'static Machine,
+    watch: HostWatch,
+    end: Arc<OwnedFd>,
+    /// What the last look made of the host, done or refused.
+    seen: Option<CpuSet>,
+    partitions: Vec<String>,
+}
+
+impl Watcher {
+    fn run(mut self, mut report: impl FnMut(&IsolationChange)) {
+        loop {
+            // Before the look: a change after it is told of.
+            let told = self.partitions.iter().take(OPEN_COUNT_MAX);
+            let told: Vec<File> = told.filter_map(|path| self.watch.files.open_for_changes(path)).collect();
+            let Reading { host, partitions } = read(&self.watch.files);
+            self.partitions = partitions;
+            if let Some(change) = self.follow(host) {
+                crate::events::host_isolation_changed(&change);
+                report(&change);
+            }
+            let mut woken = self.wait(&told, self.watch.interval);
+            if woken == Woken::ByChange {
+                woken = self.wait(&[], PAUSE);
+            }
+            if woken == Woken::Over || !self.machine.is_running() {
+                return;
+            }
+        }
+    }
+
+    /// Isolates what `host` says, if that is news.
+    fn follow(&mut self, host: HostIsolation) -> Option<IsolationChange> {
+        let now = self.machine.core.isolation();
+        let mut wanted = host.from_tasks().intersection(&self.machine.cpus).difference(&now.domain);
+        if host.is_incomplete() {
+            wanted = wanted.union(self.seen.as_ref().unwrap_or(&now.runtime));
+        }
+        let is_news = match &self.seen {
+            Some(seen) => *seen != wanted,
+            None => now.runtime != wanted,
+        };
+        self.seen = Some(wanted.clone());
+        if !is_news {
+            return None;
+        }
+        let outcome = self.machine.set_isolated(&wanted);
+        Some(IsolationChange { host, before: now.runtime, wanted, outcome })
+    }
+
+    /// Until the guard was dropped, one of `told` changed, or `latest` is over.
+    fn wait(&self, told: &[File], latest: Duration) -> Woken {
+        let mut fds = vec![PollFd::new(&*self.end, PollFlags::IN)];
+        fds.extend(told.iter().map(|file| PollFd::new(file, PollFlags::PRI)));
+        let latest = Timespec::try_from(latest).ok();
+        // Whatever ends it, what counts is read again.
+        let _ = poll(&mut fds, latest.as_ref());
+        if fds[0].revents().contains(PollFlags::IN) {
+            return Woken::Over;
+        }
+        let is_told = fds.iter().skip(1).any(|fd| !fd.revents().is_empty());
+        if is_told { Woken::ByChange } else { Woken::ByTime }
+    }
+}

@@ -1,0 +1,93 @@
+//! What there is to say of a CPU that a thread can play as a lane: a state, not a count.
+
+use crate::Machine;
+use core::fmt;
+use quietcore_core::tmigr::Book;
+use quietcore_core::{CpuId, CpuSet};
+
+/// What a machine's books say of a lane.
+///
+/// ```
+/// assert_eq!(quietcore_live::LaneState::Absent.to_string(), "absent");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LaneState {
+    /// It turns, or dozes for a tick at most; it looks after others.
+    Awake,
+    /// It waits, and others may wake it.
+    Parked,
+    /// It does not turn, though it should: others look after what it has.
+    Absent,
+    /// It takes no part: isolated, or nobody plays it.
+    Unavailable,
+}
+
+impl LaneState {
+    /// All of them, for tables.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_live::LaneState::ALL.len(), 4);
+    /// ```
+    pub const ALL: [Self; 4] = [Self::Awake, Self::Parked, Self::Absent, Self::Unavailable];
+
+    /// In lower case.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_live::LaneState::Awake.name(), "awake");
+    /// ```
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Awake => "awake",
+            Self::Parked => "parked",
+            Self::Absent => "absent",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
+impl fmt::Display for LaneState {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+/// A lane, at the moment of a snapshot.
+///
+/// ```
+/// # use quietcore_live::{Cpu, CpuId, LaneState, Machine};
+/// let machine = Machine::builder().lanes("0".parse()?).start()?;
+/// let cpu = Cpu::claim(machine, CpuId::new(0)?)?;
+/// let lane = machine.metrics().cpus[0].lane.expect("it is one");
+/// assert_eq!((lane.state, lane.is_played), (LaneState::Awake, true));
+/// # drop(cpu);
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LaneMetrics {
+    /// What the books say.
+    pub state: LaneState,
+    /// Whether its CPU is isolated, since the machine started or at run time.
+    pub is_isolated: bool,
+    /// Whether a thread plays it.
+    pub is_played: bool,
+}
+
+impl Machine {
+    /// `None` for a CPU that no thread can play as a lane.
+    pub(super) fn lane_metrics(&self, cpu: CpuId, isolated: &CpuSet) -> Option<LaneMetrics> {
+        let is_lane = self.lane_set.contains(cpu) || self.lanes.exist() && !self.cpus.contains(cpu);
+        is_lane.then(|| LaneMetrics {
+            state: match self.core.hierarchy().book(cpu) {
+                Book::Awake => LaneState::Awake,
+                Book::Parked => LaneState::Parked,
+                Book::Absent => LaneState::Absent,
+                Book::Unavailable => LaneState::Unavailable,
+            },
+            is_isolated: isolated.contains(cpu),
+            is_played: self.stalls.record(cpu).thread().is_some(),
+        })
+    }
+}

@@ -1,0 +1,201 @@
+//! The reports of a machine, and who writes them.
+
+use super::report::{Stall, StallReport};
+use super::sync::{Record, Running};
+use crate::{CpuId, Nanos};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Reports that are kept; the oldest go first.
+const KEPT: usize = 64;
+
+/// What is known of each CPU of a machine, and what was reported.
+#[derive(Debug)]
+pub(crate) struct Stalls {
+    records: Box<[Record]>,
+    log: Mutex<Log>,
+}
+
+/// The lock is held for no call of anybody's code.
+#[derive(Debug)]
+struct Log {
+    /// Marks by CPU that were reported.
+    marks: Box<[u64]>,
+    /// Reports by CPU.
+    counts: Box<[u64]>,
+    reports: VecDeque<StallReport>,
+    /// The number of the last one.
+    last: u64,
+}
+
+/// A CPU that was marked, as the core tells it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marked {
+    pub(super) cpu: CpuId,
+    /// How often.
+    pub(super) marks: u64,
+    pub(super) since: Nanos,
+    pub(super) overslept: bool,
+    /// It is back already.
+    pub(super) is_back: bool,
+}
+
+impl Stalls {
+    pub(crate) fn new(cpu_count: usize) -> Self {
+        let zeros = || vec![0; cpu_count].into_boxed_slice();
+        let log = Log { marks: zeros(), counts: zeros(), reports: VecDeque::new(), last: 0 };
+        Self { records: (0..cpu_count).map(|_| Record::new()).collect(), log: Mutex::new(log) }
+    }
+
+    #[inline]
+    pub(crate) fn record(&self, cpu: CpuId) -> &Record {
+        &self.records[cpu.index()]
+    }
+
+    /// Says what `cpu` runs while `code` does. By its player.
+    #[inline]
+    pub(crate) fn around<R>(&self, cpu: CpuId, running: Running, code: impl FnOnce() -> R) -> R {
+        /// Also when `code` panics.
+        struct End<'a>(&'a Record);
+
+        impl Drop for End<'_> {
+            #[inline]
+            fn drop(&mut self) {
+                self.0.end();
+            }
+        }
+
+        let record = self.record(cpu);
+        record.begin(running);
+        let _end = End(record);
+        code()
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes a report of each of `marked` that has none yet; returns the new ones. Does nothing if somebody
+    /// else is at it.
+    pub(super) fn report(&self, now: Nanos, marked: impl Iterator<Item = Marked>) -> Vec<StallReport> {
+        let Ok(mut log) = self.log.try_lock() else { return Vec::new() };
+        let mut new = Vec::new();
+        for one in marked {
+            let index = one.cpu.index();
+            if log.marks[index] == one.marks {
+                continue;
+            }
+            log.marks[index] = one.marks;
+            log.counts[index] += 1;
+            log.last += 1;
+            let record = self.record(one.cpu);
+            let report = StallReport {
+                number: log.last,
+                cpu: one.cpu,
+                thread: record.thread(),
+                since: one.since.min(now),
+                noticed: now,
+                ended: one.is_back.then_some(now),
+                stall: what(record, one.overslept),
+            };
+            if !one.is_back {
+                record.report(report.number);
+            }
+            if log.reports.len() == KEPT {
+                log.reports.pop_front();
+            }
+            log.reports.push_back(report.clone());
+            new.push(report);
+        }
+        new
+    }
+
+    /// `cpu` turns again, or is not played any more.
+    #[cold]
+    pub(super) fn end(&self, cpu: CpuId, now: Option<Nanos>) {
+        // Somebody may be writing that report: then the next turn says it.
+        let Ok(mut log) = self.log.try_lock() else { return };
+        let number = self.record(cpu).take_report();
+        if let Some(report) = log.reports.iter_mut().find(|report| report.number == number) {
+            report.ended = now;
+        }
+    }
+
+    /// The newest last.
+    pub(super) fn kept(&self) -> Vec<StallReport> {
+        self.log().reports.iter().cloned().collect()
+    }
+
+    /// Reports of `cpu`, those included that are not kept any more.
+    pub(crate) fn count(&self, cpu: CpuId) -> u64 {
+        self.log().counts[cpu.index()]
+    }
+
+    /// Those that are not kept any more.
+    pub(super) fn dropped(&self) -> u64 {
+        let log = self.log();
+        log.last - log.reports.len() as u64
+    }
+}
+
+fn what(record: &Record, overslept: bool) -> Stall {
+    if overslept {
+        return Stall::Asleep;
+    }
+    record.running().map_or(Stall::Elsewhere, |Running { callback, timer, function, armed }| Stall::Running {
+        name: (callback.name)(),
+        timer,
+        function,
+        armed,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Callback;
+    use super::{KEPT, Marked, Running, Stall, Stalls};
+    use crate::{CpuId, Nanos};
+
+    fn marked(marks: u64, is_back: bool) -> impl Iterator<Item = Marked> {
+        let cpu = CpuId::default();
+        core::iter::once(Marked { cpu, marks, since: Nanos(100), overslept: false, is_back })
+    }
+
+    /// Goal: each mark has one report, with what ran then, and an end when the lane is back. Method: a mark
+    /// that is told twice, a callback, a turn.
+    #[test]
+    fn a_mark_has_one_report() {
+        let stalls = Stalls::new(1);
+        let cpu = CpuId::default();
+        let running = Running { callback: &Callback::RAW, timer: 16, function: 32, armed: None };
+        stalls.around(cpu, running, || {
+            assert_eq!(stalls.report(Nanos(300), marked(1, false)).len(), 1);
+            assert!(stalls.report(Nanos(400), marked(1, false)).is_empty());
+        });
+        assert!(stalls.record(cpu).is_reported());
+        assert_eq!(
+            stalls.kept()[0].to_string(),
+            "lane 0 has not turned for 200.0ns: it runs a function at 0x20 of timer 0x10"
+        );
+        stalls.end(cpu, Some(Nanos(1100)));
+        assert_eq!(
+            stalls.kept()[0].to_string(),
+            "lane 0 did not turn for 1.0µs: it ran a function at 0x20 of timer 0x10"
+        );
+        assert!(!stalls.record(cpu).is_reported());
+        assert_eq!(stalls.report(Nanos(2000), marked(2, true))[0].stall, Stall::Elsewhere);
+        assert!(!stalls.record(cpu).is_reported(), "it was back before that");
+    }
+
+    /// Goal: the ring is bounded, keeps the newest, and counts the others.
+    #[test]
+    fn old_reports_are_dropped() {
+        let stalls = Stalls::new(1);
+        for number in 1..=100 {
+            let _ = stalls.report(Nanos(300), marked(number, true));
+        }
+        let kept = stalls.kept();
+        assert_eq!((kept.len(), kept[KEPT - 1].number), (KEPT, 100));
+        assert_eq!((stalls.dropped(), stalls.count(CpuId::default())), (100 - KEPT as u64, 100));
+    }
+}

@@ -1,0 +1,104 @@
+//! What a stall report says.
+
+use crate::{CpuId, Nanos};
+use core::fmt;
+use core::panic::Location;
+use core::time::Duration;
+
+/// A lane that did not turn for longer than [`stall_after`](crate::Builder::stall_after), so that others took
+/// over what they could. Its `Display` is one line.
+///
+/// ```
+/// let machine = quietcore_live::Machine::start()?;
+/// for report in machine.stalls() {
+///     eprintln!("{report}");
+/// }
+/// # machine.shutdown();
+/// # Ok::<(), quietcore_live::StartError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StallReport {
+    /// Counts the machine's reports, from 1 on: those that are missing between two were dropped.
+    pub number: u64,
+    /// The lane's CPU; above the host's it is a spare.
+    pub cpu: CpuId,
+    /// The kernel's number of its thread.
+    pub thread: Option<u32>,
+    /// Since when it was silent, on the machine's clock.
+    pub since: Nanos,
+    /// When that was noticed.
+    pub noticed: Nanos,
+    /// When it turned again; `None` if it has not yet, or was not played any more.
+    pub ended: Option<Nanos>,
+    /// What it was doing.
+    pub stall: Stall,
+}
+
+/// What a lane was doing when it was found silent.
+///
+/// ```
+/// assert_ne!(quietcore_live::Stall::Elsewhere, quietcore_live::Stall::Asleep);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stall {
+    /// It runs a callback, or wakes tasks.
+    Running {
+        /// The type of the closure, as the compiler names it; or what else it was.
+        name: &'static str,
+        /// The address of the timer; 0 for a waker.
+        timer: usize,
+        /// The address of its function, for a debugger; 0 if that is not known.
+        function: usize,
+        /// Where it was armed, on a machine that [keeps arm sites](crate::Builder::arm_sites).
+        armed: Option<&'static Location<'static>>,
+    },
+    /// It runs none: the thread is in the program's own code, or did not get its processor.
+    Elsewhere,
+    /// It should have woken up by itself, and did not.
+    Asleep,
+}
+
+impl StallReport {
+    /// For how long it was silent; until it was noticed, if it still is.
+    ///
+    /// ```
+    /// # let machine = quietcore_live::Machine::start()?;
+    /// let longest = machine.stalls().iter().map(|report| report.length()).max();
+    /// assert_eq!(longest, None);
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn length(&self) -> Duration {
+        Duration::from_nanos(self.ended.unwrap_or(self.noticed).since(self.since).0)
+    }
+}
+
+impl fmt::Display for StallReport {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_over = self.ended.is_some();
+        write!(out, "lane {}", self.cpu)?;
+        if let Some(thread) = self.thread {
+            write!(out, " (thread {thread})")?;
+        }
+        let verb = if is_over { "did not turn for" } else { "has not turned for" };
+        write!(out, " {verb} {:.1?}: ", self.length())?;
+        match self.stall {
+            Stall::Running { name, timer, function, armed } => {
+                let verb = if is_over { "ran" } else { "runs" };
+                write!(out, "it {verb} {name}")?;
+                if function != 0 {
+                    write!(out, " at {function:#x}")?;
+                }
+                if timer != 0 {
+                    write!(out, " of timer {timer:#x}")?;
+                }
+                armed.map_or(Ok(()), |site| write!(out, ", armed at {site}"))
+            }
+            Stall::Elsewhere => out.write_str("no callback of the machine"),
+            Stall::Asleep => out.write_str("it should have woken up"),
+        }
+    }
+}

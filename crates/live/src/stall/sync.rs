@@ -1,0 +1,159 @@
+//! What a lane runs, for those who look at it while it is silent. One record per CPU; its player writes it
+//! around each callback, others read it without a lock.
+//!
+//! The record has a version: odd while it is written, and another one each time. Who finds the same even one
+//! before and after reading has read what belongs together. A reader never waits: of a lane that is just
+//! writing there is nothing to tell, as it is not stuck. Model: `models.rs`.
+
+#![allow(unsafe_code, reason = "references that last for ever, in a word")]
+
+use super::Callback;
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+use core::panic::Location;
+use core::ptr::null_mut;
+
+/// A reference to something that is there for ever, or nothing.
+#[derive(Debug)]
+pub(crate) struct Lasting<T: 'static>(AtomicPtr<T>);
+
+impl<T: Sync> Lasting<T> {
+    pub(crate) fn new() -> Self {
+        Self(AtomicPtr::new(null_mut()))
+    }
+
+    /// By anybody.
+    #[inline]
+    pub(crate) fn store(&self, value: Option<&'static T>) {
+        let pointer = value.map_or(null_mut(), |value| core::ptr::from_ref(value).cast_mut());
+        // Relaxed: what it leads to is part of the program, written before any thread began.
+        self.0.store(pointer, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn load(&self) -> Option<&'static T> {
+        // Relaxed: see `store`.
+        let pointer = self.0.load(Ordering::Relaxed);
+        // SAFETY: it is null or was made from a reference that lasts for ever, in `store`; and `T` is `Sync`.
+        unsafe { pointer.as_ref() }
+    }
+}
+
+/// What a lane runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Running {
+    pub(crate) callback: &'static Callback,
+    /// Address of the timer; 0 for wakers.
+    pub(crate) timer: usize,
+    /// Address of its function; 0 if that is not known.
+    pub(crate) function: usize,
+    pub(crate) armed: Option<&'static Location<'static>>,
+}
+
+impl Running {
+    /// Wakers of futures; of which tasks, nobody knows.
+    pub(crate) const WAKERS: Self = Self { callback: &Callback::WAKER, timer: 0, function: 0, armed: None };
+}
+
+/// On cache lines of its own: its player writes it all the time.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Record {
+    version: AtomicU64,
+    /// Nothing while no callback runs.
+    callback: Lasting<Callback>,
+    timer: AtomicU64,
+    function: AtomicU64,
+    armed: Lasting<Location<'static>>,
+    /// The kernel's number of the thread that plays the CPU; 0 for nobody.
+    thread: AtomicU32,
+    /// The number of the report of this CPU that has no end yet; 0 for none.
+    open: AtomicU64,
+}
+
+impl Record {
+    pub(crate) fn new() -> Self {
+        Self {
+            version: AtomicU64::new(0),
+            callback: Lasting::new(),
+            timer: AtomicU64::new(0),
+            function: AtomicU64::new(0),
+            armed: Lasting::new(),
+            thread: AtomicU32::new(0),
+            open: AtomicU64::new(0),
+        }
+    }
+
+    /// The player begins to run something. Cost: seven stores.
+    #[inline]
+    pub(crate) fn begin(&self, running: Running) {
+        // Relaxed: its own word.
+        let version = self.version.load(Ordering::Relaxed);
+        // Relaxed, fence: pairs with the fence in `running`: who reads one of the fields below sees this.
+        self.version.store(version | 1, Ordering::Relaxed);
+        fence(Ordering::Release);
+        // Relaxed, all of them: the fences order them.
+        self.timer.store(running.timer as u64, Ordering::Relaxed);
+        self.function.store(running.function as u64, Ordering::Relaxed);
+        self.armed.store(running.armed);
+        self.callback.store(Some(running.callback));
+        // Release: pairs with Acquire in `running`: who sees this version sees its fields.
+        self.version.store((version | 1) + 1, Ordering::Release);
+    }
+
+    /// It has ended. Cost: a store.
+    #[inline]
+    pub(crate) fn end(&self) {
+        self.callback.store(None);
+    }
+
+    /// By anybody.
+    pub(crate) fn running(&self) -> Option<Running> {
+        // Acquire: pairs with Release in `begin`.
+        let version = self.version.load(Ordering::Acquire);
+        // Relaxed, all of them: see `begin`.
+        let running = Running {
+            callback: self.callback.load()?,
+            timer: self.timer.load(Ordering::Relaxed) as usize,
+            function: self.function.load(Ordering::Relaxed) as usize,
+            armed: self.armed.load(),
+        };
+        // Fence, Relaxed: pairs with the fence in `begin`.
+        fence(Ordering::Acquire);
+        let is_whole = version & 1 == 0 && self.version.load(Ordering::Relaxed) == version;
+        is_whole.then_some(running)
+    }
+
+    /// Who plays the CPU from now on.
+    pub(crate) fn set_thread(&self, thread: u32) {
+        // Relaxed: for people.
+        self.thread.store(thread, Ordering::Relaxed);
+    }
+
+    pub(crate) fn thread(&self) -> Option<u32> {
+        // Relaxed: for people.
+        Some(self.thread.load(Ordering::Relaxed)).filter(|thread| *thread != 0)
+    }
+
+    /// Whether the player has to say that it is back. Cost: a load of a line that it writes anyway.
+    #[inline]
+    pub(crate) fn is_reported(&self) -> bool {
+        // Relaxed: a hint; the report is changed under a lock.
+        self.open.load(Ordering::Relaxed) != 0
+    }
+
+    /// Under the lock of the reports: the number of the report that has no end yet.
+    pub(crate) fn report(&self, number: u64) {
+        // Relaxed: see `is_reported`.
+        self.open.store(number, Ordering::Relaxed);
+    }
+
+    /// Under the lock of the reports: forgets it.
+    pub(crate) fn take_report(&self) -> u64 {
+        // Relaxed: see `is_reported`.
+        self.open.swap(0, Ordering::Relaxed)
+    }
+}
+
+#[cfg(all(test, loom))]
+#[path = "models.rs"]
+mod models;

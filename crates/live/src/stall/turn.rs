@@ -1,0 +1,110 @@
+//! Where a machine and its lanes meet the reports.
+
+use super::log::Marked;
+use super::report::StallReport;
+use crate::machine::Machine;
+use crate::{Builder, CpuId, Nanos};
+
+/// Whether timers keep where they were armed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum KeepSites {
+    Yes,
+    #[default]
+    No,
+}
+
+impl Builder {
+    /// Timers of [`Machine::timer`] keep where in the program they were armed last, for
+    /// [stall reports](Machine::stalls). An arm then stores an address in the timer's memory. Default: no.
+    /// Raw timers have no room for it; wakers of futures have no such place.
+    ///
+    /// ```
+    /// # use quietcore_live::Machine;
+    /// let machine = Machine::builder().arm_sites().start()?;
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub const fn arm_sites(mut self) -> Self {
+        self.sites = KeepSites::Yes;
+        self
+    }
+}
+
+impl Machine {
+    /// Which lanes did not turn for longer than is allowed, the newest last: 64 at most, as
+    /// [`stalls_dropped`](Self::stalls_dropped) tells. Also after the machine was shut down. Empty on a
+    /// machine without lanes, and in a forked child.
+    ///
+    /// A lane is reported when another one, or the sentinel, has noticed that it does not turn: at the latest
+    /// some ticks after [`stall_after`](Builder::stall_after). While nothing waits for it, nobody need
+    /// notice.
+    ///
+    /// ```
+    /// let machine = quietcore_live::Machine::start()?;
+    /// assert!(machine.stalls().is_empty());
+    /// machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn stalls(&self) -> Vec<StallReport> {
+        if self.is_forked() {
+            return Vec::new();
+        }
+        self.report_stalls(self.now());
+        self.stalls.kept()
+    }
+
+    /// How many reports are not kept any more.
+    ///
+    /// ```
+    /// let machine = quietcore_live::Machine::start()?;
+    /// assert_eq!(machine.stalls_dropped(), 0);
+    /// machine.shutdown();
+    /// # Ok::<(), quietcore_live::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn stalls_dropped(&self) -> u64 {
+        if self.is_forked() { 0 } else { self.stalls.dropped() }
+    }
+
+    /// Somebody was marked, or may have been: writes what is not written yet. Without any lock of the core.
+    /// Cost: one look at each CPU.
+    #[cold]
+    pub(crate) fn report_stalls(&self, now: Nanos) {
+        if !self.lanes.exist() {
+            return;
+        }
+        let marked = |cpu: CpuId| {
+            let silence = self.core.silence(cpu);
+            let (marks, is_back) = (self.core.marks(cpu), !self.core.is_marked(cpu));
+            Marked { cpu, marks, since: silence.since, overslept: silence.overslept, is_back }
+        };
+        let possible = self.core.topology().possible();
+        for report in self.stalls.report(now, possible.iter().map(marked)) {
+            crate::probe::lane_stall(report.cpu);
+            self.events.stalled(report);
+        }
+    }
+
+    /// `cpu` is played by the calling thread from now on.
+    pub(crate) fn played_here(&self, cpu: CpuId) {
+        let thread = rustix::thread::gettid().as_raw_nonzero().get();
+        self.stalls.record(cpu).set_thread(thread.cast_unsigned());
+    }
+
+    /// `cpu` is played by nobody any more.
+    pub(crate) fn played_by_nobody(&self, cpu: CpuId) {
+        self.report_stalls(self.now());
+        self.stalls.end(cpu, None);
+        self.stalls.record(cpu).set_thread(0);
+    }
+
+    /// `cpu` turns, at `now`. Cost: a load.
+    #[inline]
+    pub(crate) fn turns_again(&self, cpu: CpuId, now: Nanos) {
+        if self.stalls.record(cpu).is_reported() {
+            self.stalls.end(cpu, Some(now));
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Stall reports: what a lane did that did not turn.
+//!
+//! A callback that is stuck here waits until it was reported, so a test that passes has seen a report of a
+//! lane that was stuck at that moment.
+
+use crate::scene::{PATIENCE, builder, cpu, eventually, play};
+use quietcore_live::{Builder, Cpu, Machine, OnPanic, Precision, Stall, StallReport, TimerOptions};
+use std::panic::Location;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const SOON: Duration = Duration::from_millis(3);
+
+/// Reports of CPU 0.
+fn reports(machine: &Machine) -> Vec<StallReport> {
+    machine.stalls().into_iter().filter(|report| report.cpu == cpu(0)).collect()
+}
+
+/// Blocks until the machine has a report of the calling lane, or for very long.
+fn block_until_reported(machine: &Machine) {
+    let end = Instant::now() + PATIENCE;
+    while reports(machine).is_empty() && Instant::now() < end {
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// What lane 0 is reported for: a callback that blocks until then. With the line of the arm.
+fn reported(builder: Builder) -> (&'static Machine, StallReport, u32) {
+    let machine = builder.start().expect("starts");
+    let (_other, ()) = play(machine, 1, |_| ());
+    let timer = machine.timer(TimerOptions::new().pinned(), |run| {
+        block_until_reported(run.timer().machine());
+    });
+    let other = machine.timer(TimerOptions::new(), |_| ());
+    let (_lane, (line, timers)) = play(machine, 0, move |_| {
+        // Something that waits for the lane, so that somebody misses it.
+        other.arm_after(SOON * 2).expect("it runs");
+        let line = line!() + 1;
+        timer.arm_after(SOON).expect("it runs");
+        (line, (timer, other))
+    });
+    eventually("lane 0 is reported", || !reports(machine).is_empty());
+    drop(timers);
+    let report = reports(machine).remove(0);
+    (machine, report, line)
+}
+
+fn running(report: &StallReport) -> (&'static str, Option<&'static Location<'static>>) {
+    match report.stall {
+        Stall::Running { name, armed, timer, function } => {
+            assert!(timer != 0 && function != 0, "{report}");
+            (name, armed)
+        }
+        other => panic!("{other:?}: {report}"),
+    }
+}
+
+/// Goal: a callback that blocks is reported with its lane, thread, name and arm site; the end is added when
+/// the lane is back, and the report is still there after the machine. Method: one that blocks for 50 ms and
+/// until it was reported.
+#[test]
+fn a_callback_that_blocks_is_named() {
+    let (machine, report, line) = reported(builder().arm_sites());
+    let (name, armed) = running(&report);
+    assert!(name.contains("stalls::reported") && name.ends_with("{{closure}}"), "{name}");
+    let armed = armed.expect("the machine keeps arm sites");
+    assert_eq!((armed.line(), armed.file().ends_with("stalls.rs")), (line, true), "{armed}");
+    assert!(report.thread.is_some_and(|thread| thread != std::process::id()), "{report}");
+    let shown = report.to_string();
+    assert!(shown.starts_with("lane 0 (thread ") && !shown.contains('\n'), "{shown}");
+    assert!(shown.contains(name) && shown.contains(&format!("armed at {armed}")), "{shown}");
+    eventually("it is back", || reports(machine)[0].ended.is_some());
+    assert!(reports(machine)[0].length() >= report.length(), "it includes what came after the report");
+    let counted: u64 = machine.metrics().cpus.iter().map(|cpu| cpu.stalls).sum();
+    assert_eq!(counted, machine.stalls().len() as u64 + machine.stalls_dropped());
+    machine.shutdown();
+    assert_eq!(running(&reports(machine)[0]), (name, Some(armed)), "the end of the machine loses nothing");
+    assert!(reports(machine)[0].to_string().contains(" did not turn for "), "{}", reports(machine)[0]);
+}
+
+/// Goal: without that setting there is no arm site, and all else is as before.
+#[test]
+fn arm_sites_are_kept_on_demand() {
+    let (machine, report, _) = reported(builder());
+    assert_eq!(running(&report).1, None);
+    assert!(!report.to_string().contains("armed at"), "{report}");
+    machine.shutdown();
+}
+
+/// Goal: a panic of the callback that blocked loses nothing. Method: it panics after it was reported.
+#[test]
+fn a_panic_loses_no_report() {
+    let machine = builder().on_panic(OnPanic::Continue).start().expect("starts");
+    let (_other, ()) = play(machine, 1, |_| ());
+    let timer = machine.timer(TimerOptions::new().pinned(), |run| {
+        block_until_reported(run.timer().machine());
+        panic!("a panic that the test wants");
+    });
+    let other = machine.timer(TimerOptions::new(), |_| ());
+    let (_lane, timers) = play(machine, 0, move |_| {
+        other.arm_after(SOON * 2).expect("it runs");
+        timer.arm_after(SOON).expect("it runs");
+        (timer, other)
+    });
+    eventually("it panicked", || machine.metrics().sum(|cpu| cpu.panics) == 1);
+    assert!(running(&reports(machine)[0]).0.ends_with("{{closure}}"));
+    drop(timers);
+    machine.shutdown();
+}
+
+/// Goal: a lane that never turns is reported, without a callback. Method: it blocks before its first turn,
+/// with a timer of its own that waits.
+#[test]
+fn a_lane_that_never_turns_is_reported() {
+    let machine = builder().start().expect("starts");
+    let (_other, ()) = play(machine, 1, |_| ());
+    let timer = machine.timer(TimerOptions::new(), |_| ());
+    let (lane, timer) = play(machine, 0, move |lane| {
+        timer.arm_after(SOON).expect("it runs");
+        block_until_reported(lane.machine());
+        timer
+    });
+    let report = reports(machine).remove(0);
+    assert_eq!(report.stall, Stall::Elsewhere, "{report}");
+    assert!(report.to_string().ends_with(": no callback of the machine"), "{report}");
+    drop(timer);
+    machine.shutdown();
+    lane.join().expect("no panic");
+}
+
+/// Goal: a lane that leaves while it is reported does not look as if it had turned. Method: it blocks, and
+/// its CPU is dropped without a turn.
+#[test]
+fn a_lane_that_leaves_has_no_end() {
+    let machine = builder().start().expect("starts");
+    let (_other, ()) = play(machine, 1, |_| ());
+    let timer = machine.timer(TimerOptions::new(), |_| ());
+    let lane = thread::spawn(move || {
+        let lane = Cpu::claim(machine, cpu(0)).expect("it is free");
+        timer.arm_after(SOON).expect("it runs");
+        block_until_reported(machine);
+        drop(lane);
+        timer
+    });
+    let _timer = lane.join().expect("no panic");
+    assert_eq!(reports(machine)[0].ended, None, "{}", reports(machine)[0]);
+    machine.shutdown();
+}
+
+/// Goal: a lane's own timers are named, too. Method: one of its `LocalTimers` blocks.
+#[test]
+fn a_local_timer_that_blocks_is_named() {
+    let machine = builder().start().expect("starts");
+    let (_other, ()) = play(machine, 1, |_| ());
+    let (sender, receiver) = channel();
+    let global = machine.timer(TimerOptions::new(), |_| ());
+    let lane = thread::spawn(move || {
+        let mut lane = Cpu::claim(machine, cpu(0)).expect("it is free");
+        global.arm_after(SOON * 2).expect("it runs");
+        let timer = lane.local_timers().timer(Precision::Tick, move |_run| {
+            block_until_reported(machine);
+            sender.send(reports(machine)).expect("the test waits");
+        });
+        timer.arm_after(SOON);
+        while timer.is_pending() {
+            lane.park();
+            lane.turn();
+        }
+    });
+    let report = receiver.recv_timeout(PATIENCE).expect("it runs").remove(0);
+    let Stall::Running { name, function: 0, .. } = report.stall else { panic!("{report}") };
+    assert!(name.contains("a_local_timer_that_blocks"), "{name}");
+    lane.join().expect("no panic");
+    machine.shutdown();
+}
+
+/// Goal: a machine without lanes has nobody to report.
+#[test]
+fn without_lanes_there_are_no_stalls() {
+    let machine = Machine::start().expect("starts");
+    assert!(machine.stalls().is_empty() && machine.stalls_dropped() == 0);
+    machine.shutdown();
+}
