@@ -54,7 +54,7 @@ impl Deferral {
     /// assert_eq!(deferral.hold(VectorSet::LONG, Nanos(7)), VectorSet::LONG);
     /// ```
     pub fn hold(&mut self, pending: VectorSet, now: Nanos) -> VectorSet {
-        let long = pending.intersection(VectorSet::LONG);
+        let long = pending.intersection(VectorSet::MOVABLE);
         for vector in long.difference(self.waiting).iter() {
             self.since[vector.index()] = now;
         }

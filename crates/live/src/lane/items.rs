@@ -12,7 +12,7 @@
 use super::play::Lane;
 use crate::run_queue::sync::Activity;
 use crate::run_queue::{Item, Next, RunQueue};
-use crate::softirq::Softirqs;
+use crate::softirq::{Before, Softirqs};
 use crate::task;
 use quietcore_core::Nanos;
 
@@ -49,9 +49,11 @@ impl Lane {
         let (started, queue) = (now, self.queue());
         let mut ran = Ran::default();
         let _ = queue.todo.take();
+        let mut before = Before::Other;
         while self.machine.is_running() {
-            ran.softirqs += self.run_softirqs();
+            ran.softirqs += self.run_softirqs(before);
             let Some(next) = self.next_item() else { break };
+            before = if next.activity == Activity::Normal { Before::Other } else { Before::Realtime };
             self.run_item(next);
             ran.items += 1;
             let timers;
@@ -66,13 +68,13 @@ impl Lane {
         ran
     }
 
-    fn run_softirqs(&mut self) -> u32 {
+    fn run_softirqs(&mut self, before: Before) -> u32 {
         let (machine, cpu) = (self.machine, self.cpu());
         if machine.softirqs.vectors().is_empty() {
             return 0;
         }
         let softirqs = self.softirqs.get_or_insert_with(|| Softirqs::new(machine));
-        softirqs.run(machine, cpu)
+        softirqs.run(machine, cpu, before)
     }
 
     /// The first of what is this lane's, or of what others have.

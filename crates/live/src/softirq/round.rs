@@ -19,6 +19,17 @@ const PAUSE: Duration = Duration::from_micros(100);
 #[derive(Debug)]
 pub(crate) struct Softirqs {
     deferral: Deferral,
+    /// Left to ksoftirqd, and not done by it yet: the lane takes them back only at the limit.
+    given: VectorSet,
+}
+
+/// What the lane did just before a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// It ran a real-time task: what was raised meanwhile has interrupted that.
+    Realtime,
+    /// Anything else.
+    Other,
 }
 
 impl HurryUp for RunQueue {
@@ -29,15 +40,16 @@ impl HurryUp for RunQueue {
 
 impl Softirqs {
     pub(crate) fn new(machine: &Machine) -> Self {
-        Self { deferral: Deferral::new(machine.defer_limit) }
+        Self { deferral: Deferral::new(machine.defer_limit), given: VectorSet::EMPTY }
     }
 
     /// Runs what is pending for `cpu`, by its lane; says how many vectors that were. What may not run now is
     /// left to ksoftirqd, or stays pending: then the lane has more to do.
-    pub(crate) fn run(&mut self, machine: &'static Machine, cpu: CpuId) -> u32 {
+    pub(crate) fn run(&mut self, machine: &'static Machine, cpu: CpuId, before: Before) -> u32 {
         let Some(queue) = machine.lanes.queue(cpu) else { return 0 };
         let mut ran = 0;
         if queue.claims.pending().is_empty() && queue.claims.active().is_empty() {
+            self.given = VectorSet::EMPTY;
             self.deferral.release();
             return ran;
         }
@@ -45,9 +57,8 @@ impl Softirqs {
         let mut passes = Passes::begin(Runner::Lane, Budget::default(), now);
         let until = Nanos(now.0.saturating_add(Budget::default().time.0));
         loop {
-            let pending = queue.claims.pending();
-            let held = self.hold(machine, queue, now);
-            match passes.next(pending, held, now) {
+            let held = self.hold(machine, queue, before, now);
+            match passes.next(queue.claims.pending(), held, now) {
                 Step::Run(vectors) => {
                     let claimed = queue.claims.claim(Runner::Lane, vectors);
                     if claimed.is_empty() {
@@ -65,38 +76,43 @@ impl Softirqs {
                     }
                 }
                 Step::End { left } => {
-                    leave(machine, cpu, left, held);
+                    self.leave(machine, queue, left, held);
                     return ran;
                 }
             }
         }
     }
 
-    /// What must not run now because a real-time task waits.
-    fn hold(&mut self, machine: &Machine, queue: &RunQueue, now: Nanos) -> VectorSet {
-        if !machine.awareness.defers() || !queue.must_hurry() {
-            self.deferral.release();
-            return VectorSet::EMPTY;
-        }
+    /// What must not run now: it was given to ksoftirqd, or it is long, and a real-time task waits or was
+    /// interrupted by it. At the limit it may.
+    fn hold(&mut self, machine: &Machine, queue: &RunQueue, before: Before, now: Nanos) -> VectorSet {
         // What ksoftirqd has begun waits, too, until that is done.
         let begun = queue.claims.active();
         let waiting = queue.claims.pending().union(begun);
-        let held = self.deferral.hold(waiting, now);
-        if !begun.intersection(VectorSet::LONG).difference(held).is_empty() {
-            donate(machine, queue, begun.difference(held), now);
+        self.given = self.given.intersection(waiting);
+        let defers = machine.awareness.defers() && (before == Before::Realtime || queue.must_hurry());
+        let long = if defers { waiting.intersection(VectorSet::LONG) } else { VectorSet::EMPTY };
+        let held = self.deferral.hold(long.union(self.given), now);
+        let overdue = begun.intersection(long.union(self.given)).difference(held);
+        if !overdue.is_empty() {
+            donate(machine, queue, overdue, now);
+            // Once; the next time after another such wait.
+            self.deferral.ran(overdue);
         }
         held
     }
-}
 
-/// What is left of a round: to ksoftirqd what may go there; the rest the lane comes back to.
-fn leave(machine: &Machine, cpu: CpuId, left: VectorSet, held: VectorSet) {
-    let movable = left.intersection(VectorSet::MOVABLE);
-    let deferred = movable.intersection(held).iter().count();
-    machine.counts[cpu.index()].deferred.add(deferred as u64);
-    let is_asked = movable.is_empty() || machine.ask_ksoftirqd(cpu);
-    if !is_asked || left != movable {
-        machine.lanes.queue(cpu).expect("it has softirqs").todo.leave();
+    /// What is left of a round: to ksoftirqd what may go there; the rest the lane comes back to.
+    fn leave(&mut self, machine: &Machine, queue: &RunQueue, left: VectorSet, held: VectorSet) {
+        let movable = left.intersection(VectorSet::MOVABLE);
+        let deferred = movable.intersection(held).difference(self.given).iter().count();
+        machine.counts[queue.cpu().index()].deferred.add(deferred as u64);
+        self.given = self.given.union(movable);
+        // Also if it was asked before: since then it may have run these and gone to sleep.
+        let is_asked = movable.is_empty() || machine.ask_ksoftirqd(queue.cpu());
+        if !is_asked || left != movable {
+            queue.todo.leave();
+        }
     }
 }
 
