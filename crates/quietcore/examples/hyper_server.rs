@@ -226,6 +226,12 @@ fn on_lanes(options: &Options) -> Outcome<()> {
     let seconds = options.seconds;
     lanes.run(move || end(seconds))??;
     println!("served for {:.1?}", begin.elapsed());
+    let metrics = machine.metrics();
+    let (own, others) = (metrics.sum(|cpu| cpu.ran_own), metrics.sum(|cpu| cpu.ran_for_others));
+    println!(
+        "timers: {own} run where they were, {others} by another lane; kicks: {}",
+        metrics.sum(|cpu| cpu.kicks)
+    );
     if let Some(watcher) = watcher {
         watcher.finish(machine, before)?;
     }
