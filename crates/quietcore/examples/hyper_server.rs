@@ -16,7 +16,10 @@ use quietcore::tokio::lanes::{JoinHandle, Lanes};
 use quietcore::{CpuId, CpuSet, Machine, Pinning};
 use std::convert::Infallible;
 use std::error::Error;
+use std::fmt::Display;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::thread;
 use tokio::net::{TcpListener, TcpSocket};
@@ -74,21 +77,26 @@ impl Options {
         };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
-            match word.as_str() {
-                "--port" => options.port = value()?.parse()?,
-                "--isolated" => options.isolated = value()?.parse()?,
+            let option = word.as_str();
+            match option {
+                "--port" => options.port = parsed(option, &value()?)?,
+                "--isolated" => options.isolated = parsed(option, &value()?)?,
                 "--pin" => options.pinning = Pinning::Always,
-                "--wait" => options.wait = Duration::from_micros(value()?.parse()?),
-                "--seconds" => options.seconds = Some(value()?.parse()?),
+                "--wait" => options.wait = Duration::from_micros(parsed(option, &value()?)?),
+                "--seconds" => options.seconds = Some(parsed(option, &value()?)?),
                 "--tokio" => options.world = World::Tokio,
                 "--each" => options.world = World::Each,
-                "--workers" => options.workers = value()?.parse::<usize>()?.max(1),
+                "--workers" => options.workers = parsed::<usize>(option, &value()?)?.max(1),
                 "-h" | "--help" => return Ok(None),
                 _ => return Err(format!("{word} is no option; --help lists them").into()),
             }
         }
         Ok(Some(options))
     }
+}
+
+fn parsed<T: FromStr<Err: Display>>(option: &str, value: &str) -> Outcome<T> {
+    value.parse().map_err(|error| format!("{option} {value}: {error}").into())
 }
 
 /// The service: what it is on, it does not know.
@@ -226,6 +234,12 @@ fn on_lanes(options: &Options) -> Outcome<()> {
     let seconds = options.seconds;
     lanes.run(move || end(seconds))??;
     println!("served for {:.1?}", begin.elapsed());
+    let metrics = machine.metrics();
+    let (own, others) = (metrics.sum(|cpu| cpu.ran_own), metrics.sum(|cpu| cpu.ran_for_others));
+    println!(
+        "timers: {own} run where they were, {others} by another lane; kicks: {}",
+        metrics.sum(|cpu| cpu.kicks)
+    );
     if let Some(watcher) = watcher {
         watcher.finish(machine, before)?;
     }
@@ -273,7 +287,7 @@ fn on_each(options: &Options) -> Outcome<()> {
     Ok(())
 }
 
-fn main() -> Outcome<()> {
+fn run() -> Outcome<()> {
     let Some(options) = Options::parse(std::env::args().skip(1))? else {
         print!("{HELP}");
         return Ok(());
@@ -282,5 +296,15 @@ fn main() -> Outcome<()> {
         World::Lanes => on_lanes(&options),
         World::Tokio => on_tokio(&options),
         World::Each => on_each(&options),
+    }
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("hyper_server: {error}");
+            ExitCode::FAILURE
+        }
     }
 }
