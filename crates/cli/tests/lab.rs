@@ -30,8 +30,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
-/// Goal: what cannot be done is refused before anything runs, with a sentence that says what can. Method: one of
-/// each kind.
+/// Goal: what cannot be done is refused before anything runs, with a sentence that says what can. Method:
+/// one of each kind.
 #[test]
 fn what_cannot_be_done_is_refused() {
     for (args, sentence) in [
@@ -94,8 +94,8 @@ fn a_row_has_text_json_and_files() {
     assert_eq!(row["variants"][2]["figures"][0]["rounds"], serde_json::json!([0.0]));
 }
 
-/// Goal: Ctrl-C ends a run in order: what was measured is printed, the report is written, the exit code is 130.
-/// Method: all rows, interrupted when the second one begins.
+/// Goal: Ctrl-C ends a run in order: what was measured is printed, the report is written, the exit code is
+/// 130. Method: all rows, interrupted when the second one begins.
 #[test]
 fn an_interrupted_run_prints_what_it_has() {
     if !has_two_cpus() {
