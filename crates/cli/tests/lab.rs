@@ -30,8 +30,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
-/// Goal: what cannot be done is refused before anything runs, with a sentence that says what can. Method: one of
-/// each kind.
+/// Goal: what cannot be done is refused before anything runs, with a sentence that says what can. Method:
+/// one of each kind.
 #[test]
 fn what_cannot_be_done_is_refused() {
     for (args, sentence) in [
@@ -50,6 +50,11 @@ fn what_cannot_be_done_is_refused() {
         (&["oslat", "--html", "same", "--perfetto", "same"], "are the same file"),
         (&["oslat", "--html", "/no/such/folder/file"], "/no/such/folder/file"),
         (&["oslat", "--html", "/dev/null"], "no regular file"),
+        (&["predict", "idle"], "unexpected argument 'idle'"),
+        (&["predict", "--costs", "no/such/file"], "no/such/file"),
+        (&["predict", "--costs", "Cargo.toml"], "Cargo.toml:"),
+        (&["predict", "--costs", "a", "-o", "b"], "cannot be used with"),
+        (&["predict", "--span", "1ms"], "from 10ms to 10m"),
     ] {
         let output = lab(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");
@@ -94,8 +99,8 @@ fn a_row_has_text_json_and_files() {
     assert_eq!(row["variants"][2]["figures"][0]["rounds"], serde_json::json!([0.0]));
 }
 
-/// Goal: Ctrl-C ends a run in order: what was measured is printed, the report is written, the exit code is 130.
-/// Method: all rows, interrupted when the second one begins.
+/// Goal: Ctrl-C ends a run in order: what was measured is printed, the report is written, the exit code is
+/// 130. Method: all rows, interrupted when the second one begins.
 #[test]
 fn an_interrupted_run_prints_what_it_has() {
     if !has_two_cpus() {
@@ -120,4 +125,27 @@ fn an_interrupted_run_prints_what_it_has() {
     assert!(html.contains("Interrupted"));
     assert_eq!(std::fs::read_dir(&folder).expect("ours").count(), 1, "nothing else is left");
     std::fs::remove_dir_all(folder).expect("it is ours");
+}
+
+/// Goal: predictions are said before anything is measured, and the report has both. Method: the project's
+/// costs, so that nothing is calibrated, and rounds that are much too short.
+#[test]
+fn predictions_come_first() {
+    if !has_two_cpus() {
+        return;
+    }
+    let costs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/costs.toml");
+    let args = ["predict", "--costs", costs, "--span", "60ms", "--rounds", "1", "--json"];
+    let output = lab(&args);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = text(&output.stderr);
+    assert_eq!(said.matches("quietcore: predicted, ").count(), 10, "{said}");
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let predictions = value["predictions"].as_array().expect("a list");
+    assert_eq!(predictions.len(), 10);
+    for one in predictions {
+        let live = &one["measured"];
+        assert!(one["predicted"].as_f64().is_some_and(|value| value > 0.0), "{one}");
+        assert_eq!(live["within"] == true, live["reason"].is_null(), "{one}");
+    }
 }

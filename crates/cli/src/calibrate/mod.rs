@@ -14,7 +14,7 @@ use crate::text::Page;
 use clap::Args;
 use quietcore_sim::{Cost, CostTable, CostValue, Measured};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 #[derive(Debug, Args)]
@@ -44,9 +44,9 @@ pub(crate) fn measure() -> Result<(CostTable, Vec<String>), CliError> {
 }
 
 /// Writes the costs as a file that scenarios can name.
-pub(crate) fn write(table: &CostTable, path: &PathBuf) -> Result<(), CliError> {
+pub(crate) fn write(table: &CostTable, path: &Path) -> Result<(), CliError> {
     let mut file = AtomicFile::create(path)?;
-    file.write_all(table.to_toml().as_bytes()).map_err(|error| CliError::Write(path.clone(), error))?;
+    file.write_all(table.to_toml().as_bytes()).map_err(|error| CliError::Write(path.to_owned(), error))?;
     file.finish()
 }
 

@@ -1,9 +1,10 @@
 //! Pairs of a client and a server on two lanes; each request is guarded by a timeout that is cancelled.
 //!
-//! A pair's client is on one lane, its server on the other, every other pair the other way round. A client sends a
-//! request, waits for the answer with `time::timeout` around it, works, and begins again; a server works and answers.
-//! Both lanes are full from a few pairs on; with one pair each waits for the other all the time. The noise floor is
-//! the same without timeouts, which is also the most that any rule of placing them could gain.
+//! A pair's client is on one lane, its server on the other, every other pair the other way round. A client
+//! sends a request, waits for the answer with `time::timeout` around it, works, and begins again; a server
+//! works and answers. Both lanes are full from a few pairs on; with one pair each waits for the other all
+//! the time. The noise floor is the same without timeouts, which is also the most that any rule of placing
+//! them could gain.
 
 use super::crew::Crew;
 use super::plan::{

@@ -80,11 +80,12 @@ pub(super) fn trial(bench: &Bench, policy: Policy, place: Place) -> Result<Vec<f
     let timer = Arc::new(machine.timer(tick(), |_| {}));
     let (span, result) = (bench.span, Arc::new(Mutex::new(None)));
     let (sender, done) = channel();
+    let interrupt = bench.interrupt.clone();
     let (out, subject) = (Arc::clone(&result), Arc::clone(&timer));
     let worker = machine.timer(tick().pinned(), move |_| {
         let begin = Instant::now();
         let mut pairs = 0_u64;
-        while begin.elapsed() < span {
+        while begin.elapsed() < span && !interrupt.arrived() {
             let at = Nanos(machine.now().0 + 1_000_000_000);
             for _ in 0..PAIRS {
                 let _ = subject.arm_at(at);

@@ -1,4 +1,5 @@
-//! The host that a run of the lab was on, as far as figures depend on it. Only reads; what cannot be read is absent.
+//! The host that a run of the lab was on, as far as figures depend on it. Only reads; what cannot be read is
+//! absent.
 
 use quietcore_core::CpuSet;
 use quietcore_trace::Facts;
@@ -88,14 +89,16 @@ impl Times {
         // User, nice, system, idle, iowait, irq, softirq, steal; what follows is part of the first two.
         let of_all: Vec<u64> =
             first.split_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
-        // Behind the name, which may hold anything: state is the first field, user and system the 12th and 13th.
+        // Behind the name, which may hold anything: state is the first field, user and system the 12th and
+        // 13th.
         let fields: Vec<&str> = own.rsplit_once(')')?.1.split_whitespace().collect();
         let time = |at: usize| fields.get(at)?.parse::<u64>().ok();
         let idle = of_all.get(3)? + of_all.get(4)?;
         Some(Self { total: of_all.iter().sum(), idle, own: time(11)? + time(12)? })
     }
 
-    /// Share of all CPUs' time, in percent, that others have taken since: processes, interrupts, the hypervisor.
+    /// Share of all CPUs' time, in percent, that others have taken since: processes, interrupts, the
+    /// hypervisor.
     pub(super) fn others_until(self, later: Self) -> Option<f64> {
         let total = later.total.checked_sub(self.total).filter(|total| *total > 0)?;
         let idle = later.idle.checked_sub(self.idle)?;

@@ -1,9 +1,9 @@
 //! Rounds of a row, and what they amount to.
 //!
-//! In a round each variant runs once, so that what else the machine does falls on all of them. A difference is
-//! one only if no two rounds contradict it: every round of after is on the same side of every round of before;
-//! and if it is larger than what the rounds of the noise floor differ by among themselves. That needs no assumption
-//! about how rounds are spread, and says "no difference" rather too often.
+//! In a round each variant runs once, so that what else the machine does falls on all of them. A difference
+//! is one only if no two rounds contradict it: every round of after is on the same side of every round of
+//! before; and if it is larger than what the rounds of the noise floor differ by among themselves. That
+//! needs no assumption about how rounds are spread, and says "no difference" rather too often.
 
 use super::plan::{Attachment, Bench, Better, Compare, Must, Plan, Role, Variant};
 use super::report::{Comparison, Figure, Measured, MustHeld, Row, Verdict, number};

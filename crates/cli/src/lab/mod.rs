@@ -1,10 +1,10 @@
 //! `quietcore lab`: experiments on the runtime itself, on the threads of this machine.
 //!
-//! An experiment (a *row*) is a few variants that run one after the other, again and again, so that what else the
-//! machine does falls on all of them. Shown are medians of the rounds, the smallest and the largest beside
-//! them; one variant is the noise floor: the same work with nothing in its way. A figure without that floor
-//! says nothing about this machine. Beside it stand, never mixed in, the figures of the mail that the row is
-//! about and what the simulator says.
+//! An experiment (a *row*) is a few variants that run one after the other, again and again, so that what
+//! else the machine does falls on all of them. Shown are medians of the rounds, the smallest and the largest
+//! beside them; one variant is the noise floor: the same work with nothing in its way. A figure without that
+//! floor says nothing about this machine. Beside it stand, never mixed in, the figures of the mail that the
+//! row is about and what the simulator says.
 //!
 //! ```text
 //! plan.rs       what a row is                    blocked.rs enqueue.rs idle.rs oslat.rs dbench.rs: the rows

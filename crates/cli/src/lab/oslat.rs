@@ -1,9 +1,10 @@
 //! An isolated lane that never waits, beside one that sleeps and wakes up: does the sleeper's work move over?
 //!
-//! The second lane looks at the clock all the time, with turns in between; a look that comes late was a gap. On the
-//! first CPU a pinned timer plays a device and a thread plays a program: both arm timers whose callbacks take
-//! [`WORK`]. A callback that ran on the second lane's thread was foreign, since nobody arms anything there; it is
-//! counted by thread and, apart from that, by the runtime. With exclusion there must be none at all.
+//! The second lane looks at the clock all the time, with turns in between; a look that comes late was a gap.
+//! On the first CPU a pinned timer plays a device and a thread plays a program: both arm timers whose
+//! callbacks take [`WORK`]. A callback that ran on the second lane's thread was foreign, since nobody arms
+//! anything there; it is counted by thread and, apart from that, by the runtime. With exclusion there must
+//! be none at all.
 
 use super::crew::{Crew, Manner, Play, stay_on, tick};
 use super::gaps::Gaps;

@@ -1,8 +1,9 @@
 //! What a row of the lab is: a question, figures, variants, and what they are held against.
 //!
-//! A row is one file with a `PLAN`, its `mod` line, and a line in [`ROWS`](super::ROWS). Everything else (rounds,
-//! medians, verdicts, text, JSON, plots, the summary) follows from the plan. Invariants: figures of a trial are in
-//! the order of [`Plan::figures`]; a seed's figures are shown beside ours and are parameters of nothing.
+//! A row is one file with a `PLAN`, its `mod` line, and a line in [`ROWS`](super::ROWS). Everything else
+//! (rounds, medians, verdicts, text, JSON, plots, the summary) follows from the plan. Invariants: figures of
+//! a trial are in the order of [`Plan::figures`]; a seed's figures are shown beside ours and are parameters
+//! of nothing.
 
 use super::trace::Ran;
 use crate::error::CliError;

@@ -33,8 +33,8 @@ pub(super) struct Row {
     pub(super) span_ms: u64,
     /// Those in which every variant ran to its end.
     pub(super) rounds: u32,
-    /// Share of all CPUs' time that was neither idle nor ours meanwhile, in percent; `null` where the kernel does
-    /// not say.
+    /// Share of all CPUs' time that was neither idle nor ours meanwhile, in percent; `null` where the kernel
+    /// does not say.
     pub(super) others_percent: Option<f64>,
     /// What runs this row again.
     pub(super) command: String,

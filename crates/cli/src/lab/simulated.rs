@@ -1,4 +1,5 @@
-//! The scenario that asks a row's question of the simulator, run beside it, with its costs halved and doubled.
+//! The scenario that asks a row's question of the simulator, run beside it, with its costs halved and
+//! doubled.
 //!
 //! The scenarios are part of the binary, so that the lab works from any directory; they are the files of
 //! `scenarios/`, whose costs were measured once, on the machine that `costs.toml` names. Nothing here is a
@@ -80,7 +81,8 @@ mod tests {
     use super::{FILES, read, run};
     use std::path::Path;
 
-    /// Goal: every row's scenario is bundled, and every figure that a row names exists in it. Method: run them.
+    /// Goal: every row's scenario is bundled, and every figure that a row names exists in it. Method: run
+    /// them.
     #[test]
     fn scenarios_of_rows_have_what_rows_name() {
         for plan in ROWS {

@@ -1,8 +1,8 @@
 //! Tasks on a lane, as few lines as they can be: futures that a lane polls between turns.
 //!
-//! The runtime has no tasks of its own yet, and the lab wants its timeouts as users have them, around a future. A
-//! lane polls [`BATCH`] tasks, turns, and waits when nobody is ready. Deliberately absent: fairness, stealing,
-//! priorities, tasks that end.
+//! The runtime has no tasks of its own yet, and the lab wants its timeouts as users have them, around a
+//! future. A lane polls [`BATCH`] tasks, turns, and waits when nobody is ready. Deliberately absent:
+//! fairness, stealing, priorities, tasks that end.
 //!
 //! A future with a timeout must not be polled once the machine was shut down. So a lane is stopped first
 //! ([`stop`]): when that returns no lane polls any more.

@@ -19,7 +19,8 @@ fn bench(millis: u64) -> Bench {
     Bench::new(Duration::from_millis(millis), cpus(), &Interrupt::never())
 }
 
-/// A row of `plan` in which figure `f` of variant `v` is `of(v, f)`, give or take a hundredth in three rounds.
+/// A row of `plan` in which figure `f` of variant `v` is `of(v, f)`, give or take a hundredth in three
+/// rounds.
 fn row(plan: &'static Plan, of: impl Fn(usize, usize) -> f64) -> Row {
     let variant = |at: usize| {
         let round =
@@ -116,8 +117,8 @@ fn json_of_fixed_rounds() {
     insta::assert_snapshot!("json", serde_json::to_string_pretty(&report()).expect("it is plain data"));
 }
 
-/// Goal: the page is whole, needs nothing from elsewhere, and nothing that is read from a host becomes markup.
-/// Method: a snapshot, and tags that must pair.
+/// Goal: the page is whole, needs nothing from elsewhere, and nothing that is read from a host becomes
+/// markup. Method: a snapshot, and tags that must pair.
 #[test]
 fn html_of_fixed_rounds() {
     let page = html::page(&report());
@@ -138,8 +139,8 @@ fn html_of_fixed_rounds() {
     insta::assert_snapshot!("html", body);
 }
 
-/// Goal: a difference is called one only when no round contradicts it, and it exceeds the noise floor's spread.
-/// Method: rounds of the three figures that oslat compares.
+/// Goal: a difference is called one only when no round contradicts it, and it exceeds the noise floor's
+/// spread. Method: rounds of the three figures that oslat compares.
 #[test]
 fn verdicts_follow_from_rounds() {
     // By variant (floor, before, after) and round: the same value in all figures.
@@ -175,8 +176,8 @@ fn a_broken_must_is_said() {
     assert!(html::page(&report).contains("<li class=\"broken\">BROKEN"));
 }
 
-/// Goal: every row runs, gives all its figures, and its plan names figures and variants that exist. Method: one
-/// round that is much too short.
+/// Goal: every row runs, gives all its figures, and its plan names figures and variants that exist. Method:
+/// one round that is much too short.
 #[test]
 fn every_row_runs() {
     // In containers with one CPU there is no lab.
@@ -198,8 +199,8 @@ fn every_row_runs() {
     }
 }
 
-/// Goal: with exclusion nothing foreign runs on the isolated lane; without it does, and the trace shows it. Method:
-/// oslat, with a trace, long enough for a few callbacks; both counts, by thread and by the runtime.
+/// Goal: with exclusion nothing foreign runs on the isolated lane; without it does, and the trace shows it.
+/// Method: oslat, with a trace, long enough for a few callbacks; both counts, by thread and by the runtime.
 #[test]
 fn nothing_foreign_runs_on_an_isolated_lane() {
     let Ok(cpus) = super::two_cpus(None, &crate::host::allowed_cpus().expect("it can be read")) else {

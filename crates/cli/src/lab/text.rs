@@ -1,7 +1,7 @@
 //! Rows as text: one with everything, or all of them in short.
 //!
-//! A column per variant, medians, and the spread of the rounds below. What is simulated, and what others measured
-//! elsewhere, stands apart under its own heading.
+//! A column per variant, medians, and the spread of the rounds below. What is simulated, and what others
+//! measured elsewhere, stands apart under its own heading.
 
 use super::plan::{Attachment, Better, Role};
 use super::report::{Comparison, Figure, Report, Row, SimValue, Simulated, Verdict, maybe, number};

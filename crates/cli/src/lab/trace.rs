@@ -1,8 +1,9 @@
 //! What ran where in the last round of a variant, as a Perfetto trace.
 //!
-//! A row that can show it says of each callback who armed it where, and which thread ran it from when to when.
-//! The file is made by the writer that shows recordings of the kernel, so a callback that ran on another lane than
-//! the one that armed it is a pull there, too. The variants come one after the other on one time axis, as they ran.
+//! A row that can show it says of each callback who armed it where, and which thread ran it from when to
+//! when. The file is made by the writer that shows recordings of the kernel, so a callback that ran on
+//! another lane than the one that armed it is a pull there, too. The variants come one after the other on
+//! one time axis, as they ran.
 
 use super::plan::Bench;
 use crate::error::CliError;

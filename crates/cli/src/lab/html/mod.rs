@@ -1,7 +1,7 @@
 //! A report for a browser: one file, no scripts, nothing from elsewhere, light and dark.
 //!
-//! `svg.rs` writes elements, `plot.rs` draws, `style.css` has the colours. What was measured, what is simulated and
-//! what others measured have sections and pictures of their own and never share an axis.
+//! `svg.rs` writes elements, `plot.rs` draws, `style.css` has the colours. What was measured, what is
+//! simulated and what others measured have sections and pictures of their own and never share an axis.
 
 mod plot;
 mod svg;

@@ -1,8 +1,8 @@
 //! Plots of a row: bars for a figure, or two lines for many figures of one unit.
 //!
-//! Bars begin at 0. A whisker is the smallest and the largest round; of what is simulated, all costs halved and
-//! doubled. The noise floor is a dashed line with its value in the margin, where nothing else is. Whoever cannot tell
-//! colours apart has the names below the bars.
+//! Bars begin at 0. A whisker is the smallest and the largest round; of what is simulated, all costs halved
+//! and doubled. The noise floor is a dashed line with its value in the margin, where nothing else is.
+//! Whoever cannot tell colours apart has the names below the bars.
 
 use super::super::plan::Role;
 use super::super::report::{Figure, Row, SimComparison, SimValue, number};

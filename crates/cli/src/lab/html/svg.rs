@@ -1,8 +1,8 @@
 //! The few elements of SVG that the plots need, written by hand.
 //!
-//! Invariants: every text and attribute is escaped; elements are closed by who opened them; a coordinate that is no
-//! number becomes 0, so that a figure that was not measured cannot break the picture. Colours are classes of the
-//! page's style sheet, so that the same picture is right in the dark.
+//! Invariants: every text and attribute is escaped; elements are closed by who opened them; a coordinate
+//! that is no number becomes 0, so that a figure that was not measured cannot break the picture. Colours are
+//! classes of the page's style sheet, so that the same picture is right in the dark.
 
 use std::fmt::Write;
 
@@ -155,8 +155,8 @@ fn round_step(step: f64) -> f64 {
 mod tests {
     use super::{Anchor, Scale, Svg, coordinate, escaped, round_step};
 
-    /// Goal: nothing that somebody else wrote becomes markup. Method: every special character, in a text, a class
-    /// and a title.
+    /// Goal: nothing that somebody else wrote becomes markup. Method: every special character, in a text, a
+    /// class and a title.
     #[test]
     fn texts_and_attributes_are_escaped() {
         let hostile = "<script>\"'&\u{1b}[2J</script>";

@@ -1,8 +1,8 @@
 //! `quietcore lab predict`: the simulator held against this machine.
 //!
-//! The order is the point: costs are measured and frozen, then figures are predicted and said, then the same is
-//! measured. Nothing flows back. A prediction that is off by more than [`TOLERATED`] says by how much, and what of its
-//! own figures could be the reason.
+//! The order is the point: costs are measured and frozen, then figures are predicted and said, then the same
+//! is measured. Nothing flows back. A prediction that is off by more than [`TOLERATED`] says by how much,
+//! and what of its own figures could be the reason.
 
 mod questions;
 mod show;

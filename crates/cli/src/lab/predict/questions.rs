@@ -1,7 +1,7 @@
 //! What is predicted and then measured: the same machine with two CPUs, once as a scenario, once as lanes.
 //!
-//! A scenario says in TOML what the live trial does in Rust; where both could differ (who sits where, how long work
-//! takes) the trial is written to match. Costs come from the calibration alone.
+//! A scenario says in TOML what the live trial does in Rust; where both could differ (who sits where, how
+//! long work takes) the trial is written to match. Costs come from the calibration alone.
 
 use super::super::blocked::{self, STALL, Setup};
 use super::super::crew::Manner;

@@ -37,8 +37,8 @@ fn report() -> Report {
     }
 }
 
-/// Goal: every question has a scenario that gives every figure that is asked for, and costs matter nowhere but in
-/// the scenario. Method: the project's costs, twice.
+/// Goal: every question has a scenario that gives every figure that is asked for, and costs matter nowhere
+/// but in the scenario. Method: the project's costs, twice.
 #[test]
 fn every_question_is_answered() {
     for question in QUESTIONS {
