@@ -16,6 +16,7 @@
 
 mod blocked;
 mod crew;
+mod cyclictest;
 mod dbench;
 mod enqueue;
 mod gaps;
@@ -54,7 +55,8 @@ use std::time::Duration;
 use trace::Shown;
 
 /// All rows, in the order in which they run.
-const ROWS: &[&Plan] = &[&oslat::PLAN, &enqueue::PLAN, &dbench::PLAN, &idle::PLAN, &blocked::PLAN];
+const ROWS: &[&Plan] =
+    &[&oslat::PLAN, &enqueue::PLAN, &dbench::PLAN, &idle::PLAN, &cyclictest::PLAN, &blocked::PLAN];
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 it ran; 1 a figure that must have one value has another; 2 an error; 130 interrupted: what was \
