@@ -16,8 +16,10 @@
 //! ```
 //!
 //! Where what is: `machine/` the machine, its helper, running what is due; `lane/` threads that play CPUs;
-//! `time/` futures; `timer/` callbacks; `clock/` real and virtual time; `metrics/` counters. The words that
-//! threads share have a file each: `lock.rs`, `park.rs`, `alarm.rs`, `waker_cell.rs`, `run_wait.rs`.
+//! `time/` futures; `timer/` callbacks; `clock/` real and virtual time; `metrics/` counters; `stall/` who did
+//! not turn; `isolation_source/` the host's masks; `events.rs`, `probe.rs` what tools are told, by the
+//! features `tracing` and `usdt`. The words that threads share have a file each: `lock.rs`, `park.rs`,
+//! `alarm.rs`, `waker_cell.rs`, `run_wait.rs`.
 //!
 //! `run_queue/` is what waits for lanes besides timers: `softirq/`, `task/`, `work/`.
 //!

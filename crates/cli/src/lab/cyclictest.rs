@@ -99,7 +99,7 @@ pub(super) const PLAN: Plan = Plan {
         scenario: "cyclictest.toml",
         compares: &[SimCompare {
             what: "late p99, 8 CPUs",
-            figure: "rt_p99",
+            figure: "rt_latency_p99",
             unit: ("us", 1e3),
             before: "none",
             after: "both",

@@ -82,7 +82,7 @@ impl Default for Builder {
             on_panic: OnPanic::default(),
             virtual_time: Allowed::default(),
             softirqs: Handlers::default(),
-            awareness: Awareness::default(),
+            awareness: Awareness::Both,
             defer_limit: Duration::from_millis(50),
             wake_to: WakeTo::default(),
             timer_raise: TimerRaise::default(),
@@ -322,7 +322,8 @@ impl Builder {
         self
     }
 
-    /// What is done about long softirqs for the sake of real-time tasks. Default: nothing.
+    /// What is done about long softirqs for the sake of real-time tasks. Default: both; without softirqs of
+    /// the program it makes no difference.
     ///
     /// ```
     /// # use quietcore_live::{Awareness, Machine};

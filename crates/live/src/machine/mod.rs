@@ -33,7 +33,7 @@ use crate::present_cpu;
 use crate::probe;
 use crate::run_queue::WakeTo;
 use crate::softirq::Handlers;
-use crate::stall::{KeepSites, Stalls};
+use crate::stall::Stalls;
 use crate::task::{BlockingPool, LiveTasks};
 use crate::timer::{InRun, RunEnds};
 use crate::virtual_time::{Allowed, VirtualTime};
@@ -184,7 +184,6 @@ pub struct Machine {
     pub(crate) spare: CpuId,
     pub(crate) run_ends: RunEnds,
     pub(crate) stalls: Stalls,
-    pub(crate) sites: KeepSites,
     pub(crate) events: Events,
     threads: Mutex<Vec<JoinHandle<()>>>,
     pub(crate) softirqs: Handlers,
@@ -293,7 +292,7 @@ impl Machine {
             virtual_time: VirtualTime::new(builder.virtual_time, Nanos(builder.tick.as_nanos() as u64)),
             hosts: Hosts::new(highest.index() + 1, spare),
             player: Mutex::new(Player::new(spare)),
-            life: Life::new(),
+            life: Life::new(builder.sites),
             cpu_limit: spare.index() as u16 + count,
             counts: (0..spare.index() + usize::from(count)).map(|_| CpuCounts::new()).collect(),
             cpus,
@@ -303,7 +302,6 @@ impl Machine {
             spare,
             run_ends: RunEnds::new(),
             stalls: Stalls::new(spare.index() + usize::from(count)),
-            sites: builder.sites,
             events: Events::default(),
             threads: Mutex::new(Vec::new()),
             softirqs: builder.softirqs.clone(),
@@ -413,6 +411,12 @@ impl Machine {
             return Err(ArmError::Forked);
         }
         if self.life.is_running() { Ok(()) } else { Err(ArmError::ShutDown) }
+    }
+
+    /// Whether it takes arms, and timers do not keep where they come from. Cost: two loads.
+    #[inline]
+    pub(crate) fn takes_plain_arms(&self) -> bool {
+        !self.life.is_forked() && self.life.is_plain()
     }
 
     /// Who arms: the lane of this thread, or a foreign thread on the CPU that it runs on.

@@ -1,5 +1,6 @@
 //! The words of a machine that its callers read without a lock: whether it lives, and where they arm.
 
+use crate::stall::KeepSites;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
 use quietcore_core::{CpuId, CpuSet};
 
@@ -13,6 +14,8 @@ pub(super) struct Life {
 
 const RUNNING: u8 = 0;
 const SHUT_DOWN: u8 = 1;
+/// Running, and timers keep where they are armed.
+const KEEPS_SITES: u8 = 2;
 
 /// Forks from which this process descends, counted in children only. Written before the child's only thread
 /// goes on.
@@ -25,14 +28,22 @@ pub(crate) extern "C" fn count_fork() {
 }
 
 impl Life {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(sites: KeepSites) -> Self {
+        let word = if sites == KeepSites::Yes { KEEPS_SITES } else { RUNNING };
         // Relaxed: see `count_fork`.
-        Self { word: AtomicU8::new(RUNNING), forks: FORKS.load(Ordering::Relaxed) }
+        Self { word: AtomicU8::new(word), forks: FORKS.load(Ordering::Relaxed) }
     }
 
     #[inline]
     pub(super) fn is_running(&self) -> bool {
         // Relaxed: an arm that comes at the same moment as a shutdown may win.
+        self.word.load(Ordering::Relaxed) != SHUT_DOWN
+    }
+
+    /// Whether it is, and nobody asks where arms come from.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        // Relaxed: see `is_running`.
         self.word.load(Ordering::Relaxed) == RUNNING
     }
 
@@ -46,7 +57,7 @@ impl Life {
     /// Says whether it was running.
     pub(super) fn shut_down(&self) -> bool {
         // Release: pairs with Acquire in `is_over`: who joins the threads sees what was done before.
-        self.word.swap(SHUT_DOWN, Ordering::Release) == RUNNING
+        self.word.swap(SHUT_DOWN, Ordering::Release) != SHUT_DOWN
     }
 
     pub(super) fn is_over(&self) -> bool {

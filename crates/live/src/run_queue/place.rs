@@ -162,7 +162,13 @@ impl Machine {
         let others = self.lane_set.iter().filter(|other| *other != cpu);
         let waiting = others.filter_map(|other| {
             let queue = self.queue(other)?;
-            let is_busy = queue.doing.get().0 != Activity::None || !self.is_free(other);
+            let is_busy = match queue.doing.get().0 {
+                Activity::None => false,
+                // A kernel that does not look at softirqs leaves a task behind them.
+                Activity::Softirq => self.awareness.places(),
+                Activity::Normal | Activity::Realtime(_) => true,
+            };
+            let is_busy = is_busy || !self.is_free(other);
             queue
                 .realtime_waiting()
                 .filter(|waits| is_busy && Some(*waits) > above)

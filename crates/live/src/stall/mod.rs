@@ -5,8 +5,8 @@
 //! what the lane's record says that it runs (`sync.rs`), since when it is silent. The lane itself adds when
 //! it was back. Reports wait in a ring until somebody asks ([`Machine::stalls`](crate::Machine::stalls)).
 //!
-//! What a callback costs more because of this: eight stores on a cache line of its lane. An arm costs a load
-//! and, on a machine that keeps arm sites, a store into the timer's memory.
+//! What a callback costs more because of this: eight stores on a cache line of its lane. An arm costs a store
+//! into the timer's memory, on a machine that keeps arm sites; on others it looks at no word more.
 //!
 //! Invariants: nobody waits for the lock of the reports on a lane; a mark that was not reported because the
 //! lock was taken is reported by whoever looks next. Reports outlive panics and the end of the machine.

@@ -10,8 +10,9 @@ use super::course::Course;
 use super::handle;
 use super::{CallbackTimer, Run, TimerOptions};
 use crate::Machine;
+use crate::machine::ArmError;
 use crate::payload::{Kind, Payload};
-use crate::stall::{Callback, KeepSites, Running};
+use crate::stall::{Callback, Running};
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::mem::ManuallyDrop;
@@ -258,20 +259,22 @@ impl Name {
         unsafe { self.0.as_ref() }
     }
 
-    /// An arm comes from `site`. Cost: a load; on a machine that keeps that two more and a store.
+    /// The machine, if it takes arms; this one comes from `site`. Where that is not kept it costs two loads,
+    /// as without it.
     #[inline]
-    pub(super) fn armed_at(self, machine: &Machine, site: &'static Location<'static>) {
-        if machine.sites == KeepSites::Yes {
-            self.keep_site(site);
-        }
+    pub(super) fn armed_at(self, site: &'static Location<'static>) -> Result<&'static Machine, ArmError> {
+        let machine = self.timer().machine();
+        if machine.takes_plain_arms() { Ok(machine) } else { self.keep_site(site) }
     }
 
     #[cold]
-    fn keep_site(self, site: &'static Location<'static>) {
+    fn keep_site(self, site: &'static Location<'static>) -> Result<&'static Machine, ArmError> {
+        let machine = self.alive()?;
         if self.timer().kind() == Kind::Held {
             // SAFETY: it is of that kind; whoever made the name promised that the timer is there.
             unsafe { handle::keep_site(self, site) };
         }
+        Ok(machine)
     }
 
     #[inline]

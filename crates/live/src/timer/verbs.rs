@@ -33,14 +33,6 @@ use quietcore_core::Cancelled;
 pub struct CallbackTimer(pub(super) Name);
 
 impl CallbackTimer {
-    /// The machine, if it takes arms; this one comes from `site`.
-    #[inline]
-    fn armed_by(&self, site: &'static Location<'static>) -> Result<&'static Machine, ArmError> {
-        let machine = self.0.alive()?;
-        self.0.armed_at(machine, site);
-        Ok(machine)
-    }
-
     /// Arms the timer for a moment on the machine's clock, once; says whether it was pending before. A
     /// moment that is over is due at once. Cost: the lock of a base.
     ///
@@ -59,7 +51,7 @@ impl CallbackTimer {
     #[track_caller]
     #[inline]
     pub fn arm_at(&self, at: impl Into<Nanos>) -> Result<bool, ArmError> {
-        let context = self.armed_by(Location::caller())?.coarse_context();
+        let context = self.0.armed_at(Location::caller())?.coarse_context();
         self.0.arm_once(at.into(), context)
     }
 
@@ -80,7 +72,7 @@ impl CallbackTimer {
     #[track_caller]
     #[inline]
     pub fn arm_after(&self, delay: Duration) -> Result<bool, ArmError> {
-        let machine = self.armed_by(Location::caller())?;
+        let machine = self.0.armed_at(Location::caller())?;
         let now = machine.clock.now();
         self.0.arm_once(after(now, delay), machine.context(now))
     }
@@ -104,7 +96,7 @@ impl CallbackTimer {
     /// ```
     #[track_caller]
     pub fn arm_on(&self, cpu: CpuId, at: impl Into<Nanos>) -> Result<bool, ArmError> {
-        let context = self.armed_by(Location::caller())?.coarse_context();
+        let context = self.0.armed_at(Location::caller())?.coarse_context();
         self.0.arm_on(cpu, at.into(), context)
     }
 
@@ -139,7 +131,7 @@ impl CallbackTimer {
     /// ```
     #[track_caller]
     pub fn arm_periodic(&self, first: impl Into<Nanos>, period: Duration) -> Result<bool, ArmError> {
-        let context = self.armed_by(Location::caller())?.coarse_context();
+        let context = self.0.armed_at(Location::caller())?.coarse_context();
         let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).max(1);
         self.0.arm_course(first.into(), Nanos(period), context)
     }
@@ -162,7 +154,7 @@ impl CallbackTimer {
     /// ```
     #[track_caller]
     pub fn reduce(&self, at: impl Into<Nanos>) -> Result<bool, ArmError> {
-        let context = self.armed_by(Location::caller())?.coarse_context();
+        let context = self.0.armed_at(Location::caller())?.coarse_context();
         self.0.modify(at.into(), Verb::Reduce, context)
     }
 
@@ -182,7 +174,7 @@ impl CallbackTimer {
     /// ```
     #[track_caller]
     pub fn mod_pending(&self, at: impl Into<Nanos>) -> Result<bool, ArmError> {
-        let context = self.armed_by(Location::caller())?.coarse_context();
+        let context = self.0.armed_at(Location::caller())?.coarse_context();
         self.0.modify(at.into(), Verb::ModPending, context)
     }
 
