@@ -58,8 +58,8 @@ fn figures_are_called_simulated() {
     assert!(json.starts_with("{\n  \"simulated\": true,"), "{}", &json[..60]);
 }
 
-/// Goal: real-time threads are shown in the lines that cyclictest prints, per variant, and sensitivity is about
-/// what the scenario names. Method: the project's scenario, shortened.
+/// Goal: real-time threads are shown in the lines that cyclictest prints, per variant, and sensitivity is
+/// about what the scenario names. Method: the project's scenario, shortened.
 #[test]
 fn threads_are_shown_as_cyclictest_does() {
     let args = ["sim", "scenarios/cyclictest.toml", "--duration", "500ms", "--sensitivity", "--exit-zero"];
