@@ -146,7 +146,7 @@ impl World<'_> {
                 Next::Run(cost)
             }
             _ => {
-                // It decides so long before an edge of the target's tick that half of its arms are late for it.
+                // So long before an edge of the target's tick that half of its arms are late for it.
                 let to_wake = [Cost::IdleExit, Cost::Interrupt, Cost::ContextSwitch];
                 let to_wake: u64 = to_wake.into_iter().map(|cost| self.costs.of(cost)).sum();
                 let lead = to_wake + self.random.below(slow + 1);
