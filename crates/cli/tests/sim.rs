@@ -31,6 +31,8 @@ fn exit_codes_say_what_happened() {
     for (args, code) in [
         (vec!["sim", &holds], 0),
         (vec!["sim", &holds, "--seed", "9", "--sensitivity"], 0),
+        (vec!["sim", &holds, "--duration", "2s"], 0),
+        (vec!["sim", &holds, "--duration", "2"], 2),
         (vec!["sim", &fails], 1),
         (vec!["sim", &fails, "--exit-zero"], 0),
         (vec!["sim", &wrong], 2),
@@ -54,6 +56,23 @@ fn figures_are_called_simulated() {
     let json =
         String::from_utf8(quietcore(&["sim", "scenarios/stall.toml", "--json"]).stdout).expect("UTF-8");
     assert!(json.starts_with("{\n  \"simulated\": true,"), "{}", &json[..60]);
+}
+
+/// Goal: real-time threads are shown in the lines that cyclictest prints, per variant, and sensitivity is
+/// about what the scenario names. Method: the project's scenario, shortened.
+#[test]
+fn threads_are_shown_as_cyclictest_does() {
+    let args = ["sim", "scenarios/cyclictest.toml", "--duration", "500ms", "--sensitivity", "--exit-zero"];
+    let text = String::from_utf8(quietcore(&args).stdout).expect("UTF-8");
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("T: ")).collect();
+    assert_eq!(lines.len(), 4 * 8, "{text}");
+    let words: Vec<&str> = lines[7].split_whitespace().collect();
+    assert_eq!(words[..2], ["T:", "7"], "{}", lines[7]);
+    for key in ["P:99", "I:4500", "C:", "Min:", "Act:", "Avg:", "Max:"] {
+        assert!(words.contains(&key), "{key}: {}", lines[7]);
+    }
+    let sensitivity = text.split("How much depends").nth(1).expect("it was asked for");
+    assert!(sensitivity.contains("rt_latency_p99") && !sensitivity.contains("idle_spans"), "{sensitivity}");
 }
 
 /// Goal: each variant's events are a file that begins as a Perfetto trace. Method: a scenario with two

@@ -146,10 +146,12 @@ impl World<'_> {
                 Next::Run(cost)
             }
             _ => {
-                // Awake again so long before an edge of the target's tick that half of them are late for it.
-                let (after, phase) = (self.now + period, self.random.below(slow + 1));
-                let edge = self.edge_after(target, after);
-                self.queue.push(Nanos(edge.saturating_sub(phase).max(self.now + 1)), Event::Start(task));
+                // So long before an edge of the target's tick that half of its arms are late for it.
+                let to_wake = [Cost::IdleExit, Cost::Interrupt, Cost::ContextSwitch];
+                let to_wake: u64 = to_wake.into_iter().map(|cost| self.costs.of(cost)).sum();
+                let lead = to_wake + self.random.below(slow + 1);
+                let edge = self.edge_after(target, self.now + period);
+                self.queue.push(Nanos(edge.saturating_sub(lead).max(self.now + 1)), Event::Start(task));
                 Next::Block
             }
         }
