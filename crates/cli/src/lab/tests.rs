@@ -200,8 +200,8 @@ fn every_row_runs() {
 }
 
 /// Goal: with exclusion nothing foreign runs on the isolated lane; without it does, and the trace shows it.
-/// Method: oslat, with a trace; both counts, by thread and by the runtime. A machine that gives the busy lane no
-/// time at all is asked again.
+/// Method: oslat, with a trace; both counts, by thread and by the runtime. A machine that gives the busy lane
+/// no time at all is asked again.
 #[test]
 fn nothing_foreign_runs_on_an_isolated_lane() {
     let Ok(cpus) = super::two_cpus(None, &crate::host::allowed_cpus().expect("it can be read")) else {
