@@ -108,7 +108,7 @@ fn an_interrupted_run_prints_what_it_has() {
     }
     let folder = folder("interrupted");
     let page = folder.join("a.html");
-    let args = ["--span", "30ms", "--rounds", "2", "--no-sim", "--html", page.to_str().expect("UTF-8")];
+    let args = ["--span", "300ms", "--rounds", "2", "--no-sim", "--html", page.to_str().expect("UTF-8")];
     let mut child =
         command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("quietcore runs");
     let mut said = BufReader::new(child.stderr.take().expect("piped")).lines();

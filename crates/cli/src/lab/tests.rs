@@ -200,7 +200,8 @@ fn every_row_runs() {
 }
 
 /// Goal: with exclusion nothing foreign runs on the isolated lane; without it does, and the trace shows it.
-/// Method: oslat, with a trace, long enough for a few callbacks; both counts, by thread and by the runtime.
+/// Method: oslat, with a trace; both counts, by thread and by the runtime. A machine that gives the busy lane
+/// no time at all is asked again.
 #[test]
 fn nothing_foreign_runs_on_an_isolated_lane() {
     let Ok(cpus) = super::two_cpus(None, &crate::host::allowed_cpus().expect("it can be read")) else {
@@ -208,18 +209,23 @@ fn nothing_foreign_runs_on_an_isolated_lane() {
     };
     let mut bench = Bench::new(Duration::from_millis(400), cpus, &Interrupt::never());
     bench.trace = Some(Arc::new(Mutex::new(Vec::new())));
-    let mut shown = Vec::new();
-    let rounds = measure::run(&oslat::PLAN, &bench, 2, &mut |_, _| {}, &mut shown).expect("two lanes");
-    let row = rounds.row(&oslat::PLAN, &bench, String::new());
-    let [_, off, on] = &row.variants[..] else { panic!("three variants") };
-    assert_eq!((&on.figures[0].rounds[..], &on.figures[1].rounds[..]), (&[0.0, 0.0][..], &[0.0, 0.0][..]));
-    assert!(off.figures[0].largest > Some(0.0), "{off:?}");
-    assert!(off.figures[1].largest > Some(0.0), "{off:?}");
-    assert!(on.figures[2].median > Some(0.0), "the work ran elsewhere: {on:?}");
-    assert!(row.musts.iter().all(|must| must.holds), "{:?}", row.musts);
-    let ran_on_busy = |at: usize| shown[at].ran.iter().filter(|ran| ran.cpu == cpus[1]).count();
-    assert_eq!((shown.len(), ran_on_busy(0), ran_on_busy(2)), (3, 0, 0));
-    assert!(ran_on_busy(1) > 0);
-    let lines = &off.attachment.as_ref().expect("oslat's lines").lines;
-    assert!(lines.last().is_some_and(|line| line.starts_with("    Duration:\t 0.4")), "{lines:?}");
+    let mut foreign = 0;
+    for _ in 0..20 {
+        let mut shown = Vec::new();
+        let rounds = measure::run(&oslat::PLAN, &bench, 1, &mut |_, _| {}, &mut shown).expect("two lanes");
+        let row = rounds.row(&oslat::PLAN, &bench, String::new());
+        assert_eq!(row.musts.len(), 2);
+        assert!(row.musts.iter().all(|must| must.holds), "{:?}", row.musts);
+        let ran_on_busy = |at: usize| shown[at].ran.iter().filter(|ran| ran.cpu == cpus[1]).count();
+        assert_eq!((shown.len(), ran_on_busy(0), ran_on_busy(2)), (3, 0, 0));
+        let count = |figure: usize| row.variants[1].figures[figure].rounds[0];
+        assert_eq!(count(0), ran_on_busy(1) as f64, "by thread, and by CPU");
+        let lines = &row.variants[1].attachment.as_ref().expect("oslat's lines").lines;
+        assert!(lines.last().is_some_and(|line| line.starts_with("    Duration:\t ")), "{lines:?}");
+        foreign += ran_on_busy(1);
+        if foreign > 0 && count(1) > 0.0 && !shown[2].ran.is_empty() {
+            return;
+        }
+    }
+    panic!("nothing foreign ran without exclusion, or nothing at all with it; foreign: {foreign}");
 }

@@ -96,7 +96,11 @@ fn row(out: &mut String, row: &Row) {
     plots(out, row);
     out.push_str("<ul>\n");
     for sentence in &row.words {
-        let class = if sentence.starts_with("BROKEN") { " class=\"broken\"" } else { "" };
+        let class = match () {
+            () if sentence.starts_with("BROKEN") => " class=\"broken\"",
+            () if sentence.contains("LOSES") => " class=\"worse\"",
+            () => "",
+        };
         let _ = writeln!(out, "<li{class}>{}</li>", escaped(sentence));
     }
     out.push_str("</ul>\n");

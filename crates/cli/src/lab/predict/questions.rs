@@ -15,7 +15,7 @@ use quietcore_live::Policy;
 /// One scenario, and what is asked of it.
 pub(super) struct Question {
     pub(super) name: &'static str,
-    /// Simulated time: long enough that a longer one gives the same.
+    /// Simulated time: long enough that how a run begins does not show.
     pub(super) duration: &'static str,
     /// The scenario, but for `duration`, `seed` and `costs`.
     pub(super) scenario: fn() -> String,
@@ -53,7 +53,7 @@ const LANES: &str = "[machine]\ncpus = 2\npreempt = \"cooperative\"\nskew = fals
 pub(super) const QUESTIONS: &[Question] = &[
     Question {
         name: "idle",
-        duration: "2s",
+        duration: "20s",
         scenario: || {
             let each = idle::TIMERS / 2;
             format!(
