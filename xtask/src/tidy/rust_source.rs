@@ -58,6 +58,7 @@ const ATOMICS_ALLOWED: &[(&str, &str)] = &[
     ("crates/live/src/park.rs", "the park word; its orderings are modelled"),
     ("crates/live/src/alarm.rs", "the deadline word; its orderings are modelled"),
     ("crates/live/src/waker_cell.rs", "the word of a waker; its orderings are modelled"),
+    ("crates/live/src/work/state.rs", "the word of work; its orderings are modelled"),
     ("crates/live/src/run_wait.rs", "the epoch of ended runs; its orderings are modelled"),
     ("crates/core/src/tmigr/state.rs", "the word of a group; its orderings are modelled"),
     ("crates/core/src/tmigr/event.rs", "links and hints of a group; their orderings are modelled"),

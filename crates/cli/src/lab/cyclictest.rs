@@ -1,11 +1,12 @@
-//! Real-time tasks that wake up in their periods while long softirqs run on the same lanes: how late are they?
+//! Real-time tasks that wake up in their periods while long softirqs run on the same lanes: how late are
+//! they?
 //!
-//! Eight tasks of one priority, as cyclictest starts threads: periods of 1 to 4.5 ms, [`WORK`] per cycle, free
-//! to move between two lanes. Their timer interrupt is a lane of another machine with a higher priority of the
-//! system, which softirqs do not hold up; lateness is from the moment that was due to the first line of the
-//! cycle. Devices of the same other machine raise NET_RX and BLOCK on both lanes, with work of very different
-//! lengths. All four modes get the same load, drawn from the same seed. Every raised piece of work must have been done
-//! at the end: what is gained for tasks is not taken from packets by losing them.
+//! Eight tasks of one priority, as cyclictest starts threads: periods of 1 to 4.5 ms, [`WORK`] per cycle,
+//! free to move between two lanes. Their timer interrupt is a lane of another machine with a higher priority
+//! of the system, which softirqs do not hold up; lateness is from the moment that was due to the first line
+//! of the cycle. Devices of the same other machine raise NET_RX and BLOCK on both lanes, with work of very
+//! different lengths. All four modes get the same load, drawn from the same seed. Every raised piece of work
+//! must have been done at the end: what is gained for tasks is not taken from packets by losing them.
 
 use super::plan::{
     Bench, Better, Compare, Must, PLAIN, Plan, Role, Seed, SeedFigure, Sim, SimCompare, Spans, Variant,

@@ -166,7 +166,8 @@ impl Machine {
         self.open_queue_unless_isolated(cpu);
     }
 
-    /// By the holder of the control lock: if somebody plays `cpu` and it is not isolated, it takes what is not bound to it.
+    /// By the holder of the control lock: if somebody plays `cpu` and it is not isolated, it takes what is
+    /// not bound to it.
     pub(super) fn open_queue_unless_isolated(&'static self, cpu: CpuId) {
         let is_played = self.lanes.slot(cpu).is_some_and(|slot| slot.parker().is_some());
         if is_played && !self.core.isolation().any().contains(cpu) {

@@ -266,20 +266,7 @@ impl Machine {
         let spare = CpuId::new(highest.index() as u64 + 1).map_err(|_| StartError::NoCpu)?;
         let count = if lane_set.is_empty() { 1 } else { builder.spare_lanes.max(1) };
         let spares = CpuSet::range(spare, count).map_err(|_| StartError::NoCpu)?;
-        let kernel = builder.isolated.clone().unwrap_or_else(host::isolated);
-        let nohz_full = builder.nohz_full.intersection(&cpus);
-        let isolation = Isolation { domain: kernel.intersection(&cpus), nohz_full, ..Isolation::default() };
-        let isolation = builder.from_host.or(isolation, &cpus)?;
-        let tick = builder.tick_length()?;
-        let settings = Settings {
-            policy: builder.policy,
-            exact_policy: builder.exact_policy,
-            exclusion: builder.exclusion,
-            isolation,
-            tick,
-            // A lane that dozes says once per tick that it turns.
-            stall_after: builder.stall_nanos().max(Nanos(tick.nanos().0.saturating_mul(2))),
-        };
+        let settings = Self::settings(builder, &cpus)?;
         let topology = host::topology(&cpus, &spares)?;
         let own_priority = builder.lane_threads.and_then(LaneThreads::own_priority);
         let lanes = Lanes::new(&lane_set, &spares, &settings, own_priority);
@@ -314,6 +301,23 @@ impl Machine {
         };
         machine.connect(&spares);
         Ok(machine)
+    }
+
+    /// What the core is made with.
+    fn settings(builder: &Builder, cpus: &CpuSet) -> Result<Settings, StartError> {
+        let kernel = builder.isolated.clone().unwrap_or_else(host::isolated);
+        let nohz_full = builder.nohz_full.intersection(cpus);
+        let isolation = Isolation { domain: kernel.intersection(cpus), nohz_full, ..Isolation::default() };
+        let tick = builder.tick_length()?;
+        Ok(Settings {
+            policy: builder.policy,
+            exact_policy: builder.exact_policy,
+            exclusion: builder.exclusion,
+            isolation: builder.from_host.or(isolation, cpus)?,
+            tick,
+            // A lane that dozes says once per tick that it turns.
+            stall_after: builder.stall_nanos().max(Nanos(tick.nanos().0.saturating_mul(2))),
+        })
     }
 
     /// Everybody who is there from the start comes online and goes idle.

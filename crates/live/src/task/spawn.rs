@@ -159,8 +159,8 @@ impl Machine {
         self.spawn_with(TaskOptions::new().lane(cpu), future)
     }
 
-    /// Starts a real-time task; see [`TaskOptions::realtime`]. It goes to a lane where it outranks everything,
-    /// if there is one, and moves when it would wait.
+    /// Starts a real-time task; see [`TaskOptions::realtime`]. It goes to a lane where it outranks
+    /// everything, if there is one, and moves when it would wait.
     ///
     /// # Errors
     /// See [`SpawnError`].

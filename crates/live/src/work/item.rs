@@ -85,8 +85,8 @@ impl fmt::Debug for Work {
 }
 
 impl Machine {
-    /// Makes work of `run`; nothing runs before it is queued. A panic in it is caught and counted, or ends the
-    /// process ([`OnPanic`](crate::OnPanic)).
+    /// Makes work of `run`; nothing runs before it is queued. A panic in it is caught and counted, or ends
+    /// the process ([`OnPanic`](crate::OnPanic)).
     ///
     /// # Errors
     /// When the machine has no lanes, or not the one that it is to be bound to, or does not run.
@@ -159,8 +159,8 @@ impl Work {
     /// The same, and waits for the end of a run that is under way. Says whether it waited to run.
     ///
     /// # Errors
-    /// [`WouldBlock`] when a run is under way and this thread is a lane, or runs something itself: then it was
-    /// cancelled, and the run goes on.
+    /// [`WouldBlock`] when a run is under way and this thread is a lane, or runs something itself: then it
+    /// was cancelled, and the run goes on.
     ///
     /// ```
     /// # use quietcore_live::{Machine, WorkOptions};

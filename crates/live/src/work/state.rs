@@ -2,9 +2,9 @@
 //!
 //! Bits: PENDING, it is in a queue, or will be when its present run ends; RUNNING. Whoever sets PENDING while
 //! it is clear has it to do: to put it into a queue, unless RUNNING is set; then the runner does that at the
-//! end of the run. So it never runs twice at a time. A cancel takes it out of no queue: whoever finds it there
-//! has nothing to do, unless it was queued again; of two who find it one runs it. What the queueing thread
-//! did before, the run sees: PENDING is set by a release and taken by an acquire, also when it was set
+//! end of the run. So it never runs twice at a time. A cancel takes it out of no queue: whoever finds it
+//! there has nothing to do, unless it was queued again; of two who find it one runs it. What the queueing
+//! thread did before, the run sees: PENDING is set by a release and taken by an acquire, also when it was set
 //! already, so a run that comes after a call that said "waits already" sees what that caller did. Model:
 //! `models.rs`, `work_that_is_queued_runs_once`.
 //!

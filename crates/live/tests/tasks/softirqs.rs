@@ -53,8 +53,9 @@ fn nothing_is_lost() {
     machine.shutdown();
 }
 
-/// Goal: a vector that raises itself for ever holds up neither the lane nor its tasks: a long one ends up with
-/// ksoftirqd, a short one stays, and everything else goes on. Method: one of each, and a task afterwards.
+/// Goal: a vector that raises itself for ever holds up neither the lane nor its tasks: a long one ends up
+/// with ksoftirqd, a short one stays, and everything else goes on. Method: one of each, and a task
+/// afterwards.
 #[test]
 fn a_vector_that_loops() {
     let [long, short]: [Arc<AtomicU64>; 2] = Default::default();
@@ -102,8 +103,8 @@ fn a_handler_that_panics() {
     machine.shutdown();
 }
 
-/// Goal: while a real-time task waits, a long vector is left to ksoftirqd where the machine defers, and run by
-/// the lane where it does not; short ones are never left; every one runs. Method: a real-time task of the
+/// Goal: while a real-time task waits, a long vector is left to ksoftirqd where the machine defers, and run
+/// by the lane where it does not; short ones are never left; every one runs. Method: a real-time task of the
 /// lane raises both and yields.
 #[test]
 fn long_ones_are_deferred() {
