@@ -111,9 +111,13 @@ impl Lanes {
         }
     }
 
-    /// Wakes the first player that sleeps and can run what is not its own.
+    /// Wakes the first player that sleeps and can run what is not its own. Whoever is just about to sleep
+    /// looks once more.
     pub(crate) fn wake_one(&self) {
-        let _ = self.all_in_tree().find(|slot| slot.kick() == Some(Notify::Woke));
+        let _ = self.all_in_tree().find(|slot| {
+            slot.queue.todo.leave();
+            slot.kick() == Some(Notify::Woke)
+        });
     }
 
     /// The same for all of them.
