@@ -142,17 +142,12 @@ fn what(record: &Record, overslept: bool) -> Stall {
     if overslept {
         return Stall::Asleep;
     }
-    record.running().map_or(Stall::Elsewhere, |Running { callback, timer, function, armed }| Stall::Running {
-        name: (callback.name)(),
-        timer,
-        function,
-        armed,
-    })
+    record.running().map_or(Stall::Elsewhere, Stall::of)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Callback;
+    use super::super::{Callback, Kind};
     use super::{KEPT, Marked, Running, Stall, Stalls};
     use crate::{CpuId, Nanos};
 
@@ -167,7 +162,7 @@ mod tests {
     fn a_mark_has_one_report() {
         let stalls = Stalls::new(1);
         let cpu = CpuId::default();
-        let running = Running { callback: &Callback::RAW, timer: 16, function: 32, armed: None };
+        let running = Running { callback: &Callback::RAW, subject: 16, function: 32, site: None };
         stalls.around(cpu, running, || {
             assert_eq!(stalls.report(Nanos(300), marked(1, false)).len(), 1);
             assert!(stalls.report(Nanos(400), marked(1, false)).is_empty());
@@ -185,6 +180,30 @@ mod tests {
         assert!(!stalls.record(cpu).is_reported());
         assert_eq!(stalls.report(Nanos(2000), marked(2, true))[0].stall, Stall::Elsewhere);
         assert!(!stalls.record(cpu).is_reported(), "it was back before that");
+    }
+
+    /// Goal: each kind of code is told as what it is. Method: one of each, while it runs and after.
+    #[test]
+    fn each_kind_is_told() {
+        static TASK: Callback = Callback { name: || "a::task", kind: Kind::Task };
+        static WORK: Callback = Callback { name: || "a::work", kind: Kind::Work };
+        let here = core::panic::Location::caller();
+        let kinds = [
+            (Running::of(&TASK, 0, None), "it ran the task a::task".to_owned()),
+            (
+                Running::of(&TASK, 7, Some(here)),
+                format!("it ran the task a::task of priority 7, started at {here}"),
+            ),
+            (Running::of(&WORK, 0, None), "it ran the work a::work".to_owned()),
+            (Running::of(&Callback::SOFTIRQ, 3, None), "it ran the handler of NET_RX".to_owned()),
+            (Running::WAKERS, "it ran a task's waker".to_owned()),
+        ];
+        for (running, told) in kinds {
+            let stalls = Stalls::new(1);
+            let new = || stalls.report(Nanos(300), marked(1, true)).remove(0).to_string();
+            let report = stalls.around(CpuId::default(), running, new);
+            assert_eq!(report, format!("lane 0 did not turn for 200.0ns: {told}"));
+        }
     }
 
     /// Goal: the ring is bounded, keeps the newest, and counts the others.
