@@ -28,6 +28,15 @@ struct Log {
     last: u64,
 }
 
+impl Log {
+    /// 0 is the number of no report.
+    fn end(&mut self, number: u64, at: Option<Nanos>) {
+        if let Some(report) = self.reports.iter_mut().find(|report| report.number == number) {
+            report.ended = at;
+        }
+    }
+}
+
 /// A CPU that was marked, as the core tells it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marked {
@@ -98,6 +107,8 @@ impl Stalls {
                 ended: one.is_back.then_some(now),
                 stall: what(record, one.overslept),
             };
+            // The lane could not say that it was back: it was, at the latest when its new silence began.
+            log.end(record.take_report(), Some(report.since));
             if !one.is_back {
                 record.report(report.number);
             }
@@ -115,10 +126,7 @@ impl Stalls {
     pub(super) fn end(&self, cpu: CpuId, now: Option<Nanos>) {
         // Somebody may be writing that report: then the next turn says it.
         let Ok(mut log) = self.log.try_lock() else { return };
-        let number = self.record(cpu).take_report();
-        if let Some(report) = log.reports.iter_mut().find(|report| report.number == number) {
-            report.ended = now;
-        }
+        log.end(self.record(cpu).take_report(), now);
     }
 
     /// The newest last.
@@ -180,6 +188,20 @@ mod tests {
         assert!(!stalls.record(cpu).is_reported());
         assert_eq!(stalls.report(Nanos(2000), marked(2, true))[0].stall, Stall::Elsewhere);
         assert!(!stalls.record(cpu).is_reported(), "it was back before that");
+    }
+
+    /// Goal: a lane that could not say that it was back, as somebody had the lock, is so in the next report.
+    /// Method: two marks, and nobody who says the end of the first.
+    #[test]
+    fn a_new_report_ends_the_one_before() {
+        let stalls = Stalls::new(1);
+        let mark = |number, since| marked(number, false).map(move |one| Marked { since, ..one });
+        assert_eq!(stalls.report(Nanos(300), mark(1, Nanos(100))).len(), 1);
+        assert_eq!(stalls.report(Nanos(900), mark(2, Nanos(700))).len(), 1);
+        let ends: Vec<_> = stalls.kept().iter().map(|report| report.ended).collect();
+        assert_eq!(ends, [Some(Nanos(700)), None]);
+        stalls.end(CpuId::default(), Some(Nanos(1000)));
+        assert_eq!(stalls.kept()[1].ended, Some(Nanos(1000)));
     }
 
     /// Goal: each kind of code is told as what it is. Method: one of each, while it runs and after.
