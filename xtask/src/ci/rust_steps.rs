@@ -30,6 +30,18 @@ pub(super) fn tests(shop: &Shop) -> Result<(), Failure> {
     run(&mut shop.cargo(&["test", "--workspace", "--locked"]), remedy)
 }
 
+/// What only exists with features that no other crate of the workspace turns on. In the same place: the flags
+/// are the same, so nothing but that crate is built again.
+pub(super) fn features(shop: &Shop) -> Result<(), Failure> {
+    let features = ["-p", "quietcore-live", "--features", "tracing,usdt"];
+    let mut test = shop.cargo(&["test", "--locked"]);
+    test.args(features).args(["--lib", "--test", "events", "--test", "probes"]);
+    run(&mut test, "run it alone: the same command with the name of the test at the end")?;
+    let mut clippy = shop.cargo(&["clippy", "--locked"]);
+    clippy.args(features).args(["--all-targets", "--", "-D", "warnings"]);
+    run(&mut clippy, "change the lines it names")
+}
+
 /// The core with a mark between any two steps that matter. A place of its own: changed flags build all again.
 pub(super) fn site(shop: &Shop) -> Result<(), Failure> {
     test_with(shop, "site", &["-p", "quietcore-core", "--test", "site"])

@@ -120,14 +120,18 @@ impl Lane {
         counts.items.add(1);
         match item {
             Item::Task(task) => {
-                let moved = machine.guarded(cpu, || task::run(task, cpu)).flatten();
+                let running = task.metadata().running();
+                let poll = || machine.guarded(cpu, || task::run(task, cpu)).flatten();
+                let moved = machine.stalls.around(cpu, running, poll);
                 if is_realtime {
                     counts.realtime_polls.add(1);
                     counts.migrations.add(u64::from(moved.is_some()));
                 }
             }
             Item::Work(work) => {
-                if work.run(cpu, |run| _ = machine.guarded(cpu, run)) {
+                let running = work.running();
+                let guarded = |run: &dyn Fn()| _ = machine.guarded(cpu, run);
+                if work.run(cpu, |run| machine.stalls.around(cpu, running, || guarded(run))) {
                     machine.tell_of_end();
                 }
             }

@@ -12,7 +12,7 @@ struct Family {
     of: fn(&CpuMetrics) -> u64,
 }
 
-const FAMILIES: [Family; 16] = [
+const FAMILIES: [Family; 30] = [
     Family { name: "timers_armed", help: "Arms of timers.", of: |cpu| cpu.bases.armed },
     Family {
         name: "timers_superseded",
@@ -44,6 +44,44 @@ const FAMILIES: [Family; 16] = [
     Family { name: "turns", help: "Turns.", of: |cpu| cpu.turns },
     Family { name: "kicks", help: "Kicks sent to this CPU.", of: |cpu| cpu.kicks },
     Family { name: "panics", help: "Callbacks that panicked.", of: |cpu| cpu.panics },
+    Family { name: "items", help: "Polls of tasks, and runs of work.", of: |cpu| cpu.items },
+    Family { name: "realtime_polls", help: "Polls of real-time tasks.", of: |cpu| cpu.realtime_polls },
+    Family {
+        name: "migrations",
+        help: "Real-time tasks that came from another lane.",
+        of: |cpu| cpu.migrations,
+    },
+    Family { name: "pulled", help: "Real-time tasks that this lane took from others.", of: |cpu| cpu.pulled },
+    Family { name: "pushed", help: "Real-time tasks that this lane gave to others.", of: |cpu| cpu.pushed },
+    Family {
+        name: "stolen",
+        help: "Normal tasks and work that this lane took from others.",
+        of: |cpu| cpu.stolen,
+    },
+    Family { name: "raises", help: "Times that vectors were raised for this CPU.", of: |cpu| cpu.raises },
+    Family { name: "softirqs", help: "Softirqs' handlers that its lane ran.", of: |cpu| cpu.softirqs },
+    Family {
+        name: "ksoftirqd_ran",
+        help: "Softirqs' handlers that its ksoftirqd ran.",
+        of: |cpu| cpu.ksoftirqd_ran,
+    },
+    Family {
+        name: "ksoftirqd_wakeups",
+        help: "Times that its ksoftirqd was woken.",
+        of: |cpu| cpu.ksoftirqd_wakeups,
+    },
+    Family {
+        name: "deferred",
+        help: "Vectors left because a real-time task waited.",
+        of: |cpu| cpu.deferred,
+    },
+    Family { name: "donations", help: "Waits for its ksoftirqd at the limit.", of: |cpu| cpu.donations },
+    Family { name: "timer_raises", help: "Turns by ticks as an isolated lane.", of: |cpu| cpu.timer_raises },
+    Family {
+        name: "empty_raises",
+        help: "Turns by ticks in which nothing was due.",
+        of: |cpu| cpu.empty_raises,
+    },
     Family { name: "stalls", help: "Stalls that were reported.", of: |cpu| cpu.stalls },
     Family { name: "marks", help: "Times this CPU was marked absent.", of: |cpu| cpu.bases.marks },
     Family { name: "false_marks", help: "Marks without need.", of: |cpu| cpu.bases.false_marks },
@@ -171,7 +209,7 @@ fn describe(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cpu, CpuId, LaneState, Machine};
+    use crate::{Cpu, CpuId, LaneState, Machine, Priority, Vector, WorkOptions};
     use std::collections::{BTreeMap, BTreeSet};
 
     /// Checks the rules of the format that a line-wise reader can check; returns the samples by series.
@@ -201,6 +239,47 @@ mod tests {
             }
         }
         found
+    }
+
+    /// Goal: what lanes run besides timers is there, per CPU, as it was counted. Method: a lane turns until it
+    /// has run two tasks, work and a softirq; the figures of a snapshot and of its text are the same.
+    #[test]
+    fn what_lanes_run_is_there() {
+        let cpu = CpuId::default();
+        let builder = Machine::builder().lanes("0".parse().expect("a list"));
+        let machine = builder.softirq(Vector::TASKLET, |_| ()).start().expect("starts");
+        let mut lane = Cpu::claim(machine, cpu).expect("it is free");
+        let normal = machine.spawn(async {}).expect("it runs");
+        let realtime = machine.spawn_rt(Priority::LOWEST, async {}).expect("it runs");
+        let work = machine.work(WorkOptions::new(), || ()).expect("it runs");
+        work.queue().expect("it runs");
+        machine.raise(cpu, Vector::TASKLET).expect("it has a handler");
+        while !normal.is_finished() || !realtime.is_finished() || work.is_pending() {
+            lane.turn();
+        }
+        let metrics = machine.metrics();
+        let (found, counted) = (samples(&metrics.to_openmetrics()), &metrics.cpus[0]);
+        let of = |name: &str| found[&format!("quietcore_{name}_total{{cpu=\"0\",role=\"cpu\"}}")];
+        assert_eq!((of("items"), of("realtime_polls"), of("raises"), of("softirqs")), (3.0, 1.0, 1.0, 1.0));
+        let same = [
+            ("migrations", counted.migrations),
+            ("pulled", counted.pulled),
+            ("pushed", counted.pushed),
+            ("stolen", counted.stolen),
+            ("ksoftirqd_ran", counted.ksoftirqd_ran),
+            ("ksoftirqd_wakeups", counted.ksoftirqd_wakeups),
+            ("deferred", counted.deferred),
+            ("donations", counted.donations),
+            ("timer_raises", counted.timer_raises),
+            ("empty_raises", counted.empty_raises),
+        ];
+        for (name, value) in same {
+            assert_eq!(of(name), value as f64, "{name}");
+        }
+        let cpus = found.keys().filter(|series| series.starts_with("quietcore_items_total{"));
+        assert_eq!(cpus.count(), metrics.cpus.len(), "each CPU has its own");
+        drop(lane);
+        machine.shutdown();
     }
 
     /// Goal: lanes are there with one state each and no label more; a machine without lanes has none. Method:

@@ -4,6 +4,7 @@ use super::handlers::{HurryUp, SoftirqRun};
 use crate::machine::Machine;
 use crate::run_queue::RunQueue;
 use crate::run_queue::sync::Activity;
+use crate::stall::{Callback, Running};
 use quietcore_core::softirq::{Budget, Deferral, Passes, Raise, Runner, Step, VectorSet};
 use quietcore_core::{CpuId, Nanos};
 use std::thread;
@@ -141,7 +142,15 @@ impl Machine {
             let Some(handler) = self.softirqs.get(vector) else { continue };
             ran += 1;
             let run = SoftirqRun { machine: self, cpu, vector, runner, until, must_hurry };
-            self.guarded(cpu, || handler(&run));
+            let handle = || _ = self.guarded(cpu, || handler(&run));
+            match runner {
+                Runner::Lane => {
+                    let running = Running::of(&Callback::SOFTIRQ, vector.index(), None);
+                    self.stalls.around(cpu, running, handle);
+                }
+                // The record is the lane's.
+                Runner::Ksoftirqd => handle(),
+            }
             let counts = &self.counts[cpu.index()];
             match runner {
                 Runner::Lane => counts.softirqs.add(1),

@@ -28,6 +28,15 @@ struct Log {
     last: u64,
 }
 
+impl Log {
+    /// 0 is the number of no report.
+    fn end(&mut self, number: u64, at: Option<Nanos>) {
+        if let Some(report) = self.reports.iter_mut().find(|report| report.number == number) {
+            report.ended = at;
+        }
+    }
+}
+
 /// A CPU that was marked, as the core tells it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marked {
@@ -98,6 +107,8 @@ impl Stalls {
                 ended: one.is_back.then_some(now),
                 stall: what(record, one.overslept),
             };
+            // The lane could not say that it was back: it was, at the latest when its new silence began.
+            log.end(record.take_report(), Some(report.since));
             if !one.is_back {
                 record.report(report.number);
             }
@@ -115,10 +126,7 @@ impl Stalls {
     pub(super) fn end(&self, cpu: CpuId, now: Option<Nanos>) {
         // Somebody may be writing that report: then the next turn says it.
         let Ok(mut log) = self.log.try_lock() else { return };
-        let number = self.record(cpu).take_report();
-        if let Some(report) = log.reports.iter_mut().find(|report| report.number == number) {
-            report.ended = now;
-        }
+        log.end(self.record(cpu).take_report(), now);
     }
 
     /// The newest last.
@@ -142,17 +150,12 @@ fn what(record: &Record, overslept: bool) -> Stall {
     if overslept {
         return Stall::Asleep;
     }
-    record.running().map_or(Stall::Elsewhere, |Running { callback, timer, function, armed }| Stall::Running {
-        name: (callback.name)(),
-        timer,
-        function,
-        armed,
-    })
+    record.running().map_or(Stall::Elsewhere, Stall::of)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Callback;
+    use super::super::{Callback, Kind};
     use super::{KEPT, Marked, Running, Stall, Stalls};
     use crate::{CpuId, Nanos};
 
@@ -167,7 +170,7 @@ mod tests {
     fn a_mark_has_one_report() {
         let stalls = Stalls::new(1);
         let cpu = CpuId::default();
-        let running = Running { callback: &Callback::RAW, timer: 16, function: 32, armed: None };
+        let running = Running { callback: &Callback::RAW, subject: 16, function: 32, site: None };
         stalls.around(cpu, running, || {
             assert_eq!(stalls.report(Nanos(300), marked(1, false)).len(), 1);
             assert!(stalls.report(Nanos(400), marked(1, false)).is_empty());
@@ -185,6 +188,44 @@ mod tests {
         assert!(!stalls.record(cpu).is_reported());
         assert_eq!(stalls.report(Nanos(2000), marked(2, true))[0].stall, Stall::Elsewhere);
         assert!(!stalls.record(cpu).is_reported(), "it was back before that");
+    }
+
+    /// Goal: a lane that could not say that it was back, as somebody had the lock, is so in the next report.
+    /// Method: two marks, and nobody who says the end of the first.
+    #[test]
+    fn a_new_report_ends_the_one_before() {
+        let stalls = Stalls::new(1);
+        let mark = |number, since| marked(number, false).map(move |one| Marked { since, ..one });
+        assert_eq!(stalls.report(Nanos(300), mark(1, Nanos(100))).len(), 1);
+        assert_eq!(stalls.report(Nanos(900), mark(2, Nanos(700))).len(), 1);
+        let ends: Vec<_> = stalls.kept().iter().map(|report| report.ended).collect();
+        assert_eq!(ends, [Some(Nanos(700)), None]);
+        stalls.end(CpuId::default(), Some(Nanos(1000)));
+        assert_eq!(stalls.kept()[1].ended, Some(Nanos(1000)));
+    }
+
+    /// Goal: each kind of code is told as what it is. Method: one of each, while it runs and after.
+    #[test]
+    fn each_kind_is_told() {
+        static TASK: Callback = Callback { name: || "a::task", kind: Kind::Task };
+        static WORK: Callback = Callback { name: || "a::work", kind: Kind::Work };
+        let here = core::panic::Location::caller();
+        let kinds = [
+            (Running::of(&TASK, 0, None), "it ran the task a::task".to_owned()),
+            (
+                Running::of(&TASK, 7, Some(here)),
+                format!("it ran the task a::task of priority 7, started at {here}"),
+            ),
+            (Running::of(&WORK, 0, None), "it ran the work a::work".to_owned()),
+            (Running::of(&Callback::SOFTIRQ, 3, None), "it ran the handler of NET_RX".to_owned()),
+            (Running::WAKERS, "it ran a task's waker".to_owned()),
+        ];
+        for (running, told) in kinds {
+            let stalls = Stalls::new(1);
+            let new = || stalls.report(Nanos(300), marked(1, true)).remove(0).to_string();
+            let report = stalls.around(CpuId::default(), running, new);
+            assert_eq!(report, format!("lane 0 did not turn for 200.0ns: {told}"));
+        }
     }
 
     /// Goal: the ring is bounded, keeps the newest, and counts the others.

@@ -1,15 +1,16 @@
 //! The record of what a lane runs, under weak memory: what is read belongs together.
 
+use super::super::Kind;
 use super::{Callback, Record, Running};
 use crate::sync::models::ends;
 use loom::sync::Arc;
 use loom::thread;
 
-static FIRST: Callback = Callback { name: || "first" };
-static SECOND: Callback = Callback { name: || "second" };
+static FIRST: Callback = Callback { name: || "first", kind: Kind::Timer };
+static SECOND: Callback = Callback { name: || "second", kind: Kind::Task };
 
 fn running(callback: &'static Callback, number: usize) -> Running {
-    Running { callback, timer: number, function: number + 10, armed: None }
+    Running { callback, subject: number, function: number + 10, site: None }
 }
 
 /// Goal: a reader finds one of the callbacks, whole, or nothing. Method: a lane runs two, one after the
@@ -33,14 +34,14 @@ fn what_is_read_belongs_together() {
                 let seen = record.running();
                 if let Some(seen) = seen {
                     let number = if core::ptr::eq(seen.callback, &FIRST) { 1 } else { 2 };
-                    assert_eq!((seen.timer, seen.function), (number, number + 10));
+                    assert_eq!((seen.subject, seen.function), (number, number + 10));
                 }
-                seen.map_or(0, |seen| seen.timer)
+                seen.map_or(0, |seen| seen.subject)
             })
         };
         let seen = reader.join().expect("no panic");
         lane.join().expect("no panic");
-        assert_eq!(record.running().map(|seen| seen.timer), Some(2));
+        assert_eq!(record.running().map(|seen| seen.subject), Some(2));
         seen
     });
     assert_eq!(found, [0, 1, 2].into(), "all of them come to pass");

@@ -1,9 +1,13 @@
 //! What a stall report says.
 
+use super::Kind;
+use super::sync::Running;
 use crate::{CpuId, Nanos};
 use core::fmt;
 use core::panic::Location;
 use core::time::Duration;
+use quietcore_core::realtime::Priority;
+use quietcore_core::softirq::Vector;
 
 /// A lane that did not turn for longer than [`stall_after`](crate::Builder::stall_after), so that others took
 /// over what they could. Its `Display` is one line.
@@ -43,7 +47,7 @@ pub struct StallReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stall {
-    /// It runs a callback, or wakes tasks.
+    /// It runs a timer's callback, or wakes tasks.
     Running {
         /// The type of the closure, as the compiler names it; or what else it was.
         name: &'static str,
@@ -54,10 +58,73 @@ pub enum Stall {
         /// Where it was armed, on a machine that [keeps arm sites](crate::Builder::arm_sites).
         armed: Option<&'static Location<'static>>,
     },
-    /// It runs none: the thread is in the program's own code, or did not get its processor.
+    /// It polls a task, or drops one that was aborted.
+    Task {
+        /// The type of its future, as the compiler names it: of an `async` block, where that is.
+        name: &'static str,
+        /// Of a real-time task.
+        priority: Option<Priority>,
+        /// Where it was started, on a machine that [keeps arm sites](crate::Builder::arm_sites).
+        spawned: Option<&'static Location<'static>>,
+    },
+    /// It runs [`Work`](crate::Work).
+    Work {
+        /// The type of the closure, as the compiler names it.
+        name: &'static str,
+    },
+    /// It runs a softirq's handler.
+    Softirq {
+        /// Which.
+        vector: Vector,
+    },
+    /// It runs nothing of the machine's: the thread is in the program's own code, or did not get its processor.
     Elsewhere,
     /// It should have woken up by itself, and did not.
     Asleep,
+}
+
+impl Stall {
+    /// What a lane's record says.
+    pub(super) fn of(running: Running) -> Self {
+        let Running { callback, subject, function, site } = running;
+        let name = (callback.name)();
+        let number = u8::try_from(subject).ok();
+        match callback.kind {
+            Kind::Timer => Self::Running { name, timer: subject, function, armed: site },
+            Kind::Task => Self::Task { name, priority: number.and_then(Priority::new), spawned: site },
+            Kind::Work => Self::Work { name },
+            // Whoever writes the record has a vector.
+            Kind::Softirq => {
+                number.and_then(Vector::from_index).map_or(Self::Elsewhere, |vector| Self::Softirq { vector })
+            }
+        }
+    }
+
+    fn show(self, verb: &str, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Running { name, timer, function, armed } => {
+                write!(out, "it {verb} {name}")?;
+                if function != 0 {
+                    write!(out, " at {function:#x}")?;
+                }
+                if timer != 0 {
+                    write!(out, " of timer {timer:#x}")?;
+                }
+                armed.map_or(Ok(()), |site| write!(out, ", armed at {site}"))
+            }
+            Self::Task { name, priority, spawned } => {
+                write!(out, "it {verb} the task {name}")?;
+                if let Some(priority) = priority {
+                    write!(out, " of priority {}", priority.get())?;
+                }
+                spawned.map_or(Ok(()), |site| write!(out, ", started at {site}"))
+            }
+            Self::Work { name } => write!(out, "it {verb} the work {name}"),
+            Self::Softirq { vector } => write!(out, "it {verb} the handler of {vector}"),
+            Self::Elsewhere => out.write_str("nothing of the machine's"),
+            Self::Asleep => out.write_str("it should have woken up"),
+        }
+    }
 }
 
 impl StallReport {
@@ -85,20 +152,6 @@ impl fmt::Display for StallReport {
         }
         let verb = if is_over { "did not turn for" } else { "has not turned for" };
         write!(out, " {verb} {:.1?}: ", self.length())?;
-        match self.stall {
-            Stall::Running { name, timer, function, armed } => {
-                let verb = if is_over { "ran" } else { "runs" };
-                write!(out, "it {verb} {name}")?;
-                if function != 0 {
-                    write!(out, " at {function:#x}")?;
-                }
-                if timer != 0 {
-                    write!(out, " of timer {timer:#x}")?;
-                }
-                armed.map_or(Ok(()), |site| write!(out, ", armed at {site}"))
-            }
-            Stall::Elsewhere => out.write_str("no callback of the machine"),
-            Stall::Asleep => out.write_str("it should have woken up"),
-        }
+        self.stall.show(if is_over { "ran" } else { "runs" }, out)
     }
 }

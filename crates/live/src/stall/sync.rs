@@ -1,5 +1,5 @@
 //! What a lane runs, for those who look at it while it is silent. One record per CPU; its player writes it
-//! around each callback, others read it without a lock.
+//! around each callback, poll and handler, others read it without a lock.
 //!
 //! The record has a version: odd while it is written, and another one each time. Who finds the same even one
 //! before and after reading has read what belongs together. A reader never waits: of a lane that is just
@@ -42,16 +42,27 @@ impl<T: Sync> Lasting<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Running {
     pub(crate) callback: &'static Callback,
-    /// Address of the timer; 0 for wakers.
-    pub(crate) timer: usize,
-    /// Address of its function; 0 if that is not known.
+    /// Address of a timer; a task's priority, 0 for a normal one; a vector's index; 0 for all others.
+    pub(crate) subject: usize,
+    /// Address of a timer's function; 0 if that is not known.
     pub(crate) function: usize,
-    pub(crate) armed: Option<&'static Location<'static>>,
+    /// Where a timer was armed, or a task started, if that is kept.
+    pub(crate) site: Option<&'static Location<'static>>,
 }
 
 impl Running {
     /// Wakers of futures; of which tasks, nobody knows.
-    pub(crate) const WAKERS: Self = Self { callback: &Callback::WAKER, timer: 0, function: 0, armed: None };
+    pub(crate) const WAKERS: Self = Self::of(&Callback::WAKER, 0, None);
+
+    /// What has no function of its own.
+    #[inline]
+    pub(crate) const fn of(
+        callback: &'static Callback,
+        subject: usize,
+        site: Option<&'static Location<'static>>,
+    ) -> Self {
+        Self { callback, subject, function: 0, site }
+    }
 }
 
 /// On cache lines of its own: its player writes it all the time.
@@ -59,11 +70,11 @@ impl Running {
 #[repr(align(128))]
 pub(crate) struct Record {
     version: AtomicU64,
-    /// Nothing while no callback runs.
+    /// Nothing while nothing runs.
     callback: Lasting<Callback>,
-    timer: AtomicU64,
+    subject: AtomicU64,
     function: AtomicU64,
-    armed: Lasting<Location<'static>>,
+    site: Lasting<Location<'static>>,
     /// The kernel's number of the thread that plays the CPU; 0 for nobody.
     thread: AtomicU32,
     /// The number of the report of this CPU that has no end yet; 0 for none.
@@ -75,9 +86,9 @@ impl Record {
         Self {
             version: AtomicU64::new(0),
             callback: Lasting::new(),
-            timer: AtomicU64::new(0),
+            subject: AtomicU64::new(0),
             function: AtomicU64::new(0),
-            armed: Lasting::new(),
+            site: Lasting::new(),
             thread: AtomicU32::new(0),
             open: AtomicU64::new(0),
         }
@@ -92,9 +103,9 @@ impl Record {
         self.version.store(version | 1, Ordering::Relaxed);
         fence(Ordering::Release);
         // Relaxed, all of them: the fences order them.
-        self.timer.store(running.timer as u64, Ordering::Relaxed);
+        self.subject.store(running.subject as u64, Ordering::Relaxed);
         self.function.store(running.function as u64, Ordering::Relaxed);
-        self.armed.store(running.armed);
+        self.site.store(running.site);
         self.callback.store(Some(running.callback));
         // Release: pairs with Acquire in `running`: who sees this version sees its fields.
         self.version.store((version | 1) + 1, Ordering::Release);
@@ -113,9 +124,9 @@ impl Record {
         // Relaxed, all of them: see `begin`.
         let running = Running {
             callback: self.callback.load()?,
-            timer: self.timer.load(Ordering::Relaxed) as usize,
+            subject: self.subject.load(Ordering::Relaxed) as usize,
             function: self.function.load(Ordering::Relaxed) as usize,
-            armed: self.armed.load(),
+            site: self.site.load(),
         };
         // Fence, Relaxed: pairs with the fence in `begin`.
         fence(Ordering::Acquire);

@@ -14,9 +14,9 @@ pub(crate) enum KeepSites {
 }
 
 impl Builder {
-    /// Timers of [`Machine::timer`] keep where in the program they were armed last, for
-    /// [stall reports](Machine::stalls). An arm then stores an address in the timer's memory. Default: no.
-    /// Raw timers have no room for it; wakers of futures have no such place.
+    /// Timers of [`Machine::timer`] keep where in the program they were armed last, and tasks where they were
+    /// started, for [stall reports](Machine::stalls). An arm then stores an address in the timer's memory.
+    /// Default: no. Raw timers have no room for it; wakers of futures have no such place.
     ///
     /// ```
     /// # use quietcore_live::Machine;

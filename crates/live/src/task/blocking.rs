@@ -7,8 +7,9 @@
 
 use super::join::JoinHandle;
 use super::spawn::SpawnError;
-use super::state::{Caught, Runnable, TaskPlace, TaskState, run};
+use super::state::{Caught, Origin, Runnable, TaskPlace, TaskState, run};
 use crate::machine::Machine;
+use core::panic::Location;
 use quietcore_core::CpuId;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -109,6 +110,7 @@ impl Machine {
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[track_caller]
     pub fn spawn_blocking<F, R>(&'static self, closure: F) -> Result<JoinHandle<R>, SpawnError>
     where
         F: FnOnce() -> R + Send + 'static,
@@ -117,7 +119,8 @@ impl Machine {
         if !self.is_running() {
             return Err(SpawnError::NotRunning);
         }
-        let state = TaskState::new(self, TaskPlace::Anywhere, None, CpuId::default());
+        let origin = Origin::of::<F>(self, Location::caller());
+        let state = TaskState::new(self, TaskPlace::Anywhere, None, CpuId::default(), origin);
         let make = move |_: &Arc<TaskState>| Caught::new(async move { closure() }, self);
         let (runnable, task) = async_task::Builder::new().metadata(state).spawn(make, leave);
         let handle = JoinHandle::new(task, runnable.waker());

@@ -5,10 +5,11 @@
 
 use super::join::JoinHandle;
 use super::live::LiveTasks;
-use super::state::{Caught, TaskPlace, TaskState, schedule};
+use super::state::{Caught, Origin, TaskPlace, TaskState, schedule};
 use crate::lane::{Cpu, here};
 use crate::machine::Machine;
 use core::fmt;
+use core::panic::Location;
 use quietcore_core::CpuId;
 use quietcore_core::realtime::Priority;
 use std::sync::Arc;
@@ -130,6 +131,7 @@ impl Machine {
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[track_caller]
     pub fn spawn<F>(&'static self, future: F) -> Result<JoinHandle<F::Output>, SpawnError>
     where
         F: Future + Send + 'static,
@@ -151,6 +153,7 @@ impl Machine {
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[track_caller]
     pub fn spawn_on<F>(&'static self, cpu: CpuId, future: F) -> Result<JoinHandle<F::Output>, SpawnError>
     where
         F: Future + Send + 'static,
@@ -173,6 +176,7 @@ impl Machine {
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[track_caller]
     pub fn spawn_rt<F>(
         &'static self,
         priority: Priority,
@@ -198,6 +202,7 @@ impl Machine {
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[track_caller]
     pub fn spawn_with<F>(
         &'static self,
         options: TaskOptions,
@@ -209,7 +214,8 @@ impl Machine {
     {
         let place = options.lane.map_or(TaskPlace::Anywhere, TaskPlace::Lane);
         let first = self.check_spawn(options.lane)?;
-        let state = TaskState::new(self, place, options.priority, first);
+        let origin = Origin::of::<F>(self, Location::caller());
+        let state = TaskState::new(self, place, options.priority, first, origin);
         let turn = self.lanes.rotation.next();
         let (runnable, handle) = self.tasks.list(turn, |listed| {
             let future = Caught::new(future, self);
@@ -262,6 +268,7 @@ impl Cpu {
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[track_caller]
     pub fn spawn_local<F>(&self, future: F) -> Result<JoinHandle<F::Output>, SpawnError>
     where
         F: Future + 'static,
@@ -269,7 +276,9 @@ impl Cpu {
     {
         let machine = self.machine();
         machine.check_spawn(None)?;
-        let state = TaskState::new(machine, TaskPlace::Thread(self.cpu()), None, self.cpu());
+        let origin = Origin::of::<F>(machine, Location::caller());
+        let place = TaskPlace::Thread(self.cpu());
+        let state = TaskState::new(machine, place, None, self.cpu(), origin);
         let (runnable, handle) = self.local_tasks().list(0, |listed| {
             let future = Caught::new(future, machine);
             let make = move |_: &Arc<TaskState>| async move {

@@ -3,6 +3,8 @@
 use super::sync::{Aborted, LastCpu};
 use crate::machine::Machine;
 use crate::run_queue::Item;
+use crate::stall::{Callback, Running};
+use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use pin_project_lite::pin_project;
@@ -34,6 +36,24 @@ pub(crate) struct TaskState {
     pub(crate) priority: Option<Priority>,
     pub(crate) cpu: LastCpu,
     pub(super) aborted: Aborted,
+    origin: Origin,
+}
+
+/// What a stall report says of a task.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    callback: &'static Callback,
+    /// Where it was started, if the machine keeps that.
+    site: Option<&'static Location<'static>>,
+}
+
+impl Origin {
+    /// Of a future of the type `F` that was started at `site`.
+    pub(super) fn of<F>(machine: &Machine, site: &'static Location<'static>) -> Self {
+        // It runs, so if it does not take plain arms it keeps sites.
+        let site = Some(site).filter(|_| !machine.takes_plain_arms());
+        Self { callback: const { &Callback::task::<F>() }, site }
+    }
 }
 
 impl TaskState {
@@ -42,9 +62,17 @@ impl TaskState {
         place: TaskPlace,
         priority: Option<Priority>,
         cpu: CpuId,
+        origin: Origin,
     ) -> Arc<Self> {
         let (cpu, aborted) = (LastCpu::new(cpu), Aborted::new());
-        Arc::new(Self { machine, place, priority, cpu, aborted })
+        Arc::new(Self { machine, place, priority, cpu, aborted, origin })
+    }
+
+    /// What a lane says that it runs.
+    #[inline]
+    pub(crate) fn running(&self) -> Running {
+        let Origin { callback, site } = self.origin;
+        Running::of(callback, self.priority.map_or(0, |priority| priority.get().into()), site)
     }
 }
 

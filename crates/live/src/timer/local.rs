@@ -237,9 +237,9 @@ impl Shared {
         let Some((cpu, _)) = here(self.machine) else { return code() };
         let running = stall::Running {
             callback: entry.name,
-            timer: Rc::as_ptr(entry) as usize,
+            subject: Rc::as_ptr(entry) as usize,
             function: 0,
-            armed: None,
+            site: None,
         };
         self.machine.stalls.around(cpu, running, code);
     }

@@ -316,13 +316,13 @@ impl Call {
     /// What a lane says that it runs.
     #[inline]
     pub(crate) fn running(&self) -> Running {
-        let (callback, armed) = match self.kind {
+        let (callback, site) = match self.kind {
             // SAFETY: it is of that kind, and `begin` took a count.
             Kind::Held => unsafe { handle::describe(self.name) },
             Kind::Wake | Kind::Raw => (&Callback::RAW, None),
         };
-        let (timer, function) = (self.name.address().as_ptr() as usize, self.name.timer().run as usize);
-        Running { callback, timer, function, armed }
+        let (subject, function) = (self.name.address().as_ptr() as usize, self.name.timer().run as usize);
+        Running { callback, subject, function, site }
     }
 
     /// Calls the function. A panic of it passes through.

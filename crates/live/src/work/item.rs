@@ -4,6 +4,7 @@ use super::state::{Queue, State};
 use crate::lane::here;
 use crate::machine::Machine;
 use crate::run_queue::Item;
+use crate::stall::{Callback, Running};
 use crate::task::{LastCpu, SpawnError};
 use crate::timer::{InRun, WouldBlock};
 use core::fmt;
@@ -54,6 +55,8 @@ struct Inner {
     bound: Option<CpuId>,
     last: LastCpu,
     state: State,
+    /// What a stall report says of it.
+    callback: &'static Callback,
     run: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -104,8 +107,8 @@ impl Machine {
         run: impl Fn() + Send + Sync + 'static,
     ) -> Result<Work, SpawnError> {
         let first = self.check_spawn(options.bound)?;
-        let (last, state) = (LastCpu::new(first), State::new());
-        let inner = Inner { machine: self, bound: options.bound, last, state, run: Box::new(run) };
+        let (last, state, callback) = (LastCpu::new(first), State::new(), Callback::work(&run));
+        let inner = Inner { machine: self, bound: options.bound, last, state, callback, run: Box::new(run) };
         Ok(Work(Arc::new(inner)))
     }
 }
@@ -232,6 +235,11 @@ impl Queued {
 
     pub(crate) fn last(&self) -> CpuId {
         self.0.0.last.get()
+    }
+
+    /// What a lane says that it runs.
+    pub(crate) fn running(&self) -> Running {
+        Running::of(self.0.0.callback, 0, None)
     }
 
     /// Runs it on `cpu`, unless it was cancelled; says whether it did. The caller counts panics, and tells

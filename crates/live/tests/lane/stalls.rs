@@ -123,7 +123,7 @@ fn a_lane_that_never_turns_is_reported() {
     });
     let report = reports(machine).remove(0);
     assert_eq!(report.stall, Stall::Elsewhere, "{report}");
-    assert!(report.to_string().ends_with(": no callback of the machine"), "{report}");
+    assert!(report.to_string().ends_with(": nothing of the machine's"), "{report}");
     drop(timer);
     machine.shutdown();
     lane.join().expect("no panic");

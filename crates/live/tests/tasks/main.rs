@@ -7,5 +7,6 @@ mod realtime;
 mod scene;
 mod softirqs;
 mod spawning;
+mod stalls;
 mod stuck;
 mod work;
