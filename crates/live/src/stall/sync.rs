@@ -155,5 +155,4 @@ impl Record {
 }
 
 #[cfg(all(test, loom))]
-#[path = "models.rs"]
 mod models;
