@@ -90,8 +90,8 @@ mod tests {
     use super::TimerRaise;
     use crate::Nanos;
 
-    /// Goal: a rule that may look too early and not again in time is the one that is called. Method: each, asked
-    /// before an arm is visible and after it, of a timer that is due.
+    /// Goal: a rule that may look too early and not again in time is the one that is called. Method: each,
+    /// asked before an arm is visible and after it, of a timer that is due.
     #[test]
     fn who_may_miss_an_arm_is_called() {
         for when in TimerRaise::ALL {

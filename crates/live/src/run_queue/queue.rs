@@ -308,8 +308,8 @@ mod tests {
         machine.shutdown();
     }
 
-    /// Goal: a queue that closes gives back all that is not bound to its lane. Method: a task of each kind, and
-    /// work.
+    /// Goal: a queue that closes gives back all that is not bound to its lane. Method: a task of each kind,
+    /// and work.
     #[test]
     fn closing_gives_back_what_may_move() {
         let (machine, queue) = machine().expect("starts");

@@ -92,8 +92,8 @@ mod models;
 mod tests {
     use super::{Queue, State};
 
-    /// Goal: an entry that a cancel has left in a queue starts nothing while the work runs, and what was queued
-    /// meanwhile is the runner's to put into a queue. Method: one after the other.
+    /// Goal: an entry that a cancel has left in a queue starts nothing while the work runs, and what was
+    /// queued meanwhile is the runner's to put into a queue. Method: one after the other.
     #[test]
     fn a_stale_entry_while_it_runs() {
         let state = State::new();

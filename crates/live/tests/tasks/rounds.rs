@@ -1,4 +1,5 @@
-//! Rounds of softirqs, one at a time: the lane turns when the test says so, and ksoftirqd is kept where it is.
+//! Rounds of softirqs, one at a time: the lane turns when the test says so, and ksoftirqd is kept where it
+//! is.
 
 use crate::scene::{Gate, builder, cpu, wait_for};
 use quietcore_live::{Awareness, Builder, Cpu, CpuMetrics, Machine, Priority, Runner, TaskOptions, Vector};
@@ -16,8 +17,8 @@ fn first(machine: &Machine) -> CpuMetrics {
     machine.metrics().cpus.into_iter().next().expect("it has lanes")
 }
 
-/// `builder`, with a vector IRQ_POLL that keeps ksoftirqd once it has got there: from the lane it goes there by
-/// being raised again.
+/// `builder`, with a vector IRQ_POLL that keeps ksoftirqd once it has got there: from the lane it goes there
+/// by being raised again.
 fn with_keeper(builder: Builder, gate: &Gate) -> (Builder, Receiver<()>) {
     let (gate, (sender, began)) = (gate.clone(), channel());
     let sender = Mutex::new(sender);
@@ -31,9 +32,9 @@ fn with_keeper(builder: Builder, gate: &Gate) -> (Builder, Receiver<()>) {
     (builder, began)
 }
 
-/// Goal: what was left to ksoftirqd and is done is the lane's again. Method: a vector that is raised again and
-/// again until ksoftirqd has it; then once more, after the lane has run another one, and after it has run none.
-/// A third one, which ksoftirqd runs next, tells that it is done with the first.
+/// Goal: what was left to ksoftirqd and is done is the lane's again. Method: a vector that is raised again
+/// and again until ksoftirqd has it; then once more, after the lane has run another one, and after it has run
+/// none. A third one, which ksoftirqd runs next, tells that it is done with the first.
 #[test]
 fn what_ksoftirqd_did_is_the_lanes_again() {
     let is_greedy = Arc::new(AtomicBool::new(true));

@@ -17,8 +17,8 @@ fn quiet() -> Builder {
 
 const TICK: Duration = Duration::from_millis(1);
 
-/// Goal: nothing goes to a lane whose thread blocks. Method: a task is started meanwhile, from there; the other
-/// lane runs it in one turn, as its own.
+/// Goal: nothing goes to a lane whose thread blocks. Method: a task is started meanwhile, from there; the
+/// other lane runs it in one turn, as its own.
 #[test]
 fn a_lane_that_blocks_gets_nothing() {
     let machine = quiet().start().expect("starts");
@@ -75,7 +75,7 @@ fn what_waits_behind_others_wakes_a_lane() {
     machine.shutdown();
 }
 
-/// Goal: a lane with nothing to do takes what waits behind a task that runs: real-time tasks, and normal ones.
+/// Goal: a lane with nothing to do takes what waits behind a task that runs, with a priority and without.
 /// Method: one lane is kept with one of each behind; the other one turns for ten ticks.
 #[test]
 fn a_lane_takes_what_another_does_not_get_to() {
@@ -182,8 +182,8 @@ fn an_aborted_task_is_not_polled() {
     machine.shutdown();
 }
 
-/// Goal: a shutdown drops the futures of tasks that wait and are in no queue. Method: one bound to a lane, one
-/// with a priority, and a free one, each polled once before.
+/// Goal: a shutdown drops the futures of tasks that wait and are in no queue. Method: one bound to a lane,
+/// one with a priority, and a free one, each polled once before.
 #[test]
 fn a_shutdown_reaches_tasks_that_wait() {
     let machine = quiet().start().expect("starts");
