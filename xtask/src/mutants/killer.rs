@@ -74,13 +74,15 @@ pub(super) enum Suite {
     LiveModels,
     /// The same words, in one order of steps at a time.
     LiveUnits,
+    /// Tasks, softirqs and work on real threads.
+    Tasks,
 }
 
 /// The recording that reaches every level.
 const RECORDING: &str = "recordings/g612-c4-levels.txt.zst";
 
 impl Suite {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Properties,
         Self::Verify,
         Self::Tree,
@@ -91,6 +93,7 @@ impl Suite {
         Self::Models,
         Self::LiveModels,
         Self::LiveUnits,
+        Self::Tasks,
     ];
 
     /// Cargo's arguments that build it.
@@ -114,6 +117,7 @@ impl Suite {
             Self::LiveModels | Self::LiveUnits => {
                 &["test", "-q", "--locked", "-p", "quietcore-live", "--lib", "--no-run"]
             }
+            Self::Tasks => &["test", "-q", "--locked", "-p", "quietcore-live", "--test", "tasks", "--no-run"],
         }
     }
 
@@ -150,6 +154,9 @@ impl Suite {
             Self::LiveModels | Self::LiveUnits => {
                 &["test", "-q", "--locked", "-p", "quietcore-live", "--lib", "--", "--exact"]
             }
+            Self::Tasks => {
+                &["test", "-q", "--locked", "-p", "quietcore-live", "--test", "tasks", "--", "--exact"]
+            }
         }
     }
 
@@ -159,7 +166,7 @@ impl Suite {
             Self::Properties | Self::Tree | Self::Machine => {
                 &[("PROPTEST_MAX_SHRINK_ITERS", "0"), ("PROPTEST_FAILURE_PERSISTENCE", "off")]
             }
-            Self::Verify | Self::Units | Self::LiveUnits => &[],
+            Self::Verify | Self::Units | Self::LiveUnits | Self::Tasks => &[],
             Self::Site => &[("RUSTFLAGS", "--cfg site")],
             Self::Loom | Self::Models | Self::LiveModels => &[("RUSTFLAGS", "--cfg loom")],
         }
@@ -168,9 +175,13 @@ impl Suite {
     /// Where it is built, below the folder of builds.
     pub(super) const fn folder(self) -> &'static str {
         match self {
-            Self::Properties | Self::Verify | Self::Tree | Self::Machine | Self::Units | Self::LiveUnits => {
-                "plain"
-            }
+            Self::Properties
+            | Self::Verify
+            | Self::Tree
+            | Self::Machine
+            | Self::Units
+            | Self::LiveUnits
+            | Self::Tasks => "plain",
             Self::Site => "site",
             Self::Loom | Self::Models | Self::LiveModels => "loom",
         }
@@ -188,6 +199,7 @@ impl Suite {
             Self::Machine => "crates/core/tests/machine",
             Self::Units | Self::Models => "crates/core/src",
             Self::LiveModels | Self::LiveUnits => "crates/live/src",
+            Self::Tasks => "crates/live/tests/tasks",
         }
     }
 }

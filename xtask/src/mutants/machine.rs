@@ -91,8 +91,8 @@ pub(super) const RULES: &[Mutant] = &[
         name: "run-leaves-behind",
         rule: "the end of a run leaves no timer on a CPU that was isolated meanwhile",
         file: TURN,
-        right: "self.leave_nothing_behind(finished.base.cpu, now, actions);",
-        wrong: "let _ = now;",
+        right: "            self.leave_nothing_behind(base.cpu, now, actions);\n        }\n    }",
+        wrong: "            let _ = (now, actions);\n        }\n    }",
         killers: &[Test(Machine, "isolation::a_timer_that_arms_itself_leaves_an_isolated_cpu")],
     },
     Mutant {
@@ -139,7 +139,7 @@ pub(super) const RULES: &[Mutant] = &[
         name: "isolated-takes-tokens",
         rule: "an isolated CPU takes no foreign token",
         file: BASE_BASES,
-        right: "may_run && (runner == id.cpu || !standing.has(Standing::UNAVAILABLE))",
+        right: "may_run && (runner == id.cpu && id.kind != BaseKind::Guest || !standing.has(Standing::UNAVAILABLE))",
         wrong: "may_run",
         killers: &[
             Test(Machine, "isolation::an_isolated_cpu_takes_nothing_over"),

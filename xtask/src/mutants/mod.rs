@@ -8,6 +8,7 @@ mod bases;
 mod ends;
 mod hierarchy;
 mod killer;
+mod lanes;
 mod list;
 mod machine;
 mod realtime;
@@ -27,7 +28,7 @@ const PATIENCE: u32 = 5;
 const PATIENCE_MIN: Duration = Duration::from_secs(30);
 
 /// All mutants, by what they break.
-const LISTS: [(&str, &[Mutant]); 10] = [
+const LISTS: [(&str, &[Mutant]); 11] = [
     ("rules of the wheel", list::RULES),
     ("bugs of the kernel's hierarchy, each fix undone", hierarchy::KERNEL_BUGS),
     ("steps of the hierarchy", hierarchy::STEPS),
@@ -38,6 +39,7 @@ const LISTS: [(&str, &[Mutant]); 10] = [
     ("ends and marks", ends::ENDS),
     ("real-time tasks and softirqs", realtime::REALTIME),
     ("words that threads share", words::WORDS),
+    ("rules of lanes, tasks and softirqs", lanes::LANES),
 ];
 
 /// Runs the mutants whose names, or whose list's title, contain `filter`.

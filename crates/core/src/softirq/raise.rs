@@ -84,3 +84,22 @@ impl TimerRaise {
         matches!(self, Self::Bitmap)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::TimerRaise;
+    use crate::Nanos;
+
+    /// Goal: a rule that may look too early and not again in time is the one that is called. Method: each,
+    /// asked before an arm is visible and after it, of a timer that is due.
+    #[test]
+    fn who_may_miss_an_arm_is_called() {
+        for when in TimerRaise::ALL {
+            let now = Nanos(5);
+            let [before, after] = [None, Some(now)].map(|next| when.raises(next, next.is_some(), now));
+            assert!(after, "{when:?}");
+            // Today's kernel is a tick late.
+            assert_eq!(when.calls(), !before && when != TimerRaise::NextExpiry, "{when:?}");
+        }
+    }
+}

@@ -278,3 +278,55 @@ impl RunQueue {
         items
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::RunQueue;
+    use crate::{Cpu, Machine, Priority, StartError, TaskOptions, WorkOptions};
+    use quietcore_core::CpuId;
+    use quietcore_core::realtime::CpuPriority;
+
+    /// A machine with one lane, and that lane's queue.
+    fn machine() -> Result<(&'static Machine, &'static RunQueue), StartError> {
+        let machine = Machine::builder().lanes("0".parse().expect("a list")).start()?;
+        Ok((machine, machine.lanes.queue(CpuId::default()).expect("it has that lane")))
+    }
+
+    /// Goal: searchers see what runs as long as it runs. Method: a task that another lane had.
+    #[test]
+    fn what_runs_is_seen_until_it_ends() {
+        let (machine, queue) = machine().expect("starts");
+        let lane = Cpu::claim(machine, queue.cpu()).expect("a free lane");
+        let (priorities, level) = (&machine.lanes.priorities, CpuPriority::Realtime(Priority::LOWEST));
+        assert_eq!(priorities.of(queue.cpu()), CpuPriority::Normal);
+        queue.began(Priority::LOWEST, priorities);
+        assert_eq!(priorities.of(queue.cpu()), level);
+        queue.ended(priorities);
+        assert_eq!(priorities.of(queue.cpu()), CpuPriority::Normal);
+        drop(lane);
+        assert_eq!(priorities.of(queue.cpu()), CpuPriority::Absent);
+        machine.shutdown();
+    }
+
+    /// Goal: a queue that closes gives back all that is not bound to its lane. Method: a task of each kind,
+    /// and work.
+    #[test]
+    fn closing_gives_back_what_may_move() {
+        let (machine, queue) = machine().expect("starts");
+        let lane = Cpu::claim(machine, queue.cpu()).expect("a free lane");
+        let realtime = TaskOptions::new().realtime(Priority::LOWEST);
+        for options in [TaskOptions::new(), realtime] {
+            for options in [options, options.lane(queue.cpu())] {
+                drop(machine.spawn_with(options, async {}).expect("it runs"));
+            }
+        }
+        let work = machine.work(WorkOptions::new(), || ()).expect("it has a lane");
+        assert!(work.queue().expect("it runs"));
+        let (items, is_busy) = queue.close(&machine.lanes.priorities);
+        assert_eq!((items.len(), is_busy), (3, false));
+        assert!(items.iter().all(|item| item.bound_to().is_none()));
+        assert_eq!((queue.free_waiting(), queue.realtime_waiting()), (0, Some(Priority::LOWEST)));
+        drop((items, lane));
+        machine.shutdown();
+    }
+}

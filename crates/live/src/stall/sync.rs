@@ -166,5 +166,4 @@ impl Record {
 }
 
 #[cfg(all(test, loom))]
-#[path = "models.rs"]
 mod models;

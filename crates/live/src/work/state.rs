@@ -87,3 +87,24 @@ impl State {
 
 #[cfg(all(test, loom))]
 mod models;
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{Queue, State};
+
+    /// Goal: an entry that a cancel has left in a queue starts nothing while the work runs, and what was
+    /// queued meanwhile is the runner's to put into a queue. Method: one after the other.
+    #[test]
+    fn a_stale_entry_while_it_runs() {
+        let state = State::new();
+        assert_eq!(state.queue(), Queue::Enqueue);
+        assert!(state.cancel(), "and its entry stays");
+        assert_eq!(state.queue(), Queue::Enqueue);
+        assert!(state.begin(), "by one of the two");
+        assert_eq!((state.queue(), state.queue()), (Queue::AfterRun, Queue::Known));
+        assert!(!state.begin(), "by the other one: it runs");
+        assert!(state.end(), "it is to run once more");
+        assert!(state.begin() && !state.end());
+        assert!(!state.is_pending() && !state.is_running());
+    }
+}

@@ -4,6 +4,8 @@
 mod ends;
 mod isolation;
 mod realtime;
+mod rounds;
+mod rules;
 mod scene;
 mod softirqs;
 mod spawning;
