@@ -23,6 +23,7 @@ mod gaps;
 mod host;
 mod html;
 mod idle;
+mod isolated;
 mod measure;
 mod oslat;
 mod plan;
@@ -55,8 +56,15 @@ use std::time::Duration;
 use trace::Shown;
 
 /// All rows, in the order in which they run.
-const ROWS: &[&Plan] =
-    &[&oslat::PLAN, &enqueue::PLAN, &dbench::PLAN, &idle::PLAN, &cyclictest::PLAN, &blocked::PLAN];
+const ROWS: &[&Plan] = &[
+    &oslat::PLAN,
+    &enqueue::PLAN,
+    &dbench::PLAN,
+    &idle::PLAN,
+    &cyclictest::PLAN,
+    &blocked::PLAN,
+    &isolated::PLAN,
+];
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 it ran; 1 a figure that must have one value has another; 2 an error; 130 interrupted: what was \

@@ -19,8 +19,16 @@ macro_rules! bundled {
 }
 
 /// By name: the scenarios that rows name, and the costs.
-const FILES: [(&str, &str); 6] =
-    bundled!["costs.toml", "dbench-128.toml", "enqueue.toml", "idle.toml", "oslat-128.toml", "stall.toml"];
+const FILES: [(&str, &str); 8] = bundled![
+    "costs.toml",
+    "cyclictest.toml",
+    "dbench-128.toml",
+    "enqueue.toml",
+    "idle.toml",
+    "isolated.toml",
+    "oslat-128.toml",
+    "stall.toml"
+];
 
 /// Runs the scenario of `sim`; `None` when `go_on` said no.
 pub(super) fn run(sim: &Sim, go_on: &mut dyn FnMut() -> bool) -> Result<Option<Simulated>, CliError> {
