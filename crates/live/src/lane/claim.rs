@@ -113,7 +113,7 @@ impl Machine {
 
     /// The thread that had `slot` took its last turn.
     pub(super) fn take_offline(&'static self, slot: &Slot, turn: &mut Turn) {
-        let _control = self.lanes.control();
+        let control = self.lanes.control();
         let now = self.clock.now();
         self.act(|actions| {
             self.core.abandon_turn(turn, now, actions);
@@ -123,7 +123,11 @@ impl Machine {
         slot.release();
         self.renew_hints();
         // After the release: nobody opens it again.
-        let _ = self.close_queue(slot.cpu);
+        let items = self.close_queue(slot.cpu);
+        drop(control);
+        self.enqueue_all(items);
+        // Its ksoftirqd stays.
+        self.offer_items_of(slot.cpu);
     }
 
     /// What is read without a lock follows from who is online and isolated. By the holder of the control

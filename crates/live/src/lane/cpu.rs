@@ -557,5 +557,9 @@ impl Drop for Cpu {
         }
         self.lane.leave();
         self.machine().lane_left(self.cpu());
+        if self.machine().is_over() && !self.machine().is_forked() {
+            // What this thread was about to run when the others were dropped.
+            self.machine().end_tasks();
+        }
     }
 }

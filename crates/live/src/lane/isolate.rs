@@ -8,6 +8,7 @@
 
 use super::here;
 use crate::machine::Machine;
+use crate::run_queue::Item;
 use core::fmt;
 use quietcore_core::{CpuId, CpuSet, Report};
 use std::thread;
@@ -85,7 +86,9 @@ impl Machine {
         if let Some(cpu) = isolated.difference(&self.cpus).first() {
             return Err(IsolateError::UnknownCpu { cpu });
         }
-        let outcome = self.isolate(isolated);
+        let mut items = Vec::new();
+        let outcome = self.isolate(isolated, &mut items);
+        self.enqueue_all(items);
         self.tell_of_isolation(isolated, &outcome);
         let mut report = outcome?;
         let end = Instant::now() + PATIENCE;
@@ -117,7 +120,8 @@ impl Machine {
         self.core.isolation().any()
     }
 
-    fn isolate(&'static self, isolated: &CpuSet) -> Result<Report, IsolateError> {
+    /// Leaves in `items` what was in the queues of those that are isolated now.
+    fn isolate(&self, isolated: &CpuSet, items: &mut Vec<Item>) -> Result<Report, IsolateError> {
         let _control = self.lanes.control();
         let all = self.core.isolation();
         let for_good = all.domain.union(&all.nohz_full);
@@ -134,20 +138,20 @@ impl Machine {
         }
         self.move_own_threads();
         let mut report = report;
-        self.change_queues(&mut report);
+        self.change_queues(&mut report, items);
         Ok(report)
     }
 
     /// Run queues follow the masks: what is isolated now takes nothing that is not bound to it, and gives
     /// back what it had; the others take it.
-    fn change_queues(&'static self, report: &mut Report) {
+    fn change_queues(&self, report: &mut Report, items: &mut Vec<Item>) {
         let isolated = self.core.isolation().any();
         // Those first that may take what the others give back.
         for cpu in self.lane_set.difference(&isolated).iter() {
-            self.open_queue_unless_isolated(cpu);
+            items.extend(self.open_queue_unless_isolated(cpu));
         }
         for cpu in self.lane_set.intersection(&isolated).iter() {
-            let _ = self.close_queue(cpu);
+            items.extend(self.close_queue(cpu));
             if self.runs_foreign(cpu) {
                 report.still_running.insert(cpu);
             }
@@ -162,17 +166,20 @@ impl Machine {
 
     /// The same for a lane that was just claimed.
     pub(super) fn open_claimed(&'static self, cpu: CpuId) {
-        let _control = self.lanes.control();
-        self.open_queue_unless_isolated(cpu);
+        let control = self.lanes.control();
+        let items = self.open_queue_unless_isolated(cpu);
+        drop(control);
+        self.enqueue_all(items);
     }
 
     /// By the holder of the control lock: if somebody plays `cpu` and it is not isolated, it takes what is
-    /// not bound to it.
-    pub(super) fn open_queue_unless_isolated(&'static self, cpu: CpuId) {
+    /// not bound to it. Gives what has waited for that.
+    fn open_queue_unless_isolated(&self, cpu: CpuId) -> Vec<Item> {
         let is_played = self.lanes.slot(cpu).is_some_and(|slot| slot.parker().is_some());
         if is_played && !self.core.isolation().any().contains(cpu) {
-            self.open_queue(cpu);
+            return self.lanes.open_queue(cpu);
         }
+        Vec::new()
     }
 
     /// The calling thread, which a lane may have started, runs on all CPUs that are not isolated.
@@ -191,6 +198,12 @@ impl Machine {
         if !self.core.isolation().any().is_empty() {
             self.move_own_threads();
         }
+    }
+
+    /// The calling thread, which is one of them, ends.
+    pub(crate) fn leave_own_threads(&self) {
+        let own = rustix::thread::gettid();
+        self.lanes.own_threads().retain(|thread| *thread != own);
     }
 
     /// By the holder of the control lock.

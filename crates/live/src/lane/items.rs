@@ -55,6 +55,9 @@ impl Lane {
             let Some(next) = self.next_item() else { break };
             before = if next.activity == Activity::Normal { Before::Other } else { Before::Realtime };
             self.run_item(next);
+            if self.machine.is_forked() {
+                break;
+            }
             ran.items += 1;
             let timers;
             (now, timers) = self.between_items();
@@ -135,6 +138,10 @@ impl Lane {
                     machine.tell_of_end();
                 }
             }
+        }
+        if machine.is_forked() {
+            // A child that an item has forked: locks are as they were at that moment.
+            return;
         }
         queue.doing.end();
         if is_realtime {

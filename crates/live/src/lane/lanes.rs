@@ -38,7 +38,15 @@ pub(crate) struct Lanes {
     /// For choices that are made in turns.
     pub(crate) rotation: Hint,
     /// What no lane takes now. Held while a lane opens its queue.
-    aside: Mutex<Vec<Item>>,
+    aside: Mutex<Aside>,
+}
+
+/// Items that no lane takes now.
+#[derive(Debug, Default)]
+struct Aside {
+    items: Vec<Item>,
+    /// The machine has ended.
+    is_over: bool,
 }
 
 impl Lanes {
@@ -64,7 +72,7 @@ impl Lanes {
             notes: Mutex::new(Vec::new()),
             priorities: CpuPriorities::new(count as u16),
             rotation: Hint::new(),
-            aside: Mutex::new(Vec::new()),
+            aside: Mutex::new(Aside::default()),
         }
     }
 
@@ -79,7 +87,7 @@ impl Lanes {
     }
 
     /// Whether lanes look after each other.
-    pub(super) fn watch(&self) -> bool {
+    pub(crate) fn watch(&self) -> bool {
         self.switch.stall_after().is_some()
     }
 
@@ -158,17 +166,17 @@ impl Lanes {
         self.slot(cpu).map(|slot| &slot.companion)
     }
 
-    fn aside(&self) -> MutexGuard<'_, Vec<Item>> {
+    fn aside(&self) -> MutexGuard<'_, Aside> {
         self.aside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// No lane takes `item`: it waits for one that opens. Gives it back if there is one now.
+    /// No lane takes `item`: it waits for one that opens. Gives it back if there is one now, or never will be.
     pub(crate) fn put_aside(&self, item: Item) -> Result<(), Item> {
         let mut aside = self.aside();
-        if self.all().any(|slot| slot.queue.gate.is_open()) {
+        if aside.is_over || self.all().any(|slot| slot.queue.gate.is_open()) {
             return Err(item);
         }
-        aside.push(item);
+        aside.items.push(item);
         Ok(())
     }
 
@@ -178,7 +186,7 @@ impl Lanes {
         if let Some(queue) = self.queue(cpu) {
             queue.open(&self.priorities);
         }
-        core::mem::take(&mut *aside)
+        core::mem::take(&mut aside.items)
     }
 
     /// What only the thread that plays `cpu` may drop; for that thread.
@@ -188,7 +196,10 @@ impl Lanes {
 
     /// The machine has ended: all that waits and that any thread may drop.
     pub(crate) fn end_queues(&self) -> Vec<Item> {
-        let mut items = core::mem::take(&mut *self.aside());
+        let mut aside = self.aside();
+        aside.is_over = true;
+        let mut items = core::mem::take(&mut aside.items);
+        drop(aside);
         items.extend(self.all().flat_map(|slot| slot.queue.end(&self.priorities)));
         items
     }

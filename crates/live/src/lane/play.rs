@@ -123,7 +123,7 @@ impl Lane {
         // An isolated CPU answers for nobody: with nothing armed on it there is no reason to look at the
         // clock.
         let is_quiet = self.waiting == Waiting::No && self.slot.alone.is_set() && !self.turn.has_more();
-        if is_quiet && !self.has_items() {
+        if is_quiet && !self.has_items() && !self.is_help_wanted() {
             let when = self.machine.timer_raise;
             if when != TimerRaise::NextExpiry {
                 return self.turn_by_tick(when).unwrap_or_default();
@@ -212,6 +212,7 @@ impl Lane {
             let watch = if is_wary { Core::watch_before_sleep } else { Core::watch };
             if self.machine.act(|actions| watch(core, cpu, now, actions)) > 0 {
                 self.machine.report_stalls(now);
+                self.machine.offer_items_of_marked();
             }
         }
     }
@@ -231,7 +232,8 @@ impl Lane {
         self.is_prepared = true;
         self.parker().prepare();
         probe::lane_park(self.slot.cpu);
-        if self.turn.has_more() || self.has_items() || !self.machine.is_running() {
+        let has_items = self.has_items() || self.is_help_wanted();
+        if self.turn.has_more() || has_items || !self.machine.is_running() {
             // After the word: whoever shuts the machine down kicks afterwards.
             return self.doze(now, now);
         }
@@ -386,6 +388,7 @@ impl Lane {
         self.exit_idle(now);
         let (core, cpu) = (&self.machine.core, self.slot.cpu);
         self.machine.act(|actions| core.go_absent(cpu, now, actions));
+        self.machine.offer_items_of(cpu);
         if self.takes_part() {
             self.leave_switch(now, None);
         }

@@ -517,7 +517,7 @@ impl Machine {
 
     /// Drops what waits to be run, and the futures of all tasks that do not run just now; those that do are
     /// dropped when their poll ends.
-    fn end_tasks(&self) {
+    pub(crate) fn end_tasks(&self) {
         for item in self.lanes.end_queues() {
             self.dismiss(item);
         }

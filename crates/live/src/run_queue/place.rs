@@ -17,8 +17,10 @@ use super::sync::Activity;
 use crate::lane::here;
 use crate::machine::Machine;
 use crate::park::Notify;
+use crate::timer::InRun;
 use quietcore_core::CpuId;
 use quietcore_core::realtime::{Priority, Running, Seeker, Waking, find_lowest, fits, wake_target};
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Where a normal task or work is run that was woken.
@@ -59,6 +61,7 @@ impl Machine {
             let Some(cpu) = target else {
                 match self.lanes.put_aside(item) {
                     Ok(()) => return,
+                    Err(back) if !self.is_running() => return self.dismiss(back),
                     Err(back) => item = back,
                 }
                 continue;
@@ -79,14 +82,18 @@ impl Machine {
         let waited = queue.push(item, &self.lanes.priorities).map_err(|refused| refused.0)?;
         queue.todo.leave();
         let is_woken = self.lanes.kick_lane(cpu) == Some(Notify::Woke);
-        // What a lane leaves for itself it runs soon; two of those are one for somebody else.
+        // What a lane leaves for itself it runs soon, if somebody sees to it that it does; two of those are one
+        // for somebody else. What others leave with it while it runs something, too.
         let is_here = here(self).map(|(here, _)| here) == Some(cpu);
+        let is_busy = matches!(queue.doing.get().0, Activity::Normal | Activity::Realtime(_));
+        let waited = if is_here { waited } else { waited + usize::from(is_busy) };
+        let may_wait = usize::from(is_here);
         if is_woken || is_bound {
             return Ok(());
         }
         if self.core.is_marked(cpu) {
             self.lanes.wake_one();
-        } else if waited > usize::from(is_here) {
+        } else if waited > may_wait || is_here && !self.lanes.watch() {
             self.wake_idle_lane(cpu);
         }
         Ok(())
@@ -162,17 +169,8 @@ impl Machine {
         let others = self.lane_set.iter().filter(|other| *other != cpu);
         let waiting = others.filter_map(|other| {
             let queue = self.queue(other)?;
-            let is_busy = match queue.doing.get().0 {
-                Activity::None => false,
-                // A kernel that does not look at softirqs leaves a task behind them.
-                Activity::Softirq => self.awareness.places(),
-                Activity::Normal | Activity::Realtime(_) => true,
-            };
-            let is_busy = is_busy || !self.is_free(other);
-            queue
-                .realtime_waiting()
-                .filter(|waits| is_busy && Some(*waits) > above)
-                .map(|waits| (waits, queue))
+            let waits = self.realtime_to_take(queue).filter(|waits| Some(*waits) > above)?;
+            Some((waits, queue))
         });
         let (_, queue) = waiting.max_by_key(|(waits, _)| *waits)?;
         let pulled = queue.take_realtime(above, &self.lanes.priorities);
@@ -183,9 +181,9 @@ impl Machine {
     }
 
     /// Real-time tasks that wait on `cpu` behind the one that it is about to run go where they can run now.
-    pub(crate) fn push_realtime(&self, cpu: CpuId) {
+    pub(crate) fn push_realtime(&'static self, cpu: CpuId) {
         let Some(queue) = self.queue(cpu) else { return };
-        while let Some(priority) = queue.realtime_waiting() {
+        while let Some(priority) = queue.realtime_movable() {
             let seeker = Seeker {
                 priority,
                 affinity: &self.lane_set,
@@ -199,11 +197,8 @@ impl Machine {
             let Some((_, item)) = queue.take_realtime(None, &self.lanes.priorities) else { return };
             self.counts[cpu.index()].pushed.add(1);
             if let Err(item) = self.leave_with(target, item) {
-                // It was closed meanwhile: here it will run in the end.
-                if let Err(item) = self.leave_with(cpu, item) {
-                    let aside = self.lanes.put_aside(item);
-                    aside.unwrap_or_else(|item| self.dismiss(item));
-                }
+                // It was closed meanwhile.
+                self.enqueue(item);
                 return;
             }
         }
@@ -215,9 +210,8 @@ impl Machine {
         let behind = lanes.iter().filter(|other| *other > cpu);
         let mut others = behind.chain(lanes.iter().filter(|other| *other < cpu));
         let stolen = others.find_map(|other| {
-            let queue = self.queue(other)?;
-            let is_busy = queue.doing.get().0 != Activity::None || !self.is_free(other);
-            if is_busy || queue.free_waiting() > 1 { queue.take_free(&self.lanes.priorities) } else { None }
+            let queue = self.queue(other).filter(|queue| self.has_free_to_take(queue))?;
+            queue.take_free(&self.lanes.priorities)
         });
         if stolen.is_some() {
             self.counts[cpu.index()].stolen.add(1);
@@ -244,26 +238,61 @@ impl Machine {
     /// Whether something waits with a lane other than `cpu` that does not get to it. Cost: two loads per
     /// lane.
     pub(crate) fn is_help_wanted(&self, cpu: CpuId) -> bool {
-        self.lane_set
-            .iter()
-            .filter(|other| *other != cpu)
-            .filter_map(|other| self.queue(other))
-            .any(|queue| queue.free_waiting() > 0 || queue.realtime_waiting().is_some())
+        let mut others = self.lane_set.iter().filter(|other| *other != cpu);
+        others.any(|other| {
+            self.queue(other)
+                .is_some_and(|queue| self.has_free_to_take(queue) || self.realtime_to_take(queue).is_some())
+        })
     }
 
-    /// `cpu` takes what is not bound to it from now on; what was put aside is for it.
-    pub(crate) fn open_queue(&'static self, cpu: CpuId) {
-        let items = self.lanes.open_queue(cpu);
-        items.into_iter().for_each(|item| self.enqueue(item));
+    /// The highest real-time task that waits on another lane and does not get to run there.
+    fn realtime_to_take(&self, queue: &RunQueue) -> Option<Priority> {
+        let waits = queue.realtime_movable()?;
+        let is_busy = match queue.doing.get().0 {
+            Activity::None => false,
+            // A kernel that does not look at softirqs leaves a task behind them.
+            Activity::Softirq => self.awareness.places(),
+            Activity::Normal | Activity::Realtime(_) => true,
+        };
+        (is_busy || !self.is_free(queue.cpu())).then_some(waits)
     }
 
-    /// `cpu` takes nothing but what is bound to it; the rest goes elsewhere. Says how much that was.
-    pub(crate) fn close_queue(&'static self, cpu: CpuId) -> u64 {
-        let Some(queue) = self.queue(cpu) else { return 0 };
-        let (items, _) = queue.close(&self.lanes.priorities);
-        let count = items.len() as u64;
+    /// The same for normal tasks and work: a lane that is just about to run its only one keeps it.
+    fn has_free_to_take(&self, queue: &RunQueue) -> bool {
+        let is_busy = || queue.doing.get().0 != Activity::None || !self.is_free(queue.cpu());
+        match queue.free_waiting() {
+            0 => false,
+            1 => is_busy(),
+            _ => true,
+        }
+    }
+
+    /// The same for all lanes that are marked.
+    pub(crate) fn offer_items_of_marked(&self) {
+        self.lane_set.iter().filter(|cpu| self.core.is_marked(*cpu)).for_each(|cpu| self.offer_items_of(cpu));
+    }
+
+    /// `cpu` does not turn from now on: what waits there and others may run needs somebody who is awake.
+    pub(crate) fn offer_items_of(&self, cpu: CpuId) {
+        let Some(queue) = self.queue(cpu) else { return };
+        if queue.free_waiting() > 0 || queue.realtime_movable().is_some() {
+            self.lanes.wake_one();
+        }
+        if !queue.claims.pending().is_empty() {
+            let _ = self.ask_ksoftirqd(cpu);
+        }
+    }
+
+    /// `cpu` takes nothing but what is bound to it; gives what it had besides. The caller
+    /// [enqueues](Self::enqueue) that when it holds no lock: user code may be dropped there.
+    #[must_use]
+    pub(crate) fn close_queue(&self, cpu: CpuId) -> Vec<Item> {
+        self.queue(cpu).map(|queue| queue.close(&self.lanes.priorities).0).unwrap_or_default()
+    }
+
+    /// For items that a queue gave back.
+    pub(crate) fn enqueue_all(&'static self, items: Vec<Item>) {
         items.into_iter().for_each(|item| self.enqueue(item));
-        count
     }
 
     /// Drops what nobody will run. What only another thread may touch stays where that finds it; a forked
@@ -280,10 +309,44 @@ impl Machine {
                 let kept = queue.push(item, &self.lanes.priorities);
                 kept.expect("what is of a thread is always taken");
             }
-            _ => {
-                // The destructor of user code; the panic hook has printed what it says.
-                let _ = catch_unwind(AssertUnwindSafe(|| drop(item)));
-            }
+            _ => drop_in_turn(item),
         }
+    }
+}
+
+thread_local! {
+    /// What is to be dropped by this thread, while it drops something.
+    static DROPPING: RefCell<Option<Vec<Item>>> = const { RefCell::new(None) };
+}
+
+/// Drops `item`. A destructor may wake others who end here, too: those wait for it, so that a chain of them
+/// needs no stack.
+fn drop_in_turn(item: Item) {
+    let outermost = DROPPING.try_with(|list| match &mut *list.borrow_mut() {
+        Some(waiting) => {
+            waiting.push(item);
+            None
+        }
+        list => {
+            *list = Some(Vec::new());
+            Some(item)
+        }
+    });
+    // A thread that ends has no list any more; then `item` was dropped by the closure.
+    let mut next = outermost.unwrap_or_default();
+    while let Some(item) = next {
+        let _in_run = InRun::begin();
+        // The destructor of user code; the panic hook has printed what it says.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(item)));
+        next = DROPPING
+            .try_with(|list| {
+                let mut list = list.borrow_mut();
+                let next = list.as_mut().and_then(Vec::pop);
+                if next.is_none() {
+                    *list = None;
+                }
+                next
+            })
+            .unwrap_or_default();
     }
 }

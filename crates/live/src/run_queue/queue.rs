@@ -77,9 +77,16 @@ pub(crate) struct RunQueue {
     pub(crate) claims: Claims,
     /// The highest real-time priority that waits; 0: none.
     realtime: Hint,
+    /// The same of those that may move.
+    realtime_movable: Hint,
     /// Normal items that others may take.
     free: Hint,
     queues: Mutex<Queues>,
+}
+
+/// A priority as a hint has it.
+fn number(priority: Option<Priority>) -> u32 {
+    priority.map_or(0, |priority| priority.get().into())
 }
 
 /// Why an item was given back: others have to take it.
@@ -103,6 +110,7 @@ impl RunQueue {
             gate: Gate::new(),
             claims: Claims::new(),
             realtime: Hint::new(),
+            realtime_movable: Hint::new(),
             free: Hint::new(),
             queues: Mutex::new(Queues::default()),
         }
@@ -116,6 +124,12 @@ impl RunQueue {
     #[inline]
     pub(crate) fn realtime_waiting(&self) -> Option<Priority> {
         Priority::new(self.realtime.get() as u8)
+    }
+
+    /// The highest of those that wait here and may run elsewhere; a hint.
+    #[inline]
+    pub(crate) fn realtime_movable(&self) -> Option<Priority> {
+        Priority::new(self.realtime_movable.get() as u8)
     }
 
     /// How many items wait here that others may take, real-time tasks apart; a hint.
@@ -140,7 +154,9 @@ impl RunQueue {
     /// Hints follow the queues; under the lock.
     fn tell(&self, queues: &Queues, priorities: &CpuPriorities) {
         let highest = queues.realtime.highest();
-        self.realtime.set(highest.map_or(0, |priority| priority.get().into()));
+        self.realtime.set(number(highest));
+        let movable = highest.and_then(|_| queues.realtime.first(Item::is_movable));
+        self.realtime_movable.set(number(movable.map(|(priority, _)| priority)));
         self.free.set(queues.free.len() as u32);
         let level = if self.gate.is_open() {
             highest.max(queues.running).map_or(CpuPriority::Normal, CpuPriority::Realtime)
@@ -208,7 +224,7 @@ impl RunQueue {
         above: Option<Priority>,
         priorities: &CpuPriorities,
     ) -> Option<(Priority, Item)> {
-        if self.realtime_waiting() <= above {
+        if self.realtime_movable() <= above {
             return None;
         }
         let mut queues = self.try_lock()?;
@@ -265,12 +281,14 @@ impl RunQueue {
 
     /// The machine has ended: takes everything that any thread may drop.
     pub(crate) fn end(&self, priorities: &CpuPriorities) -> Vec<Item> {
-        let (mut items, _) = self.close(priorities);
         let mut queues = self.lock();
         queues.is_over = true;
+        let _ = self.gate.close_and_see(&self.doing);
+        let mut items: Vec<Item> = Vec::new();
         while let Some((_, item)) = queues.realtime.pop() {
             items.push(item);
         }
+        items.extend(queues.free.drain(..));
         let (own, others): (VecDeque<_>, VecDeque<_>) = queues.bound.drain(..).partition(Item::is_of_thread);
         queues.bound = own;
         items.extend(others);

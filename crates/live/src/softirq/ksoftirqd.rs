@@ -77,7 +77,7 @@ impl Machine {
     }
 
     /// Leaves to the ksoftirqd of `cpu` what is pending there; says whether there is one.
-    pub(super) fn ask_ksoftirqd(&self, cpu: CpuId) -> bool {
+    pub(crate) fn ask_ksoftirqd(&self, cpu: CpuId) -> bool {
         let companion = self.lanes.companion(cpu);
         companion.map(Companion::ask).is_some()
     }

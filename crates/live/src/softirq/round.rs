@@ -22,6 +22,8 @@ pub(crate) struct Softirqs {
     deferral: Deferral,
     /// Left to ksoftirqd, and not done by it yet: the lane takes them back only at the limit.
     given: VectorSet,
+    /// Of those that ksoftirqd runs: the lane has waited for them.
+    donated: VectorSet,
 }
 
 /// What the lane did just before a round.
@@ -41,7 +43,11 @@ impl HurryUp for RunQueue {
 
 impl Softirqs {
     pub(crate) fn new(machine: &Machine) -> Self {
-        Self { deferral: Deferral::new(machine.defer_limit), given: VectorSet::EMPTY }
+        Self {
+            deferral: Deferral::new(machine.defer_limit),
+            given: VectorSet::EMPTY,
+            donated: VectorSet::EMPTY,
+        }
     }
 
     /// Runs what is pending for `cpu`, by its lane; says how many vectors that were. What may not run now is
@@ -94,11 +100,12 @@ impl Softirqs {
         let defers = machine.awareness.defers() && (before == Before::Realtime || queue.must_hurry());
         let long = if defers { waiting.intersection(VectorSet::LONG) } else { VectorSet::EMPTY };
         let held = self.deferral.hold(long.union(self.given), now);
-        let overdue = begun.intersection(long.union(self.given)).difference(held);
+        self.donated = self.donated.intersection(begun);
+        let overdue = begun.intersection(long.union(self.given)).difference(held).difference(self.donated);
         if !overdue.is_empty() {
             donate(machine, queue, overdue, now);
-            // Once; the next time after another such wait.
-            self.deferral.ran(overdue);
+            // Once for each run of theirs.
+            self.donated = self.donated.union(overdue);
         }
         held
     }
@@ -166,7 +173,11 @@ impl Machine {
         self.counts[cpu.index()].raises.add(1);
         if queue.claims.raise(vectors) == Raise::News {
             queue.todo.leave();
-            let _ = self.lanes.kick_lane(cpu);
+            let is_played = self.lanes.kick_lane(cpu).is_some();
+            if !is_played || self.core.is_marked(cpu) {
+                // Its lane does not come to it.
+                let _ = self.ask_ksoftirqd(cpu);
+            }
         }
     }
 }

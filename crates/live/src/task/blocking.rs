@@ -7,7 +7,7 @@
 
 use super::join::JoinHandle;
 use super::spawn::SpawnError;
-use super::state::{Caught, Origin, Runnable, TaskPlace, TaskState, run};
+use super::state::{Contained, Origin, Runnable, TaskPlace, TaskState, run};
 use crate::machine::Machine;
 use core::panic::Location;
 use quietcore_core::CpuId;
@@ -121,7 +121,8 @@ impl Machine {
         }
         let origin = Origin::of::<F>(self, Location::caller());
         let state = TaskState::new(self, TaskPlace::Anywhere, None, CpuId::default(), origin);
-        let make = move |_: &Arc<TaskState>| Caught::new(async move { closure() }, self);
+        let make =
+            move |state: &Arc<TaskState>| Contained::new(async move { closure() }, Arc::clone(state), None);
         let (runnable, task) = async_task::Builder::new().metadata(state).spawn(make, leave);
         let handle = JoinHandle::new(task, runnable.waker());
         if self.blocking.push(runnable) {
@@ -133,7 +134,9 @@ impl Machine {
     fn start_blocking_thread(&'static self) -> Result<(), SpawnError> {
         let work = move || {
             self.keep_off_isolated();
+            self.join_own_threads();
             self.blocking.work();
+            self.leave_own_threads();
         };
         let thread = std::thread::Builder::new().name("quietcore-block".to_owned()).spawn(work);
         let Err(error) = thread else { return Ok(()) };

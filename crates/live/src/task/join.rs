@@ -93,12 +93,12 @@ impl core::error::Error for JoinError {}
 #[must_use = "to leave the task alone, drop the handle on purpose"]
 pub struct JoinHandle<T> {
     /// Always there until it is dropped.
-    task: Option<async_task::FallibleTask<Result<T, Panic>, Arc<TaskState>>>,
+    task: Option<async_task::FallibleTask<Result<T, JoinError>, Arc<TaskState>>>,
     abort: AbortHandle,
 }
 
 impl<T> JoinHandle<T> {
-    pub(super) fn new(task: async_task::Task<Result<T, Panic>, Arc<TaskState>>, waker: Waker) -> Self {
+    pub(super) fn new(task: async_task::Task<Result<T, JoinError>, Arc<TaskState>>, waker: Waker) -> Self {
         let abort = AbortHandle { state: Arc::clone(task.metadata()), waker };
         Self { task: Some(task.fallible()), abort }
     }
@@ -163,11 +163,7 @@ impl<T> Future for JoinHandle<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let task = self.task.as_mut().expect(HAS_TASK);
-        Pin::new(task).poll(context).map(|ended| match ended {
-            None => Err(JoinError::Cancelled),
-            Some(Err(panic)) => Err(JoinError::Panicked(panic)),
-            Some(Ok(result)) => Ok(result),
-        })
+        Pin::new(task).poll(context).map(|ended| ended.unwrap_or(Err(JoinError::Cancelled)))
     }
 }
 

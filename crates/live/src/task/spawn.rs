@@ -5,7 +5,7 @@
 
 use super::join::JoinHandle;
 use super::live::LiveTasks;
-use super::state::{Caught, Origin, TaskPlace, TaskState, schedule};
+use super::state::{Contained, Origin, TaskPlace, TaskState, schedule};
 use crate::lane::{Cpu, here};
 use crate::machine::Machine;
 use core::fmt;
@@ -218,11 +218,7 @@ impl Machine {
         let state = TaskState::new(self, place, options.priority, first, origin);
         let turn = self.lanes.rotation.next();
         let (runnable, handle) = self.tasks.list(turn, |listed| {
-            let future = Caught::new(future, self);
-            let make = move |_: &Arc<TaskState>| async move {
-                let _listed = listed;
-                future.await
-            };
+            let make = move |state: &Arc<TaskState>| Contained::new(future, Arc::clone(state), Some(listed));
             let (runnable, task) = async_task::Builder::new().metadata(state).spawn(make, schedule);
             let (waker, for_handle) = (runnable.waker(), runnable.waker());
             ((runnable, JoinHandle::new(task, for_handle)), waker)
@@ -280,11 +276,7 @@ impl Cpu {
         let place = TaskPlace::Thread(self.cpu());
         let state = TaskState::new(machine, place, None, self.cpu(), origin);
         let (runnable, handle) = self.local_tasks().list(0, |listed| {
-            let future = Caught::new(future, machine);
-            let make = move |_: &Arc<TaskState>| async move {
-                let _listed = listed;
-                future.await
-            };
+            let make = move |state: &Arc<TaskState>| Contained::new(future, Arc::clone(state), Some(listed));
             let (runnable, task) = async_task::Builder::new().metadata(state).spawn_local(make, schedule);
             let (waker, for_handle) = (runnable.waker(), runnable.waker());
             ((runnable, JoinHandle::new(task, for_handle)), waker)
@@ -296,13 +288,13 @@ impl Cpu {
 
 /// Ends the tasks of a lane's thread; by that thread, which still plays the lane.
 pub(crate) fn end_local_tasks(machine: &'static Machine, cpu: CpuId, tasks: &LiveTasks) {
-    // A task that is woken while its future is dropped comes back to the queue.
+    // A task that is woken while its future is dropped comes back to the queue; one that another thread has
+    // just woken is on its way there.
     while tasks.count() > 0 {
         tasks.wake_all();
-        let items: Vec<_> = machine.lanes.take_of_thread(cpu);
+        let items = machine.lanes.take_of_thread(cpu);
         if items.is_empty() {
-            // What is left belongs to somebody who leaks it.
-            return;
+            std::thread::yield_now();
         }
         items.into_iter().for_each(|item| machine.dismiss(item));
     }

@@ -1,5 +1,7 @@
 //! What a queue knows of a task, and one poll of it.
 
+use super::join::JoinError;
+use super::live::Listed;
 use super::sync::{Aborted, LastCpu};
 use crate::machine::Machine;
 use crate::run_queue::Item;
@@ -82,15 +84,10 @@ pub(super) fn schedule(task: Runnable) {
     machine.enqueue(Item::Task(task));
 }
 
-/// Polls `task` on `cpu`, or drops it if it was to end. Says where it ran before, if it moved.
+/// Polls `task` on `cpu`. Says where it ran before, if it moved.
 pub(crate) fn run(task: Runnable, cpu: CpuId) -> Option<CpuId> {
-    let state = task.metadata();
-    let before = state.cpu.replace(cpu);
-    if state.aborted.is_set() {
-        drop(task);
-    } else {
-        task.run();
-    }
+    let before = task.metadata().cpu.replace(cpu);
+    task.run();
     (before != cpu).then_some(before)
 }
 
@@ -98,32 +95,63 @@ pub(crate) fn run(task: Runnable, cpu: CpuId) -> Option<CpuId> {
 pub(super) type Panic = Box<dyn Any + Send>;
 
 pin_project! {
-    /// A future whose panics are its result.
-    pub(super) struct Caught<F> {
+    /// The future of a task: it ends when it is aborted or its machine has ended, and a panic, also of its
+    /// destructor, is its result.
+    pub(super) struct Contained<F> {
         #[pin]
-        future: F,
-        machine: &'static Machine,
+        future: Option<F>,
+        state: Arc<TaskState>,
+        // After the future: the list says that there is one.
+        listed: Option<Listed>,
+    }
+
+    impl<F> PinnedDrop for Contained<F> {
+        fn drop(this: Pin<&mut Self>) {
+            let mut this = this.project();
+            // Nobody is left who would hear of a panic.
+            let _ = drop_future(this.future.as_mut(), this.state);
+        }
     }
 }
 
-impl<F> Caught<F> {
-    pub(super) const fn new(future: F, machine: &'static Machine) -> Self {
-        Self { future, machine }
+/// Drops what is left of a future; a panic of its destructor is counted.
+fn drop_future<F>(mut future: Pin<&mut Option<F>>, state: &TaskState) -> Result<(), Panic> {
+    let dropped = catch_unwind(AssertUnwindSafe(|| future.set(None)));
+    if dropped.is_err() {
+        state.machine.count_task_panic();
+    }
+    dropped
+}
+
+impl<F> Contained<F> {
+    pub(super) const fn new(future: F, state: Arc<TaskState>, listed: Option<Listed>) -> Self {
+        Self { future: Some(future), state, listed }
     }
 }
 
-impl<F: Future> Future for Caught<F> {
-    type Output = Result<F::Output, Panic>;
+impl<F: Future> Future for Contained<F> {
+    type Output = Result<F::Output, JoinError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        // The future is not polled again after a panic, so nobody sees what it left broken.
-        match catch_unwind(AssertUnwindSafe(|| this.future.poll(context))) {
-            Ok(poll) => poll.map(Ok),
-            Err(panic) => {
-                this.machine.count_task_panic();
-                Poll::Ready(Err(panic))
-            }
+        let mut this = self.project();
+        let state: &TaskState = this.state;
+        // Asked here, where the task counts as running: whoever aborts it or ends the machine after this
+        // wakes it, and it is polled, or dropped by its queue, once more. Before this it is seen.
+        if state.aborted.is_set() || !state.machine.is_running() {
+            let dropped = drop_future(this.future.as_mut(), state);
+            return Poll::Ready(Err(dropped.map_or_else(JoinError::Panicked, |()| JoinError::Cancelled)));
         }
+        let future = this.future.as_mut().as_pin_mut().expect("it is not polled after its end");
+        // It is not polled again after a panic, so nobody sees what it left broken.
+        let result = match catch_unwind(AssertUnwindSafe(|| future.poll(context))) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(result)) => Ok(result),
+            Err(panic) => {
+                state.machine.count_task_panic();
+                Err(panic)
+            }
+        };
+        let dropped = drop_future(this.future.as_mut(), state);
+        Poll::Ready(result.and_then(|result| dropped.map(|()| result)).map_err(JoinError::Panicked))
     }
 }

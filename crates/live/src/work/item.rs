@@ -152,7 +152,7 @@ impl Work {
     #[must_use = "a run may be under way whatever it says"]
     pub fn cancel(&self) -> bool {
         let waited = self.0.state.cancel();
-        if waited {
+        if waited && !self.0.machine.is_forked() {
             // Somebody may wait for what will not come.
             self.0.machine.tell_of_end();
         }
