@@ -1,5 +1,5 @@
-//! `endure flips`: lanes are isolated in turns while four threads arm timers, queue work, spawn tasks and spawn
-//! real-time tasks; nothing of theirs may begin on a lane that is isolated, and nothing may be lost.
+//! `endure flips`: lanes are isolated in turns while four threads arm timers, queue work, spawn tasks and
+//! spawn real-time tasks; nothing of theirs may begin on a lane that is isolated, and nothing may be lost.
 //!
 //! Each callback looks which thread it is on, and whether that plays the lane that is isolated. What is
 //! isolated is written down when `set_isolated` has returned, and wiped out before the next call: so whatever
