@@ -25,6 +25,7 @@ pick() { if [ $pace = quick ]; then echo "$1"; else echo "$2"; fi; } # QUICK FUL
 
 folder=$(mktemp -d)
 group=''   # the process group under way
+burden=''  # the process group that loads the machine meanwhile
 control='' # the control group that was made
 mounted='' # where a hierarchy of control groups was mounted for it
 passed=0 failed=0 skipped=0
@@ -51,8 +52,29 @@ clean_up() {
         kill -KILL -- "-$group" 2>/dev/null
         wait "$group" 2>/dev/null
     fi
+    unburden
     remove_control
     rm -rf "$folder"
+}
+
+# Something that keeps all CPUs busy, from outside, until it is taken away.
+load_machine() {
+    if command -v stress-ng >/dev/null; then
+        load=stress-ng
+        setsid stress-ng --quiet --cpu "$(nproc)" --switch 1 >/dev/null 2>&1 &
+    else
+        load=loops
+        setsid bash -c 'for _ in $(seq "$(nproc)"); do while :; do :; done & done; wait' &
+    fi
+    burden=$!
+}
+
+unburden() {
+    if [ -n "$burden" ]; then
+        kill -TERM -- "-$burden" 2>/dev/null
+        wait "$burden" 2>/dev/null
+        burden=''
+    fi
 }
 trap clean_up EXIT
 trap 'exit 130' INT
@@ -252,9 +274,18 @@ else
     else
         skip 'hog, all real-time' 'needs real-time rights and chrt'
     fi
+
+    # 6. Lanes are isolated in turns while everything goes on, on a machine that others load.
+    load_machine
+    start flips --count "$(pick 300 10000)" --lanes "$first_cpu,$last_cpu"
+    finish 'flips' "load=$load"
+    unburden
+
+    # 7. Kicks of an isolated lane, as the kernel counts them.
+    alone 'kicked' kicked --count "$(pick 100 1000)" --lanes "$first_cpu,$last_cpu"
 fi
 
-# 6. Arm and cancel, and nothing else.
+# 8. Arm and cancel, and nothing else.
 alone 'churn' churn --threads 2 --pairs "$(pick 1000000 10000000)"
 if command -v strace >/dev/null; then
     prefix=(strace -f -c -e trace=futex,timerfd_settime -o "$folder/calls")

@@ -8,7 +8,8 @@
 //!
 //! A timer is *late* here from the later of its moment and the end of the call that armed it. *Beyond the
 //! contract* is more than a tick (moments are rounded up to ticks), another tick (an arm may come just after
-//! its tick has looked) and the longest gap between two turns of that lane under the same load.
+//! its tick has looked) and the longest gap of that lane under the same load, taken over two turns in a row:
+//! one that had begun before the moment came, and the one that ran the timer.
 
 use super::crew::{Crew, Manner, Play, armed, stay_on, tick};
 use super::gaps::Gaps;
@@ -163,6 +164,9 @@ struct Watch {
     ticks: Vec<u64>,
     tick: u64,
     longest: u64,
+    /// The gap before this one, and the longest two in a row.
+    last: u64,
+    pair: u64,
     /// Turns in which a timer ran.
     ran: u64,
 }
@@ -171,11 +175,13 @@ type Watches = Arc<Mutex<Option<[Watch; 3]>>>;
 
 impl Watch {
     fn new() -> Self {
-        Self { gaps: Gaps::new(), ticks: Vec::new(), tick: 0, longest: 0, ran: 0 }
+        Self { gaps: Gaps::new(), ticks: Vec::new(), tick: 0, longest: 0, last: 0, pair: 0, ran: 0 }
     }
 
     fn take(&mut self, now: u64, gap: u64) {
         self.gaps.take(gap);
+        self.pair = self.pair.max(self.last + gap);
+        self.last = gap;
         if now / TICK != self.tick {
             if self.tick != 0 {
                 self.ticks.push(self.longest);
@@ -252,7 +258,7 @@ fn figures(grown: [Grown; 3], watches: [Watch; 3], mut arms: Arms) -> Vec<f64> {
     let [_, mut far, last] = watches;
     far.ticks.sort_unstable();
     arms.late.sort_unstable();
-    let contract = 2 * TICK + last.gaps.largest_ns();
+    let contract = 2 * TICK + last.pair;
     let beyond = arms.late.iter().filter(|late| **late > contract).count();
     let per_second = |of: u64, grown: Grown| of as f64 / grown.seconds;
     vec![

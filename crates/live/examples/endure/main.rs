@@ -8,12 +8,15 @@
 //! Where what is: `run.rs` random timers on several threads, `scene.rs` what each of them does; loads with
 //! their books in `callbacks.rs` (and `ledger.rs`), `futures.rs`, `periods.rs`, `shared.rs`; `lanes.rs`
 //! threads that play CPUs; `running.rs` what counts as late. `quiet.rs` context switches of a child, counted
-//! by `watch.rs`; `hog.rs` a real-time loop on a lane's CPU; `churn.rs` arm and cancel, and nothing else.
+//! by `watch.rs`; `hog.rs` a real-time loop on a lane's CPU; `churn.rs` arm and cancel, and nothing else;
+//! `flips.rs` lanes that are isolated in turns; `kicked.rs` kicks against the kernel's count of wake-ups.
 
 mod callbacks;
 mod churn;
+mod flips;
 mod futures;
 mod hog;
+mod kicked;
 mod lanes;
 mod ledger;
 mod periods;
@@ -61,6 +64,10 @@ enum Experiment {
     Hog(hog::Arguments),
     /// Arm and cancel: no memory, no system calls.
     Churn(churn::Arguments),
+    /// Lanes are isolated in turns: nothing foreign begins there.
+    Flips(flips::Arguments),
+    /// Kicks of a parked isolated lane, against the kernel's count of wake-ups.
+    Kicked(kicked::Arguments),
     /// The child of `quiet`.
     #[command(hide = true)]
     BeQuiet(quiet::Arguments),
@@ -118,6 +125,8 @@ impl Experiment {
             Self::Busy(arguments) => quiet::busy(arguments).map(Some),
             Self::Hog(arguments) => hog::run(arguments).map(Some),
             Self::Churn(arguments) => churn::run(arguments).map(Some),
+            Self::Flips(arguments) => flips::run(arguments).map(Some),
+            Self::Kicked(arguments) => kicked::run(arguments).map(Some),
             Self::BeQuiet(arguments) => quiet::be_quiet(arguments).map(|()| None),
             Self::BeBusy(arguments) => quiet::be_busy(arguments).map(|()| None),
             Self::Burn(arguments) => hog::burn(arguments).map(|()| None),
