@@ -1,4 +1,5 @@
-//! The programs of `tests/c` and the examples in C, compiled against the header that is shipped and linked with the static library.
+//! The programs of `tests/c` and the examples in C, compiled against the header that is
+//! shipped and linked with the static library.
 //!
 //! A compiler is needed; the sanitizer and valgrind are used where they are installed, and what is left
 //! out is printed.
@@ -80,8 +81,8 @@ fn programs_in_c() {
     }
 }
 
-/// Goal: the examples work, as they end with an error where something is not as they say. Method: each of them,
-/// with nothing to read.
+/// Goal: the examples work, as they end with an error where something is not as they say. Method: each of
+/// them, with nothing to read.
 #[test]
 fn examples_in_c() {
     for (program, arguments) in EXAMPLES {
