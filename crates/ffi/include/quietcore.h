@@ -29,7 +29,7 @@
 #define QC_TIMER_INIT { { 0 } }
 #define QC_MACHINE_OPTIONS_INIT { sizeof(qc_machine_options), 0, 0, 0, 0, 0, 0, 0 }
 #define QC_ISOLATION_INIT { sizeof(qc_isolation), 0, 0, 0 }
-#define QC_STATS_INIT { sizeof(qc_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define QC_STATS_INIT { sizeof(qc_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Late by up to an eighth of its delay: for timeouts, which are nearly always cancelled. The cheapest.
@@ -254,6 +254,10 @@ typedef struct qc_stats {
    * 99 % of the runs were not as late as this, in ns.
    */
   uint64_t lateness_p99;
+  /**
+   * Runs of timers of other CPUs: of one CPU, those that it pulled.
+   */
+  uint64_t ran_for_others;
 } qc_stats;
 
 /**
@@ -546,6 +550,14 @@ qc_result qc_cpu_block_end(struct qc_cpu *cpu);
  * Errors: QC_ERROR_INVALID; QC_ERROR_FORKED in a forked child.
  */
 qc_result qc_stats_get(const struct qc_machine *machine, struct qc_stats *stats);
+
+/**
+ * The same of one CPU of the machine: what it counts itself, and what became of the timers of its bases.
+ * `settimes` is 0: timers of the kernel are the machine's. Any thread. Cost: as qc_stats_get().
+ *
+ * Errors: QC_ERROR_INVALID, also when the machine has no such CPU; QC_ERROR_FORKED in a forked child.
+ */
+qc_result qc_stats_get_cpu(const struct qc_machine *machine, uint32_t cpu, struct qc_stats *stats);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -1,4 +1,4 @@
-//! What a machine has counted, as sums over its CPUs.
+//! What a machine has counted: as sums over its CPUs, or of one of them.
 #![allow(unsafe_code, reason = "functions with names of their own, for C, which get pointers")]
 #![allow(non_camel_case_types, reason = "names of the C interface")]
 #![allow(clippy::missing_safety_doc, reason = "the comments become the header's, and speak to C programmers")]
@@ -6,7 +6,7 @@
 use crate::machine::{machine_at, qc_machine};
 use crate::result::{QC_ERROR_FORKED, QC_ERROR_INVALID, QC_OK, guard, qc_result};
 use core::ptr::NonNull;
-use quietcore_live::{ArmError, Machine};
+use quietcore_live::{ArmError, CpuMetrics, Machine};
 
 /// What a machine has counted since it was started.
 #[repr(C)]
@@ -40,28 +40,40 @@ pub struct qc_stats {
     pub lateness_p50: u64,
     /// 99 % of the runs were not as late as this, in ns.
     pub lateness_p99: u64,
+    /// Runs of timers of other CPUs: of one CPU, those that it pulled.
+    pub ran_for_others: u64,
 }
 
-fn stats_of(machine: &Machine) -> qc_stats {
-    let metrics = machine.metrics();
+/// Of all CPUs, or of one. Timers of the kernel are the machine's: of one CPU there are none.
+fn stats_of(machine: &Machine, only: Option<u32>) -> Result<qc_stats, qc_result> {
+    let mut metrics = machine.metrics();
+    if let Some(only) = only {
+        metrics.cpus.retain(|cpu| u32::try_from(cpu.cpu.index()) == Ok(only));
+        metrics.settimes = 0;
+    }
+    let sum = |of: fn(&CpuMetrics) -> u64| metrics.sum(of);
+    if metrics.cpus.is_empty() {
+        return Err(QC_ERROR_INVALID);
+    }
     let late = metrics.lateness();
     let quantile = |share| late.quantile(share).map_or(0, |nanos| nanos.as_u64());
-    qc_stats {
+    Ok(qc_stats {
         size: size_of::<qc_stats>(),
-        armed: metrics.sum(|cpu| cpu.bases.armed),
-        superseded: metrics.sum(|cpu| cpu.bases.superseded),
-        cancelled: metrics.sum(|cpu| cpu.bases.cancelled),
-        ran_here: metrics.sum(|cpu| cpu.bases.ran_here),
-        ran_elsewhere: metrics.sum(|cpu| cpu.bases.ran_elsewhere),
-        waited: metrics.sum(|cpu| cpu.bases.waited),
-        turns: metrics.sum(|cpu| cpu.turns),
-        kicks: metrics.sum(|cpu| cpu.kicks),
-        marks: metrics.sum(|cpu| cpu.bases.marks),
+        armed: sum(|cpu| cpu.bases.armed),
+        superseded: sum(|cpu| cpu.bases.superseded),
+        cancelled: sum(|cpu| cpu.bases.cancelled),
+        ran_here: sum(|cpu| cpu.bases.ran_here),
+        ran_elsewhere: sum(|cpu| cpu.bases.ran_elsewhere),
+        waited: sum(|cpu| cpu.bases.waited),
+        turns: sum(|cpu| cpu.turns),
+        kicks: sum(|cpu| cpu.kicks),
+        marks: sum(|cpu| cpu.bases.marks),
         settimes: metrics.settimes,
         lateness_count: late.len(),
         lateness_p50: quantile(0.5),
         lateness_p99: quantile(0.99),
-    }
+        ran_for_others: sum(|cpu| cpu.ran_for_others),
+    })
 }
 
 /// Fills in `stats`, whose `size` the caller has written. NULL for `machine` is the default one. Any thread.
@@ -70,22 +82,45 @@ fn stats_of(machine: &Machine) -> qc_stats {
 /// Errors: QC_ERROR_INVALID; QC_ERROR_FORKED in a forked child.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_stats_get(machine: *const qc_machine, stats: *mut qc_stats) -> qc_result {
-    guard(|| {
-        let stats = NonNull::new(stats).ok_or(QC_ERROR_INVALID)?;
-        // SAFETY: the caller passes a structure that has a size at least.
-        let size = unsafe { stats.cast::<usize>().read() };
-        if size < size_of::<usize>() {
-            return Err(QC_ERROR_INVALID);
-        }
-        let machine = machine_at(machine)?;
-        if machine.check_alive() == Err(ArmError::Forked) {
-            return Err(QC_ERROR_FORKED);
-        }
-        let mut filled = stats_of(machine);
-        filled.size = size.min(size_of::<qc_stats>());
-        let from = (&raw const filled).cast::<u8>();
-        // SAFETY: the caller's structure has `size` bytes; ours is made of words, all written.
-        unsafe { core::ptr::copy_nonoverlapping(from, stats.as_ptr().cast::<u8>(), filled.size) };
-        Ok(QC_OK)
-    })
+    // SAFETY: promised by the caller.
+    guard(|| unsafe { fill(machine, None, stats) })
+}
+
+/// The same of one CPU of the machine: what it counts itself, and what became of the timers of its bases.
+/// `settimes` is 0: timers of the kernel are the machine's. Any thread. Cost: as qc_stats_get().
+///
+/// Errors: QC_ERROR_INVALID, also when the machine has no such CPU; QC_ERROR_FORKED in a forked child.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_stats_get_cpu(
+    machine: *const qc_machine,
+    cpu: u32,
+    stats: *mut qc_stats,
+) -> qc_result {
+    // SAFETY: promised by the caller.
+    guard(|| unsafe { fill(machine, Some(cpu), stats) })
+}
+
+/// # Safety
+/// `machine` is NULL or a machine; `stats` is NULL or points to as many bytes as its first field says.
+unsafe fn fill(
+    machine: *const qc_machine,
+    only: Option<u32>,
+    stats: *mut qc_stats,
+) -> Result<qc_result, qc_result> {
+    let stats = NonNull::new(stats).ok_or(QC_ERROR_INVALID)?;
+    // SAFETY: promised by the caller.
+    let size = unsafe { stats.cast::<usize>().read() };
+    if size < size_of::<usize>() {
+        return Err(QC_ERROR_INVALID);
+    }
+    let machine = machine_at(machine)?;
+    if machine.check_alive() == Err(ArmError::Forked) {
+        return Err(QC_ERROR_FORKED);
+    }
+    let mut filled = stats_of(machine, only)?;
+    filled.size = size.min(size_of::<qc_stats>());
+    let from = (&raw const filled).cast::<u8>();
+    // SAFETY: the caller's structure has `size` bytes; ours is made of words, all written.
+    unsafe { core::ptr::copy_nonoverlapping(from, stats.as_ptr().cast::<u8>(), filled.size) };
+    Ok(QC_OK)
 }

@@ -1,4 +1,5 @@
-//! The programs of `tests/c`, compiled against the header that is shipped and linked with the static library.
+//! The programs of `tests/c` and the examples in C, compiled against the header that is
+//! shipped and linked with the static library.
 //!
 //! A compiler is needed; the sanitizer and valgrind are used where they are installed, and what is left
 //! out is printed.
@@ -7,9 +8,12 @@ use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 const PROGRAMS: [&str; 5] = ["basic", "stress", "race", "memory", "lanes"];
+
+/// Those of `examples/c`, and what makes a run short.
+const EXAMPLES: [(&str, &[&str]); 3] = [("epoll", &[]), ("poll_mode", &[]), ("poll_loop", &["300"])];
 
 /// What a static library of Rust needs from the system (`rustc --print native-static-libs`).
 const SYSTEM: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
@@ -31,8 +35,12 @@ fn compiler() -> OsString {
     env::var_os("CC").unwrap_or_else(|| "cc".into())
 }
 
-/// Compiles one program; `kind` is part of its name.
+/// Compiles one program of the tests; `kind` is part of its name.
 fn compile(program: &str, kind: &str, flags: &[&str]) -> Result<PathBuf, String> {
+    compile_in("tests/c", program, kind, flags)
+}
+
+fn compile_in(folder: &str, program: &str, kind: &str, flags: &[&str]) -> Result<PathBuf, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let target = built().join(format!("c-{program}-{kind}"));
     let library = built().join("libquietcore_ffi.a");
@@ -42,7 +50,7 @@ fn compile(program: &str, kind: &str, flags: &[&str]) -> Result<PathBuf, String>
         .args(flags)
         .arg("-I")
         .arg(root.join("include"))
-        .arg(root.join(format!("tests/c/{program}.c")))
+        .arg(root.join(folder).join(format!("{program}.c")))
         .arg(library)
         .args(SYSTEM)
         .arg("-o")
@@ -70,6 +78,17 @@ fn programs_in_c() {
     for program in PROGRAMS {
         let compiled = compile(program, "plain", &[]).unwrap_or_else(|error| panic!("{program}.c: {error}"));
         run(&mut Command::new(compiled));
+    }
+}
+
+/// Goal: the examples work, as they end with an error where something is not as they say. Method: each of
+/// them, with nothing to read.
+#[test]
+fn examples_in_c() {
+    for (program, arguments) in EXAMPLES {
+        let compiled = compile_in("../../examples/c", program, "example", &[]);
+        let compiled = compiled.unwrap_or_else(|error| panic!("{program}.c: {error}"));
+        run(Command::new(compiled).args(arguments).stdin(Stdio::null()));
     }
 }
 

@@ -1,9 +1,9 @@
 //! An audio loop beside everything else that a program does: 256 frames at 48 kHz, every 5.333 ms, on time.
 //!
 //! A real-time task sleeps exactly until its next block is due, mixes it and looks how late it was. Beside it
-//! run what would be in its way: normal tasks and work that compute, and packets, whose handler (NET_RX) takes
-//! its time. Without awareness the mix waits behind the handler; with it the task goes to a lane without
-//! packets, or the packets wait for it.
+//! run what would be in its way: normal tasks and work that compute, and packets, whose handler (NET_RX)
+//! takes its time. Without awareness the mix waits behind the handler; with it the task goes to a lane
+//! without packets, or the packets wait for it.
 //!
 //! ```sh
 //! cargo run --release -p quietcore --example audio_loop -- --seconds 10

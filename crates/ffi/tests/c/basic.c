@@ -44,6 +44,7 @@ static void refusals(void) {
     EXPECT(QC_ERROR_INVALID, qc_machine_shutdown(NULL));
     EXPECT(QC_ERROR_INVALID, qc_run_release(NULL));
     EXPECT(QC_ERROR_INVALID, qc_stats_get(NULL, NULL));
+    EXPECT(QC_ERROR_INVALID, qc_stats_get_cpu(NULL, 0, NULL));
     qc_machine *untouched = (qc_machine *)&zero;
     qc_machine_options options = QC_MACHINE_OPTIONS_INIT;
     options.cpus = "zero";

@@ -79,6 +79,15 @@ int main(int argument_count, char **arguments) {
     EXPECT(QC_OK, qc_stats_get(machine, &stats));
     printf("stress: %lu armed, %lu superseded, %lu cancelled, %lu ran\n", (unsigned long)stats.armed,
            (unsigned long)stats.superseded, (unsigned long)stats.cancelled, (unsigned long)runs);
+    qc_stats one = QC_STATS_INIT;
+    uint64_t armed = 0, ran_by = 0;
+    uint32_t cpu = 0;
+    for (; qc_stats_get_cpu(machine, cpu, &one) == QC_OK; cpu++) {
+        armed += one.armed;
+        ran_by += one.lateness_count;
+    }
+    EXPECT(QC_ERROR_INVALID, qc_stats_get_cpu(machine, cpu, &one));
+    CHECK(armed == stats.armed && ran_by == stats.lateness_count);
     CHECK(runs > 0 && runs == stats.ran_here + stats.ran_elsewhere);
     CHECK(stats.armed == runs + stats.superseded + stats.cancelled);
     nap(10 * MS);

@@ -241,8 +241,8 @@ mod tests {
         found
     }
 
-    /// Goal: what lanes run besides timers is there, per CPU, as it was counted. Method: a lane turns until it
-    /// has run two tasks, work and a softirq; the figures of a snapshot and of its text are the same.
+    /// Goal: what lanes run besides timers is there, per CPU, as it was counted. Method: a lane turns until
+    /// it has run two tasks, work and a softirq; the figures of a snapshot and of its text are the same.
     #[test]
     fn what_lanes_run_is_there() {
         let cpu = CpuId::default();

@@ -6,13 +6,13 @@
 //! it was back. Reports wait in a ring until somebody asks ([`Machine::stalls`](crate::Machine::stalls)).
 //!
 //! What a callback, a poll of a task, a run of work and a softirq's handler cost more because of this: eight
-//! stores each, on a cache line of their lane. An arm costs a store into the timer's memory, on a machine that
-//! keeps arm sites; on others it looks at no word more. A task keeps two words more.
+//! stores each, on a cache line of their lane. An arm costs a store into the timer's memory, on a machine
+//! that keeps arm sites; on others it looks at no word more. A task keeps two words more.
 //!
 //! Invariants: nobody waits for the lock of the reports on a lane; a mark that was not reported because the
 //! lock was taken is reported by whoever looks next. Reports outlive panics and the end of the machine.
-//! Absent: marking; whose wakers a timer wakes (a waker says nothing of its task); what a ksoftirqd runs, as no
-//! lane waits for that.
+//! Absent: marking; whose wakers a timer wakes (a waker says nothing of its task); what a ksoftirqd runs, as
+//! no lane waits for that.
 
 #[cfg(not(loom))]
 mod log;

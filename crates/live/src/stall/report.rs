@@ -77,7 +77,8 @@ pub enum Stall {
         /// Which.
         vector: Vector,
     },
-    /// It runs nothing of the machine's: the thread is in the program's own code, or did not get its processor.
+    /// It runs nothing of the machine's: the thread is in the program's own code, or did not get its
+    /// processor.
     Elsewhere,
     /// It should have woken up by itself, and did not.
     Asleep,

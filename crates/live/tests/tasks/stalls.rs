@@ -1,8 +1,8 @@
 //! Stall reports of what is no timer's callback: tasks, work, handlers of softirqs; and that the machine
 //! survives all of them.
 //!
-//! What holds up a lane here lasts until there is a report of that lane. A host that takes the lane's CPU away
-//! just before may have it reported for nothing yet; then it is held up once more.
+//! What holds up a lane here lasts until there is a report of that lane. A host that takes the lane's CPU
+//! away just before may have it reported for nothing yet; then it is held up once more.
 
 use crate::scene::{PATIENCE, both, cpu, eventually, lane_here, lanes, wait_for};
 use futures_executor::block_on;
@@ -142,8 +142,8 @@ fn work_that_does_not_end_is_named() {
     machine.shutdown();
 }
 
-/// Goal: a softirq's handler that loops is reported by its vector, and its lane goes on afterwards. Method: one
-/// that loops for 50 ms and until it was reported; then one raise more.
+/// Goal: a softirq's handler that loops is reported by its vector, and its lane goes on afterwards. Method:
+/// one that loops for 50 ms and until it was reported; then one raise more.
 #[test]
 fn a_vector_that_loops_is_named() {
     let (sender, runs) = channel();
@@ -177,7 +177,7 @@ fn a_vector_that_loops_is_named() {
 fn panics_told(text: &'static str) -> Arc<Mutex<Vec<String>>> {
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
     let (log, before) = (Arc::clone(&told), std::panic::take_hook());
-    std::panic::set_hook(Box::new(move |info| match info.payload_as_str() {
+    std::panic::set_hook(Box::new(move |info| match info.payload().downcast_ref::<&str>() {
         Some(message) if message.contains(text) => {
             let place = info.location().map(ToString::to_string).unwrap_or_default();
             log.lock().expect("no panic").push(format!("{place}: {message}"));
