@@ -4,6 +4,7 @@
 mod ends;
 mod isolation;
 mod realtime;
+mod reviewed;
 mod rounds;
 mod rules;
 mod scene;
