@@ -170,7 +170,8 @@ impl Lanes {
         self.aside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// No lane takes `item`: it waits for one that opens. Gives it back if there is one now, or never will be.
+    /// No lane takes `item`: it waits for one that opens. Gives it back if there is one now, or never will
+    /// be.
     pub(crate) fn put_aside(&self, item: Item) -> Result<(), Item> {
         let mut aside = self.aside();
         if aside.is_over || self.all().any(|slot| slot.queue.gate.is_open()) {

@@ -82,8 +82,8 @@ impl Machine {
         let waited = queue.push(item, &self.lanes.priorities).map_err(|refused| refused.0)?;
         queue.todo.leave();
         let is_woken = self.lanes.kick_lane(cpu) == Some(Notify::Woke);
-        // What a lane leaves for itself it runs soon, if somebody sees to it that it does; two of those are one
-        // for somebody else. What others leave with it while it runs something, too.
+        // What a lane leaves for itself it runs soon, if somebody sees to it that it does; two of those are
+        // one for somebody else. What others leave with it while it runs something, too.
         let is_here = here(self).map(|(here, _)| here) == Some(cpu);
         let is_busy = matches!(queue.doing.get().0, Activity::Normal | Activity::Realtime(_));
         let waited = if is_here { waited } else { waited + usize::from(is_busy) };

@@ -2,11 +2,11 @@
 //!
 //! Bits: PENDING, it is to run; RUNNING; QUEUED, an entry of it is in a queue, or will be put there by its
 //! runner. Whoever sets PENDING while neither QUEUED nor RUNNING is set puts it into a queue; while it runs,
-//! the runner does that at the end. So there is one entry at most, and it never runs twice at a time. A cancel
-//! takes it out of no queue: whoever finds it there has nothing to do, unless it was queued again. What the
-//! queueing thread did before, the run sees: PENDING is set by a release and taken by an acquire, also when
-//! it was set already, so a run that comes after a call that said "waits already" sees what that caller did.
-//! Model: `models.rs`, `work_that_is_queued_runs_once`.
+//! the runner does that at the end. So there is one entry at most, and it never runs twice at a time. A
+//! cancel takes it out of no queue: whoever finds it there has nothing to do, unless it was queued again.
+//! What the queueing thread did before, the run sees: PENDING is set by a release and taken by an acquire,
+//! also when it was set already, so a run that comes after a call that said "waits already" sees what that
+//! caller did. Model: `models.rs`, `work_that_is_queued_runs_once`.
 //!
 //! Source: Linux 6.12, kernel/workqueue.c (WORK_STRUCT_PENDING), by behaviour.
 
@@ -25,7 +25,7 @@ pub(crate) enum Queue {
     /// Nothing: its runner does it.
     AfterRun,
     /// Nothing: a cancel has left it there.
-    InQueue,
+    Entered,
     /// Nothing: it waits already.
     Known,
 }
@@ -45,7 +45,7 @@ impl State {
         let before = self.0.fetch_or(PENDING | QUEUED, Ordering::Release);
         match (before & PENDING != 0, before & QUEUED != 0, before & RUNNING != 0) {
             (true, _, _) => Queue::Known,
-            (false, true, _) => Queue::InQueue,
+            (false, true, _) => Queue::Entered,
             (false, false, true) => Queue::AfterRun,
             (false, false, false) => Queue::Enqueue,
         }
@@ -99,14 +99,15 @@ mod models;
 mod tests {
     use super::{Queue, State};
 
-    /// Goal: there is one entry in a queue at most, also after a cancel; one that was cancelled starts nothing;
-    /// what was queued during a run is the runner's to put into a queue. Method: one after the other.
+    /// Goal: there is one entry in a queue at most, also after a cancel; one that was cancelled starts
+    /// nothing; what was queued during a run is the runner's to put into a queue. Method: one after the
+    /// other.
     #[test]
     fn one_entry() {
         let state = State::new();
         assert_eq!(state.queue(), Queue::Enqueue);
         assert!(state.cancel() && !state.cancel(), "and its entry stays");
-        assert_eq!((state.queue(), state.queue()), (Queue::InQueue, Queue::Known));
+        assert_eq!((state.queue(), state.queue()), (Queue::Entered, Queue::Known));
         assert!(state.begin());
         assert_eq!((state.queue(), state.queue()), (Queue::AfterRun, Queue::Known));
         assert!(state.end(), "it is to run once more");
@@ -114,7 +115,7 @@ mod tests {
         assert!(!state.begin(), "its entry is taken, and it was cancelled");
         assert_eq!(state.queue(), Queue::Enqueue);
         assert!(state.begin() && state.queue() == Queue::AfterRun && state.cancel());
-        assert_eq!(state.queue(), Queue::InQueue, "the runner sees to that");
+        assert_eq!(state.queue(), Queue::Entered, "the runner sees to that");
         assert!(state.end() && state.begin() && !state.end());
         assert!(!state.is_pending() && !state.is_running());
     }
