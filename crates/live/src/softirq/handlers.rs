@@ -43,7 +43,7 @@ impl Handlers {
 /// use quietcore_live::{Machine, RaiseError, Vector};
 ///
 /// let machine = Machine::builder().lanes("0".parse()?).start()?;
-/// let error = machine.raise("0".parse()?, Vector::NET_RX).expect_err("it has no handler");
+/// let error = machine.raise(quietcore_live::CpuId::new(0)?, Vector::NET_RX).expect_err("it has no handler");
 /// assert_eq!(error.to_string(), "NET_RX has no handler: `Builder::softirq`");
 /// # machine.shutdown();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -92,7 +92,7 @@ impl core::error::Error for RaiseError {}
 ///         sender.lock().expect("no panic").send(seen).expect("somebody waits");
 ///     })
 ///     .start()?;
-/// machine.raise("0".parse()?, Vector::TASKLET)?;
+/// machine.raise(quietcore_live::CpuId::new(0)?, Vector::TASKLET)?;
 /// assert_eq!(receiver.recv()?, (0, Vector::TASKLET, Runner::Lane));
 /// # machine.shutdown();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -212,7 +212,7 @@ impl Machine {
     /// # use quietcore_live::{LaneThreads, Machine, Vector, VectorSet};
     /// # let builder = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new());
     /// let machine = builder.softirq(Vector::HI, |_| ()).softirq(Vector::RCU, |_| ()).start()?;
-    /// machine.raise("0".parse()?, VectorSet::from(Vector::HI).union(Vector::RCU.into()))?;
+    /// machine.raise(quietcore_live::CpuId::new(0)?, VectorSet::from(Vector::HI).union(Vector::RCU.into()))?;
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -64,7 +64,7 @@ impl core::error::Error for SpawnError {}
 /// use quietcore_live::{LaneThreads, Machine, Priority, TaskOptions};
 ///
 /// let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-/// let options = TaskOptions::new().realtime(Priority::LOWEST).lane("0".parse()?);
+/// let options = TaskOptions::new().realtime(Priority::LOWEST).lane(quietcore_live::CpuId::new(0)?);
 /// let task = machine.spawn_with(options, async { "ran" })?;
 /// assert_eq!(futures_executor::block_on(task)?, "ran");
 /// # machine.shutdown();
@@ -105,7 +105,7 @@ impl TaskOptions {
     ///
     /// ```
     /// # use quietcore_live::TaskOptions;
-    /// let options = TaskOptions::new().lane("1".parse()?);
+    /// let options = TaskOptions::new().lane(quietcore_live::CpuId::new(1)?);
     /// # let _ = options;
     /// # Ok::<(), quietcore_live::CpuError>(())
     /// ```
@@ -148,7 +148,7 @@ impl Machine {
     /// ```
     /// # use quietcore_live::{LaneThreads, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-    /// let task = machine.spawn_on("0".parse()?, async { 1 })?;
+    /// let task = machine.spawn_on(quietcore_live::CpuId::new(0)?, async { 1 })?;
     /// assert_eq!(futures_executor::block_on(task)?, 1);
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -197,7 +197,7 @@ impl Machine {
     /// ```
     /// # use quietcore_live::{LaneThreads, Machine, SpawnError, TaskOptions};
     /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-    /// let elsewhere = TaskOptions::new().lane("4000".parse()?);
+    /// let elsewhere = TaskOptions::new().lane(quietcore_live::CpuId::new(4000)?);
     /// assert!(matches!(machine.spawn_with(elsewhere, async {}), Err(SpawnError::NotALane { .. })));
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -252,7 +252,7 @@ impl Cpu {
     /// use std::{cell::Cell, rc::Rc};
     ///
     /// let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let mut cpu = Cpu::claim(machine, "0".parse()?)?;
+    /// let mut cpu = Cpu::claim(machine, quietcore_live::CpuId::new(0)?)?;
     /// let count = Rc::new(Cell::new(0));
     /// let counted = Rc::clone(&count);
     /// let task = cpu.spawn_local(async move { counted.set(counted.get() + 1) })?;

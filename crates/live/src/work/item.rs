@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// ```
 /// use quietcore_live::WorkOptions;
 ///
-/// let bound = WorkOptions::new().bound("0".parse()?);
+/// let bound = WorkOptions::new().bound(quietcore_live::CpuId::new(0)?);
 /// assert_ne!(bound, WorkOptions::default());
 /// # Ok::<(), quietcore_live::CpuError>(())
 /// ```
@@ -40,7 +40,7 @@ impl WorkOptions {
     ///
     /// ```
     /// # use quietcore_live::WorkOptions;
-    /// let options = WorkOptions::new().bound("0".parse()?);
+    /// let options = WorkOptions::new().bound(quietcore_live::CpuId::new(0)?);
     /// # let _ = options;
     /// # Ok::<(), quietcore_live::CpuError>(())
     /// ```
