@@ -158,7 +158,7 @@ pub(super) const LANES: &[Mutant] = &[
         name: "waits-on-what-is-left",
         rule: "a lane asks once more before it waits",
         file: PLAY,
-        right: "let has_items = self.has_items() || self.is_help_wanted();",
+        right: "let has_items = self.has_items();",
         wrong: "let has_items = false;",
         killers: &[Test(Tasks, "rules::no_wait_while_something_is_left")],
     },

@@ -127,7 +127,7 @@ impl Machine {
         drop(control);
         self.enqueue_all(items);
         // Its ksoftirqd stays.
-        self.offer_items_of(slot.cpu);
+        let _ = self.ask_ksoftirqd(slot.cpu);
     }
 
     /// What is read without a lock follows from who is online and isolated. By the holder of the control

@@ -123,7 +123,7 @@ impl Lane {
         // An isolated CPU answers for nobody: with nothing armed on it there is no reason to look at the
         // clock.
         let is_quiet = self.waiting == Waiting::No && self.slot.alone.is_set() && !self.turn.has_more();
-        if is_quiet && !self.has_items() && !self.is_help_wanted() {
+        if is_quiet && !self.has_items() {
             let when = self.machine.timer_raise;
             if when != TimerRaise::NextExpiry {
                 return self.turn_by_tick(when).unwrap_or_default();
@@ -232,7 +232,7 @@ impl Lane {
         self.is_prepared = true;
         self.parker().prepare();
         probe::lane_park(self.slot.cpu);
-        let has_items = self.has_items() || self.is_help_wanted();
+        let has_items = self.has_items();
         if self.turn.has_more() || has_items || !self.machine.is_running() {
             // After the word: whoever shuts the machine down kicks afterwards.
             return self.doze(now, now);

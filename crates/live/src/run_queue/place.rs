@@ -278,9 +278,6 @@ impl Machine {
         if queue.free_waiting() > 0 || queue.realtime_movable().is_some() {
             self.lanes.wake_one();
         }
-        if !queue.claims.pending().is_empty() {
-            let _ = self.ask_ksoftirqd(cpu);
-        }
     }
 
     /// `cpu` takes nothing but what is bound to it; gives what it had besides. The caller

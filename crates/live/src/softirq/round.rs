@@ -174,7 +174,7 @@ impl Machine {
         if queue.claims.raise(vectors) == Raise::News {
             queue.todo.leave();
             let is_played = self.lanes.kick_lane(cpu).is_some();
-            if !is_played || self.core.is_marked(cpu) {
+            if !is_played {
                 // Its lane does not come to it.
                 let _ = self.ask_ksoftirqd(cpu);
             }
