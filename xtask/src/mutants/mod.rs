@@ -117,7 +117,17 @@ impl<'a> Copy<'a> {
             fs::remove_dir_all(&copy.root).map_err(failed)?;
         }
         fs::create_dir_all(&copy.root).map_err(failed)?;
-        for part in ["Cargo.toml", "Cargo.lock", "clippy.toml", ".cargo", "crates", "recordings", "xtask"] {
+        let parts = [
+            "Cargo.toml",
+            "Cargo.lock",
+            "clippy.toml",
+            ".cargo",
+            "crates",
+            "recordings",
+            "scenarios",
+            "xtask",
+        ];
+        for part in parts {
             copy_all(&shop.root.join(part), &copy.root.join(part)).map_err(failed)?;
         }
         Ok(copy)

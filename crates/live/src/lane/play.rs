@@ -172,6 +172,7 @@ impl Lane {
         self.turned = now;
         let is_due = self.turn.has_more() || self.machine.core.handle_tick(self.slot.cpu, now);
         if !is_due {
+            self.machine.turns_again(self.slot.cpu, now);
             return 0;
         }
         let ran = self.machine.take_turn(&mut self.turn);
@@ -206,6 +207,7 @@ impl Lane {
     fn look_around(&mut self, now: Nanos) {
         self.looked = self.tick_of(now);
         self.must_help = true;
+        self.machine.offer_backlog(&self.slot.queue);
         if self.takes_part() && self.machine.lanes.watch() {
             let (core, cpu) = (&self.machine.core, self.slot.cpu);
             let is_wary = core::mem::take(&mut self.is_wary);

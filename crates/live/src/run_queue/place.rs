@@ -267,6 +267,14 @@ impl Machine {
         }
     }
 
+    /// Once per tick, by the lane of `queue`: others may run what waits there. Whoever was woken for it may
+    /// have found the lock taken, and gone to sleep again. Cost: two loads.
+    pub(crate) fn offer_backlog(&self, queue: &RunQueue) {
+        if queue.has_movable() {
+            self.wake_idle_lane(queue.cpu());
+        }
+    }
+
     /// The same for all lanes that are marked.
     pub(crate) fn offer_items_of_marked(&self) {
         self.lane_set.iter().filter(|cpu| self.core.is_marked(*cpu)).for_each(|cpu| self.offer_items_of(cpu));
@@ -274,8 +282,7 @@ impl Machine {
 
     /// `cpu` does not turn from now on: what waits there and others may run needs somebody who is awake.
     pub(crate) fn offer_items_of(&self, cpu: CpuId) {
-        let Some(queue) = self.queue(cpu) else { return };
-        if queue.free_waiting() > 0 || queue.realtime_movable().is_some() {
+        if self.queue(cpu).is_some_and(RunQueue::has_movable) {
             self.lanes.wake_one();
         }
     }

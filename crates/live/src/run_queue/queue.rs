@@ -138,6 +138,12 @@ impl RunQueue {
         self.free.get()
     }
 
+    /// Whether something waits here that others may take; a hint.
+    #[inline]
+    pub(crate) fn has_movable(&self) -> bool {
+        self.free_waiting() > 0 || self.realtime_movable().is_some()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Queues> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -90,14 +90,17 @@ impl Stalls {
         let Ok(mut log) = self.log.try_lock() else { return Vec::new() };
         let mut new = Vec::new();
         for one in marked {
-            let index = one.cpu.index();
+            let (index, record) = (one.cpu.index(), self.record(one.cpu));
             if log.marks[index] == one.marks {
+                if one.is_back && record.is_reported() {
+                    // The lane could not say so, and has had nothing to do since.
+                    log.end(record.take_report(), Some(one.since.min(now)));
+                }
                 continue;
             }
             log.marks[index] = one.marks;
             log.counts[index] += 1;
             log.last += 1;
-            let record = self.record(one.cpu);
             let report = StallReport {
                 number: log.last,
                 cpu: one.cpu,
@@ -202,6 +205,19 @@ mod tests {
         assert_eq!(ends, [Some(Nanos(700)), None]);
         stalls.end(CpuId::default(), Some(Nanos(1000)));
         assert_eq!(stalls.kept()[1].ended, Some(Nanos(1000)));
+    }
+
+    /// Goal: a lane that could not say that it was back, and went to sleep then, is so for whoever asks.
+    /// Method: a mark, and the same one again when the lane is back.
+    #[test]
+    fn who_asks_ends_a_report() {
+        let stalls = Stalls::new(1);
+        assert_eq!(stalls.report(Nanos(300), marked(1, false)).len(), 1);
+        assert!(stalls.report(Nanos(400), marked(1, false)).is_empty());
+        assert_eq!(stalls.kept()[0].ended, None);
+        let back = marked(1, true).map(|one| Marked { since: Nanos(500), ..one });
+        assert!(stalls.report(Nanos(900), back).is_empty());
+        assert_eq!(stalls.kept()[0].ended, Some(Nanos(500)));
     }
 
     /// Goal: each kind of code is told as what it is. Method: one of each, while it runs and after.

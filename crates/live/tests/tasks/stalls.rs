@@ -38,13 +38,13 @@ fn hold_up_while(
     tell: &Mutex<Sender<CpuId>>,
     is_wanted: impl Fn() -> bool,
 ) {
-    let before = reports(machine, lane).last().map_or(0, |report| report.number);
     let (sender, ran) = channel();
     // It waits for the lane, so that somebody misses that.
     let timer = machine.timer(TimerOptions::new(), move |run| _ = sender.send(run.cpu()));
     timer.arm_after(SOON).expect("it runs");
     let (start, mut runner) = (Instant::now(), None);
-    let is_reported = || reports(machine, lane).last().is_some_and(|report| report.number > before);
+    // The host may have had the lane reported before this line.
+    let is_reported = || reports(machine, lane).last().is_some_and(|report| report.ended.is_none());
     while start.elapsed() < LONG || is_wanted() || runner.is_none() || !is_reported() {
         runner = runner.or_else(|| ran.try_recv().ok());
         if start.elapsed() > PATIENCE {
@@ -105,8 +105,8 @@ fn a_task_that_does_not_return_is_named() {
         assert!(shown.contains(&format!("the task {name}")) && shown.contains(&format!("started at {site}")));
         assert_eq!(shown.contains("of priority 40"), priority.is_some(), "{shown}");
     }
-    let counted: u64 = machine.metrics().sum(|cpu| cpu.stalls);
-    assert_eq!(counted, machine.stalls().len() as u64 + machine.stalls_dropped());
+    let counted = || machine.metrics().sum(|cpu| cpu.stalls);
+    eventually("each is counted", || counted() == machine.stalls().len() as u64 + machine.stalls_dropped());
     machine.shutdown();
 }
 
@@ -268,7 +268,9 @@ fn survives() {
     eventually("each poll is counted", || machine.metrics().cpus[1].realtime_polls == rounds);
     let handled = || machine.metrics().sum(|cpu| cpu.softirqs + cpu.ksoftirqd_ran);
     eventually("each run of the handler, too", || handled() == rounds);
-    assert_eq!(metrics.sum(|cpu| cpu.stalls), machine.stalls().len() as u64 + machine.stalls_dropped());
+    // The host may have one more reported at any time.
+    let counted = || machine.metrics().sum(|cpu| cpu.stalls);
+    eventually("each is counted", || counted() == machine.stalls().len() as u64 + machine.stalls_dropped());
     for lane in both().iter() {
         let task = machine.spawn_on(lane, async { lane_here() }).expect("it runs");
         assert_eq!(block_on(task).expect("it ends"), Some(lane.index()), "it is back");
