@@ -4,7 +4,7 @@
 //! that runs it; lateness is from the deadline asked for to the callback.
 
 use super::crew::{Crew, Manner, arm_now, armed, tick};
-use super::plan::{Bench, Better, Compare, PLAIN, Plan, Role, Sim, SimCompare, Traces, Variant, quantile};
+use super::plan::{Bench, Better, Compare, PLAIN, Plan, Role, Sim, SimCompare, Variant, quantile};
 use super::trace::Note;
 use crate::error::CliError;
 use quietcore_live::{Machine, Policy, TimerHandle};
@@ -99,7 +99,6 @@ pub(super) const PLAN: Plan = Plan {
             },
         ],
     }),
-    traces: Traces::Yes,
     ..PLAIN
 };
 

@@ -9,9 +9,10 @@
 //! must have been done at the end: what is gained for tasks is not taken from packets by losing them.
 
 use super::plan::{
-    Bench, Better, Compare, Must, PLAIN, Plan, Role, Seed, SeedFigure, Sim, SimCompare, Spans, Variant,
+    Bench, Better, Compare, Must, Plan, Role, Seed, SeedFigure, Sim, SimCompare, Spans, Variant,
     cannot_start, quantile,
 };
+use super::trace::Note;
 use crate::error::CliError;
 use quietcore_live::{
     Awareness, CpuId, JoinHandle, LaneThreads, Machine, Metrics, Nanos, Pinning, Precision, Priority,
@@ -107,7 +108,6 @@ pub(super) const PLAN: Plan = Plan {
             better: Better::Lower,
         }],
     }),
-    ..PLAIN
 };
 
 /// Periods: the first, and by how much each is longer than the one before it.
@@ -197,13 +197,15 @@ type Devices = Arc<Vec<(CpuId, [Device; 2])>>;
 
 const VECTORS: [Vector; 2] = [Vector::NET_RX, Vector::BLOCK];
 
-fn handle(devices: &Devices, kind: usize, run: &SoftirqRun<'_>) {
+fn handle(devices: &Devices, kind: usize, run: &SoftirqRun<'_>, note: &Note) {
     let Some((_, of)) = devices.iter().find(|(cpu, _)| *cpu == run.cpu()) else { return };
     let device = &of[kind];
     let piece = lock(&device.waiting).pop_front();
     let Some((raised, length)) = piece else { return };
-    lock(&device.delays).push(run.machine().now().since(raised).0);
+    let began = run.machine().now();
+    lock(&device.delays).push(began.since(raised).0);
     compute(length);
+    note.handled(run, began);
     if !lock(&device.waiting).is_empty() {
         run.raise_again();
     }
@@ -228,7 +230,7 @@ impl Drop for Trial {
 
 fn trial(bench: &Bench, awareness: Awareness, load: Load) -> Result<Vec<f64>, CliError> {
     let mut trial = Trial::start(bench, awareness)?;
-    trial.tasks()?;
+    trial.tasks(&Note::of(bench))?;
     if load == Load::Devices {
         trial.raise()?;
     }
@@ -246,8 +248,8 @@ impl Trial {
         let mut builder = Machine::builder().lanes(bench.lanes()).awareness(awareness);
         builder = builder.lane_threads(LaneThreads::new().pinning(Pinning::Always).fifo(10));
         for (kind, vector) in VECTORS.into_iter().enumerate() {
-            let devices = Arc::clone(&devices);
-            builder = builder.softirq(vector, move |run| handle(&devices, kind, run));
+            let (devices, note) = (Arc::clone(&devices), Note::of(bench));
+            builder = builder.softirq(vector, move |run| handle(&devices, kind, run, &note));
         }
         let machine = builder.start().map_err(cannot_start)?;
         let floating = LaneThreads::new().pinning(Pinning::Never).fifo(50);
@@ -260,12 +262,12 @@ impl Trial {
     }
 
     /// Starts the tasks, and what interrupts for them.
-    fn tasks(&mut self) -> Result<(), CliError> {
+    fn tasks(&mut self, note: &Note) -> Result<(), CliError> {
         let machine = self.machine;
         let first = self.hardware.now().0 + 10_000_000;
         for number in 0..TASKS {
             let (event, period) = (Arc::new(Mutex::new(Event::default())), PERIOD + number * STEP);
-            let cycle = cycles(machine, Arc::clone(&event));
+            let cycle = cycles(machine, Arc::clone(&event), (number, note.clone()));
             let task = machine.spawn_rt(Priority::HIGHEST, cycle).map_err(refused)?;
             let interrupt = Arc::clone(&event);
             self.every(first + number * 100_000, move |due| {
@@ -398,7 +400,7 @@ fn refused(error: quietcore_live::SpawnError) -> CliError {
 }
 
 /// A task: waits for its interrupt, notes how late it is, computes.
-async fn cycles(machine: &'static Machine, event: Arc<Mutex<Event>>) {
+async fn cycles(machine: &'static Machine, event: Arc<Mutex<Event>>, (number, note): (u64, Note)) {
     loop {
         poll_fn(|context| {
             let mut event = lock(&event);
@@ -411,6 +413,6 @@ async fn cycles(machine: &'static Machine, event: Arc<Mutex<Event>>) {
             Poll::Ready(())
         })
         .await;
-        compute(WORK);
+        note.around(machine, "task", Some(number), || compute(WORK));
     }
 }

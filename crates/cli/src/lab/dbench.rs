@@ -8,11 +8,12 @@
 
 use super::crew::Crew;
 use super::plan::{
-    Bench, Better, Compare, Must, NOT_MEASURED, PLAIN, Plan, Role, Scale, Seed, SeedFigure, Sim, SimCompare,
-    Spans, Variant,
+    Bench, Better, Compare, Must, NOT_MEASURED, Plan, Role, Scale, Seed, SeedFigure, Sim, SimCompare, Spans,
+    Variant,
 };
 use super::sync::{Count, Stop};
 use super::tasks::{Mail, Task, Tasks, play, stop};
+use super::trace::Note;
 use crate::error::CliError;
 use quietcore_live::{Machine, Policy, time};
 use std::sync::Arc;
@@ -96,7 +97,6 @@ pub(super) const PLAN: Plan = Plan {
             simulated("1024 pairs, 128 CPUs", "push/1024", "pull/1024"),
         ],
     }),
-    ..PLAIN
 };
 
 const fn more(figure: usize) -> Compare {
@@ -171,17 +171,19 @@ fn trial(bench: &Bench, policy: Policy, guard: Guard) -> Result<Vec<f64>, CliErr
 /// Requests per second, and how many timed out.
 pub(super) fn throughput(bench: &Bench, load: Load, span: Duration) -> Result<(f64, u64), CliError> {
     let (tally, over) = (Arc::new(Tally::default()), Arc::new(Stop::default()));
-    let mut tasks: [Vec<Seat>; 2] = [Vec::new(), Vec::new()];
+    let mut tasks: [Vec<(usize, Seat)>; 2] = [Vec::new(), Vec::new()];
     for pair in 0..load.pairs {
         let wires = Arc::new(Wires { request: Mail::new(), answer: Mail::new() });
         let client = if load.seating == Seating::Crossed { pair % 2 } else { 0 };
-        tasks[client].push(Seat::Client(Arc::clone(&wires)));
-        tasks[1 - client].push(Seat::Server(wires));
+        tasks[client].push((pair, Seat::Client(Arc::clone(&wires))));
+        tasks[1 - client].push((pair, Seat::Server(wires)));
     }
     let lanes = bench.cpus.into_iter().zip(tasks).map(|(cpu, seats)| {
-        let tally = Arc::clone(&tally);
-        let make: Tasks =
-            Box::new(move || seats.into_iter().map(|seat| seat.sit(load.guard, &tally)).collect());
+        let (tally, note) = (Arc::clone(&tally), Note::of(bench));
+        let make: Tasks = Box::new(move |machine| {
+            let work = |pair| Work { machine, note: note.clone(), pair };
+            seats.into_iter().map(|(pair, seat)| seat.sit(load.guard, &tally, work(pair as u64))).collect()
+        });
         (cpu, play(make, Arc::clone(&over)))
     });
     let crew = Crew::start_with(Machine::builder().policy(load.policy), bench, lanes.collect())?;
@@ -210,14 +212,14 @@ enum Seat {
 }
 
 impl Seat {
-    fn sit(self, guard: Guard, tally: &Arc<Tally>) -> Task {
+    fn sit(self, guard: Guard, tally: &Arc<Tally>, work: Work) -> Task {
         let tally = Arc::clone(tally);
         match self {
-            Self::Client(wires) => Box::pin(client(wires, guard, tally)),
+            Self::Client(wires) => Box::pin(client(wires, guard, tally, work)),
             Self::Server(wires) => Box::pin(async move {
                 loop {
                     wires.request.receive().await;
-                    work(SERVICE);
+                    work.take("server", SERVICE);
                     wires.answer.send(());
                 }
             }),
@@ -225,7 +227,7 @@ impl Seat {
     }
 }
 
-async fn client(wires: Arc<Wires>, guard: Guard, tally: Arc<Tally>) {
+async fn client(wires: Arc<Wires>, guard: Guard, tally: Arc<Tally>, work: Work) {
     loop {
         wires.request.send(());
         let answer = wires.answer.receive();
@@ -238,14 +240,25 @@ async fn client(wires: Arc<Wires>, guard: Guard, tally: Arc<Tally>) {
         };
         let count = if is_answered { &tally.answered } else { &tally.timed_out };
         count.add_one();
-        work(REQUEST);
+        work.take("client", REQUEST);
     }
 }
 
-/// Keeps the CPU for a while.
-fn work(span: Duration) {
-    let began = Instant::now();
-    while began.elapsed() < span {
-        std::hint::spin_loop();
+/// What an end does with its CPU.
+struct Work {
+    machine: &'static Machine,
+    note: Note,
+    pair: u64,
+}
+
+impl Work {
+    /// Keeps the CPU for `span`.
+    fn take(&self, name: &'static str, span: Duration) {
+        self.note.around(self.machine, name, Some(self.pair), || {
+            let began = Instant::now();
+            while began.elapsed() < span {
+                std::hint::spin_loop();
+            }
+        });
     }
 }

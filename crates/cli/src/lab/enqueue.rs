@@ -6,6 +6,7 @@
 
 use super::crew::{Crew, Manner, armed, tick};
 use super::plan::{Bench, Better, Compare, PLAIN, Plan, Role, Seed, SeedFigure, Sim, SimCompare, Variant};
+use super::trace::Note;
 use crate::error::CliError;
 use quietcore_live::{CpuSet, Machine, Nanos, Policy};
 use std::sync::mpsc::channel;
@@ -81,16 +82,18 @@ pub(super) fn trial(bench: &Bench, policy: Policy, place: Place) -> Result<Vec<f
     let (span, result) = (bench.span, Arc::new(Mutex::new(None)));
     let (sender, done) = channel();
     let interrupt = bench.interrupt.clone();
-    let (out, subject) = (Arc::clone(&result), Arc::clone(&timer));
+    let (out, subject, note) = (Arc::clone(&result), Arc::clone(&timer), Note::of(bench));
     let worker = machine.timer(tick().pinned(), move |_| {
         let begin = Instant::now();
         let mut pairs = 0_u64;
         while begin.elapsed() < span && !interrupt.arrived() {
             let at = Nanos(machine.now().0 + 1_000_000_000);
-            for _ in 0..PAIRS {
-                let _ = subject.arm_at(at);
-                subject.cancel();
-            }
+            note.around(machine, "1000 arms and cancels", None, || {
+                for _ in 0..PAIRS {
+                    let _ = subject.arm_at(at);
+                    subject.cancel();
+                }
+            });
             pairs += u64::from(PAIRS);
         }
         let nanos = begin.elapsed().as_nanos() as f64 / pairs as f64;

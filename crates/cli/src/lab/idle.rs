@@ -5,6 +5,7 @@
 
 use super::crew::{Crew, Manner, armed, tick};
 use super::plan::{Bench, Better, Compare, PLAIN, Plan, Role, Seed, SeedFigure, Sim, SimCompare, Variant};
+use super::trace::Note;
 use crate::error::CliError;
 use quietcore_live::{Machine, Nanos, Policy, TimerHandle};
 use rustix::time::{ClockId, clock_gettime};
@@ -79,7 +80,12 @@ pub(super) fn trial(bench: &Bench, policy: Policy, timers: u64) -> Result<Vec<f6
     let lanes = bench.cpus.map(|cpu| (cpu, Manner::Parks));
     let crew = Crew::start(Machine::builder().policy(policy), bench, &lanes)?;
     let machine = crew.machine;
-    let timers: Vec<TimerHandle> = (0..timers).map(|_| machine.timer(tick(), |_| {})).collect();
+    let note = Note::of(bench);
+    let timer = |number: u64| {
+        let (note, armed) = (note.clone(), bench.cpus[number as usize % 2]);
+        machine.timer(tick(), move |run| note.ran(number, "timer", Some(armed), run))
+    };
+    let timers: Vec<TimerHandle> = (0..timers).map(timer).collect();
     let timers = std::sync::Arc::new(timers);
     for (half, cpu) in bench.cpus.into_iter().enumerate() {
         let timers = std::sync::Arc::clone(&timers);

@@ -14,9 +14,9 @@
 use super::crew::{Crew, Manner, Play, armed, stay_on, tick};
 use super::gaps::Gaps;
 use super::plan::{
-    Bench, Better, Compare, Must, PLAIN, Plan, Role, Seed, SeedFigure, Sim, SimCompare, Spans, Variant,
-    quantile,
+    Bench, Better, Compare, Must, Plan, Role, Seed, SeedFigure, Sim, SimCompare, Spans, Variant, quantile,
 };
+use super::trace::Note;
 use crate::error::CliError;
 use quietcore_live::{CpuId, CpuMetrics, Machine, Metrics, Nanos, TimerHandle, TimerRaise};
 use std::cell::Cell;
@@ -124,7 +124,6 @@ pub(super) const PLAN: Plan = Plan {
             },
         ],
     }),
-    ..PLAIN
 };
 
 const NEVER: usize = 10;
@@ -323,12 +322,12 @@ struct Arms {
 /// A thread that is no lane arms for `span`.
 fn arm_for(bench: &Bench, machine: &'static Machine, span: Duration) -> Result<Arms, CliError> {
     let [sleeper, busy] = bench.cpus;
-    let interrupt = &bench.interrupt;
+    let (interrupt, note) = (&bench.interrupt, Note::of(bench));
     let go_on = |began: Instant| began.elapsed() < span && !interrupt.arrived();
     thread::scope(|scope| {
         let foreign = scope.spawn(move || {
             stay_on(sleeper).map_err(CliError::Live)?;
-            let mut armer = Armer::new(machine, busy);
+            let mut armer = Armer::new(machine, busy, &note);
             let began = Instant::now();
             while go_on(began) {
                 armer.burst()?;
@@ -355,12 +354,15 @@ struct Armer {
 }
 
 impl Armer {
-    fn new(machine: &'static Machine, busy: CpuId) -> Self {
+    fn new(machine: &'static Machine, busy: CpuId, note: &Note) -> Self {
         let (sender, reports) = channel();
         let timer = |number| {
-            let sender = sender.clone();
-            // Nobody listens when the trial is over.
-            machine.timer(tick().pinned(), move |run| _ = sender.send((number, run.now())))
+            let (sender, note) = (sender.clone(), note.clone());
+            machine.timer(tick().pinned(), move |run| {
+                // Nobody listens when the trial is over.
+                let _ = sender.send((number, run.now()));
+                note.ran(number as u64, "armed from elsewhere", None, run);
+            })
         };
         let timers = (0..TIMERS).map(timer).collect();
         let (free, due) = ((0..TIMERS).collect(), vec![(0, 0); TIMERS]);

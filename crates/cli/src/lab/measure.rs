@@ -25,7 +25,7 @@ pub(super) struct Rounds {
 pub(super) type Told<'a> = &'a mut dyn FnMut(u32, &'static str);
 
 /// Runs `plan` for `rounds` rounds, or until Ctrl-C; a round that was cut short does not count.
-/// `shown` gets what ran where in the last round, if that was asked for.
+/// `shown` gets, besides what it has, what ran where in the last round, if that was asked for.
 pub(super) fn run(
     plan: &Plan,
     bench: &Bench,
@@ -35,6 +35,7 @@ pub(super) fn run(
 ) -> Result<Rounds, CliError> {
     let count = plan.variants.len();
     let mut all = Rounds { figures: vec![Vec::new(); count], attachments: vec![None; count] };
+    let mut last = Vec::new();
     'rounds: for round in 1..=rounds {
         let (mut this, mut traced) = (Vec::with_capacity(count), Vec::new());
         for variant in plan.variants {
@@ -50,15 +51,16 @@ pub(super) fn run(
             this.push((figures, bench.attachment.borrow_mut().take()));
             if let Some(trace) = &bench.trace {
                 let ran = mem::take(&mut *trace.lock().unwrap_or_else(PoisonError::into_inner));
-                traced.push(Shown { variant: variant.name, ran });
+                traced.push(Shown { row: plan.name, variant: variant.name, ran });
             }
         }
-        *shown = traced;
+        last = traced;
         for (at, (figures, attachment)) in this.into_iter().enumerate() {
             all.figures[at].push(figures);
             all.attachments[at] = attachment;
         }
     }
+    shown.append(&mut last);
     Ok(all)
 }
 

@@ -45,7 +45,7 @@ use crate::signals::Interrupt;
 use crate::text::Page;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand};
-use plan::{Bench, Plan, Scale, Traces};
+use plan::{Bench, Plan, Scale};
 use quietcore_core::CpuSet;
 use quietcore_live::CpuId;
 use report::{Report, Row};
@@ -112,8 +112,8 @@ struct Options {
     /// Also write a report with plots: one file, without scripts and without anything from elsewhere
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Also write what ran where in the last round as a Perfetto trace (of a row that has callbacks to show)
-    #[arg(long, value_name = "FILE", requires = "row")]
+    /// Also write what ran where in the last round of each row as a Perfetto trace; taking it down costs time
+    #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
     /// Print JSON instead of text (docs/lab.md)
     #[arg(long)]
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &LabArgs) -> Result<Outcome, CliError> {
         .filter(|plan| options.row.as_ref().is_none_or(|name| name == plan.name))
         .copied()
         .collect();
-    let files = open(options, &plans)?;
+    let files = open(options)?;
     let allowed = crate::host::allowed_cpus()?;
     let cpus = two_cpus(options.cpus.as_ref(), &allowed)?;
     let interrupt = Interrupt::install()?;
@@ -165,15 +165,7 @@ pub(crate) fn run(args: &LabArgs) -> Result<Outcome, CliError> {
     })
 }
 
-fn open(options: &Options, plans: &[&Plan]) -> Result<Files, CliError> {
-    if options.perfetto.is_some()
-        && let Some(plan) = plans.iter().find(|plan| plan.traces == Traces::No)
-    {
-        let can: Vec<&str> =
-            ROWS.iter().filter(|plan| plan.traces == Traces::Yes).map(|plan| plan.name).collect();
-        let what = format!("--perfetto: {} has no callbacks to show; {} have", plan.name, can.join(", "));
-        return Err(CliError::Usage(what));
-    }
+fn open(options: &Options) -> Result<Files, CliError> {
     if options.html.is_some() && options.html == options.perfetto {
         return Err(CliError::Usage("--html and --perfetto are the same file; name two files".to_owned()));
     }

@@ -9,7 +9,7 @@
 use super::crew::{Crew, Manner, Play, stay_on, tick};
 use super::gaps::Gaps;
 use super::plan::{
-    Bench, Better, Compare, Must, PLAIN, Plan, Role, Seed, SeedFigure, Sim, SimCompare, Traces, Variant,
+    Bench, Better, Compare, Must, PLAIN, Plan, Role, Seed, SeedFigure, Sim, SimCompare, Variant,
 };
 use super::trace::Note;
 use crate::error::CliError;
@@ -89,7 +89,6 @@ pub(super) const PLAN: Plan = Plan {
             },
         ],
     }),
-    traces: Traces::Yes,
     ..PLAIN
 };
 

@@ -121,15 +121,6 @@ pub(super) struct Plan {
     pub(super) spans: Spans,
     pub(super) seed: Option<Seed>,
     pub(super) sim: Option<Sim>,
-    /// Whether its variants tell [`Bench::ran`] what ran where.
-    pub(super) traces: Traces,
-}
-
-/// Whether a row can show what ran where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Traces {
-    Yes,
-    No,
 }
 
 /// What most rows need not say.
@@ -143,7 +134,6 @@ pub(super) const PLAIN: Plan = Plan {
     spans: Spans { full: Duration::from_secs(2), quick: Duration::from_millis(600) },
     seed: None,
     sim: None,
-    traces: Traces::No,
 };
 
 /// Whether everything is measured, or what gives a first impression.

@@ -11,7 +11,7 @@ use super::crew::{Crew, Manner, Play};
 use super::plan::Bench;
 use super::sync::Stop;
 use crate::error::CliError;
-use quietcore_live::Unparker;
+use quietcore_live::{Machine, Unparker};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -25,7 +25,7 @@ const BATCH: usize = 8;
 pub(super) type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Makes the tasks of a lane, on its thread.
-pub(super) type Tasks = Box<dyn FnOnce() -> Vec<Task> + Send>;
+pub(super) type Tasks = Box<dyn FnOnce(&'static Machine) -> Vec<Task> + Send>;
 
 /// The tasks of a lane that are to be polled, and how to wake the lane.
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ pub(super) fn play(tasks: Tasks, stop: Arc<Stop>) -> Play {
     Box::new(move |machine, mut cpu| {
         let ready = Arc::new(Ready::default());
         let _ = ready.lane.set(cpu.unparker());
-        let mut tasks = tasks();
+        let mut tasks = tasks(machine);
         let wakers: Vec<Waker> = (0..tasks.len())
             .map(|task| Waker::from(Arc::new(Woken { ready: Arc::clone(&ready), task })))
             .collect();

@@ -187,9 +187,11 @@ fn every_row_runs() {
     for plan in ROWS {
         let mut bench = Bench::new(Duration::from_millis(40), cpus, &Interrupt::never());
         bench.scale = super::plan::Scale::Quick;
+        bench.trace = Some(Arc::new(Mutex::new(Vec::new())));
         let mut shown = Vec::new();
         let rounds = measure::run(plan, &bench, 1, &mut |_, _| {}, &mut shown).expect(plan.name);
-        assert!(shown.is_empty(), "nobody asked for a trace");
+        assert_eq!(shown.len(), plan.variants.len(), "{}", plan.name);
+        assert!(shown.iter().any(|shown| !shown.ran.is_empty()), "{} shows what ran", plan.name);
         let row = rounds.row(plan, &bench, String::new());
         assert_eq!((row.rounds, row.variants.len()), (1, plan.variants.len()), "{}", plan.name);
         let measured = |figure: &usize| row.variants[0].figures[*figure].median.is_some();
