@@ -74,18 +74,22 @@ pub(super) const PLAN: Plan = Plan {
         },
     ],
     compares: &[
-        Compare { figure: 1, better: Better::Lower },
+        // Not the quantiles of all gaps: who has fewer of them has a larger share that is the host's.
         Compare { figure: 2, better: Better::Lower },
+        Compare { figure: 3, better: Better::Lower },
         Compare { figure: 5, better: Better::Lower },
         Compare { figure: 7, better: Better::Lower },
     ],
     musts: &[
         Must { variant: "unconditional", figure: NEVER, value: 0.0 },
         Must { variant: "unconditional", figure: EARLY, value: 0.0 },
+        Must { variant: "unconditional", figure: BEYOND, value: 0.0 },
         Must { variant: "next expiry", figure: NEVER, value: 0.0 },
         Must { variant: "next expiry", figure: EARLY, value: 0.0 },
+        Must { variant: "next expiry", figure: BEYOND, value: 0.0 },
         Must { variant: "bitmap", figure: NEVER, value: 0.0 },
         Must { variant: "bitmap", figure: EARLY, value: 0.0 },
+        Must { variant: "bitmap", figure: BEYOND, value: 0.0 },
     ],
     spans: Spans { full: Duration::from_secs(4), quick: Duration::from_millis(600) },
     seed: Some(Seed {
@@ -128,6 +132,7 @@ pub(super) const PLAN: Plan = Plan {
 
 const NEVER: usize = 10;
 const EARLY: usize = 11;
+const BEYOND: usize = 12;
 
 const TICK: u64 = 1_000_000;
 /// Further away than any span.
