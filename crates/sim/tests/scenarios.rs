@@ -57,6 +57,12 @@ fn stall() {
     assert_holds("stall.toml");
 }
 
+/// Goal: the same when nobody is awake who could watch. Method: two lanes, one of which sleeps.
+#[test]
+fn stall_asleep() {
+    assert_holds("stall-asleep.toml");
+}
+
 /// Goal: coming and going loses no timer.
 #[test]
 fn hotplug_storm() {

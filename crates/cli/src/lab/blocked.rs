@@ -79,7 +79,7 @@ pub(super) const PLAN: Plan = Plan {
         Compare { figure: 3, better: Better::Lower },
     ],
     sim: Some(Sim {
-        scenario: "stall.toml",
+        scenario: "stall-asleep.toml",
         compares: &[
             SimCompare {
                 what: "lateness p99",

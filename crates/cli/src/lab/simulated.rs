@@ -27,7 +27,7 @@ const FILES: [(&str, &str); 8] = bundled![
     "idle.toml",
     "isolated.toml",
     "oslat-128.toml",
-    "stall.toml"
+    "stall-asleep.toml"
 ];
 
 /// Runs the scenario of `sim`; `None` when `go_on` said no.

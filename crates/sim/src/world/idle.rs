@@ -106,6 +106,7 @@ impl World<'_> {
         self.note(What::Awake, cpu, 0);
         let this = self.cpu(cpu);
         (this.in_idle, this.is_parked) = (false, false);
+        self.hold_switch();
         self.set_tick(cpu, true);
         levels * self.costs.of(Cost::Walk)
     }

@@ -7,7 +7,8 @@
 //! Where what is decided: `cpu.rs` the segments of a CPU; `step.rs` what ends with one; `turn.rs` timers;
 //! `softirq.rs` other softirqs; `companion.rs` ksoftirqd; `realtime.rs` real-time tasks; `raise.rs` TIMER on
 //! isolated CPUs; `task.rs` what tasks do; `idle.rs` sleeping and waking; `act.rs` kicks and alarms;
-//! `fault.rs` what goes wrong; `books.rs` locks and walks, and what they cost. Invariants: the core decides
+//! `fault.rs` what goes wrong; `books.rs` locks and walks, and what they cost; `sentinel.rs` nobody
+//! who turns. Invariants: the core decides
 //! where timers run, this world only when; every cost is one of the plan's. Absent: memory, caches,
 //! frequencies; ticks that stop on busy `nohz_full` CPUs.
 
@@ -22,6 +23,7 @@ mod raise;
 mod realtime;
 mod record;
 mod script;
+mod sentinel;
 mod setup;
 mod softirq;
 mod step;
@@ -62,6 +64,8 @@ enum Event {
     Start(u32),
     /// The alarm that the machine asked the world for.
     Alarm,
+    /// Lanes: a look whether anybody turns.
+    Sentinel,
     StallBegin(u16),
     StallEnd(u16),
     Isolate(u16),
@@ -126,6 +130,7 @@ pub(crate) struct World<'p> {
     flipped: CpuSet,
     /// When the alarm is that the machine asked for, if it is ahead.
     alarm: Option<Nanos>,
+    sentinel: sentinel::Sentinel,
     /// CPUs that were kicked and have not answered yet.
     kicked: u32,
     /// The machine may have changed since the last check.
@@ -174,6 +179,7 @@ impl World<'_> {
             Event::Kick(cpu) => self.kicked(cpu),
             Event::Start(task) => self.start(task),
             Event::Alarm => self.alarm(),
+            Event::Sentinel => self.sentinel_looks(),
             Event::StallBegin(fault) => self.stall_begins(fault),
             Event::StallEnd(fault) => self.stall_ends(fault),
             Event::Isolate(fault) => self.isolate(fault),

@@ -53,6 +53,7 @@ impl<'p> World<'p> {
             housekeeping,
             flipped: CpuSet::new(),
             alarm: None,
+            sentinel: super::sentinel::Sentinel::default(),
             kicked: 0,
             is_touched: true,
             recorder: Recorder::new(cpu_count),

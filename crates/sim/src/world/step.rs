@@ -113,6 +113,7 @@ impl World<'_> {
     /// Lanes look after each other; a kernel has interrupts.
     pub(super) fn watch(&mut self, cpu: u16) {
         if self.plan.policy == PolicyName::Pull && !self.cpu(cpu).is_parked {
+            self.hold_switch();
             let marked = self.machine.watch(id(cpu), Nanos(self.now), &mut self.actions);
             if marked > 0 {
                 self.note(What::Marked, cpu, u64::from(marked));

@@ -93,7 +93,7 @@ pub(super) const QUESTIONS: &[Question] = &[
         name: "blocked, beside a sleeping lane",
         duration: "4s",
         scenario: blocked_lanes,
-        asks: &[late("lateness p99, stay", "stay", HOST), late("lateness p99, pull", "pull", SENTINEL)],
+        asks: &[late("lateness p99, stay", "stay", HOST), late("lateness p99, pull", "pull", HOST)],
         live: |bench| late_live(bench, Manner::Parks),
     },
     Question {
@@ -122,7 +122,6 @@ pub(super) const QUESTIONS: &[Question] = &[
 const BUSY: &str = "[[load.busy]]\ncpus = \"1\"\nchunk = \"20us\"\n";
 
 const HOST: &str = "a host that takes a CPU away, and programs beside this one";
-const SENTINEL: &str = "the thread that notices a lane that does not turn while all others sleep";
 
 fn blocked_lanes() -> String {
     format!(
