@@ -30,14 +30,22 @@ extern crate alloc;
 extern crate std;
 
 mod child;
+mod distribution;
+mod estimator;
 mod fifo;
+mod netem;
 mod packet;
 mod qdisc;
 mod rate;
 mod statistics;
 
 pub use child::Child;
+pub use distribution::{Distribution, DistributionError};
+pub use estimator::{Estimator, EstimatorError};
 pub use fifo::{Fifo, Limit};
+pub use netem::{
+    Chance, Delay, Loss, Netem, NetemError, NetemRate, NetemSettings, OnLoss, Probability, Slot, SlotSpacing,
+};
 pub use packet::Packet;
 pub use qdisc::{Dequeued, Qdisc, Verdict};
 pub use rate::{LinkLayer, Rate};
