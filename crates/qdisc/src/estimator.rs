@@ -59,7 +59,7 @@ impl core::error::Error for EstimatorError {}
 /// for at in 1..60 {
 ///     estimator.take(Nanos(at * second), at * 125_000, at * 100);
 /// }
-/// assert_eq!((estimator.bits_per_second(), estimator.packets_per_second()), (999_999, 99));
+/// assert_eq!((estimator.bits_per_second(), estimator.packets_per_second()), (999_999, 100));
 /// # Ok::<(), quietcore_qdisc::EstimatorError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl Estimator {
     /// ```
     /// # use quietcore_core::Nanos;
     /// # use quietcore_qdisc::Estimator;
-    /// # let estimator = Estimator::new(Nanos(1), Nanos(4_000_000_000), Nanos(7))?;
+    /// # let estimator = Estimator::new(Nanos(200_000_000), Nanos(4_000_000_000), Nanos(7))?;
     /// assert_eq!(estimator.next(), Nanos(250_000_007));
     /// # Ok::<(), quietcore_qdisc::EstimatorError>(())
     /// ```
@@ -171,7 +171,7 @@ impl Estimator {
     /// ```
     /// # use quietcore_core::Nanos;
     /// # use quietcore_qdisc::Estimator;
-    /// # let estimator = Estimator::new(Nanos(1), Nanos(4_000_000_000), Nanos(0))?;
+    /// # let estimator = Estimator::new(Nanos(250_000_000), Nanos(4_000_000_000), Nanos(0))?;
     /// assert_eq!(estimator.bits_per_second(), 0);
     /// # Ok::<(), quietcore_qdisc::EstimatorError>(())
     /// ```
@@ -185,7 +185,7 @@ impl Estimator {
     /// ```
     /// # use quietcore_core::Nanos;
     /// # use quietcore_qdisc::Estimator;
-    /// # let estimator = Estimator::new(Nanos(1), Nanos(4_000_000_000), Nanos(0))?;
+    /// # let estimator = Estimator::new(Nanos(250_000_000), Nanos(4_000_000_000), Nanos(0))?;
     /// assert_eq!(estimator.packets_per_second(), 0);
     /// # Ok::<(), quietcore_qdisc::EstimatorError>(())
     /// ```
