@@ -31,14 +31,18 @@ extern crate std;
 
 mod child;
 mod fifo;
+mod fq;
 mod packet;
 mod qdisc;
 mod rate;
 mod statistics;
+mod tbf;
 
 pub use child::Child;
 pub use fifo::{Fifo, Limit};
+pub use fq::{Fq, FqError, FqSettings, FqStatistics, Horizon};
 pub use packet::Packet;
 pub use qdisc::{Dequeued, Qdisc, Verdict};
 pub use rate::{LinkLayer, Rate};
 pub use statistics::Statistics;
+pub use tbf::{Peak, Tbf, TbfError, TbfLimit, TbfSettings};
