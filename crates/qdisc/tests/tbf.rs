@@ -395,6 +395,20 @@ fn the_peak_rate_spaces_a_burst() {
     assert!(queue.dequeue(now).packet().is_some());
 }
 
+/// Goal: a pause fills the bucket of the peak rate by no more than the other one holds, as in the kernel,
+/// which is seen where packets cost more at the peak rate. Method: 100 bytes cost 100 us and 550 us.
+#[test]
+fn a_pause_counts_as_long_as_the_bucket() {
+    let mut queue = filled(slow().peak(Line::plain(2_000_000).built().overhead(1_000), 3_000), &[100; 6]);
+    let mut now = Nanos(0);
+    for pause in [0, 0, 0, 2_000 * MICROS, 0] {
+        now.0 += pause;
+        assert!(queue.dequeue(now).packet().is_some(), "at {now:?}");
+    }
+    // 350 us were left, 1000 us came in, and 1100 us went out.
+    assert_eq!(queue.dequeue(now), Dequeued::Throttled(Nanos(now.0 + 300 * MICROS)));
+}
+
 /// Goal: every error, with the value. Method: one wrong setting each.
 #[test]
 fn settings_that_cannot_be() {
@@ -409,6 +423,8 @@ fn settings_that_cannot_be() {
     assert_eq!(error(slow().peak(line(2_000_000), 0)), Some(TbfError::Minburst { bytes: 0 }));
     let below = TbfError::PeakRate { rate: 1_000_000, peak: 999_999 };
     assert_eq!(error(slow().peak(line(999_999), 100)), Some(below));
+    let same = TbfError::PeakRate { rate: 1_000_000, peak: 1_000_000 };
+    assert_eq!(error(slow().peak(line(1_000_000), 100)), Some(same));
     let costly = line(2_000_000).overhead(1_500);
     let overhead = TbfError::PeakOverhead { time: Nanos(1_250 * MICROS), bucket: Nanos(1_000 * MICROS) };
     assert_eq!(error(slow().peak(costly, 1_000)), Some(overhead));

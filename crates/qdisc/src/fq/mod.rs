@@ -6,7 +6,9 @@
 //! packet takes at the flow's rate.
 //!
 //! A packet that may leave at once while nothing else could takes a short way past all that, as long as
-//! nobody paces it.
+//! nobody paces it. A packet that says when it departs has been paced by its sender: only `maxrate`, which no
+//! flow may exceed, makes its flow wait behind it. `overlimits` stays 0: who waits is counted in
+//! [`FqStatistics`].
 //!
 //! Invariants (tests/fq.rs): no packet leaves before its departure time or before its flow's pace allows;
 //! a flow that waits does not hold up others; the moment that `Throttled` names is the earliest at which a
@@ -134,7 +136,7 @@ impl<P: Packet> Fq<P> {
         self.throttled.first().map(|(due, ..)| *due)
     }
 
-    fn drop(&mut self) -> Verdict {
+    fn dropped(&mut self) -> Verdict {
         self.statistics.dropped += 1;
         Verdict::Dropped
     }
@@ -249,9 +251,9 @@ impl<P: Packet + Debug + Send> Qdisc<P> for Fq<P> {
         let band = self.settings.band_of(packet.priority());
         if self.counted.band_packets[band] >= u64::from(self.settings.limit) {
             self.counted.band_drops[band] += 1;
-            return self.drop();
+            return self.dropped();
         }
-        let Some(due) = self.due(now, &packet) else { return self.drop() };
+        let Some(due) = self.due(now, &packet) else { return self.dropped() };
         let bytes = packet.len();
         if self.is_fast(now, due, &packet) {
             self.counted.fast_path_packets += 1;
@@ -264,7 +266,7 @@ impl<P: Packet + Debug + Send> Qdisc<P> for Fq<P> {
         let qlen = self.flows.get_mut(flow).qlen();
         if qlen as u64 >= u64::from(self.settings.flow_limit) {
             self.counted.flow_limit_drops += 1;
-            return self.drop();
+            return self.dropped();
         }
         if self.flows.wake(&self.settings, now, flow, band) {
             self.bands.add_new(band, flow);

@@ -5,6 +5,8 @@ mod promises;
 
 use model::Model;
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{Dequeued, Fq, FqSettings, Horizon, Packet, Qdisc};
 
@@ -202,6 +204,8 @@ proptest! {
             for step in steps {
                 pair.step(step);
             }
+            let counted = pair.subject.fq_statistics();
+            prop_assert!(counted.throttled_flows + counted.inactive_flows <= counted.flows);
         }
     }
 
@@ -226,4 +230,34 @@ proptest! {
             prop_assert!(!early || matches!(settings.horizon, Horizon::Cap(_)), "{:?} at {:?}", packet, now);
         }
     }
+}
+
+/// Goal: the random steps reach everything that is counted, so agreement with the model says something.
+/// Method: the same settings and steps as above, of fixed randomness, until each count was seen.
+#[test]
+fn random_steps_reach_everything() {
+    let mut runner = TestRunner::deterministic();
+    let mut seen = [0_u64; 10];
+    for _ in 0..300 {
+        let case = (settings(), steps(40)).new_tree(&mut runner).expect("a case");
+        let (settings, steps) = case.current();
+        let mut pair = Pair::new(settings);
+        steps.into_iter().for_each(|step| pair.step(step));
+        let counted = pair.subject.fq_statistics();
+        let counts = [
+            counted.throttled,
+            counted.collected_flows,
+            counted.fast_path_packets,
+            counted.flow_limit_drops,
+            counted.band_drops.into_iter().min().expect("three bands"),
+            counted.horizon_drops,
+            counted.horizon_caps,
+            counted.ce_marks,
+            counted.too_long_packets,
+            counted.unthrottle_latency.0,
+        ];
+        seen = std::array::from_fn(|at| seen[at] + counts[at].min(1));
+    }
+    // In more than one case of a hundred.
+    assert!(seen.iter().all(|cases| *cases > 3), "{seen:?}");
 }

@@ -346,7 +346,7 @@ impl Flow {
         if rate == none {
             return false;
         }
-        let exact = if rate == 0 { u128::MAX } else { bytes * 1_000_000_000 / rate };
+        let exact = (bytes * 1_000_000_000).checked_div(rate).unwrap_or(u128::MAX);
         let mut pause = u64::try_from(exact.min(1_000_000_000)).expect("a second at most");
         if self.time_next_packet != 0 {
             pause -= (pause / 2).min(now - self.time_next_packet);

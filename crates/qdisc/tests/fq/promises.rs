@@ -241,6 +241,71 @@ fn the_horizon() {
     assert_eq!((next(&mut queue, SECOND), queue.fq_statistics().horizon_caps), (Some(1), 1));
 }
 
+/// Goal: a rate is low up to the threshold. Method: at it, and a byte per second more.
+#[test]
+fn low_is_up_to_the_threshold() {
+    for (rate, at_once) in [(50_000, 1), (50_001, 2)] {
+        let mut queue = fq(FqSettings::default().low_rate_threshold(50_000));
+        for _ in 0..2 {
+            put(&mut queue, 0, Datagram { rate: Some(rate), ..packet(1, 50) });
+        }
+        let sent = (0..2).filter(|_| next(&mut queue, 0).is_some()).count();
+        assert_eq!(sent, at_once, "{rate} bytes per second");
+    }
+}
+
+/// Goal: later than the threshold is marked, at it is not; what cannot be marked is sent as it is. Method:
+/// both sides of it.
+#[test]
+fn late_packets_are_marked() {
+    let mut queue = fq(FqSettings::default().ce_threshold(Nanos(100)));
+    for (late, markable, marked) in [(100, true, false), (101, true, true), (101, false, false)] {
+        let departure = Some(Nanos(SECOND));
+        put(&mut queue, 0, Datagram { departure, markable, ..packet(1, 50) });
+        let sent = queue.dequeue(Nanos(SECOND + late)).packet().expect("it is due");
+        assert_eq!(sent.marked, marked, "{late} ns late");
+    }
+    assert_eq!(queue.fq_statistics().ce_marks, 1);
+}
+
+/// Goal: more than the delay of refill without packets gives a quantum, the delay itself does not. Method:
+/// both sides of it; a flow that has the credit of one byte, and two packets of which a quantum has both.
+#[test]
+fn idleness_refills() {
+    for (late, at_once) in [(0, 1), (1, 2)] {
+        let settings = FqSettings::default().quantum(1_000).initial_quantum(1_000).maxrate(1_000_000);
+        let mut queue = fq(settings);
+        put(&mut queue, 0, packet(1, 1_999));
+        assert_eq!((next(&mut queue, 0), next(&mut queue, 0)), (Some(1), None));
+        let now = settings.refill_delay.0 + late;
+        for _ in 0..2 {
+            put(&mut queue, now, packet(1, 600));
+        }
+        let sent = (0..2).filter(|_| next(&mut queue, now).is_some()).count();
+        assert_eq!(sent, at_once, "{late} ns after the delay");
+    }
+}
+
+/// Goal: flows are forgotten when idle for more than three seconds, eight at once, and only where there are
+/// many. Method: both sides of the moment; one bucket, and enough of them.
+#[test]
+fn idle_flows_are_forgotten() {
+    for (buckets, late, forgotten) in [(1, 0, 0), (1, 1, 8), (6, 1, 8), (7, 1, 0)] {
+        let mut queue = fq(FqSettings::default().buckets(buckets).maxrate(u64::MAX));
+        for flow in 0..12 {
+            put(&mut queue, 0, packet(flow, 100));
+        }
+        while next(&mut queue, 0).is_some() {}
+        put(&mut queue, 3 * SECOND + late, packet(99, 100));
+        let counted = queue.fq_statistics();
+        assert_eq!(
+            (counted.collected_flows, counted.flows),
+            (forgotten, 13 - forgotten),
+            "{buckets} buckets"
+        );
+    }
+}
+
 /// Goal: neither huge numbers nor the end of time panic. Method: the largest of everything.
 #[test]
 fn extremes() {
