@@ -1,7 +1,7 @@
 //! A discipline inside another one, of which the outer one may look at the next packet first.
 //!
-//! Looking takes the packet out of the inner discipline and holds it here until it is taken; it still counts
-//! as queued, and as not yet sent. Source: Linux `qdisc_peek_dequeued` (include/net/sch_generic.h), by
+//! Where the inner one cannot tell, looking takes the packet out and holds it here until it is taken; it
+//! still counts as queued, and as not yet sent, but the inner discipline has room for one more. Source: Linux `qdisc_peek_dequeued` (include/net/sch_generic.h), by
 //! behaviour.
 
 use crate::{Dequeued, Packet, Qdisc, Statistics, Verdict};
@@ -86,6 +86,9 @@ impl<P: Packet + Debug> Child<P> {
     /// ```
     pub fn peek(&mut self, now: Nanos) -> Dequeued<u32> {
         if self.held.is_none() {
+            if let Some(bytes) = self.qdisc.head() {
+                return Dequeued::Packet(bytes);
+            }
             match self.qdisc.dequeue(now) {
                 Dequeued::Packet(packet) => self.held = Some(packet),
                 Dequeued::Throttled(until) => return Dequeued::Throttled(until),

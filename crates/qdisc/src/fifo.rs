@@ -85,6 +85,10 @@ impl<P: Packet + core::fmt::Debug + Send> Qdisc<P> for Fifo<P> {
         Verdict::Queued
     }
 
+    fn head(&self) -> Option<u32> {
+        self.packets.front().map(Packet::len)
+    }
+
     fn dequeue(&mut self, _: Nanos) -> Dequeued<P> {
         let Some(packet) = self.packets.pop_front() else { return Dequeued::Empty };
         self.statistics.sent(packet.len());

@@ -33,16 +33,19 @@ mod child;
 mod distribution;
 mod estimator;
 mod fifo;
+mod fq;
 mod netem;
 mod packet;
 mod qdisc;
 mod rate;
 mod statistics;
+mod tbf;
 
 pub use child::Child;
 pub use distribution::{Distribution, DistributionError};
 pub use estimator::{Estimator, EstimatorError};
 pub use fifo::{Fifo, Limit};
+pub use fq::{Fq, FqError, FqSettings, FqStatistics, Horizon};
 pub use netem::{
     Chance, Delay, Loss, Netem, NetemError, NetemRate, NetemSettings, OnLoss, Probability, Slot, SlotSpacing,
 };
@@ -50,3 +53,4 @@ pub use packet::Packet;
 pub use qdisc::{Dequeued, Qdisc, Verdict};
 pub use rate::{LinkLayer, Rate};
 pub use statistics::Statistics;
+pub use tbf::{Peak, Tbf, TbfError, TbfLimit, TbfSettings};

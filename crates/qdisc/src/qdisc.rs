@@ -98,6 +98,20 @@ pub trait Qdisc<P: Packet>: fmt::Debug + Send {
     /// Takes a packet that arrives at `now`.
     fn enqueue(&mut self, now: Nanos, packet: P) -> Verdict;
 
+    /// How long the packet is that [`dequeue`](Self::dequeue) gives next, if that is known without taking it
+    /// out.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{Fifo, Limit, Qdisc};
+    /// let mut queue = Fifo::new(Limit::Packets(10));
+    /// assert!(queue.enqueue(Nanos(0), vec![0_u8; 60]).is_accepted());
+    /// assert_eq!(queue.head(), Some(60));
+    /// ```
+    fn head(&self) -> Option<u32> {
+        None
+    }
+
     /// What may leave at `now`.
     fn dequeue(&mut self, now: Nanos) -> Dequeued<P>;
 
