@@ -30,14 +30,18 @@ extern crate alloc;
 extern crate std;
 
 mod child;
+mod class;
 mod fifo;
+mod hfsc;
 mod packet;
 mod qdisc;
 mod rate;
 mod statistics;
 
 pub use child::Child;
+pub use class::{ClassId, ClassIdError};
 pub use fifo::{Fifo, Limit};
+pub use hfsc::{CurveError, Hfsc, HfscClass, HfscError, HfscStatistics, ServiceCurve};
 pub use packet::Packet;
 pub use qdisc::{Dequeued, Qdisc, Verdict};
 pub use rate::{LinkLayer, Rate};
