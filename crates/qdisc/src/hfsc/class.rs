@@ -28,7 +28,8 @@ pub struct HfscClass {
     pub realtime: Option<ServiceCurve>,
     /// `ls`: its part of what its parent has, compared with its siblings'. It must not end in a rate of 0.
     pub link_share: Option<ServiceCurve>,
-    /// `ul`: how much it has at most by link sharing; the guarantee is not limited by it.
+    /// `ul`: how much it has at most, since it was backlogged, by link sharing; the guarantee is not limited.
+    /// What its siblings kept it from, or its children's limits, it may make up for.
     pub upper_limit: Option<ServiceCurve>,
 }
 

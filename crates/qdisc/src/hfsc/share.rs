@@ -7,8 +7,9 @@
 //! greatest one that there was.
 //!
 //! A class that waits for its upper limit falls behind, though it cannot use what it would have a right to.
-//! So a parent remembers the greatest virtual time of which it chose a child: none is less once it was served,
-//! nor is the system's virtual time. Without upper limits there is no difference, for the least is chosen.
+//! So a parent remembers the greatest virtual time of which it chose a child: none is less once it was
+//! served, nor is the system's virtual time. Without upper limits there is no difference, for the least is
+//! chosen.
 //!
 //! Invariants: a class is in its parent's orders exactly while it is backlogged and has a share; both orders
 //! have the same classes; a parent's `fit` is not before its own limit's nor its first child's.
@@ -74,7 +75,7 @@ impl Share {
     fn join(&mut self, virtual_time: u128, total: u64, now: Nanos) {
         self.periods += 1;
         if let Some(curve) = &mut self.virtual_curve {
-            curve.begin(virtual_time, total);
+            curve.begin(self.virtual_time.max(virtual_time), total);
         }
         if let Some(curve) = &mut self.limit_curve {
             curve.begin(now.0.into(), total);
