@@ -143,7 +143,7 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
         }
         self.tree.withdraw(key);
         let changed = self.tree.class_mut(key);
-        changed.share = changed.share.replaced(&class, changed.total);
+        changed.share = changed.share.replaced(&class);
         changed.config = class;
         if let Some(leaf) = &mut changed.leaf {
             if let Some(realtime) = &leaf.realtime {

@@ -57,13 +57,9 @@ impl Share {
         }
     }
 
-    /// Begins anew with other curves, of `total` bytes, where it was.
-    pub(super) fn replaced(&self, config: &HfscClass, total: u64) -> Self {
-        let mut share = Self { virtual_time: self.virtual_time, periods: self.periods, ..Self::new(config) };
-        if let Some(curve) = &mut share.virtual_curve {
-            curve.begin(self.virtual_time, total);
-        }
-        share
+    /// Idle, with other curves that are to begin where it was.
+    pub(super) fn replaced(&self, config: &HfscClass) -> Self {
+        Self { virtual_time: self.virtual_time, ..self.forgotten(config) }
     }
 
     /// Idle, as if it had never been otherwise.
@@ -101,7 +97,7 @@ impl Share {
 pub(super) struct Children {
     by_virtual_time: BTreeSet<(u128, Key)>,
     by_fit: BTreeSet<(Nanos, Key)>,
-    /// The greatest virtual time of which a child was chosen since one is backlogged.
+    /// The greatest virtual time of which a child was chosen.
     floor: u128,
     /// The greatest virtual time that a child stopped at.
     ceiling: u128,
@@ -130,8 +126,7 @@ impl Children {
         let (Some((least, _)), Some((greatest, _))) =
             (self.by_virtual_time.first(), self.by_virtual_time.last())
         else {
-            self.floor = self.ceiling;
-            return self.ceiling;
+            return self.ceiling; // which the floor is not above, as who was chosen has stopped since
         };
         u128::midpoint(self.floor.max(*least), self.floor.max(*greatest))
     }

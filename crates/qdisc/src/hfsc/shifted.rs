@@ -74,7 +74,8 @@ impl ShiftedCurve {
     }
 
     fn begin_convex(&mut self, new: Begun) {
-        while self.begun.back().is_some_and(|old| old.first >= new.first && old.second >= new.second) {
+        // One that is not lower at its first line, and began earlier, is not lower at its second one either.
+        while self.begun.back().is_some_and(|old| old.first >= new.first) {
             self.begun.pop_back();
         }
         // Otherwise the last one is lower now, and the new one either never or from some point on.
@@ -161,6 +162,10 @@ mod tests {
         assert_eq!(curve.reaches(13), Some(5 + SECOND));
         curve.delay(7);
         assert_eq!((curve.reaches(10), curve.reaches(13)), (Some(12), Some(12 + SECOND)));
+        let mut flat = ShiftedCurve::new(ServiceCurve::two_piece(0, Nanos(50), 1_000_000_000));
+        flat.begin(5, 10);
+        flat.delay(7);
+        assert_eq!((flat.reaches(10), flat.reaches(11)), (Some(12), Some(63)), "had at once, then late");
     }
 
     /// Goal: a plateau ends the answers. Method: bursts of one second with nothing after them.

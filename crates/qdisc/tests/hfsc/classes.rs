@@ -113,6 +113,8 @@ struct Gate {
     inner: Fifo<Tagged>,
     every: u64,
     next: Nanos,
+    /// By how much it is wrong about when that is.
+    early: u64,
 }
 
 impl Qdisc<Tagged> for Gate {
@@ -126,7 +128,7 @@ impl Qdisc<Tagged> for Gate {
 
     fn dequeue(&mut self, now: Nanos) -> Dequeued<Tagged> {
         if self.inner.statistics().qlen > 0 && now < self.next {
-            return Dequeued::Throttled(self.next);
+            return Dequeued::Throttled(Nanos(self.next.0 - self.early));
         }
         if self.inner.statistics().qlen > 0 {
             self.next = Nanos(now.0 + self.every);
@@ -151,8 +153,7 @@ fn a_leaf_may_be_throttled() {
         let mut queue = Hfsc::new();
         queue.add_class(None, name(1), class).expect("it can be");
         queue.add_class(None, name(2), share(1)).expect("it can be");
-        let gate = Gate { inner: Fifo::new(Limit::Packets(10)), every: 10 * MILLISECOND, next: Nanos(0) };
-        queue.set_leaf(Nanos(0), name(1), Box::new(gate)).expect("it is a leaf");
+        queue.set_leaf(Nanos(0), name(1), Box::new(gate(0))).expect("it is a leaf");
         (0..3).for_each(|_| assert!(queue.enqueue(Nanos(0), packet(1, 100)).is_accepted()));
         (0..2).for_each(|_| assert!(queue.enqueue(Nanos(0), packet(2, 100)).is_accepted()));
         let mut next = |at: u64| match queue.dequeue(Nanos(at * MILLISECOND)) {
@@ -164,6 +165,31 @@ fn a_leaf_may_be_throttled() {
         assert_eq!((next(0), next(9), next(10)), (Err(10), Err(10), Ok(name(1))), "{class:?}");
         assert_eq!((next(10), next(25), next(25)), (Err(20), Ok(name(1)), Err(0)), "{class:?}");
     }
+}
+
+/// A gate of 10 ms.
+fn gate(early: u64) -> Gate {
+    Gate { inner: Fifo::new(Limit::Packets(10)), every: 10 * MILLISECOND, next: Nanos(0), early }
+}
+
+/// Goal: a class whose queue is throttled can go, and a queue that names a moment that has come is not asked
+/// for ever. Method: a gate that is early by all it names, then another leaf, then none.
+#[test]
+fn a_throttled_leaf_may_go() {
+    let mut queue = Hfsc::new();
+    queue.add_class(None, name(1), share(1)).expect("it can be");
+    queue.set_leaf(Nanos(0), name(1), Box::new(gate(10 * MILLISECOND))).expect("it is a leaf");
+    (0..2).for_each(|_| assert!(queue.enqueue(Nanos(0), packet(1, 100)).is_accepted()));
+    assert!(queue.dequeue(Nanos(0)).packet().is_some());
+    assert_eq!(throttled(queue.dequeue(Nanos(5))), Nanos(6));
+    queue.set_leaf(Nanos(5), name(1), Box::new(gate(0))).expect("it is a leaf");
+    assert_eq!(queue.dequeue(Nanos(6)), Dequeued::Empty);
+    (0..2).for_each(|_| assert!(queue.enqueue(Nanos(6), packet(1, 100)).is_accepted()));
+    assert!(queue.dequeue(Nanos(6)).packet().is_some());
+    assert_eq!(throttled(queue.dequeue(Nanos(7))), Nanos(10 * MILLISECOND + 6));
+    queue.remove_class(name(1)).expect("it has no children");
+    assert_eq!(queue.dequeue(Nanos(20 * MILLISECOND)), Dequeued::Empty);
+    assert_eq!(queue.statistics().dropped, 2);
 }
 
 /// Goal: a class counts what is below it. Method: two leaves of one parent, of which one has a guarantee.

@@ -164,10 +164,6 @@ impl Reference {
             if before || !self.shares(class) {
                 continue;
             }
-            let parent = self.classes[class].parent;
-            if self.sharing_children(parent) == [class] {
-                self.classes[parent].floor = self.classes[parent].ceiling;
-            }
             let this = &mut self.classes[class];
             let share = this.share.as_mut().expect("it shares");
             share.beginnings.push((begin.max(this.virtual_time), this.total));
