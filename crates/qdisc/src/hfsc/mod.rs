@@ -199,8 +199,9 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
 
     /// Asks leaves again whose queues may give a packet by now.
     fn wake(&mut self, now: Nanos) {
-        // Each ends up backlogged, idle, or dormant until later than now.
-        while let Some((_, key)) = self.dormant.first().copied().filter(|(wake, _)| *wake <= now) {
+        // Once each, even at the end of time, when none can name a later moment.
+        let due = self.dormant.range(..=(now, Key(u32::MAX))).map(|(_, key)| *key);
+        for key in due.collect::<Vec<_>>() {
             self.refresh(key, now);
         }
     }

@@ -12,7 +12,8 @@
 //!
 //! Deviation: the kernel keeps one convex curve, the old one if it is the lower one at the moment of the
 //! change, even where it is the higher one later; a class then has deadlines earlier than its guarantee asks
-//! for, at the cost of others'. Its slopes are fixed-point numbers and its moments ticks of 1024 ns.
+//! for, at the cost of others' (a rule like that fails `a_guarantee_is_kept` in tests/hfsc). Its slopes are
+//! fixed-point numbers and its moments ticks of 1024 ns.
 //!
 //! Arithmetic saturates at 2^127 parts of a byte: beyond every link and clock that is.
 

@@ -131,7 +131,7 @@ impl Qdisc<Tagged> for Gate {
             return Dequeued::Throttled(Nanos(self.next.0 - self.early));
         }
         if self.inner.statistics().qlen > 0 {
-            self.next = Nanos(now.0 + self.every);
+            self.next = Nanos(now.0.saturating_add(self.every));
         }
         self.inner.dequeue(now)
     }
@@ -242,4 +242,30 @@ fn what_cannot_be_is_refused() {
     assert_eq!(queue.set_leaf(Nanos(0), name(1), fifo), Err(HfscError::HasChildren(name(1))));
     let alone = guarantee(ServiceCurve::linear(1));
     assert_eq!(queue.change_class(Nanos(0), name(1), alone), Err(HfscError::ParentWithoutShare(name(1))));
+}
+
+/// Goal: extremes neither panic nor hang. Method: the greatest and the least of everything, from the first
+/// moment to the last.
+#[test]
+fn extremes_are_survived() {
+    let ends = [1, u64::MAX];
+    let curves = ends.iter().flat_map(|m1| {
+        let spans = [0, u64::MAX].into_iter();
+        spans.flat_map(move |d| ends.map(|m2| ServiceCurve::two_piece(*m1, Nanos(d), m2)))
+    });
+    for curve in curves {
+        let mut queue = Hfsc::new();
+        let class = HfscClass { upper_limit: Some(curve), ..HfscClass::guaranteed_share(curve) };
+        queue.add_class(None, name(1), class).expect("it can be");
+        queue.add_class(Some(name(1)), name(2), class).expect("it can be");
+        queue.add_class(Some(name(1)), name(3), share(1)).expect("it can be");
+        queue.set_leaf(Nanos(0), name(3), Box::new(gate(0))).expect("it is a leaf");
+        for now in [0, u64::MAX / 2, u64::MAX] {
+            for class in [2, 3].repeat(3) {
+                assert!(queue.enqueue(Nanos(now), packet(class, u32::MAX)).is_accepted(), "{curve:?}");
+            }
+            let sent = (0..3).filter_map(|_| queue.dequeue(Nanos(now)).packet()).count();
+            assert!(sent > 0 || now == 0, "{curve:?} at {now}");
+        }
+    }
 }
