@@ -204,8 +204,13 @@ mod tests {
         assert_eq!(curve.begun.len(), 2);
         assert_eq!(curve.reaches(10), Some(10 * SECOND), "the old one is the lower one");
         assert_eq!(curve.reaches(18), Some(15 * SECOND), "the new one is");
+        curve.begin(7 * SECOND, 9);
+        assert_eq!(curve.begun.len(), 2, "the third one is below the second");
+        assert_eq!((curve.reaches(10), curve.reaches(19)), (Some(10 * SECOND), Some(17 * SECOND)));
         curve.begin(40 * SECOND, 300);
         assert_eq!(curve.begun.len(), 2, "the first one is above the others for good");
         assert_eq!(curve.reaches(310), Some(50 * SECOND));
+        curve.begin(900 * SECOND, 310);
+        assert_eq!(curve.begun.len(), 1, "all that went before give more for good");
     }
 }

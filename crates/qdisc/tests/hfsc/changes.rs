@@ -45,6 +45,22 @@ fn a_share_changes_from_now_on() {
     assert!((24..=26).contains(&inner) && inner + other == 100, "{inner} to {other}");
 }
 
+/// Goal: a change gives nobody a fresh start. Method: a class that had its part for a long time is changed to
+/// what it is, again and again.
+#[test]
+fn a_change_does_not_set_back() {
+    let mut queue = Hfsc::new();
+    for (class, rate) in [(1, 1), (2, 1_000)] {
+        queue.add_class(None, name(class), share(rate)).expect("it can be");
+        fill(&mut queue, class, 500);
+    }
+    assert_eq!(among(&mut queue, 2, [1, 2]), [1, 1]);
+    for _ in 0..10 {
+        queue.change_class(Nanos(0), name(1), share(1)).expect("it can be");
+        assert_eq!(among(&mut queue, 10, [1, 2]), [0, 10]);
+    }
+}
+
 /// Goal: limits and guarantees begin and end with a change. Method: one class with packets all the time.
 #[test]
 fn limits_and_guarantees_come_and_go() {
