@@ -35,6 +35,9 @@ mod estimator;
 mod fifo;
 mod fq;
 mod netem;
+mod class;
+mod fifo;
+mod hfsc;
 mod packet;
 mod qdisc;
 mod rate;
@@ -49,6 +52,9 @@ pub use fq::{Fq, FqError, FqSettings, FqStatistics, Horizon};
 pub use netem::{
     Chance, Delay, Loss, Netem, NetemError, NetemRate, NetemSettings, OnLoss, Probability, Slot, SlotSpacing,
 };
+pub use class::{ClassId, ClassIdError};
+pub use fifo::{Fifo, Limit};
+pub use hfsc::{CurveError, Hfsc, HfscClass, HfscError, HfscStatistics, ServiceCurve};
 pub use packet::Packet;
 pub use qdisc::{Dequeued, Qdisc, Verdict};
 pub use rate::{LinkLayer, Rate};
