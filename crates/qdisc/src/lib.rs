@@ -30,14 +30,18 @@ extern crate alloc;
 extern crate std;
 
 mod child;
+mod class;
 mod fifo;
+mod htb;
 mod packet;
 mod qdisc;
 mod rate;
 mod statistics;
 
 pub use child::Child;
+pub use class::{ClassId, ParseClassIdError};
 pub use fifo::{Fifo, Limit};
+pub use htb::{Htb, HtbClass, HtbClassStatistics, HtbError, HtbQuantumWarning, HtbSettings};
 pub use packet::Packet;
 pub use qdisc::{Dequeued, Qdisc, Verdict};
 pub use rate::{LinkLayer, Rate};
