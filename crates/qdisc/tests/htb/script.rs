@@ -14,6 +14,8 @@ const CLASSES: u16 = 12;
 enum Step {
     /// A packet for a class, whether there is such a leaf or not.
     Enqueue(u16, u32),
+    /// So many packets for each class, of which leaves take theirs.
+    Fill(u16, u32),
     Dequeue,
     /// Nanoseconds pass.
     Wait(u64),
@@ -31,10 +33,10 @@ fn name(number: u16) -> ClassId {
 
 fn told() -> impl Strategy<Value = HtbClass> {
     let rates = prop_oneof![Just(1_000_u64), Just(50_000), Just(125_000), 2_000..3_000_000_u64];
-    let ceils = prop_oneof![3 => Just(1_u64), 2 => Just(3), 1 => Just(20)];
+    let ceils = prop_oneof![2 => Just(1_u64), 2 => Just(3), 3 => Just(100)];
     let bursts = || prop_oneof![Just(None), Just(Some(0)), (0..20_000_u64).prop_map(Some)];
     let quanta = prop_oneof![Just(None), (0..5_000_u32).prop_map(Some)];
-    (rates, ceils, bursts(), bursts(), 0..4_u8, quanta).prop_map(
+    (rates, ceils, bursts(), bursts(), prop_oneof![2 => Just(0_u8), 1 => 0..4_u8], quanta).prop_map(
         |(own, times, burst, cburst, prio, quantum)| HtbClass {
             ceil: rate(own * times),
             burst,
@@ -51,6 +53,7 @@ fn step() -> impl Strategy<Value = Step> {
     let times = prop_oneof![8 => 0..3_000_000_u64, 2 => 0..2_000_000_000_u64, 1 => Just(70_000_000_000)];
     prop_oneof![
         20 => (0..=CLASSES, bytes()).prop_map(|(class, bytes)| Step::Enqueue(class, bytes)),
+        1 => (1..4_u16, bytes()).prop_map(|(count, bytes)| Step::Fill(count, bytes)),
         30 => Just(Step::Dequeue),
         5 => times.prop_map(Step::Wait),
         6 => (0..2_u64).prop_map(Step::Until),
@@ -88,6 +91,14 @@ impl Run {
     fn play(&mut self, step: Step) {
         match step {
             Step::Enqueue(class, bytes) => self.enqueue(name(class), bytes),
+            Step::Fill(count, bytes) => {
+                for class in (0..CLASSES).flat_map(|class| (0..count).map(move |_| class)) {
+                    let number = name(class).as_u32();
+                    if self.model.find(number).is_some() && !self.model.has_children(number) {
+                        self.enqueue(name(class), bytes);
+                    }
+                }
+            }
             Step::Dequeue => {
                 self.dequeue();
             }
@@ -116,9 +127,10 @@ impl Run {
     fn enqueue(&mut self, class: ClassId, bytes: u32) {
         self.number += 1;
         let parcel = Parcel { number: self.number, class, bytes };
-        let leaf = [class, id(3)].map(ClassId::as_u32).into_iter().find_map(|one| {
-            self.model.find(one).filter(|_| !self.model.has_children(one))
-        });
+        let leaf = [class, id(3)]
+            .map(ClassId::as_u32)
+            .into_iter()
+            .find_map(|one| self.model.find(one).filter(|_| !self.model.has_children(one)));
         let verdict = self.htb.enqueue(Nanos(self.now), parcel.clone());
         let expected = match leaf {
             Some(at) => {

@@ -84,7 +84,21 @@ fn near_lenders_go_first() {
     assert_eq!(htb.class(id(2)).map(|class| class.level), Some(6));
 }
 
-/// Goal: the moment that is named is the first at which a packet leaves. Method: a nanosecond before it.
+/// Goal: among classes that borrow for their leaves, turns go round, too. Method: two departments without
+/// any share to speak of, one with two leaves and one with one: each leaf has a quantum per round of its
+/// own department, and departments change at the end of theirs.
+#[test]
+fn departments_take_turns() {
+    let poor = HtbClass { quantum: Some(1_000), ..class(1_000, 1_000_000) };
+    let mut htb = htb(&[(2, poor), (3, poor)]);
+    for (parent, leaf) in [(2, 20), (2, 21), (3, 30)] {
+        htb.add_class(Some(id(parent)), id(leaf), poor).expect("new");
+    }
+    check(&shares(&mut htb, &[20, 21, 30]), &[333_333, 333_333, 333_333]);
+}
+
+/// Goal: the moments that are named are exact, and lead to a packet. Method: a nanosecond before each. The
+/// first is the root's, which may lend again before its leaf may borrow.
 #[test]
 fn moments_are_exact() {
     let mut htb = htb(&[(10, class(100_000, 300_000))]);
@@ -95,8 +109,9 @@ fn moments_are_exact() {
     for _ in 0..2 {
         assert!(htb.dequeue(Nanos(0)).packet().is_some());
     }
-    // 400 bytes above the ceil's burst: 400 / 300,000 of a second.
-    assert_eq!(htb.dequeue(Nanos(0)), Dequeued::Throttled(Nanos(1_333_333)));
-    assert_eq!(htb.dequeue(Nanos(1_333_332)), Dequeued::Throttled(Nanos(1_333_333)));
+    // 400 bytes above the burst of its ceil: 400 / 1,000,000 of a second, 400 / 300,000.
+    for (now, named) in [(0, 400_000), (399_999, 400_000), (400_000, 1_333_333), (1_333_332, 1_333_333)] {
+        assert_eq!(htb.dequeue(Nanos(now)), Dequeued::Throttled(Nanos(named)), "at {now}");
+    }
     assert!(htb.dequeue(Nanos(1_333_333)).packet().is_some());
 }
