@@ -1,7 +1,7 @@
 //! `htb`: a tree of classes, each with a rate of its own, a ceil, and what the others leave.
 //!
-//! Every class has two token buckets. While that of its `rate` is not in debt it may send, and lend to
-//! classes below it; else, while that of its `ceil` is not, it may borrow from the class above; else it waits.
+//! Every class has two token buckets. While that of its `ceil` is in debt it waits; else, while that of its
+//! `rate` is, it may borrow from the class above; else it may send, and lend to classes below it.
 //! Packets of no class go first and unshaped. Then leaves that send on their own tokens go before those that
 //! borrow, near lenders before far ones, lower priorities before higher ones; within that, rounds by class
 //! id, a quantum each (deficit round robin). Who borrows pays with tokens of the lender, and of all above it,
@@ -12,7 +12,9 @@
 //! bound of a parent holds if its leaves' rates and bursts fit into its own, as an administrator should
 //! provide.
 //!
-//! `settings.rs` is what is told and asked, `node.rs` one class, `turns.rs` a round, `tree.rs` who may send.
+//! `settings.rs` is what is told and asked, `node.rs` one class, `turns.rs` a round, `tree.rs` who may send,
+//! `serve.rs` what all disciplines do. A moment that `Throttled` names may be one at which a class's mode
+//! changes but nothing leaves yet; the next one named is later then.
 //!
 //! Deliberately absent: filters, hysteresis of modes, offload to devices. Source: Linux
 //! net/sched/sch_htb.c, by behaviour. Deviations: all mode changes that are due are made first, not in
@@ -24,20 +26,18 @@
 //! buckets.
 
 mod node;
+mod serve;
 mod settings;
 mod tree;
 mod turns;
 
 pub use settings::{HtbClass, HtbClassStatistics, HtbError, HtbQuantumWarning, HtbSettings};
 
-use crate::{Child, ClassId, Dequeued, Fifo, Limit, Packet, Qdisc, Statistics, Verdict};
+use crate::{Child, ClassId, Fifo, Limit, Packet, Qdisc, Statistics, Verdict};
 use core::fmt::Debug;
 use node::Node;
 use quietcore_core::Nanos;
 use tree::Tree;
-
-/// The latest that `Throttled` names, from now.
-const LATEST: Nanos = Nanos(5_000_000_000);
 
 /// Packets that a leaf's first queue holds.
 const LEAF_LIMIT: u32 = 1_000;
@@ -332,74 +332,8 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     fn known(&self, id: ClassId) -> Result<&Node<P>, HtbError> {
         self.tree.classes.get(&id).ok_or(HtbError::Unknown(id))
     }
-
-    /// The next packet of a class, if one may leave.
-    fn dequeue_class(&mut self, now: Nanos) -> Option<P> {
-        self.tree.run_events(now);
-        // Every round sends, or takes a leaf out until its queue has something.
-        while let Some((level, prio)) = self.tree.first_row() {
-            let leaf = self.tree.leaf_in_turn(level, prio);
-            let queue = self.tree.node_mut(leaf).queue.as_mut();
-            match queue.map_or(Dequeued::Empty, |queue| queue.dequeue(now)) {
-                Dequeued::Packet(packet) => {
-                    self.tree.sent(leaf, (level, prio), packet.len(), now);
-                    return Some(packet);
-                }
-                Dequeued::Throttled(until) => {
-                    self.tree.nap(leaf, until.max(Nanos(now.0.saturating_add(1))));
-                }
-                Dequeued::Empty => self.tree.deactivate(leaf),
-            }
-        }
-        None
-    }
 }
 
 fn first_queue<P: Packet + Debug + Send + 'static>() -> Child<P> {
     Child::new(Fifo::new(Limit::Packets(LEAF_LIMIT)))
-}
-
-impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Htb<P> {
-    fn kind(&self) -> &'static str {
-        "htb"
-    }
-
-    fn enqueue(&mut self, now: Nanos, packet: P) -> Verdict {
-        let priority = packet.priority();
-        self.enqueue_to(now, ClassId::new((priority >> 16) as u16, (priority & 0xffff) as u16), packet)
-    }
-
-    fn dequeue(&mut self, now: Nanos) -> Dequeued<P> {
-        let direct = self.direct.dequeue(now).packet();
-        if let Some(packet) = direct.or_else(|| self.dequeue_class(now)) {
-            self.counted.sent_bytes += u64::from(packet.len());
-            self.counted.sent_packets += 1;
-            return Dequeued::Packet(packet);
-        }
-        if self.tree.is_idle() {
-            return Dequeued::Empty;
-        }
-        let latest = Nanos(now.0.saturating_add(LATEST.0));
-        Dequeued::Throttled(self.tree.next_event().map_or(latest, |event| event.min(latest)))
-    }
-
-    fn reset(&mut self, now: Nanos) {
-        self.direct.reset(now);
-        self.tree.reset(now);
-    }
-
-    fn statistics(&self) -> Statistics {
-        let direct = self.direct.statistics();
-        let mut all = self.counted;
-        (all.backlog, all.qlen) = (direct.backlog, direct.qlen);
-        all.dropped += direct.dropped;
-        all.overlimits += self.tree.overlimits;
-        for node in self.tree.classes.values() {
-            let class = node.statistics();
-            all.backlog += class.backlog;
-            all.qlen += class.qlen;
-            all.dropped += class.dropped;
-        }
-        all
-    }
 }

@@ -80,6 +80,19 @@ fn packets_of_no_class() {
     assert_eq!(htb.dequeue(Nanos(0)), Dequeued::Empty);
 }
 
+/// Goal: packets that name no leaf go to the default class, but those that name the discipline do not.
+/// Method: each, with a default class.
+#[test]
+fn the_default_class() {
+    let mut htb = Htb::new(HtbSettings { default_class: 2, ..HtbSettings::default() });
+    htb.add_class(None, id(2), class(1_000, 1_000)).expect("new");
+    for (class, direct, qlen) in [(ClassId::new(2, 7), 0, 1), (id(3), 0, 2), (ClassId::new(1, 0), 1, 2)] {
+        assert!(htb.enqueue(Nanos(0), parcel(class)).is_accepted());
+        let default = htb.class(id(2)).expect("added");
+        assert_eq!((htb.direct_packets(), default.qlen), (direct, qlen), "{class}");
+    }
+}
+
 /// Goal: nothing that came in is forgotten. Method: a limit, another queue, a class that goes, a reset.
 #[test]
 fn every_packet_is_accounted_for() {

@@ -222,6 +222,7 @@ proptest! {
             run.play(step);
         }
         run.drain();
+        assert_eq!(run.htb.statistics().qlen, 0);
     }
 }
 
