@@ -29,6 +29,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod cbq;
 mod child;
 mod class;
 mod fifo;
@@ -38,6 +39,7 @@ mod qdisc;
 mod rate;
 mod statistics;
 
+pub use cbq::{Cbq, CbqClass, CbqClassStatistics, CbqError, CbqOverlimit, CbqSettings};
 pub use child::Child;
 pub use class::{ClassId, ParseClassIdError};
 pub use fifo::{Fifo, Limit};
