@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    Cbq, CbqClass, CbqError, CbqOverlimit, CbqSettings, Child, ClassId, Dequeued, Fifo, Limit, Packet, Qdisc,
-    Rate,
+    Cbq, CbqClass, CbqError, CbqOverlimit, CbqSettings, Child, ClassId, Dequeued, Fifo, Htb, HtbClass,
+    HtbSettings, Limit, Packet, Qdisc, Rate,
 };
 
 const LINK: u64 = 1_000_000;
@@ -120,6 +120,7 @@ fn two_timers() {
     assert!(cbq.dequeue(Nanos(1_000_000)).packet().is_some(), "the other one is in nobody's way");
     let Dequeued::Throttled(both) = cbq.dequeue(Nanos(2_000_000)) else { panic!("both are") };
     assert_eq!((cbq.delay_timer(), both), (Some(until), until), "the first of the two timers");
+    assert_eq!(cbq.class(id(1)).map(|class| class.overlimits), Some(1), "it is not asked again before that");
     cbq.delay_expired(until);
     assert_eq!(cbq.delay_timer(), None);
     assert!(cbq.dequeue(until).packet().is_some());
@@ -138,14 +139,50 @@ fn priorities_and_weights() {
     check(&got, &[LINK / 4, LINK / 4 * 3]);
 }
 
-/// Goal: nobody borrows from the link while somebody is under its rate. Method: turns of the same length, of
-/// which a poor class could use every second one, had it not to wait for a rich one.
+/// A department of 900,000 with one poor class, 1:11, and a class beside it, 1:2; all may borrow. The
+/// priorities are of these two.
+fn department(poor: u8, beside: u8) -> Cbq<Parcel> {
+    let told = |bytes, prio| CbqClass { prio, max_burst: 0, ..class(bytes) };
+    let mut cbq = cbq(&[(1, CbqClass { max_burst: 20, ..class(900_000) }), (2, told(10_000, beside))]);
+    cbq.add_class(Some(id(1)), id(11), told(10_000, poor)).expect("new");
+    cbq
+}
+
+fn feed(cbq: &mut Cbq<Parcel>, at: u64, minor: u16, count: u32) {
+    for number in 0..count {
+        let parcel = Parcel { number, class: id(minor), bytes: 1_000 };
+        assert!(cbq.enqueue(Nanos(at), parcel).is_accepted());
+    }
+}
+
+fn next(cbq: &mut Cbq<Parcel>, at: u64) -> Option<ClassId> {
+    cbq.dequeue(Nanos(at)).packet().map(|parcel| parcel.class)
+}
+
+/// Goal: nobody borrows while somebody who need not has something, whatever the priorities. Method: a poor
+/// class that is served first, and one beside it to which a packet comes.
 #[test]
-fn the_top_level_keeps_borrowers_back() {
-    let told = |bytes| CbqClass { weight: Some(1), ..class(bytes) };
-    let mut cbq = cbq(&[(1, told(100_000)), (2, told(800_000))]);
-    let got = shares(&mut cbq, &[1, 2]);
-    assert!(got[1] > 700_000, "{got:?}: half of the link is what it has if turns alone decide");
+fn borrowers_wait_for_who_need_not_borrow() {
+    let mut cbq = department(1, 8);
+    feed(&mut cbq, 0, 11, 3);
+    assert_eq!(next(&mut cbq, 0), Some(id(11)));
+    feed(&mut cbq, 500_000, 2, 1);
+    let order = [1_000_000, 2_000_000].map(|at| next(&mut cbq, at));
+    assert_eq!(order, [Some(id(2)), Some(id(11))]);
+}
+
+/// Goal: who borrows near goes before who borrows far, whatever the priorities. Method: the department lends
+/// to its own before the link does to the class beside it, which is served first.
+#[test]
+fn near_lenders_go_first() {
+    let mut cbq = department(8, 1);
+    feed(&mut cbq, 0, 2, 1);
+    assert_eq!(next(&mut cbq, 0), Some(id(2)));
+    feed(&mut cbq, 500_000, 11, 3);
+    feed(&mut cbq, 500_000, 2, 1);
+    let order = [1_000_000, 2_000_000].map(|at| next(&mut cbq, at));
+    assert_eq!(order, [Some(id(11)); 2]);
+    assert_eq!(cbq.class(id(1)).map(|department| department.borrows), Some(1));
 }
 
 /// Goal: bounded classes keep their rates together. Method: three, whose rates do not fill the link.
@@ -198,6 +235,27 @@ fn a_reset_ends_all_debts() {
             assert_eq!((cbq.dequeue(Nanos(7)), cbq.delay_timer()), (Dequeued::Empty, None));
         }
     }
+}
+
+/// Goal: a class whose own queue is throttled is in nobody's way and is not forgotten. Method: an `htb` of
+/// 100,000 bytes per second inside, and a class beside it.
+#[test]
+fn a_throttled_class_steps_aside() {
+    let mut cbq = cbq(&[(1, class(LINK)), (2, class(LINK))]);
+    let mut inner = Htb::new(HtbSettings { default_class: 7, ..HtbSettings::default() });
+    let told = HtbClass { burst: Some(0), cburst: Some(0), ..HtbClass::new(rate(100_000)) };
+    inner.add_class(None, id(7), told).expect("new");
+    cbq.set_inner(id(1), Child::new(inner)).expect("added");
+    feed(&mut cbq, 0, 1, 2);
+    assert_eq!(next(&mut cbq, 0), Some(id(1)));
+    for now in [Nanos(1_000_000), Nanos(2_000_000)] {
+        assert_eq!(cbq.dequeue(now), Dequeued::Throttled(Nanos(10_000_000)));
+        feed(&mut cbq, now.0, 1, 1);
+    }
+    feed(&mut cbq, 3_000_000, 2, 1);
+    let order = [3_000_000, 4_000_000, 10_000_000].map(|at| next(&mut cbq, at));
+    assert_eq!(order, [Some(id(2)), None, Some(id(1))]);
+    assert_eq!(cbq.statistics().qlen, 2);
 }
 
 /// Goal: each refusal has its reason. Method: one of each.
