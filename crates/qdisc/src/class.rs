@@ -13,7 +13,7 @@ use core::str::FromStr;
 /// let class: ClassId = "1:10".parse()?;
 /// assert_eq!(class, ClassId::new(1, 0x10));
 /// assert_eq!((class.as_u32(), class.to_string().as_str()), (0x1_0010, "1:10"));
-/// # Ok::<(), quietcore_qdisc::ParseClassIdError>(())
+/// # Ok::<(), quietcore_qdisc::ClassIdError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassId(u32);
@@ -54,32 +54,32 @@ impl fmt::Display for ClassId {
 /// assert_eq!(error.to_string(), "a class is written major:minor, in hexadecimal");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ParseClassIdError;
+pub struct ClassIdError;
 
-impl fmt::Display for ParseClassIdError {
+impl fmt::Display for ClassIdError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("a class is written major:minor, in hexadecimal")
     }
 }
 
-impl core::error::Error for ParseClassIdError {}
+impl core::error::Error for ClassIdError {}
 
 impl FromStr for ClassId {
-    type Err = ParseClassIdError;
+    type Err = ClassIdError;
 
-    fn from_str(text: &str) -> Result<Self, ParseClassIdError> {
-        let (major, minor) = text.split_once(':').ok_or(ParseClassIdError)?;
+    fn from_str(text: &str) -> Result<Self, ClassIdError> {
+        let (major, minor) = text.split_once(':').ok_or(ClassIdError)?;
         let minor = if minor.is_empty() { "0" } else { minor };
         Ok(Self::new(number(major)?, number(minor)?))
     }
 }
 
 /// Digits only: `from_str_radix` would take a sign too.
-fn number(text: &str) -> Result<u16, ParseClassIdError> {
+fn number(text: &str) -> Result<u16, ClassIdError> {
     if !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(ParseClassIdError);
+        return Err(ClassIdError);
     }
-    u16::from_str_radix(text, 16).map_err(|_| ParseClassIdError)
+    u16::from_str_radix(text, 16).map_err(|_| ClassIdError)
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ mod statistics;
 
 pub use cbq::{Cbq, CbqClass, CbqClassStatistics, CbqError, CbqOverlimit, CbqSettings};
 pub use child::Child;
-pub use class::{ClassId, ParseClassIdError};
+pub use class::{ClassId, ClassIdError};
 pub use fifo::{Fifo, Limit};
 pub use htb::{Htb, HtbClass, HtbClassStatistics, HtbError, HtbQuantumWarning, HtbSettings};
 pub use packet::Packet;
