@@ -29,6 +29,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod cbq;
 mod child;
 mod distribution;
 mod estimator;
@@ -38,12 +39,16 @@ mod netem;
 mod class;
 mod fifo;
 mod hfsc;
+mod class;
+mod fifo;
+mod htb;
 mod packet;
 mod qdisc;
 mod rate;
 mod statistics;
 mod tbf;
 
+pub use cbq::{Cbq, CbqClass, CbqClassStatistics, CbqError, CbqOverlimit, CbqSettings};
 pub use child::Child;
 pub use distribution::{Distribution, DistributionError};
 pub use estimator::{Estimator, EstimatorError};
@@ -55,6 +60,9 @@ pub use netem::{
 pub use class::{ClassId, ClassIdError};
 pub use fifo::{Fifo, Limit};
 pub use hfsc::{CurveError, Hfsc, HfscClass, HfscError, HfscStatistics, ServiceCurve};
+pub use class::{ClassId, ClassIdError};
+pub use fifo::{Fifo, Limit};
+pub use htb::{Htb, HtbClass, HtbClassStatistics, HtbError, HtbQuantumWarning, HtbSettings};
 pub use packet::Packet;
 pub use qdisc::{Dequeued, Qdisc, Verdict};
 pub use rate::{LinkLayer, Rate};
