@@ -30,13 +30,16 @@ extern crate alloc;
 extern crate std;
 
 mod child;
+mod class;
 mod fifo;
 mod packet;
 mod qdisc;
 mod rate;
 mod statistics;
+pub mod tc;
 
 pub use child::Child;
+pub use class::{ClassId, ClassIdError};
 pub use fifo::{Fifo, Limit};
 pub use packet::Packet;
 pub use qdisc::{Dequeued, Qdisc, Verdict};
