@@ -187,7 +187,8 @@ impl TcError {
             Problem::OutOfRange { low, high } => {
                 write!(out, "`{shown}` is out of range: from {low} to {high}")
             }
-            Problem::Twice { option } => write!(out, "`{option}` is given twice"),
+            Problem::Twice { option } if shown == *option => write!(out, "`{option}` is given twice"),
+            Problem::Twice { option } => write!(out, "`{shown}` sets `{option}`, which is given already"),
             Problem::Excludes { option, other } => {
                 write!(out, "`{option}` and `{other}` exclude each other")
             }

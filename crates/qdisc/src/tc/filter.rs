@@ -319,9 +319,8 @@ impl Classifier {
         while words.take().is_some() {
             if words.full_name(names, role)? == "match" {
                 matches.push(Match::take(words)?);
-            } else if flow.is_some() {
-                return Err(words.here(Problem::Twice { option: "flowid" }, &[]));
             } else {
+                words.first_time(flow.as_ref(), "flowid")?;
                 flow = Some(ClassId::take(words, "flowid")?);
             }
         }

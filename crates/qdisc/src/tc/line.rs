@@ -8,6 +8,7 @@ use super::command::{ClassCommand, Command, Estimation, Object, Place, QdiscComm
 use super::error::{Problem, TcError};
 use super::filter::{CLASSIFIERS, Classifier, FilterCommand, FilterVerb, Protocol};
 use super::kinds::{CLASS_KINDS, ClassOptions, Demand, QDISC_KINDS, QdiscOptions};
+use super::table::first_missing;
 use super::value::Handle;
 use super::words::{Name, Words};
 use crate::ClassId;
@@ -94,6 +95,9 @@ fn take_flags(words: &mut Words<'_>) -> Result<Flags, TcError> {
     Ok(flags)
 }
 
+/// What is missing where nothing stands behind the head.
+const A_KIND: &str = "a kind";
+
 /// What stands before the kind.
 #[derive(Debug, Default)]
 struct Head {
@@ -103,10 +107,8 @@ struct Head {
     est: Option<Estimation>,
     protocol: Option<Protocol>,
     prio: Option<u16>,
-}
-
-fn once<T>(there: Option<&T>, option: &'static str, words: &Words<'_>) -> Result<(), TcError> {
-    if there.is_some() { Err(words.here(Problem::Twice { option }, &[])) } else { Ok(()) }
+    /// What may stand behind it.
+    kinds: &'static [&'static str],
 }
 
 impl Head {
@@ -124,28 +126,28 @@ impl Head {
         }
         match name {
             "dev" => {
-                once(self.device.as_ref(), "dev", words)?;
+                words.first_time(self.device.as_ref(), "dev")?;
                 self.device = Some(take_device(words)?);
             }
             "root" | "parent" => self.take_place(name == "root", words)?,
             "handle" => {
-                once(self.id.as_ref(), "handle", words)?;
+                words.first_time(self.id.as_ref(), "handle")?;
                 self.id = Some(words.scalar::<Handle>("handle")?.0);
             }
             "classid" => {
-                once(self.id.as_ref(), "classid", words)?;
+                words.first_time(self.id.as_ref(), "classid")?;
                 self.id = Some(words.scalar("classid")?);
             }
             "est" => {
-                once(self.est.as_ref(), "est", words)?;
+                words.first_time(self.est.as_ref(), "est")?;
                 self.est = Some(take_estimation(words)?);
             }
             "protocol" => {
-                once(self.protocol.as_ref(), "protocol", words)?;
+                words.first_time(self.protocol.as_ref(), "protocol")?;
                 self.protocol = Some(words.scalar("protocol")?);
             }
             _ => {
-                once(self.prio.as_ref(), "prio", words)?;
+                words.first_time(self.prio.as_ref(), "prio")?;
                 self.prio = Some(words.scalar("prio")?);
             }
         }
@@ -174,7 +176,9 @@ impl Head {
         words: &Words<'_>,
     ) -> Result<(), TcError> {
         let all = [&[(self.device.is_some(), "`dev`")], needed].concat();
-        super::table::first_missing(of, &all).map_or(Ok(()), |problem| Err(words.at_end(problem, &[])))
+        let Some(problem) = first_missing(of, &all) else { return Ok(()) };
+        let kind = matches!(problem, Problem::Missing { what: A_KIND, .. });
+        Err(words.at_end(problem, if kind { self.kinds } else { &[] }))
     }
 }
 
@@ -206,9 +210,9 @@ fn take_body<T>(
     names: &[Name],
     role: &'static str,
     mut kind: impl FnMut(&str, &mut Words<'_>) -> Option<Result<T, TcError>>,
-    kinds: &[&'static str],
+    kinds: &'static [&'static str],
 ) -> Result<(Head, Option<T>), TcError> {
-    let mut head = Head::default();
+    let mut head = Head { kinds, ..Head::default() };
     while let Some(word) = words.take() {
         if head.take(word, words, names)? {
             continue;
@@ -257,7 +261,7 @@ fn parse_qdisc(words: &mut Words<'_>, flags: Flags) -> Result<Command, TcError> 
     let (head, options) = take_body(words, QDISC_HEAD, "kind of qdisc", kind, QDISC_KINDS)?;
     let placed = (head.place.is_some(), "`root` or `parent`");
     let named = (head.place.is_some() || head.id.is_some(), "`root`, `parent` or `handle`");
-    let kind = (options.is_some(), "a kind");
+    let kind = (options.is_some(), A_KIND);
     match verb {
         Verb::Add => head.demand("qdisc add", &[placed, kind], words)?,
         Verb::Replace => head.demand("qdisc replace", &[placed, kind], words)?,
@@ -282,7 +286,7 @@ fn parse_class(words: &mut Words<'_>, flags: Flags) -> Result<Command, TcError> 
     };
     let placed = (parent.is_some(), "`parent`");
     let named = (head.id.is_some(), "`classid`");
-    let kind = (options.is_some(), "a kind");
+    let kind = (options.is_some(), A_KIND);
     match verb {
         Verb::Add => head.demand("class add", &[placed, kind], words)?,
         Verb::Replace => head.demand("class replace", &[placed, kind], words)?,
@@ -304,7 +308,7 @@ fn parse_filter(words: &mut Words<'_>, flags: Flags) -> Result<Command, TcError>
     let kind = |word: &str, words: &mut Words<'_>| Classifier::take(word, words, demand);
     let (head, classifier) = take_body(words, FILTER_HEAD, "kind of filter", kind, CLASSIFIERS)?;
     match verb {
-        FilterVerb::Add => head.demand("filter add", &[(classifier.is_some(), "a kind")], words)?,
+        FilterVerb::Add => head.demand("filter add", &[(classifier.is_some(), A_KIND)], words)?,
         FilterVerb::Delete => head.demand("filter del", &[], words)?,
     }
     let Head { device, place, protocol, prio, .. } = head;

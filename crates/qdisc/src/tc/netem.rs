@@ -362,19 +362,14 @@ impl Value for Slot {
         };
         let mut slot = Self { timing, packets: None, bytes: None };
         loop {
-            let twice = if words.take_if("packets") {
-                let before = slot.packets;
+            if words.take_if("packets") {
+                words.first_time(slot.packets.as_ref(), "packets")?;
                 slot.packets = Some(words.scalar("packets")?);
-                before.map(|_| "packets")
             } else if words.take_if("bytes") {
-                let before = slot.bytes;
+                words.first_time(slot.bytes.as_ref(), "bytes")?;
                 slot.bytes = Some(words.scalar("bytes")?);
-                before.map(|_| "bytes")
             } else {
                 return Ok(slot);
-            };
-            if let Some(option) = twice {
-                return Err(words.here(Problem::Twice { option }, &[]));
             }
         }
     }

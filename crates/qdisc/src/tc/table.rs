@@ -41,10 +41,15 @@ pub(super) fn take_options<T: Table>(words: &mut Words<'_>) -> Result<T, TcError
     Ok(options)
 }
 
-/// Complains, behind the last word, about what `options` lack.
+/// Complains about what `options` lack: at the option that lacks it, or else behind the last word.
 pub(super) fn complete<T: Complete>(options: &T, words: &Words<'_>) -> Result<(), TcError> {
-    let Some(problem) = options.lacks() else { return Ok(()) };
-    Err(words.at_end(problem, &[]))
+    match options.lacks() {
+        None => Ok(()),
+        Some(problem @ (Problem::Needs { option, .. } | Problem::Excludes { option, .. })) => {
+            Err(words.at_option(T::NAMES, option, problem))
+        }
+        Some(problem) => Err(words.at_end(problem, &[])),
+    }
 }
 
 /// The first of `needed` that is not there.
@@ -82,9 +87,7 @@ macro_rules! options {
             ) -> Result<(), $crate::tc::TcError> {
                 match name {
                     $($word => {
-                        if self.$field.is_some() {
-                            return Err(words.here($crate::tc::Problem::Twice { option: $word }, &[]));
-                        }
+                        words.first_time(self.$field.as_ref(), $word)?;
                         let value: $ty = $crate::tc::value::Value::take(words, $word)?;
                         $(words.in_range(value, $low..=$high)?;)?
                         self.$field = Some(value);
@@ -131,9 +134,10 @@ macro_rules! random_value {
     ($ty:ty) => {
         <$ty as $crate::tc::tests::random::Random>::random()
     };
-    ($ty:ty, $low:literal, $high:literal) => {
-        $low..=$high
-    };
+    ($ty:ty, $low:literal, $high:literal) => {{
+        let range: core::ops::RangeInclusive<$ty> = $low..=$high;
+        range
+    }};
 }
 
 macro_rules! switch {

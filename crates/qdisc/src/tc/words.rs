@@ -101,6 +101,11 @@ impl<'a> Words<'a> {
         Err(self.here(Problem::OutOfRange { low, high }, &[]))
     }
 
+    /// Complains if the option that was just taken is there already.
+    pub(super) fn first_time<T>(&self, there: Option<&T>, option: &'static str) -> Result<(), TcError> {
+        if there.is_some() { Err(self.here(Problem::Twice { option }, &[])) } else { Ok(()) }
+    }
+
     /// The full name of the word that was just taken: it may be a beginning that fits one name only.
     pub(super) fn full_name(&self, names: &[Name], role: &'static str) -> Result<&'static str, TcError> {
         let word = self.taken.checked_sub(1).and_then(|last| self.word(last)).unwrap_or_default();
@@ -134,6 +139,18 @@ impl<'a> Words<'a> {
         match self.spans.get(self.taken) {
             Some(word) => TcError::new(self.line, word.clone(), problem, allowed),
             None => self.at_end(problem, allowed),
+        }
+    }
+
+    /// An error at the last word that stands for `option`.
+    pub(super) fn at_option(&self, names: &[Name], option: &str, problem: Problem) -> TcError {
+        let stands_for = |span: &&Range<usize>| {
+            let word = &self.line[(*span).clone()];
+            names.iter().any(|(name, full)| *full == option && name.starts_with(word))
+        };
+        match self.spans.iter().rev().find(stands_for) {
+            Some(word) => TcError::new(self.line, word.clone(), problem, &[]),
+            None => self.at_end(problem, &[]),
         }
     }
 

@@ -93,7 +93,7 @@ impl Random for Burst {
 
 impl Random for Distribution {
     fn random() -> BoxedStrategy<Self> {
-        let all = [Self::Uniform, Self::Normal, Self::Pareto, Self::ParetoNormal];
+        let all = &[Self::Uniform, Self::Normal, Self::Pareto, Self::ParetoNormal];
         proptest::sample::select(&all[..]).boxed()
     }
 }

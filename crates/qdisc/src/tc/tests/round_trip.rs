@@ -90,15 +90,15 @@ fn cbq_class() -> BoxedStrategy<CbqClassOptions> {
 
 fn qdisc_options() -> BoxedStrategy<QdiscOptions> {
     prop_oneof![
-        Random::random().prop_map(QdiscOptions::Pfifo),
-        Random::random().prop_map(QdiscOptions::Bfifo),
-        Random::random().prop_map(QdiscOptions::Mq),
+        1 => Random::random().prop_map(QdiscOptions::Pfifo),
+        1 => Random::random().prop_map(QdiscOptions::Bfifo),
+        1 => Random::random().prop_map(QdiscOptions::Mq),
         6 => netem().prop_map(|netem| QdiscOptions::Netem(Box::new(netem))),
         2 => tbf().prop_map(|tbf| QdiscOptions::Tbf(Box::new(tbf))),
         3 => Random::random().prop_map(|fq| QdiscOptions::Fq(Box::new(fq))),
-        Random::random().prop_map(QdiscOptions::Htb),
-        Random::random().prop_map(QdiscOptions::Hfsc),
-        cbq().prop_map(|cbq| QdiscOptions::Cbq(Box::new(cbq))),
+        1 => Random::random().prop_map(QdiscOptions::Htb),
+        1 => Random::random().prop_map(QdiscOptions::Hfsc),
+        1 => cbq().prop_map(|cbq| QdiscOptions::Cbq(Box::new(cbq))),
     ]
     .boxed()
 }
@@ -115,7 +115,7 @@ fn class_options() -> BoxedStrategy<ClassOptions> {
 /// Names that a device can have; words of the grammar among them.
 fn device() -> BoxedStrategy<String> {
     let any_name = "[a-zA-Z0-9$@_ä-][a-zA-Z0-9#.@_-]{0,12}";
-    prop_oneof![4 => any_name, select(&["dev", "root", "netem", "tc", "-s"][..]).prop_map(String::from)]
+    prop_oneof![4 => any_name, 1 => select(&["dev", "root", "netem", "tc", "-s"][..]).prop_map(String::from)]
         .boxed()
 }
 
@@ -202,7 +202,7 @@ fn show() -> BoxedStrategy<Command> {
 }
 
 fn command() -> BoxedStrategy<Command> {
-    prop_oneof![4 => qdisc(), 2 => class(), filter(), show()].boxed()
+    prop_oneof![4 => qdisc(), 2 => class(), 1 => filter(), 1 => show()].boxed()
 }
 
 /// Every word of the grammar, and values of each kind, right and wrong.
@@ -215,7 +215,7 @@ fn word() -> BoxedStrategy<String> {
         bandwidth avpkt allot weight bounded isolated match ip dport src flowid p d 1: 1:10 ffff: 1:1 0 1 10 \
         1.5mbit 10ms 5kb 6000/16 25% 0.1% -14 0xffff 10.0.0.0/8 # tc quietcore 2>/dev/null";
     let words: Vec<&'static str> = words.split_whitespace().collect();
-    prop_oneof![9 => select(words).prop_map(String::from), "\\PC{0,6}"].boxed()
+    prop_oneof![9 => select(words).prop_map(String::from), 1 => "\\PC{0,6}"].boxed()
 }
 
 /// What must hold for any line.
