@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Fills fuzz/corpus/ from recordings/, fuzz/seeds/ and fuzz/tc_lines.txt. No network. May be run again at any time.
+# Fills fuzz/corpus/ from recordings/, fuzz/seeds/ and fuzz/tc_lines.txt. No network.
+# May be run again at any time.
 #   fuzz/seed.sh            builds quietcore and uses it to decompress
 #   QUIETCORE=PATH fuzz/seed.sh
 set -euo pipefail

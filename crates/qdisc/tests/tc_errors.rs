@@ -18,7 +18,7 @@ fn check_all(texts: &str) {
     texts.into_iter().for_each(check);
 }
 
-/// Goal: errors name what is wrong, where, and what may stand there. Method: words before the head.
+/// Goal: errors name what is wrong, and what may stand there. Method: words before the head.
 #[test]
 fn what_begins_a_line() {
     check_all(
@@ -54,7 +54,7 @@ class show lacks `dev`
     );
 }
 
-/// Goal: errors name what is wrong, where, and what may stand there. Method: the words before the kind.
+/// Goal: errors name what is wrong, and what may stand there. Method: the words before the kind.
 #[test]
 fn heads() {
     check_all(
@@ -102,7 +102,7 @@ qdisc add dev eth0 parent 1:1 root mq
     );
 }
 
-/// Goal: errors name what is wrong, where, and what may stand there. Method: the words before the kind, II.
+/// Goal: errors name what is wrong, and what may stand there. Method: the words before the kind, II.
 #[test]
 fn heads_that_are_twice_or_missing() {
     check_all(
@@ -142,7 +142,7 @@ class add dev eth0 parent 1: classid 1:1 netem delay 1ms
     );
 }
 
-/// Goal: errors name what is wrong, where, and what may stand there. Method: ids and the times of an estimator.
+/// Goal: errors name what is wrong, and what may stand there. Method: ids and the times of an estimator.
 #[test]
 fn ids_and_estimators() {
     check_all(
@@ -178,7 +178,7 @@ qdisc add dev eth0 root est 1sec 0s mq
     );
 }
 
-/// Goal: errors name what is wrong, where, and what may stand there. Method: names and values.
+/// Goal: errors name what is wrong, and what may stand there. Method: names and values.
 #[test]
 fn options_of_netem() {
     check_all(
@@ -246,7 +246,7 @@ qd add dev eth0 root netem slot 1ms packets 3 packets 4
     );
 }
 
-/// Goal: errors name what is wrong, where, and what may stand there. Method: options that need or exclude others.
+/// Goal: errors name what is wrong, and what may stand there. Method: options that need or exclude others.
 #[test]
 fn what_belongs_together() {
     check_all(
@@ -298,7 +298,7 @@ cbq lacks `bandwidth`
     );
 }
 
-/// Goal: errors name what is wrong, where, and what may stand there. Method: one of each sort.
+/// Goal: errors name what is wrong, and what may stand there. Method: one of each sort.
 #[test]
 fn other_kinds() {
     check_all(
@@ -342,7 +342,7 @@ class add dev eth0 parent 1: classid 1:1 htb rate 1mbit prio 8
     );
 }
 
-/// Goal: errors name what is wrong, where, and what may stand there. Method: curves that are cut short, or have no form.
+/// Goal: errors name what is wrong, and what may stand there. Method: curves cut short, or without a form.
 #[test]
 fn service_curves() {
     check_all(
@@ -374,7 +374,7 @@ unknown part of a curve `m2`; allowed: rate
     );
 }
 
-/// Goal: errors name what is wrong, where, and what may stand there. Method: fields, masks, addresses.
+/// Goal: errors name what is wrong, and what may stand there. Method: fields, masks, addresses.
 #[test]
 fn filters() {
     check_all(

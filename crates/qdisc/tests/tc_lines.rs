@@ -185,6 +185,18 @@ fn netem_options() {
                 ..default()
             },
         ),
+    ];
+    for (line, expected) in table {
+        assert_eq!(netem(line), expected, "{line}");
+    }
+}
+
+/// Goal: the rest of them. Method: a table.
+#[test]
+fn netem_options_without_delay_or_loss() {
+    let default = NetemOptions::default;
+    let delay = Delay { time: Nanos(10 * MS), jitter: None, correlation: None };
+    let table = [
         (
             "corrupt 0.1% duplicate 1% 50%",
             NetemOptions {
@@ -195,12 +207,7 @@ fn netem_options() {
         ),
         (
             "delay 10ms reorder 25% gap 5",
-            NetemOptions {
-                delay: Some(delay(10 * MS, None, None)),
-                reorder: Some(chance(25_000)),
-                gap: Some(5),
-                ..default()
-            },
+            NetemOptions { delay: Some(delay), reorder: Some(chance(25_000)), gap: Some(5), ..default() },
         ),
         ("seed 18446744073709551615", NetemOptions { seed: Some(u64::MAX), ..default() }),
     ];

@@ -17,7 +17,8 @@
 //! ```
 //!
 //! Deliberately absent: quotes, variables and loops of a shell; `ingress`; everything that asks a device.
-//! Source: iproute2's manual, tc(8) and the page of each kind, by behaviour; deviations are told in each file.
+//! Source: iproute2's manual, tc(8) and the page of each kind, by behaviour; deviations are told in each
+//! file.
 
 mod classful;
 mod command;

@@ -63,7 +63,7 @@ impl core::error::Error for ScriptError {
 ///
 /// ```
 /// let script = "
-///     # eight queues, one delay each
+///     ## eight queues, one delay each
 ///     tc qd del dev eth1 root 2>/dev/null
 ///     tc qd add dev eth1 root handle 1: mq
 /// ";

@@ -26,8 +26,8 @@ macro_rules! any_number {
     ($($ty:ty),*) => {$(
         impl Random for $ty {
             fn random() -> BoxedStrategy<Self> {
-                prop_oneof![any::<$ty>(), Just(<$ty>::MIN), Just(<$ty>::MAX), any::<u8>().prop_map(|small| small as $ty)]
-                    .boxed()
+                let edges = prop_oneof![Just(<$ty>::MIN), Just(<$ty>::MAX)];
+                prop_oneof![any::<$ty>(), edges, any::<u8>().prop_map(<$ty>::from)].boxed()
             }
         }
     )*};
