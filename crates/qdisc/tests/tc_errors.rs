@@ -291,9 +291,13 @@ class add dev eth0 parent 1: classid 1:1 htb prio 3
                                                     ^
 htb lacks `rate`
 
-class add dev eth0 parent 1: cbq rate 1mbit allot 1514 avpkt 1000
-                                                                  ^
-cbq lacks `bandwidth`
+class add dev eth0 parent 1: cbq rate 1mbit allot 1514
+                                                       ^
+cbq lacks `avpkt`
+
+class add dev eth0 parent 1: cbq rate 1mbit allot 1514 avpkt 1000 maxburst 20 prio 1
+                                                                  ^^^^^^^^
+`maxburst` needs `bandwidth`
 ",
     );
 }

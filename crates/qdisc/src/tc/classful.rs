@@ -325,10 +325,15 @@ impl Complete for CbqOptions {
     }
 }
 
+/// Deviation: `prio`, which the manual calls mandatory, may be left out.
 impl Complete for CbqClassOptions {
     fn lacks(&self) -> Option<Problem> {
+        let bursts = [(self.maxburst, "maxburst"), (self.minburst, "minburst")];
+        let needing = bursts.into_iter().find(|(burst, _)| burst.is_some() && self.bandwidth.is_none());
+        if let Some((_, option)) = needing {
+            return Some(Problem::Needs { option, needs: "`bandwidth`" });
+        }
         let needed = [
-            (self.bandwidth.is_some(), "`bandwidth`"),
             (self.rate.is_some(), "`rate`"),
             (self.allot.is_some(), "`allot`"),
             (self.avpkt.is_some(), "`avpkt`"),

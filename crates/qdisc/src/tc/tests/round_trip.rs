@@ -79,7 +79,7 @@ fn cbq() -> BoxedStrategy<CbqOptions> {
 fn cbq_class() -> BoxedStrategy<CbqClassOptions> {
     (CbqClassOptions::random(), Random::random(), Random::random(), Random::random(), Random::random())
         .prop_map(|(cbq, bandwidth, rate, allot, avpkt)| CbqClassOptions {
-            bandwidth: Some(bandwidth),
+            bandwidth: cbq.bandwidth.or_else(|| cbq.maxburst.or(cbq.minburst).map(|_| bandwidth)),
             rate: Some(rate),
             allot: Some(allot),
             avpkt: Some(avpkt),
