@@ -237,6 +237,8 @@ fn check(line: &str) -> Result<(), TestCaseError> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
     /// Goal: the text of a command is that command. Method: random ones of every sort.
     #[test]
     fn what_is_written_is_read_back(command in command()) {
