@@ -33,6 +33,7 @@ mod cbq;
 mod child;
 mod distribution;
 mod estimator;
+mod class;
 mod fifo;
 mod fq;
 mod netem;
@@ -47,11 +48,13 @@ mod qdisc;
 mod rate;
 mod statistics;
 mod tbf;
+pub mod tc;
 
 pub use cbq::{Cbq, CbqClass, CbqClassStatistics, CbqError, CbqOverlimit, CbqSettings};
 pub use child::Child;
 pub use distribution::{Distribution, DistributionError};
 pub use estimator::{Estimator, EstimatorError};
+pub use class::{ClassId, ClassIdError};
 pub use fifo::{Fifo, Limit};
 pub use fq::{Fq, FqError, FqSettings, FqStatistics, Horizon};
 pub use netem::{
