@@ -31,18 +31,14 @@ extern crate std;
 
 mod cbq;
 mod child;
+mod class;
 mod distribution;
 mod estimator;
-mod class;
 mod fifo;
 mod fq;
-mod netem;
-mod class;
-mod fifo;
 mod hfsc;
-mod class;
-mod fifo;
 mod htb;
+mod netem;
 mod packet;
 mod qdisc;
 mod rate;
@@ -52,20 +48,16 @@ pub mod tc;
 
 pub use cbq::{Cbq, CbqClass, CbqClassStatistics, CbqError, CbqOverlimit, CbqSettings};
 pub use child::Child;
+pub use class::{ClassId, ClassIdError};
 pub use distribution::{Distribution, DistributionError};
 pub use estimator::{Estimator, EstimatorError};
-pub use class::{ClassId, ClassIdError};
 pub use fifo::{Fifo, Limit};
 pub use fq::{Fq, FqError, FqSettings, FqStatistics, Horizon};
+pub use hfsc::{CurveError, Hfsc, HfscClass, HfscError, HfscStatistics, ServiceCurve};
+pub use htb::{Htb, HtbClass, HtbClassStatistics, HtbError, HtbQuantumWarning, HtbSettings};
 pub use netem::{
     Chance, Delay, Loss, Netem, NetemError, NetemRate, NetemSettings, OnLoss, Probability, Slot, SlotSpacing,
 };
-pub use class::{ClassId, ClassIdError};
-pub use fifo::{Fifo, Limit};
-pub use hfsc::{CurveError, Hfsc, HfscClass, HfscError, HfscStatistics, ServiceCurve};
-pub use class::{ClassId, ClassIdError};
-pub use fifo::{Fifo, Limit};
-pub use htb::{Htb, HtbClass, HtbClassStatistics, HtbError, HtbQuantumWarning, HtbSettings};
 pub use packet::Packet;
 pub use qdisc::{Dequeued, Qdisc, Verdict};
 pub use rate::{LinkLayer, Rate};

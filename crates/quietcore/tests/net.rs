@@ -29,9 +29,7 @@ fn start() -> (Network, &'static Machine) {
 type Sent = (usize, Vec<u8>, Option<CpuId>, Nanos);
 
 /// A driver that tells what it sends, on which CPU and when.
-fn telling(
-    machine: &'static Machine,
-) -> (impl quietcore::net::Driver<Vec<u8>> + use<>, Receiver<Sent>) {
+fn telling(machine: &'static Machine) -> (impl quietcore::net::Driver<Vec<u8>> + use<>, Receiver<Sent>) {
     let (sender, receiver): (Sender<Sent>, _) = channel();
     let sender = Mutex::new(sender);
     let driver = move |queue, packet| {

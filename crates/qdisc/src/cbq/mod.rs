@@ -125,7 +125,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
         id: ClassId,
         class: CbqClass,
     ) -> Result<(), CbqError> {
-        if id.as_u32() >> 16 != self.link.as_u32() >> 16 {
+        if id.0 >> 16 != self.link.0 >> 16 {
             return Err(CbqError::Foreign(id));
         }
         if self.classes.contains_key(&id) {

@@ -20,8 +20,7 @@
 //! nanoseconds, amounts exact (the kernel: ticks of 1024 ns, slopes in fixed point), and ties go by the order
 //! of creation; convex curves have an exact minimum (see [`shifted`]); a share that ends in a rate of 0, a
 //! limit without a share and a parent without one are refused; a leaf's queue may be throttled, and then is
-//! not backlogged until it gives a packet; the first packet of a leaf is held ready outside its queue, which
-//! so has room for one more than its limit.
+//! not backlogged until it gives a packet.
 
 mod class;
 mod curve;

@@ -124,7 +124,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
         id: ClassId,
         class: HtbClass,
     ) -> Result<(), HtbError> {
-        if id.as_u32() >> 16 != u32::from(self.settings.major) || id.as_u32().trailing_zeros() >= 16 {
+        if id.0 >> 16 != u32::from(self.settings.major) || id.0.trailing_zeros() >= 16 {
             return Err(HtbError::Foreign(id));
         }
         if self.tree.classes.contains_key(&id) {

@@ -8,7 +8,7 @@ use quietcore_core::Nanos;
 const TICK: Nanos = Nanos(1);
 
 /// What a class may send per round if nobody said, at least and at most, in bytes.
-const QUANTUM: (u64, u64) = (1_000, 60_000);
+const QUANTUM: (u64, u64) = (1_000, 200_000);
 
 /// What a whole [`Htb`](super::Htb) is told.
 ///
@@ -104,7 +104,7 @@ impl HtbClass {
         self.cburst.unwrap_or(u64::from(self.mtu) + self.ceil.bytes_in(TICK))
     }
 
-    /// `quantum`, or the default: `rate / r2q`, made to lie between 1,000 and 60,000; and whether that
+    /// `quantum`, or the default: `rate / r2q`, made to lie between 1,000 and 200,000; and whether that
     /// changed it much, which is worth a warning.
     ///
     /// ```

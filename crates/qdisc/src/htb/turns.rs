@@ -34,13 +34,13 @@ impl Turns {
         let next = u32::try_from(self.next).ok()?;
         let from = ClassId::new((next >> 16) as u16, (next & 0xffff) as u16);
         let found = self.classes.range(from..).next().copied()?;
-        self.next = u64::from(found.as_u32());
+        self.next = u64::from(found.0);
         Some(found)
     }
 
     /// `id` had its turn.
     pub(super) fn pass(&mut self, id: ClassId) {
-        self.next = u64::from(id.as_u32()) + 1;
+        self.next = u64::from(id.0) + 1;
     }
 
     /// A new round.

@@ -214,7 +214,7 @@ impl Scalar for LinkLayer {
 
 impl Show for ClassId {
     fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        match (self.as_u32() >> 16, self.as_u32() & 0xffff) {
+        match (self.0 >> 16, self.0 & 0xffff) {
             (major, 0) => write!(out, " {major:x}:"),
             (major, minor) => write!(out, " {major:x}:{minor:x}"),
         }

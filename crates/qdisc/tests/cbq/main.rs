@@ -24,7 +24,7 @@ impl Packet for Parcel {
     }
 
     fn priority(&self) -> u32 {
-        self.class.as_u32()
+        self.class.0
     }
 }
 
@@ -331,7 +331,7 @@ proptest! {
             let got = cbq.dequeue(Nanos(now));
             match &got {
                 Dequeued::Packet(parcel) => {
-                    let before = &mut last[(parcel.class.as_u32() & 0xffff) as usize];
+                    let before = &mut last[(parcel.class.0 & 0xffff) as usize];
                     assert!(parcel.number > *before, "{parcel:?} after {before}");
                     *before = parcel.number;
                 }

@@ -146,7 +146,7 @@ fn a_reset_ends_all_debts() {
 #[test]
 fn quanta_warn() {
     let mut htb = new();
-    let quanta = [(9_999, None), (10_000, None), (600_000, None), (600_010, None), (1, Some(7))];
+    let quanta = [(9_999, None), (10_000, None), (2_000_000, None), (2_000_010, None), (1, Some(7))];
     for (minor, (bytes, quantum)) in (1..).zip(quanta) {
         htb.add_class(None, id(minor), HtbClass { quantum, ..HtbClass::new(rate(bytes)) }).expect("new");
     }
@@ -155,7 +155,7 @@ fn quanta_warn() {
         .map(|told| told.expect("added"))
         .collect();
     let (small, big) = (Some(HtbQuantumWarning::Small), Some(HtbQuantumWarning::Big));
-    assert_eq!(told, [(1_000, small), (1_000, None), (60_000, None), (60_000, big), (7, None)]);
+    assert_eq!(told, [(1_000, small), (1_000, None), (200_000, None), (200_000, big), (7, None)]);
 }
 
 /// Goal: an empty tree, and packets longer than expected, are no trouble. Method: none, and a giant.

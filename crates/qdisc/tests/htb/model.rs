@@ -91,7 +91,7 @@ impl Class {
     }
 
     fn quantum(&self) -> i64 {
-        let default = (self.told.rate.get() / 10).clamp(1_000, 60_000);
+        let default = (self.told.rate.get() / 10).clamp(1_000, 200_000);
         self.told.quantum.map_or(default as i64, i64::from)
     }
 

@@ -17,7 +17,7 @@ impl Packet for Parcel {
     }
 
     fn priority(&self) -> u32 {
-        self.class.as_u32()
+        self.class.0
     }
 }
 

@@ -93,7 +93,7 @@ impl Run {
             Step::Enqueue(class, bytes) => self.enqueue(name(class), bytes),
             Step::Fill(count, bytes) => {
                 for class in (0..CLASSES).flat_map(|class| (0..count).map(move |_| class)) {
-                    let number = name(class).as_u32();
+                    let number = name(class).0;
                     if self.model.find(number).is_some() && !self.model.has_children(number) {
                         self.enqueue(name(class), bytes);
                     }
@@ -106,14 +106,14 @@ impl Run {
             Step::Until(less) => self.now = self.now.max(self.named.saturating_sub(less)),
             Step::Add(parent, class, told) => self.add(parent.map(name), name(class), told),
             Step::Change(class, told) => {
-                let at = self.model.find(name(class).as_u32());
+                let at = self.model.find(name(class).0);
                 assert_eq!(self.htb.change_class(name(class), told).is_ok(), at.is_some());
                 if let Some(at) = at {
                     self.model.classes[at].told = told;
                 }
             }
             Step::Remove(class) => {
-                let number = name(class).as_u32();
+                let number = name(class).0;
                 let may = self.model.find(number).is_some() && !self.model.has_children(number);
                 assert_eq!(self.htb.remove_class(name(class)).is_ok(), may);
                 if may {
@@ -128,7 +128,7 @@ impl Run {
         self.number += 1;
         let parcel = Parcel { number: self.number, class, bytes };
         let leaf = [class, id(3)]
-            .map(ClassId::as_u32)
+            .map(|class| class.0)
             .into_iter()
             .find_map(|one| self.model.find(one).filter(|_| !self.model.has_children(one)));
         let verdict = self.htb.enqueue(Nanos(self.now), parcel.clone());
@@ -147,9 +147,9 @@ impl Run {
     }
 
     fn add(&mut self, parent: Option<ClassId>, class: ClassId, told: HtbClass) {
-        let above = parent.map(ClassId::as_u32);
+        let above = parent.map(|class| class.0);
         let found = above.map(|above| self.model.find(above));
-        let expected = if self.model.find(class.as_u32()).is_some() {
+        let expected = if self.model.find(class.0).is_some() {
             Err(HtbError::Exists(class))
         } else if found == Some(None) {
             Err(HtbError::UnknownParent(parent.expect("it was looked for")))
@@ -159,7 +159,7 @@ impl Run {
         } else if above.is_some_and(|above| self.model.depth(above) > 6) {
             Err(HtbError::TooDeep(class))
         } else {
-            self.model.classes.push(Class::new(class.as_u32(), above, told));
+            self.model.classes.push(Class::new(class.0, above, told));
             Ok(())
         };
         assert_eq!(self.htb.add_class(parent, class, told), expected);
