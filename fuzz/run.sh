@@ -6,7 +6,7 @@ set -uo pipefail
 cd "$(dirname "$0")"
 seconds=${1:-600}
 targets=("${@:2}")
-[ ${#targets[@]} -gt 0 ] || targets=(parse_trace parse_line parse_line_fields canary)
+[ ${#targets[@]} -gt 0 ] || targets=(parse_trace parse_line parse_line_fields tc_grammar canary)
 fuzz=(cargo +nightly fuzz run --fuzz-dir .)
 [ -z "${FUZZ_TARGET_DIR:-}" ] || fuzz+=(--target-dir "$FUZZ_TARGET_DIR")
 ./seed.sh || exit 2
@@ -14,7 +14,8 @@ failed=0
 
 for target in "${targets[@]}"; do
     options=(-max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -detect_leaks=0)
-    options+=(-print_final_stats=1 -dict=trace.dict)
+    options+=(-print_final_stats=1)
+    [ "$target" = tc_grammar ] && options+=(-dict=tc.dict) || options+=(-dict=trace.dict)
     case $target in
         parse_trace) options+=(-max_len=16384) ;;
         canary) options[0]=-max_total_time=60 ;;

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Fills fuzz/corpus/ from recordings/ and fuzz/seeds/. No network. May be run again at any time.
+# Fills fuzz/corpus/ from recordings/, fuzz/seeds/ and fuzz/tc_lines.txt. No network.
+# May be run again at any time.
 #   fuzz/seed.sh            builds quietcore and uses it to decompress
 #   QUIETCORE=PATH fuzz/seed.sh
 set -euo pipefail
 cd "$(dirname "$0")"
 traces=corpus/parse_trace lines=corpus/parse_line
-mkdir -p "$traces" "$lines" corpus/parse_line_fields corpus/canary
+mkdir -p "$traces" "$lines" corpus/parse_line_fields corpus/tc_grammar corpus/canary
 
 text() {
     if [ -n "${QUIETCORE:-}" ]; then
@@ -35,4 +36,6 @@ cp seeds/* "$traces/"
 split -l 1 -d -a 3 seeds/report.txt "$lines/report-"
 split -l 1 -d -a 3 seeds/ftrace.txt "$lines/ftrace-"
 grep -h -m 1 timer_cancel seeds/ftrace.txt | tr -d '\n' >corpus/canary/cancel
+cp tc_lines.txt corpus/tc_grammar/all
+split -l 1 -d -a 3 tc_lines.txt corpus/tc_grammar/line-
 find corpus -type f | wc -l | sed 's/$/ seeds/'

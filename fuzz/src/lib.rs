@@ -3,6 +3,7 @@
 //! - `accounting`: a second, simple count of the lines of a trace;
 //! - `figures`: what must hold between the figures of any report;
 //! - `trickle`: the same bytes in small pieces, as a pipe hands them out;
+//! - `grammar`: what must hold for any script of `tc`;
 //! - `written`: valid lines made from typed values; `damage`: changes that spare most of a line.
 //!
 //! Deliberately absent: what a figure should be; that is counted in `tests/independent_count.py`.
@@ -10,6 +11,7 @@
 pub mod accounting;
 pub mod damage;
 pub mod figures;
+pub mod grammar;
 pub mod trickle;
 pub mod written;
 

@@ -43,6 +43,7 @@
 //! | --- | --- |
 //! | [`time`] | futures: `sleep`, `timeout`, `interval`, `DelayQueue`; paused time |
 //! | `tokio` | runtimes of tokio with a machine (feature `tokio`; `macros` for the attributes) |
+//! | `net`, `qdisc` | packets: devices with transmit queues, and their disciplines (feature `qdisc`) |
 //! | `sim` | the same core on a simulated machine (feature `sim`) |
 //! | [`core`](mod@core), [`wheel`] | what both decide with; `no_std` |
 #![cfg_attr(not(feature = "std"), no_std)]
@@ -75,6 +76,8 @@ pub use quietcore_macros::main;
 /// ```
 #[cfg(feature = "macros")]
 pub use quietcore_macros::test;
+#[cfg(feature = "qdisc")]
+pub use quietcore_qdisc as qdisc;
 #[cfg(feature = "sim")]
 pub use quietcore_sim as sim;
 pub use quietcore_wheel as wheel;
@@ -82,6 +85,8 @@ pub use quietcore_wheel as wheel;
 #[cfg(feature = "macros")]
 #[doc(hidden)]
 pub mod attributes;
+#[cfg(all(feature = "qdisc", feature = "std"))]
+pub mod net;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 

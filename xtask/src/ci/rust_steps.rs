@@ -10,8 +10,11 @@ use super::shop::{Failure, Shop, capture, run};
 const BARE_TARGET: &str = "x86_64-unknown-none";
 
 /// Packages that must build without std, and their crate roots.
-const NO_STD: [(&str, &str); 2] =
-    [("quietcore-wheel", "crates/wheel/src/lib.rs"), ("quietcore-core", "crates/core/src/lib.rs")];
+const NO_STD: [(&str, &str); 3] = [
+    ("quietcore-wheel", "crates/wheel/src/lib.rs"),
+    ("quietcore-core", "crates/core/src/lib.rs"),
+    ("quietcore-qdisc", "crates/qdisc/src/lib.rs"),
+];
 
 pub(super) fn fmt(shop: &Shop) -> Result<(), Failure> {
     run(&mut shop.cargo(&["fmt", "--all", "--check"]), "run `cargo fmt --all`")

@@ -1,0 +1,187 @@
+//! A discipline inside another one, of which the outer one may look at the next packet first.
+//!
+//! Where the inner one cannot tell, looking takes the packet out and holds it here until it is taken; it
+//! still counts as queued, and as not yet sent, but the inner discipline has room for one more. Source: Linux `qdisc_peek_dequeued` (include/net/sch_generic.h), by
+//! behaviour.
+
+use crate::{Dequeued, Packet, Qdisc, Statistics, Verdict};
+use alloc::boxed::Box;
+use core::fmt::Debug;
+use quietcore_core::Nanos;
+
+/// A discipline that belongs to another one.
+///
+/// ```
+/// use quietcore_core::Nanos;
+/// use quietcore_qdisc::{Child, Dequeued, Fifo, Limit};
+///
+/// let mut child = Child::new(Fifo::new(Limit::Packets(10)));
+/// assert!(child.enqueue(Nanos(0), vec![0_u8; 60]).is_accepted());
+/// assert_eq!(child.peek(Nanos(0)), Dequeued::Packet(60), "how long the next one is");
+/// assert_eq!(child.statistics().qlen, 1, "it has not left");
+/// assert!(child.dequeue(Nanos(0)).packet().is_some());
+/// ```
+#[derive(Debug)]
+pub struct Child<P> {
+    qdisc: Box<dyn Qdisc<P>>,
+    held: Option<P>,
+    /// Held when it was reset, bytes and packets: the inner one has counted them as sent.
+    withdrawn: (u64, u64),
+}
+
+impl<P: Packet + Debug> Child<P> {
+    /// Puts `qdisc` into another one.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{Child, Fifo, Limit};
+    /// let child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Packets(10)));
+    /// assert_eq!(child.kind(), "pfifo");
+    /// ```
+    #[must_use]
+    pub fn new(qdisc: impl Qdisc<P> + 'static) -> Self {
+        Self::boxed(Box::new(qdisc))
+    }
+
+    /// The same for one whose type is not known.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{Child, Fifo, Limit};
+    /// let child: Child<Vec<u8>> = Child::boxed(Box::new(Fifo::new(Limit::Packets(10))));
+    /// assert!(child.is_empty());
+    /// ```
+    #[must_use]
+    pub fn boxed(qdisc: Box<dyn Qdisc<P>>) -> Self {
+        Self { qdisc, held: None, withdrawn: (0, 0) }
+    }
+
+    /// Its name in `tc`.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{Child, Fifo, Limit};
+    /// # let child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Bytes(10)));
+    /// assert_eq!(child.kind(), "bfifo");
+    /// ```
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        self.qdisc.kind()
+    }
+
+    /// Gives it a packet.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{Child, Fifo, Limit, Verdict};
+    /// # let mut child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Packets(0)));
+    /// assert_eq!(child.enqueue(quietcore_core::Nanos(0), vec![0; 60]), Verdict::Dropped);
+    /// ```
+    pub fn enqueue(&mut self, now: Nanos, packet: P) -> Verdict {
+        self.qdisc.enqueue(now, packet)
+    }
+
+    /// How long the packet is that [`dequeue`](Self::dequeue) would give now.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{Child, Dequeued, Fifo, Limit};
+    /// # let mut child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Packets(1)));
+    /// assert_eq!(child.peek(quietcore_core::Nanos(0)), Dequeued::Empty);
+    /// ```
+    pub fn peek(&mut self, now: Nanos) -> Dequeued<u32> {
+        if self.held.is_none() {
+            if let Some(bytes) = self.qdisc.head() {
+                return Dequeued::Packet(bytes);
+            }
+            match self.qdisc.dequeue(now) {
+                Dequeued::Packet(packet) => self.held = Some(packet),
+                Dequeued::Throttled(until) => return Dequeued::Throttled(until),
+                Dequeued::Empty => return Dequeued::Empty,
+            }
+        }
+        self.held.as_ref().map_or(Dequeued::Empty, |packet| Dequeued::Packet(packet.len()))
+    }
+
+    /// Takes its next packet.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{Child, Dequeued, Fifo, Limit};
+    /// # let mut child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Packets(1)));
+    /// assert_eq!(child.dequeue(quietcore_core::Nanos(0)), Dequeued::Empty);
+    /// ```
+    pub fn dequeue(&mut self, now: Nanos) -> Dequeued<P> {
+        self.held.take().map_or_else(|| self.qdisc.dequeue(now), Dequeued::Packet)
+    }
+
+    /// Whether it holds nothing.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{Child, Fifo, Limit};
+    /// # let mut child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Packets(1)));
+    /// assert!(child.enqueue(quietcore_core::Nanos(0), vec![0; 60]).is_accepted() && !child.is_empty());
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.held.is_none() && self.qdisc.statistics().qlen == 0
+    }
+
+    /// Empties it.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{Child, Fifo, Limit};
+    /// # let mut child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Packets(1)));
+    /// # let _ = child.enqueue(quietcore_core::Nanos(0), vec![0; 60]);
+    /// child.reset(quietcore_core::Nanos(0));
+    /// assert!(child.is_empty());
+    /// ```
+    pub fn reset(&mut self, now: Nanos) {
+        if let Some(held) = self.held.take() {
+            self.withdrawn.0 += u64::from(held.len());
+            self.withdrawn.1 += 1;
+        }
+        self.qdisc.reset(now);
+    }
+
+    /// Its statistics; a packet that was looked at has not left.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{Child, Fifo, Limit};
+    /// # let child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Packets(1)));
+    /// assert_eq!(child.statistics(), Default::default());
+    /// ```
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        let mut statistics = self.qdisc.statistics();
+        statistics.sent_bytes -= self.withdrawn.0;
+        statistics.sent_packets -= self.withdrawn.1;
+        if let Some(held) = &self.held {
+            statistics.sent_bytes -= u64::from(held.len());
+            statistics.sent_packets -= 1;
+            statistics.arrived(held.len());
+        }
+        statistics
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Child;
+    use crate::{Dequeued, Fifo, Limit, Statistics};
+    use alloc::vec;
+    use quietcore_core::Nanos;
+
+    /// Goal: what was only looked at is neither sent nor gone. Method: two packets, a look before each step.
+    #[test]
+    fn a_look_changes_no_statistics() {
+        let mut child = Child::new(Fifo::new(Limit::Packets(10)));
+        for bytes in [60, 100] {
+            assert!(child.enqueue(Nanos(0), vec![0_u8; bytes]).is_accepted());
+        }
+        let before = child.statistics();
+        assert_eq!(child.peek(Nanos(0)), Dequeued::Packet(60));
+        assert_eq!(child.peek(Nanos(0)), Dequeued::Packet(60));
+        assert_eq!(child.statistics(), before);
+        assert_eq!(child.dequeue(Nanos(0)), Dequeued::Packet(vec![0; 60]));
+        assert_eq!((child.statistics().sent_bytes, child.statistics().backlog), (60, 100));
+        assert_eq!(child.peek(Nanos(0)), Dequeued::Packet(100));
+        child.reset(Nanos(0));
+        let sent = Statistics { sent_bytes: 60, sent_packets: 1, ..Statistics::default() };
+        assert_eq!((child.statistics(), child.is_empty()), (sent, true));
+    }
+}

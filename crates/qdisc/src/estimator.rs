@@ -1,0 +1,196 @@
+//! `est INTERVAL TIME_CONSTANT`: how fast bytes and packets pass, averaged over a while.
+//!
+//! Every interval what has passed in it is mixed into the average with a weight of one 2^n-th, so that what
+//! is older than the time constant hardly counts. The average begins at 0 and takes that long to get up.
+//! Source: Linux net/core/gen_estimator.c, by behaviour; the choice of n is `tc`'s, by its manual.
+
+use core::fmt;
+use quietcore_core::Nanos;
+
+/// Parts of a byte that are kept.
+const FRACTION: u32 = 16;
+
+/// Why an estimator cannot be.
+///
+/// ```
+/// use quietcore_core::Nanos;
+/// use quietcore_qdisc::{Estimator, EstimatorError};
+/// let error = Estimator::new(Nanos(60_000_000_000), Nanos(1), Nanos(0)).expect_err("too long");
+/// assert_eq!(error, EstimatorError::Interval { interval: Nanos(60_000_000_000) });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EstimatorError {
+    /// The interval is 0, or longer than 8 s.
+    Interval {
+        /// It.
+        interval: Nanos,
+    },
+    /// The time constant is shorter than one interval and a half, or longer than the interval 2^30 times.
+    TimeConstant {
+        /// It.
+        time_constant: Nanos,
+        /// The interval.
+        interval: Nanos,
+    },
+}
+
+impl fmt::Display for EstimatorError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interval { interval } => write!(out, "an interval of {interval} is not up to 8 s"),
+            Self::TimeConstant { time_constant, interval } => {
+                write!(out, "a time constant of {time_constant} does not go with an interval of {interval}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for EstimatorError {}
+
+/// A moving average of two rates.
+///
+/// ```
+/// use quietcore_core::Nanos;
+/// use quietcore_qdisc::Estimator;
+///
+/// let second = 1_000_000_000;
+/// let mut estimator = Estimator::new(Nanos(second), Nanos(4 * second), Nanos(0))?;
+/// for at in 1..60 {
+///     estimator.take(Nanos(at * second), at * 125_000, at * 100);
+/// }
+/// assert_eq!((estimator.bits_per_second(), estimator.packets_per_second()), (999_999, 100));
+/// # Ok::<(), quietcore_qdisc::EstimatorError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Estimator {
+    interval: Nanos,
+    /// New values count one 2^this-th.
+    weight: u32,
+    next: Nanos,
+    bytes: Average,
+    packets: Average,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Average {
+    /// At the end of the last interval.
+    count: u64,
+    /// Per second, with [`FRACTION`] bits.
+    rate: u128,
+}
+
+impl Average {
+    fn mix(&mut self, passed: u64, interval: Nanos, weight: u32) {
+        let rate = (u128::from(passed) << FRACTION) * 1_000_000_000 / u128::from(interval.0);
+        self.rate = self.rate - (self.rate >> weight) + (rate >> weight);
+    }
+
+    fn per_second(self) -> u64 {
+        u64::try_from(self.rate >> FRACTION).unwrap_or(u64::MAX)
+    }
+}
+
+impl Estimator {
+    /// One that begins at `now`. The interval is rounded up to 250 ms, 500 ms, 1 s, 2 s, 4 s or 8 s.
+    ///
+    /// # Errors
+    /// See [`EstimatorError`].
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::Estimator;
+    /// let estimator = Estimator::new(Nanos(1_000_000_000), Nanos(4_000_000_000), Nanos(0))?;
+    /// assert_eq!(estimator.next(), Nanos(1_000_000_000));
+    /// # Ok::<(), quietcore_qdisc::EstimatorError>(())
+    /// ```
+    pub fn new(interval: Nanos, time_constant: Nanos, now: Nanos) -> Result<Self, EstimatorError> {
+        const SHORTEST: u64 = 250_000_000;
+        let asked = interval;
+        let fits = |shift: &u32| asked.0 > 0 && asked.0 <= SHORTEST << shift;
+        let shift = (0..=5).find(fits).ok_or(EstimatorError::Interval { interval })?;
+        // The largest weight whose average forgets within the time constant.
+        let forgets = |weight: &u32| {
+            let kept = 1.0 - 1.0 / (1_u64 << weight) as f64;
+            asked.0 as f64 / -libm::log(kept) > time_constant.0 as f64
+        };
+        let error = EstimatorError::TimeConstant { time_constant, interval };
+        let weight = (1..32).find(forgets).ok_or(error)? - 1;
+        if weight == 0 {
+            return Err(error);
+        }
+        let interval = Nanos(SHORTEST << shift);
+        let next = Nanos(now.0.saturating_add(interval.0));
+        Ok(Self { interval, weight, next, bytes: Average::default(), packets: Average::default() })
+    }
+
+    /// When it is to be told next.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::Estimator;
+    /// # let estimator = Estimator::new(Nanos(200_000_000), Nanos(4_000_000_000), Nanos(7))?;
+    /// assert_eq!(estimator.next(), Nanos(250_000_007));
+    /// # Ok::<(), quietcore_qdisc::EstimatorError>(())
+    /// ```
+    #[must_use]
+    pub const fn next(&self) -> Nanos {
+        self.next
+    }
+
+    /// Tells it how much has passed in all. Told late it takes what passed for evenly spread.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::Estimator;
+    /// # let mut estimator = Estimator::new(Nanos(1_000_000_000), Nanos(4_000_000_000), Nanos(0))?;
+    /// estimator.take(Nanos(999_999_999), 1_000, 1);
+    /// assert_eq!(estimator.bits_per_second(), 0, "the interval has not ended");
+    /// estimator.take(Nanos(1_000_000_000), 1_000, 1);
+    /// assert_eq!(estimator.bits_per_second(), 2_000, "a quarter of it");
+    /// # Ok::<(), quietcore_qdisc::EstimatorError>(())
+    /// ```
+    pub fn take(&mut self, now: Nanos, bytes: u64, packets: u64) {
+        if now < self.next {
+            return;
+        }
+        let intervals = 1 + (now.0 - self.next.0) / self.interval.0;
+        for (average, count) in [(&mut self.bytes, bytes), (&mut self.packets, packets)] {
+            let each = count.saturating_sub(average.count) / intervals;
+            // After so many the average is what it will be.
+            for _ in 0..intervals.min(64 << self.weight.min(10)) {
+                average.mix(each, self.interval, self.weight);
+            }
+            average.count = count;
+        }
+        self.next = Nanos(self.next.0.saturating_add(intervals.saturating_mul(self.interval.0)));
+    }
+
+    /// Bits per second, as `tc` prints them.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::Estimator;
+    /// # let estimator = Estimator::new(Nanos(250_000_000), Nanos(4_000_000_000), Nanos(0))?;
+    /// assert_eq!(estimator.bits_per_second(), 0);
+    /// # Ok::<(), quietcore_qdisc::EstimatorError>(())
+    /// ```
+    #[must_use]
+    pub fn bits_per_second(&self) -> u64 {
+        u64::try_from((self.bytes.rate * 8) >> FRACTION).unwrap_or(u64::MAX)
+    }
+
+    /// Packets per second.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::Estimator;
+    /// # let estimator = Estimator::new(Nanos(250_000_000), Nanos(4_000_000_000), Nanos(0))?;
+    /// assert_eq!(estimator.packets_per_second(), 0);
+    /// # Ok::<(), quietcore_qdisc::EstimatorError>(())
+    /// ```
+    #[must_use]
+    pub fn packets_per_second(&self) -> u64 {
+        self.packets.per_second()
+    }
+}

@@ -1,0 +1,106 @@
+//! `pfifo` and `bfifo`: first in, first out, up to a limit of packets or of bytes.
+//!
+//! What does not fit is dropped on arrival. Source: Linux net/sched/sch_fifo.c, by behaviour.
+
+use crate::{Dequeued, Packet, Qdisc, Statistics, Verdict};
+use alloc::collections::VecDeque;
+use quietcore_core::Nanos;
+
+/// What a [`Fifo`] holds at most.
+///
+/// ```
+/// assert_ne!(quietcore_qdisc::Limit::Packets(1000), quietcore_qdisc::Limit::Bytes(1000));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// `pfifo`: packets.
+    Packets(u32),
+    /// `bfifo`: bytes.
+    Bytes(u64),
+}
+
+/// First in, first out.
+///
+/// ```
+/// use quietcore_core::Nanos;
+/// use quietcore_qdisc::{Fifo, Limit, Qdisc, Verdict};
+///
+/// let mut queue = Fifo::new(Limit::Bytes(100));
+/// assert_eq!(queue.enqueue(Nanos(0), vec![0; 100]), Verdict::Queued);
+/// assert_eq!(queue.enqueue(Nanos(0), vec![0; 1]), Verdict::Dropped);
+/// assert_eq!(queue.statistics().backlog, 100);
+/// ```
+#[derive(Debug)]
+pub struct Fifo<P> {
+    limit: Limit,
+    packets: VecDeque<P>,
+    statistics: Statistics,
+}
+
+impl<P: Packet> Fifo<P> {
+    /// An empty one.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{Fifo, Limit, Qdisc};
+    /// assert_eq!(Fifo::<Vec<u8>>::new(Limit::Bytes(1)).kind(), "bfifo");
+    /// ```
+    #[must_use]
+    pub const fn new(limit: Limit) -> Self {
+        let statistics = Statistics {
+            sent_bytes: 0,
+            sent_packets: 0,
+            dropped: 0,
+            overlimits: 0,
+            requeues: 0,
+            backlog: 0,
+            qlen: 0,
+        };
+        Self { limit, packets: VecDeque::new(), statistics }
+    }
+
+    fn has_room(&self, bytes: u32) -> bool {
+        match self.limit {
+            Limit::Packets(limit) => self.statistics.qlen < u64::from(limit),
+            Limit::Bytes(limit) => self.statistics.backlog + u64::from(bytes) <= limit,
+        }
+    }
+}
+
+impl<P: Packet + core::fmt::Debug + Send> Qdisc<P> for Fifo<P> {
+    fn kind(&self) -> &'static str {
+        match self.limit {
+            Limit::Packets(_) => "pfifo",
+            Limit::Bytes(_) => "bfifo",
+        }
+    }
+
+    fn enqueue(&mut self, _: Nanos, packet: P) -> Verdict {
+        let bytes = packet.len();
+        if !self.has_room(bytes) {
+            self.statistics.dropped += 1;
+            return Verdict::Dropped;
+        }
+        self.statistics.arrived(bytes);
+        self.packets.push_back(packet);
+        Verdict::Queued
+    }
+
+    fn head(&self) -> Option<u32> {
+        self.packets.front().map(Packet::len)
+    }
+
+    fn dequeue(&mut self, _: Nanos) -> Dequeued<P> {
+        let Some(packet) = self.packets.pop_front() else { return Dequeued::Empty };
+        self.statistics.sent(packet.len());
+        Dequeued::Packet(packet)
+    }
+
+    fn reset(&mut self, _: Nanos) {
+        self.packets.clear();
+        self.statistics.emptied();
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+}

@@ -1,0 +1,347 @@
+//! What an fq is asked for, in the words of `tc`, and what it cannot be asked for.
+
+use super::bands::BANDS;
+use core::fmt;
+use quietcore_core::Nanos;
+
+/// The least weight of a band: one packet, however long, costs it a few turns at most.
+const LEAST_WEIGHT: u32 = 1 << 14;
+
+/// How far ahead a packet may ask to leave, and what becomes of one that asks for later.
+///
+/// ```
+/// use quietcore_core::Nanos;
+/// use quietcore_qdisc::{FqSettings, Horizon};
+/// assert_eq!(FqSettings::default().horizon, Horizon::Drop(Nanos(10_000_000_000)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Horizon {
+    /// `horizon_drop`: it is dropped.
+    Drop(Nanos),
+    /// `horizon_cap`: it leaves when so much time has passed.
+    Cap(Nanos),
+}
+
+/// What an [`Fq`](crate::Fq) is asked for; what is not said is as in the kernel, with an MTU of 1514 bytes.
+///
+/// ```
+/// use quietcore_qdisc::FqSettings;
+///
+/// let settings = FqSettings::default().maxrate(125_000).flow_limit(10);
+/// assert_eq!((settings.limit, settings.quantum), (10_000, 3_028));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FqSettings {
+    /// Packets that may be queued, of each band.
+    pub limit: u32,
+    /// Packets that may be queued, of each flow.
+    pub flow_limit: u32,
+    /// Bytes that a flow may send in its turn.
+    pub quantum: u32,
+    /// Bytes that a flow may send in its first turn.
+    pub initial_quantum: u32,
+    /// Bytes per second that a flow may send, whatever its packets ask for.
+    pub maxrate: Option<u64>,
+    /// From twice as many flows on, idle ones are forgotten.
+    pub buckets: u32,
+    /// Flows whose numbers agree in these bits are one.
+    pub orphan_mask: Option<u64>,
+    /// Whether rates are kept.
+    pub pacing: bool,
+    /// After so long without packets a flow has at least a quantum again.
+    pub refill_delay: Nanos,
+    /// Flows of at most so many bytes per second are paced packet by packet.
+    pub low_rate_threshold: u64,
+    /// Packets that leave so much later than they could have are marked.
+    pub ce_threshold: Option<Nanos>,
+    /// How late the watchdog may be; for whoever arms it.
+    pub timer_slack: Nanos,
+    /// How far ahead packets may ask to leave.
+    pub horizon: Horizon,
+    /// The band of each priority; priorities count modulo 16.
+    pub priomap: [u8; 16],
+    /// Bytes that each band may send in its turn.
+    pub weights: [u32; BANDS],
+}
+
+impl Default for FqSettings {
+    fn default() -> Self {
+        Self::new(1_514)
+    }
+}
+
+impl FqSettings {
+    /// The kernel's, for a device whose packets have up to `mtu` bytes, the link's header included.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::FqSettings;
+    /// assert_eq!(FqSettings::new(9_014).quantum, 18_028);
+    /// ```
+    #[must_use]
+    pub const fn new(mtu: u32) -> Self {
+        Self {
+            limit: 10_000,
+            flow_limit: 100,
+            quantum: mtu.saturating_mul(2),
+            initial_quantum: mtu.saturating_mul(10),
+            maxrate: None,
+            buckets: 1_024,
+            orphan_mask: None,
+            pacing: true,
+            refill_delay: Nanos(40_000_000),
+            low_rate_threshold: 550_000 / 8,
+            ce_threshold: None,
+            timer_slack: Nanos(10_000),
+            horizon: Horizon::Drop(Nanos(10_000_000_000)),
+            priomap: [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1],
+            weights: [589_824, 196_608, 65_536],
+        }
+    }
+
+    /// Packets that may be queued, of each band.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::FqSettings;
+    /// assert_eq!(FqSettings::default().limit(7).limit, 7);
+    /// ```
+    #[must_use]
+    pub const fn limit(self, packets: u32) -> Self {
+        Self { limit: packets, ..self }
+    }
+
+    /// Packets that may be queued, of each flow.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::FqSettings;
+    /// assert_eq!(FqSettings::default().flow_limit(7).flow_limit, 7);
+    /// ```
+    #[must_use]
+    pub const fn flow_limit(self, packets: u32) -> Self {
+        Self { flow_limit: packets, ..self }
+    }
+
+    /// Bytes that a flow may send in its turn: at least 1.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::FqSettings;
+    /// assert_eq!(FqSettings::default().quantum(7).quantum, 7);
+    /// ```
+    #[must_use]
+    pub const fn quantum(self, bytes: u32) -> Self {
+        Self { quantum: bytes, ..self }
+    }
+
+    /// Bytes that a flow may send in its first turn.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::FqSettings;
+    /// assert_eq!(FqSettings::default().initial_quantum(7).initial_quantum, 7);
+    /// ```
+    #[must_use]
+    pub const fn initial_quantum(self, bytes: u32) -> Self {
+        Self { initial_quantum: bytes, ..self }
+    }
+
+    /// Bytes per second that a flow may send, whatever its packets ask for.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::FqSettings;
+    /// assert_eq!(FqSettings::default().maxrate(125_000).maxrate, Some(125_000));
+    /// ```
+    #[must_use]
+    pub const fn maxrate(self, bytes_per_second: u64) -> Self {
+        Self { maxrate: Some(bytes_per_second), ..self }
+    }
+
+    /// From twice as many flows on, idle ones are forgotten: at least 1.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::FqSettings;
+    /// assert_eq!(FqSettings::default().buckets(64).buckets, 64);
+    /// ```
+    #[must_use]
+    pub const fn buckets(self, count: u32) -> Self {
+        Self { buckets: count, ..self }
+    }
+
+    /// Flows whose numbers agree in these bits are one.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::FqSettings;
+    /// assert_eq!(FqSettings::default().orphan_mask(1_023).orphan_mask, Some(1_023));
+    /// ```
+    #[must_use]
+    pub const fn orphan_mask(self, mask: u64) -> Self {
+        Self { orphan_mask: Some(mask), ..self }
+    }
+
+    /// Keeps no rates; what packets say of their departure holds.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::FqSettings;
+    /// assert!(FqSettings::default().pacing && !FqSettings::default().nopacing().pacing);
+    /// ```
+    #[must_use]
+    pub const fn nopacing(self) -> Self {
+        Self { pacing: false, ..self }
+    }
+
+    /// After so long without packets a flow has at least a quantum again.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::FqSettings;
+    /// assert_eq!(FqSettings::default().refill_delay(Nanos(7)).refill_delay, Nanos(7));
+    /// ```
+    #[must_use]
+    pub const fn refill_delay(self, span: Nanos) -> Self {
+        Self { refill_delay: span, ..self }
+    }
+
+    /// Flows of at most so many bytes per second are paced packet by packet.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::FqSettings;
+    /// assert_eq!(FqSettings::default().low_rate_threshold, 68_750, "550 kbit/s");
+    /// assert_eq!(FqSettings::default().low_rate_threshold(0).low_rate_threshold, 0);
+    /// ```
+    #[must_use]
+    pub const fn low_rate_threshold(self, bytes_per_second: u64) -> Self {
+        Self { low_rate_threshold: bytes_per_second, ..self }
+    }
+
+    /// Packets that leave more than so much later than they could have are marked.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::FqSettings;
+    /// assert_eq!(FqSettings::default().ce_threshold(Nanos(7)).ce_threshold, Some(Nanos(7)));
+    /// ```
+    #[must_use]
+    pub const fn ce_threshold(self, span: Nanos) -> Self {
+        Self { ce_threshold: Some(span), ..self }
+    }
+
+    /// How late the watchdog may be; for whoever arms it.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::FqSettings;
+    /// assert_eq!(FqSettings::default().timer_slack(Nanos(7)).timer_slack, Nanos(7));
+    /// ```
+    #[must_use]
+    pub const fn timer_slack(self, span: Nanos) -> Self {
+        Self { timer_slack: span, ..self }
+    }
+
+    /// How far ahead packets may ask to leave.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{FqSettings, Horizon};
+    /// assert_eq!(FqSettings::default().horizon(Horizon::Cap(Nanos(7))).horizon, Horizon::Cap(Nanos(7)));
+    /// ```
+    #[must_use]
+    pub const fn horizon(self, horizon: Horizon) -> Self {
+        Self { horizon, ..self }
+    }
+
+    /// The band of each priority: 0, 1 or 2.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::FqSettings;
+    /// assert_eq!(FqSettings::default().priomap([2; 16]).priomap, [2; 16]);
+    /// ```
+    #[must_use]
+    pub const fn priomap(self, bands: [u8; 16]) -> Self {
+        Self { priomap: bands, ..self }
+    }
+
+    /// Bytes that each band may send in its turn: at least 16384.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::FqSettings;
+    /// assert_eq!(FqSettings::default().weights([65_536; 3]).weights, [65_536; 3]);
+    /// ```
+    #[must_use]
+    pub const fn weights(self, bytes: [u32; BANDS]) -> Self {
+        Self { weights: bytes, ..self }
+    }
+
+    /// The band of a priority.
+    pub(super) fn band_of(&self, priority: u32) -> usize {
+        usize::from(self.priomap[priority as usize % self.priomap.len()])
+    }
+
+    pub(super) fn check(&self) -> Result<(), FqError> {
+        if self.quantum == 0 {
+            return Err(FqError::Quantum { bytes: self.quantum });
+        }
+        if self.buckets == 0 {
+            return Err(FqError::Buckets { count: self.buckets });
+        }
+        if let Some(priority) = self.priomap.iter().position(|band| usize::from(*band) >= BANDS) {
+            return Err(FqError::Band { priority, band: self.priomap[priority] });
+        }
+        if let Some(band) = self.weights.iter().position(|weight| *weight < LEAST_WEIGHT) {
+            return Err(FqError::Weight { band, weight: self.weights[band] });
+        }
+        Ok(())
+    }
+}
+
+/// Which setting an [`Fq`](crate::Fq) cannot have.
+///
+/// ```
+/// use quietcore_qdisc::{Fq, FqError, FqSettings};
+///
+/// let error = Fq::<Vec<u8>>::new(FqSettings::default().quantum(0)).expect_err("nobody could send");
+/// assert_eq!(error, FqError::Quantum { bytes: 0 });
+/// assert_eq!(error.to_string(), "quantum of 0 bytes lets no flow send");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FqError {
+    /// No flow could send.
+    Quantum {
+        /// That a flow may send in its turn.
+        bytes: u32,
+    },
+    /// No flow could be kept.
+    Buckets {
+        /// Of flows.
+        count: u32,
+    },
+    /// There is no such band.
+    Band {
+        /// That is mapped to it.
+        priority: usize,
+        /// Of 0, 1 and 2.
+        band: u8,
+    },
+    /// One packet could cost the band very many turns.
+    Weight {
+        /// Of 0, 1 and 2.
+        band: usize,
+        /// Bytes, of at least 16384.
+        weight: u32,
+    },
+}
+
+impl fmt::Display for FqError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Quantum { bytes } => write!(out, "quantum of {bytes} bytes lets no flow send"),
+            Self::Buckets { count } => write!(out, "{count} buckets keep no flow"),
+            Self::Band { priority, band } => {
+                write!(out, "priority {priority} is mapped to band {band} of {BANDS}, which begin at 0")
+            }
+            Self::Weight { band, weight } => {
+                write!(out, "weight {weight} of band {band} is below {LEAST_WEIGHT}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for FqError {}

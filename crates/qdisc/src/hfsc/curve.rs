@@ -1,0 +1,151 @@
+//! Service curves: how much service a class is to have within how much time.
+
+use core::fmt;
+use quietcore_core::Nanos;
+
+/// Parts of a byte that amounts are counted in: a byte per second is one of them per nanosecond.
+pub(super) const BYTE: u128 = 1_000_000_000;
+
+/// How many bytes within how much time: so many bytes per second for `d`, then `m2`.
+///
+/// With `m1 > m2` the curve is concave and gives a burst early, so a short delay to a class of a low rate;
+/// with `m1 < m2` it is convex and gives service late. A rate of 0 is possible in one of the two.
+///
+/// ```
+/// use quietcore_core::Nanos;
+/// use quietcore_qdisc::ServiceCurve;
+///
+/// // Voice: 160 bytes within 5 ms, though only 8000 bytes per second in the long run.
+/// let voice = ServiceCurve::from_delay(160, Nanos(5_000_000), 8_000)?;
+/// assert_eq!(voice, ServiceCurve::two_piece(32_000, Nanos(5_000_000), 8_000));
+/// assert_eq!(voice.bytes(Nanos(5_000_000)), 160);
+/// assert_eq!(voice.bytes(Nanos(1_005_000_000)), 8_160);
+/// # Ok::<(), quietcore_qdisc::CurveError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServiceCurve {
+    /// Bytes per second at first.
+    pub m1: u64,
+    /// For how long.
+    pub d: Nanos,
+    /// Bytes per second after that.
+    pub m2: u64,
+}
+
+impl ServiceCurve {
+    /// One rate, in bytes per second.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::ServiceCurve;
+    /// assert_eq!(ServiceCurve::linear(1_000).bytes(Nanos(2_500_000)), 2);
+    /// ```
+    #[must_use]
+    pub const fn linear(rate: u64) -> Self {
+        Self { m1: rate, d: Nanos(0), m2: rate }
+    }
+
+    /// `m1` bytes per second for `d`, then `m2`.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::ServiceCurve;
+    /// let late = ServiceCurve::two_piece(0, Nanos(1_000_000_000), 500);
+    /// assert_eq!((late.bytes(late.d), late.bytes(Nanos(3_000_000_000))), (0, 1_000));
+    /// ```
+    #[must_use]
+    pub const fn two_piece(m1: u64, d: Nanos, m2: u64) -> Self {
+        Self { m1, d, m2 }
+    }
+
+    /// `umax` bytes, the longest unit of work, within `dmax`, and `rate` bytes per second in the long run.
+    ///
+    /// # Errors
+    ///
+    /// Without a rate or a time, or if the burst is steeper than a `u64` of bytes per second.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{CurveError, ServiceCurve};
+    /// // The rate alone gives 100 bytes in 100 ms: nothing need be given for the first 900 ms.
+    /// let late = ServiceCurve::from_delay(100, Nanos(1_000_000_000), 1_000)?;
+    /// assert_eq!(late, ServiceCurve::two_piece(0, Nanos(900_000_000), 1_000));
+    /// assert_eq!(ServiceCurve::from_delay(100, Nanos(1), 0), Err(CurveError::NoRate));
+    /// # Ok::<(), CurveError>(())
+    /// ```
+    pub const fn from_delay(umax: u32, dmax: Nanos, rate: u64) -> Result<Self, CurveError> {
+        if rate == 0 {
+            return Err(CurveError::NoRate);
+        }
+        if dmax.0 == 0 {
+            return Err(CurveError::NoTime);
+        }
+        let work = umax as u128 * BYTE;
+        let burst = work.div_ceil(dmax.0 as u128);
+        if burst > u64::MAX as u128 {
+            return Err(CurveError::TooSteep);
+        }
+        if burst > rate as u128 {
+            return Ok(Self { m1: burst as u64, d: dmax, m2: rate });
+        }
+        // No more than `dmax`, as the rate is at least the burst.
+        let needed = work.div_ceil(rate as u128);
+        Ok(Self { m1: 0, d: Nanos(dmax.0 - needed as u64), m2: rate })
+    }
+
+    /// The whole bytes that it gives within `span`.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// assert_eq!(quietcore_qdisc::ServiceCurve::linear(7).bytes(Nanos(1_000_000_000)), 7);
+    /// ```
+    #[must_use]
+    pub const fn bytes(&self, span: Nanos) -> u64 {
+        let first = if span.0 < self.d.0 { span.0 } else { self.d.0 };
+        // Each product is below 2^128, and so is their sum: the spans add up to one `u64`.
+        let parts = self.m1 as u128 * first as u128 + self.m2 as u128 * (span.0 - first) as u128;
+        let bytes = parts / BYTE;
+        if bytes > u64::MAX as u128 { u64::MAX } else { bytes as u64 }
+    }
+
+    /// Whether it gives less later, or the same.
+    pub(super) const fn is_concave(&self) -> bool {
+        self.m1 >= self.m2
+    }
+
+    /// Whether it ever gives anything.
+    pub(super) const fn is_zero(&self) -> bool {
+        self.m2 == 0 && (self.m1 == 0 || self.d.0 == 0)
+    }
+}
+
+/// Why there is no such curve.
+///
+/// ```
+/// use quietcore_core::Nanos;
+/// use quietcore_qdisc::{CurveError, ServiceCurve};
+/// assert_eq!(ServiceCurve::from_delay(100, Nanos(0), 1), Err(CurveError::NoTime));
+/// assert_eq!(ServiceCurve::from_delay(u32::MAX, Nanos(0), 0).unwrap_err().to_string(), "no rate");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CurveError {
+    /// A rate of 0.
+    NoRate,
+    /// No time for what is to be done within it.
+    NoTime,
+    /// More bytes per second than a `u64` holds.
+    TooSteep,
+}
+
+impl fmt::Display for CurveError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::NoRate => "no rate",
+            Self::NoTime => "no time for the longest unit of work",
+            Self::TooSteep => "more bytes per second than can be counted",
+        })
+    }
+}
+
+impl core::error::Error for CurveError {}

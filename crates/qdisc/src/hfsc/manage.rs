@@ -1,0 +1,264 @@
+//! Classes come, change and go.
+
+use super::class::{Class, Key, Leaf, ROOT};
+use super::{Hfsc, HfscClass, HfscStatistics};
+use crate::{Child, ClassId, Packet, Qdisc};
+use alloc::boxed::Box;
+use core::fmt;
+use quietcore_core::Nanos;
+
+/// Why a class of [`Hfsc`] cannot be as asked for.
+///
+/// ```
+/// use quietcore_qdisc::{ClassId, Hfsc, HfscClass, HfscError};
+///
+/// let (mut queue, class) = (Hfsc::<Vec<u8>>::new(), ClassId::new(1, 0x10));
+/// let refused = queue.add_class(None, class, HfscClass::default());
+/// assert_eq!(refused, Err(HfscError::NoCurve(class)));
+/// assert_eq!(HfscError::NoCurve(class).to_string(), "class 1:10 has neither a guarantee nor a share");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HfscError {
+    /// There is one of that name.
+    Exists(ClassId),
+    /// There is none of that name.
+    Unknown(ClassId),
+    /// It has neither guarantee nor share, and would never send.
+    NoCurve(ClassId),
+    /// One of its curves never gives anything, or its share ends in a rate of 0.
+    ZeroCurve(ClassId),
+    /// It has an upper limit but no share that this would limit.
+    NoShare(ClassId),
+    /// A parent must share, else its children could not.
+    ParentWithoutShare(ClassId),
+    /// It has children, and holds no packets itself.
+    HasChildren(ClassId),
+}
+
+impl fmt::Display for HfscError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exists(class) => write!(out, "there is a class {class}"),
+            Self::Unknown(class) => write!(out, "there is no class {class}"),
+            Self::NoCurve(class) => write!(out, "class {class} has neither a guarantee nor a share"),
+            Self::ZeroCurve(class) => write!(out, "class {class} has a curve that gives nothing"),
+            Self::NoShare(class) => write!(out, "class {class} has an upper limit of no share"),
+            Self::ParentWithoutShare(class) => write!(out, "class {class} has no share to give to children"),
+            Self::HasChildren(class) => write!(out, "class {class} has children"),
+        }
+    }
+}
+
+impl core::error::Error for HfscError {}
+
+/// Whether a class can be given this.
+fn check(name: ClassId, config: &HfscClass) -> Result<(), HfscError> {
+    if config.realtime.is_none() && config.link_share.is_none() {
+        return Err(if config.upper_limit.is_some() {
+            HfscError::NoShare(name)
+        } else {
+            HfscError::NoCurve(name)
+        });
+    }
+    if config.link_share.is_none() && config.upper_limit.is_some() {
+        return Err(HfscError::NoShare(name));
+    }
+    let curves = [config.realtime, config.link_share, config.upper_limit];
+    let ends = config.link_share.is_some_and(|share| share.m2 == 0);
+    if ends || curves.iter().flatten().any(super::ServiceCurve::is_zero) {
+        return Err(HfscError::ZeroCurve(name));
+    }
+    Ok(())
+}
+
+impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
+    /// Adds a class below `parent`, or below the link; it is a leaf with a `pfifo` of 1000 packets. A parent
+    /// that was a leaf is one no more, and drops what it held.
+    ///
+    /// # Errors
+    ///
+    /// If there is one of that name, no such parent, or if it cannot be given `class`.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{ClassId, Hfsc, HfscClass, HfscError, ServiceCurve};
+    /// let mut queue: Hfsc<Vec<u8>> = Hfsc::new();
+    /// let (all, voice) = (ClassId::new(1, 1), ClassId::new(1, 0x10));
+    /// let config = HfscClass::guaranteed_share(ServiceCurve::linear(1_000));
+    /// assert_eq!(queue.add_class(Some(all), voice, config), Err(HfscError::Unknown(all)));
+    /// queue.add_class(None, all, config)?;
+    /// queue.add_class(Some(all), voice, config)?;
+    /// assert_eq!(queue.class_statistics(all).map(|all| all.level), Some(1));
+    /// # Ok::<(), HfscError>(())
+    /// ```
+    pub fn add_class(
+        &mut self,
+        parent: Option<ClassId>,
+        name: ClassId,
+        class: HfscClass,
+    ) -> Result<(), HfscError> {
+        check(name, &class)?;
+        if self.names.contains_key(&name) {
+            return Err(HfscError::Exists(name));
+        }
+        let above = match parent {
+            None => ROOT,
+            Some(parent) => {
+                let above = self.key(parent)?;
+                if self.tree.class(above).config.link_share.is_none() {
+                    return Err(HfscError::ParentWithoutShare(parent));
+                }
+                above
+            }
+        };
+        self.purge(above);
+        let mut added = Class::new(Some(above), class);
+        added.leaf = Some(Leaf::new(&class));
+        let key = self.tree.add(added);
+        self.names.insert(name, key);
+        Ok(())
+    }
+
+    /// Gives a class other curves. They begin at `now`, and its share where it was; what it holds stays.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or if it cannot be given `class`.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{ClassId, Hfsc, HfscClass, HfscError, ServiceCurve};
+    /// let (mut queue, class): (Hfsc<Vec<u8>>, _) = (Hfsc::new(), ClassId::new(1, 1));
+    /// let config = HfscClass::guaranteed_share(ServiceCurve::linear(1_000));
+    /// assert_eq!(queue.change_class(Nanos(0), class, config), Err(HfscError::Unknown(class)));
+    /// queue.add_class(None, class, config)?;
+    /// queue.change_class(Nanos(0), class, HfscClass { realtime: None, ..config })?;
+    /// # Ok::<(), HfscError>(())
+    /// ```
+    pub fn change_class(&mut self, now: Nanos, name: ClassId, class: HfscClass) -> Result<(), HfscError> {
+        check(name, &class)?;
+        let key = self.key(name)?;
+        if class.link_share.is_none() && self.tree.class(key).leaf.is_none() {
+            return Err(HfscError::ParentWithoutShare(name));
+        }
+        self.tree.withdraw(key);
+        let changed = self.tree.class_mut(key);
+        changed.share = changed.share.replaced(&class);
+        changed.config = class;
+        if let Some(leaf) = &mut changed.leaf {
+            if let Some(realtime) = &leaf.realtime {
+                self.agenda.remove(key, realtime);
+            }
+            leaf.realtime = class.realtime.map(super::realtime::RealTime::new);
+            leaf.head = None; // so that the new curves begin
+            self.refresh(key, now);
+        } else {
+            self.tree.settle(key, 0, now);
+        }
+        Ok(())
+    }
+
+    /// Removes a class, and drops what it holds. A parent whose last child it was is a leaf again.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or if it has children.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{ClassId, Hfsc, HfscClass, HfscError, ServiceCurve};
+    /// let (mut queue, class): (Hfsc<Vec<u8>>, _) = (Hfsc::new(), ClassId::new(1, 1));
+    /// queue.add_class(None, class, HfscClass::guaranteed_share(ServiceCurve::linear(1_000)))?;
+    /// queue.remove_class(class)?;
+    /// assert_eq!(queue.remove_class(class), Err(HfscError::Unknown(class)));
+    /// # Ok::<(), HfscError>(())
+    /// ```
+    pub fn remove_class(&mut self, name: ClassId) -> Result<(), HfscError> {
+        let key = self.key(name)?;
+        if self.tree.class(key).leaf.is_none() {
+            return Err(HfscError::HasChildren(name));
+        }
+        self.purge(key);
+        self.names.remove(&name);
+        let Some(removed) = self.tree.classes.remove(&key) else { return Ok(()) };
+        self.statistics.dropped += removed.dropped;
+        let above =
+            removed.parent.filter(|above| *above != ROOT && self.tree.children(*above).next().is_none());
+        if let Some(above) = above.map(|above| self.tree.class_mut(above)) {
+            above.leaf = Some(Leaf::new(&above.config));
+        }
+        Ok(())
+    }
+
+    /// Gives a leaf another queue. What the old one holds is dropped.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or if it is no leaf.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{ClassId, Fifo, Hfsc, HfscClass, HfscError, Limit, Qdisc, ServiceCurve, Verdict};
+    /// let (mut queue, class): (Hfsc<Vec<u8>>, _) = (Hfsc::new(), ClassId::new(1, 1));
+    /// queue.add_class(None, class, HfscClass::guaranteed_share(ServiceCurve::linear(1_000)))?;
+    /// queue.set_leaf(Nanos(0), class, Box::new(Fifo::new(Limit::Packets(0))))?;
+    /// assert_eq!(queue.enqueue_to(Nanos(0), class, vec![0; 60]), Verdict::Dropped);
+    /// # Ok::<(), HfscError>(())
+    /// ```
+    pub fn set_leaf(&mut self, now: Nanos, name: ClassId, queue: Box<dyn Qdisc<P>>) -> Result<(), HfscError> {
+        let key = self.key(name)?;
+        if self.tree.class(key).leaf.is_none() {
+            return Err(HfscError::HasChildren(name));
+        }
+        self.purge(key);
+        let class = self.tree.class_mut(key);
+        class.leaf = Some(Leaf { child: Child::boxed(queue), ..Leaf::new(&class.config) });
+        self.refresh(key, now);
+        Ok(())
+    }
+
+    /// What a class has done, and holds.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{ClassId, Hfsc};
+    /// assert_eq!(Hfsc::<Vec<u8>>::new().class_statistics(ClassId::new(1, 1)), None);
+    /// ```
+    #[must_use]
+    pub fn class_statistics(&self, name: ClassId) -> Option<HfscStatistics> {
+        let key = self.key(name).ok()?;
+        let class = self.tree.class(key);
+        let mut queue = self.tree.queues(key);
+        (queue.sent_bytes, queue.sent_packets) = (class.total, class.packets);
+        let (realtime_bytes, periods) = (class.realtime_bytes, class.share.periods);
+        Some(HfscStatistics { queue, realtime_bytes, periods, level: self.tree.level(key) })
+    }
+
+    /// All classes, in the order of their names.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::Hfsc;
+    /// assert_eq!(Hfsc::<Vec<u8>>::new().classes().count(), 0);
+    /// ```
+    pub fn classes(&self) -> impl Iterator<Item = ClassId> {
+        self.names.keys().copied()
+    }
+
+    pub(super) fn key(&self, name: ClassId) -> Result<Key, HfscError> {
+        self.names.get(&name).copied().ok_or(HfscError::Unknown(name))
+    }
+
+    /// Makes a leaf none, and drops what it held; nothing if it is none.
+    fn purge(&mut self, key: Key) {
+        let class = self.tree.class_mut(key);
+        let Some(leaf) = class.leaf.take() else { return };
+        if let Some(realtime) = &leaf.realtime {
+            self.agenda.remove(key, realtime);
+        }
+        if let Some(wake) = leaf.wake {
+            self.dormant.remove(&(wake, key));
+        }
+        let held = leaf.child.statistics();
+        class.dropped += held.dropped + held.qlen;
+        // It and those above cease to be backlogged; nothing begins, so that the moment does not matter.
+        self.tree.settle(key, 0, Nanos(0));
+    }
+}

@@ -1,0 +1,89 @@
+//! Guarantees: which leaf must send now, lest it miss a deadline.
+//!
+//! A packet's deadline is when its leaf's deadline curve reaches the packet's end; it is eligible, may use
+//! the guarantee, once the eligible curve has reached its beginning. Of the eligible ones the earliest
+//! deadline is first. A concave curve is its own eligible curve. A convex one gives late what it can then not
+//! make up for at once, so its eligible curve is the line of its second rate, which builds up what is needed
+//! (Stoica, Zhang, Ng 1997, sections IV and V).
+
+use super::ServiceCurve;
+use super::class::Key;
+use super::share::moment;
+use super::shifted::ShiftedCurve;
+use alloc::collections::{BTreeMap, BTreeSet};
+use quietcore_core::Nanos;
+
+/// A leaf's guarantee.
+#[derive(Debug)]
+pub(super) struct RealTime {
+    deadline_curve: ShiftedCurve,
+    eligible_curve: ShiftedCurve,
+    /// Of its next packet, while it is in the agenda.
+    eligible: Nanos,
+    deadline: Nanos,
+}
+
+impl RealTime {
+    pub(super) fn new(curve: ServiceCurve) -> Self {
+        let eligible = if curve.is_concave() { curve } else { ServiceCurve::linear(curve.m2) };
+        Self {
+            deadline_curve: ShiftedCurve::new(curve),
+            eligible_curve: ShiftedCurve::new(eligible),
+            eligible: Nanos(0),
+            deadline: Nanos(0),
+        }
+    }
+
+    /// Becomes backlogged, having had `bytes` by its guarantee.
+    pub(super) fn begin(&mut self, now: Nanos, bytes: u64) {
+        self.deadline_curve.begin(now.0.into(), bytes);
+        self.eligible_curve.begin(now.0.into(), bytes);
+    }
+
+    /// Its next packet has `length` bytes, after `bytes` that were sent.
+    pub(super) fn next(&mut self, bytes: u64, length: u32) {
+        self.eligible = moment(self.eligible_curve.reaches(bytes));
+        self.deadline = moment(self.deadline_curve.reaches(bytes + u64::from(length)));
+    }
+}
+
+/// The leaves with guarantees that hold packets.
+#[derive(Debug, Default)]
+pub(super) struct Agenda {
+    /// Not yet eligible, by when they are, with their deadlines.
+    waiting: BTreeMap<(Nanos, Key), Nanos>,
+    /// Eligible, by deadline.
+    ready: BTreeSet<(Nanos, Key)>,
+}
+
+impl Agenda {
+    pub(super) fn insert(&mut self, key: Key, realtime: &RealTime) {
+        self.waiting.insert((realtime.eligible, key), realtime.deadline);
+    }
+
+    /// Takes it out; nothing if it is not in.
+    pub(super) fn remove(&mut self, key: Key, realtime: &RealTime) {
+        self.waiting.remove(&(realtime.eligible, key));
+        self.ready.remove(&(realtime.deadline, key));
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.waiting.clear();
+        self.ready.clear();
+    }
+
+    /// The leaf that must send now.
+    pub(super) fn choose(&mut self, now: Nanos) -> Option<Key> {
+        while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 <= now) {
+            let (_, key) = *first.key();
+            let deadline = first.remove();
+            self.ready.insert((deadline, key));
+        }
+        self.ready.first().map(|(_, key)| *key)
+    }
+
+    /// When the next leaf is eligible, none being so now; `None` if there is none.
+    pub(super) fn next_eligible(&self) -> Option<Nanos> {
+        self.waiting.first_key_value().map(|((eligible, _), _)| *eligible)
+    }
+}

@@ -1,0 +1,79 @@
+//! What `Htb` does for whoever drives it: the loop that takes packets out.
+//!
+//! Invariant: a round of the loop sends, or takes a leaf out of all rows until its queue has something, so it
+//! ends; and after it nothing is due, so the moment that is named is later than now.
+
+use super::Htb;
+use crate::{ClassId, Dequeued, Packet, Qdisc, Statistics, Verdict};
+use core::fmt::Debug;
+use quietcore_core::Nanos;
+
+/// The latest that `Throttled` names, from now.
+const LATEST: Nanos = Nanos(5_000_000_000);
+
+impl<P: Packet + Debug + Send + 'static> Htb<P> {
+    /// The next packet of a class, if one may leave.
+    fn dequeue_class(&mut self, now: Nanos) -> Option<P> {
+        self.tree.run_events(now);
+        while let Some((level, prio)) = self.tree.first_row() {
+            let leaf = self.tree.leaf_in_turn(level, prio);
+            let queue = self.tree.node_mut(leaf).queue.as_mut();
+            match queue.map_or(Dequeued::Empty, |queue| queue.dequeue(now)) {
+                Dequeued::Packet(packet) => {
+                    self.tree.sent(leaf, (level, prio), packet.len(), now);
+                    return Some(packet);
+                }
+                Dequeued::Throttled(until) => {
+                    self.tree.nap(leaf, until.max(Nanos(now.0.saturating_add(1))));
+                }
+                Dequeued::Empty => self.tree.deactivate(leaf),
+            }
+        }
+        None
+    }
+}
+
+impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Htb<P> {
+    fn kind(&self) -> &'static str {
+        "htb"
+    }
+
+    fn enqueue(&mut self, now: Nanos, packet: P) -> Verdict {
+        let priority = packet.priority();
+        self.enqueue_to(now, ClassId::new((priority >> 16) as u16, (priority & 0xffff) as u16), packet)
+    }
+
+    fn dequeue(&mut self, now: Nanos) -> Dequeued<P> {
+        let direct = self.direct.dequeue(now).packet();
+        if let Some(packet) = direct.or_else(|| self.dequeue_class(now)) {
+            self.counted.sent_bytes += u64::from(packet.len());
+            self.counted.sent_packets += 1;
+            return Dequeued::Packet(packet);
+        }
+        if self.tree.is_idle() {
+            return Dequeued::Empty;
+        }
+        let latest = Nanos(now.0.saturating_add(LATEST.0));
+        Dequeued::Throttled(self.tree.next_event().map_or(latest, |event| event.min(latest)))
+    }
+
+    fn reset(&mut self, now: Nanos) {
+        self.direct.reset(now);
+        self.tree.reset(now);
+    }
+
+    fn statistics(&self) -> Statistics {
+        let direct = self.direct.statistics();
+        let mut all = self.counted;
+        (all.backlog, all.qlen) = (direct.backlog, direct.qlen);
+        all.dropped += direct.dropped;
+        all.overlimits += self.tree.overlimits;
+        for node in self.tree.classes.values() {
+            let class = node.statistics();
+            all.backlog += class.backlog;
+            all.qlen += class.qlen;
+            all.dropped += class.dropped;
+        }
+        all
+    }
+}

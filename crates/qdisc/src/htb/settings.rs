@@ -1,0 +1,235 @@
+//! What an [`Htb`](super::Htb) and its classes are told, and what they answer.
+
+use crate::{ClassId, Rate};
+use core::fmt;
+use quietcore_core::Nanos;
+
+/// What passes between two moments that timers can tell apart: `tc` adds it to the defaults of `burst`.
+const TICK: Nanos = Nanos(1);
+
+/// What a class may send per round if nobody said, at least and at most, in bytes.
+const QUANTUM: (u64, u64) = (1_000, 200_000);
+
+/// What a whole [`Htb`](super::Htb) is told.
+///
+/// ```
+/// use quietcore_qdisc::HtbSettings;
+///
+/// let settings = HtbSettings { default_class: 0x30, ..HtbSettings::default() };
+/// assert_eq!((settings.major, settings.r2q, settings.direct_qlen), (1, 10, 1_000));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HtbSettings {
+    /// The major number of all its classes.
+    pub major: u16,
+    /// The minor number of the class of packets that name none; 0 for none.
+    pub default_class: u16,
+    /// A class's quantum is its rate, in bytes per second, by this, if it has none of its own; 0 is taken
+    /// as 1.
+    pub r2q: u32,
+    /// How many packets that have no class may wait.
+    pub direct_qlen: u32,
+}
+
+impl Default for HtbSettings {
+    fn default() -> Self {
+        Self { major: 1, default_class: 0, r2q: 10, direct_qlen: 1_000 }
+    }
+}
+
+/// What a class is told.
+///
+/// ```
+/// use quietcore_qdisc::{HtbClass, Rate};
+///
+/// let rate = Rate::bytes_per_second(125_000).expect("not 0");
+/// let ceil = Rate::bytes_per_second(1_000_000).expect("not 0");
+/// let class = HtbClass { ceil, prio: 1, ..HtbClass::new(rate) };
+/// assert_eq!((class.burst, class.cburst_bytes()), (None, 1_600));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HtbClass {
+    /// What it has for itself.
+    pub rate: Rate,
+    /// What it never exceeds, borrowed or its own.
+    pub ceil: Rate,
+    /// Bytes of its own that it may send at once; see [`burst_bytes`](Self::burst_bytes).
+    pub burst: Option<u64>,
+    /// Bytes that it may send at once at all; see [`cburst_bytes`](Self::cburst_bytes).
+    pub cburst: Option<u64>,
+    /// Who is served first when several may send, from 0; above 7 is 7. Only leaves have one.
+    pub prio: u8,
+    /// Bytes per round where several of one priority may send; see
+    /// [`quantum_bytes`](Self::quantum_bytes).
+    pub quantum: Option<u32>,
+    /// The longest packet that is expected: longer ones are counted as giants.
+    pub mtu: u32,
+}
+
+impl HtbClass {
+    /// A class that never sends faster than `rate`, with all defaults.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{HtbClass, Rate};
+    /// let class = HtbClass::new(Rate::bytes_per_second(1).expect("not 0"));
+    /// assert_eq!((class.ceil, class.prio, class.mtu), (class.rate, 0, 1_600));
+    /// ```
+    #[must_use]
+    pub const fn new(rate: Rate) -> Self {
+        Self { rate, ceil: rate, burst: None, cburst: None, prio: 0, quantum: None, mtu: 1_600 }
+    }
+
+    /// `burst`, or the default: the longest packet, and what passes at `rate` in a tick. A tick is a
+    /// nanosecond, as `tc` finds it where timers are exact; where they are late, give a burst.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{HtbClass, Rate};
+    /// let class = HtbClass::new(Rate::bytes_per_second(5_000_000_000).expect("not 0"));
+    /// assert_eq!(class.burst_bytes(), 1_605);
+    /// ```
+    #[must_use]
+    pub fn burst_bytes(&self) -> u64 {
+        self.burst.unwrap_or(u64::from(self.mtu) + self.rate.bytes_in(TICK))
+    }
+
+    /// `cburst`, or the default: the longest packet, and what passes at `ceil` in a tick.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{HtbClass, Rate};
+    /// let class = HtbClass { mtu: 9_000, ..HtbClass::new(Rate::bytes_per_second(1_000).expect("not 0")) };
+    /// assert_eq!(class.cburst_bytes(), 9_000);
+    /// ```
+    #[must_use]
+    pub fn cburst_bytes(&self) -> u64 {
+        self.cburst.unwrap_or(u64::from(self.mtu) + self.ceil.bytes_in(TICK))
+    }
+
+    /// `quantum`, or the default: `rate / r2q`, made to lie between 1,000 and 200,000; and whether that
+    /// changed it much, which is worth a warning.
+    ///
+    /// ```
+    /// use quietcore_qdisc::{HtbClass, HtbQuantumWarning, Rate};
+    ///
+    /// let rate = |bytes| Rate::bytes_per_second(bytes).expect("not 0");
+    /// assert_eq!(HtbClass::new(rate(125_000)).quantum_bytes(10), (12_500, None));
+    /// let small = (1_000, Some(HtbQuantumWarning::Small));
+    /// assert_eq!(HtbClass::new(rate(9_999)).quantum_bytes(10), small);
+    /// let told = HtbClass { quantum: Some(1), ..HtbClass::new(rate(9_999)) };
+    /// assert_eq!(told.quantum_bytes(10), (1, None));
+    /// ```
+    #[must_use]
+    pub fn quantum_bytes(&self, r2q: u32) -> (u32, Option<HtbQuantumWarning>) {
+        if let Some(quantum) = self.quantum {
+            return (quantum, None);
+        }
+        let quantum = self.rate.get() / u64::from(r2q.max(1));
+        let (least, most) = QUANTUM;
+        let warning = if quantum < least {
+            Some(HtbQuantumWarning::Small)
+        } else {
+            (quantum > most).then_some(HtbQuantumWarning::Big)
+        };
+        (u32::try_from(quantum.clamp(least, most)).unwrap_or(u32::MAX), warning)
+    }
+}
+
+/// Why a class's default quantum was changed: `r2q` does not suit its rate.
+///
+/// ```
+/// use quietcore_qdisc::HtbQuantumWarning;
+/// assert_eq!(HtbQuantumWarning::Big.to_string(), "quantum is big, consider r2q change");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HtbQuantumWarning {
+    /// It was less than a packet, and was raised.
+    Small,
+    /// It was so much that others would wait long, and was lowered.
+    Big,
+}
+
+impl fmt::Display for HtbQuantumWarning {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = if *self == Self::Small { "small" } else { "big" };
+        write!(out, "quantum is {size}, consider r2q change")
+    }
+}
+
+/// Why an [`Htb`](super::Htb) refused to change its classes.
+///
+/// ```
+/// use quietcore_qdisc::{ClassId, HtbError};
+/// assert_eq!(HtbError::Exists(ClassId::new(1, 0x10)).to_string(), "there is a class 1:10 already");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HtbError {
+    /// No class has that name.
+    Unknown(ClassId),
+    /// The class that was to be the parent does not exist.
+    UnknownParent(ClassId),
+    /// There is one already.
+    Exists(ClassId),
+    /// It has another major number than the discipline, or the minor number 0, which is the discipline's.
+    Foreign(ClassId),
+    /// It has classes below it: it cannot be removed, and has no queue.
+    HasChildren(ClassId),
+    /// Packets are queued in it, so it cannot become a parent.
+    HoldsPackets(ClassId),
+    /// It would be the 9th level.
+    TooDeep(ClassId),
+}
+
+impl fmt::Display for HtbError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(id) => write!(out, "there is no class {id}"),
+            Self::UnknownParent(id) => write!(out, "there is no class {id} to be the parent"),
+            Self::Exists(id) => write!(out, "there is a class {id} already"),
+            Self::Foreign(id) => write!(out, "{id} cannot name a class of this discipline"),
+            Self::HasChildren(id) => write!(out, "class {id} has classes below it"),
+            Self::HoldsPackets(id) => write!(out, "packets are queued in class {id}"),
+            Self::TooDeep(id) => write!(out, "class {id} would be below the 8th level"),
+        }
+    }
+}
+
+impl core::error::Error for HtbError {}
+
+/// What a class has done, and where it stands.
+///
+/// ```
+/// let statistics = quietcore_qdisc::HtbClassStatistics::default();
+/// assert_eq!((statistics.lends, statistics.borrows, statistics.giants), (0, 0, 0));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HtbClassStatistics {
+    /// Bytes that left from it or from below it.
+    pub sent_bytes: u64,
+    /// Packets that left from it or from below it.
+    pub sent_packets: u64,
+    /// Packets of its own queue that were dropped.
+    pub dropped: u64,
+    /// How often it reached its ceil, and had to wait.
+    pub overlimits: u64,
+    /// Bytes in its own queue.
+    pub backlog: u64,
+    /// Packets in its own queue.
+    pub qlen: u64,
+    /// Packets that left on its tokens, its own or those of classes below it.
+    pub lends: u64,
+    /// Packets of it, or from below it, that left on tokens of a class above it.
+    pub borrows: u64,
+    /// Packets longer than its `mtu`.
+    pub giants: u64,
+    /// How far it is below its rate, in nanoseconds at that rate, when it was last charged; below 0, above.
+    pub tokens: i64,
+    /// How far it is below its ceil, in nanoseconds at that ceil, when it was last charged.
+    pub ctokens: i64,
+    /// 0 of a leaf, 7 of a class that has classes below it and none above, one less at each step down.
+    pub level: u8,
+    /// What it may send per round, in bytes.
+    pub quantum: u32,
+    /// Whether that is worth a warning.
+    pub quantum_warning: Option<HtbQuantumWarning>,
+}

@@ -1,0 +1,65 @@
+//! Queueing disciplines without sockets, threads or clocks: when may which packet leave?
+//!
+//! A [`Qdisc`] takes packets ([`enqueue`](Qdisc::enqueue)) and gives them back
+//! ([`dequeue`](Qdisc::dequeue)), or says until when it is throttled. The moment is an argument of every
+//! call, randomness is handed in, and a watchdog is a moment that is returned: whoever drives a queue arms a
+//! timer for it. So the same code shapes real traffic and simulated one.
+//!
+//! ```
+//! use quietcore_core::Nanos;
+//! use quietcore_qdisc::{Dequeued, Fifo, Limit, Qdisc, Verdict};
+//!
+//! let mut queue = Fifo::new(Limit::Packets(1));
+//! assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Verdict::Queued);
+//! assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Verdict::Dropped, "one is all it holds");
+//! assert!(matches!(queue.dequeue(Nanos(0)), Dequeued::Packet(packet) if packet.len() == 60));
+//! assert_eq!(queue.statistics().to_string(), "Sent 60 bytes 1 pkt (dropped 1, overlimits 0 requeues 0)");
+//! ```
+//!
+//! Invariants of every discipline (tests of this crate): a packet comes out at most once, and what came in
+//! is sent, dropped and counted, or still in `backlog` and `qlen`; `dequeue` at the moment that `Throttled`
+//! named gives a packet or names a later one.
+//!
+//! Deliberately absent: devices, segmentation offload, locks. Source: Linux net/sched, by behaviour, each
+//! file its own; deviations are told there.
+
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod cbq;
+mod child;
+mod class;
+mod distribution;
+mod estimator;
+mod fifo;
+mod fq;
+mod hfsc;
+mod htb;
+mod netem;
+mod packet;
+mod qdisc;
+mod rate;
+mod statistics;
+mod tbf;
+pub mod tc;
+
+pub use cbq::{Cbq, CbqClass, CbqClassStatistics, CbqError, CbqOverlimit, CbqSettings};
+pub use child::Child;
+pub use class::{ClassId, ClassIdError};
+pub use distribution::{Distribution, DistributionError};
+pub use estimator::{Estimator, EstimatorError};
+pub use fifo::{Fifo, Limit};
+pub use fq::{Fq, FqError, FqSettings, FqStatistics, Horizon};
+pub use hfsc::{CurveError, Hfsc, HfscClass, HfscError, HfscStatistics, ServiceCurve};
+pub use htb::{Htb, HtbClass, HtbClassStatistics, HtbError, HtbQuantumWarning, HtbSettings};
+pub use netem::{
+    Chance, Delay, Loss, Netem, NetemError, NetemRate, NetemSettings, OnLoss, Probability, Slot, SlotSpacing,
+};
+pub use packet::Packet;
+pub use qdisc::{Dequeued, Qdisc, Verdict};
+pub use rate::{LinkLayer, Rate};
+pub use statistics::Statistics;
+pub use tbf::{Peak, Tbf, TbfError, TbfLimit, TbfSettings};

@@ -1,0 +1,260 @@
+//! What a netem is asked for, in the words of `tc`.
+
+use super::chance::{Chance, Probability};
+use super::loss::Loss;
+use crate::Distribution;
+use core::fmt;
+use quietcore_core::Nanos;
+
+/// How long packets are delayed.
+///
+/// ```
+/// use quietcore_core::Nanos;
+/// use quietcore_qdisc::Delay;
+///
+/// let delay = Delay { latency: Nanos::from_micros(10_000), ..Delay::default() };
+/// assert_eq!(delay.jitter, Nanos(0));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delay {
+    /// The mean.
+    pub latency: Nanos,
+    /// Without a distribution the most by which a delay differs from the mean; with one its standard
+    /// deviation.
+    pub jitter: Nanos,
+    /// The weight of the random number before.
+    pub correlation: Probability,
+    /// `None`: all delays within the jitter are as likely.
+    pub distribution: Option<Distribution>,
+}
+
+/// The rate of the link.
+///
+/// ```
+/// use quietcore_core::Nanos;
+/// use quietcore_qdisc::NetemRate;
+///
+/// let rate = NetemRate { bytes_per_second: 1_000_000, overhead: 20, cell: 100, cell_overhead: 5 };
+/// assert_eq!(rate.time(190), Nanos(315_000), "three cells of 105 bytes");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetemRate {
+    /// Bytes per second; 0 is no limit.
+    pub bytes_per_second: u64,
+    /// Bytes that each packet counts more, or less.
+    pub overhead: i32,
+    /// Packets are packed into cells of so many bytes; 0 is none.
+    pub cell: u32,
+    /// Bytes that each cell counts more, or less.
+    pub cell_overhead: i32,
+}
+
+impl NetemRate {
+    /// How long a packet of `bytes` takes; 0 without a limit.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// assert_eq!(quietcore_qdisc::NetemRate::default().time(1_500), Nanos(0));
+    /// ```
+    #[must_use]
+    pub fn time(&self, bytes: u32) -> Nanos {
+        let mut bytes = (i64::from(bytes) + i64::from(self.overhead)).max(0);
+        if self.cell > 0 {
+            let cells = (bytes as u64).div_ceil(u64::from(self.cell)) as i64;
+            bytes = (cells * (i64::from(self.cell) + i64::from(self.cell_overhead))).max(0);
+        }
+        let time = (bytes as u128 * 1_000_000_000).checked_div(u128::from(self.bytes_per_second));
+        Nanos(time.map_or(0, |time| u64::try_from(time).unwrap_or(u64::MAX)))
+    }
+}
+
+/// Packets leave in bursts.
+///
+/// ```
+/// use quietcore_core::Nanos;
+/// use quietcore_qdisc::{Slot, SlotSpacing};
+///
+/// let spacing = SlotSpacing::Between { min: Nanos(800_000), max: Nanos(1_000_000) };
+/// let slot = Slot { spacing, packets: 32, bytes: 0 };
+/// assert_eq!(slot.bytes, 0, "any number of bytes");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// From one opening to the next.
+    pub spacing: SlotSpacing,
+    /// Packets that one slot lets through; 0 is any number.
+    pub packets: u32,
+    /// Bytes, likewise.
+    pub bytes: u64,
+}
+
+/// From one opening of a slot to the next.
+///
+/// ```
+/// # use quietcore_core::Nanos;
+/// # use quietcore_qdisc::SlotSpacing;
+/// let always = SlotSpacing::Between { min: Nanos(1_000), max: Nanos(1_000) };
+/// # let _ = always;
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SlotSpacing {
+    /// All between these are as likely.
+    Between {
+        /// The shortest.
+        min: Nanos,
+        /// The longest.
+        max: Nanos,
+    },
+    /// `slot distribution`.
+    Distributed(Delay),
+}
+
+/// What becomes of a packet that would be lost.
+///
+/// ```
+/// assert_eq!(quietcore_qdisc::OnLoss::default(), quietcore_qdisc::OnLoss::Drop);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnLoss {
+    /// It is lost.
+    #[default]
+    Drop,
+    /// `ecn`: it is marked as having met congestion if it can be, and lost only if not.
+    Mark,
+}
+
+/// What a [`Netem`](crate::Netem) does.
+///
+/// ```
+/// use quietcore_core::Nanos;
+/// use quietcore_qdisc::{Delay, Distribution, Loss, NetemSettings, Probability};
+///
+/// let percent = |percent| Probability::percent(percent).expect("0 to 100");
+/// let settings = NetemSettings {
+///     delay: Delay {
+///         latency: Nanos::from_micros(10_000),
+///         jitter: Nanos::from_micros(3_000),
+///         distribution: Some(Distribution::normal()),
+///         ..Delay::default()
+///     },
+///     loss: Loss::gilbert(percent(1.0), percent(10.0)),
+///     ..NetemSettings::default()
+/// };
+/// assert_eq!(settings.limit, 1000);
+/// assert_eq!(settings.check(), Ok(()));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetemSettings {
+    /// Packets that wait at most; 1000 by default, which drops at 1 Gbit/s and 20 ms already.
+    pub limit: u32,
+    /// How long they wait.
+    pub delay: Delay,
+    /// Which are lost.
+    pub loss: Loss,
+    /// What becomes of those.
+    pub on_loss: OnLoss,
+    /// Which come twice.
+    pub duplicate: Chance,
+    /// Which have a bit flipped.
+    pub corrupt: Chance,
+    /// Which of every `gap`-th packet leave at once, before those that wait. Never: with a gap all of them.
+    pub reorder: Chance,
+    /// After how many packets one may be reordered; 0 is never.
+    pub gap: u32,
+    /// How fast the link is.
+    pub rate: NetemRate,
+    /// Whether packets leave in bursts.
+    pub slot: Option<Slot>,
+}
+
+impl Default for NetemSettings {
+    fn default() -> Self {
+        Self {
+            limit: 1000,
+            delay: Delay::default(),
+            loss: Loss::None,
+            on_loss: OnLoss::Drop,
+            duplicate: Chance::default(),
+            corrupt: Chance::default(),
+            reorder: Chance::default(),
+            gap: 0,
+            rate: NetemRate::default(),
+            slot: None,
+        }
+    }
+}
+
+/// Which settings do not go together.
+///
+/// ```
+/// use quietcore_qdisc::{Chance, NetemError, NetemSettings, Probability};
+///
+/// let reorder = Chance { probability: Probability::ALWAYS, ..Chance::default() };
+/// let settings = NetemSettings { reorder, gap: 5, ..NetemSettings::default() };
+/// assert_eq!(settings.check(), Err(NetemError::ReorderWithoutDelay));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NetemError {
+    /// What leaves at once overtakes nothing if nothing waits.
+    ReorderWithoutDelay,
+    /// A slot's shortest spacing is longer than its longest.
+    SlotSpacing {
+        /// The shortest.
+        min: Nanos,
+        /// The longest.
+        max: Nanos,
+    },
+    /// A moment further away than 100 years.
+    TooLong {
+        /// It.
+        span: Nanos,
+    },
+}
+
+impl fmt::Display for NetemError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ReorderWithoutDelay => out.write_str("packets overtake nothing without a delay"),
+            Self::SlotSpacing { min, max } => write!(out, "a slot of at least {min} and at most {max}"),
+            Self::TooLong { span } => write!(out, "{span} is longer than 100 years"),
+        }
+    }
+}
+
+impl core::error::Error for NetemError {}
+
+/// 100 years: whatever is added to a moment stays one.
+const LONGEST: Nanos = Nanos(100 * 365 * 86_400 * 1_000_000_000);
+
+impl NetemSettings {
+    /// Whether the settings go together.
+    ///
+    /// # Errors
+    /// See [`NetemError`].
+    ///
+    /// ```
+    /// assert_eq!(quietcore_qdisc::NetemSettings::default().check(), Ok(()));
+    /// ```
+    pub fn check(&self) -> Result<(), NetemError> {
+        let slots = match &self.slot {
+            Some(Slot { spacing: SlotSpacing::Between { min, max }, .. }) => {
+                if min > max {
+                    return Err(NetemError::SlotSpacing { min: *min, max: *max });
+                }
+                [*min, *max]
+            }
+            Some(Slot { spacing: SlotSpacing::Distributed(delay), .. }) => [delay.latency, delay.jitter],
+            None => [Nanos(0); 2],
+        };
+        let spans = [self.delay.latency, self.delay.jitter].into_iter().chain(slots);
+        if let Some(span) = spans.into_iter().find(|span| *span > LONGEST) {
+            return Err(NetemError::TooLong { span });
+        }
+        let waits = self.delay.latency > Nanos(0) || self.delay.jitter > Nanos(0);
+        if self.gap > 0 && !waits && self.rate.bytes_per_second == 0 {
+            return Err(NetemError::ReorderWithoutDelay);
+        }
+        Ok(())
+    }
+}

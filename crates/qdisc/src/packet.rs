@@ -1,0 +1,114 @@
+//! What a queueing discipline asks of a packet.
+
+use alloc::vec::Vec;
+use quietcore_core::Nanos;
+
+/// A packet, as far as a queueing discipline is concerned.
+///
+/// Only the length must be known. What else a packet can do decides what disciplines can do with it: one
+/// that cannot be duplicated is not.
+///
+/// ```
+/// use quietcore_qdisc::Packet;
+///
+/// struct Datagram(Vec<u8>);
+///
+/// impl Packet for Datagram {
+///     fn len(&self) -> u32 {
+///         self.0.len() as u32
+///     }
+/// }
+/// assert_eq!(Datagram(vec![0; 1200]).len(), 1200);
+/// ```
+#[expect(clippy::len_without_is_empty, reason = "a packet without bytes is no packet")]
+pub trait Packet: Sized {
+    /// Bytes that it takes on the link, headers of the link layer included where they count.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_qdisc::Packet::len(&vec![0_u8; 60]), 60);
+    /// ```
+    fn len(&self) -> u32;
+
+    /// Which flow it belongs to: what has the same number is kept in order and shares a queue.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_qdisc::Packet::flow(&vec![0_u8; 60]), 0);
+    /// ```
+    fn flow(&self) -> u64 {
+        0
+    }
+
+    /// The earliest moment at which it may leave, where its sender asked for one.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_qdisc::Packet::departure(&vec![0_u8; 60]), None);
+    /// ```
+    fn departure(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// What its sender wants its flow paced to, in bytes per second.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_qdisc::Packet::pacing_rate(&vec![0_u8; 60]), None);
+    /// ```
+    fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
+
+    /// Its priority, as a socket's: which band it is of.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_qdisc::Packet::priority(&vec![0_u8; 60]), 0);
+    /// ```
+    fn priority(&self) -> u32 {
+        0
+    }
+
+    /// Another one like it.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_qdisc::Packet::duplicate(&vec![7_u8; 60]), Some(vec![7; 60]));
+    /// ```
+    fn duplicate(&self) -> Option<Self> {
+        None
+    }
+
+    /// Flips one bit: of byte `byte` modulo its length, bit `bit` modulo 8.
+    ///
+    /// ```
+    /// let mut packet = vec![0_u8; 60];
+    /// quietcore_qdisc::Packet::corrupt(&mut packet, 61, 9);
+    /// assert_eq!(packet[1], 0b10);
+    /// ```
+    fn corrupt(&mut self, byte: u32, bit: u32) {
+        let _ = (byte, bit);
+    }
+
+    /// Marks it as having met congestion (ECN); says whether it can be, and is now.
+    ///
+    /// ```
+    /// assert!(!quietcore_qdisc::Packet::mark_congestion(&mut vec![0_u8; 60]));
+    /// ```
+    fn mark_congestion(&mut self) -> bool {
+        false
+    }
+}
+
+/// Bytes of which nothing is known.
+impl Packet for Vec<u8> {
+    fn len(&self) -> u32 {
+        u32::try_from(self.as_slice().len()).unwrap_or(u32::MAX)
+    }
+
+    fn duplicate(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
+    fn corrupt(&mut self, byte: u32, bit: u32) {
+        let count = self.as_slice().len();
+        if count > 0 {
+            self[byte as usize % count] ^= 1 << (bit % 8);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What a discipline counts, in the words of `tc -s`.
+
+use core::fmt;
+
+/// What a discipline has done, and what it holds.
+///
+/// ```
+/// use quietcore_qdisc::Statistics;
+///
+/// let mut statistics = Statistics::default();
+/// statistics.arrived(1_000);
+/// statistics.sent(1_000);
+/// assert_eq!((statistics.sent_bytes, statistics.qlen), (1_000, 0));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Bytes that left.
+    pub sent_bytes: u64,
+    /// Packets that left.
+    pub sent_packets: u64,
+    /// Packets that were dropped, whatever for.
+    pub dropped: u64,
+    /// How often something had to wait for its time, or was dropped because of a limit; each discipline
+    /// counts what its kernel's counts.
+    pub overlimits: u64,
+    /// Packets that came back because a device did not take them.
+    pub requeues: u64,
+    /// Bytes that are queued.
+    pub backlog: u64,
+    /// Packets that are queued.
+    pub qlen: u64,
+}
+
+impl Statistics {
+    /// A packet of `bytes` was queued.
+    ///
+    /// ```
+    /// # let mut statistics = quietcore_qdisc::Statistics::default();
+    /// statistics.arrived(60);
+    /// assert_eq!((statistics.backlog, statistics.qlen), (60, 1));
+    /// ```
+    pub fn arrived(&mut self, bytes: u32) {
+        self.backlog += u64::from(bytes);
+        self.qlen += 1;
+    }
+
+    /// A packet of `bytes` that was queued has left the queue, for wherever.
+    ///
+    /// ```
+    /// # let mut statistics = quietcore_qdisc::Statistics::default();
+    /// statistics.arrived(60);
+    /// statistics.left(60);
+    /// assert_eq!(statistics, Default::default());
+    /// ```
+    pub fn left(&mut self, bytes: u32) {
+        self.backlog -= u64::from(bytes);
+        self.qlen -= 1;
+    }
+
+    /// The same, and it was sent.
+    ///
+    /// ```
+    /// # let mut statistics = quietcore_qdisc::Statistics::default();
+    /// statistics.arrived(60);
+    /// statistics.sent(60);
+    /// assert_eq!(statistics.sent_packets, 1);
+    /// ```
+    pub fn sent(&mut self, bytes: u32) {
+        self.left(bytes);
+        self.sent_bytes += u64::from(bytes);
+        self.sent_packets += 1;
+    }
+
+    /// Nothing is queued any more.
+    ///
+    /// ```
+    /// # let mut statistics = quietcore_qdisc::Statistics::default();
+    /// statistics.arrived(60);
+    /// statistics.emptied();
+    /// assert_eq!(statistics, Default::default());
+    /// ```
+    pub fn emptied(&mut self) {
+        (self.backlog, self.qlen) = (0, 0);
+    }
+}
+
+/// The first line that `tc -s qdisc show` prints below a discipline.
+impl fmt::Display for Statistics {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "Sent {} bytes {} pkt (dropped {}, overlimits {} requeues {})",
+            self.sent_bytes, self.sent_packets, self.dropped, self.overlimits, self.requeues
+        )
+    }
+}

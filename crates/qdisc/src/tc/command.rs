@@ -1,0 +1,308 @@
+//! What a line of `tc` says: plain data, and its canonical text.
+//!
+//! Invariant: the text of a command that was parsed is parsed as the same command.
+
+use super::filter::{FilterCommand, FilterVerb};
+use super::kinds::{ClassOptions, QdiscOptions};
+use super::value::{Show as _, Value as _};
+use crate::ClassId;
+use alloc::string::String;
+use core::fmt::{self, Formatter};
+use quietcore_core::Nanos;
+
+/// A line of `tc`.
+///
+/// ```
+/// use quietcore_qdisc::tc::{Command, parse};
+///
+/// let command = parse("tc qd add dev eth1 root handle 1: mq")?;
+/// assert!(matches!(&command, Command::Qdisc(qdisc) if qdisc.device == "eth1"));
+/// assert_eq!(command.to_string(), "qdisc add dev eth1 root handle 1: mq");
+/// # Ok::<(), quietcore_qdisc::tc::TcError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Command {
+    /// Makes, changes or removes a discipline.
+    Qdisc(QdiscCommand),
+    /// Makes, changes or removes a class.
+    Class(ClassCommand),
+    /// Makes or removes a filter.
+    Filter(FilterCommand),
+    /// Shows what is there.
+    Show(ShowCommand),
+}
+
+/// What is done to a discipline or to a class.
+///
+/// ```
+/// assert_eq!(quietcore_qdisc::tc::Verb::Delete.name(), "del");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Made; nothing may be there.
+    Add,
+    /// Changed; it has to be there.
+    Change,
+    /// Made, in place of what is there.
+    Replace,
+    /// Removed.
+    Delete,
+}
+
+impl Verb {
+    /// As it is typed.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_qdisc::tc::Verb::Add.name(), "add");
+    /// ```
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Change => "change",
+            Self::Replace => "replace",
+            Self::Delete => "del",
+        }
+    }
+}
+
+/// Below what something is.
+///
+/// ```
+/// use quietcore_qdisc::{ClassId, tc::Place};
+///
+/// assert_ne!(Place::Root, Place::Parent(ClassId::new(1, 1)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The device itself.
+    Root,
+    /// A class, or a discipline.
+    Parent(ClassId),
+}
+
+/// `est INTERVAL TIMECONST`: how rates are estimated.
+///
+/// ```
+/// use quietcore_core::Nanos;
+/// use quietcore_qdisc::tc::Estimation;
+///
+/// let est = Estimation { interval: Nanos(1_000_000_000), time_constant: Nanos(4_000_000_000) };
+/// assert!(est.interval < est.time_constant);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimation {
+    /// How often.
+    pub interval: Nanos,
+    /// How far the average reaches back.
+    pub time_constant: Nanos,
+}
+
+/// `qdisc add`, `change`, `replace` or `del`.
+///
+/// ```
+/// use quietcore_qdisc::tc::{Command, Place, QdiscCommand, Verb, parse};
+///
+/// let removal = QdiscCommand {
+///     verb: Verb::Delete,
+///     device: "eth1".into(),
+///     place: Some(Place::Root),
+///     handle: None,
+///     est: None,
+///     options: None,
+/// };
+/// assert_eq!(parse("qd del dev eth1 root 2>/dev/null"), Ok(Command::Qdisc(removal)));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QdiscCommand {
+    /// What is done.
+    pub verb: Verb,
+    /// To which device.
+    pub device: String,
+    /// Where; known if something is added or replaced.
+    pub place: Option<Place>,
+    /// What it is, or will be, called; its second number is 0.
+    pub handle: Option<ClassId>,
+    /// How its rates are estimated.
+    pub est: Option<Estimation>,
+    /// Its kind and options; known unless something is removed.
+    pub options: Option<QdiscOptions>,
+}
+
+/// `class add`, `change`, `replace` or `del`.
+///
+/// ```
+/// use quietcore_qdisc::{ClassId, tc::{ClassCommand, Command, Verb, parse}};
+///
+/// let removal = ClassCommand {
+///     verb: Verb::Delete,
+///     device: "eth1".into(),
+///     parent: None,
+///     id: Some(ClassId::new(1, 0x10)),
+///     est: None,
+///     options: None,
+/// };
+/// assert_eq!(parse("class del dev eth1 classid 1:10"), Ok(Command::Class(removal)));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassCommand {
+    /// What is done.
+    pub verb: Verb,
+    /// To which device.
+    pub device: String,
+    /// The discipline, or the class, that it is in; known if something is added or replaced.
+    pub parent: Option<ClassId>,
+    /// What it is, or will be, called; known if something is changed or removed.
+    pub id: Option<ClassId>,
+    /// How its rates are estimated.
+    pub est: Option<Estimation>,
+    /// Its kind and options; known unless something is removed.
+    pub options: Option<ClassOptions>,
+}
+
+/// What there is of.
+///
+/// ```
+/// assert_eq!(quietcore_qdisc::tc::Object::Qdisc.name(), "qdisc");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// Disciplines.
+    Qdisc,
+    /// Classes.
+    Class,
+    /// Filters.
+    Filter,
+}
+
+impl Object {
+    /// As it is typed.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_qdisc::tc::Object::Filter.name(), "filter");
+    /// ```
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Qdisc => "qdisc",
+            Self::Class => "class",
+            Self::Filter => "filter",
+        }
+    }
+}
+
+/// `show`, of one device or of all.
+///
+/// ```
+/// use quietcore_qdisc::tc::{Command, parse};
+///
+/// let Ok(Command::Show(show)) = parse("-s qd sh dev eth1") else { panic!("a command") };
+/// assert!(show.statistics && !show.json);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShowCommand {
+    /// What is shown.
+    pub object: Object,
+    /// Of which device; of all, if none is named, which only disciplines are.
+    pub device: Option<String>,
+    /// Only what is below this.
+    pub place: Option<Place>,
+    /// Only what is called so.
+    pub id: Option<ClassId>,
+    /// `-s`: with statistics.
+    pub statistics: bool,
+    /// `-d`: with details.
+    pub details: bool,
+    /// `-j`: as JSON.
+    pub json: bool,
+}
+
+/// As `tc` takes it: full names of objects and options, `del`.
+impl fmt::Display for Command {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Qdisc(command) => command.fmt(out),
+            Self::Class(command) => command.fmt(out),
+            Self::Filter(command) => command.fmt(out),
+            Self::Show(command) => command.fmt(out),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => out.write_str("root"),
+            Self::Parent(id) => {
+                out.write_str("parent")?;
+                id.show(out)
+            }
+        }
+    }
+}
+
+/// Writes a blank and the value, if there is one.
+pub(super) fn behind_blank(value: Option<&impl fmt::Display>, out: &mut Formatter<'_>) -> fmt::Result {
+    value.map_or(Ok(()), |value| write!(out, " {value}"))
+}
+
+pub(super) fn write_id(name: &'static str, id: Option<ClassId>, out: &mut Formatter<'_>) -> fmt::Result {
+    id.map_or(Ok(()), |id| id.put(name, out))
+}
+
+impl fmt::Display for Estimation {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        out.write_str("est")?;
+        self.interval.show(out)?;
+        self.time_constant.show(out)
+    }
+}
+
+impl fmt::Display for QdiscCommand {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, "qdisc {} dev {}", self.verb.name(), self.device)?;
+        behind_blank(self.place.as_ref(), out)?;
+        write_id("handle", self.handle, out)?;
+        behind_blank(self.est.as_ref(), out)?;
+        behind_blank(self.options.as_ref(), out)
+    }
+}
+
+impl fmt::Display for ClassCommand {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, "class {} dev {}", self.verb.name(), self.device)?;
+        write_id("parent", self.parent, out)?;
+        write_id("classid", self.id, out)?;
+        behind_blank(self.est.as_ref(), out)?;
+        behind_blank(self.options.as_ref(), out)
+    }
+}
+
+impl fmt::Display for FilterCommand {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let verb = match self.verb {
+            FilterVerb::Add => "add",
+            FilterVerb::Delete => "del",
+        };
+        write!(out, "filter {verb} dev {}", self.device)?;
+        behind_blank(self.place.as_ref(), out)?;
+        if let Some(protocol) = self.protocol {
+            write!(out, " protocol {protocol}")?;
+        }
+        self.prio.iter().try_for_each(|prio| prio.put("prio", out))?;
+        behind_blank(self.classifier.as_ref(), out)
+    }
+}
+
+impl fmt::Display for ShowCommand {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        for (given, flag) in [(self.statistics, "-s "), (self.details, "-d "), (self.json, "-j ")] {
+            out.write_str(if given { flag } else { "" })?;
+        }
+        write!(out, "{} show", self.object.name())?;
+        self.device.iter().try_for_each(|device| write!(out, " dev {device}"))?;
+        behind_blank(self.place.as_ref(), out)?;
+        write_id(if self.object == Object::Class { "classid" } else { "handle" }, self.id, out)
+    }
+}

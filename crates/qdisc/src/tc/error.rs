@@ -1,0 +1,213 @@
+//! Why a line is no command, and where.
+//!
+//! An error owns the line, so that it can be shown with a mark below the word that is meant; control
+//! characters of the line are shown as blanks, so that a hostile line cannot write to a terminal.
+
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::{self, Write};
+use core::ops::Range;
+
+/// What is wrong with a word, or with the place behind the last one.
+///
+/// ```
+/// use quietcore_qdisc::tc::{Problem, parse};
+///
+/// let error = parse("qdisc add dev eth0 root fq limit 1 limit 2").expect_err("one limit too many");
+/// assert_eq!(error.problem(), &Problem::Twice { option: "limit" });
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// No word of this role.
+    Unknown {
+        /// What was expected: "option of netem", "kind of qdisc".
+        role: &'static str,
+    },
+    /// A beginning of several words.
+    Ambiguous {
+        /// What was expected.
+        role: &'static str,
+    },
+    /// The line ends where a value should be.
+    MissingValue {
+        /// The option whose value is missing.
+        option: &'static str,
+    },
+    /// The line ends, and something that must be told was not.
+    Missing {
+        /// What has to have it: "tbf", "qdisc add".
+        of: &'static str,
+        /// What is missing.
+        what: &'static str,
+    },
+    /// The value is not of the form that it should have.
+    Malformed {
+        /// The form: "a time".
+        form: &'static str,
+    },
+    /// The value has the form, and is too small or too large.
+    OutOfRange {
+        /// The smallest one, as it would be written.
+        low: String,
+        /// The largest one.
+        high: String,
+    },
+    /// The option was given before.
+    Twice {
+        /// Its full name.
+        option: &'static str,
+    },
+    /// Two options of which a command has one.
+    Excludes {
+        /// This one.
+        option: &'static str,
+        /// The one before.
+        other: &'static str,
+    },
+    /// An option without the one that it belongs to.
+    Needs {
+        /// The option.
+        option: &'static str,
+        /// What has to be there.
+        needs: &'static str,
+    },
+    /// `tc` knows it, this grammar does not.
+    NotSupported {
+        /// The reason.
+        why: &'static str,
+    },
+    /// The command was complete before this word.
+    Superfluous,
+}
+
+/// Why a line is not a command: the line, the place, what is wrong there and what may stand there.
+///
+/// ```
+/// let error = quietcore_qdisc::tc::parse("qd add dev eth0 root netem delay 6xs").expect_err("no time");
+/// assert_eq!(error.to_string(), "\
+/// qd add dev eth0 root netem delay 6xs
+///                                  ^^^
+/// `6xs` is not a time; allowed: a number with s, ms, us or ns");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TcError(Box<Inner>);
+
+/// Behind a pointer: results stay small.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inner {
+    line: String,
+    /// Empty: behind the last word.
+    word: Range<usize>,
+    problem: Problem,
+    allowed: Vec<&'static str>,
+}
+
+impl TcError {
+    pub(super) fn new(line: &str, word: Range<usize>, problem: Problem, allowed: &[&'static str]) -> Self {
+        Self(Box::new(Inner { line: line.to_owned(), word, problem, allowed: allowed.to_vec() }))
+    }
+
+    /// The whole line.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::tc::parse;
+    /// assert_eq!(parse("qdisk").expect_err("a typing error").line(), "qdisk");
+    /// ```
+    #[must_use]
+    pub fn line(&self) -> &str {
+        &self.0.line
+    }
+
+    /// The bytes of the line that are meant; empty, and at the end of the last word, if something is missing
+    /// behind it.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::tc::parse;
+    /// assert_eq!(parse("class bad").expect_err("no such command").position(), 6..9);
+    /// ```
+    #[must_use]
+    pub fn position(&self) -> Range<usize> {
+        self.0.word.clone()
+    }
+
+    /// What is wrong.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::tc::{Problem, parse};
+    /// let error = parse("class bad").expect_err("no such command");
+    /// assert_eq!(error.problem(), &Problem::Unknown { role: "command" });
+    /// ```
+    #[must_use]
+    pub fn problem(&self) -> &Problem {
+        &self.0.problem
+    }
+
+    /// What may stand there; empty if that is no list.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::tc::parse;
+    /// assert_eq!(parse("").expect_err("nothing").allowed(), ["qdisc", "class", "filter"]);
+    /// ```
+    #[must_use]
+    pub fn allowed(&self) -> &[&'static str] {
+        &self.0.allowed
+    }
+
+    /// The line as it can be shown, and the marks below it.
+    fn write_place(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { line, word, .. } = &*self.0;
+        for c in line.trim_end().chars() {
+            out.write_char(if c.is_control() && c != '\t' { ' ' } else { c })?;
+        }
+        out.write_char('\n')?;
+        for c in line[..word.start].chars() {
+            out.write_char(if c == '\t' { '\t' } else { ' ' })?;
+        }
+        if word.is_empty() && word.start > 0 {
+            out.write_char(' ')?;
+        }
+        for _ in 0..line[word.clone()].chars().count().max(1) {
+            out.write_char('^')?;
+        }
+        out.write_char('\n')
+    }
+
+    fn write_problem(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown: String =
+            self.0.line[self.position()].chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        match &self.0.problem {
+            Problem::Unknown { role } => write!(out, "unknown {role} `{shown}`"),
+            Problem::Ambiguous { role } => write!(out, "`{shown}` begins more than one {role}"),
+            Problem::MissingValue { option } => write!(out, "the value of `{option}` is missing"),
+            Problem::Missing { of, what } => write!(out, "{of} lacks {what}"),
+            Problem::Malformed { form } => write!(out, "`{shown}` is not {form}"),
+            Problem::OutOfRange { low, high } => {
+                write!(out, "`{shown}` is out of range: from {low} to {high}")
+            }
+            Problem::Twice { option } if shown == *option => write!(out, "`{option}` is given twice"),
+            Problem::Twice { option } => write!(out, "`{shown}` sets `{option}`, which is given already"),
+            Problem::Excludes { option, other } => {
+                write!(out, "`{option}` and `{other}` exclude each other")
+            }
+            Problem::Needs { option, needs } => write!(out, "`{option}` needs {needs}"),
+            Problem::NotSupported { why } => write!(out, "`{shown}` is not supported: {why}"),
+            Problem::Superfluous => write!(out, "`{shown}` is too much: the command is complete before it"),
+        }
+    }
+}
+
+impl fmt::Display for TcError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_place(out)?;
+        self.write_problem(out)?;
+        for (at, word) in self.0.allowed.iter().enumerate() {
+            write!(out, "{}{word}", if at == 0 { "; allowed: " } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for TcError {}

@@ -1,0 +1,335 @@
+//! From the words of a line to a command: flags, object, verb, what it is done to, kind, options.
+//!
+//! Names of objects and verbs may be shortened as long as they fit one only; kinds, `dev`, `root`, `parent`,
+//! `handle` and `classid` not. Deviation: flags that only matter to `show` are taken and forgotten elsewhere;
+//! `link`, of which `tc` has an `l`, does not exist.
+
+use super::command::{ClassCommand, Command, Estimation, Object, Place, QdiscCommand, ShowCommand, Verb};
+use super::error::{Problem, TcError};
+use super::filter::{CLASSIFIERS, Classifier, FilterCommand, FilterVerb, Protocol};
+use super::kinds::{CLASS_KINDS, ClassOptions, Demand, QDISC_KINDS, QdiscOptions};
+use super::table::first_missing;
+use super::value::Handle;
+use super::words::{Name, Words};
+use crate::ClassId;
+use alloc::string::String;
+use alloc::vec::Vec;
+use quietcore_core::Nanos;
+
+const OBJECTS: &[Name] = &[("qdisc", "qdisc"), ("class", "class"), ("filter", "filter")];
+const FLAGS: &[Name] = &[("-statistics", "-s"), ("-stats", "-s"), ("-details", "-d"), ("-json", "-j")];
+const VERBS: &[Name] = &[
+    ("add", "add"),
+    ("change", "change"),
+    ("replace", "replace"),
+    ("delete", "delete"),
+    ("show", "show"),
+    ("list", "show"),
+    ("ls", "show"),
+];
+const FILTER_VERBS: &[Name] =
+    &[("add", "add"), ("delete", "delete"), ("show", "show"), ("list", "show"), ("ls", "show")];
+
+/// Words before the kind, besides `dev`; the shortened ones are behind their full forms.
+const QDISC_HEAD: &[Name] = &[("root", "root"), ("parent", "parent"), ("handle", "handle"), ("est", "est")];
+const CLASS_HEAD: &[Name] = &[("parent", "parent"), ("classid", "classid"), ("est", "est")];
+const FILTER_HEAD: &[Name] = &[
+    ("root", "root"),
+    ("parent", "parent"),
+    ("protocol", "protocol"),
+    ("prio", "prio"),
+    ("priority", "prio"),
+    ("pref", "prio"),
+    ("preference", "prio"),
+];
+/// The same for `show`.
+const QDISC_SHOW: &[Name] = &[("root", "root"), ("parent", "parent"), ("handle", "handle")];
+const CLASS_SHOW: &[Name] = &[("root", "root"), ("parent", "parent"), ("classid", "classid")];
+const FILTER_SHOW: &[Name] = &[("root", "root"), ("parent", "parent")];
+
+/// Reads one line, with or without `tc` or `quietcore tc` before it.
+///
+/// # Errors
+/// [`TcError`] with the first word that cannot stand where it is, or with what is missing at the end.
+///
+/// ```
+/// use quietcore_qdisc::tc::{Command, parse};
+///
+/// let command = parse("qd add dev eth1 parent 1:1 est 1sec 4sec netem limit 70000 delay 6ms")?;
+/// let canonical = "qdisc add dev eth1 parent 1:1 est 1s 4s netem limit 70000 delay 6ms";
+/// assert_eq!(command.to_string(), canonical);
+/// # Ok::<(), quietcore_qdisc::tc::TcError>(())
+/// ```
+pub fn parse(line: &str) -> Result<Command, TcError> {
+    let mut words = Words::new(line);
+    let flags = take_flags(&mut words)?;
+    let Some(_) = words.take() else {
+        let problem = Problem::Missing { of: "tc", what: "an object" };
+        return Err(words.at_end(problem, &["qdisc", "class", "filter"]));
+    };
+    match words.full_name(OBJECTS, "object")? {
+        "qdisc" => parse_qdisc(&mut words, flags),
+        "class" => parse_class(&mut words, flags),
+        _ => parse_filter(&mut words, flags),
+    }
+}
+
+/// What stands before the object.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flags {
+    statistics: bool,
+    details: bool,
+    json: bool,
+}
+
+fn take_flags(words: &mut Words<'_>) -> Result<Flags, TcError> {
+    let mut flags = Flags::default();
+    while words.peek().is_some_and(|word| word.starts_with('-')) {
+        words.take();
+        match words.full_name(FLAGS, "flag")? {
+            "-s" => flags.statistics = true,
+            "-d" => flags.details = true,
+            _ => flags.json = true,
+        }
+    }
+    Ok(flags)
+}
+
+/// What is missing where nothing stands behind the head.
+const A_KIND: &str = "a kind";
+
+/// What stands before the kind.
+#[derive(Debug, Default)]
+struct Head {
+    device: Option<String>,
+    place: Option<Place>,
+    id: Option<ClassId>,
+    est: Option<Estimation>,
+    protocol: Option<Protocol>,
+    prio: Option<u16>,
+    /// What may stand behind it.
+    kinds: &'static [&'static str],
+}
+
+impl Head {
+    /// Takes what belongs to the word that was just taken, if that is one of `names`.
+    fn take(&mut self, word: &str, words: &mut Words<'_>, names: &[Name]) -> Result<bool, TcError> {
+        let abbreviated = |full: &str, least: &str| word.starts_with(least) && full.starts_with(word);
+        let name = match word {
+            "dev" => "dev",
+            _ if abbreviated("estimator", "e") => "est",
+            _ if abbreviated("protocol", "prot") => "protocol",
+            _ => names.iter().find(|(name, _)| *name == word).map_or("", |(_, full)| *full),
+        };
+        if name != "dev" && !names.iter().any(|(_, full)| *full == name) {
+            return Ok(false);
+        }
+        match name {
+            "dev" => {
+                words.first_time(self.device.as_ref(), "dev")?;
+                self.device = Some(take_device(words)?);
+            }
+            "root" | "parent" => self.take_place(name == "root", words)?,
+            "handle" => {
+                words.first_time(self.id.as_ref(), "handle")?;
+                self.id = Some(words.scalar::<Handle>("handle")?.0);
+            }
+            "classid" => {
+                words.first_time(self.id.as_ref(), "classid")?;
+                self.id = Some(words.scalar("classid")?);
+            }
+            "est" => {
+                words.first_time(self.est.as_ref(), "est")?;
+                self.est = Some(take_estimation(words)?);
+            }
+            "protocol" => {
+                words.first_time(self.protocol.as_ref(), "protocol")?;
+                self.protocol = Some(words.scalar("protocol")?);
+            }
+            _ => {
+                words.first_time(self.prio.as_ref(), "prio")?;
+                self.prio = Some(words.scalar("prio")?);
+            }
+        }
+        Ok(true)
+    }
+
+    fn take_place(&mut self, root: bool, words: &mut Words<'_>) -> Result<(), TcError> {
+        let (option, other) = if root { ("root", "parent") } else { ("parent", "root") };
+        match self.place {
+            Some(Place::Root) if !root => return Err(words.here(Problem::Excludes { option, other }, &[])),
+            Some(Place::Parent(_)) if root => {
+                return Err(words.here(Problem::Excludes { option, other }, &[]));
+            }
+            Some(_) => return Err(words.here(Problem::Twice { option }, &[])),
+            None => {}
+        }
+        self.place = Some(if root { Place::Root } else { Place::Parent(words.scalar("parent")?) });
+        Ok(())
+    }
+
+    /// Complains unless these are there.
+    fn demand(
+        &self,
+        of: &'static str,
+        needed: &[(bool, &'static str)],
+        words: &Words<'_>,
+    ) -> Result<(), TcError> {
+        let all = [&[(self.device.is_some(), "`dev`")], needed].concat();
+        let Some(problem) = first_missing(of, &all) else { return Ok(()) };
+        let kind = matches!(problem, Problem::Missing { what: A_KIND, .. });
+        Err(words.at_end(problem, if kind { self.kinds } else { &[] }))
+    }
+}
+
+/// Interface names of Linux: at most 15 bytes, no `/` or `:`, not `.` or `..`.
+fn take_device(words: &mut Words<'_>) -> Result<String, TcError> {
+    let name = words.value("dev", &["the name of a device"])?;
+    if name.len() > 15 || name.contains(['/', ':']) || matches!(name, "." | "..") {
+        let form = "the name of a device: at most 15 bytes, without / and :";
+        return Err(words.here(Problem::Malformed { form }, &[]));
+    }
+    Ok(name.into())
+}
+
+fn take_estimation(words: &mut Words<'_>) -> Result<Estimation, TcError> {
+    let mut positive = || {
+        let time: Nanos = words.scalar("est")?;
+        if time.0 > 0 {
+            return Ok(time);
+        }
+        let problem = Problem::OutOfRange { low: "1ns".into(), high: alloc::format!("{}ns", i64::MAX) };
+        Err(words.here(problem, &[]))
+    };
+    Ok(Estimation { interval: positive()?, time_constant: positive()? })
+}
+
+/// Takes words before the kind until `kind` takes the rest of the line.
+fn take_body<T>(
+    words: &mut Words<'_>,
+    names: &[Name],
+    role: &'static str,
+    mut kind: impl FnMut(&str, &mut Words<'_>) -> Option<Result<T, TcError>>,
+    kinds: &'static [&'static str],
+) -> Result<(Head, Option<T>), TcError> {
+    let mut head = Head { kinds, ..Head::default() };
+    while let Some(word) = words.take() {
+        if head.take(word, words, names)? {
+            continue;
+        }
+        if let Some(options) = kind(word, words) {
+            return Ok((head, Some(options?)));
+        }
+        if matches!(word, "ingress" | "clsact") {
+            let why = "only what leaves a device is queued";
+            return Err(words.here(Problem::NotSupported { why }, &[]));
+        }
+        let others: Vec<&'static str> = names.iter().map(|(name, _)| *name).collect();
+        return Err(words.here(Problem::Unknown { role }, &[kinds, &["dev"], &others].concat()));
+    }
+    Ok((head, None))
+}
+
+/// The verb, if there is one: without one, `tc` shows.
+fn take_verb(words: &mut Words<'_>, verbs: &[Name]) -> Result<&'static str, TcError> {
+    if words.take().is_some() { words.full_name(verbs, "command") } else { Ok("show") }
+}
+
+const fn demand_of(verb: Verb) -> Demand {
+    match verb {
+        Verb::Add | Verb::Change | Verb::Replace => Demand::Enough,
+        Verb::Delete => Demand::Any,
+    }
+}
+
+fn verb_named(name: &str) -> Option<Verb> {
+    match name {
+        "add" => Some(Verb::Add),
+        "change" => Some(Verb::Change),
+        "replace" => Some(Verb::Replace),
+        "delete" => Some(Verb::Delete),
+        _ => None,
+    }
+}
+
+fn parse_qdisc(words: &mut Words<'_>, flags: Flags) -> Result<Command, TcError> {
+    let Some(verb) = verb_named(take_verb(words, VERBS)?) else {
+        return parse_show(words, flags, Object::Qdisc);
+    };
+    let demand = demand_of(verb);
+    let kind = |word: &str, words: &mut Words<'_>| QdiscOptions::take(word, words, demand);
+    let (head, options) = take_body(words, QDISC_HEAD, "kind of qdisc", kind, QDISC_KINDS)?;
+    let placed = (head.place.is_some(), "`root` or `parent`");
+    let named = (head.place.is_some() || head.id.is_some(), "`root`, `parent` or `handle`");
+    let kind = (options.is_some(), A_KIND);
+    match verb {
+        Verb::Add => head.demand("qdisc add", &[placed, kind], words)?,
+        Verb::Replace => head.demand("qdisc replace", &[placed, kind], words)?,
+        Verb::Change => head.demand("qdisc change", &[named, kind], words)?,
+        Verb::Delete => head.demand("qdisc del", &[named], words)?,
+    }
+    let Head { device, place, id: handle, est, .. } = head;
+    let device = device.unwrap_or_default();
+    Ok(Command::Qdisc(QdiscCommand { verb, device, place, handle, est, options }))
+}
+
+fn parse_class(words: &mut Words<'_>, flags: Flags) -> Result<Command, TcError> {
+    let Some(verb) = verb_named(take_verb(words, VERBS)?) else {
+        return parse_show(words, flags, Object::Class);
+    };
+    let demand = demand_of(verb);
+    let kind = |word: &str, words: &mut Words<'_>| ClassOptions::take(word, words, demand);
+    let (head, options) = take_body(words, CLASS_HEAD, "kind of class", kind, CLASS_KINDS)?;
+    let parent = match head.place {
+        Some(Place::Parent(id)) => Some(id),
+        _ => None,
+    };
+    let placed = (parent.is_some(), "`parent`");
+    let named = (head.id.is_some(), "`classid`");
+    let kind = (options.is_some(), A_KIND);
+    match verb {
+        Verb::Add => head.demand("class add", &[placed, kind], words)?,
+        Verb::Replace => head.demand("class replace", &[placed, kind], words)?,
+        Verb::Change => head.demand("class change", &[named, kind], words)?,
+        Verb::Delete => head.demand("class del", &[named], words)?,
+    }
+    let Head { device, id, est, .. } = head;
+    let device = device.unwrap_or_default();
+    Ok(Command::Class(ClassCommand { verb, device, parent, id, est, options }))
+}
+
+fn parse_filter(words: &mut Words<'_>, flags: Flags) -> Result<Command, TcError> {
+    let verb = match take_verb(words, FILTER_VERBS)? {
+        "add" => FilterVerb::Add,
+        "delete" => FilterVerb::Delete,
+        _ => return parse_show(words, flags, Object::Filter),
+    };
+    let demand = if verb == FilterVerb::Add { Demand::Enough } else { Demand::Any };
+    let kind = |word: &str, words: &mut Words<'_>| Classifier::take(word, words, demand);
+    let (head, classifier) = take_body(words, FILTER_HEAD, "kind of filter", kind, CLASSIFIERS)?;
+    match verb {
+        FilterVerb::Add => head.demand("filter add", &[(classifier.is_some(), A_KIND)], words)?,
+        FilterVerb::Delete => head.demand("filter del", &[], words)?,
+    }
+    let Head { device, place, protocol, prio, .. } = head;
+    let device = device.unwrap_or_default();
+    Ok(Command::Filter(FilterCommand { verb, device, place, protocol, prio, classifier }))
+}
+
+fn parse_show(words: &mut Words<'_>, flags: Flags, object: Object) -> Result<Command, TcError> {
+    let names = match object {
+        Object::Qdisc => QDISC_SHOW,
+        Object::Class => CLASS_SHOW,
+        Object::Filter => FILTER_SHOW,
+    };
+    let none = |_: &str, _: &mut Words<'_>| None::<Result<(), TcError>>;
+    let (head, _) = take_body(words, names, "word for show", none, &[])?;
+    match object {
+        Object::Qdisc => {}
+        Object::Class => head.demand("class show", &[], words)?,
+        Object::Filter => head.demand("filter show", &[], words)?,
+    }
+    let Flags { statistics, details, json } = flags;
+    let Head { device, place, id, .. } = head;
+    Ok(Command::Show(ShowCommand { object, device, place, id, statistics, details, json }))
+}

@@ -1,0 +1,187 @@
+//! Options as tables: a structure, its names, how it is read and how it is written, from one list.
+//!
+//! `options!` makes a structure whose fields are what was typed; `switch!` a choice between words that stand
+//! alone. A field's first name is its full one; a name may be shortened as long as it fits one field only
+//! (Deviation: `tc` allows that for some options, and takes the first that fits).
+
+use super::error::{Problem, TcError};
+use super::words::{Name, Words};
+
+/// A structure of options.
+pub(super) trait Table: Default {
+    /// What they are options of.
+    const KIND: &'static str;
+    /// "option of" that.
+    const ROLE: &'static str;
+    /// All names, and the full one of each.
+    const NAMES: &'static [Name];
+
+    /// Takes the value of the option `name`, a full one that was just taken.
+    fn set(&mut self, name: &'static str, words: &mut Words<'_>) -> Result<(), TcError>;
+}
+
+/// What a structure of options lacks to be carried out.
+pub(super) trait Complete: Table {
+    /// The first thing that it lacks.
+    fn lacks(&self) -> Option<Problem> {
+        None
+    }
+}
+
+/// Takes options until the line ends.
+pub(super) fn take_options<T: Table>(words: &mut Words<'_>) -> Result<T, TcError> {
+    let mut options = T::default();
+    while words.take().is_some() {
+        if T::NAMES.is_empty() {
+            return Err(words.here(Problem::Superfluous, &[]));
+        }
+        let name = words.full_name(T::NAMES, T::ROLE)?;
+        options.set(name, words)?;
+    }
+    Ok(options)
+}
+
+/// Complains about what `options` lack: at the option that lacks it, or else behind the last word.
+pub(super) fn complete<T: Complete>(options: &T, words: &Words<'_>) -> Result<(), TcError> {
+    match options.lacks() {
+        None => Ok(()),
+        Some(problem @ (Problem::Needs { option, .. } | Problem::Excludes { option, .. })) => {
+            Err(words.at_option(T::NAMES, option, problem))
+        }
+        Some(problem) => Err(words.at_end(problem, &[])),
+    }
+}
+
+/// The first of `needed` that is not there.
+pub(super) fn first_missing(of: &'static str, needed: &[(bool, &'static str)]) -> Option<Problem> {
+    let missing = needed.iter().find(|(there, _)| !there);
+    missing.map(|(_, what)| Problem::Missing { of, what })
+}
+
+macro_rules! options {
+    (
+        $(#[$about:meta])*
+        pub struct $name:ident of $kind:literal {
+            $(
+                $(#[$field_about:meta])*
+                $field:ident: $ty:ty = $word:literal $(| $alias:literal)* $(in $low:literal..=$high:literal)?,
+            )*
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct $name {
+            $($(#[$field_about])* pub $field: Option<$ty>,)*
+        }
+
+        impl $crate::tc::table::Table for $name {
+            const KIND: &'static str = $kind;
+            const ROLE: &'static str = concat!("option of ", $kind);
+            const NAMES: &'static [$crate::tc::words::Name] = &[$(($word, $word), $(($alias, $word),)*)*];
+
+            #[allow(unused_variables, reason = "of a discipline without options")]
+            fn set(
+                &mut self,
+                name: &'static str,
+                words: &mut $crate::tc::words::Words<'_>,
+            ) -> Result<(), $crate::tc::TcError> {
+                match name {
+                    $($word => {
+                        words.first_time(self.$field.as_ref(), $word)?;
+                        let value: $ty = $crate::tc::value::Value::take(words, $word)?;
+                        $(words.in_range(value, $low..=$high)?;)?
+                        self.$field = Some(value);
+                        Ok(())
+                    })*
+                    _ => unreachable!("only names of the table are looked up"),
+                }
+            }
+        }
+
+        /// As it would be typed, its name first.
+        impl core::fmt::Display for $name {
+            fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                out.write_str(<Self as $crate::tc::table::Table>::KIND)?;
+                $(if let Some(value) = &self.$field {
+                    $crate::tc::value::Value::put(value, $word, out)?;
+                })*
+                Ok(())
+            }
+        }
+
+        #[cfg(test)]
+        impl $crate::tc::tests::random::Random for $name {
+            fn random() -> proptest::strategy::BoxedStrategy<Self> {
+                use proptest::strategy::Strategy as _;
+                let options = proptest::strategy::Just(Self::default()).boxed();
+                $(
+                    let value = $crate::tc::table::random_value!($ty $(, $low, $high)?);
+                    let options = (options, proptest::option::of(value))
+                        .prop_map(|(mut options, value)| {
+                            options.$field = value;
+                            options
+                        })
+                        .boxed();
+                )*
+                options
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+macro_rules! random_value {
+    ($ty:ty) => {
+        <$ty as $crate::tc::tests::random::Random>::random()
+    };
+    ($ty:ty, $low:literal, $high:literal) => {{
+        let range: core::ops::RangeInclusive<$ty> = $low..=$high;
+        range
+    }};
+}
+
+macro_rules! switch {
+    (
+        $(#[$about:meta])*
+        pub enum $name:ident {
+            $($(#[$variant_about:meta])* $variant:ident = $word:literal,)*
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$variant_about])* $variant,)*
+        }
+
+        impl $crate::tc::value::Value for $name {
+            /// The word that was just taken says which.
+            fn take(
+                words: &mut $crate::tc::words::Words<'_>,
+                _: &'static str,
+            ) -> Result<Self, $crate::tc::TcError> {
+                match words.full_name(&[$(($word, $word)),*], "option")? {
+                    $($word => Ok(Self::$variant),)*
+                    _ => unreachable!("only these words are looked up"),
+                }
+            }
+
+            fn put(&self, _: &'static str, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                out.write_str(match self {
+                    $(Self::$variant => concat!(" ", $word),)*
+                })
+            }
+        }
+
+        #[cfg(test)]
+        impl $crate::tc::tests::random::Random for $name {
+            fn random() -> proptest::strategy::BoxedStrategy<Self> {
+                use proptest::strategy::Strategy as _;
+                proptest::sample::select(&[$(Self::$variant),*][..]).boxed()
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+pub(super) use random_value;
+pub(super) use {options, switch};

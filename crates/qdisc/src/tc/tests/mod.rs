@@ -1,0 +1,4 @@
+//! Tests of the grammar: random commands, random text.
+
+pub(super) mod random;
+mod round_trip;

@@ -1,0 +1,301 @@
+//! Whatever is written is read back as it was, and whatever is read ends in a command or in an error.
+//!
+//! Three sources of lines: commands made from types, such commands' lines with damage, and any text.
+
+use super::random::Random;
+use crate::tc::{
+    CbqClassOptions, CbqOptions, ClassCommand, ClassOptions, Classifier, Command, Estimation, FilterCommand,
+    FilterVerb, HfscClassOptions, HtbClassOptions, Match, NetemOptions, Object, Place, Protocol,
+    QdiscCommand, QdiscOptions, ShowCommand, TbfOptions, Verb, parse, parse_script,
+};
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::strategy::BoxedStrategy;
+use quietcore_core::Nanos;
+
+/// Without what needs an option that is not there.
+fn netem() -> BoxedStrategy<NetemOptions> {
+    let mend = |mut netem: NetemOptions| {
+        let delay = netem.delay;
+        netem.reorder = netem.reorder.filter(|_| delay.is_some());
+        netem.gap = netem.gap.filter(|_| delay.is_some());
+        netem.ecn = netem.ecn.filter(|_| netem.loss.is_some());
+        netem.distribution = netem.distribution.filter(|_| delay.is_some_and(|delay| delay.jitter.is_some()));
+        netem
+    };
+    NetemOptions::random().prop_map(mend).boxed()
+}
+
+fn tbf() -> BoxedStrategy<TbfOptions> {
+    let needed = (Random::random(), Random::random(), Random::random(), Random::random(), any::<bool>());
+    let mend = |(tbf, rate, burst, limit, latency, by_time): (TbfOptions, _, _, _, _, bool)| TbfOptions {
+        rate: Some(rate),
+        burst: Some(burst),
+        limit: (!by_time).then_some(limit),
+        latency: by_time.then_some(latency),
+        peakrate: tbf.peakrate.filter(|_| tbf.mtu.is_some()),
+        ..tbf
+    };
+    (TbfOptions::random(), needed)
+        .prop_map(move |(tbf, (rate, burst, limit, latency, by_time))| {
+            mend((tbf, rate, burst, limit, latency, by_time))
+        })
+        .boxed()
+}
+
+fn htb_class() -> BoxedStrategy<HtbClassOptions> {
+    let needed = (HtbClassOptions::random(), Random::random());
+    needed.prop_map(|(htb, rate)| HtbClassOptions { rate: Some(rate), ..htb }).boxed()
+}
+
+fn hfsc_class() -> BoxedStrategy<HfscClassOptions> {
+    let mend = |(mut hfsc, curve): (HfscClassOptions, _)| {
+        if hfsc.sc.is_some() {
+            (hfsc.rt, hfsc.ls) = (None, None);
+        } else if hfsc.ls.is_none() {
+            hfsc.ul = None;
+            hfsc.rt = Some(curve);
+        }
+        hfsc
+    };
+    (HfscClassOptions::random(), Random::random()).prop_map(mend).boxed()
+}
+
+fn cbq() -> BoxedStrategy<CbqOptions> {
+    (CbqOptions::random(), Random::random(), Random::random())
+        .prop_map(|(cbq, bandwidth, avpkt)| CbqOptions {
+            bandwidth: Some(bandwidth),
+            avpkt: Some(avpkt),
+            ..cbq
+        })
+        .boxed()
+}
+
+fn cbq_class() -> BoxedStrategy<CbqClassOptions> {
+    (CbqClassOptions::random(), Random::random(), Random::random(), Random::random(), Random::random())
+        .prop_map(|(cbq, bandwidth, rate, allot, avpkt)| CbqClassOptions {
+            bandwidth: cbq.bandwidth.or_else(|| cbq.maxburst.or(cbq.minburst).map(|_| bandwidth)),
+            rate: Some(rate),
+            allot: Some(allot),
+            avpkt: Some(avpkt),
+            ..cbq
+        })
+        .boxed()
+}
+
+fn qdisc_options() -> BoxedStrategy<QdiscOptions> {
+    prop_oneof![
+        1 => Random::random().prop_map(QdiscOptions::Pfifo),
+        1 => Random::random().prop_map(QdiscOptions::Bfifo),
+        1 => Random::random().prop_map(QdiscOptions::Mq),
+        6 => netem().prop_map(|netem| QdiscOptions::Netem(Box::new(netem))),
+        2 => tbf().prop_map(|tbf| QdiscOptions::Tbf(Box::new(tbf))),
+        3 => Random::random().prop_map(|fq| QdiscOptions::Fq(Box::new(fq))),
+        1 => Random::random().prop_map(QdiscOptions::Htb),
+        1 => Random::random().prop_map(QdiscOptions::Hfsc),
+        1 => cbq().prop_map(|cbq| QdiscOptions::Cbq(Box::new(cbq))),
+    ]
+    .boxed()
+}
+
+fn class_options() -> BoxedStrategy<ClassOptions> {
+    prop_oneof![
+        htb_class().prop_map(|htb| ClassOptions::Htb(Box::new(htb))),
+        hfsc_class().prop_map(|hfsc| ClassOptions::Hfsc(Box::new(hfsc))),
+        cbq_class().prop_map(|cbq| ClassOptions::Cbq(Box::new(cbq))),
+    ]
+    .boxed()
+}
+
+/// Names that a device can have; words of the grammar among them.
+fn device() -> BoxedStrategy<String> {
+    let any_name = "[a-zA-Z0-9$@_ä-][a-zA-Z0-9#.@_-]{0,12}";
+    prop_oneof![4 => any_name, 1 => select(&["dev", "root", "netem", "tc", "-s"][..]).prop_map(String::from)]
+        .boxed()
+}
+
+fn place() -> BoxedStrategy<Place> {
+    prop_oneof![Just(Place::Root), Random::random().prop_map(Place::Parent)].boxed()
+}
+
+fn handle() -> BoxedStrategy<crate::ClassId> {
+    (1..=u16::MAX).prop_map(|major| crate::ClassId::new(major, 0)).boxed()
+}
+
+fn estimation() -> BoxedStrategy<Estimation> {
+    let time = || Nanos::random().prop_map(|time| Nanos(time.0.max(1)));
+    (time(), time()).prop_map(|(interval, time_constant)| Estimation { interval, time_constant }).boxed()
+}
+
+fn verb() -> BoxedStrategy<Verb> {
+    select(&[Verb::Add, Verb::Change, Verb::Replace, Verb::Delete][..]).boxed()
+}
+
+fn qdisc() -> BoxedStrategy<Command> {
+    let options = (qdisc_options(), any::<bool>());
+    (verb(), device(), place(), option::of(handle()), option::of(estimation()), options)
+        .prop_map(|(verb, device, place, handle, est, (options, named))| {
+            let by_handle = handle.is_some() && matches!(verb, Verb::Change | Verb::Delete);
+            let place = if by_handle { Some(place).filter(|_| named) } else { Some(place) };
+            let options = if verb == Verb::Delete { Some(options).filter(|_| named) } else { Some(options) };
+            Command::Qdisc(QdiscCommand { verb, device, place, handle, est, options })
+        })
+        .boxed()
+}
+
+fn class() -> BoxedStrategy<Command> {
+    let options = (class_options(), any::<bool>());
+    (verb(), device(), Random::random(), Random::random(), option::of(estimation()), options)
+        .prop_map(|(verb, device, parent, id, est, (options, named))| {
+            let known = matches!(verb, Verb::Change | Verb::Delete);
+            let parent = Some(parent).filter(|_| named || !known);
+            let id = Some(id).filter(|_| named || known);
+            let options = if verb == Verb::Delete { Some(options).filter(|_| named) } else { Some(options) };
+            Command::Class(ClassCommand { verb, device, parent, id, est, options })
+        })
+        .boxed()
+}
+
+fn field() -> BoxedStrategy<Match> {
+    let address = || any::<u32>().prop_map(Ipv4Addr::from_bits);
+    let length = (0..=32_u32).prop_map(|length| u32::MAX.checked_shl(32 - length).unwrap_or(0));
+    let mask = prop_oneof![length.prop_map(Ipv4Addr::from_bits), address()].boxed();
+    prop_oneof![
+        (address(), mask.clone()).prop_map(|(address, mask)| Match::Source { address, mask }),
+        (address(), mask).prop_map(|(address, mask)| Match::Destination { address, mask }),
+        any::<(u16, u16)>().prop_map(|(value, mask)| Match::SourcePort { value, mask }),
+        any::<(u16, u16)>().prop_map(|(value, mask)| Match::DestinationPort { value, mask }),
+        any::<(u8, u8)>().prop_map(|(value, mask)| Match::Protocol { value, mask }),
+    ]
+    .boxed()
+}
+
+fn filter() -> BoxedStrategy<Command> {
+    let by_fields = (proptest::collection::vec(field(), 1..4), Random::random())
+        .prop_map(|(matches, flow)| Classifier::U32 { matches, flow: Some(flow) });
+    let all = Random::random().prop_map(|flow| Classifier::MatchAll { flow: Some(flow) });
+    let classifier = (prop_oneof![by_fields, all], any::<bool>());
+    let protocol = prop_oneof![select(&[3_u16, 0x800, 0x86dd][..]), any::<u16>()].prop_map(Protocol);
+    (device(), option::of(place()), option::of(protocol), option::of(any::<u16>()), classifier)
+        .prop_map(|(device, place, protocol, prio, (classifier, add))| {
+            let (verb, classifier) =
+                if add { (FilterVerb::Add, Some(classifier)) } else { (FilterVerb::Delete, None) };
+            Command::Filter(FilterCommand { verb, device, place, protocol, prio, classifier })
+        })
+        .boxed()
+}
+
+fn show() -> BoxedStrategy<Command> {
+    let object = select(&[Object::Qdisc, Object::Class, Object::Filter][..]);
+    (object, option::of(device()), option::of(place()), option::of(handle()), any::<[bool; 3]>())
+        .prop_map(|(object, device, place, id, [statistics, details, json])| {
+            let device = if object == Object::Qdisc { device } else { device.or_else(|| Some("lo".into())) };
+            let id = id.filter(|_| object != Object::Filter);
+            Command::Show(ShowCommand { object, device, place, id, statistics, details, json })
+        })
+        .boxed()
+}
+
+fn command() -> BoxedStrategy<Command> {
+    prop_oneof![4 => qdisc(), 2 => class(), 1 => filter(), 1 => show()].boxed()
+}
+
+/// Every word of the grammar, and values of each kind, right and wrong.
+fn word() -> BoxedStrategy<String> {
+    let words = "qdisc class filter q c f add change replace del show ls dev root parent handle classid est \
+        protocol prio pfifo bfifo mq netem tbf fq htb hfsc cbq u32 matchall ingress -s -d -j limit delay loss \
+        random state gemodel ecn corrupt duplicate reorder gap rate slot packets bytes distribution normal seed \
+        burst buffer latency mpu peakrate mtu overhead linklayer atm flow_limit pacing nopacing horizon \
+        horizon_drop horizon_ weights priomap bands default r2q ceil quantum rt ls sc ul m1 d m2 umax dmax \
+        bandwidth avpkt allot weight bounded isolated match ip dport src flowid p d 1: 1:10 ffff: 1:1 0 1 10 \
+        1.5mbit 10ms 5kb 6000/16 25% 0.1% -14 0xffff 10.0.0.0/8 # tc quietcore 2>/dev/null";
+    let words: Vec<&'static str> = words.split_whitespace().collect();
+    prop_oneof![9 => select(words).prop_map(String::from), 1 => "\\PC{0,6}"].boxed()
+}
+
+/// What must hold for any line.
+fn check(line: &str) -> Result<(), TestCaseError> {
+    match parse(line) {
+        Ok(command) => {
+            let text = command.to_string();
+            prop_assert_eq!(parse(&text), Ok(command), "`{}` from `{}`", text, line);
+        }
+        Err(error) => {
+            prop_assert_eq!(error.line(), line);
+            prop_assert!(line.get(error.position()).is_some(), "{:?} of {:?}", error.position(), line);
+            let shown = error.to_string();
+            prop_assert_eq!(shown.lines().count(), 3, "{}", shown);
+            prop_assert!(shown.chars().all(|c| !c.is_control() || c == '\n' || c == '\t'), "{:?}", shown);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+    /// Goal: the text of a command is that command. Method: random ones of every sort.
+    #[test]
+    fn what_is_written_is_read_back(command in command()) {
+        let text = command.to_string();
+        prop_assert_eq!(parse(&text), Ok(command), "{}", text);
+    }
+
+    /// Goal: a line that is almost right does no harm. Method: a word replaced, removed, doubled, or cut.
+    #[test]
+    fn damaged_lines(command in command(), at in any::<prop::sample::Index>(), other in word(), how in 0..5) {
+        let text = command.to_string();
+        let mut words: Vec<&str> = text.split(' ').collect();
+        let at = at.index(words.len());
+        match how {
+            0 => words[at] = &other,
+            1 => drop(words.remove(at)),
+            2 => words.insert(at, words[at]),
+            3 => words.insert(at, &other),
+            _ => words.truncate(at),
+        }
+        check(&words.join(" "))?;
+    }
+
+    /// Goal: words in any order do no harm. Method: those of the grammar, behind a plausible beginning.
+    #[test]
+    fn any_words(
+        begin in select(&["", "qd add dev e root ", "cl add dev e parent 1: ", "f add dev e "][..]),
+        kind in select(&["", "netem ", "tbf ", "fq ", "htb ", "hfsc ", "cbq ", "u32 "][..]),
+        words in prop::collection::vec(word(), 0..12),
+    ) {
+        check(&(String::from(begin) + kind + &words.join(" ")))?;
+    }
+
+    /// Goal: no text does harm. Method: any characters, as a line and as a script.
+    #[test]
+    fn any_text(text in any::<String>()) {
+        if !text.trim_end().contains(['\n', '\r']) {
+            check(&text)?;
+        }
+        if let Err(error) = parse_script(&text) {
+            prop_assert!(error.line() >= 1 && error.line() <= text.lines().count());
+        }
+    }
+
+    /// Goal: a script is its lines. Method: random commands, comments and blanks between them.
+    #[test]
+    fn scripts(
+        commands in prop::collection::vec((command(), 0..3_usize), 0..8),
+        program in select(&["tc ", "quietcore tc ", ""][..]),
+    ) {
+        let (mut text, mut expected) = (String::new(), Vec::new());
+        for (command, blanks) in commands {
+            text += &"  # a comment\n\n".repeat(blanks);
+            // A flag, or `tc`, in the place of the program is not what was meant.
+            text += &alloc::format!("\t{program}{command} 2>/dev/null # done\n");
+            expected.push((text.lines().count(), command));
+        }
+        prop_assert_eq!(parse_script(&text), Ok(expected));
+    }
+}

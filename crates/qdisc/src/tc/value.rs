@@ -1,0 +1,268 @@
+//! What can stand behind an option: how each kind of value is read, and written back.
+//!
+//! Invariant, of every type here: what [`Show`] writes, [`Scalar`] or [`Value`] reads back as it was.
+
+use super::error::{Problem, TcError};
+use super::number::{decimal, hexadecimal, integer};
+use super::units::{self, BitRate, Bytes, Minor, Percent};
+use super::words::Words;
+use crate::{ClassId, LinkLayer};
+use alloc::format;
+use core::fmt::{self, Formatter};
+use quietcore_core::Nanos;
+
+/// Writes a blank and the value; nothing if there is none.
+pub(super) trait Show {
+    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result;
+}
+
+impl<T: Show> Show for Option<T> {
+    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        self.as_ref().map_or(Ok(()), |value| value.show(out))
+    }
+}
+
+/// A value that is one word.
+pub(super) trait Scalar: Show + Sized {
+    /// What may stand there, for errors.
+    const ALLOWED: &'static [&'static str];
+
+    fn read(word: &str) -> Result<Self, Problem>;
+
+    /// Whether a word is meant as such a value, where it may also be the next option.
+    fn begins(word: &str) -> bool {
+        word.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+    }
+}
+
+/// What stands behind the name of an option: one word, several, or none.
+pub(super) trait Value: Sized {
+    /// Takes it; the word `name` was just taken.
+    fn take(words: &mut Words<'_>, name: &'static str) -> Result<Self, TcError>;
+
+    /// Writes the name and the value, each behind a blank.
+    fn put(&self, name: &'static str, out: &mut Formatter<'_>) -> fmt::Result;
+}
+
+impl<T: Scalar> Value for T {
+    fn take(words: &mut Words<'_>, name: &'static str) -> Result<Self, TcError> {
+        words.scalar(name)
+    }
+
+    fn put(&self, name: &'static str, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, " {name}")?;
+        self.show(out)
+    }
+}
+
+/// Brings a number into a type, or says that type's range in its own form.
+fn fit<T: TryFrom<u128>>(number: u128, low: &str, high: impl fmt::Display) -> Result<T, Problem> {
+    T::try_from(number).map_err(|_| Problem::OutOfRange { low: low.into(), high: format!("{high}") })
+}
+
+macro_rules! integers {
+    ($($ty:ty),*) => {$(
+        impl Show for $ty {
+            fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
+                write!(out, " {self}")
+            }
+        }
+
+        impl Scalar for $ty {
+            const ALLOWED: &'static [&'static str] = &[];
+
+            fn read(word: &str) -> Result<Self, Problem> {
+                fit(integer(word).ok_or(Problem::Malformed { form: "an integer" })?, "0", Self::MAX)
+            }
+        }
+    )*};
+}
+
+integers!(u8, u16, u32, u64);
+
+impl Show for i32 {
+    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, " {self}")
+    }
+}
+
+impl Scalar for i32 {
+    const ALLOWED: &'static [&'static str] = &[];
+
+    fn read(word: &str) -> Result<Self, Problem> {
+        let digits = word.strip_prefix('-');
+        let size = integer(digits.unwrap_or(word)).ok_or(Problem::Malformed { form: "an integer" })?;
+        // At most 2^64: the conversion is exact.
+        let value = if digits.is_some() { -(size as i128) } else { size as i128 };
+        let range = || Problem::OutOfRange { low: format!("{}", Self::MIN), high: format!("{}", Self::MAX) };
+        Self::try_from(value).map_err(|_| range())
+    }
+
+    fn begins(word: &str) -> bool {
+        word.strip_prefix('-').unwrap_or(word).starts_with(|c: char| c.is_ascii_digit())
+    }
+}
+
+/// Reads a number and its unit; units differ in case only in how they are written.
+fn with_unit(word: &str, units: &[(&str, u64)], form: &'static str) -> Result<u128, Problem> {
+    let (number, unit) = decimal(word).ok_or(Problem::Malformed { form })?;
+    let known = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit));
+    let (_, one) = known.ok_or(Problem::Malformed { form })?;
+    Ok(number.scaled(u128::from(*one)))
+}
+
+impl Show for BitRate {
+    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, " {self}")
+    }
+}
+
+impl Scalar for BitRate {
+    const ALLOWED: &'static [&'static str] = &[
+        "a number with bit, kbit, mbit, gbit, tbit (per second)",
+        "bytes with bps to tbps",
+        "kibit and so on",
+    ];
+
+    fn read(word: &str) -> Result<Self, Problem> {
+        fit(with_unit(word, units::RATES, "a rate")?, "0", format_args!("{}bit", u64::MAX)).map(Self)
+    }
+}
+
+impl Show for Bytes {
+    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, " {self}")
+    }
+}
+
+impl Scalar for Bytes {
+    const ALLOWED: &'static [&'static str] = &["a number with b, k, m or g (bytes)", "kbit, mbit or gbit"];
+
+    fn read(word: &str) -> Result<Self, Problem> {
+        fit(with_unit(word, units::SIZES, "a size")?, "0", u32::MAX).map(Self)
+    }
+}
+
+impl Show for Nanos {
+    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        units::write_largest(out, " ", self.0, units::TIMES_WRITTEN)
+    }
+}
+
+/// At most 2^63 - 1 ns, as the kernel's times are signed.
+impl Scalar for Nanos {
+    const ALLOWED: &'static [&'static str] = &["a number with s, ms, us or ns"];
+
+    fn read(word: &str) -> Result<Self, Problem> {
+        let nanos: i64 = fit(with_unit(word, units::TIMES, "a time")?, "0", format_args!("{}ns", i64::MAX))?;
+        Ok(Self(nanos.unsigned_abs()))
+    }
+}
+
+impl Show for Percent {
+    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, " {self}")
+    }
+}
+
+impl Scalar for Percent {
+    const ALLOWED: &'static [&'static str] = &["a number from 0 to 100, with or without %"];
+
+    fn read(word: &str) -> Result<Self, Problem> {
+        let units: &[(&str, u64)] = &[("", units::PERCENT), ("%", units::PERCENT)];
+        let billionths = with_unit(word, units, "a percentage")?;
+        let known = u64::try_from(billionths).ok().and_then(Self::from_billionths);
+        known.ok_or_else(|| Problem::OutOfRange { low: "0%".into(), high: "100%".into() })
+    }
+}
+
+impl Show for Minor {
+    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, " {self}")
+    }
+}
+
+impl Scalar for Minor {
+    const ALLOWED: &'static [&'static str] = &["a hexadecimal number from 0 to ffff"];
+
+    fn read(word: &str) -> Result<Self, Problem> {
+        let number = hexadecimal(word).ok_or(Problem::Malformed { form: "the number of a class" })?;
+        fit(number, "0", "ffff").map(Self)
+    }
+}
+
+impl Show for LinkLayer {
+    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Ethernet => " ethernet",
+            Self::Atm => " atm",
+        })
+    }
+}
+
+impl Scalar for LinkLayer {
+    const ALLOWED: &'static [&'static str] = &["ethernet", "atm", "adsl"];
+
+    fn read(word: &str) -> Result<Self, Problem> {
+        match word {
+            "ethernet" => Ok(Self::Ethernet),
+            "atm" | "adsl" => Ok(Self::Atm),
+            _ => Err(Problem::Malformed { form: "a link layer" }),
+        }
+    }
+}
+
+impl Show for ClassId {
+    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        match (self.0 >> 16, self.0 & 0xffff) {
+            (major, 0) => write!(out, " {major:x}:"),
+            (major, minor) => write!(out, " {major:x}:{minor:x}"),
+        }
+    }
+}
+
+/// A class, or a discipline: `1:10`, `1:`. The first number is not 0.
+impl Scalar for ClassId {
+    const ALLOWED: &'static [&'static str] = &["MAJOR:MINOR in hexadecimal, from 1: to ffff:ffff"];
+
+    fn read(word: &str) -> Result<Self, Problem> {
+        let form = "an id such as 1:10";
+        let (major, minor) = word.split_once(':').ok_or(Problem::Malformed { form })?;
+        let number = |digits: &str| {
+            let plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+            let number = if plain { hexadecimal(digits) } else { None };
+            fit::<u16>(number.ok_or(Problem::Malformed { form })?, "1:", "ffff:ffff")
+        };
+        let minor = if minor.is_empty() { 0 } else { number(minor)? };
+        match number(major)? {
+            0 => Err(Problem::OutOfRange { low: "1:".into(), high: "ffff:ffff".into() }),
+            major => Ok(Self::new(major, minor)),
+        }
+    }
+}
+
+/// What a discipline is called: an id without a class.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Handle(pub(super) ClassId);
+
+impl Show for Handle {
+    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        self.0.show(out)
+    }
+}
+
+impl Scalar for Handle {
+    const ALLOWED: &'static [&'static str] = &["MAJOR: in hexadecimal, from 1: to ffff:"];
+
+    fn read(word: &str) -> Result<Self, Problem> {
+        let form = "a handle such as 1:";
+        // `tc` takes a handle without its colon, too.
+        let digits = word.strip_suffix(":0").or_else(|| word.strip_suffix(':')).unwrap_or(word);
+        let plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let number = if plain { hexadecimal(digits) } else { None };
+        match fit::<u16>(number.ok_or(Problem::Malformed { form })?, "1:", "ffff:")? {
+            0 => Err(Problem::OutOfRange { low: "1:".into(), high: "ffff:".into() }),
+            major => Ok(Self(ClassId::new(major, 0))),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The words of one line, and the way through them.
+//!
+//! Words are split at white space. Before them, `tc` or `quietcore tc` is skipped; behind them, a comment
+//! (from a word that begins with `#`) and `2>/dev/null`. Quotes, `\` and variables mean nothing here.
+
+use super::error::{Problem, TcError};
+use super::value::Scalar;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// A word and the full name that it, or a beginning of it, stands for.
+pub(super) type Name = (&'static str, &'static str);
+
+/// The way through the words of a line.
+#[derive(Debug)]
+pub(super) struct Words<'a> {
+    line: &'a str,
+    spans: Vec<Range<usize>>,
+    taken: usize,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn new(line: &'a str) -> Self {
+        let mut spans = Vec::new();
+        let mut rest = line;
+        loop {
+            rest = rest.trim_start();
+            if rest.is_empty() || rest.starts_with('#') {
+                break;
+            }
+            let length = rest.find(char::is_whitespace).unwrap_or(rest.len());
+            let start = line.len() - rest.len();
+            spans.push(start..start + length);
+            rest = &rest[length..];
+        }
+        spans.pop_if(|last| &line[last.clone()] == "2>/dev/null");
+        let mut words = Self { line, spans, taken: 0 };
+        let programs = [&["quietcore", "tc"][..], &["tc"]];
+        let begins =
+            |program: &&&[&str]| program.iter().enumerate().all(|(at, word)| words.word(at) == Some(*word));
+        words.taken = programs.iter().find(begins).map_or(0, |program| program.len());
+        words
+    }
+
+    fn word(&self, at: usize) -> Option<&'a str> {
+        self.spans.get(at).map(|span| &self.line[span.clone()])
+    }
+
+    /// Whether no word is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.taken == self.spans.len()
+    }
+
+    pub(super) fn peek(&self) -> Option<&'a str> {
+        self.word(self.taken)
+    }
+
+    pub(super) fn take(&mut self) -> Option<&'a str> {
+        let word = self.peek()?;
+        self.taken += 1;
+        Some(word)
+    }
+
+    /// Takes the next word if it is this one.
+    pub(super) fn take_if(&mut self, word: &str) -> bool {
+        let is_it = self.peek() == Some(word);
+        self.taken += usize::from(is_it);
+        is_it
+    }
+
+    /// Takes the value of `option`, whatever it is.
+    pub(super) fn value(
+        &mut self,
+        option: &'static str,
+        allowed: &[&'static str],
+    ) -> Result<&'a str, TcError> {
+        self.take().ok_or_else(|| self.at_end(Problem::MissingValue { option }, allowed))
+    }
+
+    /// Takes a value of `option`.
+    pub(super) fn scalar<T: Scalar>(&mut self, option: &'static str) -> Result<T, TcError> {
+        let word = self.value(option, T::ALLOWED)?;
+        T::read(word).map_err(|problem| self.here(problem, T::ALLOWED))
+    }
+
+    /// Takes a further value, if the next word looks like one.
+    pub(super) fn optional<T: Scalar>(&mut self, option: &'static str) -> Result<Option<T>, TcError> {
+        if self.peek().is_some_and(T::begins) { self.scalar(option).map(Some) } else { Ok(None) }
+    }
+
+    /// Complains unless the value that was just taken is in `range`.
+    pub(super) fn in_range(
+        &self,
+        value: impl Into<u32>,
+        range: core::ops::RangeInclusive<u32>,
+    ) -> Result<(), TcError> {
+        if range.contains(&value.into()) {
+            return Ok(());
+        }
+        let (low, high) = (alloc::format!("{}", range.start()), alloc::format!("{}", range.end()));
+        Err(self.here(Problem::OutOfRange { low, high }, &[]))
+    }
+
+    /// Complains if the option that was just taken is there already.
+    pub(super) fn first_time<T>(&self, there: Option<&T>, option: &'static str) -> Result<(), TcError> {
+        if there.is_some() { Err(self.here(Problem::Twice { option }, &[])) } else { Ok(()) }
+    }
+
+    /// The full name of the word that was just taken: it may be a beginning that fits one name only.
+    pub(super) fn full_name(&self, names: &[Name], role: &'static str) -> Result<&'static str, TcError> {
+        let word = self.taken.checked_sub(1).and_then(|last| self.word(last)).unwrap_or_default();
+        if let Some((_, full)) = names.iter().find(|(name, _)| *name == word) {
+            return Ok(full);
+        }
+        let mut fitting: Vec<Name> =
+            names.iter().filter(|(name, _)| name.starts_with(word)).copied().collect();
+        let every: Vec<&'static str> = names.iter().map(|(name, _)| *name).collect();
+        let Some(&(_, first)) = fitting.first() else {
+            return Err(self.here(Problem::Unknown { role }, &every));
+        };
+        if fitting.iter().all(|(_, full)| *full == first) {
+            return Ok(first);
+        }
+        fitting.dedup_by_key(|(_, full)| *full);
+        let candidates: Vec<&'static str> = fitting.iter().map(|(name, _)| *name).collect();
+        Err(self.here(Problem::Ambiguous { role }, &candidates))
+    }
+
+    /// An error at the word that was just taken.
+    pub(super) fn here(&self, problem: Problem, allowed: &[&'static str]) -> TcError {
+        match self.taken.checked_sub(1).and_then(|last| self.spans.get(last)) {
+            Some(word) => TcError::new(self.line, word.clone(), problem, allowed),
+            None => self.at_end(problem, allowed),
+        }
+    }
+
+    /// An error at the next word.
+    pub(super) fn ahead(&self, problem: Problem, allowed: &[&'static str]) -> TcError {
+        match self.spans.get(self.taken) {
+            Some(word) => TcError::new(self.line, word.clone(), problem, allowed),
+            None => self.at_end(problem, allowed),
+        }
+    }
+
+    /// An error at the last word that stands for `option`.
+    pub(super) fn at_option(&self, names: &[Name], option: &str, problem: Problem) -> TcError {
+        let stands_for = |span: &&Range<usize>| {
+            let word = &self.line[(*span).clone()];
+            names.iter().any(|(name, full)| *full == option && name.starts_with(word))
+        };
+        match self.spans.iter().rev().find(stands_for) {
+            Some(word) => TcError::new(self.line, word.clone(), problem, &[]),
+            None => self.at_end(problem, &[]),
+        }
+    }
+
+    /// An error behind the last word.
+    pub(super) fn at_end(&self, problem: Problem, allowed: &[&'static str]) -> TcError {
+        let end = self.spans.last().map_or(0, |word| word.end);
+        TcError::new(self.line, end..end, problem, allowed)
+    }
+}

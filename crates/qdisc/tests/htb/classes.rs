@@ -1,0 +1,241 @@
+//! Adding, removing, errors, statistics, packets of no class, and queues that are throttled.
+
+use crate::packet::{Parcel, class, id, rate};
+use quietcore_core::Nanos;
+use quietcore_qdisc::{
+    Child, ClassId, Dequeued, Fifo, Htb, HtbClass, HtbError, HtbQuantumWarning, HtbSettings, Limit, Qdisc,
+    Statistics, Verdict,
+};
+
+fn parcel(class: ClassId) -> Parcel {
+    Parcel { number: 0, class, bytes: 1_000 }
+}
+
+fn new() -> Htb<Parcel> {
+    Htb::new(HtbSettings { direct_qlen: 2, ..HtbSettings::default() })
+}
+
+/// Goal: each refusal has its reason, and changes nothing. Method: one of each.
+#[test]
+fn refusals() {
+    let mut htb = new();
+    let told = class(1_000, 1_000);
+    for foreign in [ClassId::new(2, 1), ClassId::new(1, 0)] {
+        assert_eq!(htb.add_class(None, foreign, told), Err(HtbError::Foreign(foreign)));
+    }
+    assert_eq!(htb.add_class(Some(id(1)), id(2), told), Err(HtbError::UnknownParent(id(1))));
+    assert_eq!(htb.change_class(id(1), told), Err(HtbError::Unknown(id(1))));
+    assert_eq!(htb.remove_class(id(1)), Err(HtbError::Unknown(id(1))));
+    assert_eq!(htb.add_class(None, id(1), told), Ok(()));
+    assert_eq!(htb.add_class(None, id(1), told), Err(HtbError::Exists(id(1))));
+    assert!(htb.enqueue(Nanos(0), parcel(id(1))).is_accepted());
+    assert_eq!(htb.add_class(Some(id(1)), id(2), told), Err(HtbError::HoldsPackets(id(1))));
+    assert!(htb.dequeue(Nanos(0)).packet().is_some());
+    assert_eq!(htb.add_class(Some(id(1)), id(2), told), Ok(()));
+    assert_eq!(htb.remove_class(id(1)), Err(HtbError::HasChildren(id(1))));
+    let queue = Child::new(Fifo::new(Limit::Packets(1)));
+    assert_eq!(htb.set_inner(id(1), queue), Err(HtbError::HasChildren(id(1))));
+    let classes: Vec<_> = htb.classes().map(|(id, parent, _)| (id, parent)).collect();
+    assert_eq!(classes, [(id(1), None), (id(2), Some(id(1)))]);
+}
+
+/// Goal: eight levels and not nine, and who may borrow through all of them. Method: a chain.
+#[test]
+fn eight_levels() {
+    let mut htb = new();
+    htb.add_class(None, id(1), class(1_000_000, 1_000_000)).expect("new");
+    for minor in 2..=8 {
+        htb.add_class(Some(id(minor - 1)), id(minor), class(1, 1_000_000)).expect("within 8 levels");
+    }
+    assert_eq!(htb.add_class(Some(id(8)), id(9), class(1, 1)), Err(HtbError::TooDeep(id(9))));
+    let levels: Vec<_> = (1..=8).map(|minor| htb.class(id(minor)).expect("added").level).collect();
+    assert_eq!(levels, [7, 6, 5, 4, 3, 2, 1, 0]);
+    // The first one empties the bursts of all but the root; the second is the root's.
+    for at in [0, 400_000] {
+        for _ in 0..2 {
+            assert!(htb.enqueue(Nanos(at), parcel(id(8))).is_accepted());
+        }
+        for _ in 0..2 {
+            let _ = htb.dequeue(Nanos(at));
+        }
+    }
+    assert_eq!(htb.class(id(1)).map(|root| (root.lends, root.sent_packets)), Some((1, 3)));
+}
+
+/// Goal: packets without a class go first, up to their limit, and are counted. Method: the discipline's own
+/// id, another discipline's, a class with classes below it.
+#[test]
+fn packets_of_no_class() {
+    let mut htb = new();
+    htb.add_class(None, id(1), class(1_000, 1_000)).expect("new");
+    htb.add_class(Some(id(1)), id(2), class(1_000, 1_000)).expect("new");
+    assert_eq!(htb.enqueue(Nanos(0), parcel(id(2))), Verdict::Queued);
+    let none = [ClassId::new(1, 0), id(1), ClassId::new(2, 2)];
+    let verdicts = none.map(|class| htb.enqueue(Nanos(0), parcel(class)));
+    assert_eq!(verdicts, [Verdict::Queued, Verdict::Queued, Verdict::Dropped]);
+    assert_eq!(htb.direct_packets(), 2);
+    let sent: Vec<_> = (0..3).filter_map(|_| htb.dequeue(Nanos(0)).packet()).collect();
+    assert_eq!(sent.iter().map(|parcel| parcel.class).collect::<Vec<_>>(), [none[0], none[1], id(2)]);
+    assert_eq!((htb.statistics().dropped, htb.statistics().sent_packets), (1, 3));
+    assert_eq!(htb.dequeue(Nanos(0)), Dequeued::Empty);
+}
+
+/// Goal: packets that name no leaf go to the default class, but those that name the discipline do not.
+/// Method: each, with a default class.
+#[test]
+fn the_default_class() {
+    let mut htb = Htb::new(HtbSettings { default_class: 2, ..HtbSettings::default() });
+    htb.add_class(None, id(2), class(1_000, 1_000)).expect("new");
+    for (class, direct, qlen) in [(ClassId::new(2, 7), 0, 1), (id(3), 0, 2), (ClassId::new(1, 0), 1, 2)] {
+        assert!(htb.enqueue(Nanos(0), parcel(class)).is_accepted());
+        let default = htb.class(id(2)).expect("added");
+        assert_eq!((htb.direct_packets(), default.qlen), (direct, qlen), "{class}");
+    }
+}
+
+/// Goal: nothing that came in is forgotten. Method: a limit, another queue, a class that goes, a reset.
+#[test]
+fn every_packet_is_accounted_for() {
+    let mut htb = new();
+    let told = class(1_000, 1_000);
+    htb.add_class(None, id(1), told).expect("new");
+    htb.add_class(Some(id(1)), id(2), told).expect("new");
+    htb.set_inner(id(2), Child::new(Fifo::new(Limit::Packets(2)))).expect("a leaf");
+    let mut came = 0;
+    let mut feed = |htb: &mut Htb<Parcel>| {
+        for _ in 0..3 {
+            let _ = htb.enqueue(Nanos(0), parcel(id(2)));
+            came += 1;
+        }
+        let all = htb.statistics();
+        assert_eq!(all.sent_packets + all.dropped + all.qlen, came, "{all:?}");
+    };
+    feed(&mut htb);
+    assert_eq!(htb.class(id(2)).map(|class| (class.dropped, class.qlen, class.backlog)), Some((1, 2, 2_000)));
+    assert!(htb.dequeue(Nanos(0)).packet().is_some());
+    htb.set_inner(id(2), Child::new(Fifo::new(Limit::Packets(2)))).expect("a leaf");
+    assert_eq!(htb.class(id(2)).map(|class| class.dropped), Some(2));
+    feed(&mut htb);
+    htb.remove_class(id(2)).expect("a leaf");
+    assert_eq!((htb.statistics().dropped, htb.statistics().qlen), (5, 0));
+    assert_eq!(htb.dequeue(Nanos(0)), Dequeued::Empty);
+    htb.set_inner(id(1), Child::new(Fifo::new(Limit::Packets(2)))).expect("it is a leaf again");
+    let before = htb.statistics();
+    assert!(htb.enqueue(Nanos(0), parcel(id(1))).is_accepted());
+    htb.reset(Nanos(7));
+    assert_eq!((htb.statistics(), htb.dequeue(Nanos(7))), (before, Dequeued::Empty));
+    assert_eq!(htb.class(id(1)).map(|class| class.tokens), Some(1_600_000_000), "its bucket is full");
+}
+
+/// Goal: a reset forgets whose turn it was and who waits. Method: a class in debt sends at once after it.
+#[test]
+fn a_reset_ends_all_debts() {
+    let mut htb = new();
+    htb.add_class(None, id(1), class(1_000, 1_000)).expect("new");
+    for _ in 0..3 {
+        assert!(htb.enqueue(Nanos(0), parcel(id(1))).is_accepted());
+    }
+    while htb.dequeue(Nanos(0)).packet().is_some() {}
+    assert!(matches!(htb.dequeue(Nanos(0)), Dequeued::Throttled(_)));
+    htb.reset(Nanos(0));
+    assert!(htb.enqueue(Nanos(0), parcel(id(1))).is_accepted());
+    assert!(htb.dequeue(Nanos(0)).packet().is_some());
+}
+
+/// Goal: a default quantum that was changed says so. Method: both sides, and one that was given.
+#[test]
+fn quanta_warn() {
+    let mut htb = new();
+    let quanta = [(9_999, None), (10_000, None), (2_000_000, None), (2_000_010, None), (1, Some(7))];
+    for (minor, (bytes, quantum)) in (1..).zip(quanta) {
+        htb.add_class(None, id(minor), HtbClass { quantum, ..HtbClass::new(rate(bytes)) }).expect("new");
+    }
+    let told: Vec<_> = (1..=5)
+        .map(|minor| htb.class(id(minor)).map(|class| (class.quantum, class.quantum_warning)))
+        .map(|told| told.expect("added"))
+        .collect();
+    let (small, big) = (Some(HtbQuantumWarning::Small), Some(HtbQuantumWarning::Big));
+    assert_eq!(told, [(1_000, small), (1_000, None), (200_000, None), (200_000, big), (7, None)]);
+}
+
+/// Goal: an empty tree, and packets longer than expected, are no trouble. Method: none, and a giant.
+#[test]
+fn giants() {
+    let mut htb = new();
+    htb.add_class(None, id(1), HtbClass { mtu: 999, ..class(1_000_000, 1_000_000) }).expect("new");
+    assert_eq!(htb.dequeue(Nanos(0)), Dequeued::Empty);
+    assert!(htb.enqueue(Nanos(0), parcel(id(1))).is_accepted());
+    assert!(htb.dequeue(Nanos(0)).packet().is_some());
+    assert_eq!(htb.class(id(1)).map(|class| class.giants), Some(1));
+}
+
+/// A queue that gives nothing before a moment.
+#[derive(Debug)]
+struct Late {
+    from: Nanos,
+    queue: Fifo<Parcel>,
+}
+
+impl Qdisc<Parcel> for Late {
+    fn kind(&self) -> &'static str {
+        "late"
+    }
+
+    fn enqueue(&mut self, now: Nanos, packet: Parcel) -> Verdict {
+        self.queue.enqueue(now, packet)
+    }
+
+    fn dequeue(&mut self, now: Nanos) -> Dequeued<Parcel> {
+        if now < self.from && self.queue.statistics().qlen > 0 {
+            return Dequeued::Throttled(self.from);
+        }
+        self.queue.dequeue(now)
+    }
+
+    fn reset(&mut self, now: Nanos) {
+        self.queue.reset(now);
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.queue.statistics()
+    }
+}
+
+/// Goal: a leaf whose queue is throttled is in nobody's way and is not forgotten. Method: one that gives
+/// nothing before 1 ms, one that does; then the first alone.
+#[test]
+fn a_throttled_leaf_steps_aside() {
+    let mut htb = new();
+    for minor in [1, 2] {
+        htb.add_class(None, id(minor), class(1_000_000, 1_000_000)).expect("new");
+    }
+    let late = Late { from: Nanos(1_000_000), queue: Fifo::new(Limit::Packets(9)) };
+    htb.set_inner(id(1), Child::new(late)).expect("a leaf");
+    for class in [id(1), id(2), id(1)] {
+        assert!(htb.enqueue(Nanos(0), parcel(class)).is_accepted());
+    }
+    assert_eq!(htb.dequeue(Nanos(0)).packet().map(|parcel| parcel.class), Some(id(2)));
+    assert_eq!(htb.dequeue(Nanos(0)), Dequeued::Throttled(Nanos(1_000_000)));
+    assert!(htb.enqueue(Nanos(5), parcel(id(1))).is_accepted(), "it is asked again");
+    assert_eq!(htb.dequeue(Nanos(5)), Dequeued::Throttled(Nanos(1_000_000)));
+    for left in [2, 1] {
+        assert!(htb.dequeue(Nanos(1_000_000)).packet().is_some());
+        assert_eq!(htb.statistics().qlen, left);
+    }
+    htb.remove_class(id(1)).expect("a leaf");
+    assert_eq!(htb.dequeue(Nanos(1_000_000)), Dequeued::Empty);
+}
+
+/// Goal: nothing is named later than 5 s. Method: a leaf whose next packet is due in a day, and one in debt
+/// for a minute.
+#[test]
+fn five_seconds_at_most() {
+    let mut htb = new();
+    htb.add_class(None, id(1), class(1, 1)).expect("new");
+    for _ in 0..3 {
+        assert!(htb.enqueue(Nanos(9), parcel(id(1))).is_accepted());
+    }
+    while htb.dequeue(Nanos(9)).packet().is_some() {}
+    assert_eq!(htb.dequeue(Nanos(9)), Dequeued::Throttled(Nanos(5_000_000_009)));
+    assert_eq!(htb.dequeue(Nanos(5_000_000_009)), Dequeued::Throttled(Nanos(10_000_000_009)));
+}

@@ -1,0 +1,79 @@
+//! A packet that knows its class, and a queue that is watched while it is kept busy.
+
+use quietcore_core::Nanos;
+use quietcore_qdisc::{ClassId, Dequeued, Htb, HtbClass, Packet, Qdisc, Rate};
+
+/// A packet without bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Parcel {
+    pub(crate) number: u32,
+    pub(crate) class: ClassId,
+    pub(crate) bytes: u32,
+}
+
+impl Packet for Parcel {
+    fn len(&self) -> u32 {
+        self.bytes
+    }
+
+    fn priority(&self) -> u32 {
+        self.class.0
+    }
+}
+
+pub(crate) fn id(minor: u16) -> ClassId {
+    ClassId::new(1, minor)
+}
+
+pub(crate) fn rate(bytes: u64) -> Rate {
+    Rate::bytes_per_second(bytes).expect("a test's rate is not 0")
+}
+
+/// A class of `bytes` per second that may have `ceil`.
+pub(crate) fn class(bytes: u64, ceil: u64) -> HtbClass {
+    HtbClass { ceil: rate(ceil), ..HtbClass::new(rate(bytes)) }
+}
+
+/// One packet that left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    pub(crate) at: Nanos,
+    pub(crate) class: ClassId,
+    pub(crate) bytes: u32,
+}
+
+/// Drives `htb` from `from` until `until` with a timer that is never late, keeping two packets of `bytes`
+/// in each class of `busy`.
+pub(crate) fn keep_busy(
+    htb: &mut Htb<Parcel>,
+    busy: &[(ClassId, u32)],
+    from: Nanos,
+    until: Nanos,
+) -> Vec<Departure> {
+    let mut now = from;
+    let mut departures = vec![];
+    while now < until {
+        for &(class, bytes) in busy {
+            while htb.class(class).expect("a busy class exists").qlen < 2 {
+                let parcel = Parcel { number: 0, class, bytes };
+                assert!(htb.enqueue(now, parcel).is_accepted(), "{class} has room");
+            }
+        }
+        match htb.dequeue(now) {
+            Dequeued::Packet(parcel) => {
+                departures.push(Departure { at: now, class: parcel.class, bytes: parcel.bytes });
+            }
+            Dequeued::Throttled(moment) => {
+                assert!(moment > now, "throttled at {now:?} until {moment:?}: a busy loop");
+                now = moment;
+            }
+            Dequeued::Empty => panic!("packets are queued"),
+        }
+    }
+    departures
+}
+
+/// Bytes of `class` among `departures`.
+pub(crate) fn bytes_of(departures: &[Departure], class: ClassId) -> u64 {
+    departures.iter().filter(|departure| departure.class == class).map(|one| u64::from(one.bytes)).sum()
+}

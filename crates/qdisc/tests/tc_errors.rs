@@ -1,0 +1,468 @@
+//! The exact texts of errors: the line, the mark, what is wrong, what may stand there.
+
+use quietcore_qdisc::tc::{Problem, parse, parse_script};
+
+/// The first line of `text` is a line of `tc`, the whole text its error.
+fn check(text: &str) {
+    let line = text.lines().next().expect("a line");
+    match parse(line) {
+        Ok(command) => panic!("{line} is taken as {command}"),
+        Err(error) => assert_eq!(error.to_string(), text, "\n{error}"),
+    }
+}
+
+/// Each block between empty lines is an error.
+fn check_all(texts: &str) {
+    let texts: Vec<&str> = texts.trim().split("\n\n").collect();
+    assert!(texts.len() > 5, "the blocks are apart");
+    texts.into_iter().for_each(check);
+}
+
+/// Goal: errors name what is wrong, and what may stand there. Method: words before the head.
+#[test]
+fn what_begins_a_line() {
+    check_all(
+        "
+tc
+   ^
+tc lacks an object; allowed: qdisc, class, filter
+
+qdisk add dev eth0 root mq
+^^^^^
+unknown object `qdisk`; allowed: qdisc, class, filter
+
+-x qdisc show
+^^
+unknown flag `-x`; allowed: -statistics, -stats, -details, -json
+
+qdisc bad dev eth0
+      ^^^
+unknown command `bad`; allowed: add, change, replace, delete, show, list, ls
+
+filter change dev eth0 matchall flowid 1:1
+       ^^^^^^
+unknown command `change`; allowed: add, delete, show, list, ls
+
+qd show dev eth0 netem
+                 ^^^^^
+unknown word for show `netem`; allowed: dev, root, parent, handle
+
+class show
+           ^
+class show lacks `dev`
+",
+    );
+}
+
+/// Goal: errors name what is wrong, and what may stand there. Method: the words before the kind.
+#[test]
+fn heads() {
+    check_all(
+        "
+qdisc add
+          ^
+qdisc add lacks `dev`
+
+qdisc add dev
+              ^
+the value of `dev` is missing; allowed: the name of a device
+
+qdisc add dev eth0 root
+                        ^
+qdisc add lacks a kind; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq
+
+class add dev eth0 parent 1:
+                             ^
+class add lacks a kind; allowed: htb, hfsc, cbq
+
+qdisc add root mq
+                  ^
+qdisc add lacks `dev`
+
+qdisc add dev eth0 mq
+                      ^
+qdisc add lacks `root` or `parent`
+
+qdisc add dev eth0 root sfq
+                        ^^^
+unknown kind of qdisc `sfq`; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, dev, root, parent, handle, est
+
+qdisc add dev eth0 ingress
+                   ^^^^^^^
+`ingress` is not supported: only what leaves a device is queued
+
+qdisc add dev eth0 root parent 1:1 mq
+                        ^^^^^^
+`parent` and `root` exclude each other
+
+qdisc add dev eth0 parent 1:1 root mq
+                              ^^^^
+`root` and `parent` exclude each other
+",
+    );
+}
+
+/// Goal: errors name what is wrong, and what may stand there. Method: the words before the kind, II.
+#[test]
+fn heads_that_are_twice_or_missing() {
+    check_all(
+        "
+qdisc add dev eth0 root root mq
+                        ^^^^
+`root` is given twice
+
+qdisc add dev eth0 dev eth1 root mq
+                   ^^^
+`dev` is given twice
+
+qdisc add dev averylongdevicename root mq
+              ^^^^^^^^^^^^^^^^^^^
+`averylongdevicename` is not the name of a device: at most 15 bytes, without / and :
+
+qdisc del dev eth0
+                   ^
+qdisc del lacks `root`, `parent` or `handle`
+
+class del dev eth0
+                   ^
+class del lacks `classid`
+
+class add dev eth0 classid 1:1 htb rate 1mbit
+                                              ^
+class add lacks `parent`
+
+class add dev eth0 root htb rate 1mbit
+                   ^^^^
+unknown kind of class `root`; allowed: htb, hfsc, cbq, dev, parent, classid, est
+
+class add dev eth0 parent 1: classid 1:1 netem delay 1ms
+                                         ^^^^^
+`netem` is not supported: it has no classes; allowed: htb, hfsc, cbq
+",
+    );
+}
+
+/// Goal: errors name what is wrong, and what may stand there. Method: ids and the times of an estimator.
+#[test]
+fn ids_and_estimators() {
+    check_all(
+        "
+qdisc add dev eth0 root handle 1:1 mq
+                               ^^^
+`1:1` is not a handle such as 1:; allowed: MAJOR: in hexadecimal, from 1: to ffff:
+
+qdisc add dev eth0 root handle 0: mq
+                               ^^
+`0:` is out of range: from 1: to ffff:; allowed: MAJOR: in hexadecimal, from 1: to ffff:
+
+qdisc add dev eth0 parent 1-1 mq
+                          ^^^
+`1-1` is not an id such as 1:10; allowed: MAJOR:MINOR in hexadecimal, from 1: to ffff:ffff
+
+qdisc add dev eth0 parent 10000:1 mq
+                          ^^^^^^^
+`10000:1` is out of range: from 1: to ffff:ffff; allowed: MAJOR:MINOR in hexadecimal, from 1: to ffff:ffff
+
+qdisc add dev eth0 root est 1sec netem limit 10
+                                 ^^^^^
+`netem` is not a time; allowed: a number with s, ms, us or ns
+
+qdisc add dev eth0 root est 1sec
+                                 ^
+the value of `est` is missing; allowed: a number with s, ms, us or ns
+
+qdisc add dev eth0 root est 1sec 0s mq
+                                 ^^
+`0s` is out of range: from 1ns to 9223372036854775807ns
+",
+    );
+}
+
+/// Goal: errors name what is wrong, and what may stand there. Method: names and values.
+#[test]
+fn options_of_netem() {
+    check_all(
+        "
+qd add dev eth0 root netem dleay 6ms
+                           ^^^^^
+unknown option of netem `dleay`; allowed: limit, delay, latency, distribution, loss, drop, ecn, corrupt, duplicate, reorder, gap, rate, slot, seed
+
+qd add dev eth0 root netem d 6ms
+                           ^
+`d` begins more than one option of netem; allowed: delay, distribution, drop, duplicate
+
+qd add dev eth0 root netem delay
+                                 ^
+the value of `delay` is missing; allowed: a number with s, ms, us or ns
+
+qd add dev eth0 root netem delay 6xs
+                                 ^^^
+`6xs` is not a time; allowed: a number with s, ms, us or ns
+
+qd add dev eth0 root netem delay -6ms
+                                 ^^^^
+`-6ms` is not a time; allowed: a number with s, ms, us or ns
+
+qd add dev eth0 root netem delay 6ms limit 10 delay 7ms
+                                              ^^^^^
+`delay` is given twice
+
+qd add dev eth0 root netem delay 99999999999s
+                                 ^^^^^^^^^^^^
+`99999999999s` is out of range: from 0 to 9223372036854775807ns; allowed: a number with s, ms, us or ns
+
+qd add dev eth0 root netem limit ten
+                                 ^^^
+`ten` is not an integer
+
+qd add dev eth0 root netem limit 4294967296
+                                 ^^^^^^^^^^
+`4294967296` is out of range: from 0 to 4294967295
+
+qd add dev eth0 root netem rate fast
+                                ^^^^
+`fast` is not a rate; allowed: a number with bit, kbit, mbit, gbit, tbit (per second), bytes with bps to tbps, kibit and so on
+
+qd add dev eth0 root netem loss
+                                ^
+the value of `loss` is missing; allowed: random, state, gemodel, a percentage
+
+qd add dev eth0 root netem loss some
+                                ^^^^
+`some` is not a model of loss; allowed: random, state, gemodel, a percentage
+
+qd add dev eth0 root netem loss 101%
+                                ^^^^
+`101%` is out of range: from 0% to 100%; allowed: a number from 0 to 100, with or without %
+
+qd add dev eth0 root netem loss state
+                                      ^
+the value of `loss state` is missing; allowed: a number from 0 to 100, with or without %
+
+qd add dev eth0 root netem slot 1ms packets 3 packets 4
+                                              ^^^^^^^
+`packets` is given twice
+",
+    );
+}
+
+/// Goal: errors name what is wrong, and what may stand there. Method: options that need or exclude others.
+#[test]
+fn what_belongs_together() {
+    check_all(
+        "
+qd add dev eth0 root netem delay 6ms distribution normal limit 4
+                                     ^^^^^^^^^^^^
+`distribution` needs `delay` with a jitter
+
+qd add dev eth0 root netem delay 6ms 1ms distribution gauss
+                                                      ^^^^^
+`gauss` is not a distribution; allowed: uniform, normal, pareto, paretonormal
+
+qd add dev eth0 root netem reorder 25%
+                           ^^^^^^^
+`reorder` needs `delay`
+
+qd add dev eth0 root netem ecn
+                           ^^^
+`ecn` needs `loss`
+
+qd add dev eth0 root tbf rate 1mbit burst 5kb
+                                              ^
+tbf lacks `limit` or `latency`
+
+qd add dev eth0 root tbf rate 1mbit burst 5kb limit 10k latency 70ms
+                                                        ^^^^^^^
+`latency` and `limit` exclude each other
+
+qd add dev eth0 root tbf rate 1mbit burst 5kb limit 10k peakrate 2mbit
+                                                        ^^^^^^^^
+`peakrate` needs `mtu`
+
+class add dev eth0 parent 1: hfsc rt rate 1mbit ul rate 2mbit
+                                                ^^
+`ul` needs `ls` or `sc`
+
+class add dev eth0 parent 1: hfsc rt rate 1mbit sc rate 2mbit
+                                  ^^
+`rt` and `sc` exclude each other
+
+class add dev eth0 parent 1: classid 1:1 htb prio 3
+                                                    ^
+htb lacks `rate`
+
+class add dev eth0 parent 1: cbq rate 1mbit allot 1514
+                                                       ^
+cbq lacks `avpkt`
+
+class add dev eth0 parent 1: cbq rate 1mbit allot 1514 avpkt 1000 maxburst 20 prio 1
+                                                                  ^^^^^^^^
+`maxburst` needs `bandwidth`
+",
+    );
+}
+
+/// Goal: errors name what is wrong, and what may stand there. Method: one of each sort.
+#[test]
+fn other_kinds() {
+    check_all(
+        "
+qdisc add dev eth0 root mq limit 10
+                           ^^^^^
+`limit` is too much: the command is complete before it
+
+qd add dev eth0 root tbf rate 1mbit burst 5kb/15 limit 10k
+                                          ^^^^^^
+`5kb/15` is not a size with a cell that is a power of 2; allowed: a number with b, k, m or g (bytes), the same and /CELL
+
+qd add dev eth0 root tbf rate 1mbit maxburst 5kb buffer 6kb limit 10k
+                                                 ^^^^^^
+`buffer` sets `burst`, which is given already
+
+qd add dev eth0 root tbf rate 1mbit burst 5kb limit 5x
+                                                    ^^
+`5x` is not a size; allowed: a number with b, k, m or g (bytes), kbit, mbit or gbit
+
+qd add dev eth0 root fq horizon_ 1ms
+                        ^^^^^^^^
+`horizon_` begins more than one option; allowed: horizon_drop, horizon_cap
+
+qd add dev eth0 root fq pacing nopacing
+                               ^^^^^^^^
+`nopacing` sets `pacing`, which is given already
+
+qd add dev eth0 root fq priomap 1 2 2 3
+                                      ^
+`3` is out of range: from 0 to 2
+
+qd add dev eth0 root htb default 1ffff
+                                 ^^^^^
+`1ffff` is out of range: from 0 to ffff; allowed: a hexadecimal number from 0 to ffff
+
+class add dev eth0 parent 1: classid 1:1 htb rate 1mbit prio 8
+                                                             ^
+`8` is out of range: from 0 to 7
+",
+    );
+}
+
+/// Goal: errors name what is wrong, and what may stand there. Method: curves cut short, or without a form.
+#[test]
+fn service_curves() {
+    check_all(
+        "
+class add dev eth0 parent 1: hfsc
+                                  ^
+hfsc lacks a curve: `rt`, `ls` or `sc`
+
+class add dev eth0 parent 1: hfsc sc
+                                     ^
+the value of `sc` is missing; allowed: m1, d, m2, umax, dmax, rate
+
+class add dev eth0 parent 1: hfsc sc 1mbit
+                                     ^^^^^
+unknown part of a curve `1mbit`; allowed: m1, d, m2, umax, dmax, rate
+
+class add dev eth0 parent 1: hfsc sc m1 1mbit m2 2mbit
+                                              ^^
+`m1` needs `d` behind it; allowed: d
+
+class add dev eth0 parent 1: hfsc rt umax 1500b dmax 10ms
+                                                          ^
+the value of `rt` is missing; allowed: rate
+
+class add dev eth0 parent 1: hfsc rt umax 1500b dmax 10ms m2 1mbit
+                                                          ^^
+unknown part of a curve `m2`; allowed: rate
+",
+    );
+}
+
+/// Goal: errors name what is wrong, and what may stand there. Method: fields, masks, addresses.
+#[test]
+fn filters() {
+    check_all(
+        "
+filter add dev eth0 parent 1: protocol ip prio 1 u32 flowid 1:1
+                                                                ^
+u32 lacks `match`
+
+filter add dev eth0 parent 1: u32 match ip dport 80 0xffff
+                                                           ^
+u32 lacks `flowid`
+
+filter add dev eth0 parent 1: u32 match ip dport 80 0x1ffff flowid 1:1
+                                                    ^^^^^^^
+`0x1ffff` is out of range: from 0 to 0xffff; allowed: a hexadecimal mask
+
+filter add dev eth0 parent 1: u32 match ip tos 80 0xff flowid 1:1
+                                           ^^^
+unknown field of an IP header `tos`; allowed: src, dst, sport, dport, protocol
+
+filter add dev eth0 parent 1: u32 match ip src 10.0.0.0/33 flowid 1:1
+                                               ^^^^^^^^^^^
+`10.0.0.0/33` is out of range: from /0 to /32; allowed: ADDRESS, ADDRESS/LENGTH, ADDRESS/MASK, any
+
+filter add dev eth0 parent 1: u32 match ip src 10.0.0 flowid 1:1
+                                               ^^^^^^
+`10.0.0` is not an IPv4 address; allowed: ADDRESS, ADDRESS/LENGTH, ADDRESS/MASK, any
+
+filter add dev eth0 parent 1: u32 match tcp dst 80 0xffff flowid 1:1
+                                        ^^^
+unknown header `tcp`; allowed: ip
+
+filter add dev eth0 parent 1: fw flowid 1:1
+                              ^^
+unknown kind of filter `fw`; allowed: u32, matchall, dev, root, parent, protocol, prio, priority, pref, preference
+
+filter add dev eth0 protocol ip prio 70000 matchall flowid 1:1
+                                     ^^^^^
+`70000` is out of range: from 0 to 65535
+
+filter add dev eth0 matchall flowid 1:1 classid 1:2
+                                        ^^^^^^^
+`classid` sets `flowid`, which is given already
+",
+    );
+}
+
+/// Goal: marks stand below the word whatever is before it. Method: tabs, wide letters, a hostile line.
+#[test]
+fn marks_below_words() {
+    for (line, shown) in [
+        (
+            "\tqd  add dev eth0 root\tnettem ",
+            "\tqd  add dev eth0 root\tnettem\n\t                     \t^^^^^^\n",
+        ),
+        ("qd add dev ärger root x", "qd add dev ärger root x\n                      ^\n"),
+        ("qd add dev \u{1b}[2J root x\u{7}y", "qd add dev  [2J root x y\n                     ^^^\n"),
+        ("qd add # nothing", "qd add # nothing\n       ^\n"),
+        ("", "\n^\n"),
+    ] {
+        let error = parse(line).expect_err("not a command");
+        assert!(error.to_string().starts_with(shown), "{error}");
+        assert!(error.to_string().lines().count() == 3 && error.line() == line);
+    }
+}
+
+/// Goal: a program can use an error without reading its text. Method: position, problem and list of one.
+#[test]
+fn parts_of_an_error() {
+    let error = parse("qd add dev eth0 root netem d 6ms").expect_err("ambiguous");
+    assert_eq!(error.position(), 27..28);
+    assert_eq!(error.problem(), &Problem::Ambiguous { role: "option of netem" });
+    assert_eq!(error.allowed(), ["delay", "distribution", "drop", "duplicate"]);
+    let error = parse("qd add dev eth0 root netem delay  # too short").expect_err("no value");
+    assert_eq!((error.position(), error.problem()), (32..32, &Problem::MissingValue { option: "delay" }));
+}
+
+/// Goal: a script's error says which line. Method: one between valid ones.
+#[test]
+fn a_line_of_a_script() {
+    let error = parse_script("# title\ntc qd\n\n  tc qd ad dev\ntc qd").expect_err("no device");
+    assert_eq!(error.line(), 4);
+    assert_eq!(
+        error.to_string(),
+        "line 4:\n  tc qd ad dev\n               ^\nthe value of `dev` is missing; allowed: the name of a device"
+    );
+}

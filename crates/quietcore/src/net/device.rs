@@ -1,0 +1,360 @@
+//! A device: its queues, which CPU sends through which, and who transmits.
+
+use super::network::Network;
+use super::queue::{Queue, QueueStatistics};
+use crate::qdisc::{Fifo, Limit, Packet, Qdisc, Verdict};
+use crate::{CpuId, CpuSet, Machine, Precision, TimerOptions};
+use core::fmt::{self, Debug};
+use std::sync::Arc;
+
+/// Who transmits.
+///
+/// ```
+/// use quietcore::net::Driver;
+///
+/// struct Nowhere;
+///
+/// impl Driver<Vec<u8>> for Nowhere {
+///     fn transmit(&self, _: usize, _: Vec<u8>) -> Result<(), Vec<u8>> {
+///         Ok(())
+///     }
+/// }
+/// assert!(Nowhere.transmit(0, vec![0; 60]).is_ok());
+/// ```
+pub trait Driver<P>: Send + Sync + 'static {
+    /// Sends a packet of queue `queue`, in the order of the calls. On a lane, in its NET_TX softirq, or by
+    /// the thread that sends; of one queue by one thread at a time.
+    ///
+    /// # Errors
+    /// The packet, if there is no room for it: it is asked again after a millisecond, or when
+    /// [`Device::wake_queue`] is called.
+    ///
+    /// ```
+    /// use quietcore::net::Driver;
+    /// let full = |_: usize, packet: Vec<u8>| Err(packet);
+    /// assert_eq!(full.transmit(0, vec![7]), Err(vec![7]));
+    /// ```
+    fn transmit(&self, queue: usize, packet: P) -> Result<(), P>;
+}
+
+impl<P, F: Fn(usize, P) -> Result<(), P> + Send + Sync + 'static> Driver<P> for F {
+    fn transmit(&self, queue: usize, packet: P) -> Result<(), P> {
+        self(queue, packet)
+    }
+}
+
+/// Whether a queue's watchdog stays with the CPU that arms it.
+///
+/// ```
+/// assert_eq!(quietcore::net::Watchdog::default(), quietcore::net::Watchdog::Pinned);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Watchdog {
+    /// As Linux's since the change that seed 000 is (v3.15).
+    #[default]
+    Pinned,
+    /// Where the machine's policy puts it.
+    Movable,
+}
+
+/// What a device has.
+///
+/// ```
+/// use quietcore::net::{DeviceOptions, Watchdog};
+/// let options = DeviceOptions::new(8).watchdog(Watchdog::Movable);
+/// # let _ = options;
+/// ```
+#[derive(Clone, Debug)]
+pub struct DeviceOptions {
+    queues: usize,
+    map: Option<Vec<CpuSet>>,
+    watchdog: Watchdog,
+}
+
+impl DeviceOptions {
+    /// A device with so many transmit queues, dealt out to the lanes in turns.
+    ///
+    /// ```
+    /// let options = quietcore::net::DeviceOptions::new(1);
+    /// # let _ = options;
+    /// ```
+    #[must_use]
+    pub const fn new(queues: usize) -> Self {
+        Self { queues, map: None, watchdog: Watchdog::Pinned }
+    }
+
+    /// XPS: the CPUs of each queue, as in the files `xps_cpus`. A CPU of several queues sends through the one
+    /// that a packet's flow picks; one of none through any.
+    ///
+    /// ```
+    /// # use quietcore::net::DeviceOptions;
+    /// let options = DeviceOptions::new(2).transmit_map(vec!["0".parse()?, "1".parse()?]);
+    /// # let _ = options;
+    /// # Ok::<(), quietcore::core::ParseCpuSetError>(())
+    /// ```
+    #[must_use]
+    pub fn transmit_map(self, map: Vec<CpuSet>) -> Self {
+        Self { map: Some(map), ..self }
+    }
+
+    /// Whether watchdogs stay where they are armed. Default: yes.
+    ///
+    /// ```
+    /// # use quietcore::net::{DeviceOptions, Watchdog};
+    /// let options = DeviceOptions::new(2).watchdog(Watchdog::Pinned);
+    /// # let _ = options;
+    /// ```
+    #[must_use]
+    pub const fn watchdog(mut self, watchdog: Watchdog) -> Self {
+        self.watchdog = watchdog;
+        self
+    }
+}
+
+/// Why a device cannot be.
+///
+/// ```
+/// assert_eq!(quietcore::net::DeviceError::NoQueues.to_string(), "a device has one queue at least");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// It has no queues.
+    NoQueues,
+    /// The machine has no lanes.
+    NoLanes,
+    /// The map is not of as many queues as there are.
+    MapLength {
+        /// Entries of the map.
+        entries: usize,
+        /// Queues of the device.
+        queues: usize,
+    },
+    /// A queue's CPUs are none of the machine's lanes.
+    NotLanes {
+        /// The queue.
+        queue: usize,
+        /// Its CPUs.
+        cpus: CpuSet,
+    },
+}
+
+impl fmt::Display for DeviceError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoQueues => out.write_str("a device has one queue at least"),
+            Self::NoLanes => out.write_str("the machine has no lanes: `Builder::lanes`"),
+            Self::MapLength { entries, queues } => {
+                write!(out, "a transmit map of {entries} entries for {queues} queues")
+            }
+            Self::NotLanes { queue, cpus } => {
+                write!(out, "none of the CPUs {cpus} of queue {queue} is a lane of the machine")
+            }
+        }
+    }
+}
+
+impl core::error::Error for DeviceError {}
+
+/// A device with transmit queues. Dropped, it sends nothing any more; what it holds is dropped.
+///
+/// See the [module](super).
+pub struct Device<P> {
+    machine: &'static Machine,
+    queues: Vec<Arc<Queue<P>>>,
+    /// By index of the CPU: its queues.
+    of_cpu: Vec<Vec<usize>>,
+}
+
+impl<P> Debug for Device<P> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Device").field("queues", &self.queues.len()).finish_non_exhaustive()
+    }
+}
+
+impl<P: Packet + Debug + Send + 'static> Device<P> {
+    /// A device whose queues are fifos of 1000 packets, to begin with. A queue belongs to the first of its
+    /// CPUs that is a lane.
+    ///
+    /// # Errors
+    /// See [`DeviceError`].
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceError, DeviceOptions, Network}};
+    /// let (network, builder) = Network::new(Machine::builder());
+    /// let machine = builder.start()?;
+    /// let device = Device::new(&network, machine, DeviceOptions::new(1), |_, _: Vec<u8>| Ok(()));
+    /// assert_eq!(device.err(), Some(DeviceError::NoLanes));
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore::StartError>(())
+    /// ```
+    pub fn new(
+        network: &Network,
+        machine: &'static Machine,
+        options: DeviceOptions,
+        driver: impl Driver<P>,
+    ) -> Result<Self, DeviceError> {
+        let DeviceOptions { queues: count, map, watchdog } = options;
+        let lanes = machine.lanes();
+        if count == 0 {
+            return Err(DeviceError::NoQueues);
+        }
+        if lanes.first().is_none() {
+            return Err(DeviceError::NoLanes);
+        }
+        let map = map.unwrap_or_else(|| dealt(lanes, count));
+        if map.len() != count {
+            return Err(DeviceError::MapLength { entries: map.len(), queues: count });
+        }
+        let home = |(queue, cpus): (usize, &CpuSet)| {
+            let first = cpus.intersection(lanes).first();
+            first.ok_or_else(|| DeviceError::NotLanes { queue, cpus: cpus.clone() })
+        };
+        let homes = map.iter().enumerate().map(home).collect::<Result<Vec<CpuId>, _>>()?;
+        network.serve(machine);
+        let mut of_cpu = vec![Vec::new(); lanes.last().map_or(0, |last| last.index() + 1)];
+        for (queue, cpus) in map.iter().enumerate() {
+            cpus.intersection(lanes).iter().for_each(|cpu| of_cpu[cpu.index()].push(queue));
+        }
+        let timer = TimerOptions::new().precision(Precision::Exact);
+        let timer = if watchdog == Watchdog::Pinned { timer.pinned() } else { timer };
+        let driver: Arc<dyn Driver<P>> = Arc::new(driver);
+        let queue = |place| {
+            let fifo = Box::new(Fifo::new(Limit::Packets(1000)));
+            let queue = Arc::new(Queue::new((machine, network.clone()), Arc::clone(&driver), place, fifo));
+            queue.watch(timer);
+            queue
+        };
+        Ok(Self { machine, queues: homes.into_iter().enumerate().map(queue).collect(), of_cpu })
+    }
+
+    /// How many queues it has.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// let device = Device::new(&network, machine, DeviceOptions::new(8), |_, _: Vec<u8>| Ok(()))?;
+    /// assert_eq!(device.queues(), 8);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn queues(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// The queue through which `cpu` sends packets of `flow`.
+    ///
+    /// ```
+    /// # use quietcore::{CpuId, Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// assert_eq!(device.queue_of(Some(CpuId::new(0)?), 5), 1);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn queue_of(&self, cpu: Option<CpuId>, flow: u64) -> usize {
+        let mapped = cpu.and_then(|cpu| self.of_cpu.get(cpu.index())).filter(|queues| !queues.is_empty());
+        match mapped {
+            Some(queues) => queues[(flow % queues.len() as u64) as usize],
+            None => (flow % self.queues.len() as u64) as usize,
+        }
+    }
+
+    /// Sends a packet through the queue of the calling thread's CPU. From any thread.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// assert!(device.send(vec![0; 60]).is_accepted());
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn send(&self, packet: P) -> Verdict {
+        let queue = self.queue_of(self.machine.cpu_here(), packet.flow());
+        self.queues[queue].send(packet)
+    }
+
+    /// Sends a packet through queue `queue`.
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// assert!(device.send_through(1, vec![0; 60]).is_accepted());
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn send_through(&self, queue: usize, packet: P) -> Verdict {
+        self.queues[queue].send(packet)
+    }
+
+    /// Gives queue `queue` another discipline; what it held is dropped.
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, Limit}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// device.graft(0, Fifo::new(Limit::Bytes(100_000)));
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn graft(&self, queue: usize, qdisc: impl Qdisc<P> + 'static) {
+        self.queues[queue].graft(Box::new(qdisc));
+    }
+
+    /// The driver has room again for packets of queue `queue`.
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// device.wake_queue(0);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn wake_queue(&self, queue: usize) {
+        self.queues[queue].wake();
+    }
+
+    /// What queue `queue` has done.
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// assert_eq!(device.statistics(0).qdisc.sent_packets, 0);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn statistics(&self, queue: usize) -> QueueStatistics {
+        self.queues[queue].statistics()
+    }
+}
+
+/// Queues in turns over the lanes.
+fn dealt(lanes: &CpuSet, queues: usize) -> Vec<CpuSet> {
+    lanes.iter().cycle().take(queues).map(|cpu| [cpu].into_iter().collect()).collect()
+}

@@ -1,0 +1,301 @@
+//! One transmit queue: its discipline under a lock, its watchdog, who runs it, and what that costs.
+//!
+//! Who sends enqueues under the lock and runs the queue if nobody else does. Whoever runs it takes some
+//! packets out under the lock, gives them to the driver without it, and looks again; so senders wait for an
+//! enqueue or a batch, never for the driver. A packet that came while somebody runs the queue is found by
+//! that one's last look, which is under the same lock.
+
+use super::device::Driver;
+use super::network::{Network, Scheduled};
+use crate::qdisc::{Dequeued, Packet, Qdisc, Statistics, Verdict};
+use crate::{CpuId, Machine, Nanos, TimerHandle, TimerOptions};
+use core::fmt::Debug;
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+
+/// Packets that are taken out at a time.
+const BATCH: usize = 16;
+/// Packets that one run lets through before others get the CPU (the kernel's `dev_tx_weight`).
+const WEIGHT: usize = 64;
+/// After a driver had no room: when it is asked again, unless it says so itself.
+const RETRY: Nanos = Nanos(1_000_000);
+
+/// What a queue has done.
+///
+/// ```
+/// let statistics = quietcore::net::QueueStatistics::default();
+/// assert_eq!(statistics.dequeued_elsewhere, 0);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueueStatistics {
+    /// The discipline's own.
+    pub qdisc: Statistics,
+    /// Packets that were taken out of it by the CPU that it belongs to.
+    pub dequeued_at_home: u64,
+    /// By another one.
+    pub dequeued_elsewhere: u64,
+    /// By a thread that plays no CPU.
+    pub dequeued_by_strangers: u64,
+    /// How often the watchdog ran, and how often on a CPU that the queue does not belong to.
+    pub watchdogs: u64,
+    /// See `watchdogs`.
+    pub watchdogs_elsewhere: u64,
+    /// How often the lock was taken, and how often it was not free.
+    pub locked: u64,
+    /// See `locked`.
+    pub contended: u64,
+    /// How long it was waited for in all.
+    pub waited: Duration,
+}
+
+pub(super) struct Queue<P> {
+    pub(super) machine: &'static Machine,
+    pub(super) network: Network,
+    pub(super) driver: Arc<dyn Driver<P>>,
+    /// Its number in the device.
+    pub(super) number: usize,
+    /// The CPU that it belongs to.
+    pub(super) home: CpuId,
+    pub(super) watchdog: OnceLock<TimerHandle>,
+    state: Mutex<State<P>>,
+}
+
+#[derive(Debug)]
+struct State<P> {
+    qdisc: Box<dyn Qdisc<P>>,
+    /// Taken out, and the driver had no room: they go first.
+    back: VecDeque<P>,
+    /// Somebody runs it, and looks again before it ends.
+    is_running: bool,
+    /// It is on some CPU's list.
+    is_scheduled: bool,
+    /// For when the watchdog is armed.
+    armed: Option<Nanos>,
+    statistics: QueueStatistics,
+    requeues: u64,
+}
+
+/// Why a run ends.
+enum End {
+    Empty,
+    Throttled(Nanos),
+    /// The driver has no room.
+    Full,
+    /// Others wait for the CPU.
+    Weight,
+}
+
+impl<P: Packet + Debug + Send + 'static> Queue<P> {
+    pub(super) fn new(
+        (machine, network): (&'static Machine, Network),
+        driver: Arc<dyn Driver<P>>,
+        (number, home): (usize, CpuId),
+        qdisc: Box<dyn Qdisc<P>>,
+    ) -> Self {
+        let state = State {
+            qdisc,
+            back: VecDeque::new(),
+            is_running: false,
+            is_scheduled: false,
+            armed: None,
+            statistics: QueueStatistics::default(),
+            requeues: 0,
+        };
+        let (watchdog, state) = (OnceLock::new(), Mutex::new(state));
+        Self { machine, network, driver, number, home, watchdog, state }
+    }
+
+    /// Makes the watchdog. It holds the queue weakly: who drops the device ends both.
+    pub(super) fn watch(self: &Arc<Self>, options: TimerOptions) {
+        let weak = Arc::downgrade(self);
+        let timer = self.machine.timer(options, move |run| {
+            let Some(queue) = weak.upgrade() else { return };
+            let cpu = run.cpu();
+            let mut state = queue.lock();
+            state.armed = None;
+            state.statistics.watchdogs += 1;
+            state.statistics.watchdogs_elsewhere += u64::from(cpu != queue.home);
+            drop(state);
+            queue.schedule(cpu);
+        });
+        // There is one device that calls this, once.
+        let _ = self.watchdog.set(timer);
+    }
+
+    /// The lock, and how long it was waited for.
+    fn lock(&self) -> MutexGuard<'_, State<P>> {
+        let (mut state, waited) = match self.state.try_lock() {
+            Ok(state) => (state, None),
+            Err(TryLockError::Poisoned(poisoned)) => (poisoned.into_inner(), None),
+            Err(TryLockError::WouldBlock) => {
+                let began = self.machine.now();
+                let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                (state, Some(self.machine.now().since(began)))
+            }
+        };
+        state.statistics.locked += 1;
+        if let Some(waited) = waited {
+            state.statistics.contended += 1;
+            state.statistics.waited += Duration::from_nanos(waited.0);
+        }
+        state
+    }
+
+    /// Takes a packet, and runs the queue if nobody does.
+    pub(super) fn send(self: &Arc<Self>, packet: P) -> Verdict {
+        let mut state = self.lock();
+        let verdict = state.qdisc.enqueue(self.machine.now(), packet);
+        if verdict == Verdict::Queued {
+            self.run(state, self.machine.cpu_here());
+        }
+        verdict
+    }
+
+    /// Another discipline; what the one before held is dropped.
+    pub(super) fn graft(self: &Arc<Self>, qdisc: Box<dyn Qdisc<P>>) {
+        let mut state = self.lock();
+        let before = core::mem::replace(&mut state.qdisc, qdisc);
+        state.back.clear();
+        state.armed = None;
+        drop(state);
+        if let Some(watchdog) = self.watchdog.get() {
+            let _ = watchdog.cancel();
+        }
+        // User code, perhaps: packets' destructors.
+        drop(before);
+    }
+
+    /// The driver has room again.
+    pub(super) fn wake(self: &Arc<Self>) {
+        let state = self.lock();
+        self.run(state, self.machine.cpu_here());
+    }
+
+    pub(super) fn statistics(&self) -> QueueStatistics {
+        let state = self.lock();
+        let mut statistics = state.statistics;
+        statistics.qdisc = state.qdisc.statistics();
+        statistics.qdisc.requeues += state.requeues;
+        statistics.qdisc.qlen += state.back.len() as u64;
+        statistics.qdisc.backlog += state.back.iter().map(|packet| u64::from(packet.len())).sum::<u64>();
+        statistics
+    }
+
+    /// The softirq of `cpu` is to run it.
+    fn schedule(self: &Arc<Self>, cpu: CpuId) {
+        let mut state = self.lock();
+        if core::mem::replace(&mut state.is_scheduled, true) {
+            return;
+        }
+        drop(state);
+        if !self.network.schedule(self.machine, cpu, Arc::clone(self) as Arc<dyn Scheduled>) {
+            // No lane has that CPU: whoever asks does it.
+            Arc::clone(self).run_now(None);
+        }
+    }
+
+    fn run_now(self: Arc<Self>, cpu: Option<CpuId>) {
+        let mut state = self.lock();
+        state.is_scheduled = false;
+        self.run(state, cpu);
+    }
+
+    /// Lets go what may go; `cpu` is the one that the caller plays.
+    fn run<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State<P>>, cpu: Option<CpuId>) {
+        if core::mem::replace(&mut state.is_running, true) {
+            // That one looks again.
+            return;
+        }
+        let mut passed = 0;
+        let end = loop {
+            let (batch, end) = self.take_batch(&mut state, cpu);
+            if batch.is_empty() {
+                // Found under the lock: whoever enqueues from now on finds nobody who runs it.
+                break end;
+            }
+            passed += batch.len();
+            drop(state);
+            let back = self.transmit(batch);
+            state = self.lock();
+            if !back.is_empty() {
+                state.requeues += back.len() as u64;
+                // Nobody else has taken packets out meanwhile.
+                state.back = back;
+                break End::Full;
+            }
+            if passed >= WEIGHT {
+                break End::Weight;
+            }
+        };
+        state.is_running = false;
+        match end {
+            End::Empty => {}
+            End::Throttled(until) => self.arm(state, until, cpu),
+            End::Full => {
+                let until = Nanos(self.machine.now().0.saturating_add(RETRY.0));
+                self.arm(state, until, cpu);
+            }
+            End::Weight => {
+                drop(state);
+                self.schedule(cpu.unwrap_or(self.home));
+            }
+        }
+    }
+
+    /// Up to a batch; and why it is empty, if it is.
+    fn take_batch(&self, state: &mut State<P>, cpu: Option<CpuId>) -> (VecDeque<P>, End) {
+        let mut batch = core::mem::take(&mut state.back);
+        let mut end = End::Empty;
+        let now = self.machine.now();
+        while batch.len() < BATCH {
+            match state.qdisc.dequeue(now) {
+                Dequeued::Packet(packet) => {
+                    batch.push_back(packet);
+                    let count = match cpu {
+                        None => &mut state.statistics.dequeued_by_strangers,
+                        Some(cpu) if cpu == self.home => &mut state.statistics.dequeued_at_home,
+                        Some(_) => &mut state.statistics.dequeued_elsewhere,
+                    };
+                    *count += 1;
+                }
+                Dequeued::Throttled(until) => {
+                    end = End::Throttled(until);
+                    break;
+                }
+                Dequeued::Empty => break,
+            }
+        }
+        (batch, end)
+    }
+
+    /// Gives the packets to the driver, in order; what it has no room for comes back.
+    fn transmit(&self, mut batch: VecDeque<P>) -> VecDeque<P> {
+        while let Some(packet) = batch.pop_front() {
+            if let Err(packet) = self.driver.transmit(self.number, packet) {
+                batch.push_front(packet);
+                break;
+            }
+        }
+        batch
+    }
+
+    /// The watchdog is to go off at `until`, armed by who plays `cpu`. The same moment again costs nothing.
+    fn arm(&self, mut state: MutexGuard<'_, State<P>>, until: Nanos, cpu: Option<CpuId>) {
+        if state.armed == Some(until) {
+            return;
+        }
+        state.armed = Some(until);
+        let Some(watchdog) = self.watchdog.get() else { return };
+        // Under the lock, so that the last one to ask is the last one to arm. Refused when the machine has
+        // ended.
+        let _ = if cpu.is_some() { watchdog.arm_at(until) } else { watchdog.arm_on(self.home, until) };
+    }
+}
+
+impl<P: Packet + Debug + Send + 'static> Scheduled for Queue<P> {
+    fn run_on(self: Arc<Self>, cpu: CpuId) {
+        self.run_now(Some(cpu));
+    }
+}

@@ -1,0 +1,181 @@
+//! Devices: packets come out once, in order and in time, on the CPU that they belong to.
+
+use quietcore::net::{Device, DeviceError, DeviceOptions, Network, Watchdog};
+use quietcore::qdisc::{Delay, Fifo, Limit, Netem, NetemSettings, Verdict};
+use quietcore::{CpuId, CpuSet, LaneThreads, Machine, Nanos};
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// Longer than any test takes on a machine that works.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn cpu(index: u64) -> CpuId {
+    CpuId::new(index).expect("a small number")
+}
+
+fn set(list: &str) -> CpuSet {
+    list.parse().expect("a list")
+}
+
+fn start() -> (Network, &'static Machine) {
+    let (network, builder) = Network::new(Machine::builder().lanes(set("0-1")));
+    (network, builder.lane_threads(LaneThreads::new()).start().expect("starts"))
+}
+
+/// A packet: its queue and its number.
+type Sent = (usize, Vec<u8>, Option<CpuId>, Nanos);
+
+/// A driver that tells what it sends, on which CPU and when.
+fn telling(machine: &'static Machine) -> (impl quietcore::net::Driver<Vec<u8>> + use<>, Receiver<Sent>) {
+    let (sender, receiver): (Sender<Sent>, _) = channel();
+    let sender = Mutex::new(sender);
+    let driver = move |queue, packet| {
+        let told = (queue, packet, machine.cpu_here(), machine.now());
+        sender.lock().expect("no panic").send(told).expect("the test waits");
+        Ok(())
+    };
+    (driver, receiver)
+}
+
+fn next(receiver: &Receiver<Sent>) -> Sent {
+    receiver.recv_timeout(PATIENCE).expect("it is sent")
+}
+
+fn delayed(machine: &Machine, millis: u64) -> Netem<Vec<u8>, impl FnMut() -> u32 + Send + use<>> {
+    let delay = Delay { latency: Nanos(millis * 1_000_000), ..Delay::default() };
+    let settings = NetemSettings { delay, limit: 100_000, ..NetemSettings::default() };
+    Netem::new(settings, || 0, machine.now()).expect("they go together")
+}
+
+/// Goal: what is delayed leaves in order, never early, all of it on the CPU of its queue, and is counted.
+/// Method: two queues with netem, packets from lanes and from a thread that is none.
+#[test]
+fn delayed_packets_leave_at_home() {
+    const EACH: u64 = 200;
+    let (network, machine) = start();
+    let (driver, sent) = telling(machine);
+    let options = DeviceOptions::new(2).transmit_map(vec![set("0"), set("1")]);
+    let device = Arc::new(Device::new(&network, machine, options, driver).expect("it has lanes"));
+    for queue in 0..2 {
+        device.graft(queue, delayed(machine, 5));
+    }
+    let mut tasks = Vec::new();
+    for lane in 0..2 {
+        let device = Arc::clone(&device);
+        let task = machine.spawn_on(cpu(lane), async move {
+            for number in 0..EACH {
+                let at = machine.now().0.to_le_bytes();
+                let packet = [&at[..], &number.to_le_bytes(), &[lane as u8]].concat();
+                assert_eq!(device.send(packet), Verdict::Queued);
+            }
+        });
+        tasks.push(task.expect("it runs"));
+    }
+    for task in tasks {
+        quietcore::time::block_on(task).expect("it ends");
+    }
+    let mut expected = [0, 0];
+    for _ in 0..2 * EACH {
+        let (queue, packet, on, at) = next(&sent);
+        let word = |from: usize| u64::from_le_bytes(packet[from..from + 8].try_into().expect("8 bytes"));
+        assert_eq!((usize::from(packet[16]), word(8)), (queue, expected[queue]), "its queue, and in order");
+        assert!(at.0 >= word(0) + 5_000_000, "never early");
+        assert_eq!(on, Some(cpu(queue as u64)), "at home");
+        expected[queue] += 1;
+    }
+    for queue in 0..2 {
+        let statistics = device.statistics(queue);
+        assert_eq!((statistics.qdisc.sent_packets, statistics.qdisc.qlen), (EACH, 0));
+        assert_eq!((statistics.dequeued_at_home, statistics.dequeued_elsewhere), (EACH, 0));
+        assert_eq!(statistics.watchdogs_elsewhere, 0);
+        assert!(statistics.watchdogs > 0);
+    }
+    machine.shutdown();
+}
+
+/// Goal: nothing is lost, doubled or out of order in its queue when many threads send through few queues.
+/// Method: four threads, two queues, no delay; the driver refuses now and then.
+#[test]
+fn senders_race() {
+    const EACH: u64 = 5_000;
+    let (network, machine) = start();
+    let (sender, sent) = channel();
+    let state = Mutex::new((sender, 0_u32));
+    let driver = move |queue: usize, packet: Vec<u8>| {
+        let mut state = state.lock().expect("no panic");
+        state.1 += 1;
+        if state.1.is_multiple_of(97) {
+            return Err(packet);
+        }
+        state.0.send((queue, packet)).expect("the test waits");
+        Ok(())
+    };
+    let device = Device::new(&network, machine, DeviceOptions::new(2), driver).expect("it has lanes");
+    for queue in 0..2 {
+        device.graft(queue, Fifo::new(Limit::Packets(u32::MAX)));
+    }
+    thread::scope(|scope| {
+        for thread in 0..4_u64 {
+            let device = &device;
+            scope.spawn(move || {
+                for number in 0..EACH {
+                    let packet = [thread.to_le_bytes(), number.to_le_bytes()].concat();
+                    assert_eq!(device.send_through((thread % 2) as usize, packet), Verdict::Queued);
+                }
+            });
+        }
+    });
+    let mut expected: HashMap<u64, u64> = HashMap::new();
+    for _ in 0..4 * EACH {
+        let (queue, packet) = sent.recv_timeout(PATIENCE).expect("it is sent");
+        let word = |from: usize| u64::from_le_bytes(packet[from..from + 8].try_into().expect("8 bytes"));
+        let next = expected.entry(word(0)).or_default();
+        assert_eq!((queue as u64, word(8)), (word(0) % 2, *next), "of thread {}", word(0));
+        *next += 1;
+    }
+    let statistics = [device.statistics(0), device.statistics(1)];
+    assert_eq!(statistics.map(|it| it.qdisc.sent_packets), [2 * EACH; 2]);
+    assert!(statistics.iter().all(|it| it.qdisc.requeues > 0 && it.qdisc.qlen == 0), "{statistics:?}");
+    assert!(sent.try_recv().is_err(), "none came twice");
+    machine.shutdown();
+}
+
+/// Goal: a device that is dropped sends nothing any more, and another discipline begins empty.
+#[test]
+fn what_is_dropped_is_not_sent() {
+    let (network, machine) = start();
+    let (driver, sent) = telling(machine);
+    let options = DeviceOptions::new(1).watchdog(Watchdog::Movable);
+    let device = Device::new(&network, machine, options, driver).expect("it has lanes");
+    device.graft(0, delayed(machine, 3));
+    assert_eq!(device.send(vec![1]), Verdict::Queued);
+    device.graft(0, delayed(machine, 1));
+    assert_eq!(device.statistics(0).qdisc.qlen, 0);
+    assert_eq!(device.send(vec![2]), Verdict::Queued);
+    assert_eq!(next(&sent).1, [2]);
+    device.graft(0, delayed(machine, 3_600_000));
+    assert_eq!(device.send(vec![3]), Verdict::Queued);
+    drop(device);
+    // The driver went with the device, and with it the other end.
+    assert!(sent.recv_timeout(PATIENCE).is_err());
+    machine.shutdown();
+}
+
+/// Goal: what cannot be is said, with what it is.
+#[test]
+fn what_cannot_be() {
+    let (network, machine) = start();
+    let error = |options| {
+        let device = Device::new(&network, machine, options, |_, _: Vec<u8>| Ok(()));
+        device.err().map(|error| error.to_string())
+    };
+    assert_eq!(error(DeviceOptions::new(0)), Some(DeviceError::NoQueues.to_string()));
+    let map = DeviceOptions::new(2).transmit_map(vec![set("0")]);
+    assert_eq!(error(map).as_deref(), Some("a transmit map of 1 entries for 2 queues"));
+    let map = DeviceOptions::new(1).transmit_map(vec![set("77")]);
+    assert_eq!(error(map).as_deref(), Some("none of the CPUs 77 of queue 0 is a lane of the machine"));
+    machine.shutdown();
+}
