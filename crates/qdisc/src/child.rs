@@ -1,8 +1,8 @@
 //! A discipline inside another one, of which the outer one may look at the next packet first.
 //!
 //! Where the inner one cannot tell, looking takes the packet out and holds it here until it is taken; it
-//! still counts as queued, and as not yet sent, but the inner discipline has room for one more. Source: Linux `qdisc_peek_dequeued` (include/net/sch_generic.h), by
-//! behaviour.
+//! still counts as queued, and as not yet sent, but the inner discipline has room for one more. Source:
+//! Linux `qdisc_peek_dequeued` (include/net/sch_generic.h), by behaviour.
 
 use crate::{Dequeued, Packet, Qdisc, Statistics, Verdict};
 use alloc::boxed::Box;
