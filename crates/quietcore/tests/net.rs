@@ -83,7 +83,8 @@ fn delayed_packets_leave_at_home() {
         let word = |from: usize| u64::from_le_bytes(packet[from..from + 8].try_into().expect("8 bytes"));
         assert_eq!((usize::from(packet[16]), word(8)), (queue, expected[queue]), "its queue, and in order");
         assert!(at.0 >= word(0) + 5_000_000, "never early");
-        assert_eq!(on, Some(cpu(queue as u64)), "at home");
+        // Or by the ksoftirqd of that CPU, which plays none.
+        assert!(on.is_none_or(|on| on == cpu(queue as u64)), "at home, not on {on:?}");
         expected[queue] += 1;
     }
     for queue in 0..2 {

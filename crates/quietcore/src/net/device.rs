@@ -3,7 +3,7 @@
 use super::network::Network;
 use super::queue::{Queue, QueueStatistics};
 use crate::qdisc::{Fifo, Limit, Packet, Qdisc, Verdict};
-use crate::{CpuId, CpuSet, Machine, Precision, TimerOptions};
+use crate::{CpuId, CpuSet, Machine};
 use core::fmt::{self, Debug};
 use std::sync::Arc;
 
@@ -216,13 +216,12 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
         for (queue, cpus) in map.iter().enumerate() {
             cpus.intersection(lanes).iter().for_each(|cpu| of_cpu[cpu.index()].push(queue));
         }
-        let timer = TimerOptions::new().precision(Precision::Exact);
-        let timer = if watchdog == Watchdog::Pinned { timer.pinned() } else { timer };
         let driver: Arc<dyn Driver<P>> = Arc::new(driver);
-        let queue = |place| {
+        let queue = |(number, home)| {
+            let place = (number, home, watchdog);
             let fifo = Box::new(Fifo::new(Limit::Packets(1000)));
             let queue = Arc::new(Queue::new((machine, network.clone()), Arc::clone(&driver), place, fifo));
-            queue.watch(timer);
+            queue.watch();
             queue
         };
         Ok(Self { machine, queues: homes.into_iter().enumerate().map(queue).collect(), of_cpu })

@@ -5,10 +5,10 @@
 //! enqueue or a batch, never for the driver. A packet that came while somebody runs the queue is found by
 //! that one's last look, which is under the same lock.
 
-use super::device::Driver;
+use super::device::{Driver, Watchdog};
 use super::network::{Network, Scheduled};
 use crate::qdisc::{Dequeued, Packet, Qdisc, Statistics, Verdict};
-use crate::{CpuId, Machine, Nanos, TimerHandle, TimerOptions};
+use crate::{CpuId, Machine, Nanos, Precision, TimerHandle, TimerOptions};
 use core::fmt::Debug;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -58,6 +58,7 @@ pub(super) struct Queue<P> {
     pub(super) number: usize,
     /// The CPU that it belongs to.
     pub(super) home: CpuId,
+    stays: Watchdog,
     pub(super) watchdog: OnceLock<TimerHandle>,
     state: Mutex<State<P>>,
 }
@@ -91,7 +92,7 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
     pub(super) fn new(
         (machine, network): (&'static Machine, Network),
         driver: Arc<dyn Driver<P>>,
-        (number, home): (usize, CpuId),
+        (number, home, stays): (usize, CpuId, Watchdog),
         qdisc: Box<dyn Qdisc<P>>,
     ) -> Self {
         let state = State {
@@ -104,12 +105,14 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
             requeues: 0,
         };
         let (watchdog, state) = (OnceLock::new(), Mutex::new(state));
-        Self { machine, network, driver, number, home, watchdog, state }
+        Self { machine, network, driver, number, home, stays, watchdog, state }
     }
 
     /// Makes the watchdog. It holds the queue weakly: who drops the device ends both.
-    pub(super) fn watch(self: &Arc<Self>, options: TimerOptions) {
+    pub(super) fn watch(self: &Arc<Self>) {
         let weak = Arc::downgrade(self);
+        let options = TimerOptions::new().precision(Precision::Exact);
+        let options = if self.stays == Watchdog::Pinned { options.pinned() } else { options };
         let timer = self.machine.timer(options, move |run| {
             let Some(queue) = weak.upgrade() else { return };
             let cpu = run.cpu();
@@ -288,9 +291,15 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
         }
         state.armed = Some(until);
         let Some(watchdog) = self.watchdog.get() else { return };
+        let stranger = self.machine.cpu_here().is_none();
         // Under the lock, so that the last one to ask is the last one to arm. Refused when the machine has
         // ended.
-        let _ = if cpu.is_some() { watchdog.arm_at(until) } else { watchdog.arm_on(self.home, until) };
+        let _ = match cpu {
+            // Its lane; or its ksoftirqd, which is none, with a watchdog that stays with the CPU.
+            Some(cpu) if stranger && self.stays == Watchdog::Pinned => watchdog.arm_on(cpu, until),
+            None if self.stays == Watchdog::Pinned => watchdog.arm_on(self.home, until),
+            _ => watchdog.arm_at(until),
+        };
     }
 }
 
