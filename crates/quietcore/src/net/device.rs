@@ -90,7 +90,7 @@ impl DeviceOptions {
     /// # use quietcore::net::DeviceOptions;
     /// let options = DeviceOptions::new(2).transmit_map(vec!["0".parse()?, "1".parse()?]);
     /// # let _ = options;
-    /// # Ok::<(), quietcore::core::ParseCpuSetError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
     pub fn transmit_map(self, map: Vec<CpuSet>) -> Self {
