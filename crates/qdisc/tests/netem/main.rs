@@ -65,7 +65,8 @@ fn probability() -> impl Strategy<Value = Probability> {
     prop_oneof![
         2 => Just(Probability::NEVER),
         1 => Just(Probability::ALWAYS),
-        3 => any::<u32>().prop_map(Probability::from_share),
+        1 => prop::sample::select(&EDGES[..]).prop_map(Probability::from_share),
+        2 => any::<u32>().prop_map(Probability::from_share),
     ]
 }
 
@@ -135,6 +136,18 @@ fn settings() -> impl Strategy<Value = NetemSettings> {
         .prop_filter("settings go together", |settings| settings.check().is_ok())
 }
 
+/// Numbers that a comparison may meet exactly.
+const EDGES: [u32; 4] = [0, 1 << 31, u32::MAX - 1, u32::MAX];
+
+/// One in two numbers is one of these.
+fn edgy(seed: u64) -> impl FnMut() -> u32 + Send {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    move || match random.next_u32() {
+        number if number.is_multiple_of(2) => EDGES[(number >> 1) as usize % EDGES.len()],
+        number => number,
+    }
+}
+
 pub(crate) fn generator(seed: u64) -> impl FnMut() -> u32 + Send {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     move || random.next_u32()
@@ -145,8 +158,8 @@ proptest! {
     /// statistics. Method: any settings, any script; after each step what is asked for is compared.
     #[test]
     fn it_is_the_model(settings in settings(), steps in steps(), seed in any::<u64>()) {
-        let mut netem = Netem::new(settings.clone(), generator(seed), Nanos(0)).expect("they go together");
-        let mut model = Model::new(settings, generator(seed));
+        let mut netem = Netem::new(settings.clone(), edgy(seed), Nanos(0)).expect("they go together");
+        let mut model = Model::new(settings, edgy(seed));
         let mut now = Nanos(0);
         for (number, step) in (0..).zip(steps) {
             match step {
