@@ -8,6 +8,7 @@
 
 mod ci;
 mod mutants;
+mod packets;
 mod tidy;
 mod tokio_tests;
 mod verify;
@@ -22,6 +23,8 @@ usage: cargo xtask COMMAND
   tidy                  the rules of style that a program can check
   mutants [NAME]        breaks one rule at a time and expects the tests to notice; NAME chooses mutants or lists
   verify DIR            replays every recording in DIR through the wheel: no line may contradict it
+  packets [PART]...     packet schedulers on network devices beside the kernel's own; as root; PART: seed, ping,
+                        shape, throughput
   tokio-tests [--tokio-src DIR]   tokio's own tests for time, on our timers; DIR has tokio-VERSION, tokio-util-VERSION
   help                  this text
 
@@ -38,6 +41,8 @@ fn main() -> ExitCode {
         },
         ["tidy"] => tidy_command(),
         ["verify", folder] => verify::command(folder),
+        ["packets", names @ ..] => packets::command(names),
+        ["packets-load", words @ ..] => packets::load::command(words),
         ["tokio-tests"] => tokio_tests::command(None),
         ["tokio-tests", "--tokio-src", folder] => tokio_tests::command(Some(folder)),
         ["mutants"] => mutants::command(""),
