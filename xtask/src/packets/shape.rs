@@ -3,7 +3,8 @@
 //!
 //! For the order, classes of `htb` have hardly any rate of their own and a ceil far above their parent's, so
 //! that all of them borrow from one parent: who is next is then a matter of priorities and quanta alone, not
-//! of the microsecond in which a packet came.
+//! of the microsecond in which a packet came. What else the hosts say to each other (neighbours, routers) has a
+//! class of its own beside them.
 
 use super::link::Link;
 use super::load::{self, Arrival, FIRST_PORT, ORDERED, PORTS};
@@ -26,12 +27,13 @@ const HTB_RATES: &str = "
     qdisc add dev eth1 parent 1:20 handle 20: pfifo limit 50";
 
 const HTB_ORDER: &str = "
-    qdisc add dev eth1 root handle 1: htb default 40
+    qdisc add dev eth1 root handle 1: htb default 50
     class add dev eth1 parent 1: classid 1:1 htb rate 20mbit ceil 20mbit burst 5k cburst 5k
     class add dev eth1 parent 1:1 classid 1:10 htb rate 200bit ceil 1gbit burst 100b cburst 1m prio 0 quantum 1500
     class add dev eth1 parent 1:1 classid 1:20 htb rate 200bit ceil 1gbit burst 100b cburst 1m prio 1 quantum 1500
     class add dev eth1 parent 1:1 classid 1:30 htb rate 200bit ceil 1gbit burst 100b cburst 1m prio 1 quantum 4000
     class add dev eth1 parent 1:1 classid 1:40 htb rate 200bit ceil 1gbit burst 100b cburst 1m prio 2 quantum 1500
+    class add dev eth1 parent 1: classid 1:50 htb rate 1mbit
     qdisc add dev eth1 parent 1:10 handle 10: pfifo limit 20000
     qdisc add dev eth1 parent 1:20 handle 20: pfifo limit 20000
     qdisc add dev eth1 parent 1:30 handle 30: pfifo limit 20000
