@@ -1,6 +1,7 @@
 //! netem against a model that knows no data structures, and against the formulas of its distributions.
 
 mod model;
+mod recorded;
 mod statistics;
 
 use model::Model;
