@@ -76,13 +76,17 @@ pub(super) enum Suite {
     LiveUnits,
     /// Tasks, softirqs and work on real threads.
     Tasks,
+    /// Packet schedulers in virtual time.
+    Disciplines,
+    /// Devices that run them on lanes.
+    Devices,
 }
 
 /// The recording that reaches every level.
 const RECORDING: &str = "recordings/g612-c4-levels.txt.zst";
 
 impl Suite {
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::Properties,
         Self::Verify,
         Self::Tree,
@@ -94,6 +98,8 @@ impl Suite {
         Self::LiveModels,
         Self::LiveUnits,
         Self::Tasks,
+        Self::Disciplines,
+        Self::Devices,
     ];
 
     /// Cargo's arguments that build it.
@@ -118,6 +124,36 @@ impl Suite {
                 &["test", "-q", "--locked", "-p", "quietcore-live", "--lib", "--no-run"]
             }
             Self::Tasks => &["test", "-q", "--locked", "-p", "quietcore-live", "--test", "tasks", "--no-run"],
+            Self::Disciplines => &[
+                "test",
+                "-q",
+                "--locked",
+                "-p",
+                "quietcore-qdisc",
+                "--test",
+                "fq",
+                "--test",
+                "htb",
+                "--test",
+                "htb_recorded",
+                "--test",
+                "netem",
+                "--test",
+                "tbf",
+                "--no-run",
+            ],
+            Self::Devices => &[
+                "test",
+                "-q",
+                "--locked",
+                "-p",
+                "quietcore",
+                "--features",
+                "qdisc",
+                "--test",
+                "net",
+                "--no-run",
+            ],
         }
     }
 
@@ -157,16 +193,48 @@ impl Suite {
             Self::Tasks => {
                 &["test", "-q", "--locked", "-p", "quietcore-live", "--test", "tasks", "--", "--exact"]
             }
+            Self::Disciplines => &[
+                "test",
+                "-q",
+                "--locked",
+                "-p",
+                "quietcore-qdisc",
+                "--test",
+                "fq",
+                "--test",
+                "htb",
+                "--test",
+                "htb_recorded",
+                "--test",
+                "netem",
+                "--test",
+                "tbf",
+                "--",
+                "--exact",
+            ],
+            Self::Devices => &[
+                "test",
+                "-q",
+                "--locked",
+                "-p",
+                "quietcore",
+                "--features",
+                "qdisc",
+                "--test",
+                "net",
+                "--",
+                "--exact",
+            ],
         }
     }
 
     pub(super) const fn environment(self) -> &'static [(&'static str, &'static str)] {
         match self {
             // The first counterexample is enough; looking for a smaller one takes its time.
-            Self::Properties | Self::Tree | Self::Machine => {
+            Self::Properties | Self::Tree | Self::Machine | Self::Disciplines => {
                 &[("PROPTEST_MAX_SHRINK_ITERS", "0"), ("PROPTEST_FAILURE_PERSISTENCE", "off")]
             }
-            Self::Verify | Self::Units | Self::LiveUnits | Self::Tasks => &[],
+            Self::Verify | Self::Units | Self::LiveUnits | Self::Tasks | Self::Devices => &[],
             Self::Site => &[("RUSTFLAGS", "--cfg site")],
             Self::Loom | Self::Models | Self::LiveModels => &[("RUSTFLAGS", "--cfg loom")],
         }
@@ -181,7 +249,9 @@ impl Suite {
             | Self::Machine
             | Self::Units
             | Self::LiveUnits
-            | Self::Tasks => "plain",
+            | Self::Tasks
+            | Self::Disciplines
+            | Self::Devices => "plain",
             Self::Site => "site",
             Self::Loom | Self::Models | Self::LiveModels => "loom",
         }
@@ -200,6 +270,8 @@ impl Suite {
             Self::Units | Self::Models => "crates/core/src",
             Self::LiveModels | Self::LiveUnits => "crates/live/src",
             Self::Tasks => "crates/live/tests/tasks",
+            Self::Disciplines => "crates/qdisc/tests",
+            Self::Devices => "crates/quietcore/tests",
         }
     }
 }

@@ -11,6 +11,7 @@ mod killer;
 mod lanes;
 mod list;
 mod machine;
+mod packets;
 mod realtime;
 mod words;
 
@@ -28,7 +29,7 @@ const PATIENCE: u32 = 5;
 const PATIENCE_MIN: Duration = Duration::from_secs(30);
 
 /// All mutants, by what they break.
-const LISTS: [(&str, &[Mutant]); 11] = [
+const LISTS: [(&str, &[Mutant]); 12] = [
     ("rules of the wheel", list::RULES),
     ("bugs of the kernel's hierarchy, each fix undone", hierarchy::KERNEL_BUGS),
     ("steps of the hierarchy", hierarchy::STEPS),
@@ -40,6 +41,7 @@ const LISTS: [(&str, &[Mutant]); 11] = [
     ("real-time tasks and softirqs", realtime::REALTIME),
     ("words that threads share", words::WORDS),
     ("rules of lanes, tasks and softirqs", lanes::LANES),
+    ("packet schedulers and their queues", packets::PACKETS),
 ];
 
 /// Runs the mutants whose names, or whose list's title, contain `filter`.

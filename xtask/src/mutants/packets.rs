@@ -1,0 +1,69 @@
+//! Mutants of the packet schedulers and of the queues that run them.
+
+use super::killer::{Killer, Mutant, Suite};
+
+const NETEM: &str = "crates/qdisc/src/netem/mod.rs";
+const QUEUE: &str = "crates/quietcore/src/net/queue.rs";
+
+/// Any test of a discipline.
+const DISCIPLINES: &[Killer] = &[Killer::All(Suite::Disciplines)];
+
+/// All of them.
+pub(super) const PACKETS: &[Mutant] = &[
+    Mutant {
+        name: "netem-limit-off-by-one",
+        rule: "netem holds as many packets as its limit says",
+        file: NETEM,
+        right: "self.waiting.len() as u64 >= u64::from(settings.limit)",
+        wrong: "self.waiting.len() as u64 > u64::from(settings.limit)",
+        killers: DISCIPLINES,
+    },
+    Mutant {
+        name: "netem-latency-twice",
+        rule: "latency is paid once, behind a packet that pays it already only the link's time",
+        file: NETEM,
+        right: "delay = (delay - (i128::from(last.0) - i128::from(now.0))).max(0);",
+        wrong: "delay = delay.max(0);",
+        killers: DISCIPLINES,
+    },
+    Mutant {
+        name: "netem-early",
+        rule: "a packet leaves at its moment, not before",
+        file: NETEM,
+        right: "if first > now || open > now {",
+        wrong: "if first.0 > now.0 + 1_000 || open > now {",
+        killers: DISCIPLINES,
+    },
+    Mutant {
+        name: "tbf-time-lost",
+        rule: "a packet that does not pass changes nothing",
+        file: "crates/qdisc/src/tbf/mod.rs",
+        right: "if passes && let Err(wait) = self.take(now, bytes) {",
+        wrong: "if passes && let Err(wait) = self.take(now, bytes).inspect_err(|_| self.checked = now) {",
+        killers: DISCIPLINES,
+    },
+    Mutant {
+        name: "htb-turn-not-passed",
+        rule: "who had its turn goes behind the others",
+        file: "crates/qdisc/src/htb/turns.rs",
+        right: "self.next = u64::from(id.0) + 1;",
+        wrong: "self.next = u64::from(id.0);",
+        killers: &[Killer::Test(Suite::Disciplines, "ten_thousand_packets_leave_in_the_kernels_order")],
+    },
+    Mutant {
+        name: "fq-no-credit",
+        rule: "a flow pays for what it sends",
+        file: "crates/qdisc/src/fq/mod.rs",
+        right: "flow.credit -= i64::from(bytes);",
+        wrong: "flow.credit -= i64::from(bytes) / 2;",
+        killers: DISCIPLINES,
+    },
+    Mutant {
+        name: "watchdog-not-pinned",
+        rule: "a pinned watchdog stays with the CPU that arms it",
+        file: QUEUE,
+        right: "Some(cpu) if stranger && self.stays == Watchdog::Pinned => watchdog.arm_on(cpu, until),",
+        wrong: "Some(cpu) if stranger && self.stays == Watchdog::Pinned => watchdog.arm_at({ let _ = cpu; until }),",
+        killers: &[Killer::All(Suite::Devices)],
+    },
+];
