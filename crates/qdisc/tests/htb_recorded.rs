@@ -1,8 +1,8 @@
 //! `htb` against a real kernel: 10,000 packets leave in the order in which they left Linux 6.18.
 //!
-//! The recording was made on a device (`cargo xtask packets shape` makes it again, beside ours); here the same
-//! packets pass in virtual time. Four classes borrow from one parent and have next to no rate of their own, so
-//! that the order is one of priorities and quanta, not of microseconds.
+//! The recording was made on a device (`cargo xtask packets shape` makes it again, beside ours); here the
+//! same packets pass in virtual time. Four classes borrow from one parent and have next to no rate of their
+//! own, so that the order is one of priorities and quanta, not of microseconds.
 
 use quietcore_core::Nanos;
 use quietcore_qdisc::{Child, ClassId, Dequeued, Fifo, Htb, HtbClass, HtbSettings, Limit, Qdisc, Rate};

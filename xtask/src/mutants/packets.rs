@@ -48,7 +48,7 @@ pub(super) const PACKETS: &[Mutant] = &[
         file: "crates/qdisc/src/htb/turns.rs",
         right: "self.next = u64::from(id.0) + 1;",
         wrong: "self.next = u64::from(id.0);",
-        killers: &[Killer::Test(Suite::Disciplines, "ten_thousand_packets_leave_in_the_kernels_order")],
+        killers: DISCIPLINES,
     },
     Mutant {
         name: "fq-no-credit",
@@ -62,8 +62,8 @@ pub(super) const PACKETS: &[Mutant] = &[
         name: "watchdog-not-pinned",
         rule: "a pinned watchdog stays with the CPU that arms it",
         file: QUEUE,
-        right: "Some(cpu) if stranger && self.stays == Watchdog::Pinned => watchdog.arm_on(cpu, until),",
-        wrong: "Some(cpu) if stranger && self.stays == Watchdog::Pinned => watchdog.arm_at({ let _ = cpu; until }),",
+        right: "options.pinned() } else { options }",
+        wrong: "options } else { options }",
         killers: &[Killer::All(Suite::Devices)],
     },
 ];

@@ -166,7 +166,7 @@ pub(super) fn arrivals(text: &str) -> Vec<Arrival> {
 mod tests {
     use super::*;
 
-    /// Goal: both worlds get the same packets. Method: the scripts, twice; what a receiver prints is read back.
+    /// Goal: both get the same packets. Method: the scripts, twice; what a receiver prints is read back.
     #[test]
     fn scripts_are_the_same_every_time() {
         let bytes = |steps: &[Step]| steps.iter().map(|step| step.bytes).sum::<usize>();

@@ -11,6 +11,7 @@ mod chance;
 mod link;
 pub(crate) mod load;
 mod ping;
+mod seed;
 mod shape;
 mod throughput;
 
@@ -25,7 +26,8 @@ struct Part {
     run: fn(&Tools) -> Result<(), Failure>,
 }
 
-const PARTS: [Part; 3] = [
+const PARTS: [Part; 4] = [
+    Part { name: "seed", what: "seed 000's script, eight senders, pinned and movable", run: seed::check },
     Part { name: "ping", what: "delay, jitter and loss that ping sees", run: ping::check },
     Part { name: "shape", what: "tbf and htb, the kernel's and ours under the same load", run: shape::check },
     Part { name: "throughput", what: "one TCP stream through each device", run: throughput::check },

@@ -125,7 +125,7 @@ fn played(draws: &mut Draws, way: &[f64], count: usize) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Goal: the model is the one that the line names. Method: its mean loss, p / (p + r), and its mean delay.
+    /// Goal: the model is the one that the line names. Method: its mean loss, p / (p + r), and mean delay.
     #[test]
     fn the_model_loses_what_it_should() {
         let mut draws = Draws(3);

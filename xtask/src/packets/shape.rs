@@ -3,8 +3,8 @@
 //!
 //! For the order, classes of `htb` have hardly any rate of their own and a ceil far above their parent's, so
 //! that all of them borrow from one parent: who is next is then a matter of priorities and quanta alone, not
-//! of the microsecond in which a packet came. What else the hosts say to each other (neighbours, routers) has a
-//! class of its own beside them.
+//! of the microsecond in which a packet came. What else the hosts say to each other (neighbours, routers) has
+//! a class of its own beside them.
 
 use super::link::Link;
 use super::load::{self, Arrival, FIRST_PORT, ORDERED, PORTS};

@@ -31,7 +31,8 @@ fn played(seed: u64, count: usize) -> Vec<u64> {
 }
 
 /// Goal: a real netem's delays are such as ours gives. Method: the same number of packets, 200 seeds: each
-/// quantile of the recording lies between the smallest and the largest of ours, and what the machine was late.
+/// quantile of the recording lies between the smallest and the largest of ours, and what the machine was
+/// late.
 #[test]
 fn a_kernels_delays_are_such_as_ours() {
     let numbers = RECORDED.lines().filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace);
