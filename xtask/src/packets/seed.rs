@@ -124,12 +124,12 @@ fn judge(variant: &Variant, shown: &str, json: &str) -> Result<(), Failure> {
 
 /// All numbers that stand behind `key` in JSON text.
 fn numbers(json: &str, key: &str) -> Vec<u64> {
-    let behind = json.split(&format!("\"{key}\":")).skip(1);
+    let key = format!("\"{key}\":");
     let digits = |rest: &str| {
         let rest = rest.trim_start();
         rest[..rest.find(|it: char| !it.is_ascii_digit()).unwrap_or(rest.len())].parse().ok()
     };
-    behind.filter_map(digits).collect()
+    json.split(&key).skip(1).filter_map(digits).collect()
 }
 
 /// Which share of the process's samples were in our queues' locks, as `perf` sees it; for 4 s.
