@@ -202,7 +202,7 @@ impl Drop for Load {
 mod tests {
     use super::*;
 
-    /// Goal: the lines are the mail's, and figures are found. Method: first and last; a text with two numbers.
+    /// Goal: the lines are the mail's, and figures are found. Method: first and last; a text with two.
     #[test]
     fn lines_and_figures() {
         let script = script();
