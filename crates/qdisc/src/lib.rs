@@ -38,6 +38,7 @@ mod fifo;
 mod fq;
 mod hfsc;
 mod htb;
+mod ip;
 mod netem;
 mod packet;
 mod qdisc;
@@ -55,6 +56,7 @@ pub use fifo::{Fifo, Limit};
 pub use fq::{Fq, FqError, FqSettings, FqStatistics, Horizon};
 pub use hfsc::{CurveError, Hfsc, HfscClass, HfscError, HfscStatistics, ServiceCurve};
 pub use htb::{Htb, HtbClass, HtbClassStatistics, HtbError, HtbQuantumWarning, HtbSettings};
+pub use ip::{IpHeader, IpPacket};
 pub use netem::{
     Chance, Delay, Loss, Netem, NetemError, NetemRate, NetemSettings, OnLoss, Probability, Slot, SlotSpacing,
 };

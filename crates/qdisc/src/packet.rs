@@ -1,5 +1,6 @@
 //! What a queueing discipline asks of a packet.
 
+use crate::tc::Match;
 use alloc::vec::Vec;
 use quietcore_core::Nanos;
 
@@ -91,6 +92,19 @@ pub trait Packet: Sized {
     /// assert!(!quietcore_qdisc::Packet::mark_congestion(&mut vec![0_u8; 60]));
     /// ```
     fn mark_congestion(&mut self) -> bool {
+        false
+    }
+
+    /// Whether a filter's field is as `rule` tells; a packet of which nothing is known matches no rule.
+    ///
+    /// ```
+    /// use quietcore_qdisc::{Packet, tc::Match};
+    ///
+    /// let web = Match::DestinationPort { value: 80, mask: 0xffff };
+    /// assert!(!vec![0_u8; 60].matches(&web));
+    /// ```
+    fn matches(&self, rule: &Match) -> bool {
+        let _ = rule;
         false
     }
 }

@@ -1,0 +1,158 @@
+//! IP packets, as a TUN device gives them: from the first byte of the IP header on.
+//!
+//! What is no IP packet, or a cut one, is still a packet: it has a length, flow 0, and matches no filter.
+//!
+//! Deviation: a filter of ports reads them behind IPv4's options, and not in fragments that have none, where
+//! `u32` reads bytes 20 to 23 of whatever comes (tc-u32(8)). Absent: link headers, segmentation offload.
+
+mod header;
+
+pub use header::IpHeader;
+
+use crate::packet::Packet;
+use crate::tc::Match;
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr};
+
+/// The two bits of explicit congestion notification (RFC 3168).
+const ECN: u8 = 0b11;
+
+/// The bytes of an IP packet, and what their headers say.
+///
+/// ```
+/// use quietcore_qdisc::{IpPacket, Packet, tc::Match};
+///
+/// let mut bytes = vec![0; 28];
+/// (bytes[0], bytes[3], bytes[9], bytes[23]) = (0x45, 28, 17, 53); // IPv4, 28 bytes, UDP, to port 53
+/// let packet = IpPacket::new(bytes);
+/// assert!(packet.matches(&Match::DestinationPort { value: 53, mask: 0xffff }));
+/// assert!(!packet.matches(&Match::Protocol { value: 6, mask: 0xff }));
+/// assert_eq!(packet.len(), 28);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IpPacket {
+    bytes: Vec<u8>,
+    /// Of `bytes` as they are now.
+    header: Option<IpHeader>,
+}
+
+impl IpPacket {
+    /// Takes the bytes and reads their headers, once. Cost: one pass over the headers, nothing allocated.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_qdisc::IpPacket::new(vec![0xff; 3]).header(), None);
+    /// ```
+    #[must_use]
+    pub fn new(bytes: Vec<u8>) -> Self {
+        let header = IpHeader::parse(&bytes);
+        Self { bytes, header }
+    }
+
+    /// What its headers say, if it is an IP packet.
+    ///
+    /// ```
+    /// let mut bytes = vec![0; 40];
+    /// (bytes[0], bytes[6]) = (0x60, 59); // IPv6 with nothing in it
+    /// let packet = quietcore_qdisc::IpPacket::new(bytes);
+    /// assert!(packet.header().expect("one of IPv6").source.is_ipv6());
+    /// ```
+    #[must_use]
+    pub const fn header(&self) -> Option<&IpHeader> {
+        self.header.as_ref()
+    }
+
+    /// Its bytes.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_qdisc::IpPacket::new(vec![1, 2]).bytes(), [1, 2]);
+    /// ```
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Its bytes, for who has no other use for it.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_qdisc::IpPacket::new(vec![1, 2]).into_bytes(), [1, 2]);
+    /// ```
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+impl Packet for IpPacket {
+    fn len(&self) -> u32 {
+        Packet::len(&self.bytes)
+    }
+
+    fn flow(&self) -> u64 {
+        self.header.map_or(0, |header| header.flow())
+    }
+
+    /// By the type of service, as Linux gives it to what it forwards (the table of tc-prio(8)).
+    fn priority(&self) -> u32 {
+        match self.header.map_or(0, |header| header.traffic_class >> 3 & 0b11) {
+            0b00 => 0, // best effort
+            0b01 => 2, // high throughput: bulk
+            0b10 => 6, // low delay: interactive
+            _ => 4,    // both: interactive bulk
+        }
+    }
+
+    fn duplicate(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
+    fn corrupt(&mut self, byte: u32, bit: u32) {
+        self.bytes.corrupt(byte, bit);
+        self.header = IpHeader::parse(&self.bytes);
+    }
+
+    /// Sets ECN's two bits where its sender set one of them; IPv4's checksum follows (RFC 1624), right or
+    /// wrong as it was.
+    fn mark_congestion(&mut self) -> bool {
+        let Some(header) = &mut self.header else { return false };
+        if header.traffic_class & ECN == 0 {
+            return false; // its sender would not understand
+        }
+        let added = !header.traffic_class & ECN;
+        header.traffic_class |= ECN;
+        if header.source.is_ipv4() {
+            self.bytes[1] |= ECN;
+            // The bit that was clear adds to the sum, so it goes off the sum's complement.
+            let checksum = u16::from_be_bytes([self.bytes[10], self.bytes[11]]);
+            let (checksum, borrow) = checksum.overflowing_sub(u16::from(added));
+            self.bytes[10..12].copy_from_slice(&(checksum - u16::from(borrow)).to_be_bytes());
+        } else {
+            self.bytes[1] |= ECN << 4;
+        }
+        true
+    }
+
+    fn matches(&self, rule: &Match) -> bool {
+        // Every field that a rule can name is one of IPv4, or of what it carries.
+        let Some(IpHeader {
+            source: IpAddr::V4(source),
+            destination: IpAddr::V4(destination),
+            protocol,
+            ports,
+            ..
+        }) = self.header
+        else {
+            return false;
+        };
+        let address = |address: Ipv4Addr, wanted: Ipv4Addr, mask: Ipv4Addr| {
+            (address.to_bits() ^ wanted.to_bits()) & mask.to_bits() == 0
+        };
+        let port = |port: Option<u16>, wanted, mask| port.is_some_and(|port| (port ^ wanted) & mask == 0);
+        match *rule {
+            Match::Source { address: wanted, mask } => address(source, wanted, mask),
+            Match::Destination { address: wanted, mask } => address(destination, wanted, mask),
+            Match::SourcePort { value, mask } => port(ports.map(|(source, _)| source), value, mask),
+            Match::DestinationPort { value, mask } => port(ports.map(|(_, to)| to), value, mask),
+            Match::Protocol { value, mask } => (protocol ^ value) & mask == 0,
+        }
+    }
+}
