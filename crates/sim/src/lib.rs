@@ -18,7 +18,9 @@ pub mod whatif;
 mod world;
 
 pub use engine::{EventQueue, Random, TraceHash};
-pub use figures::{CyclicThread, Figures, Quantiles, RaiseFigures, RealtimeFigures, SoftirqFigures};
+pub use figures::{
+    CyclicThread, Figures, PacketFigures, Quantiles, RaiseFigures, RealtimeFigures, SoftirqFigures,
+};
 pub use run::{Options, Outcome, Perfetto, Progress, Range, ShownValue, Variant, Verdict};
 pub use scenario::{Cost, CostTable, CostValue, Measured, Scenario, ScenarioError};
 pub use script::{Happened, Occurrence, Step, Verb};

@@ -16,7 +16,8 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("qdisc", &["wheel", "core"]),
     ("trace", &["wheel", "core"]),
     ("live", &["wheel", "core"]),
-    ("sim", &["wheel", "core", "trace"]),
+    // The packets of a scenario pass through the disciplines that programs use.
+    ("sim", &["wheel", "core", "qdisc", "trace"]),
     ("quietcore", &["wheel", "core", "qdisc", "live", "sim", "macros"]),
     ("ffi", &["wheel", "core", "qdisc", "live", "sim", "quietcore"]),
     ("cli", &["wheel", "core", "qdisc", "trace", "live", "sim", "quietcore"]),

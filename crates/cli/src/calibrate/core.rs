@@ -4,6 +4,7 @@
 //! lock is taken.
 
 use super::REPEATS;
+use quietcore::qdisc::{Delay, Dequeued, Netem, NetemSettings, Packet, Qdisc};
 use quietcore_core::tmigr::Hierarchy;
 use quietcore_core::topology::Topology;
 use quietcore_core::{
@@ -16,6 +17,8 @@ use std::time::Instant;
 
 /// Timers of one repeat.
 const TIMERS: u64 = 2_000;
+/// Packets that a netem holds meanwhile.
+const QUEUED: u64 = 10_000;
 /// The tick of the default settings.
 const TICK: u64 = 1_000_000;
 
@@ -87,6 +90,7 @@ pub(super) fn measure(set: Set<'_>) {
     set(Cost::Arm, &locked(arms.split_off(1)), "Machine::arm and an uncontended mutex");
     set(Cost::Cancel, &locked(cancels.split_off(1)), "Machine::cancel and an uncontended mutex");
     expiries(&mut bench, &locked, set);
+    packets(&locked, set);
     set(
         Cost::Walk,
         &repeated(walk),
@@ -146,6 +150,53 @@ fn expiries(bench: &mut Bench, locked: &dyn Fn(Vec<f64>) -> Vec<f64>, set: Set<'
         "Machine::begin_turn per timer, and an uncontended mutex",
     );
     set(Cost::Dispatch, &dispatches.split_off(1), "Machine::next_expired, an empty callback, finish");
+}
+
+/// A packet that is no bytes.
+#[derive(Debug)]
+struct Frame;
+
+impl Packet for Frame {
+    fn len(&self) -> u32 {
+        66
+    }
+}
+
+/// Packets through a netem that holds [`QUEUED`] of them.
+fn packets(locked: &dyn Fn(Vec<f64>) -> Vec<f64>, set: Set<'_>) {
+    let delay = Delay { latency: Nanos(10_000_000), ..Delay::default() };
+    let settings = NetemSettings { delay, limit: u32::MAX, ..NetemSettings::default() };
+    let Ok(mut netem) = Netem::new(settings, (|| 0) as fn() -> u32, Nanos(0)) else { return };
+    let apart = 10_000_000 / QUEUED;
+    let mut arrived = 0;
+    let mut enqueue = |netem: &mut Netem<Frame, fn() -> u32>, count: u64| {
+        for _ in 0..count {
+            arrived += apart;
+            black_box(netem.enqueue(Nanos(arrived), Frame).is_accepted());
+        }
+        arrived
+    };
+    let now = enqueue(&mut netem, QUEUED);
+    let (mut left, mut enqueues, mut dequeues) = (now, Vec::new(), Vec::new());
+    for _ in 0..=REPEATS {
+        enqueues.push(per_item(TIMERS, || left = enqueue(&mut netem, TIMERS)));
+        dequeues.push(per_item(TIMERS, || {
+            // The last look finds that the next has to wait.
+            while let Dequeued::Packet(frame) = netem.dequeue(Nanos(left)) {
+                black_box(frame);
+            }
+        }));
+    }
+    set(
+        Cost::PacketEnqueue,
+        &locked(enqueues.split_off(1)),
+        "Netem::enqueue among 10,000 packets, and an uncontended mutex",
+    );
+    set(
+        Cost::PacketDequeue,
+        &locked(dequeues.split_off(1)),
+        "Netem::dequeue among 10,000 packets, and an uncontended mutex",
+    );
 }
 
 /// One level: a tree of 64 CPUs has two, and the only CPU that is awake changes both.

@@ -18,6 +18,7 @@ use super::name::{AnyExact, AnyTimer};
 use super::{Machine, flag};
 use crate::base::{
     Armed as BaseArmed, BaseId, BaseKind, Change, Context as BaseContext, ExactRef, Pinning, TimerRef,
+    earliest,
 };
 use crate::place::{Arming, Caller, ExactMode, ExactPolicy, ExactStart, Origin, Policy};
 use crate::place::{exact_target, nearest_housekeeping, push_target};
@@ -411,7 +412,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let (is_pinned, hard) = (timer.is_pinned(), Nanos(expiry.hard));
         Ok(match self.settings.exact_policy {
             ExactPolicy::Kernel => {
-                let cpu = self.exact_cpu(self.home(context)?, is_pinned, hard);
+                let cpu = self.exact_cpu((self.home(context)?, context.now), is_pinned, hard);
                 BaseId { cpu, kind: BaseKind::Local }
             }
             ExactPolicy::Pull if is_pinned => BaseId { cpu: self.home(context)?, kind: BaseKind::Local },
@@ -482,8 +483,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         push_target(Arming { cpu, is_idle }, masks, domains, |other| self.has_flag(other, flag::IDLE))
     }
 
-    /// The kernel's rule for hrtimers.
-    fn exact_cpu(&self, cpu: CpuId, is_pinned: bool, expires: Nanos) -> CpuId {
+    /// The kernel's rule for hrtimers. A CPU that is not idle looks at its timers with every tick, so a tick is
+    /// its next event at the latest, as the tick of the kernel is an hrtimer among the others.
+    fn exact_cpu(&self, (cpu, now): (CpuId, Nanos), is_pinned: bool, expires: Nanos) -> CpuId {
         let start = ExactStart {
             cpu,
             caller: Caller::Online,
@@ -491,7 +493,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             expires,
             origin: Origin::Inactive,
         };
-        exact_target(ExactPolicy::Kernel, &start, || self.push(cpu), |cpu| self.bases.next_local(cpu))
+        let tick = |cpu| (!self.has_flag(cpu, flag::IDLE)).then(|| self.next_tick(now));
+        let first_event = |cpu| earliest(self.bases.next_local(cpu), tick(cpu));
+        exact_target(ExactPolicy::Kernel, &start, || self.push(cpu), first_event)
     }
 
     pub(super) fn armed(

@@ -328,7 +328,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// The end of the tick after the one that `now` is in: what comes by then is not worth stopping the tick
     /// for.
-    fn next_tick(&self, now: Nanos) -> Nanos {
+    pub(super) fn next_tick(&self, now: Nanos) -> Nanos {
         let tick = self.settings.tick.nanos().0;
         Nanos((now.0 / tick + 1).saturating_mul(tick))
     }

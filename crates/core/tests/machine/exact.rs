@@ -63,23 +63,31 @@ fn unpinned_exact_timers_are_pulled() {
 }
 
 /// Goal: the kernel's rule: an idle CPU's unpinned timer is pushed to a busy CPU only if that has an earlier
-/// event, and then belongs to it. Method: with and without such an event.
+/// event, and then belongs to it; a busy CPU's next tick is such an event. Method: expiries before and at the
+/// next tick, with and without a timer there that is earlier.
 #[test]
 fn the_kernels_rule_pushes_behind_an_earlier_event() {
     let settings =
         Settings { policy: Policy::Push, exact_policy: ExactPolicy::Kernel, ..Settings::default() };
     let (mut machine, mut actions) = machine(settings);
     let earlier = machine.add_exact(TimerOptions::new().pinned(), 1);
-    let (floating, other) =
-        (machine.add_exact(TimerOptions::new(), 2), machine.add_exact(TimerOptions::new(), 3));
+    let floating = machine.add_exact(TimerOptions::new(), 2);
     let _ = machine.enter_idle(cpu(2), Nanos(0));
     let from_idle = Context::on(cpu(2), Nanos(0));
-    let stays = machine.arm_exact(floating, Expiry::at(9_000_000), from_idle, &mut actions).expect("known");
-    assert_eq!((stays.base.cpu, stays.base.kind), (cpu(2), BaseKind::Local));
+    let goes_to = |expires, actions: &mut Actions| {
+        let armed = machine.arm_exact(floating, Expiry::at(expires), from_idle, actions).expect("known");
+        assert_eq!(armed.base.kind, BaseKind::Local);
+        armed.base.cpu
+    };
+    assert_eq!(goes_to(999_999, &mut actions), cpu(2), "nothing there is earlier");
+    assert_eq!(goes_to(1_000_000, &mut actions), cpu(0), "the tick is as early");
     let busy = Context::on(cpu(0), Nanos(0));
-    machine.arm_exact(earlier, Expiry::at(5_000_000), busy, &mut actions).expect("known");
-    let moves = machine.arm_exact(other, Expiry::at(9_000_000), from_idle, &mut actions).expect("known");
-    assert_eq!((moves.base.cpu, moves.base.kind), (cpu(0), BaseKind::Local));
+    machine.arm_exact(earlier, Expiry::at(500_000), busy, &mut actions).expect("known");
+    let goes_to = |expires, actions: &mut Actions| {
+        machine.arm_exact(floating, Expiry::at(expires), from_idle, actions).expect("known").base.cpu
+    };
+    assert_eq!(goes_to(499_999, &mut actions), cpu(2), "it would be the first");
+    assert_eq!(goes_to(500_000, &mut actions), cpu(0), "a timer there is as early");
     machine.check();
 }
 

@@ -4,9 +4,11 @@
 //! have (a throughput without clients) is absent, never 0. All of them are integers or ratios of integers, so
 //! a figure is the same on every platform.
 
+mod packets;
 mod recorder;
 mod urgent;
 
+pub use packets::PacketFigures;
 pub(crate) use recorder::Recorder;
 pub use urgent::{CyclicThread, RaiseFigures, RealtimeFigures, SoftirqFigures};
 
@@ -15,7 +17,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The figures that are numbers, by the names that `[expect]` uses.
-pub(crate) const NUMBERS: [&str; 74] = [
+pub(crate) const NUMBERS: [&str; 93] = [
     "arms",
     "cancels",
     "expiries",
@@ -90,11 +92,30 @@ pub(crate) const NUMBERS: [&str; 74] = [
     "late_max",
     "overdue",
     "overdue_max",
+    "packets_per_s",
+    "packets_dropped",
+    "packets_held",
+    "packets_lost",
+    "dequeues",
+    "dequeues_elsewhere",
+    "elsewhere_share",
+    "lock_share",
+    "enqueue_share",
+    "dequeue_share",
+    "queue_lock_waits",
+    "queue_lock_wait_ns",
+    "queue_max",
+    "watchdogs",
+    "watchdogs_elsewhere",
+    "watchdogs_top_share",
+    "packet_late_p50",
+    "packet_late_p99",
+    "packet_late_max",
 ];
 /// The figures that are CPU lists.
 pub(crate) const CPU_LISTS: [&str; 1] = ["pullers"];
 /// The figures that there are of each CPU, or, if they are called so, of each thread.
-pub(crate) const PER_CPU: [&str; 11] = [
+pub(crate) const PER_CPU: [&str; 12] = [
     "foreign",
     "wakeups",
     "gap_p50",
@@ -106,6 +127,7 @@ pub(crate) const PER_CPU: [&str; 11] = [
     "thread_p50",
     "thread_p99",
     "thread_max",
+    "watchdogs",
 ];
 
 /// Quantiles of a distribution, in ns: to three significant digits (two where there is one per CPU), the
@@ -201,6 +223,8 @@ pub struct Figures {
     pub softirqs: Option<SoftirqFigures>,
     /// TIMER on isolated CPUs; `None` where it is as on all others.
     pub timer_raise: Option<RaiseFigures>,
+    /// Transmit queues; `None` without any.
+    pub packets: Option<PacketFigures>,
     /// Events that the simulator handled.
     pub events: u64,
     /// How often the machine's invariants were checked.
@@ -282,6 +306,9 @@ impl Figures {
     }
 
     fn urgent(&self, name: &str) -> Option<f64> {
+        if name == "packets_per_s" {
+            return Some(self.per_second(self.packets.as_ref()?.dequeues()));
+        }
         if name == "raises_per_s" {
             let raises = self.timer_raise.as_ref()?.raises.values().sum();
             return Some(self.per_second(raises));
@@ -289,7 +316,8 @@ impl Figures {
         let realtime = self.realtime.as_ref().and_then(|found| found.number(name));
         let softirqs = || self.softirqs.as_ref().and_then(|found| found.number(name));
         let raise = || self.timer_raise.as_ref().and_then(|found| found.number(name));
-        realtime.or_else(softirqs).or_else(raise)
+        let packets = || self.packets.as_ref().and_then(|found| found.number(name));
+        realtime.or_else(softirqs).or_else(raise).or_else(packets)
     }
 
     /// One CPU's figure by one of [`PER_CPU`].
@@ -309,7 +337,11 @@ impl Figures {
             _ => {
                 let thread =
                     || self.realtime.as_ref().and_then(|found| found.number_of(name, usize::from(cpu)));
-                self.timer_raise.as_ref().and_then(|found| found.number_of(name, cpu)).or_else(thread)
+                self.timer_raise
+                    .as_ref()
+                    .and_then(|found| found.number_of(name, cpu))
+                    .or_else(thread)
+                    .or_else(|| self.packets.as_ref()?.number_of(name, cpu))
             }
         }
     }
@@ -322,7 +354,7 @@ impl Figures {
 
 #[cfg(test)]
 mod tests {
-    use super::{CyclicThread, RaiseFigures, RealtimeFigures, SoftirqFigures};
+    use super::{CyclicThread, PacketFigures, RaiseFigures, RealtimeFigures, SoftirqFigures};
     use super::{Figures, NUMBERS, PER_CPU, Quantiles};
     use quietcore_core::CpuId;
 
@@ -338,6 +370,13 @@ mod tests {
         };
         let delay_ns = [("NET_RX", quantiles), ("BLOCK", quantiles)].into();
         let softirqs = SoftirqFigures { delay_ns, ..SoftirqFigures::default() };
+        let packets = PacketFigures {
+            late_ns: Some(quantiles),
+            busy_ns: 1,
+            at_home: 1,
+            watchdogs: [(7, 1)].into(),
+            ..PacketFigures::default()
+        };
         let figures = Figures {
             lateness_ns: Some(quantiles),
             task_delay_ns: Some(quantiles),
@@ -347,6 +386,7 @@ mod tests {
             realtime: Some(realtime),
             softirqs: Some(softirqs),
             timer_raise: Some(RaiseFigures::default()),
+            packets: Some(packets),
             ..Figures::default()
         };
         for name in NUMBERS {

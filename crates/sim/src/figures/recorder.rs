@@ -1,6 +1,6 @@
 //! Collects figures while a run goes on. Nothing is allocated per event.
 
-use super::{Figures, Quantiles, RealtimeFigures, SoftirqFigures};
+use super::{Figures, PacketFigures, Quantiles, RealtimeFigures, SoftirqFigures};
 use hdrhistogram::Histogram;
 use quietcore_core::softirq::Vector;
 use quietcore_core::{CpuId, CpuSet};
@@ -22,6 +22,7 @@ pub(crate) struct Recorder {
     /// All real-time threads, and each of them.
     latency: Histogram<u64>,
     latencies: Vec<Histogram<u64>>,
+    packets_late: Histogram<u64>,
     /// By CPU; absent where nothing measures.
     gaps: Vec<Option<Histogram<u64>>>,
     foreign: Vec<u64>,
@@ -62,6 +63,7 @@ impl Recorder {
             delays: [const { None }; 16],
             latency: histogram(DIGITS),
             latencies: Vec::new(),
+            packets_late: histogram(DIGITS),
             gaps: (0..cpu_count).map(|_| None).collect(),
             foreign: vec![0; cpu_count],
             wakeups: vec![0; cpu_count],
@@ -104,6 +106,16 @@ impl Recorder {
             self.latencies.resize_with(thread + 1, || histogram(DIGITS_PER_CPU));
         }
         record(&mut self.latencies[thread], span);
+    }
+
+    /// A packet leaves its queue, so long after it might have.
+    pub(crate) fn packet_late(&mut self, span: u64) {
+        record(&mut self.packets_late, span);
+    }
+
+    /// Transmit queues, if there were any.
+    pub(crate) fn packets(&mut self) -> &mut PacketFigures {
+        self.figures.packets.get_or_insert_default()
     }
 
     /// Softirqs, if there were any.
@@ -152,6 +164,10 @@ impl Recorder {
         };
         let is_isolated = |cpu: usize| CpuId::new(cpu as u64).is_ok_and(|cpu| isolated.contains(cpu));
         let cpu_time = duration_ns as f64 * self.wakeups.len() as f64;
+        if let Some(packets) = &mut self.figures.packets {
+            packets.late_ns = quantiles(&self.packets_late);
+            packets.busy_ns = (duration_ns * self.wakeups.len() as u64).saturating_sub(self.idle_ns);
+        }
         let seconds = duration_ns as f64 / 1e9;
         Figures {
             duration_ns,

@@ -55,15 +55,19 @@ pub enum Cost {
     IdleExit,
     /// To the thread that runs TIMER on an isolated CPU, and back.
     HelperSwitch,
+    /// Putting a packet into a netem that holds many, under a lock that nobody else wants.
+    PacketEnqueue,
+    /// Taking one out, likewise.
+    PacketDequeue,
 }
 
 impl Cost {
     /// All of them, in the order of a file.
     ///
     /// ```
-    /// assert_eq!(quietcore_sim::Cost::ALL.len(), 14);
+    /// assert_eq!(quietcore_sim::Cost::ALL.len(), 16);
     /// ```
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Arm,
         Self::Cancel,
         Self::Collect,
@@ -78,6 +82,8 @@ impl Cost {
         Self::IdleEntry,
         Self::IdleExit,
         Self::HelperSwitch,
+        Self::PacketEnqueue,
+        Self::PacketDequeue,
     ];
 
     /// The name in files.
@@ -102,6 +108,8 @@ impl Cost {
             Self::IdleEntry => "idle_entry",
             Self::IdleExit => "idle_exit",
             Self::HelperSwitch => "helper_switch",
+            Self::PacketEnqueue => "packet_enqueue",
+            Self::PacketDequeue => "packet_dequeue",
         }
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod expect;
 mod faults;
 mod loads;
 pub(crate) mod names;
+mod packets;
 mod plan;
 pub(crate) mod raw;
 mod topology;
@@ -21,6 +22,8 @@ pub use error::ScenarioError;
 
 pub(crate) use costs::{Costs, Factor};
 pub(crate) use loads::{Load, LoadKind, Periodic};
+pub(crate) use names::SenderName;
+pub(crate) use packets::{Arrivals, TransmitQueue};
 pub(crate) use plan::Plan;
 pub(crate) use urgent::{Cyclic, Device};
 

@@ -116,6 +116,35 @@ impl RaiseName {
     }
 }
 
+/// Who sends packets.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SenderName {
+    /// Who receives a stream: its softirq sends an acknowledgement for what came.
+    #[default]
+    Stream,
+    /// A task that sends whenever there is room.
+    Datagram,
+}
+
+/// Whether a queue's watchdog stays where it is armed.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum WatchdogName {
+    #[default]
+    Pinned,
+    Movable,
+}
+
+impl WatchdogName {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Pinned => "pinned",
+            Self::Movable => "movable",
+        }
+    }
+}
+
 /// Where a task runs that a timer wakes.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]

@@ -9,7 +9,9 @@ use super::faults::Faults;
 use super::loads::Load;
 use super::names::{
     AwarenessName, ExclusionName, Ksoftirqd, PolicyName, Preempt, RaiseName, Siblings, WakePlace,
+    WatchdogName,
 };
+use super::packets::{self, TransmitQueue, Varied};
 use super::raw::{RawMachine, RawScenario, RawVariants};
 use super::value::{span_within, within};
 use super::{loads, topology};
@@ -49,6 +51,7 @@ pub(crate) struct Plan {
     pub(crate) loads: Vec<Load>,
     /// Where real-time tasks may run, by the number in their loads.
     pub(crate) affinities: Vec<CpuSet>,
+    pub(crate) transmit_queues: Vec<TransmitQueue>,
     pub(crate) faults: Faults,
 }
 
@@ -64,6 +67,8 @@ pub(super) struct Choice {
     timer_raise: Option<TimerRaise>,
     cpus: Option<u16>,
     pub(super) pairs: Option<usize>,
+    watchdog: Option<WatchdogName>,
+    window: Option<u64>,
 }
 
 /// All plans of a scenario, in the order of its variants.
@@ -96,6 +101,10 @@ fn choices(raw: Option<&RawVariants>) -> Result<Vec<Choice>, Problem> {
     })?;
     extend(&mut choices, raw.cpus.as_ref(), |cpus| cpus, |choice, value| choice.cpus = Some(value))?;
     extend(&mut choices, raw.pairs.as_ref(), |pairs| pairs, |choice, value| choice.pairs = Some(value))?;
+    extend(&mut choices, raw.watchdog.as_ref(), WatchdogName::name, |choice, value| {
+        choice.watchdog = Some(value);
+    })?;
+    extend(&mut choices, raw.window.as_ref(), |window| window, |choice, value| choice.window = Some(value))?;
     if choices.len() == 1 && choices[0].labels.is_empty() {
         choices[0].labels.push("only".to_owned());
     }
@@ -148,6 +157,11 @@ fn plan(raw: &RawScenario, choice: &Choice, costs: &CostTable) -> Result<Plan, P
         None => DEFER_LIMIT,
     };
     let loads::Loads { loads, affinities } = loads::resolve(&raw.load, &places, choice.pairs)?;
+    let varied = Varied { watchdog: choice.watchdog, window: choice.window };
+    let transmit_queues = packets::resolve(&raw.load.packets, &places, varied)?;
+    if let (Some(entry), false) = (raw.load.packets.first(), raw.fault.hotplug.is_empty()) {
+        return Err(Problem::at(entry, "does not go with [[fault.hotplug]]: its CPUs stay"));
+    }
     let exclusion = choice.exclusion.or(machine.exclusion.map(ExclusionName::rule));
     Ok(Plan {
         label: choice.labels.join("/"),
@@ -167,6 +181,7 @@ fn plan(raw: &RawScenario, choice: &Choice, costs: &CostTable) -> Result<Plan, P
         costs: costs.clone(),
         loads,
         affinities,
+        transmit_queues,
         faults: super::faults::resolve(&raw.fault, &places)?,
         topology,
     })

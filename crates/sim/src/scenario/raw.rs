@@ -3,7 +3,8 @@
 //! Unknown keys are errors. Nothing is checked here but types; `plan.rs` gives them meaning.
 
 use super::names::{
-    AwarenessName, ExclusionName, Ksoftirqd, PolicyName, Preempt, RaiseName, Siblings, WakePlace,
+    AwarenessName, ExclusionName, Ksoftirqd, PolicyName, Preempt, RaiseName, SenderName, Siblings, WakePlace,
+    WatchdogName,
 };
 use super::value::{Cpus, Span};
 use quietcore_core::CpuSet;
@@ -86,6 +87,8 @@ pub(crate) struct RawVariants {
     pub(crate) timer_raise: Option<Spanned<Vec<RaiseName>>>,
     pub(crate) cpus: Option<Spanned<Vec<u16>>>,
     pub(crate) pairs: Option<Spanned<Vec<usize>>>,
+    pub(crate) watchdog: Option<Spanned<Vec<WatchdogName>>>,
+    pub(crate) window: Option<Spanned<Vec<u64>>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -102,6 +105,7 @@ pub(crate) struct RawLoads {
     pub(crate) softirq: Vec<Spanned<RawSoftirq>>,
     pub(crate) realtime: Vec<Spanned<RawRealtime>>,
     pub(crate) remote: Vec<Spanned<RawRemote>>,
+    pub(crate) packets: Vec<Spanned<RawPackets>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
@@ -213,6 +217,34 @@ pub(crate) struct RawRemote {
     pub(crate) period: Spanned<Span>,
     /// The longest time that an arm takes from its decision until others see it.
     pub(crate) slow: Spanned<Span>,
+}
+
+/// A device with transmit queues.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawPackets {
+    /// Whose queues they are: the first CPU's is the first, and so on, in turns.
+    pub(crate) cpus: Spanned<Cpus>,
+    /// Lines of `tc`, as they are typed.
+    pub(crate) tc: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) sender: SenderName,
+    /// Packets on their way through each queue.
+    pub(crate) window: Option<Spanned<u64>>,
+    /// Packets per second and queue.
+    pub(crate) rate: Option<Spanned<u64>>,
+    /// What the sender does for each.
+    pub(crate) work: Option<Spanned<Span>>,
+    /// What a task does with what came for each.
+    pub(crate) copy: Option<Spanned<Span>>,
+    /// What the driver does for each.
+    pub(crate) transmit: Option<Spanned<Span>>,
+    /// From a packet that left to what it brings.
+    pub(crate) wire: Option<Spanned<Span>>,
+    /// For how long an interrupt waits for more to come.
+    pub(crate) coalesce: Option<Spanned<Span>>,
+    #[serde(default)]
+    pub(crate) watchdog: WatchdogName,
 }
 
 #[derive(Debug, Deserialize)]

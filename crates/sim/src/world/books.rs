@@ -16,7 +16,7 @@ struct Lock {
     holder: u16,
 }
 
-/// One lock per CPU: its timer bases.
+/// One lock per CPU, of its timer bases; or per transmit queue.
 #[derive(Debug)]
 pub(super) struct Locks {
     locks: Vec<Lock>,
@@ -30,12 +30,17 @@ impl Locks {
 
     /// `by` takes the lock of `base` at `now` and holds it for `hold`, if getting it takes `handover` from
     /// another CPU. Returns how long it waits for a holder, and how long it takes to get it.
-    fn take(&mut self, base: u16, by: u16, now: u64, [hold, handover]: [u64; 2]) -> (u64, u64) {
+    pub(super) fn take(&mut self, base: u16, by: u16, now: u64, [hold, handover]: [u64; 2]) -> (u64, u64) {
         let lock = &mut self.locks[usize::from(base)];
         let wait = lock.free_at.saturating_sub(now);
         let handover = if lock.holder == by { 0 } else { handover };
         *lock = Lock { free_at: now + wait + handover + hold, holder: by };
         (wait, handover)
+    }
+
+    /// Who has taken the lock of `base` holds it for so much longer.
+    pub(super) fn hold(&mut self, base: u16, longer: u64) {
+        self.locks[usize::from(base)].free_at += longer;
     }
 }
 

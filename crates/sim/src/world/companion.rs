@@ -40,10 +40,14 @@ impl World<'_> {
         let is_urgent = self.is_outranked(cpu);
         loop {
             let now = self.now;
+            if let Some(length) = self.handler_step(cpu) {
+                return Next::Run(length);
+            }
             let this = &mut self.cpus[usize::from(cpu)].softirqs;
             if let Some(vector) = this.companion.rest.iter().next() {
                 this.companion.rest = this.companion.rest.difference(vector.into());
                 let length = self.take_work(cpu, vector, Runner::Ksoftirqd);
+                self.cpu(cpu).softirqs.companion.handler = Some(vector);
                 if let Some(since) = &mut self.cpu(cpu).softirqs.companion.pass_since {
                     *since += length; // here: how long it works
                 }
@@ -72,6 +76,20 @@ impl World<'_> {
             (this.companion.rest, this.companion.pass_since) = (claimed, Some(0));
             self.claimed(cpu, claimed);
         }
+    }
+
+    /// ksoftirqd's handler goes one packet further, if it has any.
+    fn handler_step(&mut self, cpu: u16) -> Option<u64> {
+        let vector = self.cpu(cpu).softirqs.companion.handler?;
+        let length = self.packet_step(cpu, vector);
+        let companion = &mut self.cpu(cpu).softirqs.companion;
+        if length.is_none() {
+            companion.handler = None;
+        }
+        if let Some(since) = &mut companion.pass_since {
+            *since += length.unwrap_or(0); // as below: how long it works
+        }
+        length
     }
 
     /// ksoftirqd's pass is over: it goes on before everybody only if something else waits for too long.

@@ -6,7 +6,7 @@
 //!
 //! Where what is decided: `cpu.rs` the segments of a CPU; `step.rs` what ends with one; `turn.rs` timers;
 //! `softirq.rs` other softirqs; `companion.rs` ksoftirqd; `realtime.rs` real-time tasks; `raise.rs` TIMER on
-//! isolated CPUs; `task.rs` what tasks do; `idle.rs` sleeping and waking; `act.rs` kicks and alarms;
+//! isolated CPUs; `packets/` transmit queues; `task.rs` what tasks do; `idle.rs` sleeping and waking; `act.rs` kicks and alarms;
 //! `fault.rs` what goes wrong; `books.rs` locks and walks, and what they cost; `sentinel.rs` nobody
 //! who turns. Invariants: the core decides
 //! where timers run, this world only when; every cost is one of the plan's. Absent: memory, caches,
@@ -18,6 +18,7 @@ mod companion;
 mod cpu;
 mod fault;
 mod idle;
+mod packets;
 mod perfetto;
 mod raise;
 mod realtime;
@@ -78,6 +79,12 @@ enum Event {
     DeferLimit(u16),
     /// Somebody armed a timer on this CPU.
     Call(u16),
+    /// There is something for this transmit queue.
+    Frames(u16),
+    /// A packet of this queue was dropped a while ago.
+    SendAgain(u16),
+    /// The moment of this timer, which is an exact one.
+    Watchdog(u32),
 }
 
 /// How to run a plan.
@@ -119,6 +126,7 @@ pub(crate) struct World<'p> {
     /// Devices that raise softirqs.
     sources: Vec<softirq::Source>,
     realtime: realtime::Realtime,
+    packets: packets::Packets,
     locks: Locks,
     /// By CPU: its way up the hierarchy.
     paths: Vec<Path>,
@@ -188,6 +196,9 @@ impl World<'_> {
             Event::Interval(thread) => self.interval_ends(thread),
             Event::DeferLimit(cpu) => self.defer_limit(cpu),
             Event::Call(cpu) => self.called(cpu),
+            Event::Frames(queue) => self.frames_arrive(queue),
+            Event::SendAgain(queue) => self.send_again(queue),
+            Event::Watchdog(timer) => self.watchdog_due(timer),
         }
     }
 
@@ -197,8 +208,10 @@ impl World<'_> {
         assert!(self.actions.is_empty(), "an action was not carried out");
         // On large machines not after every event: it looks at all CPUs.
         let is_due = self.is_touched || self.cpus.len() <= CHECKED_ALWAYS;
-        if is_due && (!self.sources.is_empty() || !self.realtime.threads.is_empty()) {
+        let has_urgent = !self.sources.is_empty() || !self.realtime.threads.is_empty();
+        if is_due && (has_urgent || !self.packets.is_empty()) {
             self.check_urgent();
+            self.check_packets();
         }
         if self.kicked == 0 && std::mem::take(&mut self.is_touched) {
             self.recorder.figures.checks += 1;
@@ -218,6 +231,7 @@ impl World<'_> {
             exporter.finish()?;
         }
         self.finish_softirqs();
+        self.finish_packets();
         self.finish_realtime();
         self.recorder.figures.lost = self.lost();
         self.recorder.figures.events = self.events;

@@ -83,6 +83,7 @@ fn name(world: &World<'_>, timer: u32) -> &'static [u8] {
         Role::Periodic(_) => b"periodic",
         Role::Remote => b"armed_elsewhere",
         Role::Scripted(_) => b"scripted",
+        Role::Watchdog(_) => b"qdisc_watchdog",
     }
 }
 

@@ -84,7 +84,9 @@ impl World<'_> {
         let this = &mut self.timers[timer as usize];
         let at = (id(target), Nanos(expires));
         // Its CPU may have gone offline meanwhile: nothing is armed.
-        let Ok(armed) = self.machine.arm_on(this.id, at, context, &mut self.actions) else { return 0 };
+        let Ok(armed) = self.machine.arm_on(this.id.wheel(), at, context, &mut self.actions) else {
+            return 0;
+        };
         assert!(armed.was_pending == this.is_pending, "timer {timer}: the machine lost count of it");
         let base = armed.base.cpu.index() as u16;
         (this.expires, this.delay, this.armed_on, this.base) =

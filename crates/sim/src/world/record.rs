@@ -30,6 +30,10 @@ pub(super) enum What {
     /// A real-time thread runs.
     Thread = 20,
     Called = 21,
+    /// A packet leaves its queue.
+    Packet = 22,
+    /// A queue's watchdog has gone off.
+    Watchdog = 23,
 }
 
 impl World<'_> {
@@ -37,7 +41,16 @@ impl World<'_> {
     #[inline]
     pub(super) fn note(&mut self, what: What, cpu: u16, value: u64) {
         // A tick only looks; the others have nothing to do with timers.
-        let is_apart = matches!(what, What::Tick | What::Raise | What::Handler | What::Thread | What::Called);
+        let is_apart = matches!(
+            what,
+            What::Tick
+                | What::Raise
+                | What::Handler
+                | What::Thread
+                | What::Called
+                | What::Packet
+                | What::Watchdog
+        );
         self.is_touched |= !is_apart;
         if self.options.hash {
             self.hash.feed(self.now);

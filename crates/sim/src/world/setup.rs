@@ -5,13 +5,13 @@ use super::realtime::{Realtime, Thread};
 use super::script::Script;
 use super::softirq::Source;
 use super::task::{Program, Task, Worker};
-use super::turn::{Role, Timer};
-use super::{Event, Exporter, RunOptions, World, books, id};
+use super::turn::{Name, Role, Timer};
+use super::{Event, Exporter, RunOptions, World, books, id, packets};
 use crate::engine::{EventQueue, Random, TraceHash};
 use crate::figures::Recorder;
 use crate::scenario::raw::PrecisionName;
-use crate::scenario::{Cyclic, Device, Load, LoadKind, Plan};
-use quietcore_core::place::Housekeeping;
+use crate::scenario::{Cyclic, Device, Load, LoadKind, Plan, SenderName, TransmitQueue};
+use quietcore_core::place::{ExactPolicy, Housekeeping, Policy};
 use quietcore_core::{
     Actions, CpuSet, Machine, Nanos, Precision, SequentialLock, Settings, TickLength, TimerOptions, Turn,
 };
@@ -23,6 +23,11 @@ impl<'p> World<'p> {
         let settings = Settings {
             policy: plan.policy.policy(),
             exclusion: plan.exclusion,
+            // Where timers are pushed, those of the kernel's hrtimers are, too.
+            exact_policy: match plan.policy.policy() {
+                Policy::Push => ExactPolicy::Kernel,
+                Policy::Pull | Policy::Stay => ExactPolicy::Pull,
+            },
             isolation: plan.isolation.clone(),
             tick: TickLength::new(plan.tick).expect("a plan's tick is possible"),
             ..Settings::default()
@@ -47,6 +52,7 @@ impl<'p> World<'p> {
             workers: (0..cpu_count).map(|_| Worker::default()).collect(),
             sources: Vec::new(),
             realtime: Realtime::new(cpu_count as u16),
+            packets: packets::Packets::new(cpu_count),
             locks: books::Locks::new(cpu_count),
             paths: books::paths(&plan.topology),
             isolated: plan.isolation.any(),
@@ -71,6 +77,10 @@ impl<'p> World<'p> {
         for (number, load) in self.plan.loads.iter().enumerate() {
             self.add_load(number as u32, load, &mut starts);
         }
+        for (number, load) in self.plan.transmit_queues.iter().enumerate() {
+            self.add_transmit_queue(number as u16, load.clone());
+        }
+        self.begin_packets();
         for cpu in 0..self.cpus.len() as u16 {
             self.machine.online(id(cpu), Nanos(0), &mut self.actions).expect("it was offline");
             self.carry_out(cpu);
@@ -167,6 +177,23 @@ impl<'p> World<'p> {
         let _ = self.recorder.softirqs();
     }
 
+    fn add_transmit_queue(&mut self, number: u16, load: TransmitQueue) {
+        let options = TimerOptions::default();
+        let options = if load.is_pinned { options.pinned() } else { options };
+        let watchdog = self.timers.len() as u32;
+        let name = Name::Exact(self.machine.add_exact(options, watchdog));
+        self.timers.push(Timer::new(name, Role::Watchdog(number), options));
+        let sender = (load.sender == SenderName::Datagram).then_some(self.tasks.len() as u32);
+        let cpu = load.cpu.index() as u16;
+        let mut queue = packets::Queue::new(load, (self.plan.seed, u32::from(number)), watchdog);
+        if sender.is_some() {
+            self.add_task(Program::Sender { queue: number }, cpu);
+            queue.sent_by(sender);
+        }
+        self.packets.queues.push(queue);
+        let _ = self.recorder.packets();
+    }
+
     /// It sleeps until its first interval is over.
     fn add_thread(&mut self, cpu: u16, cyclic: Cyclic, starts: &mut Random) {
         let (thread, task) = (self.realtime.threads.len() as u32, self.tasks.len());
@@ -185,20 +212,8 @@ impl<'p> World<'p> {
 
     pub(super) fn add_timer(&mut self, options: TimerOptions, role: Role) -> u32 {
         let number = self.timers.len() as u32;
-        let id = self.machine.add_timer(options, number);
-        self.timers.push(Timer {
-            id,
-            role,
-            expires: 0,
-            delay: 0,
-            armed_on: 0,
-            base: 0,
-            is_pending: false,
-            is_pinned: options.is_pinned(),
-            is_deferrable: options.is_deferrable(),
-            seen_at: 0,
-            pulled_from: None,
-        });
+        let name = Name::Wheel(self.machine.add_timer(options, number));
+        self.timers.push(Timer::new(name, role, options));
         number
     }
 

@@ -39,6 +39,8 @@ pub(super) enum Arrival {
     Wake(u32),
     /// A timer was armed on this CPU from elsewhere.
     Called(u16),
+    /// There is something for this transmit queue.
+    Frames(u16),
 }
 
 /// A device of a load.
@@ -72,6 +74,8 @@ pub(super) struct Runs {
     pub(super) round: Option<Passes>,
     /// What of its pass has not begun.
     pub(super) rest: VectorSet,
+    /// Its handler, of ksoftirqd, which goes on packet by packet.
+    pub(super) handler: Option<Vector>,
     /// Since when its pass runs, if it has one.
     pub(super) pass_since: Option<u64>,
 }
@@ -166,6 +170,7 @@ impl World<'_> {
                 }
                 Arrival::Wake(task) => cost += self.wake_realtime(task, cpu),
                 Arrival::Called(of) => self.call_arrives(cpu, of),
+                Arrival::Frames(queue) => cost += self.take_frames(cpu, queue),
             }
         }
         self.cpu(cpu).arrived = arrived;
@@ -346,6 +351,9 @@ impl World<'_> {
                 Runner::Ksoftirqd => figures.ran_ksoftirqd += 1,
             }
             length = length.saturating_add(work.length);
+        }
+        if !self.packets.is_empty() {
+            self.begin_handler(cpu, vector);
         }
         self.note(What::Handler, cpu, (vector.index() as u64) << 56 ^ length);
         length

@@ -79,6 +79,10 @@ pub(super) enum Program {
         slow: u64,
         timer: u32,
     },
+    /// Sends packets through this transmit queue.
+    Sender {
+        queue: u16,
+    },
     /// Does the steps of a script.
     Script,
 }
@@ -328,6 +332,7 @@ impl World<'_> {
             Program::Realtime { thread } => self.realtime_part(cpu, task, thread),
             Program::Ksoftirqd => self.ksoftirqd_part(cpu),
             Program::Remote { .. } => self.remote_part(cpu, task),
+            Program::Sender { queue } => self.sender_part(cpu, task, queue),
             Program::Script => self.script_part(cpu, task),
         }
     }
@@ -463,7 +468,7 @@ impl World<'_> {
         if matches!(this.program, Program::Realtime { .. }) {
             return self.wake_realtime(task, from);
         }
-        let is_fixed = matches!(this.program, Program::Worker | Program::Ksoftirqd);
+        let is_fixed = matches!(this.program, Program::Worker | Program::Ksoftirqd | Program::Sender { .. });
         let may_move = !is_fixed && !self.is_isolated(from) && self.cpus[usize::from(from)].is_online;
         let wanted = match self.plan.wake {
             WakePlace::Here if may_move => from,

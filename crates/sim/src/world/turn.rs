@@ -7,7 +7,7 @@ use crate::scenario::{Cost, LoadKind, Periodic};
 use crate::script::Happened;
 use quietcore_core::place::{Arming, Policy, push_target};
 use quietcore_core::softirq::Vector;
-use quietcore_core::{Context, Expired, Nanos, TimerId};
+use quietcore_core::{Context, ExactId, Expired, Nanos, TimerId, TimerOptions};
 
 /// What a timer is for.
 #[derive(Clone, Copy, Debug)]
@@ -24,12 +24,31 @@ pub(super) enum Role {
     Remote,
     /// The timer of a script with this number.
     Scripted(u32),
+    /// The watchdog of this transmit queue.
+    Watchdog(u16),
+}
+
+/// What the machine calls a timer.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Name {
+    Wheel(TimerId),
+    Exact(ExactId),
+}
+
+impl Name {
+    /// Of a timer that is not exact: only watchdogs are, and they are armed by those who run queues.
+    pub(super) fn wheel(self) -> TimerId {
+        match self {
+            Self::Wheel(id) => id,
+            Self::Exact(_) => unreachable!("watchdogs are armed by those who run queues"),
+        }
+    }
 }
 
 /// A timer of a load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timer {
-    pub(super) id: TimerId,
+    pub(super) id: Name,
     pub(super) role: Role,
     /// The moment it was last armed for, and how far ahead that was.
     pub(super) expires: u64,
@@ -46,6 +65,25 @@ pub(super) struct Timer {
     pub(super) pulled_from: Option<u16>,
 }
 
+impl Timer {
+    /// One that is not armed.
+    pub(super) const fn new(id: Name, role: Role, options: TimerOptions) -> Self {
+        Self {
+            id,
+            role,
+            expires: 0,
+            delay: 0,
+            armed_on: 0,
+            base: 0,
+            is_pending: false,
+            is_pinned: options.is_pinned(),
+            is_deferrable: options.is_deferrable(),
+            seen_at: 0,
+            pulled_from: None,
+        }
+    }
+}
+
 impl World<'_> {
     /// `cpu` arms `timer` for `delay` from now. Returns what that costs it.
     pub(super) fn arm(&mut self, cpu: u16, timer: u32, delay: u64) -> u64 {
@@ -56,7 +94,7 @@ impl World<'_> {
         let context = Context::on(id(cpu), Nanos(self.now));
         let armed = self
             .machine
-            .arm(this.id, Nanos(expires), context, &mut self.actions)
+            .arm(this.id.wheel(), Nanos(expires), context, &mut self.actions)
             .expect("a world's timers exist and are not shut down");
         let base = armed.base.cpu.index() as u16;
         assert!(armed.was_pending == this.is_pending, "timer {timer}: the machine lost count of it");
@@ -73,7 +111,7 @@ impl World<'_> {
     }
 
     /// How many CPUs are looked at to find a busy one for `timer`.
-    fn looks(&self, cpu: u16, timer: u32) -> u64 {
+    pub(super) fn looks(&self, cpu: u16, timer: u32) -> u64 {
         let this = &self.timers[timer as usize];
         if self.plan.policy.policy() != Policy::Push || this.is_pinned || this.is_deferrable {
             return 0;
@@ -91,7 +129,7 @@ impl World<'_> {
     pub(super) fn cancel(&mut self, cpu: u16, timer: u32) -> u64 {
         let this = &mut self.timers[timer as usize];
         let context = Context::on(id(cpu), Nanos(self.now));
-        let was_pending = self.machine.cancel(this.id, context).expect("a world's timers exist");
+        let was_pending = self.machine.cancel(this.id.wheel(), context).expect("a world's timers exist");
         assert!(was_pending == this.is_pending, "timer {timer}: the machine lost count of it");
         let base = this.base;
         this.is_pending = false;
@@ -115,6 +153,11 @@ impl World<'_> {
                 return self.next_vector(cpu);
             }
             Soft::Handler(vector) => {
+                if let Some(length) = self.packet_step(cpu, vector) {
+                    let this = &mut self.cpus[usize::from(cpu)];
+                    (this.soft, this.soft_left) = (Soft::Handler(vector), length);
+                    return;
+                }
                 self.export(|exporter, world| exporter.softirq(world, (cpu, vector), false));
                 return self.next_vector(cpu);
             }
@@ -188,7 +231,12 @@ impl World<'_> {
         self.export(|exporter, world| exporter.expires(world, cpu, timer));
         let callback = match role {
             Role::Periodic(load) => self.periodic(load).callback,
-            Role::Wake(_) | Role::Work(_) | Role::Guard | Role::Remote | Role::Scripted(_) => 0,
+            Role::Wake(_)
+            | Role::Work(_)
+            | Role::Guard
+            | Role::Remote
+            | Role::Scripted(_)
+            | Role::Watchdog(_) => 0,
         };
         if let Role::Scripted(number) = role {
             self.tell(cpu, number, Happened::Ran);
@@ -223,6 +271,10 @@ impl World<'_> {
             Role::Work(length) => self.queue_work(cpu, length),
             Role::Guard => {
                 self.recorder.figures.timeouts += 1;
+                0
+            }
+            Role::Watchdog(queue) => {
+                self.watchdog_ends(cpu, queue);
                 0
             }
             Role::Remote | Role::Scripted(_) => 0,

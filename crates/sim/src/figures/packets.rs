@@ -1,0 +1,92 @@
+//! Figures of packets and their queues.
+//!
+//! Invariant: packets of a window, and those that came by themselves, are somewhere (`lost` is 0).
+
+use super::Quantiles;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Transmit queues, all together.
+///
+/// ```
+/// assert_eq!(quietcore_sim::PacketFigures::default().dequeues(), 0);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PacketFigures {
+    /// Packets that were taken out of a queue by the CPU that sends through it.
+    pub at_home: u64,
+    /// By another one.
+    pub elsewhere: u64,
+    /// Packets that found no room.
+    pub dropped: u64,
+    /// Packets in queues at the end.
+    pub held: u64,
+    /// Packets that are nowhere; contract: 0.
+    pub lost: u64,
+    /// The most packets in one queue.
+    pub queue_max: u64,
+    /// Times that a queue's lock was held by another CPU when it was wanted.
+    pub lock_waits: u64,
+    /// Time of CPUs until they had a queue's lock: until its holder was done, and until its line was there.
+    pub lock_wait_ns: u64,
+    /// Time of CPUs in enqueue and in dequeue, with the lock.
+    pub enqueue_ns: u64,
+    /// See `enqueue_ns`.
+    pub dequeue_ns: u64,
+    /// Time in which CPUs were not idle.
+    pub busy_ns: u64,
+    /// Watchdogs that went off, by CPU.
+    pub watchdogs: BTreeMap<u16, u64>,
+    /// Those of them that did on another CPU than the one that sends through the queue.
+    pub watchdogs_elsewhere: u64,
+    /// From the moment at which a packet might leave until it was taken out; `None` where that is not known
+    /// beforehand.
+    pub late_ns: Option<Quantiles>,
+}
+
+impl PacketFigures {
+    /// Packets that were taken out of their queues.
+    ///
+    /// ```
+    /// let figures = quietcore_sim::PacketFigures { at_home: 2, elsewhere: 1, ..Default::default() };
+    /// assert_eq!(figures.dequeues(), 3);
+    /// ```
+    #[must_use]
+    pub const fn dequeues(&self) -> u64 {
+        self.at_home + self.elsewhere
+    }
+
+    pub(super) fn number(&self, name: &str) -> Option<f64> {
+        let late = |of: fn(&Quantiles) -> u64| self.late_ns.as_ref().map(|found| of(found) as f64);
+        let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
+        let watchdogs: u64 = self.watchdogs.values().sum();
+        let count = match name {
+            "packet_late_p50" => return late(|found| found.p50),
+            "packet_late_p99" => return late(|found| found.p99),
+            "packet_late_max" => return late(|found| found.max),
+            "lock_share" => return share(self.lock_wait_ns, self.busy_ns),
+            "enqueue_share" => return share(self.enqueue_ns, self.busy_ns),
+            "dequeue_share" => return share(self.dequeue_ns, self.busy_ns),
+            "elsewhere_share" => return share(self.elsewhere, self.dequeues()),
+            "watchdogs_top_share" => {
+                return share(self.watchdogs.values().copied().max().unwrap_or(0), watchdogs);
+            }
+            "dequeues" => self.dequeues(),
+            "dequeues_elsewhere" => self.elsewhere,
+            "packets_dropped" => self.dropped,
+            "packets_held" => self.held,
+            "packets_lost" => self.lost,
+            "queue_max" => self.queue_max,
+            "queue_lock_waits" => self.lock_waits,
+            "queue_lock_wait_ns" => self.lock_wait_ns,
+            "watchdogs" => watchdogs,
+            "watchdogs_elsewhere" => self.watchdogs_elsewhere,
+            _ => return None,
+        };
+        Some(count as f64)
+    }
+
+    pub(super) fn number_of(&self, name: &str, cpu: u16) -> Option<f64> {
+        (name == "watchdogs").then(|| self.watchdogs.get(&cpu).copied().unwrap_or(0) as f64)
+    }
+}
