@@ -29,15 +29,18 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Packets that the kernel keeps for us between two looks; more are dropped by the kernel.
 const KERNEL_RING: u32 = 5000;
 /// How often a signal is looked for; one that comes while we wait ends the wait at once.
 const LOOK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// How long COMMAND has to end by itself.
+const GRACE: Duration = Duration::from_secs(1);
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 after Ctrl-C or SIGTERM; with COMMAND, COMMAND's (128 and the signal's number if one ended it);
-2 an error, and nothing is left. Needs root, /dev/net/tun and ip (iproute2); `quietcore netem relay` needs no
+Exit codes: 130 after Ctrl-C or SIGTERM; with COMMAND, COMMAND's (128 and the signal's number if one ended
+it); 2 an error, and nothing is left. Needs root, /dev/net/tun and ip (iproute2); `quietcore netem relay` needs no
 privileges. The kernel picks the queue of a packet by its flow; --xps says which CPU does a queue's work.";
 
 #[derive(Debug, Args)]
@@ -140,7 +143,7 @@ pub(crate) fn run(args: &TunArgs) -> Result<Outcome, CliError> {
         while !interrupt.arrived() {
             let _ = rustix::event::poll(&mut [], Some(&LOOK));
         }
-        Outcome::Fine
+        Outcome::Interrupted
     } else {
         running.run_command(&args.command, &interrupt)?
     };
@@ -221,21 +224,22 @@ impl Running {
         Ok(running)
     }
 
-    /// Runs `command` in the first namespace until it ends; a signal that ends us is passed on to it.
+    /// Runs `command` in the first namespace until it ends. A signal that should end us is passed on to it
+    /// after [`GRACE`]: Ctrl-C on a terminal reaches it by itself, and its last words should not be cut.
     fn run_command(&self, command: &[OsString], interrupt: &Interrupt) -> Result<Outcome, CliError> {
         let shown = || visible(&command[0].to_string_lossy());
         let failed = |error: std::io::Error| CliError::Live(format!("{} cannot be run: {error}", shown()));
         let start = || Command::new(&command[0]).args(&command[1..]).spawn();
         let mut child = self.namespaces[0].inside(start)?.map_err(failed)?;
         let ended = descriptor_of(&child);
-        let mut told = false;
+        let (mut asked, mut is_told) = (None, false);
         loop {
             if let Some(status) = child.try_wait().map_err(failed)? {
                 let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
                 return Ok(Outcome::Exited(u8::try_from(code).unwrap_or(u8::MAX)));
             }
-            if interrupt.arrived() && !told {
-                told = true;
+            if interrupt.arrived() && asked.get_or_insert_with(Instant::now).elapsed() >= GRACE && !is_told {
+                is_told = true;
                 pass_on(&child);
             }
             wait_for(ended.as_ref());
