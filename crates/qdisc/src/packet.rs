@@ -1,5 +1,6 @@
 //! What a queueing discipline asks of a packet.
 
+use crate::tc;
 use alloc::vec::Vec;
 use quietcore_core::Nanos;
 
@@ -21,7 +22,7 @@ use quietcore_core::Nanos;
 /// assert_eq!(Datagram(vec![0; 1200]).len(), 1200);
 /// ```
 #[expect(clippy::len_without_is_empty, reason = "a packet without bytes is no packet")]
-pub trait Packet: Sized {
+pub trait Packet: Sized + 'static {
     /// Bytes that it takes on the link, headers of the link layer included where they count.
     ///
     /// ```
@@ -83,6 +84,17 @@ pub trait Packet: Sized {
     /// ```
     fn corrupt(&mut self, byte: u32, bit: u32) {
         let _ = (byte, bit);
+    }
+
+    /// Whether a filter's rule is true of it. Of what is no IP packet none is.
+    ///
+    /// ```
+    /// use quietcore_qdisc::{Packet, tc::Match};
+    /// assert!(!Packet::matches(&vec![0_u8; 60], &Match::SourcePort { value: 80, mask: 0xffff }));
+    /// ```
+    fn matches(&self, rule: &tc::Match) -> bool {
+        let _ = rule;
+        false
     }
 
     /// Marks it as having met congestion (ECN); says whether it can be, and is now.
