@@ -23,7 +23,7 @@ pub use loss::Loss;
 pub use settings::{Delay, NetemError, NetemRate, NetemSettings, OnLoss, Slot, SlotSpacing};
 
 use crate::distribution::SCALE;
-use crate::{Child, Dequeued, Packet, Qdisc, Statistics, Verdict};
+use crate::{Child, Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
 use alloc::collections::VecDeque;
 use chance::Correlated;
 use core::fmt;
@@ -59,6 +59,7 @@ pub struct Netem<P, R> {
     waiting: TimeQueue<P>,
     slot: Opening,
     inner: Option<Child<P>>,
+    /// Of what waits here, what was sent, and what was dropped here; the inner one knows the rest.
     statistics: Statistics,
     marked: u64,
 }
@@ -186,8 +187,66 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
     /// # Ok::<(), quietcore_qdisc::NetemError>(())
     /// ```
     #[must_use]
-    pub fn with_inner(self, inner: Child<P>) -> Self {
-        Self { inner: Some(inner), ..self }
+    pub fn with_inner(mut self, inner: Child<P>) -> Self {
+        self.set_inner(Some(inner));
+        self
+    }
+
+    /// From now on packets leave through `inner`, or straight; what the one before held is dropped.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{Child, Fifo, Limit, Netem, NetemSettings};
+    /// # let mut netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), || 4, Nanos(0))?;
+    /// netem.set_inner(Some(Child::new(Fifo::new(Limit::Packets(10)))));
+    /// assert_eq!(netem.inner().map(Child::kind), Some("pfifo"));
+    /// # Ok::<(), quietcore_qdisc::NetemError>(())
+    /// ```
+    pub fn set_inner(&mut self, inner: Option<Child<P>>) {
+        if let Some(before) = core::mem::replace(&mut self.inner, inner) {
+            let before = before.statistics();
+            self.statistics.dropped += before.dropped + before.qlen;
+        }
+    }
+
+    /// Through which packets leave.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{Netem, NetemSettings};
+    /// # let netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), || 4, Nanos(0))?;
+    /// assert!(netem.inner().is_none());
+    /// # Ok::<(), quietcore_qdisc::NetemError>(())
+    /// ```
+    pub const fn inner(&self) -> Option<&Child<P>> {
+        self.inner.as_ref()
+    }
+
+    /// The same, to be changed.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{Netem, NetemSettings};
+    /// # let mut netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), || 4, Nanos(0))?;
+    /// assert!(netem.inner_mut().is_none());
+    /// # Ok::<(), quietcore_qdisc::NetemError>(())
+    /// ```
+    pub const fn inner_mut(&mut self) -> Option<&mut Child<P>> {
+        self.inner.as_mut()
+    }
+
+    /// Draws other numbers from now on: as if begun with another seed.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{Netem, NetemSettings};
+    /// # let numbers: fn() -> u32 = || 4;
+    /// # let mut netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), numbers, Nanos(0))?;
+    /// netem.set_random(|| 7);
+    /// # Ok::<(), quietcore_qdisc::NetemError>(())
+    /// ```
+    pub fn set_random(&mut self, random: R) {
+        self.random = random;
     }
 
     fn take(&mut self, now: Nanos, mut packet: P, copies: Copies) -> Verdict {
@@ -301,10 +360,9 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
                 Dequeued::Packet(packet) => {
                     let bytes = packet.len();
                     let inner = self.inner.as_mut().expect("there is one");
-                    if !inner.enqueue(now, packet).is_accepted() {
-                        self.statistics.left(bytes);
-                        self.statistics.dropped += 1;
-                    }
+                    self.statistics.left(bytes);
+                    // What it does not take, it counts as dropped.
+                    let _ = inner.enqueue(now, packet);
                     if let Dequeued::Packet(packet) = inner.dequeue(now) {
                         return Dequeued::Packet(packet);
                     }
@@ -357,7 +415,11 @@ impl Slot {
     }
 }
 
-impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Qdisc<P> for Netem<P, R> {
+impl<P, R> Qdisc<P> for Netem<P, R>
+where
+    P: Packet + fmt::Debug + Send + 'static,
+    R: FnMut() -> u32 + Send + 'static,
+{
     fn kind(&self) -> &'static str {
         "netem"
     }
@@ -369,7 +431,14 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Qdisc<P> for Netem
     fn dequeue(&mut self, now: Nanos) -> Dequeued<P> {
         let next = match self.overtaking.pop_front() {
             Some(packet) => Dequeued::Packet(packet),
-            None if self.inner.is_some() => self.through_inner(now),
+            None if self.inner.is_some() => {
+                let next = self.through_inner(now);
+                if let Dequeued::Packet(packet) = &next {
+                    self.statistics.sent_bytes += u64::from(packet.len());
+                    self.statistics.sent_packets += 1;
+                }
+                return next;
+            }
             None => self.due(now),
         };
         if let Dequeued::Packet(packet) = &next {
@@ -390,6 +459,23 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Qdisc<P> for Netem
     }
 
     fn statistics(&self) -> Statistics {
-        self.statistics
+        let mut all = self.statistics;
+        if let Some(inner) = &self.inner {
+            let inner = inner.statistics();
+            all.backlog += inner.backlog;
+            all.qlen += inner.qlen;
+            all.dropped += inner.dropped;
+        }
+        all
+    }
+
+    fn delays(&self) -> Delays {
+        self.inner.as_ref().map_or(Delays::Absent, Child::delays)
+    }
+
+    fn end_delays(&mut self, now: Nanos) {
+        if let Some(inner) = &mut self.inner {
+            inner.end_delays(now);
+        }
     }
 }
