@@ -3,7 +3,8 @@
 //! What is no IP packet, or a cut one, is still a packet: it has a length, flow 0, and matches no filter.
 //!
 //! Deviation: a filter of ports reads them behind IPv4's options, and not in fragments that have none, where
-//! `u32` reads bytes 20 to 23 of whatever comes (tc-u32(8)). Absent: link headers, segmentation offload.
+//! `u32` reads bytes 20 to 23 of whatever comes (tc-u32(8)). Absent: the bytes of link headers (their number
+//! can be told), segmentation offload.
 
 mod header;
 
@@ -34,6 +35,8 @@ pub struct IpPacket {
     bytes: Vec<u8>,
     /// Of `bytes` as they are now.
     header: Option<IpHeader>,
+    /// Bytes that it takes on the link besides.
+    link_header: u16,
 }
 
 impl IpPacket {
@@ -45,7 +48,19 @@ impl IpPacket {
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
         let header = IpHeader::parse(&bytes);
-        Self { bytes, header }
+        Self { bytes, header, link_header: 0 }
+    }
+
+    /// The same packet on a link that puts so many bytes before it: they count where bytes are counted, as
+    /// the 14 of Ethernet do in disciplines of the kernel on an Ethernet device.
+    ///
+    /// ```
+    /// use quietcore_qdisc::{IpPacket, Packet};
+    /// assert_eq!(IpPacket::new(vec![0; 28]).with_link_header(14).len(), 42);
+    /// ```
+    #[must_use]
+    pub fn with_link_header(self, bytes: u16) -> Self {
+        Self { link_header: bytes, ..self }
     }
 
     /// What its headers say, if it is an IP packet.
@@ -84,7 +99,7 @@ impl IpPacket {
 
 impl Packet for IpPacket {
     fn len(&self) -> u32 {
-        Packet::len(&self.bytes)
+        Packet::len(&self.bytes).saturating_add(u32::from(self.link_header))
     }
 
     fn flow(&self) -> u64 {
