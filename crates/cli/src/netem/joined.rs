@@ -308,8 +308,8 @@ mod tests {
         assert_eq!(counts(&marked), [1, 1, 2], "its neighbours have no mark");
     }
 
-    /// Goal: nothing is joined that is no plain segment, and hostile bytes do no harm. Method: single changes,
-    /// and every prefix of a packet.
+    /// Goal: nothing is joined that is no plain segment, and hostile bytes do no harm. Method: single
+    /// changes, and every prefix of a packet.
     #[test]
     fn only_plain_segments_are_joined() {
         for (at, value) in [(0, 0x46), (6, 0x20), (9, 17), (33, 0x12), (33, 0x11), (32, 0x40), (2, 9)] {
