@@ -20,6 +20,20 @@ fn delayed() -> Cbq<Parcel> {
     cbq
 }
 
+fn ten_packets_leave(graft: impl FnOnce(&World)) {
+    let world = World::new(1);
+    graft(&world);
+    for _ in 0..10 {
+        world.send(parcel(1, 100));
+    }
+    for _ in 0..10 {
+        world.gate.next();
+    }
+    let done = world.device.statistics(0);
+    assert_eq!((done.qdisc.sent_packets, done.qdisc.qlen), (10, 0));
+    assert!(done.delay_timers > 0);
+}
+
 /// Goal: classes that are delayed come back by the second timer. Method: cbq as a queue's discipline, and
 /// inside of htb: ten packets leave, and the timer was counted; a queue without one has no such timer.
 #[test]
@@ -28,21 +42,8 @@ fn the_delay_timer_runs() {
     outer.add_class(None, ClassId::new(1, 1), HtbClass::new(rate(1_000_000_000))).expect("a class");
     outer.set_inner(ClassId::new(1, 1), Child::new(delayed())).expect("a leaf");
     assert_eq!(Qdisc::delays(&outer), Delays::Idle);
-    let disciplines: [Box<dyn FnOnce(&World)>; 2] =
-        [Box::new(|world| world.device.graft(0, delayed())), Box::new(|world| world.device.graft(0, outer))];
-    for graft in disciplines {
-        let world = World::new(1);
-        graft(&world);
-        for _ in 0..10 {
-            world.send(parcel(1, 100));
-        }
-        for _ in 0..10 {
-            world.gate.next();
-        }
-        let done = world.device.statistics(0);
-        assert_eq!((done.qdisc.sent_packets, done.qdisc.qlen), (10, 0));
-        assert!(done.delay_timers > 0);
-    }
+    ten_packets_leave(|world| world.device.graft(0, delayed()));
+    ten_packets_leave(|world| world.device.graft(0, outer));
     let world = World::new(1);
     world.tc("tc qd add dev eth1 root tbf rate 8mbit burst 100 limit 10kb");
     for _ in 0..3 {
