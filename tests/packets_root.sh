@@ -155,7 +155,8 @@ do
  tc qd add dev $ETH parent 1:8 $EST netem limit 90000 delay 20ms
 done
 tc -s qd show dev eth1 >"$folder/shown"
-check "seed 000's script: eight netem below mq" [ "$(grep -c 'netem.*limit [789]0000' "$folder/shown")" -eq 8 ]
+eight=$(grep -c 'netem.*limit [789]0000' "$folder/shown")
+check "seed 000's script: eight netem below mq" [ "$eight" -eq 8 ]
 check "and mq above them" grep -q 'qdisc mq 1: root' "$folder/shown"
 check "every delay is one of the eight" at_least 6000 "$(round_trip 10 10.77.0.2)"
 if command -v python3 >/dev/null; then

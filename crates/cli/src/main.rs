@@ -1,7 +1,8 @@
 //! The `quietcore` command: argv in, report out.
 //!
 //! Exit codes, decided here and nowhere else: 0 fine, 1 a finding of severity warning or above, or
-//! a mismatch, 2 an error, 130 after Ctrl-C; of `netem tun -- COMMAND` it is COMMAND's. A reader that closes the pipe early is not an error.
+//! a mismatch, 2 an error, 130 after Ctrl-C; of `netem tun -- COMMAND` it is COMMAND's. A reader that closes
+//! the pipe early is not an error.
 
 #![forbid(unsafe_code)]
 

@@ -308,18 +308,19 @@ mod tests {
         assert_eq!(counts(&marked), [1, 1, 2], "its neighbours have no mark");
     }
 
-    /// Goal: nothing is joined that is no plain segment, and hostile bytes do no harm. Method: single changes,
-    /// and every prefix of a packet.
+    /// Goal: nothing is joined that is no plain segment, and hostile bytes do no harm. Method: single
+    /// changes, and every prefix of a packet.
     #[test]
     fn only_plain_segments_are_joined() {
-        for (at, value) in
-            [(0, 0x46), (6, 0x20), (9, 17), (33, 0x12), (33, 0x11), (32, 0x40), (32, 0xf0), (2, 9)]
-        {
+        for (at, value) in [(0, 0x46), (6, 0x20), (9, 17), (33, 0x12), (33, 0x11), (32, 0x40), (2, 9)] {
             let mut packet = segment("v4", 0, 100, 1);
             packet[at] = value;
             assert!(Segment::of(&packet).is_none(), "byte {at}: {value:#x}");
         }
         assert!(Segment::of(&segment("v4", 0, 1, 1)[..40]).is_none(), "cut");
+        let mut all_options = segment("v4", 0, 40, 1);
+        all_options[32] = 0xf0;
+        assert!(Segment::of(&all_options).is_none(), "no data behind the options");
         for version in ["v4", "v6"] {
             let whole = segment(version, 0, 30, 1);
             for length in 0..whole.len() {

@@ -20,14 +20,8 @@ pub(crate) struct Namespace {
 }
 
 impl Namespace {
-    /// Makes one; there must be none of that name.
+    /// Makes one; there must be none of that name ([`is_free`]).
     pub(crate) fn create(name: &str) -> Result<Self, CliError> {
-        if path(name).exists() {
-            return Err(CliError::Live(format!(
-                "the network namespace {name} is there already and is not ours; give this instance another \
-                 --name, or remove it: ip netns del {name}"
-            )));
-        }
         ip(&["netns", "add", name], "")?;
         Ok(Self { name: name.to_owned() })
     }
@@ -65,6 +59,17 @@ impl Drop for Namespace {
             crate::output::say(&error.to_string());
         }
     }
+}
+
+/// Refuses a name that somebody else uses.
+pub(crate) fn is_free(name: &str) -> Result<(), CliError> {
+    if !path(name).exists() {
+        return Ok(());
+    }
+    Err(CliError::Live(format!(
+        "the network namespace {name} is there already and is not ours; give this instance another --name, or \
+         remove it: ip netns del {name}"
+    )))
 }
 
 /// Removes a namespace by name, if there is one. Programs that run in it keep it, without a name.

@@ -25,6 +25,7 @@ use quietcore::{LaneThreads, Machine};
 use quietcore_core::CpuSet;
 use quietcore_core::place::Policy;
 use std::ffi::OsString;
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -74,8 +75,8 @@ pub(crate) struct TunArgs {
     /// Longest packet of the interfaces, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..=65_535))]
     mtu: u16,
-    /// Whether streams are cut into packets, and packets that leave together joined, in here: same packets for
-    /// the disciplines, fewer system calls
+    /// Whether streams are cut into packets, and packets that leave together joined, in here: the same
+    /// packets for the disciplines, fewer system calls
     #[arg(long, value_name = "WHETHER", default_value = "on")]
     offload: OffloadName,
     /// Where everything random begins: the same seed, the same losses for the same packets
@@ -219,12 +220,10 @@ impl Running {
             namespace::remove(name)?;
             say(&format!("removed the network namespace {name} that a killed run left behind"));
         }
-        instance.write(&Record::of_this_process(&args.name, &[&args.dev, &args.peer], &[]))?;
-        let first = Namespace::create(&names[0])?;
-        instance.write(&Record::of_this_process(&args.name, &[&args.dev, &args.peer], &names[..1]))?;
-        let second = Namespace::create(&names[1])?;
+        names.iter().try_for_each(|name| namespace::is_free(name))?;
+        // Before they are there: whoever is killed in between leaves nothing that nobody knows of.
         instance.write(&Record::of_this_process(&args.name, &[&args.dev, &args.peer], &names))?;
-        let namespaces = [first, second];
+        let namespaces = [Namespace::create(&names[0])?, Namespace::create(&names[1])?];
         let side = |at: usize, name: &str| interface_in(&namespaces[at], at + 1, name, args);
         let sides = [(args.dev.clone(), side(0, &args.dev)?), (args.peer.clone(), side(1, &args.peer)?)];
         let (network, builder) = Network::new(Machine::builder().lanes(cpus.clone()));
@@ -317,7 +316,8 @@ end:             Ctrl-C\n",
         if args.command.is_empty() {
             return output::print(&text);
         }
-        eprint!("{text}");
+        // If nobody can hear it, COMMAND has ended all the same.
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
         Ok(())
     }
 }

@@ -5,8 +5,8 @@
 //! to reads the packets and sends them through the device's queue of the same number; what the discipline
 //! lets go is written to the other interface's queue of that number, so that the kernel, which sends answers
 //! through the queue that it last got a flow's packets from, keeps a flow in one queue both ways. With
-//! offloads one system call reads up to 64 KiB of a stream, which are cut into packets at once, and one writes
-//! the packets that leave together ([`joined`](super::joined)); else each packet is one of each.
+//! offloads one system call reads up to 64 KiB of a stream, which are cut into packets at once, and one
+//! writes the packets that leave together ([`joined`](super::joined)); else each packet is one of each.
 
 use super::joined::{Joined, Offload};
 use crate::error::CliError;

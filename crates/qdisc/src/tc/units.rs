@@ -78,15 +78,17 @@ const RATES_WRITTEN: &[(&str, u64)] =
     &[("tbit", TERA), ("gbit", GIGA), ("mbit", MEGA), ("kbit", KILO), ("bit", 1)];
 const SIZES_WRITTEN: &[(&str, u64)] = &[("gb", GIBI), ("mb", MEBI), ("kb", KIBI), ("b", 1)];
 
-/// Writes `number` in the largest unit of which it is a whole multiple.
+/// Writes `number` in the largest unit of which it is a whole multiple; 0 in the smallest.
 pub(super) fn write_largest(
     out: &mut Formatter<'_>,
     before: &str,
     number: u64,
     units: &[(&str, u64)],
 ) -> fmt::Result {
-    let whole = units.iter().find(|(_, one)| number.is_multiple_of(*one));
-    let (name, one) = whole.copied().unwrap_or(("", 1));
+    let mut whole = units.iter().filter(|(_, one)| number.is_multiple_of(*one));
+    // Nothing is nothing of the smallest.
+    let unit = if number == 0 { whole.next_back() } else { whole.next() };
+    let (name, one) = unit.copied().unwrap_or(("", 1));
     write!(out, "{before}{}{name}", number / one)
 }
 

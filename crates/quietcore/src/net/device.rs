@@ -37,8 +37,8 @@ pub trait Driver<P>: Send + Sync + 'static {
     /// ```
     fn transmit(&self, queue: usize, packet: P) -> Result<(), P>;
 
-    /// Sends packets of queue `queue`, from the front; those for which there is no room stay. For drivers that
-    /// do better with several at a time; else they are sent one by one.
+    /// Sends packets of queue `queue`, from the front; those for which there is no room stay. For drivers
+    /// that do better with several at a time; else they are sent one by one.
     ///
     /// ```
     /// use quietcore::net::Driver;
@@ -348,8 +348,8 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
         }
     }
 
-    /// Sends packets through queue `queue` as who plays `cpu`, the lock taken once for all of them. What became
-    /// of each is in the [statistics](Self::statistics).
+    /// Sends packets through queue `queue` as who plays `cpu`, the lock taken once for all of them. What
+    /// became of each is in the [statistics](Self::statistics).
     ///
     /// # Panics
     /// If there is no such queue.

@@ -180,8 +180,8 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
         state
     }
 
-    /// Takes a packet from who plays `cpu`, and runs the queue if nobody does. Gives it back if it is the first
-    /// queue's.
+    /// Takes a packet from who plays `cpu`, and runs the queue if nobody does. Gives it back if it is the
+    /// first queue's.
     pub(super) fn send(self: &Arc<Self>, packet: P, cpu: Option<CpuId>) -> Result<Verdict, P> {
         let mut state = self.lock();
         if state.is_passing_on {

@@ -45,8 +45,8 @@ pub enum Received {
 /// # Ok::<(), quietcore::CpuError>(())
 /// ```
 pub trait Receive: Send + Sync + 'static {
-    /// Takes up to `budget` packets in, in the NET_RX softirq of `cpu`; never by two threads at a time. Before
-    /// it returns [`Received::Done`] it sees to it that [`Receiver::schedule`] is called when there is
+    /// Takes up to `budget` packets in, in the NET_RX softirq of `cpu`; never by two threads at a time.
+    /// Before it returns [`Received::Done`] it sees to it that [`Receiver::schedule`] is called when there is
     /// something.
     ///
     /// ```

@@ -5,6 +5,7 @@
 
 use super::ControlError;
 use super::settings::{needed, rate_of, refuse, with_costs};
+use super::text::time;
 use crate::Nanos;
 use crate::qdisc::tc::{
     BitRate, CbqBorrow, CbqClassOptions, CbqOptions, CbqShare, Curve, HfscClassOptions, HtbClassOptions,
@@ -89,7 +90,7 @@ fn curve(option: &'static str, typed: Curve) -> Result<ServiceCurve, ControlErro
                 (umax, Some(dmax)) => {
                     let umax = umax.map_or(0, |umax| umax.0);
                     ServiceCurve::from_delay(umax, dmax, bytes).map_err(|error| {
-                        let value = format!("umax {umax}b dmax {dmax} rate {rate}");
+                        let value = format!("umax {umax}b dmax {} rate {rate}", time(dmax));
                         refuse("hfsc", option, value, error.to_string())
                     })
                 }

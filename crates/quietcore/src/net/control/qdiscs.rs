@@ -8,6 +8,7 @@ use super::body::Body;
 use super::filter::Filters;
 use super::node::{Estimate, Node};
 use super::settings::refuse;
+use super::text::time;
 use super::tree::{Entry, Occupant, Root, Spot, place_text};
 use super::{ControlError, FIRST_HANDLE, State};
 use crate::Nanos;
@@ -21,7 +22,7 @@ use std::collections::BTreeMap;
 pub(super) fn estimate(asked: Option<Estimation>, now: Nanos) -> Result<Option<Estimate>, ControlError> {
     let Some(asked) = asked else { return Ok(None) };
     let estimate = Estimate::new(asked, now).map_err(|error| {
-        let value = format!("{} {}", asked.interval, asked.time_constant);
+        let value = format!("{} {}", time(asked.interval), time(asked.time_constant));
         refuse("est", "est", value, error.to_string())
     })?;
     Ok(Some(estimate))

@@ -5,6 +5,7 @@
 //! keeps corruption, a rate and slots that are not named again.
 
 use super::ControlError;
+use super::text::time;
 use crate::Nanos;
 use crate::qdisc::tc::{self, BitRate, FqOptions, NetemOptions, Percent, TbfOptions};
 use crate::qdisc::{
@@ -138,7 +139,7 @@ pub(super) fn netem(typed: &NetemOptions) -> Result<NetemSettings, ControlError>
                 (option, gap.to_string(), "reordering is not possible without some delay".into())
             }
             NetemError::SlotSpacing { min, max } => {
-                ("slot", format!("{min} {max}"), "the shortest spacing comes first".into())
+                ("slot", format!("{} {}", time(min), time(max)), "the shortest spacing comes first".into())
             }
             other => ("delay", delay_text(typed), other.to_string()),
         };
@@ -148,7 +149,7 @@ pub(super) fn netem(typed: &NetemOptions) -> Result<NetemSettings, ControlError>
 }
 
 fn delay_text(typed: &NetemOptions) -> String {
-    typed.delay.map_or_else(String::new, |delay| delay.time.to_string())
+    typed.delay.map_or_else(String::new, |delay| time(delay.time))
 }
 
 /// Options that the parser has seen to; a command made by hand may lack them.

@@ -12,11 +12,9 @@ use core::any::Any;
 use core::fmt::Debug;
 
 fn rate(estimate: Option<&Estimate>) -> Option<RateReport> {
-    estimate.map(|estimate| {
-        let mut rate = RateReport::default();
-        rate.bits_per_second = estimate.estimator.bits_per_second();
-        rate.packets_per_second = estimate.estimator.packets_per_second();
-        rate
+    estimate.map(|estimate| RateReport {
+        bits_per_second: estimate.estimator.bits_per_second(),
+        packets_per_second: estimate.estimator.packets_per_second(),
     })
 }
 
@@ -38,9 +36,8 @@ fn is_below(asked: Option<Place>, parent: Option<ClassId>) -> bool {
 
 impl<P: Packet + Debug + Send> State<P> {
     pub(super) fn show(&mut self, command: &ShowCommand) -> Result<Answer, ControlError> {
-        let mut shown = Shown::default();
-        (shown.statistics, shown.details) = (command.statistics, command.details);
-        shown.device = command.device.is_none();
+        let (statistics, details) = (command.statistics, command.details);
+        let shown = Shown { statistics, details, device: command.device.is_none() };
         if let Some(device) = &command.device {
             self.entry(device)?;
         }

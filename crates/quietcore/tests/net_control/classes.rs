@@ -1,0 +1,190 @@
+//! Classes and filters: packets go where they are sent, and are shown there.
+
+use super::world::{World, parcel};
+use quietcore::net::Answer;
+
+/// A tree of htb with a class per port, and one for the rest.
+const TREE: &str = "
+    tc qd add dev eth1 root handle 1: htb default 30
+    tc class add dev eth1 parent 1: classid 1:1 htb rate 1gbit
+    tc class add dev eth1 parent 1:1 classid 1:10 htb rate 100mbit ceil 1gbit prio 2
+    tc class add dev eth1 parent 1:1 classid 1:20 htb rate 100mbit ceil 1gbit prio 1
+    tc class add dev eth1 parent 1:1 classid 1:30 htb rate 100mbit ceil 1gbit prio 3
+    tc filter add dev eth1 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:10
+    tc filter add dev eth1 parent 1: protocol ip prio 1 u32 match ip dport 53 0xffff flowid 1:20";
+
+/// Packets of a class that were sent, and that are queued.
+fn counted(world: &World, class: &str) -> (u64, u64) {
+    let line = format!("tc -s class show dev eth1 classid {class}");
+    let Ok(Answer::Classes(reports)) = world.control.execute_line(&line) else { panic!("reports") };
+    (reports[0].statistics.sent_packets, reports[0].statistics.qlen)
+}
+
+/// Goal: filters send packets to their classes, and classes of a lower priority number go first. Method: with
+/// a driver that has no room packets of three ports; who is queued where; then in which order they leave.
+#[test]
+fn htb_with_filters() {
+    let world = World::new(1);
+    world.tc(TREE);
+    world.fill_ahead();
+    for port in [7, 80, 53, 7, 80, 53] {
+        world.send(parcel(port, 100));
+    }
+    for class in ["1:10", "1:20", "1:30"] {
+        assert_eq!(counted(&world, class).1, 2, "{class}");
+    }
+    world.drain_ahead();
+    let order: Vec<u16> = (0..6).map(|_| world.gate.next().1.port).collect();
+    assert_eq!(order, [53, 53, 80, 80, 7, 7]);
+    assert_eq!((counted(&world, "1:10"), counted(&world, "1:30")), ((2, 0), (2 + 16, 0)));
+    assert_eq!(counted(&world, "1:1").0, 22, "with what is below");
+}
+
+/// Goal: classes and filters are shown as `tc` shows them. Method: the tree.
+#[test]
+fn as_shown() {
+    let world = World::new(1);
+    world.tc(TREE);
+    world.tc("tc qd add dev eth1 parent 1:20 handle 20: pfifo");
+    assert_eq!(
+        world.show("tc class show dev eth1"),
+        "class htb 1:1 root rate 1Gbit ceil 1Gbit burst 1600b cburst 1600b\n\
+         class htb 1:10 parent 1:1 prio 2 rate 100Mbit ceil 1Gbit burst 1600b cburst 1600b\n\
+         class htb 1:20 parent 1:1 leaf 20: prio 1 rate 100Mbit ceil 1Gbit burst 1600b cburst 1600b\n\
+         class htb 1:30 parent 1:1 prio 3 rate 100Mbit ceil 1Gbit burst 1600b cburst 1600b\n"
+    );
+    assert_eq!(
+        world.show("tc -s -d class show dev eth1 classid 1:10"),
+        "class htb 1:10 parent 1:1 prio 2 rate 100Mbit ceil 1Gbit burst 1600b cburst 1600b quantum 200000 level 0\n \
+         Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)\n \
+         backlog 0b 0p requeues 0\n \
+         lended: 0 borrowed: 0 giants: 0\n \
+         tokens: 2000 ctokens: 200\n \
+         [quietcore] quantum is big, consider r2q change\n"
+    );
+    assert_eq!(
+        world.show("tc filter show dev eth1"),
+        "filter parent 1: protocol ip pref 1 u32 chain 0\n\
+         filter parent 1: protocol ip pref 1 u32 chain 0 fh 800: ht divisor 1\n\
+         filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 flowid 1:10\n  \
+         match 00000050/0000ffff at 20\n\
+         filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::801 order 2049 key ht 800 bkt 0 flowid 1:20\n  \
+         match 00000035/0000ffff at 20\n"
+    );
+}
+
+/// Goal: filters are asked by priority, then by age; one without a priority is asked before all; what is
+/// deleted is not asked. Method: filters that contradict each other, and where a packet goes.
+#[test]
+fn order_of_filters() {
+    let world = World::new(1);
+    world.tc(TREE);
+    world.fill_ahead();
+    world.send(parcel(80, 100));
+    assert_eq!(counted(&world, "1:10").1, 1);
+    world.tc("tc filter add dev eth1 parent 1: prio 1 protocol ip u32 match ip dport 80 0xffff flowid 1:20");
+    world.send(parcel(80, 100));
+    assert_eq!(counted(&world, "1:10").1, 2, "the older one");
+    world.tc("tc filter del dev eth1 parent 1:
+         tc filter add dev eth1 parent 1: matchall flowid 1:30
+         tc filter add dev eth1 parent 1: protocol ip u32 match ip dport 80 0xffff flowid 1:20");
+    world.send(parcel(80, 100));
+    assert_eq!(counted(&world, "1:20").1, 1, "the younger one is before the other");
+    world.tc("tc filter del dev eth1 parent 1: prio 49151
+         tc filter add dev eth1 parent 1: prio 2 matchall classid 1:99");
+    world.send(parcel(80, 100));
+    assert_eq!(counted(&world, "1:30").1, 1, "a class that is not there is as the default");
+    world.drain_ahead();
+    for _ in 0..4 {
+        assert_eq!(world.gate.next().1.port, 80);
+    }
+}
+
+/// Goal: a class with classes below it hands on by filters of its own, and so does a discipline inside a class.
+/// Method: htb whose filter names an inner class, and hfsc in a leaf; ports that only the inner ones know.
+#[test]
+fn filters_of_classes() {
+    let world = World::new(1);
+    world.tc("tc qd add dev eth1 root handle 1: htb default 30
+         tc class add dev eth1 parent 1: classid 1:1 htb rate 1gbit
+         tc class add dev eth1 parent 1:1 classid 1:10 htb rate 1gbit
+         tc class add dev eth1 parent 1:1 classid 1:30 htb rate 1gbit
+         tc filter add dev eth1 parent 1: prio 1 matchall flowid 1:1
+         tc filter add dev eth1 parent 1:1 prio 1 u32 match ip dport 80 0xffff flowid 1:10
+         tc qd add dev eth1 parent 1:10 handle 2: hfsc default 1
+         tc class add dev eth1 parent 2: classid 2:1 hfsc sc rate 1gbit
+         tc class add dev eth1 parent 2: classid 2:2 hfsc sc rate 1gbit
+         tc filter add dev eth1 parent 2: prio 1 u32 match ip dport 80 0xffff flowid 2:2");
+    world.fill_ahead();
+    for port in [80, 7, 80] {
+        world.send(parcel(port, 100));
+    }
+    for (class, qlen) in [("1:10", 2), ("1:30", 1), ("2:1", 0), ("2:2", 2)] {
+        assert_eq!(counted(&world, class).1, qlen, "{class}");
+    }
+    world.drain_ahead();
+    let mut ports: Vec<u16> = (0..3).map(|_| world.gate.next().1.port).collect();
+    ports.sort_unstable();
+    assert_eq!(ports, [7, 80, 80]);
+    assert_eq!(counted(&world, "2:2"), (2, 0));
+    assert!(
+        world
+            .show("tc class show dev eth1 parent 2:")
+            .contains("class hfsc 2:2 parent 2: sc m1 0bit d 0us m2 1Gbit")
+    );
+}
+
+/// Goal: classes of all three kinds are added, changed with packets in them, replaced and removed. Method: per
+/// kind its lines; packets that were queued leave, those of removed classes are counted as dropped.
+#[test]
+fn classes_come_and_go() {
+    for (root, options, others) in [
+        ("htb default 10", "htb rate 100mbit", "htb rate 1gbit ceil 1gbit"),
+        ("hfsc default 10", "hfsc sc rate 100mbit", "hfsc sc rate 100mbit ul rate 1gbit"),
+        (
+            "cbq bandwidth 1gbit avpkt 1000",
+            "cbq rate 100mbit allot 1514 avpkt 1000",
+            "cbq rate 1gbit allot 1514 avpkt 1000",
+        ),
+    ] {
+        let world = World::new(1);
+        world.tc(&format!("tc qd add dev eth1 root handle 1: {root}"));
+        for class in ["1:10", "1:20"] {
+            world.tc(&format!("tc class add dev eth1 parent 1: classid {class} {options}"));
+        }
+        world.tc("tc filter add dev eth1 parent 1: prio 1 u32 match ip dport 20 0xffff flowid 1:20
+             tc filter add dev eth1 parent 1: prio 2 matchall flowid 1:10");
+        world.fill_ahead();
+        for port in [10, 20, 10, 20] {
+            world.send(parcel(port, 100));
+        }
+        world.tc(&format!("tc class change dev eth1 classid 1:10 {others}"));
+        world.tc(&format!("tc class replace dev eth1 parent 1: classid 1:10 {others}"));
+        assert_eq!((counted(&world, "1:10").1, counted(&world, "1:20").1), (2, 2), "{root}");
+        assert!(world.refused("tc class del dev eth1 classid 1:20").contains("held by a filter"));
+        world.tc("tc filter del dev eth1 parent 1: prio 1
+             tc class del dev eth1 classid 1:20");
+        world.drain_ahead();
+        for _ in 0..2 {
+            assert_eq!(world.gate.next().1.port, 10, "{root}");
+        }
+        let all = world.qdisc("1:").statistics;
+        assert_eq!((all.sent_packets, all.dropped, all.qlen), (18, 2, 0), "{root}");
+        assert!(
+            world.refused("tc class del dev eth1 classid 1:20").contains("not found; there is "),
+            "{root}"
+        );
+    }
+}
+
+/// Goal: a change of a class of hfsc is of the curves that it names. Method: `sc`, then `ul`, then `ls` alone.
+#[test]
+fn curves_are_merged() {
+    let world = World::new(1);
+    world.tc("tc qd add dev eth1 root handle 1: hfsc
+         tc class add dev eth1 parent 1: classid 1:1 hfsc sc rate 1mbit
+         tc class change dev eth1 classid 1:1 hfsc ls rate 2mbit ul rate 3mbit");
+    let shown = world.show("tc class show dev eth1 classid 1:1");
+    let curves = "rt m1 0bit d 0us m2 1Mbit ls m1 0bit d 0us m2 2Mbit ul m1 0bit d 0us m2 3Mbit";
+    assert_eq!(shown, format!("class hfsc 1:1 parent 1: {curves}\n"));
+}

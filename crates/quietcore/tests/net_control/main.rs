@@ -1,0 +1,10 @@
+//! Lines of `tc` and what they do to devices that run.
+
+mod changes;
+mod classes;
+mod errors;
+mod estimates;
+mod random;
+mod script;
+mod timers;
+mod world;

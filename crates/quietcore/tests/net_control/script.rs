@@ -1,0 +1,153 @@
+//! The script of seed 000, as typed, and what is shown of it.
+
+use super::world::{World, parcel};
+use quietcore::net::Answer;
+
+const ADDED: [(u32, u32); 8] = [
+    (70_000, 6),
+    (70_000, 8),
+    (70_000, 10),
+    (70_000, 12),
+    (70_000, 14),
+    (70_000, 16),
+    (80_000, 18),
+    (90_000, 20),
+];
+
+fn script() -> Vec<String> {
+    let mut lines = vec!["tc qd add dev eth1 root handle 1: mq".to_string()];
+    for (queue, (limit, delay)) in ADDED.iter().enumerate() {
+        let place = format!("parent 1:{} est 1sec 4sec", queue + 1);
+        lines.push(format!("tc qd add dev eth1 {place} netem limit {limit} delay {delay}ms"));
+    }
+    lines
+}
+
+/// Goal: the script does what it does on Linux, and is shown as there. Method: all its lines, the first of
+/// which is refused as on a fresh device; then the list, with and without statistics.
+#[test]
+fn the_script_of_the_seed() {
+    let world = World::new(8);
+    let refused = world.refused("tc qd del dev eth1 root 2>/dev/null");
+    assert!(refused.starts_with("Cannot delete qdisc with handle of zero"), "{refused}");
+    script().iter().for_each(|line| world.tc(line));
+    let mut expected = "qdisc mq 1: root\n".to_string();
+    for (queue, (limit, delay)) in ADDED.iter().enumerate() {
+        let (handle, class) = (0x8001 + queue, queue + 1);
+        expected += &format!("qdisc netem {handle:x}: parent 1:{class} limit {limit} delay {delay}ms\n");
+    }
+    assert_eq!(world.show("tc qd show dev eth1"), expected);
+    // Nothing was sent: all figures are 0 but those of the lock, which are ours.
+    let shown = world.show("tc -s qd show dev eth1");
+    let mut lines = shown.lines();
+    for expected in [
+        "qdisc mq 1: root",
+        " Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)",
+        " backlog 0b 0p requeues 0",
+        "qdisc netem 8001: parent 1:1 limit 70000 delay 6ms",
+        " Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)",
+        " rate 0bit 0pps backlog 0b 0p requeues 0",
+    ] {
+        assert_eq!(lines.next(), Some(expected), "{shown}");
+    }
+    let ours = lines.next().expect("a line of ours");
+    let figures = "dequeued at home 0 elsewhere 0 off lanes 0, watchdogs 0 elsewhere 0, lock taken ";
+    assert!(ours.starts_with(&format!(" [quietcore] queue 0: {figures}")), "{ours}");
+}
+
+/// Goal: mq's figures are the sums of its queues', and each queue's packets are delayed. Method: a packet
+/// through each queue of the script.
+#[test]
+fn sums_of_queues() {
+    let world = World::new(8);
+    script().iter().for_each(|line| world.tc(line));
+    for queue in 0..8 {
+        assert!(world.device.send_through(queue, parcel(queue as u16, 100)).is_accepted());
+    }
+    let mut queues: Vec<usize> = (0..8).map(|_| world.gate.next().0).collect();
+    queues.sort_unstable();
+    assert_eq!(queues, [0, 1, 2, 3, 4, 5, 6, 7]);
+    let Ok(Answer::Qdiscs(reports)) = world.control.execute_line("tc -s qd show dev eth1") else {
+        panic!("reports")
+    };
+    assert_eq!((reports[0].statistics.sent_bytes, reports[0].statistics.sent_packets), (800, 8));
+    assert!(reports[1..].iter().all(|report| report.statistics.sent_packets == 1));
+    assert!(
+        reports[1..].iter().all(|report| report.queue.is_some_and(|queue| queue.statistics.watchdogs > 0))
+    );
+}
+
+/// Goal: the script can be pasted again and again. Method: twice more, with its first line; handles go on as
+/// the kernel's do.
+#[test]
+fn again() {
+    let world = World::new(8);
+    for round in 0..3 {
+        if round > 0 {
+            world.tc("tc qd del dev eth1 root");
+        }
+        script().iter().for_each(|line| world.tc(line));
+        let first = format!("qdisc netem {:x}: parent 1:1 ", 0x8001 + 8 * round);
+        assert!(world.show("tc qd sh dev eth1 parent 1:1").starts_with(&first));
+    }
+    world.tc("tc qd del dev eth1 root");
+    let shown = world.show("tc qd show dev eth1");
+    assert!(shown.starts_with("qdisc mq 0: root\nqdisc pfifo 0: parent :1 limit 1000p\n"), "{shown}");
+    assert_eq!(shown.lines().count(), 9);
+}
+
+/// Goal: a root discipline other than mq is one for all queues, until it goes. Method: packets through the
+/// second queue, before, with and after a fifo at the root.
+#[test]
+fn one_root_for_all() {
+    let world = World::new(2);
+    for (line, queue) in [
+        ("tc qd add dev eth1 root handle 5: pfifo limit 7", 0),
+        ("tc qd replace dev eth1 root handle 6: mq", 1),
+        ("tc qd replace dev eth1 root bfifo limit 10kb", 0),
+        ("tc qd del dev eth1 root", 1),
+    ] {
+        world.tc(line);
+        assert!(world.device.send_through(1, parcel(1, 100)).is_accepted());
+        assert_eq!(world.gate.next().0, queue, "{line}");
+    }
+    world.tc("tc qd add dev eth1 root handle 5: pfifo limit 7");
+    assert_eq!(world.show("tc qd show"), "qdisc pfifo 5: dev eth1 root limit 7p\n");
+}
+
+/// Goal: every kind is shown with what it was told, and defaults. Method: a line each.
+#[test]
+fn kinds_as_shown() {
+    let world = World::new(1);
+    for (typed, shown) in [
+        ("pfifo", "pfifo 5: root limit 1000p"),
+        ("bfifo limit 2kb", "bfifo 5: root limit 2Kb"),
+        ("tbf rate 500kbit burst 5kb latency 70ms", "tbf 5: root rate 500Kbit burst 5Kb lat 70ms"),
+        (
+            "netem delay 100ms 10ms 25% distribution normal loss 0.3% 25% duplicate 1% reorder 25% 50%",
+            "netem 5: root limit 1000 delay 100ms 10ms 25% distribution normal loss 0.3% 25% duplicate 1% \
+             reorder 25% 50% gap 1",
+        ),
+        (
+            "netem rate 1mbit loss gemodel 1% 10% seed 7",
+            "netem 5: root limit 1000 loss gemodel p 1% r 10% rate 1Mbit seed 7",
+        ),
+        (
+            "netem slot 800us 1ms packets 32 loss state 1% ecn",
+            "netem 5: root limit 1000 loss state p13 1% slot 800us 1ms packets 32 ecn",
+        ),
+        (
+            "fq maxrate 10mbit nopacing",
+            "fq 5: root limit 10000p flow_limit 100p buckets 1024 nopacing bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 \
+             1 1 1 1 1 weights 589824 196608 65536 quantum 3028b initial_quantum 15140b maxrate 10Mbit \
+             low_rate_threshold 550Kbit refill_delay 40ms timer_slack 10us horizon 10s horizon_drop",
+        ),
+        ("htb default 10", "htb 5: root r2q 10 default 0x10 direct_packets_stat 0 direct_qlen 1000"),
+        ("hfsc default 1f", "hfsc 5: root default 1f"),
+        ("cbq bandwidth 10mbit avpkt 1000", "cbq 5: root rate 10Mbit (bounded,isolated) prio no-transmit"),
+    ] {
+        world.tc(&format!("tc qd add dev eth1 root handle 5: {typed}"));
+        assert_eq!(world.show("tc qd show dev eth1"), format!("qdisc {shown}\n"), "{typed}");
+        world.tc("tc qd del dev eth1 root");
+    }
+}

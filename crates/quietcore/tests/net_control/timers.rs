@@ -1,0 +1,81 @@
+//! The second timer of `cbq`, at the root of a queue and deep inside.
+
+use super::world::{Parcel, World, parcel};
+use quietcore::qdisc::{
+    Cbq, CbqClass, CbqOverlimit, CbqSettings, Child, ClassId, Delays, Htb, HtbClass, HtbSettings, Qdisc, Rate,
+};
+
+fn rate(bytes: u64) -> Rate {
+    Rate::bytes_per_second(bytes).expect("not 0")
+}
+
+/// One class of 100 kB/s of a link of 10 MB/s, which waits for the delay timer when it is above its rate.
+fn delayed() -> Cbq<Parcel> {
+    let settings =
+        CbqSettings { default_class: 1, average_packet: 100, ..CbqSettings::new(rate(10_000_000)) };
+    let mut cbq = Cbq::new(settings);
+    let overlimit = CbqOverlimit::Delay;
+    let class = CbqClass { bounded: true, max_burst: 0, overlimit, ..CbqClass::new(rate(100_000)) };
+    cbq.add_class(None, ClassId::new(1, 1), class).expect("a class");
+    cbq
+}
+
+fn ten_packets_leave(graft: impl FnOnce(&World)) {
+    let world = World::new(1);
+    graft(&world);
+    for _ in 0..10 {
+        world.send(parcel(1, 100));
+    }
+    for _ in 0..10 {
+        world.gate.next();
+    }
+    let done = world.device.statistics(0);
+    assert_eq!((done.qdisc.sent_packets, done.qdisc.qlen), (10, 0));
+    assert!(done.delay_timers > 0);
+}
+
+/// Goal: classes that are delayed come back by the second timer. Method: cbq as a queue's discipline, and
+/// inside of htb: ten packets leave, and the timer was counted; a queue without one has no such timer.
+#[test]
+fn the_delay_timer_runs() {
+    let mut outer = Htb::new(HtbSettings { default_class: 1, ..HtbSettings::default() });
+    outer.add_class(None, ClassId::new(1, 1), HtbClass::new(rate(1_000_000_000))).expect("a class");
+    outer.set_inner(ClassId::new(1, 1), Child::new(delayed())).expect("a leaf");
+    assert_eq!(Qdisc::delays(&outer), Delays::Idle);
+    ten_packets_leave(|world| world.device.graft(0, delayed()));
+    ten_packets_leave(|world| world.device.graft(0, outer));
+    let world = World::new(1);
+    world.tc("tc qd add dev eth1 root tbf rate 8mbit burst 100 limit 10kb");
+    for _ in 0..3 {
+        world.send(parcel(1, 100));
+    }
+    for _ in 0..3 {
+        world.gate.next();
+    }
+    assert_eq!(world.device.statistics(0).delay_timers, 0);
+}
+
+/// Goal: two disciplines ask for one timer, and a change tells whether there is one. Method: `delays` of cbq
+/// before and after its class waits for it, through a change where it runs.
+#[test]
+fn a_change_brings_the_timer() {
+    let world = World::new(1);
+    let mut cbq = delayed();
+    let class = CbqClass { bounded: true, max_burst: 0, ..CbqClass::new(rate(100_000)) };
+    cbq.change_class(ClassId::new(1, 1), class).expect("it is there");
+    assert_eq!(Qdisc::delays(&cbq), Delays::Absent);
+    world.device.graft(0, cbq);
+    world.device.with_qdisc(0, |qdisc| {
+        let any: &mut dyn std::any::Any = qdisc;
+        let cbq = any.downcast_mut::<Cbq<Parcel>>().expect("it is one");
+        let overlimit = CbqOverlimit::Delay;
+        cbq.change_class(ClassId::new(1, 1), CbqClass { overlimit, ..class }).expect("it is there");
+    });
+    for _ in 0..10 {
+        world.send(parcel(1, 100));
+    }
+    for _ in 0..10 {
+        world.gate.next();
+    }
+    assert!(world.device.statistics(0).delay_timers > 0);
+}
