@@ -59,6 +59,7 @@ pub struct Netem<P, R> {
     waiting: TimeQueue<P>,
     slot: Opening,
     inner: Option<Child<P>>,
+    /// Without what is in the inner discipline, and without what that dropped.
     statistics: Statistics,
     marked: u64,
 }
@@ -299,14 +300,12 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
         let due = loop {
             match self.due(now) {
                 Dequeued::Packet(packet) => {
-                    let bytes = packet.len();
                     let inner = self.inner.as_mut().expect("there is one");
-                    if !inner.enqueue(now, packet).is_accepted() {
-                        self.statistics.left(bytes);
-                        self.statistics.dropped += 1;
-                    }
+                    // From here on the inner one counts it, also if it drops it, now or later.
+                    self.statistics.left(packet.len());
+                    let _ = inner.enqueue(now, packet);
                     if let Dequeued::Packet(packet) = inner.dequeue(now) {
-                        return Dequeued::Packet(packet);
+                        return Dequeued::Packet(self.back(packet));
                     }
                 }
                 Dequeued::Throttled(until) => break Some(until),
@@ -315,11 +314,17 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
         };
         let inner = self.inner.as_mut().expect("there is one");
         match (inner.dequeue(now), due) {
-            (Dequeued::Packet(packet), _) => Dequeued::Packet(packet),
+            (Dequeued::Packet(packet), _) => Dequeued::Packet(self.back(packet)),
             (Dequeued::Throttled(until), due) => Dequeued::Throttled(due.map_or(until, |due| due.min(until))),
             (Dequeued::Empty, Some(due)) => Dequeued::Throttled(due),
             (Dequeued::Empty, None) => Dequeued::Empty,
         }
+    }
+
+    /// Counts a packet that comes back from the inner discipline as one of ours again.
+    fn back(&mut self, packet: P) -> P {
+        self.statistics.arrived(packet.len());
+        packet
     }
 }
 
@@ -390,6 +395,13 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Qdisc<P> for Netem
     }
 
     fn statistics(&self) -> Statistics {
-        self.statistics
+        let mut statistics = self.statistics;
+        if let Some(inner) = &self.inner {
+            let inner = inner.statistics();
+            statistics.dropped += inner.dropped;
+            statistics.backlog += inner.backlog;
+            statistics.qlen += inner.qlen;
+        }
+        statistics
     }
 }
