@@ -50,6 +50,10 @@ pub(crate) enum Verb {
     Lab(crate::lab::LabArgs),
     /// Measure what things cost on this machine, for the simulator
     Calibrate(crate::calibrate::CalibrateArgs),
+    /// Delay, lose and queue packets of real programs, in user space, with tc's disciplines
+    Netem(crate::netem::NetemArgs),
+    /// Say to a running `quietcore netem` what tc would say to the kernel; the kernel's own is left alone
+    Tc(crate::tc::TcArgs),
     /// Print a recording as text (decompresses; `-` reads standard input)
     Cat(CatArgs),
 }

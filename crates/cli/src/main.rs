@@ -1,7 +1,7 @@
 //! The `quietcore` command: argv in, report out.
 //!
 //! Exit codes, decided here and nowhere else: 0 fine, 1 a finding of severity warning or above, or
-//! a mismatch, 2 an error, 130 after Ctrl-C. A reader that closes the pipe early is not an error.
+//! a mismatch, 2 an error, 130 after Ctrl-C; of `netem tun -- COMMAND` it is COMMAND's. A reader that closes the pipe early is not an error.
 
 #![forbid(unsafe_code)]
 
@@ -15,12 +15,14 @@ mod explain;
 mod host;
 mod lab;
 mod live;
+mod netem;
 mod output;
 mod progress;
 mod recordings;
 mod signals;
 mod sim;
 mod sinks;
+mod tc;
 mod text;
 mod verify;
 mod whatif;
@@ -39,6 +41,8 @@ enum Outcome {
     Found,
     /// Ctrl-C or SIGTERM ended it; everything was cleaned up.
     Interrupted,
+    /// A program that was asked for ended with this exit code.
+    Exited(u8),
 }
 
 fn main() -> ExitCode {
@@ -47,6 +51,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Found) => ExitCode::from(1),
         Ok(Outcome::Interrupted) => ExitCode::from(130),
+        Ok(Outcome::Exited(code)) => ExitCode::from(code),
         Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
         Err(error) => {
             output::say(&error.to_string());
@@ -65,6 +70,8 @@ fn run(cli: &Cli) -> Result<Outcome, CliError> {
         Some(Verb::Sim(args)) => sim::run(args),
         Some(Verb::Lab(args)) => lab::run(args),
         Some(Verb::Calibrate(args)) => calibrate::run(args),
+        Some(Verb::Netem(args)) => netem::run(args),
+        Some(Verb::Tc(args)) => tc::run(args),
         Some(Verb::Cat(args)) => cat::run(args),
     }
 }

@@ -275,8 +275,9 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn send(&self, packet: P) -> Verdict {
-        let queue = self.queue_of(self.machine.cpu_here(), packet.flow());
-        self.queues[queue].send(packet)
+        let cpu = self.machine.cpu_here();
+        let queue = self.queue_of(cpu, packet.flow());
+        self.queues[queue].send(packet, cpu)
     }
 
     /// Sends a packet through queue `queue`.
@@ -294,7 +295,46 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn send_through(&self, queue: usize, packet: P) -> Verdict {
-        self.queues[queue].send(packet)
+        self.queues[queue].send(packet, self.machine.cpu_here())
+    }
+
+    /// Sends a packet through queue `queue` as who plays `cpu`: for handlers of softirqs, which are the CPU's
+    /// also where its ksoftirqd runs them.
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    ///
+    /// ```
+    /// # use quietcore::{CpuId, Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// assert!(device.send_on(CpuId::new(0)?, 1, vec![0; 60]).is_accepted());
+    /// assert_eq!(device.statistics(1).dequeued_at_home, 1);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn send_on(&self, cpu: CpuId, queue: usize, packet: P) -> Verdict {
+        self.queues[queue].send(packet, Some(cpu))
+    }
+
+    /// The CPU that queue `queue` belongs to.
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    ///
+    /// ```
+    /// # use quietcore::{CpuId, Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0-1".parse()?));
+    /// # let machine = builder.start()?;
+    /// let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// assert_eq!(device.home(1), CpuId::new(1)?);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn home(&self, queue: usize) -> CpuId {
+        self.queues[queue].home
     }
 
     /// Gives queue `queue` another discipline; what it held is dropped.

@@ -34,13 +34,16 @@
 //!
 //! Invariants: a queue is run by one thread at a time, and a packet leaves its discipline under the queue's
 //! lock and reaches the driver outside of it; a queue whose head must wait has its watchdog armed; a queue
-//! that was put on a list is run once. Deliberately absent: receiving; segmentation. Source: Linux
+//! that was put on a list is run once. What brings packets in is a [`Receiver`], which NET_RX runs.
+//! Deliberately absent: segmentation. Source: Linux
 //! net/core/dev.c and net/sched/sch_generic.c, sch_api.c, by behaviour.
 
 mod device;
 mod network;
 mod queue;
+mod receive;
 
 pub use device::{Device, DeviceError, DeviceOptions, Driver, Watchdog};
 pub use network::Network;
 pub use queue::QueueStatistics;
+pub use receive::{Receive, Received, Receiver};

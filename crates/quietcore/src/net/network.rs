@@ -1,16 +1,29 @@
-//! The NET_TX softirq: for each CPU a list of queues that it is to run.
+//! The softirqs NET_TX and NET_RX: for each CPU a list of queues that it is to run, and one of receivers.
 
 use crate::{Builder, CpuId, Machine, SoftirqRun, Vector};
 use core::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// A queue that waits to be run.
+/// A queue or a receiver that waits to be run.
 pub(super) trait Scheduled: Send + Sync {
     /// Runs it, by the softirq of `cpu`; whoever has more to do schedules itself again.
     fn run_on(self: Arc<Self>, cpu: CpuId);
 }
 
 type List = Mutex<Vec<Arc<dyn Scheduled>>>;
+
+/// What waits for a CPU.
+#[derive(Default)]
+struct Lists {
+    transmit: List,
+    receive: List,
+}
+
+impl Lists {
+    fn of(&self, vector: Vector) -> &List {
+        if vector == Vector::NET_RX { &self.receive } else { &self.transmit }
+    }
+}
 
 /// What devices of a machine share.
 ///
@@ -19,15 +32,15 @@ type List = Mutex<Vec<Arc<dyn Scheduled>>>;
 /// use quietcore::net::Network;
 ///
 /// let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-/// let machine = builder.start()?; // NET_TX has a handler
+/// let machine = builder.start()?; // NET_TX and NET_RX have handlers
 /// # let _ = network;
 /// # machine.shutdown();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
 pub struct Network {
-    /// By index of the CPU; made with the first device.
-    lists: Arc<OnceLock<Box<[List]>>>,
+    /// By index of the CPU; made with the first device or receiver.
+    lists: Arc<OnceLock<Box<[Lists]>>>,
 }
 
 impl fmt::Debug for Network {
@@ -37,7 +50,8 @@ impl fmt::Debug for Network {
 }
 
 impl Network {
-    /// Takes NET_TX of the machine that `builder` will start.
+    /// Takes NET_TX and NET_RX of the machine that `builder` will start. A program without a
+    /// [`Receiver`](super::Receiver) may give NET_RX another handler afterwards.
     ///
     /// ```
     /// # use quietcore::{Machine, net::Network};
@@ -47,42 +61,48 @@ impl Network {
     #[must_use]
     pub fn new(builder: Builder) -> (Self, Builder) {
         let network = Self { lists: Arc::default() };
-        let own = network.clone();
-        let builder = builder.softirq(Vector::NET_TX, move |run| own.handle(run));
+        let (transmitting, receiving) = (network.clone(), network.clone());
+        let builder = builder.softirq(Vector::NET_TX, move |run| transmitting.handle(run));
+        let builder = builder.softirq(Vector::NET_RX, move |run| receiving.handle(run));
         (network, builder)
     }
 
     /// From now on `machine`'s CPUs have lists.
     pub(super) fn serve(&self, machine: &Machine) {
         let count = machine.lanes().last().map_or(0, |last| last.index() + 1);
-        let _ = self.lists.get_or_init(|| (0..count).map(|_| List::default()).collect());
+        let _ = self.lists.get_or_init(|| (0..count).map(|_| Lists::default()).collect());
     }
 
-    fn list(&self, cpu: CpuId) -> Option<&List> {
-        self.lists.get()?.get(cpu.index())
+    fn list(&self, cpu: CpuId, vector: Vector) -> Option<&List> {
+        self.lists.get()?.get(cpu.index()).map(|lists| lists.of(vector))
     }
 
-    /// `queue` is to be run by the softirq of `cpu`; says whether it will be.
-    pub(super) fn schedule(&self, machine: &Machine, cpu: CpuId, queue: Arc<dyn Scheduled>) -> bool {
-        let Some(list) = self.list(cpu) else { return false };
-        list.lock().unwrap_or_else(PoisonError::into_inner).push(queue);
-        machine.raise(cpu, Vector::NET_TX).is_ok()
+    /// `item` is to be run by `vector`, NET_TX or NET_RX, of `cpu`; says whether it will be.
+    pub(super) fn schedule(
+        &self,
+        machine: &Machine,
+        (cpu, vector): (CpuId, Vector),
+        item: Arc<dyn Scheduled>,
+    ) -> bool {
+        let Some(list) = self.list(cpu, vector) else { return false };
+        list.lock().unwrap_or_else(PoisonError::into_inner).push(item);
+        machine.raise(cpu, vector).is_ok()
     }
 
     fn handle(&self, run: &SoftirqRun<'_>) {
-        let Some(list) = self.list(run.cpu()) else { return };
-        let queues = core::mem::take(&mut *list.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut queues = queues.into_iter();
-        for queue in queues.by_ref() {
-            queue.run_on(run.cpu());
+        let Some(list) = self.list(run.cpu(), run.vector()) else { return };
+        let items = core::mem::take(&mut *list.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut items = items.into_iter();
+        for item in items.by_ref() {
+            item.run_on(run.cpu());
             if run.should_end() {
                 break;
             }
         }
-        if queues.len() > 0 {
+        if items.len() > 0 {
             let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
             // Before those that came meanwhile.
-            list.splice(0..0, queues);
+            list.splice(0..0, items);
             drop(list);
             run.raise_again();
         }

@@ -8,7 +8,7 @@
 use super::device::{Driver, Watchdog};
 use super::network::{Network, Scheduled};
 use crate::qdisc::{Dequeued, Packet, Qdisc, Statistics, Verdict};
-use crate::{CpuId, Machine, Nanos, Precision, TimerHandle, TimerOptions};
+use crate::{CpuId, Machine, Nanos, Precision, TimerHandle, TimerOptions, Vector};
 use core::fmt::Debug;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -146,12 +146,12 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
         state
     }
 
-    /// Takes a packet, and runs the queue if nobody does.
-    pub(super) fn send(self: &Arc<Self>, packet: P) -> Verdict {
+    /// Takes a packet from who plays `cpu`, and runs the queue if nobody does.
+    pub(super) fn send(self: &Arc<Self>, packet: P, cpu: Option<CpuId>) -> Verdict {
         let mut state = self.lock();
         let verdict = state.qdisc.enqueue(self.machine.now(), packet);
         if verdict == Verdict::Queued {
-            self.run(state, self.machine.cpu_here());
+            self.run(state, cpu);
         }
         verdict
     }
@@ -193,7 +193,8 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
             return;
         }
         drop(state);
-        if !self.network.schedule(self.machine, cpu, Arc::clone(self) as Arc<dyn Scheduled>) {
+        let place = (cpu, Vector::NET_TX);
+        if !self.network.schedule(self.machine, place, Arc::clone(self) as Arc<dyn Scheduled>) {
             // No lane has that CPU: whoever asks does it.
             Arc::clone(self).run_now(None);
         }

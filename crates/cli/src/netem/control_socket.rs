@@ -1,0 +1,212 @@
+//! The control socket: a line of `tc` in, its answer out.
+//!
+//! A message is its length in four bytes, the least first, and so many bytes. A request is a line; a reply is
+//! a byte that says whether it worked, and text. Who connects and says nothing is dropped after two seconds,
+//! so that nobody can keep others out; who sends too long a line, at once. Several lines may be sent through
+//! one connection, one after the other.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Longest line.
+const REQUEST_MAX: usize = 65_536;
+/// Longest reply; all classes of a device that has as many as it can have, with all figures, take less.
+const REPLY_MAX: usize = 64 << 20;
+/// How long a client may take to say something, or to listen.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long an instance may take to answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(20);
+
+/// What comes back: text, or why not.
+pub(crate) type Reply = Result<String, String>;
+
+/// The thread that answers; a drop ends it.
+#[derive(Debug)]
+pub(crate) struct Server {
+    thread: Option<JoinHandle<()>>,
+    stop: OwnedFd,
+}
+
+impl Server {
+    /// Answers lines that come to the socket at `path` with what `execute` says.
+    pub(crate) fn start(path: &Path, execute: impl Fn(&str) -> Reply + Send + 'static) -> io::Result<Self> {
+        if fs::remove_file(path).is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
+            return Err(io::Error::other(format!("{}: it cannot be replaced", path.display())));
+        }
+        let listener = UnixListener::bind(path)?;
+        // Its folder is ours alone, so nobody comes before this.
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+        listener.set_nonblocking(true)?;
+        let stop = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)?;
+        let stopped = stop.try_clone()?;
+        let serve = move || serve(&listener, &stopped, &execute);
+        let thread = thread::Builder::new().name("qc-control".to_owned()).spawn(serve)?;
+        Ok(Self { thread: Some(thread), stop })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // A counter that is full is as good.
+        let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            // It panicked: that was told, and there is nothing left to wait for.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(listener: &UnixListener, stop: &OwnedFd, execute: &dyn Fn(&str) -> Reply) {
+    use rustix::event::{PollFd, PollFlags, poll};
+    loop {
+        let mut descriptors = [PollFd::new(listener, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
+        match poll(&mut descriptors, None) {
+            Ok(_) if !descriptors[1].revents().is_empty() => return,
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+        if let Ok((stream, _)) = listener.accept() {
+            // It went away, or was too slow: that is its own affair.
+            let _ = converse(stream, execute);
+        }
+    }
+}
+
+fn converse(mut stream: UnixStream, execute: &dyn Fn(&str) -> Reply) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    while let Some(request) = receive(&mut stream, REQUEST_MAX)? {
+        let reply = match std::str::from_utf8(&request) {
+            Ok(line) => execute(line),
+            Err(_) => Err("a line of tc is text".to_owned()),
+        };
+        let (status, text) = match &reply {
+            Ok(text) => (0, text),
+            Err(text) => (1, text),
+        };
+        send(&mut stream, &[&[status], text.as_bytes()].concat())?;
+    }
+    Ok(())
+}
+
+/// Asks the instance at the other end.
+pub(crate) fn ask(stream: &mut UnixStream, line: &str) -> io::Result<Reply> {
+    stream.set_read_timeout(Some(ANSWER_WITHIN))?;
+    stream.set_write_timeout(Some(ANSWER_WITHIN))?;
+    if line.len() > REQUEST_MAX {
+        let why = format!("the line has {} bytes; {REQUEST_MAX} is the most", line.len());
+        return Ok(Err(why));
+    }
+    send(stream, line.as_bytes())?;
+    let reply = receive(stream, REPLY_MAX)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+    let text = reply.get(1..).and_then(|text| String::from_utf8(text.to_vec()).ok());
+    match (reply.first(), text) {
+        (Some(0), Some(text)) => Ok(Ok(text)),
+        (Some(1), Some(text)) => Ok(Err(text)),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "the reply is none")),
+    }
+}
+
+fn send(stream: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(bytes.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    stream.write_all(&[&length.to_le_bytes(), bytes].concat())
+}
+
+/// The next message, of `longest` bytes at most; nothing if the other end has closed between two.
+fn receive(stream: &mut impl Read, longest: usize) -> io::Result<Option<Vec<u8>>> {
+    let mut length = [0; 4];
+    let begun = stream.read(&mut length)?;
+    if begun == 0 {
+        return Ok(None);
+    }
+    stream.read_exact(&mut length[begun..])?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > longest {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the message is too long"));
+    }
+    // What was announced is not yet there: memory comes with the bytes.
+    let mut bytes = Vec::new();
+    stream.take(length as u64).read_to_end(&mut bytes)?;
+    if bytes.len() < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(Some(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{REQUEST_MAX, Reply, Server, ask, receive, send};
+    use std::io::{Read, Write};
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixStream;
+    use std::path::PathBuf;
+
+    fn path(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("quietcore-{name}-{}.sock", std::process::id()))
+    }
+
+    fn upper(line: &str) -> Reply {
+        if line == "bad" { Err("no".to_owned()) } else { Ok(line.to_uppercase()) }
+    }
+
+    /// Goal: lines are answered, several through one connection; errors come back as errors; the socket is
+    /// its user's alone and goes with the instance.
+    #[test]
+    fn lines_are_answered() {
+        let path = path("answers");
+        let server = Server::start(&path, upper).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let mut stream = UnixStream::connect(&path).unwrap();
+        assert_eq!(ask(&mut stream, "qdisc").unwrap(), Ok("QDISC".to_owned()));
+        assert_eq!(ask(&mut stream, "bad").unwrap(), Err("no".to_owned()));
+        assert_eq!(ask(&mut stream, "").unwrap(), Ok(String::new()));
+        let long = "x".repeat(REQUEST_MAX + 1);
+        assert!(ask(&mut stream, &long).unwrap().unwrap_err().contains("is the most"));
+        drop(stream);
+        drop(server);
+        assert!(UnixStream::connect(&path).is_err(), "nobody listens");
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    /// Goal: hostile clients are dropped, and the next one is served.
+    #[test]
+    fn hostile_clients_are_dropped() {
+        let path = path("hostile");
+        let server = Server::start(&path, upper).unwrap();
+        for bytes in [&u32::MAX.to_le_bytes()[..], &[1, 0], &[9, 0, 0, 0, b'x']] {
+            let mut stream = UnixStream::connect(&path).unwrap();
+            stream.write_all(bytes).unwrap();
+            stream.shutdown(std::net::Shutdown::Write).unwrap();
+            let mut rest = Vec::new();
+            // Reset is as good: it is dropped.
+            let _ = stream.read_to_end(&mut rest);
+            assert_eq!(rest, [0_u8; 0], "{bytes:?}");
+        }
+        let mut stream = UnixStream::connect(&path).unwrap();
+        stream.write_all(&[2, 0, 0, 0, 0xff, 0xfe]).unwrap();
+        assert_eq!(receive(&mut stream, 100).unwrap().unwrap()[0], 1, "no text is an error");
+        assert_eq!(ask(&mut stream, "a").unwrap(), Ok("A".to_owned()));
+        drop((stream, server));
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    /// Goal: messages are what was sent, cut ones are errors. Method: every prefix of one.
+    #[test]
+    fn messages_are_framed() {
+        let mut bytes = Vec::new();
+        send(&mut bytes, b"tc qd").unwrap();
+        assert_eq!(receive(&mut &bytes[..], 5).unwrap().unwrap(), b"tc qd");
+        assert!(receive(&mut &bytes[..], 4).is_err(), "too long");
+        assert!(receive(&mut &bytes[..0], 5).unwrap().is_none(), "closed between two");
+        for cut in 1..bytes.len() {
+            assert!(receive(&mut &bytes[..cut], 5).is_err(), "cut at {cut}");
+        }
+    }
+}

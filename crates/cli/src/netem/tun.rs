@@ -1,0 +1,353 @@
+//! `quietcore netem tun`: two network namespaces, a TUN interface in each, and our devices between them.
+//!
+//! Order of the way up: the name, what a dead instance left, the namespaces, the interfaces, the machine, the
+//! wire, the control socket, the script. A failure anywhere, and the end, take it down in the other order and
+//! leave nothing.
+
+use super::control_socket::Server;
+use super::executor::Executor;
+use super::figures::{DeviceFigures, Figures, QueueFigures};
+use super::instance::{self, Instance, Record};
+use super::namespace::{self, Namespace};
+use super::script::Script;
+use super::wire::{Plan, Tun, Wire};
+use super::xps::Xps;
+use crate::Outcome;
+use crate::args::PolicyName;
+use crate::error::CliError;
+use crate::output::{self, say};
+use crate::signals::Interrupt;
+use crate::text::{Page, visible};
+use clap::{Args, ValueEnum};
+use quietcore::net::{Network, Watchdog};
+use quietcore::{LaneThreads, Machine};
+use quietcore_core::CpuSet;
+use quietcore_core::place::Policy;
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::Arc;
+
+/// Packets that the kernel keeps for us between two looks; more are dropped by the kernel.
+const KERNEL_RING: u32 = 5000;
+/// How often a signal is looked for; one that comes while we wait ends the wait at once.
+const LOOK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 after Ctrl-C or SIGTERM; with COMMAND, COMMAND's (128 and the signal's number if one ended it);
+2 an error, and nothing is left. Needs root, /dev/net/tun and ip (iproute2); `quietcore netem relay` needs no
+privileges. The kernel picks the queue of a packet by its flow; --xps says which CPU does a queue's work.";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct TunArgs {
+    /// The instance's name; its network namespaces are NAME-a and NAME-b
+    #[arg(long, value_name = "NAME", default_value = "qc", value_parser = instance::name)]
+    name: String,
+    /// Transmit queues of each device
+    #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    queues: u16,
+    /// The interface in NAME-a, and what `quietcore tc` calls the way from a to b
+    #[arg(long, value_name = "NAME", default_value = "eth1", value_parser = interface)]
+    dev: String,
+    /// The interface in NAME-b, and the way from b to a
+    #[arg(long, value_name = "NAME", default_value = "eth2", value_parser = interface)]
+    peer: String,
+    /// CPUs of queues, as 0=0-3,1=4-7; the first that is in --cpus does the work [default: in blocks]
+    #[arg(long, value_name = "QUEUE=CPUS,...")]
+    xps: Option<Xps>,
+    /// The CPUs that lanes play [default: those that this process may run on]
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<CpuSet>,
+    /// Whether the timer of a queue that has to wait stays with the CPU that armed it
+    #[arg(long, value_name = "WHETHER", default_value = "pinned")]
+    watchdog: WatchdogName,
+    /// Where timers go that may move
+    #[arg(long, value_name = "POLICY", default_value = "pull")]
+    policy: PolicyName,
+    /// Longest packet of the interfaces, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..=65_535))]
+    mtu: u16,
+    /// Where everything random begins: the same seed, the same losses for the same packets
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+    /// Lines of tc to begin with; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    /// Print the figures of the queues as JSON instead of text
+    #[arg(long)]
+    json: bool,
+    /// Run this in NAME-a and end with it; the figures then go to standard error
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Whether watchdogs stay where they are armed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum WatchdogName {
+    /// It does (since Linux 3.15)
+    Pinned,
+    /// It goes where --policy puts it
+    Movable,
+}
+
+impl WatchdogName {
+    const fn watchdog(self) -> Watchdog {
+        match self {
+            Self::Pinned => Watchdog::Pinned,
+            Self::Movable => Watchdog::Movable,
+        }
+    }
+}
+
+/// Names that the kernel takes for interfaces, and that are one word for `ip`.
+fn interface(text: &str) -> Result<String, String> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let is_special = matches!(text, "" | "." | ".." | "lo" | "all" | "default") || text.starts_with('-');
+    if text.len() <= 15 && text.bytes().all(allowed) && !is_special {
+        return Ok(text.to_owned());
+    }
+    Err(format!("{text:?} is no name of an interface: 1 to 15 letters, digits, -, _ and ."))
+}
+
+pub(crate) fn run(args: &TunArgs) -> Result<Outcome, CliError> {
+    if args.dev == args.peer {
+        let sentence = format!("--dev and --peer are both {}; tc could not tell them apart", args.dev);
+        return Err(CliError::Usage(sentence));
+    }
+    let cpus = match &args.cpus {
+        Some(cpus) => cpus.clone(),
+        None => crate::host::allowed_cpus()?,
+    };
+    if cpus.first().is_none() {
+        return Err(CliError::Usage("--cpus names no CPU".to_owned()));
+    }
+    let map = args.xps.clone().unwrap_or_default().map(usize::from(args.queues), &cpus);
+    let map = map.map_err(CliError::Usage)?;
+    let script = args.script.as_deref().map(Script::read).transpose()?;
+    can_be(Path::new("/dev/net/tun"))?;
+    let interrupt = Interrupt::install()?;
+    let mut running = Running::start(args, &cpus, map)?;
+    if let Some(script) = script {
+        let executor = Arc::clone(&running.executor);
+        let printed = script.run(|_, line| Ok(executor.execute(line)))?;
+        output::print(&printed)?;
+    }
+    let ended = if args.command.is_empty() {
+        output::print(&running.introduction(args))?;
+        while !interrupt.arrived() {
+            let _ = rustix::event::poll(&mut [], Some(&LOOK));
+        }
+        Outcome::Fine
+    } else {
+        running.run_command(&args.command, &interrupt)?
+    };
+    running.tell(args)?;
+    Ok(ended)
+}
+
+/// Whether it can be done at all; if not, what is needed.
+fn can_be(tun: &Path) -> Result<(), CliError> {
+    let instead = "`quietcore netem relay` needs no privileges";
+    if !rustix::process::geteuid().is_root() {
+        let needs = "making network namespaces and TUN interfaces needs root";
+        return Err(CliError::Live(format!("{needs}: run it with sudo; {instead}")));
+    }
+    if !tun.exists() {
+        let remedy = "load the module (modprobe tun), or let the container have the device";
+        return Err(CliError::Live(format!("there is no {}: {remedy}; {instead}", tun.display())));
+    }
+    Ok(())
+}
+
+/// What has to be taken down, in this order.
+struct Running {
+    server: Option<Server>,
+    executor: Arc<Executor>,
+    wire: Option<Wire>,
+    machine: &'static Machine,
+    map: Vec<CpuSet>,
+    /// Both, the one that COMMAND runs in first.
+    namespaces: [Namespace; 2],
+    instance: Instance,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.server = None;
+        self.wire = None;
+        self.machine.shutdown();
+    }
+}
+
+impl Running {
+    fn start(args: &TunArgs, cpus: &CpuSet, map: Vec<CpuSet>) -> Result<Self, CliError> {
+        let names = ["a", "b"].map(|end| format!("{}-{end}", args.name));
+        let (mut instance, left) = Instance::take(&args.name)?;
+        for name in left.iter().flat_map(|left| &left.namespaces) {
+            namespace::remove(name)?;
+            say(&format!("removed the network namespace {name} that a killed run left behind"));
+        }
+        instance.write(&Record::of_this_process(&args.name, &[&args.dev, &args.peer], &[]))?;
+        let first = Namespace::create(&names[0])?;
+        instance.write(&Record::of_this_process(&args.name, &[&args.dev, &args.peer], &names[..1]))?;
+        let second = Namespace::create(&names[1])?;
+        instance.write(&Record::of_this_process(&args.name, &[&args.dev, &args.peer], &names))?;
+        let namespaces = [first, second];
+        let side = |at: usize, name: &str| interface_in(&namespaces[at], at + 1, name, args);
+        let sides = [(args.dev.clone(), side(0, &args.dev)?), (args.peer.clone(), side(1, &args.peer)?)];
+        let (network, builder) = Network::new(Machine::builder().lanes(cpus.clone()));
+        let builder = builder.policy(args.policy.policy()).lane_threads(LaneThreads::new());
+        let builder = match args.policy.policy() {
+            Policy::Push => builder.exact_policy(quietcore::ExactPolicy::Kernel),
+            _ => builder,
+        };
+        let machine = builder.start().map_err(|error| CliError::Live(error.to_string()))?;
+        let executor = Arc::new(Executor::new(machine, args.seed));
+        // From here on a drop takes everything down.
+        let mut running = Self { server: None, executor, wire: None, machine, map, namespaces, instance };
+        let plan = Plan { sides, map: running.map.clone(), watchdog: args.watchdog.watchdog() };
+        let wire = Wire::start(&network, machine, &plan)?;
+        for direction in &wire.directions {
+            let added = running.executor.add_device(&direction.name, &direction.device);
+            added.map_err(CliError::Live)?;
+        }
+        running.wire = Some(wire);
+        let (path, executor) = (running.instance.socket(), Arc::clone(&running.executor));
+        let server = Server::start(&path, move |line| executor.execute(line));
+        running.server = Some(server.map_err(|error| CliError::Write(path, error))?);
+        Ok(running)
+    }
+
+    /// Runs `command` in the first namespace until it ends; a signal that ends us is passed on to it.
+    fn run_command(&self, command: &[OsString], interrupt: &Interrupt) -> Result<Outcome, CliError> {
+        let shown = || visible(&command[0].to_string_lossy());
+        let failed = |error: std::io::Error| CliError::Live(format!("{} cannot be run: {error}", shown()));
+        let start = || Command::new(&command[0]).args(&command[1..]).spawn();
+        let mut child = self.namespaces[0].inside(start)?.map_err(failed)?;
+        let ended = descriptor_of(&child);
+        let mut told = false;
+        loop {
+            if let Some(status) = child.try_wait().map_err(failed)? {
+                let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
+                return Ok(Outcome::Exited(u8::try_from(code).unwrap_or(u8::MAX)));
+            }
+            if interrupt.arrived() && !told {
+                told = true;
+                pass_on(&child);
+            }
+            wait_for(ended.as_ref());
+        }
+    }
+
+    /// What is there, and what to do with it.
+    fn introduction(&self, args: &TunArgs) -> String {
+        let [a, b] = [self.namespaces[0].name(), self.namespaces[1].name()];
+        let (dev, peer, queues) = (&args.dev, &args.peer, args.queues);
+        let lanes = self.machine.lanes();
+        format!(
+            "{name}: {queues} queues each way, on CPUs {lanes}
+  {a}  {dev}  10.77.0.1  fd77:7163::1
+  {b}  {peer}  10.77.0.2  fd77:7163::2
+run programs:    ip netns exec {a} ping 10.77.0.2
+shape a to b:    quietcore tc qdisc replace dev {dev} root netem delay 10ms
+look:            quietcore tc -s qdisc show dev {dev}
+end:             Ctrl-C\n",
+            name = args.name
+        )
+    }
+
+    fn figures(&self, args: &TunArgs) -> Figures {
+        let of_queue = |direction: &super::wire::Direction, queue: usize| {
+            let statistics = direction.device.statistics(queue);
+            QueueFigures::new(queue, &self.map[queue], direction.refused(queue), &statistics)
+        };
+        let of_device = |direction: &super::wire::Direction| {
+            let queues = (0..direction.device.queues()).map(|queue| of_queue(direction, queue)).collect();
+            DeviceFigures { device: direction.name.clone(), queues }
+        };
+        let directions = self.wire.iter().flat_map(|wire| &wire.directions);
+        Figures { schema: 1, name: args.name.clone(), devices: directions.map(of_device).collect() }
+    }
+
+    /// Standard output is COMMAND's, if there is one.
+    fn tell(&mut self, args: &TunArgs) -> Result<(), CliError> {
+        let figures = self.figures(args);
+        let text = if args.json {
+            let text = serde_json::to_string_pretty(&figures);
+            text.map_err(|error| CliError::Output(error.into()))? + "\n"
+        } else {
+            let mut page = Page::for_stdout();
+            figures.show(&mut page);
+            page.into_text()
+        };
+        if args.command.is_empty() {
+            return output::print(&text);
+        }
+        eprint!("{text}");
+        Ok(())
+    }
+}
+
+/// Makes the interface `name`, the `host`th of the wire, and gives it what it needs.
+fn interface_in(namespace: &Namespace, host: usize, name: &str, args: &TunArgs) -> Result<Tun, CliError> {
+    let queues = usize::from(args.queues);
+    let tun = namespace.inside(|| Tun::open(name, queues))?.map_err(|error| {
+        let namespace = namespace.name();
+        CliError::Live(format!("the TUN interface {name} cannot be made in {namespace}: {error}"))
+    })?;
+    namespace.configure(&format!(
+        "link set lo up
+link set {name} mtu {mtu} txqueuelen {KERNEL_RING} up
+addr add 10.77.0.{host}/24 dev {name}
+addr add fd77:7163::{host}/64 dev {name} nodad\n",
+        mtu = args.mtu
+    ))?;
+    Ok(tun)
+}
+
+/// What is ready when `child` has ended, where the kernel has that.
+fn descriptor_of(child: &Child) -> Option<OwnedFd> {
+    let flags = rustix::process::PidfdFlags::empty();
+    rustix::process::pidfd_open(rustix::process::Pid::from_child(child), flags).ok()
+}
+
+fn wait_for(ended: Option<&OwnedFd>) {
+    use rustix::event::{PollFd, PollFlags, poll};
+    // An early return (a signal) is what we want here; nothing else can fail.
+    let _ = match ended {
+        Some(ended) => poll(&mut [PollFd::new(ended, PollFlags::IN)], Some(&LOOK)),
+        None => poll(&mut [], Some(&LOOK)),
+    };
+}
+
+/// Asks `child` to end, as we were asked.
+fn pass_on(child: &Child) {
+    let child = rustix::process::Pid::from_child(child);
+    // It may have ended meanwhile, or may have had the signal from the terminal as well.
+    let _ = rustix::process::kill_process(child, rustix::process::Signal::TERM);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{can_be, interface};
+    use std::path::Path;
+
+    /// Goal: names of interfaces are one word for `ip`, and the kernel takes them.
+    #[test]
+    fn interfaces_have_plain_names() {
+        assert_eq!(interface("eth1.5"), Ok("eth1.5".to_owned()));
+        for bad in ["", ".", "lo", "a b", "a/b", "a\nb", "-x", "sixteencharacter"] {
+            assert!(interface(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    /// Goal: who cannot do it is told of the command that needs no privileges.
+    #[test]
+    fn what_is_needed_is_told() {
+        let error = can_be(Path::new("/nowhere/tun")).unwrap_err().to_string();
+        assert!(error.contains("`quietcore netem relay` needs no privileges"), "{error}");
+    }
+}

@@ -1,0 +1,195 @@
+//! `quietcore tc`: says to a running `quietcore netem` what `tc` would say to the kernel.
+//!
+//! What is no command is refused here, before anybody is asked. The instance that has the device answers.
+
+use crate::Outcome;
+use crate::error::CliError;
+use crate::netem::control_socket::ask;
+use crate::netem::instance::{self, Record};
+use crate::netem::script::Script;
+use crate::output;
+use clap::Args;
+use quietcore::qdisc::tc::{Command, parse};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+const AFTER_HELP: &str = "\
+The words are tc's: qdisc, class and filter, as in tc(8).
+  quietcore tc qdisc add dev eth1 root netem delay 10ms
+  quietcore tc -s qdisc show dev eth1
+Before them:
+  -b, -batch FILE   carry out the lines of FILE (`-`: standard input); all are read before the first is done
+  -n, -name NAME    ask the instance NAME, where several have such a device
+
+Exit codes: 0 done; 2 an error, which marks the word that it means. The kernel's disciplines are never touched.";
+
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct TcArgs {
+    /// What tc would be told, as it would be typed
+    #[arg(value_name = "WORDS", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+/// What the words are, besides a line.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Request {
+    /// The instance that is asked.
+    name: Option<String>,
+    batch: Option<String>,
+    line: String,
+}
+
+impl Request {
+    fn new(words: &[String]) -> Result<Self, CliError> {
+        let mut request = Self::default();
+        let mut words = words.iter();
+        while let Some(word) = words.as_slice().first() {
+            let (option, value) = match word.as_str() {
+                "-n" | "-name" | "--name" => (&mut request.name, "the name of an instance"),
+                "-b" | "-batch" | "--batch" => (&mut request.batch, "the name of a file, or -"),
+                _ => break,
+            };
+            words.next();
+            let missing = || CliError::Usage(format!("tc {word} needs {value}"));
+            *option = Some(words.next().ok_or_else(missing)?.clone());
+        }
+        request.line = words.as_slice().join(" ");
+        if request.batch.is_some() && !request.line.is_empty() {
+            let sentence = format!("tc -batch takes no other words; `{}` is one", request.line);
+            return Err(CliError::Usage(sentence));
+        }
+        Ok(request)
+    }
+}
+
+pub(crate) fn run(args: &TcArgs) -> Result<Outcome, CliError> {
+    let request = Request::new(&args.words)?;
+    if let Some(file) = &request.batch {
+        let script = Script::read(Path::new(file))?;
+        let mut instances = None;
+        let printed = script.run(|command, line| {
+            let instances = instances.get_or_insert_with(|| all(request.name.as_deref()));
+            execute(instances, command, line)
+        })?;
+        output::print(&printed)?;
+        return Ok(Outcome::Fine);
+    }
+    let no_command = |error| CliError::Usage(format!("this is no command of tc:\n{error}"));
+    let command = parse(&request.line).map_err(no_command)?;
+    match execute(&mut all(request.name.as_deref()), &command, &request.line)? {
+        Ok(text) => output::print(&text)?,
+        Err(why) => return Err(CliError::Live(why)),
+    }
+    Ok(Outcome::Fine)
+}
+
+type Running = (Record, UnixStream);
+
+/// The running instances, or the one of that name.
+fn all(name: Option<&str>) -> Vec<Running> {
+    let mut found = instance::running();
+    found.retain(|(record, _)| name.is_none_or(|name| record.name == name));
+    found
+}
+
+/// Asks who has the device; without a device, the only instance.
+fn execute(
+    instances: &mut [Running],
+    command: &Command,
+    line: &str,
+) -> Result<Result<String, String>, CliError> {
+    let records: Vec<&Record> = instances.iter().map(|(record, _)| record).collect();
+    let at = chosen(&records, device_of(command)).map_err(CliError::Live)?;
+    let (record, stream) = &mut instances[at];
+    let failed = |error| CliError::Live(format!("instance {} does not answer: {error}", record.name));
+    ask(stream, line).map_err(failed)
+}
+
+fn device_of(command: &Command) -> Option<&str> {
+    match command {
+        Command::Qdisc(command) => Some(&command.device),
+        Command::Class(command) => Some(&command.device),
+        Command::Filter(command) => Some(&command.device),
+        Command::Show(command) => command.device.as_deref(),
+        _ => None,
+    }
+}
+
+/// Which of the instances is meant.
+fn chosen(records: &[&Record], device: Option<&str>) -> Result<usize, String> {
+    let has = |record: &Record| device.is_none_or(|device| record.devices.iter().any(|name| name == device));
+    let found: Vec<usize> = (0..records.len()).filter(|&at| has(records[at])).collect();
+    let names =
+        |all: &[usize]| all.iter().map(|&at| records[at].name.as_str()).collect::<Vec<_>>().join(", ");
+    match (found.as_slice(), device) {
+        (&[at], _) => Ok(at),
+        ([], _) if records.is_empty() => {
+            let remedy = "start one: quietcore netem tun (root), or quietcore netem relay";
+            Err(format!("no instance runs that could be told; {remedy}"))
+        }
+        ([], device) => {
+            let devices = records.iter().flat_map(|record| record.devices.iter().map(String::as_str));
+            let (device, known) = (device.unwrap_or_default(), devices.collect::<Vec<_>>().join(", "));
+            Err(format!("no running instance has a device {device}; there are {known}"))
+        }
+        (several, Some(device)) => {
+            let names = names(several);
+            Err(format!("several instances have a device {device}: {names}; say which: tc -n NAME ..."))
+        }
+        (several, None) => {
+            let names = names(several);
+            Err(format!("several instances run: {names}; name a device, or say which: tc -n NAME ..."))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Request, chosen, device_of};
+    use crate::netem::instance::Record;
+    use quietcore::qdisc::tc::parse;
+
+    fn words(line: &str) -> Result<Request, String> {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        Request::new(&words).map_err(|error| error.to_string())
+    }
+
+    /// Goal: our own options stand before tc's words, whose options are left alone.
+    #[test]
+    fn options_stand_before_the_words() {
+        let request = words("-n lab -s qd show").unwrap();
+        assert_eq!((request.name.as_deref(), request.line.as_str()), (Some("lab"), "-s qd show"));
+        let request = words("-batch -").unwrap();
+        assert_eq!((request.batch.as_deref(), request.line.as_str()), (Some("-"), ""));
+        assert_eq!(words("-b f qd").unwrap_err(), "tc -batch takes no other words; `qd` is one");
+        assert_eq!(words("-n").unwrap_err(), "tc -n needs the name of an instance");
+    }
+
+    /// Goal: the instance that has the device is asked, and every other case names the remedy.
+    #[test]
+    fn who_has_the_device_is_asked() {
+        let record = |name: &str, devices: &[&str]| Record {
+            name: name.to_owned(),
+            devices: devices.iter().map(|&device| device.to_owned()).collect(),
+            ..Record::default()
+        };
+        let (one, two) = (record("one", &["eth1", "eth2"]), record("two", &["eth2", "eth3"]));
+        let both = [&one, &two];
+        let ask = |line: &str| chosen(&both, device_of(&parse(line).unwrap()));
+        assert_eq!(ask("qd add dev eth1 root fq"), Ok(0));
+        assert_eq!(ask("class show dev eth3"), Ok(1));
+        insta::assert_snapshot!(
+            "refused",
+            [
+                ask("qd del dev eth2 root"),
+                ask("qd del dev eth9 root"),
+                ask("qd show"),
+                chosen(&[], Some("eth1")),
+            ]
+            .map(Result::unwrap_err)
+            .join("\n")
+        );
+        assert_eq!(chosen(&[&one], None), Ok(0), "there is only one");
+    }
+}
