@@ -42,8 +42,10 @@ mod device;
 mod network;
 mod queue;
 mod receive;
+mod relay;
 
 pub use device::{Device, DeviceError, DeviceOptions, Driver, Watchdog};
 pub use network::Network;
 pub use queue::QueueStatistics;
 pub use receive::{Receive, Received, Receiver};
+pub use relay::{Relay, RelayEnd, RelayError, RelayOptions, RelaySide, RelayStatistics};
