@@ -4,7 +4,7 @@
 //! still counts as queued, and as not yet sent, but the inner discipline has room for one more. Source:
 //! Linux `qdisc_peek_dequeued` (include/net/sch_generic.h), by behaviour.
 
-use crate::{Dequeued, Packet, Qdisc, Statistics, Verdict};
+use crate::{Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
 use alloc::boxed::Box;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
@@ -64,6 +64,53 @@ impl<P: Packet + Debug> Child<P> {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         self.qdisc.kind()
+    }
+
+    /// The discipline itself, to look at.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{Child, Fifo, Limit};
+    /// # let child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Bytes(10)));
+    /// assert_eq!(child.qdisc().statistics().qlen, 0);
+    /// ```
+    #[must_use]
+    pub fn qdisc(&self) -> &dyn Qdisc<P> {
+        &*self.qdisc
+    }
+
+    /// The discipline itself, to change. What was looked at already stays what leaves next.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{Child, Fifo, Limit};
+    /// # let mut child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Packets(10)));
+    /// let inner: &mut dyn core::any::Any = child.qdisc_mut();
+    /// inner.downcast_mut::<Fifo<Vec<u8>>>().expect("it is one").set_limit(Limit::Packets(20));
+    /// ```
+    pub fn qdisc_mut(&mut self) -> &mut dyn Qdisc<P> {
+        &mut *self.qdisc
+    }
+
+    /// Its second timer.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{Child, Delays, Fifo, Limit};
+    /// # let child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Bytes(10)));
+    /// assert_eq!(child.delays(), Delays::Absent);
+    /// ```
+    #[must_use]
+    pub fn delays(&self) -> Delays {
+        self.qdisc.delays()
+    }
+
+    /// Does what its second timer is for.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{Child, Fifo, Limit};
+    /// # let mut child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Bytes(10)));
+    /// child.end_delays(quietcore_core::Nanos(0));
+    /// ```
+    pub fn end_delays(&mut self, now: Nanos) {
+        self.qdisc.end_delays(now);
     }
 
     /// Gives it a packet.

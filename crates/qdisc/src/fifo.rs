@@ -58,6 +58,31 @@ impl<P: Packet> Fifo<P> {
         Self { limit, packets: VecDeque::new(), statistics }
     }
 
+    /// What it holds at most.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{Fifo, Limit};
+    /// assert_eq!(Fifo::<Vec<u8>>::new(Limit::Bytes(1)).limit(), Limit::Bytes(1));
+    /// ```
+    #[must_use]
+    pub const fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// Another limit for what comes; what is queued stays.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{Fifo, Limit, Qdisc, Verdict};
+    /// let mut queue = Fifo::new(Limit::Packets(1));
+    /// assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Verdict::Queued);
+    /// queue.set_limit(Limit::Packets(0));
+    /// assert_eq!(queue.statistics().qlen, 1);
+    /// ```
+    pub const fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
     fn has_room(&self, bytes: u32) -> bool {
         match self.limit {
             Limit::Packets(limit) => self.statistics.qlen < u64::from(limit),
@@ -66,7 +91,7 @@ impl<P: Packet> Fifo<P> {
     }
 }
 
-impl<P: Packet + core::fmt::Debug + Send> Qdisc<P> for Fifo<P> {
+impl<P: Packet + core::fmt::Debug + Send + 'static> Qdisc<P> for Fifo<P> {
     fn kind(&self) -> &'static str {
         match self.limit {
             Limit::Packets(_) => "pfifo",

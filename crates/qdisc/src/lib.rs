@@ -61,7 +61,7 @@ pub use netem::{
     Chance, Delay, Loss, Netem, NetemError, NetemRate, NetemSettings, OnLoss, Probability, Slot, SlotSpacing,
 };
 pub use packet::Packet;
-pub use qdisc::{Dequeued, Qdisc, Verdict};
+pub use qdisc::{Delays, Dequeued, Qdisc, Verdict};
 pub use rate::{LinkLayer, Rate};
 pub use statistics::Statistics;
 pub use tbf::{Peak, Tbf, TbfError, TbfLimit, TbfSettings};

@@ -22,7 +22,7 @@ use quietcore_core::Nanos;
 /// assert_eq!(Datagram(vec![0; 1200]).len(), 1200);
 /// ```
 #[expect(clippy::len_without_is_empty, reason = "a packet without bytes is no packet")]
-pub trait Packet: Sized {
+pub trait Packet: Sized + 'static {
     /// Bytes that it takes on the link, headers of the link layer included where they count.
     ///
     /// ```

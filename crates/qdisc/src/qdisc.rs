@@ -1,6 +1,7 @@
 //! What all disciplines are to whoever drives them.
 
 use crate::{Packet, Statistics};
+use core::any::Any;
 use core::fmt;
 use quietcore_core::Nanos;
 
@@ -66,7 +67,62 @@ impl<P> Dequeued<P> {
     }
 }
 
+/// What a discipline has of a second timer, besides the moment that [`Dequeued::Throttled`] names.
+///
+/// ```
+/// use quietcore_core::Nanos;
+/// use quietcore_qdisc::Delays;
+///
+/// assert_eq!(Delays::Idle.and(Delays::Until(Nanos(7))), Delays::Until(Nanos(7)));
+/// assert_eq!(Delays::Absent.and(Delays::Idle), Delays::Idle);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delays {
+    /// As it is told now, it needs none.
+    #[default]
+    Absent,
+    /// It needs one, which is not armed now.
+    Idle,
+    /// It is for this moment.
+    Until(Nanos),
+}
+
+impl Delays {
+    /// One timer for both: the earlier moment.
+    ///
+    /// ```
+    /// use quietcore_core::Nanos;
+    /// use quietcore_qdisc::Delays;
+    /// let both = Delays::Until(Nanos(7)).and(Delays::Until(Nanos(5)));
+    /// assert_eq!(both.until(), Some(Nanos(5)));
+    /// ```
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Until(one), Self::Until(another)) => Self::Until(one.min(another)),
+            (Self::Until(one), _) | (_, Self::Until(one)) => Self::Until(one),
+            (Self::Idle, _) | (_, Self::Idle) => Self::Idle,
+            (Self::Absent, Self::Absent) => Self::Absent,
+        }
+    }
+
+    /// The moment, if there is one.
+    ///
+    /// ```
+    /// assert_eq!(quietcore_qdisc::Delays::Idle.until(), None);
+    /// ```
+    #[must_use]
+    pub const fn until(self) -> Option<Nanos> {
+        match self {
+            Self::Until(moment) => Some(moment),
+            Self::Absent | Self::Idle => None,
+        }
+    }
+}
+
 /// A queueing discipline. All calls come from one thread at a time, and `now` never goes back.
+///
+/// One that is running is changed as what it is: a `&mut dyn Qdisc` is a `&mut dyn Any`, too.
 ///
 /// ```
 /// use quietcore_core::Nanos;
@@ -85,8 +141,12 @@ impl<P> Dequeued<P> {
 /// let mut queue = Fifo::new(Limit::Packets(10));
 /// assert!(queue.enqueue(Nanos(0), vec![1; 100]).is_accepted());
 /// assert_eq!(drain(&mut queue, Nanos(0), |packet| assert_eq!(packet.len(), 100)), None);
+///
+/// let running: &mut dyn Qdisc<Vec<u8>> = &mut queue;
+/// let running: &mut dyn core::any::Any = running;
+/// assert!(running.downcast_mut::<Fifo<Vec<u8>>>().is_some());
 /// ```
-pub trait Qdisc<P: Packet>: fmt::Debug + Send {
+pub trait Qdisc<P: Packet>: Any + fmt::Debug + Send {
     /// The name that it has in `tc`.
     ///
     /// ```
@@ -121,4 +181,28 @@ pub trait Qdisc<P: Packet>: fmt::Debug + Send {
 
     /// What it has done, and what it holds.
     fn statistics(&self) -> Statistics;
+
+    /// The second timer, of those that have one: `cbq`, and what has a `cbq` inside.
+    ///
+    /// Whether it needs one changes only when it, or something inside, is told something else. Costs as much
+    /// as what is inside.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::{Delays, Fifo, Limit, Qdisc};
+    /// assert_eq!(Qdisc::<Vec<u8>>::delays(&Fifo::new(Limit::Packets(1))), Delays::Absent);
+    /// ```
+    fn delays(&self) -> Delays {
+        Delays::Absent
+    }
+
+    /// Does what is due at `now` of what the second timer is for.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{Fifo, Limit, Qdisc};
+    /// Qdisc::<Vec<u8>>::end_delays(&mut Fifo::new(Limit::Packets(1)), Nanos(0)); // nothing
+    /// ```
+    fn end_delays(&mut self, now: Nanos) {
+        let _ = now;
+    }
 }

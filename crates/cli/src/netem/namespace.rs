@@ -8,6 +8,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -78,6 +79,8 @@ fn path(name: &str) -> PathBuf {
 /// Runs `ip` with `input`.
 fn ip(arguments: &[&str], input: &str) -> Result<(), CliError> {
     let mut command = Command::new("ip");
+    // Ctrl-C is ours: what we set up or take down is not to be cut short.
+    command.process_group(0);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let failed = |error: std::io::Error| {
         let remedy = "it is part of iproute2, which has to be installed";

@@ -8,9 +8,10 @@ use super::control_socket::Server;
 use super::executor::Executor;
 use super::figures::{DeviceFigures, Figures, QueueFigures};
 use super::instance::{self, Instance, Record};
+use super::joined::Offload;
 use super::namespace::{self, Namespace};
 use super::script::Script;
-use super::wire::{Plan, Tun, Wire};
+use super::wire::{Plan, SEGMENTS_MAX, Tun, Wire};
 use super::xps::Xps;
 use crate::Outcome;
 use crate::args::PolicyName;
@@ -29,15 +30,18 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Packets that the kernel keeps for us between two looks; more are dropped by the kernel.
 const KERNEL_RING: u32 = 5000;
 /// How often a signal is looked for; one that comes while we wait ends the wait at once.
 const LOOK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// How long COMMAND has to end by itself.
+const GRACE: Duration = Duration::from_secs(1);
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 after Ctrl-C or SIGTERM; with COMMAND, COMMAND's (128 and the signal's number if one ended it);
-2 an error, and nothing is left. Needs root, /dev/net/tun and ip (iproute2); `quietcore netem relay` needs no
+Exit codes: 130 after Ctrl-C or SIGTERM; with COMMAND, COMMAND's (128 and the signal's number if one ended
+it); 2 an error, and nothing is left. Needs root, /dev/net/tun and ip (iproute2); `quietcore netem relay` needs no
 privileges. The kernel picks the queue of a packet by its flow; --xps says which CPU does a queue's work.";
 
 #[derive(Debug, Args)]
@@ -70,6 +74,10 @@ pub(crate) struct TunArgs {
     /// Longest packet of the interfaces, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..=65_535))]
     mtu: u16,
+    /// Whether streams are cut into packets, and packets that leave together joined, in here: same packets for
+    /// the disciplines, fewer system calls
+    #[arg(long, value_name = "WHETHER", default_value = "on")]
+    offload: OffloadName,
     /// Where everything random begins: the same seed, the same losses for the same packets
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
@@ -82,6 +90,24 @@ pub(crate) struct TunArgs {
     /// Run this in NAME-a and end with it; the figures then go to standard error
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// Who cuts streams into packets.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OffloadName {
+    /// We do: one system call for up to 64 KiB of a stream
+    On,
+    /// The kernel does: one system call to read each packet and one to write it
+    Off,
+}
+
+impl OffloadName {
+    const fn offload(self) -> Offload {
+        match self {
+            Self::On => Offload::On,
+            Self::Off => Offload::Off,
+        }
+    }
 }
 
 /// Whether watchdogs stay where they are armed.
@@ -140,7 +166,7 @@ pub(crate) fn run(args: &TunArgs) -> Result<Outcome, CliError> {
         while !interrupt.arrived() {
             let _ = rustix::event::poll(&mut [], Some(&LOOK));
         }
-        Outcome::Fine
+        Outcome::Interrupted
     } else {
         running.run_command(&args.command, &interrupt)?
     };
@@ -177,6 +203,9 @@ struct Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.server = None;
+        for direction in self.wire.iter().flat_map(|wire| &wire.directions) {
+            self.executor.remove_device(&direction.name);
+        }
         self.wire = None;
         self.machine.shutdown();
     }
@@ -208,7 +237,8 @@ impl Running {
         let executor = Arc::new(Executor::new(machine, args.seed));
         // From here on a drop takes everything down.
         let mut running = Self { server: None, executor, wire: None, machine, map, namespaces, instance };
-        let plan = Plan { sides, map: running.map.clone(), watchdog: args.watchdog.watchdog() };
+        let (watchdog, mtu) = (args.watchdog.watchdog(), usize::from(args.mtu));
+        let plan = Plan { sides, map: running.map.clone(), watchdog, mtu };
         let wire = Wire::start(&network, machine, &plan)?;
         for direction in &wire.directions {
             let added = running.executor.add_device(&direction.name, &direction.device);
@@ -221,21 +251,22 @@ impl Running {
         Ok(running)
     }
 
-    /// Runs `command` in the first namespace until it ends; a signal that ends us is passed on to it.
+    /// Runs `command` in the first namespace until it ends. A signal that should end us is passed on to it
+    /// after [`GRACE`]: Ctrl-C on a terminal reaches it by itself, and its last words should not be cut.
     fn run_command(&self, command: &[OsString], interrupt: &Interrupt) -> Result<Outcome, CliError> {
         let shown = || visible(&command[0].to_string_lossy());
         let failed = |error: std::io::Error| CliError::Live(format!("{} cannot be run: {error}", shown()));
         let start = || Command::new(&command[0]).args(&command[1..]).spawn();
         let mut child = self.namespaces[0].inside(start)?.map_err(failed)?;
         let ended = descriptor_of(&child);
-        let mut told = false;
+        let (mut asked, mut is_told) = (None, false);
         loop {
             if let Some(status) = child.try_wait().map_err(failed)? {
                 let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
                 return Ok(Outcome::Exited(u8::try_from(code).unwrap_or(u8::MAX)));
             }
-            if interrupt.arrived() && !told {
-                told = true;
+            if interrupt.arrived() && asked.get_or_insert_with(Instant::now).elapsed() >= GRACE && !is_told {
+                is_told = true;
                 pass_on(&child);
             }
             wait_for(ended.as_ref());
@@ -294,13 +325,15 @@ end:             Ctrl-C\n",
 /// Makes the interface `name`, the `host`th of the wire, and gives it what it needs.
 fn interface_in(namespace: &Namespace, host: usize, name: &str, args: &TunArgs) -> Result<Tun, CliError> {
     let queues = usize::from(args.queues);
-    let tun = namespace.inside(|| Tun::open(name, queues))?.map_err(|error| {
+    let offload = args.offload.offload();
+    let tun = namespace.inside(|| Tun::open(name, queues, offload))?.map_err(|error| {
         let namespace = namespace.name();
         CliError::Live(format!("the TUN interface {name} cannot be made in {namespace}: {error}"))
     })?;
     namespace.configure(&format!(
         "link set lo up
-link set {name} mtu {mtu} txqueuelen {KERNEL_RING} up
+link set {name} mtu {mtu} txqueuelen {KERNEL_RING} gso_max_segs {SEGMENTS_MAX}
+link set {name} up
 addr add 10.77.0.{host}/24 dev {name}
 addr add fd77:7163::{host}/64 dev {name} nodad\n",
         mtu = args.mtu

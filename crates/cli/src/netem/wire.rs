@@ -4,35 +4,42 @@
 //! and is silent until the receiver has emptied it (`EPOLLONESHOT`). NET_RX of the CPU that the queue belongs
 //! to reads the packets and sends them through the device's queue of the same number; what the discipline
 //! lets go is written to the other interface's queue of that number, so that the kernel, which sends answers
-//! through the queue that it last got a flow's packets from, keeps a flow in one queue both ways. One system
-//! call to read a packet, one to write it.
+//! through the queue that it last got a flow's packets from, keeps a flow in one queue both ways. With
+//! offloads one system call reads up to 64 KiB of a stream, which are cut into packets at once, and one writes
+//! the packets that leave together ([`joined`](super::joined)); else each packet is one of each.
 
+use super::joined::{Joined, Offload};
 use crate::error::CliError;
-use quietcore::net::{Device, DeviceOptions, Network, Receive, Received, Receiver};
+use quietcore::net::{Device, DeviceOptions, Driver, Network, Receive, Received, Receiver};
 use quietcore::qdisc::IpPacket;
 use quietcore::{CpuId, CpuSet, Machine};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use tun_rs::{DeviceBuilder, SyncDevice};
+use tun_rs::{DeviceBuilder, SyncDevice, VIRTIO_NET_HDR_LEN};
 
-/// More than an IP packet can have.
-const LONGEST_PACKET: usize = 65_536;
+/// More than an IP packet can have, with what precedes it.
+const LONGEST_PACKET: usize = 65_536 + VIRTIO_NET_HDR_LEN;
+/// Packets that come out of one read: the interface is told so.
+pub(crate) const SEGMENTS_MAX: usize = 64;
 /// What the descriptor that ends the poller is called.
 const STOP: u64 = u64::MAX;
 
 /// A TUN interface, with a descriptor per queue.
 pub(crate) struct Tun {
-    queues: Vec<SyncDevice>,
+    queues: Vec<Arc<SyncDevice>>,
+    offload: Offload,
 }
 
 impl Tun {
     /// Makes the interface in the network namespace of the calling thread.
-    pub(crate) fn open(name: &str, queues: usize) -> io::Result<Self> {
-        let first = DeviceBuilder::new().name(name).multi_queue(true).inherit_enable_state().build_sync()?;
+    pub(crate) fn open(name: &str, queues: usize, offload: Offload) -> io::Result<Self> {
+        let builder = DeviceBuilder::new().name(name).multi_queue(true).inherit_enable_state();
+        let first = builder.offload(offload == Offload::On).build_sync()?;
         first.set_nonblocking(true)?;
         let mut all = vec![first];
         for _ in 1..queues {
@@ -40,7 +47,7 @@ impl Tun {
             next.set_nonblocking(true)?;
             all.push(next);
         }
-        Ok(Self { queues: all })
+        Ok(Self { queues: all.into_iter().map(Arc::new).collect(), offload })
     }
 }
 
@@ -62,26 +69,65 @@ enum End {
 struct Exit {
     file: OwnedFd,
     token: u64,
+    /// What is written next.
+    joined: Mutex<Joined>,
     /// Packets that the kernel did not take: damaged ones, or the interface is down.
     refused: Mutex<u64>,
 }
 
+/// Whether what was written is gone.
+enum Written {
+    Gone,
+    /// There is no room.
+    Full,
+}
+
 impl Exit {
-    fn transmit(&self, epoll: &OwnedFd, packet: IpPacket) -> Result<(), IpPacket> {
+    fn write(&self, epoll: &OwnedFd, bytes: &[u8], packets: usize) -> Written {
         loop {
-            match rustix::io::write(&self.file, packet.bytes()) {
-                Ok(_) => return Ok(()),
+            match rustix::io::write(&self.file, bytes) {
+                Ok(_) => return Written::Gone,
                 Err(Errno::INTR) => {}
                 Err(Errno::WOULDBLOCK) => {
                     // If this cannot be, the device asks again after a millisecond.
                     let flags = EventFlags::OUT | EventFlags::ONESHOT;
                     let _ = epoll::modify(epoll, &self.file, EventData::new_u64(self.token), flags);
-                    return Err(packet);
+                    return Written::Full;
                 }
                 Err(_) => {
-                    *self.refused.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-                    return Ok(());
+                    *self.refused.lock().unwrap_or_else(PoisonError::into_inner) += packets as u64;
+                    return Written::Gone;
                 }
+            }
+        }
+    }
+}
+
+/// The way out of a device.
+struct Exits {
+    queues: Vec<Exit>,
+    epoll: Arc<OwnedFd>,
+}
+
+/// What a device has of it; the figures are asked for elsewhere.
+struct Transmitter(Arc<Exits>);
+
+impl Driver<IpPacket> for Transmitter {
+    fn transmit(&self, queue: usize, packet: IpPacket) -> Result<(), IpPacket> {
+        let mut batch = VecDeque::from([packet]);
+        self.transmit_batch(queue, &mut batch);
+        batch.pop_front().map_or(Ok(()), Err)
+    }
+
+    fn transmit_batch(&self, queue: usize, batch: &mut VecDeque<IpPacket>) {
+        let exit = &self.0.queues[queue];
+        // One thread at a time: nobody waits.
+        let mut joined = exit.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        while !batch.is_empty() {
+            let count = joined.fill(batch.iter());
+            match exit.write(&self.0.epoll, joined.bytes(), count) {
+                Written::Gone => drop(batch.drain(..count)),
+                Written::Full => return,
             }
         }
     }
@@ -89,36 +135,72 @@ impl Exit {
 
 /// Where packets of a queue come in.
 struct Entry {
+    tun: Arc<SyncDevice>,
+    /// The same, as the poller waits for it.
     file: OwnedFd,
     epoll: Arc<OwnedFd>,
     token: u64,
     device: Arc<Device<IpPacket>>,
     queue: usize,
-    /// Long enough for any packet.
-    buffer: Mutex<Vec<u8>>,
+    buffers: Mutex<Buffers>,
+}
+
+/// Memory for what is read.
+struct Buffers {
+    /// As it comes.
+    whole: Vec<u8>,
+    /// Cut into packets.
+    segments: Vec<Vec<u8>>,
+    sizes: Vec<usize>,
+    packets: Vec<IpPacket>,
+}
+
+impl Buffers {
+    fn new(tun: &Tun, mtu: usize) -> Self {
+        let count = if tun.offload == Offload::On { SEGMENTS_MAX } else { 1 };
+        Self {
+            whole: vec![0; LONGEST_PACKET],
+            segments: vec![vec![0; mtu]; count],
+            sizes: vec![0; count],
+            packets: Vec::new(),
+        }
+    }
+
+    /// Reads once; says how many packets that were.
+    fn read(&mut self, tun: &SyncDevice) -> io::Result<usize> {
+        let count = tun.recv_multiple(&mut self.whole, &mut self.segments, &mut self.sizes, 0)?;
+        let cut = self.segments.iter().zip(&self.sizes).take(count);
+        self.packets.extend(cut.map(|(bytes, &size)| IpPacket::new(bytes[..size].to_vec())));
+        Ok(count)
+    }
 }
 
 impl Receive for Entry {
     fn receive(&self, cpu: CpuId, budget: usize) -> Received {
-        let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
-        for _ in 0..budget {
-            match rustix::io::read(&self.file, &mut buffer[..]) {
-                Ok(length) => {
-                    let packet = IpPacket::new(buffer[..length].to_vec());
-                    // What became of it is in the discipline's figures.
-                    let _ = self.device.send_on(cpu, self.queue, packet);
-                }
-                Err(Errno::INTR) => {}
-                Err(Errno::WOULDBLOCK) => {
-                    let flags = EventFlags::IN | EventFlags::ONESHOT;
-                    let _ = epoll::modify(&*self.epoll, &self.file, EventData::new_u64(self.token), flags);
-                    return Received::Done;
-                }
-                // The interface is gone: nothing comes any more.
-                Err(_) => return Received::Done,
+        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = budget;
+        let received = loop {
+            match buffers.read(&self.tun) {
+                Ok(count) => left = left.saturating_sub(count),
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => break Received::Done,
+                    // What cannot be cut is no packet; the kernel makes none.
+                    _ if error.raw_os_error().is_none() => left -= 1,
+                    io::ErrorKind::Interrupted => {}
+                    // The interface is gone: nothing comes any more.
+                    _ => return Received::Done,
+                },
             }
+            if left == 0 {
+                break Received::More;
+            }
+        };
+        self.device.send_all_on(cpu, self.queue, buffers.packets.drain(..));
+        if received == Received::Done {
+            let flags = EventFlags::IN | EventFlags::ONESHOT;
+            let _ = epoll::modify(&*self.epoll, &self.file, EventData::new_u64(self.token), flags);
         }
-        Received::More
+        received
     }
 }
 
@@ -133,13 +215,13 @@ pub(crate) struct Direction {
     /// What `tc` calls it: the interface that packets enter by.
     pub(crate) name: String,
     pub(crate) device: Arc<Device<IpPacket>>,
-    exits: Arc<Vec<Exit>>,
+    exits: Arc<Exits>,
 }
 
 impl Direction {
     /// Packets of a queue that the other interface did not take.
     pub(crate) fn refused(&self, queue: usize) -> u64 {
-        *self.exits[queue].refused.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.exits.queues[queue].refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -150,6 +232,8 @@ pub(crate) struct Plan {
     /// The CPUs of each queue.
     pub(crate) map: Vec<CpuSet>,
     pub(crate) watchdog: quietcore::net::Watchdog,
+    /// Longest packet.
+    pub(crate) mtu: usize,
 }
 
 /// A wire that carries packets until it is dropped.
@@ -199,17 +283,18 @@ fn direction(
 ) -> Result<Direction, CliError> {
     let queues = plan.map.len();
     let other = 1 - side;
-    let exit = |(queue, file): (usize, &SyncDevice)| {
+    let tun = &plan.sides[other].1;
+    let exit = |(queue, file): (usize, &Arc<SyncDevice>)| {
         let (file, token) = (duplicate(file)?, token(other, queue, queues, End::Exit));
         // Silent until a packet finds no room.
         let added = epoll::add(&**epoll, &file, EventData::new_u64(token), EventFlags::ONESHOT);
         added.map_err(|error| CliError::Live(format!("a queue cannot be waited for: {error}")))?;
-        Ok::<_, CliError>(Exit { file, token, refused: Mutex::new(0) })
+        let joined = Mutex::new(Joined::new(tun.offload));
+        Ok::<_, CliError>(Exit { file, token, joined, refused: Mutex::new(0) })
     };
-    let exits = plan.sides[other].1.queues.iter().enumerate().map(exit).collect::<Result<Vec<_>, _>>()?;
-    let exits = Arc::new(exits);
-    let (own, epoll) = (Arc::clone(&exits), Arc::clone(epoll));
-    let driver = move |queue: usize, packet: IpPacket| own[queue].transmit(&epoll, packet);
+    let queues_out = tun.queues.iter().enumerate().map(exit).collect::<Result<Vec<_>, _>>()?;
+    let exits = Arc::new(Exits { queues: queues_out, epoll: Arc::clone(epoll) });
+    let driver = Transmitter(Arc::clone(&exits));
     let options = DeviceOptions::new(queues).transmit_map(plan.map.clone()).watchdog(plan.watchdog);
     let device = Device::new(network, machine, options, driver);
     let device = Arc::new(device.map_err(|error| CliError::Usage(error.to_string()))?);
@@ -224,14 +309,15 @@ fn ready_of(
     (plan, epoll): (&Plan, &Arc<OwnedFd>),
     table: &mut Vec<Ready>,
 ) -> Result<(), CliError> {
-    for (queue, file) in plan.sides[side].1.queues.iter().enumerate() {
+    let tun = &plan.sides[side].1;
+    for (queue, source) in tun.queues.iter().enumerate() {
         let token = token(side, queue, plan.map.len(), End::Entry);
-        let (file, device, epoll) = (duplicate(file)?, Arc::clone(out), Arc::clone(epoll));
+        let (file, device, epoll) = (duplicate(source)?, Arc::clone(out), Arc::clone(epoll));
         let flags = EventFlags::IN | EventFlags::ONESHOT;
         let added = epoll::add(&*epoll, &file, EventData::new_u64(token), flags);
         added.map_err(|error| CliError::Live(format!("a queue cannot be waited for: {error}")))?;
-        let (home, buffer) = (device.home(queue), Mutex::new(vec![0; LONGEST_PACKET]));
-        let entry = Entry { file, epoll, token, device, queue, buffer };
+        let (home, buffers) = (device.home(queue), Mutex::new(Buffers::new(tun, plan.mtu)));
+        let entry = Entry { tun: Arc::clone(source), file, epoll, token, device, queue, buffers };
         let receiver = Receiver::new(network, machine, home, entry);
         table.push(Ready::Receive(receiver.map_err(|error| CliError::Usage(error.to_string()))?));
         table.push(Ready::Transmit(Arc::clone(back), queue));

@@ -19,6 +19,7 @@
 //! packet leaves, not when the next one is asked for; time is in nanoseconds, and a delay is at least
 //! 1,024; a class whose own queue is throttled steps aside.
 
+mod inner;
 mod node;
 mod serve;
 mod settings;

@@ -5,7 +5,7 @@
 use super::Cbq;
 use super::node::TICK;
 use super::settings::CbqOverlimit;
-use crate::{ClassId, Dequeued, Packet, Qdisc, Statistics, Verdict};
+use crate::{ClassId, Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
 use alloc::collections::{BTreeSet, VecDeque};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
@@ -268,5 +268,13 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Cbq<P> {
             all.dropped += class.dropped;
         }
         all
+    }
+    fn delays(&self) -> Delays {
+        self.all_delays()
+    }
+
+    fn end_delays(&mut self, now: Nanos) {
+        self.end_penalties(now);
+        self.end_inner_delays(now);
     }
 }

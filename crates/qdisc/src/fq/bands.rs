@@ -64,6 +64,14 @@ impl Bands {
         Self { bands: weights.map(band), present: 0 }
     }
 
+    /// Other weights; no band has more credit than its weight.
+    pub(super) fn weigh(&mut self, weights: [u32; BANDS]) {
+        for (band, weight) in self.bands.iter_mut().zip(weights) {
+            band.weight = i64::from(weight);
+            band.credit = band.credit.min(band.weight);
+        }
+    }
+
     /// The flow whose turn it is: of the present band while that has credit, else of the next one that has,
     /// once its turn gave it some. `None` when all have credit and no flows.
     pub(super) fn next(&mut self) -> Option<Turn> {

@@ -184,6 +184,12 @@ impl<P: Packet> Flows<P> {
         self.idle.insert((now, flow.key));
     }
 
+    /// What is queued, in no order.
+    pub(super) fn packets(&self) -> impl Iterator<Item = &P> {
+        // Those of `free` hold nothing: only idle flows are forgotten.
+        self.flows.iter().flat_map(|flow| flow.packets.iter().map(|(_, packet)| packet))
+    }
+
     /// Forgets all of them, not counted as collected.
     pub(super) fn clear(&mut self) {
         *self = Self { collected: self.collected, ..Self::new() };

@@ -110,6 +110,34 @@ impl<P: Packet> Fq<P> {
         &self.settings
     }
 
+    /// Other settings from now on. What waits stays, and keeps its moments; nothing is dropped for a lower
+    /// limit (the kernel drops what is above it).
+    ///
+    /// # Errors
+    /// [`FqError`] names the setting that cannot be: then nothing has changed.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{Fq, FqError, FqSettings, Qdisc};
+    /// # let mut queue = Fq::new(FqSettings::default())?;
+    /// assert!(queue.enqueue(Nanos(0), vec![0; 60]).is_accepted());
+    /// queue.change(FqSettings::default().limit(7))?;
+    /// assert_eq!((queue.settings().limit, queue.statistics().qlen), (7, 1));
+    /// # Ok::<(), FqError>(())
+    /// ```
+    pub fn change(&mut self, settings: FqSettings) -> Result<(), FqError> {
+        settings.check()?;
+        if settings.priomap != self.settings.priomap {
+            self.counted.band_packets = Default::default();
+            for packet in self.flows.packets() {
+                self.counted.band_packets[settings.band_of(packet.priority())] += 1;
+            }
+        }
+        self.bands.weigh(settings.weights);
+        self.settings = settings;
+        Ok(())
+    }
+
     /// What it has done, and what it holds, of flows, bands and time.
     ///
     /// ```
@@ -242,7 +270,7 @@ impl<P: Packet> Fq<P> {
     }
 }
 
-impl<P: Packet + Debug + Send> Qdisc<P> for Fq<P> {
+impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Fq<P> {
     fn kind(&self) -> &'static str {
         "fq"
     }

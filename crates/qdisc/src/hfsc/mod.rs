@@ -24,6 +24,7 @@
 
 mod class;
 mod curve;
+mod inner;
 mod manage;
 mod realtime;
 mod share;
@@ -33,7 +34,7 @@ pub use class::{HfscClass, HfscStatistics};
 pub use curve::{CurveError, ServiceCurve};
 pub use manage::HfscError;
 
-use crate::{ClassId, Dequeued, Packet, Qdisc, Statistics, Verdict};
+use crate::{ClassId, Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use class::{Key, ROOT, Tree};
@@ -287,5 +288,12 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Hfsc<P> {
             statistics.qlen += queue.qlen;
         }
         statistics
+    }
+    fn delays(&self) -> Delays {
+        self.inner_delays()
+    }
+
+    fn end_delays(&mut self, now: Nanos) {
+        self.end_inner_delays(now);
     }
 }

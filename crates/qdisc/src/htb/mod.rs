@@ -13,7 +13,7 @@
 //! provide.
 //!
 //! `settings.rs` is what is told and asked, `node.rs` one class, `turns.rs` a round, `tree.rs` who may send,
-//! `serve.rs` what all disciplines do. A moment that `Throttled` names may be one at which a class's mode
+//! `serve.rs` what all disciplines do, `inner.rs` what is inside. A moment that `Throttled` names may be one at which a class's mode
 //! changes but nothing leaves yet; the next one named is later then.
 //!
 //! Deliberately absent: filters, hysteresis of modes, offload to devices. Source: Linux
@@ -25,6 +25,7 @@
 //! priority counts at once; giants are counted as before rate tables went; [`reset`](Qdisc::reset) fills all
 //! buckets.
 
+mod inner;
 mod node;
 mod serve;
 mod settings;

@@ -4,7 +4,7 @@
 //! ends; and after it nothing is due, so the moment that is named is later than now.
 
 use super::Htb;
-use crate::{ClassId, Dequeued, Packet, Qdisc, Statistics, Verdict};
+use crate::{ClassId, Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 
@@ -75,5 +75,12 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Htb<P> {
             all.dropped += class.dropped;
         }
         all
+    }
+    fn delays(&self) -> Delays {
+        self.inner_delays()
+    }
+
+    fn end_delays(&mut self, now: Nanos) {
+        self.end_inner_delays(now);
     }
 }

@@ -23,7 +23,7 @@ pub use loss::Loss;
 pub use settings::{Delay, NetemError, NetemRate, NetemSettings, OnLoss, Slot, SlotSpacing};
 
 use crate::distribution::SCALE;
-use crate::{Child, Dequeued, Packet, Qdisc, Statistics, Verdict};
+use crate::{Child, Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
 use alloc::collections::VecDeque;
 use chance::Correlated;
 use core::fmt;
@@ -59,7 +59,7 @@ pub struct Netem<P, R> {
     waiting: TimeQueue<P>,
     slot: Opening,
     inner: Option<Child<P>>,
-    /// Without what is in the inner discipline, and without what that dropped.
+    /// Of what waits here, what was sent, and what was dropped here; the inner one knows the rest.
     statistics: Statistics,
     marked: u64,
 }
@@ -187,8 +187,66 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
     /// # Ok::<(), quietcore_qdisc::NetemError>(())
     /// ```
     #[must_use]
-    pub fn with_inner(self, inner: Child<P>) -> Self {
-        Self { inner: Some(inner), ..self }
+    pub fn with_inner(mut self, inner: Child<P>) -> Self {
+        self.set_inner(Some(inner));
+        self
+    }
+
+    /// From now on packets leave through `inner`, or straight; what the one before held is dropped.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{Child, Fifo, Limit, Netem, NetemSettings};
+    /// # let mut netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), || 4, Nanos(0))?;
+    /// netem.set_inner(Some(Child::new(Fifo::new(Limit::Packets(10)))));
+    /// assert_eq!(netem.inner().map(Child::kind), Some("pfifo"));
+    /// # Ok::<(), quietcore_qdisc::NetemError>(())
+    /// ```
+    pub fn set_inner(&mut self, inner: Option<Child<P>>) {
+        if let Some(before) = core::mem::replace(&mut self.inner, inner) {
+            let before = before.statistics();
+            self.statistics.dropped += before.dropped + before.qlen;
+        }
+    }
+
+    /// Through which packets leave.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{Netem, NetemSettings};
+    /// # let netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), || 4, Nanos(0))?;
+    /// assert!(netem.inner().is_none());
+    /// # Ok::<(), quietcore_qdisc::NetemError>(())
+    /// ```
+    pub const fn inner(&self) -> Option<&Child<P>> {
+        self.inner.as_ref()
+    }
+
+    /// The same, to be changed.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{Netem, NetemSettings};
+    /// # let mut netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), || 4, Nanos(0))?;
+    /// assert!(netem.inner_mut().is_none());
+    /// # Ok::<(), quietcore_qdisc::NetemError>(())
+    /// ```
+    pub const fn inner_mut(&mut self) -> Option<&mut Child<P>> {
+        self.inner.as_mut()
+    }
+
+    /// Draws other numbers from now on: as if begun with another seed.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{Netem, NetemSettings};
+    /// # let numbers: fn() -> u32 = || 4;
+    /// # let mut netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), numbers, Nanos(0))?;
+    /// netem.set_random(|| 7);
+    /// # Ok::<(), quietcore_qdisc::NetemError>(())
+    /// ```
+    pub fn set_random(&mut self, random: R) {
+        self.random = random;
     }
 
     fn take(&mut self, now: Nanos, mut packet: P, copies: Copies) -> Verdict {
@@ -300,12 +358,13 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
         let due = loop {
             match self.due(now) {
                 Dequeued::Packet(packet) => {
+                    let bytes = packet.len();
                     let inner = self.inner.as_mut().expect("there is one");
-                    // From here on the inner one counts it, also if it drops it, now or later.
-                    self.statistics.left(packet.len());
+                    self.statistics.left(bytes);
+                    // What it does not take, it counts as dropped.
                     let _ = inner.enqueue(now, packet);
                     if let Dequeued::Packet(packet) = inner.dequeue(now) {
-                        return Dequeued::Packet(self.back(packet));
+                        return Dequeued::Packet(packet);
                     }
                 }
                 Dequeued::Throttled(until) => break Some(until),
@@ -314,17 +373,11 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
         };
         let inner = self.inner.as_mut().expect("there is one");
         match (inner.dequeue(now), due) {
-            (Dequeued::Packet(packet), _) => Dequeued::Packet(self.back(packet)),
+            (Dequeued::Packet(packet), _) => Dequeued::Packet(packet),
             (Dequeued::Throttled(until), due) => Dequeued::Throttled(due.map_or(until, |due| due.min(until))),
             (Dequeued::Empty, Some(due)) => Dequeued::Throttled(due),
             (Dequeued::Empty, None) => Dequeued::Empty,
         }
-    }
-
-    /// Counts a packet that comes back from the inner discipline as one of ours again.
-    fn back(&mut self, packet: P) -> P {
-        self.statistics.arrived(packet.len());
-        packet
     }
 }
 
@@ -362,7 +415,11 @@ impl Slot {
     }
 }
 
-impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Qdisc<P> for Netem<P, R> {
+impl<P, R> Qdisc<P> for Netem<P, R>
+where
+    P: Packet + fmt::Debug + Send + 'static,
+    R: FnMut() -> u32 + Send + 'static,
+{
     fn kind(&self) -> &'static str {
         "netem"
     }
@@ -374,7 +431,14 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Qdisc<P> for Netem
     fn dequeue(&mut self, now: Nanos) -> Dequeued<P> {
         let next = match self.overtaking.pop_front() {
             Some(packet) => Dequeued::Packet(packet),
-            None if self.inner.is_some() => self.through_inner(now),
+            None if self.inner.is_some() => {
+                let next = self.through_inner(now);
+                if let Dequeued::Packet(packet) = &next {
+                    self.statistics.sent_bytes += u64::from(packet.len());
+                    self.statistics.sent_packets += 1;
+                }
+                return next;
+            }
             None => self.due(now),
         };
         if let Dequeued::Packet(packet) = &next {
@@ -395,13 +459,23 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Qdisc<P> for Netem
     }
 
     fn statistics(&self) -> Statistics {
-        let mut statistics = self.statistics;
+        let mut all = self.statistics;
         if let Some(inner) = &self.inner {
             let inner = inner.statistics();
-            statistics.dropped += inner.dropped;
-            statistics.backlog += inner.backlog;
-            statistics.qlen += inner.qlen;
+            all.backlog += inner.backlog;
+            all.qlen += inner.qlen;
+            all.dropped += inner.dropped;
         }
-        statistics
+        all
+    }
+
+    fn delays(&self) -> Delays {
+        self.inner.as_ref().map_or(Delays::Absent, Child::delays)
+    }
+
+    fn end_delays(&mut self, now: Nanos) {
+        if let Some(inner) = &mut self.inner {
+            inner.end_delays(now);
+        }
     }
 }

@@ -21,7 +21,7 @@ mod settings;
 
 pub use settings::{Peak, TbfError, TbfLimit, TbfSettings};
 
-use crate::{Child, Dequeued, Fifo, Limit, Packet, Qdisc, Statistics, Verdict};
+use crate::{Child, Delays, Dequeued, Fifo, Limit, Packet, Qdisc, Statistics, Verdict};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 
@@ -112,9 +112,89 @@ impl<P: Packet + Debug + Send + 'static> Tbf<P> {
     /// ```
     #[must_use]
     pub fn with_inner(mut self, inner: Child<P>) -> Self {
+        self.set_inner(Some(inner));
+        self
+    }
+
+    /// Another discipline inside, or a `bfifo` of its limit; what the one before held is dropped.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{Child, Fifo, Limit, Rate, Tbf, TbfLimit, TbfSettings};
+    /// # let rate = Rate::bytes_per_second(125_000).expect("not 0");
+    /// # let settings = TbfSettings::new(rate, 1_500, TbfLimit::Bytes(10_000));
+    /// # let mut queue = Tbf::<Vec<u8>>::new(settings, Nanos(0)).expect("settings that can be");
+    /// queue.set_inner(Some(Child::new(Fifo::new(Limit::Packets(7)))));
+    /// assert_eq!(queue.inner().kind(), "pfifo");
+    /// queue.set_inner(None);
+    /// assert_eq!(queue.inner().kind(), "bfifo");
+    /// ```
+    pub fn set_inner(&mut self, inner: Option<Child<P>>) {
         let before = self.inner.statistics();
         self.own.dropped += before.dropped + before.qlen;
-        Self { inner, ..self }
+        let limit = self.settings.limit_bytes();
+        self.inner = inner.unwrap_or_else(|| Child::new(Fifo::new(Limit::Bytes(limit))));
+    }
+
+    /// What holds the packets.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{Rate, Tbf, TbfLimit, TbfSettings};
+    /// # let rate = Rate::bytes_per_second(125_000).expect("not 0");
+    /// # let settings = TbfSettings::new(rate, 1_500, TbfLimit::Bytes(10_000));
+    /// # let queue = Tbf::<Vec<u8>>::new(settings, Nanos(0)).expect("settings that can be");
+    /// assert!(queue.inner().is_empty());
+    /// ```
+    #[must_use]
+    pub const fn inner(&self) -> &Child<P> {
+        &self.inner
+    }
+
+    /// The same, to be changed.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{Rate, Tbf, TbfLimit, TbfSettings};
+    /// # let rate = Rate::bytes_per_second(125_000).expect("not 0");
+    /// # let settings = TbfSettings::new(rate, 1_500, TbfLimit::Bytes(10_000));
+    /// # let mut queue = Tbf::<Vec<u8>>::new(settings, Nanos(0)).expect("settings that can be");
+    /// assert_eq!(queue.inner_mut().kind(), "bfifo");
+    /// ```
+    pub const fn inner_mut(&mut self) -> &mut Child<P> {
+        &mut self.inner
+    }
+
+    /// Other settings from `now` on, with full buckets; what waits stays, and the limit of a `bfifo` inside
+    /// becomes the new one. What is too long for the new bucket is dropped when its turn comes.
+    ///
+    /// # Errors
+    /// [`TbfError`] names the setting that cannot be: then nothing has changed.
+    ///
+    /// ```
+    /// # use quietcore_core::Nanos;
+    /// # use quietcore_qdisc::{Qdisc, Rate, Tbf, TbfError, TbfLimit, TbfSettings};
+    /// # let rate = Rate::bytes_per_second(125_000).expect("not 0");
+    /// let settings = TbfSettings::new(rate, 1_500, TbfLimit::Bytes(10_000));
+    /// let mut queue = Tbf::new(settings, Nanos(0))?;
+    /// assert!(queue.enqueue(Nanos(0), vec![0; 1_000]).is_accepted());
+    /// queue.change(TbfSettings::new(rate, 3_000, TbfLimit::Bytes(10_000)), Nanos(7))?;
+    /// assert_eq!((queue.settings().burst, queue.statistics().qlen), (3_000, 1));
+    /// # Ok::<(), TbfError>(())
+    /// ```
+    pub fn change(&mut self, settings: TbfSettings, now: Nanos) -> Result<(), TbfError> {
+        settings.check()?;
+        self.settings = settings;
+        self.at_rate = Bucket::full(settings.rate.time(settings.burst));
+        self.at_peak = settings.peak.map(|peak| Bucket::full(peak.rate.time(peak.minburst)));
+        self.checked = now;
+        let inner: &mut dyn core::any::Any = self.inner.qdisc_mut();
+        if let Some(fifo) = inner.downcast_mut::<Fifo<P>>()
+            && matches!(fifo.limit(), Limit::Bytes(_))
+        {
+            fifo.set_limit(Limit::Bytes(settings.limit_bytes()));
+        }
+        Ok(())
     }
 
     /// What it was asked for.
@@ -204,5 +284,13 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Tbf<P> {
         let inner = self.inner.statistics();
         let dropped = self.own.dropped + inner.dropped;
         Statistics { dropped, backlog: inner.backlog, qlen: inner.qlen, ..self.own }
+    }
+
+    fn delays(&self) -> Delays {
+        self.inner.delays()
+    }
+
+    fn end_delays(&mut self, now: Nanos) {
+        self.inner.end_delays(now);
     }
 }

@@ -1,10 +1,11 @@
 //! A device: its queues, which CPU sends through which, and who transmits.
 
 use super::network::Network;
-use super::queue::{Queue, QueueStatistics};
+use super::queue::{Queue, QueueStatistics, Sharing};
 use crate::qdisc::{Fifo, Limit, Packet, Qdisc, Verdict};
 use crate::{CpuId, CpuSet, Machine};
 use core::fmt::{self, Debug};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Who transmits.
@@ -35,6 +36,25 @@ pub trait Driver<P>: Send + Sync + 'static {
     /// assert_eq!(full.transmit(0, vec![7]), Err(vec![7]));
     /// ```
     fn transmit(&self, queue: usize, packet: P) -> Result<(), P>;
+
+    /// Sends packets of queue `queue`, from the front; those for which there is no room stay. For drivers that
+    /// do better with several at a time; else they are sent one by one.
+    ///
+    /// ```
+    /// use quietcore::net::Driver;
+    /// let small = |_: usize, packet: Vec<u8>| if packet.len() < 9 { Ok(()) } else { Err(packet) };
+    /// let mut batch = [vec![0; 5], vec![0; 9], vec![0; 1]].into();
+    /// small.transmit_batch(0, &mut batch);
+    /// assert_eq!(batch, [vec![0; 9], vec![0; 1]]);
+    /// ```
+    fn transmit_batch(&self, queue: usize, batch: &mut VecDeque<P>) {
+        while let Some(packet) = batch.pop_front() {
+            if let Err(packet) = self.transmit(queue, packet) {
+                batch.push_front(packet);
+                break;
+            }
+        }
+    }
 }
 
 impl<P, F: Fn(usize, P) -> Result<(), P> + Send + Sync + 'static> Driver<P> for F {
@@ -219,8 +239,8 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
         let driver: Arc<dyn Driver<P>> = Arc::new(driver);
         let queue = |(number, home)| {
             let place = (number, home, watchdog);
-            let fifo = Box::new(Fifo::new(Limit::Packets(1000)));
-            let queue = Arc::new(Queue::new((machine, network.clone()), Arc::clone(&driver), place, fifo));
+            let shared = (machine, network.clone());
+            let queue = Arc::new(Queue::new(shared, Arc::clone(&driver), place, first_qdisc()));
             queue.watch();
             queue
         };
@@ -276,8 +296,7 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     /// ```
     pub fn send(&self, packet: P) -> Verdict {
         let cpu = self.machine.cpu_here();
-        let queue = self.queue_of(cpu, packet.flow());
-        self.queues[queue].send(packet, cpu)
+        self.send_as(cpu, self.queue_of(cpu, packet.flow()), packet)
     }
 
     /// Sends a packet through queue `queue`.
@@ -295,7 +314,7 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn send_through(&self, queue: usize, packet: P) -> Verdict {
-        self.queues[queue].send(packet, self.machine.cpu_here())
+        self.send_as(self.machine.cpu_here(), queue, packet)
     }
 
     /// Sends a packet through queue `queue` as who plays `cpu`: for handlers of softirqs, which are the CPU's
@@ -315,7 +334,41 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn send_on(&self, cpu: CpuId, queue: usize, packet: P) -> Verdict {
-        self.queues[queue].send(packet, Some(cpu))
+        self.send_as(Some(cpu), queue, packet)
+    }
+
+    fn send_as(&self, cpu: Option<CpuId>, queue: usize, packet: P) -> Verdict {
+        let mut sent = self.queues[queue].send(packet, cpu);
+        loop {
+            // The first queue passes nothing on, and takes it.
+            match sent {
+                Ok(verdict) => return verdict,
+                Err(packet) => sent = self.queues[0].send(packet, cpu),
+            }
+        }
+    }
+
+    /// Sends packets through queue `queue` as who plays `cpu`, the lock taken once for all of them. What became
+    /// of each is in the [statistics](Self::statistics).
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    ///
+    /// ```
+    /// # use quietcore::{CpuId, Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// let device = Device::new(&network, machine, DeviceOptions::new(1), |_, _: Vec<u8>| Ok(()))?;
+    /// device.send_all_on(CpuId::new(0)?, 0, [vec![0; 60], vec![0; 1500]]);
+    /// assert_eq!(device.statistics(0).qdisc.sent_packets, 2);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn send_all_on(&self, cpu: CpuId, queue: usize, packets: impl IntoIterator<Item = P>) {
+        let mut packets = packets.into_iter();
+        // The first queue passes nothing on, and takes them.
+        while !self.queues[queue].send_all(&mut packets, cpu) && !self.queues[0].send_all(&mut packets, cpu) {
+        }
     }
 
     /// The CPU that queue `queue` belongs to.
@@ -355,6 +408,78 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
         self.queues[queue].graft(Box::new(qdisc));
     }
 
+    /// One discipline for all queues, as a root discipline is the kernel's: all packets go through queue 0, and
+    /// its lock. What the queues held is dropped.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, Limit}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// device.graft_root(Fifo::new(Limit::Packets(100)));
+    /// assert!(device.send_through(1, vec![0; 60]).is_accepted());
+    /// assert_eq!(device.statistics(0).qdisc.sent_packets, 1);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn graft_root(&self, qdisc: impl Qdisc<P>) {
+        // The first one first: whoever is passed on finds it.
+        self.queues[0].graft_as(Box::new(qdisc), Sharing::First);
+        for queue in &self.queues[1..] {
+            queue.graft_as(first_qdisc(), Sharing::First);
+        }
+    }
+
+    /// Each queue has a discipline of its own again: a fifo of 1000 packets, as to begin with. What the queues
+    /// held is dropped.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, Limit}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// device.graft_root(Fifo::new(Limit::Packets(100)));
+    /// device.graft_each();
+    /// assert!(device.send_through(1, vec![0; 60]).is_accepted());
+    /// assert_eq!(device.statistics(1).qdisc.sent_packets, 1);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn graft_each(&self) {
+        for queue in &self.queues {
+            queue.graft_as(first_qdisc(), Sharing::Each);
+        }
+    }
+
+    /// Changes the discipline of queue `queue` where it is, under the queue's lock; what it holds stays. Then,
+    /// if it holds anything, it is run by the softirq of its CPU, which arms its timers for what is new.
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, Limit}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// let kind = device.with_qdisc(0, |qdisc| {
+    ///     let any: &mut dyn std::any::Any = &mut *qdisc;
+    ///     any.downcast_mut::<Fifo<Vec<u8>>>().expect("to begin with").set_limit(Limit::Packets(7));
+    ///     qdisc.kind()
+    /// });
+    /// assert_eq!(kind, "pfifo");
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_qdisc<R>(&self, queue: usize, change: impl FnOnce(&mut dyn Qdisc<P>) -> R) -> R {
+        self.queues[queue].change(change)
+    }
+
+    /// Looks at the discipline of a queue.
+    pub(super) fn look<R>(&self, queue: usize, look: impl FnOnce(&mut dyn Qdisc<P>) -> R) -> R {
+        self.queues[queue].look(look)
+    }
+
     /// The driver has room again for packets of queue `queue`.
     ///
     /// # Panics
@@ -391,6 +516,11 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     pub fn statistics(&self, queue: usize) -> QueueStatistics {
         self.queues[queue].statistics()
     }
+}
+
+/// What a queue has to begin with.
+fn first_qdisc<P: Packet + Debug + Send>() -> Box<dyn Qdisc<P>> {
+    Box::new(Fifo::new(Limit::Packets(1000)))
 }
 
 /// Queues in turns over the lanes.

@@ -38,12 +38,16 @@
 //! Deliberately absent: segmentation. Source: Linux
 //! net/core/dev.c and net/sched/sch_generic.c, sch_api.c, by behaviour.
 
+mod control;
 mod device;
 mod network;
 mod queue;
 mod receive;
 mod relay;
 
+pub use control::{
+    Answer, ClassReport, Control, ControlError, FilterReport, QdiscReport, QueueReport, RateReport, Shown,
+};
 pub use device::{Device, DeviceError, DeviceOptions, Driver, Watchdog};
 pub use network::Network;
 pub use queue::QueueStatistics;

@@ -4,10 +4,15 @@
 //! packets out under the lock, gives them to the driver without it, and looks again; so senders wait for an
 //! enqueue or a batch, never for the driver. A packet that came while somebody runs the queue is found by
 //! that one's last look, which is under the same lock.
+//!
+//! Two timers: the watchdog for what is throttled, and, for disciplines that have one (`cbq`), the delay timer.
+//! Both are armed and cancelled under the lock, so the last one to ask is the last one to be heard, and both
+//! only put the queue on a list: nothing is taken out by a timer's callback. A moment that has passed when it
+//! is asked for goes there at once, without a timer.
 
 use super::device::{Driver, Watchdog};
 use super::network::{Network, Scheduled};
-use crate::qdisc::{Dequeued, Packet, Qdisc, Statistics, Verdict};
+use crate::qdisc::{Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
 use crate::{CpuId, Machine, Nanos, Precision, TimerHandle, TimerOptions, Vector};
 use core::fmt::Debug;
 use core::time::Duration;
@@ -42,6 +47,8 @@ pub struct QueueStatistics {
     pub watchdogs: u64,
     /// See `watchdogs`.
     pub watchdogs_elsewhere: u64,
+    /// How often the delay timer ran, of disciplines that have one.
+    pub delay_timers: u64,
     /// How often the lock was taken, and how often it was not free.
     pub locked: u64,
     /// See `locked`.
@@ -60,6 +67,8 @@ pub(super) struct Queue<P> {
     pub(super) home: CpuId,
     stays: Watchdog,
     pub(super) watchdog: OnceLock<TimerHandle>,
+    /// Made when a discipline needs it.
+    delay_timer: OnceLock<TimerHandle>,
     state: Mutex<State<P>>,
 }
 
@@ -74,8 +83,23 @@ struct State<P> {
     is_scheduled: bool,
     /// For when the watchdog is armed.
     armed: Option<Nanos>,
+    /// The discipline has a second timer.
+    has_delays: bool,
+    /// For when that is armed.
+    delay_armed: Option<Nanos>,
+    /// Its packets go to the device's first queue, which has one discipline for all.
+    is_passing_on: bool,
     statistics: QueueStatistics,
     requeues: u64,
+}
+
+/// Which queues have a discipline of their own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sharing {
+    /// All.
+    Each,
+    /// The first one, for all.
+    First,
 }
 
 /// Why a run ends.
@@ -101,30 +125,40 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
             is_running: false,
             is_scheduled: false,
             armed: None,
+            has_delays: false,
+            delay_armed: None,
+            is_passing_on: false,
             statistics: QueueStatistics::default(),
             requeues: 0,
         };
-        let (watchdog, state) = (OnceLock::new(), Mutex::new(state));
-        Self { machine, network, driver, number, home, stays, watchdog, state }
+        let (watchdog, delay_timer, state) = (OnceLock::new(), OnceLock::new(), Mutex::new(state));
+        let queue = Self { machine, network, driver, number, home, stays, watchdog, delay_timer, state };
+        queue.lock().look_for_delays();
+        queue
     }
 
     /// Makes the watchdog. It holds the queue weakly: who drops the device ends both.
     pub(super) fn watch(self: &Arc<Self>) {
-        let weak = Arc::downgrade(self);
-        let options = TimerOptions::new().precision(Precision::Exact);
-        let options = if self.stays == Watchdog::Pinned { options.pinned() } else { options };
-        let timer = self.machine.timer(options, move |run| {
-            let Some(queue) = weak.upgrade() else { return };
-            let cpu = run.cpu();
-            let mut state = queue.lock();
+        let timer = self.timer(|queue, state, cpu| {
             state.armed = None;
             state.statistics.watchdogs += 1;
             state.statistics.watchdogs_elsewhere += u64::from(cpu != queue.home);
-            drop(state);
-            queue.schedule(cpu);
         });
         // There is one device that calls this, once.
         let _ = self.watchdog.set(timer);
+    }
+
+    /// A timer that does `due` under the lock, and has the queue run by the softirq of the CPU it ran on.
+    fn timer(self: &Arc<Self>, due: fn(&Self, &mut State<P>, CpuId)) -> TimerHandle {
+        let weak = Arc::downgrade(self);
+        let options = TimerOptions::new().precision(Precision::Exact);
+        let options = if self.stays == Watchdog::Pinned { options.pinned() } else { options };
+        self.machine.timer(options, move |run| {
+            let Some(queue) = weak.upgrade() else { return };
+            let cpu = run.cpu();
+            due(&queue, &mut queue.lock(), cpu);
+            queue.schedule(cpu);
+        })
     }
 
     /// The lock, and how long it was waited for.
@@ -146,28 +180,81 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
         state
     }
 
-    /// Takes a packet from who plays `cpu`, and runs the queue if nobody does.
-    pub(super) fn send(self: &Arc<Self>, packet: P, cpu: Option<CpuId>) -> Verdict {
+    /// Takes a packet from who plays `cpu`, and runs the queue if nobody does. Gives it back if it is the first
+    /// queue's.
+    pub(super) fn send(self: &Arc<Self>, packet: P, cpu: Option<CpuId>) -> Result<Verdict, P> {
         let mut state = self.lock();
+        if state.is_passing_on {
+            return Err(packet);
+        }
         let verdict = state.qdisc.enqueue(self.machine.now(), packet);
         if verdict == Verdict::Queued {
             self.run(state, cpu);
         }
-        verdict
+        Ok(verdict)
+    }
+
+    /// Takes all of them, and runs the queue if nobody does; says no, and takes none, if they are the first
+    /// queue's.
+    pub(super) fn send_all(self: &Arc<Self>, packets: &mut dyn Iterator<Item = P>, cpu: CpuId) -> bool {
+        let mut state = self.lock();
+        if state.is_passing_on {
+            return false;
+        }
+        let now = self.machine.now();
+        let mut is_any_queued = false;
+        for packet in packets {
+            is_any_queued |= state.qdisc.enqueue(now, packet) == Verdict::Queued;
+        }
+        if is_any_queued {
+            self.run(state, Some(cpu));
+        }
+        true
     }
 
     /// Another discipline; what the one before held is dropped.
     pub(super) fn graft(self: &Arc<Self>, qdisc: Box<dyn Qdisc<P>>) {
+        let state = self.lock();
+        self.put(state, qdisc);
+    }
+
+    /// The same, and whether packets go on to the first queue from now on.
+    pub(super) fn graft_as(self: &Arc<Self>, qdisc: Box<dyn Qdisc<P>>, sharing: Sharing) {
         let mut state = self.lock();
+        state.is_passing_on = sharing == Sharing::First && self.number > 0;
+        self.put(state, qdisc);
+    }
+
+    fn put(&self, mut state: MutexGuard<'_, State<P>>, qdisc: Box<dyn Qdisc<P>>) {
         let before = core::mem::replace(&mut state.qdisc, qdisc);
-        state.back.clear();
-        state.armed = None;
-        drop(state);
-        if let Some(watchdog) = self.watchdog.get() {
-            let _ = watchdog.cancel();
+        let back = core::mem::take(&mut state.back);
+        (state.armed, state.delay_armed) = (None, None);
+        state.look_for_delays();
+        // Under the lock: not what somebody arms for the new one.
+        for timer in [self.watchdog.get(), self.delay_timer.get()].into_iter().flatten() {
+            let _ = timer.cancel();
         }
+        drop(state);
         // User code, perhaps: packets' destructors.
-        drop(before);
+        drop((before, back));
+    }
+
+    /// Looks at the discipline, or changes what nobody who waits for a packet notices.
+    pub(super) fn look<R>(&self, look: impl FnOnce(&mut dyn Qdisc<P>) -> R) -> R {
+        look(&mut *self.lock().qdisc)
+    }
+
+    /// Changes the discipline; then the softirq of the queue's CPU runs it, which arms its timers anew.
+    pub(super) fn change<R>(self: &Arc<Self>, change: impl FnOnce(&mut dyn Qdisc<P>) -> R) -> R {
+        let mut state = self.lock();
+        let answer = change(&mut *state.qdisc);
+        state.look_for_delays();
+        let holds = state.qdisc.statistics().qlen > 0 || !state.back.is_empty();
+        drop(state);
+        if holds {
+            self.schedule(self.home);
+        }
+        answer
     }
 
     /// The driver has room again.
@@ -234,6 +321,7 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
             }
         };
         state.is_running = false;
+        self.arm_delay_timer(&mut state, cpu);
         match end {
             End::Empty => {}
             End::Throttled(until) => self.arm(state, until, cpu),
@@ -276,31 +364,63 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
 
     /// Gives the packets to the driver, in order; what it has no room for comes back.
     fn transmit(&self, mut batch: VecDeque<P>) -> VecDeque<P> {
-        while let Some(packet) = batch.pop_front() {
-            if let Err(packet) = self.driver.transmit(self.number, packet) {
-                batch.push_front(packet);
-                break;
-            }
-        }
+        self.driver.transmit_batch(self.number, &mut batch);
         batch
     }
 
     /// The watchdog is to go off at `until`, armed by who plays `cpu`. The same moment again costs nothing.
-    fn arm(&self, mut state: MutexGuard<'_, State<P>>, until: Nanos, cpu: Option<CpuId>) {
+    fn arm(self: &Arc<Self>, mut state: MutexGuard<'_, State<P>>, until: Nanos, cpu: Option<CpuId>) {
         if state.armed == Some(until) {
             return;
         }
+        if until <= self.machine.now() {
+            // It has passed meanwhile: a softirq, as the timer would have raised it.
+            state.armed = None;
+            drop(state);
+            return self.schedule(cpu.unwrap_or(self.home));
+        }
         state.armed = Some(until);
-        let Some(watchdog) = self.watchdog.get() else { return };
+        if let Some(watchdog) = self.watchdog.get() {
+            self.arm_timer(watchdog, until, cpu);
+        }
+    }
+
+    /// The delay timer is to go off when the discipline says.
+    fn arm_delay_timer(self: &Arc<Self>, state: &mut State<P>, cpu: Option<CpuId>) {
+        if !state.has_delays {
+            return;
+        }
+        let Some(until) = state.qdisc.delays().until().filter(|until| state.delay_armed != Some(*until))
+        else {
+            return;
+        };
+        state.delay_armed = Some(until);
+        let timer = self.delay_timer.get_or_init(|| {
+            self.timer(|queue, state, _| {
+                state.delay_armed = None;
+                state.statistics.delay_timers += 1;
+                state.qdisc.end_delays(queue.machine.now());
+            })
+        });
+        self.arm_timer(timer, until, cpu);
+    }
+
+    /// Under the lock, so that the last one to ask is the last one to arm. Refused when the machine has ended.
+    fn arm_timer(&self, timer: &TimerHandle, until: Nanos, cpu: Option<CpuId>) {
         let stranger = self.machine.cpu_here().is_none();
-        // Under the lock, so that the last one to ask is the last one to arm. Refused when the machine has
-        // ended.
         let _ = match cpu {
             // Its lane; or its ksoftirqd, which is none, with a watchdog that stays with the CPU.
-            Some(cpu) if stranger && self.stays == Watchdog::Pinned => watchdog.arm_on(cpu, until),
-            None if self.stays == Watchdog::Pinned => watchdog.arm_on(self.home, until),
-            _ => watchdog.arm_at(until),
+            Some(cpu) if stranger && self.stays == Watchdog::Pinned => timer.arm_on(cpu, until),
+            None if self.stays == Watchdog::Pinned => timer.arm_on(self.home, until),
+            _ => timer.arm_at(until),
         };
+    }
+}
+
+impl<P: Packet> State<P> {
+    /// Whether the discipline has a second timer changes only when it is told something.
+    fn look_for_delays(&mut self) {
+        self.has_delays = self.qdisc.delays() != Delays::Absent;
     }
 }
 

@@ -1,0 +1,342 @@
+//! Segments of one TCP stream that leave together are written together: a system call for many packets.
+//!
+//! The kernel hands a TUN interface with offloads what it would hand a network card: up to 64 KiB of a
+//! stream, to be cut. It is cut before our disciplines see it, so that they delay, lose and count packets of
+//! the link's length; what they let go at the same moment is joined again here, as a card's receive offload
+//! does. Only neighbours are joined, in the order in which they leave, whose headers say the same and whose
+//! checksums are right: what a discipline reordered, doubled, marked or damaged stays so.
+//! Source: RFC 9293, the virtio specification (5.1.6, `virtio_net_hdr`).
+
+use quietcore::qdisc::IpPacket;
+
+/// The header that precedes a packet: `struct virtio_net_hdr`.
+const HEADER: usize = 10;
+const NEEDS_CHECKSUM: u8 = 1;
+const GSO_TCP_V4: u8 = 1;
+const GSO_TCP_V6: u8 = 4;
+/// Longest IP packet.
+const LONGEST: usize = 65_535;
+/// TCP's flags: all but PSH, and what may be set in a segment that is joined.
+const PUSH: u8 = 0x08;
+const ACKNOWLEDGES: u8 = 0x10;
+
+/// Whether packets are cut and joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offload {
+    On,
+    Off,
+}
+
+/// What is written next.
+#[derive(Debug)]
+pub(crate) struct Joined {
+    offload: Offload,
+    bytes: Vec<u8>,
+}
+
+impl Joined {
+    pub(crate) fn new(offload: Offload) -> Self {
+        Self { offload, bytes: Vec::with_capacity(HEADER + LONGEST) }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Takes the first packet and those behind it that can be joined; says how many. One at least, if there
+    /// is one.
+    pub(crate) fn fill<'a>(&mut self, packets: impl IntoIterator<Item = &'a IpPacket>) -> usize {
+        let mut packets = packets.into_iter();
+        self.bytes.clear();
+        let Some(first) = packets.next() else { return 0 };
+        if self.offload == Offload::Off {
+            self.bytes.extend_from_slice(first.bytes());
+            return 1;
+        }
+        self.bytes.extend_from_slice(&[0; HEADER]);
+        self.bytes.extend_from_slice(first.bytes());
+        let Some(head) = Segment::of(first.bytes()) else { return 1 };
+        let (mut count, mut expected) = (1, head.next_sequence());
+        for packet in packets {
+            let Some(next) = Segment::of(packet.bytes()) else { break };
+            let fits = self.bytes.len() - HEADER + next.payload.len() <= LONGEST;
+            let follows = next.sequence == expected && next.payload.len() <= head.payload.len();
+            if !fits || !follows || !next.says_the_same(&head) {
+                break;
+            }
+            if (count == 1 && !head.is_whole()) || !next.is_whole() {
+                break;
+            }
+            self.bytes.extend_from_slice(next.payload);
+            self.bytes[HEADER + head.tcp + 13] |= next.packet[next.tcp + 13] & PUSH;
+            (count, expected) = (count + 1, next.next_sequence());
+            if next.payload.len() < head.payload.len() || next.pushes() {
+                break;
+            }
+        }
+        if count > 1 {
+            self.write_headers(&head);
+        }
+        count
+    }
+
+    /// Lengths and checksums of what was joined: TCP's is left to who cuts it again.
+    fn write_headers(&mut self, head: &Segment<'_>) {
+        let (header, packet) = self.bytes.split_at_mut(HEADER);
+        let length = packet.len();
+        if head.is_v4() {
+            // At most 65,535 bytes were joined.
+            packet[2..4].copy_from_slice(&(length as u16).to_be_bytes());
+            packet[10..12].fill(0);
+            let checksum = !folded(sum(&packet[..head.tcp]));
+            packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+        } else {
+            packet[4..6].copy_from_slice(&((length - 40) as u16).to_be_bytes());
+        }
+        let pseudo = folded(head.pseudo_header(length - head.tcp));
+        packet[head.tcp + 16..head.tcp + 18].copy_from_slice(&pseudo.to_be_bytes());
+        header[0] = NEEDS_CHECKSUM;
+        header[1] = if head.is_v4() { GSO_TCP_V4 } else { GSO_TCP_V6 };
+        let fields = [head.data as u16, head.payload.len() as u16, head.tcp as u16, 16];
+        for (place, field) in header[2..].chunks_exact_mut(2).zip(fields) {
+            place.copy_from_slice(&field.to_ne_bytes());
+        }
+    }
+}
+
+/// A TCP segment with data and without anything special.
+#[derive(Clone, Copy, Debug)]
+struct Segment<'a> {
+    packet: &'a [u8],
+    /// Where TCP's header begins.
+    tcp: usize,
+    /// Where the data begin.
+    data: usize,
+    payload: &'a [u8],
+    sequence: u32,
+}
+
+impl<'a> Segment<'a> {
+    /// Nothing if it is anything else, a fragment, or has IP options.
+    fn of(packet: &'a [u8]) -> Option<Self> {
+        let word = |at: usize| Some(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?]));
+        let (length, protocol, tcp) = match packet.first()? {
+            0x45 if word(6)? & 0x3fff == 0 => (usize::from(word(2)?), *packet.get(9)?, 20),
+            first if first >> 4 == 6 => (usize::from(word(4)?) + 40, *packet.get(6)?, 40),
+            _ => return None,
+        };
+        let data = tcp + usize::from(packet.get(tcp + 12)? >> 4) * 4;
+        let is_plain = packet.get(tcp + 13)? & !PUSH == ACKNOWLEDGES;
+        if protocol != 6 || length != packet.len() || !is_plain || data < tcp + 20 || data >= length {
+            return None;
+        }
+        let sequence = u32::from(word(tcp + 4)?) << 16 | u32::from(word(tcp + 6)?);
+        Some(Self { packet, tcp, data, payload: &packet[data..], sequence })
+    }
+
+    fn next_sequence(&self) -> u32 {
+        self.sequence.wrapping_add(self.payload.len() as u32)
+    }
+
+    const fn is_v4(&self) -> bool {
+        self.tcp == 20
+    }
+
+    const fn pushes(&self) -> bool {
+        self.packet[self.tcp + 13] & PUSH != 0
+    }
+
+    /// Whether everything is the same that is not a segment's own: lengths, IPv4's number, the place in the
+    /// stream, PSH and checksums.
+    fn says_the_same(&self, other: &Self) -> bool {
+        if (self.tcp, self.data) != (other.tcp, other.data) {
+            return false;
+        }
+        let ip: [(usize, usize); 3] =
+            if self.is_v4() { [(0, 2), (6, 10), (12, 20)] } else { [(0, 4), (6, 40), (0, 0)] };
+        let tcp = [(0, 4), (8, 13), (14, 16), (18, self.data - self.tcp)];
+        let tcp = tcp.map(|(from, to)| (self.tcp + from, self.tcp + to));
+        ip.iter().chain(&tcp).all(|&(from, to)| self.packet[from..to] == other.packet[from..to])
+    }
+
+    /// Whether its checksums are right.
+    fn is_whole(&self) -> bool {
+        let segment = &self.packet[self.tcp..];
+        let is_header_right = !self.is_v4() || folded(sum(&self.packet[..20])) == u16::MAX;
+        is_header_right && folded(self.pseudo_header(segment.len()) + sum(segment)) == u16::MAX
+    }
+
+    /// The sum of the addresses, the protocol and the length.
+    fn pseudo_header(&self, length: usize) -> u64 {
+        let addresses = if self.is_v4() { &self.packet[12..20] } else { &self.packet[8..40] };
+        sum(addresses) + 6 + length as u64
+    }
+}
+
+/// The sum of 16-bit words, not yet folded; of at most 64 KiB.
+fn sum(bytes: &[u8]) -> u64 {
+    let words = bytes.chunks_exact(4);
+    let rest = words.remainder();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    let whole: u64 =
+        words.map(|word| u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]]))).sum();
+    whole + u64::from(u32::from_be_bytes(last))
+}
+
+/// In one's complement, in 16 bits.
+fn folded(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    sum as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HEADER, Joined, Offload, Segment, folded, sum};
+    use quietcore::qdisc::{IpPacket, Packet};
+
+    /// A segment with right checksums: the byte `fill`, `length` times, at `sequence`.
+    fn segment(v4: &str, sequence: u32, length: usize, fill: u8) -> Vec<u8> {
+        let tcp = if v4 == "v4" { 20 } else { 40 };
+        let mut packet = vec![0; tcp + 20 + length];
+        let total = packet.len() as u16;
+        if tcp == 20 {
+            packet[..2].copy_from_slice(&[0x45, 0]);
+            packet[2..4].copy_from_slice(&total.to_be_bytes());
+            (packet[6], packet[8], packet[9]) = (0x40, 64, 6);
+            packet[12..20].copy_from_slice(&[10, 77, 0, 1, 10, 77, 0, 2]);
+            let checksum = !folded(sum(&packet[..20]));
+            packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+        } else {
+            (packet[0], packet[6], packet[7]) = (0x60, 6, 64);
+            packet[4..6].copy_from_slice(&(total - 40).to_be_bytes());
+            (packet[23], packet[39]) = (1, 2);
+        }
+        packet[tcp..tcp + 4].copy_from_slice(&[0x12, 0x34, 0x14, 0x51]);
+        packet[tcp + 4..tcp + 8].copy_from_slice(&sequence.to_be_bytes());
+        (packet[tcp + 12], packet[tcp + 13], packet[tcp + 15]) = (0x50, 0x10, 99);
+        packet[tcp + 20..].fill(fill);
+        right(packet)
+    }
+
+    /// The same with the right checksum of TCP.
+    fn right(mut packet: Vec<u8>) -> Vec<u8> {
+        let tcp = if packet[0] >> 4 == 4 { 20 } else { 40 };
+        packet[tcp + 16..tcp + 18].fill(0);
+        let parsed = Segment::of(&packet).expect("it is a segment");
+        let checksum = !folded(parsed.pseudo_header(packet.len() - tcp) + sum(&packet[tcp..]));
+        packet[tcp + 16..tcp + 18].copy_from_slice(&checksum.to_be_bytes());
+        packet
+    }
+
+    /// What is written, one after the other: how many packets, and the bytes.
+    fn written(packets: &[Vec<u8>]) -> Vec<(usize, Vec<u8>)> {
+        let packets: Vec<IpPacket> = packets.iter().cloned().map(IpPacket::new).collect();
+        let (mut joined, mut rest, mut all) = (Joined::new(Offload::On), &packets[..], Vec::new());
+        while !rest.is_empty() {
+            let count = joined.fill(rest);
+            all.push((count, joined.bytes().to_vec()));
+            rest = &rest[count..];
+        }
+        all
+    }
+
+    fn counts(packets: &[Vec<u8>]) -> Vec<usize> {
+        written(packets).into_iter().map(|(count, _)| count).collect()
+    }
+
+    /// Goal: what is joined has the data of all, their length, and tells how to cut it again. Method: three
+    /// segments, the last one shorter and pushed, of both versions of IP.
+    #[test]
+    fn neighbours_are_joined() {
+        for (version, tcp, kind) in [("v4", 20, 1), ("v6", 40, 4)] {
+            let start = u32::MAX - 150;
+            let mut last = segment(version, start.wrapping_add(200), 60, 3);
+            last[tcp + 13] |= 0x08;
+            let packets = [
+                segment(version, start, 100, 1),
+                segment(version, start.wrapping_add(100), 100, 2),
+                right(last),
+            ];
+            let all = written(&packets);
+            assert_eq!((all.len(), all[0].0), (1, 3), "{version}");
+            let (header, packet) = all[0].1.split_at(HEADER);
+            let field = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
+            assert_eq!(header[..2], [1, kind]);
+            assert_eq!([2, 4, 6, 8].map(field), [tcp as u16 + 20, 100, tcp as u16, 16]);
+            let data = [[1; 100], [2; 100]].concat();
+            assert_eq!(packet[tcp + 20..], [&data[..], &[3; 60]].concat());
+            assert_eq!(packet[tcp + 13], 0x18, "PSH comes from the last one");
+            let length = if version == "v4" { &packet[2..4] } else { &packet[4..6] };
+            let expected = if version == "v4" { packet.len() } else { packet.len() - 40 };
+            assert_eq!(length, (expected as u16).to_be_bytes());
+            // The checksum of TCP completed as whoever cuts it would is right.
+            assert!(Segment::of(&right(packet.to_vec())).unwrap().is_whole());
+        }
+    }
+
+    /// Goal: what a discipline did to packets stays visible. Method: one thing at a time done to four.
+    #[test]
+    fn what_was_done_to_packets_stays() {
+        let plain = || (0..4).map(|at| segment("v4", at * 100, 100, 7)).collect::<Vec<_>>();
+        assert_eq!(counts(&plain()), [4]);
+        let mut reordered = plain();
+        reordered.swap(1, 2);
+        assert_eq!(counts(&reordered), [1, 1, 1, 1]);
+        let mut doubled = plain();
+        doubled.insert(1, doubled[1].clone());
+        assert_eq!(counts(&doubled), [2, 3]);
+        let mut lost = plain();
+        lost.remove(1);
+        assert_eq!(counts(&lost), [1, 2]);
+        for damaged in 0..4 {
+            let mut packets = plain();
+            let mut packet = IpPacket::new(packets[damaged].clone());
+            packet.corrupt(77, 3);
+            packets[damaged] = packet.into_bytes();
+            let all = written(&packets);
+            let alone = all.iter().find(|(_, bytes)| bytes[HEADER..] == packets[damaged]);
+            assert!(
+                alone.is_some_and(|(count, bytes)| *count == 1 && bytes[..HEADER] == [0; HEADER]),
+                "{damaged}"
+            );
+        }
+        let mut marked = plain();
+        marked[1][1] |= 3;
+        assert_eq!(counts(&marked), [1, 1, 2], "its neighbours have no mark");
+    }
+
+    /// Goal: nothing is joined that is no plain segment, and hostile bytes do no harm. Method: single changes,
+    /// and every prefix of a packet.
+    #[test]
+    fn only_plain_segments_are_joined() {
+        for (at, value) in
+            [(0, 0x46), (6, 0x20), (9, 17), (33, 0x12), (33, 0x11), (32, 0x40), (32, 0xf0), (2, 9)]
+        {
+            let mut packet = segment("v4", 0, 100, 1);
+            packet[at] = value;
+            assert!(Segment::of(&packet).is_none(), "byte {at}: {value:#x}");
+        }
+        assert!(Segment::of(&segment("v4", 0, 1, 1)[..40]).is_none(), "cut");
+        for version in ["v4", "v6"] {
+            let whole = segment(version, 0, 30, 1);
+            for length in 0..whole.len() {
+                assert_eq!(counts(&[whole[..length].to_vec(), whole.clone()]), [1, 1], "{version}, {length}");
+            }
+        }
+        let longer = [segment("v4", 0, 100, 1), segment("v4", 100, 101, 1)];
+        assert_eq!(counts(&longer), [1, 1], "only the last one may be shorter");
+        let many: Vec<_> = (0..70).map(|at| segment("v4", at * 1000, 1000, 1)).collect();
+        assert_eq!(counts(&many), [65, 5], "no packet is longer than 65,535 bytes");
+    }
+
+    /// Goal: without offloads bytes go out as they came.
+    #[test]
+    fn without_offloads_bytes_are_bytes() {
+        let packets = [IpPacket::new(vec![1, 2, 3]), IpPacket::new(vec![4])];
+        let mut joined = Joined::new(Offload::Off);
+        assert_eq!((joined.fill(&packets), joined.bytes()), (1, &[1, 2, 3][..]));
+    }
+}

@@ -1,0 +1,206 @@
+#!/usr/bin/env bash
+# Packets of real programs through `quietcore netem tun`, as root: what is typed is what they meet, and
+# nothing is left behind.   bash tests/packets_root.sh [QUIETCORE]
+# Needs root, /dev/net/tun, ip and ping. Uses iperf3, socat and python3 where they are installed and says
+# which parts were left out.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+quietcore=${1:-}
+if [ -z "$quietcore" ]; then
+    cargo build --release --quiet --package quietcore-cli || exit 2
+    quietcore=${CARGO_TARGET_DIR:-target}/release/quietcore
+fi
+quietcore=$(realpath "$quietcore")
+for need in ip ping; do
+    command -v "$need" >/dev/null || { echo "packets_root: needs $need" >&2; exit 2; }
+done
+if [ "$(id -u)" -ne 0 ] || [ ! -e /dev/net/tun ]; then
+    echo "packets_root: needs root and /dev/net/tun (modprobe tun)" >&2
+    exit 2
+fi
+
+name=qctest$$
+folder=$(mktemp -d)
+runner=
+passed=0
+failed=0
+trap 'rm -rf "$folder"; [ -z "$runner" ] || kill "$runner" 2>/dev/null' EXIT
+
+check() { # NAME COMMAND...: passes when the command succeeds
+    local title=$1
+    shift
+    if "$@"; then
+        echo "ok    $title"
+        passed=$((passed + 1))
+    else
+        echo "FAIL  $title"
+        failed=$((failed + 1))
+    fi
+}
+
+refuses() { ! "$@"; }
+left_out() { echo "left out: $1 (not installed)"; }
+tc() { "$quietcore" tc -n "$name" "$@"; } # so that scripts can be pasted as they are
+in_a() { ip netns exec "$name-a" "$@"; }
+
+state() { # namespaces, records, interfaces and processes of ours
+    ip netns | grep "$name"
+    find /run/quietcore -name "*$name*" 2>/dev/null
+    ip -o link | grep -E ' (eth1|eth2)@?.*tun'
+    true
+}
+nothing_left() { [ -z "$(state)" ]; }
+
+start() { # OPTIONS: until it says how it is used, 20 s at most
+    "$quietcore" netem tun --name "$name" "$@" >"$folder/out" 2>"$folder/err" &
+    runner=$!
+    for _ in $(seq 200); do
+        grep -q 'Ctrl-C' "$folder/out" && return 0
+        kill -0 "$runner" 2>/dev/null || break
+        sleep 0.1
+    done
+    cat "$folder/err"
+    return 1
+}
+
+finish() { # SIGNAL: the exit code is left in $code
+    kill "-$1" "$runner"
+    wait "$runner" 2>/dev/null
+    code=$?
+    runner=
+}
+
+# The smallest round trip of some pings, in microseconds; 0 if one is lost.
+round_trip() { # COUNT DESTINATION
+    in_a ping -q -c "$1" -i 0.05 "$2" >"$folder/ping" 2>&1 || { echo 0; return; }
+    sed -n 's|^rtt [^=]*= \([0-9.]*\)/.*|\1|p' "$folder/ping" | awk '{ printf "%d\n", $1 * 1000 }'
+}
+at_least() { # MICROSECONDS FOUND
+    [ "$2" -ge "$1" ] || { echo "      $2 us, at least $1 expected"; return 1; }
+}
+
+# 1. Up and down.
+for signal in INT TERM HUP; do
+    check "it starts ($signal)" start
+    finish "$signal"
+    check "exit code 130 after SIG$signal" [ "$code" -eq 130 ]
+    check "nothing is left after SIG$signal" nothing_left
+    check "the figures are told at the end ($signal)" grep -q 'out at home' "$folder/out"
+done
+"$quietcore" netem tun --name "$name" -- sh -c 'exit 7' 2>/dev/null
+check "COMMAND's exit code is ours" [ $? -eq 7 ]
+# shellcheck disable=SC2016
+"$quietcore" netem tun --name "$name" -- sh -c 'kill -9 $$' 2>/dev/null
+check "128 and the signal's number if one ended COMMAND" [ $? -eq 137 ]
+"$quietcore" netem tun --name "$name" -- /nowhere/at/all 2>"$folder/err"
+check "a COMMAND that is none is an error" [ $? -eq 2 ]
+check "nothing is left after COMMAND" nothing_left
+echo 'tc qdisc add dev eth1 root nettem' >"$folder/script"
+"$quietcore" netem tun --name "$name" --script "$folder/script" 2>"$folder/err"
+check "a script that is none is an error, before anything is made" [ $? -eq 2 ]
+check "and its line is named" grep -q 'line 1' "$folder/err"
+echo 'tc qdisc change dev eth1 parent 77: netem delay 1ms' >"$folder/script"
+"$quietcore" netem tun --name "$name" --script "$folder/script" 2>"$folder/err"
+check "a script that fails is an error" [ $? -eq 2 ]
+check "nothing is left after it" nothing_left
+
+# 2. Names.
+start
+"$quietcore" netem tun --name "$name" -- true 2>"$folder/second"
+check "a name that is taken is refused" [ $? -eq 2 ]
+check "and the process is named" grep -q "process $runner" "$folder/second"
+check "the first one still works" at_least 1 "$(round_trip 1 10.77.0.2)"
+finish KILL
+check "kill -9 leaves namespaces" refuses nothing_left
+check "tc finds nobody then" refuses tc qdisc show dev eth1 2>"$folder/err"
+check "and names the remedy" grep -q 'quietcore netem tun' "$folder/err"
+check "the next start works" start
+check "and says what it removed" grep -q "removed the network namespace $name-a" "$folder/err"
+finish INT
+check "nothing is left after it" nothing_left
+ip netns add "$name-a"
+"$quietcore" netem tun --name "$name" -- true 2>"$folder/err"
+check "a namespace that is not ours is left alone" [ $? -eq 2 ]
+check "and it is still there" ip netns exec "$name-a" true
+ip netns del "$name-a"
+
+# 3. What is typed is what packets meet.
+start
+check "a ping arrives" at_least 1 "$(round_trip 3 10.77.0.2)"
+check "one of IPv6 too" at_least 1 "$(round_trip 3 fd77:7163::2)"
+tc qdisc add dev eth1 root netem delay 10ms
+check "delay 10ms: no round trip is shorter" at_least 10000 "$(round_trip 20 10.77.0.2)"
+tc qdisc add dev eth2 root netem delay 20ms
+check "and 20ms on the way back" at_least 30000 "$(round_trip 20 10.77.0.2)"
+tc qdisc del dev eth2 root
+tc qdisc replace dev eth1 root netem loss 100%
+check "loss 100%: nothing arrives" [ "$(round_trip 2 10.77.0.2)" -eq 0 ]
+tc qdisc del dev eth1 root
+check "without it a ping arrives again" at_least 1 "$(round_trip 3 10.77.0.2)"
+
+# 4. Seed 000's script, pasted.
+EST="est 1sec 4sec"
+for ETH in eth1
+do
+ tc qd del dev $ETH root 2>/dev/null
+ tc qd add dev $ETH root handle 1: mq
+ tc qd add dev $ETH parent 1:1 $EST netem limit 70000 delay 6ms
+ tc qd add dev $ETH parent 1:2 $EST netem limit 70000 delay 8ms
+ tc qd add dev $ETH parent 1:3 $EST netem limit 70000 delay 10ms
+ tc qd add dev $ETH parent 1:4 $EST netem limit 70000 delay 12ms
+ tc qd add dev $ETH parent 1:5 $EST netem limit 70000 delay 14ms
+ tc qd add dev $ETH parent 1:6 $EST netem limit 70000 delay 16ms
+ tc qd add dev $ETH parent 1:7 $EST netem limit 80000 delay 18ms
+ tc qd add dev $ETH parent 1:8 $EST netem limit 90000 delay 20ms
+done
+tc -s qd show dev eth1 >"$folder/shown"
+check "seed 000's script: eight netem below mq" [ "$(grep -c 'netem.*limit [789]0000' "$folder/shown")" -eq 8 ]
+check "and mq above them" grep -q 'qdisc mq 1: root' "$folder/shown"
+check "every delay is one of the eight" at_least 6000 "$(round_trip 10 10.77.0.2)"
+if command -v python3 >/dev/null; then
+    tc -j -s qd show dev eth1 >"$folder/shown.json"
+    check "as JSON too" python3 -c '
+import json, sys
+qdiscs = json.load(open(sys.argv[1]))
+sys.exit(sum(qdisc["kind"] == "netem" for qdisc in qdiscs) != 8)
+' "$folder/shown.json"
+else
+    left_out "python3"
+fi
+
+# 5. Errors.
+check "a word that is none is refused" refuses tc qd add dev eth1 root nettem 2>"$folder/err"
+check "and marked" grep -q '\^\^\^\^\^\^' "$folder/err"
+tc qd add dev eth1 parent 9:9 netem 2>"$folder/err"
+check "exit code 2 for what is not there" [ $? -eq 2 ]
+check "a device that nobody has is refused" refuses tc qd show dev eth7 2>"$folder/err"
+check "and those that are there are named" grep -q 'eth1' "$folder/err"
+printf 'qd del dev eth1 root\nqd add dev eth1 root fq\nqd add dev eth1 root nettem\n' >"$folder/batch"
+check "a batch with a wrong line is refused" refuses tc -batch "$folder/batch" 2>"$folder/err"
+check "as a whole" [ "$(tc qd show dev eth1 | grep -c netem)" -eq 8 ]
+check "a batch is carried out" tc -batch - < <(head -n 2 "$folder/batch")
+check "and is what is there then" grep -q 'qdisc fq' <(tc qd show dev eth1)
+check "the socket is its user's alone" [ "$(stat -c %a "/run/quietcore/$name.sock")" = 600 ]
+kernels=$(in_a env PATH="$PATH" sh -c 'command -v tc >/dev/null && tc qdisc show dev eth1')
+check "the kernel's own disciplines are left alone" refuses grep -qE 'netem| fq ' <<<"$kernels"
+
+# 6. Load.
+if command -v iperf3 >/dev/null; then
+    tc qd del dev eth1 root
+    ip netns exec "$name-b" iperf3 -s -1 >/dev/null 2>&1 &
+    server=$!
+    sleep 1
+    in_a iperf3 -c 10.77.0.2 -t 4 -J >"$folder/iperf.json" 2>&1
+    wait "$server"
+    check "a TCP stream passes" grep -q '"sum_received"' "$folder/iperf.json"
+    awk '/"sum_received"/ { found = 1 } found && /bits_per_second/ { gsub(/[^0-9.e+]/, "", $2)
+        printf "      %.2f Gbit/s\n", $2 / 1e9; exit }' "$folder/iperf.json"
+else
+    left_out "iperf3"
+fi
+finish INT
+check "nothing is left at the end" nothing_left
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
