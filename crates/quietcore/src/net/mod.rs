@@ -43,6 +43,7 @@ mod device;
 mod network;
 mod queue;
 mod receive;
+mod relay;
 
 pub use control::{
     Answer, ClassReport, Control, ControlError, FilterReport, QdiscReport, QueueReport, RateReport, Shown,
@@ -51,3 +52,4 @@ pub use device::{Device, DeviceError, DeviceOptions, Driver, Watchdog};
 pub use network::Network;
 pub use queue::QueueStatistics;
 pub use receive::{Receive, Received, Receiver};
+pub use relay::{Relay, RelayEnd, RelayError, RelayOptions, RelaySide, RelayStatistics};
