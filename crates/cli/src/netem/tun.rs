@@ -79,6 +79,9 @@ pub(crate) struct TunArgs {
     /// packets for the disciplines, fewer system calls
     #[arg(long, value_name = "WHETHER", default_value = "on")]
     offload: OffloadName,
+    /// Bytes that disciplines count for each packet besides its own: a link's header, 14 as on Ethernet
+    #[arg(long, value_name = "BYTES", default_value_t = 14)]
+    link_header: u16,
     /// Where everything random begins: the same seed, the same losses for the same packets
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
@@ -338,7 +341,7 @@ addr add 10.77.0.{host}/24 dev {name}
 addr add fd77:7163::{host}/64 dev {name} nodad\n",
         mtu = args.mtu
     ))?;
-    Ok(tun)
+    Ok(tun.with_link_header(args.link_header))
 }
 
 /// What is ready when `child` has ended, where the kernel has that.

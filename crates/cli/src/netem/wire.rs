@@ -33,6 +33,8 @@ const STOP: u64 = u64::MAX;
 pub(crate) struct Tun {
     queues: Vec<Arc<SyncDevice>>,
     offload: Offload,
+    /// Bytes that each packet counts for more than it has.
+    link_header: u16,
 }
 
 impl Tun {
@@ -47,7 +49,12 @@ impl Tun {
             next.set_nonblocking(true)?;
             all.push(next);
         }
-        Ok(Self { queues: all.into_iter().map(Arc::new).collect(), offload })
+        Ok(Self { queues: all.into_iter().map(Arc::new).collect(), offload, link_header: 0 })
+    }
+
+    /// The same, where disciplines count so many bytes more per packet.
+    pub(crate) fn with_link_header(self, bytes: u16) -> Self {
+        Self { link_header: bytes, ..self }
     }
 }
 
@@ -153,6 +160,7 @@ struct Buffers {
     segments: Vec<Vec<u8>>,
     sizes: Vec<usize>,
     packets: Vec<IpPacket>,
+    link_header: u16,
 }
 
 impl Buffers {
@@ -163,6 +171,7 @@ impl Buffers {
             segments: vec![vec![0; mtu]; count],
             sizes: vec![0; count],
             packets: Vec::new(),
+            link_header: tun.link_header,
         }
     }
 
@@ -170,7 +179,8 @@ impl Buffers {
     fn read(&mut self, tun: &SyncDevice) -> io::Result<usize> {
         let count = tun.recv_multiple(&mut self.whole, &mut self.segments, &mut self.sizes, 0)?;
         let cut = self.segments.iter().zip(&self.sizes).take(count);
-        self.packets.extend(cut.map(|(bytes, &size)| IpPacket::new(bytes[..size].to_vec())));
+        let packet = |bytes: &[u8]| IpPacket::new(bytes.to_vec()).with_link_header(self.link_header);
+        self.packets.extend(cut.map(|(bytes, &size)| packet(&bytes[..size])));
         Ok(count)
     }
 }
