@@ -6,7 +6,7 @@ set -uo pipefail
 cd "$(dirname "$0")"
 seconds=${1:-600}
 targets=("${@:2}")
-[ ${#targets[@]} -gt 0 ] || targets=(parse_trace parse_line parse_line_fields tc_grammar canary)
+[ ${#targets[@]} -gt 0 ] || targets=(parse_trace parse_line parse_line_fields tc_grammar ip_packet disciplines canary)
 fuzz=(cargo +nightly fuzz run --fuzz-dir .)
 [ -z "${FUZZ_TARGET_DIR:-}" ] || fuzz+=(--target-dir "$FUZZ_TARGET_DIR")
 ./seed.sh || exit 2
@@ -15,9 +15,14 @@ failed=0
 for target in "${targets[@]}"; do
     options=(-max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -detect_leaks=0)
     options+=(-print_final_stats=1)
-    [ "$target" = tc_grammar ] && options+=(-dict=tc.dict) || options+=(-dict=trace.dict)
+    case $target in
+        tc_grammar) options+=(-dict=tc.dict) ;;
+        ip_packet | disciplines) ;;
+        *) options+=(-dict=trace.dict) ;;
+    esac
     case $target in
         parse_trace) options+=(-max_len=16384) ;;
+        ip_packet) options+=(-max_len=256) ;;
         canary) options[0]=-max_total_time=60 ;;
         *) options+=(-max_len=4096) ;;
     esac

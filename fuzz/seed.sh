@@ -7,6 +7,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 traces=corpus/parse_trace lines=corpus/parse_line
 mkdir -p "$traces" "$lines" corpus/parse_line_fields corpus/tc_grammar corpus/canary
+# No seeds: both find their forms from nothing.
+mkdir -p corpus/ip_packet corpus/disciplines
 
 text() {
     if [ -n "${QUIETCORE:-}" ]; then

@@ -4,14 +4,18 @@
 //! - `figures`: what must hold between the figures of any report;
 //! - `trickle`: the same bytes in small pieces, as a pipe hands them out;
 //! - `grammar`: what must hold for any script of `tc`;
+//! - `packets`: what must hold for any bytes as an IP packet;
+//! - `disciplines`: what must hold for any discipline and anything that is done to it;
 //! - `written`: valid lines made from typed values; `damage`: changes that spare most of a line.
 //!
 //! Deliberately absent: what a figure should be; that is counted in `tests/independent_count.py`.
 
 pub mod accounting;
 pub mod damage;
+pub mod disciplines;
 pub mod figures;
 pub mod grammar;
+pub mod packets;
 pub mod trickle;
 pub mod written;
 

@@ -10,6 +10,7 @@ mod figures;
 pub(crate) mod instance;
 mod joined;
 mod namespace;
+mod relay;
 mod report_json;
 pub(crate) mod script;
 mod tun;
@@ -30,10 +31,13 @@ pub(crate) struct NetemArgs {
 enum NetemVerb {
     /// Two network namespaces with a wire between them that `quietcore tc` shapes (root)
     Tun(tun::TunArgs),
+    /// Datagrams of two programs through devices that `quietcore tc` shapes (no privileges)
+    Relay(relay::RelayArgs),
 }
 
 pub(crate) fn run(args: &NetemArgs) -> Result<Outcome, CliError> {
     match &args.verb {
         NetemVerb::Tun(args) => tun::run(args),
+        NetemVerb::Relay(args) => relay::run(args),
     }
 }

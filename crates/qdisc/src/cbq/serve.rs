@@ -86,8 +86,8 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
             self.deactivate(id);
             return;
         }
-        // It may also be the first who lends to it that is under its rate again.
-        let mut lender = self.lender_of(id);
+        // It may also be the first who lends to it that is under its rate again, if any may lend.
+        let mut lender = self.lender_of(id).filter(|_| self.top_level == ALL_LEVELS);
         while let Some(id) = lender {
             let least = Nanos(now.0.saturating_add(TICK.unsigned_abs()));
             until = self.node(id).under_time.map_or(until, |under| until.min(under.max(least)));
@@ -99,20 +99,18 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     /// A packet of one of the classes of `band` that may send.
     fn serve_band(&mut self, band: usize, now: Nanos) -> Option<P> {
         loop {
-            let mut is_poor = false;
-            for _ in 0..self.rounds[band].len() {
-                let &id = self.rounds[band].front()?;
+            let (mut is_poor, mut at) = (false, 0);
+            // Who is refused keeps its place: the turn goes on only when somebody has used up its own.
+            while let Some(&id) = self.rounds[band].get(at) {
                 let Some(payer) = self.payer(id, now) else {
-                    if self.rounds[band].front() == Some(&id) {
-                        self.pass(band);
-                    }
+                    at += usize::from(self.rounds[band].get(at) == Some(&id));
                     continue;
                 };
                 let node = self.node_mut(id);
                 if node.deficit <= 0 {
                     node.deficit += node.quantum;
                     is_poor = true;
-                    self.pass(band);
+                    at += 1;
                     continue;
                 }
                 match node.queue.dequeue(now) {
@@ -133,11 +131,12 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
         }
     }
 
-    /// The turn of the first one of a round is over.
-    fn pass(&mut self, band: usize) {
+    /// The turn of `id` is over: who comes after it is next.
+    fn pass(&mut self, band: usize, id: ClassId) {
         let round = &mut self.rounds[band];
-        if let Some(first) = round.pop_front() {
-            round.push_back(first);
+        if let Some(at) = round.iter().position(|&one| one == id) {
+            let count = round.len();
+            round.rotate_left((at + 1) % count);
         }
     }
 
@@ -147,7 +146,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
         node.deficit -= i64::from(bytes);
         let (band, is_poor, is_empty) = (node.band(), node.deficit <= 0, node.queue.is_empty());
         if is_poor {
-            self.pass(band);
+            self.pass(band, id);
         }
         if is_empty {
             self.deactivate(id);
@@ -203,8 +202,8 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     }
 
     fn serve(&mut self, now: Nanos) -> Option<P> {
-        self.watchdog = None;
         loop {
+            self.watchdog = None;
             for band in 0..self.rounds.len() {
                 if let Some(packet) = self.serve_band(band, now) {
                     return Some(packet);
@@ -239,7 +238,9 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Cbq<P> {
             self.counted.sent_packets += 1;
             return Dequeued::Packet(packet);
         }
-        let moment = |out: &BTreeSet<(Nanos, ClassId)>| out.first().map(|&(at, _)| at);
+        // Who is out and has nothing, as its queue was exchanged, is not waited for.
+        let holds = |id: ClassId| !self.node(id).queue.is_empty();
+        let moment = |out: &BTreeSet<(Nanos, ClassId)>| out.iter().find(|one| holds(one.1)).map(|one| one.0);
         let moments = [self.watchdog, moment(&self.naps), moment(&self.penalties)];
         match moments.into_iter().flatten().min() {
             Some(until) => {

@@ -10,10 +10,12 @@
 //! are the lowest anywhere ahead. Amounts are in parts of a byte ([`BYTE`]), so everything is exact, but for
 //! the moment of an answer, which is rounded up to a nanosecond.
 //!
-//! Deviation: the kernel keeps one convex curve, the old one if it is the lower one at the moment of the
-//! change, even where it is the higher one later; a class then has deadlines earlier than its guarantee asks
-//! for, at the cost of others' (a rule like that fails `a_guarantee_is_kept` in tests/hfsc). Its slopes are
-//! fixed-point numbers and its moments ticks of 1024 ns.
+//! All curves that count are kept here because a guarantee needs them: keeping one convex curve only, the old
+//! one if it is the lower one at the moment of the change, gives deadlines that are earlier than the guarantee
+//! asks for where that one is the higher one later, at the cost of others' (a rule like that fails
+//! `a_guarantee_is_kept` in tests/hfsc). Whether the kernel keeps one or more is not known here.
+//!
+//! Deviation: the kernel's slopes are fixed-point numbers and its moments ticks of 1024 ns.
 //!
 //! Arithmetic saturates at 2^127 parts of a byte: beyond every link and clock that is.
 

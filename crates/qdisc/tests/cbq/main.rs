@@ -1,6 +1,9 @@
 //! `Cbq` by its public interface, on a link of 1,000,000 bytes per second that takes packets one after the
 //! other. What a class gets is estimated by the discipline, so shares are checked to a few percent.
 
+mod agreement;
+mod model;
+
 use proptest::prelude::*;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{

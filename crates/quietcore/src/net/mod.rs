@@ -47,6 +47,7 @@ mod network;
 mod options;
 mod queue;
 mod receive;
+mod relay;
 mod statistics;
 
 pub use control::{
@@ -56,4 +57,5 @@ pub use device::{Device, Driver};
 pub use network::Network;
 pub use options::{DeviceError, DeviceOptions, Watchdog};
 pub use receive::{Receive, Received, Receiver};
+pub use relay::{Relay, RelayEnd, RelayError, RelayOptions, RelaySide, RelayStatistics};
 pub use statistics::QueueStatistics;

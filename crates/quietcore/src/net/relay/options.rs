@@ -1,0 +1,198 @@
+//! Between whom a relay carries datagrams, and what it refuses to be.
+
+use super::super::options::{DeviceError, Watchdog};
+use core::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+/// One end of a relay: where it listens, and the only one that it listens to and sends to.
+///
+/// ```
+/// use quietcore::net::RelayEnd;
+/// let end = RelayEnd { listen: "127.0.0.1:7000".parse()?, peer: "127.0.0.1:7001".parse()? };
+/// assert_ne!(end.listen, end.peer);
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelayEnd {
+    /// The relay's own address; with port 0 the system picks a free one.
+    pub listen: SocketAddr,
+    /// Datagrams from here are carried to the other end, and what the other end sends comes here.
+    pub peer: SocketAddr,
+}
+
+/// What addresses a relay may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    Loopback,
+    Beyond,
+}
+
+/// What a [`Relay`](super::Relay) is told.
+///
+/// ```
+/// use quietcore::net::{RelayEnd, RelayOptions};
+/// let a = RelayEnd { listen: "127.0.0.1:0".parse()?, peer: "127.0.0.1:7001".parse()? };
+/// let b = RelayEnd { listen: "127.0.0.1:0".parse()?, peer: "127.0.0.1:7002".parse()? };
+/// let options = RelayOptions::new(a, b);
+/// # let _ = options;
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct RelayOptions {
+    pub(super) ends: [RelayEnd; 2],
+    pub(super) reach: Reach,
+    pub(super) watchdog: Watchdog,
+}
+
+impl RelayOptions {
+    /// A relay between these two, on loopback only.
+    ///
+    /// ```
+    /// # use quietcore::net::{RelayEnd, RelayOptions};
+    /// # let a = RelayEnd { listen: "[::1]:0".parse()?, peer: "[::1]:7001".parse()? };
+    /// let options = RelayOptions::new(a, RelayEnd { peer: "[::1]:7002".parse()?, ..a });
+    /// # let _ = options;
+    /// # Ok::<(), std::net::AddrParseError>(())
+    /// ```
+    #[must_use]
+    pub const fn new(a: RelayEnd, b: RelayEnd) -> Self {
+        Self { ends: [a, b], reach: Reach::Loopback, watchdog: Watchdog::Pinned }
+    }
+
+    /// Lets ends be on other machines. Not the default, as nothing proves where a datagram comes from: who can
+    /// write a peer's address into one has it carried to the other peer. Use it between networks of your own.
+    ///
+    /// ```
+    /// # use quietcore::net::{RelayEnd, RelayOptions};
+    /// # let a = RelayEnd { listen: "192.0.2.1:7000".parse()?, peer: "192.0.2.7:7001".parse()? };
+    /// let options = RelayOptions::new(a, a).beyond_loopback();
+    /// # let _ = options;
+    /// # Ok::<(), std::net::AddrParseError>(())
+    /// ```
+    #[must_use]
+    pub const fn beyond_loopback(mut self) -> Self {
+        self.reach = Reach::Beyond;
+        self
+    }
+
+    /// Whether the devices' watchdogs stay where they are armed. Default: yes.
+    ///
+    /// ```
+    /// # use quietcore::net::{RelayEnd, RelayOptions, Watchdog};
+    /// # let a = RelayEnd { listen: "127.0.0.1:0".parse()?, peer: "127.0.0.1:7001".parse()? };
+    /// let options = RelayOptions::new(a, a).watchdog(Watchdog::Movable);
+    /// # let _ = options;
+    /// # Ok::<(), std::net::AddrParseError>(())
+    /// ```
+    #[must_use]
+    pub const fn watchdog(mut self, watchdog: Watchdog) -> Self {
+        self.watchdog = watchdog;
+        self
+    }
+
+    /// What can be told before there are sockets.
+    pub(super) fn check(&self) -> Result<(), RelayError> {
+        for RelayEnd { listen, peer } in self.ends {
+            if listen.is_ipv4() != peer.is_ipv4() {
+                return Err(RelayError::Versions { listen, peer });
+            }
+            if !is_one_host(peer) {
+                return Err(RelayError::Peer { peer });
+            }
+            let outside = [listen, peer].into_iter().find(|address| !address.ip().is_loopback());
+            if let Some(address) = outside.filter(|_| self.reach == Reach::Loopback) {
+                return Err(RelayError::NotLoopback { address });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether one program can be reached there.
+fn is_one_host(peer: SocketAddr) -> bool {
+    let is_broadcast = matches!(peer.ip(), IpAddr::V4(address) if address.is_broadcast());
+    peer.port() != 0 && !peer.ip().is_unspecified() && !peer.ip().is_multicast() && !is_broadcast
+}
+
+/// Why there is no relay.
+///
+/// ```
+/// use quietcore::net::RelayError;
+/// let error = RelayError::Peer { peer: "127.0.0.1:0".parse()? };
+/// assert_eq!(error.to_string(), "127.0.0.1:0 is no peer: it must be the address and port of one program");
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RelayError {
+    /// An address is not on loopback, and [`RelayOptions::beyond_loopback`] was not asked for.
+    NotLoopback {
+        /// The one that is not.
+        address: SocketAddr,
+    },
+    /// A peer is no single program: port 0, an unspecified, multicast or broadcast address.
+    Peer {
+        /// The one that is not.
+        peer: SocketAddr,
+    },
+    /// A peer is the relay itself: datagrams would go round for ever.
+    Loop {
+        /// The peer, at which the relay listens.
+        peer: SocketAddr,
+    },
+    /// An end listens on IPv4 and has a peer on IPv6, or the other way round.
+    Versions {
+        /// Where it listens.
+        listen: SocketAddr,
+        /// Its peer.
+        peer: SocketAddr,
+    },
+    /// A socket cannot be made.
+    Socket {
+        /// Its address.
+        listen: SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
+    /// A device cannot be made.
+    Device(DeviceError),
+    /// There is no way, or no thread, to wait for datagrams.
+    Poller(io::Error),
+}
+
+impl fmt::Display for RelayError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotLoopback { address } => {
+                write!(out, "{address} is not on loopback, and nobody asked for more")
+            }
+            Self::Peer { peer } => {
+                write!(out, "{peer} is no peer: it must be the address and port of one program")
+            }
+            Self::Loop { peer } => write!(out, "the peer {peer} is the relay itself"),
+            Self::Versions { listen, peer } => {
+                write!(out, "{listen} and its peer {peer} are of different versions of IP")
+            }
+            Self::Socket { listen, error } => write!(out, "no socket at {listen}: {error}"),
+            Self::Device(error) => write!(out, "{error}"),
+            Self::Poller(error) => write!(out, "nobody can wait for datagrams: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for RelayError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Socket { error, .. } | Self::Poller(error) => Some(error),
+            Self::Device(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<DeviceError> for RelayError {
+    fn from(error: DeviceError) -> Self {
+        Self::Device(error)
+    }
+}

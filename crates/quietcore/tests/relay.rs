@@ -1,0 +1,355 @@
+//! The relay, on real sockets of loopback: what goes in comes out once, at the peer and nowhere else.
+
+use proptest::prelude::*;
+use quietcore::net::{Network, Relay, RelayEnd, RelayError, RelayOptions, RelaySide, RelayStatistics};
+use quietcore::qdisc::tc::Match;
+use quietcore::qdisc::{Chance, Delay, Fifo, Limit, Netem, NetemSettings, Packet, Probability};
+use quietcore::{LaneThreads, Machine, Nanos};
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longer than any test takes on a machine that works.
+const PATIENCE: Duration = Duration::from_secs(20);
+const SIDES: [RelaySide; 2] = [RelaySide::A, RelaySide::B];
+
+fn start() -> (Network, &'static Machine) {
+    let (network, builder) = Network::new(Machine::builder().lanes("0-1".parse().expect("a list")));
+    (network, builder.lane_threads(LaneThreads::new()).start().expect("starts"))
+}
+
+fn socket(address: &str) -> UdpSocket {
+    let socket = UdpSocket::bind(address).expect("loopback has ports");
+    socket.set_read_timeout(Some(PATIENCE)).expect("not zero");
+    socket
+}
+
+fn end(listen: &str, peer: &UdpSocket) -> RelayEnd {
+    RelayEnd { listen: listen.parse().expect("an address"), peer: peer.local_addr().expect("bound") }
+}
+
+/// A relay between two sockets.
+struct Bench {
+    relay: Relay,
+    peers: [UdpSocket; 2],
+}
+
+impl Bench {
+    fn new((network, machine): &(Network, &'static Machine)) -> Self {
+        Self::at((network, machine), ["127.0.0.1:0"; 2])
+    }
+
+    fn at((network, machine): (&Network, &'static Machine), addresses: [&str; 2]) -> Self {
+        let peers = addresses.map(socket);
+        let options = RelayOptions::new(end(addresses[0], &peers[0]), end(addresses[1], &peers[1]));
+        Self { relay: Relay::start(network, machine, options).expect("starts"), peers }
+    }
+
+    fn send(&self, side: RelaySide, payload: &[u8]) {
+        let sent = self.peers[side as usize].send_to(payload, self.relay.address(side));
+        assert_eq!(sent.expect("loopback takes it"), payload.len());
+    }
+
+    /// What the peer of that side got.
+    fn next(&self, side: RelaySide) -> Vec<u8> {
+        let mut buffer = vec![0; 65_536];
+        let (length, from) = self.peers[side as usize].recv_from(&mut buffer).expect("something comes");
+        assert_eq!(from, self.relay.address(side), "the relay answers from where it listens");
+        buffer.truncate(length);
+        buffer
+    }
+
+    /// Waits for figures that must come.
+    fn wait(&self, side: RelaySide, holds: impl Fn(&RelayStatistics) -> bool) -> RelayStatistics {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let statistics = self.relay.statistics(side);
+            if holds(&statistics) {
+                return statistics;
+            }
+            assert!(Instant::now() < end, "{statistics:?} in the end");
+            thread::yield_now();
+        }
+    }
+}
+
+fn is_silent(socket: &UdpSocket) -> bool {
+    socket.set_nonblocking(true).expect("possible");
+    let heard = socket.recv_from(&mut [0; 10]);
+    socket.set_nonblocking(false).expect("possible");
+    matches!(heard, Err(error) if error.kind() == ErrorKind::WouldBlock)
+}
+
+fn netem(
+    machine: &Machine,
+    settings: NetemSettings,
+) -> impl quietcore::qdisc::Qdisc<quietcore::qdisc::IpPacket> + use<> {
+    let mut state = 1_u64;
+    let random = move || {
+        // Any spread numbers do (the multiplier is Knuth's).
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 32) as u32
+    };
+    Netem::new(settings, random, machine.now()).expect("they go together")
+}
+
+fn payloads() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    prop::collection::vec(prop::collection::vec(any::<u8>(), 0..1_200), 1..30)
+}
+
+/// Goal: datagrams arrive as they were sent, in order, both ways at once, and nobody else's do, whoever sends
+/// them. Method: random datagrams of both peers and of a stranger, mixed.
+#[test]
+fn datagrams_of_the_peers_arrive_and_no_others() {
+    let shared = start();
+    proptest!(ProptestConfig::with_cases(40), |(there in payloads(), back in payloads(), strange in payloads())| {
+        let bench = Bench::new(&shared);
+        let stranger = socket("127.0.0.1:0");
+        for at in 0..there.len().max(back.len()).max(strange.len()) {
+            if let Some(payload) = there.get(at) {
+                bench.send(RelaySide::A, payload);
+            }
+            if let Some(payload) = back.get(at) {
+                bench.send(RelaySide::B, payload);
+            }
+            if let Some(payload) = strange.get(at) {
+                stranger.send_to(payload, bench.relay.address(SIDES[at % 2])).expect("loopback takes it");
+                // A peer at the other's door is a stranger, too.
+                bench.peers[0].send_to(payload, bench.relay.address(RelaySide::B)).expect("as above");
+            }
+        }
+        for payload in &there {
+            prop_assert_eq!(&bench.next(RelaySide::B), payload);
+        }
+        for payload in &back {
+            prop_assert_eq!(&bench.next(RelaySide::A), payload);
+        }
+        let at = |side: usize| (strange.len() + 1 - side) / 2 + side * strange.len();
+        let a = bench.wait(RelaySide::A, |a| a.strangers == at(0) as u64);
+        let b = bench.wait(RelaySide::B, |b| b.strangers == at(1) as u64);
+        prop_assert!(is_silent(&stranger) && bench.peers.iter().all(is_silent));
+        prop_assert_eq!([a.received, b.received], [there.len() as u64, back.len() as u64]);
+        prop_assert_eq!([a.sent, b.sent], [back.len() as u64, there.len() as u64]);
+        let bytes = |all: &[Vec<u8>]| all.iter().map(|payload| payload.len() as u64).sum::<u64>();
+        prop_assert_eq!([a.received_bytes, b.sent_bytes], [bytes(&there); 2]);
+        prop_assert_eq!([b.received_bytes, a.sent_bytes], [bytes(&back); 2]);
+        prop_assert_eq!((a.refused, a.unsent, b.refused, b.unsent), (0, 0, 0, 0));
+    });
+    shared.1.shutdown();
+}
+
+/// Goal: no more leave than came in, times the duplicates that were asked for. Method: netem that duplicates
+/// and loses at random; the discipline's own count, the relay's and the peer's are one.
+#[test]
+fn what_leaves_is_what_came_times_duplicates() {
+    let shared = start();
+    let chance = || {
+        (0..=u32::MAX)
+            .prop_map(|share| Chance { probability: Probability::from_share(share), ..Chance::default() })
+    };
+    proptest!(ProptestConfig::with_cases(30), |(sent in payloads(), duplicate in chance(), loss in chance())| {
+        let bench = Bench::new(&shared);
+        let settings = NetemSettings { duplicate, loss: quietcore::qdisc::Loss::Random(loss), ..NetemSettings::default() };
+        bench.relay.device(RelaySide::A).graft(0, netem(shared.1, settings));
+        for payload in &sent {
+            bench.send(RelaySide::A, payload);
+        }
+        bench.wait(RelaySide::A, |a| a.received == sent.len() as u64);
+        let queue = bench.relay.device(RelaySide::A).statistics(0).qdisc;
+        let b = bench.wait(RelaySide::B, |b| b.sent >= queue.sent_packets);
+        let queue = bench.relay.device(RelaySide::A).statistics(0).qdisc;
+        prop_assert_eq!((queue.qlen, b.sent), (0, queue.sent_packets));
+        prop_assert!(b.sent <= 2 * sent.len() as u64, "{:?} of {}", b, sent.len());
+        let mut at = 0;
+        for _ in 0..b.sent {
+            // In order; some twice, some not at all.
+            let payload = bench.next(RelaySide::B);
+            let found = sent[at..].iter().position(|one| *one == payload);
+            prop_assert!(found.is_some(), "{:?} after {} of {:?}", payload, at, sent);
+            at += found.unwrap_or_default();
+        }
+        prop_assert!(is_silent(&bench.peers[1]));
+    });
+    shared.1.shutdown();
+}
+
+/// Goal: all are doubled if that is asked for, none more often. Method: netem that always duplicates.
+#[test]
+fn always_duplicated_is_exactly_twice() {
+    let shared = start();
+    let bench = Bench::new(&shared);
+    let duplicate = Chance { probability: Probability::ALWAYS, ..Chance::default() };
+    let settings = NetemSettings { duplicate, ..NetemSettings::default() };
+    bench.relay.device(RelaySide::B).graft(0, netem(shared.1, settings));
+    for number in 0..50_u8 {
+        bench.send(RelaySide::B, &[number; 100]);
+        assert_eq!([(); 2].map(|()| bench.next(RelaySide::A)), [vec![number; 100], vec![number; 100]]);
+    }
+    assert_eq!(bench.relay.statistics(RelaySide::A).sent, 100);
+    assert!(bench.peers.iter().all(is_silent));
+    drop(bench);
+    shared.1.shutdown();
+}
+
+/// Goal: disciplines act on what passes, and filters see it as packets of the peer. Method: a delay, which no
+/// datagram undercuts, and a queue of nothing.
+#[test]
+fn disciplines_act_on_datagrams() {
+    let shared = start();
+    let bench = Bench::new(&shared);
+    let delay = Delay { latency: Nanos(20_000_000), ..Delay::default() };
+    let settings = NetemSettings { delay, ..NetemSettings::default() };
+    bench.relay.device(RelaySide::A).graft(0, netem(shared.1, settings));
+    for number in 0..5 {
+        let began = Instant::now();
+        bench.send(RelaySide::A, &[number]);
+        assert_eq!(bench.next(RelaySide::B), [number]);
+        assert!(began.elapsed() >= Duration::from_millis(20), "it came early");
+    }
+    let queue = bench.relay.device(RelaySide::A).statistics(0).qdisc;
+    assert_eq!((queue.sent_packets, queue.sent_bytes), (5, 5 * 29), "headers count");
+    bench.relay.device(RelaySide::A).graft(0, Fifo::new(Limit::Packets(0)));
+    bench.send(RelaySide::A, b"lost");
+    bench.wait(RelaySide::A, |a| a.received == 6);
+    assert_eq!(bench.relay.device(RelaySide::A).statistics(0).qdisc.dropped, 1);
+    assert!(is_silent(&bench.peers[1]));
+    drop(bench);
+    shared.1.shutdown();
+}
+
+/// Goal: filters find the peer's port. Method: a discipline that tells which port it is asked about.
+#[test]
+fn filters_see_the_peer() {
+    #[derive(Debug)]
+    struct OnlyFrom(u16, Fifo<quietcore::qdisc::IpPacket>);
+
+    impl quietcore::qdisc::Qdisc<quietcore::qdisc::IpPacket> for OnlyFrom {
+        fn kind(&self) -> &'static str {
+            "only"
+        }
+        fn enqueue(&mut self, now: Nanos, packet: quietcore::qdisc::IpPacket) -> quietcore::qdisc::Verdict {
+            if packet.matches(&Match::SourcePort { value: self.0, mask: 0xffff }) {
+                self.1.enqueue(now, packet)
+            } else {
+                quietcore::qdisc::Verdict::Dropped
+            }
+        }
+        fn dequeue(&mut self, now: Nanos) -> quietcore::qdisc::Dequeued<quietcore::qdisc::IpPacket> {
+            self.1.dequeue(now)
+        }
+        fn reset(&mut self, now: Nanos) {
+            self.1.reset(now);
+        }
+        fn statistics(&self) -> quietcore::qdisc::Statistics {
+            self.1.statistics()
+        }
+    }
+
+    let shared = start();
+    let bench = Bench::new(&shared);
+    let port = bench.peers[0].local_addr().expect("bound").port();
+    bench.relay.device(RelaySide::A).graft(0, OnlyFrom(port ^ 1, Fifo::new(Limit::Packets(10))));
+    bench.send(RelaySide::A, b"another port's");
+    bench.wait(RelaySide::A, |a| a.received == 1);
+    bench.relay.device(RelaySide::A).graft(0, OnlyFrom(port, Fifo::new(Limit::Packets(10))));
+    bench.send(RelaySide::A, b"its own");
+    assert_eq!(bench.next(RelaySide::B), b"its own");
+    drop(bench);
+    shared.1.shutdown();
+}
+
+/// Goal: a peer that is not there is no error. Method: send to a closed port until the kernel tells, then open
+/// it again.
+#[test]
+fn a_peer_that_is_away_is_counted_and_may_come_back() {
+    let shared = start();
+    let Bench { relay, peers: [one, other] } = Bench::new(&shared);
+    let address = other.local_addr().expect("bound");
+    drop(other);
+    let bench = Bench { relay, peers: [one, socket("127.0.0.1:0")] };
+    let end = Instant::now() + PATIENCE;
+    while bench.relay.statistics(RelaySide::B).refused == 0 {
+        bench.send(RelaySide::A, b"anybody there?");
+        assert!(Instant::now() < end, "nobody was told: {:?}", bench.relay.statistics(RelaySide::B));
+        thread::yield_now();
+    }
+    let Bench { relay, peers: [one, _] } = bench;
+    let other = UdpSocket::bind(address).expect("it was ours");
+    other.set_read_timeout(Some(PATIENCE)).expect("not zero");
+    let bench = Bench { relay, peers: [one, other] };
+    bench.send(RelaySide::A, b"and now?");
+    while bench.next(RelaySide::B) != b"and now?" {}
+    drop(bench);
+    shared.1.shutdown();
+}
+
+/// Goal: a dropped relay is gone. Method: its addresses are free at once, and its devices, which somebody still
+/// has, send nothing.
+#[test]
+fn a_dropped_relay_has_no_sockets() {
+    let shared = start();
+    for _ in 0..20 {
+        let bench = Bench::new(&shared);
+        let addresses = SIDES.map(|side| bench.relay.address(side));
+        for address in addresses {
+            let taken = UdpSocket::bind(address).expect_err("nobody else can have it");
+            assert_eq!(taken.kind(), ErrorKind::AddrInUse);
+        }
+        bench.send(RelaySide::A, b"on its way");
+        let device = bench.relay.device(RelaySide::A).clone();
+        let Bench { relay, peers } = bench;
+        drop(relay);
+        let _free = addresses.map(|address| UdpSocket::bind(address).expect("it is free"));
+        let before = device.statistics(0).qdisc.sent_packets;
+        assert!(device.send(quietcore::qdisc::IpPacket::new(vec![0; 60])).is_accepted());
+        assert_eq!(device.statistics(0).qdisc.sent_packets, before + 1, "it went nowhere");
+        drop(peers);
+    }
+    shared.1.shutdown();
+}
+
+/// Goal: both versions of IP, also one at each end. Method: a datagram each way, a long one.
+#[test]
+fn ends_may_differ_in_version() {
+    if UdpSocket::bind("[::1]:0").is_err() {
+        return; // a system without IPv6
+    }
+    let (network, machine) = start();
+    for addresses in [["[::1]:0", "[::1]:0"], ["127.0.0.1:0", "[::1]:0"]] {
+        let bench = Bench::at((&network, machine), addresses);
+        for side in SIDES {
+            let other = SIDES[1 - side as usize];
+            bench.send(side, &[9; 60_000]);
+            assert_eq!(bench.next(other), [9; 60_000]);
+        }
+    }
+    machine.shutdown();
+}
+
+/// Goal: each refusal has its reason. Method: one of each.
+#[test]
+fn refusals() {
+    let (network, machine) = start();
+    let address = |text: &str| text.parse::<SocketAddr>().expect("an address");
+    let peer = socket("127.0.0.1:0");
+    let good = end("127.0.0.1:0", &peer);
+    let of =
+        |listen, peer| RelayOptions::new(good, RelayEnd { listen: address(listen), peer: address(peer) });
+    let start = |options| Relay::start(&network, machine, options).expect_err("it must not");
+    for (listen, peer) in
+        [("0.0.0.0:0", "127.0.0.1:9"), ("127.0.0.1:0", "192.0.2.1:9"), ("[::]:0", "[::1]:9")]
+    {
+        assert!(matches!(start(of(listen, peer)), RelayError::NotLoopback { .. }), "{listen} {peer}");
+    }
+    for peer in ["127.0.0.1:0", "0.0.0.0:9", "224.0.0.1:9", "255.255.255.255:9"] {
+        let wide = of("127.0.0.1:0", peer).beyond_loopback();
+        assert!(matches!(start(wide), RelayError::Peer { .. }), "{peer}");
+    }
+    assert!(matches!(start(of("127.0.0.1:0", "[::1]:9")), RelayError::Versions { .. }));
+    let free = socket("127.0.0.1:0").local_addr().expect("bound").to_string();
+    assert!(matches!(start(of(&free, &free)), RelayError::Loop { .. }));
+    let taken = peer.local_addr().expect("bound").to_string();
+    assert!(matches!(start(of(&taken, "127.0.0.1:9")), RelayError::Socket { .. }));
+    machine.shutdown();
+}

@@ -1,0 +1,293 @@
+//! Any discipline with any settings, and what can be changed about it while it works.
+
+use super::parcel::Parcel;
+use super::rate;
+use arbitrary::{Result, Unstructured};
+use quietcore_core::Nanos;
+use quietcore_qdisc::{
+    Cbq, CbqClass, CbqOverlimit, CbqSettings, Chance, Child, ClassId, Delay, Distribution, Fifo, Fq,
+    FqSettings, Hfsc, HfscClass, Horizon, Htb, HtbClass, HtbSettings, Limit, Loss, Netem, NetemRate,
+    NetemSettings, OnLoss, Probability, Qdisc, ServiceCurve, Slot, SlotSpacing, Tbf, TbfLimit, TbfSettings,
+};
+
+type Random = Box<dyn FnMut() -> u32 + Send>;
+
+/// One of them.
+#[derive(Debug)]
+pub enum Subject {
+    Fifo(Fifo<Parcel>),
+    Tbf(Tbf<Parcel>),
+    Netem(Netem<Parcel, Random>),
+    Fq(Fq<Parcel>),
+    Htb(Htb<Parcel>),
+    Hfsc(Hfsc<Parcel>),
+    Cbq(Cbq<Parcel>),
+}
+
+impl Subject {
+    /// As what every discipline is.
+    pub fn qdisc(&mut self) -> &mut dyn Qdisc<Parcel> {
+        match self {
+            Self::Fifo(queue) => queue,
+            Self::Tbf(queue) => queue,
+            Self::Netem(queue) => queue,
+            Self::Fq(queue) => queue,
+            Self::Htb(queue) => queue,
+            Self::Hfsc(queue) => queue,
+            Self::Cbq(queue) => queue,
+        }
+    }
+
+    /// `None` where the settings do not go together.
+    pub fn arbitrary(now: Nanos, u: &mut Unstructured<'_>) -> Result<Option<Self>> {
+        Ok(Some(match u.int_in_range(0..=6_u8)? {
+            0 => Self::Fifo(fifo(u)?),
+            1 => {
+                let Some(tbf) = tbf(now, u)? else { return Ok(None) };
+                Self::Tbf(if u.arbitrary()? { tbf.with_inner(inner(now, u)?) } else { tbf })
+            }
+            2 => {
+                let duplicates = if u.arbitrary()? { chance(u)? } else { Chance::default() };
+                let Some(netem) = netem(duplicates, now, u)? else { return Ok(None) };
+                Self::Netem(if u.ratio(1, 3)? { netem.with_inner(inner(now, u)?) } else { netem })
+            }
+            3 => {
+                let Some(fq) = fq(u)? else { return Ok(None) };
+                Self::Fq(fq)
+            }
+            4 => Self::Htb(Htb::new(HtbSettings {
+                default_class: u.int_in_range(0..=4)?,
+                direct_qlen: u.int_in_range(0..=20)?,
+                ..HtbSettings::default()
+            })),
+            5 => Self::Hfsc(Hfsc::new()),
+            _ => Self::Cbq(Cbq::new(CbqSettings {
+                default_class: u.int_in_range(0..=4)?,
+                average_packet: u.int_in_range(1..=9_000)?,
+                ..CbqSettings::new(rate(u)?)
+            })),
+        }))
+    }
+
+    /// Whether one packet may come out twice.
+    pub fn duplicates(&self) -> bool {
+        matches!(self, Self::Netem(netem) if netem.settings().duplicate != Chance::default())
+    }
+
+    /// Changes something, if it has something to change; what is refused is no matter.
+    pub fn change(&mut self, now: Nanos, u: &mut Unstructured<'_>) -> Result<()> {
+        let (class, parent) = (class_id(u)?, u.arbitrary::<bool>()?.then(|| class_id(u)).transpose()?);
+        let verb = u.int_in_range(0..=4_u8)?;
+        match self {
+            Self::Netem(queue) => {
+                let settings = netem_settings(queue.settings().duplicate, u)?;
+                let _ = queue.change(settings, now);
+            }
+            Self::Htb(queue) => match verb {
+                0 | 1 => _ = queue.add_class(parent, class, htb_class(u)?),
+                2 => _ = queue.change_class(class, htb_class(u)?),
+                3 => _ = queue.remove_class(class),
+                _ => _ = queue.set_inner(class, inner(now, u)?),
+            },
+            Self::Hfsc(queue) => match verb {
+                0 | 1 => {
+                    _ = queue.add_class(parent, class, hfsc_class(u)?);
+                    queue.set_default_class(Some(class));
+                }
+                2 => _ = queue.change_class(now, class, hfsc_class(u)?),
+                3 => _ = queue.remove_class(class),
+                _ => _ = queue.set_leaf(now, class, inner_boxed(now, u)?),
+            },
+            Self::Cbq(queue) => match verb {
+                0 | 1 => _ = queue.add_class(parent, class, cbq_class(u)?),
+                2 => _ = queue.change_class(class, cbq_class(u)?),
+                3 => _ = queue.remove_class(class),
+                _ => _ = queue.set_inner(class, inner(now, u)?),
+            },
+            Self::Fifo(_) | Self::Tbf(_) | Self::Fq(_) => {}
+        }
+        Ok(())
+    }
+}
+
+fn class_id(u: &mut Unstructured<'_>) -> Result<ClassId> {
+    Ok(ClassId::new(1, u.int_in_range(0..=4)?))
+}
+
+fn span(u: &mut Unstructured<'_>) -> Result<Nanos> {
+    Ok(Nanos(u64::from(u.arbitrary::<u32>()?) >> u.int_in_range(0..=31_u8)?))
+}
+
+fn probability(u: &mut Unstructured<'_>) -> Result<Probability> {
+    Ok(Probability::from_share(u.arbitrary()?))
+}
+
+fn chance(u: &mut Unstructured<'_>) -> Result<Chance> {
+    Ok(Chance { probability: probability(u)?, correlation: probability(u)? })
+}
+
+fn inner(now: Nanos, u: &mut Unstructured<'_>) -> Result<Child<Parcel>> {
+    Ok(Child::boxed(inner_boxed(now, u)?))
+}
+
+fn inner_boxed(now: Nanos, u: &mut Unstructured<'_>) -> Result<Box<dyn Qdisc<Parcel>>> {
+    Ok(match u.int_in_range(0..=3_u8)? {
+        0 => Box::new(fifo(u)?),
+        1 => match tbf(now, u)? {
+            Some(tbf) => Box::new(tbf),
+            None => Box::new(fifo(u)?),
+        },
+        2 => match netem(Chance::default(), now, u)? {
+            Some(netem) => Box::new(netem),
+            None => Box::new(fifo(u)?),
+        },
+        _ => match fq(u)? {
+            Some(fq) => Box::new(fq),
+            None => Box::new(fifo(u)?),
+        },
+    })
+}
+
+fn fifo(u: &mut Unstructured<'_>) -> Result<Fifo<Parcel>> {
+    Ok(Fifo::new(if u.arbitrary()? {
+        Limit::Packets(u.int_in_range(0..=50)?)
+    } else {
+        Limit::Bytes(u.int_in_range(0..=200_000)?)
+    }))
+}
+
+fn tbf(now: Nanos, u: &mut Unstructured<'_>) -> Result<Option<Tbf<Parcel>>> {
+    let limit = if u.arbitrary()? {
+        TbfLimit::Bytes(u.int_in_range(0..=200_000)?)
+    } else {
+        TbfLimit::Latency(span(u)?)
+    };
+    let mut settings = TbfSettings::new(rate(u)?, u.int_in_range(0..=100_000)?, limit);
+    if u.arbitrary()? {
+        settings = settings.peak(rate(u)?, u.int_in_range(0..=100_000)?);
+    }
+    Ok(Tbf::new(settings, now).ok())
+}
+
+fn delay(u: &mut Unstructured<'_>) -> Result<Delay> {
+    Ok(Delay {
+        latency: span(u)?,
+        jitter: span(u)?,
+        correlation: probability(u)?,
+        distribution: u.ratio(1, 4)?.then(Distribution::pareto),
+    })
+}
+
+fn netem_settings(duplicate: Chance, u: &mut Unstructured<'_>) -> Result<NetemSettings> {
+    let loss = match u.int_in_range(0..=3_u8)? {
+        0 => Loss::None,
+        1 => Loss::Random(chance(u)?),
+        2 => Loss::gilbert(probability(u)?, probability(u)?),
+        _ => Loss::FourStates {
+            p13: probability(u)?,
+            p31: probability(u)?,
+            p32: probability(u)?,
+            p23: probability(u)?,
+            p14: probability(u)?,
+        },
+    };
+    let spacing = if u.arbitrary()? {
+        SlotSpacing::Between { min: span(u)?, max: span(u)? }
+    } else {
+        SlotSpacing::Distributed(delay(u)?)
+    };
+    let slot = Slot { spacing, packets: u.int_in_range(0..=4)?, bytes: u.int_in_range(0..=5_000)? };
+    Ok(NetemSettings {
+        limit: u.int_in_range(0..=50)?,
+        delay: delay(u)?,
+        loss,
+        on_loss: if u.arbitrary()? { OnLoss::Drop } else { OnLoss::Mark },
+        duplicate,
+        corrupt: chance(u)?,
+        reorder: chance(u)?,
+        gap: u.int_in_range(0..=3)?,
+        rate: NetemRate {
+            bytes_per_second: if u.arbitrary()? { rate(u)?.get() } else { 0 },
+            overhead: u.int_in_range(-2_000..=2_000)?,
+            cell: u.int_in_range(0..=100)?,
+            cell_overhead: u.int_in_range(-150..=100)?,
+        },
+        slot: u.ratio(1, 3)?.then_some(slot),
+    })
+}
+
+fn netem(duplicate: Chance, now: Nanos, u: &mut Unstructured<'_>) -> Result<Option<Netem<Parcel, Random>>> {
+    let mut state = u64::from(u.arbitrary::<u32>()?) | 1;
+    // Any numbers will do here (xorshift64); that they repeat with the input is what matters.
+    let random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u32
+    };
+    let settings = netem_settings(duplicate, u)?;
+    Ok(Netem::new(settings, Box::new(random) as Random, now).ok())
+}
+
+fn fq(u: &mut Unstructured<'_>) -> Result<Option<Fq<Parcel>>> {
+    let mut settings = FqSettings::new(u.int_in_range(0..=9_000)?)
+        .limit(u.int_in_range(0..=60)?)
+        .flow_limit(u.int_in_range(0..=20)?)
+        .buckets(u.int_in_range(0..=16)?)
+        .refill_delay(span(u)?)
+        .low_rate_threshold(u.int_in_range(0..=1_000_000)?)
+        .ce_threshold(span(u)?)
+        .timer_slack(span(u)?)
+        .horizon(if u.arbitrary()? { Horizon::Drop(span(u)?) } else { Horizon::Cap(span(u)?) });
+    if u.arbitrary()? {
+        settings = settings.quantum(u.int_in_range(0..=5_000)?).initial_quantum(u.int_in_range(0..=20_000)?);
+    }
+    if u.arbitrary()? {
+        settings = settings.maxrate(rate(u)?.get());
+    }
+    if u.ratio(1, 5)? {
+        settings = settings.nopacing();
+    }
+    Ok(Fq::new(settings).ok())
+}
+
+fn htb_class(u: &mut Unstructured<'_>) -> Result<HtbClass> {
+    Ok(HtbClass {
+        ceil: rate(u)?,
+        burst: u.arbitrary::<Option<u32>>()?.map(u64::from),
+        cburst: u.arbitrary::<Option<u32>>()?.map(u64::from),
+        prio: u.int_in_range(0..=9)?,
+        quantum: u.arbitrary::<bool>()?.then(|| u.int_in_range(0..=100_000)).transpose()?,
+        mtu: u.int_in_range(0..=9_000)?,
+        ..HtbClass::new(rate(u)?)
+    })
+}
+
+fn curve(u: &mut Unstructured<'_>) -> Result<ServiceCurve> {
+    let slope = |u: &mut Unstructured<'_>| Ok(if u.ratio(1, 6)? { 0 } else { rate(u)?.get() });
+    Ok(ServiceCurve::two_piece(slope(u)?, span(u)?, slope(u)?))
+}
+
+fn hfsc_class(u: &mut Unstructured<'_>) -> Result<HfscClass> {
+    Ok(HfscClass {
+        realtime: u.arbitrary::<bool>()?.then(|| curve(u)).transpose()?,
+        link_share: u.ratio(3, 4)?.then(|| curve(u)).transpose()?,
+        upper_limit: u.ratio(1, 3)?.then(|| curve(u)).transpose()?,
+    })
+}
+
+fn cbq_class(u: &mut Unstructured<'_>) -> Result<CbqClass> {
+    Ok(CbqClass {
+        allot: u.int_in_range(0..=9_000)?,
+        weight: u.arbitrary::<bool>()?.then(|| u.arbitrary()).transpose()?,
+        prio: u.int_in_range(0..=9)?,
+        max_burst: u.int_in_range(0..=300)?,
+        min_burst: u.int_in_range(0..=50)?,
+        min_idle: u.arbitrary::<bool>()?.then(|| span(u)).transpose()?,
+        ewma_log: u.int_in_range(0..=25)?,
+        bounded: u.arbitrary()?,
+        isolated: u.arbitrary()?,
+        overlimit: if u.arbitrary()? { CbqOverlimit::Classic } else { CbqOverlimit::Delay },
+        ..CbqClass::new(rate(u)?)
+    })
+}
