@@ -18,10 +18,11 @@ The words are tc's: qdisc, class and filter, as in tc(8).
   quietcore tc qdisc add dev eth1 root netem delay 10ms
   quietcore tc -s qdisc show dev eth1
 Before them:
-  -b, -batch FILE   carry out the lines of FILE (`-`: standard input); all are read before the first is done
+  -b, -batch FILE   carry out the lines of FILE (`-`: standard input), if all of them are commands
   -n, -name NAME    ask the instance NAME, where several have such a device
 
-Exit codes: 0 done; 2 an error, which marks the word that it means. The kernel's disciplines are never touched.";
+Exit codes: 0 done; 2 an error, which marks the word that it means. The kernel's disciplines are
+never touched.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]

@@ -41,9 +41,11 @@ const LOOK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec
 const GRACE: Duration = Duration::from_secs(1);
 
 const EXIT_CODES: &str = "\
-Exit codes: 130 after Ctrl-C or SIGTERM; with COMMAND, COMMAND's (128 and the signal's number if one ended
-it); 2 an error, and nothing is left. Needs root, /dev/net/tun and ip (iproute2); `quietcore netem relay` needs no
-privileges. The kernel picks the queue of a packet by its flow; --xps says which CPU does a queue's work.";
+The kernel picks a packet's queue by its flow; --xps says which CPU does a queue's work.
+
+Exit codes: 130 after Ctrl-C or SIGTERM; with COMMAND, COMMAND's (128 and the number of the signal
+that ended it); 2 an error. Whatever the end, nothing is left behind. Needs root, /dev/net/tun and
+ip (iproute2); `quietcore netem relay` needs no privileges.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]

@@ -13,8 +13,8 @@
 //! provide.
 //!
 //! `settings.rs` is what is told and asked, `node.rs` one class, `turns.rs` a round, `tree.rs` who may send,
-//! `serve.rs` what all disciplines do, `inner.rs` what is inside. A moment that `Throttled` names may be one at which a class's mode
-//! changes but nothing leaves yet; the next one named is later then.
+//! `serve.rs` what all disciplines do, `inner.rs` what is inside. A moment that `Throttled` names may be one
+//! at which a class's mode changes but nothing leaves yet; the next one named is later then.
 //!
 //! Deliberately absent: filters, hysteresis of modes, offload to devices. Source: Linux
 //! net/sched/sch_htb.c, by behaviour. Deviations: all mode changes that are due are made first, not in

@@ -32,6 +32,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! [`Control`] does to devices what lines of `tc` say: which discipline each queue has, with which classes and
+//! filters, and what they have done.
+//!
 //! Invariants: a queue is run by one thread at a time, and a packet leaves its discipline under the queue's
 //! lock and reaches the driver outside of it; a queue whose head must wait has its watchdog armed; a queue
 //! that was put on a list is run once. What brings packets in is a [`Receiver`], which NET_RX runs.
@@ -41,15 +44,18 @@
 mod control;
 mod device;
 mod network;
+mod options;
 mod queue;
 mod receive;
 mod relay;
+mod statistics;
 
 pub use control::{
     Answer, ClassReport, Control, ControlError, FilterReport, QdiscReport, QueueReport, RateReport, Shown,
 };
-pub use device::{Device, DeviceError, DeviceOptions, Driver, Watchdog};
+pub use device::{Device, Driver};
 pub use network::Network;
-pub use queue::QueueStatistics;
+pub use options::{DeviceError, DeviceOptions, Watchdog};
 pub use receive::{Receive, Received, Receiver};
 pub use relay::{Relay, RelayEnd, RelayError, RelayOptions, RelaySide, RelayStatistics};
+pub use statistics::QueueStatistics;

@@ -5,14 +5,16 @@
 //! enqueue or a batch, never for the driver. A packet that came while somebody runs the queue is found by
 //! that one's last look, which is under the same lock.
 //!
-//! Two timers: the watchdog for what is throttled, and, for disciplines that have one (`cbq`), the delay timer.
-//! Both are armed and cancelled under the lock, so the last one to ask is the last one to be heard, and both
-//! only put the queue on a list: nothing is taken out by a timer's callback. A moment that has passed when it
-//! is asked for goes there at once, without a timer.
+//! Two timers: the watchdog for what is throttled, and, for disciplines that have one (`cbq`), the delay
+//! timer. Both are armed and cancelled under the lock, so the last one to ask is the last one to be heard,
+//! and both only put the queue on a list: nothing is taken out by a timer's callback. A moment that has
+//! passed when it is asked for goes there at once, without a timer.
 
-use super::device::{Driver, Watchdog};
+use super::device::Driver;
 use super::network::{Network, Scheduled};
-use crate::qdisc::{Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
+use super::options::Watchdog;
+use super::statistics::QueueStatistics;
+use crate::qdisc::{Delays, Dequeued, Packet, Qdisc, Verdict};
 use crate::{CpuId, Machine, Nanos, Precision, TimerHandle, TimerOptions, Vector};
 use core::fmt::Debug;
 use core::time::Duration;
@@ -25,37 +27,6 @@ const BATCH: usize = 16;
 const WEIGHT: usize = 64;
 /// After a driver had no room: when it is asked again, unless it says so itself.
 const RETRY: Nanos = Nanos(1_000_000);
-
-/// What a queue has done.
-///
-/// ```
-/// let statistics = quietcore::net::QueueStatistics::default();
-/// assert_eq!(statistics.dequeued_elsewhere, 0);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct QueueStatistics {
-    /// The discipline's own.
-    pub qdisc: Statistics,
-    /// Packets that were taken out of it by the CPU that it belongs to.
-    pub dequeued_at_home: u64,
-    /// By another one.
-    pub dequeued_elsewhere: u64,
-    /// By a thread that plays no CPU.
-    pub dequeued_by_strangers: u64,
-    /// How often the watchdog ran, and how often on a CPU that the queue does not belong to.
-    pub watchdogs: u64,
-    /// See `watchdogs`.
-    pub watchdogs_elsewhere: u64,
-    /// How often the delay timer ran, of disciplines that have one.
-    pub delay_timers: u64,
-    /// How often the lock was taken, and how often it was not free.
-    pub locked: u64,
-    /// See `locked`.
-    pub contended: u64,
-    /// How long it was waited for in all.
-    pub waited: Duration,
-}
 
 pub(super) struct Queue<P> {
     pub(super) machine: &'static Machine,
@@ -405,7 +376,8 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
         self.arm_timer(timer, until, cpu);
     }
 
-    /// Under the lock, so that the last one to ask is the last one to arm. Refused when the machine has ended.
+    /// Under the lock, so that the last one to ask is the last one to arm. Refused when the machine has
+    /// ended.
     fn arm_timer(&self, timer: &TimerHandle, until: Nanos, cpu: Option<CpuId>) {
         let stranger = self.machine.cpu_here().is_none();
         let _ = match cpu {

@@ -5,8 +5,8 @@
 //! interrupts again. Invariant: a receiver is on one list at most and run by one thread at a time; a
 //! `schedule` that comes while it runs makes it run again. Source: Linux net/core/dev.c (NAPI), by behaviour.
 
-use super::device::DeviceError;
 use super::network::{Network, Scheduled};
+use super::options::DeviceError;
 use crate::{CpuId, Machine, Vector};
 use core::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

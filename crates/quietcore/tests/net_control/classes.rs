@@ -100,8 +100,9 @@ fn order_of_filters() {
     }
 }
 
-/// Goal: a class with classes below it hands on by filters of its own, and so does a discipline inside a class.
-/// Method: htb whose filter names an inner class, and hfsc in a leaf; ports that only the inner ones know.
+/// Goal: a class with classes below it hands on by filters of its own, and so does a discipline inside a
+/// class. Method: htb whose filter names an inner class, and hfsc in a leaf; ports that only the inner ones
+/// know.
 #[test]
 fn filters_of_classes() {
     let world = World::new(1);
@@ -134,8 +135,8 @@ fn filters_of_classes() {
     );
 }
 
-/// Goal: classes of all three kinds are added, changed with packets in them, replaced and removed. Method: per
-/// kind its lines; packets that were queued leave, those of removed classes are counted as dropped.
+/// Goal: classes of all three kinds are added, changed with packets in them, replaced and removed. Method:
+/// per kind its lines; packets that were queued leave, those of removed classes are counted as dropped.
 #[test]
 fn classes_come_and_go() {
     for (root, options, others) in [
@@ -177,7 +178,8 @@ fn classes_come_and_go() {
     }
 }
 
-/// Goal: a change of a class of hfsc is of the curves that it names. Method: `sc`, then `ul`, then `ls` alone.
+/// Goal: a change of a class of hfsc is of the curves that it names. Method: `sc`, then `ul`, then `ls`
+/// alone.
 #[test]
 fn curves_are_merged() {
     let world = World::new(1);

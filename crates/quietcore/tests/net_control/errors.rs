@@ -12,7 +12,7 @@ const GIVEN: &str = "
     tc qd add dev eth1 parent 2:10 handle 3: netem
     tc qd add dev eth1 parent 1:2 handle 4: fq";
 
-fn all_refused(lines: &[(&str, &str)]) {
+fn assert_refused(lines: &[(&str, &str)]) {
     let world = World::new(2);
     world.tc(GIVEN);
     let before = (
@@ -38,7 +38,7 @@ fn all_refused(lines: &[(&str, &str)]) {
 /// Goal: every way in which a discipline cannot be had says why, and changes nothing. Method: a list.
 #[test]
 fn disciplines() {
-    all_refused(&[
+    assert_refused(&[
         ("tc qd add dev eth2 root mq", "Cannot find device \"eth2\"; there is eth1"),
         ("tc qd show dev eth2", "Cannot find device"),
         (
@@ -77,7 +77,7 @@ fn disciplines() {
 /// Goal: options that cannot be are named, with their values. Method: a list.
 #[test]
 fn options() {
-    all_refused(&[
+    assert_refused(&[
         (
             "tc qd replace dev eth1 root netem delay 0ms reorder 25%",
             "netem: `reorder 1` cannot be: reordering is not possible",
@@ -108,7 +108,7 @@ fn options() {
 /// Goal: classes and filters likewise. Method: a list.
 #[test]
 fn classes_and_filters() {
-    all_refused(&[
+    assert_refused(&[
         ("tc class add dev eth1 parent 2:1 classid 2:10 htb rate 1mbit", "there is a class 2:10 already"),
         ("tc class add dev eth1 parent 2:1 classid 3:10 htb rate 1mbit", "class 3:10 cannot be below 2:1"),
         (

@@ -16,8 +16,8 @@ fn rates(world: &World) -> [Option<RateReport>; 3] {
 }
 
 /// Goal: mq, a discipline and a class with `est` have rates, bits eight times the bytes, and those without
-/// have none. Method: packets of 1250 bytes until all three see some; then a change without `est`, which keeps
-/// it.
+/// have none. Method: packets of 1250 bytes until all three see some; then a change without `est`, which
+/// keeps it.
 #[test]
 fn rates_are_seen() {
     let world = World::new(1);

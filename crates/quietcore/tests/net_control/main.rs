@@ -4,6 +4,7 @@ mod changes;
 mod classes;
 mod errors;
 mod estimates;
+mod load;
 mod random;
 mod script;
 mod timers;

@@ -78,19 +78,29 @@ fn verb() -> impl Strategy<Value = &'static str> {
     select(vec!["add", "add", "add", "change", "replace", "replace", "del"])
 }
 
-fn step() -> impl Strategy<Value = Step> {
-    let qdisc =
+fn qdisc_step() -> impl Strategy<Value = Step> {
+    let parts =
         (verb(), any::<Index>(), prop::option::weighted(0.3, 1..6_u16), any::<bool>(), any::<Index>());
+    parts.prop_map(|(verb, place, handle, est, options)| Step::Qdisc { verb, place, handle, est, options })
+}
+
+fn class_step() -> impl Strategy<Value = Step> {
     let minor = select(vec![1_u16, 2, 0x10, 0x20]);
-    let class = (verb(), any::<Index>(), minor, any::<bool>(), any::<Index>());
-    let filter = (any::<bool>(), any::<Index>(), 0..3_u16, any::<Index>(), any::<Index>());
+    let parts = (verb(), any::<Index>(), minor, any::<bool>(), any::<Index>());
+    parts.prop_map(|(verb, parent, minor, est, options)| Step::Class { verb, parent, minor, est, options })
+}
+
+fn filter_step() -> impl Strategy<Value = Step> {
+    let parts = (any::<bool>(), any::<Index>(), 0..3_u16, any::<Index>(), any::<Index>());
+    parts.prop_map(|(is_added, parent, prio, flow, kind)| Step::Filter { is_added, parent, prio, flow, kind })
+}
+
+fn step() -> impl Strategy<Value = Step> {
     let packet = (0..2_usize, 0..8_u16, 1..200_u32);
     prop_oneof![
-        4 => qdisc.prop_map(|(verb, place, handle, est, options)| Step::Qdisc { verb, place, handle, est, options }),
-        4 => class.prop_map(|(verb, parent, minor, est, options)| Step::Class { verb, parent, minor, est, options }),
-        2 => filter.prop_map(|(is_added, parent, prio, flow, kind)| {
-            Step::Filter { is_added, parent, prio, flow, kind }
-        }),
+        4 => qdisc_step(),
+        4 => class_step(),
+        2 => filter_step(),
         8 => packet.prop_map(|(queue, port, bytes)| Step::Send { queue, port, bytes }),
         1 => any::<bool>().prop_map(Step::Gate),
     ]
@@ -219,8 +229,8 @@ proptest! {
         }
     }
 
-    /// Goal: changes below a root lose no packet uncounted. Method: one root of a kind that has classes, which
-    /// stays; random lines below it, and packets; what was given was sent, dropped, or is queued.
+    /// Goal: changes below a root lose no packet uncounted. Method: one root of a kind that has classes,
+    /// which stays; random lines below it, and packets; what was given was sent, dropped, or is queued.
     #[test]
     fn every_packet_is_accounted_for(
         root in select(vec!["htb default 10", "hfsc default 10", "cbq bandwidth 80mbit avpkt 100"]),

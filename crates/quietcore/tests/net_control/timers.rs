@@ -1,8 +1,11 @@
-//! The second timer of `cbq`, at the root of a queue and deep inside.
+//! Timers of a queue: the second one, of `cbq`, at the root of a queue and deep inside; and moments that have
+//! passed when a timer is asked for.
 
 use super::world::{Parcel, World, parcel};
+use quietcore::Nanos;
 use quietcore::qdisc::{
-    Cbq, CbqClass, CbqOverlimit, CbqSettings, Child, ClassId, Delays, Htb, HtbClass, HtbSettings, Qdisc, Rate,
+    Cbq, CbqClass, CbqOverlimit, CbqSettings, Child, ClassId, Delays, Dequeued, Fifo, Htb, HtbClass,
+    HtbSettings, Limit, Qdisc, Rate, Statistics, Verdict,
 };
 
 fn rate(bytes: u64) -> Rate {
@@ -78,4 +81,52 @@ fn a_change_brings_the_timer() {
         world.gate.next();
     }
     assert!(world.device.statistics(0).delay_timers > 0);
+}
+
+/// A fifo that names a moment in the past before each packet.
+#[derive(Debug)]
+struct Late {
+    queue: Fifo<Parcel>,
+    is_due: bool,
+}
+
+impl Qdisc<Parcel> for Late {
+    fn kind(&self) -> &'static str {
+        "late"
+    }
+
+    fn enqueue(&mut self, now: Nanos, packet: Parcel) -> Verdict {
+        self.queue.enqueue(now, packet)
+    }
+
+    fn dequeue(&mut self, now: Nanos) -> Dequeued<Parcel> {
+        self.is_due = !self.is_due;
+        if self.is_due && self.queue.statistics().qlen > 0 {
+            return Dequeued::Throttled(Nanos(now.0.saturating_sub(1)));
+        }
+        self.queue.dequeue(now)
+    }
+
+    fn reset(&mut self, now: Nanos) {
+        self.queue.reset(now);
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.queue.statistics()
+    }
+}
+
+/// Goal: where the moment has passed, the queue is run by the softirq of its CPU, neither by a timer nor by who
+/// asked. Method: a discipline that names such moments, packets of a thread that plays no CPU.
+#[test]
+fn what_is_due_is_a_softirq() {
+    let world = World::new(1);
+    world.device.graft(0, Late { queue: Fifo::new(Limit::Packets(10)), is_due: false });
+    for _ in 0..5 {
+        world.send(parcel(1, 100));
+        world.gate.next();
+    }
+    let done = world.device.statistics(0);
+    assert_eq!((done.qdisc.sent_packets, done.watchdogs), (5, 0));
+    assert_eq!((done.dequeued_at_home, done.dequeued_by_strangers), (5, 0));
 }

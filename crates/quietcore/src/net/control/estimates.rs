@@ -1,7 +1,8 @@
 //! The timer behind `est`: it tells all estimates what was sent, when the first of them is due.
 //!
 //! One timer for all, which may be moved and coalesced, as nobody waits for it; an estimate that is told late
-//! takes what was sent for evenly spread. It holds the control weakly, and is idle while nothing is estimated.
+//! takes what was sent for evenly spread. It holds the control weakly, and is idle while nothing is
+//! estimated.
 
 use super::Shared;
 use super::node::node_mut;

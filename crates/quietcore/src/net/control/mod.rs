@@ -1,26 +1,26 @@
 //! `tc` for devices: what its lines do to the disciplines of a [`Device`].
 //!
-//! [`Control`] knows devices by name. A line is read by [`tc`](crate::qdisc::tc), carried out under the lock of
-//! the queue that it is about, and answered as `tc` would. What runs goes on running: `change` keeps what is
-//! queued, and the queue is run again for what is new.
+//! [`Control`] knows devices by name. A line is read by [`tc`](crate::qdisc::tc), carried out under the lock
+//! of the queue that it is about, and answered as `tc` would. What runs goes on running: `change` keeps what
+//! is queued, and the queue is run again for what is new.
 //!
 //! A device begins as the kernel's do: `mq 0:` with a `pfifo` of 1000 packets per queue. `root handle 1: mq`
-//! names it, so that `parent 1:k` is queue `k - 1`. Any other discipline at the root is one for all queues: all
-//! packets go through queue 0 and its lock, as the kernel has one root lock then. What is not named gets handles
-//! from 8001: on, as from the kernel.
+//! names it, so that `parent 1:k` is queue `k - 1`. Any other discipline at the root is one for all queues:
+//! all packets go through queue 0 and its lock, as the kernel has one root lock then. What is not named gets
+//! handles from 8001: on, as from the kernel.
 //!
-//! `settings` and `class_settings` are the defaults of `tc`; `body` is one discipline of any kind, `node` what
-//! belongs to it (classes, filters, estimates), `qdiscs`, `classes` and `filters` the commands, `estimates` the
-//! timer behind `est`, `show` and `report` what is answered, `text` how `tc` writes it.
+//! `settings` and `class_settings` are the defaults of `tc`; `body` is one discipline of any kind, `node`
+//! what belongs to it (classes, filters, estimates), `qdiscs`, `classes` and `filters` the commands,
+//! `estimates` the timer behind `est`, `show` and `report` what is answered, `text` how `tc` writes it.
 //!
 //! Random numbers of netem: those of `seed N` if the line says so, else of a seed that is drawn from the
 //! control's own by the order of commands: the same lines to the same `Control` give the same network again.
 //!
-//! Deliberately absent: `ingress`, actions, hash tables of `u32`, block sharing. Source: Linux net/sched/sch_api.c,
-//! cls_api.c and iproute2's `tc`, by behaviour. Deviations: a discipline that is deleted below `mq`, tbf or
-//! netem is replaced by the default one, not by one that drops everything; a handle that is taken is refused,
-//! where the kernel would put that discipline to a second place; one queue is enough for `mq`; a class has to
-//! be named when it is added.
+//! Deliberately absent: `ingress`, actions, hash tables of `u32`, block sharing. Source: Linux
+//! net/sched/sch_api.c, cls_api.c and iproute2's `tc`, by behaviour. Deviations: a discipline that is deleted
+//! below `mq`, tbf or netem is replaced by the default one, not by one that drops everything; a handle that
+//! is taken is refused, where the kernel would put that discipline to a second place; one queue is enough for
+//! `mq`; a class has to be named when it is added.
 
 mod body;
 mod class_settings;

@@ -1,8 +1,8 @@
-//! A discipline that `Control` made: what it was told, its classes, its filters, its estimates. It is itself a
-//! discipline, so all of that is where the packets are: under the lock of the queue.
+//! A discipline that `Control` made: what it was told, its classes, its filters, its estimates. It is itself
+//! a discipline, so all of that is where the packets are: under the lock of the queue.
 //!
-//! Invariant: a class is in `classes` exactly when the discipline has it; `cbq`'s link, and what netem and tbf
-//! have inside, are classes that nobody made, and are not.
+//! Invariant: a class is in `classes` exactly when the discipline has it; `cbq`'s link, and what netem and
+//! tbf have inside, are classes that nobody made, and are not.
 
 use super::body::Body;
 use super::filter::Filters;
@@ -118,7 +118,8 @@ impl<P: Packet + Debug + Send> Node<P> {
         found
     }
 
-    /// Changes the one with that handle, itself or one below; those above look again at what they have inside.
+    /// Changes the one with that handle, itself or one below; those above look again at what they have
+    /// inside.
     pub(super) fn with(&mut self, now: Nanos, handle: u16, change: &mut dyn FnMut(&mut Self)) {
         if self.handle == handle {
             return change(self);

@@ -1,8 +1,8 @@
 //! From what was typed behind a discipline's kind to what the discipline is told, with the defaults of `tc`.
 //!
-//! Source: the manual's page of each kind, and `tc` by behaviour. Deviations: `gap` alone reorders every packet
-//! that it lets, as the kernel does (`tc` refuses it); a `change` of netem states all of it, where the kernel
-//! keeps corruption, a rate and slots that are not named again.
+//! Source: the manual's page of each kind, and `tc` by behaviour. Deviations: `gap` alone reorders every
+//! packet that it lets, as the kernel does (`tc` refuses it); a `change` of netem states all of it, where the
+//! kernel keeps corruption, a rate and slots that are not named again.
 
 use super::ControlError;
 use super::text::time;

@@ -243,7 +243,8 @@ mod tests {
     use super::{general, rate, size, time};
     use crate::Nanos;
 
-    /// Goal: numbers are written as `tc` writes them. Method: texts that it printed, and both sides of limits.
+    /// Goal: numbers are written as `tc` writes them. Method: texts that it printed, and both sides of
+    /// limits.
     #[test]
     fn numbers() {
         for (number, digits, text) in

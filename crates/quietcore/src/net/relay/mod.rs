@@ -25,8 +25,9 @@ mod port;
 
 pub use options::{RelayEnd, RelayError, RelayOptions};
 
-use super::device::{Device, DeviceOptions};
+use super::device::Device;
 use super::network::Network;
+use super::options::DeviceOptions;
 use super::receive::Receiver;
 use crate::Machine;
 use crate::qdisc::IpPacket;

@@ -1,6 +1,6 @@
 //! Between whom a relay carries datagrams, and what it refuses to be.
 
-use super::super::device::{DeviceError, Watchdog};
+use super::super::options::{DeviceError, Watchdog};
 use core::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};

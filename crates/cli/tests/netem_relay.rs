@@ -1,0 +1,157 @@
+//! `quietcore netem relay` and `quietcore tc`, as two programs use them.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::UdpSocket;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn quietcore(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quietcore"));
+    command.args(words).env_remove("XDG_RUNTIME_DIR").stdin(Stdio::null());
+    command
+}
+
+fn output(words: &[&str]) -> Output {
+    quietcore(words).output().expect("it runs")
+}
+
+/// A relay that runs, and what it prints.
+struct Running {
+    child: Child,
+    printed: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(words: &[&str]) -> Self {
+        let mut child = quietcore(words).stdout(Stdio::piped()).spawn().expect("it runs");
+        let printed = BufReader::new(child.stdout.take().expect("piped"));
+        Self { child, printed }
+    }
+
+    /// Its introduction.
+    fn introduction(&mut self) -> String {
+        let mut text = String::new();
+        while !text.contains("end:") {
+            assert!(self.printed.read_line(&mut text).expect("text") > 0, "it ended: {text}");
+        }
+        text
+    }
+
+    /// As Ctrl-C does; what it says in the end, and its exit code.
+    fn end(mut self) -> (String, Option<i32>) {
+        let child = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(child, rustix::process::Signal::INT).expect("it is ours");
+        let mut text = String::new();
+        self.printed.read_to_string(&mut text).expect("text");
+        (text, self.child.wait().expect("it ends").code())
+    }
+}
+
+fn socket() -> (UdpSocket, String) {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has ports");
+    socket.set_read_timeout(Some(PATIENCE)).expect("not zero");
+    let address = socket.local_addr().expect("bound").to_string();
+    (socket, address)
+}
+
+/// The address behind `word` in the first line that has `peer`.
+fn listens(introduction: &str, peer: &str) -> String {
+    let (_, rest) = introduction.split_once(&format!("{peer} to ")).expect("the peer's line");
+    rest.split(',').next().expect("an address").to_owned()
+}
+
+/// Goal: two programs talk through the relay, tc shapes it, and the figures tell. Method: the whole of it: a
+/// script, datagrams, a line of tc, Ctrl-C, JSON.
+#[test]
+fn two_programs_talk_and_tc_shapes_it() {
+    let ((one, first), (other, second)) = (socket(), socket());
+    let pid = std::process::id();
+    let (name, devices) = (format!("relay-test-{pid}"), [format!("up{pid}"), format!("down{pid}")]);
+    let script = std::env::temp_dir().join(format!("{name}.tc"));
+    std::fs::write(&script, format!("tc qdisc add dev {} root netem delay 30ms\n", devices[0]))
+        .expect("a file");
+    let mut running = Running::start(&[
+        "netem",
+        "relay",
+        "--a",
+        &format!("127.0.0.1:0,{first}"),
+        "--b",
+        &format!("127.0.0.1:0,{second}"),
+        "--dev",
+        &devices.join(","),
+        "--name",
+        &name,
+        "--script",
+        script.to_str().expect("text"),
+    ]);
+    let introduction = running.introduction();
+    let (to_a, to_b) = (listens(&introduction, &first), listens(&introduction, &second));
+    let mut buffer = [0; 100];
+
+    let began = Instant::now();
+    one.send_to(b"there", &to_a).expect("loopback takes it");
+    let (length, from) = other.recv_from(&mut buffer).expect("it comes");
+    assert_eq!((&buffer[..length], from.to_string()), (&b"there"[..], to_b.clone()));
+    assert!(began.elapsed() >= Duration::from_millis(30), "the script delays it");
+    other.send_to(b"back", &to_b).expect("loopback takes it");
+    let (length, from) = one.recv_from(&mut buffer).expect("it comes");
+    assert_eq!((&buffer[..length], from.to_string()), (&b"back"[..], to_a.clone()));
+
+    let shown = output(&["tc", "-s", "qdisc", "show", "dev", &devices[0]]);
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(
+        shown.status.success() && text.contains("netem") && text.contains("Sent 33 bytes 1 pkt"),
+        "{text}"
+    );
+    let changed = output(&["tc", "qdisc", "replace", "dev", &devices[0], "root", "pfifo", "limit", "0"]);
+    assert!(changed.status.success(), "{}", String::from_utf8_lossy(&changed.stderr));
+    one.send_to(b"lost", &to_a).expect("loopback takes it");
+    let (stranger, _) = socket();
+    stranger.send_to(b"let me in", &to_a).expect("loopback takes it");
+    let refused = output(&["tc", "qdisc", "add", "dev", "nowhere", "root", "fq"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+
+    let (figures, code) = running.end();
+    assert_eq!(code, Some(130), "{figures}");
+    assert!(figures.contains(&format!("{second}: 1 datagrams received, 1 sent, 0 refused")), "{figures}");
+    assert!(figures.contains(&format!("{} of {name}", devices[1])), "{figures}");
+    std::fs::remove_file(script).expect("it was made");
+    let _free = UdpSocket::bind(to_a).expect("it is free again");
+}
+
+/// Goal: what must not be is refused with a sentence, and JSON is JSON. Method: an address of another machine,
+/// a peer that is the relay, a bad script; then a relay that does nothing.
+#[test]
+fn refusals_and_json() {
+    let name = format!("relay-json-{}", std::process::id());
+    let refused = |a: &str, b: &str| {
+        let refused = output(&["netem", "relay", "--a", a, "--b", b, "--name", &name]);
+        assert_eq!(refused.status.code(), Some(2));
+        String::from_utf8_lossy(&refused.stderr).into_owned()
+    };
+    let far = refused("127.0.0.1:0,192.0.2.1:53", "127.0.0.1:0,127.0.0.1:9");
+    assert!(far.contains("192.0.2.1:53 is not on loopback"), "{far}");
+    let word = refused("127.0.0.1:0", "127.0.0.1:0,127.0.0.1:9");
+    assert!(word.contains("two addresses"), "{word}");
+    let ((_one, first), (_other, second)) = (socket(), socket());
+    let ends = [first, second].map(|peer| format!("127.0.0.1:0,{peer}"));
+    let devices = format!("x{0},y{0}", std::process::id());
+    let words =
+        ["netem", "relay", "--a", &ends[0], "--b", &ends[1], "--dev", &devices, "--name", &name, "--json"];
+    let running = Running::start(&words);
+    let end = Instant::now() + PATIENCE;
+    let device = devices.split(',').next().expect("a name");
+    while !output(&["tc", "qdisc", "show", "dev", device]).status.success() {
+        assert!(Instant::now() < end, "it does not answer");
+    }
+    let (figures, code) = running.end();
+    let figures: serde_json::Value = serde_json::from_str(&figures).expect("JSON");
+    assert_eq!(
+        (code, figures["schema"].as_u64(), figures["name"].as_str()),
+        (Some(130), Some(1), Some(&*name))
+    );
+    assert_eq!(figures["ends"][1]["strangers"].as_u64(), Some(0), "{figures}");
+    assert_eq!(figures["devices"][0]["device"].as_str(), Some(device), "{figures}");
+}

@@ -1,0 +1,68 @@
+//! Lines while packets pass.
+
+use super::world::{PATIENCE, Parcel, World, parcel};
+use quietcore::qdisc::Verdict;
+use std::collections::BTreeSet;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Instant;
+
+/// What changes over and over, below a root that stays.
+const LINES: [&str; 10] = [
+    "tc class replace dev eth1 parent 1:1 classid 1:20 htb rate 100mbit ceil 1gbit prio 1",
+    "tc qd replace dev eth1 parent 1:20 handle 20: netem delay 100us 50us",
+    "tc qd change dev eth1 parent 1:20 netem delay 10us rate 1gbit",
+    "tc filter add dev eth1 parent 1: prio 5 u32 match ip dport 1 0xffff flowid 1:20",
+    "tc qd replace dev eth1 parent 1:10 handle 10: fq maxrate 1gbit",
+    "tc qd add dev eth1 parent 20: handle 30: tbf rate 1gbit burst 100kb latency 1s",
+    "tc qd change dev eth1 handle 10: fq maxrate 100mbit",
+    "tc filter del dev eth1 parent 1: prio 5",
+    "tc qd del dev eth1 parent 1:10",
+    "tc class del dev eth1 classid 1:20",
+];
+
+/// Goal: no packet is lost uncounted, doubled, or left behind by commands that come while others send. Method:
+/// two threads send, a third one changes classes, disciplines and filters below a htb; in the end all that was
+/// taken has left, or was dropped and counted.
+#[test]
+fn commands_while_packets_pass() {
+    const EACH: u64 = 3_000;
+    let world = World::new(1);
+    world.tc("tc qd add dev eth1 root handle 1: est 250ms 1sec htb default 10
+         tc class add dev eth1 parent 1: classid 1:1 htb rate 1gbit
+         tc class add dev eth1 parent 1:1 classid 1:10 htb rate 1gbit");
+    let (ends, ended) = mpsc::channel();
+    thread::scope(|scope| {
+        for sender in 0..2_u64 {
+            let (device, ends) = (&world.device, ends.clone());
+            scope.spawn(move || {
+                let packets = (0..EACH)
+                    .map(|number| Parcel { number: 2 * number + sender, ..parcel(sender as u16, 100) });
+                let taken =
+                    packets.filter(|packet| device.send_through(0, packet.clone()) == Verdict::Queued);
+                ends.send(taken.count() as u64).expect("the test waits");
+            });
+        }
+        let mut rounds = 0;
+        let mut taken = Vec::new();
+        while taken.len() < 2 || rounds < 3 {
+            LINES.iter().for_each(|line| world.tc(line));
+            rounds += 1;
+            taken.extend(ended.try_iter());
+        }
+    });
+    let began = Instant::now();
+    let done = loop {
+        let done = world.device.statistics(0).qdisc;
+        if done.qlen == 0 {
+            break done;
+        }
+        assert!(began.elapsed() < PATIENCE, "left behind: {done:?}");
+        thread::yield_now();
+    };
+    assert_eq!(done.sent_packets + done.dropped, 2 * EACH);
+    let mut seen = BTreeSet::new();
+    for _ in 0..done.sent_packets {
+        assert!(seen.insert(world.gate.next().1.number), "twice");
+    }
+}
