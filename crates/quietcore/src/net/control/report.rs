@@ -111,6 +111,8 @@ pub struct QdiscReport {
     pub device: String,
     /// What it was told, with defaults, as `tc` writes it.
     pub options: String,
+    /// What `-d` adds: of netem, the seed of its numbers if no line named one.
+    pub details: String,
     /// What it has done, and holds.
     pub statistics: Statistics,
     /// How fast, if that is estimated.
@@ -306,6 +308,9 @@ impl fmt::Display for QdiscReport {
         }
         write_place(self.parent, out)?;
         write_some(&self.options, out)?;
+        if self.shown.details {
+            write_some(&self.details, out)?;
+        }
         if !self.shown.statistics {
             return Ok(());
         }
