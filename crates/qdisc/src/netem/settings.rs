@@ -58,12 +58,14 @@ impl NetemRate {
     /// ```
     #[must_use]
     pub fn time(&self, bytes: u32) -> Nanos {
-        let mut bytes = (i64::from(bytes) + i64::from(self.overhead)).max(0);
+        // Bytes, cells and what each counts are below 2^34: products fit, the nanoseconds of them, too.
+        let mut bytes = (i128::from(bytes) + i128::from(self.overhead)).max(0);
         if self.cell > 0 {
-            let cells = (bytes as u64).div_ceil(u64::from(self.cell)) as i64;
-            bytes = (cells * (i64::from(self.cell) + i64::from(self.cell_overhead))).max(0);
+            let cells = bytes.unsigned_abs().div_ceil(u128::from(self.cell)) as i128;
+            bytes = (cells * (i128::from(self.cell) + i128::from(self.cell_overhead))).max(0);
         }
-        let time = (bytes as u128 * 1_000_000_000).checked_div(u128::from(self.bytes_per_second));
+        let nanos = bytes.unsigned_abs() * 1_000_000_000;
+        let time = nanos.checked_div(u128::from(self.bytes_per_second));
         Nanos(time.map_or(0, |time| u64::try_from(time).unwrap_or(u64::MAX)))
     }
 }

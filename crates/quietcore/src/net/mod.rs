@@ -32,8 +32,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Control`] does to devices what lines of `tc` say: which discipline each queue has, with which classes and
-//! filters, and what they have done.
+//! [`Control`] does to devices what lines of `tc` say: which discipline each queue has, with which classes
+//! and filters, and what they have done.
 //!
 //! Invariants: a queue is run by one thread at a time, and a packet leaves its discipline under the queue's
 //! lock and reaches the driver outside of it; a queue whose head must wait has its watchdog armed; a queue

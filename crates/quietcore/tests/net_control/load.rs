@@ -21,9 +21,9 @@ const LINES: [&str; 10] = [
     "tc class del dev eth1 classid 1:20",
 ];
 
-/// Goal: no packet is lost uncounted, doubled, or left behind by commands that come while others send. Method:
-/// two threads send, a third one changes classes, disciplines and filters below a htb; in the end all that was
-/// taken has left, or was dropped and counted.
+/// Goal: no packet is lost uncounted, doubled, or left behind by commands that come while others send.
+/// Method: two threads send, a third one changes classes, disciplines and filters below a htb; in the end all
+/// that was taken has left, or was dropped and counted.
 #[test]
 fn commands_while_packets_pass() {
     const EACH: u64 = 3_000;

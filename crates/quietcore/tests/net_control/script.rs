@@ -2,6 +2,7 @@
 
 use super::world::{World, parcel};
 use quietcore::net::Answer;
+use quietcore::qdisc::Verdict;
 
 const ADDED: [(u32, u32); 8] = [
     (70_000, 6),
@@ -148,6 +149,86 @@ fn kinds_as_shown() {
     ] {
         world.tc(&format!("tc qd add dev eth1 root handle 5: {typed}"));
         assert_eq!(world.show("tc qd show dev eth1"), format!("qdisc {shown}\n"), "{typed}");
+        world.tc("tc qd del dev eth1 root");
+    }
+}
+
+/// Goal: devices are apart, and handles are not given twice. Method: two devices; what is shown of one, of both,
+/// and when one is gone.
+#[test]
+fn two_devices() {
+    let (world, other) = (World::new(1), World::new(1));
+    world.control.add_device("eth0", other.device.clone()).expect("another one");
+    let taken = world.control.add_device("eth0", other.device.clone()).expect_err("it is there");
+    assert_eq!(taken.to_string(), "there is a device \"eth0\" already");
+    world.tc("tc qd add dev eth0 root pfifo limit 7
+         tc qd add dev eth1 root pfifo limit 8");
+    assert_eq!(
+        world.show("tc qd show"),
+        "qdisc pfifo 8001: dev eth0 root limit 7p\nqdisc pfifo 8002: dev eth1 root limit 8p\n"
+    );
+    assert_eq!(world.show("tc qd show dev eth1 root"), "qdisc pfifo 8002: root limit 8p\n");
+    assert!(world.refused("tc qd show dev eth2").ends_with("there is eth0, eth1"));
+    world.control.remove_device("eth0");
+    assert!(world.refused("tc qd show dev eth0").ends_with("there is eth1"));
+    assert_eq!(world.show("tc qd show"), "qdisc pfifo 8002: dev eth1 root limit 8p\n");
+}
+
+/// Goal: the seed that a netem drew gives its network again. Method: `-d` shows it; a line that names it loses
+/// the same packets.
+#[test]
+fn a_drawn_seed_is_shown() {
+    let lost = |world: &World| -> Vec<bool> {
+        let packets = (0..64).map(|_| world.device.send_through(0, parcel(1, 100)));
+        packets.map(|verdict| verdict == Verdict::Lost).collect()
+    };
+    let world = World::new(1);
+    world.tc("tc qd add dev eth1 root handle 5: netem loss 50%");
+    let shown = world.show("tc -d qd show dev eth1");
+    let options = shown.trim_end().strip_prefix("qdisc netem 5: root ").expect("it is there");
+    let first = lost(&world);
+    assert!(options.contains(" loss 50% seed "), "{options}");
+    world.tc(&format!("tc qd replace dev eth1 root handle 6: netem {options}"));
+    assert_eq!(lost(&world), first);
+}
+
+/// Goal: what the grammar lets through at its edges does not panic. Method: the largest and smallest numbers, in
+/// lines that may be refused, and packets of any length.
+#[test]
+fn edges() {
+    let world = World::new(1);
+    let most = u32::MAX;
+    for options in [
+        format!("netem limit {most} delay 100000000s 100000000s 100% distribution pareto rate 8bit 2147483647 1 2147483647"),
+        "netem limit 0 delay 1ns 3000000000s 50% reorder 100% 100% gap 4294967295 duplicate 100% corrupt 100%".into(),
+        format!("netem slot 0 9000000s packets {most} bytes {most} loss state 100% 100% 100% 100% 100%"),
+        "netem slot distribution normal 0 9000000s rate 15tbit loss gemodel 0% 0% 0% 0% ecn".into(),
+        format!("tbf rate 8bit burst {most} limit {most} overhead 65535 mpu {most} linklayer atm"),
+        format!("tbf rate 8bit burst {most} latency 9000000000s peakrate 100000tbit mtu 1"),
+        format!("fq limit {most} flow_limit {most} quantum {most} initial_quantum {most} maxrate 8bit horizon 9000000000s"),
+        format!("fq refill_delay 9000000000s buckets {most} ce_threshold 0 timer_slack 9000000000s orphan_mask 0"),
+        format!("pfifo limit {most}"),
+        format!("htb default ffff r2q {most} direct_qlen {most}"),
+        "hfsc default ffff".into(),
+        format!("cbq bandwidth 100000tbit avpkt {most} allot {most} mpu {most} ewma 20"),
+    ] {
+        let line = format!("tc qd replace dev eth1 root handle 5: {options}");
+        if let Err(error) = world.control.execute_line(&line) {
+            panic!("{line}: {error}");
+        }
+        for class in [
+            format!("htb rate 8bit ceil 100000tbit burst {most} cburst {most} prio 7 quantum {most} mtu {most}"),
+            "hfsc rt m1 100000tbit d 9000000000s m2 0bit ls umax 4gb dmax 9000000000s rate 100000tbit".into(),
+            format!("cbq rate 8bit allot {most} avpkt {most} maxburst {most} minburst {most} minidle {most} ewma 20"),
+        ] {
+            // Two of three are of other kinds.
+            let _ = world.control.execute_line(&format!("tc class add dev eth1 parent 5: classid 5:ffff {class}"));
+        }
+        for bytes in [0, 1, 1_500, most, 1] {
+            let _ = world.device.send_through(0, parcel(1, bytes));
+        }
+        assert!(world.show("tc -s -d qd show dev eth1").contains("5: root"), "{options}");
+        assert!(world.show("tc -s -d class show dev eth1").lines().count() < 20);
         world.tc("tc qd del dev eth1 root");
     }
 }

@@ -116,8 +116,8 @@ impl Qdisc<Parcel> for Late {
     }
 }
 
-/// Goal: where the moment has passed, the queue is run by the softirq of its CPU, neither by a timer nor by who
-/// asked. Method: a discipline that names such moments, packets of a thread that plays no CPU.
+/// Goal: where the moment has passed, the queue is run by the softirq of its CPU, neither by a timer nor by
+/// who asked. Method: a discipline that names such moments, packets of a thread that plays no CPU.
 #[test]
 fn what_is_due_is_a_softirq() {
     let world = World::new(1);

@@ -49,6 +49,8 @@ pub(super) struct Node<P> {
     /// Its major number.
     pub(super) handle: u16,
     pub(super) options: QdiscOptions,
+    /// Of netem's numbers: named by a line, or drawn.
+    pub(super) seed: u64,
     pub(super) body: Body<P>,
     pub(super) estimate: Option<Estimate>,
     pub(super) classes: BTreeMap<ClassId, Class>,

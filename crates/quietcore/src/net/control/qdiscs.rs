@@ -117,6 +117,14 @@ impl<P: Packet + Debug + Send> State<P> {
     }
 }
 
+/// The seed that a line names.
+fn seed_of(options: &QdiscOptions) -> Option<u64> {
+    match options {
+        QdiscOptions::Netem(typed) => typed.seed,
+        _ => None,
+    }
+}
+
 /// The handle that a command names, if any.
 fn handle_of(command: &QdiscCommand) -> Option<u16> {
     command.handle.map(ClassId::major).filter(|handle| *handle != 0)
@@ -199,6 +207,7 @@ impl<P: Packet + Debug + Send> Entry<P> {
         }
         self.change((occupant.handle, now), |node| {
             node.options = node.body.change((options.clone(), &node.options), node.handle, now)?;
+            node.seed = seed_of(options).unwrap_or(node.seed);
             node.estimate = estimate.or(node.estimate.take());
             Ok(())
         })
@@ -217,7 +226,8 @@ impl<P: Packet + Debug + Send> Entry<P> {
         }
         let body = Body::new(options, handle, seed, now)?;
         let (classes, filters) = (BTreeMap::new(), Filters::default());
-        let node = Node { handle, options: options.clone(), body, estimate, classes, filters };
+        let seed = seed_of(options).unwrap_or(seed);
+        let node = Node { handle, options: options.clone(), seed, body, estimate, classes, filters };
         match spot {
             Spot::Root => {
                 self.device.graft_root(node);

@@ -111,6 +111,8 @@ pub struct QdiscReport {
     pub device: String,
     /// What it was told, with defaults, as `tc` writes it.
     pub options: String,
+    /// What `-d` adds: of netem, the seed of its numbers if no line named one.
+    pub details: String,
     /// What it has done, and holds.
     pub statistics: Statistics,
     /// How fast, if that is estimated.
@@ -134,9 +136,12 @@ pub struct QdiscReport {
 /// # control.add_device("veth0", device.into())?;
 /// control.execute_line("tc qd add dev veth0 root handle 1: htb default 10")?;
 /// control.execute_line("tc class add dev veth0 parent 1: classid 1:10 htb rate 1mbit")?;
-/// let Answer::Classes(reports) = control.execute_line("tc class show dev veth0")? else { panic!("reports")
-/// }; assert_eq!(reports[0].to_string(), "class htb 1:10 root prio 0 rate 1Mbit ceil 1Mbit burst 1600b cburst
-/// 1600b"); # machine.shutdown(); # Ok::<(), Box<dyn std::error::Error>>(()) ```
+/// let Answer::Classes(reports) = control.execute_line("tc class show dev veth0")? else { panic!() };
+/// let text = "class htb 1:10 root prio 0 rate 1Mbit ceil 1Mbit burst 1600b cburst 1600b";
+/// assert_eq!(reports[0].to_string(), text);
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClassReport {
@@ -175,9 +180,11 @@ pub struct ClassReport {
 /// # control.add_device("veth0", device.into())?;
 /// control.execute_line("tc qd add dev veth0 root handle 1: htb")?;
 /// control.execute_line("tc filter add dev veth0 parent 1: prio 5 matchall flowid 1:10")?;
-/// let Answer::Filters(reports) = control.execute_line("tc filter show dev veth0")? else { panic!("reports")
-/// }; assert_eq!((reports[0].prio, reports[0].kind), (5, "matchall")); # machine.shutdown(); # Ok::<(),
-/// Box<dyn std::error::Error>>(()) ```
+/// let Answer::Filters(reports) = control.execute_line("tc filter show dev veth0")? else { panic!() };
+/// assert_eq!((reports[0].prio, reports[0].kind), (5, "matchall"));
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FilterReport {
@@ -301,6 +308,9 @@ impl fmt::Display for QdiscReport {
         }
         write_place(self.parent, out)?;
         write_some(&self.options, out)?;
+        if self.shown.details {
+            write_some(&self.details, out)?;
+        }
         if !self.shown.statistics {
             return Ok(());
         }

@@ -83,6 +83,7 @@ impl<P: Packet + Debug + Send> Entry<P> {
                     parent: None,
                     device: device.into(),
                     options: String::new(),
+                    details: String::new(),
                     statistics: self.queues_statistics(),
                     rate: rate(estimate.as_ref()),
                     notes: Vec::new(),
@@ -175,6 +176,7 @@ fn plain<P: Packet + Debug + Send>(
         parent,
         device: device.into(),
         options: fifo.map_or_else(String::new, |fifo| limit_text(fifo.limit())),
+        details: String::new(),
         statistics: qdisc.statistics(),
         rate: None,
         notes: Vec::new(),
@@ -192,11 +194,20 @@ impl<P: Packet + Debug + Send> Node<P> {
             parent,
             device: device.into(),
             options,
+            details: self.details(),
             statistics: self.statistics(),
             rate: rate(self.estimate.as_ref()),
             notes,
             queue: None,
             shown,
+        }
+    }
+
+    /// What `-d` adds.
+    fn details(&self) -> String {
+        match &self.options {
+            QdiscOptions::Netem(typed) if typed.seed.is_none() => format!("seed {}", self.seed),
+            _ => String::new(),
         }
     }
 

@@ -1,0 +1,199 @@
+//! What is inside of others is reached, changed and counted where it runs.
+
+use quietcore_core::Nanos;
+use quietcore_qdisc::{
+    Cbq, CbqClass, CbqOverlimit, CbqSettings, Chance, Child, ClassId, Delays, Dequeued, Fifo, Fq, FqSettings,
+    Hfsc, HfscClass, Htb, HtbClass, HtbSettings, Limit, Loss, Netem, NetemSettings, Probability, Qdisc, Rate,
+    ServiceCurve, Tbf, TbfLimit, TbfSettings, Verdict,
+};
+use std::any::Any;
+
+type Packet = Vec<u8>;
+
+const CLASS: ClassId = ClassId::new(1, 1);
+
+fn rate(bytes: u64) -> Rate {
+    Rate::bytes_per_second(bytes).expect("not 0")
+}
+
+fn tbf(bytes_per_second: u64) -> TbfSettings {
+    TbfSettings::new(rate(bytes_per_second), 100, TbfLimit::Bytes(10_000))
+}
+
+/// A bucket of one packet that takes years to fill again.
+fn slow() -> Tbf<Packet> {
+    Tbf::new(tbf(1), Nanos(0)).expect("settings that can be")
+}
+
+fn htb() -> Htb<Packet> {
+    let mut htb = Htb::new(HtbSettings { default_class: 1, ..HtbSettings::default() });
+    htb.add_class(None, CLASS, HtbClass::new(rate(1_000_000_000))).expect("a class");
+    htb
+}
+
+fn hfsc() -> Hfsc<Packet> {
+    let mut hfsc = Hfsc::new();
+    let curve = ServiceCurve::linear(1_000_000_000);
+    hfsc.add_class(None, CLASS, HfscClass::guaranteed_share(curve)).expect("a class");
+    hfsc.set_default_class(Some(CLASS));
+    hfsc
+}
+
+fn cbq(overlimit: CbqOverlimit) -> Cbq<Packet> {
+    let settings = CbqSettings { default_class: 1, ..CbqSettings::new(rate(1_000_000_000)) };
+    let mut cbq = Cbq::new(settings);
+    cbq.add_class(None, CLASS, CbqClass { overlimit, ..CbqClass::new(rate(500_000_000)) }).expect("a class");
+    cbq
+}
+
+/// Makes the bucket fast, deep inside.
+fn hurry(inner: &mut Child<Packet>) {
+    let any: &mut dyn Any = inner.qdisc_mut();
+    let tbf_inside = any.downcast_mut::<Tbf<Packet>>().expect("it was put there");
+    tbf_inside.change(tbf(1_000_000_000), Nanos(1)).expect("settings that can be");
+}
+
+/// The first packet leaves, the second one waits for years; after `change` it leaves at once.
+fn check<Q: Qdisc<Packet>>(mut outer: Q, change: impl FnOnce(&mut Q)) {
+    for _ in 0..2 {
+        assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Verdict::Queued);
+    }
+    assert!(outer.dequeue(Nanos(0)).packet().is_some(), "{}", outer.kind());
+    assert!(matches!(outer.dequeue(Nanos(0)), Dequeued::Throttled(until) if until > Nanos(1)));
+    change(&mut outer);
+    let next = outer.dequeue(Nanos(1_000_000));
+    assert!(matches!(next, Dequeued::Packet(_)), "{}: {next:?}", outer.kind());
+    let done = outer.statistics();
+    assert_eq!((done.sent_packets, done.qlen, done.dropped), (2, 0, 0), "{}", outer.kind());
+}
+
+/// Goal: who waits for what is inside looks again when that is changed. Method: a slow bucket inside of each
+/// kind, which becomes a fast one.
+#[test]
+fn a_change_inside_is_noticed() {
+    let mut outer = htb();
+    outer.set_inner(CLASS, Child::new(slow())).expect("a leaf");
+    check(outer, |outer| outer.with_inner(CLASS, hurry).expect("a leaf"));
+    let mut outer = hfsc();
+    outer.set_leaf(Nanos(0), CLASS, Box::new(slow())).expect("a leaf");
+    check(outer, |outer| outer.with_inner(Nanos(1), CLASS, hurry).expect("a leaf"));
+    let mut outer = cbq(CbqOverlimit::Classic);
+    outer.set_inner(CLASS, Child::new(slow())).expect("a class");
+    check(outer, |outer| outer.with_inner(CLASS, hurry).expect("a class"));
+    let outer = Netem::new(NetemSettings::default(), || 0, Nanos(0)).expect("they go together");
+    check(outer.with_inner(Child::new(slow())), |outer| hurry(outer.inner_mut().expect("it has one")));
+    let outer = Tbf::new(tbf(1_000_000_000), Nanos(0)).expect("settings that can be");
+    check(outer.with_inner(Child::new(slow())), |outer| hurry(outer.inner_mut()));
+}
+
+/// Goal: what is lost inside of netem, and what is inside when another one is put there, is dropped and counted.
+/// Method: a netem that loses everything, then a fifo of one packet, which goes.
+#[test]
+fn netem_counts_what_is_inside() {
+    let always = Chance { probability: Probability::ALWAYS, ..Chance::default() };
+    let settings = NetemSettings { loss: Loss::Random(always), ..NetemSettings::default() };
+    let losing = Netem::new(settings, || 0, Nanos(0)).expect("they go together");
+    let mut outer = Netem::new(NetemSettings::default(), || 0, Nanos(0)).expect("they go together");
+    outer.set_inner(Some(Child::new(losing)));
+    assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Verdict::Queued);
+    assert_eq!(outer.dequeue(Nanos(0)), Dequeued::Empty);
+    let lost = outer.statistics();
+    assert_eq!((lost.sent_packets, lost.dropped, lost.qlen, lost.backlog), (0, 1, 0, 0));
+    outer.set_inner(Some(Child::new(slow())));
+    for _ in 0..3 {
+        assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Verdict::Queued);
+    }
+    assert!(outer.dequeue(Nanos(0)).packet().is_some());
+    assert!(outer.dequeue(Nanos(0)).packet().is_none());
+    assert_eq!(outer.statistics().qlen, 2);
+    outer.set_inner(None);
+    let gone = outer.statistics();
+    assert_eq!((gone.sent_packets, gone.dropped, gone.qlen, gone.backlog), (1, 3, 0, 0));
+}
+
+/// Goal: a second timer is found through everything, and only where there is one. Method: cbq inside of each
+/// kind, with and without.
+#[test]
+fn delays_are_found_inside() {
+    for (overlimit, delays) in [(CbqOverlimit::Delay, Delays::Idle), (CbqOverlimit::Classic, Delays::Absent)]
+    {
+        let mut in_htb = htb();
+        in_htb.set_inner(CLASS, Child::new(cbq(overlimit))).expect("a leaf");
+        let mut in_hfsc = hfsc();
+        in_hfsc.set_leaf(Nanos(0), CLASS, Box::new(cbq(overlimit))).expect("a leaf");
+        let mut in_cbq = cbq(CbqOverlimit::Classic);
+        in_cbq.set_inner(CLASS, Child::new(cbq(overlimit))).expect("a class");
+        let in_netem = Netem::new(NetemSettings::default(), || 0, Nanos(0)).expect("they go together");
+        let in_tbf = Tbf::new(tbf(1_000), Nanos(0)).expect("settings that can be");
+        let all: [Box<dyn Qdisc<Packet>>; 5] = [
+            Box::new(in_htb),
+            Box::new(in_hfsc),
+            Box::new(in_cbq),
+            Box::new(in_netem.with_inner(Child::new(cbq(overlimit)))),
+            Box::new(in_tbf.with_inner(Child::new(cbq(overlimit)))),
+        ];
+        for qdisc in all {
+            assert_eq!(qdisc.delays(), delays, "{}", qdisc.kind());
+        }
+    }
+}
+
+/// Goal: a class that was delayed comes back by `end_delays`, through what is around it. Method: cbq inside of
+/// htb, with a class far above its rate; the moment, and what is due then.
+#[test]
+fn delays_end() {
+    let mut inner = Cbq::new(CbqSettings { default_class: 1, ..CbqSettings::new(rate(10_000_000)) });
+    let overlimit = CbqOverlimit::Delay;
+    let class = CbqClass { bounded: true, max_burst: 0, overlimit, ..CbqClass::new(rate(1_000)) };
+    inner.add_class(None, CLASS, class).expect("a class");
+    let mut outer = htb();
+    outer.set_inner(CLASS, Child::new(inner)).expect("a leaf");
+    for _ in 0..4 {
+        assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Verdict::Queued);
+    }
+    while outer.dequeue(Nanos(0)).packet().is_some() {}
+    let until = Qdisc::delays(&outer).until().expect("it is above its rate");
+    assert!(until > Nanos(0));
+    outer.end_delays(Nanos(until.0 - 1));
+    assert_eq!(Qdisc::delays(&outer), Delays::Until(until), "not before");
+    outer.end_delays(until);
+    assert_eq!(Qdisc::delays(&outer), Delays::Idle);
+    assert!(outer.dequeue(until).packet().is_some());
+}
+
+/// Goal: fq counts bands as the priorities are mapped now. Method: packets in one band, another map, and limits
+/// of the band that they are in then.
+#[test]
+fn fq_moves_bands() {
+    let paced = FqSettings::default().maxrate(1).limit(3);
+    let mut fq = Fq::new(paced).expect("settings that can be");
+    for _ in 0..3 {
+        assert_eq!(fq.enqueue(Nanos(0), vec![0; 100]), Verdict::Queued);
+    }
+    assert_eq!(fq.fq_statistics().band_packets, [0, 3, 0]);
+    fq.change(paced.priomap([2; 16])).expect("settings that can be");
+    assert_eq!(fq.fq_statistics().band_packets, [0, 0, 3]);
+    assert_eq!(fq.enqueue(Nanos(0), vec![0; 100]), Verdict::Dropped);
+    assert!(fq.change(FqSettings::default().quantum(0)).is_err());
+    assert_eq!(fq.settings().priomap, [2; 16], "as it was");
+    assert!(fq.dequeue(Nanos(0)).packet().is_some());
+    assert_eq!(fq.fq_statistics().band_packets, [0, 0, 2]);
+}
+
+/// Goal: fifos and buckets keep what they hold. Method: another limit, of a tbf's own fifo, too.
+#[test]
+fn limits_change() {
+    let mut outer = slow();
+    for _ in 0..3 {
+        assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Verdict::Queued);
+    }
+    outer.change(TbfSettings::new(rate(1), 100, TbfLimit::Bytes(300)), Nanos(0)).expect("can be");
+    assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Verdict::Dropped);
+    assert_eq!(outer.statistics().qlen, 3);
+    let mut fifo = Fifo::new(Limit::Packets(1));
+    assert_eq!(fifo.enqueue(Nanos(0), vec![0_u8; 100]), Verdict::Queued);
+    fifo.set_limit(Limit::Bytes(200));
+    assert_eq!((fifo.limit(), Qdisc::<Packet>::kind(&fifo)), (Limit::Bytes(200), "bfifo"));
+    assert_eq!(fifo.enqueue(Nanos(0), vec![0; 100]), Verdict::Queued);
+    assert_eq!(fifo.enqueue(Nanos(0), vec![0; 100]), Verdict::Dropped);
+}
