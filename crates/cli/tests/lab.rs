@@ -35,7 +35,10 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn what_cannot_be_done_is_refused() {
     for (args, sentence) in [
-        (&["no-such-row"][..], "possible values: oslat, enqueue, dbench, idle, cyclictest, blocked"),
+        (
+            &["no-such-row"][..],
+            "possible values: mq-netem, oslat, enqueue, dbench, idle, cyclictest, blocked",
+        ),
         (&["idle", "--span", "0s"], "from 10ms to 10m"),
         (&["idle", "--span", "-1s"], "unexpected argument"),
         (&["idle", "--span", "11m"], "from 10ms to 10m"),

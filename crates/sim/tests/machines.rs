@@ -110,6 +110,20 @@ impl Writer {
         (keys, loads)
     }
 
+    /// Transmit queues, for machines of a kernel.
+    fn packets(&mut self) {
+        let count = self.between(1, 6);
+        let cpus = self.list(count);
+        let (sender, watchdog) = (self.one_of(&["stream", "datagram"]), self.one_of(&["pinned", "movable"]));
+        let (window, limit, delay) = (self.between(1, 20), self.between(5, 25), self.between(500, 3000));
+        self.line(&format!(
+            "[[load.packets]]\ncpus = \"{cpus}\"\nsender = {sender:?}\nwatchdog = {watchdog:?}\nwindow = {window}\n\
+             work = \"1us\"\ntransmit = \"300ns\"\ncoalesce = \"20us\"\n\
+             tc = [\"qdisc add dev e parent 1:1 netem limit {limit} delay {delay}us\", \
+             \"qdisc add dev e parent 1:2 netem delay 900us 300us\"]"
+        ));
+    }
+
     fn loads(&mut self) {
         let kinds = self.between(2, 5);
         for _ in 0..kinds {
@@ -200,6 +214,11 @@ fn write_scenario(seed: u64) -> String {
         writer.text.push_str(&loads);
     }
     writer.faults();
+    if is_urgent && !writer.text.contains("fault.hotplug") {
+        let mut packets = Writer { random: Random::new(seed, 79), text: String::new(), cpus };
+        packets.packets();
+        writer.text.push_str(&packets.text);
+    }
     writer.text
 }
 
@@ -219,17 +238,18 @@ fn run(seed: u64, check: bool) -> Outcome {
 fn random_machines_keep_the_invariants() {
     let (count, first) = (number("QUIETCORE_SIM_MACHINES", MACHINES), number("QUIETCORE_SIM_FIRST", 1));
     let (mut events, mut checks, mut expiries) = (0, 0, 0);
-    let (mut vectors, mut migrations) = (0.0, 0.0);
+    let (mut vectors, mut migrations, mut packets) = (0.0, 0.0, 0.0);
     for seed in first..first + count {
         let outcome = run(seed, true);
         let figures = &outcome.variants[0].figures;
         let text = || write_scenario(seed);
         assert_eq!((figures.early, figures.lost), (0, 0), "seed {seed}: early, lost\n{}", text());
-        for name in ["vectors_lost", "rt_disorder", "rt_on_isolated"] {
+        for name in ["vectors_lost", "rt_disorder", "rt_on_isolated", "packets_lost"] {
             assert_eq!(figures.number(name).unwrap_or(0.0), 0.0, "seed {seed}: {name}\n{}", text());
         }
         vectors += figures.number("vectors_ran").unwrap_or(0.0);
         migrations += figures.number("rt_migrations").unwrap_or(0.0);
+        packets += figures.number("dequeues").unwrap_or(0.0);
         let excludes = !text().contains("exclusion = \"off\"") && !text().contains("nohz_full");
         let pulls = text().contains("policy = \"pull");
         let pulled = figures.foreign_pulled;
@@ -239,9 +259,12 @@ fn random_machines_keep_the_invariants() {
         expiries += figures.expiries;
     }
     println!("{count} machines, {events} events, {checks} checks, {expiries} expiries");
-    println!("{vectors} pieces of work of softirqs, {migrations} moves of real-time tasks");
+    println!(
+        "{vectors} pieces of work of softirqs, {migrations} moves of real-time tasks, {packets} packets"
+    );
     let is_enough = |found: f64| found > 3.0 * count as f64 || count < 20;
-    assert!(is_enough(vectors) && is_enough(migrations), "too little: {vectors} {migrations}");
+    let is_tried = [vectors, migrations, packets].into_iter().all(is_enough);
+    assert!(is_tried, "too little: {vectors} {migrations} {packets}");
     assert!(checks * 8 > events, "only {checks} checks in {events} events");
     assert!(expiries > 10 * count, "only {expiries} expiries on {count} machines: nothing was tried");
 }

@@ -75,6 +75,12 @@ fn isolate_flips() {
     assert_holds("isolate-flips.toml");
 }
 
+/// Goal: seed 000's watchdogs move queues to other CPUs where they may, and nowhere else.
+#[test]
+fn mq_netem() {
+    assert_holds("mq-netem.toml");
+}
+
 /// Goal: threads go around long softirqs, and none of these is lost or waits beyond its limit.
 #[test]
 fn cyclictest() {

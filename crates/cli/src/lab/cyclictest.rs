@@ -86,6 +86,7 @@ pub(super) const PLAN: Plan = Plan {
         Must { variant: "place", figure: 10, value: 0.0 },
         Must { variant: "defer", figure: 10, value: 0.0 },
     ],
+    notes: &[],
     spans: Spans { full: Duration::from_secs(4), quick: Duration::from_millis(1200) },
     seed: Some(Seed {
         id: "003",

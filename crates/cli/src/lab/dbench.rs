@@ -76,6 +76,7 @@ pub(super) const PLAN: Plan = Plan {
         more(10),
     ],
     musts: &[Must { variant: "pull", figure: 11, value: 0.0 }],
+    notes: &[],
     spans: Spans { full: Duration::from_millis(3_300), quick: Duration::from_millis(900) },
     seed: Some(Seed {
         id: "002",

@@ -91,6 +91,7 @@ pub(super) const PLAN: Plan = Plan {
         Must { variant: "bitmap", figure: EARLY, value: 0.0 },
         Must { variant: "bitmap", figure: BEYOND, value: 0.0 },
     ],
+    notes: &[],
     spans: Spans { full: Duration::from_secs(4), quick: Duration::from_millis(600) },
     seed: Some(Seed {
         id: "004",

@@ -84,7 +84,8 @@ impl Rounds {
         let comparisons: Vec<Comparison> =
             plan.compares.iter().filter_map(|compare| comparison(&variants, *compare)).collect();
         let musts: Vec<MustHeld> = plan.musts.iter().filter_map(|must| held(&variants, *must)).collect();
-        let words = words(&comparisons, &musts);
+        let mut words = words(&comparisons, &musts);
+        words.extend(plan.notes.iter().map(|note| (*note).to_owned()));
         Row {
             experiment: plan.name,
             question: plan.question,

@@ -7,7 +7,7 @@
 //! row is about and what the simulator says.
 //!
 //! ```text
-//! plan.rs       what a row is                    blocked.rs enqueue.rs idle.rs oslat.rs dbench.rs: the rows
+//! plan.rs       what a row is                    blocked.rs enqueue.rs idle.rs mq_netem/ and others: the rows
 //! measure.rs    rounds, medians, verdicts        crew.rs tasks.rs gaps.rs trace.rs: what rows are made of
 //! simulated.rs  the scenario beside a row        report.rs    what the JSON has
 //! text.rs       for a terminal                   html/        for a browser, with plots
@@ -25,6 +25,7 @@ mod html;
 mod idle;
 mod isolated;
 mod measure;
+mod mq_netem;
 mod oslat;
 mod plan;
 mod predict;
@@ -57,6 +58,7 @@ use trace::Shown;
 
 /// All rows, in the order in which they run.
 const ROWS: &[&Plan] = &[
+    &mq_netem::PLAN,
     &oslat::PLAN,
     &enqueue::PLAN,
     &dbench::PLAN,

@@ -118,6 +118,8 @@ pub(super) struct Plan {
     pub(super) variants: &'static [Variant],
     pub(super) compares: &'static [Compare],
     pub(super) musts: &'static [Must],
+    /// What a reader of the figures must know, in sentences.
+    pub(super) notes: &'static [&'static str],
     pub(super) spans: Spans,
     pub(super) seed: Option<Seed>,
     pub(super) sim: Option<Sim>,
@@ -131,6 +133,7 @@ pub(super) const PLAIN: Plan = Plan {
     variants: &[],
     compares: &[],
     musts: &[],
+    notes: &[],
     spans: Spans { full: Duration::from_secs(2), quick: Duration::from_millis(600) },
     seed: None,
     sim: None,

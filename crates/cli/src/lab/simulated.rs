@@ -19,13 +19,14 @@ macro_rules! bundled {
 }
 
 /// By name: the scenarios that rows name, and the costs.
-const FILES: [(&str, &str); 8] = bundled![
+const FILES: [(&str, &str); 9] = bundled![
     "costs.toml",
     "cyclictest.toml",
     "dbench-128.toml",
     "enqueue.toml",
     "idle.toml",
     "isolated.toml",
+    "mq-netem.toml",
     "oslat-128.toml",
     "stall-asleep.toml"
 ];

@@ -4,7 +4,7 @@ use super::host::Host;
 use super::measure::{self, Rounds};
 use super::plan::{Attachment, Bench, NOT_MEASURED, Plan};
 use super::report::{Report, Row, SCHEMA, SimComparison, SimValue, Simulated, Verdict};
-use super::{ROWS, dbench, html, oslat, text};
+use super::{ROWS, dbench, html, mq_netem, oslat, text};
 use crate::signals::Interrupt;
 use crate::text::Page;
 use quietcore_core::CpuId;
@@ -230,4 +230,29 @@ fn nothing_foreign_runs_on_an_isolated_lane() {
         }
     }
     panic!("nothing foreign ran without exclusion, or nothing at all with it; foreign: {foreign}");
+}
+
+/// Goal: a pinned watchdog, and any where timers do not migrate, leaves its queue to its CPU; one that may
+/// move takes it away, so the others could have. Method: the row mq-netem, one round; what must be zero, and
+/// what must not. A machine that gives the busy lane no time at all is asked again.
+#[test]
+fn watchdogs_that_may_move_take_queues_along() {
+    let Ok(cpus) = super::two_cpus(None, &crate::host::allowed_cpus().expect("it can be read")) else {
+        return;
+    };
+    let bench = Bench::new(Duration::from_millis(150), cpus, &Interrupt::never());
+    for _ in 0..20 {
+        let rounds = measure::run(&mq_netem::PLAN, &bench, 1, &mut |_, _| {}, &mut Vec::new());
+        let row = rounds.expect("two lanes").row(&mq_netem::PLAN, &bench, String::new());
+        assert_eq!(row.musts.len(), 2);
+        assert!(row.musts.iter().all(|must| must.holds), "{:?}", row.musts);
+        assert!(row.words.iter().any(|word| word.contains("Two CPUs, four queues each")), "{:?}", row.words);
+        let [floor, movable] = [0, 1].map(|at| &row.variants[at]);
+        let figure = |at: usize| movable.figures[at].rounds[0];
+        assert_eq!(floor.figures[6].rounds, [0.0], "nothing waits for a watchdog");
+        if figure(0) > 0.0 && figure(1) > 0.0 && figure(3) > 0.0 && figure(5) > 0.0 {
+            return;
+        }
+    }
+    panic!("no watchdog that may move did");
 }

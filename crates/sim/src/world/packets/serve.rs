@@ -76,8 +76,10 @@ impl World<'_> {
         let this = &mut self.packets.queues[usize::from(queue)];
         match this.netem.dequeue(Nanos(at)) {
             Dequeued::Packet(frame) => {
-                let (held, after) = (self.costs.of(Cost::PacketDequeue), this.load.transmit);
                 let is_home = cpu == this.home;
+                // What another CPU has enqueued lies in a line that has to come from there.
+                let line = if is_home { 0 } else { self.costs.of(Cost::LockHandover) };
+                let (held, after) = (self.costs.of(Cost::PacketDequeue) + line, this.load.transmit);
                 this.left(at + held + after);
                 let left = run.left - 1;
                 if left == 0 {
