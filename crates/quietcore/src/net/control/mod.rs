@@ -14,7 +14,8 @@
 //! `estimates` the timer behind `est`, `show` and `report` what is answered, `text` how `tc` writes it.
 //!
 //! Random numbers of netem: those of `seed N` if the line says so, else of a seed that is drawn from the
-//! control's own by the order of commands: the same lines to the same `Control` give the same network again. `-d` shows that seed.
+//! control's own by the order of commands: the same lines to the same `Control` give the same network again.
+//! `-d` shows that seed.
 //!
 //! Deliberately absent: `ingress`, actions, hash tables of `u32`, block sharing. Source: Linux
 //! net/sched/sch_api.c, cls_api.c and iproute2's `tc`, by behaviour. Deviations: a discipline that is deleted
