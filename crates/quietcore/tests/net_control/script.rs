@@ -161,6 +161,8 @@ fn two_devices() {
     world.control.add_device("eth0", other.device.clone()).expect("another one");
     let taken = world.control.add_device("eth0", other.device.clone()).expect_err("it is there");
     assert_eq!(taken.to_string(), "there is a device \"eth0\" already");
+    let named = world.control.add_device("eth7", world.device.clone()).expect_err("it has a name");
+    assert_eq!(named.to_string(), "there is a device \"eth1\" already");
     world.tc("tc qd add dev eth0 root pfifo limit 7
          tc qd add dev eth1 root pfifo limit 8");
     assert_eq!(

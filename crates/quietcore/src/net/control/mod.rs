@@ -148,7 +148,7 @@ impl<P: Packet + Debug + Send> Control<P> {
     /// dropped.
     ///
     /// # Errors
-    /// [`ControlError::DeviceExists`].
+    /// [`ControlError::DeviceExists`], by that name, or this one by another.
     ///
     /// ```
     /// # use quietcore::{Machine, net::{Control, Device, DeviceOptions, Network}};
@@ -164,8 +164,10 @@ impl<P: Packet + Debug + Send> Control<P> {
     /// ```
     pub fn add_device(&self, name: &str, device: Arc<Device<P>>) -> Result<(), ControlError> {
         let mut state = self.shared.state();
-        if state.devices.contains_key(name) {
-            return Err(ControlError::DeviceExists { device: name.into() });
+        let is_there =
+            |(known, entry): &(&String, &Entry<P>)| *known == name || Arc::ptr_eq(&entry.device, &device);
+        if let Some((known, _)) = state.devices.iter().find(is_there) {
+            return Err(ControlError::DeviceExists { device: known.clone() });
         }
         device.graft_each();
         state.devices.insert(name.into(), Entry { device, root: Root::Mq { handle: 0, estimate: None } });
