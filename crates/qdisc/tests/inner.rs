@@ -86,8 +86,8 @@ fn a_change_inside_is_noticed() {
     check(outer.with_inner(Child::new(slow())), |outer| hurry(outer.inner_mut()));
 }
 
-/// Goal: what is lost inside of netem, and what is inside when another one is put there, is dropped and counted.
-/// Method: a netem that loses everything, then a fifo of one packet, which goes.
+/// Goal: what is lost inside of netem, and what is inside when another one is put there, is dropped and
+/// counted. Method: a netem that loses everything, then a fifo of one packet, which goes.
 #[test]
 fn netem_counts_what_is_inside() {
     let always = Chance { probability: Probability::ALWAYS, ..Chance::default() };
@@ -138,8 +138,8 @@ fn delays_are_found_inside() {
     }
 }
 
-/// Goal: a class that was delayed comes back by `end_delays`, through what is around it. Method: cbq inside of
-/// htb, with a class far above its rate; the moment, and what is due then.
+/// Goal: a class that was delayed comes back by `end_delays`, through what is around it. Method: cbq inside
+/// of htb, with a class far above its rate; the moment, and what is due then.
 #[test]
 fn delays_end() {
     let mut inner = Cbq::new(CbqSettings { default_class: 1, ..CbqSettings::new(rate(10_000_000)) });
@@ -161,8 +161,8 @@ fn delays_end() {
     assert!(outer.dequeue(until).packet().is_some());
 }
 
-/// Goal: fq counts bands as the priorities are mapped now. Method: packets in one band, another map, and limits
-/// of the band that they are in then.
+/// Goal: fq counts bands as the priorities are mapped now. Method: packets in one band, another map, and
+/// limits of the band that they are in then.
 #[test]
 fn fq_moves_bands() {
     let paced = FqSettings::default().maxrate(1).limit(3);

@@ -151,6 +151,11 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
         state
     }
 
+    /// The lock, of who only looks on: not counted.
+    fn lock_unseen(&self) -> MutexGuard<'_, State<P>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes a packet from who plays `cpu`, and runs the queue if nobody does. Gives it back if it is the
     /// first queue's.
     pub(super) fn send(self: &Arc<Self>, packet: P, cpu: Option<CpuId>) -> Result<Verdict, P> {
@@ -212,7 +217,7 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
 
     /// Looks at the discipline, or changes what nobody who waits for a packet notices.
     pub(super) fn look<R>(&self, look: impl FnOnce(&mut dyn Qdisc<P>) -> R) -> R {
-        look(&mut *self.lock().qdisc)
+        look(&mut *self.lock_unseen().qdisc)
     }
 
     /// Changes the discipline; then the softirq of the queue's CPU runs it, which arms its timers anew.
@@ -235,7 +240,7 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
     }
 
     pub(super) fn statistics(&self) -> QueueStatistics {
-        let state = self.lock();
+        let state = self.lock_unseen();
         let mut statistics = state.statistics;
         statistics.qdisc = state.qdisc.statistics();
         statistics.qdisc.requeues += state.requeues;

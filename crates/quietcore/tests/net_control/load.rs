@@ -1,6 +1,7 @@
 //! Lines while packets pass.
 
 use super::world::{PATIENCE, Parcel, World, parcel};
+use quietcore::net::Control;
 use quietcore::qdisc::Verdict;
 use std::collections::BTreeSet;
 use std::sync::mpsc;
@@ -65,4 +66,36 @@ fn commands_while_packets_pass() {
     for _ in 0..done.sent_packets {
         assert!(seen.insert(world.gate.next().1.number), "twice");
     }
+}
+
+/// Goal: a control is shared by threads. Method: one per device, each with its own lines, at the same time;
+/// all are carried out, and no handle is given twice.
+#[test]
+fn lines_from_many_threads() {
+    let worlds: Vec<World> = (0..3).map(|_| World::new(2)).collect();
+    let control = &Control::new(worlds[0].machine, 1);
+    for (number, world) in worlds.iter().enumerate() {
+        control.add_device(&format!("dev{number}"), world.device.clone()).expect("a new name");
+    }
+    thread::scope(|scope| {
+        for number in 0..worlds.len() {
+            scope.spawn(move || {
+                for _ in 0..50 {
+                    for line in
+                        ["add DEV root est 250ms 1sec netem", "change DEV root netem limit 7", "del DEV root"]
+                    {
+                        let line = format!("tc qdisc {}", line.replace("DEV", &format!("dev dev{number}")));
+                        control.execute_line(&line).expect("nobody else is there");
+                    }
+                }
+                control
+                    .execute_line(&format!("tc qd add dev dev{number} root pfifo"))
+                    .expect("nobody is there");
+            });
+        }
+    });
+    let shown = control.execute_line("tc qd show").expect("it can be shown").to_string();
+    let handles: BTreeSet<&str> =
+        shown.lines().filter_map(|line| line.strip_prefix("qdisc pfifo 8")).collect();
+    assert_eq!(handles.len(), 3, "{shown}");
 }

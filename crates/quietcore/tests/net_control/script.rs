@@ -153,14 +153,16 @@ fn kinds_as_shown() {
     }
 }
 
-/// Goal: devices are apart, and handles are not given twice. Method: two devices; what is shown of one, of both,
-/// and when one is gone.
+/// Goal: devices are apart, and handles are not given twice. Method: two devices; what is shown of one, of
+/// both, and when one is gone.
 #[test]
 fn two_devices() {
     let (world, other) = (World::new(1), World::new(1));
     world.control.add_device("eth0", other.device.clone()).expect("another one");
     let taken = world.control.add_device("eth0", other.device.clone()).expect_err("it is there");
     assert_eq!(taken.to_string(), "there is a device \"eth0\" already");
+    let named = world.control.add_device("eth7", world.device.clone()).expect_err("it has a name");
+    assert_eq!(named.to_string(), "there is a device \"eth1\" already");
     world.tc("tc qd add dev eth0 root pfifo limit 7
          tc qd add dev eth1 root pfifo limit 8");
     assert_eq!(
@@ -174,8 +176,8 @@ fn two_devices() {
     assert_eq!(world.show("tc qd show"), "qdisc pfifo 8002: dev eth1 root limit 8p\n");
 }
 
-/// Goal: the seed that a netem drew gives its network again. Method: `-d` shows it; a line that names it loses
-/// the same packets.
+/// Goal: the seed that a netem drew gives its network again. Method: `-d` shows it; a line that names it
+/// loses the same packets.
 #[test]
 fn a_drawn_seed_is_shown() {
     let lost = |world: &World| -> Vec<bool> {
@@ -192,8 +194,8 @@ fn a_drawn_seed_is_shown() {
     assert_eq!(lost(&world), first);
 }
 
-/// Goal: what the grammar lets through at its edges does not panic. Method: the largest and smallest numbers, in
-/// lines that may be refused, and packets of any length.
+/// Goal: what the grammar lets through at its edges does not panic. Method: the largest and smallest numbers,
+/// in lines that may be refused, and packets of any length.
 #[test]
 fn edges() {
     let world = World::new(1);

@@ -33,7 +33,7 @@ pub enum ControlError {
         /// Those that there are.
         known: Vec<String>,
     },
-    /// A device has that name already.
+    /// A device has that name already, or this one has a name.
     DeviceExists {
         /// The name.
         device: String,

@@ -14,7 +14,8 @@
 //! `estimates` the timer behind `est`, `show` and `report` what is answered, `text` how `tc` writes it.
 //!
 //! Random numbers of netem: those of `seed N` if the line says so, else of a seed that is drawn from the
-//! control's own by the order of commands: the same lines to the same `Control` give the same network again. `-d` shows that seed.
+//! control's own by the order of commands: the same lines to the same `Control` give the same network again.
+//! `-d` shows that seed.
 //!
 //! Deliberately absent: `ingress`, actions, hash tables of `u32`, block sharing. Source: Linux
 //! net/sched/sch_api.c, cls_api.c and iproute2's `tc`, by behaviour. Deviations: a discipline that is deleted
@@ -147,7 +148,7 @@ impl<P: Packet + Debug + Send> Control<P> {
     /// dropped.
     ///
     /// # Errors
-    /// [`ControlError::DeviceExists`].
+    /// [`ControlError::DeviceExists`], by that name, or this one by another.
     ///
     /// ```
     /// # use quietcore::{Machine, net::{Control, Device, DeviceOptions, Network}};
@@ -163,8 +164,10 @@ impl<P: Packet + Debug + Send> Control<P> {
     /// ```
     pub fn add_device(&self, name: &str, device: Arc<Device<P>>) -> Result<(), ControlError> {
         let mut state = self.shared.state();
-        if state.devices.contains_key(name) {
-            return Err(ControlError::DeviceExists { device: name.into() });
+        let is_there =
+            |(known, entry): &(&String, &Entry<P>)| *known == name || Arc::ptr_eq(&entry.device, &device);
+        if let Some((known, _)) = state.devices.iter().find(is_there) {
+            return Err(ControlError::DeviceExists { device: known.clone() });
         }
         device.graft_each();
         state.devices.insert(name.into(), Entry { device, root: Root::Mq { handle: 0, estimate: None } });
