@@ -61,7 +61,8 @@ impl RelayOptions {
     }
 
     /// Lets ends be on other machines. Not the default, as nothing proves where a datagram comes from: who
-    /// can write a peer's address into one has it carried to the other peer. Use it between networks of your own.
+    /// can write a peer's address into one has it carried to the other peer. Use it between networks of your
+    /// own.
     ///
     /// ```
     /// # use quietcore::net::{RelayEnd, RelayOptions};
