@@ -5,8 +5,8 @@
 //! Floyd and V. Jacobson, "Link-sharing and Resource Management Models for Packet Networks", 1995; Floyd's
 //! notes on settings of the same year). Where neither says (who was delayed comes back still counted as
 //! such; who has one packet more keeps others from lending; an empty class leaves its round; time between
-//! packets is not negative) it follows the discipline. Powers are those of the same library, as they are cut to whole
-//! numbers. Absent: queues of classes that are throttled themselves.
+//! packets is not negative) it follows the discipline. Powers are those of the same library, as they are cut
+//! to whole numbers. Absent: queues of classes that are throttled themselves.
 
 use crate::Parcel;
 use quietcore_qdisc::{CbqClass, CbqOverlimit, CbqSettings};
