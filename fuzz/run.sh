@@ -6,7 +6,8 @@ set -uo pipefail
 cd "$(dirname "$0")"
 seconds=${1:-600}
 targets=("${@:2}")
-[ ${#targets[@]} -gt 0 ] || targets=(parse_trace parse_line parse_line_fields tc_grammar ip_packet disciplines canary)
+all=(parse_trace parse_line parse_line_fields tc_grammar ip_packet disciplines canary)
+[ ${#targets[@]} -gt 0 ] || targets=("${all[@]}")
 fuzz=(cargo +nightly fuzz run --fuzz-dir .)
 [ -z "${FUZZ_TARGET_DIR:-}" ] || fuzz+=(--target-dir "$FUZZ_TARGET_DIR")
 ./seed.sh || exit 2

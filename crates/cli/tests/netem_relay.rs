@@ -121,8 +121,8 @@ fn two_programs_talk_and_tc_shapes_it() {
     let _free = UdpSocket::bind(to_a).expect("it is free again");
 }
 
-/// Goal: what must not be is refused with a sentence, and JSON is JSON. Method: an address of another machine,
-/// a peer that is the relay, a bad script; then a relay that does nothing.
+/// Goal: what must not be is refused with a sentence, and JSON is JSON. Method: an address of another
+/// machine, an end without a peer; then a relay that does nothing.
 #[test]
 fn refusals_and_json() {
     let name = format!("relay-json-{}", std::process::id());

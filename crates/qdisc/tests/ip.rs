@@ -211,8 +211,8 @@ fn priorities_are_by_type_of_service() {
 }
 
 proptest! {
-    /// Goal: no bytes make it panic, and what it remembers of them is always theirs. Method: random bytes that
-    /// begin as a packet may, changed and read again.
+    /// Goal: no bytes make it panic, and what it remembers of them is always theirs. Method: random bytes
+    /// that begin as a packet may, changed and read again.
     #[test]
     fn hostile_bytes_are_packets_too(
         mut bytes in proptest::collection::vec(any::<u8>(), 0..200),

@@ -3,8 +3,8 @@
 //!
 //! Asked for is the same from both: one datagram every 600 us. The second one can wait in whole milliseconds
 //! only, as a program with a timer wheel or a tick does, and sends what has become due when it wakes; so its
-//! datagrams come in bursts. Measured is what a receiver on loopback sees between two datagrams, with all that
-//! the host adds to it: that its own thread wakes up late, too, and that CPUs are taken away.
+//! datagrams come in bursts. Measured is what a receiver on loopback sees between two datagrams, with all
+//! that the host adds to it: that its own thread wakes up late, too, and that CPUs are taken away.
 //!
 //! ```sh
 //! cargo run --release -p quietcore --features qdisc --example pacing

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use quietcore::net::{Network, Relay, RelayEnd, RelayError, RelayOptions, RelaySide, RelayStatistics};
 use quietcore::qdisc::tc::Match;
-use quietcore::qdisc::{Chance, Delay, Fifo, Limit, Netem, NetemSettings, Packet, Probability};
+use quietcore::qdisc::{Chance, Delay, Fifo, Limit, Loss, Netem, NetemSettings, Packet, Probability};
 use quietcore::{LaneThreads, Machine, Nanos};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
@@ -103,7 +103,8 @@ fn payloads() -> impl Strategy<Value = Vec<Vec<u8>>> {
 #[test]
 fn datagrams_of_the_peers_arrive_and_no_others() {
     let shared = start();
-    proptest!(ProptestConfig::with_cases(40), |(there in payloads(), back in payloads(), strange in payloads())| {
+    let payloads = || (payloads(), payloads(), payloads());
+    proptest!(ProptestConfig::with_cases(40), |((there, back, strange) in payloads())| {
         let bench = Bench::new(&shared);
         let stranger = socket("127.0.0.1:0");
         for at in 0..there.len().max(back.len()).max(strange.len()) {
@@ -148,9 +149,11 @@ fn what_leaves_is_what_came_times_duplicates() {
         (0..=u32::MAX)
             .prop_map(|share| Chance { probability: Probability::from_share(share), ..Chance::default() })
     };
-    proptest!(ProptestConfig::with_cases(30), |(sent in payloads(), duplicate in chance(), loss in chance())| {
+    let given = || (payloads(), chance(), chance());
+    proptest!(ProptestConfig::with_cases(30), |((sent, duplicate, loss) in given())| {
         let bench = Bench::new(&shared);
-        let settings = NetemSettings { duplicate, loss: quietcore::qdisc::Loss::Random(loss), ..NetemSettings::default() };
+        let loss = Loss::Random(loss);
+        let settings = NetemSettings { duplicate, loss, ..NetemSettings::default() };
         bench.relay.device(RelaySide::A).graft(0, netem(shared.1, settings));
         for payload in &sent {
             bench.send(RelaySide::A, payload);
@@ -259,8 +262,8 @@ fn filters_see_the_peer() {
     shared.1.shutdown();
 }
 
-/// Goal: a peer that is not there is no error. Method: send to a closed port until the kernel tells, then open
-/// it again.
+/// Goal: a peer that is not there is no error. Method: send to a closed port until the kernel tells, then
+/// open it again.
 #[test]
 fn a_peer_that_is_away_is_counted_and_may_come_back() {
     let shared = start();
@@ -284,8 +287,8 @@ fn a_peer_that_is_away_is_counted_and_may_come_back() {
     shared.1.shutdown();
 }
 
-/// Goal: a dropped relay is gone. Method: its addresses are free at once, and its devices, which somebody still
-/// has, send nothing.
+/// Goal: a dropped relay is gone. Method: its addresses are free at once, and its devices, which somebody
+/// still has, send nothing.
 #[test]
 fn a_dropped_relay_has_no_sockets() {
     let shared = start();

@@ -1,7 +1,7 @@
 //! `quietcore netem relay`: two programs' datagrams through our devices, without privileges.
 //!
-//! Order of the way up: the name, the machine, the relay, the control socket, the scripts. A failure anywhere,
-//! and the end, take it down in the other order and leave nothing.
+//! Order of the way up: the name, the machine, the relay, the control socket, the scripts. A failure
+//! anywhere, and the end, take it down in the other order and leave nothing.
 
 use super::control_socket::Server;
 use super::executor::Executor;

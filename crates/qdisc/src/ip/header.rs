@@ -99,8 +99,8 @@ impl IpHeader {
     ///
     /// Equal on every machine and in every run: `SplitMix64`'s step over the word
     /// `version << 40 | protocol << 32 | source port << 16 | destination port`, then over its result with each
-    /// address (IPv6's in two halves, the upper one first) xor-ed in. All fragments of a datagram are of one flow, so those count
-    /// without ports, which only the first one has.
+    /// address (IPv6's in two halves, the upper one first) xor-ed in. All fragments of a datagram are of one
+    /// flow, so those count without ports, which only the first one has.
     ///
     /// ```
     /// # use quietcore_qdisc::IpHeader;

@@ -186,6 +186,7 @@ proptest! {
             run.play(step);
         }
         run.drain();
+        prop_assert_eq!(run.cbq.statistics().qlen, 0);
     }
 }
 

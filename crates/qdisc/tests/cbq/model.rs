@@ -1,9 +1,12 @@
 //! What `Cbq` should do, by another way: a list of classes that is searched, rounds as lists that are
 //! rotated, no set of who is delayed, times as numbers that may be negative.
 //!
-//! Written from what is said of cbq where its behaviour is told (S. Floyd and V. Jacobson, "Link-sharing and
-//! Resource Management Models for Packet Networks", 1995; the settings by Floyd's notes of the same year),
-//! not from `serve.rs`. Powers are those of the same library, as results are cut to whole numbers. Absent: queues of classes that are throttled themselves.
+//! Written before `serve.rs` was looked at, from what is told of the kernel's behaviour and of the papers (S.
+//! Floyd and V. Jacobson, "Link-sharing and Resource Management Models for Packet Networks", 1995; Floyd's
+//! notes on settings of the same year). Where neither says (who was delayed comes back still counted as
+//! such; who has one packet more keeps others from lending; an empty class leaves its round; time between
+//! packets is not negative) it follows the discipline. Powers are those of the same library, as they are cut
+//! to whole numbers. Absent: queues of classes that are throttled themselves.
 
 use crate::Parcel;
 use quietcore_qdisc::{CbqClass, CbqOverlimit, CbqSettings};

@@ -6,10 +6,10 @@
 //!              [         | <-  device "b" |         ]
 //! ```
 //!
-//! What peer a sends to the relay's address a goes through device a, and from the relay's address b to peer b;
-//! the same back. A datagram is read by the NET_RX softirq of its device's CPU and sent by NET_TX of whichever
-//! CPU runs the queue. In the device it is an IP packet with headers, so that lengths, filters and flows are
-//! those of a link.
+//! What peer a sends to the relay's address a goes through device a, and from the relay's address b to peer
+//! b; the same back. A datagram is read by the NET_RX softirq of its device's CPU and sent by NET_TX of
+//! whichever CPU runs the queue. In the device it is an IP packet with headers, so that lengths, filters and
+//! flows are those of a link.
 //!
 //! Invariants (tests/relay.rs): nothing is ever sent to an address other than the two peers; datagrams from
 //! anybody else are counted and dropped; as many leave as came in at most, times what a discipline
@@ -122,8 +122,8 @@ impl fmt::Debug for Relay {
 }
 
 impl Relay {
-    /// Binds the sockets and begins to carry. Each way is a device with one queue, a `pfifo` to begin with; a's
-    /// belongs to the machine's first lane, b's to its second if there is one.
+    /// Binds the sockets and begins to carry. Each way is a device with one queue, a `pfifo` to begin with;
+    /// a's belongs to the machine's first lane, b's to its second if there is one.
     ///
     /// # Errors
     /// See [`RelayError`]; then nothing is left of it.

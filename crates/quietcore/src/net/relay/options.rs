@@ -60,8 +60,9 @@ impl RelayOptions {
         Self { ends: [a, b], reach: Reach::Loopback, watchdog: Watchdog::Pinned }
     }
 
-    /// Lets ends be on other machines. Not the default, as nothing proves where a datagram comes from: who can
-    /// write a peer's address into one has it carried to the other peer. Use it between networks of your own.
+    /// Lets ends be on other machines. Not the default, as nothing proves where a datagram comes from: who
+    /// can write a peer's address into one has it carried to the other peer. Use it between networks of your
+    /// own.
     ///
     /// ```
     /// # use quietcore::net::{RelayEnd, RelayOptions};
