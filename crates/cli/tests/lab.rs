@@ -121,7 +121,7 @@ fn an_interrupted_run_prints_what_it_has() {
     let mut shown = String::new();
     child.stdout.take().expect("piped").read_to_string(&mut shown).expect("UTF-8");
     assert_eq!(child.wait().expect("it ends").code(), Some(130), "{shown}");
-    assert!(shown.contains("oslat:"), "{shown}");
+    assert!(shown.contains("mq-netem:"), "{shown}");
     assert!(shown.ends_with("Interrupted: this is what was measured until then.\n"), "{shown}");
     let html = std::fs::read_to_string(&page).expect("it was written");
     assert!(html.contains("Interrupted"));

@@ -50,8 +50,8 @@ fn four(policy: &str, watchdog: &str) -> String {
 }
 
 /// Goal: seed 000's mechanism. An idle CPU's watchdog goes to a busy CPU, which then takes packets out of
-/// everybody's queues; a pinned one stays, and so does every one where timers do not migrate. Method: the same
-/// load in all four; that the first has foreign dequeues shows that the others could have had some.
+/// everybody's queues; a pinned one stays, and so does every one where timers do not migrate. Method: the
+/// same load in all four; that the first has foreign dequeues shows that the others could have had some.
 #[test]
 fn pinned_watchdogs_stay_and_movable_ones_collapse() {
     for (policy, watchdog, collapses) in [

@@ -483,8 +483,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         push_target(Arming { cpu, is_idle }, masks, domains, |other| self.has_flag(other, flag::IDLE))
     }
 
-    /// The kernel's rule for hrtimers. A CPU that is not idle looks at its timers with every tick, so a tick is
-    /// its next event at the latest, as the tick of the kernel is an hrtimer among the others.
+    /// The kernel's rule for hrtimers. A CPU that is not idle looks at its timers with every tick, so a tick
+    /// is its next event at the latest, as the tick of the kernel is an hrtimer among the others.
     fn exact_cpu(&self, (cpu, now): (CpuId, Nanos), is_pinned: bool, expires: Nanos) -> CpuId {
         let start = ExactStart {
             cpu,

@@ -6,11 +6,10 @@
 //!
 //! Where what is decided: `cpu.rs` the segments of a CPU; `step.rs` what ends with one; `turn.rs` timers;
 //! `softirq.rs` other softirqs; `companion.rs` ksoftirqd; `realtime.rs` real-time tasks; `raise.rs` TIMER on
-//! isolated CPUs; `packets/` transmit queues; `task.rs` what tasks do; `idle.rs` sleeping and waking; `act.rs` kicks and alarms;
-//! `fault.rs` what goes wrong; `books.rs` locks and walks, and what they cost; `sentinel.rs` nobody
-//! who turns. Invariants: the core decides
-//! where timers run, this world only when; every cost is one of the plan's. Absent: memory, caches,
-//! frequencies; ticks that stop on busy `nohz_full` CPUs.
+//! isolated CPUs; `packets/` transmit queues; `task.rs` what tasks do; `idle.rs` sleeping and waking;
+//! `act.rs` kicks and alarms; `fault.rs` what goes wrong; `books.rs` locks and walks, and what they cost;
+//! `sentinel.rs` nobody who turns. Invariants: the core decides where timers run, this world only when; every
+//! cost is one of the plan's. Absent: memory, caches, frequencies; ticks that stop on busy `nohz_full` CPUs.
 
 mod act;
 mod books;
