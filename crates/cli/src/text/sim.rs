@@ -64,7 +64,7 @@ fn table(page: &mut Page, variants: &[Variant]) {
     }
 }
 
-fn rows() -> [Row; 43] {
+fn rows() -> [Row; 48] {
     [
         ("timers run", |of| Some(of.expiries.to_string())),
         ("armed, cancelled", |of| Some(format!("{}, {}", of.arms, of.cancels))),
@@ -106,6 +106,13 @@ fn rows() -> [Row; 43] {
         ("found nothing due", |of| figure(of, "idle_raises")),
         ("calls by who armed", |of| figure(of, "calls")),
         ("later than they may", |of| figure(of, "late")),
+        ("packets per second", |of| of.number("packets_per_s").map(|rate| format!("{rate:.0}"))),
+        ("taken out elsewhere", |of| percent(of, "elsewhere_share")),
+        ("watchdogs, elsewhere", |of| {
+            Some(format!("{}, {}", figure(of, "watchdogs")?, figure(of, "watchdogs_elsewhere")?))
+        }),
+        ("busy with queues' locks", |of| percent(of, "lock_share")),
+        ("packets late p99", |of| of.number("packet_late_p99").map(|ns| nanos(ns as u64))),
         ("requests per second", |of| of.throughput.map(|rate| format!("{rate:.1}"))),
         ("arm + cancel", |of| of.pair_ns.map(|ns| format!("{ns:.1} ns"))),
         ("looks for a busy CPU", |of| (of.looks > 0).then(|| of.looks.to_string())),
@@ -120,6 +127,10 @@ fn rows() -> [Row; 43] {
 
 fn per_second(of: &Figures, count: u64) -> Option<String> {
     Some(format!("{:.1}", count as f64 / Nanos(of.duration_ns).as_secs_f64()))
+}
+
+fn percent(of: &Figures, name: &str) -> Option<String> {
+    of.number(name).map(|share| format!("{:.2} %", share * 100.0))
 }
 
 fn nanos(span: u64) -> String {

@@ -79,8 +79,9 @@ pub(super) const PLAN: Plan = Plan {
         "Two CPUs, four queues each: whoever is busy attracts the watchdogs of one other CPU, not of seven as in the mail, \
          and a lock is wanted by two. What moves can be seen here; how much that costs a machine with eight, hardly.",
         "The busy CPU's own queues are never taken out elsewhere: it is not idle when it arms. The other's are, by the busy \
-         lane, except for what their sender finds due when that lane is late. A watchdog that comes to the second lane \
-         then stays there: a lane that is awake is not idle, where a kernel's CPU is that runs softirqs on top of nothing.",
+         lane; but their sender takes out what it finds due, and a watchdog that would then be the busy CPU's first event is \
+         not moved. That one stays: the second lane, which runs it, is awake when it arms again, and so not idle, where a \
+         kernel's CPU is that runs softirqs on top of nothing.",
     ],
     spans: Spans { full: Duration::from_secs(2), quick: Duration::from_millis(350) },
     seed: Some(Seed {
