@@ -160,7 +160,7 @@ impl<'a> Copy<'a> {
     }
 
     fn build(&self, suite: Suite) -> Result<(), Failure> {
-        let mut command = self.program(suite, suite.build());
+        let mut command = self.program(suite, &suite.build());
         command.stderr(Stdio::null());
         run(&mut command, "a mutant must compile: mend it in xtask/src/mutants")
     }
