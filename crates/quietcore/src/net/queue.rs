@@ -92,6 +92,7 @@ enum End {
 
 /// What is left to do after a run.
 #[derive(PartialEq, Eq)]
+#[must_use = "a queue that is not run again stalls"]
 enum Then {
     Nothing,
     /// Another run, soon.
@@ -118,7 +119,12 @@ impl<P: Packet + Debug + Send + 'static> Drop for Turn<'_, P> {
         if !self.batch.is_empty() {
             state.back = core::mem::take(&mut self.batch);
         }
-        self.queue.arm(&mut state, self.queue.retry(), self.cpu);
+        let then = self.queue.arm(&mut state, self.queue.retry(), self.cpu);
+        drop(state);
+        if then == Then::Again {
+            // Refused when the machine has ended: whoever sends next runs it.
+            let _ = self.queue.enlist(self.cpu.unwrap_or(self.queue.home));
+        }
     }
 }
 
