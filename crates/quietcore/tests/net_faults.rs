@@ -11,6 +11,8 @@ use std::time::Duration;
 /// Longer than any test takes on a machine that works.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+type Shared = Arc<Device<Vec<u8>>>;
+
 fn cpu(index: u64) -> CpuId {
     CpuId::new(index).expect("a small number")
 }
@@ -110,7 +112,7 @@ fn a_driver_that_panics_is_asked_again() {
 
 /// Says that it has room while whoever runs the queue does not know yet that it had none.
 struct Hasty {
-    device: Mutex<Option<Arc<Device<Vec<u8>>>>>,
+    device: Mutex<Option<Shared>>,
     calls: Mutex<u32>,
 }
 
@@ -212,7 +214,7 @@ fn a_dropped_device_is_silent() {
 #[test]
 fn what_was_grafted_away_does_not_come_back() {
     let (network, machine) = start("0");
-    let itself: Arc<Mutex<Option<Arc<Device<Vec<u8>>>>>> = Arc::default();
+    let itself: Arc<Mutex<Option<Shared>>> = Arc::default();
     let own = Arc::clone(&itself);
     let driver = move |queue: usize, packet: Vec<u8>| {
         if let Some(device) = own.lock().expect("no panic").take() {

@@ -101,7 +101,7 @@ impl Network {
         let Some(list) = self.list(run.cpu(), run.vector()) else { return };
         let items = core::mem::take(&mut *list.lock().unwrap_or_else(PoisonError::into_inner));
         let mut rest = Rest { list, run, items: items.into_iter() };
-        while let Some(item) = rest.items.next() {
+        for item in rest.items.by_ref() {
             if let Some(item) = item.upgrade() {
                 item.run_on(run.cpu());
             }
