@@ -186,8 +186,8 @@ fn a_full_device_outlives_its_machine() {
     assert_eq!(Arc::strong_count(&sent), 1, "the driver is gone");
 }
 
-/// Goal: a dropped device sends nothing, also if its queue waits for its softirq. Method: a task has the queue
-/// put on its lane's list, and drops the device before the lane comes to that.
+/// Goal: a dropped device sends nothing, also if its queue waits for its softirq. Method: a task has the
+/// queue put on its lane's list, and drops the device before the lane comes to that.
 #[test]
 fn a_dropped_device_is_silent() {
     let (network, machine) = start("0");

@@ -265,8 +265,8 @@ mod tests {
         assert!(!folder.exists(), "a drop leaves nothing");
     }
 
-    /// Goal: nothing is written to, or believed of, a folder that others can put things into. Method: one that
-    /// all may write to, and a link to one's own.
+    /// Goal: nothing is written to, or believed of, a folder that others can put things into. Method: one
+    /// that all may write to, and a link to one's own.
     #[test]
     fn others_folders_are_not_used() {
         use std::os::unix::fs::PermissionsExt;

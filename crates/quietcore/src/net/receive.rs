@@ -3,7 +3,7 @@
 //! An interrupt, or what plays one, only says that there is something ([`Receiver::schedule`]) and is off
 //! from then on; the softirq takes packets in, a budget at a time, and whoever finds nothing more asks for
 //! interrupts again. Invariant: a receiver is on one list at most and run by one thread at a time; a
-//! `schedule` that comes while it runs makes it run again, and so does a panic: interrupts are still off then.
+//! `schedule` that comes while it runs makes it run again, and so does a panic: interrupts are off then.
 //! Source: Linux net/core/dev.c (NAPI), by behaviour.
 
 use super::network::{Network, Scheduled};
