@@ -349,9 +349,16 @@ fn refusals() {
         let wide = of("127.0.0.1:0", peer).beyond_loopback();
         assert!(matches!(start(wide), RelayError::Peer { .. }), "{peer}");
     }
+    for peer in ["[::ffff:224.0.0.1]:9", "[::ffff:0.0.0.0]:9", "[::ffff:255.255.255.255]:9"] {
+        let wide = of("[::]:0", peer).beyond_loopback();
+        assert!(matches!(start(wide), RelayError::Peer { .. }), "{peer}: the same in other words");
+    }
     assert!(matches!(start(of("127.0.0.1:0", "[::1]:9")), RelayError::Versions { .. }));
     let free = socket("127.0.0.1:0").local_addr().expect("bound").to_string();
     assert!(matches!(start(of(&free, &free)), RelayError::Loop { .. }));
+    // Who listens to all addresses listens to this one.
+    let everywhere = free.replace("127.0.0.1", "0.0.0.0");
+    assert!(matches!(start(of(&everywhere, &free).beyond_loopback()), RelayError::Loop { .. }));
     let taken = peer.local_addr().expect("bound").to_string();
     assert!(matches!(start(of(&taken, "127.0.0.1:9")), RelayError::Socket { .. }));
     machine.shutdown();

@@ -4,6 +4,7 @@
 //! the process ends, and process ids of other namespaces cannot confuse it. Process id and start time are
 //! written into it too: for messages, and as a second opinion where a file system has no locks. What a dead
 //! instance left is removed by the next start of the same name; of a living one nothing is ever touched.
+//! A folder that somebody else made or can write to is neither used nor believed: it could lead anywhere.
 
 use crate::error::CliError;
 use rustix::fs::{FlockOperation, flock};
@@ -88,6 +89,7 @@ impl Instance {
         let path = folder.join(format!("{name}.json"));
         let failed = |error: std::io::Error| CliError::Live(format!("{}: {error}", path.display()));
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+        check_folder(folder).map_err(CliError::Live)?;
         loop {
             let mut options = OpenOptions::new();
             let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -144,6 +146,9 @@ pub(crate) fn running() -> Vec<(Record, UnixStream)> {
 }
 
 fn running_in(folder: &Path) -> Vec<(Record, UnixStream)> {
+    if check_folder(folder).is_err() {
+        return Vec::new();
+    }
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.flatten().map(|entry| entry.path());
     let paths = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
@@ -155,6 +160,20 @@ fn running_in(folder: &Path) -> Vec<(Record, UnixStream)> {
     let mut found: Vec<_> = paths.filter_map(living).collect();
     found.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
     found
+}
+
+/// Whether nobody else can put anything there; why not, if not.
+fn check_folder(folder: &Path) -> Result<(), String> {
+    let shown = folder.display();
+    // Not of what a link leads to.
+    let found = fs::symlink_metadata(folder).map_err(|error| format!("{shown}: {error}"))?;
+    if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(format!("{shown} is not a folder of this user: remove it, or set XDG_RUNTIME_DIR"));
+    }
+    if found.mode() & 0o077 != 0 {
+        return Err(format!("{shown} is open to others: `chmod 700` it"));
+    }
+    Ok(())
 }
 
 fn read_record(file: &mut File) -> Option<Record> {
@@ -173,7 +192,9 @@ fn folder() -> PathBuf {
         return PathBuf::from("/run/quietcore");
     }
     let own = || std::env::temp_dir().join(format!("quietcore-{}", rustix::process::geteuid().as_raw()));
-    std::env::var_os("XDG_RUNTIME_DIR").map_or_else(own, |folder| Path::new(&folder).join("quietcore"))
+    let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    // One that depends on where a program was started is none.
+    given.filter(|folder| folder.is_absolute()).map_or_else(own, |folder| folder.join("quietcore"))
 }
 
 /// Names become parts of file names and of namespaces.
@@ -242,6 +263,40 @@ mod tests {
         assert_eq!(left, Some(dead));
         drop(second);
         assert!(!folder.exists(), "a drop leaves nothing");
+    }
+
+    /// Goal: nothing is written to, or believed of, a folder that others can put things into. Method: one
+    /// that all may write to, and a link to one's own.
+    #[test]
+    fn others_folders_are_not_used() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = std::env::temp_dir().join(format!("quietcore-others-{}", std::process::id()));
+        let link = folder.with_extension("link");
+        std::fs::create_dir(&folder).unwrap();
+        let victim = folder.join("victim");
+        std::fs::write(&victim, "precious").unwrap();
+        std::os::unix::fs::symlink(&victim, folder.join("qc.json")).unwrap();
+        std::os::unix::fs::symlink(&folder, &link).unwrap();
+        let open_to =
+            |mode| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode)).unwrap();
+        for (mode, path) in [(0o777, &folder), (0o750, &folder), (0o700, &link)] {
+            open_to(mode);
+            let refused = Instance::take_in(path, "qc").map(drop).unwrap_err().to_string();
+            assert!(refused.contains("folder") || refused.contains("chmod"), "{mode:o}: {refused}");
+        }
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+        std::fs::remove_file(folder.join("qc.json")).unwrap();
+        // An instance as it is, but where others could have put it.
+        open_to(0o700);
+        let (mut first, _) = Instance::take_in(&folder, "qc").unwrap();
+        first.write(&record()).unwrap();
+        let listener = UnixListener::bind(first.socket()).unwrap();
+        assert_eq!(running_in(&folder).len(), 1);
+        open_to(0o777);
+        assert_eq!(running_in(&folder).len(), 0, "not believed");
+        drop((listener, first));
+        std::fs::remove_dir_all(&folder).unwrap();
+        std::fs::remove_file(&link).unwrap();
     }
 
     /// Goal: no name leads out of the folder.

@@ -2,7 +2,8 @@
 
 use crate::{Builder, CpuId, Machine, SoftirqRun, Vector};
 use core::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::vec::IntoIter;
 
 /// A queue or a receiver that waits to be run.
 pub(super) trait Scheduled: Send + Sync {
@@ -10,7 +11,8 @@ pub(super) trait Scheduled: Send + Sync {
     fn run_on(self: Arc<Self>, cpu: CpuId);
 }
 
-type List = Mutex<Vec<Arc<dyn Scheduled>>>;
+/// Who drops a queue or a receiver ends it, also one that waits here.
+type List = Mutex<Vec<Weak<dyn Scheduled>>>;
 
 /// What waits for a CPU.
 #[derive(Default)]
@@ -82,29 +84,49 @@ impl Network {
         &self,
         machine: &Machine,
         (cpu, vector): (CpuId, Vector),
-        item: Arc<dyn Scheduled>,
+        item: &Weak<dyn Scheduled>,
     ) -> bool {
         let Some(list) = self.list(cpu, vector) else { return false };
-        list.lock().unwrap_or_else(PoisonError::into_inner).push(item);
-        machine.raise(cpu, vector).is_ok()
+        let locked = || list.lock().unwrap_or_else(PoisonError::into_inner);
+        locked().push(Weak::clone(item));
+        let is_raised = machine.raise(cpu, vector).is_ok();
+        if !is_raised {
+            // Nobody takes it from there: the machine has ended.
+            locked().retain(|waiting| !Weak::ptr_eq(waiting, item));
+        }
+        is_raised
     }
 
     fn handle(&self, run: &SoftirqRun<'_>) {
         let Some(list) = self.list(run.cpu(), run.vector()) else { return };
         let items = core::mem::take(&mut *list.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut items = items.into_iter();
-        for item in items.by_ref() {
-            item.run_on(run.cpu());
+        let mut rest = Rest { list, run, items: items.into_iter() };
+        for item in rest.items.by_ref() {
+            if let Some(item) = item.upgrade() {
+                item.run_on(run.cpu());
+            }
             if run.should_end() {
                 break;
             }
         }
-        if items.len() > 0 {
-            let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+/// What a run of the softirq has not come to yet; goes back to the list when the run ends, also by a panic.
+struct Rest<'a> {
+    list: &'a List,
+    run: &'a SoftirqRun<'a>,
+    items: IntoIter<Weak<dyn Scheduled>>,
+}
+
+impl Drop for Rest<'_> {
+    fn drop(&mut self) {
+        if self.items.len() > 0 {
+            let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
             // Before those that came meanwhile.
-            list.splice(0..0, items);
+            list.splice(0..0, self.items.by_ref());
             drop(list);
-            run.raise_again();
+            self.run.raise_again();
         }
     }
 }

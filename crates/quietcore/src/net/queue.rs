@@ -3,7 +3,8 @@
 //! Who sends enqueues under the lock and runs the queue if nobody else does. Whoever runs it takes some
 //! packets out under the lock, gives them to the driver without it, and looks again; so senders wait for an
 //! enqueue or a batch, never for the driver. A packet that came while somebody runs the queue is found by
-//! that one's last look, which is under the same lock.
+//! that one's last look, which is under the same lock. Where a driver or a discipline panics, its queue waits
+//! as for a driver without room, with the packets that were not taken from it.
 //!
 //! Two timers: the watchdog for what is throttled, and, for disciplines that have one (`cbq`), the delay
 //! timer. Both are armed and cancelled under the lock, so the last one to ask is the last one to be heard,
@@ -19,7 +20,7 @@ use crate::{CpuId, Machine, Nanos, Precision, TimerHandle, TimerOptions, Vector}
 use core::fmt::Debug;
 use core::time::Duration;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 
 /// Packets that are taken out at a time.
 const BATCH: usize = 16;
@@ -52,6 +53,10 @@ struct State<P> {
     is_running: bool,
     /// It is on some CPU's list.
     is_scheduled: bool,
+    /// The driver said that it has room, perhaps before who runs the queue knew that it had none.
+    is_woken: bool,
+    /// Disciplines that it has had.
+    grafts: u64,
     /// For when the watchdog is armed.
     armed: Option<Nanos>,
     /// The discipline has a second timer.
@@ -79,8 +84,48 @@ enum End {
     Throttled(Nanos),
     /// The driver has no room.
     Full,
+    /// The driver had no room, and has.
+    Woken,
     /// Others wait for the CPU.
     Weight,
+}
+
+/// What is left to do after a run.
+#[derive(PartialEq, Eq)]
+#[must_use = "a queue that is not run again stalls"]
+enum Then {
+    Nothing,
+    /// Another run, soon.
+    Again,
+}
+
+/// A run of the queue. One that ends by a panic of who is asked leaves a queue that can be run.
+struct Turn<'a, P: Packet + Debug + Send + 'static> {
+    queue: &'a Arc<Queue<P>>,
+    /// Nothing while the driver has the packets.
+    state: Option<MutexGuard<'a, State<P>>>,
+    batch: VecDeque<P>,
+    cpu: Option<CpuId>,
+    is_over: bool,
+}
+
+impl<P: Packet + Debug + Send + 'static> Drop for Turn<'_, P> {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let mut state = self.state.take().unwrap_or_else(|| self.queue.lock());
+        state.is_running = false;
+        if !self.batch.is_empty() {
+            state.back = core::mem::take(&mut self.batch);
+        }
+        let then = self.queue.arm(&mut state, self.queue.retry(), self.cpu);
+        drop(state);
+        if then == Then::Again {
+            // Refused when the machine has ended: whoever sends next runs it.
+            let _ = self.queue.enlist(self.cpu.unwrap_or(self.queue.home));
+        }
+    }
 }
 
 impl<P: Packet + Debug + Send + 'static> Queue<P> {
@@ -95,6 +140,8 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
             back: VecDeque::new(),
             is_running: false,
             is_scheduled: false,
+            is_woken: false,
+            grafts: 0,
             armed: None,
             has_delays: false,
             delay_armed: None,
@@ -204,7 +251,8 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
     fn put(&self, mut state: MutexGuard<'_, State<P>>, qdisc: Box<dyn Qdisc<P>>) {
         let before = core::mem::replace(&mut state.qdisc, qdisc);
         let back = core::mem::take(&mut state.back);
-        (state.armed, state.delay_armed) = (None, None);
+        (state.armed, state.delay_armed, state.requeues) = (None, None, 0);
+        state.grafts += 1;
         state.look_for_delays();
         // Under the lock: not what somebody arms for the new one.
         for timer in [self.watchdog.get(), self.delay_timer.get()].into_iter().flatten() {
@@ -235,7 +283,8 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
 
     /// The driver has room again.
     pub(super) fn wake(self: &Arc<Self>) {
-        let state = self.lock();
+        let mut state = self.lock();
+        state.is_woken = true;
         self.run(state, self.machine.cpu_here());
     }
 
@@ -251,70 +300,59 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
 
     /// The softirq of `cpu` is to run it.
     fn schedule(self: &Arc<Self>, cpu: CpuId) {
-        let mut state = self.lock();
-        if core::mem::replace(&mut state.is_scheduled, true) {
-            return;
-        }
-        drop(state);
-        let place = (cpu, Vector::NET_TX);
-        if !self.network.schedule(self.machine, place, Arc::clone(self) as Arc<dyn Scheduled>) {
-            // No lane has that CPU: whoever asks does it.
-            Arc::clone(self).run_now(None);
+        if !self.enlist(cpu) {
+            // The machine has ended: whoever asks does it.
+            let state = self.lock();
+            self.run(state, None);
         }
     }
 
-    fn run_now(self: Arc<Self>, cpu: Option<CpuId>) {
-        let mut state = self.lock();
-        state.is_scheduled = false;
-        self.run(state, cpu);
+    /// The same; says whether it will.
+    fn enlist(self: &Arc<Self>, cpu: CpuId) -> bool {
+        if core::mem::replace(&mut self.lock().is_scheduled, true) {
+            return true;
+        }
+        let (place, item) = ((cpu, Vector::NET_TX), Arc::downgrade(self) as Weak<dyn Scheduled>);
+        let is_enlisted = self.network.schedule(self.machine, place, &item);
+        if !is_enlisted {
+            self.lock().is_scheduled = false;
+        }
+        is_enlisted
     }
 
     /// Lets go what may go; `cpu` is the one that the caller plays.
-    fn run<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State<P>>, cpu: Option<CpuId>) {
-        if core::mem::replace(&mut state.is_running, true) {
-            // That one looks again.
-            return;
+    fn run<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State<P>>, mut cpu: Option<CpuId>) {
+        loop {
+            if core::mem::replace(&mut state.is_running, true) {
+                // That one looks again.
+                return;
+            }
+            if self.run_once(state, cpu) == Then::Nothing || self.enlist(cpu.unwrap_or(self.home)) {
+                return;
+            }
+            (state, cpu) = (self.lock(), None);
         }
-        let mut passed = 0;
-        let end = loop {
-            let (batch, end) = self.take_batch(&mut state, cpu);
-            if batch.is_empty() {
-                // Found under the lock: whoever enqueues from now on finds nobody who runs it.
-                break end;
-            }
-            passed += batch.len();
-            drop(state);
-            let back = self.transmit(batch);
-            state = self.lock();
-            if !back.is_empty() {
-                state.requeues += back.len() as u64;
-                // Nobody else has taken packets out meanwhile.
-                state.back = back;
-                break End::Full;
-            }
-            if passed >= WEIGHT {
-                break End::Weight;
-            }
-        };
+    }
+
+    /// Until nothing may go, or others have their turn.
+    fn run_once<'a>(self: &'a Arc<Self>, state: MutexGuard<'a, State<P>>, cpu: Option<CpuId>) -> Then {
+        let mut turn = Turn { queue: self, state: Some(state), batch: VecDeque::new(), cpu, is_over: false };
+        let end = turn.work();
+        turn.is_over = true;
+        let mut state = turn.state.take().unwrap_or_else(|| self.lock());
         state.is_running = false;
         self.arm_delay_timer(&mut state, cpu);
         match end {
-            End::Empty => {}
-            End::Throttled(until) => self.arm(state, until, cpu),
-            End::Full => {
-                let until = Nanos(self.machine.now().0.saturating_add(RETRY.0));
-                self.arm(state, until, cpu);
-            }
-            End::Weight => {
-                drop(state);
-                self.schedule(cpu.unwrap_or(self.home));
-            }
+            End::Empty => Then::Nothing,
+            End::Throttled(until) => self.arm(&mut state, until, cpu),
+            End::Full => self.arm(&mut state, self.retry(), cpu),
+            End::Woken | End::Weight => Then::Again,
         }
     }
 
     /// Up to a batch; and why it is empty, if it is.
-    fn take_batch(&self, state: &mut State<P>, cpu: Option<CpuId>) -> (VecDeque<P>, End) {
-        let mut batch = core::mem::take(&mut state.back);
+    fn take_batch(&self, state: &mut State<P>, batch: &mut VecDeque<P>, cpu: Option<CpuId>) -> End {
+        core::mem::swap(batch, &mut state.back);
         let mut end = End::Empty;
         let now = self.machine.now();
         while batch.len() < BATCH {
@@ -335,30 +373,29 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
                 Dequeued::Empty => break,
             }
         }
-        (batch, end)
+        end
     }
 
-    /// Gives the packets to the driver, in order; what it has no room for comes back.
-    fn transmit(&self, mut batch: VecDeque<P>) -> VecDeque<P> {
-        self.driver.transmit_batch(self.number, &mut batch);
-        batch
+    /// When a driver without room is asked again.
+    fn retry(&self) -> Nanos {
+        Nanos(self.machine.now().0.saturating_add(RETRY.0))
     }
 
     /// The watchdog is to go off at `until`, armed by who plays `cpu`. The same moment again costs nothing.
-    fn arm(self: &Arc<Self>, mut state: MutexGuard<'_, State<P>>, until: Nanos, cpu: Option<CpuId>) {
+    fn arm(&self, state: &mut State<P>, until: Nanos, cpu: Option<CpuId>) -> Then {
         if state.armed == Some(until) {
-            return;
+            return Then::Nothing;
         }
         if until <= self.machine.now() {
             // It has passed meanwhile: a softirq, as the timer would have raised it.
             state.armed = None;
-            drop(state);
-            return self.schedule(cpu.unwrap_or(self.home));
+            return Then::Again;
         }
         state.armed = Some(until);
         if let Some(watchdog) = self.watchdog.get() {
             self.arm_timer(watchdog, until, cpu);
         }
+        Then::Nothing
     }
 
     /// The delay timer is to go off when the discipline says.
@@ -401,8 +438,48 @@ impl<P: Packet> State<P> {
     }
 }
 
+impl<P: Packet + Debug + Send + 'static> Turn<'_, P> {
+    /// Asks the discipline and the driver, in turns.
+    fn work(&mut self) -> End {
+        let (queue, mut passed) = (self.queue, 0);
+        loop {
+            let state = self.state.get_or_insert_with(|| queue.lock());
+            let end = queue.take_batch(state, &mut self.batch, self.cpu);
+            if self.batch.is_empty() {
+                // Found under the lock: whoever enqueues from now on finds nobody who runs it.
+                return end;
+            }
+            passed += self.batch.len();
+            state.is_woken = false;
+            let grafts = state.grafts;
+            self.state = None;
+            queue.driver.transmit_batch(queue.number, &mut self.batch);
+            let mut back = core::mem::take(&mut self.batch);
+            let state = self.state.insert(queue.lock());
+            if !back.is_empty() {
+                let end = if state.is_woken { End::Woken } else { End::Full };
+                if state.grafts == grafts {
+                    state.requeues += back.len() as u64;
+                    // Nobody else has taken packets out meanwhile.
+                    core::mem::swap(&mut state.back, &mut back);
+                } else {
+                    // Another discipline's, and dropped as what that one held; without the lock.
+                    self.state = None;
+                    drop(back);
+                }
+                return end;
+            }
+            if passed >= WEIGHT {
+                return End::Weight;
+            }
+        }
+    }
+}
+
 impl<P: Packet + Debug + Send + 'static> Scheduled for Queue<P> {
     fn run_on(self: Arc<Self>, cpu: CpuId) {
-        self.run_now(Some(cpu));
+        let mut state = self.lock();
+        state.is_scheduled = false;
+        self.run(state, Some(cpu));
     }
 }

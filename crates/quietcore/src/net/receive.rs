@@ -3,13 +3,14 @@
 //! An interrupt, or what plays one, only says that there is something ([`Receiver::schedule`]) and is off
 //! from then on; the softirq takes packets in, a budget at a time, and whoever finds nothing more asks for
 //! interrupts again. Invariant: a receiver is on one list at most and run by one thread at a time; a
-//! `schedule` that comes while it runs makes it run again. Source: Linux net/core/dev.c (NAPI), by behaviour.
+//! `schedule` that comes while it runs makes it run again, and so does a panic: interrupts are off then.
+//! Source: Linux net/core/dev.c (NAPI), by behaviour.
 
 use super::network::{Network, Scheduled};
 use super::options::DeviceError;
 use crate::{CpuId, Machine, Vector};
 use core::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Packets that a receiver may take in before others have their turn (the kernel's `NAPI_POLL_WEIGHT`).
 const BUDGET: usize = 64;
@@ -47,7 +48,7 @@ pub enum Received {
 pub trait Receive: Send + Sync + 'static {
     /// Takes up to `budget` packets in, in the NET_RX softirq of `cpu`; never by two threads at a time.
     /// Before it returns [`Received::Done`] it sees to it that [`Receiver::schedule`] is called when there is
-    /// something.
+    /// something. After a panic it is called again.
     ///
     /// ```
     /// use quietcore::CpuId;
@@ -185,20 +186,11 @@ impl Line {
 
     fn enlist(self: &Arc<Self>) {
         // Refused when the machine has ended: nobody receives any more.
-        let item = Arc::clone(self) as Arc<dyn Scheduled>;
-        let _ = self.network.schedule(self.machine, (self.cpu, Vector::NET_RX), item);
+        let item = Arc::downgrade(self) as Weak<dyn Scheduled>;
+        let _ = self.network.schedule(self.machine, (self.cpu, Vector::NET_RX), &item);
     }
-}
 
-impl Scheduled for Line {
-    fn run_on(self: Arc<Self>, cpu: CpuId) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if *state == State::Ended {
-            return;
-        }
-        *state = State::Running;
-        drop(state);
-        let received = self.receive.receive(cpu, BUDGET);
+    fn ran(self: &Arc<Self>, received: Received) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let again = match (*state, received) {
             (State::Ended, _) => return,
@@ -210,5 +202,30 @@ impl Scheduled for Line {
         if again {
             self.enlist();
         }
+    }
+}
+
+/// A run that is under way: one that panics has not said that nothing is left.
+struct Run<'a> {
+    line: &'a Arc<Line>,
+    received: Received,
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        self.line.ran(self.received);
+    }
+}
+
+impl Scheduled for Line {
+    fn run_on(self: Arc<Self>, cpu: CpuId) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if *state == State::Ended {
+            return;
+        }
+        *state = State::Running;
+        drop(state);
+        let mut run = Run { line: &self, received: Received::More };
+        run.received = self.receive.receive(cpu, BUDGET);
     }
 }

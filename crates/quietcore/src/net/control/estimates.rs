@@ -14,25 +14,28 @@ use std::sync::Arc;
 
 /// Arms the timer, if something is estimated.
 pub(super) fn watch<P: Packet + Debug + Send>(shared: &Arc<Shared<P>>) {
-    let Some(next) = sample(shared) else { return };
-    let timer = shared.sampler.get_or_init(|| {
-        let weak = Arc::downgrade(shared);
-        shared.machine.timer(TimerOptions::new(), move |run| {
-            let Some(shared) = weak.upgrade() else { return };
-            if let Some(next) = sample(&shared) {
+    sample(shared, |next| {
+        let timer = shared.sampler.get_or_init(|| {
+            let weak = Arc::downgrade(shared);
+            shared.machine.timer(TimerOptions::new(), move |run| {
+                let Some(shared) = weak.upgrade() else { return };
                 // Refused when the machine has ended.
-                let _ = run.timer().arm_at(next);
-            }
-        })
+                sample(&shared, |next| _ = run.timer().arm_at(next));
+            })
+        });
+        let _ = timer.arm_at(next);
     });
-    let _ = timer.arm_at(next);
 }
 
-/// Tells all estimates; when the next one is due.
-fn sample<P: Packet + Debug + Send>(shared: &Shared<P>) -> Option<Nanos> {
+/// Tells all estimates, and has the timer armed for the next one. Under the lock: whoever looked last arms
+/// last, and nobody puts off an estimate that he does not know.
+fn sample<P: Packet + Debug + Send>(shared: &Shared<P>, arm: impl FnOnce(Nanos)) {
     let mut state = shared.state();
     let now = shared.machine.now();
-    state.devices.values_mut().filter_map(|entry| entry.sample(now)).min()
+    let next = state.devices.values_mut().filter_map(|entry| entry.sample(now)).min();
+    if let Some(next) = next {
+        arm(next);
+    }
 }
 
 impl<P: Packet + Debug + Send> Entry<P> {

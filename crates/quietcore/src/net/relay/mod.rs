@@ -145,7 +145,7 @@ impl Relay {
     ) -> Result<Self, RelayError> {
         options.check()?;
         let ports = [Port::open(options.ends[0])?, Port::open(options.ends[1])?];
-        let own = |peer: &SocketAddr| ports.iter().any(|port| port.end.listen == *peer);
+        let own = |peer: &SocketAddr| ports.iter().any(|port| port.is_at(*peer));
         if let Some(peer) = options.ends.map(|end| end.peer).into_iter().find(own) {
             return Err(RelayError::Loop { peer });
         }

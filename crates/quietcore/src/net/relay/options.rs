@@ -112,8 +112,10 @@ impl RelayOptions {
 
 /// Whether one program can be reached there.
 fn is_one_host(peer: SocketAddr) -> bool {
-    let is_broadcast = matches!(peer.ip(), IpAddr::V4(address) if address.is_broadcast());
-    peer.port() != 0 && !peer.ip().is_unspecified() && !peer.ip().is_multicast() && !is_broadcast
+    // An address of IPv4 may be written as one of IPv6.
+    let ip = peer.ip().to_canonical();
+    let is_broadcast = matches!(ip, IpAddr::V4(address) if address.is_broadcast());
+    peer.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast
 }
 
 /// Why there is no relay.

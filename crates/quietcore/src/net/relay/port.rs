@@ -39,6 +39,14 @@ impl Port {
         let of_peer = beside(&of_strangers, listen, end.peer).map_err(failed)?;
         Ok(Self { end: RelayEnd { listen, ..end }, of_peer, of_strangers })
     }
+
+    /// Whether what is sent to `address` comes in here.
+    pub(super) fn is_at(&self, address: SocketAddr) -> bool {
+        let (own, ip) = (self.end.listen, address.ip());
+        // Whoever listens to all addresses has all those that this host lets somebody bind to.
+        let is_ours = || own.ip().is_unspecified() && UdpSocket::bind((ip, 0)).is_ok();
+        own.port() == address.port() && (own.ip() == ip || is_ours())
+    }
 }
 
 /// A socket of the same address that is connected to `peer`.
