@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest line.
 const REQUEST_MAX: usize = 65_536;
@@ -82,7 +82,7 @@ fn converse(mut stream: UnixStream, execute: &dyn Fn(&str) -> Reply) -> io::Resu
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    while let Some(request) = receive(&mut stream, REQUEST_MAX)? {
+    while let Some(request) = receive(&mut Hurried::new(&stream), REQUEST_MAX)? {
         let reply = match std::str::from_utf8(&request) {
             Ok(line) => execute(line),
             Err(_) => Err("a line of tc is text".to_owned()),
@@ -94,6 +94,28 @@ fn converse(mut stream: UnixStream, execute: &dyn Fn(&str) -> Reply) -> io::Resu
         send(&mut stream, &[&[status], text.as_bytes()].concat())?;
     }
     Ok(())
+}
+
+/// Who sends us a message, which has to be there in time as a whole: a byte now and then keeps nobody waiting.
+struct Hurried<'a> {
+    stream: &'a UnixStream,
+    /// From the first look on.
+    until: Option<Instant>,
+}
+
+impl<'a> Hurried<'a> {
+    const fn new(stream: &'a UnixStream) -> Self {
+        Self { stream, until: None }
+    }
+}
+
+impl Read for Hurried<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if Instant::now() > *self.until.get_or_insert_with(|| Instant::now() + PATIENCE) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.read(bytes)
+    }
 }
 
 /// Asks the instance at the other end.

@@ -168,7 +168,8 @@ impl Buffers {
         let count = if tun.offload == Offload::On { SEGMENTS_MAX } else { 1 };
         Self {
             whole: vec![0; LONGEST_PACKET],
-            segments: vec![vec![0; mtu]; count],
+            // What is not cut is read here as it is, however long: somebody may have raised the MTU.
+            segments: vec![vec![0; if count == 1 { LONGEST_PACKET } else { mtu }]; count],
             sizes: vec![0; count],
             packets: Vec::new(),
             link_header: tun.link_header,

@@ -75,6 +75,23 @@ fn inside_of_others() {
     assert_eq!((all.sent_packets + all.dropped, all.qlen), (23, 0));
 }
 
+/// Goal: nobody digs without end. Method: eight in each other, and one more.
+#[test]
+fn eight_deep() {
+    let world = World::new(1);
+    world.tc("tc qd add dev eth1 root handle 1: tbf rate 1gbit burst 10kb limit 10kb");
+    for inner in 2..=8 {
+        let outer = inner - 1;
+        let tbf = "tbf rate 1gbit burst 10kb limit 10kb";
+        world.tc(&format!("tc qd add dev eth1 parent {outer}:1 handle {inner}: {tbf}"));
+    }
+    let refused = world.control.execute_line("tc qd add dev eth1 parent 8:1 pfifo");
+    let told = refused.expect_err("too deep").to_string();
+    assert!(told.contains("inside of 8 others already; put it further up"), "{told}");
+    world.send(parcel(1, 100));
+    world.gate.next();
+}
+
 /// Goal: fq keeps its flows, and counts bands as they are then. Method: flows that are paced to years; other
 /// bands, and no pacing: they leave when their time comes; a fifo keeps its packets with a lower limit.
 #[test]

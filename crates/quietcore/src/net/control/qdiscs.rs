@@ -18,6 +18,9 @@ use core::fmt::Debug;
 use rand_chacha::rand_core::Rng as _;
 use std::collections::BTreeMap;
 
+/// Disciplines inside of each other: as deep as the kernel lets them be (`check_loop`).
+const DEPTH_MAX: usize = 8;
+
 /// What `est` asks for.
 pub(super) fn estimate(asked: Option<Estimation>, now: Nanos) -> Result<Option<Estimate>, ControlError> {
     let Some(asked) = asked else { return Ok(None) };
@@ -179,6 +182,12 @@ impl<P: Packet + Debug + Send> Entry<P> {
         if let (Deed::Create, QdiscOptions::Mq(_), false) = (&deed, options, spot == Spot::Root) {
             let what = "mq can only be a device's root".to_string();
             return Err(ControlError::NotPossible { what, remedy: "use `root`" });
+        }
+        if let (Deed::Create, Spot::Slot { owner, .. }) = (&deed, spot)
+            && self.depth(owner) >= DEPTH_MAX
+        {
+            let what = format!("{} {place} is inside of {DEPTH_MAX} others already", command.device);
+            return Err(ControlError::NotPossible { what, remedy: "put it further up" });
         }
         Ok((spot, deed))
     }

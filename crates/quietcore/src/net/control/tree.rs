@@ -6,6 +6,7 @@ use crate::Nanos;
 use crate::qdisc::tc::Place;
 use crate::qdisc::{ClassId, Packet};
 use core::fmt::Debug;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(super) struct Entry<P> {
@@ -83,6 +84,18 @@ impl<P: Packet + Debug + Send> Entry<P> {
             }
         });
         found
+    }
+
+    /// How many disciplines there are on the way to a handle, its own included.
+    pub(super) fn depth(&self, handle: u16) -> usize {
+        let mut owners = BTreeMap::new();
+        self.each(|_, place, node| {
+            owners.insert(node.handle, place.map_or(0, ClassId::major));
+        });
+        core::iter::successors(Some(handle), |handle| owners.get(handle).copied())
+            .take_while(|handle| owners.contains_key(handle))
+            .take(owners.len())
+            .count()
     }
 
     /// All handles that there are, in order of their places.
