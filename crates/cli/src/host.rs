@@ -13,6 +13,20 @@ pub(crate) fn allowed_cpus() -> Result<CpuSet, CliError> {
     Ok(numbers.filter_map(|number| CpuId::new(number as u64).ok()).collect())
 }
 
+/// The CPUs for lanes: those that `--cpus` asks for, or all that this process may run on.
+pub(crate) fn lane_cpus(asked: Option<&CpuSet>) -> Result<CpuSet, CliError> {
+    let allowed = allowed_cpus()?;
+    let Some(asked) = asked else { return Ok(allowed) };
+    if let Some(cpu) = asked.difference(&allowed).first() {
+        let sentence = format!("--cpus: this process may not run on CPU {cpu}; it may on {allowed}");
+        return Err(CliError::Usage(sentence));
+    }
+    if asked.first().is_none() {
+        return Err(CliError::Usage(format!("--cpus names no CPU; there are {allowed}")));
+    }
+    Ok(asked.clone())
+}
+
 /// The facts of the running host.
 pub(crate) fn facts() -> Facts {
     Facts::read(Path::new("/"))

@@ -5,6 +5,7 @@
 //! so that nobody can keep others out; who sends too long a line, at once. Several lines may be sent through
 //! one connection, one after the other.
 
+use rustix::event::{PollFd, PollFlags, poll};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -63,7 +64,6 @@ impl Drop for Server {
 }
 
 fn serve(listener: &UnixListener, stop: &OwnedFd, execute: &dyn Fn(&str) -> Reply) {
-    use rustix::event::{PollFd, PollFlags, poll};
     loop {
         let mut descriptors = [PollFd::new(listener, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
         match poll(&mut descriptors, None) {
@@ -73,16 +73,16 @@ fn serve(listener: &UnixListener, stop: &OwnedFd, execute: &dyn Fn(&str) -> Repl
         }
         if let Ok((stream, _)) = listener.accept() {
             // It went away, or was too slow: that is its own affair.
-            let _ = converse(stream, execute);
+            let _ = converse(stream, stop, execute);
         }
     }
 }
 
-fn converse(mut stream: UnixStream, execute: &dyn Fn(&str) -> Reply) -> io::Result<()> {
+fn converse(mut stream: UnixStream, stop: &OwnedFd, execute: &dyn Fn(&str) -> Reply) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    while let Some(request) = receive(&mut Hurried::new(&stream), REQUEST_MAX)? {
+    while let Some(request) = receive(&mut Hurried::new(&stream, stop), REQUEST_MAX)? {
         let reply = match std::str::from_utf8(&request) {
             Ok(line) => execute(line),
             Err(_) => Err("a line of tc is text".to_owned()),
@@ -96,16 +96,19 @@ fn converse(mut stream: UnixStream, execute: &dyn Fn(&str) -> Reply) -> io::Resu
     Ok(())
 }
 
-/// Who sends us a message, which has to be there in time as a whole: a byte now and then keeps nobody waiting.
+/// Who sends us a message, which has to be there in time as a whole: a byte now and then keeps nobody
+/// waiting.
 struct Hurried<'a> {
     stream: &'a UnixStream,
+    /// Ends the wait, too.
+    stop: &'a OwnedFd,
     /// From the first look on.
     until: Option<Instant>,
 }
 
 impl<'a> Hurried<'a> {
-    const fn new(stream: &'a UnixStream) -> Self {
-        Self { stream, until: None }
+    const fn new(stream: &'a UnixStream, stop: &'a OwnedFd) -> Self {
+        Self { stream, stop, until: None }
     }
 }
 
@@ -113,6 +116,12 @@ impl Read for Hurried<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         if Instant::now() > *self.until.get_or_insert_with(|| Instant::now() + PATIENCE) {
             return Err(io::ErrorKind::TimedOut.into());
+        }
+        let mut descriptors =
+            [PollFd::new(self.stream, PollFlags::IN), PollFd::new(self.stop, PollFlags::IN)];
+        poll(&mut descriptors, Some(&PATIENCE.try_into().map_err(io::Error::other)?))?;
+        if !descriptors[1].revents().is_empty() {
+            return Err(io::ErrorKind::ConnectionAborted.into());
         }
         self.stream.read(bytes)
     }
@@ -176,6 +185,26 @@ mod tests {
 
     fn upper(line: &str) -> Reply {
         if line == "bad" { Err("no".to_owned()) } else { Ok(line.to_uppercase()) }
+    }
+
+    /// Goal: a client that always has something more to ask does not put off the end. Method: one that asks
+    /// until it is cut off.
+    #[test]
+    fn a_client_that_stays_does_not_put_off_the_end() {
+        let path = path("stays");
+        let server = Server::start(&path, upper).unwrap();
+        let mut stream = UnixStream::connect(&path).unwrap();
+        assert_eq!(ask(&mut stream, "first").unwrap(), Ok("FIRST".to_owned()));
+        let client = std::thread::spawn(move || {
+            let mut count = 0_u64;
+            while ask(&mut stream, "again").is_ok() {
+                count += 1;
+            }
+            count
+        });
+        drop(server);
+        // It was cut off, or it would not have ended.
+        assert!(client.join().unwrap() < u64::MAX);
     }
 
     /// Goal: lines are answered, several through one connection; errors come back as errors; the socket is

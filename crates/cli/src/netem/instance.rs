@@ -14,6 +14,7 @@ use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// What an instance says about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +91,7 @@ impl Instance {
         let failed = |error: std::io::Error| CliError::Live(format!("{}: {error}", path.display()));
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         check_folder(folder).map_err(CliError::Live)?;
+        let until = Instant::now() + Duration::from_secs(1);
         loop {
             let mut options = OpenOptions::new();
             let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -105,6 +107,12 @@ impl Instance {
                 continue;
             }
             let record = read_record(&mut file);
+            let is_gone = record.as_ref().is_some_and(|record| start_of(record.pid) != Some(record.start));
+            if is_held == Life::Living && is_gone && Instant::now() < until {
+                // Killed just now: what it had begun (`ip`) holds the lock until it is a program of its own.
+                std::thread::sleep(Duration::from_millis(10));
+                continue;
+            }
             if judge(is_held, record.as_ref(), start_of) == Life::Living {
                 let pid = record.map_or_else(String::new, |record| format!(" (process {})", record.pid));
                 return Err(CliError::Live(format!(

@@ -135,13 +135,7 @@ impl RelayFigures {
 }
 
 pub(crate) fn run(args: &RelayArgs) -> Result<Outcome, CliError> {
-    let cpus = match &args.cpus {
-        Some(cpus) => cpus.clone(),
-        None => crate::host::allowed_cpus()?,
-    };
-    if cpus.first().is_none() {
-        return Err(CliError::Usage("--cpus names no CPU".to_owned()));
-    }
+    let cpus = crate::host::lane_cpus(args.cpus.as_ref())?;
     let scripts = args.script.iter().map(|path| Script::read(path)).collect::<Result<Vec<_>, _>>()?;
     let interrupt = Interrupt::install()?;
     let running = Running::start(args, &cpus)?;

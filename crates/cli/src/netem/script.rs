@@ -62,14 +62,16 @@ impl Script {
         mut execute: impl FnMut(&Command, &str) -> Result<Result<String, String>, CliError>,
     ) -> Result<String, CliError> {
         let mut printed = String::new();
-        for line in &self.lines {
+        for (before, line) in self.lines.iter().enumerate() {
             match execute(&line.command, &line.text)? {
                 Ok(text) => printed.push_str(&text),
                 Err(_) if is_silenced(&line.text) => {}
                 Err(why) => {
                     let Self { source, .. } = self;
                     let (number, text) = (line.number, crate::text::visible(&line.text));
-                    return Err(CliError::Live(format!("{source}, line {number}: {text}\n{why}")));
+                    crate::output::print(&printed)?;
+                    let before = if before > 0 { "\nWhat the lines before it did stays." } else { "" };
+                    return Err(CliError::Live(format!("{source}, line {number}: {text}\n{why}{before}")));
                 }
             }
         }
@@ -113,7 +115,8 @@ tc qd add dev eth1 root fq
     fn a_failure_ends_a_script() {
         let (asked, result) = run(TEXT);
         assert_eq!(asked.len(), 4, "{asked:?}");
-        let expected = "a script, line 6: tc qd del dev eth1 root\nthere is none";
+        let expected = "a script, line 6: tc qd del dev eth1 root\nthere is none\n\
+                        What the lines before it did stays.";
         assert_eq!(result, Err(expected.to_owned()));
         let (asked, result) = run(TEXT.split_once("tc qd del dev eth1 root\n").unwrap().0);
         assert_eq!((asked.len(), result.as_deref()), (3, Ok("done\ndone\n")));

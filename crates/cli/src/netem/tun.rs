@@ -149,13 +149,7 @@ pub(crate) fn run(args: &TunArgs) -> Result<Outcome, CliError> {
         let sentence = format!("--dev and --peer are both {}; tc could not tell them apart", args.dev);
         return Err(CliError::Usage(sentence));
     }
-    let cpus = match &args.cpus {
-        Some(cpus) => cpus.clone(),
-        None => crate::host::allowed_cpus()?,
-    };
-    if cpus.first().is_none() {
-        return Err(CliError::Usage("--cpus names no CPU".to_owned()));
-    }
+    let cpus = crate::host::lane_cpus(args.cpus.as_ref())?;
     let map = args.xps.clone().unwrap_or_default().map(usize::from(args.queues), &cpus);
     let map = map.map_err(CliError::Usage)?;
     let script = args.script.as_deref().map(Script::read).transpose()?;
@@ -168,7 +162,9 @@ pub(crate) fn run(args: &TunArgs) -> Result<Outcome, CliError> {
         output::print(&printed)?;
     }
     let ended = if args.command.is_empty() {
-        output::print(&running.introduction(args))?;
+        if !args.json {
+            output::print(&running.introduction(args))?;
+        }
         while !interrupt.arrived() {
             let _ = rustix::event::poll(&mut [], Some(&LOOK));
         }
@@ -241,8 +237,7 @@ impl Running {
         let executor = Arc::new(Executor::new(machine, args.seed));
         // From here on a drop takes everything down.
         let mut running = Self { server: None, executor, wire: None, machine, map, namespaces, instance };
-        let (watchdog, mtu) = (args.watchdog.watchdog(), usize::from(args.mtu));
-        let plan = Plan { sides, map: running.map.clone(), watchdog, mtu };
+        let plan = Plan { sides, map: running.map.clone(), watchdog: args.watchdog.watchdog() };
         let wire = Wire::start(&network, machine, &plan)?;
         for direction in &wire.directions {
             let added = running.executor.add_device(&direction.name, &direction.device);
@@ -337,8 +332,8 @@ fn interface_in(namespace: &Namespace, host: usize, name: &str, args: &TunArgs) 
     })?;
     namespace.configure(&format!(
         "link set lo up
-link set {name} mtu {mtu} txqueuelen {KERNEL_RING} gso_max_segs {SEGMENTS_MAX}
-link set {name} up
+link set dev {name} mtu {mtu} txqueuelen {KERNEL_RING} gso_max_segs {SEGMENTS_MAX}
+link set dev {name} up
 addr add 10.77.0.{host}/24 dev {name}
 addr add fd77:7163::{host}/64 dev {name} nodad\n",
         mtu = args.mtu

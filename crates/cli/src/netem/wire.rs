@@ -164,12 +164,12 @@ struct Buffers {
 }
 
 impl Buffers {
-    fn new(tun: &Tun, mtu: usize) -> Self {
+    fn new(tun: &Tun) -> Self {
         let count = if tun.offload == Offload::On { SEGMENTS_MAX } else { 1 };
         Self {
             whole: vec![0; LONGEST_PACKET],
-            // What is not cut is read here as it is, however long: somebody may have raised the MTU.
-            segments: vec![vec![0; if count == 1 { LONGEST_PACKET } else { mtu }]; count],
+            // Somebody may have raised the MTU inside. What is never written to takes no memory.
+            segments: (0..count).map(|_| vec![0; LONGEST_PACKET]).collect(),
             sizes: vec![0; count],
             packets: Vec::new(),
             link_header: tun.link_header,
@@ -243,8 +243,6 @@ pub(crate) struct Plan {
     /// The CPUs of each queue.
     pub(crate) map: Vec<CpuSet>,
     pub(crate) watchdog: quietcore::net::Watchdog,
-    /// Longest packet.
-    pub(crate) mtu: usize,
 }
 
 /// A wire that carries packets until it is dropped.
@@ -327,7 +325,7 @@ fn ready_of(
         let flags = EventFlags::IN | EventFlags::ONESHOT;
         let added = epoll::add(&*epoll, &file, EventData::new_u64(token), flags);
         added.map_err(|error| CliError::Live(format!("a queue cannot be waited for: {error}")))?;
-        let (home, buffers) = (device.home(queue), Mutex::new(Buffers::new(tun, plan.mtu)));
+        let (home, buffers) = (device.home(queue), Mutex::new(Buffers::new(tun)));
         let entry = Entry { tun: Arc::clone(source), file, epoll, token, device, queue, buffers };
         let receiver = Receiver::new(network, machine, home, entry);
         table.push(Ready::Receive(receiver.map_err(|error| CliError::Usage(error.to_string()))?));

@@ -34,6 +34,8 @@ pub enum HfscError {
     ParentWithoutShare(ClassId),
     /// It has children, and holds no packets itself.
     HasChildren(ClassId),
+    /// It is below more classes than a packet should pass.
+    TooDeep(ClassId),
 }
 
 impl fmt::Display for HfscError {
@@ -46,11 +48,15 @@ impl fmt::Display for HfscError {
             Self::NoShare(class) => write!(out, "class {class} has an upper limit of no share"),
             Self::ParentWithoutShare(class) => write!(out, "class {class} has no share to give to children"),
             Self::HasChildren(class) => write!(out, "class {class} has children"),
+            Self::TooDeep(class) => write!(out, "class {class} would be below {DEPTH_MAX} others"),
         }
     }
 }
 
 impl core::error::Error for HfscError {}
+
+/// Classes above a class: each packet that leaves passes them all.
+const DEPTH_MAX: usize = 64;
 
 /// Whether a class can be given this.
 fn check(name: ClassId, config: &HfscClass) -> Result<(), HfscError> {
@@ -111,6 +117,10 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
                 above
             }
         };
+        let parent_of = |class: &Key| self.tree.class(*class).parent;
+        if core::iter::successors(Some(above), parent_of).count() > DEPTH_MAX {
+            return Err(HfscError::TooDeep(name));
+        }
         self.purge(above);
         let mut added = Class::new(Some(above), class);
         added.leaf = Some(Leaf::new(&class));

@@ -215,6 +215,22 @@ fn classes_count() {
     assert_eq!(queue.classes().collect::<Vec<_>>(), [name(1), name(2), name(3)]);
 }
 
+/// Goal: a packet never passes more than 64 classes above its own. Method: so many in each other, and one.
+#[test]
+fn trees_are_not_endless() {
+    let mut queue: Hfsc<Tagged> = Hfsc::new();
+    let mut parent = None;
+    for class in 1..=65 {
+        if class < 65 {
+            queue.add_class(parent, name(class), share(1_000)).expect("not too deep");
+            parent = Some(name(class));
+        } else {
+            let refused = queue.add_class(parent, name(class), share(1_000));
+            assert_eq!(refused, Err(HfscError::TooDeep(name(class))));
+        }
+    }
+}
+
 /// Goal: what cannot be is refused, by name. Method: one of each.
 #[test]
 fn what_cannot_be_is_refused() {

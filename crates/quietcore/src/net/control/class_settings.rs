@@ -162,6 +162,9 @@ pub(super) fn hfsc_error(error: HfscError, known: Vec<ClassId>) -> ControlError 
         HfscError::Unknown(class) => ControlError::UnknownClass { class, known },
         HfscError::Exists(class) => ControlError::ClassExists { class },
         HfscError::HasChildren(class) => ControlError::ClassInUse { class, by: "classes below it" },
+        HfscError::TooDeep(_) => {
+            ControlError::NotPossible { what: error.to_string(), remedy: "put it further up" }
+        }
         other => {
             let remedy = "give `ls` or `sc` a rate; only `rt` and `ul` may do without";
             ControlError::NotPossible { what: other.to_string(), remedy }
