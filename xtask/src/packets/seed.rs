@@ -124,8 +124,8 @@ fn why(variant: &Variant, shares: [f64; 2]) -> &'static str {
             "one CPU serves the other's queues, as in the mail"
         }
         () if variant.options.contains(&"stay") => {
-            "nothing moves timers; a ksoftirqd, though, is a thread that the host puts anywhere, and what it \
-             arms belongs to the CPU that it is on"
+            "nothing moves timers; what a thread arms that plays no CPU (the one that waits for room in the \
+             interface) belongs to the CPU that it happens to be on"
         }
         () => {
             "a watchdog moves only when the CPU that arms it is idle, and only behind the first event of the one \
