@@ -128,8 +128,8 @@ fn why(variant: &Variant, shares: [f64; 2]) -> &'static str {
              interface) belongs to the CPU that it happens to be on"
         }
         () => {
-            "a watchdog moves only when the CPU that arms it is idle, and only behind the first event of the one \
-             that it moves to; under this load both lanes have packets to receive most of the time"
+            "a watchdog moves only when the CPU that arms it is idle, and under this load both lanes, or their \
+             ksoftirqds, run most of the time; `quietcore lab mq-netem` has one CPU that is idle"
         }
     }
 }
