@@ -423,8 +423,8 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
     fn arm_timer(&self, timer: &TimerHandle, until: Nanos, cpu: Option<CpuId>) {
         let stranger = self.machine.cpu_here().is_none();
         let _ = match cpu {
-            // Its ksoftirqd, which is no lane. A CPU whose ksoftirqd runs is not idle, so timers that may move
-            // stay there, too.
+            // Its ksoftirqd, which is no lane. A CPU whose ksoftirqd runs is not idle, so timers that may
+            // move stay there, too.
             Some(cpu) if stranger => timer.arm_on(cpu, until),
             None if self.stays == Watchdog::Pinned => timer.arm_on(self.home, until),
             _ => timer.arm_at(until),
