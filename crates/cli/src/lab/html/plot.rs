@@ -79,7 +79,13 @@ fn bars_of(title: &str, unit: &str, bars: &[Bar<'_>], floor: Option<f64>) -> Str
             ((middle + 6.0, over - 6.0), Anchor::Start)
         };
         svg.text("value", place, anchor, &number(bar.value));
-        svg.text("name", (middle, TOP + HEIGHT + 20.0), Anchor::Middle, bar.name);
+        // A long one, of several axes, in two lines.
+        let parts = if bar.name.len() > 14 { bar.name.rsplit_once('/') } else { None };
+        let (upper, lower) = parts.unwrap_or((bar.name, ""));
+        svg.text("name", (middle, TOP + HEIGHT + 16.0), Anchor::Middle, upper);
+        if !lower.is_empty() {
+            svg.text("name", (middle, TOP + HEIGHT + 28.0), Anchor::Middle, lower);
+        }
     }
     if let Some(floor) = floor {
         let y = scale.at(floor);
@@ -94,7 +100,8 @@ fn axis(svg: &mut Svg, scale: &Scale, right: f64, unit: &str) {
     for tick in scale.ticks() {
         let y = scale.at(tick);
         svg.line("grid", (LEFT, y), (right, y));
-        svg.text("tick", (LEFT - 6.0, y + 4.0), Anchor::End, &number(tick));
+        let text = if tick.abs() < 1e6 { number(tick) } else { format!("{}M", number(tick / 1e6)) };
+        svg.text("tick", (LEFT - 6.0, y + 4.0), Anchor::End, &text);
     }
     svg.line("axis", (LEFT, TOP), (LEFT, TOP + HEIGHT));
     svg.line("axis", (LEFT, scale.at(0.0)), (right, scale.at(0.0)));

@@ -29,7 +29,7 @@ pub(super) const PLAN: Plan = Plan {
         ("packets", "per second"),
         ("taken out elsewhere", "packets"),
         ("taken out elsewhere, of all", "%"),
-        ("the same, idle CPU's queues", "%"),
+        ("taken out elsewhere, idle CPU's", "%"),
         ("taken out by its sender", "%"),
         ("watchdogs elsewhere", "%"),
         ("watchdogs", "per second"),
