@@ -6,7 +6,9 @@ use super::killer::Killer::{self, Test};
 use super::killer::Mutant;
 use super::killer::Suite::{Loom, Machine, Site, Tree};
 
-const ABSENT: &str = "crates/core/src/machine/absent.rs";
+const MARK: &str = "crates/core/src/machine/stall/mark.rs";
+const TOKENS: &str = "crates/core/src/machine/stall/tokens.rs";
+const WATCH: &str = "crates/core/src/machine/stall/watch.rs";
 const ARM: &str = "crates/core/src/base/arm.rs";
 const BASE: &str = "crates/core/src/base/mod.rs";
 const BASES: &str = "crates/core/src/base/bases.rs";
@@ -15,7 +17,8 @@ const SHARED: &str = "crates/core/src/machine/shared.rs";
 
 const AVAILABLE: &str = "crates/core/src/tmigr/available.rs";
 const EVENT: &str = "crates/core/src/tmigr/event.rs";
-const HIERARCHY: &str = "crates/core/src/tmigr/mod.rs";
+const GROWTH: &str = "crates/core/src/tmigr/growth.rs";
+const PRESENCE: &str = "crates/core/src/tmigr/presence.rs";
 const REMOTE: &str = "crates/core/src/tmigr/remote.rs";
 const SHAPE: &str = "crates/core/src/tmigr/shape.rs";
 const STATE: &str = "crates/core/src/tmigr/state.rs";
@@ -104,7 +107,7 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
     Mutant {
         name: "8-old-belief",
         rule: "growth asks the old root again whenever the new one's word changed",
-        file: HIERARCHY,
+        file: GROWTH,
         right: "let _ = self.walk_up(Child::Group(group), group.parent(), Walker::Other);",
         wrong: "let was_active = group.word.load().is_active();
         if let Some((parent, mask)) = group.parent() {
@@ -139,7 +142,7 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
     Mutant {
         name: "16-isolated-joins-by-waking",
         rule: "a CPU that is unavailable stays out of the masks when it wakes up",
-        file: HIERARCHY,
+        file: PRESENCE,
         right: "if was == Presence::Awake || !books.is_available {",
         wrong: "if was == Presence::Awake {",
         killers: &[Test(Site, "kernel::isolated_cpu_becomes_permanent_migrator"), LIST],
@@ -156,7 +159,7 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
     Mutant {
         name: "18-grown-means-active",
         rule: "growth does not take the old root for active because somebody grows it",
-        file: HIERARCHY,
+        file: GROWTH,
         right: "let _ = self.walk_up(Child::Group(group), group.parent(), Walker::Other);",
         wrong: "let child = Child::Cpu { is_active: true, event: None };
         let _ = self.walk_up(child, group.parent(), Walker::Other);",
@@ -292,7 +295,7 @@ pub(super) const STEPS: &[Mutant] = &[
     Mutant {
         name: "publish-while-awake",
         rule: "what an awake CPU has is not published",
-        file: HIERARCHY,
+        file: PRESENCE,
         right: "if !books.is_available || books.presence == Presence::Awake || books.published == next {",
         wrong: "if !books.is_available || books.published == next {",
         killers: &[LIST],
@@ -309,7 +312,7 @@ pub(super) const STEPS: &[Mutant] = &[
     Mutant {
         name: "told-and-absent",
         rule: "an absent CPU is not to wake up for the tree",
-        file: HIERARCHY,
+        file: PRESENCE,
         right: "        self.cpu(cpu).set_wakeup(None);
         self.leave(cpu, books, was, next)",
         wrong: "        self.leave(cpu, books, was, next)",
@@ -318,7 +321,7 @@ pub(super) const STEPS: &[Mutant] = &[
     Mutant {
         name: "absent-stays-active",
         rule: "a mark takes the CPU out of the masks",
-        file: HIERARCHY,
+        file: PRESENCE,
         right: "        if was == Presence::Awake {
             self.walk_up(Child::Cpu { is_active: false, event }, leaf, Walker::Other)",
         wrong: "        if was == Presence::Awake && books.presence != Presence::Absent {
@@ -328,7 +331,7 @@ pub(super) const STEPS: &[Mutant] = &[
     Mutant {
         name: "return-without-walk",
         rule: "a return makes the CPU active in its group",
-        file: HIERARCHY,
+        file: PRESENCE,
         right: "let _ = self.walk_up(Child::Cpu { is_active: true, event: None }, this.leaf(), Walker::Awake);",
         wrong: "let _ = this.leaf();",
         killers: &[LIST, Test(Loom, "absent::mark_against_return")],
@@ -336,7 +339,7 @@ pub(super) const STEPS: &[Mutant] = &[
     Mutant {
         name: "links-from-below",
         rule: "links are published from above to below",
-        file: HIERARCHY,
+        file: GROWTH,
         right: "for &(group, parent) in &join.new_links {",
         wrong: "for &(group, parent) in join.new_links.iter().rev() {",
         killers: &[Test(Loom, "growth::group_init_visibility")],
@@ -348,7 +351,7 @@ pub(super) const STALLS: &[Mutant] = &[
     Mutant {
         name: "silent-and-idle-is-healthy",
         rule: "behind a CPU that does not turn the next is looked at, though the first has nothing overdue",
-        file: ABSENT,
+        file: WATCH,
         right: "            if !self.is_silent(other, now) {\n",
         wrong: "            if !self.is_silent(other, now) || !self.has_overdue(other, now) {\n",
         killers: &[Test(Site, "stall::one_freezes_anywhere")],
@@ -364,7 +367,7 @@ pub(super) const STALLS: &[Mutant] = &[
     Mutant {
         name: "taken-back-not-owed",
         rule: "what a revocation leaves unpublished is owed before the lock is given back",
-        file: ABSENT,
+        file: TOKENS,
         right: "            if must_publish && watch.set(flag::PUBLISH) {\n",
         wrong: "            if false {\n",
         killers: &[Test(Site, "stall::two_freeze_anywhere")],
@@ -372,7 +375,7 @@ pub(super) const STALLS: &[Mutant] = &[
     Mutant {
         name: "handed-over-not-owed",
         rule: "a mark of which only the duties were handed over is completed",
-        file: ABSENT,
+        file: TOKENS,
         right: "            if self.has_flag(cpu, flag::HANDED) {\n",
         wrong: "            if false {\n",
         killers: &[Test(Site, "stall::armed_while_it_runs")],
@@ -380,7 +383,7 @@ pub(super) const STALLS: &[Mutant] = &[
     Mutant {
         name: "migrator-not-judged",
         rule: "a stalled migrator is marked for what its group has overdue",
-        file: ABSENT,
+        file: WATCH,
         right: "            || self.hierarchy.requires_handle_remote(cpu, now.since(tick))
 ",
         wrong: "",
@@ -389,7 +392,7 @@ pub(super) const STALLS: &[Mutant] = &[
     Mutant {
         name: "own-tokens-not-judged",
         rule: "a stalled CPU is marked for what it has collected of its own",
-        file: ABSENT,
+        file: WATCH,
         right: "self.base_ids().filter(|id| id.kind.is_pullable());",
         wrong: "self.base_ids().filter(|id| id.kind.is_pullable() && id.cpu != cpu);",
         killers: &[Test(Site, "stall::what_was_collected")],
@@ -405,7 +408,7 @@ pub(super) const STALLS: &[Mutant] = &[
     Mutant {
         name: "marker-may-not-freeze",
         rule: "tokens that a marker did not take back are taken back by others",
-        file: ABSENT,
+        file: WATCH,
         right: "        self.take_back_the_rest(now, actions);
 ",
         wrong: "",
@@ -414,7 +417,7 @@ pub(super) const STALLS: &[Mutant] = &[
     Mutant {
         name: "mark-not-idle",
         rule: "a mark makes the bases idle, so that arms are published",
-        file: ABSENT,
+        file: MARK,
         right: "bases: &mut Shared<'_, L, T>) {
         bases.set_idle(true);
         let watch",

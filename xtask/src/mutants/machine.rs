@@ -5,13 +5,16 @@ use super::killer::Killer::Test;
 use super::killer::Mutant;
 use super::killer::Suite::Machine;
 
-const ABSENT: &str = "crates/core/src/machine/absent.rs";
+const MARK: &str = "crates/core/src/machine/stall/mark.rs";
 const ALARM: &str = "crates/core/src/machine/alarm.rs";
 const ARM: &str = "crates/core/src/machine/arm.rs";
 const CONTROL: &str = "crates/core/src/machine/control.rs";
 const IDLE: &str = "crates/core/src/machine/idle.rs";
-const OVERSLEPT: &str = "crates/core/src/machine/overslept.rs";
+const MISSED_WAKEUP: &str = "crates/core/src/machine/stall/missed_wakeup.rs";
+const PUBLISH: &str = "crates/core/src/machine/publish.rs";
+const RETURNING: &str = "crates/core/src/machine/stall/returning.rs";
 const TURN: &str = "crates/core/src/machine/turn.rs";
+const WATCH: &str = "crates/core/src/machine/stall/watch.rs";
 const BASE_BASES: &str = "crates/core/src/base/bases.rs";
 const BASE_EXPIRE: &str = "crates/core/src/base/expire.rs";
 
@@ -81,7 +84,7 @@ pub(super) const RULES: &[Mutant] = &[
     Mutant {
         name: "outsider-not-told",
         rule: "a CPU outside the hierarchy is kicked for what was taken back on its base",
-        file: ABSENT,
+        file: PUBLISH,
         right: "(false, _) => {
                 self.kick_unless_stuck(id.cpu, actions);",
         wrong: "(false, _) => {",
@@ -165,7 +168,7 @@ pub(super) const RULES: &[Mutant] = &[
     Mutant {
         name: "mark-blocks",
         rule: "a mark waits for no lock when it publishes what it took back",
-        file: ABSENT,
+        file: PUBLISH,
         right: "(true, Some(Book::Parked | Book::Absent)) => self.try_republish(id.cpu, actions),",
         wrong: "(true, Some(Book::Parked | Book::Absent)) => {
                 self.republish(id.cpu, actions);
@@ -176,7 +179,7 @@ pub(super) const RULES: &[Mutant] = &[
     Mutant {
         name: "busy-mark-does-nothing",
         rule: "a CPU that is stopped inside a lock gives its duties away",
-        file: ABSENT,
+        file: MARK,
         right: "            self.hand_over_duties(cpu, actions);\n",
         wrong: "            let _ = (Self::hand_over_duties, &actions);\n",
         killers: &[Test(Machine, "absence::a_busy_mark_hands_the_duties_over")],
@@ -216,7 +219,7 @@ pub(super) const RULES: &[Mutant] = &[
     Mutant {
         name: "sleepers-not-looked-for",
         rule: "an awake CPU looks for parked ones that overslept",
-        file: ABSENT,
+        file: WATCH,
         right: "let mut marked = self.mark_overslept_once_per_tick(now, actions);",
         wrong: "let mut marked = 0 * self.mark_overslept_once_per_tick(Nanos(0), actions);",
         killers: &[Test(Machine, "overslept::an_awake_cpu_serves_one_that_overslept")],
@@ -232,7 +235,7 @@ pub(super) const RULES: &[Mutant] = &[
     Mutant {
         name: "sleepers-marked-early",
         rule: "who wakes up in time is not marked",
-        file: OVERSLEPT,
+        file: MISSED_WAKEUP,
         right: "now.since(wakes) >= self.settings.stall_after",
         wrong: "now.since(wakes) >= Nanos(0)",
         killers: &[Test(Machine, "overslept::an_awake_cpu_serves_one_that_overslept")],
@@ -248,7 +251,7 @@ pub(super) const RULES: &[Mutant] = &[
     Mutant {
         name: "every-mark-is-false",
         rule: "a true stall costs no patience",
-        file: ABSENT,
+        file: RETURNING,
         right: "watch.clear(flag::ACCUSED) && silence.0 < self.settings.stall_after.0.saturating_mul(2);",
         wrong: "watch.clear(flag::ACCUSED) && silence.0 < u64::MAX;",
         killers: &[Test(Machine, "absence::a_true_stall_costs_no_patience")],
@@ -256,7 +259,7 @@ pub(super) const RULES: &[Mutant] = &[
     Mutant {
         name: "no-patience",
         rule: "two false marks within a second double the time",
-        file: ABSENT,
+        file: WATCH,
         right: "let allowed = self.settings.stall_after.0 << u32::from(watch.is_patient(now));",
         wrong: "let allowed = self.settings.stall_after.0 << u32::from(watch.is_patient(now) && false);",
         killers: &[Test(Machine, "absence::two_false_marks_double_the_time")],

@@ -62,7 +62,7 @@ const ATOMICS_ALLOWED: &[(&str, &str)] = &[
     ("crates/live/src/run_wait.rs", "the epoch of ended runs; its orderings are modelled"),
     ("crates/core/src/tmigr/state.rs", "the word of a group; its orderings are modelled"),
     ("crates/core/src/tmigr/event.rs", "links and hints of a group; their orderings are modelled"),
-    ("crates/core/src/tmigr/mod.rs", "a CPU's link and wake-up; written under its books"),
+    ("crates/core/src/tmigr/record.rs", "a CPU's link and wake-up; written under its record's lock"),
     ("crates/core/src/realtime/cpupri.rs", "slots of priorities; their orderings are modelled"),
     ("crates/core/src/softirq/claims.rs", "who runs which vector; its orderings are modelled"),
     ("crates/core/src/softirq/call.rs", "a call under way; its orderings are modelled"),

@@ -4,13 +4,12 @@
 //! timers that [`next_expired`](Machine::next_expired) hands out, one at a time. `now` is an argument of
 //! every call; the lock type is the world's.
 //!
-//! Where what is decided: `arm.rs` which base a timer goes to and who must learn of it, `exact.rs` the same
-//! for exact ones, `cancel.rs` how it is taken out; `turn.rs` what a CPU runs; `idle.rs` what it publishes
-//! when it has nothing to run; `alarm.rs` who wakes up when nobody is awake; `absent.rs` stalls,
-//! `overslept.rs` CPUs that did not wake up; `control.rs` isolation and hotplug; `counters.rs` what happened
-//! so far; `check.rs` the invariants. Lock order: ARCHITECTURE.md. Not here: waiting, clocks, callbacks.
+//! Where what is decided: `arm.rs` which base a timer goes to, `exact.rs` the same for exact ones, `cancel.rs`
+//! how it is taken out; `publish.rs` who learns of a new first expiry; `turn.rs` what a CPU runs; `idle.rs`
+//! what it publishes when it has nothing to run; `alarm.rs` who wakes up when nobody is awake; `stall/` CPUs
+//! that do not turn or did not wake up; `control.rs` isolation and hotplug; `counters.rs` what happened so
+//! far; `check.rs` the invariants. Lock order: ARCHITECTURE.md. Not here: waiting, clocks, callbacks.
 
-mod absent;
 mod alarm;
 mod arm;
 mod cancel;
@@ -21,24 +20,25 @@ mod end;
 mod exact;
 mod idle;
 mod name;
-mod overslept;
+mod publish;
 mod settings;
 mod shared;
+mod stall;
 mod sync;
 mod turn;
 
-pub use absent::Mark;
 pub use arm::{ArmError, Armed, Context};
 pub use control::{ControlError, Report};
 pub use counters::{Counters, Silence};
 pub use idle::Idle;
 pub use name::{AnyExact, AnyTimer};
 pub use settings::Settings;
+pub use stall::Mark;
 pub use turn::{At, Turn};
 
 use sync::{Alarm, Counter, LastTick, Watch, flag};
 
-use crate::base::Bases;
+use crate::base::{BaseId, BaseKind, Bases};
 use crate::lock::Locked;
 use crate::place::{Housekeeping, HousekeepingError, Isolation, Policy};
 use crate::tmigr::{Hierarchy, View};
@@ -203,6 +203,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Whether idle CPUs' global timers are expired by others.
     fn is_pulling(&self) -> bool {
         self.settings.policy == Policy::Pull
+    }
+
+    fn base_ids(&self) -> impl Iterator<Item = BaseId> + use<L, T> {
+        let cpus = (0..self.bases.cpu_count()).map(CpuId);
+        cpus.flat_map(|cpu| BaseKind::ALL.into_iter().map(move |kind| BaseId { cpu, kind }))
     }
 
     #[inline]

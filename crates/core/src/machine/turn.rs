@@ -8,9 +8,8 @@
 //! A stalled CPU loses its tokens to whoever marks it absent and notices when it comes back: the pop finds
 //! another generation. Source: PROTOCOL section 2; Linux 6.12, kernel/time/timer.c, `run_timer_softirq`.
 
-use super::arm::Promptness;
 use super::{Machine, flag};
-use crate::base::{BaseId, BaseKind, Change, Context, Expired, TimerName, Token, earliest};
+use crate::base::{BaseId, BaseKind, Context, Expired, TimerName, Token, earliest};
 use crate::sync::site;
 use crate::tmigr::Pulled;
 use crate::{Actions, CpuId, Nanos, RawLock};
@@ -437,13 +436,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             let base = token.base;
             let change = self.bases.release(token, Context { cpu: Some(turn.cpu), now });
             self.tell(base, change, actions);
-        }
-    }
-
-    /// A base is due earlier than was known: if its CPU is idle, somebody must learn of it.
-    pub(super) fn tell(&self, base: BaseId, change: Change, actions: &mut Actions) {
-        if change.must_publish() {
-            self.tell_of_first(base, Promptness::Tick, actions);
         }
     }
 

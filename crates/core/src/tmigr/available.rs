@@ -6,8 +6,9 @@
 //! Joiners come before leavers, by the caller. Source: Linux 6.19, kernel/time/timer_migration.c.
 
 use super::event::{Child, Event};
+use super::hierarchy::Hierarchy;
+use super::record::Presence;
 use super::walk::Walker;
-use super::{Hierarchy, Presence};
 use crate::sync::site;
 use crate::{CpuId, Nanos, RawLock};
 

@@ -1,6 +1,8 @@
 //! What must be true of the tree whenever nobody is on the way in it (T1 to T6 of the README).
 
-use super::{Books, ChildMask, Hierarchy, Presence};
+use super::hierarchy::Hierarchy;
+use super::record::{Books, Presence};
+use super::state::ChildMask;
 use crate::time::{NEVER, from_word, to_word};
 use crate::{CpuId, Nanos, RawLock};
 

@@ -8,7 +8,9 @@
 //! Source: Linux 6.12, kernel/time/timer_migration.c, `tmigr_handle_remote`, `tmigr_quick_check`.
 
 use super::event::{Event, Link};
-use super::{Hierarchy, Presence};
+use super::hierarchy::Hierarchy;
+use super::record::Presence;
+use super::state::ChildMask;
 use crate::base::earliest;
 use crate::sync::site;
 use crate::{CpuId, Nanos, RawLock};
@@ -280,7 +282,7 @@ impl<L: RawLock> Hierarchy<L> {
 
     /// The CPU at the end of the chain of migrators below a child.
     fn representative(&self, group: usize, bit: u8, level: usize) -> Option<CpuId> {
-        let (mut group, mut child) = (group, super::ChildMask::from_bits(bit)?);
+        let (mut group, mut child) = (group, ChildMask::from_bits(bit)?);
         for _ in 0..level {
             group = self.groups[group].child(child)?;
             child = self.groups[group].word.load().migrator()?;

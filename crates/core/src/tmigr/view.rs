@@ -1,6 +1,9 @@
 //! A hierarchy to look at: what a machine shows of its own, which only the machine may change.
 
-use super::{Book, GroupId, Hierarchy, Snapshot, Tree};
+use super::hierarchy::Hierarchy;
+use super::record::Book;
+use super::shape::{GroupId, Tree};
+use super::state::Snapshot;
 use crate::{CpuId, Nanos, RawLock};
 
 /// The hierarchy of a machine, for reading.

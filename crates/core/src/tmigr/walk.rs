@@ -9,8 +9,8 @@
 //! are always known at the lowest active group above them, or at the root.
 //! Locks: a CPU's books are held by the caller; groups' words need none, their events one or two at a time.
 
-use super::Hierarchy;
 use super::event::{Child, Event, Link, Updated};
+use super::hierarchy::Hierarchy;
 use crate::sync::site;
 use crate::{Nanos, RawLock};
 

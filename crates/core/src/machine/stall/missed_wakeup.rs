@@ -9,8 +9,7 @@
 //! Hints decide whom to look at, locks what is true: the mark is made under LOCAL, GLOBAL, GUEST and the
 //! books, as every mark. Source: PROTOCOL section 3 ("overslept").
 
-use super::Machine;
-use super::flag;
+use super::super::{Machine, flag};
 use crate::tmigr::Book;
 use crate::{Actions, CpuId, Nanos, RawLock};
 

@@ -1,0 +1,73 @@
+//! Publishing: when the first global expiry of a CPU that is not awake changes, the hierarchy learns of it, or
+//! the CPU is kicked.
+//!
+//! Each way exists twice: one that waits for the locks, and one (`try_*`) for CPUs that watch others, which
+//! wait for no lock that a stopped CPU may hold.
+
+use super::arm::Promptness;
+use super::{Machine, flag};
+use crate::base::{BaseId, BaseKind, Change, earliest};
+use crate::tmigr::Book;
+use crate::{Actions, CpuId, RawLock};
+
+impl<L: RawLock, T: Copy> Machine<L, T> {
+    /// A base is due earlier than was known: if its CPU is idle, somebody must learn of it.
+    pub(super) fn tell(&self, base: BaseId, change: Change, actions: &mut Actions) {
+        if change.must_publish() {
+            self.tell_of_first(base, Promptness::Tick, actions);
+        }
+    }
+
+    /// Publishes the first global expiry of `cpu` anew, if it is idle or absent.
+    pub(super) fn republish(&self, cpu: CpuId, actions: &mut Actions) {
+        if !self.is_pulling() {
+            return;
+        }
+        let mut global = self.bases.lock(BaseId { cpu, kind: BaseKind::Global }, None);
+        let mut guest = self.bases.lock(BaseId { cpu, kind: BaseKind::Guest }, None);
+        if !global.is_idle {
+            return;
+        }
+        let next = earliest(global.next_expiry(), guest.next_expiry());
+        let first = self.hierarchy.publish(cpu, next);
+        drop((guest, global));
+        self.ask_for_alarm(first, actions);
+    }
+
+    /// Tells of a base that is due earlier, without waiting; says whether it could.
+    pub(super) fn try_tell(&self, id: BaseId, actions: &mut Actions) -> bool {
+        let is_published = id.kind.is_pullable() && self.is_pulling();
+        match (is_published, self.hierarchy.try_book(id.cpu)) {
+            (true, None) => false,
+            (true, Some(Book::Parked | Book::Absent)) => self.try_republish(id.cpu, actions),
+            (true, Some(Book::Awake)) => true,
+            (true, Some(Book::Unavailable)) | (false, _) => {
+                self.kick_unless_stuck(id.cpu, actions);
+                true
+            }
+        }
+    }
+
+    /// Publishes the first global expiry of `cpu` anew if no lock has to be waited for; says whether it did.
+    pub(super) fn try_republish(&self, cpu: CpuId, actions: &mut Actions) -> bool {
+        let Some(mut global) = self.bases.try_lock(BaseId { cpu, kind: BaseKind::Global }) else {
+            return false;
+        };
+        let Some(mut guest) = self.bases.try_lock(BaseId { cpu, kind: BaseKind::Guest }) else {
+            return false;
+        };
+        let next = earliest(global.next_expiry(), guest.next_expiry());
+        let Ok(first) = self.hierarchy.try_publish(cpu, next) else { return false };
+        drop((guest, global));
+        self.ask_for_alarm(first, actions);
+        true
+    }
+
+    /// A CPU that was marked turns when it can, and a kick does not make it do so sooner; unless it sleeps.
+    /// It says that it is idle before it looks at its bases, and who arms after that sees it.
+    pub(super) fn kick_unless_stuck(&self, cpu: CpuId, actions: &mut Actions) {
+        if !self.has_flag(cpu, flag::MARKED) || self.has_flag(cpu, flag::IDLE) {
+            actions.kick(cpu);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The mark: a CPU is recorded as absent, by itself before it blocks or by another CPU that watches it.
+//!
+//! A mark takes LOCAL, GLOBAL and GUEST of the CPU and then its record in the hierarchy, each within the
+//! lock's bound. A CPU that was stopped inside one of these locks is marked in two steps: its duties in the
+//! hierarchy go to others at once, the rest follows when the locks can be had.
+
+use super::super::shared::Shared;
+use super::super::{Machine, flag};
+use crate::tmigr::Book;
+use crate::{Actions, CpuId, Nanos, RawLock};
+
+/// What became of an attempt to mark a CPU absent.
+///
+/// ```
+/// assert_ne!(quietcore_core::Mark::Marked, quietcore_core::Mark::Busy);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Mark {
+    /// It is absent now.
+    Marked,
+    /// It was absent, parked or unavailable already, or it has turned since.
+    NotAwake,
+    /// It was stopped inside one of its locks; try again at the next tick.
+    Busy,
+}
+
+impl<L: RawLock, T: Copy> Machine<L, T> {
+    /// `cpu` is about to block in user code: its global timers become everybody's. By the CPU itself.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # use quietcore_core::tmigr::Book;
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// machine.go_absent(cpu, Nanos(5), &mut actions);
+    /// assert_eq!(machine.hierarchy().book(cpu), Book::Absent);
+    /// assert!(machine.return_from_absence(cpu, Nanos(9)));
+    /// assert_eq!(machine.hierarchy().book(cpu), Book::Awake);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn go_absent(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
+        self.beat(cpu, now);
+        let mut bases = self.lock_shared(cpu, Some(cpu));
+        let next = bases.next_global();
+        let first = self.hierarchy.go_absent(cpu, next).filter(|_| self.is_pulling());
+        bases.set_idle(true);
+        self.watch[cpu.index()].set(flag::MARKED);
+        self.bases.set_absent(cpu, true);
+        self.owe_revocation(cpu);
+        drop(bases);
+        self.ask_for_alarm(first, actions);
+        self.take_back_tokens(cpu, actions);
+    }
+
+    /// Somebody else notices that `cpu` does not turn. Never waits for a lock.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Mark, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::topology::Topology;
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// assert_eq!(machine.mark_absent(cpu, &mut actions), Mark::Marked);
+    /// assert_eq!(machine.mark_absent(cpu, &mut actions), Mark::NotAwake);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn mark_absent(&self, cpu: CpuId, actions: &mut Actions) -> Mark {
+        self.mark_if(cpu, actions, || true)
+    }
+
+    /// The same, unless `is_stuck` says no under these locks.
+    pub(super) fn mark_if(&self, cpu: CpuId, actions: &mut Actions, is_stuck: impl Fn() -> bool) -> Mark {
+        let Some(mut bases) = self.try_lock_shared(cpu) else {
+            self.watch[cpu.index()].busy_marks.count();
+            self.hand_over_duties(cpu, actions);
+            return Mark::Busy;
+        };
+        if bases.is_idle() || !is_stuck() {
+            return Mark::NotAwake;
+        }
+        let next = bases.next_global();
+        let Ok(first) = self.hierarchy.try_go_absent(cpu, next) else {
+            self.watch[cpu.index()].busy_marks.count();
+            return Mark::Busy;
+        };
+        self.complete_absence(cpu, &mut bases);
+        drop(bases);
+        self.ask_for_alarm(first, actions);
+        self.take_back_tokens(cpu, actions);
+        Mark::Marked
+    }
+
+    /// What a mark is besides the books, under the bases' locks.
+    pub(super) fn complete_absence(&self, cpu: CpuId, bases: &mut Shared<'_, L, T>) {
+        bases.set_idle(true);
+        let watch = &self.watch[cpu.index()];
+        watch.set(flag::MARKED | flag::ACCUSED);
+        watch.marks.count();
+        self.bases.set_absent(cpu, true);
+        self.owe_revocation(cpu);
+    }
+
+    /// `cpu` was stopped inside a lock of its bases: its duties in the hierarchy go to others at once, with
+    /// what is known of its timers without the lock; the mark is completed when that can be had. It counts as
+    /// marked, so that it comes back by the same way.
+    fn hand_over_duties(&self, cpu: CpuId, actions: &mut Actions) {
+        if self.hierarchy.try_book(cpu) != Some(Book::Awake) {
+            return;
+        }
+        let next = self.bases.next_global(cpu);
+        self.owe_completion(cpu);
+        // It may have gone idle since: then there are no duties to hand over.
+        if let Ok(first) = self.hierarchy.try_go_absent_from_awake(cpu, next) {
+            self.watch[cpu.index()].marks.count();
+            // Again: in between the CPU, or another watcher, may have found the books as they were before,
+            // and ended a mark that had not been made.
+            self.owe_completion(cpu);
+            self.ask_for_alarm(first, actions);
+        }
+    }
+
+    /// Without the bases' locks: the mark of `cpu` has to be completed, or ended, by whoever comes.
+    /// [`watch`](Self::watch) alone would look at active CPUs only. Test: `site::stall::armed_while_it_runs`.
+    fn owe_completion(&self, cpu: CpuId) {
+        let watch = &self.watch[cpu.index()];
+        watch.set(flag::MARKED | flag::ACCUSED);
+        if watch.set(flag::HANDED) {
+            self.unrevoked.count();
+        }
+    }
+
+    /// Completes a mark of which only the duties were handed over, if the locks can be had now.
+    pub(super) fn complete_mark(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
+        let Some(mut bases) = self.try_lock_shared(cpu) else { return };
+        match self.hierarchy.try_book(cpu) {
+            None => return,
+            Some(Book::Absent) => {
+                let next = bases.next_global();
+                let Ok(first) = self.hierarchy.try_publish(cpu, next) else { return };
+                bases.set_idle(true);
+                self.bases.set_absent(cpu, true);
+                self.owe_revocation(cpu);
+                self.ask_for_alarm(first, actions);
+            }
+            // It went on in the lock that it was stopped in, and its books say something else by now.
+            Some(_) => {
+                let watch = &self.watch[cpu.index()];
+                watch.clear(flag::MARKED);
+                // Meanwhile its heartbeats were not stored.
+                watch.beat(now);
+                self.bases.set_absent(cpu, false);
+            }
+        }
+        self.settle_hand_over(cpu);
+        drop(bases);
+        self.take_back_the_rest_of(cpu, actions);
+    }
+}

@@ -1,0 +1,149 @@
+//! The watch: each CPU looks at its neighbours' heartbeats once per tick, and marks those that are stalled.
+
+use super::super::Machine;
+use super::mark::Mark;
+use crate::tmigr::Book;
+use crate::{Actions, CpuId, Nanos, RawLock};
+
+impl<L: RawLock, T: Copy> Machine<L, T> {
+    /// Looks after the neighbours, once per tick: whoever is stalled with something overdue is marked. By the
+    /// CPU itself, awake. Returns how many were marked.
+    ///
+    /// It judges only if its own last look was recent: when the whole machine was stopped, everybody looks
+    /// old.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::topology::Topology;
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// assert_eq!(machine.watch(cpu, Nanos(5), &mut actions), 0); // nobody else is there
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn watch(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> u32 {
+        self.mark_silent(cpu, now, actions, |other| self.has_overdue(other, now))
+    }
+
+    /// The same by a CPU that is about to sleep: whoever is stalled is marked, also with nothing overdue.
+    /// Asleep it would not see that something is; and a stalled CPU that is the only one awake in the books
+    /// answers for all timers.
+    ///
+    /// ```
+    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::topology::Topology;
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+    /// # let (cpu, stuck, mut actions) = (CpuId::new(0)?, CpuId::new(1)?, Actions::new(2));
+    /// # machine.online(cpu, Nanos(0), &mut actions)?;
+    /// # machine.online(stuck, Nanos(0), &mut actions)?;
+    /// let (before, now) = (Nanos(8_000_000), Nanos(9_000_000));
+    /// machine.watch(cpu, before, &mut actions);
+    /// assert!(machine.sees_silence(cpu, now));
+    /// assert_eq!(machine.watch_before_sleep(cpu, now, &mut actions), 1);
+    /// assert!(!machine.sees_silence(cpu, now));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn watch_before_sleep(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> u32 {
+        self.mark_silent(cpu, now, actions, |_| true)
+    }
+
+    /// Whether the next one that `cpu` watches has not turned for longer than is allowed: a CPU that sees
+    /// that should not sleep before it has looked twice. Without a lock.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # let machine: Machine<SequentialLock, u32> =
+    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+    /// assert!(!machine.sees_silence(CpuId::default(), Nanos(5))); // nobody else is there
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn sees_silence(&self, cpu: CpuId, now: Nanos) -> bool {
+        let mut is_silent = false;
+        if self.is_pulling() {
+            self.hierarchy.watched(cpu, |other| {
+                is_silent |= self.is_silent(other, now);
+                true
+            });
+        }
+        is_silent
+    }
+
+    fn mark_silent(
+        &self,
+        cpu: CpuId,
+        now: Nanos,
+        actions: &mut Actions,
+        is_to_be_marked: impl Fn(CpuId) -> bool,
+    ) -> u32 {
+        self.beat(cpu, now);
+        let looked = self.watch[cpu.index()].look(now);
+        let recent = self.settings.stall_after.0.max(self.settings.tick.nanos().0.saturating_mul(2));
+        if !self.is_pulling() || now.since(looked).0 > recent {
+            return 0;
+        }
+        self.take_back_the_rest(now, actions);
+        let mut marked = self.mark_overslept_once_per_tick(now, actions);
+        self.hierarchy.watched(cpu, |other| {
+            // One that turns ends the look at this level: it watches the next itself. Behind one that does
+            // not, the next is looked at, also if that one has nothing to be marked for. Test:
+            // `site::stall::one_freezes_anywhere`.
+            if !self.is_silent(other, now) {
+                return true;
+            }
+            if is_to_be_marked(other) {
+                marked += u32::from(self.mark_if_silent(other, now, actions) == Mark::Marked);
+            }
+            false
+        });
+        marked
+    }
+
+    /// Marks `cpu`, unless it has turned since it was looked at: it says so under the locks.
+    fn mark_if_silent(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> Mark {
+        self.mark_if(cpu, actions, || self.is_silent(cpu, now))
+    }
+
+    /// For a sentinel: marks every CPU that is awake in the books and has not turned for too long. Says
+    /// whether one of them has.
+    pub(in crate::machine) fn mark_all_silent(&self, now: Nanos, actions: &mut Actions) -> bool {
+        let mut turns = false;
+        for cpu in (0..self.bases.cpu_count()).map(CpuId) {
+            if self.hierarchy.try_book(cpu) != Some(Book::Awake) {
+                continue;
+            }
+            if self.is_silent(cpu, now) {
+                let _ = self.mark_if_silent(cpu, now, actions);
+            } else {
+                turns = true;
+            }
+        }
+        turns
+    }
+
+    /// Whether `cpu` has not turned for too long.
+    fn is_silent(&self, cpu: CpuId, now: Nanos) -> bool {
+        let watch = &self.watch[cpu.index()];
+        let allowed = self.settings.stall_after.0 << u32::from(watch.is_patient(now));
+        now.since(watch.heartbeat()).0 >= allowed
+    }
+
+    /// Whether something waits for `cpu` since a tick or more.
+    fn has_overdue(&self, cpu: CpuId, now: Nanos) -> bool {
+        let tick = self.settings.tick.nanos();
+        let overdue = |next: Nanos| now.since(next) >= tick;
+        // Its own timers, those of a group that it looks after (it may have become the migrator only when
+        // another one was marked), or those that it has collected. Tests: `site::stall`.
+        self.bases.next_global(cpu).is_some_and(overdue)
+            || self.hierarchy.requires_handle_remote(cpu, now.since(tick))
+            || self.holds_tokens(cpu)
+    }
+
+    /// Whether `cpu` has collected timers, of its own bases or of others, and not run them all.
+    fn holds_tokens(&self, cpu: CpuId) -> bool {
+        let mut ids = self.base_ids().filter(|id| id.kind.is_pullable());
+        ids.any(|id| self.bases.try_lock(id).is_some_and(|base| base.runner() == Some(cpu)))
+    }
+}

@@ -1,0 +1,151 @@
+//! The hierarchy itself: its groups, its CPUs, and what can be read of them. It is changed in `presence.rs`
+//! (CPUs wake up and go idle), `available.rs` (they take part or not) and `growth.rs` (they join).
+
+use super::event::Group;
+use super::record::{Book, MigrationCpu, Presence};
+use super::shape::{GroupId, Levels, Tree};
+use super::state::Snapshot;
+use crate::lock::Locked;
+use crate::{CpuId, Nanos, RawLock};
+use alloc::boxed::Box;
+use alloc::vec;
+
+/// The tree, and every CPU's place in it.
+///
+/// All calls are allowed from all threads when the world's lock allows it, unless they say "by the CPU
+/// itself". Cost: a walk is at most one compare-and-swap and two locks per level; there are 4 levels for 4096
+/// CPUs.
+///
+/// ```
+/// use quietcore_core::tmigr::Hierarchy;
+/// use quietcore_core::{CpuId, Nanos, SequentialLock};
+///
+/// let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0; 2]);
+/// let (first, second) = (CpuId::new(0)?, CpuId::new(1)?);
+/// for cpu in [first, second] {
+///     assert!(hierarchy.connect(cpu));
+///     hierarchy.set_available(cpu, None);
+/// }
+/// // One goes idle: the other, still awake, will look after its timer ...
+/// assert_eq!(hierarchy.deactivate(first, Some(Nanos(500))), None);
+/// // ... and must wake up for it once it is idle itself.
+/// assert_eq!(hierarchy.deactivate(second, None), Some(Nanos(500)));
+/// # Ok::<(), quietcore_core::CpuError>(())
+/// ```
+#[derive(Debug)]
+pub struct Hierarchy<L: RawLock> {
+    pub(super) groups: Box<[Group<L>]>,
+    pub(super) cpus: Box<[MigrationCpu<L>]>,
+    /// The node of each CPU.
+    pub(super) nodes: Box<[u16]>,
+    pub(super) tree: Locked<L, Tree>,
+}
+
+impl<L: RawLock> Hierarchy<L> {
+    /// A tree for as many CPUs as `nodes` is long, with the node of each; nobody has joined.
+    ///
+    /// All memory there will ever be is allocated here, so joining cannot fail half way.
+    ///
+    /// ```
+    /// # use quietcore_core::{SequentialLock, tmigr::Hierarchy};
+    /// let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0, 0, 1, 1]);
+    /// assert!(hierarchy.tree().groups().is_empty());
+    /// ```
+    #[must_use]
+    pub fn new(nodes: &[u16]) -> Self {
+        let node_count = nodes.iter().max().map_or(1, |last| usize::from(*last) + 1);
+        let mut per_node = vec![0_u16; node_count];
+        nodes.iter().for_each(|&node| per_node[usize::from(node)] += 1);
+        per_node.retain(|&cpus| cpus > 0);
+        let levels = Levels::new(nodes.len() as u16, per_node.len() as u16);
+        let groups = (0..Tree::capacity(&per_node, levels)).map(|_| Group::new()).collect();
+        let cpus = nodes.iter().map(|_| MigrationCpu::new()).collect();
+        Self { groups, cpus, nodes: nodes.into(), tree: Locked::new(Tree::new(levels)) }
+    }
+
+    pub(super) fn cpu(&self, cpu: CpuId) -> &MigrationCpu<L> {
+        &self.cpus[cpu.index()]
+    }
+
+    /// The shape as it is now. Takes the lock of growth; a copy.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::Hierarchy};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
+    /// hierarchy.connect(CpuId::default());
+    /// assert_eq!(hierarchy.tree().groups().len(), 1);
+    /// ```
+    #[must_use]
+    pub fn tree(&self) -> Tree {
+        self.tree.lock_remote().clone()
+    }
+
+    /// The word of a group; `None` when there is no such group yet.
+    ///
+    /// ```
+    /// # use quietcore_core::{SequentialLock, tmigr::{GroupId, Hierarchy}};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
+    /// assert_eq!(hierarchy.group_state(GroupId::default()).map(|word| word.active()), Some(0));
+    /// ```
+    #[must_use]
+    pub fn group_state(&self, group: GroupId) -> Option<Snapshot> {
+        self.groups.get(group.index()).map(|group| group.word.load())
+    }
+
+    /// The first expiry that a group's migrator has to look after, as a poll sees it.
+    ///
+    /// ```
+    /// # use quietcore_core::{SequentialLock, tmigr::{GroupId, Hierarchy}};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
+    /// assert_eq!(hierarchy.group_next_expiry(GroupId::default()), None);
+    /// ```
+    #[must_use]
+    pub fn group_next_expiry(&self, group: GroupId) -> Option<Nanos> {
+        self.groups.get(group.index()).and_then(Group::next_expiry)
+    }
+
+    /// What the books say of `cpu`.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::{Book, Hierarchy}};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
+    /// # let cpu = CpuId::default();
+    /// hierarchy.connect(cpu);
+    /// hierarchy.set_available(cpu, None);
+    /// assert_eq!(hierarchy.book(cpu), Book::Awake);
+    /// ```
+    #[must_use]
+    pub fn book(&self, cpu: CpuId) -> Book {
+        self.cpu(cpu).books.lock_remote().book()
+    }
+
+    /// The same if the books can be had within the lock's bound.
+    pub(crate) fn try_book(&self, cpu: CpuId) -> Option<Book> {
+        self.cpu(cpu).books.try_lock_remote().map(|books| books.book())
+    }
+
+    /// When `cpu` must wake up for the whole tree.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::Hierarchy};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
+    /// assert_eq!(hierarchy.wakeup(CpuId::default()), None);
+    /// ```
+    #[must_use]
+    pub fn wakeup(&self, cpu: CpuId) -> Option<Nanos> {
+        self.cpu(cpu).wakeup()
+    }
+
+    /// The first expiry that a parked or absent CPU has published; `None` for any other.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::Hierarchy};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
+    /// assert_eq!(hierarchy.published(CpuId::default()), None);
+    /// ```
+    #[must_use]
+    pub fn published(&self, cpu: CpuId) -> Option<Nanos> {
+        let books = self.cpu(cpu).books.lock_remote();
+        books.published.filter(|_| books.is_available && books.presence != Presence::Awake)
+    }
+}

@@ -1,0 +1,208 @@
+//! A CPU wakes up, goes idle or stalls, and what it publishes while it is not awake.
+
+use super::event::{Child, Event};
+use super::hierarchy::Hierarchy;
+use super::record::{Books, Busy, MigrationCpu, Presence};
+use super::walk::Walker;
+use crate::sync::site;
+use crate::{CpuId, Nanos, RawLock};
+
+impl<L: RawLock> Hierarchy<L> {
+    /// `cpu` leaves idle. By the CPU itself. Does nothing if it was awake.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::{Book, Hierarchy}};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
+    /// # let cpu = CpuId::default();
+    /// # hierarchy.connect(cpu);
+    /// # hierarchy.set_available(cpu, None);
+    /// hierarchy.deactivate(cpu, Some(Nanos(9)));
+    /// hierarchy.activate(cpu);
+    /// assert_eq!((hierarchy.book(cpu), hierarchy.wakeup(cpu)), (Book::Awake, None));
+    /// ```
+    pub fn activate(&self, cpu: CpuId) {
+        site!(BeforeCpuLock);
+        let this = self.cpu(cpu);
+        let mut books = this.books.lock_owner();
+        self.activate_locked(this, &mut books);
+    }
+
+    /// The same if the books can be had within the lock's bound; says whether it happened. For a CPU that
+    /// comes back from being absent, which must not wait.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::Hierarchy};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
+    /// assert!(hierarchy.try_activate(CpuId::default()));
+    /// ```
+    #[must_use = "a CPU whose books were not to be had is still absent"]
+    pub fn try_activate(&self, cpu: CpuId) -> bool {
+        site!(BeforeCpuLock);
+        let this = self.cpu(cpu);
+        let Some(mut books) = this.books.try_lock_remote() else { return false };
+        self.activate_locked(this, &mut books);
+        true
+    }
+
+    fn activate_locked(&self, this: &MigrationCpu<L>, books: &mut Books) {
+        let was = core::mem::replace(&mut books.presence, Presence::Awake);
+        if was == Presence::Awake || !books.is_available {
+            return;
+        }
+        books.published = None;
+        this.set_wakeup(None);
+        let _ = self.walk_up(Child::Cpu { is_active: true, event: None }, this.leaf(), Walker::Awake);
+    }
+
+    /// `cpu` goes idle with `next` as its first global expiry, or none to publish. By the CPU itself.
+    ///
+    /// Returns when it must wake up for others: `None` unless it was the last one awake. A CPU that is not
+    /// available gets `next` back: it looks after its own.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::Hierarchy};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
+    /// # let cpu = CpuId::default();
+    /// # hierarchy.connect(cpu);
+    /// # hierarchy.set_available(cpu, None);
+    /// assert_eq!(hierarchy.deactivate(cpu, Some(Nanos(9))), Some(Nanos(9)));
+    /// ```
+    pub fn deactivate(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
+        site!(BeforeCpuLock);
+        let this = self.cpu(cpu);
+        let mut books = this.books.lock_owner();
+        let was = core::mem::replace(&mut books.presence, Presence::Parked);
+        if !books.is_available {
+            return next;
+        }
+        let first = self.leave(cpu, &mut books, was, next);
+        this.set_wakeup(first);
+        first
+    }
+
+    /// [`deactivate`](Self::deactivate) of a CPU that wakes up for nobody: the caller must see to it that
+    /// somebody does for what is returned.
+    #[must_use = "nobody wakes up for what is returned"]
+    pub(crate) fn stand_down(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
+        site!(BeforeCpuLock);
+        let this = self.cpu(cpu);
+        let mut books = this.books.lock_owner();
+        let was = core::mem::replace(&mut books.presence, Presence::Parked);
+        if !books.is_available {
+            return next;
+        }
+        this.set_wakeup(None);
+        self.leave(cpu, &mut books, was, next)
+    }
+
+    /// `cpu` stalls: it publishes `next`, even if that is overdue, and nothing is expected of it. By the CPU
+    /// itself before it blocks, or by whoever watches it. Returns the first expiry of a tree in which nobody
+    /// is awake: the caller must see to it, since an absent CPU cannot.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::{Book, Hierarchy}};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
+    /// # let cpu = CpuId::default();
+    /// # hierarchy.connect(cpu);
+    /// # hierarchy.set_available(cpu, None);
+    /// assert_eq!(hierarchy.go_absent(cpu, Some(Nanos(9))), Some(Nanos(9)));
+    /// assert_eq!((hierarchy.book(cpu), hierarchy.wakeup(cpu)), (Book::Absent, None));
+    /// ```
+    #[must_use = "nobody else wakes up for what is returned"]
+    pub fn go_absent(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
+        site!(BeforeCpuLock);
+        let this = self.cpu(cpu);
+        let mut books = this.books.lock_remote();
+        self.go_absent_locked(cpu, &mut books, next)
+    }
+
+    /// The same if the books can be had within the lock's bound. `Err` when they cannot.
+    pub(crate) fn try_go_absent(&self, cpu: CpuId, next: Option<Nanos>) -> Result<Option<Nanos>, Busy> {
+        site!(BeforeCpuLock);
+        let Some(mut books) = self.cpu(cpu).books.try_lock_remote() else { return Err(Busy) };
+        Ok(self.go_absent_locked(cpu, &mut books, next))
+    }
+
+    /// The same of a CPU that is awake. `Err` also when it is not.
+    pub(crate) fn try_go_absent_from_awake(
+        &self,
+        cpu: CpuId,
+        next: Option<Nanos>,
+    ) -> Result<Option<Nanos>, Busy> {
+        site!(BeforeCpuLock);
+        let books = self.cpu(cpu).books.try_lock_remote();
+        let Some(mut books) = books.filter(|books| books.presence == Presence::Awake) else {
+            return Err(Busy);
+        };
+        Ok(self.go_absent_locked(cpu, &mut books, next))
+    }
+
+    fn go_absent_locked(&self, cpu: CpuId, books: &mut Books, next: Option<Nanos>) -> Option<Nanos> {
+        let was = core::mem::replace(&mut books.presence, Presence::Absent);
+        if !books.is_available {
+            return None;
+        }
+        self.cpu(cpu).set_wakeup(None);
+        self.leave(cpu, books, was, next)
+    }
+
+    /// Takes a CPU that was `was` out of the active ones, with `next` as its event.
+    pub(super) fn leave(
+        &self,
+        cpu: CpuId,
+        books: &mut Books,
+        was: Presence,
+        next: Option<Nanos>,
+    ) -> Option<Nanos> {
+        books.published = next;
+        let event = next.map(|expires| Event { expires, cpu });
+        let leaf = self.cpu(cpu).leaf();
+        if was == Presence::Awake {
+            self.walk_up(Child::Cpu { is_active: false, event }, leaf, Walker::Other)
+        } else {
+            self.publish_up(event, leaf)
+        }
+    }
+
+    /// The first global expiry of an idle or absent CPU is `next` now. By anybody.
+    ///
+    /// Returns the first expiry of a tree in which nobody is awake, if that is news: somebody must wake up
+    /// for it. If `cpu` is parked, its [`wakeup`](Self::wakeup) says so too.
+    ///
+    /// ```
+    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::Hierarchy};
+    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
+    /// # let cpu = CpuId::default();
+    /// # hierarchy.connect(cpu);
+    /// # hierarchy.set_available(cpu, None);
+    /// # hierarchy.deactivate(cpu, Some(Nanos(9)));
+    /// assert_eq!(hierarchy.publish(cpu, Some(Nanos(5))), Some(Nanos(5)));
+    /// assert_eq!(hierarchy.wakeup(cpu), Some(Nanos(5)));
+    /// ```
+    #[must_use = "nobody else wakes up for what is returned"]
+    pub fn publish(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
+        site!(BeforeCpuLock);
+        let mut books = self.cpu(cpu).books.lock_remote();
+        self.publish_locked(cpu, &mut books, next)
+    }
+
+    /// The same if the books can be had within the lock's bound. `Err` when they cannot.
+    pub(crate) fn try_publish(&self, cpu: CpuId, next: Option<Nanos>) -> Result<Option<Nanos>, Busy> {
+        site!(BeforeCpuLock);
+        let Some(mut books) = self.cpu(cpu).books.try_lock_remote() else { return Err(Busy) };
+        Ok(self.publish_locked(cpu, &mut books, next))
+    }
+
+    fn publish_locked(&self, cpu: CpuId, books: &mut Books, next: Option<Nanos>) -> Option<Nanos> {
+        let this = self.cpu(cpu);
+        if !books.is_available || books.presence == Presence::Awake || books.published == next {
+            return None;
+        }
+        books.published = next;
+        let first = self.publish_up(next.map(|expires| Event { expires, cpu }), this.leaf());
+        if books.presence == Presence::Parked {
+            this.set_wakeup(first);
+        }
+        first
+    }
+}
