@@ -7,7 +7,7 @@
 //! that the host adds to it: that its own thread wakes up late, too, and that CPUs are taken away.
 //!
 //! ```sh
-//! cargo run --release -p quietcore --features qdisc --example pacing
+//! cargo run --release -p quietcore --features net --example pacing
 //! ```
 
 use quietcore::net::{Device, DeviceOptions, Network, Watchdog};

@@ -43,13 +43,9 @@
 //! | --- | --- |
 //! | [`time`] | futures: `sleep`, `timeout`, `interval`, `DelayQueue`; paused time |
 //! | `tokio` | runtimes of tokio with a machine (feature `tokio`; `macros` for the attributes) |
-//! | `net`, `qdisc` | packets: devices with transmit queues, and their disciplines (feature `qdisc`) |
+//! | `net`, `qdisc` | packets: devices with transmit queues, and their disciplines (feature `net`) |
 //! | `sim` | the same core on a simulated machine (feature `sim`) |
-//! | [`core`](mod@core), [`wheel`] | what both decide with; `no_std` |
-#![cfg_attr(not(feature = "std"), no_std)]
 
-pub use quietcore_core as core;
-#[cfg(feature = "std")]
 #[doc(inline)]
 pub use quietcore_live::*;
 /// ```
@@ -76,19 +72,17 @@ pub use quietcore_macros::main;
 /// ```
 #[cfg(feature = "macros")]
 pub use quietcore_macros::test;
-#[cfg(feature = "qdisc")]
+#[cfg(feature = "net")]
+pub use quietcore_net as net;
+#[cfg(feature = "net")]
 pub use quietcore_qdisc as qdisc;
 #[cfg(feature = "sim")]
 pub use quietcore_sim as sim;
-pub use quietcore_wheel as wheel;
-
+#[cfg(feature = "tokio")]
+pub use quietcore_tokio as tokio;
 #[cfg(feature = "macros")]
 #[doc(hidden)]
-pub mod attributes;
-#[cfg(all(feature = "qdisc", feature = "std"))]
-pub mod net;
-#[cfg(feature = "tokio")]
-pub mod tokio;
+pub use quietcore_tokio::attributes;
 
 /// Futures that wait, and time that can be paused.
 ///
@@ -109,7 +103,6 @@ pub mod tokio;
 /// # machine.shutdown();
 /// # Ok::<(), quietcore::StartError>(())
 /// ```
-#[cfg(feature = "std")]
 pub mod time {
     pub use quietcore_live::time::*;
     pub use quietcore_live::virtual_time::{Hold, TimeError, advance, block_on, hold, pause, resume};

@@ -165,19 +165,9 @@ impl Suite {
                 "--",
                 "--exact",
             ],
-            Self::Devices => &[
-                "test",
-                "-q",
-                "--locked",
-                "-p",
-                "quietcore",
-                "--features",
-                "qdisc",
-                "--test",
-                "net",
-                "--",
-                "--exact",
-            ],
+            Self::Devices => {
+                &["test", "-q", "--locked", "-p", "quietcore-net", "--test", "net", "--", "--exact"]
+            }
         }
     }
 
@@ -224,7 +214,7 @@ impl Suite {
             Self::LiveModels | Self::LiveUnits => "crates/live/src",
             Self::Tasks => "crates/live/tests/tasks",
             Self::Disciplines => "crates/qdisc/tests",
-            Self::Devices => "crates/quietcore/tests",
+            Self::Devices => "crates/net/tests",
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::killer::{Killer, Mutant, Suite};
 
 const NETEM: &str = "crates/qdisc/src/netem/mod.rs";
-const QUEUE: &str = "crates/quietcore/src/net/queue.rs";
+const QUEUE: &str = "crates/net/src/queue.rs";
 
 /// Any test of a discipline.
 const DISCIPLINES: &[Killer] = &[Killer::All(Suite::Disciplines)];

@@ -45,7 +45,7 @@ const UNSAFE_ALLOWED: &[(&str, &str)] = &[
     ("crates/live/src/timer/run.rs", "a run names the timer that its runner keeps"),
     ("crates/live/tests/time_fork.rs", "a process that forks"),
     ("crates/live/src/machine/tests.rs", "its user's half of the promise"),
-    ("crates/quietcore/src/tokio/lanes/descriptor.rs", "tokio is promised that a descriptor stays open"),
+    ("crates/tokio/src/lanes/descriptor.rs", "tokio is promised that a descriptor stays open"),
     ("bench/src/peers/quietcore.rs", "its user's half of the promise"),
 ];
 

@@ -9,7 +9,7 @@ use super::{Source, Tree, Violation};
 const RECORDINGS_LIMIT: u64 = 6 * 1024 * 1024;
 
 /// Crate folder and the crates of ours it may name. `live` and `sim` never name each other.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("macros", &[]),
     ("wheel", &[]),
     ("core", &["wheel"]),
@@ -18,10 +18,15 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("live", &["wheel", "core"]),
     // The packets of a scenario pass through the disciplines that programs use.
     ("sim", &["wheel", "core", "qdisc", "trace"]),
-    ("quietcore", &["wheel", "core", "qdisc", "live", "sim", "macros"]),
+    ("net", &["wheel", "core", "qdisc", "live"]),
+    ("tokio", &["live"]),
+    ("quietcore", &["wheel", "core", "qdisc", "live", "net", "tokio", "sim", "macros"]),
     ("ffi", &["wheel", "core", "qdisc", "live", "sim", "quietcore"]),
-    ("cli", &["wheel", "core", "qdisc", "trace", "live", "sim", "quietcore"]),
+    ("cli", &["wheel", "core", "qdisc", "trace", "live", "net", "sim", "quietcore"]),
 ];
+
+/// Crates whose examples and tests are written against the facade: their development may depend on it.
+const WRITTEN_AGAINST_FACADE: [&str; 3] = ["live", "net", "tokio"];
 
 /// The rules of this file.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
@@ -47,12 +52,16 @@ fn check_arrows(source: &Source, folder: &str, found: &mut Vec<Violation>) {
         found.push(Violation::error(source, 0, "crate-arrows", remedy));
         return;
     };
-    for (number, name) in dependencies(&source.text) {
+    for (number, name, purpose) in dependencies(&source.text) {
         let other = match name.strip_prefix("quietcore") {
             Some("") => "quietcore",
             Some(rest) => rest.trim_start_matches('-'),
             None => continue,
         };
+        let is_example = other == "quietcore" && purpose == Purpose::Development;
+        if is_example && WRITTEN_AGAINST_FACADE.contains(&folder) {
+            continue;
+        }
         // A crate may name itself: its tests then have all its features.
         if other != folder && !allowed.contains(&other) {
             let remedy = format!("`{folder}` must not name `{other}`; turn the arrow round or move the code");
@@ -61,24 +70,33 @@ fn check_arrows(source: &Source, folder: &str, found: &mut Vec<Violation>) {
     }
 }
 
-/// Line (from 0) and name of every dependency, whatever table it stands in.
-fn dependencies(manifest: &str) -> Vec<(usize, String)> {
+/// What a dependency is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Build,
+    Development,
+}
+
+/// Line (from 0), name and purpose of every dependency, whatever table it stands in.
+fn dependencies(manifest: &str) -> Vec<(usize, String, Purpose)> {
     let mut found = vec![];
-    let mut in_table = false;
+    let (mut in_table, mut purpose) = (false, Purpose::Build);
     for (number, line) in manifest.lines().enumerate() {
         let line = line.trim();
         if let Some(table) = line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
             in_table = table.ends_with("dependencies");
+            let is_development = table.contains("dev-dependencies");
+            purpose = if is_development { Purpose::Development } else { Purpose::Build };
             if let Some((_, name)) = table.split_once("dependencies.") {
-                found.push((number, name.trim_matches(['"', '\'']).to_owned()));
+                found.push((number, name.trim_matches(['"', '\'']).to_owned(), purpose));
             }
         } else if in_table && !line.is_empty() && !line.starts_with('#') {
             let name = line.split(['=', '.', ' ']).next().unwrap_or_default();
-            found.push((number, name.trim_matches(['"', '\'']).to_owned()));
+            found.push((number, name.trim_matches(['"', '\'']).to_owned(), purpose));
         }
         // A rename hides the name in front: `x = { package = "quietcore-live" }`.
         if let Some((_, rest)) = line.split_once("package = \"").filter(|_| in_table) {
-            found.push((number, rest.split('"').next().unwrap_or_default().to_owned()));
+            found.push((number, rest.split('"').next().unwrap_or_default().to_owned(), purpose));
         }
     }
     found
@@ -126,6 +144,19 @@ mod tests {
         assert_eq!(problems("live", text), 1);
         let itself = "[dev-dependencies]\nquietcore = { path = \".\" }\n";
         assert_eq!((problems("quietcore", itself), problems("core", itself)), (0, 1));
+    }
+
+    /// Goal: examples may be written against the facade, code may not. Method: both tables, three crates.
+    #[test]
+    fn only_examples_name_the_facade() {
+        let table = |table: &str| format!("[{table}]\nquietcore.workspace = true\n");
+        for table in ["dev-dependencies", "target.'cfg(not(loom))'.dev-dependencies"].map(table) {
+            assert_eq!(
+                (problems("net", &table), problems("live", &table), problems("core", &table)),
+                (0, 0, 1)
+            );
+        }
+        assert_eq!(problems("net", &table("dependencies")), 1);
     }
 
     /// Goal: the worlds stay apart. Method: the table itself, and both manifests.

@@ -3,7 +3,7 @@
 //! Steps have different moments, none at the edge of a tick, so their order is the same in every world and
 //! none meets an expiry. Timers have tick precision: they run at the first edge after their moment.
 
-use quietcore::core::CpuId;
+use quietcore_core::CpuId;
 use quietcore_sim::{Happened, Random};
 
 /// Length of a tick, in ns.

@@ -1,7 +1,7 @@
 //! A program on the simulator's CPUs, which sleep from step to step.
 
 use super::body::{CPUS, Program, Story, TICK, Verb, cpu};
-use quietcore::core::{Nanos, Precision};
+use quietcore_core::{Nanos, Precision};
 use quietcore_sim::{Scenario, Step};
 
 /// What happens, from the beginning to the end of the program.

@@ -1,0 +1,79 @@
+//! The timer behind `est`: it tells all estimates what was sent, when the first of them is due.
+//!
+//! One timer for all, which may be moved and coalesced, as nobody waits for it; an estimate that is told late
+//! takes what was sent for evenly spread. It holds the control weakly, and is idle while nothing is
+//! estimated.
+
+use super::Shared;
+use super::node::node_mut;
+use super::tree::{Entry, Root};
+use core::fmt::Debug;
+use quietcore_live::{Nanos, TimerOptions};
+use quietcore_qdisc::{Packet, Statistics};
+use std::sync::Arc;
+
+/// Arms the timer, if something is estimated.
+pub(super) fn watch<P: Packet + Debug + Send>(shared: &Arc<Shared<P>>) {
+    sample(shared, |next| {
+        let timer = shared.sampler.get_or_init(|| {
+            let weak = Arc::downgrade(shared);
+            shared.machine.timer(TimerOptions::new(), move |run| {
+                let Some(shared) = weak.upgrade() else { return };
+                // Refused when the machine has ended.
+                sample(&shared, |next| _ = run.timer().arm_at(next));
+            })
+        });
+        let _ = timer.arm_at(next);
+    });
+}
+
+/// Tells all estimates, and has the timer armed for the next one. Under the lock: whoever looked last arms
+/// last, and nobody puts off an estimate that he does not know.
+fn sample<P: Packet + Debug + Send>(shared: &Shared<P>, arm: impl FnOnce(Nanos)) {
+    let mut state = shared.state();
+    let now = shared.machine.now();
+    let next = state.devices.values_mut().filter_map(|entry| entry.sample(now)).min();
+    if let Some(next) = next {
+        arm(next);
+    }
+}
+
+impl<P: Packet + Debug + Send> Entry<P> {
+    fn sample(&mut self, now: Nanos) -> Option<Nanos> {
+        let mut next: Option<Nanos> = None;
+        let mut sooner = |at: Option<Nanos>| next = next.into_iter().chain(at).min();
+        let all = self.queues_statistics();
+        if let Root::Mq { estimate: Some(estimate), .. } = &mut self.root {
+            sooner(Some(estimate.take(now, &all)));
+        }
+        let mut estimated = vec![false; self.device.queues()];
+        self.each(|queue, _, node| {
+            let classes = node.classes.values().any(|class| class.estimate.is_some());
+            estimated[queue] |= classes || node.estimate.is_some();
+        });
+        for queue in (0..self.device.queues()).filter(|queue| estimated[*queue]) {
+            self.device.look(queue, |qdisc| {
+                if let Some(node) = node_mut(qdisc) {
+                    node.with_all(now, &mut |node| sooner(node.sample(now)));
+                }
+            });
+        }
+        next
+    }
+
+    /// What all queues have done, and hold.
+    pub(super) fn queues_statistics(&self) -> Statistics {
+        let mut all = Statistics::default();
+        for queue in 0..self.device.queues() {
+            let one = self.device.statistics(queue).qdisc;
+            all.sent_bytes += one.sent_bytes;
+            all.sent_packets += one.sent_packets;
+            all.dropped += one.dropped;
+            all.overlimits += one.overlimits;
+            all.requeues += one.requeues;
+            all.backlog += one.backlog;
+            all.qlen += one.qlen;
+        }
+        all
+    }
+}

@@ -1,0 +1,187 @@
+//! Filters of one discipline: which class a packet is for.
+//!
+//! They belong to the discipline or to one of its classes; a class without a queue hands packets on by its
+//! own. Lower priorities are asked first, equal ones in the order in which they were added; of a `u32` all
+//! matches have to be true. They are under the lock of the queue, as the discipline is.
+//!
+//! Source: Linux net/sched/cls_api.c, cls_u32.c, cls_matchall.c, by behaviour. Deviation: what no rule of
+//! ours can tell (protocols other than IPv4) is refused, not ignored.
+
+use super::ControlError;
+use quietcore_qdisc::tc::{Classifier, Match, Protocol};
+use quietcore_qdisc::{ClassId, Packet};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// `all` and `ip`.
+const ALL: Protocol = Protocol(3);
+const IP: Protocol = Protocol(0x0800);
+/// What a filter without a priority gets, if it is the first.
+const AUTO_PRIO: u16 = 0xc000;
+/// Where the kernel's numbers of hash tables, and of rules in one, begin.
+const FIRST_NUMBER: u16 = 0x800;
+
+/// One filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Filter {
+    pub(super) prio: u16,
+    pub(super) protocol: Protocol,
+    pub(super) kind: Kind,
+    pub(super) flow: ClassId,
+    /// The kernel's `800:` and `800`: of its priority, and in it.
+    pub(super) table: u16,
+    pub(super) number: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    U32(Vec<Match>),
+    MatchAll,
+}
+
+impl Kind {
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::U32(_) => "u32",
+            Self::MatchAll => "matchall",
+        }
+    }
+}
+
+impl Filter {
+    fn is_for(&self, packet: &impl Packet) -> bool {
+        let any = Match::Source { address: Ipv4Addr::UNSPECIFIED, mask: Ipv4Addr::UNSPECIFIED };
+        match &self.kind {
+            Kind::U32(matches) => matches.iter().all(|rule| packet.matches(rule)),
+            // An address that may be any is one of IPv4.
+            Kind::MatchAll => self.protocol == ALL || packet.matches(&any),
+        }
+    }
+}
+
+/// All filters of a discipline.
+#[derive(Debug, Default)]
+pub(super) struct Filters {
+    /// By whose they are: the discipline's own with the minor number 0.
+    of: BTreeMap<ClassId, Vec<Filter>>,
+}
+
+/// What is to be added.
+pub(super) struct Wanted {
+    pub(super) protocol: Protocol,
+    pub(super) prio: Option<u16>,
+    pub(super) kind: Kind,
+    pub(super) flow: ClassId,
+}
+
+impl Wanted {
+    /// What a line says, if it can be.
+    pub(super) fn new(
+        protocol: Option<Protocol>,
+        prio: Option<u16>,
+        classifier: &Classifier,
+    ) -> Result<Self, ControlError> {
+        let (kind, flow) = match classifier {
+            Classifier::U32 { matches, flow } => (Kind::U32(matches.clone()), *flow),
+            Classifier::MatchAll { flow } => (Kind::MatchAll, *flow),
+            other => {
+                let what = format!("a filter of the kind of `{other}` is not known here");
+                return Err(ControlError::NotPossible { what, remedy: "use u32 or matchall" });
+            }
+        };
+        let of = kind.name();
+        let setting = |option, value: String, remedy: &str| ControlError::Setting {
+            of,
+            option,
+            value,
+            remedy: remedy.into(),
+        };
+        let Some(flow) = flow else {
+            return Err(setting("flowid", String::new(), "name the class that it is for"));
+        };
+        let protocol = protocol.unwrap_or(ALL);
+        if protocol != ALL && protocol != IP {
+            let remedy = "only `ip` and `all` can be told apart here";
+            return Err(setting("protocol", protocol.to_string(), remedy));
+        }
+        if prio == Some(0) {
+            return Err(setting("prio", "0".into(), "priorities begin at 1"));
+        }
+        Ok(Self { protocol, prio, kind, flow })
+    }
+}
+
+impl Filters {
+    /// Where the first filter of `parent` that is for a packet sends it.
+    pub(super) fn first(&self, parent: ClassId, packet: &impl Packet) -> Option<ClassId> {
+        let mut filters = self.of.get(&parent)?.iter();
+        filters.find(|filter| filter.is_for(packet)).map(|filter| filter.flow)
+    }
+
+    /// Those of `parent`, as they are asked.
+    pub(super) fn of(&self, parent: ClassId) -> &[Filter] {
+        self.of.get(&parent).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a filter names a class, or is of one.
+    pub(super) fn hold(&self, class: ClassId) -> bool {
+        !self.of(class).is_empty() || self.of.values().flatten().any(|filter| filter.flow == class)
+    }
+
+    pub(super) fn add(&mut self, parent: ClassId, wanted: Wanted) -> Result<(), ControlError> {
+        let filters = self.of.entry(parent).or_default();
+        let Wanted { protocol, prio, kind, flow } = wanted;
+        // As the kernel: before all others.
+        let auto = filters.first().map_or(AUTO_PRIO, |first| first.prio - 1);
+        let prio = prio.unwrap_or(auto);
+        if prio == 0 {
+            let what = format!("no priority is left before the first filter of {parent}");
+            return Err(ControlError::NotPossible { what, remedy: "name one with `prio`" });
+        }
+        let like = filters.iter().filter(|filter| filter.prio == prio);
+        let (mut table, mut number) = (None, FIRST_NUMBER);
+        for other in like {
+            let remedy = "one priority has one kind and one protocol: name another `prio`";
+            if other.kind.name() != kind.name() || other.protocol != protocol {
+                let what =
+                    format!("priority {prio} of {parent} is {} of {}", other.kind.name(), other.protocol);
+                return Err(ControlError::NotPossible { what, remedy });
+            }
+            if kind == Kind::MatchAll {
+                let what = format!("File exists: priority {prio} of {parent} has its matchall");
+                return Err(ControlError::NotPossible {
+                    what,
+                    remedy: "`del` it first, or name another `prio`",
+                });
+            }
+            (table, number) = (Some(other.table), number.max(other.number.saturating_add(1)));
+        }
+        let next = filters.iter().map(|filter| filter.table.saturating_add(1)).max().unwrap_or(FIRST_NUMBER);
+        let table = table.unwrap_or(next);
+        let behind = filters.partition_point(|filter| filter.prio <= prio);
+        filters.insert(behind, Filter { prio, protocol, kind, flow, table, number });
+        Ok(())
+    }
+
+    /// Removes those of a priority, or all of `parent`; of one kind if that is told.
+    pub(super) fn remove(
+        &mut self,
+        parent: ClassId,
+        prio: Option<u16>,
+        kind: Option<&'static str>,
+    ) -> Result<(), ControlError> {
+        let mut known: Vec<u16> = self.of(parent).iter().map(|filter| filter.prio).collect();
+        known.dedup();
+        let is_meant = |filter: &Filter| {
+            prio.is_none_or(|prio| filter.prio == prio) && kind.is_none_or(|kind| filter.kind.name() == kind)
+        };
+        let Some(filters) = self.of.get_mut(&parent).filter(|filters| filters.iter().any(is_meant)) else {
+            return Err(ControlError::UnknownFilter { parent, known });
+        };
+        filters.retain(|filter| !is_meant(filter));
+        if filters.is_empty() {
+            self.of.remove(&parent);
+        }
+        Ok(())
+    }
+}

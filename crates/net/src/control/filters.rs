@@ -1,0 +1,60 @@
+//! `filter add` and `del`.
+
+use super::filter::Wanted;
+use super::node::Node;
+use super::qdiscs::root_handle;
+use super::settings::refuse;
+use super::tree::has_classes;
+use super::{ControlError, State};
+use core::fmt::Debug;
+use quietcore_live::Nanos;
+use quietcore_qdisc::tc::{Classifier, FilterCommand, FilterVerb};
+use quietcore_qdisc::{ClassId, Packet};
+
+impl<P: Packet + Debug + Send> State<P> {
+    pub(super) fn filter(&mut self, command: &FilterCommand, now: Nanos) -> Result<(), ControlError> {
+        let entry = self.entry(&command.device)?;
+        let parent = root_handle(entry, command.place).unwrap_or(ClassId::new(0, 0));
+        if parent.major() == 0 || entry.mq() == Some(parent.major()) {
+            let what = format!("mq {parent} has no filters: the sender's CPU decides the queue");
+            return Err(ControlError::NotPossible {
+                what,
+                remedy: "name a discipline with classes as `parent`",
+            });
+        }
+        entry.change((parent.major(), now), |node| {
+            node.filterable(parent)?;
+            if command.verb == FilterVerb::Delete {
+                let kind = command.classifier.as_ref().map(|classifier| match classifier {
+                    Classifier::MatchAll { .. } => "matchall",
+                    _ => "u32",
+                });
+                return node.filters.remove(parent, command.prio, kind);
+            }
+            let Some(classifier) = &command.classifier else {
+                let what = format!("`{command}` names no kind");
+                return Err(ControlError::NotPossible { what, remedy: "use u32 or matchall" });
+            };
+            let wanted = Wanted::new(command.protocol, command.prio, classifier)?;
+            if wanted.flow.major() != node.handle || wanted.flow == parent {
+                let remedy = format!("name another class of {}", node.id());
+                return Err(refuse(wanted.kind.name(), "flowid", wanted.flow, remedy));
+            }
+            node.filters.add(parent, wanted)
+        })
+    }
+}
+
+impl<P: Packet + Debug + Send> Node<P> {
+    /// Whether `parent`, which is this or a class of it, can have filters.
+    pub(super) fn filterable(&self, parent: ClassId) -> Result<(), ControlError> {
+        if !has_classes(self.options.kind()) {
+            let what = format!("{} {} has no classes to choose from", self.options.kind(), self.id());
+            return Err(ControlError::NotPossible { what, remedy: "filters belong to htb, hfsc and cbq" });
+        }
+        if parent.minor() != 0 && !self.classes.contains_key(&parent) {
+            return Err(ControlError::UnknownClass { class: parent, known: self.class_names() });
+        }
+        Ok(())
+    }
+}

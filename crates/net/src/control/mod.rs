@@ -1,0 +1,243 @@
+//! `tc` for devices: what its lines do to the disciplines of a [`Device`].
+//!
+//! [`Control`] knows devices by name. A line is read by [`tc`](quietcore_qdisc::tc), carried out under the
+//! lock of the queue that it is about, and answered as `tc` would. What runs goes on running: `change` keeps what
+//! is queued, and the queue is run again for what is new.
+//!
+//! A device begins as the kernel's do: `mq 0:` with a `pfifo` of 1000 packets per queue. `root handle 1: mq`
+//! names it, so that `parent 1:k` is queue `k - 1`. Any other discipline at the root is one for all queues:
+//! all packets go through queue 0 and its lock, as the kernel has one root lock then. What is not named gets
+//! handles from 8001: on, as from the kernel.
+//!
+//! `settings` and `class_settings` are the defaults of `tc`; `body` is one discipline of any kind, `node`
+//! what belongs to it (classes, filters, estimates), `qdiscs`, `classes` and `filters` the commands,
+//! `estimates` the timer behind `est`, `show` and `report` what is answered, `text` how `tc` writes it.
+//!
+//! Random numbers of netem: those of `seed N` if the line says so, else of a seed that is drawn from the
+//! control's own by the order of commands: the same lines to the same `Control` give the same network again.
+//! `-d` shows that seed.
+//!
+//! Deliberately absent: `ingress`, actions, hash tables of `u32`, block sharing. Source: Linux
+//! net/sched/sch_api.c, cls_api.c and iproute2's `tc`, by behaviour. Deviations: a discipline that is deleted
+//! below `mq`, tbf or netem is replaced by the default one, not by one that drops everything; a handle that
+//! is taken is refused, where the kernel would put that discipline to a second place; one queue is enough for
+//! `mq`; a class has to be named when it is added.
+
+mod body;
+mod class_settings;
+mod classes;
+mod error;
+mod estimates;
+mod filter;
+mod filters;
+mod node;
+mod qdiscs;
+mod report;
+mod settings;
+mod show;
+mod text;
+mod tree;
+
+pub use error::ControlError;
+pub use report::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport, RateReport, Shown};
+
+use super::device::Device;
+use core::fmt::{self, Debug};
+use quietcore_live::{Machine, TimerHandle};
+use quietcore_qdisc::Packet;
+use quietcore_qdisc::tc::{self, Command};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng as _;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tree::{Entry, Root};
+
+/// The first handle that is given to what has none.
+const FIRST_HANDLE: u16 = 0x8001;
+
+/// Carries out lines of `tc`. From any thread; one command at a time.
+///
+/// ```
+/// use quietcore::net::{Control, Device, DeviceOptions, Network};
+/// use quietcore::{LaneThreads, Machine};
+/// use std::sync::Arc;
+///
+/// let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+/// let machine = builder.lane_threads(LaneThreads::new()).start()?;
+/// let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+/// let control = Control::new(machine, 1);
+/// control.add_device("eth1", Arc::new(device))?;
+///
+/// for line in [
+///     "tc qd add dev eth1 root handle 1: mq",
+///     "tc qd add dev eth1 parent 1:1 est 1sec 4sec netem limit 70000 delay 6ms",
+///     "tc qd add dev eth1 parent 1:2 est 1sec 4sec netem limit 70000 delay 8ms",
+/// ] {
+///     control.execute_line(line)?;
+/// }
+/// let shown = control.execute_line("tc qd show dev eth1")?.to_string();
+/// assert_eq!(shown, "\
+/// qdisc mq 1: root
+/// qdisc netem 8001: parent 1:1 limit 70000 delay 6ms
+/// qdisc netem 8002: parent 1:2 limit 70000 delay 8ms
+/// ");
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Control<P> {
+    shared: Arc<Shared<P>>,
+}
+
+impl<P> Debug for Control<P> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Control").finish_non_exhaustive()
+    }
+}
+
+/// What the timer of the estimates has, too.
+struct Shared<P> {
+    machine: &'static Machine,
+    /// Taken before any queue's lock.
+    state: Mutex<State<P>>,
+    /// Made when something is estimated.
+    sampler: OnceLock<TimerHandle>,
+}
+
+struct State<P> {
+    devices: BTreeMap<String, Entry<P>>,
+    next_handle: u16,
+    seeds: ChaCha8Rng,
+}
+
+impl<P> Shared<P> {
+    fn state(&self) -> MutexGuard<'_, State<P>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<P> State<P> {
+    fn entry(&mut self, device: &str) -> Result<&mut Entry<P>, ControlError> {
+        if !self.devices.contains_key(device) {
+            let known = self.devices.keys().cloned().collect();
+            return Err(ControlError::UnknownDevice { device: device.into(), known });
+        }
+        Ok(self.devices.get_mut(device).expect("it is there"))
+    }
+}
+
+impl<P: Packet + Debug + Send> Control<P> {
+    /// One without devices. The seeds of netem's that name none are drawn from `seed`.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::Control};
+    /// # let machine = Machine::start()?;
+    /// let control = Control::<Vec<u8>>::new(machine, 7);
+    /// assert_eq!(control.execute_line("tc qdisc show")?.to_string(), "");
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn new(machine: &'static Machine, seed: u64) -> Self {
+        let seeds = ChaCha8Rng::seed_from_u64(seed);
+        let state = State { devices: BTreeMap::new(), next_handle: FIRST_HANDLE, seeds };
+        let (state, sampler) = (Mutex::new(state), OnceLock::new());
+        Self { shared: Arc::new(Shared { machine, state, sampler }) }
+    }
+
+    /// From now on lines can name `device`, as `name`: it begins with `mq 0:` and fifos; what it held is
+    /// dropped.
+    ///
+    /// # Errors
+    /// [`ControlError::DeviceExists`], by that name, or this one by another.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Control, Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// # let device = Device::new(&network, machine, DeviceOptions::new(1), |_, _: Vec<u8>| Ok(()))?;
+    /// let control = Control::new(machine, 7);
+    /// control.add_device("veth0", device.into())?;
+    /// let shown = control.execute_line("tc qdisc show")?.to_string();
+    /// assert_eq!(shown, "qdisc mq 0: dev veth0 root\nqdisc pfifo 0: dev veth0 parent :1 limit 1000p\n");
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn add_device(&self, name: &str, device: Arc<Device<P>>) -> Result<(), ControlError> {
+        let mut state = self.shared.state();
+        let is_there =
+            |(known, entry): &(&String, &Entry<P>)| *known == name || Arc::ptr_eq(&entry.device, &device);
+        if let Some((known, _)) = state.devices.iter().find(is_there) {
+            return Err(ControlError::DeviceExists { device: known.clone() });
+        }
+        device.graft_each();
+        state.devices.insert(name.into(), Entry { device, root: Root::Mq { handle: 0, estimate: None } });
+        Ok(())
+    }
+
+    /// Forgets a device; it goes on as it is. Nothing happens if there is none of that name.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::Control};
+    /// # let machine = Machine::start()?;
+    /// # let control = Control::<Vec<u8>>::new(machine, 7);
+    /// control.remove_device("veth0");
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore::StartError>(())
+    /// ```
+    pub fn remove_device(&self, name: &str) {
+        let removed = self.shared.state().devices.remove(name);
+        // Without the lock: the device may end, and its packets with it.
+        drop(removed);
+    }
+
+    /// Carries out a command.
+    ///
+    /// # Errors
+    /// [`ControlError`] says what is wrong and what to do instead; nothing has changed then.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Answer, Control}, qdisc::tc};
+    /// # let machine = Machine::start()?;
+    /// # let control = Control::<Vec<u8>>::new(machine, 7);
+    /// let answer = control.execute(&tc::parse("tc -s qdisc show")?)?;
+    /// assert!(matches!(answer, Answer::Qdiscs(reports) if reports.is_empty()));
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn execute(&self, command: &Command) -> Result<Answer, ControlError> {
+        let mut state = self.shared.state();
+        let now = self.shared.machine.now();
+        let done = match command {
+            Command::Show(show) => return state.show(show),
+            Command::Qdisc(command) => state.qdisc(command, now),
+            Command::Class(command) => state.class(command, now),
+            Command::Filter(command) => state.filter(command, now),
+            other => {
+                let what = format!("`{other}` is not known here");
+                Err(ControlError::NotPossible { what, remedy: "use qdisc, class or filter" })
+            }
+        };
+        drop(state);
+        done?;
+        estimates::watch(&self.shared);
+        Ok(Answer::Done)
+    }
+
+    /// Reads a line, as somebody types it, and carries it out.
+    ///
+    /// # Errors
+    /// [`ControlError::Line`] marks the word that cannot be; else as [`execute`](Self::execute).
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::Control};
+    /// # let machine = Machine::start()?;
+    /// # let control = Control::<Vec<u8>>::new(machine, 7);
+    /// let error = control.execute_line("tc qdisc shwo").expect_err("a typing error");
+    /// assert!(error.to_string().contains("^^^^"));
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore::StartError>(())
+    /// ```
+    pub fn execute_line(&self, line: &str) -> Result<Answer, ControlError> {
+        self.execute(&tc::parse(line)?)
+    }
+}

@@ -1,0 +1,247 @@
+//! A discipline that `Control` made: what it was told, its classes, its filters, its estimates. It is itself
+//! a discipline, so all of that is where the packets are: under the lock of the queue.
+//!
+//! Invariant: a class is in `classes` exactly when the discipline has it; `cbq`'s link, and what netem and
+//! tbf have inside, are classes that nobody made, and are not.
+
+use super::body::Body;
+use super::filter::Filters;
+use core::any::Any;
+use core::fmt::Debug;
+use quietcore_live::Nanos;
+use quietcore_qdisc::tc::{ClassOptions, Estimation, QdiscOptions};
+use quietcore_qdisc::{
+    ClassId, Delays, Dequeued, Estimator, EstimatorError, Packet, Qdisc, Statistics, Verdict,
+};
+use std::collections::BTreeMap;
+
+/// A class may hand a packet on by filters of its own, so often at most.
+const LEVELS: usize = 8;
+
+/// An estimate of rates.
+#[derive(Clone, Debug)]
+pub(super) struct Estimate {
+    pub(super) estimator: Estimator,
+}
+
+impl Estimate {
+    pub(super) fn new(asked: Estimation, now: Nanos) -> Result<Self, EstimatorError> {
+        Estimator::new(asked.interval, asked.time_constant, now).map(|estimator| Self { estimator })
+    }
+
+    /// Takes what was sent in all; says when it is to be told again.
+    pub(super) fn take(&mut self, now: Nanos, sent: &Statistics) -> Nanos {
+        self.estimator.take(now, sent.sent_bytes, sent.sent_packets);
+        self.estimator.next()
+    }
+}
+
+/// A class that somebody made.
+#[derive(Debug)]
+pub(super) struct Class {
+    pub(super) parent: Option<ClassId>,
+    pub(super) options: ClassOptions,
+    pub(super) estimate: Option<Estimate>,
+}
+
+#[derive(Debug)]
+pub(super) struct Node<P> {
+    /// Its major number.
+    pub(super) handle: u16,
+    pub(super) options: QdiscOptions,
+    /// Of netem's numbers: named by a line, or drawn.
+    pub(super) seed: u64,
+    pub(super) body: Body<P>,
+    pub(super) estimate: Option<Estimate>,
+    pub(super) classes: BTreeMap<ClassId, Class>,
+    pub(super) filters: Filters,
+}
+
+/// The node that a discipline is, if `Control` made it.
+pub(super) fn node<P: Packet + Debug + Send>(qdisc: &dyn Qdisc<P>) -> Option<&Node<P>> {
+    (qdisc as &dyn Any).downcast_ref()
+}
+
+/// The same, to be changed.
+pub(super) fn node_mut<P: Packet + Debug + Send>(qdisc: &mut dyn Qdisc<P>) -> Option<&mut Node<P>> {
+    (qdisc as &mut dyn Any).downcast_mut()
+}
+
+impl<P: Packet + Debug + Send> Node<P> {
+    /// Its own name.
+    pub(super) const fn id(&self) -> ClassId {
+        ClassId::new(self.handle, 0)
+    }
+
+    /// The classes that can have a discipline inside, in order.
+    pub(super) fn slots(&self) -> Vec<ClassId> {
+        match &self.body {
+            Body::Fifo(_) | Body::Fq(_) => Vec::new(),
+            Body::Netem(_) | Body::Tbf(_) => vec![ClassId::new(self.handle, 1)],
+            Body::Cbq(_) => [self.id()].into_iter().chain(self.classes.keys().copied()).collect(),
+            Body::Htb(_) | Body::Hfsc(_) => {
+                self.classes.keys().copied().filter(|class| self.body.inner(*class).is_some()).collect()
+            }
+        }
+    }
+
+    /// The slot that a command's `parent` names.
+    pub(super) fn slot(&self, named: ClassId) -> Option<ClassId> {
+        let named = match &self.body {
+            // `1:` is as good as `1:1`.
+            Body::Netem(_) | Body::Tbf(_) if named.minor() == 0 => ClassId::new(named.major(), 1),
+            _ => named,
+        };
+        self.slots().into_iter().find(|slot| *slot == named)
+    }
+
+    /// What somebody put into a class.
+    pub(super) fn child(&self, class: ClassId) -> Option<&Self> {
+        node(self.body.inner(class)?.qdisc())
+    }
+
+    /// Shows it and all below it, each with its place, from the top.
+    pub(super) fn walk<'a>(
+        &'a self,
+        place: Option<ClassId>,
+        visit: &mut dyn FnMut(Option<ClassId>, &'a Self),
+    ) {
+        visit(place, self);
+        for slot in self.slots() {
+            if let Some(child) = self.child(slot) {
+                child.walk(Some(slot), visit);
+            }
+        }
+    }
+
+    fn holds(&self, handle: u16) -> bool {
+        let mut found = false;
+        self.walk(None, &mut |_, node| found |= node.handle == handle);
+        found
+    }
+
+    /// Changes the one with that handle, itself or one below; those above look again at what they have
+    /// inside.
+    pub(super) fn with(&mut self, now: Nanos, handle: u16, change: &mut dyn FnMut(&mut Self)) {
+        if self.handle == handle {
+            return change(self);
+        }
+        let below =
+            self.slots().into_iter().find(|slot| self.child(*slot).is_some_and(|it| it.holds(handle)));
+        let Some(slot) = below else { return };
+        self.body.with_inner(now, slot, |inner| {
+            if let Some(node) = node_mut(inner.qdisc_mut()) {
+                node.with(now, handle, change);
+            }
+        });
+    }
+
+    /// The same for each one.
+    pub(super) fn with_all(&mut self, now: Nanos, change: &mut dyn FnMut(&mut Self)) {
+        change(self);
+        for slot in self.slots() {
+            if self.child(slot).is_some() {
+                self.body.with_inner(now, slot, |inner| {
+                    if let Some(node) = node_mut(inner.qdisc_mut()) {
+                        node.with_all(now, change);
+                    }
+                });
+            }
+        }
+    }
+
+    /// What a class has done, and holds.
+    pub(super) fn class_statistics(&self, class: ClassId) -> Option<Statistics> {
+        let mut all = Statistics::default();
+        match &self.body {
+            Body::Fifo(_) | Body::Fq(_) => return None,
+            Body::Netem(_) | Body::Tbf(_) => return Some(self.body.inner(class)?.statistics()),
+            Body::Hfsc(hfsc) => return Some(hfsc.class_statistics(class)?.queue),
+            Body::Htb(htb) => {
+                let told = htb.class(class)?;
+                (all.sent_bytes, all.sent_packets) = (told.sent_bytes, told.sent_packets);
+                (all.dropped, all.overlimits) = (told.dropped, told.overlimits);
+                (all.backlog, all.qlen) = (told.backlog, told.qlen);
+            }
+            Body::Cbq(cbq) => {
+                let told = cbq.class(class)?;
+                (all.sent_bytes, all.sent_packets) = (told.sent_bytes, told.sent_packets);
+                (all.dropped, all.overlimits) = (told.dropped, told.overlimits);
+                (all.backlog, all.qlen) = (told.backlog, told.qlen);
+            }
+        }
+        Some(all)
+    }
+
+    /// Tells the estimates what was sent; the first moment at which one is to be told again.
+    pub(super) fn sample(&mut self, now: Nanos) -> Option<Nanos> {
+        let mut next = Vec::new();
+        let sent = self.body.qdisc().statistics();
+        next.extend(self.estimate.as_mut().map(|estimate| estimate.take(now, &sent)));
+        let estimated = self.classes.iter().filter(|(_, class)| class.estimate.is_some());
+        let names: Vec<ClassId> = estimated.map(|(name, _)| *name).collect();
+        for name in names {
+            let sent = self.class_statistics(name).unwrap_or_default();
+            let estimate = self.classes.get_mut(&name).and_then(|class| class.estimate.as_mut());
+            next.extend(estimate.map(|estimate| estimate.take(now, &sent)));
+        }
+        next.into_iter().min()
+    }
+
+    /// Where filters send a packet, if they know it.
+    fn class_of(&self, packet: &P) -> Option<ClassId> {
+        let mut class = self.filters.first(self.id(), packet)?;
+        for _ in 0..LEVELS {
+            let is_leaf = match &self.body {
+                Body::Htb(htb) => htb.is_leaf(class),
+                Body::Hfsc(hfsc) => hfsc.inner(class).is_some(),
+                _ => false,
+            };
+            match self.filters.first(class, packet) {
+                Some(next) if !is_leaf => class = next,
+                _ => break,
+            }
+        }
+        Some(class)
+    }
+}
+
+impl<P: Packet + Debug + Send> Qdisc<P> for Node<P> {
+    fn kind(&self) -> &'static str {
+        self.body.qdisc().kind()
+    }
+
+    fn enqueue(&mut self, now: Nanos, packet: P) -> Verdict {
+        let class = self.class_of(&packet);
+        match (class, &mut self.body) {
+            (Some(class), Body::Htb(htb)) => htb.enqueue_to(now, class, packet),
+            (Some(class), Body::Hfsc(hfsc)) => hfsc.enqueue_filtered(now, class, packet),
+            (Some(class), Body::Cbq(cbq)) => cbq.enqueue_to(now, class, packet),
+            (_, body) => body.qdisc_mut().enqueue(now, packet),
+        }
+    }
+
+    fn head(&self) -> Option<u32> {
+        self.body.qdisc().head()
+    }
+
+    fn dequeue(&mut self, now: Nanos) -> Dequeued<P> {
+        self.body.qdisc_mut().dequeue(now)
+    }
+
+    fn reset(&mut self, now: Nanos) {
+        self.body.qdisc_mut().reset(now);
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.body.qdisc().statistics()
+    }
+
+    fn delays(&self) -> Delays {
+        self.body.qdisc().delays()
+    }
+
+    fn end_delays(&mut self, now: Nanos) {
+        self.body.qdisc_mut().end_delays(now);
+    }
+}

@@ -1,0 +1,280 @@
+//! `qdisc add`, `change`, `replace`, `del`.
+//!
+//! What happens depends on who is at the place, on the handle that is named, and on the verb, as in the
+//! kernel's `tc_modify_qdisc`: `add` never meets anybody; `replace` changes who is there if it is of the same
+//! kind and of the same handle, or of none, and puts another in its place else; `change` only changes.
+
+use super::body::Body;
+use super::filter::Filters;
+use super::node::{Estimate, Node};
+use super::settings::refuse;
+use super::text::time;
+use super::tree::{Entry, Occupant, Root, Spot, place_text};
+use super::{ControlError, FIRST_HANDLE, State};
+use core::fmt::Debug;
+use quietcore_live::Nanos;
+use quietcore_qdisc::tc::{Estimation, Place, QdiscCommand, QdiscOptions, Verb};
+use quietcore_qdisc::{ClassId, Fifo, Limit, Packet, Qdisc};
+use rand_chacha::rand_core::Rng as _;
+use std::collections::BTreeMap;
+
+/// Disciplines inside of each other: as deep as the kernel lets them be (`check_loop`).
+const DEPTH_MAX: usize = 8;
+
+/// What `est` asks for.
+pub(super) fn estimate(asked: Option<Estimation>, now: Nanos) -> Result<Option<Estimate>, ControlError> {
+    let Some(asked) = asked else { return Ok(None) };
+    let estimate = Estimate::new(asked, now).map_err(|error| {
+        let value = format!("{} {}", time(asked.interval), time(asked.time_constant));
+        refuse("est", "est", value, error.to_string())
+    })?;
+    Ok(Some(estimate))
+}
+
+/// What is to be done to whom.
+enum Deed {
+    Create,
+    Change(Occupant),
+}
+
+impl<P: Packet + Debug + Send> State<P> {
+    pub(super) fn qdisc(&mut self, command: &QdiscCommand, now: Nanos) -> Result<(), ControlError> {
+        self.entry(&command.device)?;
+        if command.verb == Verb::Delete {
+            return self.delete_qdisc(command, now);
+        }
+        let Some(options) = &command.options else {
+            let what = format!("`{command}` names no kind");
+            return Err(ControlError::NotPossible { what, remedy: "name what it is to be: mq, netem, ..." });
+        };
+        let entry = self.entry(&command.device)?;
+        let (spot, deed) = entry.deed(command, options)?;
+        let estimate = estimate(command.est, now)?;
+        match deed {
+            Deed::Change(occupant) => entry.change_qdisc(occupant, (options, estimate), now),
+            Deed::Create => {
+                let before = (self.next_handle, self.seeds.clone());
+                let handle = match handle_of(command) {
+                    Some(handle) => handle,
+                    None => self.free_handle(&command.device)?,
+                };
+                let seed = self.seeds.next_u64();
+                let entry = self.entry(&command.device)?;
+                let made = entry.create((spot, handle), (options, estimate), (seed, now));
+                if made.is_err() {
+                    (self.next_handle, self.seeds) = before;
+                }
+                made
+            }
+        }
+    }
+
+    /// The next handle that nobody has.
+    fn free_handle(&mut self, device: &str) -> Result<u16, ControlError> {
+        let taken = self.entry(device)?.handles();
+        for _ in FIRST_HANDLE..u16::MAX {
+            let handle = self.next_handle;
+            self.next_handle = if handle == u16::MAX - 1 { FIRST_HANDLE } else { handle + 1 };
+            if !taken.contains(&ClassId::new(handle, 0)) {
+                return Ok(handle);
+            }
+        }
+        let what = "all handles from 8001: on are taken".to_string();
+        Err(ControlError::NotPossible { what, remedy: "name one with `handle`" })
+    }
+
+    fn delete_qdisc(&mut self, command: &QdiscCommand, now: Nanos) -> Result<(), ControlError> {
+        let entry = self.entry(&command.device)?;
+        let handle = handle_of(command);
+        let Some(place) = command.place else {
+            if let Some(handle) = handle.filter(|handle| entry.place_of(*handle).is_none()) {
+                return Err(entry.unknown(handle));
+            }
+            let what = "Classid cannot be zero: a discipline is deleted where it is".to_string();
+            return Err(ControlError::NotPossible { what, remedy: "name its place: `root` or `parent`" });
+        };
+        let spot = entry.resolve(place)?;
+        let Some(occupant) = entry.occupant(spot) else {
+            let place = place.to_string();
+            return Err(ControlError::DefaultQdisc { device: command.device.clone(), place });
+        };
+        if let Some(handle) = handle.filter(|handle| *handle != occupant.handle) {
+            let (found, named) = (ClassId::new(occupant.handle, 0), ClassId::new(handle, 0));
+            return Err(ControlError::OtherHandle { found, named });
+        }
+        if let Some(options) = command.options.as_ref().filter(|options| options.kind() != occupant.kind) {
+            return Err(ControlError::OtherKind { found: occupant.kind, named: options.kind() });
+        }
+        match spot {
+            Spot::Root => {
+                entry.device.graft_each();
+                entry.root = Root::Mq { handle: 0, estimate: None };
+                Ok(())
+            }
+            Spot::Queue(queue) => {
+                entry.device.graft(queue, Fifo::new(Limit::Packets(1000)));
+                Ok(())
+            }
+            Spot::Slot { owner, class, .. } => entry.put((owner, class), None, now),
+        }
+    }
+}
+
+/// The seed that a line names.
+fn seed_of(options: &QdiscOptions) -> Option<u64> {
+    match options {
+        QdiscOptions::Netem(typed) => typed.seed,
+        _ => None,
+    }
+}
+
+/// The handle that a command names, if any.
+fn handle_of(command: &QdiscCommand) -> Option<u16> {
+    command.handle.map(ClassId::major).filter(|handle| *handle != 0)
+}
+
+impl<P: Packet + Debug + Send> Entry<P> {
+    /// What a command is to do, and where.
+    fn deed(&self, command: &QdiscCommand, options: &QdiscOptions) -> Result<(Spot, Deed), ControlError> {
+        let handle = handle_of(command);
+        let Some(place) = command.place else {
+            let handle = handle.ok_or_else(|| self.unknown(0))?;
+            return self.with_handle(handle).map(|occupant| (Spot::Root, Deed::Change(occupant)));
+        };
+        let spot = self.resolve(place)?;
+        let occupant = self.occupant(spot);
+        let is_new = |asked: u16| match self.place_of(asked) {
+            None => Ok(()),
+            Some(place) => Err(ControlError::HandleInUse { handle: ClassId::new(asked, 0), place }),
+        };
+        let exists = |occupant: Occupant| ControlError::QdiscExists {
+            device: command.device.clone(),
+            place: place.to_string(),
+            kind: occupant.kind,
+            handle: ClassId::new(occupant.handle, 0),
+        };
+        let deed = match (occupant, command.verb) {
+            (Some(occupant), Verb::Add) => return Err(exists(occupant)),
+            (Some(occupant), Verb::Change | Verb::Delete) => match handle {
+                Some(named) if named != occupant.handle => {
+                    let (found, named) = (ClassId::new(occupant.handle, 0), ClassId::new(named, 0));
+                    return Err(ControlError::OtherHandle { found, named });
+                }
+                _ => Deed::Change(occupant),
+            },
+            (Some(occupant), Verb::Replace) => match handle {
+                Some(named) if named != occupant.handle => {
+                    is_new(named)?;
+                    Deed::Create
+                }
+                None if options.kind() != occupant.kind => Deed::Create,
+                _ => Deed::Change(occupant),
+            },
+            (None, Verb::Change | Verb::Delete) => {
+                let what = format!("Qdisc not found: {} {place} has its default", command.device);
+                return Err(ControlError::NotPossible { what, remedy: "use `add` or `replace`" });
+            }
+            (None, Verb::Add | Verb::Replace) => {
+                handle.map_or(Ok(()), is_new)?;
+                Deed::Create
+            }
+        };
+        if let (Deed::Create, QdiscOptions::Mq(_), false) = (&deed, options, spot == Spot::Root) {
+            let what = "mq can only be a device's root".to_string();
+            return Err(ControlError::NotPossible { what, remedy: "use `root`" });
+        }
+        if let (Deed::Create, Spot::Slot { owner, .. }) = (&deed, spot)
+            && self.depth(owner) >= DEPTH_MAX
+        {
+            let what = format!("{} {place} is inside of {DEPTH_MAX} others already", command.device);
+            return Err(ControlError::NotPossible { what, remedy: "put it further up" });
+        }
+        Ok((spot, deed))
+    }
+
+    fn with_handle(&self, handle: u16) -> Result<Occupant, ControlError> {
+        if self.mq() == Some(handle) {
+            return Ok(Occupant { handle, kind: "mq" });
+        }
+        self.look(handle, |node| Occupant { handle, kind: node.options.kind() })
+    }
+
+    fn change_qdisc(
+        &mut self,
+        occupant: Occupant,
+        (options, estimate): (&QdiscOptions, Option<Estimate>),
+        now: Nanos,
+    ) -> Result<(), ControlError> {
+        if options.kind() != occupant.kind {
+            return Err(ControlError::OtherKind { found: occupant.kind, named: options.kind() });
+        }
+        if let Root::Mq { handle, estimate: before } = &mut self.root
+            && *handle == occupant.handle
+        {
+            *before = estimate.or(before.take());
+            return Ok(());
+        }
+        self.change((occupant.handle, now), |node| {
+            node.options = node.body.change((options.clone(), &node.options), node.handle, now)?;
+            node.seed = seed_of(options).unwrap_or(node.seed);
+            node.estimate = estimate.or(node.estimate.take());
+            Ok(())
+        })
+    }
+
+    fn create(
+        &mut self,
+        (spot, handle): (Spot, u16),
+        (options, estimate): (&QdiscOptions, Option<Estimate>),
+        (seed, now): (u64, Nanos),
+    ) -> Result<(), ControlError> {
+        if matches!(options, QdiscOptions::Mq(_)) {
+            self.device.graft_each();
+            self.root = Root::Mq { handle, estimate };
+            return Ok(());
+        }
+        let body = Body::new(options, handle, seed, now)?;
+        let (classes, filters) = (BTreeMap::new(), Filters::default());
+        let seed = seed_of(options).unwrap_or(seed);
+        let node = Node { handle, options: options.clone(), seed, body, estimate, classes, filters };
+        match spot {
+            Spot::Root => {
+                self.device.graft_root(node);
+                self.root = Root::One;
+                Ok(())
+            }
+            Spot::Queue(queue) => {
+                self.device.graft(queue, node);
+                Ok(())
+            }
+            Spot::Slot { owner, class, .. } => self.put((owner, class), Some(Box::new(node)), now),
+        }
+    }
+
+    /// Puts a discipline into a class, or the default one.
+    fn put(
+        &self,
+        (owner, class): (u16, ClassId),
+        inner: Option<Box<dyn Qdisc<P>>>,
+        now: Nanos,
+    ) -> Result<(), ControlError> {
+        self.change((owner, now), |node| {
+            if node.body.set_inner(now, class, inner) {
+                return Ok(());
+            }
+            let what = format!("{} has no room for a discipline", place_text(Some(class)));
+            Err(ControlError::NotPossible { what, remedy: "name a class without classes below it" })
+        })
+    }
+}
+
+/// The place that a command about filters or classes means, as a discipline.
+pub(super) fn root_handle<P: Packet + Debug + Send>(
+    entry: &Entry<P>,
+    place: Option<Place>,
+) -> Option<ClassId> {
+    match place {
+        Some(Place::Parent(named)) => Some(named),
+        _ => entry.occupant(Spot::Root).map(|root| ClassId::new(root.handle, 0)),
+    }
+}

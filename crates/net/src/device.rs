@@ -1,0 +1,419 @@
+//! A device: its queues, which CPU sends through which, and who transmits.
+
+use super::network::Network;
+use super::options::{DeviceError, DeviceOptions};
+use super::queue::{Queue, Sharing};
+use super::statistics::QueueStatistics;
+use core::fmt::{self, Debug};
+use quietcore_live::{CpuId, CpuSet, Machine};
+use quietcore_qdisc::{Fifo, Limit, Packet, Qdisc, Verdict};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Who transmits.
+///
+/// ```
+/// use quietcore::net::Driver;
+///
+/// struct Nowhere;
+///
+/// impl Driver<Vec<u8>> for Nowhere {
+///     fn transmit(&self, _: usize, _: Vec<u8>) -> Result<(), Vec<u8>> {
+///         Ok(())
+///     }
+/// }
+/// assert!(Nowhere.transmit(0, vec![0; 60]).is_ok());
+/// ```
+pub trait Driver<P>: Send + Sync + 'static {
+    /// Sends a packet of queue `queue`, in the order of the calls. On a lane, in its NET_TX softirq, or by
+    /// the thread that sends; of one queue by one thread at a time.
+    ///
+    /// # Errors
+    /// The packet, if there is no room for it: it is asked again after a millisecond, or when
+    /// [`Device::wake_queue`] is called.
+    ///
+    /// ```
+    /// use quietcore::net::Driver;
+    /// let full = |_: usize, packet: Vec<u8>| Err(packet);
+    /// assert_eq!(full.transmit(0, vec![7]), Err(vec![7]));
+    /// ```
+    fn transmit(&self, queue: usize, packet: P) -> Result<(), P>;
+
+    /// Sends packets of queue `queue`, from the front; those for which there is no room stay. For drivers
+    /// that do better with several at a time; else they are sent one by one.
+    ///
+    /// ```
+    /// use quietcore::net::Driver;
+    /// let small = |_: usize, packet: Vec<u8>| if packet.len() < 9 { Ok(()) } else { Err(packet) };
+    /// let mut batch = [vec![0; 5], vec![0; 9], vec![0; 1]].into();
+    /// small.transmit_batch(0, &mut batch);
+    /// assert_eq!(batch, [vec![0; 9], vec![0; 1]]);
+    /// ```
+    fn transmit_batch(&self, queue: usize, batch: &mut VecDeque<P>) {
+        while let Some(packet) = batch.pop_front() {
+            if let Err(packet) = self.transmit(queue, packet) {
+                batch.push_front(packet);
+                break;
+            }
+        }
+    }
+}
+
+impl<P, F: Fn(usize, P) -> Result<(), P> + Send + Sync + 'static> Driver<P> for F {
+    fn transmit(&self, queue: usize, packet: P) -> Result<(), P> {
+        self(queue, packet)
+    }
+}
+
+/// A device with transmit queues. Dropped, it sends nothing any more; what it holds is dropped.
+///
+/// See the [module](super).
+pub struct Device<P> {
+    machine: &'static Machine,
+    queues: Vec<Arc<Queue<P>>>,
+    /// By index of the CPU: its queues.
+    of_cpu: Vec<Vec<usize>>,
+}
+
+impl<P> Debug for Device<P> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Device").field("queues", &self.queues.len()).finish_non_exhaustive()
+    }
+}
+
+impl<P: Packet + Debug + Send + 'static> Device<P> {
+    /// A device whose queues are fifos of 1000 packets, to begin with. A queue belongs to the first of its
+    /// CPUs that is a lane.
+    ///
+    /// # Errors
+    /// See [`DeviceError`].
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceError, DeviceOptions, Network}};
+    /// let (network, builder) = Network::new(Machine::builder());
+    /// let machine = builder.start()?;
+    /// let device = Device::new(&network, machine, DeviceOptions::new(1), |_, _: Vec<u8>| Ok(()));
+    /// assert_eq!(device.err(), Some(DeviceError::NoLanes));
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore::StartError>(())
+    /// ```
+    pub fn new(
+        network: &Network,
+        machine: &'static Machine,
+        options: DeviceOptions,
+        driver: impl Driver<P>,
+    ) -> Result<Self, DeviceError> {
+        let DeviceOptions { queues: count, map, watchdog } = options;
+        let lanes = machine.lanes();
+        if count == 0 {
+            return Err(DeviceError::NoQueues);
+        }
+        if lanes.first().is_none() {
+            return Err(DeviceError::NoLanes);
+        }
+        let map = map.unwrap_or_else(|| dealt(lanes, count));
+        if map.len() != count {
+            return Err(DeviceError::MapLength { entries: map.len(), queues: count });
+        }
+        let home = |(queue, cpus): (usize, &CpuSet)| {
+            let first = cpus.intersection(lanes).first();
+            first.ok_or_else(|| DeviceError::NotLanes { queue, cpus: cpus.clone() })
+        };
+        let homes = map.iter().enumerate().map(home).collect::<Result<Vec<CpuId>, _>>()?;
+        network.serve(machine);
+        let mut of_cpu = vec![Vec::new(); lanes.last().map_or(0, |last| last.index() + 1)];
+        for (queue, cpus) in map.iter().enumerate() {
+            cpus.intersection(lanes).iter().for_each(|cpu| of_cpu[cpu.index()].push(queue));
+        }
+        let driver: Arc<dyn Driver<P>> = Arc::new(driver);
+        let queue = |(number, home)| {
+            let place = (number, home, watchdog);
+            let shared = (machine, network.clone());
+            let queue = Arc::new(Queue::new(shared, Arc::clone(&driver), place, first_qdisc()));
+            queue.watch();
+            queue
+        };
+        Ok(Self { machine, queues: homes.into_iter().enumerate().map(queue).collect(), of_cpu })
+    }
+
+    /// How many queues it has.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// let device = Device::new(&network, machine, DeviceOptions::new(8), |_, _: Vec<u8>| Ok(()))?;
+    /// assert_eq!(device.queues(), 8);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn queues(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// The queue through which `cpu` sends packets of `flow`.
+    ///
+    /// ```
+    /// # use quietcore::{CpuId, Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// assert_eq!(device.queue_of(Some(CpuId::new(0)?), 5), 1);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn queue_of(&self, cpu: Option<CpuId>, flow: u64) -> usize {
+        let mapped = cpu.and_then(|cpu| self.of_cpu.get(cpu.index())).filter(|queues| !queues.is_empty());
+        match mapped {
+            Some(queues) => queues[(flow % queues.len() as u64) as usize],
+            None => (flow % self.queues.len() as u64) as usize,
+        }
+    }
+
+    /// Sends a packet through the queue of the calling thread's CPU. From any thread.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// assert!(device.send(vec![0; 60]).is_accepted());
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn send(&self, packet: P) -> Verdict {
+        let cpu = self.machine.cpu_here();
+        self.send_as(cpu, self.queue_of(cpu, packet.flow()), packet)
+    }
+
+    /// Sends a packet through queue `queue`.
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// assert!(device.send_through(1, vec![0; 60]).is_accepted());
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn send_through(&self, queue: usize, packet: P) -> Verdict {
+        self.send_as(self.machine.cpu_here(), queue, packet)
+    }
+
+    /// Sends a packet through queue `queue` as who plays `cpu`: for handlers of softirqs, which are the CPU's
+    /// also where its ksoftirqd runs them.
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    ///
+    /// ```
+    /// # use quietcore::{CpuId, Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// assert!(device.send_on(CpuId::new(0)?, 1, vec![0; 60]).is_accepted());
+    /// assert_eq!(device.statistics(1).dequeued_at_home, 1);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn send_on(&self, cpu: CpuId, queue: usize, packet: P) -> Verdict {
+        self.send_as(Some(cpu), queue, packet)
+    }
+
+    fn send_as(&self, cpu: Option<CpuId>, queue: usize, packet: P) -> Verdict {
+        let mut sent = self.queues[queue].send(packet, cpu);
+        loop {
+            // The first queue passes nothing on, and takes it.
+            match sent {
+                Ok(verdict) => return verdict,
+                Err(packet) => sent = self.queues[0].send(packet, cpu),
+            }
+        }
+    }
+
+    /// Sends packets through queue `queue` as who plays `cpu`, the lock taken once for all of them. What
+    /// became of each is in the [statistics](Self::statistics).
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    ///
+    /// ```
+    /// # use quietcore::{CpuId, Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// let device = Device::new(&network, machine, DeviceOptions::new(1), |_, _: Vec<u8>| Ok(()))?;
+    /// device.send_all_on(CpuId::new(0)?, 0, [vec![0; 60], vec![0; 1500]]);
+    /// assert_eq!(device.statistics(0).qdisc.sent_packets, 2);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn send_all_on(&self, cpu: CpuId, queue: usize, packets: impl IntoIterator<Item = P>) {
+        let mut packets = packets.into_iter();
+        // The first queue passes nothing on, and takes them.
+        while !self.queues[queue].send_all(&mut packets, cpu) && !self.queues[0].send_all(&mut packets, cpu) {
+        }
+    }
+
+    /// The CPU that queue `queue` belongs to.
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    ///
+    /// ```
+    /// # use quietcore::{CpuId, Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0-1".parse()?));
+    /// # let machine = builder.start()?;
+    /// let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// assert_eq!(device.home(1), CpuId::new(1)?);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn home(&self, queue: usize) -> CpuId {
+        self.queues[queue].home
+    }
+
+    /// Gives queue `queue` another discipline; what it held is dropped.
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, Limit}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// device.graft(0, Fifo::new(Limit::Bytes(100_000)));
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn graft(&self, queue: usize, qdisc: impl Qdisc<P> + 'static) {
+        self.queues[queue].graft(Box::new(qdisc));
+    }
+
+    /// One discipline for all queues, as a root discipline is the kernel's: all packets go through queue 0,
+    /// and its lock. What the queues held is dropped.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, Limit}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// device.graft_root(Fifo::new(Limit::Packets(100)));
+    /// assert!(device.send_through(1, vec![0; 60]).is_accepted());
+    /// assert_eq!(device.statistics(0).qdisc.sent_packets, 1);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn graft_root(&self, qdisc: impl Qdisc<P>) {
+        // The first one first: whoever is passed on finds it.
+        self.queues[0].graft_as(Box::new(qdisc), Sharing::First);
+        for queue in &self.queues[1..] {
+            queue.graft_as(first_qdisc(), Sharing::First);
+        }
+    }
+
+    /// Each queue has a discipline of its own again: a fifo of 1000 packets, as to begin with. What the
+    /// queues held is dropped.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, Limit}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// device.graft_root(Fifo::new(Limit::Packets(100)));
+    /// device.graft_each();
+    /// assert!(device.send_through(1, vec![0; 60]).is_accepted());
+    /// assert_eq!(device.statistics(1).qdisc.sent_packets, 1);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn graft_each(&self) {
+        for queue in &self.queues {
+            queue.graft_as(first_qdisc(), Sharing::Each);
+        }
+    }
+
+    /// Changes the discipline of queue `queue` where it is, under the queue's lock; what it holds stays.
+    /// Then, if it holds anything, it is run by the softirq of its CPU, which arms its timers for what is
+    /// new.
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, Limit}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// let kind = device.with_qdisc(0, |qdisc| {
+    ///     let any: &mut dyn std::any::Any = &mut *qdisc;
+    ///     any.downcast_mut::<Fifo<Vec<u8>>>().expect("to begin with").set_limit(Limit::Packets(7));
+    ///     qdisc.kind()
+    /// });
+    /// assert_eq!(kind, "pfifo");
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_qdisc<R>(&self, queue: usize, change: impl FnOnce(&mut dyn Qdisc<P>) -> R) -> R {
+        self.queues[queue].change(change)
+    }
+
+    /// Looks at the discipline of a queue.
+    pub(super) fn look<R>(&self, queue: usize, look: impl FnOnce(&mut dyn Qdisc<P>) -> R) -> R {
+        self.queues[queue].look(look)
+    }
+
+    /// The driver has room again for packets of queue `queue`.
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// device.wake_queue(0);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn wake_queue(&self, queue: usize) {
+        self.queues[queue].wake();
+    }
+
+    /// What queue `queue` has done.
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    ///
+    /// ```
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}};
+    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
+    /// # let machine = builder.start()?;
+    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
+    /// assert_eq!(device.statistics(0).qdisc.sent_packets, 0);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn statistics(&self, queue: usize) -> QueueStatistics {
+        self.queues[queue].statistics()
+    }
+}
+
+/// What a queue has to begin with.
+fn first_qdisc<P: Packet + Debug + Send>() -> Box<dyn Qdisc<P>> {
+    Box::new(Fifo::new(Limit::Packets(1000)))
+}
+
+/// Queues in turns over the lanes.
+fn dealt(lanes: &CpuSet, queues: usize) -> Vec<CpuSet> {
+    lanes.iter().cycle().take(queues).map(|cpu| [cpu].into_iter().collect()).collect()
+}

@@ -1,0 +1,117 @@
+//! What a device is asked for, and why it cannot be.
+
+use core::fmt;
+use quietcore_live::CpuSet;
+
+/// Whether a queue's watchdog stays with the CPU that arms it.
+///
+/// ```
+/// assert_eq!(quietcore::net::Watchdog::default(), quietcore::net::Watchdog::Pinned);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Watchdog {
+    /// As Linux's since the change that seed 000 is (v3.15).
+    #[default]
+    Pinned,
+    /// Where the machine's policy puts it.
+    Movable,
+}
+
+/// What a device has.
+///
+/// ```
+/// use quietcore::net::{DeviceOptions, Watchdog};
+/// let options = DeviceOptions::new(8).watchdog(Watchdog::Movable);
+/// # let _ = options;
+/// ```
+#[derive(Clone, Debug)]
+pub struct DeviceOptions {
+    pub(super) queues: usize,
+    pub(super) map: Option<Vec<CpuSet>>,
+    pub(super) watchdog: Watchdog,
+}
+
+impl DeviceOptions {
+    /// A device with so many transmit queues, dealt out to the lanes in turns.
+    ///
+    /// ```
+    /// let options = quietcore::net::DeviceOptions::new(1);
+    /// # let _ = options;
+    /// ```
+    #[must_use]
+    pub const fn new(queues: usize) -> Self {
+        Self { queues, map: None, watchdog: Watchdog::Pinned }
+    }
+
+    /// XPS: the CPUs of each queue, as in the files `xps_cpus`. A CPU of several queues sends through the one
+    /// that a packet's flow picks; one of none through any.
+    ///
+    /// ```
+    /// # use quietcore::net::DeviceOptions;
+    /// let options = DeviceOptions::new(2).transmit_map(vec!["0".parse()?, "1".parse()?]);
+    /// # let _ = options;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn transmit_map(self, map: Vec<CpuSet>) -> Self {
+        Self { map: Some(map), ..self }
+    }
+
+    /// Whether watchdogs stay where they are armed. Default: yes.
+    ///
+    /// ```
+    /// # use quietcore::net::{DeviceOptions, Watchdog};
+    /// let options = DeviceOptions::new(2).watchdog(Watchdog::Pinned);
+    /// # let _ = options;
+    /// ```
+    #[must_use]
+    pub const fn watchdog(mut self, watchdog: Watchdog) -> Self {
+        self.watchdog = watchdog;
+        self
+    }
+}
+
+/// Why a device cannot be.
+///
+/// ```
+/// assert_eq!(quietcore::net::DeviceError::NoQueues.to_string(), "a device has one queue at least");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// It has no queues.
+    NoQueues,
+    /// The machine has no lanes.
+    NoLanes,
+    /// The map is not of as many queues as there are.
+    MapLength {
+        /// Entries of the map.
+        entries: usize,
+        /// Queues of the device.
+        queues: usize,
+    },
+    /// A queue's CPUs are none of the machine's lanes.
+    NotLanes {
+        /// The queue.
+        queue: usize,
+        /// Its CPUs.
+        cpus: CpuSet,
+    },
+}
+
+impl fmt::Display for DeviceError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoQueues => out.write_str("a device has one queue at least"),
+            Self::NoLanes => out.write_str("the machine has no lanes: `Builder::lanes`"),
+            Self::MapLength { entries, queues } => {
+                write!(out, "a transmit map of {entries} entries for {queues} queues")
+            }
+            Self::NotLanes { queue, cpus } => {
+                write!(out, "none of the CPUs {cpus} of queue {queue} is a lane of the machine")
+            }
+        }
+    }
+}
+
+impl core::error::Error for DeviceError {}

@@ -1,0 +1,198 @@
+//! An end of the relay as sockets: one for the peer, one for everybody else.
+//!
+//! Both have the same address. The one that is connected gets what comes from the peer, and learns of ICMP
+//! errors; the other one gets the rest, so that strangers can neither be taken for the peer nor fill the
+//! buffer that the peer's datagrams wait in. While the two are made the address can be shared; afterwards
+//! nobody else can bind to it.
+
+use super::super::device::Device;
+use super::super::receive::{Receive, Received};
+use super::datagram;
+use super::options::{RelayEnd, RelayError};
+use quietcore_live::CpuId;
+use quietcore_qdisc::IpPacket;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// More than a datagram can have.
+const LONGEST: usize = 65_536;
+
+/// The sockets of an end, before they are put to work.
+pub(super) struct Port {
+    pub(super) end: RelayEnd,
+    pub(super) of_peer: UdpSocket,
+    pub(super) of_strangers: UdpSocket,
+}
+
+impl Port {
+    /// Binds both; `end.listen` is then what the port is.
+    pub(super) fn open(end: RelayEnd) -> Result<Self, RelayError> {
+        let failed = |error: io::Error| RelayError::Socket { listen: end.listen, error };
+        // Alone, so that it gets nobody's address.
+        let of_strangers = UdpSocket::bind(end.listen).map_err(failed)?;
+        of_strangers.set_nonblocking(true).map_err(failed)?;
+        let listen = of_strangers.local_addr().map_err(failed)?;
+        let of_peer = beside(&of_strangers, listen, end.peer).map_err(failed)?;
+        Ok(Self { end: RelayEnd { listen, ..end }, of_peer, of_strangers })
+    }
+
+    /// Whether what is sent to `address` comes in here.
+    pub(super) fn is_at(&self, address: SocketAddr) -> bool {
+        let (own, ip) = (self.end.listen, address.ip());
+        // Whoever listens to all addresses has all those that this host lets somebody bind to.
+        let is_ours = || own.ip().is_unspecified() && UdpSocket::bind((ip, 0)).is_ok();
+        own.port() == address.port() && (own.ip() == ip || is_ours())
+    }
+}
+
+/// A socket of the same address that is connected to `peer`.
+fn beside(first: &UdpSocket, listen: SocketAddr, peer: SocketAddr) -> io::Result<UdpSocket> {
+    let family = if listen.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let second = rustix::net::socket_with(family, SocketType::DGRAM, flags, None)?;
+    sockopt::set_socket_reuseaddr(first, true)?;
+    sockopt::set_socket_reuseaddr(&second, true)?;
+    rustix::net::bind(&second, &listen)?;
+    rustix::net::connect(&second, &peer)?;
+    sockopt::set_socket_reuseaddr(first, false)?;
+    sockopt::set_socket_reuseaddr(&second, false)?;
+    Ok(UdpSocket::from(second))
+}
+
+/// What came in at an end, and what went out of it, but for strangers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    /// ICMP errors that a socket was told of.
+    pub(super) refused: u64,
+    /// Received: not from the peer. Sent: what the kernel did not take.
+    pub(super) dropped: u64,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where the peer's datagrams come in.
+pub(super) struct Entry {
+    pub(super) end: RelayEnd,
+    pub(super) device: Arc<Device<IpPacket>>,
+    pub(super) epoll: Arc<OwnedFd>,
+    pub(super) token: u64,
+    state: Mutex<EntryState>,
+}
+
+struct EntryState {
+    /// Nothing when the relay was dropped.
+    socket: Option<UdpSocket>,
+    /// Long enough for any datagram.
+    buffer: Vec<u8>,
+    counts: Counts,
+}
+
+impl Entry {
+    pub(super) fn new(
+        (end, socket): (RelayEnd, UdpSocket),
+        device: Arc<Device<IpPacket>>,
+        (epoll, token): (Arc<OwnedFd>, u64),
+    ) -> io::Result<Self> {
+        epoll::add(&*epoll, &socket, EventData::new_u64(token), EventFlags::IN | EventFlags::ONESHOT)?;
+        let state = EntryState { socket: Some(socket), buffer: vec![0; LONGEST], counts: Counts::default() };
+        Ok(Self { end, device, epoll, token, state: Mutex::new(state) })
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        locked(&self.state).counts
+    }
+
+    /// Ends it; waits for a run that is under way.
+    pub(super) fn close(&self) {
+        locked(&self.state).socket = None;
+    }
+}
+
+/// As the receiver of NET_RX, which the poller shares it with.
+pub(super) struct Line(pub(super) Arc<Entry>);
+
+impl Receive for Line {
+    fn receive(&self, cpu: CpuId, budget: usize) -> Received {
+        let Entry { end, device, epoll, token, state } = &*self.0;
+        let mut state = locked(state);
+        let EntryState { socket: Some(socket), buffer, counts } = &mut *state else { return Received::Done };
+        for _ in 0..budget {
+            match socket.recv_from(buffer) {
+                Ok((length, from)) if from == end.peer => {
+                    counts.packets += 1;
+                    counts.bytes += length as u64;
+                    let packet = datagram::packet(from, end.listen, &buffer[..length]);
+                    // What became of it is in the discipline's figures.
+                    let _ = device.send_on(cpu, 0, packet);
+                }
+                // It came before the socket was connected.
+                Ok(_) => counts.dropped += 1,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let flags = EventFlags::IN | EventFlags::ONESHOT;
+                    let _ = epoll::modify(&**epoll, &*socket, EventData::new_u64(*token), flags);
+                    return Received::Done;
+                }
+                // Nobody listens at the peer: told once for each datagram to it, and nothing is wrong here.
+                Err(_) => counts.refused += 1,
+            }
+        }
+        Received::More
+    }
+}
+
+/// Where datagrams go out to the peer.
+pub(super) struct Exit {
+    /// Whose datagrams they were.
+    from: SocketAddr,
+    state: Mutex<(Option<UdpSocket>, Counts)>,
+}
+
+impl Exit {
+    pub(super) fn new(from: SocketAddr, socket: UdpSocket) -> Self {
+        Self { from, state: Mutex::new((Some(socket), Counts::default())) }
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        locked(&self.state).1
+    }
+
+    /// Ends it; waits for a packet that is under way.
+    pub(super) fn close(&self) {
+        locked(&self.state).0 = None;
+    }
+
+    /// Sends what was in the packet, once, to the peer that the socket is connected to.
+    pub(super) fn transmit(&self, packet: IpPacket) -> Result<(), IpPacket> {
+        let payload = datagram::payload(self.from, &packet);
+        let mut state = locked(&self.state);
+        let (Some(socket), counts) = &mut *state else { return Ok(()) };
+        // An error that is told may be an earlier datagram's; then this one was not sent yet.
+        for _ in 0..2 {
+            match socket.send(payload) {
+                Ok(_) => {
+                    counts.packets += 1;
+                    counts.bytes += payload.len() as u64;
+                    return Ok(());
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    drop(state);
+                    return Err(packet);
+                }
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => counts.refused += 1,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        counts.dropped += 1;
+        Ok(())
+    }
+}
