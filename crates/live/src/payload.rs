@@ -7,7 +7,7 @@
 
 use crate::Machine;
 use crate::timer::Call;
-use crate::waker_cell::WakerCell;
+use crate::words::waker_cell::WakerCell;
 use core::ptr::NonNull;
 use core::task::Waker;
 use quietcore_core::{ExactTimer, Timer, TimerName};

@@ -53,7 +53,7 @@ pub(super) fn site(shop: &Shop) -> Result<(), Failure> {
 /// On loom's atomics: the hierarchy, the models beside the code of bases, and the words of threads.
 pub(super) fn loom(shop: &Shop) -> Result<(), Failure> {
     test_with(shop, "loom", &["-p", "quietcore-core", "--lib", "--test", "loom"])?;
-    test_with(shop, "loom", &["-p", "quietcore-live", "--lib"])
+    test_with(shop, "loom", &["-p", "quietcore-live", "--test", "loom"])
 }
 
 fn test_with(shop: &Shop, name: &str, targets: &[&str]) -> Result<(), Failure> {

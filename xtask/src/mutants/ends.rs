@@ -23,10 +23,10 @@ pub(super) const ENDS: &[Mutant] = &[
     Mutant {
         name: "end-pushed-away",
         rule: "nobody moves the word away from the end",
-        file: "crates/live/src/alarm.rs",
+        file: "crates/live/src/words/alarm.rs",
         right: "if seen == Some(END) {",
         wrong: "if seen == Some(END) && at == seen {",
-        killers: &[Killer::Test(Suite::LiveUnits, "alarm::tests::nothing_moves_the_end")],
+        killers: &[Killer::Test(Suite::LiveUnits, "words::alarm::tests::nothing_moves_the_end")],
     },
     Mutant {
         name: "end-without-close",

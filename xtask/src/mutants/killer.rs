@@ -140,9 +140,10 @@ impl Suite {
             Self::Units | Self::Models => {
                 &["test", "-q", "--locked", "-p", "quietcore-core", "--lib", "--", "--exact"]
             }
-            Self::LiveModels | Self::LiveUnits => {
-                &["test", "-q", "--locked", "-p", "quietcore-live", "--lib", "--", "--exact"]
+            Self::LiveModels => {
+                &["test", "-q", "--locked", "-p", "quietcore-live", "--test", "loom", "--", "--exact"]
             }
+            Self::LiveUnits => &["test", "-q", "--locked", "-p", "quietcore-live", "--lib", "--", "--exact"],
             Self::Tasks => {
                 &["test", "-q", "--locked", "-p", "quietcore-live", "--test", "tasks", "--", "--exact"]
             }

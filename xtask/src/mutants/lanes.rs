@@ -12,14 +12,14 @@ const CONTROL: &str = "crates/core/src/machine/control.rs";
 const RAISE: &str = "crates/core/src/softirq/raise.rs";
 const TURN: &str = "crates/core/src/machine/turn.rs";
 const CPU: &str = "crates/live/src/lane/cpu.rs";
-const PLAY: &str = "crates/live/src/lane/play.rs";
+const LANE: &str = "crates/live/src/lane/lane.rs";
 const MACHINE: &str = "crates/live/src/machine/mod.rs";
 const PLACE: &str = "crates/live/src/run_queue/place.rs";
 const QUEUE: &str = "crates/live/src/run_queue/queue.rs";
-const QUEUE_WORDS: &str = "crates/live/src/run_queue/sync.rs";
+const QUEUE_WORDS: &str = "crates/live/src/words/run_queue.rs";
 const ROUND: &str = "crates/live/src/softirq/round.rs";
 const TASK: &str = "crates/live/src/task/state.rs";
-const WORK: &str = "crates/live/src/work/state.rs";
+const WORK: &str = "crates/live/src/words/work.rs";
 
 /// All of them.
 pub(super) const LANES: &[Mutant] = &[
@@ -29,7 +29,7 @@ pub(super) const LANES: &[Mutant] = &[
         file: QUEUE_WORDS,
         right: "self.0.store(word(activity) | MOVABLE, Ordering::Relaxed);\n        fence(Ordering::SeqCst);\n",
         wrong: "self.0.store(word(activity) | MOVABLE, Ordering::Relaxed);\n",
-        killers: &[Test(LiveModels, "run_queue::sync::models::nothing_starts_behind_a_closed_gate")],
+        killers: &[Test(LiveModels, "words::run_queue::models::nothing_starts_behind_a_closed_gate")],
     },
     Mutant {
         name: "gate-no-fence-isolating",
@@ -37,7 +37,7 @@ pub(super) const LANES: &[Mutant] = &[
         file: QUEUE_WORDS,
         right: "self.0.store(CLOSED, Ordering::Relaxed);\n        fence(Ordering::SeqCst);\n",
         wrong: "self.0.store(CLOSED, Ordering::Relaxed);\n",
-        killers: &[Test(LiveModels, "run_queue::sync::models::nothing_starts_behind_a_closed_gate")],
+        killers: &[Test(LiveModels, "words::run_queue::models::nothing_starts_behind_a_closed_gate")],
     },
     Mutant {
         name: "gate-ignored",
@@ -45,7 +45,7 @@ pub(super) const LANES: &[Mutant] = &[
         file: QUEUE_WORDS,
         right: "let is_open = gate.is_open();",
         wrong: "let is_open = gate.is_open() || true;",
-        killers: &[Test(LiveUnits, "run_queue::sync::tests::activities")],
+        killers: &[Test(LiveUnits, "words::run_queue::tests::activities")],
     },
     Mutant {
         name: "todo-leave-relaxed",
@@ -53,7 +53,7 @@ pub(super) const LANES: &[Mutant] = &[
         file: QUEUE_WORDS,
         right: "self.0.fetch_or(1, Ordering::Release);",
         wrong: "self.0.fetch_or(1, Ordering::Relaxed);",
-        killers: &[Test(LiveModels, "run_queue::sync::models::what_is_left_is_found")],
+        killers: &[Test(LiveModels, "words::run_queue::models::what_is_left_is_found")],
     },
     Mutant {
         name: "todo-take-relaxed",
@@ -61,7 +61,7 @@ pub(super) const LANES: &[Mutant] = &[
         file: QUEUE_WORDS,
         right: "self.0.swap(0, Ordering::Acquire)",
         wrong: "self.0.swap(0, Ordering::Relaxed)",
-        killers: &[Test(LiveModels, "run_queue::sync::models::what_is_left_is_found")],
+        killers: &[Test(LiveModels, "words::run_queue::models::what_is_left_is_found")],
     },
     Mutant {
         name: "work-entry-again",
@@ -69,7 +69,7 @@ pub(super) const LANES: &[Mutant] = &[
         file: WORK,
         right: "let before = self.0.fetch_or(PENDING | QUEUED, Ordering::Release);",
         wrong: "let before = self.0.fetch_or(PENDING, Ordering::Release) & !QUEUED;",
-        killers: &[Test(LiveUnits, "work::state::tests::one_entry")],
+        killers: &[Test(LiveUnits, "words::work::tests::one_entry")],
     },
     Mutant {
         name: "work-queued-forgotten",
@@ -77,7 +77,7 @@ pub(super) const LANES: &[Mutant] = &[
         file: WORK,
         right: "|word| if word & PENDING != 0 { PENDING | QUEUED } else { 0 })",
         wrong: "|_| 0)",
-        killers: &[Test(LiveUnits, "work::state::tests::one_entry")],
+        killers: &[Test(LiveUnits, "words::work::tests::one_entry")],
     },
     Mutant {
         name: "work-queue-relaxed",
@@ -85,7 +85,7 @@ pub(super) const LANES: &[Mutant] = &[
         file: WORK,
         right: "self.0.fetch_or(PENDING | QUEUED, Ordering::Release)",
         wrong: "self.0.fetch_or(PENDING | QUEUED, Ordering::Relaxed)",
-        killers: &[Test(LiveModels, "work::state::models::work_that_is_queued_runs_once")],
+        killers: &[Test(LiveModels, "words::work::models::work_that_is_queued_runs_once")],
     },
     Mutant {
         name: "work-begin-relaxed",
@@ -93,7 +93,7 @@ pub(super) const LANES: &[Mutant] = &[
         file: WORK,
         right: "self.change(Ordering::Acquire, |word|",
         wrong: "self.change(Ordering::Relaxed, |word|",
-        killers: &[Test(LiveModels, "work::state::models::work_that_is_queued_runs_once")],
+        killers: &[Test(LiveModels, "words::work::models::work_that_is_queued_runs_once")],
     },
     Mutant {
         name: "queued-on-the-marked",
@@ -157,7 +157,7 @@ pub(super) const LANES: &[Mutant] = &[
     Mutant {
         name: "waits-on-what-is-left",
         rule: "a lane asks once more before it waits",
-        file: PLAY,
+        file: LANE,
         right: "let has_items = self.has_items();",
         wrong: "let has_items = false;",
         killers: &[Test(Tasks, "rules::no_wait_while_something_is_left")],
@@ -165,7 +165,7 @@ pub(super) const LANES: &[Mutant] = &[
     Mutant {
         name: "timers-after-the-turn",
         rule: "timers that are due go before the next item",
-        file: PLAY,
+        file: LANE,
         right: "(now, self.run_timers(now))",
         wrong: "(now, 0)",
         killers: &[Test(Tasks, "rules::a_timer_goes_before_the_next_item")],

@@ -2,14 +2,14 @@
 
 use super::killer::{Killer, Mutant, Suite};
 
-const ALARM: &str = "crates/live/src/alarm.rs";
-const LOCK: &str = "crates/live/src/lock.rs";
-const PARK: &str = "crates/live/src/park.rs";
-const PARK_EVENT: &str = "crates/live/src/park/event.rs";
-const RUN_WAIT: &str = "crates/live/src/run_wait.rs";
-const STALL: &str = "crates/live/src/stall/sync.rs";
-const WAKER_CELL: &str = "crates/live/src/waker_cell.rs";
-const WAKER_CELL_MODELS: &str = "crates/live/src/waker_cell/models.rs";
+const ALARM: &str = "crates/live/src/words/alarm.rs";
+const LOCK: &str = "crates/live/src/words/lock.rs";
+const PARK: &str = "crates/live/src/words/park.rs";
+const PARK_EVENT: &str = "crates/live/src/words/park/event.rs";
+const RUN_WAIT: &str = "crates/live/src/words/run_wait.rs";
+const STALL: &str = "crates/live/src/words/stall_record.rs";
+const WAKER_CELL: &str = "crates/live/src/words/waker_cell.rs";
+const WAKER_CELL_MODELS: &str = "crates/live/src/words/waker_cell/models.rs";
 
 /// All of them.
 pub(super) const WORDS: &[Mutant] = &[
@@ -19,7 +19,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: LOCK,
         right: "self.word.value().store(FREE, Ordering::Release);",
         wrong: "self.word.value().store(FREE, Ordering::Relaxed);",
-        killers: &[Killer::Test(Suite::LiveModels, "lock::models::two_sections")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::lock::models::two_sections")],
     },
     Mutant {
         name: "lock-take-relaxed",
@@ -27,7 +27,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: LOCK,
         right: "compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed)",
         wrong: "compare_exchange(FREE, me, Ordering::Relaxed, Ordering::Relaxed)",
-        killers: &[Killer::Test(Suite::LiveModels, "lock::models::two_sections")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::lock::models::two_sections")],
     },
     Mutant {
         name: "park-no-fence-owner",
@@ -35,7 +35,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: PARK,
         right: "swap(PARKING, Ordering::Relaxed);\n        fence(Ordering::SeqCst);",
         wrong: "swap(PARKING, Ordering::Relaxed);",
-        killers: &[Killer::Test(Suite::LiveModels, "park::models::a_sleeper_is_woken")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::park::models::a_sleeper_is_woken")],
     },
     Mutant {
         name: "park-no-fence-sender",
@@ -43,7 +43,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: PARK,
         right: "        fence(Ordering::SeqCst);\n        if self.0",
         wrong: "        if self.0",
-        killers: &[Killer::Test(Suite::LiveModels, "park::models::a_sleeper_is_woken")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::park::models::a_sleeper_is_woken")],
     },
     Mutant {
         name: "park-finish-relaxed",
@@ -51,7 +51,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: PARK,
         right: "swap(RUNNING, Ordering::Acquire)",
         wrong: "swap(RUNNING, Ordering::Relaxed)",
-        killers: &[Killer::Test(Suite::LiveModels, "park::models::a_sleeper_is_woken")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::park::models::a_sleeper_is_woken")],
     },
     Mutant {
         name: "park-late-write",
@@ -59,7 +59,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: PARK_EVENT,
         right: "let owed = self.owed.load(Ordering::Relaxed) + u32::from",
         wrong: "let owed = u32::from",
-        killers: &[Killer::Test(Suite::LiveUnits, "park::tests::a_late_write_is_read_a_round_later")],
+        killers: &[Killer::Test(Suite::LiveUnits, "words::park::tests::a_late_write_is_read_a_round_later")],
     },
     Mutant {
         name: "park-everybody-wakes",
@@ -67,7 +67,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: PARK,
         right: "            PARKING => Notify::Woke,",
         wrong: "            PARKING | NOTIFIED => Notify::Woke,",
-        killers: &[Killer::Test(Suite::LiveUnits, "park::tests::states")],
+        killers: &[Killer::Test(Suite::LiveUnits, "words::park::tests::states")],
     },
     Mutant {
         name: "alarm-no-second-look",
@@ -75,7 +75,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: ALARM,
         right: "if word >= moment {",
         wrong: "if word >= moment || word < moment {",
-        killers: &[Killer::Test(Suite::LiveModels, "alarm::models::pull_against_pull")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::alarm::models::pull_against_pull")],
     },
     Mutant {
         name: "alarm-take-relaxed",
@@ -83,7 +83,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: ALARM,
         right: "self.word.swap(NONE, Ordering::Acquire)",
         wrong: "self.word.swap(NONE, Ordering::Relaxed)",
-        killers: &[Killer::Test(Suite::LiveModels, "alarm::models::pull_against_take")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::alarm::models::pull_against_take")],
     },
     Mutant {
         name: "alarm-pull-relaxed",
@@ -91,7 +91,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: ALARM,
         right: "fetch_min(at.0, Ordering::Release)",
         wrong: "fetch_min(at.0, Ordering::Relaxed)",
-        killers: &[Killer::Test(Suite::LiveModels, "alarm::models::pull_against_take")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::alarm::models::pull_against_take")],
     },
     Mutant {
         name: "alarm-pull-looks-first",
@@ -99,7 +99,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: ALARM,
         right: "let before = self.word.fetch_min(at.0, Ordering::Release);",
         wrong: "if self.word.load(Ordering::Relaxed) <= at.0 { return; }\n        let before = self.word.fetch_min(at.0, Ordering::Release);",
-        killers: &[Killer::Test(Suite::LiveModels, "alarm::models::pull_against_take")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::alarm::models::pull_against_take")],
     },
     Mutant {
         name: "alarm-push-overwrites",
@@ -107,7 +107,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: ALARM,
         right: "match self.word.compare_exchange(to_word(seen), moment, Ordering::AcqRel, Ordering::Relaxed) {",
         wrong: "let _ = seen;\n        match Ok::<u64, u64>(self.word.swap(moment, Ordering::AcqRel)) {",
-        killers: &[Killer::Test(Suite::LiveModels, "alarm::models::pull_against_push")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::alarm::models::pull_against_push")],
     },
     Mutant {
         name: "alarm-zero",
@@ -115,7 +115,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: ALARM,
         right: "let moment = moment.max(1);",
         wrong: "let moment = moment.max(0);",
-        killers: &[Killer::Test(Suite::LiveUnits, "alarm::tests::the_past_expires_at_once")],
+        killers: &[Killer::Test(Suite::LiveUnits, "words::alarm::tests::the_past_expires_at_once")],
     },
     Mutant {
         name: "alarm-always-programs",
@@ -123,7 +123,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: ALARM,
         right: "if at.0 < before {",
         wrong: "if at.0 <= before {",
-        killers: &[Killer::Test(Suite::LiveUnits, "alarm::tests::the_timer_follows_the_word")],
+        killers: &[Killer::Test(Suite::LiveUnits, "words::alarm::tests::the_timer_follows_the_word")],
     },
     Mutant {
         name: "alarm-push-acquire",
@@ -131,7 +131,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: ALARM,
         right: "moment, Ordering::AcqRel, Ordering::Relaxed",
         wrong: "moment, Ordering::Release, Ordering::Relaxed",
-        killers: &[Killer::Test(Suite::LiveModels, "alarm::models::a_push_takes_over")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::alarm::models::a_push_takes_over")],
     },
     Mutant {
         name: "alarm-push-release",
@@ -139,7 +139,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: ALARM,
         right: "moment, Ordering::AcqRel, Ordering::Relaxed",
         wrong: "moment, Ordering::Acquire, Ordering::Relaxed",
-        killers: &[Killer::Test(Suite::LiveModels, "alarm::models::push_against_take")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::alarm::models::push_against_take")],
     },
     Mutant {
         name: "cell-begin-relaxed",
@@ -147,7 +147,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: WAKER_CELL,
         right: "compare_exchange(REST, REGISTERING, Ordering::Acquire, Ordering::Acquire)",
         wrong: "compare_exchange(REST, REGISTERING, Ordering::Relaxed, Ordering::Acquire)",
-        killers: &[Killer::Test(Suite::LiveModels, "waker_cell::models::polls_are_ordered")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::waker_cell::models::polls_are_ordered")],
     },
     Mutant {
         name: "cell-begin-failed-relaxed",
@@ -155,7 +155,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: WAKER_CELL,
         right: "compare_exchange(REST, REGISTERING, Ordering::Acquire, Ordering::Acquire)",
         wrong: "compare_exchange(REST, REGISTERING, Ordering::Acquire, Ordering::Relaxed)",
-        killers: &[Killer::Test(Suite::LiveModels, "waker_cell::models::a_poll_against_the_runner")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::waker_cell::models::a_poll_against_the_runner")],
     },
     Mutant {
         name: "cell-end-relaxed",
@@ -163,7 +163,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: WAKER_CELL,
         right: "compare_exchange(REGISTERING, REST, Ordering::Release, Ordering::Acquire)",
         wrong: "compare_exchange(REGISTERING, REST, Ordering::Relaxed, Ordering::Acquire)",
-        killers: &[Killer::Test(Suite::LiveModels, "waker_cell::models::a_poll_against_the_runner")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::waker_cell::models::a_poll_against_the_runner")],
     },
     Mutant {
         name: "cell-end-failed-relaxed",
@@ -171,7 +171,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: WAKER_CELL,
         right: "compare_exchange(REGISTERING, REST, Ordering::Release, Ordering::Acquire)",
         wrong: "compare_exchange(REGISTERING, REST, Ordering::Release, Ordering::Relaxed)",
-        killers: &[Killer::Test(Suite::LiveModels, "waker_cell::models::a_poll_against_the_runner")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::waker_cell::models::a_poll_against_the_runner")],
     },
     Mutant {
         name: "cell-take-acquire",
@@ -179,7 +179,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: WAKER_CELL,
         right: "fetch_or(TAKING, Ordering::AcqRel)",
         wrong: "fetch_or(TAKING, Ordering::Acquire)",
-        killers: &[Killer::Test(Suite::LiveModels, "waker_cell::models::a_poll_against_the_runner")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::waker_cell::models::a_poll_against_the_runner")],
     },
     Mutant {
         name: "cell-take-release",
@@ -187,7 +187,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: WAKER_CELL,
         right: "fetch_or(TAKING, Ordering::AcqRel)",
         wrong: "fetch_or(TAKING, Ordering::Release)",
-        killers: &[Killer::Test(Suite::LiveModels, "waker_cell::models::a_poll_against_the_runner")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::waker_cell::models::a_poll_against_the_runner")],
     },
     Mutant {
         name: "cell-take-forgotten",
@@ -195,7 +195,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: WAKER_CELL,
         right: "self.0.store(TAKEN, Ordering::Release);",
         wrong: "self.0.store(REST, Ordering::Release);",
-        killers: &[Killer::Test(Suite::LiveModels, "waker_cell::models::a_poll_against_the_runner")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::waker_cell::models::a_poll_against_the_runner")],
     },
     Mutant {
         name: "cell-end-take-relaxed",
@@ -203,7 +203,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: WAKER_CELL,
         right: "self.0.store(TAKEN, Ordering::Release);",
         wrong: "self.0.store(TAKEN, Ordering::Relaxed);",
-        killers: &[Killer::Test(Suite::LiveModels, "waker_cell::models::a_poll_against_the_runner")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::waker_cell::models::a_poll_against_the_runner")],
     },
     Mutant {
         name: "cell-is-taken-relaxed",
@@ -211,7 +211,10 @@ pub(super) const WORDS: &[Mutant] = &[
         file: WAKER_CELL,
         right: "self.0.load(Ordering::Acquire) & TAKING",
         wrong: "self.0.load(Ordering::Relaxed) & TAKING",
-        killers: &[Killer::Test(Suite::LiveModels, "waker_cell::models::a_question_against_the_runner")],
+        killers: &[Killer::Test(
+            Suite::LiveModels,
+            "words::waker_cell::models::a_question_against_the_runner",
+        )],
     },
     Mutant {
         name: "cell-reset-any",
@@ -219,7 +222,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: WAKER_CELL,
         right: "matches!(result, Ok(_) | Err(REST))",
         wrong: "matches!(result, Ok(_) | Err(_))",
-        killers: &[Killer::Test(Suite::LiveUnits, "waker_cell::tests::no_reset_during_a_take")],
+        killers: &[Killer::Test(Suite::LiveUnits, "words::waker_cell::tests::no_reset_during_a_take")],
     },
     Mutant {
         name: "cell-take-ignores-registration",
@@ -227,7 +230,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: WAKER_CELL,
         right: "self.0.fetch_or(TAKING, Ordering::AcqRel) == REST",
         wrong: "self.0.fetch_or(TAKING, Ordering::AcqRel) & TAKING == 0",
-        killers: &[Killer::Test(Suite::LiveModels, "waker_cell::models::a_poll_against_the_runner")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::waker_cell::models::a_poll_against_the_runner")],
     },
     Mutant {
         name: "model-store-before-take",
@@ -235,7 +238,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: WAKER_CELL_MODELS,
         right: "        let waker = self.timer.cell.take();\n        // Release: pairs with Acquire in `drop_timer`.\n        self.timer.place.store(IDLE, Ordering::Release);\n",
         wrong: "        self.timer.place.store(IDLE, Ordering::Release);\n        let waker = self.timer.cell.take();\n",
-        killers: &[Killer::Test(Suite::LiveModels, "waker_cell::models::drop_against_expire")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::waker_cell::models::drop_against_expire")],
     },
     Mutant {
         name: "wait-no-fence-waiter",
@@ -243,7 +246,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: RUN_WAIT,
         right: "        waiters.fetch_add(1, Ordering::Relaxed);\n        fence(Ordering::SeqCst);\n",
         wrong: "        waiters.fetch_add(1, Ordering::Relaxed);\n",
-        killers: &[Killer::Test(Suite::LiveModels, "run_wait::models::a_waiter_is_woken")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::run_wait::models::a_waiter_is_woken")],
     },
     Mutant {
         name: "wait-no-fence-end",
@@ -251,7 +254,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: RUN_WAIT,
         right: "        fence(Ordering::SeqCst);\n        if self.waiters",
         wrong: "        if self.waiters",
-        killers: &[Killer::Test(Suite::LiveModels, "run_wait::models::a_waiter_is_woken")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::run_wait::models::a_waiter_is_woken")],
     },
     Mutant {
         name: "wait-epoch-load-relaxed",
@@ -259,7 +262,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: RUN_WAIT,
         right: "self.epoch.value().load(Ordering::Acquire)",
         wrong: "self.epoch.value().load(Ordering::Relaxed)",
-        killers: &[Killer::Test(Suite::LiveModels, "run_wait::models::a_waiter_is_woken")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::run_wait::models::a_waiter_is_woken")],
     },
     Mutant {
         name: "wait-wakes-one",
@@ -267,7 +270,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: RUN_WAIT,
         right: "self.epoch.wake(u32::MAX)",
         wrong: "self.epoch.wake(1)",
-        killers: &[Killer::Test(Suite::LiveModels, "run_wait::models::two_waiters_are_woken")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::run_wait::models::two_waiters_are_woken")],
     },
     Mutant {
         name: "wait-epoch-after-question",
@@ -275,7 +278,7 @@ pub(super) const WORDS: &[Mutant] = &[
         file: RUN_WAIT,
         right: "            let epoch = self.epoch.value().load(Ordering::Acquire);\n            if !is_running() {\n                return;\n            }\n",
         wrong: "            if !is_running() {\n                return;\n            }\n            let epoch = self.epoch.value().load(Ordering::Acquire);\n",
-        killers: &[Killer::Test(Suite::LiveModels, "run_wait::models::a_waiter_is_woken")],
+        killers: &[Killer::Test(Suite::LiveModels, "words::run_wait::models::a_waiter_is_woken")],
     },
     Mutant {
         name: "stall-no-fence-lane",
@@ -283,7 +286,10 @@ pub(super) const WORDS: &[Mutant] = &[
         file: STALL,
         right: "        fence(Ordering::Release);\n",
         wrong: "",
-        killers: &[Killer::Test(Suite::LiveModels, "stall::sync::models::what_is_read_belongs_together")],
+        killers: &[Killer::Test(
+            Suite::LiveModels,
+            "words::stall_record::models::what_is_read_belongs_together",
+        )],
     },
     Mutant {
         name: "stall-no-fence-reader",
@@ -291,7 +297,10 @@ pub(super) const WORDS: &[Mutant] = &[
         file: STALL,
         right: "        fence(Ordering::Acquire);\n",
         wrong: "",
-        killers: &[Killer::Test(Suite::LiveModels, "stall::sync::models::what_is_read_belongs_together")],
+        killers: &[Killer::Test(
+            Suite::LiveModels,
+            "words::stall_record::models::what_is_read_belongs_together",
+        )],
     },
     Mutant {
         name: "stall-version-relaxed",
@@ -299,6 +308,9 @@ pub(super) const WORDS: &[Mutant] = &[
         file: STALL,
         right: "(version | 1) + 1, Ordering::Release)",
         wrong: "(version | 1) + 1, Ordering::Relaxed)",
-        killers: &[Killer::Test(Suite::LiveModels, "stall::sync::models::what_is_read_belongs_together")],
+        killers: &[Killer::Test(
+            Suite::LiveModels,
+            "words::stall_record::models::what_is_read_belongs_together",
+        )],
     },
 ];

@@ -57,7 +57,7 @@ fn read(clock: ClockId) -> Nanos {
     Nanos(tv_sec as u64 * 1_000_000_000 + tv_nsec as u64)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::Clock;
     use quietcore_core::Nanos;

@@ -2,7 +2,7 @@
 //!
 //! Written by one thread at a time (who holds the role that moves time), read by all.
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::words::sync::{AtomicU64, Ordering};
 use quietcore_core::Nanos;
 
 /// In `frozen`: time goes on.

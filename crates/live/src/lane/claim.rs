@@ -4,8 +4,8 @@
 //! threads arm, and each slot's hint whether it is isolated, are written last by whoever changed things last.
 
 use super::slot::Slot;
-use super::sync::{Setting, Waits};
 use crate::machine::Machine;
+use crate::words::lane::{Setting, Waits};
 use core::fmt;
 use quietcore_core::place::Policy;
 use quietcore_core::tmigr::Book;

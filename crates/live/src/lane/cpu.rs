@@ -7,8 +7,8 @@
 //! Absent: what a lane does inside (`play.rs`), and why a claim is refused (`claim.rs`).
 
 use super::claim::{ClaimError, WaitBy};
-use super::here;
-use super::play::Lane;
+use super::current;
+use super::lane::Lane;
 use super::slot::Slot;
 use crate::machine::{EnterGuard, Machine};
 use crate::task::{LiveTasks, end_local_tasks};
@@ -216,13 +216,13 @@ impl Cpu {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn claim_with(machine: &'static Machine, cpu: CpuId, waits: WaitBy) -> Result<Self, ClaimError> {
-        if let Some(cpu) = here::any() {
+        if let Some(cpu) = current::any() {
             return Err(ClaimError::ThreadHasCpu { cpu });
         }
         let slot = machine.claim_slot(cpu, waits)?;
         machine.lane_claimed(cpu);
         let entered = machine.enter();
-        here::enter(machine, cpu, machine.now());
+        current::enter(machine, cpu, machine.now());
         let slack = rustix::thread::current_timer_slack().ok();
         let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
         let (lane, local) = (Lane::new(machine, slot), LocalTimers::new(machine));
@@ -551,7 +551,7 @@ impl Drop for Cpu {
         if !self.lane.machine.is_forked() {
             end_local_tasks(self.lane.machine, self.cpu(), &self.tasks);
         }
-        here::leave();
+        current::leave();
         if let Some(slack) = self.slack.and_then(core::num::NonZeroU64::new) {
             let _ = rustix::thread::set_current_timer_slack(Some(slack));
         }

@@ -6,7 +6,7 @@
 //! reported. Works without lanes, too: then it is about where threads arm, and where the helper may run.
 //! Source: PROTOCOL section 9.
 
-use super::here;
+use super::current::current_cpu;
 use crate::machine::Machine;
 use crate::run_queue::Item;
 use core::fmt;
@@ -92,7 +92,7 @@ impl Machine {
         self.tell_of_isolation(isolated, &outcome);
         let mut report = outcome?;
         let end = Instant::now() + PATIENCE;
-        let own = here(self).map(|(cpu, _)| cpu);
+        let own = current_cpu(self).map(|(cpu, _)| cpu);
         loop {
             let running = report.still_running.iter().filter(|cpu| self.runs_foreign(*cpu));
             report.still_running = running.collect();

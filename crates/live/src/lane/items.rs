@@ -9,11 +9,11 @@
 //!
 //! Source: PROTOCOL sections 2, 4 and 9; KERNEL sections 5 and 6.
 
-use super::play::Lane;
-use crate::run_queue::sync::Activity;
+use super::lane::Lane;
 use crate::run_queue::{Item, Next, RunQueue};
 use crate::softirq::{Before, Softirqs};
 use crate::task;
+use crate::words::run_queue::Activity;
 use quietcore_core::Nanos;
 
 /// Items per turn; the rest waits for the next one.

@@ -3,15 +3,15 @@
 //! Made with the machine and never changed in size. Lock order: `control`, then anything of the core;
 //! `own_threads` and `notes` are held for no call; `aside`, then a run queue's lock.
 
-use super::here::here;
+use super::current::current_cpu;
 use super::slot::Slot;
-use super::switch::Switch;
 use super::thread::Note;
 use crate::machine::Machine;
-use crate::park::{Notify, Parker};
-use crate::run_queue::sync::Hint;
 use crate::run_queue::{Item, RunQueue};
 use crate::softirq::Companion;
+use crate::words::park::{Notify, Parker};
+use crate::words::run_queue::Hint;
+use crate::words::stall_deadline::Switch;
 use quietcore_core::place::Policy;
 use quietcore_core::realtime::CpuPriorities;
 use quietcore_core::{BaseId, CpuId, CpuSet, Nanos, Settings};
@@ -236,7 +236,7 @@ impl Machine {
         slot.interrupt_doze(at);
         if self.timer_raise.calls()
             && slot.alone.is_set()
-            && here(self).is_none_or(|(cpu, _)| cpu != base.cpu)
+            && current_cpu(self).is_none_or(|(cpu, _)| cpu != base.cpu)
         {
             slot.call();
         }

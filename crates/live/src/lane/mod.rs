@@ -15,45 +15,25 @@
 //! stays awake there: nobody has to be told of anything, and it goes on looking after others. Source:
 //! PROTOCOL sections 3, 4, 6 and 9.
 
-#[cfg(not(loom))]
 mod claim;
-#[cfg(not(loom))]
 mod cpu;
-#[cfg(not(loom))]
-mod here;
-#[cfg(not(loom))]
+mod current;
+mod idle_predictor;
 mod isolate;
-#[cfg(not(loom))]
 mod items;
-#[cfg(not(loom))]
+mod lane;
 mod lanes;
-#[cfg(all(test, loom))]
-mod models;
-#[cfg(not(loom))]
-mod play;
-#[cfg(not(loom))]
 mod realtime;
-#[cfg(not(loom))]
-mod rest;
-#[cfg(not(loom))]
 mod sentinel;
-#[cfg(not(loom))]
 mod slot;
-#[cfg(not(loom))]
 mod spare;
-mod switch;
-mod sync;
-#[cfg(not(loom))]
 mod thread;
-#[cfg(not(loom))]
 mod tick;
 
-#[cfg(not(loom))]
 pub use {
     claim::{ClaimError, WaitBy},
     cpu::{Cpu, Idle, Turned, Unparker},
     isolate::IsolateError,
     thread::{LaneThreads, Note, Pinning},
 };
-#[cfg(not(loom))]
-pub(crate) use {here::here, lanes::Lanes};
+pub(crate) use {current::current_cpu, lanes::Lanes};

@@ -3,11 +3,11 @@
 //! A machine has a slot for each CPU that can be claimed and for each spare, for its whole life; threads come
 //! and go. So whoever kicks a CPU needs no count and no lock. Absent: what the owner does.
 
-use super::sync::{Doze, Flag, Owner, Waits};
-use crate::park::{Notify, Parker};
 use crate::run_queue::RunQueue;
-use crate::run_queue::sync::Todo;
 use crate::softirq::Companion;
+use crate::words::lane::{Doze, Flag, Owner, Waits};
+use crate::words::park::{Notify, Parker};
+use crate::words::run_queue::Todo;
 use quietcore_core::softirq::Call;
 use quietcore_core::{CpuId, Nanos};
 use std::io;

@@ -6,9 +6,9 @@
 //! sleeps, if there is one (`Lane::stand_down`). Being no lane, a spare arms what its callbacks arm as a
 //! foreign thread does.
 
-use super::play::Lane;
-use super::sync::Waits;
+use super::lane::Lane;
 use crate::machine::{Machine, StartError};
+use crate::words::lane::Waits;
 use quietcore_core::CpuId;
 
 impl Machine {

@@ -12,7 +12,7 @@
 //! turn, or is kicked if it waits.
 
 use super::items::Ran;
-use super::play::Lane;
+use super::lane::Lane;
 use super::slot::Slot;
 use quietcore_core::softirq::TimerRaise;
 

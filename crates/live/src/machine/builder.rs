@@ -1,7 +1,7 @@
 //! What a machine of threads is made with, and making it.
 
 use super::{Machine, StartError};
-use crate::isolation_source::FromHost;
+use crate::isolation::FromHost;
 use crate::lane::LaneThreads;
 use crate::run_queue::WakeTo;
 use crate::softirq::{Handlers, SoftirqRun};

@@ -15,21 +15,18 @@ mod helper;
 mod host;
 mod limits;
 mod sync;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
 mod turn;
 
 pub use builder::{Builder, OnPanic};
 pub use current::{EnterGuard, InstallError};
 
-use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::events::Events;
-use crate::lane::{LaneThreads, Lanes, here};
-use crate::lock::FutexLock;
+use crate::lane::{LaneThreads, Lanes, current_cpu};
 use crate::metrics::CpuCounts;
 use crate::payload::Payload;
-use crate::present_cpu;
 use crate::probe;
 use crate::run_queue::WakeTo;
 use crate::softirq::Handlers;
@@ -37,6 +34,9 @@ use crate::stall::Stalls;
 use crate::task::{BlockingPool, LiveTasks};
 use crate::timer::{InRun, RunEnds};
 use crate::virtual_time::{Allowed, VirtualTime};
+use crate::words::alarm::Alarm;
+use crate::words::lock::FutexLock;
+use crate::words::present_cpu;
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
@@ -426,7 +426,7 @@ impl Machine {
     /// Who arms: the lane of this thread, or a foreign thread on the CPU that it runs on.
     #[inline]
     pub(crate) fn context(&self, now: Nanos) -> Context {
-        match here(self) {
+        match current_cpu(self) {
             Some((cpu, _)) => Context::on(cpu, now),
             None => Context::near(self.hosts.near(present_cpu::number()), now),
         }
@@ -436,7 +436,7 @@ impl Machine {
     /// last look at the clock will do, elsewhere the coarse clock.
     #[inline]
     pub(crate) fn coarse_context(&self) -> Context {
-        match here(self) {
+        match current_cpu(self) {
             Some((cpu, now)) => Context::on(cpu, now),
             None => Context::near(self.hosts.near(present_cpu::number()), self.clock.coarse()),
         }
@@ -445,7 +445,7 @@ impl Machine {
     /// The same for a cancel, which asks neither for the time nor where a foreign thread is.
     #[inline]
     pub(crate) fn cancel_context(&self) -> Context {
-        match here(self) {
+        match current_cpu(self) {
             Some((cpu, now)) => Context::on(cpu, now),
             None => Context::near(CpuId::default(), Nanos(0)),
         }

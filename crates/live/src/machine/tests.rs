@@ -4,7 +4,7 @@
 
 use super::Machine;
 use crate::payload::{Payload, WakeEntry};
-use crate::waker_cell::WakerCell;
+use crate::words::waker_cell::WakerCell;
 use core::task::Waker;
 use core::time::Duration;
 use quietcore_core::{Nanos, Precision, Timer, TimerOptions, TimerRef};

@@ -4,7 +4,7 @@
 //! before it; a panic is caught after it. Source: PROTOCOL sections 2 and 8.
 
 use super::{Machine, OnPanic};
-use crate::lane::here;
+use crate::lane::current_cpu;
 use crate::payload::{Job, Payload};
 use crate::probe;
 use crate::stall::Running;
@@ -120,7 +120,7 @@ impl Machine {
 
     /// A task has panicked: it has ended, and nothing else.
     pub(crate) fn count_task_panic(&self) {
-        let cpu = here(self).map_or(self.spare, |(cpu, _)| cpu);
+        let cpu = current_cpu(self).map_or(self.spare, |(cpu, _)| cpu);
         self.counts[cpu.index()].panics.add(1);
     }
 

@@ -113,7 +113,7 @@ impl Histogram {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::{BUCKETS, Histogram, bucket_of, end_of};
 

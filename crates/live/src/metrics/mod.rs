@@ -15,7 +15,7 @@ pub use lanes::{LaneMetrics, LaneState};
 pub(crate) use sync::CpuCounts;
 
 use crate::Machine;
-use crate::lock::{self, LockStatistics};
+use crate::words::lock::{self, LockStatistics};
 use quietcore_core::{Counters, CpuId, CpuSet, Nanos};
 
 /// What one CPU of the machine has counted so far.

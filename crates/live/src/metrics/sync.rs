@@ -5,7 +5,7 @@
 //! than another.
 
 use super::histogram::{BUCKETS, bucket_of};
-use crate::sync::{AtomicU64, Ordering};
+use crate::words::sync::{AtomicU64, Ordering};
 
 /// A number of events.
 #[derive(Debug)]

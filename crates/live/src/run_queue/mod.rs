@@ -8,14 +8,8 @@
 //! Invariants: while the gate is closed nothing but bound items is in the queue; the lane's slot in
 //! `CpuPriorities` is the highest priority that is queued or runs, absent while the gate is closed.
 
-#[cfg(not(loom))]
 mod place;
-pub(crate) mod sync;
-
-#[cfg(not(loom))]
-pub use place::WakeTo;
-#[cfg(not(loom))]
-pub(crate) use queue::{Item, Next, RunQueue};
-
-#[cfg(not(loom))]
 mod queue;
+
+pub use place::WakeTo;
+pub(crate) use queue::{Item, Next, RunQueue};

@@ -13,11 +13,11 @@
 //! Absent: running. Source: KERNEL section 6; PROTOCOL section 4, "marking opens X's run queues".
 
 use super::queue::{Item, Next, RunQueue};
-use super::sync::Activity;
-use crate::lane::here;
+use crate::lane::current_cpu;
 use crate::machine::Machine;
-use crate::park::Notify;
 use crate::timer::InRun;
+use crate::words::park::Notify;
+use crate::words::run_queue::Activity;
 use quietcore_core::CpuId;
 use quietcore_core::realtime::{Priority, Running, Seeker, Waking, find_lowest, fits, wake_target};
 use std::cell::RefCell;
@@ -84,7 +84,7 @@ impl Machine {
         let is_woken = self.lanes.kick_lane(cpu) == Some(Notify::Woke);
         // What a lane leaves for itself it runs soon, if somebody sees to it that it does; two of those are
         // one for somebody else. What others leave with it while it runs something, too.
-        let is_here = here(self).map(|(here, _)| here) == Some(cpu);
+        let is_here = current_cpu(self).map(|(here, _)| here) == Some(cpu);
         let is_busy = matches!(queue.doing.get().0, Activity::Normal | Activity::Realtime(_));
         let waited = if is_here { waited } else { waited + usize::from(is_busy) };
         let may_wait = usize::from(is_here);
@@ -114,7 +114,7 @@ impl Machine {
     }
 
     fn normal_target(&self, last: CpuId) -> Option<CpuId> {
-        let here = here(self).map(|(cpu, _)| cpu);
+        let here = current_cpu(self).map(|(cpu, _)| cpu);
         let preferred = match self.wake_to {
             WakeTo::Last => [Some(last), here],
             WakeTo::Here => [here, Some(last)],
@@ -142,7 +142,7 @@ impl Machine {
     }
 
     fn realtime_target(&self, priority: Priority, last: CpuId) -> Option<CpuId> {
-        let here = here(self).map_or(last, |(cpu, _)| cpu);
+        let here = current_cpu(self).map_or(last, |(cpu, _)| cpu);
         let turn = self.lanes.rotation.next();
         let seeker = Seeker { priority, affinity: &self.lane_set, previous: last, here, turn };
         let (priorities, topology) = (&self.lanes.priorities, self.core.topology());
@@ -306,7 +306,7 @@ impl Machine {
             core::mem::forget(item);
             return;
         }
-        let is_ours = |cpu| here(self).map(|(here, _)| here) == Some(cpu);
+        let is_ours = |cpu| current_cpu(self).map(|(here, _)| here) == Some(cpu);
         match item.bound_to().filter(|_| item.is_of_thread()) {
             Some(cpu) if !is_ours(cpu) => {
                 let queue = self.queue(cpu).expect("its lane made it");

@@ -1,7 +1,7 @@
 //! One lane's queue.
 
-use super::sync::{Activity, Doing, Gate, Hint, Todo};
 use crate::task::{Runnable, TaskPlace};
+use crate::words::run_queue::{Activity, Doing, Gate, Hint, Todo};
 use crate::work::Queued;
 use quietcore_core::realtime::{CpuPriorities, CpuPriority, Priority, RealtimeQueue};
 use quietcore_core::{CpuId, softirq::Claims};

@@ -7,9 +7,9 @@
 
 use super::handlers::HurryUp;
 use crate::machine::{Machine, StartError};
-use crate::park::Parker;
 use crate::run_queue::RunQueue;
-use crate::run_queue::sync::Todo;
+use crate::words::park::Parker;
+use crate::words::run_queue::Todo;
 use quietcore_core::softirq::{Budget, Passes, Runner, Step, VectorSet};
 use quietcore_core::{CpuId, Nanos};
 use std::thread;

@@ -3,8 +3,8 @@
 use super::handlers::{HurryUp, SoftirqRun};
 use crate::machine::Machine;
 use crate::run_queue::RunQueue;
-use crate::run_queue::sync::Activity;
 use crate::stall::{Callback, Running};
+use crate::words::run_queue::Activity;
 use quietcore_core::softirq::{Budget, Deferral, Passes, Raise, Runner, Step, VectorSet};
 use quietcore_core::{CpuId, Nanos};
 use std::thread;

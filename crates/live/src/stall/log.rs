@@ -1,7 +1,7 @@
 //! The reports of a machine, and who writes them.
 
 use super::report::{Stall, StallReport};
-use super::sync::{Record, Running};
+use crate::words::stall_record::{Record, Running};
 use crate::{CpuId, Nanos};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -158,8 +158,8 @@ fn what(record: &Record, overslept: bool) -> Stall {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Callback, Kind};
     use super::{KEPT, Marked, Running, Stall, Stalls};
+    use crate::words::stall_record::{Callback, Kind};
     use crate::{CpuId, Nanos};
 
     fn marked(marks: u64, is_back: bool) -> impl Iterator<Item = Marked> {

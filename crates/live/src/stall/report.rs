@@ -1,7 +1,6 @@
 //! What a stall report says.
 
-use super::Kind;
-use super::sync::Running;
+use crate::words::stall_record::{Kind, Running};
 use crate::{CpuId, Nanos};
 use core::fmt;
 use core::panic::Location;

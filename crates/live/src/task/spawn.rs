@@ -6,7 +6,7 @@
 use super::join::JoinHandle;
 use super::live::LiveTasks;
 use super::state::{Contained, Origin, TaskPlace, TaskState, schedule};
-use crate::lane::{Cpu, here};
+use crate::lane::{Cpu, current_cpu};
 use crate::machine::Machine;
 use core::fmt;
 use core::panic::Location;
@@ -235,7 +235,7 @@ impl Machine {
         if let Some(cpu) = lane.filter(|cpu| !self.lane_set.contains(*cpu)) {
             return Err(SpawnError::NotALane { cpu });
         }
-        let here = here(self).map(|(cpu, _)| cpu);
+        let here = current_cpu(self).map(|(cpu, _)| cpu);
         lane.or(here).or(self.lane_set.first()).ok_or(SpawnError::NoLanes)
     }
 }

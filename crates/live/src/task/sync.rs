@@ -1,6 +1,6 @@
 //! The words of a task: where it ran last, and whether it is to end.
 
-use crate::sync::{AtomicU8, AtomicU32, Ordering};
+use crate::words::sync::{AtomicU8, AtomicU32, Ordering};
 use quietcore_core::CpuId;
 
 /// Where a task ran last.

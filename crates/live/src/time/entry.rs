@@ -23,7 +23,7 @@
 
 use super::budget;
 use crate::payload::{Payload, WakeEntry};
-use crate::waker_cell::{Register, WakerCell};
+use crate::words::waker_cell::{Register, WakerCell};
 use crate::{Machine, Precision};
 use core::fmt;
 use core::pin::Pin;

@@ -11,7 +11,7 @@
 
 use super::Precision;
 use super::course::before;
-use crate::lane::here;
+use crate::lane::current_cpu;
 use crate::stall;
 use crate::{Machine, Nanos};
 use core::cell::{Cell, RefCell};
@@ -234,7 +234,7 @@ impl Drop for Running<'_> {
 impl Shared {
     /// Runs `code`, which is the callback of `entry`; on a lane others can tell which it is.
     fn run(&self, entry: &Rc<Entry>, code: impl FnOnce()) {
-        let Some((cpu, _)) = here(self.machine) else { return code() };
+        let Some((cpu, _)) = current_cpu(self.machine) else { return code() };
         let running = stall::Running {
             callback: entry.name,
             subject: Rc::as_ptr(entry) as usize,

@@ -5,7 +5,7 @@
 //! find the moment of an arm that is still under way: it compares it with what the base says
 //! ([`course`](super::course)).
 
-use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use crate::words::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use quietcore_core::Nanos;
 
 /// For which moment a timer was last armed.

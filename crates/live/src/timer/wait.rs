@@ -10,8 +10,8 @@
 use super::CallbackTimer;
 use super::raw::{Name, Reference};
 use super::sync::Tasks;
-use crate::lane::here;
-use crate::run_wait::RunWait;
+use crate::lane::current_cpu;
+use crate::words::run_wait::RunWait;
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
@@ -206,7 +206,7 @@ impl Name {
         let machine = self.timer().machine();
         let mut found = self.look(Found::Idle(false));
         if matches!(found, Found::Running(_)) {
-            if InRun::is_here() || here(machine).is_some() {
+            if InRun::is_here() || current_cpu(machine).is_some() {
                 return Err(WouldBlock);
             }
             machine.run_ends.wait_while(|| {

@@ -1,12 +1,12 @@
 //! Work as a program has it, and as a queue has it.
 
-use super::state::{Queue, State};
-use crate::lane::here;
+use crate::lane::current_cpu;
 use crate::machine::Machine;
 use crate::run_queue::Item;
 use crate::stall::{Callback, Running};
 use crate::task::{LastCpu, SpawnError};
 use crate::timer::{InRun, WouldBlock};
+use crate::words::work::{Queue, State};
 use core::fmt;
 use quietcore_core::CpuId;
 use std::sync::Arc;
@@ -202,7 +202,7 @@ impl Work {
         if !is_wanted(&self.0.state) {
             return Ok(());
         }
-        if InRun::is_here() || here(machine).is_some() {
+        if InRun::is_here() || current_cpu(machine).is_some() {
             return Err(WouldBlock);
         }
         machine.run_ends.wait_while(|| machine.is_running() && is_wanted(&self.0.state));

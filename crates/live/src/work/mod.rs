@@ -8,15 +8,9 @@
 //! `state.rs` is the word. Source: Linux 6.12, kernel/workqueue.c, by behaviour. Deviation: there are no
 //! queues to name, and no worker threads but the lanes.
 
-#[cfg(not(loom))]
 mod delayed;
-#[cfg(not(loom))]
 mod item;
-mod state;
 
-#[cfg(not(loom))]
 pub use delayed::DelayedWork;
-#[cfg(not(loom))]
 pub(crate) use item::Queued;
-#[cfg(not(loom))]
 pub use item::{Work, WorkOptions};

@@ -1,0 +1,217 @@
+//! How a thread goes to sleep without missing who wants it awake: the park word.
+//!
+//! Three states: the owner is awake (`RUNNING`), on its way to sleep or asleep (`PARKING`), or somebody wants
+//! it awake (`NOTIFIED`). Going to sleep is: [`Parker::prepare`]; look once more at everything that somebody
+//! may have left (mailbox, raised vectors, mark, next expiry); then [`Parker::wait`], or [`Parker::finish`]
+//! if there was something. Waking is: leave it there, then [`Parker::unpark`].
+//!
+//! What a sender must have done before `unpark`: all stores that the owner's second look reads, or the store
+//! to one word (an atomic, or a lock's release) through which the look finds the rest. Then one of the two
+//! fences is first, and whoever's is second sees the other:
+//!   1. O stores PARKING;  2. O: fence;  3. O looks: nothing, and sleeps;
+//!   4. S publishes;  5. S: fence;  6. S reads the word: not RUNNING, and wakes.
+//!
+//! If 5 comes before 2, the look finds what 4 left. If 2 comes before 5, step 6 reads PARKING or newer.
+//! Without a fence on either side both may read the old values, and O sleeps on something (`models.rs`,
+//! `a_sleeper_is_woken`).
+//!
+//! An `unpark` that reads RUNNING does nothing: the owner is awake, and its next second look comes after its
+//! next fence. So an awake owner costs senders a fence and a load. After a park that ended by time a late
+//! sender may leave NOTIFIED on an awake owner; the next `prepare` overwrites it, and by then the look sees
+//! what that sender left.
+//!
+//! With an event descriptor the owner waits in its own `epoll`. Exactly the sender whose swap found PARKING
+//! writes to it, perhaps after the owner was up already by itself; so the owner counts how many writes it is
+//! owed, and reads until it has had them. Absent: when to sleep, until when, and who is to be woken. Source:
+//! PROTOCOL section 6.
+
+mod event;
+
+use crate::words::futex::{FutexWord, Slept};
+use crate::words::sync::{Ordering, fence};
+use event::EventDescriptor;
+use quietcore_core::Nanos;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// The owner is awake.
+const RUNNING: u32 = 0;
+/// The owner looks for the last time, or sleeps.
+const PARKING: u32 = 1;
+/// Somebody left something after the owner said PARKING.
+const NOTIFIED: u32 = 2;
+
+/// Why a thread is awake again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[must_use]
+pub(crate) enum Woken {
+    /// Somebody called `unpark`.
+    Notified,
+    /// The moment came; for an owner that waits by itself: nobody called `unpark`.
+    TimedOut,
+}
+
+/// What a call of `unpark` came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[must_use]
+pub(crate) enum Notify {
+    /// The owner was on its way to sleep, and this call woke it.
+    Woke,
+    /// The owner is awake, or somebody else wakes it.
+    NotNeeded,
+}
+
+/// The word. One thread owns it; any thread may notify.
+#[derive(Debug)]
+struct ParkWord(FutexWord);
+
+impl ParkWord {
+    fn new() -> Self {
+        Self(FutexWord::new(RUNNING))
+    }
+
+    /// For the owner, before its second look.
+    fn prepare(&self) {
+        // Relaxed, fence: pairs with the fence in `notify`, see the file's comment. A late sender's NOTIFIED
+        // is overwritten: the look finds what it left.
+        let before = self.0.value().swap(PARKING, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        debug_assert_ne!(before, PARKING, "parked twice");
+    }
+
+    /// For the owner, awake again for whatever reason: RUNNING.
+    fn finish(&self) -> Woken {
+        // Acquire: pairs with the fence in `notify`: what the sender left is seen now, not only by the next
+        // look. Nobody reads what this one would release.
+        match self.0.value().swap(RUNNING, Ordering::Acquire) {
+            NOTIFIED => Woken::Notified,
+            _ => Woken::TimedOut,
+        }
+    }
+
+    fn wait(&self, until: Option<Nanos>) -> Woken {
+        // Relaxed: `finish` acquires. A signal alone ends no sleep.
+        while self.0.value().load(Ordering::Relaxed) == PARKING {
+            if self.0.wait(PARKING, until) == Slept::TimedOut {
+                break;
+            }
+        }
+        self.finish()
+    }
+
+    /// For anybody, after publishing. `Woke` obliges the caller to wake the owner.
+    #[inline]
+    fn notify(&self) -> Notify {
+        // Fence: pairs with the one in `prepare`, see the file's comment. Relaxed: the fence orders it.
+        fence(Ordering::SeqCst);
+        if self.0.value().load(Ordering::Relaxed) == RUNNING {
+            return Notify::NotNeeded;
+        }
+        self.notify_sleeper()
+    }
+
+    #[cold]
+    fn notify_sleeper(&self) -> Notify {
+        // Relaxed: the fence in `notify` makes it a release, which pairs with Acquire in `finish`. Of two who
+        // notify at once one finds PARKING; the chain of swaps hands to the owner what the other left, too.
+        match self.0.value().swap(NOTIFIED, Ordering::Relaxed) {
+            PARKING => Notify::Woke,
+            _ => Notify::NotNeeded,
+        }
+    }
+}
+
+/// How an owner sleeps.
+#[derive(Debug)]
+enum How {
+    Futex,
+    Event(EventDescriptor),
+}
+
+/// A place to sleep for one thread, its owner. `unpark` is for any thread, all else for the owner.
+#[derive(Debug)]
+pub(crate) struct Parker {
+    word: ParkWord,
+    how: How,
+}
+
+impl Parker {
+    /// For an owner that sleeps in [`wait`](Self::wait).
+    pub(crate) fn futex() -> Self {
+        Self { word: ParkWord::new(), how: How::Futex }
+    }
+
+    /// For an owner that sleeps elsewhere, for example in `epoll`, on [`descriptor`](Self::descriptor).
+    ///
+    /// # Errors
+    /// When the process or the host has too many descriptors.
+    pub(crate) fn event_descriptor() -> io::Result<Self> {
+        Ok(Self { word: ParkWord::new(), how: How::Event(EventDescriptor::new()?) })
+    }
+
+    /// Readable while somebody wants the owner awake. The owner reads it through [`finish`](Self::finish)
+    /// only.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match &self.how {
+            How::Futex => None,
+            How::Event(event) => Some(event.descriptor()),
+        }
+    }
+
+    /// Says that the owner is about to sleep. Look at everything once more, then `wait` or `finish`.
+    /// Cost: a fence.
+    #[inline]
+    pub(crate) fn prepare(&self) {
+        self.word.prepare();
+    }
+
+    /// Sleeps until `unpark` or until `until` (`CLOCK_MONOTONIC`; `None`: for ever).
+    ///
+    /// # Panics
+    /// If the owner is one that sleeps elsewhere.
+    pub(crate) fn wait(&self, until: Option<Nanos>) -> Woken {
+        assert!(matches!(self.how, How::Futex), "whoever waits for a descriptor does it elsewhere");
+        self.word.wait(until)
+    }
+
+    /// The owner is awake: it slept elsewhere, or the second look found something and it does not sleep at
+    /// all.
+    pub(crate) fn finish(&self) -> Woken {
+        let woken = self.word.finish();
+        if let How::Event(event) = &self.how {
+            event.settle(woken);
+        }
+        woken
+    }
+
+    /// Whether the owner sleeps, or is about to; a hint.
+    pub(crate) fn is_waiting(&self) -> bool {
+        // Relaxed: whoever acts on it wakes the owner by `unpark`.
+        self.word.0.value().load(Ordering::Relaxed) == PARKING
+    }
+
+    /// Wakes the owner if it sleeps or is about to. Publish first; see the file's comment what that means.
+    /// Cost: a fence and a load if the owner is awake; 7 us if it sleeps.
+    #[inline]
+    pub(crate) fn unpark(&self) -> Notify {
+        let notify = self.word.notify();
+        if notify == Notify::Woke {
+            self.wake();
+        }
+        notify
+    }
+
+    #[cold]
+    fn wake(&self) {
+        match &self.how {
+            How::Futex => self.word.0.wake(1),
+            How::Event(event) => event.signal(),
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models;
+
+#[cfg(all(test, not(loom)))]
+mod tests;
