@@ -5,12 +5,12 @@
 //! a figure is the same on every platform.
 
 mod packets;
+mod realtime;
 mod recorder;
-mod urgent;
 
 pub use packets::PacketFigures;
+pub use realtime::{CyclicThread, RaiseFigures, RealtimeFigures, SoftirqFigures};
 pub(crate) use recorder::Recorder;
-pub use urgent::{CyclicThread, RaiseFigures, RealtimeFigures, SoftirqFigures};
 
 use quietcore_core::{CpuId, CpuSet};
 use serde::Serialize;
@@ -300,12 +300,12 @@ impl Figures {
             "throughput" => return self.throughput,
             "pair_ns" => return self.pair_ns,
             "busy_share" => return Some(self.busy_share),
-            _ => return self.urgent(name),
+            _ => return self.number_of_part(name),
         };
         Some(count as f64)
     }
 
-    fn urgent(&self, name: &str) -> Option<f64> {
+    fn number_of_part(&self, name: &str) -> Option<f64> {
         if name == "packets_per_s" {
             return Some(self.per_second(self.packets.as_ref()?.dequeues()));
         }

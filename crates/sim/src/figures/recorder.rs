@@ -129,7 +129,7 @@ impl Recorder {
     }
 
     /// Puts the distributions into the figures that they belong to.
-    fn finish_urgent(&mut self) {
+    fn finish_distributions(&mut self) {
         if let Some(softirqs) = &mut self.figures.softirqs {
             for (index, delays) in self.delays.iter().enumerate() {
                 let vector = Vector::from_index(index as u8);
@@ -157,7 +157,7 @@ impl Recorder {
 
     /// The figures of a run of `duration_ns`.
     pub(crate) fn finish(mut self, duration_ns: u64, isolated: &CpuSet) -> Figures {
-        self.finish_urgent();
+        self.finish_distributions();
         let by_cpu = |counts: &[u64]| -> std::collections::BTreeMap<u16, u64> {
             let found = counts.iter().enumerate().filter(|(_, count)| **count > 0);
             found.map(|(cpu, count)| (cpu as u16, *count)).collect()

@@ -1,7 +1,7 @@
 //! What goes wrong on purpose, always within what the machine's contract allows the world to do.
 
 use super::error::Problem;
-use super::loads::Places;
+use super::expand::Places;
 use super::raw::{RawFaults, RawFlips};
 use super::value::{span_within, within};
 use quietcore_core::CpuId;

@@ -6,26 +6,27 @@
 
 mod costs;
 mod error;
+mod expand;
 pub(crate) mod expect;
 mod faults;
+mod load;
 mod loads;
 pub(crate) mod names;
 mod packets;
 mod plan;
 pub(crate) mod raw;
+mod realtime;
 mod topology;
-mod urgent;
 mod value;
 
 pub use costs::{Cost, CostTable, CostValue, Measured};
 pub use error::ScenarioError;
 
 pub(crate) use costs::{Costs, Factor};
-pub(crate) use loads::{Load, LoadKind, Periodic};
+pub(crate) use load::{Cyclic, Device, Load, LoadKind, Periodic};
 pub(crate) use names::SenderName;
 pub(crate) use packets::{Arrivals, TransmitQueue};
 pub(crate) use plan::Plan;
-pub(crate) use urgent::{Cyclic, Device};
 
 use error::Problem;
 use expect::{Expectation, Shown};

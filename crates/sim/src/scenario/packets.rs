@@ -5,7 +5,7 @@
 //! discipline of its own. Estimators are read and not simulated.
 
 use super::error::Problem;
-use super::loads::{LOOP_MIN, Places, SPAN_MAX, optional};
+use super::expand::{LOOP_MIN, Places, SPAN_MAX, optional};
 use super::names::{Preempt, SenderName, WatchdogName};
 use super::raw::RawPackets;
 use super::value::within;

@@ -5,15 +5,15 @@
 
 use super::costs::CostTable;
 use super::error::Problem;
+use super::expand::{Loads, Places};
 use super::faults::Faults;
-use super::loads::Load;
+use super::load::Load;
 use super::names::{
-    AwarenessName, ExclusionName, Ksoftirqd, PolicyName, Preempt, RaiseName, Siblings, WakePlace,
-    WatchdogName,
+    AwarenessName, ExclusionName, Ksoftirqd, PolicyName, Preempt, RaiseName, WakePlace, WatchdogName,
 };
 use super::packets::{self, TransmitQueue, Varied};
 use super::raw::{RawMachine, RawScenario, RawVariants};
-use super::value::{span_within, within};
+use super::value::span_within;
 use super::{loads, topology};
 use quietcore_core::place::{Exclusion, Isolation};
 use quietcore_core::realtime::Awareness;
@@ -146,7 +146,7 @@ fn plan(raw: &RawScenario, choice: &Choice, costs: &CostTable) -> Result<Plan, P
     let topology = topology::build(machine, choice.cpus)?;
     let isolation = isolation(machine, topology.possible())?;
     let preempt = machine.preempt.unwrap_or(Preempt::Tick);
-    let places = loads::Places { all: topology.possible().clone(), isolated: isolation.any(), preempt };
+    let places = Places { all: topology.possible().clone(), isolated: isolation.any(), preempt };
     let tick = match &machine.tick {
         Some(tick) => span_within(tick, MILLISECOND / 10, 100 * MILLISECOND)?,
         None => MILLISECOND,
@@ -156,7 +156,7 @@ fn plan(raw: &RawScenario, choice: &Choice, costs: &CostTable) -> Result<Plan, P
         Some(limit) => span_within(limit, 0, HOUR)?,
         None => DEFER_LIMIT,
     };
-    let loads::Loads { loads, affinities } = loads::resolve(&raw.load, &places, choice.pairs)?;
+    let Loads { loads, affinities } = loads::resolve(&raw.load, &places, choice.pairs)?;
     let varied = Varied { watchdog: choice.watchdog, window: choice.window };
     let transmit_queues = packets::resolve(&raw.load.packets, &places, varied)?;
     if let (Some(entry), false) = (raw.load.packets.first(), raw.fault.hotplug.is_empty()) {
@@ -205,16 +205,4 @@ fn isolation(machine: &RawMachine, all: &CpuSet) -> Result<Isolation, Problem> {
         return Err(Problem::at(list, "leaves no housekeeping CPU; at least one must not be isolated"));
     }
     Ok(isolation)
-}
-
-/// Numbers of a machine that stand in several places.
-pub(super) fn count_within(value: Option<&toml::Spanned<u16>>, most: u16) -> Result<u16, Problem> {
-    value.map_or(Ok(1), |value| within(value, 1, most))
-}
-
-pub(super) const fn layout(siblings: Option<Siblings>) -> quietcore_core::topology::Layout {
-    match siblings {
-        Some(Siblings::Neighbours) => quietcore_core::topology::Layout::Blocks,
-        _ => quietcore_core::topology::Layout::Interleaved,
-    }
 }

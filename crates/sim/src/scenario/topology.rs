@@ -1,7 +1,7 @@
 //! The machine of a scenario: from a few numbers, or from lists of who belongs together.
 
 use super::error::Problem;
-use super::plan::{count_within, layout};
+use super::names::Siblings;
 use super::raw::{List, RawMachine};
 use super::value::within;
 use quietcore_core::topology::{Layout, NODE_LIMIT, Topology};
@@ -97,6 +97,18 @@ fn listed(machine: &RawMachine, all: &CpuSet, lists: &Lists<'_>) -> Result<Topol
         }
     };
     Topology::read(text).map_err(|error| Problem::at(&machine.cpus, error.to_string()))
+}
+
+/// Numbers of a machine that stand in several places.
+fn count_within(value: Option<&Spanned<u16>>, most: u16) -> Result<u16, Problem> {
+    value.map_or(Ok(1), |value| within(value, 1, most))
+}
+
+const fn layout(siblings: Option<Siblings>) -> Layout {
+    match siblings {
+        Some(Siblings::Neighbours) => Layout::Blocks,
+        _ => Layout::Interleaved,
+    }
 }
 
 #[cfg(test)]

@@ -5,18 +5,18 @@
 //! before anything else happens goes straight on, without a turn through the queue: the result is the same.
 //!
 //! Where what is decided: `cpu.rs` the segments of a CPU; `step.rs` what ends with one; `turn.rs` timers;
-//! `softirq.rs` other softirqs; `companion.rs` ksoftirqd; `realtime.rs` real-time tasks; `raise.rs` TIMER on
+//! `softirq.rs` other softirqs; `ksoftirqd.rs`; `realtime.rs` real-time tasks; `raise.rs` TIMER on
 //! isolated CPUs; `packets/` transmit queues; `task.rs` what tasks do; `idle.rs` sleeping and waking;
-//! `act.rs` kicks and alarms; `fault.rs` what goes wrong; `books.rs` locks and walks, and what they cost;
+//! `act.rs` kicks and alarms; `fault.rs` what goes wrong; `lock_costs.rs` locks and walks, and what they cost;
 //! `sentinel.rs` nobody who turns. Invariants: the core decides where timers run, this world only when; every
 //! cost is one of the plan's. Absent: memory, caches, frequencies; ticks that stop on busy `nohz_full` CPUs.
 
 mod act;
-mod books;
-mod companion;
 mod cpu;
 mod fault;
 mod idle;
+mod ksoftirqd;
+mod lock_costs;
 mod packets;
 mod perfetto;
 mod raise;
@@ -35,8 +35,8 @@ pub(crate) use perfetto::Exporter;
 use crate::engine::{EventQueue, Random, TraceHash};
 use crate::figures::{Figures, Recorder};
 use crate::scenario::{Costs, Factor, Plan};
-use books::{Locks, Path};
 use cpu::Cpu;
+use lock_costs::{Locks, Path};
 use quietcore_core::place::Housekeeping;
 use quietcore_core::{Actions, CpuId, CpuSet, Machine, Nanos, SequentialLock};
 use std::io;

@@ -6,7 +6,7 @@ use super::script::Script;
 use super::softirq::Source;
 use super::task::{Program, Task, Worker};
 use super::turn::{Name, Role, Timer};
-use super::{Event, Exporter, RunOptions, World, books, id, packets};
+use super::{Event, Exporter, RunOptions, World, id, lock_costs, packets};
 use crate::engine::{EventQueue, Random, TraceHash};
 use crate::figures::Recorder;
 use crate::scenario::raw::PrecisionName;
@@ -53,8 +53,8 @@ impl<'p> World<'p> {
             sources: Vec::new(),
             realtime: Realtime::new(cpu_count as u16),
             packets: packets::Packets::new(cpu_count),
-            locks: books::Locks::new(cpu_count),
-            paths: books::paths(&plan.topology),
+            locks: lock_costs::Locks::new(cpu_count),
+            paths: lock_costs::paths(&plan.topology),
             isolated: plan.isolation.any(),
             housekeeping,
             flipped: CpuSet::new(),

@@ -86,7 +86,7 @@ pub(super) struct Softirqs {
     pub(super) claims: Claims,
     deferral: Deferral,
     lane: Runs,
-    pub(super) companion: Runs,
+    pub(super) ksoftirqd_runs: Runs,
     /// By vector, in the order of arrival.
     work: [VecDeque<Work>; VECTORS],
     held_since: [Option<u64>; VECTORS],
@@ -106,7 +106,7 @@ impl Softirqs {
             claims: Claims::new(),
             deferral: Deferral::new(limit),
             lane: Runs::default(),
-            companion: Runs::default(),
+            ksoftirqd_runs: Runs::default(),
             work: [const { VecDeque::new() }; VECTORS],
             held_since: [None; VECTORS],
             limit_look: None,
@@ -128,7 +128,7 @@ impl Softirqs {
     /// A task waits that should run instead of what runs: rounds end after their pass.
     pub(super) fn hurry(&mut self) {
         self.lane.round.iter_mut().for_each(Passes::hurry);
-        self.companion.round.iter_mut().for_each(Passes::hurry);
+        self.ksoftirqd_runs.round.iter_mut().for_each(Passes::hurry);
     }
 
     fn left(&self) -> u64 {

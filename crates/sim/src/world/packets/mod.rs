@@ -23,7 +23,7 @@ mod serve;
 pub(super) use queue::{Queue, Run};
 
 use super::World;
-use super::books::Locks;
+use super::lock_costs::Locks;
 use super::record::What;
 use super::softirq::Arrival;
 use super::{Event, cpu::why};

@@ -15,7 +15,7 @@ impl World<'_> {
     pub(super) fn is_whole(&self, cpu: u16) -> bool {
         let this = &self.cpus[usize::from(cpu)];
         self.plan.ksoftirqd == Ksoftirqd::Whole
-            && this.softirqs.companion.pass_since.is_some()
+            && this.softirqs.ksoftirqd_runs.pass_since.is_some()
             && this.current == this.softirqs.ksoftirqd
     }
 
@@ -44,23 +44,23 @@ impl World<'_> {
                 return Next::Run(length);
             }
             let this = &mut self.cpus[usize::from(cpu)].softirqs;
-            if let Some(vector) = this.companion.rest.iter().next() {
-                this.companion.rest = this.companion.rest.difference(vector.into());
+            if let Some(vector) = this.ksoftirqd_runs.rest.iter().next() {
+                this.ksoftirqd_runs.rest = this.ksoftirqd_runs.rest.difference(vector.into());
                 let length = self.take_work(cpu, vector, Runner::Ksoftirqd);
-                self.cpu(cpu).softirqs.companion.handler = Some(vector);
-                if let Some(since) = &mut self.cpu(cpu).softirqs.companion.pass_since {
+                self.cpu(cpu).softirqs.ksoftirqd_runs.handler = Some(vector);
+                if let Some(since) = &mut self.cpu(cpu).softirqs.ksoftirqd_runs.pass_since {
                     *since += length; // here: how long it works
                 }
                 return Next::Run(length);
             }
-            if let Some(worked) = this.companion.pass_since.take() {
+            if let Some(worked) = this.ksoftirqd_runs.pass_since.take() {
                 let pending = this.claims.finish(Runner::Ksoftirqd);
                 self.pass_ended(worked);
                 self.stop_boost(cpu, pending);
             }
             let this = &mut self.cpus[usize::from(cpu)].softirqs;
             let begin = || Passes::begin(Runner::Ksoftirqd, Budget::default(), Nanos(now));
-            let round = this.companion.round.get_or_insert_with(begin);
+            let round = this.ksoftirqd_runs.round.get_or_insert_with(begin);
             if is_urgent && !this.is_boosted {
                 round.hurry();
             }
@@ -69,24 +69,24 @@ impl World<'_> {
                 Step::End { .. } => VectorSet::EMPTY,
             };
             if claimed.is_empty() {
-                this.companion.round = None;
+                this.ksoftirqd_runs.round = None;
                 let is_over = this.claims.pending().intersection(VectorSet::MOVABLE).is_empty();
                 return if is_over { Next::Block } else { Next::Yield(0) };
             }
-            (this.companion.rest, this.companion.pass_since) = (claimed, Some(0));
+            (this.ksoftirqd_runs.rest, this.ksoftirqd_runs.pass_since) = (claimed, Some(0));
             self.claimed(cpu, claimed);
         }
     }
 
     /// ksoftirqd's handler goes one packet further, if it has any.
     fn handler_step(&mut self, cpu: u16) -> Option<u64> {
-        let vector = self.cpu(cpu).softirqs.companion.handler?;
+        let vector = self.cpu(cpu).softirqs.ksoftirqd_runs.handler?;
         let length = self.packet_step(cpu, vector);
-        let companion = &mut self.cpu(cpu).softirqs.companion;
+        let ksoftirqd_runs = &mut self.cpu(cpu).softirqs.ksoftirqd_runs;
         if length.is_none() {
-            companion.handler = None;
+            ksoftirqd_runs.handler = None;
         }
-        if let Some(since) = &mut companion.pass_since {
+        if let Some(since) = &mut ksoftirqd_runs.pass_since {
             *since += length.unwrap_or(0); // as below: how long it works
         }
         length

@@ -3,7 +3,8 @@
 //! All of them need a kernel's CPUs (`preempt = "tick"`): lanes are not interrupted.
 
 use super::error::Problem;
-use super::loads::{Expander, LOOP_MIN, Load, LoadKind, SPAN_MAX, optional, spans};
+use super::expand::{Expander, LOOP_MIN, SPAN_MAX, optional, spans};
+use super::load::{Cyclic, Device, Load, LoadKind};
 use super::names::Preempt;
 use super::raw::{RawLoads, RawRealtime, RawRemote, RawSoftirq};
 use super::value::{span_within, within};
@@ -16,31 +17,6 @@ use toml::Spanned;
 const THOUSAND: f64 = 1_000.0;
 /// The most threads of one entry.
 const THREADS_MAX: usize = 10_000;
-
-/// A device whose interrupts raise a softirq.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Device {
-    pub(crate) vector: Vector,
-    /// From one interrupt to the next, on average.
-    pub(crate) interval: u64,
-    pub(crate) least: u64,
-    pub(crate) median: u64,
-    pub(crate) most: u64,
-    /// The exponent of the tail, in thousandths.
-    pub(crate) tail: u32,
-}
-
-/// A real-time task that sleeps until its interval is over, and works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cyclic {
-    pub(crate) priority: Priority,
-    pub(crate) interval: u64,
-    pub(crate) work: u64,
-    /// Whether it stays on its first CPU.
-    pub(crate) pinned: bool,
-    /// Where it may run otherwise: a number of the plan's affinities.
-    pub(crate) affinity: u32,
-}
 
 pub(super) fn expand(raw: &RawLoads, loads: &mut Expander<'_>) -> Result<(), Problem> {
     for entry in &raw.softirq {

@@ -5,7 +5,7 @@ use quietcore_sim::{Figures, Options, Outcome, Scenario};
 use std::path::Path;
 
 fn parse(text: &str) -> Scenario {
-    let scenario = Scenario::parse("urgent.toml".as_ref(), text, &|_| unreachable!("names no file"));
+    let scenario = Scenario::parse("realtime.toml".as_ref(), text, &|_| unreachable!("names no file"));
     scenario.unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
