@@ -29,9 +29,8 @@ pub use settings::{CbqClass, CbqClassStatistics, CbqError, CbqOverlimit, CbqSett
 use crate::{Child, ClassId, Fifo, Limit, Packet, Statistics, Verdict};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use core::fmt::Debug;
-use node::Node;
+use node::{ALL_LEVELS, Node};
 use quietcore_core::Nanos;
-use serve::ALL_LEVELS;
 
 /// Packets that a class's first queue holds.
 const CLASS_LIMIT: u32 = 1_000;

@@ -12,6 +12,9 @@ use quietcore_core::Nanos;
 /// After a pause as long as this, all idle time that may be saved is.
 const LONG: u64 = 134_217_728_000;
 
+/// Any class may lend.
+pub(super) const ALL_LEVELS: u8 = 8;
+
 /// The least by which a class is delayed.
 pub(super) const TICK: i64 = 1_024;
 

@@ -3,15 +3,12 @@
 //! Invariant: a class that holds packets is in the round of its band, or its penalty or its nap has a moment.
 
 use super::Cbq;
-use super::node::TICK;
+use super::node::{ALL_LEVELS, TICK};
 use super::settings::CbqOverlimit;
 use crate::{ClassId, Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
 use alloc::collections::{BTreeSet, VecDeque};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
-
-/// Any class may lend.
-pub(super) const ALL_LEVELS: u8 = 8;
 
 impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     /// Puts a class into its round, if it holds packets and nothing keeps it out.
@@ -269,6 +266,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Cbq<P> {
         }
         all
     }
+
     fn delays(&self) -> Delays {
         self.all_delays()
     }

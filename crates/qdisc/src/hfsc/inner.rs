@@ -1,6 +1,6 @@
 //! What is inside a class: looked at, and changed while it runs.
 
-use super::class::Key;
+use super::settings::Key;
 use super::{Hfsc, HfscClass};
 use crate::{Child, ClassId, Delays, Packet, Verdict};
 use alloc::vec::Vec;

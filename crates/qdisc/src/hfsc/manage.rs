@@ -1,6 +1,7 @@
 //! Classes come, change and go.
 
-use super::class::{Class, Key, Leaf, ROOT};
+use super::settings::{Key, ROOT};
+use super::tree::{Class, Leaf};
 use super::{Hfsc, HfscClass, HfscStatistics};
 use crate::{Child, ClassId, Packet, Qdisc};
 use alloc::boxed::Box;

@@ -22,25 +22,27 @@
 //! limit without a share and a parent without one are refused; a leaf's queue may be throttled, and then is
 //! not backlogged until it gives a packet.
 
-mod class;
 mod curve;
 mod inner;
 mod manage;
 mod realtime;
+mod settings;
 mod share;
 mod shifted;
+mod tree;
 
-pub use class::{HfscClass, HfscStatistics};
 pub use curve::{CurveError, ServiceCurve};
 pub use manage::HfscError;
+pub use settings::{HfscClass, HfscStatistics};
 
 use crate::{ClassId, Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use class::{Key, ROOT, Tree};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 use realtime::{Agenda, RealTime};
+use settings::{Key, ROOT};
+use tree::Tree;
 
 /// The hierarchical fair service curve discipline.
 ///
@@ -282,13 +284,14 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Hfsc<P> {
 
     fn statistics(&self) -> Statistics {
         let mut statistics = self.statistics;
-        for queue in self.tree.classes.values().map(class::Class::queue) {
+        for queue in self.tree.classes.values().map(tree::Class::queue) {
             statistics.dropped += queue.dropped;
             statistics.backlog += queue.backlog;
             statistics.qlen += queue.qlen;
         }
         statistics
     }
+
     fn delays(&self) -> Delays {
         self.inner_delays()
     }

@@ -7,9 +7,8 @@
 //! (Stoica, Zhang, Ng 1997, sections IV and V).
 
 use super::ServiceCurve;
-use super::class::Key;
-use super::share::moment;
-use super::shifted::ShiftedCurve;
+use super::settings::Key;
+use super::shifted::{ShiftedCurve, moment};
 use alloc::collections::{BTreeMap, BTreeSet};
 use quietcore_core::Nanos;
 

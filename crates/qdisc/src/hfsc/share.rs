@@ -14,18 +14,10 @@
 //! Invariants: a class is in its parent's orders exactly while it is backlogged and has a share; both orders
 //! have the same classes; a parent's `fit` is not before its own limit's nor its first child's.
 
-use super::HfscClass;
-use super::class::{Class, Key, ROOT, Tree};
-use super::shifted::ShiftedCurve;
-use crate::Packet;
+use super::settings::{HfscClass, Key};
+use super::shifted::{ShiftedCurve, moment};
 use alloc::collections::BTreeSet;
-use core::fmt::Debug;
 use quietcore_core::Nanos;
-
-/// A moment as a curve gives it; never is the end of time.
-pub(super) fn moment(at: Option<u128>) -> Nanos {
-    Nanos(at.and_then(|at| u64::try_from(at).ok()).unwrap_or(u64::MAX))
-}
 
 /// What a class is as a child.
 #[derive(Debug)]
@@ -67,6 +59,16 @@ impl Share {
         Self { periods: self.periods, ..Self::new(config) }
     }
 
+    /// Whether it is in its parent's orders.
+    pub(super) const fn has_joined(&self) -> bool {
+        self.joined
+    }
+
+    /// When its own limit and one below it let it send.
+    pub(super) const fn fit(&self) -> Nanos {
+        self.fit
+    }
+
     /// Becomes backlogged, at this virtual time or later.
     fn join(&mut self, virtual_time: u128, total: u64, now: Nanos) {
         self.periods += 1;
@@ -90,6 +92,20 @@ impl Share {
         }
         self.own_fit = self.limit_curve.as_ref().map_or(Nanos(0), |curve| moment(curve.reaches(total)));
     }
+}
+
+/// What has become of a child.
+#[derive(Debug)]
+pub(super) struct Change {
+    /// Whether it holds packets and has a share.
+    pub(super) shares: bool,
+    /// Bytes that it has sent in all.
+    pub(super) total: u64,
+    /// Bytes that it has just sent.
+    pub(super) bytes: u32,
+    /// When the first of its own children may send; none of a leaf.
+    pub(super) below: Option<Nanos>,
+    pub(super) now: Nanos,
 }
 
 /// What a class is as a parent.
@@ -141,70 +157,38 @@ impl Children {
         self.by_fit.remove(&(share.fit, key));
     }
 
-    /// Puts a child where it belongs now, after it sent `bytes`.
-    fn settle<P: Packet + Debug>(&mut self, key: Key, class: &mut Class<P>, bytes: u32, now: Nanos) {
-        let wanted = class.config.link_share.is_some() && class.is_backlogged();
-        if class.share.joined {
-            self.remove(key, &class.share);
-            if bytes > 0 {
-                class.share.count(class.total, self.floor);
+    /// Puts a child where it belongs now.
+    pub(super) fn settle(&mut self, key: Key, share: &mut Share, change: &Change) {
+        if share.joined {
+            self.remove(key, share);
+            if change.bytes > 0 {
+                share.count(change.total, self.floor);
             }
-            if !wanted {
-                self.ceiling = self.ceiling.max(class.share.virtual_time);
+            if !change.shares {
+                self.ceiling = self.ceiling.max(share.virtual_time);
             }
-        } else if wanted {
-            class.share.join(self.system_time(), class.total, now);
+        } else if change.shares {
+            share.join(self.system_time(), change.total, change.now);
         }
-        class.share.joined = wanted;
-        if wanted {
-            let below = class.children.first_fit(); // none is a leaf's
-            class.share.fit = below.map_or(class.share.own_fit, |below| class.share.own_fit.max(below));
-            self.insert(key, &class.share);
-        }
-    }
-}
-
-impl<P: Packet + Debug> Tree<P> {
-    /// Puts a class and all above it where they belong, after it sent `bytes`, began to hold packets or
-    /// ceased to.
-    pub(super) fn settle(&mut self, from: Key, bytes: u32, now: Nanos) {
-        let mut key = from;
-        loop {
-            let class = self.class_mut(key);
-            class.total += u64::from(bytes);
-            let Some(parent) = class.parent else { return };
-            let mut siblings = core::mem::take(&mut self.class_mut(parent).children);
-            siblings.settle(key, self.class_mut(key), bytes, now);
-            self.class_mut(parent).children = siblings;
-            key = parent;
+        share.joined = change.shares;
+        if change.shares {
+            share.fit = change.below.map_or(share.own_fit, |below| share.own_fit.max(below));
+            self.insert(key, share);
         }
     }
 
-    /// Takes a class out of its parent's orders, to be settled when it was changed.
-    pub(super) fn withdraw(&mut self, key: Key) {
-        let Some(parent) = self.class(key).parent else { return };
-        if !self.class(key).share.joined {
-            return;
-        }
-        let mut siblings = core::mem::take(&mut self.class_mut(parent).children);
-        let share = &mut self.class_mut(key).share;
-        siblings.remove(key, share);
-        siblings.ceiling = siblings.ceiling.max(share.virtual_time);
+    /// Takes a child out.
+    pub(super) fn withdraw(&mut self, key: Key, share: &mut Share) {
+        self.remove(key, share);
+        self.ceiling = self.ceiling.max(share.virtual_time);
         share.joined = false;
-        self.class_mut(parent).children = siblings;
     }
 
-    /// The leaf that link sharing lets send now. Cost: children that their limits hold back are passed over
-    /// one by one.
-    pub(super) fn choose(&mut self, now: Nanos) -> Option<Key> {
-        let mut key = ROOT;
-        while self.class(key).leaf.is_none() {
-            let mut order = self.class(key).children.by_virtual_time.iter();
-            let (virtual_time, child) = *order.find(|(_, child)| self.class(*child).share.fit <= now)?;
-            let children = &mut self.class_mut(key).children;
-            children.floor = children.floor.max(virtual_time);
-            key = child;
-        }
-        Some(key)
+    /// The first child in the order of virtual times that `fits`; it is chosen. Cost: the others are passed
+    /// over one by one.
+    pub(super) fn choose(&mut self, fits: impl Fn(Key) -> bool) -> Option<Key> {
+        let (virtual_time, child) = *self.by_virtual_time.iter().find(|(_, child)| fits(*child))?;
+        self.floor = self.floor.max(virtual_time);
+        Some(child)
     }
 }

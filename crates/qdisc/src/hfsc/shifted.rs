@@ -21,6 +21,12 @@
 
 use super::curve::{BYTE, ServiceCurve};
 use alloc::collections::VecDeque;
+use quietcore_core::Nanos;
+
+/// A moment as a curve gives it; never is the end of time.
+pub(super) fn moment(at: Option<u128>) -> Nanos {
+    Nanos(at.and_then(|at| u64::try_from(at).ok()).unwrap_or(u64::MAX))
+}
 
 /// A service curve that began somewhere: the intercepts of its two lines at moment 0.
 #[derive(Clone, Copy, Debug)]

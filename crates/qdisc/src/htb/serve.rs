@@ -76,6 +76,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Htb<P> {
         }
         all
     }
+
     fn delays(&self) -> Delays {
         self.inner_delays()
     }

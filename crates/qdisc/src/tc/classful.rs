@@ -5,9 +5,10 @@
 
 use super::error::{Problem, TcError};
 use super::plain::Burst;
+use super::scalar::Show;
 use super::table::{Complete, first_missing, options, switch};
 use super::units::{BitRate, Bytes, Minor};
-use super::value::{Show, Value};
+use super::value::Value;
 use super::words::Words;
 use crate::LinkLayer;
 use core::fmt::{self, Formatter};

@@ -4,7 +4,9 @@
 
 use super::filter::{FilterCommand, FilterVerb};
 use super::kinds::{ClassOptions, QdiscOptions};
-use super::value::{Show as _, Value as _};
+use super::parent::{Place, write_id};
+use super::scalar::Show as _;
+use super::value::Value as _;
 use crate::ClassId;
 use alloc::string::String;
 use core::fmt::{self, Formatter};
@@ -65,21 +67,6 @@ impl Verb {
             Self::Delete => "del",
         }
     }
-}
-
-/// Below what something is.
-///
-/// ```
-/// use quietcore_qdisc::{ClassId, tc::Place};
-///
-/// assert_ne!(Place::Root, Place::Parent(ClassId::new(1, 1)));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// The device itself.
-    Root,
-    /// A class, or a discipline.
-    Parent(ClassId),
 }
 
 /// `est INTERVAL TIMECONST`: how rates are estimated.
@@ -230,25 +217,9 @@ impl fmt::Display for Command {
     }
 }
 
-impl fmt::Display for Place {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Root => out.write_str("root"),
-            Self::Parent(id) => {
-                out.write_str("parent")?;
-                id.show(out)
-            }
-        }
-    }
-}
-
 /// Writes a blank and the value, if there is one.
 pub(super) fn behind_blank(value: Option<&impl fmt::Display>, out: &mut Formatter<'_>) -> fmt::Result {
     value.map_or(Ok(()), |value| write!(out, " {value}"))
-}
-
-pub(super) fn write_id(name: &'static str, id: Option<ClassId>, out: &mut Formatter<'_>) -> fmt::Result {
-    id.map_or(Ok(()), |id| id.put(name, out))
 }
 
 impl fmt::Display for Estimation {

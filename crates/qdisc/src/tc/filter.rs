@@ -3,11 +3,12 @@
 //! A small part of what `tc` has: `u32` with the fields of an IP header that have names, and `matchall`.
 //! Absent: handles, hash tables, offsets, actions, policing. Source: tc-u32(8), tc-matchall(8).
 
-use super::command::{Place, write_id};
 use super::error::{Problem, TcError};
-use super::kinds::Demand;
 use super::number::{hexadecimal, integer};
-use super::value::{Scalar, Show, Value};
+use super::parent::{Place, write_id};
+use super::scalar::{Scalar, Show};
+use super::table::Demand;
+use super::value::Value;
 use super::words::{Name, Words};
 use crate::ClassId;
 use alloc::string::String;

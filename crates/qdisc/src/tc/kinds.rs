@@ -1,7 +1,7 @@
 //! The kinds of disciplines, and of classes, each with its options.
 
 use super::error::{Problem, TcError};
-use super::table::{Complete, Table, complete, take_options};
+use super::table::{Demand, Table, take};
 use super::words::Words;
 use super::{
     BfifoOptions, CbqClassOptions, CbqOptions, FqOptions, HfscClassOptions, HfscOptions, HtbClassOptions,
@@ -9,23 +9,6 @@ use super::{
 };
 use alloc::boxed::Box;
 use core::fmt::{self, Formatter};
-
-/// Whether options have to be enough to make something of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Demand {
-    /// To make it, or to change it.
-    Enough,
-    /// To remove it.
-    Any,
-}
-
-fn take<T: Complete>(words: &mut Words<'_>, demand: Demand) -> Result<T, TcError> {
-    let options = take_options(words)?;
-    if demand == Demand::Enough {
-        complete(&options, words)?;
-    }
-    Ok(options)
-}
 
 /// A kind of discipline, and what was typed behind it.
 ///

@@ -4,11 +4,12 @@
 //! `handle` and `classid` not. Deviation: flags that only matter to `show` are taken and forgotten elsewhere;
 //! `link`, of which `tc` has an `l`, does not exist.
 
-use super::command::{ClassCommand, Command, Estimation, Object, Place, QdiscCommand, ShowCommand, Verb};
+use super::command::{ClassCommand, Command, Estimation, Object, QdiscCommand, ShowCommand, Verb};
 use super::error::{Problem, TcError};
 use super::filter::{CLASSIFIERS, Classifier, FilterCommand, FilterVerb, Protocol};
-use super::kinds::{CLASS_KINDS, ClassOptions, Demand, QDISC_KINDS, QdiscOptions};
-use super::table::first_missing;
+use super::kinds::{CLASS_KINDS, ClassOptions, QDISC_KINDS, QdiscOptions};
+use super::parent::Place;
+use super::table::{Demand, first_missing};
 use super::value::Handle;
 use super::words::{Name, Words};
 use crate::ClassId;

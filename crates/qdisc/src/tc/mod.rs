@@ -28,7 +28,9 @@ mod kinds;
 mod line;
 mod netem;
 mod number;
+mod parent;
 mod plain;
+mod scalar;
 mod script;
 mod table;
 #[cfg(test)]
@@ -41,12 +43,13 @@ pub use classful::{
     CbqBorrow, CbqClassOptions, CbqOptions, CbqShare, Curve, HfscClassOptions, HfscOptions, HtbClassOptions,
     HtbOptions,
 };
-pub use command::{ClassCommand, Command, Estimation, Object, Place, QdiscCommand, ShowCommand, Verb};
+pub use command::{ClassCommand, Command, Estimation, Object, QdiscCommand, ShowCommand, Verb};
 pub use error::{Problem, TcError};
 pub use filter::{Classifier, FilterCommand, FilterVerb, Match, Protocol};
 pub use kinds::{ClassOptions, QdiscOptions};
 pub use line::parse;
 pub use netem::{Chance, Delay, Distribution, Ecn, LinkRate, Loss, NetemOptions, Slot, SlotTiming};
+pub use parent::Place;
 pub use plain::{
     BeyondHorizon, BfifoOptions, Burst, FqOptions, MqOptions, Pacing, PfifoOptions, Priomap, TbfOptions,
     Weights,

@@ -4,9 +4,10 @@
 //! the aliases `latency` and `drop` are those of `tc` itself.
 
 use super::error::{Problem, TcError};
+use super::scalar::{Scalar, Show};
 use super::table::{Complete, options, switch};
 use super::units::{BitRate, Bytes, Percent};
-use super::value::{Scalar, Show, Value};
+use super::value::Value;
 use super::words::Words;
 use core::fmt::{self, Formatter};
 use quietcore_core::Nanos;

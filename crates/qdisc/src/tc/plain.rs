@@ -3,9 +3,10 @@
 //! Source: tc-pfifo(8), tc-mq(8), tc-tbf(8), tc-fq(8).
 
 use super::error::{Problem, TcError};
+use super::scalar::{Scalar, Show};
 use super::table::{Complete, first_missing, options, switch};
 use super::units::{BitRate, Bytes};
-use super::value::{Scalar, Show, Value};
+use super::value::Value;
 use super::words::Words;
 use crate::LinkLayer;
 use core::fmt::{self, Formatter};

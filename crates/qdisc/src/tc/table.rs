@@ -29,7 +29,7 @@ pub(super) trait Complete: Table {
 }
 
 /// Takes options until the line ends.
-pub(super) fn take_options<T: Table>(words: &mut Words<'_>) -> Result<T, TcError> {
+fn take_options<T: Table>(words: &mut Words<'_>) -> Result<T, TcError> {
     let mut options = T::default();
     while words.take().is_some() {
         if T::NAMES.is_empty() {
@@ -42,7 +42,7 @@ pub(super) fn take_options<T: Table>(words: &mut Words<'_>) -> Result<T, TcError
 }
 
 /// Complains about what `options` lack: at the option that lacks it, or else behind the last word.
-pub(super) fn complete<T: Complete>(options: &T, words: &Words<'_>) -> Result<(), TcError> {
+fn complete<T: Complete>(options: &T, words: &Words<'_>) -> Result<(), TcError> {
     match options.lacks() {
         None => Ok(()),
         Some(problem @ (Problem::Needs { option, .. } | Problem::Excludes { option, .. })) => {
@@ -50,6 +50,24 @@ pub(super) fn complete<T: Complete>(options: &T, words: &Words<'_>) -> Result<()
         }
         Some(problem) => Err(words.at_end(problem, &[])),
     }
+}
+
+/// Whether options have to be enough to make something of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Demand {
+    /// To make it, or to change it.
+    Enough,
+    /// To remove it.
+    Any,
+}
+
+/// Takes options until the line ends, and complains about what they lack, if that matters.
+pub(super) fn take<T: Complete>(words: &mut Words<'_>, demand: Demand) -> Result<T, TcError> {
+    let options = take_options(words)?;
+    if demand == Demand::Enough {
+        complete(&options, words)?;
+    }
+    Ok(options)
 }
 
 /// The first of `needed` that is not there.

@@ -222,7 +222,7 @@ impl fmt::Display for Minor {
 
 #[cfg(test)]
 mod tests {
-    use super::super::value::Scalar;
+    use super::super::scalar::Scalar;
     use super::{BitRate, Bytes, Percent};
     use quietcore_core::Nanos;
     use std::string::ToString;

@@ -4,36 +4,13 @@
 
 use super::error::{Problem, TcError};
 use super::number::{decimal, hexadecimal, integer};
+use super::scalar::{Scalar, Show};
 use super::units::{self, BitRate, Bytes, Minor, Percent};
 use super::words::Words;
 use crate::{ClassId, LinkLayer};
 use alloc::format;
 use core::fmt::{self, Formatter};
 use quietcore_core::Nanos;
-
-/// Writes a blank and the value; nothing if there is none.
-pub(super) trait Show {
-    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result;
-}
-
-impl<T: Show> Show for Option<T> {
-    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        self.as_ref().map_or(Ok(()), |value| value.show(out))
-    }
-}
-
-/// A value that is one word.
-pub(super) trait Scalar: Show + Sized {
-    /// What may stand there, for errors.
-    const ALLOWED: &'static [&'static str];
-
-    fn read(word: &str) -> Result<Self, Problem>;
-
-    /// Whether a word is meant as such a value, where it may also be the next option.
-    fn begins(word: &str) -> bool {
-        word.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-    }
-}
 
 /// What stands behind the name of an option: one word, several, or none.
 pub(super) trait Value: Sized {

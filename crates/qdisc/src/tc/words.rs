@@ -4,7 +4,7 @@
 //! (from a word that begins with `#`) and `2>/dev/null`. Quotes, `\` and variables mean nothing here.
 
 use super::error::{Problem, TcError};
-use super::value::Scalar;
+use super::scalar::Scalar;
 use alloc::vec::Vec;
 use core::ops::Range;
 

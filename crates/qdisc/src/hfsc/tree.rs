@@ -1,76 +1,12 @@
-//! A class: what it was given, what it holds, and all classes as a tree.
+//! A class: what it was given, what it holds, and all classes as a tree, in which link sharing chooses.
 
-use super::ServiceCurve;
 use super::realtime::RealTime;
-use super::share::{Children, Share};
+use super::settings::{HfscClass, Key, ROOT};
+use super::share::{Change, Children, Share};
 use crate::{Child, Fifo, Limit, Packet, Statistics};
 use alloc::collections::BTreeMap;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
-
-/// What a class is given.
-///
-/// ```
-/// use quietcore_qdisc::{HfscClass, ServiceCurve};
-///
-/// // Shares with its siblings as 1 with whatever they have, up to a rate.
-/// let class = HfscClass {
-///     link_share: Some(ServiceCurve::linear(1)),
-///     upper_limit: Some(ServiceCurve::linear(125_000)),
-///     ..HfscClass::default()
-/// };
-/// assert_eq!(class.realtime, None);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HfscClass {
-    /// `rt`: what a leaf is guaranteed, whatever its siblings and ancestors do. An inner class's has no
-    /// effect.
-    pub realtime: Option<ServiceCurve>,
-    /// `ls`: its part of what its parent has, compared with its siblings'. It must not end in a rate of 0.
-    pub link_share: Option<ServiceCurve>,
-    /// `ul`: how much it has at most, since it was backlogged, by link sharing; the guarantee is not limited.
-    /// What its siblings kept it from, or its children's limits, it may make up for.
-    pub upper_limit: Option<ServiceCurve>,
-}
-
-impl HfscClass {
-    /// `sc`: one curve as guarantee and as share.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{HfscClass, ServiceCurve};
-    /// let class = HfscClass::guaranteed_share(ServiceCurve::linear(1_000));
-    /// assert_eq!((class.realtime, class.upper_limit), (class.link_share, None));
-    /// ```
-    #[must_use]
-    pub const fn guaranteed_share(curve: ServiceCurve) -> Self {
-        Self { realtime: Some(curve), link_share: Some(curve), upper_limit: None }
-    }
-}
-
-/// What a class has done, in the words of `tc -s class show`, and what it holds.
-///
-/// ```
-/// assert_eq!(quietcore_qdisc::HfscStatistics::default().realtime_bytes, 0);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct HfscStatistics {
-    /// What the class and those below it sent, dropped and hold.
-    pub queue: Statistics,
-    /// `rtwork`: bytes of this leaf that left by its guarantee.
-    pub realtime_bytes: u64,
-    /// `period`: how often it took up link sharing.
-    pub periods: u64,
-    /// `level`: 0 for a leaf, otherwise one more than its highest child.
-    pub level: u32,
-}
-
-/// The place of a class in the order of creation, which breaks ties.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key(pub(super) u32);
-
-/// The root: the link. It has no curves and is no leaf.
-pub(super) const ROOT: Key = Key(0);
 
 #[derive(Debug)]
 pub(super) struct Class<P> {
@@ -192,5 +128,47 @@ impl<P: Packet + Debug> Tree<P> {
             queues.qlen += below.qlen;
         }
         queues
+    }
+
+    /// Puts a class and all above it where they belong, after it sent `bytes`, began to hold packets or
+    /// ceased to.
+    pub(super) fn settle(&mut self, from: Key, bytes: u32, now: Nanos) {
+        let mut key = from;
+        loop {
+            let class = self.class_mut(key);
+            class.total += u64::from(bytes);
+            let Some(parent) = class.parent else { return };
+            let mut siblings = core::mem::take(&mut self.class_mut(parent).children);
+            let class = self.class_mut(key);
+            let shares = class.config.link_share.is_some() && class.is_backlogged();
+            let below = class.children.first_fit();
+            let change = Change { shares, total: class.total, bytes, below, now };
+            siblings.settle(key, &mut class.share, &change);
+            self.class_mut(parent).children = siblings;
+            key = parent;
+        }
+    }
+
+    /// Takes a class out of its parent's orders, to be settled when it was changed.
+    pub(super) fn withdraw(&mut self, key: Key) {
+        let Some(parent) = self.class(key).parent else { return };
+        if !self.class(key).share.has_joined() {
+            return;
+        }
+        let mut siblings = core::mem::take(&mut self.class_mut(parent).children);
+        siblings.withdraw(key, &mut self.class_mut(key).share);
+        self.class_mut(parent).children = siblings;
+    }
+
+    /// The leaf that link sharing lets send now.
+    pub(super) fn choose(&mut self, now: Nanos) -> Option<Key> {
+        let mut key = ROOT;
+        while self.class(key).leaf.is_none() {
+            let mut children = core::mem::take(&mut self.class_mut(key).children);
+            let chosen = children.choose(|child| self.class(child).share.fit() <= now);
+            self.class_mut(key).children = children;
+            key = chosen?;
+        }
+        Some(key)
     }
 }
