@@ -45,7 +45,7 @@ pub(super) const PACKETS: &[Mutant] = &[
     Mutant {
         name: "htb-turn-not-passed",
         rule: "who had its turn goes behind the others",
-        file: "crates/qdisc/src/htb/turns.rs",
+        file: "crates/qdisc/src/htb/round_robin.rs",
         right: "self.next = u64::from(id.0) + 1;",
         wrong: "self.next = u64::from(id.0);",
         killers: DISCIPLINES,

@@ -40,14 +40,14 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     pub fn with_inner<R>(&mut self, class: ClassId, change: impl FnOnce(&mut Child<P>) -> R) -> Option<R> {
         let answer = change(&mut self.classes.get_mut(&class)?.queue);
         // It may give a packet earlier than it said.
-        self.naps.retain(|&(_, one)| one != class);
+        self.throttled.retain(|&(_, one)| one != class);
         self.activate(class);
         Some(answer)
     }
 
     /// The moment at which a delayed class comes back, its own or one inside.
     pub(super) fn all_delays(&self) -> Delays {
-        let is_delayed = |node: &super::Node<P>| node.settings.overlimit == CbqOverlimit::Delay;
+        let is_delayed = |node: &super::CbqNode<P>| node.settings.overlimit == CbqOverlimit::Delay;
         let own = match self.delay_timer() {
             Some(moment) => Delays::Until(moment),
             None if self.classes.values().any(is_delayed) => Delays::Idle,
@@ -58,7 +58,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
 
     pub(super) fn end_inner_delays(&mut self, now: Nanos) {
         let is_due = |queue: &Child<P>| queue.delays().until().is_some_and(|until| until <= now);
-        let due = |(&id, node): (&ClassId, &super::Node<P>)| is_due(&node.queue).then_some(id);
+        let due = |(&id, node): (&ClassId, &super::CbqNode<P>)| is_due(&node.queue).then_some(id);
         let due: alloc::vec::Vec<ClassId> = self.classes.iter().filter_map(due).collect();
         for class in due {
             self.with_inner(class, |queue| queue.end_delays(now));

@@ -29,7 +29,7 @@ pub use settings::{CbqClass, CbqClassStatistics, CbqError, CbqOverlimit, CbqSett
 use crate::{Child, ClassId, Fifo, Limit, Packet, Statistics, Verdict};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use core::fmt::Debug;
-use node::{ALL_LEVELS, Node};
+use node::{ALL_LEVELS, CbqNode};
 use quietcore_core::Nanos;
 
 /// Packets that a class's first queue holds.
@@ -64,12 +64,12 @@ const LEAST_QUANTUM: u128 = 256;
 pub struct Cbq<P> {
     settings: CbqSettings,
     link: ClassId,
-    classes: BTreeMap<ClassId, Node<P>>,
+    classes: BTreeMap<ClassId, CbqNode<P>>,
     /// By band, who holds packets, from whose turn it is.
     rounds: [VecDeque<ClassId>; 8],
     /// Who is out of its round until a moment: for being above its rate, and for its throttled queue.
     penalties: BTreeSet<(Nanos, ClassId)>,
-    naps: BTreeSet<(Nanos, ClassId)>,
+    throttled: BTreeSet<(Nanos, ClassId)>,
     /// Classes of a higher level do not lend.
     top_level: u8,
     /// The earliest moment at which one that was refused may send.
@@ -94,13 +94,13 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
             classes: BTreeMap::new(),
             rounds: Default::default(),
             penalties: BTreeSet::new(),
-            naps: BTreeSet::new(),
+            throttled: BTreeSet::new(),
             top_level: ALL_LEVELS,
             watchdog: None,
             counted: Statistics::default(),
         };
         let class = CbqClass { bounded: true, isolated: true, ..CbqClass::new(settings.bandwidth) };
-        cbq.classes.insert(link, Node::new(None, first_queue(), class, &settings));
+        cbq.classes.insert(link, CbqNode::new(None, first_queue(), class, &settings));
         cbq.weigh();
         cbq
     }
@@ -141,7 +141,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
             return Err(CbqError::TooDeep(id));
         }
         self.node_mut(parent).children += 1;
-        self.classes.insert(id, Node::new(Some(parent), first_queue(), class, &self.settings));
+        self.classes.insert(id, CbqNode::new(Some(parent), first_queue(), class, &self.settings));
         self.measure();
         self.weigh();
         Ok(())
@@ -188,7 +188,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
             return Err(CbqError::InUse(id));
         }
         self.deactivate(id);
-        self.naps.retain(|&(_, one)| one != id);
+        self.throttled.retain(|&(_, one)| one != id);
         self.penalties.retain(|&(_, one)| one != id);
         if let Some(gone) = self.classes.remove(&id) {
             let statistics = gone.statistics();
@@ -218,7 +218,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     pub fn set_inner(&mut self, id: ClassId, queue: Child<P>) -> Result<(), CbqError> {
         self.known(id)?;
         self.deactivate(id);
-        self.naps.retain(|&(_, one)| one != id);
+        self.throttled.retain(|&(_, one)| one != id);
         let node = self.node_mut(id);
         let statistics = node.statistics();
         node.counted.dropped = statistics.dropped + statistics.qlen;
@@ -245,7 +245,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
         let verdict = self.node_mut(id).queue.enqueue(now, packet);
         if verdict.is_accepted() {
             // A throttled queue may have something earlier now.
-            self.naps.retain(|&(_, one)| one != id);
+            self.throttled.retain(|&(_, one)| one != id);
             self.mark_top_level(id, now);
             self.activate(id);
         }
@@ -287,18 +287,18 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     /// ```
     #[must_use]
     pub fn class(&self, id: ClassId) -> Option<CbqClassStatistics> {
-        self.classes.get(&id).map(Node::statistics)
+        self.classes.get(&id).map(CbqNode::statistics)
     }
 
-    fn known(&self, id: ClassId) -> Result<&Node<P>, CbqError> {
+    fn known(&self, id: ClassId) -> Result<&CbqNode<P>, CbqError> {
         self.classes.get(&id).ok_or(CbqError::Unknown(id))
     }
 
-    fn node(&self, id: ClassId) -> &Node<P> {
+    fn node(&self, id: ClassId) -> &CbqNode<P> {
         self.classes.get(&id).expect("who is in a round or is a parent is here")
     }
 
-    fn node_mut(&mut self, id: ClassId) -> &mut Node<P> {
+    fn node_mut(&mut self, id: ClassId) -> &mut CbqNode<P> {
         self.classes.get_mut(&id).expect("who is in a round or is a parent is here")
     }
 

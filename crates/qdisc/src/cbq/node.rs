@@ -19,7 +19,7 @@ pub(super) const ALL_LEVELS: u8 = 8;
 pub(super) const TICK: i64 = 1_024;
 
 #[derive(Debug)]
-pub(super) struct Node<P> {
+pub(super) struct CbqNode<P> {
     pub(super) settings: CbqClass,
     pub(super) parent: Option<ClassId>,
     pub(super) children: u32,
@@ -40,7 +40,7 @@ pub(super) struct Node<P> {
     off_time: i64,
 }
 
-impl<P: Packet + Debug> Node<P> {
+impl<P: Packet + Debug> CbqNode<P> {
     pub(super) fn new(parent: Option<ClassId>, queue: Child<P>, class: CbqClass, all: &CbqSettings) -> Self {
         let mut node = Self {
             settings: class,

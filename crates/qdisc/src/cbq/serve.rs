@@ -1,6 +1,7 @@
 //! Who may send: limits, borrowing, the rounds of a priority, and what is done with who is above its rate.
 //!
-//! Invariant: a class that holds packets is in the round of its band, or its penalty or its nap has a moment.
+//! Invariant: a class that holds packets is in the round of its band, or it is out until a moment: for a
+//! penalty, or because its queue is throttled.
 
 use super::Cbq;
 use super::node::{ALL_LEVELS, TICK};
@@ -15,7 +16,8 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     pub(super) fn activate(&mut self, id: ClassId) {
         let node = self.node(id);
         let band = node.band();
-        let is_out = [&self.penalties, &self.naps].iter().any(|out| out.iter().any(|&(_, one)| one == id));
+        let is_out =
+            [&self.penalties, &self.throttled].iter().any(|out| out.iter().any(|&(_, one)| one == id));
         if !node.queue.is_empty() && !is_out && !self.rounds[band].contains(&id) {
             self.rounds[band].push_back(id);
         }
@@ -28,11 +30,11 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     }
 
     /// Brings back who was kept out until a moment that has come.
-    fn end_naps(&mut self, now: Nanos) {
-        while let Some(&(moment, id)) = self.naps.first()
+    fn end_throttling(&mut self, now: Nanos) {
+        while let Some(&(moment, id)) = self.throttled.first()
             && moment <= now
         {
-            self.naps.pop_first();
+            self.throttled.pop_first();
             self.activate(id);
         }
     }
@@ -117,7 +119,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
                     }
                     Dequeued::Throttled(until) => {
                         self.deactivate(id);
-                        self.naps.insert((until.max(Nanos(now.0.saturating_add(1))), id));
+                        self.throttled.insert((until.max(Nanos(now.0.saturating_add(1))), id));
                     }
                     Dequeued::Empty => self.deactivate(id),
                 }
@@ -228,7 +230,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Cbq<P> {
     }
 
     fn dequeue(&mut self, now: Nanos) -> Dequeued<P> {
-        self.end_naps(now);
+        self.end_throttling(now);
         self.end_penalties(now);
         if let Some(packet) = self.serve(now) {
             self.counted.sent_bytes += u64::from(packet.len());
@@ -238,7 +240,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Cbq<P> {
         // Who is out and has nothing, as its queue was exchanged, is not waited for.
         let holds = |id: ClassId| !self.node(id).queue.is_empty();
         let moment = |out: &BTreeSet<(Nanos, ClassId)>| out.iter().find(|one| holds(one.1)).map(|one| one.0);
-        let moments = [self.watchdog, moment(&self.naps), moment(&self.penalties)];
+        let moments = [self.watchdog, moment(&self.throttled), moment(&self.penalties)];
         match moments.into_iter().flatten().min() {
             Some(until) => {
                 self.counted.overlimits += 1;
@@ -250,7 +252,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Cbq<P> {
 
     fn reset(&mut self, now: Nanos) {
         self.rounds.iter_mut().for_each(VecDeque::clear);
-        self.naps.clear();
+        self.throttled.clear();
         self.penalties.clear();
         (self.top_level, self.watchdog) = (ALL_LEVELS, None);
         self.classes.values_mut().for_each(|node| node.begin(now));

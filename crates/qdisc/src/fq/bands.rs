@@ -9,7 +9,7 @@ pub(super) const BANDS: usize = 3;
 
 /// Which list of a band a flow is at the head of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum List {
+pub(super) enum FlowList {
     /// Flows that have had no turn since they had nothing.
     New,
     /// All others.
@@ -18,9 +18,9 @@ pub(super) enum List {
 
 /// Whose turn it is: `flow` is at the head of `list` of `band`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
+pub(super) struct FlowTurn {
     pub(super) band: usize,
-    pub(super) list: List,
+    pub(super) list: FlowList,
     pub(super) flow: usize,
 }
 
@@ -34,16 +34,16 @@ struct Band {
 }
 
 impl Band {
-    fn list(&mut self, list: List) -> &mut VecDeque<usize> {
+    fn list(&mut self, list: FlowList) -> &mut VecDeque<usize> {
         match list {
-            List::New => &mut self.new,
-            List::Old => &mut self.old,
+            FlowList::New => &mut self.new,
+            FlowList::Old => &mut self.old,
         }
     }
 
-    fn head(&self) -> Option<(List, usize)> {
-        let new = self.new.front().map(|flow| (List::New, *flow));
-        new.or_else(|| self.old.front().map(|flow| (List::Old, *flow)))
+    fn head(&self) -> Option<(FlowList, usize)> {
+        let new = self.new.front().map(|flow| (FlowList::New, *flow));
+        new.or_else(|| self.old.front().map(|flow| (FlowList::Old, *flow)))
     }
 }
 
@@ -74,14 +74,14 @@ impl Bands {
 
     /// The flow whose turn it is: of the present band while that has credit, else of the next one that has,
     /// once its turn gave it some. `None` when all have credit and no flows.
-    pub(super) fn next(&mut self) -> Option<Turn> {
+    pub(super) fn next(&mut self) -> Option<FlowTurn> {
         let mut without_flows = 0;
         loop {
             let band = &self.bands[self.present];
             if band.credit > 0
                 && let Some((list, flow)) = band.head()
             {
-                return Some(Turn { band: self.present, list, flow });
+                return Some(FlowTurn { band: self.present, list, flow });
             }
             if without_flows == BANDS {
                 return None;
@@ -104,13 +104,13 @@ impl Bands {
     }
 
     /// Whose turn it was is behind all that had one.
-    pub(super) fn rotate(&mut self, turn: Turn) {
+    pub(super) fn rotate(&mut self, turn: FlowTurn) {
         self.remove(turn);
         self.add_old(turn.band, turn.flow);
     }
 
     /// Whose turn it was is in no list.
-    pub(super) fn remove(&mut self, turn: Turn) {
+    pub(super) fn remove(&mut self, turn: FlowTurn) {
         let removed = self.bands[turn.band].list(turn.list).pop_front();
         debug_assert_eq!(removed, Some(turn.flow), "only the head has its turn");
     }

@@ -19,7 +19,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// Where a flow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum FlowPlace {
     /// In no list, without packets, since then.
     Idle(Nanos),
     /// In a list of its band; without packets until it is its turn.
@@ -38,7 +38,7 @@ pub(super) struct Flow<P> {
     pub(super) credit: i64,
     /// Before that moment none of its packets leaves; none was ever paced or waited while `None`.
     pub(super) next: Option<Nanos>,
-    pub(super) place: Place,
+    pub(super) place: FlowPlace,
     packets: VecDeque<(Nanos, P)>,
 }
 
@@ -130,7 +130,7 @@ impl<P: Packet> Flows<P> {
             return *flow;
         }
         let credit = i64::from(settings.initial_quantum);
-        let place = Place::Idle(now);
+        let place = FlowPlace::Idle(now);
         let fresh = Flow { key, band: 0, credit, next: None, place, packets: VecDeque::new() };
         let flow = match self.free.pop() {
             Some(flow) => {
@@ -167,20 +167,20 @@ impl<P: Packet> Flows<P> {
     /// A packet of `band` comes to the flow: says whether that woke it.
     pub(super) fn wake(&mut self, settings: &FqSettings, now: Nanos, flow: usize, band: usize) -> bool {
         let flow = &mut self.flows[flow];
-        let Place::Idle(since) = flow.place else { return false };
+        let FlowPlace::Idle(since) = flow.place else { return false };
         self.idle.remove(&(since, flow.key));
         if now.since(since) > settings.refill_delay {
             flow.credit = flow.credit.max(i64::from(settings.quantum));
         }
         flow.band = band;
-        flow.place = Place::Listed;
+        flow.place = FlowPlace::Listed;
         true
     }
 
     /// The flow had its turn, and nothing to send.
     pub(super) fn rest(&mut self, now: Nanos, flow: usize) {
         let flow = &mut self.flows[flow];
-        flow.place = Place::Idle(now);
+        flow.place = FlowPlace::Idle(now);
         self.idle.insert((now, flow.key));
     }
 

@@ -33,9 +33,9 @@ pub use statistics::FqStatistics;
 
 use crate::{Dequeued, Packet, Qdisc, Statistics, Verdict};
 use alloc::collections::{BTreeSet, VecDeque};
-use bands::{Bands, List, Turn};
+use bands::{Bands, FlowList, FlowTurn};
 use core::fmt::Debug;
-use flows::{Flows, Place};
+use flows::{FlowPlace, Flows};
 use quietcore_core::Nanos;
 
 /// So many packets may be on the short way while flows wait.
@@ -207,15 +207,15 @@ impl<P: Packet> Fq<P> {
         {
             self.throttled.pop_first();
             let waiting = self.flows.get_mut(flow);
-            waiting.place = Place::Listed;
+            waiting.place = FlowPlace::Listed;
             self.bands.add_old(waiting.band, flow);
         }
     }
 
-    fn throttle(&mut self, turn: Turn, until: Nanos) {
+    fn throttle(&mut self, turn: FlowTurn, until: Nanos) {
         self.bands.remove(turn);
         let flow = self.flows.get_mut(turn.flow);
-        flow.place = Place::Throttled;
+        flow.place = FlowPlace::Throttled;
         flow.next = Some(until);
         self.throttled.insert((until, self.counted.throttled, turn.flow));
         self.counted.throttled += 1;
@@ -223,8 +223,8 @@ impl<P: Packet> Fq<P> {
 
     /// The flow whose turn it is has no packets: one that had no turn yet goes behind those that had, lest
     /// a flow that sends now and then is always before them.
-    fn retire(&mut self, now: Nanos, turn: Turn) {
-        if turn.list == List::New && self.bands.has_old(turn.band) {
+    fn retire(&mut self, now: Nanos, turn: FlowTurn) {
+        if turn.list == FlowList::New && self.bands.has_old(turn.band) {
             self.bands.rotate(turn);
         } else {
             self.bands.remove(turn);
@@ -233,7 +233,7 @@ impl<P: Packet> Fq<P> {
     }
 
     /// Sends the first packet of the flow whose turn it is, which could leave from `due` on.
-    fn send(&mut self, now: Nanos, turn: Turn, due: Nanos) -> Option<P> {
+    fn send(&mut self, now: Nanos, turn: FlowTurn, due: Nanos) -> Option<P> {
         let flow = self.flows.get_mut(turn.flow);
         let mut packet = flow.pop()?;
         let bytes = packet.len();

@@ -1,6 +1,6 @@
 //! What is inside a class: looked at, and changed while it runs.
 
-use super::settings::Key;
+use super::settings::HfscKey;
 use super::{Hfsc, HfscClass};
 use crate::{Child, ClassId, Delays, Packet, Verdict};
 use alloc::vec::Vec;
@@ -92,7 +92,7 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
     }
 
     pub(super) fn end_inner_delays(&mut self, now: Nanos) {
-        let is_due = |key: &Key| {
+        let is_due = |key: &HfscKey| {
             let leaf = self.tree.class(*key).leaf.as_ref();
             leaf.and_then(|leaf| leaf.child.delays().until()).is_some_and(|until| until <= now)
         };

@@ -1,7 +1,7 @@
 //! Classes come, change and go.
 
-use super::settings::{Key, ROOT};
-use super::tree::{Class, Leaf};
+use super::settings::{HfscKey, ROOT};
+use super::tree::{HfscLeaf, HfscNode};
 use super::{Hfsc, HfscClass, HfscStatistics};
 use crate::{Child, ClassId, Packet, Qdisc};
 use alloc::boxed::Box;
@@ -118,13 +118,13 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
                 above
             }
         };
-        let parent_of = |class: &Key| self.tree.class(*class).parent;
+        let parent_of = |class: &HfscKey| self.tree.class(*class).parent;
         if core::iter::successors(Some(above), parent_of).count() > DEPTH_MAX {
             return Err(HfscError::TooDeep(name));
         }
         self.purge(above);
-        let mut added = Class::new(Some(above), class);
-        added.leaf = Some(Leaf::new(&class));
+        let mut added = HfscNode::new(Some(above), class);
+        added.leaf = Some(HfscLeaf::new(&class));
         let key = self.tree.add(added);
         self.names.insert(name, key);
         Ok(())
@@ -195,7 +195,7 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
         let above =
             removed.parent.filter(|above| *above != ROOT && self.tree.children(*above).next().is_none());
         if let Some(above) = above.map(|above| self.tree.class_mut(above)) {
-            above.leaf = Some(Leaf::new(&above.config));
+            above.leaf = Some(HfscLeaf::new(&above.config));
         }
         Ok(())
     }
@@ -222,7 +222,7 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
         }
         self.purge(key);
         let class = self.tree.class_mut(key);
-        class.leaf = Some(Leaf { child: Child::boxed(queue), ..Leaf::new(&class.config) });
+        class.leaf = Some(HfscLeaf { child: Child::boxed(queue), ..HfscLeaf::new(&class.config) });
         self.refresh(key, now);
         Ok(())
     }
@@ -253,12 +253,12 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
         self.names.keys().copied()
     }
 
-    pub(super) fn key(&self, name: ClassId) -> Result<Key, HfscError> {
+    pub(super) fn key(&self, name: ClassId) -> Result<HfscKey, HfscError> {
         self.names.get(&name).copied().ok_or(HfscError::Unknown(name))
     }
 
     /// Makes a leaf none, and drops what it held; nothing if it is none.
-    fn purge(&mut self, key: Key) {
+    fn purge(&mut self, key: HfscKey) {
         let class = self.tree.class_mut(key);
         let Some(leaf) = class.leaf.take() else { return };
         if let Some(realtime) = &leaf.realtime {

@@ -41,8 +41,8 @@ use alloc::vec::Vec;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 use realtime::{Agenda, RealTime};
-use settings::{Key, ROOT};
-use tree::Tree;
+use settings::{HfscKey, ROOT};
+use tree::HfscTree;
 
 /// The hierarchical fair service curve discipline.
 ///
@@ -69,12 +69,12 @@ use tree::Tree;
 /// ```
 #[derive(Debug)]
 pub struct Hfsc<P> {
-    tree: Tree<P>,
-    names: BTreeMap<ClassId, Key>,
+    tree: HfscTree<P>,
+    names: BTreeMap<ClassId, HfscKey>,
     default: Option<ClassId>,
     agenda: Agenda,
     /// Leaves whose queues hold packets but give none, by when they are asked again.
-    dormant: BTreeSet<(Nanos, Key)>,
+    dormant: BTreeSet<(Nanos, HfscKey)>,
     /// What was sent, and what was dropped besides what the classes count.
     statistics: Statistics,
 }
@@ -102,7 +102,7 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            tree: Tree::new(),
+            tree: HfscTree::new(),
             names: BTreeMap::new(),
             default: None,
             agenda: Agenda::default(),
@@ -143,7 +143,7 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
         }
     }
 
-    fn leaf_of(&self, class: ClassId) -> Option<Key> {
+    fn leaf_of(&self, class: ClassId) -> Option<HfscKey> {
         self.key(class).ok().filter(|key| self.tree.class(*key).leaf.is_some())
     }
 
@@ -152,7 +152,7 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
         Verdict::Dropped
     }
 
-    fn enqueue_leaf(&mut self, now: Nanos, key: Key, packet: P) -> Verdict {
+    fn enqueue_leaf(&mut self, now: Nanos, key: HfscKey, packet: P) -> Verdict {
         let leaf = self.tree.leaf_mut(key);
         let verdict = leaf.child.enqueue(now, packet);
         if leaf.head.is_none() {
@@ -162,13 +162,13 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
     }
 
     /// Looks at what a leaf has next, and puts it where it belongs.
-    fn refresh(&mut self, key: Key, now: Nanos) {
+    fn refresh(&mut self, key: HfscKey, now: Nanos) {
         self.look(key, now);
         self.tree.settle(key, 0, now);
     }
 
     /// Looks at what a leaf has next, and puts it into the agenda.
-    fn look(&mut self, key: Key, now: Nanos) {
+    fn look(&mut self, key: HfscKey, now: Nanos) {
         let class = self.tree.class_mut(key);
         let bytes = class.realtime_bytes;
         let Some(leaf) = &mut class.leaf else { return };
@@ -202,13 +202,13 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
     /// Asks leaves again whose queues may give a packet by now.
     fn wake(&mut self, now: Nanos) {
         // Once each, even at the end of time, when none can name a later moment.
-        let due = self.dormant.range(..=(now, Key(u32::MAX))).map(|(_, key)| *key);
+        let due = self.dormant.range(..=(now, HfscKey(u32::MAX))).map(|(_, key)| *key);
         for key in due.collect::<Vec<_>>() {
             self.refresh(key, now);
         }
     }
 
-    fn send(&mut self, now: Nanos, key: Key, criterion: Criterion) -> P {
+    fn send(&mut self, now: Nanos, key: HfscKey, criterion: Criterion) -> P {
         let packet = self.tree.leaf_mut(key).child.dequeue(now).packet().expect("it was looked at");
         let bytes = packet.len();
         let class = self.tree.class_mut(key);
@@ -269,7 +269,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Hfsc<P> {
     fn reset(&mut self, now: Nanos) {
         self.agenda.clear();
         self.dormant.clear();
-        let keys: Vec<Key> = self.tree.classes.keys().copied().collect();
+        let keys: Vec<HfscKey> = self.tree.classes.keys().copied().collect();
         for key in keys {
             let class = self.tree.class_mut(key);
             class.children.clear();
@@ -284,7 +284,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Hfsc<P> {
 
     fn statistics(&self) -> Statistics {
         let mut statistics = self.statistics;
-        for queue in self.tree.classes.values().map(tree::Class::queue) {
+        for queue in self.tree.classes.values().map(tree::HfscNode::queue) {
             statistics.dropped += queue.dropped;
             statistics.backlog += queue.backlog;
             statistics.qlen += queue.qlen;

@@ -7,7 +7,7 @@
 //! (Stoica, Zhang, Ng 1997, sections IV and V).
 
 use super::ServiceCurve;
-use super::settings::Key;
+use super::settings::HfscKey;
 use super::shifted::{ShiftedCurve, moment};
 use alloc::collections::{BTreeMap, BTreeSet};
 use quietcore_core::Nanos;
@@ -50,18 +50,18 @@ impl RealTime {
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     /// Not yet eligible, by when they are, with their deadlines.
-    waiting: BTreeMap<(Nanos, Key), Nanos>,
+    waiting: BTreeMap<(Nanos, HfscKey), Nanos>,
     /// Eligible, by deadline.
-    ready: BTreeSet<(Nanos, Key)>,
+    ready: BTreeSet<(Nanos, HfscKey)>,
 }
 
 impl Agenda {
-    pub(super) fn insert(&mut self, key: Key, realtime: &RealTime) {
+    pub(super) fn insert(&mut self, key: HfscKey, realtime: &RealTime) {
         self.waiting.insert((realtime.eligible, key), realtime.deadline);
     }
 
     /// Takes it out; nothing if it is not in.
-    pub(super) fn remove(&mut self, key: Key, realtime: &RealTime) {
+    pub(super) fn remove(&mut self, key: HfscKey, realtime: &RealTime) {
         self.waiting.remove(&(realtime.eligible, key));
         self.ready.remove(&(realtime.deadline, key));
     }
@@ -72,7 +72,7 @@ impl Agenda {
     }
 
     /// The leaf that must send now.
-    pub(super) fn choose(&mut self, now: Nanos) -> Option<Key> {
+    pub(super) fn choose(&mut self, now: Nanos) -> Option<HfscKey> {
         while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 <= now) {
             let (_, key) = *first.key();
             let deadline = first.remove();

@@ -62,7 +62,7 @@ pub struct HfscStatistics {
 
 /// The place of a class in the order of creation, which breaks ties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key(pub(super) u32);
+pub(super) struct HfscKey(pub(super) u32);
 
 /// The root: the link. It has no curves and is no leaf.
-pub(super) const ROOT: Key = Key(0);
+pub(super) const ROOT: HfscKey = HfscKey(0);

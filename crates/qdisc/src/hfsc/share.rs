@@ -14,14 +14,14 @@
 //! Invariants: a class is in its parent's orders exactly while it is backlogged and has a share; both orders
 //! have the same classes; a parent's `fit` is not before its own limit's nor its first child's.
 
-use super::settings::{HfscClass, Key};
+use super::settings::{HfscClass, HfscKey};
 use super::shifted::{ShiftedCurve, moment};
 use alloc::collections::BTreeSet;
 use quietcore_core::Nanos;
 
 /// What a class is as a child.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(super) struct LinkShare {
     /// Bytes by virtual time.
     virtual_curve: Option<ShiftedCurve>,
     /// Bytes by time.
@@ -36,7 +36,7 @@ pub(super) struct Share {
     pub(super) periods: u64,
 }
 
-impl Share {
+impl LinkShare {
     pub(super) fn new(config: &HfscClass) -> Self {
         Self {
             virtual_curve: config.link_share.map(ShiftedCurve::new),
@@ -96,7 +96,7 @@ impl Share {
 
 /// What has become of a child.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct ChildChange {
     /// Whether it holds packets and has a share.
     pub(super) shares: bool,
     /// Bytes that it has sent in all.
@@ -110,16 +110,16 @@ pub(super) struct Change {
 
 /// What a class is as a parent.
 #[derive(Debug, Default)]
-pub(super) struct Children {
-    by_virtual_time: BTreeSet<(u128, Key)>,
-    by_fit: BTreeSet<(Nanos, Key)>,
+pub(super) struct ChildOrders {
+    by_virtual_time: BTreeSet<(u128, HfscKey)>,
+    by_fit: BTreeSet<(Nanos, HfscKey)>,
     /// The greatest virtual time of which a child was chosen.
     floor: u128,
     /// The greatest virtual time that a child stopped at.
     ceiling: u128,
 }
 
-impl Children {
+impl ChildOrders {
     /// Whether none is backlogged.
     pub(super) fn is_idle(&self) -> bool {
         self.by_virtual_time.is_empty()
@@ -147,18 +147,18 @@ impl Children {
         u128::midpoint(self.floor.max(*least), self.floor.max(*greatest))
     }
 
-    fn insert(&mut self, key: Key, share: &Share) {
+    fn insert(&mut self, key: HfscKey, share: &LinkShare) {
         self.by_virtual_time.insert((share.virtual_time, key));
         self.by_fit.insert((share.fit, key));
     }
 
-    fn remove(&mut self, key: Key, share: &Share) {
+    fn remove(&mut self, key: HfscKey, share: &LinkShare) {
         self.by_virtual_time.remove(&(share.virtual_time, key));
         self.by_fit.remove(&(share.fit, key));
     }
 
     /// Puts a child where it belongs now.
-    pub(super) fn settle(&mut self, key: Key, share: &mut Share, change: &Change) {
+    pub(super) fn settle(&mut self, key: HfscKey, share: &mut LinkShare, change: &ChildChange) {
         if share.joined {
             self.remove(key, share);
             if change.bytes > 0 {
@@ -178,7 +178,7 @@ impl Children {
     }
 
     /// Takes a child out.
-    pub(super) fn withdraw(&mut self, key: Key, share: &mut Share) {
+    pub(super) fn withdraw(&mut self, key: HfscKey, share: &mut LinkShare) {
         self.remove(key, share);
         self.ceiling = self.ceiling.max(share.virtual_time);
         share.joined = false;
@@ -186,7 +186,7 @@ impl Children {
 
     /// The first child in the order of virtual times that `fits`; it is chosen. Cost: the others are passed
     /// over one by one.
-    pub(super) fn choose(&mut self, fits: impl Fn(Key) -> bool) -> Option<Key> {
+    pub(super) fn choose(&mut self, fits: impl Fn(HfscKey) -> bool) -> Option<HfscKey> {
         let (virtual_time, child) = *self.by_virtual_time.iter().find(|(_, child)| fits(*child))?;
         self.floor = self.floor.max(virtual_time);
         Some(child)

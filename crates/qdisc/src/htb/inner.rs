@@ -62,7 +62,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
 
     pub(super) fn end_inner_delays(&mut self, now: Nanos) {
         let is_due = |queue: &Child<P>| queue.delays().until().is_some_and(|until| until <= now);
-        let due = |(&id, node): (&ClassId, &super::node::Node<P>)| {
+        let due = |(&id, node): (&ClassId, &super::node::HtbNode<P>)| {
             node.queue.as_ref().filter(|queue| is_due(queue)).map(|_| id)
         };
         let due: alloc::vec::Vec<ClassId> = self.tree.classes.iter().filter_map(due).collect();

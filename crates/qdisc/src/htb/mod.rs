@@ -12,7 +12,7 @@
 //! bound of a parent holds if its leaves' rates and bursts fit into its own, as an administrator should
 //! provide.
 //!
-//! `settings.rs` is what is told and asked, `node.rs` one class, `turns.rs` a round, `tree.rs` who may send,
+//! `settings.rs` is what is told and asked, `node.rs` one class, `round_robin.rs` a round, `tree.rs` who may send,
 //! `serve.rs` what all disciplines do, `inner.rs` what is inside. A moment that `Throttled` names may be one
 //! at which a class's mode changes but nothing leaves yet; the next one named is later then.
 //!
@@ -27,18 +27,18 @@
 
 mod inner;
 mod node;
+mod round_robin;
 mod serve;
 mod settings;
 mod tree;
-mod turns;
 
 pub use settings::{HtbClass, HtbClassStatistics, HtbError, HtbQuantumWarning, HtbSettings};
 
 use crate::{Child, ClassId, Fifo, Limit, Packet, Qdisc, Statistics, Verdict};
 use core::fmt::Debug;
-use node::Node;
+use node::HtbNode;
 use quietcore_core::Nanos;
-use tree::Tree;
+use tree::HtbTree;
 
 /// Packets that a leaf's first queue holds.
 const LEAF_LIMIT: u32 = 1_000;
@@ -79,7 +79,7 @@ const TOP_LEVEL: u8 = node::LEVELS as u8 - 1;
 #[derive(Debug)]
 pub struct Htb<P> {
     settings: HtbSettings,
-    tree: Tree<P>,
+    tree: HtbTree<P>,
     /// Packets of no class.
     direct: Fifo<P>,
     direct_packets: u64,
@@ -97,7 +97,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     #[must_use]
     pub fn new(settings: HtbSettings) -> Self {
         let direct = Fifo::new(Limit::Packets(settings.direct_qlen));
-        Self { settings, tree: Tree::new(), direct, direct_packets: 0, counted: Statistics::default() }
+        Self { settings, tree: HtbTree::new(), direct, direct_packets: 0, counted: Statistics::default() }
     }
 
     /// Adds a class below `parent`, or below none: a leaf with full buckets and a `pfifo` of 1,000 packets.
@@ -134,7 +134,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
         if let Some(parent) = parent {
             self.make_parent(parent, id)?;
         }
-        let mut node = Node::new(class, parent, first_queue());
+        let mut node = HtbNode::new(class, parent, first_queue());
         node.quantum = class.quantum_bytes(self.settings.r2q).0;
         self.tree.classes.insert(id, node);
         Ok(())
@@ -330,7 +330,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
         Some(HtbClassStatistics { quantum_warning, ..node.statistics() })
     }
 
-    fn known(&self, id: ClassId) -> Result<&Node<P>, HtbError> {
+    fn known(&self, id: ClassId) -> Result<&HtbNode<P>, HtbError> {
         self.tree.classes.get(&id).ok_or(HtbError::Unknown(id))
     }
 }

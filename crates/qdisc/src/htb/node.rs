@@ -5,8 +5,8 @@
 //! more, and no more than a minute is put in at once, so a bucket deeper than that takes several packets to
 //! fill.
 
+use super::round_robin::RoundRobin;
 use super::settings::{HtbClass, HtbClassStatistics};
-use super::turns::Turns;
 use crate::{Child, ClassId, Packet};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
@@ -20,7 +20,7 @@ const MINUTE: u64 = 60_000_000_000;
 
 /// What a class may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum HtbMode {
     /// Send, and lend to classes below it.
     CanSend,
     /// Send what a class above it lends.
@@ -30,21 +30,21 @@ pub(super) enum Mode {
 }
 
 #[derive(Debug)]
-pub(super) struct Node<P> {
+pub(super) struct HtbNode<P> {
     pub(super) settings: HtbClass,
     pub(super) parent: Option<ClassId>,
     pub(super) children: u32,
     /// 0 of a leaf.
     pub(super) level: u8,
-    pub(super) mode: Mode,
+    pub(super) mode: HtbMode,
     /// When the mode may be another: what it is in the wait tree by.
     pub(super) event: Option<Nanos>,
     /// Of a leaf, its priority's bit while it takes part; of others, a bit for each feed that has somebody.
     pub(super) activity: u8,
     /// A leaf whose queue is throttled does not take part before that.
-    pub(super) nap: Option<Nanos>,
+    pub(super) throttled_until: Option<Nanos>,
     /// Those below it that want to borrow, by priority.
-    pub(super) feeds: [Turns; PRIORITIES],
+    pub(super) feeds: [RoundRobin; PRIORITIES],
     /// A leaf's queue.
     pub(super) queue: Option<Child<P>>,
     /// What it may still send in its turn at each level, in bytes.
@@ -56,7 +56,7 @@ pub(super) struct Node<P> {
     updated: Nanos,
 }
 
-impl<P: Packet + Debug> Node<P> {
+impl<P: Packet + Debug> HtbNode<P> {
     /// A leaf with full buckets.
     pub(super) fn new(settings: HtbClass, parent: Option<ClassId>, queue: Child<P>) -> Self {
         let mut node = Self {
@@ -64,10 +64,10 @@ impl<P: Packet + Debug> Node<P> {
             parent,
             children: 0,
             level: 0,
-            mode: Mode::CanSend,
+            mode: HtbMode::CanSend,
             event: None,
             activity: 0,
-            nap: None,
+            throttled_until: None,
             feeds: Default::default(),
             queue: Some(queue),
             deficits: [0; LEVELS],
@@ -81,7 +81,7 @@ impl<P: Packet + Debug> Node<P> {
 
     /// Its buckets are full at `now`, and it is in nobody's way.
     pub(super) fn fill(&mut self, now: Nanos) {
-        (self.mode, self.event, self.nap, self.activity) = (Mode::CanSend, None, None, 0);
+        (self.mode, self.event, self.throttled_until, self.activity) = (HtbMode::CanSend, None, None, 0);
         (self.counted.tokens, self.counted.ctokens) = self.depths();
         self.updated = now;
         self.deficits = [0; LEVELS];
@@ -108,18 +108,18 @@ impl<P: Packet + Debug> Node<P> {
     }
 
     /// What it may do at `now`, and the first moment at which that may be another without a packet sent.
-    pub(super) fn mode_at(&self, now: Nanos) -> (Mode, Option<Nanos>) {
+    pub(super) fn mode_at(&self, now: Nanos) -> (HtbMode, Option<Nanos>) {
         let elapsed = self.elapsed(now);
         let later = |short: i64| Some(Nanos(now.0.saturating_add(short.unsigned_abs())));
         let ctokens = self.counted.ctokens.saturating_add(elapsed);
         if ctokens < 0 {
-            return (Mode::CantSend, later(ctokens));
+            return (HtbMode::CantSend, later(ctokens));
         }
         let tokens = self.counted.tokens.saturating_add(elapsed);
         if tokens < 0 {
-            return (Mode::MayBorrow, later(tokens));
+            return (HtbMode::MayBorrow, later(tokens));
         }
-        (Mode::CanSend, None)
+        (HtbMode::CanSend, None)
     }
 
     /// A packet leaves from it or from below it, on tokens of `lender`'s level: those of a class below that
@@ -177,32 +177,32 @@ fn signed(span: Nanos) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Mode, Node};
+    use super::{HtbMode, HtbNode};
     use crate::{Child, Fifo, HtbClass, Limit, Rate};
     use alloc::vec::Vec;
     use quietcore_core::Nanos;
 
     /// A class of 1,000 bytes per second with a burst of 100 bytes, and a ceil of twice that.
-    fn node() -> Node<Vec<u8>> {
+    fn node() -> HtbNode<Vec<u8>> {
         let rate = |bytes| Rate::bytes_per_second(bytes).expect("not 0");
         let (burst, cburst) = (Some(100), Some(200));
         let settings = HtbClass { ceil: rate(2_000), burst, cburst, ..HtbClass::new(rate(1_000)) };
-        Node::new(settings, None, Child::new(Fifo::new(Limit::Packets(1))))
+        HtbNode::new(settings, None, Child::new(Fifo::new(Limit::Packets(1))))
     }
 
     /// Goal: modes change at the nanosecond that is named. Method: both edges of both buckets.
     #[test]
     fn modes_change_when_said() {
         let mut node = node();
-        assert_eq!(node.mode_at(Nanos(0)), (Mode::CanSend, None));
+        assert_eq!(node.mode_at(Nanos(0)), (HtbMode::CanSend, None));
         node.charge(0, 100, Nanos(0));
-        assert_eq!(node.mode_at(Nanos(0)), (Mode::CanSend, None), "an empty bucket is not in debt");
+        assert_eq!(node.mode_at(Nanos(0)), (HtbMode::CanSend, None), "an empty bucket is not in debt");
         node.charge(0, 110, Nanos(0));
         // 110 bytes in debt at 1,000 a second; of its ceil, 10 at 2,000.
-        assert_eq!(node.mode_at(Nanos(0)), (Mode::CantSend, Some(Nanos(5_000_000))));
-        assert_eq!(node.mode_at(Nanos(4_999_999)), (Mode::CantSend, Some(Nanos(5_000_000))));
-        assert_eq!(node.mode_at(Nanos(5_000_000)), (Mode::MayBorrow, Some(Nanos(110_000_000))));
-        assert_eq!(node.mode_at(Nanos(110_000_000)), (Mode::CanSend, None));
+        assert_eq!(node.mode_at(Nanos(0)), (HtbMode::CantSend, Some(Nanos(5_000_000))));
+        assert_eq!(node.mode_at(Nanos(4_999_999)), (HtbMode::CantSend, Some(Nanos(5_000_000))));
+        assert_eq!(node.mode_at(Nanos(5_000_000)), (HtbMode::MayBorrow, Some(Nanos(110_000_000))));
+        assert_eq!(node.mode_at(Nanos(110_000_000)), (HtbMode::CanSend, None));
     }
 
     /// Goal: who borrows pays its ceil only. Method: the same packet on its own and on another's tokens.
@@ -222,8 +222,8 @@ mod tests {
     fn debts_end() {
         let mut node = node();
         node.charge(0, u32::MAX, Nanos(7));
-        assert_eq!(node.mode_at(Nanos(60_000_000_006)), (Mode::CanSend, None));
+        assert_eq!(node.mode_at(Nanos(60_000_000_006)), (HtbMode::CanSend, None));
         assert_eq!(node.mode_at(Nanos(60_000_000_005)).1, Some(Nanos(60_000_000_006)));
-        assert_eq!(node.mode_at(Nanos(u64::MAX)), (Mode::CanSend, None));
+        assert_eq!(node.mode_at(Nanos(u64::MAX)), (HtbMode::CanSend, None));
     }
 }

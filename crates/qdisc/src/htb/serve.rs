@@ -24,7 +24,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
                     return Some(packet);
                 }
                 Dequeued::Throttled(until) => {
-                    self.tree.nap(leaf, until.max(Nanos(now.0.saturating_add(1))));
+                    self.tree.throttle(leaf, until.max(Nanos(now.0.saturating_add(1))));
                 }
                 Dequeued::Empty => self.tree.deactivate(leaf),
             }

@@ -1,6 +1,6 @@
 //! Who may send: rows of classes that can, feeds of classes that want to borrow, and when that changes.
 //!
-//! A leaf that takes part is in the row of level 0 if it [can send](Mode::CanSend). If it may borrow, it is
+//! A leaf that takes part is in the row of level 0 if it [can send](HtbMode::CanSend). If it may borrow, it is
 //! in its parent's feed, and the parent, as long as somebody feeds it, is where its own mode puts it: so the
 //! row of a level has the classes that lend to leaves so many levels below them. Leaves of a lower level and
 //! then of a lower priority go first.
@@ -9,48 +9,48 @@
 //! bit of `activity` is set exactly when that feed has somebody; a bit of `priorities` exactly when that row
 //! has.
 
-use super::node::{LEVELS, Mode, Node, PRIORITIES};
-use super::turns::Turns;
+use super::node::{HtbMode, HtbNode, LEVELS, PRIORITIES};
+use super::round_robin::RoundRobin;
 use crate::{Child, ClassId, Packet};
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 
 #[derive(Debug)]
-pub(super) struct Tree<P> {
-    pub(super) classes: BTreeMap<ClassId, Node<P>>,
+pub(super) struct HtbTree<P> {
+    pub(super) classes: BTreeMap<ClassId, HtbNode<P>>,
     /// By level, then by priority.
-    rows: [[Turns; PRIORITIES]; LEVELS],
+    rows: [[RoundRobin; PRIORITIES]; LEVELS],
     /// By level, a bit for each priority.
     priorities: [u8; LEVELS],
     /// When which class's mode changes.
     wait: BTreeSet<(Nanos, ClassId)>,
     /// When which leaf's throttled queue may have a packet.
-    naps: BTreeSet<(Nanos, ClassId)>,
-    /// How many leaves take part or nap.
+    throttled: BTreeSet<(Nanos, ClassId)>,
+    /// How many leaves take part or are throttled.
     busy: usize,
     /// How often a class reached its ceil.
     pub(super) overlimits: u64,
 }
 
-impl<P: Packet + Debug> Tree<P> {
+impl<P: Packet + Debug> HtbTree<P> {
     pub(super) fn new() -> Self {
         Self {
             classes: BTreeMap::new(),
             rows: Default::default(),
             priorities: [0; LEVELS],
             wait: BTreeSet::new(),
-            naps: BTreeSet::new(),
+            throttled: BTreeSet::new(),
             busy: 0,
             overlimits: 0,
         }
     }
 
-    pub(super) fn node(&self, id: ClassId) -> &Node<P> {
+    pub(super) fn node(&self, id: ClassId) -> &HtbNode<P> {
         self.classes.get(&id).expect("who is named by a row, a feed or a child is here")
     }
 
-    pub(super) fn node_mut(&mut self, id: ClassId) -> &mut Node<P> {
+    pub(super) fn node_mut(&mut self, id: ClassId) -> &mut HtbNode<P> {
         self.classes.get_mut(&id).expect("who is named by a row, a feed or a child is here")
     }
 
@@ -82,16 +82,16 @@ impl<P: Packet + Debug> Tree<P> {
     }
 
     /// A leaf has nothing to send before `until`.
-    pub(super) fn nap(&mut self, leaf: ClassId, until: Nanos) {
+    pub(super) fn throttle(&mut self, leaf: ClassId, until: Nanos) {
         self.deactivate(leaf);
-        self.node_mut(leaf).nap = Some(until);
-        self.naps.insert((until, leaf));
+        self.node_mut(leaf).throttled_until = Some(until);
+        self.throttled.insert((until, leaf));
         self.busy += 1;
     }
 
     fn wake(&mut self, leaf: ClassId) {
-        if let Some(until) = self.node_mut(leaf).nap.take() {
-            self.naps.remove(&(until, leaf));
+        if let Some(until) = self.node_mut(leaf).throttled_until.take() {
+            self.throttled.remove(&(until, leaf));
             self.busy -= 1;
         }
     }
@@ -102,7 +102,7 @@ impl<P: Packet + Debug> Tree<P> {
         while mask != 0 {
             let node = self.node(id);
             match (node.mode, node.parent) {
-                (Mode::CanSend, _) => {
+                (HtbMode::CanSend, _) => {
                     let level = usize::from(node.level);
                     for prio in bits(mask) {
                         self.rows[level][prio].insert(id);
@@ -110,8 +110,8 @@ impl<P: Packet + Debug> Tree<P> {
                     self.priorities[level] |= mask;
                     return;
                 }
-                (Mode::CantSend, _) | (Mode::MayBorrow, None) => return,
-                (Mode::MayBorrow, Some(parent)) => {
+                (HtbMode::CantSend, _) | (HtbMode::MayBorrow, None) => return,
+                (HtbMode::MayBorrow, Some(parent)) => {
                     let lender = self.node_mut(parent);
                     for prio in bits(mask) {
                         lender.feeds[prio].insert(id);
@@ -130,7 +130,7 @@ impl<P: Packet + Debug> Tree<P> {
         while mask != 0 {
             let node = self.node(id);
             match (node.mode, node.parent) {
-                (Mode::CanSend, _) => {
+                (HtbMode::CanSend, _) => {
                     let level = usize::from(node.level);
                     for prio in bits(mask) {
                         self.rows[level][prio].remove(id);
@@ -140,8 +140,8 @@ impl<P: Packet + Debug> Tree<P> {
                     }
                     return;
                 }
-                (Mode::CantSend, _) | (Mode::MayBorrow, None) => return,
-                (Mode::MayBorrow, Some(parent)) => {
+                (HtbMode::CantSend, _) | (HtbMode::MayBorrow, None) => return,
+                (HtbMode::MayBorrow, Some(parent)) => {
                     let lender = self.node_mut(parent);
                     for prio in bits(mask) {
                         lender.feeds[prio].remove(id);
@@ -165,7 +165,7 @@ impl<P: Packet + Debug> Tree<P> {
             self.detach(id, mask);
             self.node_mut(id).mode = mode;
             self.attach(id, mask);
-            if mode == Mode::CantSend {
+            if mode == HtbMode::CantSend {
                 self.node_mut(id).reached_ceil();
                 self.overlimits += 1;
             }
@@ -194,7 +194,7 @@ impl<P: Packet + Debug> Tree<P> {
         {
             self.review(id, now);
         }
-        while let Some(&(moment, leaf)) = self.naps.first()
+        while let Some(&(moment, leaf)) = self.throttled.first()
             && moment <= now
         {
             self.activate(leaf);
@@ -204,7 +204,7 @@ impl<P: Packet + Debug> Tree<P> {
     /// The earliest moment at which [`run_events`](Self::run_events) has something to do.
     pub(super) fn next_event(&self) -> Option<Nanos> {
         let first = |events: &BTreeSet<(Nanos, ClassId)>| events.first().map(|&(moment, _)| moment);
-        [first(&self.wait), first(&self.naps)].into_iter().flatten().min()
+        [first(&self.wait), first(&self.throttled)].into_iter().flatten().min()
     }
 
     /// The lowest level at which somebody may send, and the lowest priority at it.
@@ -218,14 +218,14 @@ impl<P: Packet + Debug> Tree<P> {
     pub(super) fn leaf_in_turn(&mut self, level: u8, prio: usize) -> ClassId {
         let mut lender = None;
         loop {
-            match self.turns(lender, level, prio).current() {
+            match self.round(lender, level, prio).current() {
                 Some(id) if self.node(id).level == 0 => return id,
                 Some(id) => lender = Some(id),
                 None => {
-                    self.turns(lender, level, prio).rewind();
+                    self.round(lender, level, prio).rewind();
                     if let Some(id) = lender {
                         lender = self.lender_of(id, level);
-                        self.turns(lender, level, prio).pass(id);
+                        self.round(lender, level, prio).pass(id);
                     }
                 }
             }
@@ -239,7 +239,7 @@ impl<P: Packet + Debug> Tree<P> {
     }
 
     /// The feed of `lender`, or the row.
-    fn turns(&mut self, lender: Option<ClassId>, level: u8, prio: usize) -> &mut Turns {
+    fn round(&mut self, lender: Option<ClassId>, level: u8, prio: usize) -> &mut RoundRobin {
         match lender {
             Some(id) => &mut self.node_mut(id).feeds[prio],
             None => &mut self.rows[usize::from(level)][prio],
@@ -256,7 +256,7 @@ impl<P: Packet + Debug> Tree<P> {
         if *deficit < 0 {
             *deficit = deficit.saturating_add(quantum);
             let lender = self.lender_of(leaf, level);
-            self.turns(lender, level, prio).pass(leaf);
+            self.round(lender, level, prio).pass(leaf);
         }
         if self.node(leaf).is_empty() {
             self.deactivate(leaf);
@@ -288,14 +288,14 @@ impl<P: Packet + Debug> Tree<P> {
     }
 
     /// A leaf goes, with what is queued in it.
-    pub(super) fn remove_leaf(&mut self, id: ClassId) -> Option<Node<P>> {
+    pub(super) fn remove_leaf(&mut self, id: ClassId) -> Option<HtbNode<P>> {
         self.deactivate(id);
         self.set_event(id, None);
         self.classes.remove(&id)
     }
 
     /// Changes a class's settings; a leaf that takes part does so by its new priority.
-    pub(super) fn change(&mut self, id: ClassId, change: impl FnOnce(&mut Node<P>)) {
+    pub(super) fn change(&mut self, id: ClassId, change: impl FnOnce(&mut HtbNode<P>)) {
         let node = self.node(id);
         let takes_part = node.level == 0 && node.activity != 0;
         if takes_part {
@@ -312,7 +312,7 @@ impl<P: Packet + Debug> Tree<P> {
         self.rows = Default::default();
         self.priorities = [0; LEVELS];
         self.wait.clear();
-        self.naps.clear();
+        self.throttled.clear();
         self.busy = 0;
         for node in self.classes.values_mut() {
             node.fill(now);

@@ -95,7 +95,7 @@ impl Loss {
 
 /// Where the chain is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Times {
+enum LossPeriod {
     #[default]
     Good,
     /// Of a burst, or just bad.
@@ -109,7 +109,7 @@ enum Times {
 /// What a model remembers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Chain {
-    times: Times,
+    times: LossPeriod,
     random: Correlated,
 }
 
@@ -123,14 +123,14 @@ impl Chain {
             Loss::GilbertElliott { p, r, h, lost_in_good } => {
                 // The packet meets the times before the step.
                 let moves = random();
-                if self.times == Times::Bad {
+                if self.times == LossPeriod::Bad {
                     if moves < r.share() {
-                        self.times = Times::Good;
+                        self.times = LossPeriod::Good;
                     }
                     random() > h.share()
                 } else {
                     if moves < p.share() {
-                        self.times = Times::Bad;
+                        self.times = LossPeriod::Bad;
                     }
                     random() < lost_in_good.share()
                 }
@@ -144,14 +144,14 @@ impl Chain {
         let either = |one: Probability, other: Probability| u64::from(one.share()) + u64::from(other.share());
         let is_below = |sum: u64| u64::from(random) < sum;
         self.times = match self.times {
-            Times::Good if random < p14.share() => Times::Alone,
-            Times::Good if is_below(either(p14, p13)) => Times::Bad,
-            Times::Bad if random < p32.share() => Times::Between,
-            Times::Bad if is_below(either(p32, p31)) => Times::Good,
-            Times::Between if random < p23.share() => Times::Bad,
-            Times::Alone => Times::Good,
+            LossPeriod::Good if random < p14.share() => LossPeriod::Alone,
+            LossPeriod::Good if is_below(either(p14, p13)) => LossPeriod::Bad,
+            LossPeriod::Bad if random < p32.share() => LossPeriod::Between,
+            LossPeriod::Bad if is_below(either(p32, p31)) => LossPeriod::Good,
+            LossPeriod::Between if random < p23.share() => LossPeriod::Bad,
+            LossPeriod::Alone => LossPeriod::Good,
             times => times,
         };
-        matches!(self.times, Times::Bad | Times::Alone)
+        matches!(self.times, LossPeriod::Bad | LossPeriod::Alone)
     }
 }

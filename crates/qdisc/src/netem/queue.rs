@@ -7,13 +7,13 @@ use alloc::collections::{BTreeMap, VecDeque};
 use quietcore_core::Nanos;
 
 /// When, and the how many-th.
-type Key = (Nanos, u64);
+type DueKey = (Nanos, u64);
 
 #[derive(Debug)]
 pub(super) struct TimeQueue<P> {
     /// Keys do not fall.
-    list: VecDeque<(Key, P)>,
-    tree: BTreeMap<Key, P>,
+    list: VecDeque<(DueKey, P)>,
+    tree: BTreeMap<DueKey, P>,
     arrived: u64,
 }
 

@@ -8,8 +8,8 @@ use super::plain::Burst;
 use super::scalar::Show;
 use super::table::{Complete, first_missing, options, switch};
 use super::units::{BitRate, Bytes, Minor};
-use super::value::Value;
-use super::words::Words;
+use super::value::OptionValue;
+use super::words::LineWords;
 use crate::LinkLayer;
 use core::fmt::{self, Formatter};
 use quietcore_core::Nanos;
@@ -160,12 +160,12 @@ pub enum Curve {
 }
 
 /// Takes `name VALUE`, if that is what comes.
-fn take_named<T: Value>(words: &mut Words<'_>, name: &'static str) -> Result<Option<T>, TcError> {
+fn take_named<T: OptionValue>(words: &mut LineWords<'_>, name: &'static str) -> Result<Option<T>, TcError> {
     if words.take_if(name) { T::take(words, name).map(Some) } else { Ok(None) }
 }
 
 /// Takes `name VALUE`, which has to come.
-fn take_last(words: &mut Words<'_>, name: &'static str, of: &'static str) -> Result<BitRate, TcError> {
+fn take_last(words: &mut LineWords<'_>, name: &'static str, of: &'static str) -> Result<BitRate, TcError> {
     if let Some(rate) = take_named(words, name)? {
         return Ok(rate);
     }
@@ -175,8 +175,8 @@ fn take_last(words: &mut Words<'_>, name: &'static str, of: &'static str) -> Res
     Err(words.ahead(Problem::Unknown { role: "part of a curve" }, &[name]))
 }
 
-impl Value for Curve {
-    fn take(words: &mut Words<'_>, name: &'static str) -> Result<Self, TcError> {
+impl OptionValue for Curve {
+    fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
         let allowed = ["m1", "d", "m2", "umax", "dmax", "rate"];
         match words.peek() {
             Some("m1" | "d" | "m2") => {

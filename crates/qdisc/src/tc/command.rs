@@ -6,7 +6,7 @@ use super::filter::{FilterCommand, FilterVerb};
 use super::kinds::{ClassOptions, QdiscOptions};
 use super::parent::{Place, write_id};
 use super::scalar::Show as _;
-use super::value::Value as _;
+use super::value::OptionValue as _;
 use crate::ClassId;
 use alloc::string::String;
 use core::fmt::{self, Formatter};

@@ -93,11 +93,11 @@ pub enum Problem {
 /// `6xs` is not a time; allowed: a number with s, ms, us or ns");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TcError(Box<Inner>);
+pub struct TcError(Box<TcErrorParts>);
 
 /// Behind a pointer: results stay small.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Inner {
+struct TcErrorParts {
     line: String,
     /// Empty: behind the last word.
     word: Range<usize>,
@@ -107,7 +107,7 @@ struct Inner {
 
 impl TcError {
     pub(super) fn new(line: &str, word: Range<usize>, problem: Problem, allowed: &[&'static str]) -> Self {
-        Self(Box::new(Inner { line: line.to_owned(), word, problem, allowed: allowed.to_vec() }))
+        Self(Box::new(TcErrorParts { line: line.to_owned(), word, problem, allowed: allowed.to_vec() }))
     }
 
     /// The whole line.
@@ -158,7 +158,7 @@ impl TcError {
 
     /// The line as it can be shown, and the marks below it.
     fn write_place(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { line, word, .. } = &*self.0;
+        let TcErrorParts { line, word, .. } = &*self.0;
         for c in line.trim_end().chars() {
             out.write_char(if c.is_control() && c != '\t' { ' ' } else { c })?;
         }

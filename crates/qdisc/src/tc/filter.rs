@@ -8,8 +8,8 @@ use super::number::{hexadecimal, integer};
 use super::parent::{Place, write_id};
 use super::scalar::{Scalar, Show};
 use super::table::Demand;
-use super::value::Value;
-use super::words::{Name, Words};
+use super::value::OptionValue;
+use super::words::{LineWords, OptionName};
 use crate::ClassId;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -169,9 +169,9 @@ pub enum Match {
 }
 
 /// An address and the bits that count.
-struct Network(Ipv4Addr, Ipv4Addr);
+struct Ipv4Network(Ipv4Addr, Ipv4Addr);
 
-impl Show for Network {
+impl Show for Ipv4Network {
     fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let (address, mask) = (self.0, self.1.to_bits());
         match mask.leading_ones() {
@@ -182,7 +182,7 @@ impl Show for Network {
     }
 }
 
-impl Scalar for Network {
+impl Scalar for Ipv4Network {
     const ALLOWED: &'static [&'static str] = &["ADDRESS", "ADDRESS/LENGTH", "ADDRESS/MASK", "any"];
 
     fn read(word: &str) -> Result<Self, Problem> {
@@ -209,15 +209,15 @@ impl Scalar for Network {
 }
 
 /// A mask of a port, or of a protocol: hexadecimal.
-struct Mask<T>(T);
+struct FieldMask<T>(T);
 
-impl<T: fmt::LowerHex> Show for Mask<T> {
+impl<T: fmt::LowerHex> Show for FieldMask<T> {
     fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
         write!(out, " {:#x}", self.0)
     }
 }
 
-impl<T: fmt::LowerHex + TryFrom<u128>> Scalar for Mask<T> {
+impl<T: fmt::LowerHex + TryFrom<u128>> Scalar for FieldMask<T> {
     const ALLOWED: &'static [&'static str] = &["a hexadecimal mask"];
 
     fn read(word: &str) -> Result<Self, Problem> {
@@ -228,12 +228,12 @@ impl<T: fmt::LowerHex + TryFrom<u128>> Scalar for Mask<T> {
     }
 }
 
-const FIELDS: &[Name] =
+const FIELDS: &[OptionName] =
     &[("src", "src"), ("dst", "dst"), ("sport", "sport"), ("dport", "dport"), ("protocol", "protocol")];
 
 impl Match {
     /// Takes what stands behind `match`.
-    fn take(words: &mut Words<'_>) -> Result<Self, TcError> {
+    fn take(words: &mut LineWords<'_>) -> Result<Self, TcError> {
         if words.value("match", &["ip"])? != "ip" {
             return Err(words.here(Problem::Unknown { role: "header" }, &["ip"]));
         }
@@ -241,23 +241,23 @@ impl Match {
         words.value("match ip", &names)?;
         Ok(match words.full_name(FIELDS, "field of an IP header")? {
             "src" => {
-                let Network(address, mask) = words.scalar("src")?;
+                let Ipv4Network(address, mask) = words.scalar("src")?;
                 Self::Source { address, mask }
             }
             "dst" => {
-                let Network(address, mask) = words.scalar("dst")?;
+                let Ipv4Network(address, mask) = words.scalar("dst")?;
                 Self::Destination { address, mask }
             }
             "sport" => {
-                let (value, Mask(mask)) = (words.scalar("sport")?, words.scalar("sport")?);
+                let (value, FieldMask(mask)) = (words.scalar("sport")?, words.scalar("sport")?);
                 Self::SourcePort { value, mask }
             }
             "dport" => {
-                let (value, Mask(mask)) = (words.scalar("dport")?, words.scalar("dport")?);
+                let (value, FieldMask(mask)) = (words.scalar("dport")?, words.scalar("dport")?);
                 Self::DestinationPort { value, mask }
             }
             _ => {
-                let (value, Mask(mask)) = (words.scalar("protocol")?, words.scalar("protocol")?);
+                let (value, FieldMask(mask)) = (words.scalar("protocol")?, words.scalar("protocol")?);
                 Self::Protocol { value, mask }
             }
         })
@@ -272,23 +272,29 @@ impl fmt::Display for Match {
             mask.show(out)
         }
         match *self {
-            Self::Source { address, mask } => masked("src", &Network(address, mask), &None::<u8>, out),
-            Self::Destination { address, mask } => masked("dst", &Network(address, mask), &None::<u8>, out),
-            Self::SourcePort { value, mask } => masked("sport", &value, &Mask(mask), out),
-            Self::DestinationPort { value, mask } => masked("dport", &value, &Mask(mask), out),
-            Self::Protocol { value, mask } => masked("protocol", &value, &Mask(mask), out),
+            Self::Source { address, mask } => masked("src", &Ipv4Network(address, mask), &None::<u8>, out),
+            Self::Destination { address, mask } => {
+                masked("dst", &Ipv4Network(address, mask), &None::<u8>, out)
+            }
+            Self::SourcePort { value, mask } => masked("sport", &value, &FieldMask(mask), out),
+            Self::DestinationPort { value, mask } => masked("dport", &value, &FieldMask(mask), out),
+            Self::Protocol { value, mask } => masked("protocol", &value, &FieldMask(mask), out),
         }
     }
 }
 
 /// The names of all classifiers.
 pub(super) const CLASSIFIERS: &[&str] = &["u32", "matchall"];
-const U32_OPTIONS: &[Name] = &[("match", "match"), ("flowid", "flowid"), ("classid", "flowid")];
-const MATCHALL_OPTIONS: &[Name] = &[("flowid", "flowid"), ("classid", "flowid")];
+const U32_OPTIONS: &[OptionName] = &[("match", "match"), ("flowid", "flowid"), ("classid", "flowid")];
+const MATCHALL_OPTIONS: &[OptionName] = &[("flowid", "flowid"), ("classid", "flowid")];
 
 impl Classifier {
     /// Takes what stands behind `kind`, if that is one.
-    pub(super) fn take(kind: &str, words: &mut Words<'_>, demand: Demand) -> Option<Result<Self, TcError>> {
+    pub(super) fn take(
+        kind: &str,
+        words: &mut LineWords<'_>,
+        demand: Demand,
+    ) -> Option<Result<Self, TcError>> {
         Some(match kind {
             "u32" => Self::take_options(words, U32_OPTIONS, "option of u32").and_then(|(matches, flow)| {
                 if demand == Demand::Enough && matches.is_empty() {
@@ -302,7 +308,7 @@ impl Classifier {
         })
     }
 
-    fn demanding(self, words: &Words<'_>, demand: Demand) -> Result<Self, TcError> {
+    fn demanding(self, words: &LineWords<'_>, demand: Demand) -> Result<Self, TcError> {
         let (Self::U32 { flow, .. } | Self::MatchAll { flow }) = &self;
         if demand == Demand::Enough && flow.is_none() {
             let of = if matches!(self, Self::U32 { .. }) { "u32" } else { "matchall" };
@@ -312,8 +318,8 @@ impl Classifier {
     }
 
     fn take_options(
-        words: &mut Words<'_>,
-        names: &[Name],
+        words: &mut LineWords<'_>,
+        names: &[OptionName],
         role: &'static str,
     ) -> Result<(Vec<Match>, Option<ClassId>), TcError> {
         let (mut matches, mut flow) = (Vec::new(), None);

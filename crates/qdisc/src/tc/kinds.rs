@@ -1,8 +1,8 @@
 //! The kinds of disciplines, and of classes, each with its options.
 
 use super::error::{Problem, TcError};
-use super::table::{Demand, Table, take};
-use super::words::Words;
+use super::table::{Demand, OptionTable, take};
+use super::words::LineWords;
 use super::{
     BfifoOptions, CbqClassOptions, CbqOptions, FqOptions, HfscClassOptions, HfscOptions, HtbClassOptions,
     HtbOptions, MqOptions, NetemOptions, PfifoOptions, TbfOptions,
@@ -48,7 +48,11 @@ pub(super) const CLASS_KINDS: &[&str] = &["htb", "hfsc", "cbq"];
 
 impl QdiscOptions {
     /// Takes what stands behind `kind`, if that is one.
-    pub(super) fn take(kind: &str, words: &mut Words<'_>, demand: Demand) -> Option<Result<Self, TcError>> {
+    pub(super) fn take(
+        kind: &str,
+        words: &mut LineWords<'_>,
+        demand: Demand,
+    ) -> Option<Result<Self, TcError>> {
         Some(match kind {
             "pfifo" => take(words, demand).map(Self::Pfifo),
             "bfifo" => take(words, demand).map(Self::Bfifo),
@@ -123,7 +127,11 @@ pub enum ClassOptions {
 
 impl ClassOptions {
     /// Takes what stands behind `kind`, if that has classes.
-    pub(super) fn take(kind: &str, words: &mut Words<'_>, demand: Demand) -> Option<Result<Self, TcError>> {
+    pub(super) fn take(
+        kind: &str,
+        words: &mut LineWords<'_>,
+        demand: Demand,
+    ) -> Option<Result<Self, TcError>> {
         Some(match kind {
             "htb" => take(words, demand).map(|options| Self::Htb(Box::new(options))),
             "hfsc" => take(words, demand).map(|options| Self::Hfsc(Box::new(options))),

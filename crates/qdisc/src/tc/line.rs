@@ -10,16 +10,16 @@ use super::filter::{CLASSIFIERS, Classifier, FilterCommand, FilterVerb, Protocol
 use super::kinds::{CLASS_KINDS, ClassOptions, QDISC_KINDS, QdiscOptions};
 use super::parent::Place;
 use super::table::{Demand, first_missing};
-use super::value::Handle;
-use super::words::{Name, Words};
+use super::value::QdiscHandle;
+use super::words::{LineWords, OptionName};
 use crate::ClassId;
 use alloc::string::String;
 use alloc::vec::Vec;
 use quietcore_core::Nanos;
 
-const OBJECTS: &[Name] = &[("qdisc", "qdisc"), ("class", "class"), ("filter", "filter")];
-const FLAGS: &[Name] = &[("-statistics", "-s"), ("-stats", "-s"), ("-details", "-d"), ("-json", "-j")];
-const VERBS: &[Name] = &[
+const OBJECTS: &[OptionName] = &[("qdisc", "qdisc"), ("class", "class"), ("filter", "filter")];
+const FLAGS: &[OptionName] = &[("-statistics", "-s"), ("-stats", "-s"), ("-details", "-d"), ("-json", "-j")];
+const VERBS: &[OptionName] = &[
     ("add", "add"),
     ("change", "change"),
     ("replace", "replace"),
@@ -28,13 +28,14 @@ const VERBS: &[Name] = &[
     ("list", "show"),
     ("ls", "show"),
 ];
-const FILTER_VERBS: &[Name] =
+const FILTER_VERBS: &[OptionName] =
     &[("add", "add"), ("delete", "delete"), ("show", "show"), ("list", "show"), ("ls", "show")];
 
-/// Words before the kind, besides `dev`; the shortened ones are behind their full forms.
-const QDISC_HEAD: &[Name] = &[("root", "root"), ("parent", "parent"), ("handle", "handle"), ("est", "est")];
-const CLASS_HEAD: &[Name] = &[("parent", "parent"), ("classid", "classid"), ("est", "est")];
-const FILTER_HEAD: &[Name] = &[
+/// LineWords before the kind, besides `dev`; the shortened ones are behind their full forms.
+const QDISC_HEAD: &[OptionName] =
+    &[("root", "root"), ("parent", "parent"), ("handle", "handle"), ("est", "est")];
+const CLASS_HEAD: &[OptionName] = &[("parent", "parent"), ("classid", "classid"), ("est", "est")];
+const FILTER_HEAD: &[OptionName] = &[
     ("root", "root"),
     ("parent", "parent"),
     ("protocol", "protocol"),
@@ -44,9 +45,9 @@ const FILTER_HEAD: &[Name] = &[
     ("preference", "prio"),
 ];
 /// The same for `show`.
-const QDISC_SHOW: &[Name] = &[("root", "root"), ("parent", "parent"), ("handle", "handle")];
-const CLASS_SHOW: &[Name] = &[("root", "root"), ("parent", "parent"), ("classid", "classid")];
-const FILTER_SHOW: &[Name] = &[("root", "root"), ("parent", "parent")];
+const QDISC_SHOW: &[OptionName] = &[("root", "root"), ("parent", "parent"), ("handle", "handle")];
+const CLASS_SHOW: &[OptionName] = &[("root", "root"), ("parent", "parent"), ("classid", "classid")];
+const FILTER_SHOW: &[OptionName] = &[("root", "root"), ("parent", "parent")];
 
 /// Reads one line, with or without `tc` or `quietcore tc` before it.
 ///
@@ -62,7 +63,7 @@ const FILTER_SHOW: &[Name] = &[("root", "root"), ("parent", "parent")];
 /// # Ok::<(), quietcore_qdisc::tc::TcError>(())
 /// ```
 pub fn parse(line: &str) -> Result<Command, TcError> {
-    let mut words = Words::new(line);
+    let mut words = LineWords::new(line);
     let flags = take_flags(&mut words)?;
     let Some(_) = words.take() else {
         let problem = Problem::Missing { of: "tc", what: "an object" };
@@ -83,7 +84,7 @@ struct Flags {
     json: bool,
 }
 
-fn take_flags(words: &mut Words<'_>) -> Result<Flags, TcError> {
+fn take_flags(words: &mut LineWords<'_>) -> Result<Flags, TcError> {
     let mut flags = Flags::default();
     while words.peek().is_some_and(|word| word.starts_with('-')) {
         words.take();
@@ -114,7 +115,7 @@ struct Head {
 
 impl Head {
     /// Takes what belongs to the word that was just taken, if that is one of `names`.
-    fn take(&mut self, word: &str, words: &mut Words<'_>, names: &[Name]) -> Result<bool, TcError> {
+    fn take(&mut self, word: &str, words: &mut LineWords<'_>, names: &[OptionName]) -> Result<bool, TcError> {
         let abbreviated = |full: &str, least: &str| word.starts_with(least) && full.starts_with(word);
         let name = match word {
             "dev" => "dev",
@@ -133,7 +134,7 @@ impl Head {
             "root" | "parent" => self.take_place(name == "root", words)?,
             "handle" => {
                 words.first_time(self.id.as_ref(), "handle")?;
-                self.id = Some(words.scalar::<Handle>("handle")?.0);
+                self.id = Some(words.scalar::<QdiscHandle>("handle")?.0);
             }
             "classid" => {
                 words.first_time(self.id.as_ref(), "classid")?;
@@ -155,7 +156,7 @@ impl Head {
         Ok(true)
     }
 
-    fn take_place(&mut self, root: bool, words: &mut Words<'_>) -> Result<(), TcError> {
+    fn take_place(&mut self, root: bool, words: &mut LineWords<'_>) -> Result<(), TcError> {
         let (option, other) = if root { ("root", "parent") } else { ("parent", "root") };
         match self.place {
             Some(Place::Root) if !root => return Err(words.here(Problem::Excludes { option, other }, &[])),
@@ -174,7 +175,7 @@ impl Head {
         &self,
         of: &'static str,
         needed: &[(bool, &'static str)],
-        words: &Words<'_>,
+        words: &LineWords<'_>,
     ) -> Result<(), TcError> {
         let all = [&[(self.device.is_some(), "`dev`")], needed].concat();
         let Some(problem) = first_missing(of, &all) else { return Ok(()) };
@@ -184,7 +185,7 @@ impl Head {
 }
 
 /// Interface names of Linux: at most 15 bytes, no `/` or `:`, not `.` or `..`.
-fn take_device(words: &mut Words<'_>) -> Result<String, TcError> {
+fn take_device(words: &mut LineWords<'_>) -> Result<String, TcError> {
     let name = words.value("dev", &["the name of a device"])?;
     if name.len() > 15 || name.contains(['/', ':']) || matches!(name, "." | "..") {
         let form = "the name of a device: at most 15 bytes, without / and :";
@@ -193,7 +194,7 @@ fn take_device(words: &mut Words<'_>) -> Result<String, TcError> {
     Ok(name.into())
 }
 
-fn take_estimation(words: &mut Words<'_>) -> Result<Estimation, TcError> {
+fn take_estimation(words: &mut LineWords<'_>) -> Result<Estimation, TcError> {
     let mut positive = || {
         let time: Nanos = words.scalar("est")?;
         if time.0 > 0 {
@@ -207,10 +208,10 @@ fn take_estimation(words: &mut Words<'_>) -> Result<Estimation, TcError> {
 
 /// Takes words before the kind until `kind` takes the rest of the line.
 fn take_body<T>(
-    words: &mut Words<'_>,
-    names: &[Name],
+    words: &mut LineWords<'_>,
+    names: &[OptionName],
     role: &'static str,
-    mut kind: impl FnMut(&str, &mut Words<'_>) -> Option<Result<T, TcError>>,
+    mut kind: impl FnMut(&str, &mut LineWords<'_>) -> Option<Result<T, TcError>>,
     kinds: &'static [&'static str],
 ) -> Result<(Head, Option<T>), TcError> {
     let mut head = Head { kinds, ..Head::default() };
@@ -232,7 +233,7 @@ fn take_body<T>(
 }
 
 /// The verb, if there is one: without one, `tc` shows.
-fn take_verb(words: &mut Words<'_>, verbs: &[Name]) -> Result<&'static str, TcError> {
+fn take_verb(words: &mut LineWords<'_>, verbs: &[OptionName]) -> Result<&'static str, TcError> {
     if words.take().is_some() { words.full_name(verbs, "command") } else { Ok("show") }
 }
 
@@ -253,12 +254,12 @@ fn verb_named(name: &str) -> Option<Verb> {
     }
 }
 
-fn parse_qdisc(words: &mut Words<'_>, flags: Flags) -> Result<Command, TcError> {
+fn parse_qdisc(words: &mut LineWords<'_>, flags: Flags) -> Result<Command, TcError> {
     let Some(verb) = verb_named(take_verb(words, VERBS)?) else {
         return parse_show(words, flags, Object::Qdisc);
     };
     let demand = demand_of(verb);
-    let kind = |word: &str, words: &mut Words<'_>| QdiscOptions::take(word, words, demand);
+    let kind = |word: &str, words: &mut LineWords<'_>| QdiscOptions::take(word, words, demand);
     let (head, options) = take_body(words, QDISC_HEAD, "kind of qdisc", kind, QDISC_KINDS)?;
     let placed = (head.place.is_some(), "`root` or `parent`");
     let named = (head.place.is_some() || head.id.is_some(), "`root`, `parent` or `handle`");
@@ -274,12 +275,12 @@ fn parse_qdisc(words: &mut Words<'_>, flags: Flags) -> Result<Command, TcError> 
     Ok(Command::Qdisc(QdiscCommand { verb, device, place, handle, est, options }))
 }
 
-fn parse_class(words: &mut Words<'_>, flags: Flags) -> Result<Command, TcError> {
+fn parse_class(words: &mut LineWords<'_>, flags: Flags) -> Result<Command, TcError> {
     let Some(verb) = verb_named(take_verb(words, VERBS)?) else {
         return parse_show(words, flags, Object::Class);
     };
     let demand = demand_of(verb);
-    let kind = |word: &str, words: &mut Words<'_>| ClassOptions::take(word, words, demand);
+    let kind = |word: &str, words: &mut LineWords<'_>| ClassOptions::take(word, words, demand);
     let (head, options) = take_body(words, CLASS_HEAD, "kind of class", kind, CLASS_KINDS)?;
     let parent = match head.place {
         Some(Place::Parent(id)) => Some(id),
@@ -299,14 +300,14 @@ fn parse_class(words: &mut Words<'_>, flags: Flags) -> Result<Command, TcError> 
     Ok(Command::Class(ClassCommand { verb, device, parent, id, est, options }))
 }
 
-fn parse_filter(words: &mut Words<'_>, flags: Flags) -> Result<Command, TcError> {
+fn parse_filter(words: &mut LineWords<'_>, flags: Flags) -> Result<Command, TcError> {
     let verb = match take_verb(words, FILTER_VERBS)? {
         "add" => FilterVerb::Add,
         "delete" => FilterVerb::Delete,
         _ => return parse_show(words, flags, Object::Filter),
     };
     let demand = if verb == FilterVerb::Add { Demand::Enough } else { Demand::Any };
-    let kind = |word: &str, words: &mut Words<'_>| Classifier::take(word, words, demand);
+    let kind = |word: &str, words: &mut LineWords<'_>| Classifier::take(word, words, demand);
     let (head, classifier) = take_body(words, FILTER_HEAD, "kind of filter", kind, CLASSIFIERS)?;
     match verb {
         FilterVerb::Add => head.demand("filter add", &[(classifier.is_some(), A_KIND)], words)?,
@@ -317,13 +318,13 @@ fn parse_filter(words: &mut Words<'_>, flags: Flags) -> Result<Command, TcError>
     Ok(Command::Filter(FilterCommand { verb, device, place, protocol, prio, classifier }))
 }
 
-fn parse_show(words: &mut Words<'_>, flags: Flags, object: Object) -> Result<Command, TcError> {
+fn parse_show(words: &mut LineWords<'_>, flags: Flags, object: Object) -> Result<Command, TcError> {
     let names = match object {
         Object::Qdisc => QDISC_SHOW,
         Object::Class => CLASS_SHOW,
         Object::Filter => FILTER_SHOW,
     };
-    let none = |_: &str, _: &mut Words<'_>| None::<Result<(), TcError>>;
+    let none = |_: &str, _: &mut LineWords<'_>| None::<Result<(), TcError>>;
     let (head, _) = take_body(words, names, "word for show", none, &[])?;
     match object {
         Object::Qdisc => {}

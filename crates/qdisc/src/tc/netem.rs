@@ -7,8 +7,8 @@ use super::error::{Problem, TcError};
 use super::scalar::{Scalar, Show};
 use super::table::{Complete, options, switch};
 use super::units::{BitRate, Bytes, Percent};
-use super::value::Value;
-use super::words::Words;
+use super::value::OptionValue;
+use super::words::LineWords;
 use core::fmt::{self, Formatter};
 use quietcore_core::Nanos;
 
@@ -96,8 +96,8 @@ pub struct Delay {
     pub correlation: Option<Percent>,
 }
 
-impl Value for Delay {
-    fn take(words: &mut Words<'_>, name: &'static str) -> Result<Self, TcError> {
+impl OptionValue for Delay {
+    fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
         let time = words.scalar(name)?;
         let jitter = words.optional(name)?;
         let correlation = if jitter.is_some() { words.optional(name)? } else { None };
@@ -179,8 +179,8 @@ pub struct Chance {
     pub correlation: Option<Percent>,
 }
 
-impl Value for Chance {
-    fn take(words: &mut Words<'_>, name: &'static str) -> Result<Self, TcError> {
+impl OptionValue for Chance {
+    fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
         Ok(Self { percent: words.scalar(name)?, correlation: words.optional(name)? })
     }
 
@@ -223,7 +223,7 @@ pub enum Loss {
 
 /// Takes values up to the first that is not there.
 fn take_some<const N: usize>(
-    words: &mut Words<'_>,
+    words: &mut LineWords<'_>,
     name: &'static str,
 ) -> Result<[Option<Percent>; N], TcError> {
     let mut values = [None; N];
@@ -236,8 +236,8 @@ fn take_some<const N: usize>(
     Ok(values)
 }
 
-impl Value for Loss {
-    fn take(words: &mut Words<'_>, name: &'static str) -> Result<Self, TcError> {
+impl OptionValue for Loss {
+    fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
         if words.take_if("state") {
             return Ok(Self::State { p13: words.scalar("loss state")?, others: take_some(words, name)? });
         }
@@ -288,8 +288,8 @@ pub struct LinkRate {
     pub cell_overhead: Option<i32>,
 }
 
-impl Value for LinkRate {
-    fn take(words: &mut Words<'_>, name: &'static str) -> Result<Self, TcError> {
+impl OptionValue for LinkRate {
+    fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
         let rate = words.scalar(name)?;
         let overhead = words.optional(name)?;
         let cell = if overhead.is_some() { words.optional(name)? } else { None };
@@ -353,8 +353,8 @@ pub struct Slot {
     pub bytes: Option<Bytes>,
 }
 
-impl Value for Slot {
-    fn take(words: &mut Words<'_>, name: &'static str) -> Result<Self, TcError> {
+impl OptionValue for Slot {
+    fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
         let timing = if words.take_if("distribution") {
             let (of, distribution) = ("slot distribution", words.scalar("slot distribution")?);
             SlotTiming::Distributed { distribution, delay: words.scalar(of)?, jitter: words.scalar(of)? }

@@ -1,7 +1,7 @@
 //! What a command's discipline, class or filter is below.
 
 use super::scalar::Show as _;
-use super::value::Value as _;
+use super::value::OptionValue as _;
 use crate::ClassId;
 use core::fmt::{self, Formatter};
 

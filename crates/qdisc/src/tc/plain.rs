@@ -6,8 +6,8 @@ use super::error::{Problem, TcError};
 use super::scalar::{Scalar, Show};
 use super::table::{Complete, first_missing, options, switch};
 use super::units::{BitRate, Bytes};
-use super::value::Value;
-use super::words::Words;
+use super::value::OptionValue;
+use super::words::LineWords;
 use crate::LinkLayer;
 use core::fmt::{self, Formatter};
 use quietcore_core::Nanos;
@@ -242,8 +242,8 @@ pub struct Weights(
     pub [u32; 3],
 );
 
-impl Value for Priomap {
-    fn take(words: &mut Words<'_>, name: &'static str) -> Result<Self, TcError> {
+impl OptionValue for Priomap {
+    fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
         let mut bands = [0; 16];
         for band in &mut bands {
             *band = words.scalar(name)?;
@@ -258,8 +258,8 @@ impl Value for Priomap {
     }
 }
 
-impl Value for Weights {
-    fn take(words: &mut Words<'_>, name: &'static str) -> Result<Self, TcError> {
+impl OptionValue for Weights {
+    fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
         let mut weights = [0; 3];
         for weight in &mut weights {
             *weight = words.scalar(name)?;

@@ -5,23 +5,23 @@
 //! (Deviation: `tc` allows that for some options, and takes the first that fits).
 
 use super::error::{Problem, TcError};
-use super::words::{Name, Words};
+use super::words::{LineWords, OptionName};
 
 /// A structure of options.
-pub(super) trait Table: Default {
+pub(super) trait OptionTable: Default {
     /// What they are options of.
     const KIND: &'static str;
     /// "option of" that.
     const ROLE: &'static str;
     /// All names, and the full one of each.
-    const NAMES: &'static [Name];
+    const NAMES: &'static [OptionName];
 
     /// Takes the value of the option `name`, a full one that was just taken.
-    fn set(&mut self, name: &'static str, words: &mut Words<'_>) -> Result<(), TcError>;
+    fn set(&mut self, name: &'static str, words: &mut LineWords<'_>) -> Result<(), TcError>;
 }
 
 /// What a structure of options lacks to be carried out.
-pub(super) trait Complete: Table {
+pub(super) trait Complete: OptionTable {
     /// The first thing that it lacks.
     fn lacks(&self) -> Option<Problem> {
         None
@@ -29,7 +29,7 @@ pub(super) trait Complete: Table {
 }
 
 /// Takes options until the line ends.
-fn take_options<T: Table>(words: &mut Words<'_>) -> Result<T, TcError> {
+fn take_options<T: OptionTable>(words: &mut LineWords<'_>) -> Result<T, TcError> {
     let mut options = T::default();
     while words.take().is_some() {
         if T::NAMES.is_empty() {
@@ -42,7 +42,7 @@ fn take_options<T: Table>(words: &mut Words<'_>) -> Result<T, TcError> {
 }
 
 /// Complains about what `options` lack: at the option that lacks it, or else behind the last word.
-fn complete<T: Complete>(options: &T, words: &Words<'_>) -> Result<(), TcError> {
+fn complete<T: Complete>(options: &T, words: &LineWords<'_>) -> Result<(), TcError> {
     match options.lacks() {
         None => Ok(()),
         Some(problem @ (Problem::Needs { option, .. } | Problem::Excludes { option, .. })) => {
@@ -62,7 +62,7 @@ pub(super) enum Demand {
 }
 
 /// Takes options until the line ends, and complains about what they lack, if that matters.
-pub(super) fn take<T: Complete>(words: &mut Words<'_>, demand: Demand) -> Result<T, TcError> {
+pub(super) fn take<T: Complete>(words: &mut LineWords<'_>, demand: Demand) -> Result<T, TcError> {
     let options = take_options(words)?;
     if demand == Demand::Enough {
         complete(&options, words)?;
@@ -92,21 +92,21 @@ macro_rules! options {
             $($(#[$field_about])* pub $field: Option<$ty>,)*
         }
 
-        impl $crate::tc::table::Table for $name {
+        impl $crate::tc::table::OptionTable for $name {
             const KIND: &'static str = $kind;
             const ROLE: &'static str = concat!("option of ", $kind);
-            const NAMES: &'static [$crate::tc::words::Name] = &[$(($word, $word), $(($alias, $word),)*)*];
+            const NAMES: &'static [$crate::tc::words::OptionName] = &[$(($word, $word), $(($alias, $word),)*)*];
 
             #[allow(unused_variables, reason = "of a discipline without options")]
             fn set(
                 &mut self,
                 name: &'static str,
-                words: &mut $crate::tc::words::Words<'_>,
+                words: &mut $crate::tc::words::LineWords<'_>,
             ) -> Result<(), $crate::tc::TcError> {
                 match name {
                     $($word => {
                         words.first_time(self.$field.as_ref(), $word)?;
-                        let value: $ty = $crate::tc::value::Value::take(words, $word)?;
+                        let value: $ty = $crate::tc::value::OptionValue::take(words, $word)?;
                         $(words.in_range(value, $low..=$high)?;)?
                         self.$field = Some(value);
                         Ok(())
@@ -119,9 +119,9 @@ macro_rules! options {
         /// As it would be typed, its name first.
         impl core::fmt::Display for $name {
             fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                out.write_str(<Self as $crate::tc::table::Table>::KIND)?;
+                out.write_str(<Self as $crate::tc::table::OptionTable>::KIND)?;
                 $(if let Some(value) = &self.$field {
-                    $crate::tc::value::Value::put(value, $word, out)?;
+                    $crate::tc::value::OptionValue::put(value, $word, out)?;
                 })*
                 Ok(())
             }
@@ -171,10 +171,10 @@ macro_rules! switch {
             $($(#[$variant_about])* $variant,)*
         }
 
-        impl $crate::tc::value::Value for $name {
+        impl $crate::tc::value::OptionValue for $name {
             /// The word that was just taken says which.
             fn take(
-                words: &mut $crate::tc::words::Words<'_>,
+                words: &mut $crate::tc::words::LineWords<'_>,
                 _: &'static str,
             ) -> Result<Self, $crate::tc::TcError> {
                 match words.full_name(&[$(($word, $word)),*], "option")? {

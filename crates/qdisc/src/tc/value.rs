@@ -1,28 +1,28 @@
 //! What can stand behind an option: how each kind of value is read, and written back.
 //!
-//! Invariant, of every type here: what [`Show`] writes, [`Scalar`] or [`Value`] reads back as it was.
+//! Invariant, of every type here: what [`Show`] writes, [`Scalar`] or [`OptionValue`] reads back as it was.
 
 use super::error::{Problem, TcError};
 use super::number::{decimal, hexadecimal, integer};
 use super::scalar::{Scalar, Show};
 use super::units::{self, BitRate, Bytes, Minor, Percent};
-use super::words::Words;
+use super::words::LineWords;
 use crate::{ClassId, LinkLayer};
 use alloc::format;
 use core::fmt::{self, Formatter};
 use quietcore_core::Nanos;
 
 /// What stands behind the name of an option: one word, several, or none.
-pub(super) trait Value: Sized {
+pub(super) trait OptionValue: Sized {
     /// Takes it; the word `name` was just taken.
-    fn take(words: &mut Words<'_>, name: &'static str) -> Result<Self, TcError>;
+    fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError>;
 
     /// Writes the name and the value, each behind a blank.
     fn put(&self, name: &'static str, out: &mut Formatter<'_>) -> fmt::Result;
 }
 
-impl<T: Scalar> Value for T {
-    fn take(words: &mut Words<'_>, name: &'static str) -> Result<Self, TcError> {
+impl<T: Scalar> OptionValue for T {
+    fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
         words.scalar(name)
     }
 
@@ -220,15 +220,15 @@ impl Scalar for ClassId {
 
 /// What a discipline is called: an id without a class.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Handle(pub(super) ClassId);
+pub(super) struct QdiscHandle(pub(super) ClassId);
 
-impl Show for Handle {
+impl Show for QdiscHandle {
     fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
         self.0.show(out)
     }
 }
 
-impl Scalar for Handle {
+impl Scalar for QdiscHandle {
     const ALLOWED: &'static [&'static str] = &["MAJOR: in hexadecimal, from 1: to ffff:"];
 
     fn read(word: &str) -> Result<Self, Problem> {

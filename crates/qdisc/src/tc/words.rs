@@ -1,6 +1,6 @@
 //! The words of one line, and the way through them.
 //!
-//! Words are split at white space. Before them, `tc` or `quietcore tc` is skipped; behind them, a comment
+//! LineWords are split at white space. Before them, `tc` or `quietcore tc` is skipped; behind them, a comment
 //! (from a word that begins with `#`) and `2>/dev/null`. Quotes, `\` and variables mean nothing here.
 
 use super::error::{Problem, TcError};
@@ -9,17 +9,17 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 /// A word and the full name that it, or a beginning of it, stands for.
-pub(super) type Name = (&'static str, &'static str);
+pub(super) type OptionName = (&'static str, &'static str);
 
 /// The way through the words of a line.
 #[derive(Debug)]
-pub(super) struct Words<'a> {
+pub(super) struct LineWords<'a> {
     line: &'a str,
     spans: Vec<Range<usize>>,
     taken: usize,
 }
 
-impl<'a> Words<'a> {
+impl<'a> LineWords<'a> {
     pub(super) fn new(line: &'a str) -> Self {
         let mut spans = Vec::new();
         let mut rest = line;
@@ -107,12 +107,16 @@ impl<'a> Words<'a> {
     }
 
     /// The full name of the word that was just taken: it may be a beginning that fits one name only.
-    pub(super) fn full_name(&self, names: &[Name], role: &'static str) -> Result<&'static str, TcError> {
+    pub(super) fn full_name(
+        &self,
+        names: &[OptionName],
+        role: &'static str,
+    ) -> Result<&'static str, TcError> {
         let word = self.taken.checked_sub(1).and_then(|last| self.word(last)).unwrap_or_default();
         if let Some((_, full)) = names.iter().find(|(name, _)| *name == word) {
             return Ok(full);
         }
-        let mut fitting: Vec<Name> =
+        let mut fitting: Vec<OptionName> =
             names.iter().filter(|(name, _)| name.starts_with(word)).copied().collect();
         let every: Vec<&'static str> = names.iter().map(|(name, _)| *name).collect();
         let Some(&(_, first)) = fitting.first() else {
@@ -143,7 +147,7 @@ impl<'a> Words<'a> {
     }
 
     /// An error at the last word that stands for `option`.
-    pub(super) fn at_option(&self, names: &[Name], option: &str, problem: Problem) -> TcError {
+    pub(super) fn at_option(&self, names: &[OptionName], option: &str, problem: Problem) -> TcError {
         let stands_for = |span: &&Range<usize>| {
             let word = &self.line[(*span).clone()];
             names.iter().any(|(name, full)| *full == option && name.starts_with(word))

@@ -1,22 +1,23 @@
-//! Whose turn it is among classes of one priority: those that may send at a level, or those that want to
-//! borrow from one class.
+//! The round of classes of one priority: those that may send at a level, or those that want to borrow from
+//! one class.
 //!
-//! Turns go by class id. Who is next is found when it is asked, not when the set changes: the cursor is a
-//! lower bound, so a class that left and came back in between finds its turn again if nobody took it.
+//! A round goes by class id. The next class is found when it is asked for, not when the set changes: the
+//! cursor is a lower bound, so a class that left and came back in between finds its turn again unless
+//! another class took it.
 
 use crate::ClassId;
 use alloc::collections::BTreeSet;
 
 /// Classes, and where the round has come to.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct RoundRobin {
     classes: BTreeSet<ClassId>,
     /// The class whose turn it is has this number or the next higher one of a class that is in; 2^32 is
     /// above all.
     next: u64,
 }
 
-impl Turns {
+impl RoundRobin {
     pub(super) fn is_empty(&self) -> bool {
         self.classes.is_empty()
     }
@@ -48,7 +49,7 @@ impl Turns {
         self.next = 0;
     }
 
-    /// Nobody is in, and no turn is remembered.
+    /// No class is in, and no turn is remembered.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -56,30 +57,30 @@ impl Turns {
 
 #[cfg(test)]
 mod tests {
-    use super::Turns;
+    use super::RoundRobin;
     use crate::ClassId;
 
     /// Goal: a turn is kept, passed, and found again. Method: the highest id there is, and one that leaves.
     #[test]
     fn rounds() {
         let [low, middle, high] = [1, 2, 0xffff].map(|minor| ClassId::new(0xffff, minor));
-        let mut turns = Turns::default();
-        assert_eq!(turns.current(), None);
+        let mut round = RoundRobin::default();
+        assert_eq!(round.current(), None);
         for id in [high, low, middle] {
-            turns.insert(id);
+            round.insert(id);
         }
-        assert_eq!([turns.current(), turns.current()], [Some(low), Some(low)]);
-        turns.pass(low);
-        turns.remove(middle);
-        turns.insert(middle);
-        assert_eq!(turns.current(), Some(middle), "it came back before its turn was another's");
-        turns.remove(middle);
-        assert_eq!(turns.current(), Some(high));
-        turns.insert(middle);
-        assert_eq!(turns.current(), Some(high), "its turn was another's");
-        turns.pass(high);
-        assert_eq!(turns.current(), None);
-        turns.rewind();
-        assert_eq!(turns.current(), Some(low));
+        assert_eq!([round.current(), round.current()], [Some(low), Some(low)]);
+        round.pass(low);
+        round.remove(middle);
+        round.insert(middle);
+        assert_eq!(round.current(), Some(middle), "it came back before its turn was another's");
+        round.remove(middle);
+        assert_eq!(round.current(), Some(high));
+        round.insert(middle);
+        assert_eq!(round.current(), Some(high), "its turn was another's");
+        round.pass(high);
+        assert_eq!(round.current(), None);
+        round.rewind();
+        assert_eq!(round.current(), Some(low));
     }
 }
