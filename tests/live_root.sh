@@ -147,7 +147,7 @@ else
 fi
 
 # 5. The same through trace-cmd. Not by default: trace-cmd resets the top-level tracing of the machine.
-# crates/trace/tests/explain.rs holds a recording made this way against cyclictest's counts.
+# crates/explain/tests/explain.rs holds a recording made this way against cyclictest's counts.
 if [ "${QUIETCORE_TRACE_CMD:-0}" = 1 ]; then
     events="-e hrtimer_start -e hrtimer_expire_entry -e timer_start -e timer_expire_entry"
     # shellcheck disable=SC2086

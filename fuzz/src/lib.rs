@@ -20,7 +20,8 @@ pub mod trickle;
 pub mod written;
 
 use quietcore_core::CpuSet;
-use quietcore_trace::{Event, Explain, Options, ReadError, Report, Tally, TraceReader, parse_line};
+use quietcore_explain::{Explain, Options, Report};
+use quietcore_trace::{Event, ReadError, Tally, TraceReader, parse_line};
 
 /// So few identities that the tables overflow within a small input.
 const FEW_IDENTITIES: usize = 4;

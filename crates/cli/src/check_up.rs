@@ -12,7 +12,7 @@ use crate::output;
 use crate::recordings::{Bundled, ISOLATION};
 use crate::signals::Interrupt;
 use crate::text::{self, Page, Style};
-use quietcore_trace::{Finding, Report, Severity};
+use quietcore_explain::{Finding, Report, Severity};
 use serde::Serialize;
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use crate::args::DoctorArgs;
 use crate::error::CliError;
 use crate::output;
 use crate::text::{self, Page};
-use quietcore_trace::{Examination, Facts, Finding, Severity, examine};
+use quietcore_explain::{Examination, Facts, Finding, Severity, examine};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use quietcore_core::{CpuId, CpuSet};
-use quietcore_trace::{Facts, Options};
+use quietcore_explain::{Facts, Options};
 use std::path::Path;
 
 /// The CPUs that this process may run on.

@@ -3,7 +3,8 @@
 use crate::args::ExplainArgs;
 use crate::error::CliError;
 use crate::output::AtomicFile;
-use quietcore_trace::{Explain, Options, PerfettoWriter, Record, Report, Tally, openmetrics};
+use quietcore_explain::{Explain, Options, Report, openmetrics};
+use quietcore_trace::{PerfettoWriter, Record, Tally};
 use std::io;
 use std::path::{Path, PathBuf};
 

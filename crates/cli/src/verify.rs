@@ -7,7 +7,8 @@ use crate::output;
 use crate::progress::Display;
 use crate::signals::Interrupt;
 use crate::text::{self, Page};
-use quietcore_trace::{Progress, TraceReader, Verification, Verify};
+use quietcore_trace::{Progress, TraceReader};
+use quietcore_verify::{Verification, Verify};
 
 /// How many lines are read between two looks at the progress display and at Ctrl-C.
 const LINES_PER_TURN: u64 = 100_000;

@@ -9,11 +9,9 @@ use crate::output;
 use crate::progress::Display;
 use crate::text::{self, Page};
 use quietcore_core::CpuSet;
-use quietcore_sim::whatif::{Answer, Excluded, Facts, INPUTS_MAX, Load, LoadReader, Question, answer};
-use quietcore_trace::{
-    Disturbance, Explain, Groups, Header, KernelRelease, Options, PingPong, Progress, Remote, Report, Timers,
-    TraceReader,
-};
+use quietcore_explain::{Disturbance, Explain, Groups, Options, PingPong, Remote, Report, Timers};
+use quietcore_trace::{Header, KernelRelease, Progress, TraceReader};
+use quietcore_verify::whatif::{Answer, Excluded, Facts, INPUTS_MAX, Load, LoadReader, Question, answer};
 use serde::Serialize;
 use std::path::Path;
 

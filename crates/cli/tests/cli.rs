@@ -59,8 +59,8 @@ fn exit_codes_say_what_happened() {
         (vec!["verify", "LICENSE-MIT"], 2),
         (vec!["verify"], 2),
         (vec!["doctor", "--root", "no/such/folder"], 2),
-        (vec!["doctor", "--root", "crates/trace/tests/hosts/telco-6.12"], 1),
-        (vec!["doctor", "--root", "crates/trace/tests/hosts/telco-6.12", "--exit-zero"], 0),
+        (vec!["doctor", "--root", "crates/explain/tests/hosts/telco-6.12"], 1),
+        (vec!["doctor", "--root", "crates/explain/tests/hosts/telco-6.12", "--exit-zero"], 0),
         (vec!["--live", "0s"], 0),
         (vec!["doctor", "--root", "docs"], 2),
         (vec!["explain", "--live", "0s"], 2),
@@ -106,7 +106,7 @@ fn the_text_of_a_report_is_as_reviewed() {
     insta::assert_snapshot!("explain-g61-c16-iso", text(&quiet.stdout));
     let detail = quietcore(&["explain", "recordings/h618-c2-detail.txt.zst"]);
     insta::assert_snapshot!("explain-h618-c2-detail", text(&detail.stdout));
-    let doctor = quietcore(&["doctor", "--root", "crates/trace/tests/hosts/telco-6.12"]);
+    let doctor = quietcore(&["doctor", "--root", "crates/explain/tests/hosts/telco-6.12"]);
     insta::assert_snapshot!("doctor-telco", text(&doctor.stdout));
     for (name, trace) in [
         ("verify-g612-c4-levels", "recordings/g612-c4-levels.txt.zst"),

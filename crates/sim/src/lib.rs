@@ -14,7 +14,6 @@ mod figures;
 mod run;
 mod scenario;
 mod script;
-pub mod whatif;
 mod world;
 
 pub use engine::{EventQueue, Random, TraceHash};

@@ -1,4 +1,4 @@
-//! Names as numbers: function names and task names repeat millions of times.
+//! NameTable as numbers: function names and task names repeat millions of times.
 //!
 //! At most [`NAMES_MAX`] different names of at most [`NAME_BYTES_MAX`] bytes are kept; later ones
 //! share the name `(other)` and are counted, so a hostile trace cannot make the list long.
@@ -8,35 +8,50 @@ use std::collections::HashMap;
 const NAMES_MAX: usize = 32_768;
 const NAME_BYTES_MAX: usize = 96;
 
-/// The number of a name in one [`Names`].
+/// The number of a name in one [`NameTable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Name(u32);
+pub struct NameId(u32);
 
-/// See the module.
+/// Names and their numbers, bounded as the module says.
+///
+/// ```
+/// let mut names = quietcore_trace::NameTable::new();
+/// let timeout = names.number(b"process_timeout");
+/// assert_eq!(names.number(b"process_timeout"), timeout);
+/// assert_eq!(names.text(timeout), "process_timeout");
+/// ```
 #[derive(Debug)]
-pub(crate) struct Names {
-    numbers: HashMap<Box<[u8]>, Name>,
+pub struct NameTable {
+    numbers: HashMap<Box<[u8]>, NameId>,
     texts: Vec<Box<[u8]>>,
-    last: Name,
+    last: NameId,
     overflowed: u64,
 }
 
-impl Names {
-    /// The name of everything that found no room.
-    pub(crate) const OTHER: Name = Name(0);
+impl Default for NameTable {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
-    pub(crate) fn new() -> Self {
+impl NameTable {
+    /// The name of everything that found no room.
+    pub const OTHER: NameId = NameId(0);
+
+    /// A table with one name, [`NameTable::OTHER`].
+    #[must_use]
+    pub fn new() -> Self {
         let other: Box<[u8]> = b"(other)".as_slice().into();
         Self {
-            numbers: HashMap::from([(other.clone(), Name(0))]),
+            numbers: HashMap::from([(other.clone(), NameId(0))]),
             texts: vec![other],
-            last: Name(0),
+            last: NameId(0),
             overflowed: 0,
         }
     }
 
     /// The number of `name`, a new one when it is new.
-    pub(crate) fn number(&mut self, name: &[u8]) -> Name {
+    pub fn number(&mut self, name: &[u8]) -> NameId {
         let name = &name[..name.len().min(NAME_BYTES_MAX)];
         if *self.texts[self.last.0 as usize] == *name {
             return self.last; // the same timer function mostly comes in runs
@@ -48,7 +63,7 @@ impl Names {
                 Self::OTHER
             }
             None => {
-                let number = Name(self.texts.len() as u32);
+                let number = NameId(self.texts.len() as u32);
                 self.texts.push(name.into());
                 self.numbers.insert(name.into(), number);
                 number
@@ -58,24 +73,26 @@ impl Names {
     }
 
     /// How often a name was replaced by `(other)`.
-    pub(crate) fn overflowed(&self) -> u64 {
+    #[must_use]
+    pub fn overflowed(&self) -> u64 {
         self.overflowed
     }
 
     /// The name as text; bytes that are no UTF-8 are replaced.
-    pub(crate) fn text(&self, name: Name) -> String {
+    #[must_use]
+    pub fn text(&self, name: NameId) -> String {
         String::from_utf8_lossy(&self.texts[name.0 as usize]).into_owned()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{NAMES_MAX, Names};
+    use super::{NAMES_MAX, NameTable};
 
     /// Goal: the list is bounded and early names stay. Method: more names than fit.
     #[test]
     fn the_list_of_names_is_bounded() {
-        let mut names = Names::new();
+        let mut names = NameTable::new();
         let first = names.number(b"process_timeout");
         for number in 0..2 * NAMES_MAX {
             names.number(format!("f{number}").as_bytes());

@@ -10,7 +10,7 @@ use crate::field::Malformed;
 use crate::header::Header;
 use crate::line::{Task, split};
 use crate::lines::{Lines, RawLine};
-use crate::names::{Name, Names};
+use crate::names::{NameId, NameTable};
 use crate::tally::{ReadError, Tally};
 use quietcore_core::Nanos;
 use std::collections::BTreeMap;
@@ -56,8 +56,8 @@ struct State {
     tally: Tally,
     marks_lost: u64,
     last_at: Nanos,
-    names: Names,
-    unknown: BTreeMap<Name, u64>,
+    names: NameTable,
+    unknown: BTreeMap<NameId, u64>,
     has_structure: bool,
 }
 
@@ -82,7 +82,7 @@ impl<R: Read> TraceReader<R> {
             tally: Tally::default(),
             marks_lost: 0,
             last_at: Nanos(0),
-            names: Names::new(),
+            names: NameTable::new(),
             unknown: BTreeMap::new(),
             has_structure: false,
         };

@@ -11,6 +11,7 @@ const XZ_MAGIC: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z'];
 const TRACE_DAT_MAGIC: &[u8] = &[0x17, 0x08, 0x44, b't', b'r', b'a', b'c', b'i', b'n', b'g'];
 const PROBE_BYTES: usize = 10;
 /// Largest window of a compressed recording, as a power of two: 32 MiB of memory.
+#[cfg(feature = "zstd")]
 const WINDOW_LOG_MAX: u32 = 25;
 
 /// Why a trace could not be opened.
@@ -55,7 +56,7 @@ impl std::error::Error for OpenError {
     }
 }
 
-/// Opens a trace: text, or text compressed with zstd; `-` is standard input.
+/// Opens a trace: text, or (with the feature `zstd`) text compressed with zstd; `-` is standard input.
 ///
 /// Memory: one buffer, and up to 32 MiB more for a compressed input.
 ///
@@ -114,9 +115,14 @@ fn decompress(path: &Path, mut source: impl Read + 'static) -> Result<Box<dyn Re
     if !is_zstd {
         return Ok(Box::new(whole));
     }
-    let mut decoder = zstd::Decoder::new(whole).map_err(failed)?;
-    decoder.window_log_max(WINDOW_LOG_MAX).map_err(failed)?;
-    Ok(Box::new(decoder))
+    #[cfg(feature = "zstd")]
+    {
+        let mut decoder = zstd::Decoder::new(whole).map_err(failed)?;
+        decoder.window_log_max(WINDOW_LOG_MAX).map_err(failed)?;
+        Ok(Box::new(decoder))
+    }
+    #[cfg(not(feature = "zstd"))]
+    convert("compressed with zstd, which this program cannot read", "zstd -d FILE -o trace.txt")
 }
 
 #[cfg(test)]

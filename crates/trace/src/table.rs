@@ -10,17 +10,25 @@ use std::collections::HashMap;
 /// How many identities each table keeps unless told otherwise.
 pub const IDENTITIES_MAX: usize = 1_000_000;
 
-/// See the module.
+/// What was last seen of each identity, bounded as the module says.
+///
+/// ```
+/// let mut table = quietcore_trace::IdentityTable::new(1000);
+/// assert_eq!(table.insert(0x7f, "armed"), None);
+/// assert_eq!(table.remove(0x7f), Some("armed"));
+/// ```
 #[derive(Debug)]
-pub(crate) struct Table<V> {
+pub struct IdentityTable<V> {
     young: HashMap<u64, V>,
     old: HashMap<u64, V>,
     half: usize,
     evicted: u64,
 }
 
-impl<V> Table<V> {
-    pub(crate) fn new(identities_max: usize) -> Self {
+impl<V> IdentityTable<V> {
+    /// An empty table of at most `identities_max` entries, at least 2.
+    #[must_use]
+    pub fn new(identities_max: usize) -> Self {
         Self {
             young: HashMap::new(),
             old: HashMap::new(),
@@ -30,12 +38,13 @@ impl<V> Table<V> {
     }
 
     /// How many entries were dropped because the table was full.
-    pub(crate) fn evicted(&self) -> u64 {
+    #[must_use]
+    pub fn evicted(&self) -> u64 {
         self.evicted
     }
 
     /// What is known of `identity`.
-    pub(crate) fn get_mut(&mut self, identity: u64) -> Option<&mut V> {
+    pub fn get_mut(&mut self, identity: u64) -> Option<&mut V> {
         if !self.young.contains_key(&identity) {
             let value = self.old.remove(&identity)?;
             self.insert_young(identity, value);
@@ -44,7 +53,7 @@ impl<V> Table<V> {
     }
 
     /// Remembers `value`; returns what was known before.
-    pub(crate) fn insert(&mut self, identity: u64, value: V) -> Option<V> {
+    pub fn insert(&mut self, identity: u64, value: V) -> Option<V> {
         if let Some(known) = self.young.get_mut(&identity) {
             return Some(std::mem::replace(known, value));
         }
@@ -54,7 +63,7 @@ impl<V> Table<V> {
     }
 
     /// Forgets `identity`; returns what was known.
-    pub(crate) fn remove(&mut self, identity: u64) -> Option<V> {
+    pub fn remove(&mut self, identity: u64) -> Option<V> {
         self.young.remove(&identity).or_else(|| self.old.remove(&identity))
     }
 
@@ -70,12 +79,12 @@ impl<V> Table<V> {
 
 #[cfg(test)]
 mod tests {
-    use super::Table;
+    use super::IdentityTable;
 
     /// Goal: the cap holds, evictions are counted, and a touched entry survives.
     #[test]
     fn an_untouched_entry_is_the_one_that_goes() {
-        let mut table = Table::new(8);
+        let mut table = IdentityTable::new(8);
         for identity in 0..1000u64 {
             table.insert(identity, identity);
             assert_eq!(table.get_mut(0).copied(), Some(0), "touched at every step, dropped at {identity}");

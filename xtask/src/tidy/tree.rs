@@ -9,20 +9,23 @@ use super::{Source, Tree, Violation};
 const RECORDINGS_LIMIT: u64 = 6 * 1024 * 1024;
 
 /// Crate folder and the crates of ours it may name. `live` and `sim` never name each other.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("macros", &[]),
     ("wheel", &[]),
     ("core", &["wheel"]),
     ("qdisc", &["wheel", "core"]),
     ("trace", &["wheel", "core"]),
+    ("explain", &["core", "trace"]),
+    // What-if answers in the figures of explain.
+    ("verify", &["wheel", "core", "trace", "explain"]),
     ("live", &["wheel", "core"]),
-    // The packets of a scenario pass through the disciplines that programs use.
+    // The packets of a scenario pass through the disciplines that programs use; a run is written as tracks.
     ("sim", &["wheel", "core", "qdisc", "trace"]),
     ("net", &["wheel", "core", "qdisc", "live"]),
     ("tokio", &["live"]),
     ("quietcore", &["wheel", "core", "qdisc", "live", "net", "tokio", "sim", "macros"]),
     ("ffi", &["wheel", "core", "qdisc", "live", "sim", "quietcore"]),
-    ("cli", &["wheel", "core", "qdisc", "trace", "live", "net", "sim", "quietcore"]),
+    ("cli", &["wheel", "core", "qdisc", "trace", "explain", "verify", "live", "net", "sim", "quietcore"]),
 ];
 
 /// Crates whose examples and tests are written against the facade: their development may depend on it.

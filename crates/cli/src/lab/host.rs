@@ -2,7 +2,7 @@
 //! absent.
 
 use quietcore_core::CpuSet;
-use quietcore_trace::Facts;
+use quietcore_explain::Facts;
 use serde::Serialize;
 
 /// See the module.

@@ -1,7 +1,7 @@
 //! Findings as text.
 
 use super::{Page, Style, visible};
-use quietcore_trace::{Evidence, Finding, Severity};
+use quietcore_explain::{Evidence, Finding, Severity};
 
 /// All `findings`, each with what, why, change, prediction, verification and proof.
 pub(crate) fn findings(page: &mut Page, findings: &[Finding]) {

@@ -3,7 +3,7 @@
 use super::{Page, Style, visible};
 use crate::live::Own;
 use quietcore_core::Nanos;
-use quietcore_trace::{CountByName, Report};
+use quietcore_explain::{CountByName, Report};
 
 /// Rows of isolated CPUs that are printed; the JSON has all of them.
 const CPU_ROWS_MAX: usize = 32;

@@ -1,7 +1,7 @@
 //! A verification as text: what was compared, the classes, the first line that differs.
 
 use super::{Page, Style, visible};
-use quietcore_trace::{Check, HierarchyCounts, Mismatch, Verification};
+use quietcore_verify::{Check, HierarchyCounts, Mismatch, Verification};
 
 /// Width of the labels.
 const LABEL: usize = 10;

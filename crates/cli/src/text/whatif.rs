@@ -3,8 +3,8 @@
 use super::{Page, Style, visible};
 use crate::whatif::Comparison;
 use quietcore_core::Nanos;
-use quietcore_sim::whatif::Figures;
-use quietcore_trace::{CountByNumber, Disturbance};
+use quietcore_explain::{CountByNumber, Disturbance};
+use quietcore_verify::whatif::Figures;
 use std::collections::BTreeSet;
 
 /// Width of the labels.

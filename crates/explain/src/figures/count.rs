@@ -1,0 +1,114 @@
+//! Small counters: by CPU, and of the kinds of events seen.
+
+use super::report::CountByNumber;
+use quietcore_core::CpuId;
+use quietcore_trace::{Event, Migration, SoftirqStep, WakeStep};
+
+/// A count per CPU, as long as the highest CPU that was counted.
+#[derive(Debug, Default)]
+pub(super) struct CpuCounts(Vec<u64>);
+
+impl CpuCounts {
+    pub(super) fn add(&mut self, cpu: CpuId) {
+        if self.0.len() <= cpu.index() {
+            self.0.resize(cpu.index() + 1, 0);
+        }
+        self.0[cpu.index()] += 1;
+    }
+
+    pub(super) fn get(&self, cpu: CpuId) -> u64 {
+        self.0.get(cpu.index()).copied().unwrap_or(0)
+    }
+
+    pub(super) fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// CPUs with a count of at least 1.
+    pub(super) fn to_map(&self) -> CountByNumber {
+        let counted = self.0.iter().enumerate().filter(|(_, count)| **count > 0);
+        counted.map(|(cpu, count)| (cpu as u16, *count)).collect()
+    }
+}
+
+/// The kinds of events that figures are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    TimerStart,
+    TimerExpire,
+    TimerCancel,
+    SoftirqEntry,
+    SoftirqExit,
+    HrtimerStart,
+    HrtimerExpire,
+    SchedWaking,
+    SchedSwitch,
+}
+
+const KINDS: usize = 9;
+
+impl Kind {
+    fn of(event: &Event<'_>) -> Option<Self> {
+        Some(match event {
+            Event::TimerStart(_) => Self::TimerStart,
+            Event::TimerExpireEntry { .. } => Self::TimerExpire,
+            Event::TimerCancel { .. } => Self::TimerCancel,
+            Event::Softirq { step: SoftirqStep::Entry, .. } => Self::SoftirqEntry,
+            Event::Softirq { step: SoftirqStep::Exit, .. } => Self::SoftirqExit,
+            Event::HrtimerStart(_) => Self::HrtimerStart,
+            Event::HrtimerExpireEntry { .. } => Self::HrtimerExpire,
+            Event::SchedWake { step: WakeStep::Waking, .. } => Self::SchedWaking,
+            Event::SchedSwitch { .. } => Self::SchedSwitch,
+            _ => return None,
+        })
+    }
+
+    /// The tracepoint's name.
+    fn tracepoint(self) -> &'static str {
+        match self {
+            Self::TimerStart => "timer_start",
+            Self::TimerExpire => "timer_expire_entry",
+            Self::TimerCancel => "timer_cancel",
+            Self::SoftirqEntry => "softirq_entry",
+            Self::SoftirqExit => "softirq_exit",
+            Self::HrtimerStart => "hrtimer_start",
+            Self::HrtimerExpire => "hrtimer_expire_entry",
+            Self::SchedWaking => "sched_waking",
+            Self::SchedSwitch => "sched_switch",
+        }
+    }
+}
+
+/// How often each kind was seen, and which kinds were switched on though none was seen.
+#[derive(Debug, Default)]
+pub(super) struct KindCounts {
+    seen: [u64; KINDS],
+}
+
+impl KindCounts {
+    pub(super) fn add(&mut self, event: &Event<'_>) {
+        if let Some(kind) = Kind::of(event) {
+            self.seen[kind as usize] += 1;
+        }
+    }
+
+    pub(super) fn get(&self, kind: Kind) -> u64 {
+        self.seen[kind as usize]
+    }
+
+    /// Whether all of `kinds` are in the input: seen, or known to have been switched on.
+    pub(super) fn recorded(&self, kinds: &[Kind], switched_on: &[String]) -> bool {
+        kinds
+            .iter()
+            .all(|&kind| self.get(kind) > 0 || switched_on.iter().any(|event| event == kind.tracepoint()))
+    }
+}
+
+/// The level-0 group that an event names for a CPU, if it does; true for the connection itself.
+pub(super) fn group_of(event: &Event<'_>) -> Option<(CpuId, u64, bool)> {
+    match *event {
+        Event::Migration(Migration::ConnectCpu { cpu, parent, .. }) => Some((cpu, parent, true)),
+        Event::Migration(Migration::Cpu { cpu, parent, .. }) => Some((cpu, parent, false)),
+        _ => None,
+    }
+}

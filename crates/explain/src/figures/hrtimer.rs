@@ -1,0 +1,97 @@
+//! High-resolution timers: which CPU started them, which task, and where they expired.
+
+use super::count::CpuCounts;
+use super::report::CountByName;
+use quietcore_core::{CpuId, CpuSet};
+use quietcore_trace::{HrtimerStart, IdentityTable, NameId, NameTable, Record};
+use std::collections::BTreeMap;
+
+const TASKS_MAX: usize = 65_536;
+/// Stands for all tasks that found no room in `by_task`; no task has this id.
+const OTHER_PID: i32 = -1;
+/// What the kernel prints for a task whose name it no longer knows.
+const FORGOTTEN: &[u8] = b"<...>";
+
+#[derive(Debug)]
+struct Started {
+    on: CpuId,
+    comm: NameId,
+    pid: i32,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct HrtimerCounts {
+    started: IdentityTable<Started>,
+    pub(super) off_arming: u64,
+    pub(super) foreign: u64,
+    pub(super) watchdogs: CpuCounts,
+    pub(super) watchdogs_off_arming: u64,
+    by_task: BTreeMap<(i32, NameId), u64>,
+}
+
+impl HrtimerCounts {
+    pub(super) fn new(identities_max: usize) -> Self {
+        Self {
+            started: IdentityTable::new(identities_max),
+            off_arming: 0,
+            foreign: 0,
+            watchdogs: CpuCounts::default(),
+            watchdogs_off_arming: 0,
+            by_task: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn evicted(&self) -> u64 {
+        self.started.evicted()
+    }
+
+    pub(super) fn take_start(
+        &mut self,
+        record: &Record<'_>,
+        start: &HrtimerStart<'_>,
+        names: &mut NameTable,
+    ) {
+        let comm = names.number(record.task.comm);
+        self.started.insert(start.hrtimer, Started { on: record.cpu, comm, pid: record.task.pid });
+    }
+
+    pub(super) fn take_expiry(
+        &mut self,
+        record: &Record<'_>,
+        hrtimer: u64,
+        function: &[u8],
+        isolated: &CpuSet,
+    ) {
+        let is_watchdog = function == b"qdisc_watchdog";
+        if is_watchdog {
+            self.watchdogs.add(record.cpu);
+        }
+        let Some(started) = self.started.get_mut(hrtimer) else { return };
+        if started.on != record.cpu {
+            self.off_arming += 1;
+            self.watchdogs_off_arming += u64::from(is_watchdog);
+            let is_foreign = isolated.contains(record.cpu) && !isolated.contains(started.on);
+            self.foreign += u64::from(is_foreign);
+        }
+        if function == b"hrtimer_wakeup" {
+            let task = (started.pid, started.comm);
+            let has_room = self.by_task.len() < TASKS_MAX || self.by_task.contains_key(&task);
+            let task = if has_room { task } else { (OTHER_PID, NameTable::OTHER) };
+            *self.by_task.entry(task).or_default() += 1;
+        }
+    }
+
+    /// `comm-pid` to count; a forgotten name is replaced by the one name known for that pid.
+    pub(super) fn by_task(&self, names: &mut NameTable) -> CountByName {
+        let forgotten = names.number(FORGOTTEN);
+        let known: BTreeMap<i32, NameId> =
+            self.by_task.keys().filter(|task| task.1 != forgotten).map(|task| (task.0, task.1)).collect();
+        let mut counts = CountByName::new();
+        for (&(pid, comm), &count) in &self.by_task {
+            let comm = if comm == forgotten { known.get(&pid).copied().unwrap_or(comm) } else { comm };
+            *counts.entry(format!("{}-{pid}", names.text(comm))).or_default() += count;
+        }
+        counts
+    }
+}

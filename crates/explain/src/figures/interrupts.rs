@@ -1,0 +1,197 @@
+//! Softirqs, and the real-time wake-ups that had to wait behind them.
+//!
+//! A CPU runs one softirq vector at a time, so its state is: inside TIMER (and whether anything
+//! expired since), and which of the long vectors it is inside of. An entry whose exit is not in
+//! the input counts as an entry and not as empty.
+
+use super::count::CpuCounts;
+use super::report::Quantiles;
+use hdrhistogram::Histogram;
+use quietcore_core::{CpuId, Nanos};
+use quietcore_trace::{IdentityTable, SoftirqStep};
+
+const TIMER: u8 = 1;
+/// NET_TX, NET_RX, BLOCK, IRQ_POLL: the vectors that may run long (seed 003).
+const LONG_VECTORS: u32 = 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5;
+/// Kernel priorities below this are real-time or deadline.
+const FIRST_NORMAL_PRIORITY: i32 = 100;
+const WAITING_MAX: usize = 65_536;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct CpuState {
+    in_timer: bool,
+    expired_any: bool,
+    inside: u32,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Interrupts {
+    cpus: Vec<CpuState>,
+    pub(super) timer_entries: u64,
+    pub(super) timer_empty: CpuCounts,
+    waiting: IdentityTable<Nanos>,
+    pub(super) rt_wakeups: u64,
+    pub(super) rt_behind: u64,
+    delays: Histogram<u64>,
+    delay_max: u64,
+}
+
+impl Interrupts {
+    pub(super) fn new() -> Self {
+        Self {
+            cpus: Vec::new(),
+            timer_entries: 0,
+            timer_empty: CpuCounts::default(),
+            waiting: IdentityTable::new(WAITING_MAX),
+            rt_wakeups: 0,
+            rt_behind: 0,
+            delays: Histogram::new(3).expect("3 significant digits are in range"),
+            delay_max: 0,
+        }
+    }
+
+    pub(super) fn evicted(&self) -> u64 {
+        self.waiting.evicted()
+    }
+
+    fn cpu(&mut self, cpu: CpuId) -> &mut CpuState {
+        if self.cpus.len() <= cpu.index() {
+            self.cpus.resize(cpu.index() + 1, CpuState::default());
+        }
+        &mut self.cpus[cpu.index()]
+    }
+
+    pub(super) fn take_softirq(&mut self, cpu: CpuId, step: SoftirqStep, vector: u8) {
+        let bit = 1u32.checked_shl(u32::from(vector)).unwrap_or(0);
+        let state = self.cpu(cpu);
+        match step {
+            SoftirqStep::Raise => {}
+            SoftirqStep::Entry => {
+                state.inside |= bit;
+                if vector == TIMER {
+                    *state = CpuState { in_timer: true, expired_any: false, ..*state };
+                    self.timer_entries += 1;
+                }
+            }
+            SoftirqStep::Exit => {
+                state.inside &= !bit;
+                if vector == TIMER && std::mem::take(&mut state.in_timer) && !state.expired_any {
+                    self.timer_empty.add(cpu);
+                }
+            }
+        }
+    }
+
+    /// Events of `cpu` were lost: whether it is still inside a softirq is not known any more.
+    pub(super) fn forget(&mut self, cpu: CpuId) {
+        *self.cpu(cpu) = CpuState::default();
+    }
+
+    /// A wheel timer's callback begins on `cpu`.
+    pub(super) fn take_expiry(&mut self, cpu: CpuId) {
+        self.cpu(cpu).expired_any = true;
+    }
+
+    /// `sched_waking` of the task `pid`.
+    pub(super) fn take_waking(&mut self, at: Nanos, pid: i32, priority: i32, target: CpuId) {
+        if priority >= FIRST_NORMAL_PRIORITY {
+            return;
+        }
+        self.rt_wakeups += 1;
+        if self.cpu(target).inside & LONG_VECTORS != 0 {
+            self.rt_behind += 1;
+            self.waiting.insert(u64::from(pid.unsigned_abs()), at);
+        }
+    }
+
+    /// `sched_switch` from the task `previous` to the task `next`.
+    pub(super) fn take_switch(&mut self, at: Nanos, previous: i32, next: i32) {
+        if self.rt_behind == 0 {
+            return;
+        }
+        // A task that leaves its CPU did not wait for it: it was woken while it still ran.
+        self.waiting.remove(u64::from(previous.unsigned_abs()));
+        if let Some(since) = self.waiting.remove(u64::from(next.unsigned_abs())) {
+            // The histogram grows to any value (at most 1 MiB), so recording cannot fail.
+            let delay = at.since(since).as_u64();
+            self.delay_max = self.delay_max.max(delay);
+            let recorded = self.delays.record(delay);
+            debug_assert!(recorded.is_ok(), "a growing histogram takes every value");
+        }
+    }
+
+    pub(super) fn delays(&self) -> Quantiles {
+        if self.delays.is_empty() {
+            return Quantiles::default();
+        }
+        let at = |quantile| Some(self.delays.value_at_quantile(quantile).min(self.delay_max));
+        Quantiles { p50: at(0.5), p99: at(0.99), max: Some(self.delay_max) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Interrupts;
+    use quietcore_core::{CpuId, Nanos};
+    use quietcore_trace::SoftirqStep::{Entry, Exit};
+
+    fn cpu(number: u64) -> CpuId {
+        CpuId::new(number).unwrap()
+    }
+
+    /// Goal: empty means nothing expired *on that CPU* between entry and exit.
+    #[test]
+    fn an_empty_timer_softirq_ran_nothing_on_its_own_cpu() {
+        let mut interrupts = Interrupts::new();
+        interrupts.take_softirq(cpu(0), Exit, 1); // the entry was before the recording
+        interrupts.take_softirq(cpu(0), Entry, 1);
+        interrupts.take_expiry(cpu(1)); // elsewhere
+        interrupts.take_softirq(cpu(0), Exit, 1);
+        interrupts.take_softirq(cpu(0), Entry, 1);
+        interrupts.take_expiry(cpu(0));
+        interrupts.take_softirq(cpu(0), Exit, 1);
+        interrupts.take_softirq(cpu(0), Entry, 1); // still inside at the end
+        assert_eq!((interrupts.timer_entries, interrupts.timer_empty.total()), (3, 1));
+    }
+
+    /// Goal: only real-time tasks that were woken towards a CPU inside a long softirq wait.
+    #[test]
+    fn a_wakeup_waits_only_behind_a_long_softirq() {
+        let mut interrupts = Interrupts::new();
+        interrupts.take_softirq(cpu(1), Entry, 3);
+        interrupts.take_waking(Nanos(1_000), 7, 98, cpu(1)); // behind NET_RX
+        interrupts.take_waking(Nanos(1_000), 8, 120, cpu(1)); // not real-time
+        interrupts.take_waking(Nanos(1_000), 9, 98, cpu(0)); // another CPU
+        interrupts.take_softirq(cpu(1), Exit, 3);
+        interrupts.take_waking(Nanos(2_000), 10, 98, cpu(1)); // after it
+        for pid in 7..11 {
+            interrupts.take_switch(Nanos(5_000), 0, pid);
+        }
+        assert_eq!((interrupts.rt_wakeups, interrupts.rt_behind), (3, 1));
+        assert_eq!(interrupts.delays().max, Some(4_000));
+    }
+
+    /// Goal: a task that is woken while it still runs does not wait, however long it then sleeps.
+    #[test]
+    fn a_task_that_still_runs_does_not_wait() {
+        let mut interrupts = Interrupts::new();
+        interrupts.take_softirq(cpu(1), Entry, 3);
+        interrupts.take_waking(Nanos(1_000), 7, 98, cpu(1)); // by the softirq that interrupts it
+        interrupts.take_switch(Nanos(2_000), 7, 0);
+        interrupts.take_switch(Nanos(9_000_000), 0, 7);
+        assert_eq!((interrupts.rt_behind, interrupts.delays().max), (1, None));
+    }
+
+    /// Goal: after lost events nothing is assumed about the softirqs of that CPU.
+    #[test]
+    fn lost_events_end_what_was_known_of_a_cpu() {
+        let mut interrupts = Interrupts::new();
+        interrupts.take_softirq(cpu(1), Entry, 3);
+        interrupts.take_softirq(cpu(1), Entry, 1);
+        interrupts.forget(cpu(1));
+        interrupts.take_softirq(cpu(1), Exit, 1);
+        interrupts.take_waking(Nanos(1_000), 7, 98, cpu(1));
+        assert_eq!((interrupts.timer_empty.total(), interrupts.rt_behind), (0, 0));
+    }
+}

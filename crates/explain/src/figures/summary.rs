@@ -1,0 +1,292 @@
+//! From counts to a [`Report`]: which figures the input can support, and what limits them.
+
+use super::count::{CpuCounts, Kind};
+use super::hierarchy::GroupTable;
+use super::report::{
+    CountByName, CountByNumber, Disturbance, Hrtimers, IsolatedCpu, Malformed, PingPong, QdiscWatchdog,
+    Quantiles, Remote, Report, RtWakeups, Softirqs, Timers,
+};
+use super::wheel::Disturbances;
+use super::{Explain, Options};
+use quietcore_core::CpuSet;
+use quietcore_trace::{NameTable, Tally};
+use std::collections::BTreeMap;
+
+/// Decides per figure whether its events are in the input.
+struct Gate<'a> {
+    explain: &'a Explain,
+    missing: Vec<&'static str>,
+}
+
+impl Gate<'_> {
+    /// `value` when all `kinds` were recorded; otherwise `None`, and `path` is noted.
+    fn figure<T>(&mut self, path: &'static str, kinds: &[Kind], value: T) -> Option<T> {
+        let Explain { kinds: counts, options, .. } = self.explain;
+        if counts.recorded(kinds, &options.switched_on) {
+            return Some(value);
+        }
+        self.missing.push(path);
+        None
+    }
+}
+
+const WHEEL: &[Kind] = &[Kind::TimerStart, Kind::TimerExpire];
+const HRTIMER: &[Kind] = &[Kind::HrtimerStart, Kind::HrtimerExpire];
+const TIMER_SOFTIRQ: &[Kind] = &[Kind::SoftirqEntry, Kind::SoftirqExit, Kind::TimerExpire];
+const BEHIND: &[Kind] = &[Kind::SchedWaking, Kind::SoftirqEntry, Kind::SoftirqExit];
+const DELAY: &[Kind] = &[Kind::SchedWaking, Kind::SoftirqEntry, Kind::SoftirqExit, Kind::SchedSwitch];
+
+pub(super) fn report(mut explain: Explain, tally: &Tally) -> Report {
+    let by_task = {
+        let Explain { hrtimers, names, .. } = &mut explain;
+        hrtimers.by_task(names)
+    };
+    let Options { isolated, isolated_source, nohz_full, kernel, cpu_count, timer_migration, .. } =
+        explain.options.clone();
+    let cpus = cpu_count.unwrap_or(0).max(if tally.events > 0 { explain.highest_cpu + 1 } else { 0 });
+    let ran_on = [&explain.wheel.foreign, &explain.wheel.between_isolated];
+    let ran_on = ran_on.iter().flat_map(|side| by_cpu(side).into_keys()).collect::<Vec<_>>();
+    let groups = explain.hierarchy.groups(cpus, ran_on.into_iter());
+    let duration_ns = explain
+        .first_at
+        .filter(|_| !tally.clock_without_unit)
+        .map(|first| explain.last_at.since(first).as_u64());
+
+    let mut gate = Gate { explain: &explain, missing: Vec::new() };
+    let timers = timers(&mut gate);
+    let foreign = disturbance(&mut gate, "foreign", &explain.wheel.foreign, &groups);
+    let between_isolated =
+        disturbance(&mut gate, "between_isolated", &explain.wheel.between_isolated, &groups);
+    let remote = gate.figure("remote", WHEEL, &explain.wheel.remote);
+    let remote = Remote { total: remote.map(CpuCounts::total), by_cpu: remote.map(CpuCounts::to_map) };
+    let ping_pong = ping_pong(&mut gate, duration_ns);
+    let softirq = softirqs(&mut gate);
+    let hrtimers = hrtimers(&mut gate, by_task);
+    let rt_wakeups = rt_wakeups(&mut gate, tally);
+    let not_recorded = gate.missing;
+
+    let evicted = explain.wheel.evicted() + explain.hrtimers.evicted();
+    Report {
+        schema: 1,
+        kernel: kernel.map(|kernel| kernel.text),
+        cpus,
+        isolated: isolated.to_string(),
+        isolated_source,
+        nohz_full: nohz_full.to_string(),
+        timer_migration,
+        duration_ns,
+        events: tally.events,
+        lost_events: tally.lost_events,
+        not_recorded,
+        incomplete: incomplete(tally, evicted, explain.interrupts.evicted()),
+        timers,
+        foreign,
+        between_isolated,
+        remote,
+        ping_pong,
+        softirq,
+        hrtimers,
+        rt_wakeups,
+        isolated_cpus: isolated_cpus(&explain, &groups),
+        groups: groups.report(),
+        malformed: malformed(tally),
+        unknown_events: CountByName::new(),
+        evicted,
+        warnings: warnings(&explain, tally),
+        findings: Vec::new(),
+    }
+}
+
+fn timers(gate: &mut Gate<'_>) -> Timers {
+    let counts = &gate.explain.kinds;
+    let (started, expired) = (counts.get(Kind::TimerStart), counts.get(Kind::TimerExpire));
+    let cancelled = counts.get(Kind::TimerCancel);
+    let unknown = gate.explain.wheel.expired_unknown_start;
+    Timers {
+        started: gate.figure("timers.started", &[Kind::TimerStart], started),
+        expired: gate.figure("timers.expired", &[Kind::TimerExpire], expired),
+        cancel_events: gate.figure("timers.cancel_events", &[Kind::TimerCancel], cancelled),
+        expired_unknown_start: gate.figure("timers.expired_unknown_start", WHEEL, unknown),
+    }
+}
+
+fn disturbance(
+    gate: &mut Gate<'_>,
+    path: &'static str,
+    side: &Disturbances,
+    groups: &GroupTable,
+) -> Disturbance {
+    let names = &gate.explain.names;
+    if gate.figure(path, WHEEL, ()).is_none() {
+        return Disturbance::default();
+    }
+    let by_cpu = by_cpu(side);
+    Disturbance {
+        total: Some(side.total()),
+        pulled: Some(side.pulled.total()),
+        placed: Some(side.placed.total()),
+        by_function: Some(by_function(
+            side.by_function.iter().map(|(name, kinds)| (*name, kinds.total())),
+            names,
+        )),
+        pulled_by_function: by_function(
+            side.by_function.iter().map(|(name, kinds)| (*name, kinds.pulled)),
+            names,
+        ),
+        placed_by_function: by_function(
+            side.by_function.iter().map(|(name, kinds)| (*name, kinds.placed)),
+            names,
+        ),
+        by_group: Some(groups.sum(&by_cpu)),
+        by_cpu: Some(by_cpu),
+        by_base_cpu: Some(side.by_base.to_map()),
+        examples: side.examples.clone(),
+    }
+}
+
+fn by_cpu(side: &Disturbances) -> CountByNumber {
+    let mut counts = side.pulled.to_map();
+    for (cpu, count) in side.placed.to_map() {
+        *counts.entry(cpu).or_default() += count;
+    }
+    counts
+}
+
+fn by_function(
+    counts: impl Iterator<Item = (quietcore_trace::NameId, u64)>,
+    names: &NameTable,
+) -> CountByName {
+    let mut by_function = CountByName::new();
+    for (name, count) in counts.filter(|(_, count)| *count > 0) {
+        *by_function.entry(names.text(name)).or_default() += count;
+    }
+    by_function
+}
+
+fn ping_pong(gate: &mut Gate<'_>, duration_ns: Option<u64>) -> PingPong {
+    let count = gate.figure("ping_pong", WHEEL, gate.explain.wheel.ping_pongs);
+    let seconds = duration_ns.filter(|&nanos| nanos > 0).map(|nanos| nanos as f64 / 1e9);
+    PingPong { count, per_s: count.zip(seconds).map(|(count, seconds)| count as f64 / seconds) }
+}
+
+fn softirqs(gate: &mut Gate<'_>) -> Softirqs {
+    let interrupts = &gate.explain.interrupts;
+    let (entries, empty) = (interrupts.timer_entries, &interrupts.timer_empty);
+    let timer_empty = gate.figure("softirq.timer_empty", TIMER_SOFTIRQ, empty.total());
+    Softirqs {
+        timer_entries: gate.figure("softirq.timer_entries", &[Kind::SoftirqEntry], entries),
+        timer_empty,
+        by_cpu: gate.figure("softirq.by_cpu", TIMER_SOFTIRQ, empty.to_map()),
+    }
+}
+
+fn hrtimers(gate: &mut Gate<'_>, by_task: CountByName) -> Hrtimers {
+    let explain = gate.explain;
+    let (timers, expired) = (&explain.hrtimers, explain.kinds.get(Kind::HrtimerExpire));
+    let watchdogs: &CpuCounts = &timers.watchdogs;
+    let expiries = &[Kind::HrtimerExpire];
+    Hrtimers {
+        expired: gate.figure("hrtimers.expired", expiries, expired),
+        off_arming_cpu: gate.figure("hrtimers.off_arming_cpu", HRTIMER, timers.off_arming),
+        foreign: gate.figure("hrtimers.foreign", HRTIMER, timers.foreign),
+        by_task: gate.figure("hrtimers.by_task", HRTIMER, by_task),
+        qdisc_watchdog: QdiscWatchdog {
+            expired: gate.figure("hrtimers.qdisc_watchdog.expired", expiries, watchdogs.total()),
+            off_arming_cpu: gate.figure(
+                "hrtimers.qdisc_watchdog.off_arming_cpu",
+                HRTIMER,
+                timers.watchdogs_off_arming,
+            ),
+            by_cpu: gate.figure("hrtimers.qdisc_watchdog.by_cpu", expiries, watchdogs.to_map()),
+        },
+    }
+}
+
+fn rt_wakeups(gate: &mut Gate<'_>, tally: &Tally) -> RtWakeups {
+    let interrupts = &gate.explain.interrupts;
+    let delays = if tally.clock_without_unit { Quantiles::default() } else { interrupts.delays() };
+    let behind = interrupts.rt_behind;
+    RtWakeups {
+        count: gate.figure("rt_wakeups.count", &[Kind::SchedWaking], interrupts.rt_wakeups),
+        behind_softirq: gate.figure("rt_wakeups.behind_softirq", BEHIND, behind),
+        delay_ns: gate.figure("rt_wakeups.delay_ns", DELAY, delays).unwrap_or_default(),
+    }
+}
+
+fn isolated_cpus(explain: &Explain, groups: &GroupTable) -> Vec<IsolatedCpu> {
+    let foreign = &explain.wheel.foreign;
+    let mut functions: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (&(cpu, name), &count) in &foreign.by_cpu_function {
+        functions.entry(cpu).or_default().push((name, count));
+    }
+    let touched = functions.into_iter().map(|(cpu, counts)| IsolatedCpu {
+        cpu: cpu.index() as u16,
+        group: groups.of(cpu.index() as u16),
+        pulled: foreign.pulled.get(cpu),
+        placed: foreign.placed.get(cpu),
+        by_function: by_function(counts.into_iter(), &explain.names),
+    });
+    touched.collect()
+}
+
+/// Why the figures are approximate.
+fn incomplete(tally: &Tally, evicted: u64, waiters_evicted: u64) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if tally.lost_events > 0 {
+        let at_least = if tally.lost_unknown { "at least " } else { "" };
+        reasons.push(format!(
+            "{at_least}{} events were lost: counts miss them, and a timer whose last start was lost \
+             carries the CPU of an earlier one",
+            tally.lost_events
+        ));
+    }
+    if tally.malformed > 0 {
+        reasons.push(format!("{} lines could not be read: counts miss their events", tally.malformed));
+    }
+    if evicted > 0 {
+        reasons.push(format!(
+            "{evicted} identities were forgotten to bound memory: their later expiries count as \
+             unknown starts (raise --max-identities)"
+        ));
+    }
+    if waiters_evicted > 0 {
+        reasons.push(format!(
+            "{waiters_evicted} waiting real-time tasks were forgotten to bound memory: their delays are missing"
+        ));
+    }
+    reasons
+}
+
+fn malformed(tally: &Tally) -> Malformed {
+    Malformed {
+        count: tally.malformed,
+        first: tally.malformed_first.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn warnings(explain: &Explain, tally: &Tally) -> Vec<String> {
+    let mut warnings = explain.hierarchy.contradictions(&explain.options.isolated);
+    let isolated = &explain.options.isolated;
+    if let Some(cpus) = explain.options.cpu_count {
+        let absent = isolated.iter().filter(|cpu| cpu.index() >= usize::from(cpus)).collect::<CpuSet>();
+        if !absent.is_empty() {
+            warnings
+                .push(format!("CPUs {absent} of the isolated set are not among the {cpus} possible CPUs"));
+        }
+    }
+    if explain.names.overflowed() > 0 {
+        warnings.push(format!(
+            "there are more different names than are kept: {} times a function or task was counted under \
+             (other); totals are right",
+            explain.names.overflowed()
+        ));
+    }
+    if tally.clock_without_unit {
+        warnings.push(
+            "the time stamps have no unit (clock counter or x86-tsc): durations and delays are not \
+             computed; record with trace_clock mono"
+                .to_owned(),
+        );
+    }
+    warnings
+}

@@ -1,0 +1,144 @@
+//! Wheel timers: armed where, in whose base, ran where.
+//!
+//! Three CPUs per expiry: armed on (`[CPU]` of the timer's last `timer_start`; a cancel does not
+//! forget it, because one precedes every expiry), base (`cpu=` of that event), ran on (`[CPU]` of
+//! `timer_expire_entry`). Pulled: ran on != base. Placed: ran on == base.
+
+use super::count::CpuCounts;
+use super::report::Example;
+use quietcore_core::{CpuId, CpuSet};
+use quietcore_trace::{IdentityTable, NameId, NameTable, Record, TimerStart};
+use std::collections::BTreeMap;
+
+const EXAMPLES_PER_CPU: u64 = 2;
+const EXAMPLES_MAX: usize = 64;
+const CPU_FUNCTIONS_MAX: usize = 16_384;
+
+/// What is remembered of a timer between its start and its expiry.
+#[derive(Debug)]
+struct Armed {
+    line: u64,
+    on: CpuId,
+    base: CpuId,
+    /// The base of a remote expiry that no start has followed yet.
+    expired_remotely_from: Option<CpuId>,
+}
+
+/// A callback begins.
+#[derive(Debug)]
+pub(super) struct Expiry<'a> {
+    pub(super) line: u64,
+    pub(super) ran_on: CpuId,
+    pub(super) timer: u64,
+    pub(super) function: &'a [u8],
+}
+
+/// Expiries on isolated CPUs of timers that were armed elsewhere.
+#[derive(Debug, Default)]
+pub(super) struct Disturbances {
+    pub(super) pulled: CpuCounts,
+    pub(super) placed: CpuCounts,
+    pub(super) by_base: CpuCounts,
+    pub(super) by_function: BTreeMap<NameId, Kinds>,
+    pub(super) by_cpu_function: BTreeMap<(CpuId, NameId), u64>,
+    pub(super) examples: Vec<Example>,
+}
+
+/// One callback's share.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Kinds {
+    pub(super) pulled: u64,
+    pub(super) placed: u64,
+}
+
+impl Kinds {
+    pub(super) fn total(self) -> u64 {
+        self.pulled + self.placed
+    }
+}
+
+/// All that is counted of wheel timers.
+#[derive(Debug)]
+pub(super) struct Wheel {
+    armed: IdentityTable<Armed>,
+    pub(super) expired_unknown_start: u64,
+    pub(super) foreign: Disturbances,
+    pub(super) between_isolated: Disturbances,
+    pub(super) remote: CpuCounts,
+    pub(super) ping_pongs: u64,
+}
+
+impl Wheel {
+    pub(super) fn new(identities_max: usize) -> Self {
+        Self {
+            armed: IdentityTable::new(identities_max),
+            expired_unknown_start: 0,
+            foreign: Disturbances::default(),
+            between_isolated: Disturbances::default(),
+            remote: CpuCounts::default(),
+            ping_pongs: 0,
+        }
+    }
+
+    pub(super) fn evicted(&self) -> u64 {
+        self.armed.evicted()
+    }
+
+    pub(super) fn take_start(&mut self, record: &Record<'_>, start: &TimerStart<'_>) {
+        let armed =
+            Armed { line: record.line, on: record.cpu, base: start.base, expired_remotely_from: None };
+        let before = self.armed.insert(start.timer, armed);
+        if before.and_then(|timer| timer.expired_remotely_from) == Some(record.cpu) {
+            self.ping_pongs += 1;
+        }
+    }
+
+    pub(super) fn take_expiry(&mut self, expiry: &Expiry<'_>, isolated: &CpuSet, names: &mut NameTable) {
+        let Some(armed) = self.armed.get_mut(expiry.timer) else {
+            self.expired_unknown_start += 1;
+            return;
+        };
+        if expiry.ran_on != armed.base {
+            armed.expired_remotely_from = Some(armed.base);
+            self.remote.add(expiry.ran_on);
+        }
+        if armed.on == expiry.ran_on || !isolated.contains(expiry.ran_on) {
+            return;
+        }
+        let between = isolated.contains(armed.on);
+        let disturbances = if between { &mut self.between_isolated } else { &mut self.foreign };
+        disturbances.add(expiry, armed, names);
+    }
+}
+
+impl Disturbances {
+    pub(super) fn total(&self) -> u64 {
+        self.pulled.total() + self.placed.total()
+    }
+
+    fn add(&mut self, expiry: &Expiry<'_>, armed: &Armed, names: &mut NameTable) {
+        let name = names.number(expiry.function);
+        let pulled = expiry.ran_on != armed.base;
+        let (kind, counts) = if pulled { ("pulled", &mut self.pulled) } else { ("placed", &mut self.placed) };
+        counts.add(expiry.ran_on);
+        if counts.get(expiry.ran_on) <= EXAMPLES_PER_CPU && self.examples.len() < EXAMPLES_MAX {
+            self.examples.push(Example {
+                kind,
+                function: names.text(name),
+                armed_cpu: armed.on.index() as u16,
+                armed_line: armed.line,
+                base_cpu: armed.base.index() as u16,
+                cpu: expiry.ran_on.index() as u16,
+                line: expiry.line,
+            });
+        }
+        self.by_base.add(armed.base);
+        let kinds = self.by_function.entry(name).or_default();
+        *(if pulled { &mut kinds.pulled } else { &mut kinds.placed }) += 1;
+        let key = (expiry.ran_on, name);
+        let has_room =
+            self.by_cpu_function.len() < CPU_FUNCTIONS_MAX || self.by_cpu_function.contains_key(&key);
+        let key = if has_room { key } else { (expiry.ran_on, NameTable::OTHER) };
+        *self.by_cpu_function.entry(key).or_default() += 1;
+    }
+}

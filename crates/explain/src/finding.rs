@@ -1,0 +1,195 @@
+//! A finding: one thing that is wrong or worth knowing, and what to do about it.
+//!
+//! Both the explanation of a trace and the static check-up of a host end in a list of these, in
+//! the same shape, so a reader and a program need to learn it once.
+
+use serde::Serialize;
+use std::fmt;
+
+/// How much a finding matters. [`Severity::Warning`] and above make a command exit with 1.
+///
+/// ```
+/// use quietcore_explain::Severity;
+/// assert!(Severity::Note < Severity::Warning);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing; nothing needs to change.
+    Note,
+    /// An isolated or real-time CPU is (or will be) disturbed.
+    Warning,
+    /// The configuration does not do what it says at all.
+    Critical,
+}
+
+/// The lower-case word, as in the JSON.
+impl fmt::Display for Severity {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        })
+    }
+}
+
+/// Where a finding can be checked by eye.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Evidence {
+    /// A line of the recording (1-based), and what it shows.
+    Line {
+        /// Line number in the input, the first line being 1.
+        line: u64,
+        /// What the line shows, in one sentence.
+        text: String,
+    },
+    /// A file of the host, and what it holds.
+    File {
+        /// Path as seen on the host.
+        path: String,
+        /// Its content, or the part that matters.
+        text: String,
+    },
+}
+
+/// One finding. All texts are full sentences without a trailing line break.
+///
+/// ```
+/// use quietcore_explain::{Finding, Severity};
+///
+/// let finding = Finding::new("rt-throttling", "003", Severity::Warning)
+///     .what("Real-time tasks are stopped for 50 ms of every second.")
+///     .change("sysctl -w kernel.sched_rt_runtime_us=-1");
+/// assert_eq!(finding.severity, Severity::Warning);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Stable name, lower case with hyphens.
+    pub id: &'static str,
+    /// The founding document it belongs to: "000" to "004".
+    pub seed: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What was seen.
+    pub what: String,
+    /// The mechanism, with the range of kernel versions it holds for.
+    pub why: String,
+    /// The exact command (or boot parameter) that changes it; never executed by us.
+    pub change: String,
+    /// What that command will do to the figures.
+    pub predicted: String,
+    /// The command that shows whether it did.
+    pub verify: String,
+    /// Lines or files that prove it.
+    pub evidence: Vec<Evidence>,
+}
+
+impl Finding {
+    /// A finding with its three fixed fields; the texts are added by the methods below.
+    ///
+    /// ```
+    /// # use quietcore_explain::{Finding, Severity};
+    /// assert_eq!(Finding::new("x", "001", Severity::Note).seed, "001");
+    /// ```
+    #[must_use]
+    pub fn new(id: &'static str, seed: &'static str, severity: Severity) -> Self {
+        let empty = String::new;
+        Self {
+            id,
+            seed,
+            severity,
+            what: empty(),
+            why: empty(),
+            change: empty(),
+            predicted: empty(),
+            verify: empty(),
+            evidence: Vec::new(),
+        }
+    }
+
+    /// Sets what was seen.
+    ///
+    /// ```
+    /// # use quietcore_explain::{Finding, Severity};
+    /// assert_eq!(Finding::new("x", "001", Severity::Note).what("seen").what, "seen");
+    /// ```
+    #[must_use]
+    pub fn what(mut self, text: impl Into<String>) -> Self {
+        self.what = text.into();
+        self
+    }
+
+    /// Sets the mechanism and its kernel versions.
+    ///
+    /// ```
+    /// # use quietcore_explain::{Finding, Severity};
+    /// assert_eq!(Finding::new("x", "001", Severity::Note).why("because").why, "because");
+    /// ```
+    #[must_use]
+    pub fn why(mut self, text: impl Into<String>) -> Self {
+        self.why = text.into();
+        self
+    }
+
+    /// Sets the command that changes it.
+    ///
+    /// ```
+    /// # use quietcore_explain::{Finding, Severity};
+    /// assert_eq!(Finding::new("x", "001", Severity::Note).change("cmd").change, "cmd");
+    /// ```
+    #[must_use]
+    pub fn change(mut self, text: impl Into<String>) -> Self {
+        self.change = text.into();
+        self
+    }
+
+    /// Sets the predicted effect.
+    ///
+    /// ```
+    /// # use quietcore_explain::{Finding, Severity};
+    /// assert_eq!(Finding::new("x", "001", Severity::Note).predicted("0").predicted, "0");
+    /// ```
+    #[must_use]
+    pub fn predicted(mut self, text: impl Into<String>) -> Self {
+        self.predicted = text.into();
+        self
+    }
+
+    /// Sets the command that verifies it.
+    ///
+    /// ```
+    /// # use quietcore_explain::{Finding, Severity};
+    /// assert_eq!(Finding::new("x", "001", Severity::Note).verify("cmd").verify, "cmd");
+    /// ```
+    #[must_use]
+    pub fn verify(mut self, text: impl Into<String>) -> Self {
+        self.verify = text.into();
+        self
+    }
+
+    /// Adds a line of the recording as evidence.
+    ///
+    /// ```
+    /// # use quietcore_explain::{Finding, Severity};
+    /// assert_eq!(Finding::new("x", "001", Severity::Note).line(7, "timer_start").evidence.len(), 1);
+    /// ```
+    #[must_use]
+    pub fn line(mut self, line: u64, text: impl Into<String>) -> Self {
+        self.evidence.push(Evidence::Line { line, text: text.into() });
+        self
+    }
+
+    /// Adds a file of the host as evidence.
+    ///
+    /// ```
+    /// # use quietcore_explain::{Finding, Severity};
+    /// assert_eq!(Finding::new("x", "001", Severity::Note).file("/proc/cmdline", "quiet").evidence.len(), 1);
+    /// ```
+    #[must_use]
+    pub fn file(mut self, path: impl Into<String>, text: impl Into<String>) -> Self {
+        self.evidence.push(Evidence::File { path: path.into(), text: text.into() });
+        self
+    }
+}

@@ -1,0 +1,342 @@
+//! The explanation through the public API: each definition on a trace of a few lines, and the
+//! totals of the bundled recordings of real kernels.
+
+use quietcore_explain::{Explain, Options, Report, Severity};
+use quietcore_trace::{TraceReader, open};
+use std::path::Path;
+
+/// Explains `text` with `options`.
+fn explain(text: &str, options: Options) -> Report {
+    let mut reader = TraceReader::new(text.as_bytes());
+    reader.read_header().expect("readable");
+    let mut explain = Explain::new(options);
+    reader.read(u64::MAX, &mut |record| explain.take(record)).expect("readable");
+    explain.finish(reader.tally())
+}
+
+fn isolated(list: &str) -> Options {
+    Options { isolated: list.parse().expect("a list"), ..Options::default() }
+}
+
+/// A line of ftrace text on `cpu` at `micros`.
+fn line(cpu: u16, micros: u64, event: &str) -> String {
+    format!(
+        "{:>16}-7       [{cpu:03}] d..1. {:>5}.{:06}: {event}\n",
+        "task",
+        micros / 1_000_000,
+        micros % 1_000_000
+    )
+}
+
+fn start(cpu: u16, timer: u32, base: u16) -> String {
+    line(
+        cpu,
+        0,
+        &format!("timer_start: timer={timer:016x} function=f expires=9 [timeout=1] cpu={base} idx=1 flags="),
+    )
+}
+
+fn expire(cpu: u16, timer: u32) -> String {
+    line(cpu, 8_000, &format!("timer_expire_entry: timer={timer:016x} function=f now=10 baseclk=10"))
+}
+
+/// Goal: armed, base and ran-on CPUs decide between pulled, placed, between and own.
+/// Method: every combination of three CPUs, of which 1 and 2 are isolated.
+#[test]
+fn three_cpus_decide_whose_disturbance_it_is() {
+    for armed in 0..3u16 {
+        for base in 0..3u16 {
+            for ran in 0..3u16 {
+                let text = format!("{}{}", start(armed, 1, base), expire(ran, 1));
+                let report = explain(&text, isolated("1-2"));
+                let case = format!("armed {armed}, base {base}, ran {ran}");
+                let disturbed = ran != 0 && armed != ran;
+                let foreign = u64::from(disturbed && armed == 0);
+                let between = u64::from(disturbed && armed != 0);
+                let pulled = ran != base;
+                assert_eq!(report.foreign.total, Some(foreign), "{case}");
+                assert_eq!(report.between_isolated.total, Some(between), "{case}");
+                assert_eq!(report.foreign.pulled, Some(foreign * u64::from(pulled)), "{case}");
+                assert_eq!(report.foreign.placed, Some(foreign * u64::from(!pulled)), "{case}");
+                assert_eq!(report.remote.total, Some(u64::from(pulled)), "{case}");
+            }
+        }
+    }
+}
+
+/// Goal: a cancel does not forget where a timer was armed, because one precedes every expiry.
+#[test]
+fn a_cancel_does_not_forget_the_arming_cpu() {
+    let cancel = line(1, 7_000, "timer_cancel: timer=0000000000000001");
+    let report = explain(&format!("{}{cancel}{}", start(0, 1, 0), expire(1, 1)), isolated("1"));
+    assert_eq!((report.foreign.pulled, report.timers.cancel_events), (Some(1), Some(1)));
+    assert_eq!(report.timers.expired_unknown_start, Some(0));
+    let example = &report.foreign.examples[0];
+    assert_eq!((example.armed_line, example.line), (1, 3), "the lines that prove it");
+}
+
+/// Goal: a ping-pong is a remote expiry whose next start is on the old base. Method: both, and a
+/// second start, which is none.
+#[test]
+fn a_ping_pong_returns_to_its_old_base() {
+    let rounds = [start(2, 1, 2), expire(0, 1)].concat();
+    let back = explain(&format!("{rounds}{}{}", start(2, 1, 2), start(2, 1, 2)), isolated(""));
+    assert_eq!(back.ping_pong.count, Some(1));
+    let elsewhere = explain(&format!("{rounds}{}{}", start(1, 1, 1), start(2, 1, 2)), isolated(""));
+    assert_eq!(elsewhere.ping_pong.count, Some(0), "the next start decides");
+}
+
+/// Goal: what is not in the input is null and named, never 0; what was switched on is 0.
+#[test]
+fn an_absent_event_is_not_zero() {
+    let text = format!("{}{}", start(0, 1, 0), expire(0, 1));
+    let report = explain(&text, isolated("1"));
+    assert_eq!(report.foreign.total, Some(0));
+    assert_eq!(
+        (report.softirq.timer_entries, report.hrtimers.expired, report.rt_wakeups.count),
+        (None, None, None)
+    );
+    for path in ["softirq.timer_entries", "hrtimers.by_task", "rt_wakeups.count", "timers.cancel_events"] {
+        assert!(report.not_recorded.contains(&path), "{path} in {:?}", report.not_recorded);
+    }
+    let switched_on = vec!["hrtimer_expire_entry".to_owned()];
+    let live = explain(&text, Options { switched_on, ..isolated("1") });
+    assert_eq!((live.hrtimers.expired, live.hrtimers.off_arming_cpu), (Some(0), None));
+}
+
+/// Goal: lost events, unreadable lines and forgotten identities all mark the counts.
+#[test]
+fn an_incomplete_input_marks_its_figures() {
+    let base = format!("{}{}", start(0, 1, 0), expire(0, 1));
+    assert!(explain(&base, isolated("")).incomplete.is_empty());
+    let lost = explain(&format!("CPU:0 [LOST 5 EVENTS]\n{base}"), isolated(""));
+    assert_eq!(lost.lost_events, 5);
+    assert!(lost.incomplete[0].starts_with("5 events were lost"), "{:?}", lost.incomplete);
+    let unreadable = explain(&format!("{base}gibberish\n"), isolated(""));
+    assert_eq!(unreadable.malformed.count, 1);
+    assert!(unreadable.malformed.first[0].starts_with("line 3: "), "{:?}", unreadable.malformed);
+    let many: String = (0..100).map(|timer| start(0, timer, 0)).collect();
+    let forgotten = explain(&many, Options { identities_max: 10, ..isolated("") });
+    assert!(forgotten.evicted >= 85, "evicted {}", forgotten.evicted);
+    assert!(forgotten.incomplete[0].contains("--max-identities"), "{:?}", forgotten.incomplete);
+}
+
+/// Goal: pulled and placed timers are told apart in what is advised, too.
+#[test]
+fn a_finding_speaks_only_of_its_own_kind() {
+    let text = format!("{}{}{}{}", start(0, 1, 0), expire(1, 1), start(0, 2, 9), expire(9, 2));
+    let kernel = quietcore_trace::KernelRelease::parse("6.12.1");
+    let report = explain(&text, Options { kernel, ..isolated("1-7,9-15") });
+    let finding = |id| report.findings.iter().find(|finding| finding.id == id).expect("found");
+    let pulled = finding("foreign-timers-pulled");
+    assert!(pulled.what.contains("(1 on CPU 1; 1 f)"), "{}", pulled.what);
+    assert!(
+        pulled.change.contains("taskset -c 0 ") && !pulled.change.contains("taskset -c 8 "),
+        "{}",
+        pulled.change
+    );
+    assert!(finding("foreign-timers-placed").what.starts_with("1 timers"));
+}
+
+/// Goal: advice fits the kernel. Method: the same figures on each model, and with nohz_full.
+#[test]
+fn advice_fits_the_kernel() {
+    let text = format!("{}{}", start(0, 1, 0), expire(1, 1));
+    let advice = |release: &str, nohz_full: &str| {
+        let kernel = quietcore_trace::KernelRelease::parse(release);
+        let nohz_full = nohz_full.parse().expect("a list");
+        let report = explain(&text, Options { kernel, nohz_full, ..isolated("1") });
+        report.findings[0].change.clone()
+    };
+    assert!(advice("6.12", "").contains("taskset -c 0 "));
+    assert!(advice("6.12", "").contains("a kernel from 6.19 on with"));
+    assert!(advice("6.12", "1").contains("leaves these CPUs in the hierarchy"));
+    assert!(!advice("6.19", "").contains("kernel from 6.19") && !advice("6.19", "").contains("taskset"));
+    assert!(!advice("6.1", "").contains("taskset"));
+}
+
+/// Goal: a single stray watchdog is worth a note, a migrating one a warning.
+#[test]
+fn a_stray_watchdog_is_no_migration() {
+    let round = |armed: u16, ran: u16| {
+        let timer = "hrtimer=0000000000000001 function=qdisc_watchdog";
+        let start = line(armed, 0, &format!("hrtimer_start: {timer} expires=5 softexpires=5 mode=ABS"));
+        start + &line(ran, 9, &format!("hrtimer_expire_entry: {timer} now=7"))
+    };
+    let severity = |good: usize| {
+        let text = round(0, 0).repeat(good) + &round(0, 1);
+        let report = explain(&text, isolated(""));
+        assert_eq!(report.hrtimers.qdisc_watchdog.off_arming_cpu, Some(1), "of {}", good + 1);
+        report.findings[0].severity
+    };
+    assert_eq!((severity(99), severity(100)), (Severity::Warning, Severity::Note));
+}
+
+/// Goal: groups come from the hierarchy when the input shows it, else eights are assumed.
+#[test]
+fn groups_are_taken_from_the_hierarchy() {
+    let disturb = format!("{}{}", start(0, 1, 0), expire(9, 1));
+    let assumed = explain(&disturb, isolated("9"));
+    assert!(assumed.groups.estimated);
+    assert_eq!(assumed.foreign.by_group.unwrap().into_iter().collect::<Vec<_>>(), [(1, 1)]);
+    let connect = |cpu: u16, parent: &str| {
+        line(
+            0,
+            0,
+            &format!(
+                "tmigr_connect_cpu_parent: cpu={cpu} groupmask=1 parent={parent} lvl=0 numa=0 num_children=1"
+            ),
+        )
+    };
+    let text = format!("{}{}{disturb}", connect(9, "aa"), connect(0, "aa"));
+    let recorded = explain(&text, isolated("9"));
+    assert!(!recorded.groups.estimated);
+    assert_eq!(recorded.groups.cpus.get(&0).map(String::as_str), Some("0,9"));
+    assert_eq!(recorded.foreign.by_group.unwrap().into_iter().collect::<Vec<_>>(), [(0, 1)]);
+}
+
+/// Goal: an availability event that contradicts the isolated set is told with its time.
+#[test]
+fn isolation_that_changes_is_told() {
+    let event =
+        |what: &str, cpu| line(0, 1_500_000, &format!("tmigr_cpu_{what}: cpu={cpu} parent=aa wakeup=0"));
+    let both = explain(&format!("{}{}", event("available", 3), event("unavailable", 1)), isolated("3"));
+    assert_eq!(both.warnings.len(), 2, "{:?}", both.warnings);
+    assert!(both.warnings[0].contains("1.500000 s") && both.warnings[0].contains("CPUs 3"));
+    let agreeing = format!("{}{}{}", event("available", 1), event("unavailable", 3), event("online", 3));
+    assert_eq!(explain(&agreeing, isolated("3")).warnings, [""; 0]);
+}
+
+/// Goal: the text of trace-cmd gives the same figures as that of tracefs.
+#[test]
+fn trace_cmd_text_gives_the_same_figures() {
+    let ftrace = "\
+            <idle>-0       [001] d.h1.     1.000000: hrtimer_start: hrtimer=0000000000000001 function=hrtimer_wakeup expires=5 softexpires=5 mode=ABS was_armed=0
+            <idle>-0       [001] ..s1.     1.000001: softirq_entry: vec=3 [action=NET_RX]
+               a b-9       [000] d..2.     1.000002: sched_waking: comm=rt [x] pid=8 prio=9 target_cpu=001
+            <idle>-0       [001] ..s1.     1.000003: softirq_exit: vec=3 [action=NET_RX]
+            <idle>-0       [001] d..2.     1.000010: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=rt [x] next_pid=8 next_prio=9
+            <idle>-0       [000] d.h1.     1.000020: hrtimer_expire_entry: hrtimer=0000000000000001 function=hrtimer_wakeup now=7
+";
+    let trace_cmd = "\
+cpus=2
+          <idle>-0     [001]     1.000000: hrtimer_start:        hrtimer=0x1 function=hrtimer_wakeup/0x0 expires=5 softexpires=5
+          <idle>-0     [001]     1.000001: softirq_entry:        vec=3 [action=NET_RX]
+             a b-9     [000]     1.000002: sched_waking:         comm=rt [x] pid=8 prio=9 target_cpu=001
+          <idle>-0     [001]     1.000003: softirq_exit:         vec=3 [action=NET_RX]
+          <idle>-0     [001]     1.000010: sched_switch:         swapper/1:0 [120] R ==> rt [x]:8 [9]
+          <idle>-0     [000]     1.000020: hrtimer_expire_entry: hrtimer=0x1 now=7 function=hrtimer_wakeup/0x0
+";
+    let (a, b) = (explain(ftrace, isolated("")), explain(trace_cmd, isolated("")));
+    assert_eq!(a, b);
+    assert_eq!((a.malformed.count, a.cpus), (0, 2));
+    assert_eq!((a.hrtimers.off_arming_cpu, a.rt_wakeups.behind_softirq), (Some(1), Some(1)));
+    assert_eq!(a.rt_wakeups.delay_ns.max, Some(8_000));
+}
+
+/// Explains a bundled recording with the isolated set it carries.
+fn recording(name: &str) -> Report {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
+    let source = open(&folder.join(format!("{name}.txt.zst"))).expect("bundled");
+    let mut reader = TraceReader::new(source);
+    reader.read_header().expect("readable");
+    let header = reader.header();
+    let mut explain = Explain::new(Options {
+        isolated: header.isolated.clone().unwrap_or_default(),
+        nohz_full: header.nohz_full.clone().unwrap_or_default(),
+        kernel: header.kernel.clone(),
+        cpu_count: header.cpu_count,
+        timer_migration: header.timer_migration,
+        ..Options::default()
+    });
+    reader.read(u64::MAX, &mut |record| explain.take(record)).expect("readable");
+    let report = explain.finish(reader.tally());
+    assert_eq!((report.malformed.count, report.lost_events), (0, 0), "{name}");
+    report
+}
+
+/// Goal: the isolation set gives the totals that were counted from the raw text by hand.
+#[test]
+fn the_isolation_set_has_its_known_totals() {
+    for (name, total, on_cpu_1) in [
+        ("g61-c16-iso", 0, None),
+        ("g612-c16-iso", 74, Some(27)),
+        ("g612-c16-iso-tm0", 90, Some(25)),
+        ("g619-c16-iso", 0, None),
+    ] {
+        let report = recording(name);
+        assert_eq!(report.foreign.total, Some(total), "{name}");
+        let by_cpu = report.foreign.by_cpu.as_ref().expect("recorded");
+        assert_eq!(by_cpu.get(&1).copied(), on_cpu_1, "{name}");
+        let sums = [
+            by_cpu.values().sum::<u64>(),
+            report.foreign.by_base_cpu.iter().flatten().map(|(_, count)| count).sum(),
+            report.foreign.by_group.iter().flatten().map(|(_, count)| count).sum(),
+            report.foreign.by_function.iter().flatten().map(|(_, count)| count).sum(),
+        ];
+        assert_eq!(sums, [total; 4], "{name}: each breakdown adds up to the total");
+    }
+}
+
+/// Goal: a finding appears exactly where its figure does, and says what this kernel can do.
+#[test]
+fn findings_follow_the_figures() {
+    let ids = |report: &Report| -> Vec<&str> {
+        let warnings = report.findings.iter().filter(|finding| finding.severity >= Severity::Warning);
+        warnings.map(|finding| finding.id).collect()
+    };
+    assert_eq!(ids(&recording("g61-c16-iso")), [""; 0]);
+    assert_eq!(ids(&recording("g612-c16-iso")), ["foreign-timers-pulled", "isolated-timers-exchanged"]);
+    let tm0 = recording("g612-c16-iso-tm0");
+    assert!(ids(&tm0).contains(&"timer-migration-sysctl-without-effect"), "{:?}", ids(&tm0));
+    let pulled = &recording("g612-c16-iso").findings[0];
+    assert!(
+        pulled.change.contains("taskset -c 0 ") && pulled.change.contains("taskset -c 8 "),
+        "{}",
+        pulled.change
+    );
+    for finding in &tm0.findings {
+        for text in [&finding.what, &finding.why, &finding.change, &finding.predicted, &finding.verify] {
+            assert!(!text.is_empty(), "{}: a text is missing", finding.id);
+        }
+    }
+}
+
+/// Goal: through trace-cmd, each thread of cyclictest has as many expiries as it counted itself.
+/// Method: a recording of `cyclictest -t2 -i1000 -D3 -q`, which printed C: 2974 and C: 1971.
+#[test]
+fn trace_cmd_recordings_agree_with_cyclictest() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
+    let mut reader = TraceReader::new(open(&folder.join("trace-cmd-618-c2.txt.zst")).expect("bundled"));
+    let mut explain = Explain::new(Options::default());
+    reader.read(u64::MAX, &mut |record| explain.take(record)).expect("readable");
+    let report = explain.finish(reader.tally());
+    let by_task = report.hrtimers.by_task.expect("recorded");
+    assert_eq!((by_task["cyclictest-2552"], by_task["cyclictest-2553"]), (2974, 1971));
+    assert_eq!((report.malformed.count, report.lost_events), (0, 0));
+}
+
+/// Goal: the header's own event counts agree with ours, recording by recording.
+#[test]
+fn every_bundled_recording_is_read_whole() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
+    let mut read = 0;
+    for entry in std::fs::read_dir(folder).expect("recordings/") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_none_or(|extension| extension != "zst") {
+            continue;
+        }
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut open(&path).expect("bundled"), &mut text).expect("text");
+        let entries = text.lines().find_map(|line| line.strip_prefix("# entries: "));
+        // The text of trace-cmd says only "cpus=2" before its events.
+        let events =
+            entries.map_or(text.lines().count() as u64 - 1, |entries| entries.parse().expect("a count"));
+        let mut reader = TraceReader::new(text.as_bytes());
+        reader.read(u64::MAX, &mut |_| {}).expect("readable");
+        assert_eq!(reader.tally().events, events, "{}", path.display());
+        assert_eq!(reader.tally().malformed, 0, "{}", path.display());
+        read += 1;
+    }
+    assert_eq!(read, 14, "the bundled recordings");
+}

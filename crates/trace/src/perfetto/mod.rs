@@ -1,0 +1,8 @@
+//! Events as tracks of <https://ui.perfetto.dev>: what begins and ends what (`writer.rs`), tracks and names
+//! (`packets.rs`), the wire format (`protobuf.rs`).
+
+mod packets;
+mod protobuf;
+mod writer;
+
+pub use writer::PerfettoWriter;

@@ -1,0 +1,33 @@
+//! Recordings of Linux kernels, replayed through quietcore's own timer wheel and migration hierarchy.
+//!
+//! - **Held against the kernel**: [`Verify`] replays every wheel timer and every step of the hierarchy, and
+//!   says where the kernel and this project differ ([`Verification`]).
+//! - **Asked another way**: [`whatif`] runs the timers of a recording under another policy, with CPUs
+//!   excluded from pulling, or with CPUs kept awake.
+//!
+//! Reading a recording is the work of `quietcore-trace`, its figures those of `quietcore-explain`.
+
+#![forbid(unsafe_code)]
+
+mod base;
+mod cancels;
+mod class;
+mod expiries;
+mod place;
+mod replay;
+mod report;
+mod runs;
+mod starts;
+mod swapped;
+mod tmigr;
+mod verify;
+pub mod whatif;
+mod wheel;
+mod without_flags;
+
+pub use class::Classes;
+pub use report::{
+    CancelCounts, Check, ExpiryClasses, ExpiryCounts, Mismatch, Notes, RunCounts, Verification,
+};
+pub use tmigr::HierarchyCounts;
+pub use verify::{PENDING_MAX, Verify};

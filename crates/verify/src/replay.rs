@@ -1,0 +1,292 @@
+//! The replay: every timer of every base, as far as the lines so far tell.
+//!
+//! Decides what each line does to the state; what a start, a cancel and an expiry are held against is in
+//! `starts.rs`, `cancels.rs` and `expiries.rs`. Text without flags (`trace-cmd report`) cannot be replayed;
+//! `without_flags.rs` takes it instead.
+//!
+//! Invariants: a timer is in `armed` exactly while it is in a wheel, collected, or the front of a run. At
+//! most `timers_max` timers are armed. Where lines are missing, everything is forgotten: a lost event on one
+//! CPU may have cancelled a timer of any other.
+
+use crate::base::{Base, BaseKind, BaseName, Position, Waiting};
+use crate::report::{Check, Counts, Words};
+use crate::swapped::{Owed, Swapped};
+use crate::tmigr::{Hierarchy, Wheels};
+use crate::wheel::{Levels, Pending};
+use quietcore_core::{CpuId, Nanos};
+use quietcore_trace::{Context, Event, Header, IdentityTable, Migration, MigrationStep, Record};
+use quietcore_wheel::{Key, Tick};
+use std::collections::{BTreeMap, HashMap};
+
+/// Where a pending timer is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Armed {
+    pub(crate) base: BaseName,
+    pub(crate) key: Key,
+}
+
+/// A timer that was taken out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Removed {
+    pub(crate) base: BaseName,
+    pub(crate) pending: Pending,
+    pub(crate) position: Position,
+}
+
+/// A timer that a softirq took out: the next line tells whether it is to expire.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) out: Out,
+    pub(crate) line: Owed,
+}
+
+/// How much of a taken timer is out of our wheel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Out {
+    /// All: it was not pending here.
+    Unknown,
+    /// Nothing yet: if it is to expire, our wheel must hand it out itself.
+    Waiting(BaseName),
+    /// All.
+    Removed(Removed),
+}
+
+/// What is known of one CPU that wrote a line.
+#[derive(Debug, Default)]
+pub(crate) struct Cpu {
+    pub(crate) taken: Option<Taken>,
+    /// The base whose bucket it runs, and the line of the run's first expiry.
+    pub(crate) running: Option<(BaseName, u64)>,
+}
+
+/// What stood before a line on its CPU.
+#[derive(Debug)]
+pub(crate) struct Before {
+    /// The timer that the line before took out.
+    pub(crate) taken: Option<Taken>,
+    /// Nothing: it is the CPU's first line, or its first one after a loss.
+    pub(crate) is_first: bool,
+}
+
+/// The jiffies that a line showed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shown {
+    pub(crate) jiffies: Tick,
+    pub(crate) at: Nanos,
+}
+
+/// Which of the three events were seen; without them all, the state is not known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) cancel: bool,
+    pub(crate) expiry: bool,
+    pub(crate) bucket_expiry: bool,
+    pub(crate) baseclk: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Replay {
+    pub(crate) levels: Levels,
+    pub(crate) hz: Option<u32>,
+    /// 2 or 3; decided by the kernel's release, or by the first start.
+    pub(crate) bases_per_cpu: Option<u32>,
+    pub(crate) bases: BTreeMap<BaseName, Base>,
+    pub(crate) armed: HashMap<u64, Armed>,
+    pub(crate) timers_max: usize,
+    pub(crate) cpus: BTreeMap<CpuId, Cpu>,
+    pub(crate) swapped: Swapped,
+    /// In place of bases, for text without flags: the bucket expiry of each timer.
+    pub(crate) due: Option<IdentityTable<u64>>,
+    /// The latest jiffies that a line showed.
+    pub(crate) shown: Option<Shown>,
+    pub(crate) begins_at_boot: Option<bool>,
+    /// Only CPU 0 wrote lines so far.
+    pub(crate) is_alone: bool,
+    /// Lines are missing, here or before.
+    pub(crate) is_lossy: bool,
+    /// `timers_max` was reached.
+    pub(crate) is_full: bool,
+    pub(crate) seen: Seen,
+    pub(crate) counts: Counts,
+    /// Groups, walks and queues; asks the bases.
+    pub(crate) hierarchy: Hierarchy,
+}
+
+impl Replay {
+    pub(crate) fn new(header: &Header, timers_max: usize) -> Self {
+        let two_or_three = |has_three: bool| if has_three { 3 } else { 2 };
+        Self {
+            levels: Levels::of(header.hz),
+            hz: header.hz,
+            bases_per_cpu: header.kernel.as_ref().map(|kernel| two_or_three(kernel.at_least(6, 9))),
+            bases: BTreeMap::new(),
+            armed: HashMap::new(),
+            timers_max,
+            cpus: BTreeMap::new(),
+            swapped: Swapped::default(),
+            due: None,
+            shown: None,
+            begins_at_boot: None,
+            is_alone: true,
+            is_lossy: header.lost_events > 0,
+            is_full: false,
+            seen: Seen::default(),
+            counts: Counts::default(),
+            hierarchy: Hierarchy::new(header, 1_000_000_000 / u64::from(header.hz.unwrap_or(1000))),
+        }
+    }
+
+    /// Takes the next line.
+    pub(crate) fn take(&mut self, record: &Record<'_>) {
+        if let Event::Lost { .. } = record.event {
+            return self.forget();
+        }
+        let is_settled = !self.is_unsettled();
+        let wheels = &mut Wheels { bases: &mut self.bases, armed: &self.armed, is_settled };
+        self.hierarchy.take(record, wheels);
+        let is_ours = matches!(
+            record.event,
+            Event::TimerStart(_) | Event::TimerCancel { .. } | Event::TimerExpireEntry { .. }
+        );
+        if is_ours && record.context.is_none() && self.due.is_none() {
+            self.forget();
+            self.due = Some(IdentityTable::new(self.timers_max));
+        }
+        if self.due.is_some() {
+            return self.take_without_flags(record);
+        }
+        self.is_alone &= record.cpu == CpuId::default();
+        self.settle_swapped(record.at);
+        let before = self.enter(record);
+        match &record.event {
+            Event::TimerStart(start) => self.take_start(record, start),
+            Event::TimerCancel { timer } => self.take_cancel(record, *timer),
+            Event::TimerExpireEntry { .. } => self.take_expiry(record, before),
+            event => self.take_other(record.cpu, event),
+        }
+    }
+
+    /// Events that show that the idle code looked at a CPU's bases: their next expiry is the true one.
+    fn take_other(&mut self, cpu: CpuId, event: &Event<'_>) {
+        use MigrationStep::{Idle, NewTimer, NewTimerIdle};
+        let looked_at = match *event {
+            Event::Migration(Migration::Cpu { step: Idle | NewTimer | NewTimerIdle, cpu, .. })
+            | Event::TimerBaseIdle { is_idle: true, cpu } => cpu,
+            Event::TickStop { .. } if self.bases_per_cpu == Some(2) => cpu,
+            _ => return,
+        };
+        for kind in [BaseKind::Global, BaseKind::Local] {
+            let name = BaseName { cpu: looked_at, kind };
+            self.settle_taken(name);
+            if let Some(base) = self.bases.get_mut(&name) {
+                base.look();
+            }
+        }
+    }
+
+    /// What every line means for its CPU: it says what the line before it was, and may end a run.
+    fn enter(&mut self, record: &Record<'_>) -> Before {
+        let is_first = !self.cpus.contains_key(&record.cpu);
+        let cpu = self.cpus.entry(record.cpu).or_default();
+        let in_interrupt = !matches!(record.context, Some(Context::Task | Context::Softirq));
+        let taken = cpu.taken.take_if(|_| !in_interrupt);
+        if let Some(taken) = &taken {
+            let expires = match record.event {
+                Event::TimerExpireEntry { timer, .. } => timer == taken.line.timer,
+                _ => false,
+            };
+            match taken.out {
+                Out::Waiting(name) if !expires => self.settle_taken(name),
+                Out::Unknown if !matches!(record.event, Event::TimerExpireEntry { .. }) => {
+                    self.swapped.add(taken.line);
+                }
+                _ => {}
+            }
+        }
+        if matches!(record.context, Some(Context::Task | Context::Interrupt)) {
+            self.end_run(record.cpu, record.line, None);
+        }
+        Before { taken, is_first }
+    }
+
+    /// A line that had to come with the same time stamp did not come.
+    fn settle_swapped(&mut self, at: Nanos) {
+        for owed in self.swapped.overdue(at) {
+            let (expected, recorded, why) = match owed.cancels {
+                1.. => (
+                    "a timer_cancel with the same time stamp",
+                    "none",
+                    "the timer was pending when it was started again",
+                ),
+                _ if self.begins_at_boot == Some(true) && !self.is_lossy => {
+                    ("a pending timer", "timer_cancel", "the timer is not pending")
+                }
+                _ => {
+                    self.counts.notes.cancel_unseen += 1;
+                    continue;
+                }
+            };
+            self.counts.mismatch(owed.line, Check::TimerCancel, || Words {
+                event: format!("timer {:x}", owed.timer),
+                expected: expected.to_owned(),
+                recorded: recorded.to_owned(),
+                why,
+            });
+        }
+    }
+
+    /// A line shows that it was `jiffies` at `at`.
+    pub(crate) fn show(&mut self, jiffies: Tick, at: Nanos) {
+        if self.shown.is_none_or(|shown| !jiffies.is_before(shown.jiffies)) {
+            self.shown = Some(Shown { jiffies, at });
+        }
+    }
+
+    /// How long a tick lasts; unknown ones are taken for short.
+    pub(crate) fn tick(&self) -> Nanos {
+        Nanos(1_000_000_000 / u64::from(self.hz.unwrap_or(1000)))
+    }
+
+    /// Whether a base may be in another state than the replay has it.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.is_lossy || !self.seen.cancel || !self.seen.expiry
+    }
+
+    /// The base `name`; a new one is empty.
+    pub(crate) fn base(&mut self, name: BaseName, jiffies: Tick) -> &mut Base {
+        let levels = self.levels;
+        self.bases.entry(name).or_insert_with(|| Base::new(levels, jiffies))
+    }
+
+    /// Takes `timer` out of wherever it is; `None` when it is not pending.
+    pub(crate) fn take_out(&mut self, timer: u64) -> Option<Removed> {
+        let Armed { base: name, key } = self.armed.remove(&timer)?;
+        self.settle_taken(name);
+        let (pending, position) = self.bases.get_mut(&name)?.take_out(key, timer)?;
+        Some(Removed { base: name, pending, position })
+    }
+
+    /// Before anything else happens to the base `name`: a timer that a softirq took out of it goes.
+    pub(crate) fn settle_taken(&mut self, name: BaseName) {
+        let Some(base) = self.bases.get_mut(&name) else { return };
+        let Some(Waiting { key, timer, cpu }) = base.waiting.take() else { return };
+        let Some((pending, position)) = base.take_out(key, timer) else { return };
+        if let Some(taken) = self.cpus.get_mut(&cpu).and_then(|cpu| cpu.taken.as_mut()) {
+            taken.out = Out::Removed(Removed { base: name, pending, position });
+        }
+    }
+
+    /// Lines are missing: what was known is not known any more.
+    pub(crate) fn forget(&mut self) {
+        self.counts.notes.forgotten += self.armed.len() as u64;
+        // New ones, not cleared ones: clearing costs as much as a table was ever large.
+        self.armed = HashMap::new();
+        self.bases = BTreeMap::new();
+        self.cpus = BTreeMap::new();
+        self.swapped.forget();
+        self.due = self.due.take().map(|_| IdentityTable::new(self.timers_max));
+        self.is_lossy = true;
+        self.hierarchy.forget();
+    }
+}

@@ -1,0 +1,141 @@
+//! The proof against the kernel: every timer of a recording, replayed through our wheel.
+//!
+//! [`Verify`] takes events in the order of the input. For each `timer_start` it derives the clock that the
+//! timer's base had, forwards our wheel to it, arms the timer there and compares the bucket with the recorded
+//! one; for each `timer_expire_entry` our wheel says which timer is next. What agrees with clock = jiffies is
+//! `exact`; what needs another clock is counted under the name of where that clock comes from; anything else
+//! is a mismatch. `docs/verify.md` has the rules and what they came to on real kernels.
+//!
+//! Memory is bounded by the number of bases (3 for each of 8192 CPUs) and of pending timers (a limit, beyond
+//! which everything is forgotten and counted as such). No map is iterated.
+
+use crate::replay::Replay;
+use crate::report::{Verification, verification};
+use quietcore_trace::{Header, Progress, ReadError, Record, TraceReader};
+use std::io::Read;
+
+/// How many timers can be pending at once before the replay forgets all of them.
+pub const PENDING_MAX: usize = 1 << 19;
+
+/// Replays the timers of a recording through our wheel. One thread; some hundred ns per event.
+///
+/// ```
+/// use quietcore_trace::TraceReader;
+/// use quietcore_verify::Verify;
+///
+/// let text = "\
+///     sh-7 [000] d..1. 9.000000: timer_start: timer=01 function=f expires=4295000009 [timeout=9] \
+///     bucket_expiry=4295000010 cpu=0 idx=10 flags=
+///     sh-7 [000] d.s1. 9.040000: timer_cancel: timer=01
+///     sh-7 [000] ..s1. 9.040001: timer_expire_entry: timer=01 function=f now=4295000010 baseclk=4295000010
+/// ";
+/// let mut reader = TraceReader::new(text.as_bytes());
+/// reader.read_header()?;
+/// let mut verify = Verify::new(reader.header());
+/// verify.read(&mut reader, u64::MAX)?;
+/// let verification = verify.finish(&reader);
+/// assert!(verification.ok);
+/// assert_eq!((verification.timer_starts, verification.exact, verification.expiries.exact), (1, 1, 1));
+/// # Ok::<(), quietcore_trace::ReadError>(())
+/// ```
+#[derive(Debug)]
+pub struct Verify {
+    replay: Replay,
+    malformed: u64,
+}
+
+impl Verify {
+    /// A replay of nothing yet; `header` says which kernel wrote the input.
+    ///
+    /// ```
+    /// use quietcore_trace::TraceReader;
+    /// use quietcore_verify::Verify;
+    /// let mut reader = TraceReader::new(&b"# trace: x\n"[..]);
+    /// reader.read_header()?;
+    /// let verify = Verify::new(reader.header());
+    /// assert!(verify.finish(&reader).ok, "nothing contradicts the wheel");
+    /// # Ok::<(), quietcore_trace::ReadError>(())
+    /// ```
+    #[must_use]
+    pub fn new(header: &Header) -> Self {
+        Self { replay: Replay::new(header, PENDING_MAX), malformed: 0 }
+    }
+
+    /// The same with another limit than [`PENDING_MAX`], at least 1.
+    ///
+    /// ```
+    /// use quietcore_trace::TraceReader;
+    /// use quietcore_verify::Verify;
+    /// let reader = TraceReader::new(&b""[..]);
+    /// let verify = Verify::new(reader.header()).with_pending_max(10);
+    /// # let _ = verify;
+    /// ```
+    #[must_use]
+    pub fn with_pending_max(mut self, pending_max: usize) -> Self {
+        self.replay.timers_max = pending_max.max(1);
+        self
+    }
+
+    /// Takes up to `lines_max` lines of `reader`, as [`TraceReader::read`] does. An unreadable line makes the
+    /// replay forget what it knew, because it may have been any event.
+    ///
+    /// # Errors
+    /// As [`TraceReader::read`].
+    ///
+    /// ```
+    /// use quietcore_trace::{Progress, TraceReader};
+    /// use quietcore_verify::Verify;
+    /// let mut reader = TraceReader::new(&b"a-1 [000] 1.5: timer_cancel: timer=01\n"[..]);
+    /// let mut verify = Verify::new(reader.header());
+    /// assert_eq!(verify.read(&mut reader, 1)?, Progress::Paused);
+    /// assert_eq!(verify.read(&mut reader, 1)?, Progress::Finished);
+    /// assert_eq!(verify.finish(&reader).cancels.total, 1);
+    /// # Ok::<(), quietcore_trace::ReadError>(())
+    /// ```
+    pub fn read<R: Read>(
+        &mut self,
+        reader: &mut TraceReader<R>,
+        lines_max: u64,
+    ) -> Result<Progress, ReadError> {
+        for _ in 0..lines_max {
+            let progress = reader.read(1, &mut |record| self.take(record))?;
+            if reader.tally().malformed != self.malformed {
+                self.malformed = reader.tally().malformed;
+                self.replay.forget();
+            }
+            if progress != Progress::Paused {
+                return Ok(progress);
+            }
+        }
+        Ok(Progress::Paused)
+    }
+
+    /// Takes one event. Where there is a reader, [`read`](Self::read) is better: it sees unreadable lines.
+    ///
+    /// ```
+    /// use quietcore_trace::{TraceReader, parse_line};
+    /// use quietcore_verify::Verify;
+    /// let reader = TraceReader::new(&b""[..]);
+    /// let mut verify = Verify::new(reader.header());
+    /// verify.take(&parse_line(b"a-1 [002] 1.5: timer_cancel: timer=01")?);
+    /// assert_eq!(verify.finish(&reader).cancels.total, 1);
+    /// # Ok::<(), quietcore_trace::Malformed>(())
+    /// ```
+    pub fn take(&mut self, record: &Record<'_>) {
+        self.replay.take(record);
+    }
+
+    /// What it came to. `reader` says what was read and what was lost.
+    ///
+    /// ```
+    /// use quietcore_trace::TraceReader;
+    /// use quietcore_verify::Verify;
+    /// let reader = TraceReader::new(&b""[..]);
+    /// let verification = Verify::new(reader.header()).finish(&reader);
+    /// assert!(verification.not_recorded.contains(&"timer_start"));
+    /// ```
+    #[must_use]
+    pub fn finish<R: Read>(self, reader: &TraceReader<R>) -> Verification {
+        verification(self.replay, reader.header(), reader.tally())
+    }
+}

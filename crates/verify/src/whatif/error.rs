@@ -1,0 +1,38 @@
+//! Why a recording cannot be replayed: what it does not say, and how to get a recording that does.
+
+use std::fmt;
+
+/// Why a recording cannot be replayed.
+///
+/// ```
+/// use quietcore_verify::whatif::LoadError;
+///
+/// assert!(LoadError::NoArms.to_string().contains("timer_start"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// There is no `timer_start`.
+    NoArms,
+    /// Neither the header nor the events say how long a tick is.
+    UnknownTick,
+    /// Neither the header nor the events say what the kernel did.
+    UnknownKernel,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::NoArms => "no timer_start event, so there is nothing to replay; record the events timer:*",
+            Self::UnknownTick => {
+                "the length of a tick is unknown: no `HZ=` in a `# kernel:` line, and jiffies and time stamps \
+                 fit no rate that Linux has; record with trace_clock mono, and for longer than a second"
+            }
+            Self::UnknownKernel => {
+                "the kernel that wrote this is unknown; name its release with --kernel, as --kernel 6.12"
+            }
+        })
+    }
+}
+
+impl std::error::Error for LoadError {}

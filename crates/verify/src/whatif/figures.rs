@@ -1,0 +1,241 @@
+//! Figures of one replay, under the names and definitions of `quietcore explain --json`.
+//!
+//! Armed on: the CPU of the recorded arm. Base: the CPU whose base the replay put it into. Ran on: the CPU
+//! that the replay ran it on. Pulled: ran on != base. Placed: ran on == base. Examples stay empty: nothing
+//! here has a line of its own.
+
+use super::load::{Arm, Kind, Load};
+use hdrhistogram::Histogram;
+use quietcore_core::CpuId;
+use quietcore_core::tmigr::{Levels, Tree};
+use quietcore_explain::{CountByNumber, Disturbance, Quantiles, Remote};
+use serde::Serialize;
+
+/// What one replay came to.
+///
+/// ```
+/// assert_eq!(quietcore_verify::whatif::Figures::default().wakeups.total, 0);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Figures {
+    /// `pull`, `push` or `stay`.
+    pub policy: &'static str,
+    /// CPUs that take no part in the hierarchy at the end, or get no timers of others under a push; a
+    /// kernel list.
+    pub excluded: String,
+    /// CPUs that never go idle, a kernel list.
+    pub kept_awake: String,
+    /// Timers that ran.
+    pub expired: u64,
+    /// Timers that were still pending at the end.
+    pub pending: u64,
+    /// Timers that were armed again before they ran, though they had run in the recording.
+    pub superseded: u64,
+    /// Armed on a CPU that is not isolated, ran on an isolated one.
+    pub foreign: Disturbance,
+    /// `foreign.total` in the two orders in which CPUs are let come within one tick: lowest and highest.
+    /// Not a bound: a real kernel mixes them.
+    pub foreign_range: Range,
+    /// Ran on another CPU than the base's.
+    pub remote: Remote,
+    /// How often a sleeping CPU was woken.
+    pub wakeups: Wakeups,
+    /// From the expiry that was asked for to the tick in which the timer ran, in ns; without deferrable
+    /// timers, which wait until their CPU is awake anyway.
+    pub lateness_ns: Quantiles,
+}
+
+/// From the lowest to the highest.
+///
+/// ```
+/// assert_eq!(quietcore_verify::whatif::Range { low: 3, high: 5 }.to_string(), "3..5");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Range {
+    /// Lowest.
+    pub low: u64,
+    /// Highest.
+    pub high: u64,
+}
+
+impl std::fmt::Display for Range {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.low == self.high {
+            write!(out, "{}", self.low)
+        } else {
+            write!(out, "{}..{}", self.low, self.high)
+        }
+    }
+}
+
+/// Wake-ups of CPUs that slept: alarms, arms by another CPU that come first, and tasks.
+///
+/// ```
+/// assert!(quietcore_verify::whatif::Wakeups::default().by_cpu.is_empty());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Wakeups {
+    /// All of them.
+    pub total: u64,
+    /// By CPU.
+    pub by_cpu: CountByNumber,
+}
+
+/// How a replay of what was recorded compares with it, expiry by expiry.
+///
+/// ```
+/// assert_eq!(quietcore_verify::whatif::Agreement::default().same_cpu, 0);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Agreement {
+    /// Arms whose timer ran in both.
+    pub expired_in_both: u64,
+    /// Those that ran on the same CPU.
+    pub same_cpu: u64,
+    /// Arms whose timer ran in the recording only.
+    pub recorded_only: u64,
+    /// Arms whose timer ran in the replay only.
+    pub replayed_only: u64,
+}
+
+/// Counts while a replay runs.
+#[derive(Debug)]
+pub(super) struct Tally<'a> {
+    load: &'a Load,
+    /// By the place of the arm: where it ran.
+    pub(super) ran_on: Vec<(u32, CpuId)>,
+    foreign: Disturbance,
+    remote: CountByNumber,
+    pub(super) wakeups: Wakeups,
+    pub(super) superseded: u64,
+    /// In ticks.
+    lateness: Histogram<u64>,
+    latest: u64,
+}
+
+fn number(cpu: CpuId) -> u16 {
+    cpu.index() as u16
+}
+
+impl<'a> Tally<'a> {
+    pub(super) fn new(load: &'a Load) -> Self {
+        Self {
+            load,
+            ran_on: Vec::new(),
+            foreign: Disturbance::default(),
+            remote: CountByNumber::new(),
+            wakeups: Wakeups::default(),
+            superseded: 0,
+            lateness: Histogram::new(3).expect("three digits are allowed"),
+            latest: 0,
+        }
+    }
+
+    /// What input `place` armed runs on `cpu` in tick `now`, out of the base of `base`.
+    pub(super) fn ran(&mut self, place: u32, arm: &Arm, (base, cpu): (CpuId, CpuId), now: u64) {
+        self.ran_on.push((place, cpu));
+        if arm.kind != Kind::Deferrable {
+            let late = now.saturating_sub(self.load.tick_of(arm.expires));
+            self.latest = self.latest.max(late);
+            // It refuses only values that need more memory than there is; nothing real is late by centuries.
+            let _ = self.lateness.record(late);
+        }
+        if base != cpu {
+            *self.remote.entry(number(cpu)).or_default() += 1;
+        }
+        let isolated = &self.load.facts.isolated;
+        if !isolated.contains(cpu) || isolated.contains(arm.cpu) {
+            return;
+        }
+        let foreign = &mut self.foreign;
+        let kind = if base == cpu { &mut foreign.placed } else { &mut foreign.pulled };
+        *kind.get_or_insert(0) += 1;
+        *foreign.by_cpu.get_or_insert_default().entry(number(cpu)).or_default() += 1;
+        *foreign.by_base_cpu.get_or_insert_default().entry(number(base)).or_default() += 1;
+        let function = self.load.functions.get(arm.function as usize).cloned().unwrap_or_default();
+        *foreign.by_function.get_or_insert_default().entry(function).or_default() += 1;
+    }
+
+    pub(super) fn woken(&mut self, cpu: CpuId) {
+        self.wakeups.total += 1;
+        *self.wakeups.by_cpu.entry(number(cpu)).or_default() += 1;
+    }
+
+    /// The figures, but for what only the caller knows.
+    pub(super) fn finish(mut self) -> (Figures, Vec<(u32, CpuId)>) {
+        let (pulled, placed) = (self.foreign.pulled.unwrap_or(0), self.foreign.placed.unwrap_or(0));
+        let foreign = &mut self.foreign;
+        (foreign.total, foreign.pulled, foreign.placed) = (Some(pulled + placed), Some(pulled), Some(placed));
+        let by_cpu = foreign.by_cpu.get_or_insert_default().clone();
+        foreign.by_base_cpu.get_or_insert_default();
+        foreign.by_function.get_or_insert_default();
+        let groups = groups(self.load);
+        let by_group = foreign.by_group.get_or_insert_default();
+        for (cpu, count) in by_cpu {
+            *by_group.entry(groups[usize::from(cpu)]).or_default() += count;
+        }
+        let mut lateness_ns = Quantiles::default();
+        if !self.lateness.is_empty() {
+            let nanos = |ticks: u64| ticks.saturating_mul(self.load.tick.as_u64());
+            lateness_ns.p50 = Some(nanos(self.lateness.value_at_quantile(0.5)));
+            lateness_ns.p99 = Some(nanos(self.lateness.value_at_quantile(0.99)));
+            lateness_ns.max = Some(nanos(self.latest));
+        }
+        let mut remote = Remote::default();
+        (remote.total, remote.by_cpu) = (Some(self.remote.values().sum()), Some(self.remote));
+        let figures = Figures {
+            expired: self.ran_on.len() as u64,
+            superseded: self.superseded,
+            foreign: self.foreign,
+            remote,
+            wakeups: self.wakeups,
+            lateness_ns,
+            ..Figures::default()
+        };
+        self.ran_on.sort_unstable_by_key(|(place, _)| *place);
+        (figures, self.ran_on)
+    }
+}
+
+/// The level-0 group of each CPU, by its lowest CPU: as the hierarchy builds them in the order of joining.
+fn groups(load: &Load) -> Vec<u16> {
+    let mut tree = Tree::new(levels(load));
+    let mut lowest: Vec<Option<u16>> = Vec::new();
+    let mut leaves = vec![0; usize::from(load.cpus)];
+    for cpu in load.joining_order() {
+        let leaf = tree.join(load.nodes[cpu.index()]).leaf.0.index();
+        if lowest.len() <= leaf {
+            lowest.resize(leaf + 1, None);
+        }
+        lowest[leaf] = Some(lowest[leaf].map_or(number(cpu), |known| known.min(number(cpu))));
+        leaves[cpu.index()] = leaf;
+    }
+    leaves.into_iter().map(|leaf| lowest.get(leaf).copied().flatten().unwrap_or(0)).collect()
+}
+
+/// As the hierarchy itself counts them.
+pub(super) fn levels(load: &Load) -> Levels {
+    let mut nodes = load.nodes.clone();
+    nodes.sort_unstable();
+    nodes.dedup();
+    Levels::new(load.cpus, nodes.len() as u16)
+}
+
+/// How often two runs of the same arms agree.
+pub(super) fn agreement(load: &Load, replayed: &[(u32, CpuId)]) -> Agreement {
+    let mut agreement = Agreement::default();
+    for &(place, cpu) in replayed {
+        match load.recorded_cpu(place) {
+            Some(recorded) => {
+                agreement.expired_in_both += 1;
+                agreement.same_cpu += u64::from(recorded == cpu);
+            }
+            None => agreement.replayed_only += 1,
+        }
+    }
+    agreement.recorded_only = load.ran_on.len() as u64 - agreement.expired_in_both;
+    agreement
+}
