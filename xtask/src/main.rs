@@ -19,9 +19,11 @@ use std::process::ExitCode;
 const HELP: &str = "\
 usage: cargo xtask COMMAND
 
-  ci [--skip NAME]...   everything that must pass before a change goes in; stops at the first failure
+  ci [--all] [--skip NAME]...   what must pass before a change goes in; stops at the first failure; of the mutants
+                        those of changed files and a tenth of the others, which rotates; --all: every mutant
   tidy                  the rules of style that a program can check
-  mutants [NAME]        breaks one rule at a time and expects the tests to notice; NAME chooses mutants or lists
+  mutants [NAME] [--times N]   breaks one rule at a time and expects the tests to notice, N times of N; NAME
+                        chooses mutants or lists
   verify DIR            replays every recording in DIR through the wheel: no line may contradict it
   packets [PART]...     packet schedulers on network devices beside the kernel's own; as root; PART: seed, ping,
                         shape, throughput
@@ -35,8 +37,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["ci", rest @ ..] => match ci::skipped(rest) {
-            Ok(skipped) => ci::run(&skipped),
+        ["ci", rest @ ..] => match ci::Options::read(rest) {
+            Ok(options) => ci::run(&options),
             Err(problem) => refuse(&problem),
         },
         ["tidy"] => tidy_command(),
@@ -45,14 +47,30 @@ fn main() -> ExitCode {
         ["packets-load", words @ ..] => packets::load::command(words),
         ["tokio-tests"] => tokio_tests::command(None),
         ["tokio-tests", "--tokio-src", folder] => tokio_tests::command(Some(folder)),
-        ["mutants"] => mutants::command(""),
-        ["mutants", name] => mutants::command(name),
+        ["mutants", rest @ ..] => match mutants_options(rest) {
+            Ok((choice, times)) => mutants::command(choice, times),
+            Err(problem) => refuse(&problem),
+        },
         ["help" | "--help" | "-h"] => {
             print!("{HELP}{}", ci::step_list());
             ExitCode::SUCCESS
         }
         [] => refuse("a command is missing"),
         [other, ..] => refuse(&format!("cannot do `{other}` with these arguments")),
+    }
+}
+
+/// Which mutants, and how often each killer is asked.
+fn mutants_options<'a>(words: &[&'a str]) -> Result<(mutants::Choice<'a>, u32), String> {
+    let (name, times) = match words {
+        [name @ .., "--times", times] => (name, *times),
+        name => (name, "1"),
+    };
+    let times = times.parse().ok().filter(|&times| times > 0).ok_or("--times needs a number from 1")?;
+    match name {
+        [] => Ok((mutants::Choice::All, times)),
+        [name] if !name.starts_with('-') => Ok((mutants::Choice::Named(name), times)),
+        _ => Err("mutants takes one name, and --times N behind it".to_owned()),
     }
 }
 

@@ -17,7 +17,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ci::shop::{Failure, Shop, capture, json_string, run, shown};
+use crate::ci::workspace::{Failure, Workspace, capture, json_string, run, shown};
 use report::{Substitution, Summary};
 
 /// Files with tests, and the package that has them.
@@ -56,11 +56,11 @@ pub(crate) fn command(folder: Option<&str>) -> ExitCode {
 /// # Errors
 /// When the tests cannot be had or built, or too few pass, or others than those listed fail.
 pub(crate) fn check(folder: Option<&Path>) -> Result<(), Failure> {
-    let shop = Shop::open()?;
-    let data = shop.root.join("tests/tokio");
+    let workspace = Workspace::open()?;
+    let data = workspace.root.join("tests/tokio");
     let substitutions = report::substitutions(&read(&data.join("substitutions.txt"))?)?;
     let skips = report::skips(&read(&data.join("skips.txt"))?)?;
-    let scratch = Scratch::make(&shop, &data)?;
+    let scratch = Scratch::make(&workspace, &data)?;
     let sources = scratch.sources(folder)?;
 
     let mut summary = Summary::new(skips);
@@ -97,7 +97,7 @@ fn read(path: &Path) -> Result<String, Failure> {
 
 /// The package in which the tests run.
 struct Scratch<'a> {
-    shop: &'a Shop,
+    workspace: &'a Workspace,
     folder: PathBuf,
 }
 
@@ -113,9 +113,9 @@ impl Sources {
 }
 
 impl<'a> Scratch<'a> {
-    fn make(shop: &'a Shop, data: &Path) -> Result<Self, Failure> {
-        let scratch = Self { shop, folder: shop.target.join("tokio-tests") };
-        let root = shop.root.display().to_string();
+    fn make(workspace: &'a Workspace, data: &Path) -> Result<Self, Failure> {
+        let scratch = Self { workspace, folder: workspace.target.join("tokio-tests") };
+        let root = workspace.root.display().to_string();
         scratch.write("Cargo.toml", &read(&data.join("package.toml"))?.replace("ROOT", &root))?;
         scratch.write("Cargo.lock", &read(&data.join("package.lock"))?)?;
         scratch.write("src/lib.rs", "")?;
@@ -132,8 +132,8 @@ impl<'a> Scratch<'a> {
 
     /// Cargo for this package, without the network: what it needs is in the cache, or was just fetched.
     fn cargo(&self, arguments: &[&str]) -> Command {
-        let mut command = self.shop.cargo(arguments);
-        command.current_dir(&self.folder).env("CARGO_TARGET_DIR", &self.shop.target).arg("--offline");
+        let mut command = self.workspace.cargo(arguments);
+        command.current_dir(&self.folder).env("CARGO_TARGET_DIR", &self.workspace.target).arg("--offline");
         command
     }
 
@@ -141,7 +141,7 @@ impl<'a> Scratch<'a> {
     fn sources(&self, given: Option<&Path>) -> Result<Sources, Failure> {
         if self.metadata().is_err() {
             println!("tokio-tests: the cache lacks a package; fetching");
-            let mut fetch = self.shop.cargo(&["fetch"]);
+            let mut fetch = self.workspace.cargo(&["fetch"]);
             let remedy = "run it once where there is a network; CI keeps cargo's cache";
             run(fetch.current_dir(&self.folder), remedy)?;
         }
@@ -172,7 +172,7 @@ impl<'a> Scratch<'a> {
 
     /// Of what is needed on this machine: what others need may be missing in the cache.
     fn metadata(&self) -> Result<String, Failure> {
-        let version = capture(&mut self.shop.cargo(&["-vV"]))?;
+        let version = capture(&mut self.workspace.cargo(&["-vV"]))?;
         let host = version.lines().find_map(|line| line.strip_prefix("host: "));
         let host =
             host.ok_or_else(|| Failure::new("cargo does not say which its host is", "update cargo"))?;

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::ci::shop::{Failure, Shop, run, shown};
+use crate::ci::workspace::{Failure, Workspace, run, shown};
 
 /// Least share of a recording's starts that agree with clock = jiffies.
 const EXACT_SHARE_MIN: f64 = 0.98;
@@ -65,15 +65,15 @@ struct HierarchyRow {
 /// # Errors
 /// When there is no recording, the tool breaks, or a recording does not pass.
 pub(crate) fn check_all(folder: &Path) -> Result<(), Failure> {
-    let shop = Shop::open()?;
+    let workspace = Workspace::open()?;
     let recordings = recordings(folder)?;
-    let tool = built(&shop)?;
+    let tool = built(&workspace)?;
     println!("{HEAD}");
     let mut total = Row::default();
     let mut failed = vec![];
     for recording in &recordings {
         let name = name_of(recording);
-        let row = verified(&shop, &tool, recording)?;
+        let row = verified(&workspace, &tool, recording)?;
         println!("{}", row.line(&name));
         println!("{}", row.hierarchy.line());
         if let Some(problem) = row.problem.clone() {
@@ -120,17 +120,17 @@ fn name_of(recording: &Path) -> String {
 }
 
 /// The release build of the tool.
-fn built(shop: &Shop) -> Result<PathBuf, Failure> {
+fn built(workspace: &Workspace) -> Result<PathBuf, Failure> {
     let arguments = ["build", "--release", "--locked", "-p", "quietcore-cli", "--bin", "quietcore"];
-    let mut command = shop.cargo(&arguments);
+    let mut command = workspace.cargo(&arguments);
     // Where it lands must not depend on a default target of this machine's configuration.
     command.env_remove("CARGO_BUILD_TARGET");
     run(&mut command, "make it build")?;
-    Ok(shop.target.join("release").join("quietcore"))
+    Ok(workspace.target.join("release").join("quietcore"))
 }
 
-fn verified(shop: &Shop, tool: &Path, recording: &Path) -> Result<Row, Failure> {
-    let mut command = shop.program(tool);
+fn verified(workspace: &Workspace, tool: &Path, recording: &Path) -> Result<Row, Failure> {
+    let mut command = workspace.program(tool);
     command.arg("verify").arg(recording).arg("--json");
     let typed = shown(&command);
     let broke = |why: String| Failure::new(format!("`{typed}` {why}"), "run this command by hand");

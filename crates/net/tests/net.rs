@@ -2,7 +2,7 @@
 
 use quietcore::net::{Device, DeviceError, DeviceOptions, Network, Watchdog};
 use quietcore::qdisc::{Delay, Fifo, Limit, Netem, NetemSettings, Verdict};
-use quietcore::{CpuId, CpuSet, LaneThreads, Machine, Nanos};
+use quietcore::{Cpu, CpuId, CpuSet, LaneThreads, Machine, Nanos, Precision, TimerOptions};
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -95,6 +95,57 @@ fn delayed_packets_leave_at_home() {
         assert!(statistics.watchdogs > 0);
     }
     machine.shutdown();
+}
+
+/// Goal: a pinned watchdog stays with the CPU that armed it, a movable one is pulled. Method: CPU 1 sends into
+/// a queue with delay, arms a movable timer for a later moment, and blocks. When CPU 0 has run that timer, it
+/// has run every timer of CPU 1 that it may pull and that was due before: the watchdog, or not.
+#[test]
+fn a_pinned_watchdog_is_not_pulled() {
+    for (watchdog, pulled) in [(Watchdog::Pinned, 0), (Watchdog::Movable, 1)] {
+        let (network, builder) = Network::new(Machine::builder().lanes(set("0-1")));
+        // The lanes are the test's own threads, and a stall is never declared.
+        let machine = builder.stall_after(Duration::MAX).start().expect("starts");
+        let (driver, sent) = telling(machine);
+        let options = DeviceOptions::new(1).transmit_map(vec![set("1")]).watchdog(watchdog);
+        let device = Arc::new(Device::new(&network, machine, options, driver).expect("it has lanes"));
+        device.graft(0, delayed(machine, 5));
+        let (blocks, blocked) = channel();
+        let (returns, returned) = channel::<()>();
+        let queue = Arc::clone(&device);
+        let lane = thread::spawn(move || {
+            let mut lane = Cpu::claim(machine, cpu(1)).expect("a free lane");
+            assert_eq!(queue.send(vec![1]), Verdict::Queued);
+            let (later, ran) = channel();
+            let exact = TimerOptions::new().precision(Precision::Exact);
+            let timer = machine.timer(exact, move |run| later.send(run.cpu()).expect("the test waits"));
+            timer.arm_after(Duration::from_millis(10)).expect("it runs");
+            lane.block_in_place(|| {
+                blocks.send((timer, ran)).expect("the test waits");
+                returned.recv().expect("the test says when");
+            });
+            let until = machine.now().0 + PATIENCE.as_nanos() as u64;
+            while queue.statistics(0).qdisc.sent_packets == 0 && machine.now().0 < until {
+                lane.turn();
+            }
+        });
+        let mut other = Cpu::claim(machine, cpu(0)).expect("a free lane");
+        let (timer, ran) = blocked.recv_timeout(PATIENCE).expect("CPU 1 blocks");
+        let until = machine.now().0 + PATIENCE.as_nanos() as u64;
+        while timer.is_pending() && machine.now().0 < until {
+            other.turn();
+        }
+        assert_eq!(ran.recv_timeout(PATIENCE).expect("it has run"), cpu(0));
+        let statistics = device.statistics(0);
+        assert_eq!((statistics.watchdogs, statistics.watchdogs_elsewhere), (pulled, pulled), "{watchdog:?}");
+        // A pulled watchdog has the queue run by the CPU that ran it.
+        drop(other);
+        returns.send(()).expect("CPU 1 waits");
+        let (_, packet, on, _) = next(&sent);
+        assert_eq!((packet, on), (vec![1], Some(cpu(1 - pulled))), "{watchdog:?}");
+        lane.join().expect("no panic");
+        machine.shutdown();
+    }
 }
 
 /// Goal: nothing is lost, doubled or out of order in its queue when many threads send through few queues.

@@ -6,19 +6,20 @@
 
 mod python;
 mod rust_steps;
-pub(crate) mod shop;
+pub(crate) mod workspace;
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use shop::{Failure, Shop};
+use crate::mutants::Choice;
+use workspace::{Failure, Workspace};
 
 /// One step of the run.
 struct Step {
     name: &'static str,
     /// What it does, in the list and the header.
     what: &'static str,
-    run: fn(&Shop) -> Result<(), Failure>,
+    run: fn(&Workspace, &Options) -> Result<(), Failure>,
 }
 
 const STEPS: [Step; 14] = [
@@ -46,16 +47,16 @@ const STEPS: [Step; 14] = [
     Step { name: "perfetto", what: "explain's Perfetto traces against the schema", run: python::perfetto },
 ];
 
-fn tidy(_shop: &Shop) -> Result<(), Failure> {
+fn tidy(_: &Workspace, _: &Options) -> Result<(), Failure> {
     crate::tidy_report().map_err(|problem| Failure::new(problem, "change the lines it names"))
 }
 
-fn tokio_tests(_shop: &Shop) -> Result<(), Failure> {
+fn tokio_tests(_: &Workspace, _: &Options) -> Result<(), Failure> {
     crate::tokio_tests::check(None)
 }
 
-fn mutants(_shop: &Shop) -> Result<(), Failure> {
-    match crate::mutants::check_all("")? {
+fn mutants(_: &Workspace, options: &Options) -> Result<(), Failure> {
+    match crate::mutants::check(if options.all { Choice::All } else { Choice::Change }, 1)? {
         0 => Ok(()),
         survivors => {
             let remedy = "add the test that the lines above miss, or correct the rule";
@@ -69,46 +70,64 @@ pub(crate) fn step_list() -> String {
     STEPS.iter().map(|step| format!("  {:<9} {}\n", step.name, step.what)).collect()
 }
 
-/// The step names behind `--skip`.
-///
-/// # Errors
-/// When an argument is not `--skip`, or names no step.
-pub(crate) fn skipped(arguments: &[&str]) -> Result<Vec<String>, String> {
-    let mut names = vec![];
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        let name = match argument.split_once('=') {
-            Some(("--skip", name)) => name,
-            None if *argument == "--skip" => rest.next().ok_or("--skip needs the name of a step")?,
-            _ => return Err(format!("ci knows no `{argument}`")),
-        };
-        if !STEPS.iter().any(|step| step.name == name) {
-            return Err(format!("ci has no step `{name}`"));
-        }
-        names.push(name.to_owned());
-    }
-    Ok(names)
+/// What a run leaves out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// Every mutant, not only those that the last change asks for.
+    all: bool,
+    skipped: Vec<String>,
 }
 
-/// Runs the steps that are not in `skipped`.
-pub(crate) fn run(skipped: &[String]) -> ExitCode {
-    let shop = match Shop::open() {
-        Ok(shop) => shop,
+impl Options {
+    /// Reads the words behind `ci`.
+    ///
+    /// # Errors
+    /// When a word is unknown, or `--skip` names no step.
+    pub(crate) fn read(arguments: &[&str]) -> Result<Self, String> {
+        let mut options = Self::default();
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            let name = match argument.split_once('=') {
+                Some(("--skip", name)) => name,
+                None if *argument == "--skip" => rest.next().ok_or("--skip needs the name of a step")?,
+                None if *argument == "--all" => {
+                    options.all = true;
+                    continue;
+                }
+                _ => return Err(format!("ci knows no `{argument}`")),
+            };
+            if !STEPS.iter().any(|step| step.name == name) {
+                return Err(format!("ci has no step `{name}`"));
+            }
+            options.skipped.push(name.to_owned());
+        }
+        Ok(options)
+    }
+
+    fn skips(&self, step: &Step) -> bool {
+        self.skipped.iter().any(|name| name == step.name)
+    }
+}
+
+/// Runs the steps that are not skipped.
+pub(crate) fn run(options: &Options) -> ExitCode {
+    let workspace = match Workspace::open() {
+        Ok(workspace) => workspace,
         Err(failure) => return failed("start", &failure),
     };
     let begin = Instant::now();
     let mut passed = 0;
-    for step in STEPS.iter().filter(|step| !skipped.iter().any(|name| name == step.name)) {
+    for step in STEPS.iter().filter(|step| !options.skips(step)) {
         let started = Instant::now();
         println!("\n== {}: {}", step.name, step.what);
-        if let Err(failure) = (step.run)(&shop) {
+        if let Err(failure) = (step.run)(&workspace, options) {
             return failed(step.name, &failure);
         }
         println!("== {}: passed in {:.1} s", step.name, started.elapsed().as_secs_f64());
         passed += 1;
     }
     let total = begin.elapsed().as_secs_f64();
-    println!("\n{}", verdict(passed, skipped, total));
+    println!("\n{}", verdict(passed, &options.skipped, total));
     ExitCode::SUCCESS
 }
 
@@ -132,8 +151,9 @@ mod tests {
 
     #[test]
     fn skip_takes_names_of_steps() {
-        let names = |arguments: &[&str]| skipped(arguments);
+        let names = |arguments: &[&str]| Options::read(arguments).map(|options| options.skipped);
         assert_eq!(names(&[]), Ok(vec![]));
+        assert!(Options::read(&["--all"]).expect("it is known").all);
         assert_eq!(names(&["--skip", "fmt", "--skip=doc"]), Ok(vec!["fmt".to_owned(), "doc".to_owned()]));
         assert!(names(&["--skip"]).is_err());
         assert!(names(&["--skip", "nothing"]).is_err());

@@ -9,7 +9,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::shop::{Failure, Shop, run, shown, status};
+use super::Options;
+use super::workspace::{Failure, Workspace, run, shown, status};
 
 /// Endings of a recording.
 const PACKED: &str = ".txt.zst";
@@ -22,22 +23,23 @@ const PICTURED: [&str; 2] = ["g612-c16-iso", "h618-c2-detail"];
 
 const REQUIREMENTS: &str = "tests/requirements.txt";
 
-pub(super) fn count(shop: &Shop) -> Result<(), Failure> {
-    let python = system_python(shop)?;
-    unit_tests(shop, &python, "test_independent*.py")?;
-    let quietcore = built(shop)?;
-    let recordings = recordings(&shop.root.join("recordings"))?;
-    let folder = scratch(shop, "count")?;
-    let unpacks = has_program(shop, "zstd");
+pub(super) fn count(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+    let python = system_python(workspace)?;
+    unit_tests(workspace, &python, "test_independent*.py")?;
+    let quietcore = built(workspace)?;
+    let recordings = recordings(&workspace.root.join("recordings"))?;
+    let folder = scratch(workspace, "count")?;
+    let unpacks = has_program(workspace, "zstd");
     let mut different = vec![];
     for recording in &recordings {
         let name = name_of(recording);
-        let text = if unpacks { recording.clone() } else { unpacked(shop, &quietcore, recording, &folder)? };
+        let text =
+            if unpacks { recording.clone() } else { unpacked(workspace, &quietcore, recording, &folder)? };
         for isolated in ISOLATED {
             let json = folder.join(format!("{name}.json"));
-            let mut explain = shop.program(&quietcore);
+            let mut explain = workspace.program(&quietcore);
             explain.arg("explain").arg(recording).arg("--json");
-            let mut script = shop.program(&python);
+            let mut script = workspace.program(&python);
             script.args(["-B", "tests/independent_count.py"]).arg(&text).arg("--compare").arg(&json);
             for command in [&mut explain, &mut script] {
                 command.args(isolated.iter().flat_map(|list| ["--isolated", list]));
@@ -64,17 +66,17 @@ pub(super) fn count(shop: &Shop) -> Result<(), Failure> {
     Err(Failure::new(what, "find out with the raw text which of the two is wrong"))
 }
 
-pub(super) fn perfetto(shop: &Shop) -> Result<(), Failure> {
-    let python = environment(shop)?;
-    unit_tests(shop, &python, "test_perfetto*.py")?;
-    let quietcore = built(shop)?;
-    let folder = scratch(shop, "perfetto")?;
+pub(super) fn perfetto(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+    let python = environment(workspace)?;
+    unit_tests(workspace, &python, "test_perfetto*.py")?;
+    let quietcore = built(workspace)?;
+    let folder = scratch(workspace, "perfetto")?;
     for name in PICTURED {
         let trace = folder.join(format!("{name}.pftrace"));
-        let mut explain = shop.program(&quietcore);
+        let mut explain = workspace.program(&quietcore);
         explain.arg("explain").arg(format!("recordings/{name}{PACKED}")).arg("--perfetto").arg(&trace);
         explained(explain.stdout(Stdio::null()))?;
-        let mut script = shop.program(&python);
+        let mut script = workspace.program(&python);
         script.args(["-B", "tests/perfetto_schema.py"]).arg(&trace);
         println!("{name}:");
         run(&mut script, "correct what `explain --perfetto` writes")?;
@@ -93,13 +95,13 @@ fn explained(command: &mut Command) -> Result<(), Failure> {
 }
 
 /// The release build of the tool.
-fn built(shop: &Shop) -> Result<PathBuf, Failure> {
+fn built(workspace: &Workspace) -> Result<PathBuf, Failure> {
     let arguments = ["build", "--release", "--locked", "-p", "quietcore-cli", "--bin", "quietcore"];
-    let mut command = shop.cargo(&arguments);
+    let mut command = workspace.cargo(&arguments);
     // Where it lands must not depend on a default target of this machine's configuration.
     command.env_remove("CARGO_BUILD_TARGET");
     run(&mut command, "make it build")?;
-    let path = shop.target.join("release").join("quietcore");
+    let path = workspace.target.join("release").join("quietcore");
     if path.is_file() {
         return Ok(path);
     }
@@ -133,17 +135,22 @@ fn name_of(recording: &Path) -> String {
 }
 
 /// Without the `zstd` command the tool itself unpacks; the count still reads the raw text.
-fn unpacked(shop: &Shop, quietcore: &Path, recording: &Path, folder: &Path) -> Result<PathBuf, Failure> {
+fn unpacked(
+    workspace: &Workspace,
+    quietcore: &Path,
+    recording: &Path,
+    folder: &Path,
+) -> Result<PathBuf, Failure> {
     let text = folder.join(format!("{}.txt", name_of(recording)));
-    let mut command = shop.program(quietcore);
+    let mut command = workspace.program(quietcore);
     command.arg("cat").arg(recording).stdout(create(&text)?);
     run(&mut command, "install the zstd command, or make `quietcore cat` work")?;
     Ok(text)
 }
 
 /// An empty folder of our own below cargo's.
-fn scratch(shop: &Shop, name: &str) -> Result<PathBuf, Failure> {
-    let folder = shop.target.join("xtask").join(name);
+fn scratch(workspace: &Workspace, name: &str) -> Result<PathBuf, Failure> {
+    let folder = workspace.target.join("xtask").join(name);
     let _ = fs::remove_dir_all(&folder); // an old one; creating tells whether it can be used
     match fs::create_dir_all(&folder) {
         Ok(()) => Ok(folder),
@@ -156,44 +163,44 @@ fn create(path: &Path) -> Result<File, Failure> {
         .map_err(|error| Failure::new(format!("{}: {error}", path.display()), "make it writable"))
 }
 
-fn has_program(shop: &Shop, name: &str) -> bool {
-    let mut command = shop.program(name);
+fn has_program(workspace: &Workspace, name: &str) -> bool {
+    let mut command = workspace.program(name);
     command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
 /// `python3`, which every distribution has.
-fn system_python(shop: &Shop) -> Result<PathBuf, Failure> {
-    if has_program(shop, "python3") {
+fn system_python(workspace: &Workspace) -> Result<PathBuf, Failure> {
+    if has_program(workspace, "python3") {
         return Ok(PathBuf::from("python3"));
     }
     let remedy = "install python3 >= 3.9 and python3-venv (Debian: `apt-get install python3 python3-venv`)";
     Err(Failure::new("there is no python3", remedy))
 }
 
-fn unit_tests(shop: &Shop, python: &Path, pattern: &str) -> Result<(), Failure> {
-    let mut command = shop.program(python);
+fn unit_tests(workspace: &Workspace, python: &Path, pattern: &str) -> Result<(), Failure> {
+    let mut command = workspace.program(python);
     command.args(["-B", "-m", "unittest", "discover", "-s", "tests", "-p", pattern]);
     run(&mut command, "correct the script before trusting it")
 }
 
 /// A Python environment with what the scripts need, kept below cargo's folder until the list changes.
-fn environment(shop: &Shop) -> Result<PathBuf, Failure> {
-    let folder = shop.target.join("python");
+fn environment(workspace: &Workspace) -> Result<PathBuf, Failure> {
+    let folder = workspace.target.join("python");
     let python = folder.join("bin").join("python");
-    let wanted = fs::read_to_string(shop.root.join(REQUIREMENTS)).map_err(|error| {
+    let wanted = fs::read_to_string(workspace.root.join(REQUIREMENTS)).map_err(|error| {
         Failure::new(format!("{REQUIREMENTS}: {error}"), "restore it from the repository")
     })?;
     let stamp = folder.join("installed.txt");
-    if has_program(shop, &python.to_string_lossy())
+    if has_program(workspace, &python.to_string_lossy())
         && fs::read_to_string(&stamp).is_ok_and(|old| old == wanted)
     {
         return Ok(python);
     }
-    let mut venv = shop.program(system_python(shop)?);
+    let mut venv = workspace.program(system_python(workspace)?);
     venv.args(["-m", "venv", "--clear"]).arg(&folder);
     run(&mut venv, "install python3-venv (Debian: `apt-get install python3-venv`)")?;
-    let mut install = shop.program(&python);
+    let mut install = workspace.program(&python);
     install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", REQUIREMENTS]);
     run(&mut install, "pip needs the network once; without it, `cargo xtask ci --skip perfetto`")?;
     fs::write(&stamp, wanted)

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use super::shop::{Failure, Shop, capture, run};
+use super::Options;
+use super::workspace::{Failure, Workspace, capture, run};
 
 /// A target without an operating system: what builds for it needs no std.
 const BARE_TARGET: &str = "x86_64-unknown-none";
@@ -16,70 +17,70 @@ const NO_STD: [(&str, &str); 3] = [
     ("quietcore-qdisc", "crates/qdisc/src/lib.rs"),
 ];
 
-pub(super) fn fmt(shop: &Shop) -> Result<(), Failure> {
-    run(&mut shop.cargo(&["fmt", "--all", "--check"]), "run `cargo fmt --all`")
+pub(super) fn fmt(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+    run(&mut workspace.cargo(&["fmt", "--all", "--check"]), "run `cargo fmt --all`")
 }
 
-pub(super) fn clippy(shop: &Shop) -> Result<(), Failure> {
+pub(super) fn clippy(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
     let arguments = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
     run(
-        &mut shop.cargo(&arguments),
+        &mut workspace.cargo(&arguments),
         "change the lines it names; if Cargo.lock is old, `cargo check` renews it",
     )
 }
 
-pub(super) fn tests(shop: &Shop) -> Result<(), Failure> {
+pub(super) fn tests(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
     let remedy = "run the test that failed alone: `cargo test -p PACKAGE NAME`";
-    run(&mut shop.cargo(&["test", "--workspace", "--locked"]), remedy)
+    run(&mut workspace.cargo(&["test", "--workspace", "--locked"]), remedy)
 }
 
 /// What only exists with features that no other crate of the workspace turns on. In the same place: the flags
 /// are the same, so nothing but that crate is built again.
-pub(super) fn features(shop: &Shop) -> Result<(), Failure> {
+pub(super) fn features(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
     let features = ["-p", "quietcore-live", "--features", "tracing,usdt"];
-    let mut test = shop.cargo(&["test", "--locked"]);
+    let mut test = workspace.cargo(&["test", "--locked"]);
     test.args(features).args(["--lib", "--test", "events", "--test", "probes"]);
     run(&mut test, "run it alone: the same command with the name of the test at the end")?;
-    let mut clippy = shop.cargo(&["clippy", "--locked"]);
+    let mut clippy = workspace.cargo(&["clippy", "--locked"]);
     clippy.args(features).args(["--all-targets", "--", "-D", "warnings"]);
     run(&mut clippy, "change the lines it names")
 }
 
 /// The core with a mark between any two steps that matter. A place of its own: changed flags build all again.
-pub(super) fn site(shop: &Shop) -> Result<(), Failure> {
-    test_with(shop, "site", &["-p", "quietcore-core", "--test", "site"])
+pub(super) fn site(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+    test_with(workspace, "site", &["-p", "quietcore-core", "--test", "site"])
 }
 
 /// On loom's atomics: the hierarchy, the models beside the code of bases, and the words of threads.
-pub(super) fn loom(shop: &Shop) -> Result<(), Failure> {
-    test_with(shop, "loom", &["-p", "quietcore-core", "--lib", "--test", "loom"])?;
-    test_with(shop, "loom", &["-p", "quietcore-live", "--test", "loom"])
+pub(super) fn loom(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+    test_with(workspace, "loom", &["-p", "quietcore-core", "--lib", "--test", "loom"])?;
+    test_with(workspace, "loom", &["-p", "quietcore-live", "--test", "loom"])
 }
 
-fn test_with(shop: &Shop, name: &str, targets: &[&str]) -> Result<(), Failure> {
-    let mut command = shop.cargo(&["test", "--locked"]);
+fn test_with(workspace: &Workspace, name: &str, targets: &[&str]) -> Result<(), Failure> {
+    let mut command = workspace.cargo(&["test", "--locked"]);
     command.args(targets);
-    command.env("RUSTFLAGS", format!("--cfg {name}")).env("CARGO_TARGET_DIR", shop.target.join(name));
+    command.env("RUSTFLAGS", format!("--cfg {name}")).env("CARGO_TARGET_DIR", workspace.target.join(name));
     run(
         &mut command,
         "the failure names the order of steps that leads to it; crates/core/src/tmigr/README.md, or the word's file",
     )
 }
 
-pub(super) fn doc(shop: &Shop) -> Result<(), Failure> {
-    let mut command = shop.cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
+pub(super) fn doc(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+    let mut command = workspace.cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
     run(command.env("RUSTDOCFLAGS", "-D warnings"), "change the comments it names")
 }
 
-pub(super) fn no_std(shop: &Shop) -> Result<(), Failure> {
-    let bare = bare_target_is_installed(shop);
+pub(super) fn no_std(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+    let bare = bare_target_is_installed(workspace);
     for (package, root) in NO_STD {
-        let text = fs::read_to_string(shop.root.join(root))
+        let text = fs::read_to_string(workspace.root.join(root))
             .map_err(|error| Failure::new(format!("{root}: {error}"), "give the crate a root"))?;
         if !text.lines().any(|line| line.trim() == "#![no_std]") {
             return Err(Failure::new(format!("{root} is not `#![no_std]`"), "add the attribute"));
         }
-        let mut command = shop.cargo(&["build", "--locked", "-p", package]);
+        let mut command = workspace.cargo(&["build", "--locked", "-p", package]);
         if bare {
             command.args(["--target", BARE_TARGET]);
         } else {
@@ -92,12 +93,12 @@ pub(super) fn no_std(shop: &Shop) -> Result<(), Failure> {
 }
 
 /// The peers must stay comparable: their adapters compile, and every workload's own assertions hold.
-pub(super) fn bench(shop: &Shop) -> Result<(), Failure> {
+pub(super) fn bench(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
     let manifest = ["--manifest-path", "bench/Cargo.toml", "--locked"];
     let run_in = |verb: &[&str], rest: &[&str]| {
-        let mut command = shop.cargo(&[verb, &manifest, rest].concat());
+        let mut command = workspace.cargo(&[verb, &manifest, rest].concat());
         // A place of its own below ours: the two workspaces differ in features.
-        command.env("CARGO_TARGET_DIR", shop.target.join("bench"));
+        command.env("CARGO_TARGET_DIR", workspace.target.join("bench"));
         run(&mut command, "mend it in bench/; bench/README.md says how each peer is driven")
     };
     run_in(&["clippy"], &["--all-targets", "--", "-D", "warnings"])?;
@@ -105,9 +106,9 @@ pub(super) fn bench(shop: &Shop) -> Result<(), Failure> {
     run_in(&["run", "-q", "--release"], &["--bin", "peers", "--", "--quick", "--rounds", "1"])
 }
 
-fn bare_target_is_installed(shop: &Shop) -> bool {
+fn bare_target_is_installed(workspace: &Workspace) -> bool {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let mut command = shop.program(rustc);
+    let mut command = workspace.program(rustc);
     command.args(["--print", "target-libdir", "--target", BARE_TARGET]).stderr(Stdio::null());
     capture(&mut command).is_ok_and(|folder| Path::new(folder.trim()).is_dir())
 }

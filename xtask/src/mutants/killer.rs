@@ -215,7 +215,7 @@ impl Suite {
             Self::LiveModels | Self::LiveUnits => "crates/live/src",
             Self::Tasks => "crates/live/tests/tasks",
             Self::Disciplines => "crates/qdisc/tests",
-            Self::Devices => "crates/net/tests",
+            Self::Devices => "crates/net/tests/net.rs",
         }
     }
 }

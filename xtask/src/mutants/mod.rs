@@ -5,6 +5,7 @@
 //! mutant's. The working tree is never touched; the copy and its builds are in `target/mutants`.
 
 mod bases;
+mod choice;
 mod ends;
 mod hierarchy;
 mod killer;
@@ -15,8 +16,10 @@ mod packets;
 mod realtime;
 mod words;
 
-use crate::ci::shop::{Failure, Shop, run, shown};
-use killer::{Mutant, Suite};
+use crate::ci::workspace::{Failure, Workspace, run, shown};
+pub(crate) use choice::Choice;
+use choice::Chooser;
+use killer::{Killer, Mutant, Suite};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -44,9 +47,9 @@ const LISTS: [(&str, &[Mutant]); 12] = [
     ("packet schedulers and their queues", packets::PACKETS),
 ];
 
-/// Runs the mutants whose names, or whose list's title, contain `filter`.
-pub(crate) fn command(filter: &str) -> ExitCode {
-    match check_all(filter) {
+/// Runs the chosen mutants, each killer `times` times, and as often on the unchanged tree before.
+pub(crate) fn command(choice: Choice<'_>, times: u32) -> ExitCode {
+    match check(choice, times) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(failure) => {
@@ -57,40 +60,36 @@ pub(crate) fn command(filter: &str) -> ExitCode {
     }
 }
 
-/// Prints a line per mutant and killer; returns how many survived.
+/// Prints a line per mutant and killer; returns how many killers noticed nothing, or not each time.
 ///
 /// # Errors
-/// When a mutant does not apply or compile, or the unchanged tree does not pass.
-pub(crate) fn check_all(filter: &str) -> Result<usize, Failure> {
-    let shop = Shop::open()?;
-    let is_chosen = |title: &str, mutant: &Mutant| mutant.name.contains(filter) || title.contains(filter);
-    let chosen: Vec<(&str, Vec<&Mutant>)> = LISTS
-        .into_iter()
-        .map(|(title, mutants)| (title, mutants.iter().filter(|mutant| is_chosen(title, mutant)).collect()))
-        .filter(|(_, mutants): &(&str, Vec<&Mutant>)| !mutants.is_empty())
+/// When a mutant does not apply or compile, or the unchanged tree does not pass each time.
+pub(crate) fn check(choice: Choice<'_>, times: u32) -> Result<usize, Failure> {
+    let workspace = Workspace::open()?;
+    let chooser = Chooser::new(choice, &workspace);
+    let numbered = LISTS.into_iter().flat_map(|(title, mutants)| mutants.iter().map(move |it| (title, it)));
+    let chosen: Vec<(&str, &Mutant)> = numbered
+        .enumerate()
+        .filter(|(index, (title, mutant))| chooser.takes(*index, title, mutant))
+        .map(|(_, chosen)| chosen)
         .collect();
     if chosen.is_empty() {
-        return Err(Failure::new(
-            format!("no mutant is named like `{filter}`"),
-            "see the lists in xtask/src/mutants",
-        ));
+        return Err(Failure::new("no mutant has such a name", "see the lists in xtask/src/mutants"));
     }
-    let mut copy = Copy::make(&shop)?;
-    let killers = || chosen.iter().flat_map(|(_, mutants)| mutants).flat_map(|mutant| mutant.killers);
+    let mut copy = Copy::make(&workspace, times)?;
+    let killers: Vec<Killer> = chosen.iter().flat_map(|(_, mutant)| mutant.killers).copied().collect();
     for suite in Suite::ALL {
-        if killers().any(|killer| killer.suite() == suite) {
-            copy.expect_pass(suite)?;
-        }
+        copy.expect_pass(suite, &killers)?;
     }
-    let mut survivors = 0;
-    for (title, mutants) in &chosen {
-        println!("{title}:");
-        for mutant in mutants {
-            survivors += copy.check(mutant)?;
+    let (mut survivors, mut last) = (0, "");
+    for (title, mutant) in &chosen {
+        if last != *title {
+            println!("{title}:");
+            last = title;
         }
+        survivors += copy.check(mutant)?;
     }
-    let count: usize = chosen.iter().map(|(_, mutants)| mutants.len()).sum();
-    println!("mutants: {count} checked, {survivors} survived");
+    println!("mutants: {} checked{}, {survivors} survived", chosen.len(), chooser.left_out());
     Ok(survivors)
 }
 
@@ -101,17 +100,19 @@ fn all() -> impl Iterator<Item = &'static Mutant> {
 
 /// A copy of the tree, to be broken.
 struct Copy<'a> {
-    shop: &'a Shop,
+    workspace: &'a Workspace,
     root: PathBuf,
     target: PathBuf,
     patience: Duration,
+    /// How often a killer is asked, about a mutant and about the unchanged tree.
+    times: u32,
 }
 
 impl<'a> Copy<'a> {
-    fn make(shop: &'a Shop) -> Result<Self, Failure> {
-        let folder = shop.target.join("mutants");
+    fn make(workspace: &'a Workspace, times: u32) -> Result<Self, Failure> {
+        let folder = workspace.target.join("mutants");
         let (root, target) = (folder.join("tree"), folder.join("build"));
-        let copy = Self { shop, root, target, patience: PATIENCE_MIN };
+        let copy = Self { workspace, root, target, patience: PATIENCE_MIN, times };
         let failed = |error: std::io::Error| {
             Failure::new(format!("cannot copy the tree to {}: {error}", copy.root.display()), "free the disk")
         };
@@ -130,33 +131,44 @@ impl<'a> Copy<'a> {
             "xtask",
         ];
         for part in parts {
-            copy_all(&shop.root.join(part), &copy.root.join(part)).map_err(failed)?;
+            copy_all(&workspace.root.join(part), &copy.root.join(part)).map_err(failed)?;
         }
         Ok(copy)
     }
 
     /// A program of the suite, in the copy.
     fn program(&self, suite: Suite, arguments: &[&str]) -> Command {
-        let mut command = self.shop.cargo(arguments);
+        let mut command = self.workspace.cargo(arguments);
         // A place for each set of flags: changing them builds everything again.
         command.current_dir(&self.root).env("CARGO_TARGET_DIR", self.target.join(suite.folder()));
         command.envs(suite.environment().iter().copied()).stdin(Stdio::null());
         command
     }
 
-    /// The unchanged copy passes the whole suite, so that a failure is a mutant's.
-    fn expect_pass(&mut self, suite: Suite) -> Result<(), Failure> {
+    /// The unchanged copy passes what the killers of the suite run, so that a failure is a mutant's.
+    fn expect_pass(&mut self, suite: Suite, killers: &[Killer]) -> Result<(), Failure> {
+        let mut tests: Vec<&'static str> = vec![];
+        let mut is_whole = false;
+        for killer in killers.iter().filter(|killer| killer.suite() == suite) {
+            is_whole |= killer.test().is_none();
+            tests.extend(killer.test());
+        }
+        if tests.is_empty() && !is_whole {
+            return Ok(());
+        }
+        (tests.sort_unstable(), tests.dedup());
         self.build(suite)?;
-        let begin = Instant::now();
-        let noticed = self.notices(suite, None)?;
-        self.patience = self.patience.max(PATIENCE * begin.elapsed());
-        match noticed {
-            None => Ok(()),
-            Some(how) => {
-                let what = format!("{suite:?} fails on the unchanged tree: {how}");
-                Err(Failure::new(what, "make `cargo xtask ci` pass first"))
+        for time in 1..=self.times {
+            let begin = Instant::now();
+            let noticed = self.notices(suite, if is_whole { &[] } else { &tests })?;
+            self.patience = self.patience.max(PATIENCE * begin.elapsed());
+            if let Some(how) = noticed {
+                let what =
+                    format!("{suite:?} fails on the unchanged tree, run {time} of {}: {how}", self.times);
+                return Err(Failure::new(what, "make `cargo xtask ci` pass first"));
             }
         }
+        Ok(())
     }
 
     fn build(&self, suite: Suite) -> Result<(), Failure> {
@@ -165,9 +177,9 @@ impl<'a> Copy<'a> {
         run(&mut command, "a mutant must compile: mend it in xtask/src/mutants")
     }
 
-    /// How the suite, or one test of it, failed; `None` if it did not notice anything.
-    fn notices(&self, suite: Suite, test: Option<&str>) -> Result<Option<String>, Failure> {
-        let arguments: Vec<&str> = suite.run().iter().copied().chain(test).collect();
+    /// How the suite, or one of these tests of it, failed; `None` if it did not notice anything.
+    fn notices(&self, suite: Suite, tests: &[&'static str]) -> Result<Option<String>, Failure> {
+        let arguments: Vec<&str> = suite.run().iter().chain(tests).copied().collect();
         let mut command = self.program(suite, &arguments);
         match (suite, wait(&mut command, self.patience)?) {
             (_, None) => Ok(Some(format!("no end after {} s", self.patience.as_secs()))),
@@ -204,13 +216,16 @@ impl<'a> Copy<'a> {
         for killer in mutant.killers {
             let begin = Instant::now();
             self.build(killer.suite())?;
-            let verdict = match self.notices(killer.suite(), killer.test())? {
-                Some(how) => format!("killed ({how})"),
-                None => {
-                    survived += 1;
-                    "SURVIVED".to_owned()
-                }
+            let mut kills = vec![];
+            for _ in 0..self.times {
+                kills.extend(self.notices(killer.suite(), killer.test().as_slice())?);
+            }
+            let verdict = match kills.first() {
+                None => "SURVIVED".to_owned(),
+                Some(how) if kills.len() == self.times as usize => format!("killed ({how})"),
+                Some(_) => format!("SURVIVED {} of {} times", self.times as usize - kills.len(), self.times),
             };
+            survived += usize::from(verdict.starts_with("SURVIVED"));
             let seconds = begin.elapsed().as_secs_f64();
             let (name, rule) = (mutant.name, mutant.rule);
             println!("  {name:<28} {killer:<11} {verdict}, {seconds:.0} s: {rule}");
@@ -271,7 +286,7 @@ mod tests {
     }
 
     /// Goal: a renamed test is noticed long before the mutants run. Method: each killer's name is
-    /// `file::function` of its suite.
+    /// `file::function` of its suite, or a function of its only file.
     #[test]
     fn every_named_killer_exists() {
         let mut named = 0;
@@ -279,7 +294,7 @@ mod tests {
             let name = killer.test()?;
             Some((killer.suite(), name))
         }) {
-            let (file, function) = name.rsplit_once("::").expect("a file and a function");
+            let (file, function) = name.rsplit_once("::").unwrap_or(("", name));
             let file = file.replace("::", "/");
             let module = crate::root().join(suite.tests()).join(file);
             // A module of its own, or at the end of what it tests.

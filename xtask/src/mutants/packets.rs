@@ -64,6 +64,6 @@ pub(super) const PACKETS: &[Mutant] = &[
         file: QUEUE,
         right: "options.pinned() } else { options }",
         wrong: "options } else { options }",
-        killers: &[Killer::All(Suite::Devices)],
+        killers: &[Killer::Test(Suite::Devices, "a_pinned_watchdog_is_not_pulled")],
     },
 ];

@@ -1,7 +1,7 @@
 //! Two network namespaces and a link between them, of which one end, `eth1`, is shaped.
 
 use super::Tools;
-use crate::ci::shop::{Failure, capture, run};
+use crate::ci::workspace::{Failure, capture, run};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};

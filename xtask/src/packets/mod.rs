@@ -15,7 +15,7 @@ mod seed;
 mod shape;
 mod throughput;
 
-use crate::ci::shop::{Failure, Shop, run};
+use crate::ci::workspace::{Failure, Workspace, run};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -42,11 +42,11 @@ struct Tools {
 
 impl Tools {
     fn find() -> Result<Self, Failure> {
-        let shop = Shop::open()?;
+        let workspace = Workspace::open()?;
         let arguments = ["build", "--release", "--locked", "-p", "quietcore-cli", "--bin", "quietcore"];
-        let mut command = shop.cargo(&arguments);
+        let mut command = workspace.cargo(&arguments);
         run(command.env_remove("CARGO_BUILD_TARGET"), "make it build")?;
-        let quietcore = shop.target.join("release").join("quietcore");
+        let quietcore = workspace.target.join("release").join("quietcore");
         let own = std::env::current_exe();
         let own =
             own.map_err(|error| Failure::new(format!("where this program is: {error}"), "run it again"))?;

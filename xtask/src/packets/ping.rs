@@ -8,7 +8,7 @@
 use super::chance::{Draws, interval_99, quantile};
 use super::link::Link;
 use super::{Tools, must};
-use crate::ci::shop::{Failure, capture};
+use crate::ci::workspace::{Failure, capture};
 
 const LINE: &str =
     "qdisc add dev eth1 root netem limit 10000 delay 10ms 3ms distribution normal loss gemodel 1% 10%";

@@ -9,7 +9,7 @@
 use super::link::Link;
 use super::load::{self, Arrival, FIRST_PORT, ORDERED, PORTS};
 use super::{Tools, must};
-use crate::ci::shop::Failure;
+use crate::ci::workspace::Failure;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
@@ -108,7 +108,7 @@ fn transfer(tools: &Tools, link: &Link<'_>, script: &str) -> Result<Vec<Arrival>
     output.read_line(&mut text).map_err(broke)?;
     let mut sender = link.inside("a", &tools.own);
     sender.args(["packets-load", "send", script, link.from, link.address]);
-    let sent = crate::ci::shop::capture(&mut sender)?;
+    let sent = crate::ci::workspace::capture(&mut sender)?;
     output.read_to_string(&mut text).map_err(broke)?;
     let _ = receiver.wait();
     let arrivals = load::arrivals(&text);

@@ -3,7 +3,7 @@
 
 use super::link::Link;
 use super::{Tools, must};
-use crate::ci::shop::{Failure, capture};
+use crate::ci::workspace::{Failure, capture};
 use std::process::Stdio;
 use std::thread;
 use std::time::Duration;

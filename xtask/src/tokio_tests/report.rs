@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::ci::shop::Failure;
+use crate::ci::workspace::Failure;
 
 /// More would be another test suite.
 const SUBSTITUTIONS_MAX: usize = 8;
@@ -97,7 +97,7 @@ pub(super) fn pinned(manifest: &str, package: &str) -> Option<String> {
 pub(super) fn folder_of(metadata: &str, package: &str, version: &str) -> Option<PathBuf> {
     let head = format!("{{\"name\":\"{package}\",\"version\":\"{version}\",");
     let (_, rest) = metadata.split_once(&head)?;
-    let manifest = crate::ci::shop::json_string(rest, "manifest_path")?;
+    let manifest = crate::ci::workspace::json_string(rest, "manifest_path")?;
     PathBuf::from(manifest).parent().map(PathBuf::from)
 }
 

@@ -22,7 +22,7 @@ impl Failure {
 
 /// The repository and its tools.
 #[derive(Debug)]
-pub(crate) struct Shop {
+pub(crate) struct Workspace {
     /// Root of the repository; every program runs here.
     pub(crate) root: PathBuf,
     /// Where cargo builds.
@@ -30,20 +30,20 @@ pub(crate) struct Shop {
     cargo: OsString,
 }
 
-impl Shop {
+impl Workspace {
     /// Finds the tools.
     ///
     /// # Errors
     /// When cargo cannot say where it builds.
-    pub(crate) fn open() -> Result<Shop, Failure> {
+    pub(crate) fn open() -> Result<Workspace, Failure> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
-        let mut shop = Shop { root: crate::root(), target: PathBuf::new(), cargo };
-        let mut metadata = shop.cargo(&["metadata", "--format-version", "1", "--no-deps", "--locked"]);
+        let mut workspace = Workspace { root: crate::root(), target: PathBuf::new(), cargo };
+        let mut metadata = workspace.cargo(&["metadata", "--format-version", "1", "--no-deps", "--locked"]);
         let text = capture(metadata.stderr(Stdio::inherit()))?;
         let folder = json_string(&text, "target_directory");
         let lost = || Failure::new("cargo metadata names no target_directory", "update cargo");
-        shop.target = PathBuf::from(folder.ok_or_else(lost)?);
-        Ok(shop)
+        workspace.target = PathBuf::from(folder.ok_or_else(lost)?);
+        Ok(workspace)
     }
 
     /// Cargo with these arguments, not started yet.
