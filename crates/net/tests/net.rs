@@ -97,9 +97,9 @@ fn delayed_packets_leave_at_home() {
     machine.shutdown();
 }
 
-/// Goal: a pinned watchdog stays with the CPU that armed it, a movable one is pulled. Method: CPU 1 sends into
-/// a queue with delay, arms a movable timer for a later moment, and blocks. When CPU 0 has run that timer, it
-/// has run every timer of CPU 1 that it may pull and that was due before: the watchdog, or not.
+/// Goal: a pinned watchdog stays with the CPU that armed it, a movable one is pulled. Method: CPU 1 sends
+/// into a queue with delay, arms a movable timer for a later moment, and blocks. When CPU 0 has run that
+/// timer, it has run every timer of CPU 1 that it may pull and that was due before: the watchdog, or not.
 #[test]
 fn a_pinned_watchdog_is_not_pulled() {
     for (watchdog, pulled) in [(Watchdog::Pinned, 0), (Watchdog::Movable, 1)] {
