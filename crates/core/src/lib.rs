@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use quietcore_core::topology::Topology;
-//! use quietcore_core::{Actions, Context, CpuId, Idle, Machine, Nanos, SequentialLock, Settings};
+//! use quietcore_core::{Actions, Context, CpuId, IdleDecision, Machine, Nanos, SequentialLock, Settings};
 //! use quietcore_core::{TimerOptions, Turn};
 //!
 //! // Two CPUs. The first arms a timer and goes idle: the second, which is awake, will see to it.
@@ -20,7 +20,7 @@
 //! machine.online(second, Nanos(0), &mut actions)?;
 //! let timer = machine.add_timer(TimerOptions::new(), "retry");
 //! machine.arm(timer, Nanos(20_000_000), Context::on(first, Nanos(0)), &mut actions)?;
-//! assert_eq!(machine.enter_idle(first, Nanos(0)), Idle::Sleep { until: None });
+//! assert_eq!(machine.enter_idle(first, Nanos(0)), IdleDecision::Sleep { until: None });
 //!
 //! // The second looks in its tick.
 //! let (now, mut turn) = (Nanos(22_000_000), Turn::new(second));
@@ -68,8 +68,8 @@ pub use base::{
 pub use cpu::{CPU_LIMIT, CpuError, CpuId, CpuSet};
 pub use lock::{RawLock, SequentialLock};
 pub use machine::{
-    AnyExact, AnyTimer, ArmError, Armed, At, Context, ControlError, Counters, Idle, Machine, Mark, Report,
-    Settings, Silence, Turn,
+    AnyExact, AnyTimer, ArmError, Armed, At, Context, ControlError, Counters, IdleDecision, IsolationReport,
+    Machine, MarkOutcome, Settings, Silence, Turn,
 };
 #[cfg(site)]
 pub use sync::script;

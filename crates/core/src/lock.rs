@@ -2,7 +2,7 @@
 //!
 //! The core decides *what* is exclusive; a world decides how one waits ([`RawLock`]). A section is shorter
 //! than a microsecond, holds no lock across user code or an action, and takes locks in one order: base (by
-//! CPU, then LOCAL, GLOBAL, GUEST, DEF) -> books of a CPU -> events of a child group -> of its parent.
+//! CPU, then LOCAL, GLOBAL, GUEST, DEF) -> record of a CPU -> events of a child group -> of its parent.
 //!
 //! Callers say whether they own what they lock ([`Locked::lock_owner`]) or not, so that a lock biased towards
 //! its owner can be told apart later. This and `base/timer.rs` are the files of this crate with `unsafe`.

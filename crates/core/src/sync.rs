@@ -40,7 +40,7 @@ pub mod script {
         AfterCas,
         /// Before a group's link to its parent is read.
         BeforeParent,
-        /// Before the lock of a CPU's books.
+        /// Before the lock of a CPU's record.
         BeforeCpuLock,
         /// Before the lock of a group's events.
         BeforeGroupLock,

@@ -51,7 +51,7 @@ pub use metrics::{CpuMetrics, Histogram, LaneMetrics, LaneState, Metrics};
 pub use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
 pub use quietcore_core::realtime::Priority;
 pub use quietcore_core::softirq::TimerRaise;
-pub use quietcore_core::{Cancelled, Counters, CpuError, CpuId, CpuSet, Nanos, Report as IsolationReport};
+pub use quietcore_core::{Cancelled, Counters, CpuError, CpuId, CpuSet, IsolationReport, Nanos};
 pub use run_queue::WakeTo;
 pub use softirq::{Awareness, RaiseError, Runner, SoftirqRun, Vector, VectorSet};
 pub use stall::{Stall, StallReport};

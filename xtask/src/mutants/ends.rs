@@ -16,9 +16,9 @@ pub(super) const ENDS: &[Mutant] = &[
         name: "silence-not-marked",
         rule: "after a silence whoever is silent is marked at once",
         file: "crates/core/src/machine/alarm.rs",
-        right: "        if self.mark_all_silent(now, actions) {\n            return false;\n        }\n",
+        right: "        if self.mark_all_stalled(now, actions) {\n            return false;\n        }\n",
         wrong: "",
-        killers: &[Killer::Test(Suite::Machine, "overslept::a_silence_kicks_nobody_who_overslept")],
+        killers: &[Killer::Test(Suite::Machine, "missed_wakeup::a_silence_kicks_nobody_who_overslept")],
     },
     Mutant {
         name: "end-pushed-away",

@@ -143,17 +143,17 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
         name: "16-isolated-joins-by-waking",
         rule: "a CPU that is unavailable stays out of the masks when it wakes up",
         file: PRESENCE,
-        right: "if was == Presence::Awake || !books.is_available {",
+        right: "if was == Presence::Awake || !record.is_available {",
         wrong: "if was == Presence::Awake {",
         killers: &[Test(Site, "kernel::isolated_cpu_becomes_permanent_migrator"), LIST],
     },
     Mutant {
-        name: "17-growth-below-books",
-        rule: "the lock of growth is not taken while books are held",
+        name: "17-growth-below-record",
+        rule: "the lock of growth is not taken while a record is held",
         file: AVAILABLE,
-        right: "        if !core::mem::replace(&mut books.is_available, false) {",
+        right: "        if !core::mem::replace(&mut record.is_available, false) {",
         wrong: "        let _tree = self.tree.lock_remote();
-        if !core::mem::replace(&mut books.is_available, false) {",
+        if !core::mem::replace(&mut record.is_available, false) {",
         killers: &[Test(Site, "kernel::availability_lock_order")],
     },
     Mutant {
@@ -269,19 +269,19 @@ pub(super) const STEPS: &[Mutant] = &[
     },
     Mutant {
         name: "told-over-told",
-        rule: "a parked puller writes down what is left under its books' lock",
+        rule: "a parked puller writes down what is left under its record's lock",
         file: REMOTE,
         right: "        site!(BeforeCpuLock);
-        let books = this.books.lock_owner();
-        if books.presence == Presence::Parked && books.is_available {",
+        let record = this.record.lock_owner();
+        if record.presence == Presence::Parked && record.is_available {",
         wrong: "        let left = self.first_of_idle_tree(this.leaf());
         site!(BeforeCpuLock);
-        let books = this.books.lock_owner();
-        if books.presence == Presence::Parked && books.is_available {
+        let record = this.record.lock_owner();
+        if record.presence == Presence::Parked && record.is_available {
             this.set_wakeup(left);
             return;
         }
-        if books.presence == Presence::Parked && books.is_available {",
+        if record.presence == Presence::Parked && record.is_available {",
         killers: &[Test(Site, "walks::a_timer_for_a_parked_puller")],
     },
     Mutant {
@@ -296,8 +296,8 @@ pub(super) const STEPS: &[Mutant] = &[
         name: "publish-while-awake",
         rule: "what an awake CPU has is not published",
         file: PRESENCE,
-        right: "if !books.is_available || books.presence == Presence::Awake || books.published == next {",
-        wrong: "if !books.is_available || books.published == next {",
+        right: "if !record.is_available || record.presence == Presence::Awake || record.published == next {",
+        wrong: "if !record.is_available || record.published == next {",
         killers: &[LIST],
     },
     Mutant {
@@ -305,8 +305,8 @@ pub(super) const STEPS: &[Mutant] = &[
         rule: "a CPU that leaves is not to wake up for the tree",
         file: AVAILABLE,
         right: "        this.set_wakeup(None);
-        let was = books.presence;",
-        wrong: "        let was = books.presence;",
+        let was = record.presence;",
+        wrong: "        let was = record.presence;",
         killers: &[LIST],
     },
     Mutant {
@@ -314,8 +314,8 @@ pub(super) const STEPS: &[Mutant] = &[
         rule: "an absent CPU is not to wake up for the tree",
         file: PRESENCE,
         right: "        self.cpu(cpu).set_wakeup(None);
-        self.leave(cpu, books, was, next)",
-        wrong: "        self.leave(cpu, books, was, next)",
+        self.leave(cpu, record, was, next)",
+        wrong: "        self.leave(cpu, record, was, next)",
         killers: &[LIST],
     },
     Mutant {
@@ -324,7 +324,7 @@ pub(super) const STEPS: &[Mutant] = &[
         file: PRESENCE,
         right: "        if was == Presence::Awake {
             self.walk_up(Child::Cpu { is_active: false, event }, leaf, Walker::Other)",
-        wrong: "        if was == Presence::Awake && books.presence != Presence::Absent {
+        wrong: "        if was == Presence::Awake && record.presence != Presence::Absent {
             self.walk_up(Child::Cpu { is_active: false, event }, leaf, Walker::Other)",
         killers: &[LIST, Test(Loom, "absent::mark_against_return")],
     },
@@ -352,8 +352,8 @@ pub(super) const STALLS: &[Mutant] = &[
         name: "silent-and-idle-is-healthy",
         rule: "behind a CPU that does not turn the next is looked at, though the first has nothing overdue",
         file: WATCH,
-        right: "            if !self.is_silent(other, now) {\n",
-        wrong: "            if !self.is_silent(other, now) || !self.has_overdue(other, now) {\n",
+        right: "            if !self.is_stalled(other, now) {\n",
+        wrong: "            if !self.is_stalled(other, now) || !self.has_overdue(other, now) {\n",
         killers: &[Test(Site, "stall::one_freezes_anywhere")],
     },
     Mutant {
@@ -409,7 +409,7 @@ pub(super) const STALLS: &[Mutant] = &[
         name: "marker-may-not-freeze",
         rule: "tokens that a marker did not take back are taken back by others",
         file: WATCH,
-        right: "        self.take_back_the_rest(now, actions);
+        right: "        self.finish_repairs(now, actions);
 ",
         wrong: "",
         killers: &[Test(Site, "stall::two_freeze_anywhere")],

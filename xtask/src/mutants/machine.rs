@@ -169,8 +169,8 @@ pub(super) const RULES: &[Mutant] = &[
         name: "mark-blocks",
         rule: "a mark waits for no lock when it publishes what it took back",
         file: PUBLISH,
-        right: "(true, Some(Book::Parked | Book::Absent)) => self.try_republish(id.cpu, actions),",
-        wrong: "(true, Some(Book::Parked | Book::Absent)) => {
+        right: "(true, Some(CpuState::Parked | CpuState::Absent)) => self.try_republish(id.cpu, actions),",
+        wrong: "(true, Some(CpuState::Parked | CpuState::Absent)) => {
                 self.republish(id.cpu, actions);
                 true
             }",
@@ -196,16 +196,16 @@ pub(super) const RULES: &[Mutant] = &[
         name: "silence-waits",
         rule: "a silence waits for no lock: somebody may have stopped inside it",
         file: ALARM,
-        right: "cpus.find(|cpu| self.hierarchy.try_book(*cpu) == Some(Book::Parked))",
-        wrong: "cpus.find(|cpu| self.hierarchy.book(*cpu) == Book::Parked)",
+        right: "cpus.find(|cpu| self.hierarchy.try_cpu_state(*cpu) == Some(CpuState::Parked))",
+        wrong: "cpus.find(|cpu| self.hierarchy.cpu_state(*cpu) == CpuState::Parked)",
         killers: &[Test(Machine, "sentinel::a_silence_waits_for_nobody")],
     },
     Mutant {
-        name: "silence-trusts-the-books",
-        rule: "a silence does not stop at who is awake in the books",
+        name: "silence-trusts-the-hierarchy",
+        rule: "a silence does not stop at who is awake in the hierarchy",
         file: ALARM,
-        right: "        match cpus.find(|cpu| self.hierarchy.try_book(*cpu) == Some(Book::Parked)) {",
-        wrong: "        match cpus.next().filter(|cpu| self.hierarchy.try_book(*cpu) == Some(Book::Parked)) {",
+        right: "        match cpus.find(|cpu| self.hierarchy.try_cpu_state(*cpu) == Some(CpuState::Parked)) {",
+        wrong: "        match cpus.next().filter(|cpu| self.hierarchy.try_cpu_state(*cpu) == Some(CpuState::Parked)) {",
         killers: &[Test(Machine, "sentinel::a_silence_kicks_the_lowest_that_is_parked")],
     },
     Mutant {
@@ -220,17 +220,17 @@ pub(super) const RULES: &[Mutant] = &[
         name: "sleepers-not-looked-for",
         rule: "an awake CPU looks for parked ones that overslept",
         file: WATCH,
-        right: "let mut marked = self.mark_overslept_once_per_tick(now, actions);",
-        wrong: "let mut marked = 0 * self.mark_overslept_once_per_tick(Nanos(0), actions);",
-        killers: &[Test(Machine, "overslept::an_awake_cpu_serves_one_that_overslept")],
+        right: "let mut marked = self.mark_missed_wakeups_once_per_tick(now, actions);",
+        wrong: "let mut marked = 0 * self.mark_missed_wakeups_once_per_tick(Nanos(0), actions);",
+        killers: &[Test(Machine, "missed_wakeup::an_awake_cpu_serves_one_that_overslept")],
     },
     Mutant {
         name: "sleepers-kicked",
         rule: "after a silence nobody is kicked who overslept",
         file: ALARM,
-        right: "        self.mark_overslept(now, actions);\n",
+        right: "        self.mark_missed_wakeups(now, actions);\n",
         wrong: "",
-        killers: &[Test(Machine, "overslept::a_silence_kicks_nobody_who_overslept")],
+        killers: &[Test(Machine, "missed_wakeup::a_silence_kicks_nobody_who_overslept")],
     },
     Mutant {
         name: "sleepers-marked-early",
@@ -238,7 +238,7 @@ pub(super) const RULES: &[Mutant] = &[
         file: MISSED_WAKEUP,
         right: "now.since(wakes) >= self.settings.stall_after",
         wrong: "now.since(wakes) >= Nanos(0)",
-        killers: &[Test(Machine, "overslept::an_awake_cpu_serves_one_that_overslept")],
+        killers: &[Test(Machine, "missed_wakeup::an_awake_cpu_serves_one_that_overslept")],
     },
     Mutant {
         name: "accused-for-ever",

@@ -8,7 +8,7 @@
 //! busy ones have interrupts.
 
 use super::Machine;
-use crate::tmigr::Book;
+use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 /// Who can look after the events of a tree.
@@ -57,12 +57,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// A world's sentinel found that no CPU has turned for longer than is allowed, though timers wait, and
-    /// that it was not stopped itself: whoever is awake in the books and silent is marked absent, and the
-    /// lowest parked CPU is kicked, whatever the books say of the others, and takes over. Says whether it was
+    /// that it was not stopped itself: whoever is awake in the hierarchy and silent is marked absent, and the
+    /// lowest parked CPU is kicked, whatever the hierarchy says of the others, and takes over. Says whether it was
     /// true: not if a CPU is awake and turns, only late to say so; then nobody is kicked.
     ///
     /// When no CPU is parked it asks for an alarm a tick later: somebody may come back, or a spare one be
-    /// started. By any thread. Waits for no lock: a CPU that was stopped inside its books is no help anyway.
+    /// started. By any thread. Waits for no lock: a CPU that was stopped inside its record's lock is no help anyway.
     /// Cost: one look at each CPU.
     ///
     /// ```
@@ -83,12 +83,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return true;
         }
         // One that should have woken up by itself is no help.
-        self.mark_overslept(now, actions);
-        if self.mark_all_silent(now, actions) {
+        self.mark_missed_wakeups(now, actions);
+        if self.mark_all_stalled(now, actions) {
             return false;
         }
         let mut cpus = (0..self.bases.cpu_count()).map(CpuId);
-        match cpus.find(|cpu| self.hierarchy.try_book(*cpu) == Some(Book::Parked)) {
+        match cpus.find(|cpu| self.hierarchy.try_cpu_state(*cpu) == Some(CpuState::Parked)) {
             Some(cpu) => actions.kick(cpu),
             None => self.ask_again(now, actions),
         }
@@ -116,10 +116,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     fn waker(&self) -> Waker {
         let mut parked = None;
         for cpu in (0..self.bases.cpu_count()).map(CpuId) {
-            match self.hierarchy.book(cpu) {
-                Book::Awake => return Waker::Awake,
-                Book::Parked if parked.is_none() => parked = Some(cpu),
-                Book::Parked | Book::Absent | Book::Unavailable => {}
+            match self.hierarchy.cpu_state(cpu) {
+                CpuState::Awake => return Waker::Awake,
+                CpuState::Parked if parked.is_none() => parked = Some(cpu),
+                CpuState::Parked | CpuState::Absent | CpuState::Unavailable => {}
             }
         }
         parked.map_or(Waker::Nobody, Waker::Parked)

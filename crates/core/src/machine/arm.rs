@@ -22,7 +22,7 @@ use crate::base::{
 };
 use crate::place::{Arming, Caller, ExactMode, ExactPolicy, ExactStart, Origin, Policy};
 use crate::place::{exact_target, nearest_housekeeping, push_target};
-use crate::tmigr::Book;
+use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, Nanos, RawLock};
 use core::fmt;
 use quietcore_wheel::{Expiry, Tick};
@@ -166,9 +166,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             && let Some(armed) = self.bases.arm_usual(timer, expires, onto, context.base())
         {
             if armed.change.must_publish() {
-                self.tell_of_first(onto, Promptness::Tick, actions);
+                self.publish_first(onto, Promptness::Tick, actions);
             }
-            // As in `tell_of_arm`.
+            // As in `publish_arm`.
             if !context.is_cpu {
                 self.leave_nothing_behind(onto.cpu, context.now, actions);
             }
@@ -321,7 +321,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// let context = Context::on(cpu, Nanos(0));
     /// machine.arm(timer, Nanos(5_000_000), context, &mut actions)?;
     /// machine.reduce(timer, Nanos(9_000_000), context, &mut actions)?; // later: it stays
-    /// assert_eq!(machine.forecast_idle(cpu, Nanos(0)), quietcore_core::Idle::Sleep { until: Some(Nanos(6_000_000)) });
+    /// assert_eq!(machine.forecast_idle(cpu, Nanos(0)), quietcore_core::IdleDecision::Sleep { until: Some(Nanos(6_000_000)) });
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn reduce(
@@ -376,7 +376,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// As [`arm`](Self::arm).
     ///
     /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Expiry, Idle};
+    /// # use quietcore_core::{Actions, Context, CpuId, Expiry, IdleDecision};
     /// # use quietcore_core::{Machine, Nanos, SequentialLock, Settings, TimerOptions};
     /// # use quietcore_core::topology::Topology;
     /// # let mut machine: Machine<SequentialLock, u32> =
@@ -387,7 +387,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// let context = Context::on(cpu, Nanos(0));
     /// machine.arm_exact(timer, Expiry::at(3_141_592), context, &mut actions)?;
     /// let idle = machine.enter_idle(cpu, Nanos(0));
-    /// assert_eq!(idle, Idle::Sleep { until: Some(Nanos(3_141_592)) });
+    /// assert_eq!(idle, IdleDecision::Sleep { until: Some(Nanos(3_141_592)) });
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn arm_exact(
@@ -504,7 +504,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         how: (Promptness, Context),
         actions: &mut Actions,
     ) -> Result<Armed, ArmError> {
-        self.tell_of_arm((armed.base, armed.change), how, actions);
+        self.publish_arm((armed.base, armed.change), how, actions);
         if armed.is_refused {
             return Err(ArmError::ShutDown);
         }
@@ -512,14 +512,14 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// What an arm on `base` did is to be known where it matters.
-    fn tell_of_arm(
+    fn publish_arm(
         &self,
         (base, change): (BaseId, Change),
         (promptness, context): (Promptness, Context),
         actions: &mut Actions,
     ) {
         if change.must_publish() {
-            self.tell_of_first(base, promptness, actions);
+            self.publish_first(base, promptness, actions);
         }
         // The CPU was chosen by its flags before its base was locked. If it was isolated in between, its
         // evacuation either came after this arm and took the timer along, or is seen now.
@@ -530,7 +530,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// The first expiry of an idle CPU's base is a new one.
     #[cold]
-    pub(super) fn tell_of_first(&self, base: BaseId, promptness: Promptness, actions: &mut Actions) {
+    pub(super) fn publish_first(&self, base: BaseId, promptness: Promptness, actions: &mut Actions) {
         let BaseId { cpu, kind } = base;
         if kind == BaseKind::Deferrable {
             return;
@@ -539,7 +539,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         if is_published {
             self.republish(cpu, actions);
         }
-        let is_served = is_published && self.hierarchy.book(cpu) != Book::Unavailable;
+        let is_served = is_published && self.hierarchy.cpu_state(cpu) != CpuState::Unavailable;
         if !is_served || promptness == Promptness::Exact {
             self.kick_unless_stuck(cpu, actions);
         }

@@ -2,12 +2,12 @@
 
 use super::{Machine, flag};
 use crate::base::earliest;
-use crate::tmigr::Book;
+use crate::tmigr::CpuState;
 use crate::{CpuId, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Asserts the invariants of bases (W1 to W6), of the hierarchy (T1 to T6) and of both together: what an
-    /// idle or absent CPU has published is what its bases hold, `is_idle` says what the books say, nothing
+    /// idle or absent CPU has published is what its bases hold, `is_idle` says what the hierarchy says, nothing
     /// waits on a base of a CPU that is offline, and no CPU is kicked that is absent.
     ///
     /// For tests: only while no other call is under way, and after actions were carried out. Cost: one look
@@ -34,38 +34,38 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     fn check_cpu(&self, cpu: CpuId) {
-        let book = self.hierarchy.book(cpu);
+        let state = self.hierarchy.cpu_state(cpu);
         let mut bases = self.lock_shared(cpu, None);
         let (is_idle, next) = (bases.is_idle(), bases.next_global());
         let local = bases.next_local();
         drop(bases);
         if !self.has_flag(cpu, flag::ONLINE) {
-            assert!(book == Book::Unavailable, "CPU {cpu} is offline and {book:?}");
+            assert!(state == CpuState::Unavailable, "CPU {cpu} is offline and {state:?}");
             assert!(earliest(local, next).is_none(), "CPU {cpu} is offline and has timers");
             return;
         }
         if !self.is_pulling() {
             return;
         }
-        match book {
-            Book::Awake => assert!(!is_idle, "CPU {cpu} is awake, its bases are idle"),
-            Book::Parked | Book::Absent => {
+        match state {
+            CpuState::Awake => assert!(!is_idle, "CPU {cpu} is awake, its bases are idle"),
+            CpuState::Parked | CpuState::Absent => {
                 // Of one that was stopped inside a lock only the duties were handed over, so far.
                 let is_owed = self.has_flag(cpu, flag::HANDED);
-                assert!(is_idle || is_owed, "CPU {cpu} is {book:?}, its bases are not idle");
+                assert!(is_idle || is_owed, "CPU {cpu} is {state:?}, its bases are not idle");
             }
-            Book::Unavailable => {}
+            CpuState::Unavailable => {}
         }
         let published = self.hierarchy.published(cpu);
         // A parked CPU whose own timer comes first is awake by then; if that timer is cancelled it still
         // wakes up.
         let wakes = self.watch[cpu.index()].sleeps_until();
         let is_seen = |next: Nanos| {
-            book == Book::Parked
+            state == CpuState::Parked
                 && (wakes.is_some_and(|wakes| wakes <= next) || local.is_some_and(|local| local <= next))
         };
         let is_published = |next| published.is_some_and(|published| published <= next);
-        if matches!(book, Book::Parked | Book::Absent) {
+        if matches!(state, CpuState::Parked | CpuState::Absent) {
             let is_known = next.is_none_or(|next| is_published(next) || is_seen(next));
             assert!(is_known, "CPU {cpu} has {next:?} and published {published:?}");
         }

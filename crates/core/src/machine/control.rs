@@ -11,7 +11,7 @@
 use super::{Control, Machine, flag};
 use crate::base::{BaseId, BaseKind, Context};
 use crate::place::{Housekeeping, HousekeepingError, Isolation, nearest_housekeeping};
-use crate::tmigr::Book;
+use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, CpuSet, Nanos, RawLock};
 use core::fmt;
 
@@ -65,10 +65,10 @@ impl From<HousekeepingError> for ControlError {
 /// What a change of isolation did.
 ///
 /// ```
-/// assert_eq!(quietcore_core::Report::default().evacuated, 0);
+/// assert_eq!(quietcore_core::IsolationReport::default().evacuated, 0);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct IsolationReport {
     /// Global timers that were moved to housekeeping CPUs.
     pub evacuated: usize,
     /// Pinned timers that stay on isolated CPUs.
@@ -166,7 +166,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// From now on the CPUs of `isolated` are isolated at run time, and only those. Complete when it returns:
-    /// none of those that the rule excludes ([`Report::left`]) starts anything foreign after that. Under
+    /// none of those that the rule excludes ([`IsolationReport::left`]) starts anything foreign after that. Under
     /// [`Exclusion::Merged`](crate::place::Exclusion::Merged) `nohz_full` CPUs and the CPU that keeps time
     /// are not excluded. Exact timers that the kernel's rule pushed to a CPU are its own and count as pinned.
     ///
@@ -175,7 +175,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// ```
     /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # use quietcore_core::tmigr::Book;
+    /// # use quietcore_core::tmigr::CpuState;
     /// # let machine: Machine<SequentialLock, u32> =
     /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
     /// # let mut actions = Actions::new(2);
@@ -184,7 +184,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # machine.online(second, Nanos(0), &mut actions)?;
     /// let report = machine.set_isolated(&"1".parse()?, Nanos(5), &mut actions)?;
     /// assert_eq!(report.left.to_string(), "1");
-    /// assert_eq!(machine.hierarchy().book(second), Book::Unavailable);
+    /// assert_eq!(machine.hierarchy().cpu_state(second), CpuState::Unavailable);
     /// assert!(machine.set_isolated(&"0-1".parse()?, Nanos(5), &mut actions).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -193,7 +193,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         isolated: &CpuSet,
         now: Nanos,
         actions: &mut Actions,
-    ) -> Result<Report, ControlError> {
+    ) -> Result<IsolationReport, ControlError> {
         let mut control = self.control.lock_remote();
         let isolation = Isolation { runtime: isolated.clone(), ..control.isolation.clone() };
         let housekeeping = Housekeeping::new(&control.online, &isolation)?;
@@ -256,11 +256,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// Makes everybody available who should be, and then nobody else: joiners first.
-    fn take_part(&self, control: &Control, actions: &mut Actions) -> Report {
+    fn take_part(&self, control: &Control, actions: &mut Actions) -> IsolationReport {
         let excluded = self.excluded(control);
-        let mut report = Report::default();
+        let mut report = IsolationReport::default();
         for cpu in control.online.difference(&excluded).iter() {
-            if self.hierarchy.book(cpu) != Book::Unavailable {
+            if self.hierarchy.cpu_state(cpu) != CpuState::Unavailable {
                 continue;
             }
             let mut bases = self.lock_shared(cpu, None);
@@ -272,7 +272,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             report.joined.insert(cpu);
         }
         for cpu in excluded.iter() {
-            if self.hierarchy.book(cpu) == Book::Unavailable {
+            if self.hierarchy.cpu_state(cpu) == CpuState::Unavailable {
                 continue;
             }
             let bases = self.lock_shared(cpu, None);
@@ -322,7 +322,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return;
         }
         let Some(heir) = self.host_of(cpu).filter(|heir| *heir != cpu) else { return };
-        if self.hierarchy.book(cpu) == Book::Unavailable {
+        if self.hierarchy.cpu_state(cpu) == CpuState::Unavailable {
             let _ = self.bases.evacuate(cpu, heir, usize::MAX, Context { cpu: None, now });
             self.first_may_have_changed(heir, actions);
         }

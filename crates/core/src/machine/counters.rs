@@ -41,7 +41,7 @@ pub struct Counters {
 /// What is known of a CPU that others may have to mark.
 ///
 /// ```
-/// assert!(!quietcore_core::Silence::default().overslept);
+/// assert!(!quietcore_core::Silence::default().missed_wakeup);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -50,7 +50,7 @@ pub struct Silence {
     /// should have.
     pub since: Nanos,
     /// It went to sleep until that moment, and has not said that it is up.
-    pub overslept: bool,
+    pub missed_wakeup: bool,
 }
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
@@ -134,8 +134,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let watch = &self.watch[cpu.index()];
         let heartbeat = watch.heartbeat();
         match watch.sleeps_until().filter(|_| watch.has(flag::IDLE)) {
-            Some(until) => Silence { since: heartbeat.max(until), overslept: true },
-            None => Silence { since: heartbeat, overslept: false },
+            Some(until) => Silence { since: heartbeat.max(until), missed_wakeup: true },
+            None => Silence { since: heartbeat, missed_wakeup: false },
         }
     }
 

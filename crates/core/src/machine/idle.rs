@@ -17,19 +17,19 @@ use crate::{Actions, CpuId, Nanos, RawLock};
 /// What a CPU with nothing to do should do.
 ///
 /// ```
-/// use quietcore_core::{Idle, Nanos};
+/// use quietcore_core::{IdleDecision, Nanos};
 ///
-/// assert_ne!(Idle::Sleep { until: None }, Idle::Stay { next: Nanos(4) });
+/// assert_ne!(IdleDecision::Sleep { until: None }, IdleDecision::Stay { next: Nanos(4) });
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a CPU that oversleeps is late for its timers"]
-pub enum Idle {
+pub enum IdleDecision {
     /// The next expiry is at most a tick away: keep the tick, or spin.
     Stay {
         /// When it is.
         next: Nanos,
     },
-    /// Stop the tick and sleep; the books say that this CPU is idle.
+    /// Stop the tick and sleep; the hierarchy knows that this CPU is idle.
     Sleep {
         /// Until then at the latest; `None` until somebody kicks.
         until: Option<Nanos>,
@@ -41,15 +41,15 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// the CPU itself, while it is awake. Cost: two locks of its own and a look at each level.
     ///
     /// ```
-    /// # use quietcore_core::{Actions, CpuId, Idle, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # use quietcore_core::{Actions, CpuId, IdleDecision, Machine, Nanos, SequentialLock, Settings, topology::Topology};
     /// # let machine: Machine<SequentialLock, u32> =
     /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
     /// # let cpu = CpuId::default();
     /// # machine.online(cpu, Nanos(0), &mut Actions::new(1))?;
-    /// assert_eq!(machine.forecast_idle(cpu, Nanos(0)), Idle::Sleep { until: None });
+    /// assert_eq!(machine.forecast_idle(cpu, Nanos(0)), IdleDecision::Sleep { until: None });
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn forecast_idle(&self, cpu: CpuId, now: Nanos) -> Idle {
+    pub fn forecast_idle(&self, cpu: CpuId, now: Nanos) -> IdleDecision {
         let mut bases = self.lock_shared(cpu, Some(cpu));
         let (local, global) = (bases.next_local(), bases.next_global());
         drop(bases);
@@ -63,15 +63,15 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// has nothing to run.
     ///
     /// ```
-    /// # use quietcore_core::{Actions, CpuId, Idle, Machine, Nanos, SequentialLock, Settings, topology::Topology};
+    /// # use quietcore_core::{Actions, CpuId, IdleDecision, Machine, Nanos, SequentialLock, Settings, topology::Topology};
     /// # let machine: Machine<SequentialLock, u32> =
     /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
     /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
     /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// assert_eq!(machine.enter_idle(cpu, Nanos(0)), Idle::Sleep { until: None });
+    /// assert_eq!(machine.enter_idle(cpu, Nanos(0)), IdleDecision::Sleep { until: None });
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn enter_idle(&self, cpu: CpuId, now: Nanos) -> Idle {
+    pub fn enter_idle(&self, cpu: CpuId, now: Nanos) -> IdleDecision {
         self.go_idle(cpu, now, Near::Keeps)
     }
 
@@ -80,7 +80,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// pinned ones, and not those that are due between ticks.
     ///
     /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Idle, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::{Actions, Context, CpuId, IdleDecision, Machine, Nanos, SequentialLock, Settings};
     /// # use quietcore_core::{TimerOptions, topology::Topology};
     /// # let mut machine: Machine<SequentialLock, u32> =
     /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
@@ -90,46 +90,46 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// let timer = machine.add_timer(TimerOptions::new(), 7);
     /// machine.arm(timer, Nanos(5), Context::on(cpu, Nanos(0)), &mut actions)?;
     /// let next = Nanos(1_000_000);
-    /// assert_eq!(machine.enter_idle(cpu, Nanos(9)), Idle::Stay { next });
-    /// assert_eq!(machine.enter_idle_beside_others(cpu, Nanos(9)), Idle::Sleep { until: None });
-    /// assert_eq!(machine.enter_idle_beside_others(other, Nanos(9)), Idle::Stay { next }); // the last one
+    /// assert_eq!(machine.enter_idle(cpu, Nanos(9)), IdleDecision::Stay { next });
+    /// assert_eq!(machine.enter_idle_beside_others(cpu, Nanos(9)), IdleDecision::Sleep { until: None });
+    /// assert_eq!(machine.enter_idle_beside_others(other, Nanos(9)), IdleDecision::Stay { next }); // the last one
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn enter_idle_beside_others(&self, cpu: CpuId, now: Nanos) -> Idle {
+    pub fn enter_idle_beside_others(&self, cpu: CpuId, now: Nanos) -> IdleDecision {
         self.go_idle(cpu, now, Near::GoesTo(self.settings.tick.nanos()))
     }
 
-    fn go_idle(&self, cpu: CpuId, now: Nanos, near: Near) -> Idle {
+    fn go_idle(&self, cpu: CpuId, now: Nanos, near: Near) -> IdleDecision {
         self.watch[cpu.index()].set(flag::IDLE);
         let mut bases = self.lock_shared(cpu, Some(cpu));
         let (local, global) = (bases.next_local(), bases.next_global());
         self.forgive(cpu, now, &mut bases);
         if bases.has_leftovers(cpu) {
             // Its turn stopped at its budget.
-            return Idle::Stay { next: now };
+            return IdleDecision::Stay { next: now };
         }
         let was_idle = bases.is_idle();
         let publish = match self.to_publish(local, global, now) {
             Some(publish) => publish,
             None if near.goes(global) && !self.is_soon(local, now) && self.leaves_others(cpu) => global,
             None if !was_idle => return stay(local, global, now),
-            // It is idle in the books and stays so: what it published and when it wakes up must hold.
+            // It is idle in the hierarchy and stays so: what it published and when it wakes up must hold.
             None => before(global, local),
         };
         let first = if self.is_pulling() { self.hierarchy.deactivate(cpu, publish) } else { publish };
         let decision = self.idle_until(earliest(local, first), now);
-        if let Idle::Stay { .. } = decision
+        if let IdleDecision::Stay { .. } = decision
             && !was_idle
         {
-            // What the hierarchy wants is so near that this CPU keeps its tick: the books must say so.
+            // What the hierarchy wants is so near that this CPU keeps its tick: the hierarchy must know.
             self.hierarchy.activate(cpu);
             return decision;
         }
         bases.set_idle(true);
         bases.forward(now);
         let until = match decision {
-            Idle::Stay { next } => Some(next),
-            Idle::Sleep { until } => until,
+            IdleDecision::Stay { next } => Some(next),
+            IdleDecision::Sleep { until } => until,
         };
         self.watch[cpu.index()].sleep_until(until);
         decision
@@ -139,14 +139,14 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// ```
     /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # use quietcore_core::tmigr::Book;
+    /// # use quietcore_core::tmigr::CpuState;
     /// # let machine: Machine<SequentialLock, u32> =
     /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
     /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
     /// # machine.online(cpu, Nanos(0), &mut actions)?;
     /// let _ = machine.enter_idle(cpu, Nanos(0));
     /// machine.exit_idle(cpu, Nanos(5));
-    /// assert_eq!(machine.hierarchy().book(cpu), Book::Awake);
+    /// assert_eq!(machine.hierarchy().cpu_state(cpu), CpuState::Awake);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn exit_idle(&self, cpu: CpuId, now: Nanos) {
@@ -159,10 +159,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.hierarchy.activate(cpu);
     }
 
-    /// `cpu` goes on after it was told to [stay](Idle::Stay). By the CPU itself; no lock.
+    /// `cpu` goes on after it was told to [stay](IdleDecision::Stay). By the CPU itself; no lock.
     ///
     /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Idle, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::{Actions, Context, CpuId, IdleDecision, Machine, Nanos, SequentialLock, Settings};
     /// # use quietcore_core::{TimerOptions, topology::Topology};
     /// # let mut machine: Machine<SequentialLock, u32> =
     /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
@@ -170,7 +170,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # machine.online(cpu, Nanos(0), &mut actions)?;
     /// let timer = machine.add_timer(TimerOptions::new(), 7);
     /// machine.arm(timer, Nanos(5), Context::on(cpu, Nanos(0)), &mut actions)?;
-    /// assert!(matches!(machine.enter_idle(cpu, Nanos(0)), Idle::Stay { .. }));
+    /// assert!(matches!(machine.enter_idle(cpu, Nanos(0)), IdleDecision::Stay { .. }));
     /// machine.keep_running(cpu, Nanos(9)); // there is other work
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -184,7 +184,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// that sleeps. By the CPU itself.
     ///
     /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Idle, Machine, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::{Actions, Context, CpuId, IdleDecision, Machine, Nanos, SequentialLock, Settings};
     /// # use quietcore_core::{TimerOptions, topology::Topology};
     /// # let mut machine: Machine<SequentialLock, u32> =
     /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
@@ -193,14 +193,14 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # machine.online(spare, Nanos(0), &mut actions)?;
     /// let timer = machine.add_timer(TimerOptions::new(), 7);
     /// machine.arm(timer, Nanos(50_000_000), Context::on(lane, Nanos(0)), &mut actions)?;
-    /// assert_eq!(machine.enter_idle(lane, Nanos(0)), Idle::Sleep { until: None }); // beside one awake
-    /// assert_eq!(machine.stand_down(spare, Nanos(0), &mut actions), Idle::Sleep { until: None });
+    /// assert_eq!(machine.enter_idle(lane, Nanos(0)), IdleDecision::Sleep { until: None }); // beside one awake
+    /// assert_eq!(machine.stand_down(spare, Nanos(0), &mut actions), IdleDecision::Sleep { until: None });
     /// let at = actions.take_alarm().expect("nobody wakes up by itself");
     /// machine.handle_alarm(at, &mut actions);
     /// assert_eq!(actions.take_kick(), Some(lane));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn stand_down(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> Idle {
+    pub fn stand_down(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> IdleDecision {
         self.watch[cpu.index()].set(flag::IDLE);
         let mut bases = self.lock_shared(cpu, Some(cpu));
         self.forgive(cpu, now, &mut bases);
@@ -215,10 +215,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.watch[cpu.index()].sleep_until(local);
         drop(bases);
         self.ask_for_alarm(first, actions);
-        Idle::Sleep { until: local }
+        IdleDecision::Sleep { until: local }
     }
 
-    /// A CPU that was marked is back without a turn: the mark and the books must agree before it goes on.
+    /// A CPU that was marked is back without a turn: the mark and the hierarchy must agree before it goes on.
     fn forgive(&self, cpu: CpuId, now: Nanos, bases: &mut Shared<'_, L, T>) {
         if self.has_flag(cpu, flag::MARKED) {
             self.hierarchy.activate(cpu);
@@ -319,10 +319,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         next.is_some_and(|next| next <= self.next_tick(now))
     }
 
-    fn idle_until(&self, until: Option<Nanos>, now: Nanos) -> Idle {
+    fn idle_until(&self, until: Option<Nanos>, now: Nanos) -> IdleDecision {
         match until {
-            Some(next) if next <= self.next_tick(now) => Idle::Stay { next: next.max(now) },
-            until => Idle::Sleep { until },
+            Some(next) if next <= self.next_tick(now) => IdleDecision::Stay { next: next.max(now) },
+            until => IdleDecision::Sleep { until },
         }
     }
 
@@ -357,6 +357,6 @@ fn before(global: Option<Nanos>, local: Option<Nanos>) -> Option<Nanos> {
     global.filter(|global| local.is_none_or(|local| *global < local))
 }
 
-fn stay(local: Option<Nanos>, global: Option<Nanos>, now: Nanos) -> Idle {
-    Idle::Stay { next: earliest(local, global).unwrap_or(now).max(now) }
+fn stay(local: Option<Nanos>, global: Option<Nanos>, now: Nanos) -> IdleDecision {
+    IdleDecision::Stay { next: earliest(local, global).unwrap_or(now).max(now) }
 }

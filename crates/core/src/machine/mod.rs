@@ -28,12 +28,12 @@ mod sync;
 mod turn;
 
 pub use arm::{ArmError, Armed, Context};
-pub use control::{ControlError, Report};
+pub use control::{ControlError, IsolationReport};
 pub use counters::{Counters, Silence};
-pub use idle::Idle;
+pub use idle::IdleDecision;
 pub use name::{AnyExact, AnyTimer};
 pub use settings::Settings;
-pub use stall::Mark;
+pub use stall::MarkOutcome;
 pub use turn::{At, Turn};
 
 use sync::{Alarm, Counter, LastTick, Watch, flag};
@@ -66,7 +66,7 @@ struct Control {
 /// ```
 /// use quietcore_core::topology::Topology;
 /// use quietcore_core::{
-///     Actions, Context, CpuId, Idle, Machine, Nanos, SequentialLock, Settings, TimerOptions, Turn,
+///     Actions, Context, CpuId, IdleDecision, Machine, Nanos, SequentialLock, Settings, TimerOptions, Turn,
 /// };
 ///
 /// let topology = Topology::builder(2).build()?;
@@ -81,7 +81,7 @@ struct Control {
 /// machine.arm(timer, Nanos(20_000_000), context, &mut actions)?;
 ///
 /// // The first CPU goes idle; the second, which is awake, expires its timer.
-/// assert_eq!(machine.enter_idle(sleeper, Nanos(0)), Idle::Sleep { until: None });
+/// assert_eq!(machine.enter_idle(sleeper, Nanos(0)), IdleDecision::Sleep { until: None });
 /// let (due, mut turn) = (Nanos(22_000_000), Turn::new(awake));
 /// assert!(machine.handle_tick(awake, due));
 /// machine.begin_turn(&mut turn, due);
@@ -100,9 +100,9 @@ pub struct Machine<L: RawLock, T: Copy> {
     control: Locked<L, Control>,
     alarm: Alarm,
     /// The last tick in which somebody looked for CPUs that overslept.
-    looked_for_sleepers: LastTick,
+    looked_for_missed_wakeups: LastTick,
     /// CPUs with the flag `REVOKE`.
-    unrevoked: Counter,
+    pending_repairs: Counter,
 }
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
@@ -137,8 +137,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             watch: (0..count).map(|_| Watch::new()).collect(),
             control: Locked::new(control),
             alarm: Alarm::new(),
-            looked_for_sleepers: LastTick::new(),
-            unrevoked: Counter::new(),
+            looked_for_missed_wakeups: LastTick::new(),
+            pending_repairs: Counter::new(),
             settings,
             topology,
         })

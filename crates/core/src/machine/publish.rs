@@ -7,14 +7,14 @@
 use super::arm::Promptness;
 use super::{Machine, flag};
 use crate::base::{BaseId, BaseKind, Change, earliest};
-use crate::tmigr::Book;
+use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// A base is due earlier than was known: if its CPU is idle, somebody must learn of it.
-    pub(super) fn tell(&self, base: BaseId, change: Change, actions: &mut Actions) {
+    pub(super) fn publish_change(&self, base: BaseId, change: Change, actions: &mut Actions) {
         if change.must_publish() {
-            self.tell_of_first(base, Promptness::Tick, actions);
+            self.publish_first(base, Promptness::Tick, actions);
         }
     }
 
@@ -37,11 +37,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Tells of a base that is due earlier, without waiting; says whether it could.
     pub(super) fn try_tell(&self, id: BaseId, actions: &mut Actions) -> bool {
         let is_published = id.kind.is_pullable() && self.is_pulling();
-        match (is_published, self.hierarchy.try_book(id.cpu)) {
+        match (is_published, self.hierarchy.try_cpu_state(id.cpu)) {
             (true, None) => false,
-            (true, Some(Book::Parked | Book::Absent)) => self.try_republish(id.cpu, actions),
-            (true, Some(Book::Awake)) => true,
-            (true, Some(Book::Unavailable)) | (false, _) => {
+            (true, Some(CpuState::Parked | CpuState::Absent)) => self.try_republish(id.cpu, actions),
+            (true, Some(CpuState::Awake)) => true,
+            (true, Some(CpuState::Unavailable)) | (false, _) => {
                 self.kick_unless_stuck(id.cpu, actions);
                 true
             }

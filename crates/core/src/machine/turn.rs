@@ -66,10 +66,10 @@ impl Turn {
     /// ```
     /// # use quietcore_core::{CpuId, Turn};
     /// let mut turn = Turn::new(CpuId::default());
-    /// turn.hurry();
+    /// turn.end_early();
     /// assert!(!turn.has_more(), "nothing was collected");
     /// ```
-    pub const fn hurry(&mut self) {
+    pub const fn end_early(&mut self) {
         self.left = 0;
     }
 
@@ -208,7 +208,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             };
             let base = token.base;
             let popped = self.bases.pop_with(token, Context { cpu: Some(turn.cpu), now }, &mut take);
-            self.tell(base, popped.change, actions);
+            self.publish_change(base, popped.change, actions);
             let Some(expired) = popped.expired else {
                 self.end_token(turn, now);
                 continue;
@@ -259,7 +259,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let (taken, change) = self.bases.pop_detached_with(token, room, context, take);
         let base = token.base;
         turn.left -= taken;
-        self.tell(base, change, at.actions);
+        self.publish_change(base, change, at.actions);
         taken
     }
 
@@ -292,7 +292,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return;
         }
         let finished = self.bases.finish(expired, Context { cpu: Some(turn.cpu), now });
-        self.tell(finished.base, finished.change, actions);
+        self.publish_change(finished.base, finished.change, actions);
         turn.tokens.extend(finished.token);
         self.after_run(finished.base, turn.cpu, now, actions);
     }
@@ -392,7 +392,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                 return self.next_expired_with(turn, At { now, actions }, take);
             }
         };
-        self.tell(base, popped.change, actions);
+        self.publish_change(base, popped.change, actions);
         self.after_run(base, turn.cpu, now, actions);
         if popped.expired.is_some() {
             turn.left -= 1;
@@ -435,7 +435,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         while let Some(token) = turn.tokens.pop_front() {
             let base = token.base;
             let change = self.bases.release(token, Context { cpu: Some(turn.cpu), now });
-            self.tell(base, change, actions);
+            self.publish_change(base, change, actions);
         }
     }
 

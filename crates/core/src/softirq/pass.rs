@@ -109,10 +109,10 @@ impl Passes {
     /// let mut round = Passes::begin(Runner::Lane, Budget::default(), Nanos(0));
     /// let (pending, none) = (VectorSet::LONG, VectorSet::EMPTY);
     /// assert_eq!(round.next(pending, none, Nanos(0)), Step::Run(pending));
-    /// round.hurry();
+    /// round.end_early();
     /// assert_eq!(round.next(pending, none, Nanos(1)), Step::End { left: pending });
     /// ```
-    pub const fn hurry(&mut self) {
+    pub const fn end_early(&mut self) {
         self.must_hurry = true;
     }
 

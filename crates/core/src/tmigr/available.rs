@@ -1,8 +1,8 @@
 //! Joining and leaving: a CPU that is isolated or offline is in no active mask, runs nobody else's global
 //! timers, and nobody runs its own (T4).
 //!
-//! Both calls may be made by anybody, under the books' lock, because this machine keeps whether a CPU is idle
-//! in the books; the kernel reads it from the CPU itself and so has to run there. Both are idempotent.
+//! Both calls may be made by anybody, under the record's lock, because this machine keeps whether a CPU is idle
+//! in the hierarchy; the kernel reads it from the CPU itself and so has to run there. Both are idempotent.
 //! Joiners come before leavers, by the caller. Source: Linux 6.19, kernel/time/timer_migration.c.
 
 use super::event::{Child, Event};
@@ -18,26 +18,26 @@ impl<L: RawLock> Hierarchy<L> {
     /// Returns the first expiry of a tree in which nobody is awake: somebody must wake up for it.
     ///
     /// ```
-    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::{Book, Hierarchy}};
+    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::{CpuState, Hierarchy}};
     /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
     /// # let cpu = CpuId::default();
     /// hierarchy.connect(cpu);
     /// hierarchy.set_available(cpu, None);
-    /// assert_eq!(hierarchy.book(cpu), Book::Awake);
+    /// assert_eq!(hierarchy.cpu_state(cpu), CpuState::Awake);
     /// ```
     pub fn set_available(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
         site!(BeforeCpuLock);
         let this = self.cpu(cpu);
-        let mut books = this.books.lock_remote();
-        if core::mem::replace(&mut books.is_available, true) {
+        let mut record = this.record.lock_remote();
+        if core::mem::replace(&mut record.is_available, true) {
             return None;
         }
-        if books.presence == Presence::Awake {
+        if record.presence == Presence::Awake {
             return self.walk_up(Child::Cpu { is_active: true, event: None }, this.leaf(), Walker::Awake);
         }
-        books.published = next;
+        record.published = next;
         let first = self.publish_up(next.map(|expires| Event { expires, cpu }), this.leaf());
-        if books.presence == Presence::Parked {
+        if record.presence == Presence::Parked {
             this.set_wakeup(first);
         }
         first
@@ -64,12 +64,12 @@ impl<L: RawLock> Hierarchy<L> {
     pub fn set_unavailable(&self, cpu: CpuId) -> Option<Nanos> {
         site!(BeforeCpuLock);
         let this = self.cpu(cpu);
-        let mut books = this.books.lock_remote();
-        if !core::mem::replace(&mut books.is_available, false) {
+        let mut record = this.record.lock_remote();
+        if !core::mem::replace(&mut record.is_available, false) {
             return None;
         }
         this.set_wakeup(None);
-        let was = books.presence;
-        self.leave(cpu, &mut books, was, None)
+        let was = record.presence;
+        self.leave(cpu, &mut record, was, None)
     }
 }

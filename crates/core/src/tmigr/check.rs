@@ -1,7 +1,7 @@
 //! What must be true of the tree whenever nobody is on the way in it (T1 to T6 of the README).
 
 use super::hierarchy::Hierarchy;
-use super::record::{Books, Presence};
+use super::record::{CpuRecord, Presence};
 use super::state::ChildMask;
 use crate::time::{NEVER, from_word, to_word};
 use crate::{CpuId, Nanos, RawLock};
@@ -44,31 +44,31 @@ impl<L: RawLock> Hierarchy<L> {
     }
 
     fn is_anybody_parked(&self) -> bool {
-        let is_parked = |books: &Books| books.is_available && books.presence == Presence::Parked;
-        self.cpus.iter().any(|cpu| is_parked(&cpu.books.lock_remote()))
+        let is_parked = |record: &CpuRecord| record.is_available && record.presence == Presence::Parked;
+        self.cpus.iter().any(|cpu| is_parked(&cpu.record.lock_remote()))
     }
 
     /// Asserts T1 and T4 for a CPU; returns when it wakes up for the tree.
     fn check_cpu(&self, cpu: CpuId) -> u64 {
         let this = self.cpu(cpu);
-        let books = this.books.lock_remote();
+        let record = this.record.lock_remote();
         let Some((leaf, mask)) = this.leaf() else {
-            assert!(!books.is_available, "T4: CPU {cpu} never joined but is available");
+            assert!(!record.is_available, "T4: CPU {cpu} never joined but is available");
             return NEVER;
         };
         let group = &self.groups[leaf];
         let is_active = group.word.load().active() & mask.bits() != 0;
-        let should = books.is_available && books.presence == Presence::Awake;
-        assert!(is_active == should, "T1, T4: CPU {cpu} active {is_active} in its group, {:?}", *books);
+        let should = record.is_available && record.presence == Presence::Awake;
+        assert!(is_active == should, "T1, T4: CPU {cpu} active {is_active} in its group, {:?}", *record);
         let event = group.events.lock_remote().get(mask).filter(|_| group.ignored() & mask.bits() == 0);
-        let published = books.published.filter(|_| books.is_available && !should);
+        let published = record.published.filter(|_| record.is_available && !should);
         assert!(
             event.map(|event| event.expires) == published,
             "CPU {cpu} published {published:?}, queued {event:?}"
         );
         let wakeup = this.wakeup();
-        let may_wake = books.is_available && books.presence == Presence::Parked;
-        assert!(wakeup.is_none() || may_wake, "CPU {cpu} is to wake up at {wakeup:?}, {:?}", *books);
+        let may_wake = record.is_available && record.presence == Presence::Parked;
+        assert!(wakeup.is_none() || may_wake, "CPU {cpu} is to wake up at {wakeup:?}, {:?}", *record);
         to_word(wakeup)
     }
 

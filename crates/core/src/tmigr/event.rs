@@ -77,7 +77,7 @@ impl Events {
     }
 }
 
-/// A child as the walk sees it: a CPU whose books the walker holds, or a group.
+/// A child as the walk sees it: a CPU whose record the walker holds, or a group.
 #[derive(Debug)]
 pub(crate) enum Child<'a, L: RawLock> {
     /// Whether it is active, and its event if it is not.

@@ -2,7 +2,7 @@
 //! (CPUs wake up and go idle), `available.rs` (they take part or not) and `growth.rs` (they join).
 
 use super::event::Group;
-use super::record::{Book, MigrationCpu, Presence};
+use super::record::{CpuState, MigrationCpu, Presence};
 use super::shape::{GroupId, Levels, Tree};
 use super::state::Snapshot;
 use crate::lock::Locked;
@@ -104,24 +104,24 @@ impl<L: RawLock> Hierarchy<L> {
         self.groups.get(group.index()).and_then(Group::next_expiry)
     }
 
-    /// What the books say of `cpu`.
+    /// What the hierarchy knows of `cpu`.
     ///
     /// ```
-    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::{Book, Hierarchy}};
+    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::{CpuState, Hierarchy}};
     /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
     /// # let cpu = CpuId::default();
     /// hierarchy.connect(cpu);
     /// hierarchy.set_available(cpu, None);
-    /// assert_eq!(hierarchy.book(cpu), Book::Awake);
+    /// assert_eq!(hierarchy.cpu_state(cpu), CpuState::Awake);
     /// ```
     #[must_use]
-    pub fn book(&self, cpu: CpuId) -> Book {
-        self.cpu(cpu).books.lock_remote().book()
+    pub fn cpu_state(&self, cpu: CpuId) -> CpuState {
+        self.cpu(cpu).record.lock_remote().cpu_state()
     }
 
-    /// The same if the books can be had within the lock's bound.
-    pub(crate) fn try_book(&self, cpu: CpuId) -> Option<Book> {
-        self.cpu(cpu).books.try_lock_remote().map(|books| books.book())
+    /// The same if the record can be had within the lock's bound.
+    pub(crate) fn try_cpu_state(&self, cpu: CpuId) -> Option<CpuState> {
+        self.cpu(cpu).record.try_lock_remote().map(|record| record.cpu_state())
     }
 
     /// When `cpu` must wake up for the whole tree.
@@ -145,7 +145,7 @@ impl<L: RawLock> Hierarchy<L> {
     /// ```
     #[must_use]
     pub fn published(&self, cpu: CpuId) -> Option<Nanos> {
-        let books = self.cpu(cpu).books.lock_remote();
-        books.published.filter(|_| books.is_available && books.presence != Presence::Awake)
+        let record = self.cpu(cpu).record.lock_remote();
+        record.published.filter(|_| record.is_available && record.presence != Presence::Awake)
     }
 }

@@ -4,7 +4,7 @@
 //! the events of the idle ones; the last CPU to go idle carries the tree's first expiry home and must wake
 //! for it.
 //!
-//! A CPU is in one of four states in the books ([`Book`]): awake, parked, absent (stalled: it publishes, but
+//! A CPU is in one of four states in the hierarchy ([`CpuState`]): awake, parked, absent (stalled: it publishes, but
 //! nothing is expected of it), unavailable (isolated or offline: it neither pulls nor is pulled).
 //!
 //! Invariants ([`Hierarchy::check`]; T1 to T8 and the proofs are in this folder's README.md). Not here:
@@ -27,7 +27,7 @@ mod view;
 mod walk;
 
 pub use hierarchy::Hierarchy;
-pub use record::Book;
+pub use record::CpuState;
 pub use remote::Pulled;
 pub use shape::{GroupId, GroupShape, Join, Levels, Tree};
 pub use state::{ChildMask, Snapshot};

@@ -2,7 +2,7 @@
 
 use super::event::{Child, Event};
 use super::hierarchy::Hierarchy;
-use super::record::{Books, Busy, MigrationCpu, Presence};
+use super::record::{Busy, CpuRecord, MigrationCpu, Presence};
 use super::walk::Walker;
 use crate::sync::site;
 use crate::{CpuId, Nanos, RawLock};
@@ -11,23 +11,23 @@ impl<L: RawLock> Hierarchy<L> {
     /// `cpu` leaves idle. By the CPU itself. Does nothing if it was awake.
     ///
     /// ```
-    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::{Book, Hierarchy}};
+    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::{CpuState, Hierarchy}};
     /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
     /// # let cpu = CpuId::default();
     /// # hierarchy.connect(cpu);
     /// # hierarchy.set_available(cpu, None);
     /// hierarchy.deactivate(cpu, Some(Nanos(9)));
     /// hierarchy.activate(cpu);
-    /// assert_eq!((hierarchy.book(cpu), hierarchy.wakeup(cpu)), (Book::Awake, None));
+    /// assert_eq!((hierarchy.cpu_state(cpu), hierarchy.wakeup(cpu)), (CpuState::Awake, None));
     /// ```
     pub fn activate(&self, cpu: CpuId) {
         site!(BeforeCpuLock);
         let this = self.cpu(cpu);
-        let mut books = this.books.lock_owner();
-        self.activate_locked(this, &mut books);
+        let mut record = this.record.lock_owner();
+        self.activate_locked(this, &mut record);
     }
 
-    /// The same if the books can be had within the lock's bound; says whether it happened. For a CPU that
+    /// The same if the record can be had within the lock's bound; says whether it happened. For a CPU that
     /// comes back from being absent, which must not wait.
     ///
     /// ```
@@ -35,21 +35,21 @@ impl<L: RawLock> Hierarchy<L> {
     /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
     /// assert!(hierarchy.try_activate(CpuId::default()));
     /// ```
-    #[must_use = "a CPU whose books were not to be had is still absent"]
+    #[must_use = "a CPU whose record were not to be had is still absent"]
     pub fn try_activate(&self, cpu: CpuId) -> bool {
         site!(BeforeCpuLock);
         let this = self.cpu(cpu);
-        let Some(mut books) = this.books.try_lock_remote() else { return false };
-        self.activate_locked(this, &mut books);
+        let Some(mut record) = this.record.try_lock_remote() else { return false };
+        self.activate_locked(this, &mut record);
         true
     }
 
-    fn activate_locked(&self, this: &MigrationCpu<L>, books: &mut Books) {
-        let was = core::mem::replace(&mut books.presence, Presence::Awake);
-        if was == Presence::Awake || !books.is_available {
+    fn activate_locked(&self, this: &MigrationCpu<L>, record: &mut CpuRecord) {
+        let was = core::mem::replace(&mut record.presence, Presence::Awake);
+        if was == Presence::Awake || !record.is_available {
             return;
         }
-        books.published = None;
+        record.published = None;
         this.set_wakeup(None);
         let _ = self.walk_up(Child::Cpu { is_active: true, event: None }, this.leaf(), Walker::Awake);
     }
@@ -70,12 +70,12 @@ impl<L: RawLock> Hierarchy<L> {
     pub fn deactivate(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
         site!(BeforeCpuLock);
         let this = self.cpu(cpu);
-        let mut books = this.books.lock_owner();
-        let was = core::mem::replace(&mut books.presence, Presence::Parked);
-        if !books.is_available {
+        let mut record = this.record.lock_owner();
+        let was = core::mem::replace(&mut record.presence, Presence::Parked);
+        if !record.is_available {
             return next;
         }
-        let first = self.leave(cpu, &mut books, was, next);
+        let first = self.leave(cpu, &mut record, was, next);
         this.set_wakeup(first);
         first
     }
@@ -86,13 +86,13 @@ impl<L: RawLock> Hierarchy<L> {
     pub(crate) fn stand_down(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
         site!(BeforeCpuLock);
         let this = self.cpu(cpu);
-        let mut books = this.books.lock_owner();
-        let was = core::mem::replace(&mut books.presence, Presence::Parked);
-        if !books.is_available {
+        let mut record = this.record.lock_owner();
+        let was = core::mem::replace(&mut record.presence, Presence::Parked);
+        if !record.is_available {
             return next;
         }
         this.set_wakeup(None);
-        self.leave(cpu, &mut books, was, next)
+        self.leave(cpu, &mut record, was, next)
     }
 
     /// `cpu` stalls: it publishes `next`, even if that is overdue, and nothing is expected of it. By the CPU
@@ -100,27 +100,27 @@ impl<L: RawLock> Hierarchy<L> {
     /// is awake: the caller must see to it, since an absent CPU cannot.
     ///
     /// ```
-    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::{Book, Hierarchy}};
+    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::{CpuState, Hierarchy}};
     /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
     /// # let cpu = CpuId::default();
     /// # hierarchy.connect(cpu);
     /// # hierarchy.set_available(cpu, None);
     /// assert_eq!(hierarchy.go_absent(cpu, Some(Nanos(9))), Some(Nanos(9)));
-    /// assert_eq!((hierarchy.book(cpu), hierarchy.wakeup(cpu)), (Book::Absent, None));
+    /// assert_eq!((hierarchy.cpu_state(cpu), hierarchy.wakeup(cpu)), (CpuState::Absent, None));
     /// ```
     #[must_use = "nobody else wakes up for what is returned"]
     pub fn go_absent(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
         site!(BeforeCpuLock);
         let this = self.cpu(cpu);
-        let mut books = this.books.lock_remote();
-        self.go_absent_locked(cpu, &mut books, next)
+        let mut record = this.record.lock_remote();
+        self.go_absent_locked(cpu, &mut record, next)
     }
 
-    /// The same if the books can be had within the lock's bound. `Err` when they cannot.
+    /// The same if the record can be had within the lock's bound. `Err` when they cannot.
     pub(crate) fn try_go_absent(&self, cpu: CpuId, next: Option<Nanos>) -> Result<Option<Nanos>, Busy> {
         site!(BeforeCpuLock);
-        let Some(mut books) = self.cpu(cpu).books.try_lock_remote() else { return Err(Busy) };
-        Ok(self.go_absent_locked(cpu, &mut books, next))
+        let Some(mut record) = self.cpu(cpu).record.try_lock_remote() else { return Err(Busy) };
+        Ok(self.go_absent_locked(cpu, &mut record, next))
     }
 
     /// The same of a CPU that is awake. `Err` also when it is not.
@@ -130,31 +130,31 @@ impl<L: RawLock> Hierarchy<L> {
         next: Option<Nanos>,
     ) -> Result<Option<Nanos>, Busy> {
         site!(BeforeCpuLock);
-        let books = self.cpu(cpu).books.try_lock_remote();
-        let Some(mut books) = books.filter(|books| books.presence == Presence::Awake) else {
+        let record = self.cpu(cpu).record.try_lock_remote();
+        let Some(mut record) = record.filter(|record| record.presence == Presence::Awake) else {
             return Err(Busy);
         };
-        Ok(self.go_absent_locked(cpu, &mut books, next))
+        Ok(self.go_absent_locked(cpu, &mut record, next))
     }
 
-    fn go_absent_locked(&self, cpu: CpuId, books: &mut Books, next: Option<Nanos>) -> Option<Nanos> {
-        let was = core::mem::replace(&mut books.presence, Presence::Absent);
-        if !books.is_available {
+    fn go_absent_locked(&self, cpu: CpuId, record: &mut CpuRecord, next: Option<Nanos>) -> Option<Nanos> {
+        let was = core::mem::replace(&mut record.presence, Presence::Absent);
+        if !record.is_available {
             return None;
         }
         self.cpu(cpu).set_wakeup(None);
-        self.leave(cpu, books, was, next)
+        self.leave(cpu, record, was, next)
     }
 
     /// Takes a CPU that was `was` out of the active ones, with `next` as its event.
     pub(super) fn leave(
         &self,
         cpu: CpuId,
-        books: &mut Books,
+        record: &mut CpuRecord,
         was: Presence,
         next: Option<Nanos>,
     ) -> Option<Nanos> {
-        books.published = next;
+        record.published = next;
         let event = next.map(|expires| Event { expires, cpu });
         let leaf = self.cpu(cpu).leaf();
         if was == Presence::Awake {
@@ -182,25 +182,25 @@ impl<L: RawLock> Hierarchy<L> {
     #[must_use = "nobody else wakes up for what is returned"]
     pub fn publish(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
         site!(BeforeCpuLock);
-        let mut books = self.cpu(cpu).books.lock_remote();
-        self.publish_locked(cpu, &mut books, next)
+        let mut record = self.cpu(cpu).record.lock_remote();
+        self.publish_locked(cpu, &mut record, next)
     }
 
-    /// The same if the books can be had within the lock's bound. `Err` when they cannot.
+    /// The same if the record can be had within the lock's bound. `Err` when they cannot.
     pub(crate) fn try_publish(&self, cpu: CpuId, next: Option<Nanos>) -> Result<Option<Nanos>, Busy> {
         site!(BeforeCpuLock);
-        let Some(mut books) = self.cpu(cpu).books.try_lock_remote() else { return Err(Busy) };
-        Ok(self.publish_locked(cpu, &mut books, next))
+        let Some(mut record) = self.cpu(cpu).record.try_lock_remote() else { return Err(Busy) };
+        Ok(self.publish_locked(cpu, &mut record, next))
     }
 
-    fn publish_locked(&self, cpu: CpuId, books: &mut Books, next: Option<Nanos>) -> Option<Nanos> {
+    fn publish_locked(&self, cpu: CpuId, record: &mut CpuRecord, next: Option<Nanos>) -> Option<Nanos> {
         let this = self.cpu(cpu);
-        if !books.is_available || books.presence == Presence::Awake || books.published == next {
+        if !record.is_available || record.presence == Presence::Awake || record.published == next {
             return None;
         }
-        books.published = next;
+        record.published = next;
         let first = self.publish_up(next.map(|expires| Event { expires, cpu }), this.leaf());
-        if books.presence == Presence::Parked {
+        if record.presence == Presence::Parked {
             this.set_wakeup(first);
         }
         first

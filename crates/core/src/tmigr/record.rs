@@ -6,18 +6,18 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::time::{NEVER, from_word, to_word};
 use crate::{Nanos, RawLock};
 
-/// What the books say of a CPU.
+/// What the hierarchy knows of a CPU.
 ///
 /// ```
 /// use quietcore_core::SequentialLock;
-/// use quietcore_core::tmigr::{Book, Hierarchy};
+/// use quietcore_core::tmigr::{CpuState, Hierarchy};
 /// use quietcore_core::CpuId;
 ///
 /// let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0, 0]);
-/// assert_eq!(hierarchy.book(CpuId::default()), Book::Unavailable);
+/// assert_eq!(hierarchy.cpu_state(CpuId::default()), CpuState::Unavailable);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Book {
+pub enum CpuState {
     /// Publishes nothing; may be migrator.
     Awake,
     /// Idle: publishes its first global expiry; may have to wake up for the whole tree; can be kicked.
@@ -37,20 +37,20 @@ pub(super) enum Presence {
 }
 
 #[derive(Debug)]
-pub(super) struct Books {
+pub(super) struct CpuRecord {
     pub(super) presence: Presence,
     pub(super) is_available: bool,
     /// What this CPU's event says, while it is parked or absent.
     pub(super) published: Option<Nanos>,
 }
 
-impl Books {
-    pub(super) fn book(&self) -> Book {
+impl CpuRecord {
+    pub(super) fn cpu_state(&self) -> CpuState {
         match self.presence {
-            _ if !self.is_available => Book::Unavailable,
-            Presence::Awake => Book::Awake,
-            Presence::Parked => Book::Parked,
-            Presence::Absent => Book::Absent,
+            _ if !self.is_available => CpuState::Unavailable,
+            Presence::Awake => CpuState::Awake,
+            Presence::Parked => CpuState::Parked,
+            Presence::Absent => CpuState::Absent,
         }
     }
 }
@@ -59,9 +59,9 @@ impl Books {
 pub(super) struct MigrationCpu<L: RawLock> {
     /// Group and mask in one word, as in a group; 0 until the CPU joins.
     leaf: AtomicU32,
-    /// When this CPU must wake up for the whole tree. Written under the books' lock, polled without.
+    /// When this CPU must wake up for the whole tree. Written under the record's lock, polled without.
     wakeup: AtomicU64,
-    pub(super) books: Locked<L, Books>,
+    pub(super) record: Locked<L, CpuRecord>,
 }
 
 impl<L: RawLock> MigrationCpu<L> {
@@ -69,7 +69,11 @@ impl<L: RawLock> MigrationCpu<L> {
         Self {
             leaf: AtomicU32::new(0),
             wakeup: AtomicU64::new(NEVER),
-            books: Locked::new(Books { presence: Presence::Awake, is_available: false, published: None }),
+            record: Locked::new(CpuRecord {
+                presence: Presence::Awake,
+                is_available: false,
+                published: None,
+            }),
         }
     }
 
@@ -89,7 +93,7 @@ impl<L: RawLock> MigrationCpu<L> {
         from_word(self.wakeup.load(Ordering::Relaxed))
     }
 
-    /// For the holder of the books.
+    /// For the holder of the record.
     pub(super) fn set_wakeup(&self, wakeup: Option<Nanos>) {
         // Relaxed: see `wakeup`.
         self.wakeup.store(to_word(wakeup), Ordering::Relaxed);

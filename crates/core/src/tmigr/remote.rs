@@ -173,8 +173,8 @@ impl<L: RawLock> Hierarchy<L> {
             link = self.groups[group].parent();
         }
         site!(BeforeCpuLock);
-        let books = this.books.lock_owner();
-        if books.presence == Presence::Parked && books.is_available {
+        let record = this.record.lock_owner();
+        if record.presence == Presence::Parked && record.is_available {
             // Looked up again under the lock: a timer of this CPU may have been published since, and what
             // that wrote here must not be written over. Test: `site::walks::a_timer_for_a_parked_puller`.
             this.set_wakeup(self.first_of_idle_tree(this.leaf()));
@@ -196,7 +196,7 @@ impl<L: RawLock> Hierarchy<L> {
     }
 
     fn is_unavailable(&self, cpu: CpuId) -> bool {
-        !self.cpu(cpu).books.lock_owner().is_available
+        !self.cpu(cpu).record.lock_owner().is_available
     }
 
     /// Pulls what is due in one group; says whether the child `mask` is still the one to do so.
@@ -220,7 +220,7 @@ impl<L: RawLock> Hierarchy<L> {
     }
 
     /// When `cpu`, still awake, would have to wake up if it went idle now with `next` as its first global
-    /// expiry: a forecast, which locks nothing but the CPU's own books. By the CPU itself. Never later than
+    /// expiry: a forecast, which locks nothing but the CPU's own record. By the CPU itself. Never later than
     /// what going idle returns, unless others change it meanwhile.
     ///
     /// The earliest on the whole way up counts: an event may not have been carried up yet.

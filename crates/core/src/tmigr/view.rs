@@ -1,7 +1,7 @@
 //! A hierarchy to look at: what a machine shows of its own, which only the machine may change.
 
 use super::hierarchy::Hierarchy;
-use super::record::Book;
+use super::record::CpuState;
 use super::shape::{GroupId, Tree};
 use super::state::Snapshot;
 use crate::{CpuId, Nanos, RawLock};
@@ -9,12 +9,12 @@ use crate::{CpuId, Nanos, RawLock};
 /// The hierarchy of a machine, for reading.
 ///
 /// ```
-/// use quietcore_core::tmigr::Book;
+/// use quietcore_core::tmigr::CpuState;
 /// use quietcore_core::{CpuId, Machine, SequentialLock, Settings, topology::Topology};
 ///
 /// let machine: Machine<SequentialLock, u32> =
 ///     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-/// assert_eq!(machine.hierarchy().book(CpuId::default()), Book::Unavailable); // offline
+/// assert_eq!(machine.hierarchy().cpu_state(CpuId::default()), CpuState::Unavailable); // offline
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -63,18 +63,18 @@ impl<L: RawLock> View<'_, L> {
         self.0.group_next_expiry(group)
     }
 
-    /// As [`Hierarchy::book`].
+    /// As [`Hierarchy::cpu_state`].
     ///
     /// ```
     /// # use quietcore_core::{CpuId, Machine, SequentialLock, Settings, tmigr::GroupId, topology::Topology};
     /// # let machine: Machine<SequentialLock, u32> =
     /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// assert_eq!(machine.hierarchy().book(CpuId::default()), quietcore_core::tmigr::Book::Unavailable);
+    /// assert_eq!(machine.hierarchy().cpu_state(CpuId::default()), quietcore_core::tmigr::CpuState::Unavailable);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn book(&self, cpu: CpuId) -> Book {
-        self.0.book(cpu)
+    pub fn cpu_state(&self, cpu: CpuId) -> CpuState {
+        self.0.cpu_state(cpu)
     }
 
     /// As [`Hierarchy::wakeup`].

@@ -7,7 +7,7 @@
 //!
 //! Whoever makes a group idle writes its event one level up before it goes on, so the events of idle CPUs
 //! are always known at the lowest active group above them, or at the root.
-//! Locks: a CPU's books are held by the caller; groups' words need none, their events one or two at a time.
+//! Locks: a CPU's record is held by the caller; groups' words need none, their events one or two at a time.
 
 use super::event::{Child, Event, Link, Updated};
 use super::hierarchy::Hierarchy;
@@ -17,7 +17,7 @@ use crate::{Nanos, RawLock};
 /// Whether the walker is a CPU that stays awake during its walk: only then may it ignore events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Walker {
-    /// The CPU below woke up; the caller holds its books.
+    /// The CPU below woke up; the caller holds its record.
     Awake,
     /// Anybody else.
     Other,

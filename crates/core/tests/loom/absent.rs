@@ -1,8 +1,8 @@
-//! A mark against the return: the books decide, and neither waits for the other for long.
+//! A mark against the return: the record decides, and neither waits for the other for long.
 
 use crate::ends::{Model, Tree, check, explore, id, park, root_active, two_groups};
 use quietcore_core::Nanos;
-use quietcore_core::tmigr::Book;
+use quietcore_core::tmigr::CpuState;
 
 fn mark(tree: &Tree, cpu: usize, next: u64) -> Option<u64> {
     tree.go_absent(id(cpu), Some(Nanos(next))).map(Nanos::as_u64)
@@ -13,7 +13,7 @@ fn try_return(tree: &Tree, cpu: usize) -> Option<u64> {
     tree.try_activate(id(cpu)).then_some(1)
 }
 
-/// Goal: CPU 0 is absent or awake, and the masks say the same; a return that found the books taken did not
+/// Goal: CPU 0 is absent or awake, and the masks say the same; a return that found the record taken did not
 /// happen. Method: CPU 0 is absent and is marked again while it comes back; nobody else is awake.
 #[test]
 fn mark_against_return() {
@@ -26,10 +26,10 @@ fn mark_against_return() {
     };
     let end = |tree: &Tree, returned: &[Option<u64>]| {
         check(tree, returned[0].or(Some(10)));
-        let book = tree.book(id(0));
-        assert_eq!(root_active(tree), u8::from(book == Book::Awake), "CPU 0 is {book:?}");
-        assert!(returned[1].is_some() || book == Book::Absent, "it came back without the books");
-        format!("{book:?} {returned:?}")
+        let state = tree.cpu_state(id(0));
+        assert_eq!(root_active(tree), u8::from(state == CpuState::Awake), "CPU 0 is {state:?}");
+        assert!(returned[1].is_some() || state == CpuState::Absent, "it came back without the record");
+        format!("{state:?} {returned:?}")
     };
     explore(
         Model { make, calls: &[|tree| mark(tree, 0, 9), |tree| try_return(tree, 0)], end },
@@ -49,7 +49,7 @@ fn mark_against_going_idle() {
     let end = |tree: &Tree, returned: &[Option<u64>]| {
         check(tree, None);
         assert_eq!(returned.iter().flatten().min(), Some(&10), "nobody wakes up for CPU 0");
-        format!("{:?} {returned:?}", tree.book(id(0)))
+        format!("{:?} {returned:?}", tree.cpu_state(id(0)))
     };
     explore(
         Model {

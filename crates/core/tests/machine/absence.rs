@@ -3,8 +3,8 @@
 use crate::lock::was_interrupted;
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
-use quietcore_core::tmigr::Book;
-use quietcore_core::{BaseKind, Context, Idle, Mark, TimerOptions};
+use quietcore_core::tmigr::CpuState;
+use quietcore_core::{BaseKind, Context, IdleDecision, MarkOutcome, TimerOptions};
 use std::rc::Rc;
 
 /// Goal: a CPU that was marked, and turns, is awake again, though it has nothing to run. Method: marked
@@ -12,13 +12,13 @@ use std::rc::Rc;
 #[test]
 fn a_marked_cpu_returns_in_its_tick() {
     let mut scene = Scene::of(2);
-    assert_eq!(scene.mark(1), Mark::Marked);
+    assert_eq!(scene.mark(1), MarkOutcome::Marked);
     scene.arm_new((1, 20), 0, 1);
     scene.idle(0, 1);
-    assert_eq!(scene.book(1), Book::Absent);
+    assert_eq!(scene.cpu_state(1), CpuState::Absent);
     assert!(scene.machine.handle_tick(cpu(1), ms(2)), "it is to look");
     let (_, ran) = scene.ticks(1, 2..50);
-    assert_eq!((scene.book(1), ran), (Book::Awake, vec![1]), "it looks after CPU 0, too");
+    assert_eq!((scene.cpu_state(1), ran), (CpuState::Awake, vec![1]), "it looks after CPU 0, too");
     scene.machine.check();
 }
 
@@ -31,12 +31,12 @@ fn going_idle_and_waking_up_end_a_mark() {
         if is_woken {
             scene.machine.go_absent(cpu(1), ms(0), &mut scene.actions);
             scene.machine.exit_idle(cpu(1), ms(1));
-            assert_eq!(scene.book(1), Book::Awake);
+            assert_eq!(scene.cpu_state(1), CpuState::Awake);
         } else {
-            assert_eq!(scene.mark(1), Mark::Marked);
+            assert_eq!(scene.mark(1), MarkOutcome::Marked);
         }
-        assert_eq!(scene.enter_idle(1, 1), Idle::Sleep { until: None });
-        assert_eq!((scene.book(1), scene.machine.is_marked(cpu(1))), (Book::Parked, false));
+        assert_eq!(scene.enter_idle(1, 1), IdleDecision::Sleep { until: None });
+        assert_eq!((scene.cpu_state(1), scene.machine.is_marked(cpu(1))), (CpuState::Parked, false));
         scene.arm_pinned((1, 20), 1, 2);
         assert_eq!(scene.kicks(), [cpu(1)], "it sleeps for ever");
         scene.machine.check();
@@ -68,7 +68,7 @@ fn a_stalled_migrator_is_marked_for_its_group() {
     scene.idle(2, 0);
     let (marked, ran) = scene.ticks(1, 1..200);
     assert_eq!((marked, ran), (1, vec![1]));
-    assert_eq!(scene.book(0), Book::Absent);
+    assert_eq!(scene.cpu_state(0), CpuState::Absent);
 }
 
 /// Goal: a mark never waits for a lock, not even a third CPU's. Method: CPU 1 has collected CPU 2's GUEST
@@ -78,7 +78,7 @@ fn a_mark_waits_for_no_third_cpu() {
     for kind in BaseKind::ALL {
         let (mut scene, expired) = Scene::pulled_from(BaseKind::Guest);
         let lock = scene.lock_of(2, kind);
-        assert_eq!(lock.while_frozen(|| scene.mark(1)), Mark::Marked, "{kind:?}");
+        assert_eq!(lock.while_frozen(|| scene.mark(1)), MarkOutcome::Marked, "{kind:?}");
         let (_, ran) = scene.ticks(0, 8..300);
         assert_eq!(ran, [2], "{kind:?}: CPU 0 runs what CPU 1 had collected");
         scene.finish(1, expired, 300);
@@ -91,7 +91,7 @@ fn a_mark_waits_for_no_third_cpu() {
 fn tokens_of_a_busy_base_are_taken_back_later() {
     let (mut scene, expired) = Scene::pulled_from(BaseKind::Global);
     let lock = scene.lock_of(2, BaseKind::Global);
-    assert_eq!(lock.while_busy(|| scene.mark(1)), Mark::Marked);
+    assert_eq!(lock.while_busy(|| scene.mark(1)), MarkOutcome::Marked);
     let (_, ran) = scene.ticks(0, 8..300);
     assert_eq!(ran, [2], "CPU 1 keeps the token");
     scene.finish(1, expired, 300);
@@ -111,7 +111,7 @@ fn a_busy_mark_hands_the_duties_over() {
     assert_eq!((marked, ran), (0, vec![1]), "CPU 0's own waits for its lock");
     assert!(scene.machine.busy_marks() > 0);
     let (_, ran) = scene.tick(0, 100);
-    assert_eq!((scene.book(0), ran), (Book::Awake, vec![2]));
+    assert_eq!((scene.cpu_state(0), ran), (CpuState::Awake, vec![2]));
     scene.machine.check();
 }
 
@@ -122,9 +122,9 @@ fn a_failed_try_leaves_the_lock_to_its_holder() {
     for kind in [BaseKind::Local, BaseKind::Global, BaseKind::Guest] {
         let mut scene = Scene::of(2);
         let lock = scene.lock_of(1, kind);
-        assert_eq!(lock.while_busy(|| scene.mark(1)), Mark::Busy, "{kind:?}");
+        assert_eq!(lock.while_busy(|| scene.mark(1)), MarkOutcome::Busy, "{kind:?}");
         assert_eq!(scene.machine.busy_marks(), 1);
-        assert_ne!(scene.mark(1), Mark::Busy, "{kind:?}");
+        assert_ne!(scene.mark(1), MarkOutcome::Busy, "{kind:?}");
     }
 }
 
@@ -144,7 +144,7 @@ fn a_true_stall_costs_no_patience() {
             let run = (way_back == Stuck::InCallback).then(|| scene.start(1, start + 1));
             let marked = |now: &u64| scene.tick(0, start + now).0 == 1;
             noticed.push((0..100).find(marked).expect("it is noticed"));
-            assert_eq!(scene.book(1), Book::Absent);
+            assert_eq!(scene.cpu_state(1), CpuState::Absent);
             run.into_iter().for_each(|run| scene.finish(1, run, start + 100));
             if way_back == Stuck::BeforeLook {
                 scene.tick(1, start + 100);
@@ -217,10 +217,10 @@ fn a_mark_that_races_with_the_way_back() {
     let machine = Rc::clone(&scene.machine);
     scene.lock_of(1, BaseKind::Local).before(move || {
         let mark = machine.mark_absent(cpu(1), &mut quietcore_core::Actions::new(2));
-        assert_eq!(mark, Mark::NotAwake);
+        assert_eq!(mark, MarkOutcome::NotAwake);
     });
     assert!(scene.machine.return_from_absence(cpu(1), ms(1)));
     assert!(was_interrupted());
-    assert_eq!(scene.book(1), Book::Awake);
+    assert_eq!(scene.cpu_state(1), CpuState::Awake);
     scene.machine.check();
 }

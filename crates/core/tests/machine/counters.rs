@@ -2,7 +2,9 @@
 
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
-use quietcore_core::{Actions, ArmError, At, BaseKind, Cancelled, Context, Counters, Mark, TimerOptions};
+use quietcore_core::{
+    Actions, ArmError, At, BaseKind, Cancelled, Context, Counters, MarkOutcome, TimerOptions,
+};
 
 fn counters(scene: &Scene, index: usize) -> Counters {
     scene.machine.counters(cpu(index))
@@ -47,13 +49,13 @@ fn what_happened_to_timers_is_counted() {
 fn marks_are_counted_for_whom_they_are_made() {
     let mut scene = Scene::of(2);
     let lock = scene.lock_of(1, BaseKind::Guest);
-    assert_eq!(lock.while_busy(|| scene.mark(1)), Mark::Busy);
+    assert_eq!(lock.while_busy(|| scene.mark(1)), MarkOutcome::Busy);
     let found = counters(&scene, 1);
     assert_eq!((found.busy_marks, found.marks, found.false_marks), (1, 1, 0), "its duties were taken");
     assert!(scene.machine.return_from_absence(cpu(1), ms(20)), "after 20 ms: it was true");
     scene.arm_new((1, 25), 1, 20);
     let expired = scene.start(1, 30);
-    assert_eq!(scene.mark(1), Mark::Marked);
+    assert_eq!(scene.mark(1), MarkOutcome::Marked);
     scene.finish(1, expired, 31);
     assert!(scene.machine.return_from_absence(cpu(1), ms(31)), "it was silent for 1 ms");
     scene.machine.go_absent(cpu(1), ms(60), &mut scene.actions);
@@ -69,7 +71,7 @@ fn marks_are_counted_for_whom_they_are_made() {
 #[test]
 fn a_mark_that_idling_ended_is_not_false_later() {
     let mut scene = Scene::of(2);
-    assert_eq!(scene.mark(1), Mark::Marked);
+    assert_eq!(scene.mark(1), MarkOutcome::Marked);
     scene.machine.exit_idle(cpu(1), ms(1));
     scene.machine.go_absent(cpu(1), ms(2), &mut scene.actions);
     assert!(scene.machine.return_from_absence(cpu(1), ms(2)));

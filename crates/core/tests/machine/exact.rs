@@ -4,7 +4,8 @@ use crate::world::cpu;
 use quietcore_core::place::{ExactPolicy, Policy};
 use quietcore_core::topology::Topology;
 use quietcore_core::{
-    Actions, BaseKind, Context, Expiry, Idle, Machine, Nanos, SequentialLock, Settings, TimerOptions, Turn,
+    Actions, BaseKind, Context, Expiry, IdleDecision, Machine, Nanos, SequentialLock, Settings, TimerOptions,
+    Turn,
 };
 
 type Exact = Machine<SequentialLock, u32>;
@@ -39,7 +40,7 @@ fn an_exact_timer_is_exact() {
     let context = Context::on(cpu(1), Nanos(0));
     machine.arm_exact(timer, Expiry::at(3_141_592), context, &mut actions).expect("known");
     let idle = machine.enter_idle(cpu(1), Nanos(0));
-    assert_eq!(idle, Idle::Sleep { until: Some(Nanos(3_141_592)) });
+    assert_eq!(idle, IdleDecision::Sleep { until: Some(Nanos(3_141_592)) });
     assert_eq!(take_turn(&machine, 1, 3_141_591, &mut actions), []);
     assert_eq!(take_turn(&machine, 1, 3_141_592, &mut actions), [7]);
 }

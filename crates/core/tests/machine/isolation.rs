@@ -4,8 +4,8 @@ use crate::lock::was_interrupted;
 use crate::scene::{Scene, cpus, ms};
 use crate::world::cpu;
 use quietcore_core::place::{ExactPolicy, Isolation};
-use quietcore_core::tmigr::Book;
-use quietcore_core::{Actions, BaseKind, Context, Expiry, Mark, Settings, TimerOptions, Turn};
+use quietcore_core::tmigr::CpuState;
+use quietcore_core::{Actions, BaseKind, Context, Expiry, MarkOutcome, Settings, TimerOptions, Turn};
 use std::rc::Rc;
 
 /// `isolated` is isolated completely just before this lock is taken.
@@ -238,7 +238,7 @@ fn who_is_outside_the_hierarchy_is_told() {
     let expired = scene.next(0, 7).expect("CPU 2's");
     assert!(was_interrupted());
     scene.kicks();
-    assert_eq!(scene.mark(0), Mark::Marked);
+    assert_eq!(scene.mark(0), MarkOutcome::Marked);
     assert_eq!(scene.kicks(), [cpu(2)], "its timer is overdue, it sleeps, and nobody told it");
     assert_eq!(scene.turn(2, 8).len(), 1);
     scene.finish(0, expired, 8);
@@ -250,9 +250,9 @@ fn who_is_outside_the_hierarchy_is_told() {
 fn the_tick_goes_to_a_housekeeping_cpu() {
     let isolation = Isolation { domain: cpus("1"), nohz_full: cpus("3"), ..Isolation::default() };
     let mut scene = Scene::new(4, Settings { isolation, ..Settings::default() });
-    assert_eq!(scene.book(1), Book::Unavailable);
+    assert_eq!(scene.cpu_state(1), CpuState::Unavailable);
     scene.machine.offline(cpu(0), ms(1), &mut scene.actions).expect("it is online");
-    assert_eq!(scene.book(1), Book::Unavailable, "it keeps no time");
+    assert_eq!(scene.cpu_state(1), CpuState::Unavailable, "it keeps no time");
     scene.arm_new((1, 5), 2, 1);
     scene.idle(3, 1);
     scene.idle(2, 1);
@@ -270,7 +270,7 @@ fn nohz_full_cpus_stay_in_the_hierarchy() {
     scene.arm_new((1, 5), 0, 0);
     scene.idle(0, 0);
     scene.idle(1, 0);
-    assert_eq!((scene.book(2), scene.tick(2, 8).1), (Book::Awake, vec![1]));
+    assert_eq!((scene.cpu_state(2), scene.tick(2, 8).1), (CpuState::Awake, vec![1]));
 }
 
 /// Goal: the kernel's rule for exact timers as it is: one that was pushed is its new CPU's own, and stays

@@ -22,7 +22,7 @@ pub(crate) fn restart_numbers() {
     MADE.set(0);
 }
 
-/// The lock of a base, or of a CPU's books, of the machine that this thread made last.
+/// The lock of a base, or of a CPU's record, of the machine that this thread made last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BaseLock(usize);
 
@@ -33,7 +33,7 @@ impl BaseLock {
         Self(first + 4 * id.cpu.index() + id.kind as usize)
     }
 
-    /// Of a CPU's books, which are made before the lock of the tree and those of the bases.
+    /// Of a CPU's record, which is made before the lock of the tree and those of the bases.
     pub(crate) fn of_books(cpu_count: usize, cpu_index: usize) -> Self {
         let first_base = MADE.get() - 1 - 4 * cpu_count;
         Self(first_base - 1 - cpu_count + cpu_index)

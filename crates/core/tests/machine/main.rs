@@ -8,7 +8,7 @@ mod exact;
 mod hotplug;
 mod isolation;
 mod lock;
-mod overslept;
+mod missed_wakeup;
 mod policies;
 mod scene;
 mod sentinel;

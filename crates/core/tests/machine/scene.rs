@@ -3,11 +3,11 @@
 
 use crate::lock::{BaseLock, SteppedLock, restart_numbers};
 use crate::world::{TICK, cpu};
-use quietcore_core::tmigr::Book;
+use quietcore_core::tmigr::CpuState;
 use quietcore_core::topology::Topology;
 use quietcore_core::{
-    Actions, Armed, BaseId, BaseKind, Context, CpuId, CpuSet, Expired, Idle, Machine, Mark, Nanos, Report,
-    Settings, TimerId, TimerOptions, Turn,
+    Actions, Armed, BaseId, BaseKind, Context, CpuId, CpuSet, Expired, IdleDecision, IsolationReport,
+    Machine, MarkOutcome, Nanos, Settings, TimerId, TimerOptions, Turn,
 };
 use std::rc::Rc;
 
@@ -111,20 +111,20 @@ impl Scene {
         let _ = self.enter_idle(index, now);
     }
 
-    pub(crate) fn enter_idle(&mut self, index: usize, now: u64) -> Idle {
+    pub(crate) fn enter_idle(&mut self, index: usize, now: u64) -> IdleDecision {
         self.machine.enter_idle(cpu(index), ms(now))
     }
 
-    pub(crate) fn isolate(&mut self, list: &str, now: u64) -> Report {
+    pub(crate) fn isolate(&mut self, list: &str, now: u64) -> IsolationReport {
         self.machine.set_isolated(&cpus(list), ms(now), &mut self.actions).expect("somebody is left")
     }
 
-    pub(crate) fn mark(&mut self, index: usize) -> Mark {
+    pub(crate) fn mark(&mut self, index: usize) -> MarkOutcome {
         self.machine.mark_absent(cpu(index), &mut self.actions)
     }
 
-    pub(crate) fn book(&self, index: usize) -> Book {
-        self.machine.hierarchy().book(cpu(index))
+    pub(crate) fn cpu_state(&self, index: usize) -> CpuState {
+        self.machine.hierarchy().cpu_state(cpu(index))
     }
 
     /// Begins a turn; its first timer.

@@ -4,10 +4,10 @@
 use crate::scene::{Scene, ms};
 use crate::world::{TICK, cpu};
 use quietcore_core::place::Policy;
-use quietcore_core::tmigr::Book;
+use quietcore_core::tmigr::CpuState;
 use quietcore_core::topology::Topology;
 use quietcore_core::{
-    Actions, Context, Expired, Idle, Machine, Nanos, SequentialLock, Settings, TimerOptions, Turn,
+    Actions, Context, Expired, IdleDecision, Machine, Nanos, SequentialLock, Settings, TimerOptions, Turn,
 };
 
 type Small = Machine<SequentialLock, u32>;
@@ -25,7 +25,7 @@ fn machine(actions: &mut Actions) -> Small {
         machine.arm(timer, Nanos(5 * TICK), context, actions).expect("known");
     }
     for index in [2, 3] {
-        assert_eq!(machine.enter_idle(cpu(index), Nanos(0)), Idle::Sleep { until: None });
+        assert_eq!(machine.enter_idle(cpu(index), Nanos(0)), IdleDecision::Sleep { until: None });
     }
     machine
 }
@@ -70,14 +70,14 @@ fn a_kicked_cpu_takes_over_from_all_that_froze() {
 }
 
 /// Goal: a silence is answered with a kick of the lowest CPU that is parked and may pull, though nobody asked
-/// for an alarm and the books say that others are awake. Method: CPU 0 stuck, 1 isolated and asleep, 2
+/// for an alarm and the hierarchy says that others are awake. Method: CPU 0 stuck, 1 isolated and asleep, 2
 /// absent, 3 and 4 parked; 3 wakes up and is stuck, then 4.
 #[test]
 fn a_silence_kicks_the_lowest_that_is_parked() {
     let mut scene = Scene::of(5);
     scene.isolate("1", 0);
     scene.idle(1, 0);
-    assert_eq!(scene.mark(2), quietcore_core::Mark::Marked);
+    assert_eq!(scene.mark(2), quietcore_core::MarkOutcome::Marked);
     scene.idle(3, 0);
     scene.idle(4, 0);
     let _ = (scene.kicks(), scene.actions.take_alarm());
@@ -85,7 +85,7 @@ fn a_silence_kicks_the_lowest_that_is_parked() {
         assert!(scene.machine.handle_silence(ms(now), &mut scene.actions));
         assert_eq!((scene.kicks(), scene.actions.take_alarm()), (vec![cpu(parked)], None));
         scene.machine.exit_idle(cpu(parked), ms(now));
-        assert_eq!(scene.book(parked), Book::Awake);
+        assert_eq!(scene.cpu_state(parked), CpuState::Awake);
     }
     assert!(scene.machine.handle_silence(ms(40), &mut scene.actions));
     assert_eq!((scene.kicks(), scene.actions.take_alarm()), (vec![], Some(ms(41))), "nobody is left");
@@ -99,9 +99,12 @@ fn a_turn_breaks_the_silence() {
     scene.idle(2, 0);
     scene.turn(1, 19);
     assert!(!scene.machine.handle_silence(ms(20), &mut scene.actions));
-    assert_eq!((scene.kicks(), scene.book(0), scene.book(1)), (vec![], Book::Absent, Book::Awake));
+    assert_eq!(
+        (scene.kicks(), scene.cpu_state(0), scene.cpu_state(1)),
+        (vec![], CpuState::Absent, CpuState::Awake)
+    );
     assert!(scene.machine.handle_silence(ms(22), &mut scene.actions), "it has not turned since");
-    assert_eq!((scene.kicks(), scene.book(1)), (vec![cpu(2)], Book::Absent));
+    assert_eq!((scene.kicks(), scene.cpu_state(1)), (vec![cpu(2)], CpuState::Absent));
 }
 
 /// Goal: where every CPU is absent a silence asks for an alarm, which asks again until somebody is back.
@@ -123,7 +126,7 @@ fn a_silence_of_absent_cpus_asks_again() {
 }
 
 /// Goal: a silence waits for no lock, as somebody may be stopped inside it, and kicks nobody where nobody
-/// could take over. Method: the books of each of three CPUs frozen in turn; and a machine where every timer
+/// could take over. Method: the records of each of three CPUs frozen in turn; and a machine where every timer
 /// stays.
 #[test]
 fn a_silence_waits_for_nobody() {
@@ -134,7 +137,7 @@ fn a_silence_waits_for_nobody() {
         let lock = scene.lock_of_books(frozen);
         let machine = std::rc::Rc::clone(&scene.machine);
         lock.while_frozen(|| machine.handle_silence(ms(9), &mut scene.actions));
-        assert_eq!(scene.kicks(), [cpu(if frozen == 1 { 2 } else { 1 })], "the books of CPU {frozen}");
+        assert_eq!(scene.kicks(), [cpu(if frozen == 1 { 2 } else { 1 })], "the record of CPU {frozen}");
     }
     let mut scene = Scene::new(2, Settings { policy: Policy::Stay, ..Settings::default() });
     scene.idle(1, 0);

@@ -3,7 +3,7 @@
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
 use quietcore_core::place::Policy;
-use quietcore_core::{BaseKind, Context, Idle, Precision, Settings, TimerOptions};
+use quietcore_core::{BaseKind, Context, IdleDecision, Precision, Settings, TimerOptions};
 
 /// Goal: a turn runs 256 timers at most; a CPU with more does not sleep, and goes on. Method: 300 are due; it
 /// tries to go idle after its turn.
@@ -15,7 +15,7 @@ fn a_turn_that_used_its_budget_keeps_its_cpu_awake() {
     }
     assert_eq!(scene.turn(1, 8).len(), 256);
     assert!(scene.turns[1].has_more());
-    assert_eq!(scene.enter_idle(1, 8), Idle::Stay { next: ms(8) });
+    assert_eq!(scene.enter_idle(1, 8), IdleDecision::Stay { next: ms(8) });
     scene.machine.check();
     assert_eq!(scene.rest(1, 9), [], "the budget is the turn's");
     assert_eq!(scene.turn(1, 9).len(), 44);

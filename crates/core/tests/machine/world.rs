@@ -2,8 +2,8 @@
 
 use quietcore_core::topology::Topology;
 use quietcore_core::{
-    Actions, Context, CpuId, CpuSet, Idle, Machine, Mark, Nanos, SequentialLock, Settings, TimerId,
-    TimerOptions, Turn,
+    Actions, Context, CpuId, CpuSet, IdleDecision, Machine, MarkOutcome, Nanos, SequentialLock, Settings,
+    TimerId, TimerOptions, Turn,
 };
 
 /// Length of a tick in ns.
@@ -168,13 +168,13 @@ impl World {
             return;
         }
         match self.machine.enter_idle(cpu(index), self.moment()) {
-            Idle::Stay { .. } => {
+            IdleDecision::Stay { .. } => {
                 // A CPU that was asleep stays so, until its next tick.
                 if let State::Asleep { until } = &mut self.states[index] {
                     *until = Some(Nanos(self.now + TICK));
                 }
             }
-            Idle::Sleep { until } => self.states[index] = State::Asleep { until },
+            IdleDecision::Sleep { until } => self.states[index] = State::Asleep { until },
         }
     }
 
@@ -196,7 +196,7 @@ impl World {
     pub(crate) fn mark(&mut self, index: usize) {
         if self.states[index] == State::Stuck {
             let mark = self.machine.mark_absent(cpu(index), &mut self.actions);
-            assert_ne!(mark, Mark::Busy, "one thread: every lock is free");
+            assert_ne!(mark, MarkOutcome::Busy, "one thread: every lock is free");
             self.carry_out();
         }
     }

@@ -1,4 +1,4 @@
-//! The migration hierarchy against books with one lock: a list of what every CPU published.
+//! The migration hierarchy against a list with one lock: a list of what every CPU published.
 //!
 //! `model` is the list and what it expects of every call; `random` plays random scripts on random machines
 //! (1 to 256 CPUs, 1 to 8 nodes, filled unevenly, CPUs joining in any order) on both. After each step the

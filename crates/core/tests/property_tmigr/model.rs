@@ -4,27 +4,27 @@
 //! first expiry of all. Who has to see to a returned expiry is the world: here it wakes somebody at once or
 //! remembers it (`alarm`) until somebody is awake.
 
-use quietcore_core::tmigr::{Book, Hierarchy, Pulled};
+use quietcore_core::tmigr::{CpuState, Hierarchy, Pulled};
 use quietcore_core::{CpuId, Nanos, SequentialLock};
 use std::cell::RefCell;
 
-/// A CPU as the list knows it; `book` apart from whether it is available.
+/// A CPU as the list knows it; `presence` apart from whether it is available.
 #[derive(Clone, Copy, Debug)]
 struct Cpu {
     has_joined: bool,
     is_available: bool,
-    presence: Book,
+    presence: CpuState,
     /// First global expiry of its bases, while it is not awake.
     next: Option<Nanos>,
 }
 
 impl Cpu {
     fn is_awake(&self) -> bool {
-        self.is_available && self.presence == Book::Awake
+        self.is_available && self.presence == CpuState::Awake
     }
 
     fn published(&self) -> Option<Nanos> {
-        self.next.filter(|_| self.is_available && self.presence != Book::Awake)
+        self.next.filter(|_| self.is_available && self.presence != CpuState::Awake)
     }
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Both {
 
 impl Both {
     pub(crate) fn new(nodes: &[u16]) -> Self {
-        let cpu = Cpu { has_joined: false, is_available: false, presence: Book::Awake, next: None };
+        let cpu = Cpu { has_joined: false, is_available: false, presence: CpuState::Awake, next: None };
         Self { tree: Hierarchy::new(nodes), cpus: vec![cpu; nodes.len()], now: 0, alarm: None, pulls: 0 }
     }
 
@@ -118,11 +118,11 @@ impl Both {
     fn activate(&mut self, cpu: usize, is_try: bool) {
         let (cpu, id) = self.id(cpu);
         if is_try {
-            assert!(self.tree.try_activate(id), "nobody holds the books of {cpu}");
+            assert!(self.tree.try_activate(id), "nobody holds the record of {cpu}");
         } else {
             self.tree.activate(id);
         }
-        self.cpus[cpu].presence = Book::Awake;
+        self.cpus[cpu].presence = CpuState::Awake;
     }
 
     fn deactivate(&mut self, cpu: usize, next: Option<u64>) {
@@ -131,7 +131,7 @@ impl Both {
         let was_awake = self.cpus[cpu].is_awake();
         let forecast = self.tree.quick_check(id, next);
         let first = self.tree.deactivate(id, next);
-        self.cpus[cpu].presence = Book::Parked;
+        self.cpus[cpu].presence = CpuState::Parked;
         self.cpus[cpu].next = next;
         if !self.cpus[cpu].is_available {
             assert_eq!((first, forecast), (next, next), "an unavailable CPU {cpu} looks after itself");
@@ -151,14 +151,14 @@ impl Both {
         let (cpu, id) = self.id(cpu);
         let next = self.later(next);
         let first = self.tree.publish(id, next);
-        if self.cpus[cpu].presence == Book::Awake {
+        if self.cpus[cpu].presence == CpuState::Awake {
             assert_eq!(first, None, "publish({cpu}) of a CPU that is awake");
             return;
         }
         let is_news = self.cpus[cpu].is_available && self.cpus[cpu].next != next;
         self.cpus[cpu].next = next;
         assert_eq!(first, self.first().filter(|_| is_news), "publish({cpu}, {next:?})");
-        if self.cpus[cpu].presence == Book::Parked && is_news {
+        if self.cpus[cpu].presence == CpuState::Parked && is_news {
             assert_eq!(self.tree.wakeup(id), first, "the wake-up of {cpu} after publish");
         } else {
             self.owe(first);
@@ -168,7 +168,7 @@ impl Both {
     fn go_absent(&mut self, cpu: usize, next: Option<u64>) {
         let (cpu, id) = self.id(cpu);
         self.cpus[cpu].next = self.later(next);
-        self.cpus[cpu].presence = Book::Absent;
+        self.cpus[cpu].presence = CpuState::Absent;
         let first = self.tree.go_absent(id, self.cpus[cpu].next);
         assert_eq!(first, self.first().filter(|_| self.cpus[cpu].is_available), "go_absent({cpu})");
         self.owe(first);
@@ -186,7 +186,8 @@ impl Both {
         let now = Nanos(self.now);
         let is_due = |when: Option<Nanos>| when.is_some_and(|when| when <= now);
         if is_due(self.alarm) && self.first().is_some() {
-            let parked = self.cpus.iter().position(|cpu| cpu.is_available && cpu.presence == Book::Parked);
+            let parked =
+                self.cpus.iter().position(|cpu| cpu.is_available && cpu.presence == CpuState::Parked);
             let Some(cpu) = parked else { return };
             self.activate(cpu, false);
         }
@@ -228,8 +229,8 @@ impl Both {
         for cpu in 0..self.cpus.len() {
             let (cpu, id) = self.id(cpu);
             let known = self.cpus[cpu];
-            let expected = if known.is_available { known.presence } else { Book::Unavailable };
-            assert_eq!(self.tree.book(id), expected, "CPU {cpu}");
+            let expected = if known.is_available { known.presence } else { CpuState::Unavailable };
+            assert_eq!(self.tree.cpu_state(id), expected, "CPU {cpu}");
         }
         self.expect_eyes();
     }

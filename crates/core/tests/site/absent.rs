@@ -23,7 +23,7 @@ fn mark_against_return() {
             world.mark_absent(0);
         },
     ];
-    let outcome = |world: &World| format!("{:?}", world.book(0));
+    let outcome = |world: &World| format!("{:?}", world.cpu_state(0));
     let found = explore(&Scenario { make, parts: &parts, preemptions: 3, outcome });
     assert!(found.runs > 50, "{} runs", found.runs);
     found.expect_outcomes(&["Absent", "Awake"]);

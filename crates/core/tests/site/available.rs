@@ -4,7 +4,7 @@ use crate::play::{Part, Scenario, all, explore, script};
 use crate::script::Mover;
 use crate::world::{World, two_groups};
 use quietcore_core::script::Site;
-use quietcore_core::tmigr::Book;
+use quietcore_core::tmigr::CpuState;
 
 /// Goal: the last one awake is made unavailable while it goes idle by itself: others' timers are somebody's.
 /// Method: all orders, three preemptions.
@@ -29,7 +29,7 @@ fn leaving_against_another_going_idle() {
 #[test]
 fn leaving_against_waking_up() {
     let parts: [Part; 2] = [|world| world.set_unavailable(1), |world| world.wake(1)];
-    let outcome = |world: &World| format!("{:?}", world.book(1));
+    let outcome = |world: &World| format!("{:?}", world.cpu_state(1));
     let found =
         explore(&Scenario { make: || two_groups(&[1, 8, 9]), parts: &parts, preemptions: 3, outcome });
     assert!(found.runs > 30, "{} runs", found.runs);
@@ -56,7 +56,7 @@ fn joining_against_going_idle() {
 fn joining_against_leaving() {
     let parts: [Part; 3] =
         [|world| world.set_available(1), |world| world.set_unavailable(1), |world| world.park(0)];
-    let outcome = |world: &World| format!("{:?}", world.book(1));
+    let outcome = |world: &World| format!("{:?}", world.cpu_state(1));
     let make = || two_groups(&[8, 9]);
     let found = explore(&Scenario { make, parts: &parts, preemptions: 2, outcome });
     assert!(found.runs > 1000, "{} runs", found.runs);
@@ -83,5 +83,5 @@ fn a_puller_that_leaves_pulls_no_more() {
     ];
     let (puller, world) = (Mover(0), Mover(1));
     let lines = [puller.until(Site::BeforePull), world.to_end(), puller.to_end()];
-    assert_eq!(script(make(), &parts, &lines).book(0), Book::Unavailable);
+    assert_eq!(script(make(), &parts, &lines).cpu_state(0), CpuState::Unavailable);
 }

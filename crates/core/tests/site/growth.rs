@@ -70,7 +70,7 @@ fn growth_against_a_new_timer() {
 #[test]
 fn growth_against_both() {
     let parts: [Part; 3] = [|world| world.park(0), |world| world.wake(1), JOIN_8];
-    let outcome = |world: &World| format!("{:?} {:?}", world.book(0), world.told(8));
+    let outcome = |world: &World| format!("{:?} {:?}", world.cpu_state(0), world.told(8));
     let found = explore(&Scenario { make: || before_growth(&[1]), parts: &parts, preemptions: 2, outcome });
     assert!(found.runs > 5000, "{} runs", found.runs);
 }

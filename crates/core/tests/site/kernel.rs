@@ -7,7 +7,7 @@ use crate::play::{Part, Scenario, Subject, all, explore, script};
 use crate::script::Mover;
 use crate::world::{World, two_groups};
 use quietcore_core::script::Site;
-use quietcore_core::tmigr::{Book, ChildMask, GroupId, Hierarchy, Pulled, Snapshot};
+use quietcore_core::tmigr::{ChildMask, CpuState, GroupId, Hierarchy, Pulled, Snapshot};
 use quietcore_core::{CpuId, Nanos, SequentialLock};
 
 /// Goal (1): the forecast knows a sibling's timer that was not carried up again. Method: T0 < T1 in one group
@@ -33,9 +33,11 @@ fn quick_check_late_forecast() {
 fn deactivate_ignored_own_event_hides_sibling() {
     for world in [World::one_group(2), World::two_groups(), World::three_levels()] {
         world.arm(1, 10);
-        [10, 9, 8].into_iter().filter(|&cpu| world.book_or_none(cpu) == Some(Book::Awake)).for_each(|cpu| {
-            world.park(cpu);
-        });
+        [10, 9, 8].into_iter().filter(|&cpu| world.book_or_none(cpu) == Some(CpuState::Awake)).for_each(
+            |cpu| {
+                world.park(cpu);
+            },
+        );
         world.park(1);
         world.park(0);
         assert_eq!(world.told(0), Some(10), "the last one wakes up for CPU 1");
@@ -162,7 +164,7 @@ fn availability_lock_order() {
             world.set_available(0);
         },
     ];
-    let outcome = |world: &World| format!("{:?} {:?}", world.book(0), world.book(1));
+    let outcome = |world: &World| format!("{:?} {:?}", world.cpu_state(0), world.cpu_state(1));
     let found = explore(&Scenario { make, parts: &parts, preemptions: 2, outcome });
     assert!(found.runs > 1000, "{} runs", found.runs);
     found.expect_outcomes(&["Awake Unavailable"]);

@@ -11,7 +11,9 @@ use crate::play::Subject;
 use crate::stage;
 use quietcore_core::script::Site;
 use quietcore_core::topology::Topology;
-use quietcore_core::{Actions, Context, CpuId, Machine, Mark, Nanos, Settings, TimerId, TimerOptions, Turn};
+use quietcore_core::{
+    Actions, Context, CpuId, Machine, MarkOutcome, Nanos, Settings, TimerId, TimerOptions, Turn,
+};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Length of a tick in ns.
@@ -81,7 +83,7 @@ impl Lanes {
         lock::restart_numbers();
         let topology = Topology::builder(LANES as u16).build().expect("four CPUs");
         let mut machine = Machine::new(topology, Settings::default()).expect("nobody is isolated");
-        // Four bases per CPU, its books; growth and control.
+        // Four bases per CPU, its record; growth and control.
         let group_locks = lock::count() - 5 * LANES - 2;
         let timers = (0..NAMES.len()).map(|name| machine.add_timer(TimerOptions::new(), name)).collect();
         let turns = (0..LANES).map(|lane| Mutex::new(Turn::new(id(lane)))).collect();
@@ -159,7 +161,7 @@ impl Lanes {
         self.machine.busy_marks()
     }
 
-    pub(crate) fn mark_absent(&self, lane: usize) -> Mark {
+    pub(crate) fn mark_absent(&self, lane: usize) -> MarkOutcome {
         self.machine.mark_absent(id(lane), &mut Actions::new(LANES as u16))
     }
 
@@ -176,16 +178,16 @@ impl Lanes {
 }
 
 impl Subject for Lanes {
-    /// Control, growth, bases by their numbers, books, events from below.
+    /// Control, growth, bases by their numbers, records, events from below.
     fn rank(&self, lock: usize) -> usize {
-        let (groups, books, growth) =
+        let (groups, records, growth) =
             (self.group_locks, self.group_locks + LANES, self.group_locks + LANES + 1);
         match lock {
             _ if lock < groups => {
                 let tree = self.machine.hierarchy().tree();
                 101 + tree.groups().get(lock).map_or(0, |group| usize::from(group.level))
             }
-            _ if lock < books => 100,
+            _ if lock < records => 100,
             _ if lock < growth => 1,
             _ if lock < growth + 4 * LANES => 2 + lock - growth,
             _ => 0,
@@ -193,11 +195,11 @@ impl Subject for Lanes {
     }
 
     fn lock_name(&self, lock: usize) -> String {
-        let (groups, books, growth) =
+        let (groups, records, growth) =
             (self.group_locks, self.group_locks + LANES, self.group_locks + LANES + 1);
         match lock {
             _ if lock < groups => format!("events of group {lock}"),
-            _ if lock < books => format!("books of lane {}", lock - groups),
+            _ if lock < records => format!("record of lane {}", lock - groups),
             _ if lock < growth => "growth".to_owned(),
             _ if lock < growth + 4 * LANES => {
                 format!("base {} of lane {}", (lock - growth) % 4, (lock - growth) / 4)

@@ -5,7 +5,7 @@ use crate::lanes::{A, Lanes};
 use crate::play::{Part, Scenario, explore};
 use quietcore_core::topology::Topology;
 use quietcore_core::{
-    Actions, Context, CpuId, Idle, Machine, Nanos, SequentialLock, Settings, TimerId, TimerOptions,
+    Actions, Context, CpuId, IdleDecision, Machine, Nanos, SequentialLock, Settings, TimerId, TimerOptions,
 };
 
 /// Length of a tick in ns.
@@ -38,14 +38,14 @@ fn two_cpus() -> (Machine<SequentialLock, u32>, TimerId, Actions) {
 fn nohz_full_global_enqueue_no_self_kick() {
     let (machine, timer, mut actions) = two_cpus();
     machine.set_isolated(&"1".parse().expect("a list"), at(0), &mut actions).expect("CPU 0 is left");
-    assert_eq!(machine.enter_idle(id(1), at(0)), Idle::Sleep { until: None });
+    assert_eq!(machine.enter_idle(id(1), at(0)), IdleDecision::Sleep { until: None });
     machine.arm(timer, at(50), Context::on(id(1), at(1)), &mut actions).expect("it exists");
     assert_eq!(actions.take_kick(), Some(id(1)), "it sleeps for ever");
     machine.check();
 
     let (machine, timer, mut actions) = two_cpus();
     for cpu in 0..2 {
-        assert_eq!(machine.enter_idle(id(cpu), at(0)), Idle::Sleep { until: None });
+        assert_eq!(machine.enter_idle(id(cpu), at(0)), IdleDecision::Sleep { until: None });
     }
     machine.arm(timer, at(50), Context::on(id(1), at(1)), &mut actions).expect("it exists");
     assert_eq!(actions.take_alarm(), Some(at(51)), "nobody is awake at the tick after");
@@ -59,9 +59,9 @@ fn empty_base_sentinel_ages() {
     let (machine, _, _) = two_cpus();
     for ticks in [1 << 29, (1 << 30) - 1, 1 << 30, (1 << 30) + 2, 1 << 32] {
         assert!(!machine.handle_tick(id(0), at(ticks)), "something is due after {ticks} ticks");
-        assert_eq!(machine.forecast_idle(id(0), at(ticks)), Idle::Sleep { until: None }, "{ticks}");
+        assert_eq!(machine.forecast_idle(id(0), at(ticks)), IdleDecision::Sleep { until: None }, "{ticks}");
     }
-    assert_eq!(machine.enter_idle(id(0), at(1 << 31)), Idle::Sleep { until: None });
+    assert_eq!(machine.enter_idle(id(0), at(1 << 31)), IdleDecision::Sleep { until: None });
     assert!(!machine.handle_tick(id(0), at(1 << 33)), "something is due");
 }
 
@@ -86,6 +86,6 @@ fn stale_clk_on_hotplug() {
     machine.arm(timer, at(now + 3), Context::on(id(1), at(now)), &mut actions).expect("it exists");
     let _ = machine.enter_idle(id(0), at(now));
     let due = Some(at(now + 4));
-    assert_eq!(machine.enter_idle(id(1), at(now)), Idle::Sleep { until: due });
+    assert_eq!(machine.enter_idle(id(1), at(now)), IdleDecision::Sleep { until: due });
     machine.check();
 }

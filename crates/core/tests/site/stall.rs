@@ -7,7 +7,7 @@ use crate::lanes::{A, C, Lanes};
 use crate::play::{Part, Scenario, explore, explore_from, script};
 use crate::script::Mover;
 use crate::search::Search;
-use quietcore_core::Mark;
+use quietcore_core::MarkOutcome;
 use quietcore_core::script::Site;
 
 const X: Part<Lanes> = |lanes| lanes.turn(0, 3);
@@ -86,7 +86,7 @@ fn inside_a_lock() {
         |lanes| {
             // Again and again: a try that fails leaves the lock to its holder.
             for times in 1..=4 {
-                assert_eq!(lanes.mark_absent(0), Mark::Busy);
+                assert_eq!(lanes.mark_absent(0), MarkOutcome::Busy);
                 assert_eq!(lanes.busy_marks(), times);
             }
         },
@@ -94,5 +94,5 @@ fn inside_a_lock() {
     let (lane, watcher) = (Mover(0), Mover(1));
     let lines = [lane.until(Site::BeforeCpuLock), watcher.to_end(), lane.to_end()];
     let lanes = script(Lanes::watched_by_w(), &parts, &lines);
-    assert_eq!(lanes.mark_absent(0), Mark::NotAwake, "it sleeps by then");
+    assert_eq!(lanes.mark_absent(0), MarkOutcome::NotAwake, "it sleeps by then");
 }

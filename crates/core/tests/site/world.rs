@@ -1,14 +1,14 @@
 //! The hierarchy with something to look after: a base per CPU, and who was told to wake up when.
 //!
 //! A base is a list of expiries behind a lock. The calls are the world's half of the protocol: locks in the
-//! order base, books, events; `is_idle` written under the base's lock; whoever arms an idle CPU's first timer
+//! order base, record, events; `is_idle` written under the base's lock; whoever arms an idle CPU's first timer
 //! publishes it. At rest each expiry of an idle or absent CPU has somebody who will see it (`expect_eyes`).
 
 use crate::lock::{self, SiteLock};
 use crate::play::Subject;
 use crate::stage;
 use quietcore_core::script::Site;
-use quietcore_core::tmigr::{Book, Hierarchy, Pulled};
+use quietcore_core::tmigr::{CpuState, Hierarchy, Pulled};
 use quietcore_core::{CpuId, Nanos, RawLock};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -67,7 +67,7 @@ pub(crate) struct World {
     told: Mutex<Vec<Option<Nanos>>>,
     /// What callers were told that somebody has to wake up for.
     alarm: Mutex<Option<Nanos>>,
-    /// The same without what a parked CPU's books say, too.
+    /// The same without what a parked CPU's record says, too.
     alarm_beside_books: Mutex<Option<Nanos>>,
     group_locks: usize,
 }
@@ -125,7 +125,7 @@ impl World {
         assert!(self.tree.connect(id(cpu)), "CPU {cpu} joins once");
         let mut base = self.bases[cpu].hold();
         let first = self.tree.set_available(id(cpu), base.1.next());
-        base.1.is_idle = self.tree.book(id(cpu)) != Book::Awake;
+        base.1.is_idle = self.tree.cpu_state(id(cpu)) != CpuState::Awake;
         drop(base);
         self.owe(first);
     }
@@ -164,7 +164,7 @@ impl World {
     pub(crate) fn publish(&self, cpu: usize) {
         let base = self.bases[cpu].hold();
         let first = if base.1.is_idle { self.tree.publish(id(cpu), base.1.next()) } else { None };
-        let is_in_books = self.book(cpu) == Book::Parked;
+        let is_in_books = self.cpu_state(cpu) == CpuState::Parked;
         drop(base);
         if is_in_books {
             let mut alarm = plain(&self.alarm);
@@ -236,7 +236,7 @@ impl World {
                 self.pull(cpu, target.index(), now)
             });
         }
-        if self.tree.book(id(cpu)) == Book::Parked {
+        if self.tree.cpu_state(id(cpu)) == CpuState::Parked {
             plain(&self.told)[cpu] = self.tree.wakeup(id(cpu));
         }
         pulled
@@ -244,7 +244,7 @@ impl World {
 
     fn pull(&self, by: usize, target: usize, now: u64) -> Pulled {
         let Some(mut base) = self.bases[target].try_hold() else { return Pulled::Left };
-        if !base.1.is_idle || self.book(target) == Book::Unavailable {
+        if !base.1.is_idle || self.cpu_state(target) == CpuState::Unavailable {
             return Pulled::Left;
         }
         let due = base.1.pending.partition_point(|&expires| expires <= now);
@@ -254,7 +254,7 @@ impl World {
         let first = self.tree.publish(id(target), base.1.next());
         drop(base);
         // A parked puller reads afterwards what is left to wake up for.
-        if self.tree.book(id(by)) != Book::Parked {
+        if self.tree.cpu_state(id(by)) != CpuState::Parked {
             self.owe(first);
         }
         Pulled::Published
@@ -273,13 +273,13 @@ impl World {
         self.bases.get(cpu).map_or(vec![], |base| plain(&base.timers).ran.clone())
     }
 
-    pub(crate) fn book(&self, cpu: usize) -> Book {
-        self.tree.book(id(cpu))
+    pub(crate) fn cpu_state(&self, cpu: usize) -> CpuState {
+        self.tree.cpu_state(id(cpu))
     }
 
     /// The same; `None` when the machine has no such CPU.
-    pub(crate) fn book_or_none(&self, cpu: usize) -> Option<Book> {
-        (cpu < self.bases.len()).then(|| self.book(cpu))
+    pub(crate) fn book_or_none(&self, cpu: usize) -> Option<CpuState> {
+        (cpu < self.bases.len()).then(|| self.cpu_state(cpu))
     }
 
     /// What `cpu` was told to wake up for.
@@ -296,9 +296,9 @@ impl World {
     fn expect_eyes(&self) {
         self.tree.check(*plain(&self.alarm_beside_books));
         let cpus = 0..self.bases.len();
-        let awake: Vec<usize> = cpus.clone().filter(|&cpu| self.book(cpu) == Book::Awake).collect();
+        let awake: Vec<usize> = cpus.clone().filter(|&cpu| self.cpu_state(cpu) == CpuState::Awake).collect();
         let told = plain(&self.told).iter().flatten().copied().chain(*plain(&self.alarm)).min();
-        for cpu in cpus.filter(|&cpu| matches!(self.book(cpu), Book::Parked | Book::Absent)) {
+        for cpu in cpus.filter(|&cpu| matches!(self.cpu_state(cpu), CpuState::Parked | CpuState::Absent)) {
             let Some(expires) = plain(&self.bases[cpu].timers).next() else { continue };
             let is_polled = awake.iter().any(|&eye| self.tree.requires_handle_remote(id(eye), expires));
             let is_told = told.is_some_and(|told| told <= expires);
@@ -313,14 +313,14 @@ impl World {
     /// all due timers have run.
     pub(crate) fn expect_all_run(&self, now: u64) {
         for cpu in 0..self.bases.len() {
-            match self.book(cpu) {
-                Book::Awake => self.run_own(cpu, now),
-                Book::Parked if self.told(cpu).is_some_and(|told| told <= now) => {}
+            match self.cpu_state(cpu) {
+                CpuState::Awake => self.run_own(cpu, now),
+                CpuState::Parked if self.told(cpu).is_some_and(|told| told <= now) => {}
                 _ => continue,
             }
             self.look(cpu, now);
         }
-        let parked = (0..self.bases.len()).find(|&cpu| self.book(cpu) == Book::Parked);
+        let parked = (0..self.bases.len()).find(|&cpu| self.cpu_state(cpu) == CpuState::Parked);
         if let Some(cpu) = parked.filter(|_| self.alarm().is_some_and(|alarm| alarm <= now)) {
             self.wake(cpu);
             self.run_own(cpu, now);
@@ -328,7 +328,7 @@ impl World {
         }
         for (cpu, base) in (0..).zip(&self.bases) {
             let left = plain(&base.timers).pending.iter().filter(|&&expires| expires <= now).count();
-            let is_served = left == 0 || self.book(cpu) == Book::Unavailable;
+            let is_served = left == 0 || self.cpu_state(cpu) == CpuState::Unavailable;
             assert!(is_served, "CPU {cpu} has {left} timers that nobody ran by {now}");
         }
     }
@@ -338,7 +338,7 @@ impl World {
 const LAST: u64 = 100;
 
 impl Subject for World {
-    /// Growth comes first: it may be wanted by whoever holds nothing. Then base, books, events from below.
+    /// Growth comes first: it may be wanted by whoever holds nothing. Then base, record, events from below.
     fn rank(&self, lock: usize) -> usize {
         let (groups, cpus) = (self.group_locks, self.bases.len());
         match lock {
@@ -356,7 +356,7 @@ impl Subject for World {
         let (groups, cpus) = (self.group_locks, self.bases.len());
         match lock {
             _ if lock < groups => format!("events of group {lock}"),
-            _ if lock < groups + cpus => format!("books of CPU {}", lock - groups),
+            _ if lock < groups + cpus => format!("record of CPU {}", lock - groups),
             _ if lock == groups + cpus => "growth".to_owned(),
             _ => format!("base of CPU {}", lock - groups - cpus - 1),
         }

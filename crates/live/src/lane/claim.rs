@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::words::lane::{Setting, Waits};
 use core::fmt;
 use quietcore_core::place::Policy;
-use quietcore_core::tmigr::Book;
+use quietcore_core::tmigr::CpuState;
 use quietcore_core::{CpuId, Turn};
 use std::io;
 
@@ -136,7 +136,7 @@ impl Machine {
         self.choose_hosts();
         let pulls = self.core.settings().policy == Policy::Pull;
         for slot in self.lanes.all() {
-            let is_alone = !pulls || self.core.hierarchy().book(slot.cpu) == Book::Unavailable;
+            let is_alone = !pulls || self.core.hierarchy().cpu_state(slot.cpu) == CpuState::Unavailable;
             slot.alone.set(if is_alone { Setting::On } else { Setting::Off });
         }
     }

@@ -10,7 +10,7 @@ use super::current::current_cpu;
 use crate::machine::Machine;
 use crate::run_queue::Item;
 use core::fmt;
-use quietcore_core::{CpuId, CpuSet, Report};
+use quietcore_core::{CpuId, CpuSet, IsolationReport};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -79,7 +79,7 @@ impl Machine {
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn set_isolated(&'static self, isolated: &CpuSet) -> Result<Report, IsolateError> {
+    pub fn set_isolated(&'static self, isolated: &CpuSet) -> Result<IsolationReport, IsolateError> {
         if !self.is_running() {
             return Err(IsolateError::NotRunning);
         }
@@ -121,7 +121,7 @@ impl Machine {
     }
 
     /// Leaves in `items` what was in the queues of those that are isolated now.
-    fn isolate(&self, isolated: &CpuSet, items: &mut Vec<Item>) -> Result<Report, IsolateError> {
+    fn isolate(&self, isolated: &CpuSet, items: &mut Vec<Item>) -> Result<IsolationReport, IsolateError> {
         let _control = self.lanes.control();
         let all = self.core.isolation();
         let for_good = all.domain.union(&all.nohz_full);
@@ -144,7 +144,7 @@ impl Machine {
 
     /// Run queues follow the masks: what is isolated now takes nothing that is not bound to it, and gives
     /// back what it had; the others take it.
-    fn change_queues(&self, report: &mut Report, items: &mut Vec<Item>) {
+    fn change_queues(&self, report: &mut IsolationReport, items: &mut Vec<Item>) {
         let isolated = self.core.isolation().any();
         // Those first that may take what the others give back.
         for cpu in self.lane_set.difference(&isolated).iter() {

@@ -24,7 +24,7 @@ use crate::probe;
 use crate::softirq::Softirqs;
 use crate::words::park::Parker;
 use quietcore_core::softirq::TimerRaise;
-use quietcore_core::{CpuId, Idle as Decision, Machine as Core, Nanos, Turn};
+use quietcore_core::{CpuId, IdleDecision as Decision, Machine as Core, Nanos, Turn};
 
 /// How the lane waits, or is about to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,7 +242,8 @@ impl Lane {
         let takes_part = self.takes_part();
         let should_doze = self.rest.begin(now);
         if takes_part && !self.is_parked {
-            self.is_wary = self.machine.lanes.watch() && self.machine.core.sees_silence(self.slot.cpu, now);
+            self.is_wary =
+                self.machine.lanes.watch() && self.machine.core.watches_stalled(self.slot.cpu, now);
             if self.is_wary {
                 return self.doze(self.next_edge(now), now);
             }

@@ -6,7 +6,7 @@
 //! and nobody has to tell it anything but exact timers. Source: PROTOCOL sections 4 and 6.
 
 use super::{Machine, StartError};
-use quietcore_core::{CpuId, Idle, Nanos, Turn};
+use quietcore_core::{CpuId, IdleDecision, Nanos, Turn};
 use std::sync::PoisonError;
 use std::thread;
 
@@ -76,8 +76,8 @@ impl Machine {
             }
         }
         let until = match self.core.enter_idle(spare, self.clock.now()) {
-            Idle::Stay { next } => Some(next),
-            Idle::Sleep { until } => {
+            IdleDecision::Stay { next } => Some(next),
+            IdleDecision::Sleep { until } => {
                 player.is_awake = false;
                 until
             }

@@ -57,7 +57,7 @@ impl Machine {
             probe::timer_expire_exit(runner, base.cpu, late.0);
             now = self.clock.now();
             if self.lanes.queue(turn.cpu()).is_some_and(|queue| queue.realtime_waiting().is_some()) {
-                turn.hurry();
+                turn.end_early();
             }
             let next_run = call.as_ref().and_then(|(call, planned)| call.follow(*planned, now));
             let at = At { now, actions: &mut actions };

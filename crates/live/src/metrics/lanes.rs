@@ -2,7 +2,7 @@
 
 use crate::Machine;
 use core::fmt;
-use quietcore_core::tmigr::Book;
+use quietcore_core::tmigr::CpuState;
 use quietcore_core::{CpuId, CpuSet};
 
 /// What a machine's books say of a lane.
@@ -80,11 +80,11 @@ impl Machine {
     pub(super) fn lane_metrics(&self, cpu: CpuId, isolated: &CpuSet) -> Option<LaneMetrics> {
         let is_lane = self.lane_set.contains(cpu) || self.lanes.exist() && !self.cpus.contains(cpu);
         is_lane.then(|| LaneMetrics {
-            state: match self.core.hierarchy().book(cpu) {
-                Book::Awake => LaneState::Awake,
-                Book::Parked => LaneState::Parked,
-                Book::Absent => LaneState::Absent,
-                Book::Unavailable => LaneState::Unavailable,
+            state: match self.core.hierarchy().cpu_state(cpu) {
+                CpuState::Awake => LaneState::Awake,
+                CpuState::Parked => LaneState::Parked,
+                CpuState::Absent => LaneState::Absent,
+                CpuState::Unavailable => LaneState::Unavailable,
             },
             is_isolated: isolated.contains(cpu),
             is_played: self.stalls.record(cpu).thread().is_some(),

@@ -79,7 +79,7 @@ impl Softirqs {
                     let _ = queue.claims.finish(Runner::Lane);
                     now = machine.now();
                     if queue.must_hurry() {
-                        passes.hurry();
+                        passes.end_early();
                     }
                 }
                 Step::End { left } => {

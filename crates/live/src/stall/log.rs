@@ -44,7 +44,7 @@ pub(super) struct Marked {
     /// How often.
     pub(super) marks: u64,
     pub(super) since: Nanos,
-    pub(super) overslept: bool,
+    pub(super) missed_wakeup: bool,
     /// It is back already.
     pub(super) is_back: bool,
 }
@@ -108,7 +108,7 @@ impl Stalls {
                 since: one.since.min(now),
                 noticed: now,
                 ended: one.is_back.then_some(now),
-                stall: what(record, one.overslept),
+                stall: what(record, one.missed_wakeup),
             };
             // The lane could not say that it was back: it was, at the latest when its new silence began.
             log.end(record.take_report(), Some(report.since));
@@ -149,8 +149,8 @@ impl Stalls {
     }
 }
 
-fn what(record: &Record, overslept: bool) -> Stall {
-    if overslept {
+fn what(record: &Record, missed_wakeup: bool) -> Stall {
+    if missed_wakeup {
         return Stall::Asleep;
     }
     record.running().map_or(Stall::Elsewhere, Stall::of)
@@ -164,7 +164,7 @@ mod tests {
 
     fn marked(marks: u64, is_back: bool) -> impl Iterator<Item = Marked> {
         let cpu = CpuId::default();
-        core::iter::once(Marked { cpu, marks, since: Nanos(100), overslept: false, is_back })
+        core::iter::once(Marked { cpu, marks, since: Nanos(100), missed_wakeup: false, is_back })
     }
 
     /// Goal: each mark has one report, with what ran then, and an end when the lane is back. Method: a mark

@@ -78,7 +78,7 @@ impl Machine {
         let marked = |cpu: CpuId| {
             let silence = self.core.silence(cpu);
             let (marks, is_back) = (self.core.marks(cpu), !self.core.is_marked(cpu));
-            Marked { cpu, marks, since: silence.since, overslept: silence.overslept, is_back }
+            Marked { cpu, marks, since: silence.since, missed_wakeup: silence.missed_wakeup, is_back }
         };
         let possible = self.core.topology().possible();
         for report in self.stalls.report(now, possible.iter().map(marked)) {

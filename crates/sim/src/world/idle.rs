@@ -7,7 +7,7 @@ use super::cpu::{Hard, Level, why};
 use super::record::What;
 use super::{Event, World, id};
 use crate::scenario::Cost;
-use quietcore_core::{Idle, Nanos};
+use quietcore_core::{IdleDecision, Nanos};
 
 impl World<'_> {
     /// `cpu` has nothing to run.
@@ -24,7 +24,7 @@ impl World<'_> {
         self.carry_out(cpu);
         self.cpu(cpu).in_idle = true;
         let walk = match decision {
-            Idle::Stay { next } => {
+            IdleDecision::Stay { next } => {
                 self.note(What::Stay, cpu, next.0);
                 if !self.cpu(cpu).tick_is_on {
                     // A lane dozes for a tick at most; a kernel's CPU that sleeps already is about to be
@@ -34,10 +34,10 @@ impl World<'_> {
                 }
                 0
             }
-            Idle::Sleep { until } => {
+            IdleDecision::Sleep { until } => {
                 let forecast = forecast.and_then(|forecast| match forecast {
-                    Idle::Sleep { until } => until,
-                    Idle::Stay { next } => Some(next),
+                    IdleDecision::Sleep { until } => until,
+                    IdleDecision::Stay { next } => Some(next),
                 });
                 let until = [until, forecast].into_iter().flatten().min();
                 self.note(What::Sleep, cpu, until.map_or(u64::MAX, |until| until.0));

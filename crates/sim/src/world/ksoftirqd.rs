@@ -62,7 +62,7 @@ impl World<'_> {
             let begin = || Passes::begin(Runner::Ksoftirqd, Budget::default(), Nanos(now));
             let round = this.ksoftirqd_runs.round.get_or_insert_with(begin);
             if is_urgent && !this.is_boosted {
-                round.hurry();
+                round.end_early();
             }
             let claimed = match round.next(this.claims.pending(), VectorSet::EMPTY, Nanos(now)) {
                 Step::Run(wanted) => this.claims.claim(Runner::Ksoftirqd, wanted),

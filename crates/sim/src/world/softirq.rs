@@ -126,9 +126,9 @@ impl Softirqs {
     }
 
     /// A task waits that should run instead of what runs: rounds end after their pass.
-    pub(super) fn hurry(&mut self) {
-        self.lane.round.iter_mut().for_each(Passes::hurry);
-        self.ksoftirqd_runs.round.iter_mut().for_each(Passes::hurry);
+    pub(super) fn end_early(&mut self) {
+        self.lane.round.iter_mut().for_each(Passes::end_early);
+        self.ksoftirqd_runs.round.iter_mut().for_each(Passes::end_early);
     }
 
     fn left(&self) -> u64 {
@@ -258,7 +258,7 @@ impl World<'_> {
         }
         let mut round = Passes::begin(Runner::Lane, Budget::default(), Nanos(now));
         if is_urgent {
-            round.hurry();
+            round.end_early();
         }
         this.softirqs.lane.round = Some(round);
         self.next_pass(cpu);
@@ -303,7 +303,7 @@ impl World<'_> {
             } else {
                 // A round's first pass takes place whoever waits.
                 this.lane.round = Some(Passes::begin(Runner::Lane, Budget::default(), now));
-                this.hurry();
+                this.end_early();
                 return false;
             }
         }

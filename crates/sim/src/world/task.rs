@@ -492,7 +492,7 @@ impl World<'_> {
             self.cpu(target).queues[class].push_back(task);
         }
         if self.cpu(target).softirqs.is_in_round() && self.is_outranked(target) {
-            self.cpu(target).softirqs.hurry();
+            self.cpu(target).softirqs.end_early();
         }
     }
 

@@ -18,7 +18,7 @@ use super::load::{Arm, Kind, Load};
 use super::question::{Excluded, Question, QuestionError, possible};
 use super::running::Running;
 use quietcore_core::place::{Arming, Housekeeping, Policy, push_target};
-use quietcore_core::tmigr::{Book, GroupId, Hierarchy, Pulled, Tree};
+use quietcore_core::tmigr::{CpuState, GroupId, Hierarchy, Pulled, Tree};
 use quietcore_core::topology::Topology;
 use quietcore_core::{CpuId, CpuSet, Nanos, SequentialLock};
 use std::collections::BTreeSet;
@@ -159,7 +159,7 @@ impl<'a> Machine<'a> {
         }
         let (local, published) = self.timers.firsts(cpu);
         let others = match &self.hierarchy {
-            Some(hierarchy) if hierarchy.book(cpu) != Book::Unavailable => {
+            Some(hierarchy) if hierarchy.cpu_state(cpu) != CpuState::Unavailable => {
                 let _ = hierarchy.publish(cpu, published.map(|tick| self.nanos(tick)));
                 hierarchy.wakeup(cpu).map(|at| self.tick_of(at))
             }
@@ -239,7 +239,7 @@ impl<'a> Machine<'a> {
         let orphaned = hierarchy.set_unavailable(cpu).is_some();
         self.review(cpu);
         let heir = possible(self.load).iter().find(|other| {
-            self.hierarchy.as_ref().is_some_and(|hierarchy| hierarchy.book(*other) == Book::Parked)
+            self.hierarchy.as_ref().is_some_and(|hierarchy| hierarchy.cpu_state(*other) == CpuState::Parked)
         });
         if let (true, Some(heir)) = (orphaned, heir) {
             // The kernel wakes somebody with empty work, so that the alarm is somebody's again.
@@ -339,7 +339,7 @@ impl<'a> Machine<'a> {
         let (timers, length) = (&mut self.timers, self.load.tick.as_u64());
         let now = Nanos(timers.now.saturating_mul(length).min(u64::MAX - 1));
         hierarchy.handle_remote(cpu, now, &mut |owner| {
-            if hierarchy.book(owner) != Book::Parked {
+            if hierarchy.cpu_state(owner) != CpuState::Parked {
                 return Pulled::Left;
             }
             timers.run(owner, Kind::Global, cpu);
@@ -359,9 +359,10 @@ impl<'a> Machine<'a> {
 
     pub(super) fn finish(self) -> (super::Figures, Vec<(u32, CpuId)>) {
         let left_out: CpuSet = match &self.hierarchy {
-            Some(hierarchy) => {
-                possible(self.load).iter().filter(|cpu| hierarchy.book(*cpu) == Book::Unavailable).collect()
-            }
+            Some(hierarchy) => possible(self.load)
+                .iter()
+                .filter(|cpu| hierarchy.cpu_state(*cpu) == CpuState::Unavailable)
+                .collect(),
             None => match &self.question.excluded {
                 Excluded::These(cpus) => cpus.clone(),
                 Excluded::AsRecorded => CpuSet::new(),

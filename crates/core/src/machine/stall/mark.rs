@@ -6,17 +6,17 @@
 
 use super::super::shared::Shared;
 use super::super::{Machine, flag};
-use crate::tmigr::Book;
+use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 /// What became of an attempt to mark a CPU absent.
 ///
 /// ```
-/// assert_ne!(quietcore_core::Mark::Marked, quietcore_core::Mark::Busy);
+/// assert_ne!(quietcore_core::MarkOutcome::Marked, quietcore_core::MarkOutcome::Busy);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Mark {
+pub enum MarkOutcome {
     /// It is absent now.
     Marked,
     /// It was absent, parked or unavailable already, or it has turned since.
@@ -30,15 +30,15 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// ```
     /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # use quietcore_core::tmigr::Book;
+    /// # use quietcore_core::tmigr::CpuState;
     /// # let machine: Machine<SequentialLock, u32> =
     /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
     /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
     /// # machine.online(cpu, Nanos(0), &mut actions)?;
     /// machine.go_absent(cpu, Nanos(5), &mut actions);
-    /// assert_eq!(machine.hierarchy().book(cpu), Book::Absent);
+    /// assert_eq!(machine.hierarchy().cpu_state(cpu), CpuState::Absent);
     /// assert!(machine.return_from_absence(cpu, Nanos(9)));
-    /// assert_eq!(machine.hierarchy().book(cpu), Book::Awake);
+    /// assert_eq!(machine.hierarchy().cpu_state(cpu), CpuState::Awake);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn go_absent(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
@@ -49,7 +49,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         bases.set_idle(true);
         self.watch[cpu.index()].set(flag::MARKED);
         self.bases.set_absent(cpu, true);
-        self.owe_revocation(cpu);
+        self.defer_revoke(cpu);
         drop(bases);
         self.ask_for_alarm(first, actions);
         self.take_back_tokens(cpu, actions);
@@ -58,95 +58,100 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Somebody else notices that `cpu` does not turn. Never waits for a lock.
     ///
     /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Mark, Nanos, SequentialLock, Settings};
+    /// # use quietcore_core::{Actions, CpuId, Machine, MarkOutcome, Nanos, SequentialLock, Settings};
     /// # use quietcore_core::topology::Topology;
     /// # let machine: Machine<SequentialLock, u32> =
     /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
     /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
     /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// assert_eq!(machine.mark_absent(cpu, &mut actions), Mark::Marked);
-    /// assert_eq!(machine.mark_absent(cpu, &mut actions), Mark::NotAwake);
+    /// assert_eq!(machine.mark_absent(cpu, &mut actions), MarkOutcome::Marked);
+    /// assert_eq!(machine.mark_absent(cpu, &mut actions), MarkOutcome::NotAwake);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn mark_absent(&self, cpu: CpuId, actions: &mut Actions) -> Mark {
+    pub fn mark_absent(&self, cpu: CpuId, actions: &mut Actions) -> MarkOutcome {
         self.mark_if(cpu, actions, || true)
     }
 
     /// The same, unless `is_stuck` says no under these locks.
-    pub(super) fn mark_if(&self, cpu: CpuId, actions: &mut Actions, is_stuck: impl Fn() -> bool) -> Mark {
+    pub(super) fn mark_if(
+        &self,
+        cpu: CpuId,
+        actions: &mut Actions,
+        is_stuck: impl Fn() -> bool,
+    ) -> MarkOutcome {
         let Some(mut bases) = self.try_lock_shared(cpu) else {
             self.watch[cpu.index()].busy_marks.count();
             self.hand_over_duties(cpu, actions);
-            return Mark::Busy;
+            return MarkOutcome::Busy;
         };
         if bases.is_idle() || !is_stuck() {
-            return Mark::NotAwake;
+            return MarkOutcome::NotAwake;
         }
         let next = bases.next_global();
         let Ok(first) = self.hierarchy.try_go_absent(cpu, next) else {
             self.watch[cpu.index()].busy_marks.count();
-            return Mark::Busy;
+            return MarkOutcome::Busy;
         };
         self.complete_absence(cpu, &mut bases);
         drop(bases);
         self.ask_for_alarm(first, actions);
         self.take_back_tokens(cpu, actions);
-        Mark::Marked
+        MarkOutcome::Marked
     }
 
-    /// What a mark is besides the books, under the bases' locks.
+    /// What a mark is besides the record in the hierarchy, under the bases' locks.
     pub(super) fn complete_absence(&self, cpu: CpuId, bases: &mut Shared<'_, L, T>) {
         bases.set_idle(true);
         let watch = &self.watch[cpu.index()];
         watch.set(flag::MARKED | flag::ACCUSED);
         watch.marks.count();
         self.bases.set_absent(cpu, true);
-        self.owe_revocation(cpu);
+        self.defer_revoke(cpu);
     }
 
     /// `cpu` was stopped inside a lock of its bases: its duties in the hierarchy go to others at once, with
     /// what is known of its timers without the lock; the mark is completed when that can be had. It counts as
     /// marked, so that it comes back by the same way.
     fn hand_over_duties(&self, cpu: CpuId, actions: &mut Actions) {
-        if self.hierarchy.try_book(cpu) != Some(Book::Awake) {
+        if self.hierarchy.try_cpu_state(cpu) != Some(CpuState::Awake) {
             return;
         }
         let next = self.bases.next_global(cpu);
-        self.owe_completion(cpu);
+        self.defer_mark(cpu);
         // It may have gone idle since: then there are no duties to hand over.
         if let Ok(first) = self.hierarchy.try_go_absent_from_awake(cpu, next) {
             self.watch[cpu.index()].marks.count();
-            // Again: in between the CPU, or another watcher, may have found the books as they were before,
+            // Again: in between the CPU, or another watcher, may have found the record as it was before,
             // and ended a mark that had not been made.
-            self.owe_completion(cpu);
+            self.defer_mark(cpu);
             self.ask_for_alarm(first, actions);
         }
     }
 
     /// Without the bases' locks: the mark of `cpu` has to be completed, or ended, by whoever comes.
     /// [`watch`](Self::watch) alone would look at active CPUs only. Test: `site::stall::armed_while_it_runs`.
-    fn owe_completion(&self, cpu: CpuId) {
+    fn defer_mark(&self, cpu: CpuId) {
         let watch = &self.watch[cpu.index()];
         watch.set(flag::MARKED | flag::ACCUSED);
         if watch.set(flag::HANDED) {
-            self.unrevoked.count();
+            self.pending_repairs.count();
         }
     }
 
     /// Completes a mark of which only the duties were handed over, if the locks can be had now.
     pub(super) fn complete_mark(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
         let Some(mut bases) = self.try_lock_shared(cpu) else { return };
-        match self.hierarchy.try_book(cpu) {
+        match self.hierarchy.try_cpu_state(cpu) {
             None => return,
-            Some(Book::Absent) => {
+            Some(CpuState::Absent) => {
                 let next = bases.next_global();
                 let Ok(first) = self.hierarchy.try_publish(cpu, next) else { return };
                 bases.set_idle(true);
                 self.bases.set_absent(cpu, true);
-                self.owe_revocation(cpu);
+                self.defer_revoke(cpu);
                 self.ask_for_alarm(first, actions);
             }
-            // It went on in the lock that it was stopped in, and its books say something else by now.
+            // It went on in the lock that it was stopped in, and its record says something else by now.
             Some(_) => {
                 let watch = &self.watch[cpu.index()];
                 watch.clear(flag::MARKED);
@@ -157,6 +162,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
         self.settle_hand_over(cpu);
         drop(bases);
-        self.take_back_the_rest_of(cpu, actions);
+        self.repair_tokens(cpu, actions);
     }
 }

@@ -7,10 +7,10 @@
 //! sentinel does the same when nobody is awake.
 //!
 //! Hints decide whom to look at, locks what is true: the mark is made under LOCAL, GLOBAL, GUEST and the
-//! books, as every mark. Source: PROTOCOL section 3 ("overslept").
+//! record, as every mark. Source: PROTOCOL section 3 ("overslept").
 
 use super::super::{Machine, flag};
-use crate::tmigr::Book;
+use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
@@ -21,7 +21,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// ```
     /// # use quietcore_core::{Actions, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::{TimerOptions, tmigr::Book, topology::Topology};
+    /// # use quietcore_core::{TimerOptions, tmigr::CpuState, topology::Topology};
     /// # let mut machine: Machine<SequentialLock, u32> =
     /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
     /// # let (cpu, other, mut actions) = (CpuId::new(0)?, CpuId::new(1)?, Actions::new(2));
@@ -33,24 +33,28 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// machine.arm(pinned, Nanos(10_000_000), context, &mut actions)?;
     /// machine.arm(global, Nanos(11_000_000), context, &mut actions)?;
     /// let _ = machine.enter_idle(cpu, Nanos(0)); // until the pinned one is due: the other is not published
-    /// assert_eq!(machine.mark_overslept(Nanos(12_000_000), &mut actions), 0);
-    /// assert_eq!(machine.mark_overslept(Nanos(15_000_000), &mut actions), 1);
-    /// assert_eq!(machine.hierarchy().book(cpu), Book::Absent);
+    /// assert_eq!(machine.mark_missed_wakeups(Nanos(12_000_000), &mut actions), 0);
+    /// assert_eq!(machine.mark_missed_wakeups(Nanos(15_000_000), &mut actions), 1);
+    /// assert_eq!(machine.hierarchy().cpu_state(cpu), CpuState::Absent);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn mark_overslept(&self, now: Nanos, actions: &mut Actions) -> u32 {
+    pub fn mark_missed_wakeups(&self, now: Nanos, actions: &mut Actions) -> u32 {
         if !self.is_pulling() {
             return 0;
         }
         let cpus = (0..self.bases.cpu_count()).map(CpuId);
-        let overslept = cpus.filter(|cpu| self.has_overslept(*cpu, now));
+        let overslept = cpus.filter(|cpu| self.has_missed_wakeup(*cpu, now));
         overslept.map(|cpu| u32::from(self.mark_parked(cpu, now, actions))).sum()
     }
 
     /// The same, unless another CPU has done it in this tick.
-    pub(super) fn mark_overslept_once_per_tick(&self, now: Nanos, actions: &mut Actions) -> u32 {
+    pub(super) fn mark_missed_wakeups_once_per_tick(&self, now: Nanos, actions: &mut Actions) -> u32 {
         let tick = self.settings.tick.floor(now).0;
-        if self.looked_for_sleepers.is_first_in(tick) { self.mark_overslept(now, actions) } else { 0 }
+        if self.looked_for_missed_wakeups.is_first_in(tick) {
+            self.mark_missed_wakeups(now, actions)
+        } else {
+            0
+        }
     }
 
     /// When `cpu` wakes up by itself, to the best of what is known without a lock; `None` while it is not
@@ -74,7 +78,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// Without a lock.
-    fn has_overslept(&self, cpu: CpuId, now: Nanos) -> bool {
+    fn has_missed_wakeup(&self, cpu: CpuId, now: Nanos) -> bool {
         let is_late = |wakes: Nanos| now.since(wakes) >= self.settings.stall_after;
         let is_overdue = |next: Nanos| now.since(next) >= self.settings.tick.nanos();
         self.sleeps_until(cpu).is_some_and(is_late) && self.bases.next_global(cpu).is_some_and(is_overdue)
@@ -87,7 +91,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return false;
         };
         // It may have woken up, and gone back to sleep: what it said then was said under these locks.
-        if self.hierarchy.try_book(cpu) != Some(Book::Parked) || !self.has_overslept(cpu, now) {
+        if self.hierarchy.try_cpu_state(cpu) != Some(CpuState::Parked) || !self.has_missed_wakeup(cpu, now) {
             return false;
         }
         let next = bases.next_global();

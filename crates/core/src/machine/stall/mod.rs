@@ -5,7 +5,7 @@
 //! the tokens that it holds are taken back. Pinned timers wait for it. A false mark costs a walk and is
 //! forgiven; the second within a second doubles the threshold for a second.
 //!
-//! Locks decide, heartbeats hint: the mark takes LOCAL, GLOBAL, GUEST and then the books, each within the
+//! Locks decide, heartbeats hint: the mark takes LOCAL, GLOBAL, GUEST and then the CPU's record, each within the
 //! lock's bound, and so does the way back, so neither ever waits for a CPU that was stopped inside one of
 //! them. Interleavings I1 to I8 of PROTOCOL section 5: `tests/site`. Source: ours; the kernel has interrupts
 //! instead.
@@ -16,4 +16,4 @@ mod returning;
 mod tokens;
 mod watch;
 
-pub use mark::Mark;
+pub use mark::MarkOutcome;

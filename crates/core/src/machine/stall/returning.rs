@@ -48,7 +48,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         true
     }
 
-    /// A mark ends, whoever finds it; under the bases' locks, with the books saying that the CPU is awake.
+    /// A mark ends, whoever finds it; under the bases' locks, when the hierarchy has the CPU as awake.
     pub(in crate::machine) fn clear_mark(&self, cpu: CpuId, bases: &mut Shared<'_, L, T>) {
         bases.set_idle(false);
         self.bases.set_absent(cpu, false);
@@ -59,7 +59,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Under the bases' locks.
     pub(super) fn settle_hand_over(&self, cpu: CpuId) {
         if self.watch[cpu.index()].clear(flag::HANDED) {
-            self.unrevoked.count_down();
+            self.pending_repairs.count_down();
         }
     }
 

@@ -9,9 +9,9 @@ use crate::{Actions, CpuId, Nanos, RawLock};
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// `cpu` may have tokens that must be taken back. Said under its bases' locks: whoever marks it may be
     /// stopped before it has done so, and then any watcher does it. Test: `site::stall::two_freeze_anywhere`.
-    pub(super) fn owe_revocation(&self, cpu: CpuId) {
+    pub(super) fn defer_revoke(&self, cpu: CpuId) {
         if self.watch[cpu.index()].set(flag::REVOKE) {
-            self.unrevoked.count();
+            self.pending_repairs.count();
         }
     }
 
@@ -33,38 +33,38 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             // stopped before it the token. Test: `site::stall::two_freeze_anywhere`.
             let watch = &self.watch[id.cpu.index()];
             if must_publish && watch.set(flag::PUBLISH) {
-                self.unrevoked.count();
+                self.pending_repairs.count();
             }
             drop(base);
             if must_publish && self.try_tell(id, actions) && watch.clear(flag::PUBLISH) {
-                self.unrevoked.count_down();
+                self.pending_repairs.count_down();
             }
         }
         if is_complete && self.watch[holder.index()].clear(flag::REVOKE) {
-            self.unrevoked.count_down();
+            self.pending_repairs.count_down();
         }
     }
 
     /// Ends what others have left undone: tokens of CPUs that are absent.
-    pub(super) fn take_back_the_rest(&self, now: Nanos, actions: &mut Actions) {
-        if self.unrevoked.get() == 0 {
+    pub(super) fn finish_repairs(&self, now: Nanos, actions: &mut Actions) {
+        if self.pending_repairs.get() == 0 {
             return;
         }
         for cpu in (0..self.bases.cpu_count()).map(CpuId) {
             if self.has_flag(cpu, flag::HANDED) {
                 self.complete_mark(cpu, now, actions);
             }
-            self.take_back_the_rest_of(cpu, actions);
+            self.repair_tokens(cpu, actions);
             if self.has_flag(cpu, flag::PUBLISH)
                 && self.try_republish(cpu, actions)
                 && self.watch[cpu.index()].clear(flag::PUBLISH)
             {
-                self.unrevoked.count_down();
+                self.pending_repairs.count_down();
             }
         }
     }
 
-    pub(super) fn take_back_the_rest_of(&self, cpu: CpuId, actions: &mut Actions) {
+    pub(super) fn repair_tokens(&self, cpu: CpuId, actions: &mut Actions) {
         if self.has_flag(cpu, flag::REVOKE) {
             self.take_back_tokens(cpu, actions);
         }
@@ -77,7 +77,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             if base.runner().is_some_and(|runner| runner == cpu || id.cpu == cpu) {
                 let change = base.revoke();
                 drop(base);
-                self.tell(id, change, actions);
+                self.publish_change(id, change, actions);
             }
         }
     }

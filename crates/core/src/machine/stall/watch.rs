@@ -1,8 +1,8 @@
 //! The watch: each CPU looks at its neighbours' heartbeats once per tick, and marks those that are stalled.
 
 use super::super::Machine;
-use super::mark::Mark;
-use crate::tmigr::Book;
+use super::mark::MarkOutcome;
+use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
@@ -23,11 +23,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn watch(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> u32 {
-        self.mark_silent(cpu, now, actions, |other| self.has_overdue(other, now))
+        self.mark_stalled(cpu, now, actions, |other| self.has_overdue(other, now))
     }
 
     /// The same by a CPU that is about to sleep: whoever is stalled is marked, also with nothing overdue.
-    /// Asleep it would not see that something is; and a stalled CPU that is the only one awake in the books
+    /// Asleep it would not see that something is; and a stalled CPU that is the only one awake in the hierarchy
     /// answers for all timers.
     ///
     /// ```
@@ -40,13 +40,13 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # machine.online(stuck, Nanos(0), &mut actions)?;
     /// let (before, now) = (Nanos(8_000_000), Nanos(9_000_000));
     /// machine.watch(cpu, before, &mut actions);
-    /// assert!(machine.sees_silence(cpu, now));
+    /// assert!(machine.watches_stalled(cpu, now));
     /// assert_eq!(machine.watch_before_sleep(cpu, now, &mut actions), 1);
-    /// assert!(!machine.sees_silence(cpu, now));
+    /// assert!(!machine.watches_stalled(cpu, now));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn watch_before_sleep(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> u32 {
-        self.mark_silent(cpu, now, actions, |_| true)
+        self.mark_stalled(cpu, now, actions, |_| true)
     }
 
     /// Whether the next one that `cpu` watches has not turned for longer than is allowed: a CPU that sees
@@ -56,22 +56,22 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # use quietcore_core::{CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
     /// # let machine: Machine<SequentialLock, u32> =
     /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// assert!(!machine.sees_silence(CpuId::default(), Nanos(5))); // nobody else is there
+    /// assert!(!machine.watches_stalled(CpuId::default(), Nanos(5))); // nobody else is there
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn sees_silence(&self, cpu: CpuId, now: Nanos) -> bool {
-        let mut is_silent = false;
+    pub fn watches_stalled(&self, cpu: CpuId, now: Nanos) -> bool {
+        let mut is_stalled = false;
         if self.is_pulling() {
             self.hierarchy.watched(cpu, |other| {
-                is_silent |= self.is_silent(other, now);
+                is_stalled |= self.is_stalled(other, now);
                 true
             });
         }
-        is_silent
+        is_stalled
     }
 
-    fn mark_silent(
+    fn mark_stalled(
         &self,
         cpu: CpuId,
         now: Nanos,
@@ -84,17 +84,17 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         if !self.is_pulling() || now.since(looked).0 > recent {
             return 0;
         }
-        self.take_back_the_rest(now, actions);
-        let mut marked = self.mark_overslept_once_per_tick(now, actions);
+        self.finish_repairs(now, actions);
+        let mut marked = self.mark_missed_wakeups_once_per_tick(now, actions);
         self.hierarchy.watched(cpu, |other| {
             // One that turns ends the look at this level: it watches the next itself. Behind one that does
             // not, the next is looked at, also if that one has nothing to be marked for. Test:
             // `site::stall::one_freezes_anywhere`.
-            if !self.is_silent(other, now) {
+            if !self.is_stalled(other, now) {
                 return true;
             }
             if is_to_be_marked(other) {
-                marked += u32::from(self.mark_if_silent(other, now, actions) == Mark::Marked);
+                marked += u32::from(self.mark_if_stalled(other, now, actions) == MarkOutcome::Marked);
             }
             false
         });
@@ -102,20 +102,20 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// Marks `cpu`, unless it has turned since it was looked at: it says so under the locks.
-    fn mark_if_silent(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> Mark {
-        self.mark_if(cpu, actions, || self.is_silent(cpu, now))
+    fn mark_if_stalled(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> MarkOutcome {
+        self.mark_if(cpu, actions, || self.is_stalled(cpu, now))
     }
 
-    /// For a sentinel: marks every CPU that is awake in the books and has not turned for too long. Says
+    /// For a sentinel: marks every CPU that is awake in the hierarchy and has not turned for too long. Says
     /// whether one of them has.
-    pub(in crate::machine) fn mark_all_silent(&self, now: Nanos, actions: &mut Actions) -> bool {
+    pub(in crate::machine) fn mark_all_stalled(&self, now: Nanos, actions: &mut Actions) -> bool {
         let mut turns = false;
         for cpu in (0..self.bases.cpu_count()).map(CpuId) {
-            if self.hierarchy.try_book(cpu) != Some(Book::Awake) {
+            if self.hierarchy.try_cpu_state(cpu) != Some(CpuState::Awake) {
                 continue;
             }
-            if self.is_silent(cpu, now) {
-                let _ = self.mark_if_silent(cpu, now, actions);
+            if self.is_stalled(cpu, now) {
+                let _ = self.mark_if_stalled(cpu, now, actions);
             } else {
                 turns = true;
             }
@@ -124,7 +124,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// Whether `cpu` has not turned for too long.
-    fn is_silent(&self, cpu: CpuId, now: Nanos) -> bool {
+    fn is_stalled(&self, cpu: CpuId, now: Nanos) -> bool {
         let watch = &self.watch[cpu.index()];
         let allowed = self.settings.stall_after.0 << u32::from(watch.is_patient(now));
         now.since(watch.heartbeat()).0 >= allowed

@@ -3,7 +3,7 @@
 
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
-use quietcore_core::tmigr::Book;
+use quietcore_core::tmigr::CpuState;
 
 /// So many CPUs; CPU 0 is parked until its pinned timer 7 is due, in tick 11, so its global timer 8, due in
 /// the same tick, is not published.
@@ -23,9 +23,9 @@ fn an_awake_cpu_serves_one_that_overslept() {
     let mut scene = sleeper(2);
     assert_eq!(scene.ticks(1, 1..13), (0, vec![]), "it may still wake up");
     assert_eq!(scene.ticks(1, 13..16), (1, vec![8]));
-    assert_eq!(scene.book(0), Book::Absent);
+    assert_eq!(scene.cpu_state(0), CpuState::Absent);
     scene.machine.exit_idle(cpu(0), ms(30));
-    assert_eq!((scene.book(0), scene.turn(0, 30)), (Book::Awake, vec![7]));
+    assert_eq!((scene.cpu_state(0), scene.turn(0, 30)), (CpuState::Awake, vec![7]));
     assert_eq!(scene.machine.counters(cpu(0)).marks, 1);
     scene.machine.check();
 }
@@ -41,14 +41,14 @@ fn who_wakes_up_in_time_is_not_marked() {
 }
 
 /// Goal: after a silence somebody is kicked who can run, not the one that overslept, and runs its timer.
-/// Method: CPUs 0 and 1 are parked, CPU 2 is awake in the books and frozen.
+/// Method: CPUs 0 and 1 are parked, CPU 2 is awake in the hierarchy and frozen.
 #[test]
 fn a_silence_kicks_nobody_who_overslept() {
     let mut scene = sleeper(3);
     scene.idle(1, 0);
     scene.machine.handle_silence(ms(20), &mut scene.actions);
     assert_eq!(scene.kicks(), [cpu(1)]);
-    assert_eq!((scene.book(0), scene.book(2)), (Book::Absent, Book::Absent));
+    assert_eq!((scene.cpu_state(0), scene.cpu_state(2)), (CpuState::Absent, CpuState::Absent));
     scene.machine.exit_idle(cpu(1), ms(20));
     assert_eq!(scene.ticks(1, 20..26).1, [8]);
 }
