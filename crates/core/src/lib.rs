@@ -62,14 +62,14 @@ pub mod topology;
 
 pub use actions::Actions;
 pub use base::{
-    BaseId, BaseKind, Cancelled, ExactId, ExactRef, ExactTimer, Expired, RemoveError, TickLength, Timer,
-    TimerId, TimerName, TimerOptions, TimerRef, TimerStore,
+    Arm, ArmMode, ArmTarget, BaseId, BaseKind, Cancelled, Exact, ExactId, ExactRef, ExactTimer, Expired,
+    RemoveError, TickLength, Ticks, Timer, TimerId, TimerKind, TimerName, TimerOptions, TimerRef, TimerStore,
 };
 pub use cpu::{CPU_LIMIT, CpuError, CpuId, CpuSet};
 pub use lock::{RawLock, SequentialLock};
 pub use machine::{
-    AnyExact, AnyTimer, ArmError, Armed, At, Context, ControlError, Counters, IdleDecision, IsolationReport,
-    Machine, MarkOutcome, Settings, Silence, Turn,
+    AnyTimer, ArmError, Armed, At, Context, ControlError, Counters, IdleDecision, IsolationReport, Machine,
+    MarkOutcome, Settings, Silence, Turn,
 };
 #[cfg(site)]
 pub use sync::script;

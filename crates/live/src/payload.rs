@@ -10,7 +10,7 @@ use crate::timer::Call;
 use crate::words::waker_cell::WakerCell;
 use core::ptr::NonNull;
 use core::task::Waker;
-use quietcore_core::{ExactTimer, Timer, TimerName};
+use quietcore_core::{Timer, TimerKind, TimerName, TimerRef};
 
 /// What a timer carries: whose it is, and what it is the first field of. 16 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -30,13 +30,13 @@ pub(crate) enum Kind {
     Held,
 }
 
-/// A timer of a future: when it expires, the waker is woken. `N` is [`Timer`] or [`ExactTimer`].
+/// A timer of a future: when it expires, the waker is woken.
 ///
-/// The timer is detached: after it was handed out nobody reaches the entry through it.
+/// The timer is detached: after it was handed out no runner reaches the entry through it.
 #[repr(C)]
 #[derive(Debug)]
-pub(crate) struct WakeEntry<N> {
-    pub(crate) timer: N,
+pub(crate) struct WakeEntry<K: TimerKind> {
+    pub(crate) timer: Timer<Payload, K>,
     pub(crate) cell: WakerCell,
 }
 
@@ -94,25 +94,24 @@ const NO_STORE: &str = "this world keeps no timers in the machine's store";
 #[inline]
 fn take_waker(name: TimerName<Payload>) -> Option<Waker> {
     match name {
-        TimerName::Timer(timer) => {
-            // SAFETY: a timer with this payload is the first field of a `WakeEntry`, and its reference was
-            // made from a pointer to the whole entry (`WakeEntry::address`). The entry is valid: its owner
-            // frees it only after it saw the timer idle, which is stored after this.
-            let entry = unsafe { timer.as_ptr().cast::<WakeEntry<Timer<Payload>>>().as_ref() };
-            entry.cell.take()
-        }
-        TimerName::Exact(timer) => {
-            // SAFETY: as above.
-            let entry = unsafe { timer.as_ptr().cast::<WakeEntry<ExactTimer<Payload>>>().as_ref() };
-            entry.cell.take()
-        }
+        TimerName::Timer(timer) => take_waker_of(timer),
+        TimerName::Exact(timer) => take_waker_of(timer),
         TimerName::Id(_) | TimerName::ExactId(_) => unreachable!("{NO_STORE}"),
     }
 }
 
-impl<N> WakeEntry<N> {
+#[inline]
+fn take_waker_of<K: TimerKind>(timer: TimerRef<Payload, K>) -> Option<Waker> {
+    // SAFETY: a timer with this payload is the first field of a `WakeEntry`, and its reference was made from a
+    // pointer to the whole entry (`WakeEntry::address`). The entry is valid: its owner frees it only after it
+    // saw the timer idle, which is stored after this.
+    let entry = unsafe { timer.as_ptr().cast::<WakeEntry<K>>().as_ref() };
+    entry.cell.take()
+}
+
+impl<K: TimerKind> WakeEntry<K> {
     /// The address from which a reference to the timer is made: it reaches the whole entry.
-    pub(crate) fn address(&self) -> NonNull<N> {
+    pub(crate) fn address(&self) -> NonNull<Timer<Payload, K>> {
         NonNull::from(self).cast()
     }
 }

@@ -17,8 +17,8 @@ pub(super) const RULES: &[Mutant] = &[
         name: "idle-on-the-way",
         rule: "a timer stays pending while it changes its base, for those who look without a lock",
         file: BASE_ARM,
-        right: "shared.place.store(shared.place.load().at(request.onto));",
-        wrong: "shared.place.store(shared.place.load().at(request.onto).without(Place::PENDING));",
+        right: "shared.place.store(moved.at(request.onto));",
+        wrong: "shared.place.store(moved.at(request.onto).without(Place::PENDING));",
         killers: &[Test(Models, "base::models::cancel_against_a_move")],
     },
     Mutant {

@@ -12,13 +12,14 @@
 
 use super::bases::{BaseGuard, Bases, Context};
 use super::place::{BaseId, Place};
-use super::queues::{Handle, Linked};
+use super::queues::Linked;
 use super::records::Wait;
-use super::{Base, Change, ExactRef, TimerRef};
+use super::timer::{TimerKind, TimerRef};
+use super::{Base, Change};
 use crate::lock::RawLock;
 use crate::time::NEVER;
 use crate::{CpuId, Nanos};
-use quietcore_wheel::{Expiry, Tick};
+use quietcore_wheel::Tick;
 
 /// What an arm did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,10 +44,6 @@ pub(crate) struct UsualArm {
 }
 
 /// What a cancel did.
-///
-/// ```
-/// assert_ne!(quietcore_core::Cancelled::WasPending, quietcore_core::Cancelled::Running);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancelled {
     /// The timer was pending: that period ends without a run.
@@ -57,29 +54,113 @@ pub enum Cancelled {
     Running,
 }
 
-/// Whether a timer stays on the CPU that it is armed on.
+/// An arm: for when, whether at all, and where. A moment alone is an arm for it ([`From`]).
+///
+/// ```
+/// use quietcore_core::{Arm, ArmMode, ArmTarget, CpuId, Nanos};
+///
+/// let arm = Arm::reduce(Nanos(7)).on(CpuId::default());
+/// assert_eq!((arm.mode, arm.target), (ArmMode::Reduce, ArmTarget::Cpu(CpuId::default())));
+/// assert_eq!(Arm::from(Nanos(7)), Arm { when: Nanos(7), mode: ArmMode::Always, target: ArmTarget::AsIs });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pinning {
-    Pinned,
-    Floating,
+pub struct Arm<W> {
+    /// For when, in the words of the timer's [kind](TimerKind::When).
+    pub when: W,
+    /// Whether it does anything.
+    pub mode: ArmMode,
+    /// Where the timer goes.
+    pub target: ArmTarget,
 }
 
 /// When an arm does something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ArmMode {
+    /// Always.
+    #[default]
     Always,
-    /// Unless it is pending for that moment or an earlier one.
+    /// Unless the timer is pending for that moment or an earlier one. Exact timers are compared by the moment
+    /// before which they do not run.
     Reduce,
-    /// If it is pending.
-    Pending,
+    /// If the timer is pending.
+    ModPending,
+}
+
+/// Where an arm puts the timer. What it says of pinning holds for later arms, too, if this one does anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ArmTarget {
+    /// Pinned or not, as it was made or last armed.
+    #[default]
+    AsIs,
+    /// Pinned on that CPU. A timer that runs stays where it runs, as it is never concurrent with itself; the
+    /// next arm moves it.
+    Cpu(CpuId),
+    /// It may run anywhere.
+    Floating,
+}
+
+impl<W> Arm<W> {
+    /// An arm for `when`.
+    #[must_use]
+    pub const fn at(when: W) -> Self {
+        Self { when, mode: ArmMode::Always, target: ArmTarget::AsIs }
+    }
+
+    /// An arm unless the timer is pending for `when` or earlier.
+    #[must_use]
+    pub const fn reduce(when: W) -> Self {
+        Self { when, mode: ArmMode::Reduce, target: ArmTarget::AsIs }
+    }
+
+    /// An arm if the timer is pending.
+    #[must_use]
+    pub const fn mod_pending(when: W) -> Self {
+        Self { when, mode: ArmMode::ModPending, target: ArmTarget::AsIs }
+    }
+
+    /// The same, pinned on `cpu`.
+    #[must_use]
+    pub fn on(self, cpu: CpuId) -> Self {
+        Self { target: ArmTarget::Cpu(cpu), ..self }
+    }
+
+    /// The same, for any CPU.
+    #[must_use]
+    pub fn floating(self) -> Self {
+        Self { target: ArmTarget::Floating, ..self }
+    }
+
+    /// Whether it is neither conditional nor about pinning.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.mode == ArmMode::Always && self.target == ArmTarget::AsIs
+    }
+}
+
+impl<W> From<W> for Arm<W> {
+    #[inline]
+    fn from(when: W) -> Self {
+        Self::at(when)
+    }
+}
+
+impl ArmTarget {
+    /// The word of a timer after an arm.
+    #[inline]
+    fn pin(self, place: Place) -> Place {
+        match self {
+            Self::AsIs => place,
+            Self::Cpu(_) => place.with(Place::PINNED),
+            Self::Floating => place.without(Place::PINNED),
+        }
+    }
 }
 
 /// An arm on its way to its base.
 #[derive(Clone, Copy, Debug)]
 struct Request<W> {
-    when: W,
+    arm: Arm<W>,
     onto: BaseId,
-    mode: Mode,
     now: Nanos,
 }
 
@@ -93,76 +174,18 @@ enum Retry {
 }
 
 impl<L: RawLock, T: Copy> Bases<L, T> {
-    /// Arms `timer` for `expires` on the base `onto`, or moves it there. It runs after the tick that
-    /// `expires` lies in.
-    pub(crate) fn arm(&self, timer: TimerRef<T>, expires: Nanos, onto: BaseId, context: Context) -> Armed {
-        self.arm_tick(timer, self.length.floor(expires), onto, context)
-    }
-
-    /// The same by the tick.
-    pub(crate) fn arm_tick(
+    /// Arms `timer` on the base `onto`, or moves it there. One of ticks runs after the tick that its moment
+    /// lies in.
+    pub(crate) fn arm<K: TimerKind>(
         &self,
-        timer: TimerRef<T>,
-        expires: Tick,
+        timer: TimerRef<T, K>,
+        arm: impl Into<Arm<K::When>>,
         onto: BaseId,
         context: Context,
     ) -> Armed {
-        self.request(timer, self.asked(expires, onto, Mode::Always, context), context.cpu)
-    }
-
-    /// Arms an exact timer.
-    pub(crate) fn arm_exact(
-        &self,
-        timer: ExactRef<T>,
-        expiry: Expiry,
-        onto: BaseId,
-        context: Context,
-    ) -> Armed {
-        self.request(timer, self.asked(expiry, onto, Mode::Always, context), context.cpu)
-    }
-
-    /// Arms `timer` unless it is pending for `expires` or an earlier tick.
-    pub(crate) fn reduce(&self, timer: TimerRef<T>, expires: Nanos, onto: BaseId, context: Context) -> Armed {
-        let expires = self.length.floor(expires);
-        self.request(timer, self.asked(expires, onto, Mode::Reduce, context), context.cpu)
-    }
-
-    /// Arms `timer` if it is pending.
-    pub(crate) fn mod_pending(
-        &self,
-        timer: TimerRef<T>,
-        expires: Nanos,
-        onto: BaseId,
-        context: Context,
-    ) -> Armed {
-        let expires = self.length.floor(expires);
-        self.request(timer, self.asked(expires, onto, Mode::Pending, context), context.cpu)
-    }
-
-    /// [`reduce`](Self::reduce) of an exact timer, by the moment before which it does not run.
-    pub(crate) fn reduce_exact(
-        &self,
-        timer: ExactRef<T>,
-        expiry: Expiry,
-        onto: BaseId,
-        context: Context,
-    ) -> Armed {
-        self.request(timer, self.asked(expiry, onto, Mode::Reduce, context), context.cpu)
-    }
-
-    /// [`mod_pending`](Self::mod_pending) of an exact timer.
-    pub(crate) fn mod_pending_exact(
-        &self,
-        timer: ExactRef<T>,
-        expiry: Expiry,
-        onto: BaseId,
-        context: Context,
-    ) -> Armed {
-        self.request(timer, self.asked(expiry, onto, Mode::Pending, context), context.cpu)
-    }
-
-    fn asked<W>(&self, when: W, onto: BaseId, mode: Mode, context: Context) -> Request<W> {
-        Request { when, onto, mode, now: context.now }
+        let Arm { when, mode, target } = arm.into();
+        let arm = Arm { when: K::key(when, self.length), mode, target };
+        self.request(timer, Request { arm, onto, now: context.now }, context.cpu)
     }
 
     /// The usual case of [`arm`](Self::arm): a floating timer, for the base that it belongs to, or for its
@@ -201,14 +224,19 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         }
         // The wheel asks this as well, so that it costs nothing here, and what follows from it does.
         assert!(timer.linked().is_none(), "an idle timer is in no queue (W5)");
-        let Linked { due, .. } = timer.enqueue(&mut base.queues, expires);
+        let Linked { due, .. } = base.queues.enqueue(timer, expires);
         base.pending += 1;
         place.store(seen.with(Place::PENDING));
         let change = if due == NEVER { Change::default() } else { base.note(due) };
         Some(UsualArm { was_pending: false, change })
     }
 
-    fn request<H: Handle<T>>(&self, timer: H, mut request: Request<H::When>, cpu: Option<CpuId>) -> Armed {
+    fn request<K: TimerKind>(
+        &self,
+        timer: TimerRef<T, K>,
+        mut request: Request<K::Key>,
+        cpu: Option<CpuId>,
+    ) -> Armed {
         loop {
             let place = timer.shared().place.load();
             let result = if place.is_at(request.onto) {
@@ -227,10 +255,10 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     /// The timer belongs to the base asked for.
-    fn arm_at<H: Handle<T>>(
+    fn arm_at<K: TimerKind>(
         &self,
-        timer: H,
-        request: &Request<H::When>,
+        timer: TimerRef<T, K>,
+        request: &Request<K::Key>,
         cpu: Option<CpuId>,
     ) -> Result<Armed, Retry> {
         let mut base = self.lock(request.onto, cpu);
@@ -247,14 +275,14 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
 
     /// The timer was never armed.
     #[cold]
-    fn arm_new<H: Handle<T>>(
+    fn arm_new<K: TimerKind>(
         &self,
-        timer: H,
-        request: &Request<H::When>,
+        timer: TimerRef<T, K>,
+        request: &Request<K::Key>,
         seen: Place,
         cpu: Option<CpuId>,
     ) -> Result<Armed, Retry> {
-        if seen.has(Place::SHUT_DOWN) || request.mode == Mode::Pending {
+        if seen.has(Place::SHUT_DOWN) || request.arm.mode == ArmMode::ModPending {
             let is_refused = seen.has(Place::SHUT_DOWN);
             let change = Change::default();
             return Ok(Armed { was_pending: false, is_refused, change, base: request.onto });
@@ -272,10 +300,10 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
 
     /// The timer belongs to the base `from`, which is another one.
     #[cold]
-    fn arm_across<H: Handle<T>>(
+    fn arm_across<K: TimerKind>(
         &self,
-        timer: H,
-        request: &Request<H::When>,
+        timer: TimerRef<T, K>,
+        request: &Request<K::Key>,
         from: BaseId,
         cpu: Option<CpuId>,
     ) -> Result<Armed, Retry> {
@@ -292,7 +320,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         }
         if place.has(Place::PENDING) && from.kind.is_alike(request.onto.kind) {
             old.forward(request.now);
-            if timer.stays(&old.queues, request.when) {
+            if old.queues.stays(timer, request.arm.when) {
                 return Ok(old.arm(timer, request));
             }
         }
@@ -306,23 +334,28 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         }
         // It stays pending on the way, for those who look without a lock.
         let shared = timer.shared();
-        shared.place.store(shared.place.load().at(request.onto));
+        let moved = request.arm.target.pin(shared.place.load());
+        shared.place.store(moved.at(request.onto));
         new.forward(request.now);
         new.counters.armed += 1;
-        let change = new.insert(timer, request.when);
+        let change = new.insert(timer, request.arm.when);
         Ok(Armed { was_pending, is_refused: false, change, base: request.onto })
     }
 
     /// The base that `timer` belongs to, locked; `None` if it was never armed.
-    fn lock_base_of<H: Handle<T>>(&self, timer: H, cpu: Option<CpuId>) -> Option<BaseGuard<'_, L, T>> {
+    fn lock_base_of<K: TimerKind>(
+        &self,
+        timer: TimerRef<T, K>,
+        cpu: Option<CpuId>,
+    ) -> Option<BaseGuard<'_, L, T>> {
         self.lock_base_as(timer, timer.shared().place.load(), cpu)
     }
 
     /// The same, where its place was `seen` a moment ago.
     #[inline]
-    fn lock_base_as<H: Handle<T>>(
+    fn lock_base_as<K: TimerKind>(
         &self,
-        timer: H,
+        timer: TimerRef<T, K>,
         mut seen: Place,
         cpu: Option<CpuId>,
     ) -> Option<BaseGuard<'_, L, T>> {
@@ -339,7 +372,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// Takes `timer` out; waits for no run of it, and prevents none that has begun. Takes no lock when the
     /// timer is idle.
     #[inline]
-    pub(crate) fn cancel<H: Handle<T>>(&self, timer: H, context: Context) -> Cancelled {
+    pub(crate) fn cancel<K: TimerKind>(&self, timer: TimerRef<T, K>, context: Context) -> Cancelled {
         let seen = timer.shared().place.load_idle();
         if !seen.has(Place::PENDING) {
             return Cancelled::Idle;
@@ -349,7 +382,11 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     /// The same, but says [`Cancelled::Running`] and does nothing while a run of it has not ended.
-    pub(crate) fn cancel_unless_running<H: Handle<T>>(&self, timer: H, context: Context) -> Cancelled {
+    pub(crate) fn cancel_unless_running<K: TimerKind>(
+        &self,
+        timer: TimerRef<T, K>,
+        context: Context,
+    ) -> Cancelled {
         let Some(mut base) = self.lock_base_of(timer, context.cpu) else { return Cancelled::Idle };
         if base.records.is_running(timer.address()) {
             return Cancelled::Running;
@@ -358,43 +395,23 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     /// Takes `timer` out, and refuses every arm from now on. A run that has begun is not waited for.
-    pub(crate) fn shutdown<H: Handle<T>>(&self, timer: H, context: Context) -> Cancelled {
-        self.update(timer, context, |place| place.with(Place::SHUT_DOWN), Base::cancel)
-    }
-
-    /// Says whether later arms are for one CPU. A timer that is pending stays where it is.
-    pub(crate) fn set_pinning<H: Handle<T>>(&self, timer: H, pinning: Pinning, context: Context) {
-        let change = |place: Place| match pinning {
-            Pinning::Pinned => place.with(Place::PINNED),
-            Pinning::Floating => place.without(Place::PINNED),
-        };
-        self.update(timer, context, change, |_, _| Cancelled::Idle);
-    }
-
-    /// Does something under the timer's lock and changes its flags.
-    fn update<H: Handle<T>>(
-        &self,
-        timer: H,
-        context: Context,
-        change: impl Fn(Place) -> Place,
-        under_lock: impl FnOnce(&mut Base<T>, H) -> Cancelled,
-    ) -> Cancelled {
+    pub(crate) fn shutdown<K: TimerKind>(&self, timer: TimerRef<T, K>, context: Context) -> Cancelled {
         let place = &timer.shared().place;
         loop {
             if let Some(mut base) = self.lock_base_of(timer, context.cpu) {
-                let result = under_lock(&mut base, timer);
-                place.store(change(place.load()));
+                let result = base.cancel(timer);
+                place.store(place.load().with(Place::SHUT_DOWN));
                 return result;
             }
             let seen = place.load();
-            if seen.base().is_none() && place.claim(seen, change(seen)) {
+            if seen.base().is_none() && place.claim(seen, seen.with(Place::SHUT_DOWN)) {
                 return Cancelled::Idle;
             }
         }
     }
 
     /// Whether a run of `timer` has begun and not ended.
-    pub(crate) fn is_running<H: Handle<T>>(&self, timer: H, context: Context) -> bool {
+    pub(crate) fn is_running<K: TimerKind>(&self, timer: TimerRef<T, K>, context: Context) -> bool {
         let base = self.lock_base_of(timer, context.cpu);
         base.is_some_and(|base| base.records.is_running(timer.address()))
     }
@@ -412,37 +429,46 @@ impl<T: Copy> Base<T> {
 
     /// Whether an arm of a timer of this base does nothing.
     #[inline]
-    fn ends_early<H: Handle<T>>(&self, timer: H, request: &Request<H::When>, place: Place) -> bool {
+    fn ends_early<K: TimerKind>(
+        &self,
+        timer: TimerRef<T, K>,
+        request: &Request<K::Key>,
+        place: Place,
+    ) -> bool {
         if place.has(Place::SHUT_DOWN) {
             return true;
         }
         let is_pending = place.has(Place::PENDING);
-        match request.mode {
-            Mode::Always => false,
-            Mode::Pending => !is_pending,
-            Mode::Reduce => {
-                let on_record = || H::when(&self.records.pending(timer.address())?);
+        match request.arm.mode {
+            ArmMode::Always => false,
+            ArmMode::ModPending => !is_pending,
+            ArmMode::Reduce => {
+                let on_record = || K::key_of(&self.records.pending(timer.address())?);
                 let known = timer.linked().or_else(on_record);
-                is_pending && known.is_some_and(|known| !H::is_before(request.when, known))
+                is_pending && known.is_some_and(|known| !K::is_before(request.arm.when, known))
             }
         }
     }
 
     /// Arms a timer whose place names this base.
-    fn arm<H: Handle<T>>(&mut self, timer: H, request: &Request<H::When>) -> Armed {
+    fn arm<K: TimerKind>(&mut self, timer: TimerRef<T, K>, request: &Request<K::Key>) -> Armed {
         let place = timer.shared().place.load();
         if self.ends_early(timer, request, place) {
             return self.unchanged(place);
         }
         self.forward(request.now);
         let was_pending = place.has(Place::PENDING);
+        let Arm { when, target, .. } = request.arm;
+        if target != ArmTarget::AsIs {
+            timer.shared().place.store(target.pin(place));
+        }
         let change = if self.adopter.is_some() {
-            // The timer runs, or this base would not take it; nobody looks at these queues.
-            self.park(timer, request.when)
+            // The timer runs, or this base would not take it; no CPU looks at these queues.
+            self.park(timer, when)
         } else if was_pending {
-            self.requeue(timer, request.when)
+            self.requeue(timer, when)
         } else {
-            self.insert(timer, request.when)
+            self.insert(timer, when)
         };
         self.counters.superseded += u64::from(was_pending);
         self.counters.armed += 1;
@@ -458,8 +484,8 @@ impl<T: Copy> Base<T> {
 
     /// Puts a timer whose place names this base, where it is not pending, into its queue.
     #[inline]
-    pub(super) fn insert<H: Handle<T>>(&mut self, timer: H, when: H::When) -> Change {
-        let Linked { due, .. } = timer.enqueue(&mut self.queues, when);
+    pub(super) fn insert<K: TimerKind>(&mut self, timer: TimerRef<T, K>, when: K::Key) -> Change {
+        let Linked { due, .. } = self.queues.enqueue(timer, when);
         self.pending += 1;
         let place = &timer.shared().place;
         place.store(place.load().with(Place::PENDING));
@@ -468,8 +494,8 @@ impl<T: Copy> Base<T> {
 
     /// Puts a timer that is pending in this base, in a queue or on a record, where it belongs now.
     #[inline]
-    fn requeue<H: Handle<T>>(&mut self, timer: H, when: H::When) -> Change {
-        let Linked { was_linked, due } = timer.enqueue(&mut self.queues, when);
+    fn requeue<K: TimerKind>(&mut self, timer: TimerRef<T, K>, when: K::Key) -> Change {
+        let Linked { was_linked, due } = self.queues.enqueue(timer, when);
         if !was_linked {
             let was_waiting = self.records.forget(timer.address());
             assert!(was_waiting, "a pending timer is in a queue or on a record (W5)");
@@ -480,13 +506,13 @@ impl<T: Copy> Base<T> {
 
     /// Lets a running timer of this base wait for the end of its run.
     #[cold]
-    fn park<H: Handle<T>>(&mut self, timer: H, when: H::When) -> Change {
+    fn park<K: TimerKind>(&mut self, timer: TimerRef<T, K>, when: K::Key) -> Change {
         let place = timer.shared().place.load();
         if place.has(Place::PENDING) {
             self.detach(timer);
         }
         self.pending += 1;
-        self.records.wait(timer.address(), Wait::Parked(timer.due(when)));
+        self.records.wait(timer.address(), Wait::Parked(K::due(timer, when)));
         timer.shared().place.store(place.with(Place::PENDING).without(Place::COLLECTED));
         Change { is_first: false, was_idle: self.is_idle }
     }
@@ -494,8 +520,8 @@ impl<T: Copy> Base<T> {
     /// Takes a timer that is pending in this base out of its queue or off its record. Its place still says
     /// that it is pending.
     #[inline]
-    fn detach<H: Handle<T>>(&mut self, timer: H) {
-        if !timer.dequeue(&mut self.queues) {
+    fn detach<K: TimerKind>(&mut self, timer: TimerRef<T, K>) {
+        if !self.queues.dequeue(timer) {
             let was_waiting = self.records.forget(timer.address());
             assert!(was_waiting, "a pending timer is in a queue or on a record (W5)");
         }
@@ -504,7 +530,7 @@ impl<T: Copy> Base<T> {
     }
 
     #[inline(always)]
-    fn cancel<H: Handle<T>>(&mut self, timer: H) -> Cancelled {
+    fn cancel<K: TimerKind>(&mut self, timer: TimerRef<T, K>) -> Cancelled {
         let place = &timer.shared().place;
         if !place.load().has(Place::PENDING) {
             return Cancelled::Idle;

@@ -5,10 +5,11 @@
 //! it.
 
 use super::place::Place;
-use super::queues::Handle;
-use super::store::{RemoveError, TimerStore};
+use super::store::{ExactId, RemoveError, Stored, TimerId, TimerStore};
 use super::sync::{NextExpiry, Standing};
-use super::{Base, BaseId, BaseKind, ExactId, ExactRef, TickLength, TimerId, TimerOptions, TimerRef};
+#[cfg(test)]
+use super::timer::TimerRef;
+use super::{Base, BaseId, BaseKind, TickLength, TimerOptions};
 use crate::lock::{Guard, Locked, RawLock};
 use crate::sync::site;
 use crate::{CpuId, Nanos};
@@ -163,43 +164,27 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     /// Frees a timer that is idle.
-    pub(crate) fn remove_timer(&mut self, id: TimerId) -> Result<(), RemoveError> {
-        self.check_removable(self.timer(id))?;
-        self.store.timers.remove(id.number, id.generation);
-        Ok(())
-    }
-
-    /// Frees an exact timer that is idle.
-    pub(crate) fn remove_exact(&mut self, id: ExactId) -> Result<(), RemoveError> {
-        self.check_removable(self.exact(id))?;
-        self.store.exact.remove(id.number, id.generation);
-        Ok(())
-    }
-
-    fn check_removable<H: Handle<T>>(&self, timer: Option<H>) -> Result<(), RemoveError> {
-        let timer = timer.ok_or(RemoveError::Unknown)?;
+    pub(crate) fn remove_timer<K: Stored>(&mut self, id: TimerId<K>) -> Result<(), RemoveError> {
+        let timer = self.store.timer(id).ok_or(RemoveError::Unknown)?;
         let context = Context { cpu: None, now: Nanos(0) };
         if self.is_running(timer, context) {
             return Err(RemoveError::Running);
         }
-        if timer.shared().place.load_idle().has(Place::PENDING) { Err(RemoveError::Pending) } else { Ok(()) }
+        if timer.shared().place.load_idle().has(Place::PENDING) {
+            return Err(RemoveError::Pending);
+        }
+        self.store.remove(id);
+        Ok(())
     }
 
-    /// A timer that the machine owns. The reference is for calls of these bases and must not leave the crate.
-    #[inline]
-    pub(crate) fn timer(&self, id: TimerId) -> Option<TimerRef<T>> {
+    /// A timer that the machine owns.
+    #[cfg(test)]
+    pub(crate) fn timer<K: Stored>(&self, id: TimerId<K>) -> Option<TimerRef<T, K>> {
         self.store.timer(id)
     }
 
-    /// An exact timer that the machine owns. The reference is for calls of these bases and must not leave the
-    /// crate.
-    #[inline]
-    pub(crate) fn exact(&self, id: ExactId) -> Option<ExactRef<T>> {
-        self.store.exact(id)
-    }
-
     /// The timers that the machine owns.
-    #[cfg(all(test, not(loom)))]
+    #[inline]
     pub(crate) fn store(&self) -> &TimerStore<T> {
         &self.store
     }

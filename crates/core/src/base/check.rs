@@ -1,9 +1,10 @@
 //! Asserts every invariant of the bases, for tests and simulators that look after every step.
 
+use super::Base;
 use super::bases::Bases;
 use super::place::{BaseId, BaseKind, Place};
-use super::queues::Handle;
-use super::{Base, ExactRef, TimerRef};
+use super::store::Stored;
+use super::timer::{Exact, Ticks, TimerKind, TimerRef};
 use crate::lock::RawLock;
 use crate::time::NEVER;
 use crate::{CpuId, Nanos};
@@ -69,20 +70,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// Every pending timer of the store is counted where its place says, and nowhere is more.
     fn check_store(&self) {
         let mut pending = vec![0; usize::from(self.cpu_count()) * BaseKind::ALL.len()];
-        let mut count = |place: Option<BaseId>| {
-            if let Some(id) = place {
-                pending[id.cpu.index() * BaseKind::ALL.len() + id.kind.index()] += 1;
-            }
-        };
-        for number in 0..self.store.timers.capacity() {
-            count(self.timer(self.store.id(number)).and_then(|timer: TimerRef<T>| self.check_timer(timer)));
-        }
-        for number in 0..self.store.exact.capacity() {
-            count(
-                self.exact(self.store.exact_id(number))
-                    .and_then(|timer: ExactRef<T>| self.check_timer(timer)),
-            );
-        }
+        self.count_stored::<Ticks>(&mut pending);
+        self.count_stored::<Exact>(&mut pending);
         for (at, count) in pending.into_iter().enumerate() {
             let kind = BaseKind::ALL[at % BaseKind::ALL.len()];
             let id = BaseId { cpu: CpuId((at / BaseKind::ALL.len()) as u16), kind };
@@ -91,8 +80,18 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         }
     }
 
+    /// Counts the store's timers of a kind by the base where they are pending.
+    fn count_stored<K: Stored>(&self, pending: &mut [usize]) {
+        for number in 0..self.store.capacity::<K>() {
+            let timer = self.store.timer(self.store.id::<K>(number));
+            if let Some(id) = timer.and_then(|timer| self.check_timer(timer)) {
+                pending[id.index()] += 1;
+            }
+        }
+    }
+
     /// The base where a timer is pending.
-    fn check_timer<H: Handle<T>>(&self, timer: H) -> Option<BaseId> {
+    fn check_timer<K: TimerKind>(&self, timer: TimerRef<T, K>) -> Option<BaseId> {
         let place = timer.shared().place.load();
         let id = place.base()?;
         let base = self.lock(id, None);

@@ -12,8 +12,8 @@
 
 use super::bases::{Bases, Context};
 use super::place::Place;
-use super::queues::Due;
 use super::records::Wait;
+use super::timer::Due;
 use super::{Base, BaseId, BaseKind, Change, ExactId, ExactRef, TimerId, TimerRef};
 use crate::lock::RawLock;
 use crate::sync::site;
@@ -351,7 +351,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     fn name(&self, run: &Run<T>) -> TimerName<T> {
         match (run.due, run.number) {
             (Due::Tick(_, _), Some(number)) => TimerName::Id(self.store.id(number)),
-            (Due::Exact(_, _), Some(number)) => TimerName::ExactId(self.store.exact_id(number)),
+            (Due::Exact(_, _), Some(number)) => TimerName::ExactId(self.store.id(number)),
             (Due::Tick(timer, _), None) => TimerName::Timer(timer),
             (Due::Exact(timer, _), None) => TimerName::Exact(timer),
         }

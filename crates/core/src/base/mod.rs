@@ -28,6 +28,7 @@
 //! instead of `running_timer`; a base change takes both locks, so that there is no state in between; a fourth
 //! base for strangers; nanosecond queues in the same bases.
 
+mod arena;
 mod arm;
 mod bases;
 mod check;
@@ -46,16 +47,19 @@ mod tick_length;
 mod timer;
 mod transfer;
 
-pub use arm::Cancelled;
-pub(crate) use arm::{Armed, Pinning};
+#[cfg(test)]
+use arm::Armed;
+pub use arm::{Arm, ArmMode, ArmTarget, Cancelled};
 pub(crate) use bases::{BaseGuard, Bases, Context, earliest};
 pub(crate) use expire::Token;
 pub use expire::{Expired, TimerName};
 pub use options::TimerOptions;
 pub use place::{BaseId, BaseKind};
+pub(crate) use store::Stored;
 pub use store::{ExactId, RemoveError, TimerId, TimerStore};
 pub use tick_length::TickLength;
-pub use timer::{ExactRef, ExactTimer, Timer, TimerRef};
+pub(crate) use timer::{EitherRef, Moment};
+pub use timer::{Exact, ExactRef, ExactTimer, Ticks, Timer, TimerKind, TimerRef};
 
 use crate::time::NEVER;
 use crate::{CpuId, Nanos};

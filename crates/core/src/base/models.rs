@@ -77,7 +77,7 @@ fn taken_before_it_is_idle() {
         let mut bases = Bases::<SequentialLock, u32>::new(1, TickLength::default(), Nanos(0));
         let timer = bases.add_timer(TimerOptions::new().detached(), 7);
         let reference = bases.timer(timer).expect("just made");
-        let _ = bases.arm_tick(reference, Tick(0), id, context(None, 0));
+        let _ = bases.arm(reference, Nanos(0), id, context(None, 0));
         let shared = Arc::new((bases, UnsafeCell::new(())));
         let owner = loom::thread::spawn({
             let shared = Arc::clone(&shared);
@@ -111,7 +111,7 @@ fn two_first_arms() {
     let arm = move |bases: &Bases<SequentialLock, u32>, timer, onto| {
         let timer = bases.timer(timer).expect("in the store");
         if bases.arm_usual(timer, Nanos(900_000_000), onto, context).is_none() {
-            let _ = bases.arm_tick(timer, Tick(900), onto, context);
+            let _ = bases.arm(timer, Nanos(900_000_000), onto, context);
             return false;
         }
         true
@@ -146,13 +146,13 @@ fn cancel_against_a_move() {
         let mut bases = Bases::<SequentialLock, u32>::new(2, TickLength::default(), Nanos(0));
         let id = bases.add_timer(TimerOptions::new(), 7);
         let timer = bases.timer(id).expect("just made");
-        let _ = bases.arm_tick(timer, Tick(100), base(0), context);
+        let _ = bases.arm(timer, Nanos(100_000_000), base(0), context);
         let bases = Arc::new(bases);
         let canceller = loom::thread::spawn({
             let bases = Arc::clone(&bases);
             move || bases.cancel(bases.timer(id).expect("in the store"), context)
         });
-        let armed = bases.arm_tick(timer, Tick(900), base(1), context);
+        let armed = bases.arm(timer, Nanos(900_000_000), base(1), context);
         let cancelled = canceller.join().expect("it ends");
         assert_eq!(cancelled, Cancelled::WasPending, "it was pending all the time");
         assert_eq!(armed.base, base(1));

@@ -1,80 +1,20 @@
 //! The queues of one base: a wheel for ticks, and for nanoseconds those that wait and those that are
 //! collected.
 //!
-//! Two phases (PROTOCOL 2). Collecting takes what is due out of the way of the clock and leaves it pending,
-//! so that it can be cancelled until somebody runs it. The wheel keeps its own list of that; exact timers
-//! move to a second queue, in their order, and a flag in their place says in which of the two they are.
-//!
-//! Exact timers are handed out before those of ticks: they asked for it.
+//! Two phases (docs/design/PROTOCOL.md, section 2). Collecting takes what is due out of the way of the clock
+//! and leaves it pending, so that it can be cancelled until a CPU runs it. The wheel keeps its own list of
+//! that; exact timers move to a second queue, in their order, and a flag in their place says in which of the
+//! two they are. Exact timers are handed out before those of ticks.
 
 use super::place::Place;
 use super::tick_length::TickLength;
-use super::timer::{ExactRef, Shared, TimerRef};
+use super::timer::{Due, EitherRef, ExactRef, Shared, TimerKind, TimerRef};
 use crate::Nanos;
 use crate::time::NEVER;
 use core::fmt;
-use core::num::NonZeroUsize;
-use quietcore_wheel::{Armed, Expiry, IntrusiveExactQueue, IntrusiveWheel, Node, NodeRef, Tick};
+use quietcore_wheel::{Armed, Expiry, IntrusiveExactQueue, IntrusiveWheel, Node, NodeRef};
 
 type WheelRef<T> = NodeRef<Node<Shared<T>>>;
-
-/// A timer of either kind, and what it is armed for.
-pub(crate) enum Due<T> {
-    Tick(TimerRef<T>, Tick),
-    Exact(ExactRef<T>, Expiry),
-}
-
-impl<T> Due<T> {
-    #[inline]
-    pub(super) fn address(&self) -> NonZeroUsize {
-        match self {
-            Self::Tick(timer, _) => timer.address(),
-            Self::Exact(timer, _) => timer.address(),
-        }
-    }
-
-    #[inline]
-    pub(super) fn shared(&self) -> &Shared<T> {
-        match self {
-            Self::Tick(timer, _) => timer.shared(),
-            Self::Exact(timer, _) => timer.shared(),
-        }
-    }
-
-    /// Whether it may run at `now`, whatever its bucket says.
-    pub(super) fn is_due(&self, now: Nanos, length: TickLength) -> bool {
-        match self {
-            Self::Tick(_, expires) => expires.is_before(length.floor(now)),
-            Self::Exact(_, expiry) => expiry.soft <= now.0,
-        }
-    }
-
-    /// What was asked for; of a timer of ticks the start of its tick.
-    #[inline]
-    pub(super) fn expires(&self, length: TickLength) -> Nanos {
-        match self {
-            Self::Tick(_, expires) => length.start(*expires),
-            Self::Exact(_, expiry) => Nanos(expiry.soft),
-        }
-    }
-}
-
-impl<T> Copy for Due<T> {}
-
-impl<T> Clone for Due<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> fmt::Debug for Due<T> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tick(timer, expires) => write!(out, "{timer:?} for {expires:?}"),
-            Self::Exact(timer, expiry) => write!(out, "{timer:?} for {expiry:?}"),
-        }
-    }
-}
 
 /// What putting a timer into its queue did.
 #[derive(Clone, Copy, Debug)]
@@ -85,139 +25,19 @@ pub(crate) struct Linked {
     pub(super) due: u64,
 }
 
-/// A timer that a base can keep, of either kind.
-pub(crate) trait Handle<T>: Copy + PartialEq {
-    /// What it is armed for.
-    type When: Copy;
-
-    fn shared(&self) -> &Shared<T>;
-    fn address(self) -> NonZeroUsize;
-    fn due(self, when: Self::When) -> Due<T>;
-    /// The other way.
-    fn when(due: &Due<T>) -> Option<Self::When>;
-    /// Whether `one` comes before `other`.
-    fn is_before(one: Self::When, other: Self::When) -> bool;
-    /// What a timer in a queue of this base is armed for.
-    fn linked(self) -> Option<Self::When>;
-    /// Whether an arm for `when` would change nothing that a queue knows, so that a timer that may be in any
-    /// base stays in its own.
-    fn stays(self, queues: &Queues<T>, when: Self::When) -> bool;
-    fn enqueue(self, queues: &mut Queues<T>, when: Self::When) -> Linked;
-    /// Whether it was in a queue.
-    fn dequeue(self, queues: &mut Queues<T>) -> bool;
-}
-
-impl<T> Handle<T> for TimerRef<T> {
-    type When = Tick;
-
-    #[inline]
-    fn shared(&self) -> &Shared<T> {
-        Self::shared(self)
-    }
-
-    #[inline]
-    fn address(self) -> NonZeroUsize {
-        Self::address(self)
-    }
-
-    fn due(self, when: Tick) -> Due<T> {
-        Due::Tick(self, when)
-    }
-
-    fn when(due: &Due<T>) -> Option<Tick> {
-        if let Due::Tick(_, when) = due { Some(*when) } else { None }
-    }
-
-    fn is_before(one: Tick, other: Tick) -> bool {
-        one.is_before(other)
-    }
-
-    #[inline]
-    fn linked(self) -> Option<Tick> {
-        self.links().expires()
-    }
-
-    fn stays(self, queues: &Queues<T>, when: Tick) -> bool {
-        queues.wheel.stays(self.node(), when)
-    }
-
-    #[inline]
-    fn enqueue(self, queues: &mut Queues<T>, when: Tick) -> Linked {
-        let Armed { was_pending, is_first } = queues.wheel.arm(self.node(), when);
-        // An arm that became the first left the wheel's next expiry fresh: this is a load.
-        let due = if is_first { queues.wheel_expiry() } else { NEVER };
-        Linked { was_linked: was_pending, due }
-    }
-
-    #[inline]
-    fn dequeue(self, queues: &mut Queues<T>) -> bool {
-        queues.wheel.cancel(self.node())
-    }
-}
-
-impl<T> Handle<T> for ExactRef<T> {
-    type When = Expiry;
-
-    #[inline]
-    fn shared(&self) -> &Shared<T> {
-        Self::shared(self)
-    }
-
-    #[inline]
-    fn address(self) -> NonZeroUsize {
-        Self::address(self)
-    }
-
-    fn due(self, when: Expiry) -> Due<T> {
-        Due::Exact(self, when)
-    }
-
-    fn when(due: &Due<T>) -> Option<Expiry> {
-        if let Due::Exact(_, when) = due { Some(*when) } else { None }
-    }
-
-    fn is_before(one: Expiry, other: Expiry) -> bool {
-        one.soft < other.soft
-    }
-
-    fn linked(self) -> Option<Expiry> {
-        self.links().expiry()
-    }
-
-    fn stays(self, _queues: &Queues<T>, when: Expiry) -> bool {
-        self.linked() == Some(when)
-    }
-
-    fn enqueue(self, queues: &mut Queues<T>, when: Expiry) -> Linked {
-        let was_collected = self.dequeue_collected(queues);
-        let Armed { was_pending, is_first } = queues.exact.arm(self.node(), when);
-        let due = if is_first { queues.exact.next_expiry().unwrap_or(NEVER) } else { NEVER };
-        Linked { was_linked: was_pending || was_collected, due }
-    }
-
-    fn dequeue(self, queues: &mut Queues<T>) -> bool {
-        self.dequeue_collected(queues) || queues.exact.cancel(self.node())
-    }
-}
-
-impl<T> ExactRef<T> {
-    fn dequeue_collected(self, queues: &mut Queues<T>) -> bool {
-        let place = self.shared().place.load();
-        place.has(Place::COLLECTED) && {
-            self.shared().place.store(place.without(Place::COLLECTED));
-            queues.due.cancel(self.node())
-        }
-    }
-}
-
 /// What waits in a base.
 pub(crate) struct Queues<T> {
-    pub(super) wheel: IntrusiveWheel<Shared<T>>,
+    wheel: IntrusiveWheel<Shared<T>>,
     exact: IntrusiveExactQueue<Shared<T>>,
     /// Exact timers that were collected.
     due: IntrusiveExactQueue<Shared<T>>,
     pub(super) length: TickLength,
 }
+
+// SAFETY: queues are behind the lock of their base. They hold addresses of timers, which are `Sync`, and hand
+// out copies of payloads.
+#[allow(unsafe_code, reason = "links of timers go to another thread with the lock of their base")]
+unsafe impl<T: Send + Sync> Send for Queues<T> {}
 
 impl<T> Queues<T> {
     pub(super) fn new(length: TickLength, now: Nanos) -> Self {
@@ -226,6 +46,53 @@ impl<T> Queues<T> {
             exact: IntrusiveExactQueue::new(),
             due: IntrusiveExactQueue::new(),
             length,
+        }
+    }
+
+    /// Puts a timer into its queue, or moves it there.
+    #[inline]
+    pub(super) fn enqueue<K: TimerKind>(&mut self, timer: TimerRef<T, K>, key: K::Key) -> Linked {
+        match K::due(timer, key) {
+            Due::Tick(timer, when) => {
+                let Armed { was_pending, is_first } = self.wheel.arm(timer.node(), when);
+                // An arm that became the first left the wheel's next expiry fresh: this is a load.
+                let due = if is_first { self.wheel_expiry() } else { NEVER };
+                Linked { was_linked: was_pending, due }
+            }
+            Due::Exact(timer, expiry) => self.enqueue_exact(timer, expiry),
+        }
+    }
+
+    fn enqueue_exact(&mut self, timer: ExactRef<T>, expiry: Expiry) -> Linked {
+        let was_collected = self.dequeue_collected(timer);
+        let Armed { was_pending, is_first } = self.exact.arm(timer.node(), expiry);
+        let due = if is_first { self.exact.next_expiry().unwrap_or(NEVER) } else { NEVER };
+        Linked { was_linked: was_pending || was_collected, due }
+    }
+
+    /// Takes a timer out of its queue; says whether it was in one.
+    #[inline]
+    pub(super) fn dequeue<K: TimerKind>(&mut self, timer: TimerRef<T, K>) -> bool {
+        match K::either(timer) {
+            EitherRef::Tick(timer) => self.wheel.cancel(timer.node()),
+            EitherRef::Exact(timer) => self.dequeue_collected(timer) || self.exact.cancel(timer.node()),
+        }
+    }
+
+    fn dequeue_collected(&mut self, timer: ExactRef<T>) -> bool {
+        let place = timer.shared().place.load();
+        place.has(Place::COLLECTED) && {
+            timer.shared().place.store(place.without(Place::COLLECTED));
+            self.due.cancel(timer.node())
+        }
+    }
+
+    /// Whether an arm for `key` would change nothing that a queue knows, so that a timer that may be in any
+    /// base stays in its own.
+    pub(super) fn stays<K: TimerKind>(&self, timer: TimerRef<T, K>, key: K::Key) -> bool {
+        match K::due(timer, key) {
+            Due::Tick(timer, when) => self.wheel.stays(timer.node(), when),
+            Due::Exact(timer, expiry) => timer.linked() == Some(expiry),
         }
     }
 
@@ -293,7 +160,7 @@ impl<T> Queues<T> {
         if self.due.first().is_some() {
             return None;
         }
-        let is_detached = |node| TimerRef::from_node(node).shared().place.load().has(Place::DETACHED);
+        let is_detached = |node| TimerRef::<T>::from_node(node).shared().place.load().has(Place::DETACHED);
         self.wheel.pop_collected_if(is_detached).map(Self::handed_out)
     }
 

@@ -8,7 +8,7 @@
 //! Invariants: at most one record per timer; a `Ready` timer is due. Four records are inline, more are on the
 //! heap: more than four at a time on one base are runs that are stuck.
 
-use super::queues::Due;
+use super::timer::Due;
 use crate::CpuId;
 use alloc::vec::Vec;
 use core::num::NonZeroUsize;

@@ -1,12 +1,14 @@
 //! Timers that a machine owns, for worlds without `unsafe`: a simulator, a test.
 //!
 //! A timer is named by a number and how often that number was given out, so that the name of a removed timer
-//! names nothing. Memory grows by chunks and is kept; nothing is allocated but for that. A store stays with
-//! the bases that link its timers ([`Bases`](super::Bases)); the references that reach them are never shown.
+//! names nothing. Memory grows by chunks and is kept. A store stays with the bases that link its timers
+//! ([`Bases`](super::Bases)); the references that reach them are never shown.
 
+use super::arena::Arena;
 use super::options::TimerOptions;
-use super::timer::{Arena, ExactTimer, Timer};
+use super::timer::{Exact, ExactTimer, Ticks, Timer, TimerKind, TimerRef};
 use core::fmt;
+use core::marker::PhantomData;
 
 /// Names a timer of a machine's store.
 ///
@@ -17,24 +19,14 @@ use core::fmt;
 /// assert_ne!(one, store.add(TimerOptions::new(), 'a'));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TimerId {
-    pub(super) number: u32,
-    pub(super) generation: u32,
+pub struct TimerId<K = Ticks> {
+    number: u32,
+    generation: u32,
+    kind: PhantomData<K>,
 }
 
 /// Names an exact timer of a machine's store.
-///
-/// ```
-/// # use quietcore_core::{TimerOptions, TimerStore};
-/// let mut store = TimerStore::new();
-/// let one = store.add_exact(TimerOptions::new(), 'a');
-/// assert_ne!(one, store.add_exact(TimerOptions::new(), 'a'));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ExactId {
-    pub(super) number: u32,
-    pub(super) generation: u32,
-}
+pub type ExactId = TimerId<Exact>;
 
 /// Why a timer of the store was not removed.
 ///
@@ -71,42 +63,56 @@ impl core::error::Error for RemoveError {}
 ///
 /// let mut store = TimerStore::new();
 /// let id = store.add(TimerOptions::new(), 7_u32);
-/// assert_eq!((store.payload(id), store.len()), (Some(7), 1));
+/// let exact = store.add_exact(TimerOptions::new(), 8);
+/// assert_eq!((store.payload(id), store.payload(exact), store.len()), (Some(7), Some(8), 2));
 /// ```
 pub struct TimerStore<T> {
-    pub(super) timers: Arena<Timer<T>>,
-    pub(super) exact: Arena<ExactTimer<T>>,
+    timers: Arena<Timer<T>>,
+    exact: Arena<ExactTimer<T>>,
+}
+
+/// Where a store keeps the timers of a kind.
+pub trait Stored: TimerKind {
+    fn arena<T>(store: &TimerStore<T>) -> &Arena<Timer<T, Self>>;
+    fn arena_mut<T>(store: &mut TimerStore<T>) -> &mut Arena<Timer<T, Self>>;
+}
+
+impl Stored for Ticks {
+    #[inline]
+    fn arena<T>(store: &TimerStore<T>) -> &Arena<Timer<T>> {
+        &store.timers
+    }
+
+    fn arena_mut<T>(store: &mut TimerStore<T>) -> &mut Arena<Timer<T>> {
+        &mut store.timers
+    }
+}
+
+impl Stored for Exact {
+    #[inline]
+    fn arena<T>(store: &TimerStore<T>) -> &Arena<ExactTimer<T>> {
+        &store.exact
+    }
+
+    fn arena_mut<T>(store: &mut TimerStore<T>) -> &mut Arena<ExactTimer<T>> {
+        &mut store.exact
+    }
 }
 
 impl<T> TimerStore<T> {
     /// No timers, no memory.
-    ///
-    /// ```
-    /// assert!(quietcore_core::TimerStore::<u8>::new().is_empty());
-    /// ```
     #[must_use]
     pub const fn new() -> Self {
         Self { timers: Arena::new(), exact: Arena::new() }
     }
 
     /// How many timers there are, armed or idle.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::TimerStore::<u8>::new().len(), 0);
-    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         self.timers.len() + self.exact.len()
     }
 
     /// Whether there are none.
-    ///
-    /// ```
-    /// # use quietcore_core::{TimerOptions, TimerStore};
-    /// let mut store = TimerStore::new();
-    /// store.add(TimerOptions::new(), 'a');
-    /// assert!(!store.is_empty());
-    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -118,71 +124,53 @@ impl<T: Copy> TimerStore<T> {
     ///
     /// # Panics
     /// When there are 2^32 timers.
-    ///
-    /// ```
-    /// # use quietcore_core::{TimerOptions, TimerStore};
-    /// let mut store = TimerStore::new();
-    /// let id = store.add(TimerOptions::new().pinned(), "beat");
-    /// assert_eq!(store.payload(id), Some("beat"));
-    /// ```
     pub fn add(&mut self, options: TimerOptions, payload: T) -> TimerId {
-        let (number, generation) = self.timers.add(|number| Timer::numbered(payload, options, number));
-        TimerId { number, generation }
+        self.add_of_kind(options, payload)
     }
 
     /// Makes an idle exact timer. Cost: O(1), and an allocation for every 256th.
     ///
     /// # Panics
     /// When there are 2^32 timers.
-    ///
-    /// ```
-    /// # use quietcore_core::{TimerOptions, TimerStore};
-    /// let mut store = TimerStore::new();
-    /// let id = store.add_exact(TimerOptions::new(), "beat");
-    /// assert_eq!(store.exact_payload(id), Some("beat"));
-    /// ```
     pub fn add_exact(&mut self, options: TimerOptions, payload: T) -> ExactId {
-        let (number, generation) = self.exact.add(|number| ExactTimer::numbered(payload, options, number));
-        ExactId { number, generation }
+        self.add_of_kind(options, payload)
+    }
+
+    fn add_of_kind<K: Stored>(&mut self, options: TimerOptions, payload: T) -> TimerId<K> {
+        let make = |number| Timer::numbered(payload, options, number);
+        let (number, generation) = K::arena_mut(self).add(make);
+        TimerId { number, generation, kind: PhantomData }
     }
 
     /// What a timer was made with; `None` when it was removed.
-    ///
-    /// ```
-    /// # use quietcore_core::{TimerOptions, TimerStore};
-    /// # let mut store = TimerStore::new();
-    /// let id = store.add(TimerOptions::new(), 'a');
-    /// assert_eq!(store.payload(id), Some('a'));
-    /// ```
     #[must_use]
-    pub fn payload(&self, id: TimerId) -> Option<T> {
+    pub fn payload<K: Stored>(&self, id: TimerId<K>) -> Option<T> {
         self.timer(id).map(|timer| timer.shared().payload)
-    }
-
-    /// What an exact timer was made with; `None` when it was removed.
-    ///
-    /// ```
-    /// # use quietcore_core::{TimerOptions, TimerStore};
-    /// # let mut store = TimerStore::new();
-    /// let id = store.add_exact(TimerOptions::new(), 'a');
-    /// assert_eq!(store.exact_payload(id), Some('a'));
-    /// ```
-    #[must_use]
-    pub fn exact_payload(&self, id: ExactId) -> Option<T> {
-        self.exact(id).map(|timer| timer.shared().payload)
     }
 }
 
 impl<T> TimerStore<T> {
-    /// The present name of a timer.
+    /// A reference to a timer: for calls of the bases beside this store, and must not leave the crate.
     #[inline]
-    pub(super) fn id(&self, number: u32) -> TimerId {
-        TimerId { number, generation: self.timers.generation(number).unwrap_or(0) }
+    pub(crate) fn timer<K: Stored>(&self, id: TimerId<K>) -> Option<TimerRef<T, K>> {
+        K::arena(self).reference(id.number, id.generation)
     }
 
+    /// The present name of a timer.
     #[inline]
-    pub(super) fn exact_id(&self, number: u32) -> ExactId {
-        ExactId { number, generation: self.exact.generation(number).unwrap_or(0) }
+    pub(super) fn id<K: Stored>(&self, number: u32) -> TimerId<K> {
+        let generation = K::arena(self).generation(number).unwrap_or(0);
+        TimerId { number, generation, kind: PhantomData }
+    }
+
+    /// One more than the highest number of this kind in use.
+    pub(super) fn capacity<K: Stored>(&self) -> u32 {
+        K::arena(self).capacity()
+    }
+
+    /// Frees the slot of a timer that is in no queue and on no record.
+    pub(super) fn remove<K: Stored>(&mut self, id: TimerId<K>) {
+        K::arena_mut(self).remove(id.number, id.generation);
     }
 }
 

@@ -10,8 +10,8 @@
 
 use super::bases::{BaseGuard, Bases, Context};
 use super::place::Place;
-use super::queues::Due;
 use super::records::Wait;
+use super::timer::Due;
 use super::{Base, BaseId, BaseKind, Change};
 use crate::CpuId;
 use crate::lock::RawLock;

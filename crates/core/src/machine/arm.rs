@@ -14,10 +14,10 @@
 //! know every case. Taking timers out: `cancel.rs`. Source: Linux 6.12, kernel/time/timer.c, `__mod_timer`,
 //! `trigger_dyntick_cpu`; hrtimers: `place/exact.rs`.
 
-use super::name::{AnyExact, AnyTimer};
+use super::name::AnyTimer;
 use super::{Machine, flag};
 use crate::base::{
-    Armed as BaseArmed, BaseId, BaseKind, Change, Context as BaseContext, ExactRef, Pinning, TimerRef,
+    Arm, ArmTarget, BaseId, BaseKind, Context as BaseContext, EitherRef, Moment, TimerKind, TimerRef,
     earliest,
 };
 use crate::place::{Arming, Caller, ExactMode, ExactPolicy, ExactStart, Origin, Policy};
@@ -25,7 +25,6 @@ use crate::place::{exact_target, nearest_housekeeping, push_target};
 use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, Nanos, RawLock};
 use core::fmt;
-use quietcore_wheel::{Expiry, Tick};
 
 /// Who calls, and when.
 ///
@@ -132,16 +131,19 @@ pub(super) enum Promptness {
 }
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
-    /// Arms `timer` for `expires`, or moves it there if it is pending. It is run after the tick that
-    /// `expires` lies in, by the CPU that the policy finds. Cost: a lock, two if it changes its base; no
-    /// allocation.
+    /// Arms `timer`, or moves it there if it is pending: for a moment, or as an [`Arm`] says. The CPU that the
+    /// policy finds runs it: one of ticks after the tick that the moment lies in, an exact one when it is due.
+    /// Under [`ExactPolicy::Kernel`] an exact timer that is not pinned is pushed as hrtimers are and belongs
+    /// to that CPU; under `Pull` it is pulled like the rest.
+    ///
+    /// Cost: a lock, two if the timer changes its base; no allocation.
     ///
     /// # Errors
-    /// When there is no such timer, or it was shut down.
+    /// When there is no such timer, or it was shut down; for [`ArmTarget::Cpu`], when that is not online.
     ///
     /// ```
-    /// # use quietcore_core::{Actions, ArmError, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::{TimerOptions, topology::Topology};
+    /// # use quietcore_core::{Actions, Arm, ArmError, BaseKind, Context, CpuId, Machine, Nanos};
+    /// # use quietcore_core::{Expiry, SequentialLock, Settings, TimerOptions, topology::Topology};
     /// # let mut machine: Machine<SequentialLock, u32> =
     /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
     /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
@@ -149,32 +151,44 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// let timer = machine.add_timer(TimerOptions::new(), 7);
     /// let context = Context::on(cpu, Nanos(0));
     /// assert!(!machine.arm(timer, Nanos(5_000_000), context, &mut actions)?.was_pending);
-    /// assert!(machine.cancel(timer, context)?);
+    /// // Later than it is armed for: it stays.
+    /// assert!(machine.arm(timer, Arm::reduce(Nanos(9_000_000)), context, &mut actions)?.was_pending);
+    /// // From now on it runs on that CPU only.
+    /// let armed = machine.arm(timer, Arm::at(Nanos(5)).on(cpu), context, &mut actions)?;
+    /// assert_eq!(armed.base.kind, BaseKind::Local);
     /// machine.shutdown(timer, context)?;
     /// assert_eq!(machine.arm(timer, Nanos(9), context, &mut actions), Err(ArmError::ShutDown));
+    ///
+    /// let exact = machine.add_exact(TimerOptions::new(), 8);
+    /// machine.arm(exact, Expiry::at(3_141_592), context, &mut actions)?;
+    /// assert_eq!(machine.next_event(cpu), Some(Nanos(3_141_592)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn arm(
+    #[inline]
+    pub fn arm<K: TimerKind>(
         &self,
-        timer: impl AnyTimer<T>,
-        expires: Nanos,
+        timer: impl AnyTimer<T, K>,
+        arm: impl Into<Arm<K::When>>,
         context: Context,
         actions: &mut Actions,
     ) -> Result<Armed, ArmError> {
-        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
-        if let Some(onto) = self.usual_base(context)
+        let timer = timer.find(self.bases.store()).ok_or(ArmError::UnknownTimer)?;
+        let arm = arm.into();
+        if arm.is_plain()
+            && let (EitherRef::Tick(timer), Moment::Tick(expires)) = (K::either(timer), K::moment(arm.when))
+            && let Some(onto) = self.usual_base(context)
             && let Some(armed) = self.bases.arm_usual(timer, expires, onto, context.base())
         {
             if armed.change.must_publish() {
                 self.publish_first(onto, Promptness::Tick, actions);
             }
-            // As in `publish_arm`.
+            // As in `arm_at_length`.
             if !context.is_cpu {
                 self.leave_nothing_behind(onto.cpu, context.now, actions);
             }
             return Ok(Armed { was_pending: armed.was_pending, base: onto });
         }
-        self.arm_at_length(timer, expires, context, actions)
+        self.arm_at_length(timer, arm, context, actions)
     }
 
     /// Where a floating timer goes when nothing is special about who arms it; [`base_for`](Self::base_for)
@@ -190,241 +204,61 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     #[inline(never)]
-    fn arm_at_length(
+    fn arm_at_length<K: TimerKind>(
         &self,
-        timer: TimerRef<T>,
-        expires: Nanos,
+        timer: TimerRef<T, K>,
+        arm: Arm<K::When>,
         context: Context,
         actions: &mut Actions,
     ) -> Result<Armed, ArmError> {
-        let onto = self.base_for(timer, context)?;
-        let armed = self.bases.arm(timer, expires, onto, context.base());
-        self.armed(armed, (Promptness::Tick, context), actions)
-    }
-
-    /// The same by the tick, for replaying a kernel's timers.
-    ///
-    /// # Errors
-    /// As [`arm`](Self::arm).
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
-    /// # use quietcore_core::{Nanos, SequentialLock, Settings, Tick, TimerOptions};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// let armed = machine.arm_tick(timer, Tick(30), context, &mut actions)?;
-    /// assert_eq!(armed.base.cpu, cpu);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn arm_tick(
-        &self,
-        timer: impl AnyTimer<T>,
-        expires: Tick,
-        context: Context,
-        actions: &mut Actions,
-    ) -> Result<Armed, ArmError> {
-        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
-        let onto = self.base_for(timer, context)?;
-        let armed = self.bases.arm_tick(timer, expires, onto, context.base());
-        self.armed(armed, (Promptness::Tick, context), actions)
-    }
-
-    /// Arms `timer` on `cpu` and pins it there, until it is armed with [`arm_floating`](Self::arm_floating).
-    /// While a run of it has not ended it stays where it runs, as it is never concurrent with itself; the
-    /// next arm moves it.
-    ///
-    /// # Errors
-    /// As [`arm`](Self::arm), and when `cpu` is not online.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, BaseKind, Context, CpuId};
-    /// # use quietcore_core::{Machine, Nanos, SequentialLock, Settings, TimerOptions};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// let armed = machine.arm_on(timer, (cpu, Nanos(9)), context, &mut actions)?;
-    /// assert_eq!(armed.base.kind, BaseKind::Local);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn arm_on(
-        &self,
-        timer: impl AnyTimer<T>,
-        (cpu, expires): (CpuId, Nanos),
-        context: Context,
-        actions: &mut Actions,
-    ) -> Result<Armed, ArmError> {
-        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
-        if cpu.index() >= self.watch.len() || !self.has_flag(cpu, flag::ONLINE) {
-            return Err(ArmError::NoSuchCpu { cpu });
+        let onto = self.base_for(timer, &arm, context)?;
+        let armed = self.bases.arm(timer, arm, onto, context.base());
+        let promptness = if K::IS_EXACT { Promptness::Exact } else { Promptness::Tick };
+        if armed.change.must_publish() {
+            self.publish_first(armed.base, promptness, actions);
         }
-        self.bases.set_pinning(timer, Pinning::Pinned, context.base());
-        let kind = if timer.is_deferrable() { BaseKind::Deferrable } else { BaseKind::Local };
-        let armed = self.bases.arm(timer, expires, BaseId { cpu, kind }, context.base());
-        self.armed(armed, (Promptness::Tick, context), actions)
+        // The CPU was chosen by its flags before its base was locked. If it was isolated in between, its
+        // evacuation either came after this arm and took the timer along, or is seen now.
+        let base = armed.base;
+        if base.kind.is_pullable() && !self.is_from(base.cpu, context) {
+            self.leave_nothing_behind(base.cpu, context.now, actions);
+        }
+        if armed.is_refused {
+            return Err(ArmError::ShutDown);
+        }
+        Ok(Armed { was_pending: armed.was_pending, base })
     }
 
-    /// Arms `timer` as one that may run anywhere, whatever it was before.
-    ///
-    /// # Errors
-    /// As [`arm`](Self::arm).
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, BaseKind, Context, CpuId};
-    /// # use quietcore_core::{Machine, Nanos, SequentialLock, Settings, TimerOptions};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// machine.arm_on(timer, (cpu, Nanos(9)), context, &mut actions)?;
-    /// let armed = machine.arm_floating(timer, Nanos(90_000_000), context, &mut actions)?;
-    /// assert_eq!(armed.base.kind, BaseKind::Global);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn arm_floating(
+    /// The base that an arm asks for.
+    fn base_for<K: TimerKind>(
         &self,
-        timer: impl AnyTimer<T>,
-        expires: Nanos,
-        context: Context,
-        actions: &mut Actions,
-    ) -> Result<Armed, ArmError> {
-        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
-        self.bases.set_pinning(timer, Pinning::Floating, context.base());
-        self.arm(timer, expires, context, actions)
-    }
-
-    /// Arms `timer` unless it is pending for `expires` or earlier.
-    ///
-    /// # Errors
-    /// As [`arm`](Self::arm).
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
-    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// machine.arm(timer, Nanos(5_000_000), context, &mut actions)?;
-    /// machine.reduce(timer, Nanos(9_000_000), context, &mut actions)?; // later: it stays
-    /// assert_eq!(machine.forecast_idle(cpu, Nanos(0)), quietcore_core::IdleDecision::Sleep { until: Some(Nanos(6_000_000)) });
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn reduce(
-        &self,
-        timer: impl AnyTimer<T>,
-        expires: Nanos,
-        context: Context,
-        actions: &mut Actions,
-    ) -> Result<Armed, ArmError> {
-        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
-        let onto = self.base_for(timer, context)?;
-        let armed = self.bases.reduce(timer, expires, onto, context.base());
-        self.armed(armed, (Promptness::Tick, context), actions)
-    }
-
-    /// Arms `timer` if it is pending; does nothing if it is not.
-    ///
-    /// # Errors
-    /// As [`arm`](Self::arm).
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
-    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// machine.mod_pending(timer, Nanos(9), context, &mut actions)?;
-    /// assert!(!machine.cancel(timer, context)?); // it was idle, and still is
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn mod_pending(
-        &self,
-        timer: impl AnyTimer<T>,
-        expires: Nanos,
-        context: Context,
-        actions: &mut Actions,
-    ) -> Result<Armed, ArmError> {
-        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
-        let onto = self.base_for(timer, context)?;
-        let armed = self.bases.mod_pending(timer, expires, onto, context.base());
-        self.armed(armed, (Promptness::Tick, context), actions)
-    }
-
-    /// Arms an exact timer. Under [`ExactPolicy::Kernel`] an unpinned one is pushed as hrtimers are and
-    /// belongs to that CPU; under `Pull` it is pulled like the rest.
-    ///
-    /// # Errors
-    /// As [`arm`](Self::arm).
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Expiry, IdleDecision};
-    /// # use quietcore_core::{Machine, Nanos, SequentialLock, Settings, TimerOptions};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_exact(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// machine.arm_exact(timer, Expiry::at(3_141_592), context, &mut actions)?;
-    /// let idle = machine.enter_idle(cpu, Nanos(0));
-    /// assert_eq!(idle, IdleDecision::Sleep { until: Some(Nanos(3_141_592)) });
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn arm_exact(
-        &self,
-        timer: impl AnyExact<T>,
-        expiry: Expiry,
-        context: Context,
-        actions: &mut Actions,
-    ) -> Result<Armed, ArmError> {
-        let timer = self.find_exact(timer).ok_or(ArmError::UnknownTimer)?;
-        let onto = self.exact_base(timer, expiry, context)?;
-        let armed = self.bases.arm_exact(timer, expiry, onto, context.base());
-        self.armed(armed, (Promptness::Exact, context), actions)
-    }
-
-    pub(super) fn exact_base(
-        &self,
-        timer: ExactRef<T>,
-        expiry: Expiry,
+        timer: TimerRef<T, K>,
+        arm: &Arm<K::When>,
         context: Context,
     ) -> Result<BaseId, ArmError> {
-        let (is_pinned, hard) = (timer.is_pinned(), Nanos(expiry.hard));
-        Ok(match self.settings.exact_policy {
-            ExactPolicy::Kernel => {
-                let cpu = self.exact_cpu((self.home(context)?, context.now), is_pinned, hard);
-                BaseId { cpu, kind: BaseKind::Local }
+        let (is_deferrable, hard) = match K::moment(arm.when) {
+            Moment::Tick(_) => (timer.is_deferrable(), None),
+            Moment::Exact(expiry) => (false, Some(Nanos(expiry.hard))),
+        };
+        let is_pinned = match arm.target {
+            ArmTarget::Cpu(cpu) => {
+                if cpu.index() >= self.watch.len() || !self.has_flag(cpu, flag::ONLINE) {
+                    return Err(ArmError::NoSuchCpu { cpu });
+                }
+                let kind = if is_deferrable { BaseKind::Deferrable } else { BaseKind::Local };
+                return Ok(BaseId { cpu, kind });
             }
-            ExactPolicy::Pull if is_pinned => BaseId { cpu: self.home(context)?, kind: BaseKind::Local },
-            ExactPolicy::Pull => self.floating_base(context)?,
-        })
-    }
-
-    fn base_for(&self, timer: TimerRef<T>, context: Context) -> Result<BaseId, ArmError> {
-        if timer.is_deferrable() {
+            ArmTarget::AsIs => timer.is_pinned(),
+            ArmTarget::Floating => false,
+        };
+        if is_deferrable {
             return Ok(BaseId { cpu: self.home(context)?, kind: BaseKind::Deferrable });
         }
-        if timer.is_pinned() {
+        if let (ExactPolicy::Kernel, Some(hard)) = (self.settings.exact_policy, hard) {
+            let cpu = self.exact_cpu((self.home(context)?, context.now), is_pinned, hard);
+            return Ok(BaseId { cpu, kind: BaseKind::Local });
+        }
+        if is_pinned {
             return Ok(BaseId { cpu: self.home(context)?, kind: BaseKind::Local });
         }
         self.floating_base(context)
@@ -496,36 +330,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let tick = |cpu| (!self.has_flag(cpu, flag::IDLE)).then(|| self.next_tick(now));
         let first_event = |cpu| earliest(self.bases.next_local(cpu), tick(cpu));
         exact_target(ExactPolicy::Kernel, &start, || self.push(cpu), first_event)
-    }
-
-    pub(super) fn armed(
-        &self,
-        armed: BaseArmed,
-        how: (Promptness, Context),
-        actions: &mut Actions,
-    ) -> Result<Armed, ArmError> {
-        self.publish_arm((armed.base, armed.change), how, actions);
-        if armed.is_refused {
-            return Err(ArmError::ShutDown);
-        }
-        Ok(Armed { was_pending: armed.was_pending, base: armed.base })
-    }
-
-    /// What an arm on `base` did is to be known where it matters.
-    fn publish_arm(
-        &self,
-        (base, change): (BaseId, Change),
-        (promptness, context): (Promptness, Context),
-        actions: &mut Actions,
-    ) {
-        if change.must_publish() {
-            self.publish_first(base, promptness, actions);
-        }
-        // The CPU was chosen by its flags before its base was locked. If it was isolated in between, its
-        // evacuation either came after this arm and took the timer along, or is seen now.
-        if base.kind.is_pullable() && !self.is_from(base.cpu, context) {
-            self.leave_nothing_behind(base.cpu, context.now, actions);
-        }
     }
 
     /// The first expiry of an idle CPU's base is a new one.

@@ -6,9 +6,9 @@
 //! has actions. Source: Linux 6.12, kernel/time/timer.c, `timer_delete`, `__try_to_del_timer_sync`,
 //! `__timer_delete`. Deviation: trying and shutting down are two calls.
 
-use super::{AnyExact, AnyTimer, ArmError, Context, Machine};
+use super::{AnyTimer, ArmError, Context, Machine};
 use crate::RawLock;
-use crate::base::Cancelled;
+use crate::base::{Cancelled, TimerKind};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Takes `timer` out; says whether it was pending. A run that has begun goes on.
@@ -29,30 +29,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// assert!(!machine.cancel(timer, context)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn cancel(&self, timer: impl AnyTimer<T>, context: Context) -> Result<bool, ArmError> {
-        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
-        Ok(self.bases.cancel(timer, context.base()) == Cancelled::WasPending)
-    }
-
-    /// The same for an exact timer.
-    ///
-    /// # Errors
-    /// When there is no such timer.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
-    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_exact(TimerOptions::new(), 7);
-    /// assert!(!machine.cancel_exact(timer, Context::on(cpu, Nanos(0)))?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn cancel_exact(&self, timer: impl AnyExact<T>, context: Context) -> Result<bool, ArmError> {
-        let timer = self.find_exact(timer).ok_or(ArmError::UnknownTimer)?;
+    pub fn cancel<K: TimerKind>(
+        &self,
+        timer: impl AnyTimer<T, K>,
+        context: Context,
+    ) -> Result<bool, ArmError> {
+        let timer = timer.find(self.bases.store()).ok_or(ArmError::UnknownTimer)?;
         Ok(self.bases.cancel(timer, context.base()) == Cancelled::WasPending)
     }
 
@@ -81,40 +63,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// assert_eq!(machine.cancel_unless_running(timer, context)?, Cancelled::Idle);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn cancel_unless_running(
+    pub fn cancel_unless_running<K: TimerKind>(
         &self,
-        timer: impl AnyTimer<T>,
+        timer: impl AnyTimer<T, K>,
         context: Context,
     ) -> Result<Cancelled, ArmError> {
-        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
-        Ok(self.bases.cancel_unless_running(timer, context.base()))
-    }
-
-    /// The same for an exact timer.
-    ///
-    /// # Errors
-    /// When there is no such timer.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Cancelled, Context, CpuId, Expiry, Machine};
-    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_exact(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// machine.arm_exact(timer, Expiry::at(5), context, &mut actions)?;
-    /// assert_eq!(machine.cancel_exact_unless_running(timer, context)?, Cancelled::WasPending);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn cancel_exact_unless_running(
-        &self,
-        timer: impl AnyExact<T>,
-        context: Context,
-    ) -> Result<Cancelled, ArmError> {
-        let timer = self.find_exact(timer).ok_or(ArmError::UnknownTimer)?;
+        let timer = timer.find(self.bases.store()).ok_or(ArmError::UnknownTimer)?;
         Ok(self.bases.cancel_unless_running(timer, context.base()))
     }
 
@@ -138,32 +92,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// assert!(machine.arm(timer, Nanos(9), context, &mut actions).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn shutdown(&self, timer: impl AnyTimer<T>, context: Context) -> Result<bool, ArmError> {
-        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
-        Ok(self.bases.shutdown(timer, context.base()) == Cancelled::WasPending)
-    }
-
-    /// The same for an exact timer.
-    ///
-    /// # Errors
-    /// When there is no such timer.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Expiry, Machine};
-    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_exact(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// assert!(!machine.shutdown_exact(timer, context)?);
-    /// assert!(machine.arm_exact(timer, Expiry::at(9), context, &mut actions).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn shutdown_exact(&self, timer: impl AnyExact<T>, context: Context) -> Result<bool, ArmError> {
-        let timer = self.find_exact(timer).ok_or(ArmError::UnknownTimer)?;
+    pub fn shutdown<K: TimerKind>(
+        &self,
+        timer: impl AnyTimer<T, K>,
+        context: Context,
+    ) -> Result<bool, ArmError> {
+        let timer = timer.find(self.bases.store()).ok_or(ArmError::UnknownTimer)?;
         Ok(self.bases.shutdown(timer, context.base()) == Cancelled::WasPending)
     }
 
@@ -185,30 +119,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// assert!(!machine.is_running(timer, context)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn is_running(&self, timer: impl AnyTimer<T>, context: Context) -> Result<bool, ArmError> {
-        let timer = self.find(timer).ok_or(ArmError::UnknownTimer)?;
-        Ok(self.bases.is_running(timer, context.base()))
-    }
-
-    /// The same for an exact timer.
-    ///
-    /// # Errors
-    /// When there is no such timer.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
-    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_exact(TimerOptions::new(), 7);
-    /// assert!(!machine.is_running_exact(timer, Context::on(cpu, Nanos(0)))?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn is_running_exact(&self, timer: impl AnyExact<T>, context: Context) -> Result<bool, ArmError> {
-        let timer = self.find_exact(timer).ok_or(ArmError::UnknownTimer)?;
+    pub fn is_running<K: TimerKind>(
+        &self,
+        timer: impl AnyTimer<T, K>,
+        context: Context,
+    ) -> Result<bool, ArmError> {
+        let timer = timer.find(self.bases.store()).ok_or(ArmError::UnknownTimer)?;
         Ok(self.bases.is_running(timer, context.base()))
     }
 }

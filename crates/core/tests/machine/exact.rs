@@ -38,7 +38,7 @@ fn an_exact_timer_is_exact() {
     let (mut machine, mut actions) = machine(Settings::default());
     let timer = machine.add_exact(TimerOptions::new().pinned(), 7);
     let context = Context::on(cpu(1), Nanos(0));
-    machine.arm_exact(timer, Expiry::at(3_141_592), context, &mut actions).expect("known");
+    machine.arm(timer, Expiry::at(3_141_592), context, &mut actions).expect("known");
     let idle = machine.enter_idle(cpu(1), Nanos(0));
     assert_eq!(idle, IdleDecision::Sleep { until: Some(Nanos(3_141_592)) });
     assert_eq!(take_turn(&machine, 1, 3_141_591, &mut actions), []);
@@ -54,7 +54,7 @@ fn unpinned_exact_timers_are_pulled() {
     for (options, payload) in [(TimerOptions::new(), 1), (TimerOptions::new().pinned(), 2)] {
         let timer = machine.add_exact(options, payload);
         let at = 5_000_000 + u64::from(payload);
-        machine.arm_exact(timer, Expiry::at(at), context, &mut actions).expect("known");
+        machine.arm(timer, Expiry::at(at), context, &mut actions).expect("known");
     }
     for index in [1, 2, 3] {
         let _ = machine.enter_idle(cpu(index), Nanos(0));
@@ -76,16 +76,16 @@ fn the_kernels_rule_pushes_behind_an_earlier_event() {
     let _ = machine.enter_idle(cpu(2), Nanos(0));
     let from_idle = Context::on(cpu(2), Nanos(0));
     let goes_to = |expires, actions: &mut Actions| {
-        let armed = machine.arm_exact(floating, Expiry::at(expires), from_idle, actions).expect("known");
+        let armed = machine.arm(floating, Expiry::at(expires), from_idle, actions).expect("known");
         assert_eq!(armed.base.kind, BaseKind::Local);
         armed.base.cpu
     };
     assert_eq!(goes_to(999_999, &mut actions), cpu(2), "nothing there is earlier");
     assert_eq!(goes_to(1_000_000, &mut actions), cpu(0), "the tick is as early");
     let busy = Context::on(cpu(0), Nanos(0));
-    machine.arm_exact(earlier, Expiry::at(500_000), busy, &mut actions).expect("known");
+    machine.arm(earlier, Expiry::at(500_000), busy, &mut actions).expect("known");
     let goes_to = |expires, actions: &mut Actions| {
-        machine.arm_exact(floating, Expiry::at(expires), from_idle, actions).expect("known").base.cpu
+        machine.arm(floating, Expiry::at(expires), from_idle, actions).expect("known").base.cpu
     };
     assert_eq!(goes_to(499_999, &mut actions), cpu(2), "it would be the first");
     assert_eq!(goes_to(500_000, &mut actions), cpu(0), "a timer there is as early");
@@ -104,6 +104,6 @@ fn an_exact_first_kicks_a_coarse_one_is_published() {
     machine.arm(coarse, Nanos(50_000_000), near, &mut actions).expect("known");
     assert!(actions.is_empty(), "somebody is awake and will see it");
     assert_eq!(machine.hierarchy().published(cpu(3)).map(|at| at.0 / 8_000_000), Some(6));
-    machine.arm_exact(exact, Expiry::at(7_000_000), near, &mut actions).expect("known");
+    machine.arm(exact, Expiry::at(7_000_000), near, &mut actions).expect("known");
     assert_eq!(actions.take_kick(), Some(cpu(3)));
 }

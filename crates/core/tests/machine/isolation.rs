@@ -285,7 +285,7 @@ fn a_pushed_exact_timer_stays_and_is_reported() {
     scene.idle(0, 0);
     let context = Context::on(cpu(0), ms(0));
     let at = Expiry::at(ms(10).as_u64());
-    let armed = scene.machine.arm_exact(exact, at, context, &mut scene.actions).expect("it exists");
+    let armed = scene.machine.arm(exact, at, context, &mut scene.actions).expect("it exists");
     assert_eq!((armed.base.cpu, armed.base.kind), (cpu(1), BaseKind::Local));
     assert_eq!(scene.isolate("1", 1).pinned_left, 2);
     assert_eq!(scene.turn(1, 11), [1, 9]);

@@ -6,7 +6,7 @@ use crate::world::{TICK, cpu};
 use quietcore_core::tmigr::CpuState;
 use quietcore_core::topology::Topology;
 use quietcore_core::{
-    Actions, Armed, BaseId, BaseKind, Context, CpuId, CpuSet, Expired, IdleDecision, IsolationReport,
+    Actions, Arm, Armed, BaseId, BaseKind, Context, CpuId, CpuSet, Expired, IdleDecision, IsolationReport,
     Machine, MarkOutcome, Nanos, Settings, TimerId, TimerOptions, Turn,
 };
 use std::rc::Rc;
@@ -102,7 +102,9 @@ impl Scene {
     pub(crate) fn arm_pinned(&mut self, (payload, at): (u32, u64), on: usize, now: u64) -> TimerId {
         let timer = self.add(TimerOptions::new(), payload);
         let context = Context::near(cpu(0), ms(now));
-        self.machine.arm_on(timer, (cpu(on), ms(at)), context, &mut self.actions).expect("it is online");
+        self.machine
+            .arm(timer, Arm::at(ms(at)).on(cpu(on)), context, &mut self.actions)
+            .expect("it is online");
         timer
     }
 

@@ -3,7 +3,7 @@
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
 use quietcore_core::place::Policy;
-use quietcore_core::{BaseKind, Context, IdleDecision, Precision, Settings, TimerOptions};
+use quietcore_core::{Arm, BaseKind, Context, IdleDecision, Precision, Settings, TimerOptions};
 
 /// Goal: a turn runs 256 timers at most; a CPU with more does not sleep, and goes on. Method: 300 are due; it
 /// tries to go idle after its turn.
@@ -61,7 +61,7 @@ fn a_running_timer_stays_on_its_base() {
     let expired = scene.start(0, 7);
     let by = Context::on(cpu(0), ms(7));
     let arm_on_1 = |scene: &mut Scene, at| {
-        scene.machine.arm_on(timer, (cpu(1), ms(at)), by, &mut scene.actions).expect("it exists")
+        scene.machine.arm(timer, Arm::at(ms(at)).on(cpu(1)), by, &mut scene.actions).expect("it exists")
     };
     let armed = arm_on_1(&mut scene, 10);
     assert_eq!((armed.base.cpu, armed.base.kind), (cpu(0), BaseKind::Global));

@@ -28,7 +28,7 @@ use crate::{Machine, Precision};
 use core::fmt;
 use core::pin::Pin;
 use core::task::{Poll, Waker};
-use quietcore_core::{ExactRef, ExactTimer, Expiry, Nanos, Timer, TimerOptions, TimerRef};
+use quietcore_core::{Exact, Nanos, Ticks, Timer, TimerKind, TimerOptions, TimerRef};
 
 /// The clock that is cheap to read is behind by a tick of the kernel, which is 10 ms at the longest: a
 /// deadline within this span of it needs the other one. Where the kernel's tick itself is late, a deadline
@@ -46,110 +46,23 @@ enum State {
     Over,
 }
 
-/// The two kinds of timers of a future.
-///
-/// # Safety
-/// `arm` and `cancel` pass the entry to no machine but its own.
-unsafe trait Kind: Sized {
-    fn make(payload: Payload, precision: Precision) -> Self;
-    fn payload(&self) -> Payload;
-    fn is_pending(&self) -> bool;
-
-    /// Arms the timer, or moves it; says whether it was pending.
-    ///
-    /// # Safety
-    /// The entry stays where it is, shared, until its timer is idle.
-    unsafe fn arm(entry: &WakeEntry<Self>, deadline: Nanos, now: Nanos) -> bool;
-
-    /// Takes the timer out; says whether it was pending.
-    fn cancel(entry: &WakeEntry<Self>) -> bool;
-}
-
 const KNOWN: &str = "timers of futures are reached by address and never shut down";
-
-// SAFETY: the machine is the one in the payload, which nobody writes.
-unsafe impl Kind for Timer<Payload> {
-    fn make(payload: Payload, precision: Precision) -> Self {
-        let precision = match precision {
-            Precision::Coarse => quietcore_core::Precision::Coarse,
-            Precision::Tick | Precision::Exact => quietcore_core::Precision::Tick,
-        };
-        Self::new(payload, TimerOptions::new().detached().precision(precision))
-    }
-
-    fn payload(&self) -> Payload {
-        self.payload()
-    }
-
-    #[inline]
-    fn is_pending(&self) -> bool {
-        self.is_pending()
-    }
-
-    #[inline]
-    unsafe fn arm(entry: &WakeEntry<Self>, deadline: Nanos, now: Nanos) -> bool {
-        let machine = entry.timer.payload().machine();
-        let at = Nanos(deadline.0.saturating_sub(1));
-        // SAFETY: the caller promises that the entry stays; all references go to the machine in its payload.
-        let timer = unsafe { TimerRef::new(entry.address()) };
-        let armed = machine.act(|actions| machine.core.arm(timer, at, machine.context(now), actions));
-        armed.expect(KNOWN).was_pending
-    }
-
-    fn cancel(entry: &WakeEntry<Self>) -> bool {
-        let machine = entry.timer.payload().machine();
-        // SAFETY: the entry is valid and shared during this call, and the reference is not kept.
-        let timer = unsafe { TimerRef::new(entry.address()) };
-        machine.core.cancel(timer, machine.cancel_context()).expect(KNOWN)
-    }
-}
-
-// SAFETY: as for `Timer`.
-unsafe impl Kind for ExactTimer<Payload> {
-    fn make(payload: Payload, _: Precision) -> Self {
-        Self::new(payload, TimerOptions::new().detached())
-    }
-
-    fn payload(&self) -> Payload {
-        self.payload()
-    }
-
-    #[inline]
-    fn is_pending(&self) -> bool {
-        self.is_pending()
-    }
-
-    #[inline]
-    unsafe fn arm(entry: &WakeEntry<Self>, deadline: Nanos, now: Nanos) -> bool {
-        let machine = entry.timer.payload().machine();
-        let at = Expiry::at(deadline.0);
-        // SAFETY: the caller promises that the entry stays; all references go to the machine in its payload.
-        let timer = unsafe { ExactRef::new(entry.address()) };
-        let armed = machine.act(|actions| machine.core.arm_exact(timer, at, machine.context(now), actions));
-        let armed = armed.expect(KNOWN);
-        machine.interrupt_doze(armed.base, deadline);
-        armed.was_pending
-    }
-
-    fn cancel(entry: &WakeEntry<Self>) -> bool {
-        let machine = entry.timer.payload().machine();
-        // SAFETY: the entry is valid and shared during this call, and the reference is not kept.
-        let timer = unsafe { ExactRef::new(entry.address()) };
-        machine.core.cancel_exact(timer, machine.cancel_context()).expect(KNOWN)
-    }
-}
 
 /// A timer with its waker, and what its owner knows of it.
 #[derive(Debug)]
-struct Slot<N: Kind> {
-    entry: WakeEntry<N>,
+struct Slot<K: TimerKind> {
+    entry: WakeEntry<K>,
     state: State,
     precision: Precision,
 }
 
-impl<N: Kind> Slot<N> {
+impl<K: TimerKind> Slot<K> {
     fn new(machine: &'static Machine, precision: Precision) -> Self {
-        let timer = N::make(Payload::wake(machine), precision);
+        let options = TimerOptions::new().detached().precision(match precision {
+            Precision::Coarse => quietcore_core::Precision::Coarse,
+            Precision::Tick | Precision::Exact => quietcore_core::Precision::Tick,
+        });
+        let timer = Timer::of_kind(Payload::wake(machine), options);
         Self { entry: WakeEntry { timer, cell: WakerCell::new() }, state: State::Idle, precision }
     }
 
@@ -159,7 +72,7 @@ impl<N: Kind> Slot<N> {
 
     /// For an owner who has a slot to itself. The entry is only shared, however exclusive the borrow is: the
     /// machine may be reading it.
-    fn parts(self: Pin<&mut Self>) -> (&mut State, &WakeEntry<N>) {
+    fn parts(self: Pin<&mut Self>) -> (&mut State, &WakeEntry<K>) {
         // SAFETY: nothing is moved out: one part is plain and the other one shared.
         let slot = unsafe { self.get_unchecked_mut() };
         (&mut slot.state, &slot.entry)
@@ -206,7 +119,7 @@ impl<N: Kind> Slot<N> {
         *state = State::Armed;
         // SAFETY: the slot is pinned, so it stays where it is until it is dropped, which cancels the timer;
         // and `parts` gives nobody an exclusive reference to the entry.
-        unsafe { N::arm(entry, deadline, now) };
+        unsafe { arm(entry, deadline, now) };
         Poll::Pending
     }
 
@@ -220,7 +133,7 @@ impl<N: Kind> Slot<N> {
         {
             let (_, entry) = self.as_mut().parts();
             // SAFETY: as in `start`.
-            if unsafe { N::arm(entry, deadline, now) } {
+            if unsafe { arm(entry, deadline, now) } {
                 return;
             }
             // It was handed out at this moment, so its waker is woken, and that poll arms it.
@@ -239,7 +152,7 @@ impl<N: Kind> Slot<N> {
         if machine.is_forked() {
             return None;
         }
-        let was_pending = entry.timer.is_pending() && N::cancel(entry);
+        let was_pending = entry.timer.is_pending() && cancel(entry);
         let waker = if was_pending { entry.cell.take() } else { None };
         entry.cell.reset();
         waker
@@ -260,15 +173,42 @@ impl<N: Kind> Slot<N> {
     }
 }
 
-impl<N: Kind> Drop for Slot<N> {
+impl<K: TimerKind> Drop for Slot<K> {
     /// Takes no lock unless the timer is pending, and none at all in a forked child, where another thread may
     /// have had it at the moment of the fork.
     #[inline]
     fn drop(&mut self) {
         if self.entry.timer.is_pending() && !self.machine().is_forked() {
-            N::cancel(&self.entry);
+            cancel(&self.entry);
         }
     }
+}
+
+/// Arms the timer of an entry, or moves it; says whether it was pending.
+///
+/// # Safety
+/// The entry stays where it is, shared, until its timer is idle.
+#[inline]
+unsafe fn arm<K: TimerKind>(entry: &WakeEntry<K>, deadline: Nanos, now: Nanos) -> bool {
+    let machine = entry.timer.payload().machine();
+    let at = K::not_before(deadline, Nanos(0));
+    // SAFETY: the caller promises that the entry stays; all references go to the machine in its payload, which
+    // no thread writes.
+    let timer = unsafe { TimerRef::new(entry.address()) };
+    let armed = machine.act(|actions| machine.core.arm(timer, at, machine.context(now), actions));
+    let armed = armed.expect(KNOWN);
+    if K::IS_EXACT {
+        machine.interrupt_doze(armed.base, deadline);
+    }
+    armed.was_pending
+}
+
+/// Takes the timer of an entry out; says whether it was pending.
+fn cancel<K: TimerKind>(entry: &WakeEntry<K>) -> bool {
+    let machine = entry.timer.payload().machine();
+    // SAFETY: the entry is valid and shared during this call, and the reference is not kept.
+    let timer = unsafe { TimerRef::new(entry.address()) };
+    machine.core.cancel(timer, machine.cancel_context()).expect(KNOWN)
 }
 
 /// The present for an arm, perhaps a kernel's tick behind; `None` when `deadline` has come.
@@ -293,8 +233,8 @@ fn assert_alive(machine: &Machine) {
 /// The timer of one future. Exact ones are larger, so they are elsewhere.
 #[derive(Debug)]
 enum Place {
-    Here(Slot<Timer<Payload>>),
-    Elsewhere(Pin<Box<Slot<ExactTimer<Payload>>>>),
+    Here(Slot<Ticks>),
+    Elsewhere(Pin<Box<Slot<Exact>>>),
 }
 
 /// What a future waits with.
@@ -360,8 +300,8 @@ impl Entry {
 
 /// A pinned [`Place`].
 enum PinnedPlace<'a> {
-    Here(Pin<&'a mut Slot<Timer<Payload>>>),
-    Elsewhere(Pin<&'a mut Slot<ExactTimer<Payload>>>),
+    Here(Pin<&'a mut Slot<Ticks>>),
+    Elsewhere(Pin<&'a mut Slot<Exact>>),
 }
 
 impl fmt::Debug for Entry {

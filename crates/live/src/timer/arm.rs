@@ -13,20 +13,12 @@ use super::course::{Locked, Planned, before};
 use super::raw::{Name, RawTimer, Reference};
 use crate::machine::ArmError;
 use crate::{CpuId, Machine, Nanos};
-use quietcore_core::{Actions, Armed, BaseKind, Context, Expiry};
+use quietcore_core::{Actions, Arm, ArmMode, ArmTarget, Armed, BaseKind, Context, Expiry};
 use quietcore_wheel::Shape;
 
 /// Of a coarse timer: beyond this many ticks the wheel would hand it out early. Half of the wheel's reach,
 /// whose clock may be behind.
 const FAR: u64 = Shape::<9, 64>::LONGEST / 2;
-
-/// How an arm treats a timer that is pending already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verb {
-    Arm,
-    Reduce,
-    ModPending,
-}
 
 impl Name {
     #[inline]
@@ -41,7 +33,7 @@ impl Name {
         if course.ever_followed() || self.is_far(at, context.now) {
             return self.arm_slowly(at, context);
         }
-        self.put(at, |actions| self.enqueue(at, Verb::Arm, (context, actions)))
+        self.put(at, |actions| self.enqueue(Arm::at(at), context, actions))
     }
 
     /// Whether a coarse timer would be handed out before its time.
@@ -59,14 +51,14 @@ impl Name {
         }
         self.under_lock(at, |course, actions| {
             course.end();
-            self.enqueue(at, Verb::Arm, (context, actions))
+            self.enqueue(Arm::at(at), context, actions)
         })
     }
 
     pub(super) fn arm_course(self, at: Nanos, period: Nanos, context: Context) -> Result<bool, ArmError> {
         self.under_lock(at, |course, actions| {
             course.begin(at, period);
-            let armed = self.enqueue(at, Verb::Arm, (context, actions));
+            let armed = self.enqueue(Arm::at(at), context, actions);
             if armed.is_err() {
                 course.end();
             }
@@ -74,24 +66,25 @@ impl Name {
         })
     }
 
-    pub(super) fn modify(self, at: Nanos, verb: Verb, context: Context) -> Result<bool, ArmError> {
+    pub(super) fn modify(self, arm: Arm<Nanos>, context: Context) -> Result<bool, ArmError> {
         let timer = self.timer();
+        let at = arm.when;
         let is_pending = timer.is_pending();
         // What the base does is the truth: this is for a run to know its moment to the nanosecond.
-        let moves = match verb {
-            Verb::Arm => true,
-            Verb::Reduce => !is_pending || at < timer.course.due.load(),
-            Verb::ModPending => is_pending,
+        let moves = match arm.mode {
+            ArmMode::Always => true,
+            ArmMode::Reduce => !is_pending || at < timer.course.due.load(),
+            ArmMode::ModPending => is_pending,
         };
         if moves && self.is_far(at, context.now) {
             return self.under_lock(at, |course, actions| {
                 if !course.follows() {
                     course.begin(at, Nanos(0));
                 }
-                self.enqueue(at, verb, (context, actions))
+                self.enqueue(arm, context, actions)
             });
         }
-        let enqueue = |actions: &mut Actions| self.enqueue(at, verb, (context, actions));
+        let enqueue = |actions: &mut Actions| self.enqueue(arm, context, actions);
         if moves { self.put(at, enqueue) } else { self.tell(at, enqueue) }
     }
 
@@ -102,7 +95,7 @@ impl Name {
         }
         let is_far = self.is_far(at, context.now);
         if !is_far && !timer.course.ever_followed() {
-            return self.put(at, |actions| self.enqueue_on(cpu, at, (context, actions)));
+            return self.put(at, |actions| self.enqueue(Arm::at(at).on(cpu), context, actions));
         }
         self.under_lock(at, |course, actions| {
             if is_far {
@@ -110,7 +103,7 @@ impl Name {
             } else {
                 course.end();
             }
-            self.enqueue_on(cpu, at, (context, actions))
+            self.enqueue(Arm::at(at).on(cpu), context, actions)
         })
     }
 
@@ -155,50 +148,25 @@ impl Name {
         Ok(was_pending)
     }
 
-    fn enqueue_on(
-        self,
-        cpu: CpuId,
-        at: Nanos,
-        (context, actions): (Context, &mut Actions),
-    ) -> Result<Armed, ArmError> {
-        let core = &self.timer().machine().core;
-        let armed = match self.reference() {
-            Reference::Tick(timer) => core.arm_on(timer, (cpu, before(at)), context, actions),
-            Reference::Exact(timer, slack) => {
-                core.arm_exact_on(timer, (cpu, Expiry::with_slack(at.0, slack)), context, actions)
-            }
-        };
-        Ok(armed?)
-    }
-
     #[inline]
-    fn enqueue(
-        self,
-        at: Nanos,
-        verb: Verb,
-        (context, actions): (Context, &mut Actions),
-    ) -> Result<Armed, ArmError> {
+    fn enqueue(self, arm: Arm<Nanos>, context: Context, actions: &mut Actions) -> Result<Armed, ArmError> {
         let timer = self.timer();
         let core = &timer.machine().core;
-        let context = timer.place(context)?;
-        let is_lent = timer.is_lent();
-        let armed = match (self.reference(), verb) {
-            (Reference::Tick(timer), Verb::Arm) if is_lent => {
-                core.arm_floating(timer, before(at), context, actions)
+        let Arm { when, mode, mut target } = arm;
+        let mut context = context;
+        if target == ArmTarget::AsIs {
+            context = timer.place(context)?;
+            if mode == ArmMode::Always && timer.is_lent() {
+                target = ArmTarget::Floating;
             }
-            (Reference::Tick(timer), Verb::Arm) => core.arm(timer, before(at), context, actions),
-            (Reference::Tick(timer), Verb::Reduce) => core.reduce(timer, before(at), context, actions),
-            (Reference::Tick(timer), Verb::ModPending) => {
-                core.mod_pending(timer, before(at), context, actions)
+        }
+        let armed = match self.reference() {
+            Reference::Tick(timer) => {
+                core.arm(timer, Arm { when: before(when), mode, target }, context, actions)
             }
-            (Reference::Exact(timer, slack), verb) => {
-                let expiry = Expiry::with_slack(at.0, slack);
-                match verb {
-                    Verb::Arm if is_lent => core.arm_exact_floating(timer, expiry, context, actions),
-                    Verb::Arm => core.arm_exact(timer, expiry, context, actions),
-                    Verb::Reduce => core.reduce_exact(timer, expiry, context, actions),
-                    Verb::ModPending => core.mod_pending_exact(timer, expiry, context, actions),
-                }
+            Reference::Exact(timer, slack) => {
+                let when = Expiry::with_slack(when.0, slack);
+                core.arm(timer, Arm { when, mode, target }, context, actions)
             }
         };
         Ok(armed?)
@@ -215,7 +183,7 @@ impl Name {
         let context = machine.cancel_context();
         let cancelled = match self.reference() {
             Reference::Tick(timer) => machine.core.cancel(timer, context),
-            Reference::Exact(timer, _) => machine.core.cancel_exact(timer, context),
+            Reference::Exact(timer, _) => machine.core.cancel(timer, context),
         };
         let was_pending = cancelled.is_ok_and(|was_pending| was_pending);
         if was_pending && timer.course.follows() {
@@ -236,7 +204,7 @@ impl Name {
         let context = machine.cancel_context();
         let cancelled = match self.reference() {
             Reference::Tick(timer) => machine.core.shutdown(timer, context),
-            Reference::Exact(timer, _) => machine.core.shutdown_exact(timer, context),
+            Reference::Exact(timer, _) => machine.core.shutdown(timer, context),
         };
         cancelled.is_ok_and(|was_pending| was_pending)
     }
@@ -249,7 +217,7 @@ impl Name {
         let context = machine.cancel_context();
         let is_running = match self.reference() {
             Reference::Tick(timer) => machine.core.is_running(timer, context),
-            Reference::Exact(timer, _) => machine.core.is_running_exact(timer, context),
+            Reference::Exact(timer, _) => machine.core.is_running(timer, context),
         };
         is_running.is_ok_and(|is_running| is_running)
     }
@@ -270,7 +238,7 @@ impl Name {
             if let Some(at) = course.next(planned, now) {
                 timer.course.due.store(at);
                 // Refused when it was shut down.
-                let armed = self.enqueue(at, Verb::Reduce, (machine.context(now), actions));
+                let armed = self.enqueue(Arm::reduce(at), machine.context(now), actions);
                 if armed.is_ok_and(|armed| armed.was_pending) {
                     // Somebody armed it at this moment, and the earlier one counts: when that is, the base
                     // knows.

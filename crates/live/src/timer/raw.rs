@@ -123,7 +123,7 @@ impl RawTimer {
         let core = options.core();
         let (node, slack) = if options.is_exact() {
             let slack = u64::try_from(options.slack.as_nanos()).unwrap_or(NOT_EXACT).min(NOT_EXACT - 1);
-            (Node { exact: ManuallyDrop::new(ExactTimer::new(payload, core)) }, slack)
+            (Node { exact: ManuallyDrop::new(ExactTimer::of_kind(payload, core)) }, slack)
         } else {
             (Node { tick: ManuallyDrop::new(Timer::new(payload, core)) }, NOT_EXACT)
         };
@@ -284,7 +284,7 @@ impl Name {
             // asks for: it stays until it is idle, and all names of it lead to the one machine that it names.
             None => Reference::Tick(unsafe { TimerRef::new(self.0.cast()) }),
             // SAFETY: as above.
-            Some(slack) => Reference::Exact(unsafe { ExactRef::new(self.0.cast()) }, slack),
+            Some(slack) => Reference::Exact(unsafe { TimerRef::new(self.0.cast()) }, slack),
         }
     }
 }

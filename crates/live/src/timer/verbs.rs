@@ -3,14 +3,13 @@
 //! An arm costs the lock of one base, and a cancel too; neither allocates or waits. How they do it: `arm.rs`,
 //! `wait.rs`.
 
-use super::arm::Verb;
 use super::raw::Name;
 use super::wait::{CancelAndWait, WouldBlock};
 use crate::machine::ArmError;
 use crate::{CpuId, Machine, Nanos};
 use core::panic::Location;
 use core::time::Duration;
-use quietcore_core::Cancelled;
+use quietcore_core::{Arm, Cancelled};
 
 /// Arms and cancels a timer with a callback. A [`TimerHandle`](super::TimerHandle) is one, and so is what
 /// [`RawTimer::at`](super::RawTimer::at) returns. Any thread may call everything; only
@@ -155,7 +154,7 @@ impl CallbackTimer {
     #[track_caller]
     pub fn reduce(&self, at: impl Into<Nanos>) -> Result<bool, ArmError> {
         let context = self.0.armed_at(Location::caller())?.coarse_context();
-        self.0.modify(at.into(), Verb::Reduce, context)
+        self.0.modify(Arm::reduce(at.into()), context)
     }
 
     /// Arms the timer for `at`, if it is pending; says whether it was.
@@ -175,7 +174,7 @@ impl CallbackTimer {
     #[track_caller]
     pub fn mod_pending(&self, at: impl Into<Nanos>) -> Result<bool, ArmError> {
         let context = self.0.armed_at(Location::caller())?.coarse_context();
-        self.0.modify(at.into(), Verb::ModPending, context)
+        self.0.modify(Arm::mod_pending(at.into()), context)
     }
 
     /// Takes the timer out and ends its periods; says whether it was pending. A run that has begun goes on,

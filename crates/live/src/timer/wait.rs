@@ -186,7 +186,7 @@ impl Name {
         let context = machine.cancel_context();
         let cancelled = match self.reference() {
             Reference::Tick(timer) => machine.core.cancel_unless_running(timer, context),
-            Reference::Exact(timer, _) => machine.core.cancel_exact_unless_running(timer, context),
+            Reference::Exact(timer, _) => machine.core.cancel_unless_running(timer, context),
         };
         match cancelled.unwrap_or(Cancelled::Idle) {
             Cancelled::Idle => Found::Idle(was_pending),

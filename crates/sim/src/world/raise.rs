@@ -13,7 +13,7 @@ use super::{Event, World, id};
 use crate::figures::RaiseFigures;
 use crate::scenario::Cost;
 use quietcore_core::softirq::TimerRaise;
-use quietcore_core::{Context, Nanos};
+use quietcore_core::{Arm, Context, Nanos};
 
 /// The reasons for which an isolated CPU looks for timers.
 const LOOKS: u8 = why::TICK | why::WAKEUP;
@@ -82,9 +82,9 @@ impl World<'_> {
         let now = self.now;
         let context = Context::on(id(cpu), Nanos(now));
         let this = &mut self.timers[timer as usize];
-        let at = (id(target), Nanos(expires));
+        let arm = Arm::at(Nanos(expires)).on(id(target));
         // Its CPU may have gone offline meanwhile: nothing is armed.
-        let Ok(armed) = self.machine.arm_on(this.id.wheel(), at, context, &mut self.actions) else {
+        let Ok(armed) = self.machine.arm(this.id.wheel(), arm, context, &mut self.actions) else {
             return 0;
         };
         assert!(armed.was_pending == this.is_pending, "timer {timer}: the machine lost count of it");

@@ -135,10 +135,10 @@ fn an_adoption_does_not_wait_for_a_detached_run() {
 fn an_exact_timer_can_be_detached() {
     let mut bases = bases(1);
     let id = bases.add_exact(TimerOptions::new().detached(), 1);
-    let timer = bases.exact(id).expect("just made");
+    let timer = bases.timer(id).expect("just made");
     let mut runs = Vec::new();
     for tick in [2, 4] {
-        let _ = bases.arm_exact(timer, Expiry::at(tick * TICK - 1), local(0), at(0));
+        let _ = bases.arm(timer, Expiry::at(tick * TICK - 1), local(0), at(0));
         runs.extend(start_all(&bases, local(0), at(tick)).1);
     }
     let expiries: Vec<_> = runs.iter().map(|expired| expired.expires()).collect();

@@ -16,6 +16,7 @@ use super::expire::Popped;
 use super::{Armed, BaseId, BaseKind, Change, Expired, TickLength, TimerId, TimerOptions, TimerRef, Token};
 use crate::{CpuId, Nanos, RawLock, SequentialLock};
 use alloc::vec::Vec;
+use quietcore_wheel::Tick;
 
 /// Bases with ticks of 1000 ns.
 type TestBases = Bases<SequentialLock, u32>;
@@ -39,6 +40,17 @@ impl<L: RawLock> Bases<L, u32> {
     /// `pop_with`, where nothing is taken.
     pub(super) fn pop(&self, token: &Token, context: Context) -> PlainPopped {
         self.pop_with(token, context, |_, _| ()).into()
+    }
+
+    /// Arms a timer for the start of `tick`.
+    pub(in crate::base) fn arm_tick(
+        &self,
+        timer: TimerRef<u32>,
+        tick: Tick,
+        onto: BaseId,
+        context: Context,
+    ) -> Armed {
+        self.arm(timer, self.length.start(tick), onto, context)
     }
 
     /// As machines arm: the usual case, and if it is another one any.

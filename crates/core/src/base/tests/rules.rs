@@ -1,7 +1,7 @@
 //! One rule at a time: placement, running timers, tokens, what is published.
 
 use super::super::expire::Finished;
-use super::super::{Armed, Cancelled, Change, Pinning, TimerName};
+use super::super::{Arm, Armed, Cancelled, Change, TimerName};
 use super::{BaseKind, CpuId, Nanos, SequentialLock, TICK, TimerOptions};
 use super::{TestBases, add, at, base, bases, global, local, run_all, start_all};
 use crate::base::Expired;
@@ -121,12 +121,12 @@ fn the_usual_arm() {
     assert_eq!(bases.lock(global(0), None).next_expiry(), Some(when(61)));
     let counters = bases.lock(global(0), None).counters;
     assert_eq!((counters.armed, counters.superseded, counters.cancelled), (4, 2, 1));
-    bases.set_pinning(timer, Pinning::Pinned, at(1));
+    let _ = bases.arm(timer, Arm::at(when(60)).on(CpuId(0)), global(0), at(1));
     assert_eq!(again(timer, 9, global(0)), None, "it is pinned");
     assert_eq!(again(pinned, 9, global(0)), None, "it was always pinned");
     assert_eq!(bases.shutdown(dead, at(1)), Cancelled::Idle);
     assert_eq!(again(dead, 9, global(0)), None, "it was shut down before its first arm");
-    bases.set_pinning(timer, Pinning::Floating, at(1));
+    let _ = bases.arm(timer, Arm::at(when(60)).floating(), global(0), at(1));
     let _ = bases.adopt(CpuId(0), CpuId(1), at(1));
     assert_eq!(again(timer, 9, global(0)), None, "its CPU is gone");
     assert_eq!(again(timer, 9, global(1)), Some((true, true)));
@@ -145,14 +145,14 @@ fn arm_reduce_modify_cancel() {
     let mut bases = bases(1);
     let (_, timer) = add(&mut bases, 1);
     let when = |tick: u64| Nanos(tick * TICK);
-    let idle = bases.mod_pending(timer, when(5), local(0), at(0));
+    let idle = bases.arm(timer, Arm::mod_pending(when(5)), local(0), at(0));
     assert!(!idle.was_pending && !timer.is_pending() && timer.base().is_none());
     assert_eq!(bases.cancel(timer, at(0)), Cancelled::Idle);
-    assert!(!bases.reduce(timer, when(30), local(0), at(0)).was_pending);
-    assert!(bases.reduce(timer, when(40), local(0), at(0)).was_pending);
+    assert!(!bases.arm(timer, Arm::reduce(when(30)), local(0), at(0)).was_pending);
+    assert!(bases.arm(timer, Arm::reduce(when(40)), local(0), at(0)).was_pending);
     assert_eq!(bases.next_local(CpuId(0)), Some(when(31)));
-    assert!(bases.reduce(timer, when(20), local(0), at(0)).change.is_first);
-    assert!(bases.mod_pending(timer, when(25), local(0), at(0)).was_pending);
+    assert!(bases.arm(timer, Arm::reduce(when(20)), local(0), at(0)).change.is_first);
+    assert!(bases.arm(timer, Arm::mod_pending(when(25)), local(0), at(0)).was_pending);
     assert_eq!(bases.lock(local(0), None).next_expiry(), Some(when(26)));
     assert_eq!(bases.cancel(timer, at(0)), Cancelled::WasPending);
     assert_eq!(bases.cancel(timer, at(0)), Cancelled::Idle);
@@ -176,8 +176,8 @@ fn a_timer_that_was_shut_down_refuses_every_arm() {
         for onto in [local(0), local(1)] {
             let armed = [
                 bases.arm_tick(timer, Tick(9), onto, at(3)),
-                bases.reduce(timer, Nanos(9 * TICK), onto, at(3)),
-                bases.mod_pending(timer, Nanos(9 * TICK), onto, at(3)),
+                bases.arm(timer, Arm::reduce(Nanos(9 * TICK)), onto, at(3)),
+                bases.arm(timer, Arm::mod_pending(Nanos(9 * TICK)), onto, at(3)),
             ];
             assert!(armed.iter().all(|armed| armed.is_refused && !armed.was_pending), "{armed:?}");
             assert!(!timer.is_pending());
@@ -303,20 +303,20 @@ fn collected_timers_can_be_cancelled_and_armed_again() {
     let exact: Vec<_> = (10..13)
         .map(|payload| {
             let id = bases.add_exact(TimerOptions::new(), payload);
-            bases.exact(id).expect("just made")
+            bases.timer(id).expect("just made")
         })
         .collect();
     for timer in &timers {
         let _ = bases.arm_tick(*timer, Tick(1), global(0), at(0));
     }
     for timer in &exact {
-        let _ = bases.arm_exact(*timer, Expiry::at(1500), global(0), at(0));
+        let _ = bases.arm(*timer, Expiry::at(1500), global(0), at(0));
     }
     let token = bases.collect_and_take(global(0), CpuId(0), at(3)).expect("due");
     assert_eq!(bases.cancel(timers[0], at(3)), Cancelled::WasPending);
     assert_eq!(bases.cancel(exact[0], at(3)), Cancelled::WasPending);
     assert!(bases.arm_tick(timers[1], Tick(7), global(0), at(3)).was_pending);
-    assert!(bases.arm_exact(exact[1], Expiry::at(7000), global(0), at(3)).was_pending);
+    assert!(bases.arm(exact[1], Expiry::at(7000), global(0), at(3)).was_pending);
     bases.check();
     let mut ran = Vec::new();
     while let Some(expired) = bases.pop(&token, at(3)).expired {
@@ -335,8 +335,8 @@ fn exact_timers_count_with_their_hard_expiry() {
     let mut bases = bases(1);
     let ids = [Expiry::with_slack(100, 400), Expiry::at(300)].map(|expiry| {
         let id = bases.add_exact(TimerOptions::new(), expiry.soft as u32);
-        let timer = bases.exact(id).expect("just made");
-        let _ = bases.arm_exact(timer, expiry, local(0), at(0));
+        let timer = bases.timer(id).expect("just made");
+        let _ = bases.arm(timer, expiry, local(0), at(0));
         id
     });
     assert_eq!(bases.next_local(CpuId(0)), Some(Nanos(300)));
@@ -345,7 +345,7 @@ fn exact_timers_count_with_their_hard_expiry() {
     assert!(run_all(&bases, local(0), context).is_empty(), "the first in line is not due");
     context.now = Nanos(300);
     assert_eq!(run_all(&bases, local(0), context), [300, 100]);
-    assert!(ids.iter().all(|id| bases.remove_exact(*id).is_ok()));
+    assert!(ids.iter().all(|id| bases.remove_timer(*id).is_ok()));
 }
 
 /// Goal: an arm that became first of an idle base says so, others do not. Method: every kind, two arms.
@@ -364,19 +364,25 @@ fn an_arm_on_an_idle_base_must_be_published() {
     }
 }
 
-/// Goal: pinning is kept and can be changed. Method: both ways, before the first arm and after.
+/// Goal: an arm that says so changes the pinning with the moment, in its one lock hold; an arm that does
+/// nothing changes neither. Method: both ways, from the first arm on, within a base and across two.
 #[test]
 fn pinning_can_be_changed() {
-    let mut bases = bases(1);
+    let mut bases = bases(2);
     let (_, timer) = add(&mut bases, 1);
-    for _ in 0..2 {
+    let arm = Arm::at(Nanos(5 * TICK));
+    for (pinned, floating) in [(local(0), global(0)), (local(1), local(1)), (local(0), global(1))] {
         assert!(!timer.is_pinned());
-        bases.set_pinning(timer, Pinning::Pinned, at(0));
+        assert_eq!(bases.arm(timer, arm.on(pinned.cpu), pinned, at(0)).base, pinned);
         assert!(timer.is_pinned() && !timer.is_deferrable());
-        bases.set_pinning(timer, Pinning::Floating, at(0));
-        let _ = bases.arm_tick(timer, Tick(5), local(0), at(0));
+        assert_eq!(bases.arm(timer, arm, pinned, at(0)).base, pinned);
+        assert!(timer.is_pinned(), "the pinning holds for later arms");
+        assert_eq!(bases.arm(timer, arm.floating(), floating, at(0)).base, floating);
     }
-    assert!(timer.is_pending());
+    assert!(timer.is_pending() && !timer.is_pinned());
+    let later = Arm::reduce(Nanos(9 * TICK)).on(CpuId(1));
+    let _ = bases.arm(timer, later, global(1), at(0));
+    assert!(!timer.is_pinned(), "the arm did nothing");
 }
 
 /// Goal: more stuck runs than records inline. Method: ten timers run at once, all due again, all end.

@@ -1,7 +1,7 @@
 //! Random scripts on several CPUs against the oracle: the contract of a timer (never early, late within
 //! bounds, each pending period ends once, never concurrent with itself), and the invariants after every step.
 
-use super::super::{Armed, BaseId, BaseKind, Cancelled, Counters, ExactId, Expired};
+use super::super::{Arm, Armed, BaseId, BaseKind, Cancelled, Counters, ExactId, Expired};
 use super::super::{TimerId, TimerName, Token};
 use super::oracle::{Known, Oracle};
 use super::{TICK, TestBases, bases};
@@ -210,8 +210,8 @@ impl Rig {
     }
 
     fn arm_exact(&self, timer: usize, expires: u64, onto: BaseId) -> Armed {
-        let exact = self.bases.exact(self.exact[timer - WHEEL_TIMERS]).expect("in the store");
-        self.bases.arm_exact(exact, Expiry::at(expires), onto, self.context())
+        let exact = self.bases.timer(self.exact[timer - WHEEL_TIMERS]).expect("in the store");
+        self.bases.arm(exact, Expiry::at(expires), onto, self.context())
     }
 
     fn arm_wheel(&self, timer: usize, expires: u64, onto: BaseId, mode: u8) -> Armed {
@@ -220,15 +220,15 @@ impl Rig {
         match mode {
             0 if timer.is_multiple_of(2) => self.bases.arm(wheel, nanos, onto, self.context()),
             0 => self.bases.arm_as_machines_do(wheel, nanos, onto, self.context()),
-            1 => self.bases.reduce(wheel, nanos, onto, self.context()),
-            _ => self.bases.mod_pending(wheel, nanos, onto, self.context()),
+            1 => self.bases.arm(wheel, Arm::reduce(nanos), onto, self.context()),
+            _ => self.bases.arm(wheel, Arm::mod_pending(nanos), onto, self.context()),
         }
     }
 
     fn cancel(&self, timer: usize) -> Cancelled {
         match timer.checked_sub(WHEEL_TIMERS) {
             None => self.bases.cancel(self.bases.timer(self.ids[timer]).expect("there"), self.context()),
-            Some(at) => self.bases.cancel(self.bases.exact(self.exact[at]).expect("there"), self.context()),
+            Some(at) => self.bases.cancel(self.bases.timer(self.exact[at]).expect("there"), self.context()),
         }
     }
 
@@ -239,7 +239,7 @@ impl Rig {
                 self.bases.cancel_unless_running(self.bases.timer(self.ids[timer]).expect("there"), context)
             }
             Some(at) => {
-                self.bases.cancel_unless_running(self.bases.exact(self.exact[at]).expect("there"), context)
+                self.bases.cancel_unless_running(self.bases.timer(self.exact[at]).expect("there"), context)
             }
         };
         let expected = if self.oracle.timers[timer].runs_on.is_some() {
@@ -256,7 +256,7 @@ impl Rig {
         let context = self.context();
         let result = match timer.checked_sub(WHEEL_TIMERS) {
             None => self.bases.shutdown(self.bases.timer(self.ids[timer]).expect("there"), context),
-            Some(at) => self.bases.shutdown(self.bases.exact(self.exact[at]).expect("there"), context),
+            Some(at) => self.bases.shutdown(self.bases.timer(self.exact[at]).expect("there"), context),
         };
         assert_eq!(result == Cancelled::WasPending, self.oracle.end_period(timer), "timer {timer}");
         self.oracle.timers[timer].is_shut_down = true;
@@ -403,7 +403,7 @@ impl Rig {
             // Which ones go when not all do is not ours to say.
             let now_at = match number.checked_sub(WHEEL_TIMERS) {
                 None => self.bases.timer(self.ids[number]).and_then(|timer| timer.base()),
-                Some(at) => self.bases.exact(self.exact[at]).and_then(|timer| timer.base()),
+                Some(at) => self.bases.timer(self.exact[at]).and_then(|timer| timer.base()),
             };
             if now_at != Some(period.base) {
                 assert!(known.runs_on.is_none(), "timer {number} runs and was moved");

@@ -5,7 +5,7 @@
 
 extern crate std;
 
-use super::super::{Bases, Cancelled, Context, Expired, TimerName};
+use super::super::{Arm, Bases, Cancelled, Context, Expired, TimerName};
 use super::locks::SpinLock;
 use super::{BaseId, BaseKind, CpuId, Nanos, TickLength, TimerId, TimerOptions};
 use alloc::vec::Vec;
@@ -75,11 +75,11 @@ impl World {
         let timer = self.bases.timer(self.ids[number]).expect("in the store");
         let armed = match dice.roll(6) {
             0 => {
-                let armed = self.bases.mod_pending(timer, expires, onto, context);
+                let armed = self.bases.arm(timer, Arm::mod_pending(expires), onto, context);
                 assert!(!armed.is_refused, "nobody shuts timers down");
                 return;
             }
-            1 => self.bases.reduce(timer, expires, onto, context),
+            1 => self.bases.arm(timer, Arm::reduce(expires), onto, context),
             2 => self.bases.arm(timer, expires, onto, context),
             _ => self.bases.arm_as_machines_do(timer, expires, onto, context),
         };

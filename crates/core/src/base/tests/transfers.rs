@@ -22,7 +22,7 @@ fn an_adopter_gets_everything() {
         }
     }
     let id = bases.add_exact(TimerOptions::new(), 99);
-    let _ = bases.arm_exact(bases.exact(id).expect("just made"), Expiry::at(2500), local(1), at(0));
+    let _ = bases.arm(bases.timer(id).expect("just made"), Expiry::at(2500), local(1), at(0));
     let token = bases.collect_and_take(local(1), CpuId(1), at(4)).expect("due");
     let adopted = bases.adopt(CpuId(1), CpuId(0), at(4));
     assert_eq!((adopted.moved, adopted.still_running), (13, 0));
@@ -140,10 +140,10 @@ fn an_evacuation_does_not_delay_what_is_due() {
     let mut bases = bases(2);
     let (_, timer) = add(&mut bases, 1);
     let id = bases.add_exact(TimerOptions::new(), 2);
-    let exact = bases.exact(id).expect("just made");
+    let exact = bases.timer(id).expect("just made");
     let arm_both = |tick: u64| {
         let _ = bases.arm_tick(timer, Tick(tick), global(1), at(tick));
-        let _ = bases.arm_exact(exact, Expiry::at(tick * TICK), global(1), at(tick));
+        let _ = bases.arm(exact, Expiry::at(tick * TICK), global(1), at(tick));
     };
     arm_both(0);
     let (_, runs) = start_all(&bases, global(1), at(2));

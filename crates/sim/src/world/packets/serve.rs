@@ -122,7 +122,7 @@ impl World<'_> {
         let this = &mut self.timers[timer as usize];
         let Name::Exact(name) = this.id else { unreachable!("watchdogs are exact") };
         let context = Context::on(id(cpu), Nanos(self.now));
-        let armed = self.machine.arm_exact(name, Expiry::at(until), context, &mut self.actions);
+        let armed = self.machine.arm(name, Expiry::at(until), context, &mut self.actions);
         let armed = armed.expect("a world's timers exist and are not shut down");
         assert!(armed.was_pending == this.is_pending, "timer {timer}: the machine lost count of it");
         let base = armed.base.cpu.index() as u16;
