@@ -1,8 +1,8 @@
 //! `quietcore cat FILE`: a recording as text, for people and for scripts without zstd.
 
-use crate::Outcome;
 use crate::args::CatArgs;
 use crate::error::CliError;
+use crate::outcome::Outcome;
 use std::io::{self, Read, Write};
 
 pub(crate) fn run(args: &CatArgs) -> Result<Outcome, CliError> {

@@ -3,11 +3,11 @@
 //!
 //! Exit code 0 whatever it finds: it is a tour. Only an error (2) or a signal (130) changes that.
 
-use crate::Outcome;
 use crate::args::CheckUpArgs;
 use crate::doctor::{self, Doctor};
 use crate::error::CliError;
 use crate::explain::{self, Explanation};
+use crate::outcome::Outcome;
 use crate::output;
 use crate::recordings::{Bundled, ISOLATION};
 use crate::signals::Interrupt;

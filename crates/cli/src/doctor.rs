@@ -1,8 +1,8 @@
 //! `quietcore doctor`: what a host's configuration does to its isolated CPUs, without tracing.
 
-use crate::Outcome;
 use crate::args::DoctorArgs;
 use crate::error::CliError;
+use crate::outcome::Outcome;
 use crate::output;
 use crate::text::{self, Page};
 use quietcore_explain::{Examination, Facts, Finding, Severity, examine};

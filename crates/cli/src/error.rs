@@ -1,5 +1,6 @@
 //! The one error type of the command: what went wrong, where, and what to do.
 
+use quietcore_lab::LabError;
 use quietcore_trace::{OpenError, ReadError};
 use std::fmt;
 use std::io;
@@ -49,5 +50,11 @@ impl From<io::Error> for CliError {
 impl From<OpenError> for CliError {
     fn from(error: OpenError) -> Self {
         Self::Open(error)
+    }
+}
+
+impl From<LabError> for CliError {
+    fn from(error: LabError) -> Self {
+        Self::Live(error.to_string())
     }
 }

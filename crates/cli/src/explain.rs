@@ -1,10 +1,10 @@
 //! `quietcore explain`: a trace, or the running kernel, explained.
 
-use crate::Outcome;
 use crate::args::{DEFAULT_BUFFER_KIB, ExplainArgs};
 use crate::error::CliError;
 use crate::host;
 use crate::live::{Own, Request, Session};
+use crate::outcome::Outcome;
 use crate::output;
 use crate::progress::Display;
 use crate::signals::Interrupt;

@@ -1,16 +1,13 @@
 //! What the running host says about itself, as far as an explanation needs it.
 
 use crate::error::CliError;
-use quietcore_core::{CpuId, CpuSet};
+use quietcore_core::CpuSet;
 use quietcore_explain::{Facts, Options};
 use std::path::Path;
 
 /// The CPUs that this process may run on.
 pub(crate) fn allowed_cpus() -> Result<CpuSet, CliError> {
-    let set = rustix::thread::sched_getaffinity(None)
-        .map_err(|error| CliError::Live(format!("cannot read the CPU affinity of this process: {error}")))?;
-    let numbers = (0..rustix::thread::CpuSet::MAX_CPU).filter(|&number| set.is_set(number));
-    Ok(numbers.filter_map(|number| CpuId::new(number as u64).ok()).collect())
+    Ok(quietcore_lab::allowed_cpus()?)
 }
 
 /// The CPUs for lanes: those that `--cpus` asks for, or all that this process may run on.

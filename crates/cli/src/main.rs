@@ -14,10 +14,13 @@ mod doctor;
 mod error;
 mod explain;
 mod host;
+mod input;
 mod lab;
 mod live;
 mod netem;
+mod outcome;
 mod output;
+mod predict;
 mod progress;
 mod recordings;
 mod signals;
@@ -31,20 +34,8 @@ mod whatif;
 use args::{Cli, Verb};
 use clap::Parser;
 use error::CliError;
+use outcome::Outcome;
 use std::process::ExitCode;
-
-/// What a command that ran to its end found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    /// Nothing of severity warning or above, and no mismatch.
-    Fine,
-    /// At least one finding of severity warning or above, or a mismatch.
-    Found,
-    /// Ctrl-C or SIGTERM ended it; everything was cleaned up.
-    Interrupted,
-    /// A program that was asked for ended with this exit code.
-    Exited(u8),
-}
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

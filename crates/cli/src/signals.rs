@@ -1,6 +1,7 @@
 //! Ctrl-C and its relatives as a flag, so that every command ends in an orderly way.
 
 use crate::error::CliError;
+use quietcore_lab::StopFlag;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,10 +23,9 @@ impl Interrupt {
         Ok(Self(flag))
     }
 
-    /// One that nothing sets, for tests of what is interruptible.
-    #[cfg(test)]
-    pub(crate) fn never() -> Self {
-        Self(Arc::new(AtomicBool::new(false)))
+    /// The same flag, for the lab.
+    pub(crate) fn stop_flag(&self) -> StopFlag {
+        StopFlag::from(Arc::clone(&self.0))
     }
 
     /// Whether one arrived.

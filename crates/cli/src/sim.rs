@@ -1,7 +1,8 @@
 //! `quietcore sim`: a scenario, run on simulated CPUs.
 
-use crate::Outcome;
 use crate::error::CliError;
+use crate::input::read;
+use crate::outcome::Outcome;
 use crate::output::{self, AtomicFile};
 use crate::progress::Display;
 use crate::signals::Interrupt;
@@ -11,13 +12,10 @@ use quietcore_core::Nanos;
 use quietcore_sim::{Options, Scenario};
 use serde::Serialize;
 use std::cell::RefCell;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
-
-/// The longest scenario or costs file that is read, in bytes.
-const BYTES_MAX: u64 = 1 << 20;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 everything that the scenario expects holds; 1 something does not (--exit-zero makes it 0);
@@ -32,7 +30,7 @@ pub(crate) struct SimArgs {
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
     /// Replaces the simulated time, as 500ms or 5s
-    #[arg(long, value_name = "SPAN", value_parser = crate::args::span)]
+    #[arg(long, value_name = "SPAN", value_parser = crate::args::value::span)]
     pub(crate) duration: Option<Duration>,
     /// Run everything again with all costs halved and doubled, and show which figures change
     #[arg(long)]
@@ -88,16 +86,6 @@ pub(crate) fn run(args: &SimArgs) -> Result<Outcome, CliError> {
     files.finish()?;
     show(args, &scenario, &outcome)?;
     Ok(if outcome.holds || args.exit_zero { Outcome::Fine } else { Outcome::Found })
-}
-
-/// A file that is not longer than it should be.
-pub(crate) fn read(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    std::fs::File::open(path)?.take(BYTES_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > BYTES_MAX {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "longer than 1 MiB"));
-    }
-    Ok(text)
 }
 
 fn show(args: &SimArgs, scenario: &Scenario, outcome: &quietcore_sim::Outcome) -> Result<(), CliError> {

@@ -2,11 +2,11 @@
 //!
 //! What is no command is refused here, before anybody is asked. The instance that has the device answers.
 
-use crate::Outcome;
 use crate::error::CliError;
 use crate::netem::control_socket::ask;
 use crate::netem::instance::{self, Record};
 use crate::netem::script::Script;
+use crate::outcome::Outcome;
 use crate::output;
 use clap::Args;
 use quietcore::qdisc::tc::{Command, parse};

@@ -1,8 +1,8 @@
 //! `quietcore verify`: a trace's timers, replayed through our wheel.
 
-use crate::Outcome;
 use crate::args::VerifyArgs;
 use crate::error::CliError;
+use crate::outcome::Outcome;
 use crate::output;
 use crate::progress::Display;
 use crate::signals::Interrupt;

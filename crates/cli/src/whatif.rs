@@ -2,9 +2,10 @@
 //!
 //! One pass over the input feeds the explanation (what was recorded) and the load (what is replayed).
 
-use crate::Outcome;
-use crate::args::{PolicyName, WhatIfArgs};
+use crate::args::WhatIfArgs;
+use crate::args::value::PolicyName;
 use crate::error::CliError;
+use crate::outcome::Outcome;
 use crate::output;
 use crate::progress::Display;
 use crate::text::{self, Page};

@@ -9,7 +9,7 @@ use super::{Source, Tree, Violation};
 const RECORDINGS_LIMIT: u64 = 6 * 1024 * 1024;
 
 /// Crate folder and the crates of ours it may name. `live` and `sim` never name each other.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("macros", &[]),
     ("wheel", &[]),
     ("core", &["wheel"]),
@@ -25,7 +25,11 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("tokio", &["live"]),
     ("quietcore", &["wheel", "core", "qdisc", "live", "net", "tokio", "sim", "macros"]),
     ("ffi", &["wheel", "core", "qdisc", "live", "sim", "quietcore"]),
-    ("cli", &["wheel", "core", "qdisc", "trace", "explain", "verify", "live", "net", "sim", "quietcore"]),
+    ("lab", &["core", "qdisc", "trace", "explain", "live", "net", "sim"]),
+    (
+        "cli",
+        &["wheel", "core", "qdisc", "trace", "explain", "verify", "live", "net", "sim", "quietcore", "lab"],
+    ),
 ];
 
 /// Crates whose examples and tests are written against the facade: their development may depend on it.

@@ -17,8 +17,8 @@ mod tun;
 mod wire;
 mod xps;
 
-use crate::Outcome;
 use crate::error::CliError;
+use crate::outcome::Outcome;
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]

@@ -1,6 +1,6 @@
 //! Findings as text.
 
-use super::{Page, Style, visible};
+use super::page::{Page, Style, visible};
 use quietcore_explain::{Evidence, Finding, Severity};
 
 /// All `findings`, each with what, why, change, prediction, verification and proof.

@@ -1,6 +1,6 @@
 //! An explanation as text: the header, the isolated CPUs one by one, a row per seed.
 
-use super::{Page, Style, visible};
+use super::page::{Page, Style, visible};
 use crate::live::Own;
 use quietcore_core::Nanos;
 use quietcore_explain::{CountByName, Report};
@@ -17,7 +17,7 @@ pub(crate) fn explanation(page: &mut Page, name: &str, report: &Report, own: Opt
     isolated_cpus(page, report);
     page.heading("The five questions");
     seed_rows(page, report);
-    super::findings(page, &report.findings);
+    super::finding::findings(page, &report.findings);
 }
 
 fn header(page: &mut Page, name: &str, report: &Report) {

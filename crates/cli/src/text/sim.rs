@@ -1,7 +1,7 @@
 //! A simulated scenario as text: a table of figures per variant, what was expected, and where the costs are
 //! from.
 
-use super::{Page, Style, visible};
+use super::page::{Page, Style, visible};
 use quietcore_core::Nanos;
 use quietcore_sim::{Figures, Outcome, Quantiles, Scenario, Variant};
 

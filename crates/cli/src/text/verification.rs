@@ -1,6 +1,6 @@
 //! A verification as text: what was compared, the classes, the first line that differs.
 
-use super::{Page, Style, visible};
+use super::page::{Page, Style, visible};
 use quietcore_verify::{Check, HierarchyCounts, Mismatch, Verification};
 
 /// Width of the labels.

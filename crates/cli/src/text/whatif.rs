@@ -1,6 +1,6 @@
 //! An answer to "what if" as text: what was asked, before and after side by side, the assumptions.
 
-use super::{Page, Style, visible};
+use super::page::{Page, Style, visible};
 use crate::whatif::Comparison;
 use quietcore_core::Nanos;
 use quietcore_explain::{CountByNumber, Disturbance};

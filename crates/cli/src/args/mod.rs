@@ -1,0 +1,181 @@
+//! What can be typed. One definition per flag; the help is generated from it.
+
+pub(crate) mod value;
+
+use clap::{ArgGroup, Args, Parser, Subcommand};
+use quietcore_core::CpuSet;
+use std::path::PathBuf;
+use std::time::Duration;
+use value::{PolicyName, cpus, identities, span};
+
+/// Kernel buffer per CPU of a live recording.
+pub(crate) const DEFAULT_BUFFER_KIB: u32 = 4096;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 fine; 1 a finding of severity warning or above (--exit-zero makes it 0);
+2 an error; 130 interrupted. No command ever writes a kernel setting: changes are printed.";
+
+const VERIFY_EXIT_CODES: &str = "\
+Exit codes: 0 every line agrees with the wheel; 1 at least one does not (--exit-zero makes it 0);
+2 an error; 130 interrupted.";
+
+const WHATIF_EXIT_CODES: &str = "\
+Exit codes: 0 the question was answered; 2 an error.";
+
+/// Who disturbed which CPU, armed where, why it ran there, and what to change.
+///
+/// Without a command: the check-up. It looks at this host (no root needed), records the running
+/// kernel for ten seconds if that is permitted, shows the bundled recordings of three kernels
+/// side by side, and ends with the next command worth typing.
+#[derive(Debug, Parser)]
+#[command(name = "quietcore", version, after_help = EXIT_CODES, args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Option<Verb>,
+    #[command(flatten)]
+    pub(crate) check_up: CheckUpArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Explain a trace, or the running kernel: who disturbed which CPU, and what to change
+    Explain(ExplainArgs),
+    /// Examine this host's configuration (no root, no tracing), or a copy of another host's
+    Doctor(DoctorArgs),
+    /// Replay a trace's timers through quietcore's own wheel, and name the first line that differs
+    Verify(VerifyArgs),
+    /// Replay a trace's timers under another policy: who would pull, who would be woken
+    Whatif(WhatIfArgs),
+    /// Run a scenario on simulated CPUs, with a virtual clock, and check what it expects
+    Sim(crate::sim::SimArgs),
+    /// Experiments on the timer runtime, live, with the noise floor of the same run
+    Lab(crate::lab::LabArgs),
+    /// Measure what things cost on this machine, for the simulator
+    Calibrate(crate::calibrate::CalibrateArgs),
+    /// Delay, lose and queue packets of real programs, in user space, with tc's disciplines
+    Netem(crate::netem::NetemArgs),
+    /// Say to a running `quietcore netem` what tc would say to the kernel; the kernel's own is left alone
+    Tc(crate::tc::TcArgs),
+    /// Print a recording as text (decompresses; `-` reads standard input)
+    Cat(CatArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckUpArgs {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// How long to record the running kernel, as 10s; 0s skips it
+    #[arg(long, value_name = "SPAN", value_parser = span, default_value = "10s")]
+    pub(crate) live: Duration,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct ExplainArgs {
+    /// A trace: text of tracefs or of `trace-cmd report`, or a .zst of it; `-` is standard input
+    #[arg(required_unless_present = "live", conflicts_with = "live")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Record the running kernel for this long instead, as 10s, 500ms or 2m (needs root)
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    pub(crate) live: Option<Duration>,
+    /// The CPUs that must stay quiet, as 1-7,9 [default: the recording's list, else the host's]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) isolated: Option<CpuSet>,
+    /// The kernel release that wrote the trace, as 6.12, when the trace does not say
+    #[arg(long, value_name = "RELEASE", conflicts_with = "live")]
+    pub(crate) kernel: Option<String>,
+    /// With --live: record only the events of these questions, as 001,002 [default: all five]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "live")]
+    pub(crate) seeds: Vec<String>,
+    /// With --live: kernel buffer per CPU, in KiB
+    #[arg(long, value_name = "KIB", default_value_t = DEFAULT_BUFFER_KIB, value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
+    pub(crate) buffer: u32,
+    /// Remember at most this many timers, and as many hrtimers
+    #[arg(long, value_name = "COUNT", default_value_t = quietcore_trace::IDENTITIES_MAX, value_parser = identities)]
+    pub(crate) max_identities: usize,
+    /// Also write the figures as OpenMetrics text (for a textfile collector; replaced atomically)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) openmetrics: Option<PathBuf>,
+    /// Also write a Perfetto trace: timers, softirqs and pulls per CPU
+    #[arg(long, value_name = "FILE")]
+    pub(crate) perfetto: Option<PathBuf>,
+    /// Print JSON instead of text (docs/explain-json.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Exit with 0 even when there are findings
+    #[arg(long)]
+    pub(crate) exit_zero: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct DoctorArgs {
+    /// Examine the host whose proc and sys are below this directory
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub(crate) root: PathBuf,
+    /// Print JSON instead of text (docs/doctor.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Exit with 0 even when there are findings
+    #[arg(long)]
+    pub(crate) exit_zero: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = VERIFY_EXIT_CODES)]
+pub(crate) struct VerifyArgs {
+    /// A trace: text of tracefs or of `trace-cmd report`, or a .zst of it; `-` is standard input
+    pub(crate) trace: PathBuf,
+    /// Print JSON instead of text (docs/verify.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Exit with 0 even when there are mismatches
+    #[arg(long)]
+    pub(crate) exit_zero: bool,
+}
+
+/// What to change is one option at least.
+#[derive(Debug, Args)]
+#[command(after_help = WHATIF_EXIT_CODES)]
+#[command(group(ArgGroup::new("question").required(true).multiple(true).args(["policy", "exclude", "keep_awake"])))]
+pub(crate) struct WhatIfArgs {
+    /// A trace: text of tracefs or of `trace-cmd report`, or a .zst of it; `-` is standard input
+    pub(crate) trace: PathBuf,
+    /// Where unpinned timers go [default: as the kernel of the trace placed them]
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<PolicyName>,
+    /// CPUs that neither pull nor are pulled, as 1-7,9, or none [default: as recorded]
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub(crate) exclude: Option<CpuSet>,
+    /// CPUs that never go idle, as 0,8
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub(crate) keep_awake: Option<CpuSet>,
+    /// The CPUs that must stay quiet, as 1-7,9, or none [default: the recording's list]
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub(crate) isolated: Option<CpuSet>,
+    /// The kernel release that wrote the trace, as 6.12, when the trace does not say
+    #[arg(long, value_name = "RELEASE")]
+    pub(crate) kernel: Option<String>,
+    /// Print JSON instead of text (docs/whatif.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CatArgs {
+    /// The recording
+    pub(crate) trace: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    /// Goal: the definitions are consistent (clap's own check).
+    #[test]
+    fn the_definitions_are_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,80 @@
+//! Values that can be typed: spans of time, lists of CPUs, policies.
+
+use clap::ValueEnum;
+use quietcore_core::place::Policy;
+use quietcore_core::{CpuError, CpuSet};
+use std::time::Duration;
+
+/// Where an unpinned timer goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PolicyName {
+    /// It stays where it is armed; a CPU that is awake runs it when its own is idle (6.9 on)
+    Pull,
+    /// A busy CPU is chosen when it is armed (up to 6.8)
+    Push,
+    /// It stays where it is armed, and its CPU runs it
+    Stay,
+}
+
+impl PolicyName {
+    pub(crate) const fn policy(self) -> Policy {
+        match self {
+            Self::Pull => Policy::Pull,
+            Self::Push => Policy::Push,
+            Self::Stay => Policy::Stay,
+        }
+    }
+}
+
+/// A kernel list, or `none`.
+pub(crate) fn cpus(text: &str) -> Result<CpuSet, CpuError> {
+    if text == "none" { Ok(CpuSet::new()) } else { text.parse() }
+}
+
+/// A table holds two identities at least.
+pub(crate) fn identities(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(count) if count >= 2 => Ok(count),
+        _ => Err(format!("{text:?} is no count of identities; the smallest is 2")),
+    }
+}
+
+/// `10s`, `500ms`, `2m`: at most a day.
+pub(crate) fn span(text: &str) -> Result<Duration, String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (count, unit) = text.split_at(digits);
+    let millis_per_unit = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        _ => return Err(format!("{text:?} is no time span; use a number and ms, s or m, as 10s")),
+    };
+    let millis = count.parse::<u64>().ok().and_then(|count| count.checked_mul(millis_per_unit));
+    match millis {
+        Some(millis) if millis <= 86_400_000 => Ok(Duration::from_millis(millis)),
+        _ => Err(format!("{text:?} is out of range; the longest span is one day, 1440m")),
+    }
+}
+
+/// The same, long enough for a few timers and short enough to wait for.
+pub(crate) fn lab_span(text: &str) -> Result<Duration, String> {
+    let allowed = Duration::from_millis(10)..=Duration::from_secs(600);
+    let span = span(text)?;
+    if allowed.contains(&span) { Ok(span) } else { Err("from 10ms to 10m".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::span;
+    use std::time::Duration;
+
+    /// Goal: spans and their refusals.
+    #[test]
+    fn a_span_has_a_unit_and_a_limit() {
+        assert_eq!(span("25s"), Ok(Duration::from_secs(25)));
+        assert_eq!(span("1440m"), Ok(Duration::from_secs(86_400)));
+        for bad in ["", "s", "10", "10h", "1441m", "-1s", "99999999999999999999s"] {
+            assert!(span(bad).is_err(), "{bad:?}");
+        }
+    }
+}

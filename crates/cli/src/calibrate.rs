@@ -1,0 +1,42 @@
+//! `quietcore calibrate`: what things cost on this machine, for the simulator.
+
+use crate::error::CliError;
+use crate::outcome::Outcome;
+use crate::output::{self, AtomicFile};
+use crate::text::{self, Page};
+use clap::Args;
+use quietcore_sim::CostTable;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+pub(crate) struct CalibrateArgs {
+    /// Also write the costs as a file that scenarios can name
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(crate) fn run(args: &CalibrateArgs) -> Result<Outcome, CliError> {
+    let found = quietcore_lab::calibrate()?;
+    if let Some(path) = &args.output {
+        write(&found.costs, path)?;
+    }
+    if args.json {
+        output::print_json(&found.costs)?;
+    } else {
+        let mut page = Page::for_stdout();
+        text::costs(&mut page, &found);
+        output::print(&page.into_text())?;
+    }
+    Ok(Outcome::Fine)
+}
+
+/// Writes the costs as a file that scenarios can name.
+pub(crate) fn write(costs: &CostTable, path: &Path) -> Result<(), CliError> {
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(costs.to_toml().as_bytes()).map_err(|error| CliError::Write(path.to_owned(), error))?;
+    file.finish()
+}

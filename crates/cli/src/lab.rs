@@ -1,0 +1,174 @@
+//! `quietcore lab`: experiments on the runtime itself, on the threads of this machine.
+
+use crate::args::value::lab_span;
+use crate::error::CliError;
+use crate::outcome::Outcome;
+use crate::output::{self, AtomicFile};
+use crate::predict::{self, PredictArgs};
+use crate::progress::Display;
+use crate::signals::Interrupt;
+use crate::text::{self, Page};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, Subcommand};
+use quietcore_core::CpuSet;
+use quietcore_lab::{LabOptions, LabProgress, LabReport, ROWS, RowPlan, RunScale, SLICES_MAX, VariantSlices};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 it ran; 1 a figure that must have one value has another; 2 an error; 130 interrupted: what was \
+measured until then is printed. Everything that is called measured was measured in this run, on this machine; \
+what is simulated and what others measured says so. bench/README.md compares with other runtimes.";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES, args_conflicts_with_subcommands = true)]
+pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    verb: Option<LabVerb>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// What is no row.
+#[derive(Debug, Subcommand)]
+enum LabVerb {
+    /// Calibrate this machine, predict figures with the simulator, then measure them and compare
+    Predict(PredictArgs),
+}
+
+#[derive(Debug, Args)]
+struct RunArgs {
+    /// Which experiment [default: all of them, and a summary]
+    #[arg(value_parser = PossibleValuesParser::new(
+        ROWS.iter().map(|plan| PossibleValue::new(plan.name).help(plan.question))
+    ))]
+    row: Option<String>,
+    /// A first impression: fewer and shorter rounds, fewer loads; all rows in 90 s at most
+    #[arg(long)]
+    quick: bool,
+    /// How long each variant runs in each round, from 10ms to 10m [default: the row's]
+    #[arg(long, value_name = "SPAN", value_parser = lab_span)]
+    span: Option<Duration>,
+    /// Rounds, in which each variant runs once [default: 5, quick 3]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: Option<u32>,
+    /// Two CPUs for the lanes, as 0-1 [default: the first two that this process may use]
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<CpuSet>,
+    /// Leave the simulator out
+    #[arg(long)]
+    no_sim: bool,
+    /// Also write a report with plots: one file, without scripts and without anything from elsewhere
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Also write what ran where in the last round of each row as a Perfetto trace; taking it down costs time
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
+    /// Print JSON instead of text (docs/lab.md)
+    #[arg(long)]
+    json: bool,
+}
+
+/// The files to write besides, opened before any work is done.
+struct Files {
+    html: Option<(PathBuf, AtomicFile)>,
+    perfetto: Option<(PathBuf, AtomicFile)>,
+}
+
+pub(crate) fn run(args: &LabArgs) -> Result<Outcome, CliError> {
+    if let Some(LabVerb::Predict(args)) = &args.verb {
+        return predict::run(args);
+    }
+    let args = &args.run;
+    let is_asked = |plan: &RowPlan| args.row.as_ref().is_none_or(|name| name == plan.name);
+    let plans: Vec<&'static RowPlan> = ROWS.iter().copied().filter(|plan| is_asked(plan)).collect();
+    let files = open(args)?;
+    let interrupt = Interrupt::install()?;
+    let options = LabOptions {
+        scale: if args.quick { RunScale::Quick } else { RunScale::Full },
+        span: args.span,
+        rounds: args.rounds,
+        cpus: args.cpus.clone(),
+        no_scenario: args.no_sim,
+        trace: args.perfetto.is_some(),
+    };
+    let mut display = Display::new();
+    let ran = quietcore_lab::run(&plans, &options, &interrupt.stop_flag(), &mut |at| show(&mut display, at));
+    display.clear();
+    let (report, slices) = ran?;
+    finish(args, &report, files, &slices)?;
+    Ok(match (report.complete, report.holds()) {
+        (false, _) => Outcome::Interrupted,
+        (true, false) => Outcome::Found,
+        (true, true) => Outcome::Fine,
+    })
+}
+
+fn show(display: &mut Display, at: LabProgress<'_>) {
+    match at {
+        LabProgress::Row { name, number, of, about } if of > 1 => {
+            output::say(&format!("lab {name} ({number} of {of}), about {:.0} s", about.as_secs_f64()));
+        }
+        LabProgress::Row { .. } => {}
+        LabProgress::Round { row, round, of, variant } => {
+            display.show(|| format!("{row}: round {round} of {of}: {variant}"));
+        }
+        LabProgress::Simulating { row, scenario } => {
+            display.show(|| format!("{row}: simulating {scenario}"));
+        }
+        LabProgress::Done => display.clear(),
+    }
+}
+
+fn open(args: &RunArgs) -> Result<Files, CliError> {
+    if args.html.is_some() && args.html == args.perfetto {
+        return Err(CliError::Usage("--html and --perfetto are the same file; name two files".to_owned()));
+    }
+    let create = |path: &Option<PathBuf>| match path {
+        Some(path) => Ok(Some((path.clone(), AtomicFile::create(path)?))),
+        None => Ok::<_, CliError>(None),
+    };
+    Ok(Files { html: create(&args.html)?, perfetto: create(&args.perfetto)? })
+}
+
+fn finish(
+    args: &RunArgs,
+    report: &LabReport,
+    files: Files,
+    slices: &[VariantSlices],
+) -> Result<(), CliError> {
+    if let Some((path, mut file)) = files.html {
+        let page = quietcore_lab::html_page(report);
+        file.write_all(page.as_bytes()).map_err(|error| CliError::Write(path, error))?;
+        file.finish()?;
+    }
+    if let Some((path, file)) = files.perfetto {
+        let written = quietcore_lab::perfetto(file, slices);
+        written.map_err(|error| CliError::Write(path, error))?.finish()?;
+        say_what_was_cut(slices);
+    }
+    if args.json {
+        return output::print_json(report);
+    }
+    let mut page = Page::for_stdout();
+    match report.rows.as_slice() {
+        [] => return Ok(()),
+        [row] if args.row.is_some() => text::lab_row(&mut page, row),
+        _ => text::lab_summary(&mut page, report),
+    }
+    if !report.complete {
+        page.blank();
+        page.line("Interrupted: this is what was measured until then.");
+    }
+    output::print(&page.into_text())
+}
+
+fn say_what_was_cut(slices: &[VariantSlices]) {
+    let cut = slices.iter().filter(|one| one.is_cut());
+    let cut: Vec<String> = cut.map(|one| format!("{} {}", one.row, one.variant)).collect();
+    if !cut.is_empty() {
+        let of = cut.join(", ");
+        output::say(&format!("the trace has the first {SLICES_MAX} callbacks and polls only of: {of}"));
+    }
+}

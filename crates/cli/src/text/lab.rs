@@ -1,0 +1,244 @@
+//! Rows as text: one with everything, or all of them in short.
+//!
+//! A column per variant, medians, and the spread of the rounds below. What is simulated, and what others
+//! measured elsewhere, stands apart under its own heading.
+
+use super::page::{Page, Style};
+use quietcore_lab::{
+    Better, ComparisonVerdict, FigureComparison, FigureReport, LabReport, RowReport, ScenarioReport,
+    ScenarioValue, ToolOutput, maybe, number,
+};
+
+const NAME: usize = 32;
+const COLUMN: usize = 15;
+const LABEL: usize = 16;
+
+/// One row with everything.
+pub(crate) fn lab_row(page: &mut Page, row: &RowReport) {
+    let title = page.styled(Style::Heading, &format!("quietcore lab {} (measured)", row.experiment));
+    page.line(&title);
+    page.item(2, "question", 10, row.question);
+    let how = format!(
+        "{} rounds of {} ms each, on CPUs {}; medians, and the smallest and largest round",
+        row.rounds, row.span_ms, row.cpus
+    );
+    page.item(2, "how", 10, &how);
+    for variant in &row.variants {
+        page.item(2, variant.name, LABEL, &format!("({}) {}", variant.role.name(), variant.what));
+    }
+    page.blank();
+    figures(page, row);
+    attachments(page, row);
+    words(page, row);
+    beside(page, row);
+    costs(page, std::slice::from_ref(row));
+}
+
+/// All rows in short.
+pub(crate) fn lab_summary(page: &mut Page, report: &LabReport) {
+    let title = page.styled(Style::Heading, "quietcore lab (measured on this machine, in this run)");
+    page.line(&title);
+    for (name, value) in report.host.facts() {
+        page.item(2, name, LABEL, &value);
+    }
+    for row in &report.rows {
+        page.heading(&format!("{}: {}", row.experiment, row.question));
+        let how = format!("{} rounds of {} ms on CPUs {}", row.rounds, row.span_ms, row.cpus);
+        page.item(2, "again", LABEL, &format!("$ {}\n{how}", row.command));
+        page.blank();
+        if let Some(first) = row.comparisons.first() {
+            let line = cells(["measured, medians", first.before, first.after, "ratio", "noise floor"]);
+            let line = page.styled(Style::Faint, &line);
+            page.line(&line);
+        }
+        row.comparisons.iter().for_each(|one| comparison(page, one));
+        words(page, row);
+        beside(page, row);
+    }
+    costs(page, &report.rows);
+}
+
+/// Where the simulator's costs are from; all scenarios share them.
+fn costs(page: &mut Page, rows: &[RowReport]) {
+    let Some(simulated) = rows.iter().find_map(|row| row.simulated.as_ref()) else { return };
+    page.blank();
+    page.item(2, "simulated with", LABEL, &format!("costs {}", simulated.costs));
+}
+
+/// A name and four columns.
+fn cells(of: [&str; 5]) -> String {
+    let [name, columns @ ..] = of;
+    let mut line = format!("  {name:<NAME$}");
+    for column in columns {
+        line.push_str(&format!(" {column:>COLUMN$}"));
+    }
+    line
+}
+
+fn comparison(page: &mut Page, of: &FigureComparison) {
+    let name = format!("{}, {}", of.figure, of.unit);
+    let ratio = of.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
+    let [before, after] = [of.before_median, of.after_median].map(number);
+    let line = cells([&name, &before, &after, &ratio, &maybe(of.floor)]);
+    let style = match of.verdict {
+        ComparisonVerdict::Better => Style::Good,
+        ComparisonVerdict::Worse => Style::Bad,
+        ComparisonVerdict::NoDifference | ComparisonVerdict::OneRound => Style::Faint,
+    };
+    let line = page.styled(style, &line);
+    page.line(&line);
+}
+
+fn figures(page: &mut Page, row: &RowReport) {
+    let mut line = format!("  {:<NAME$}", "");
+    for variant in &row.variants {
+        line.push_str(&format!(" {:>COLUMN$}", variant.name));
+    }
+    page.line(&line);
+    let count = row.variants.first().map_or(0, |variant| variant.figures.len());
+    for at in 0..count {
+        let figures: Vec<&FigureReport> = row.variants.iter().map(|variant| &variant.figures[at]).collect();
+        if figures.iter().all(|figure| figure.median.is_none()) {
+            continue;
+        }
+        let mut medians = format!("  {:<NAME$}", format!("{}, {}", figures[0].name, figures[0].unit));
+        let mut spreads = format!("  {:<NAME$}", "");
+        for figure in &figures {
+            medians.push_str(&format!(" {:>COLUMN$}", maybe(figure.median)));
+            let spread = match (figure.smallest, figure.largest) {
+                (Some(smallest), Some(largest)) => format!("{} to {}", number(smallest), number(largest)),
+                _ => String::new(),
+            };
+            spreads.push_str(&format!(" {spread:>COLUMN$}"));
+        }
+        page.line(&medians);
+        let spreads = page.styled(Style::Faint, spreads.trim_end());
+        page.line(&spreads);
+    }
+}
+
+fn attachments(page: &mut Page, row: &RowReport) {
+    let all: Vec<(&str, &ToolOutput)> = row
+        .variants
+        .iter()
+        .filter_map(|variant| Some((variant.name, variant.attachment.as_ref()?)))
+        .collect();
+    let Some((_, first)) = all.first() else { return };
+    let names = all.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    if let Some(lines) = side_by_side(&all) {
+        page.heading(&format!("In the lines of {} (last round; a column each: {names})", first.format));
+        lines.iter().for_each(|line| page.line(line));
+        return;
+    }
+    for (name, attachment) in &all {
+        page.heading(&format!("In the lines of {} (last round): {name}", attachment.format));
+        attachment.lines.iter().for_each(|line| page.line(line));
+    }
+}
+
+/// Lines of the form `head TAB value rest` with a value per variant; `None` where they are not such.
+fn side_by_side(all: &[(&str, &ToolOutput)]) -> Option<Vec<String>> {
+    let first = &all.first()?.1.lines;
+    let mut lines = Vec::new();
+    for (at, line) in first.iter().enumerate() {
+        let (head, body) = line.split_once("\t ")?;
+        let rest = body.split_once(' ').map_or(String::new(), |(_, rest)| format!(" {rest}"));
+        let mut joined = format!("{head}\t");
+        for (_, attachment) in all {
+            let (other, body) = attachment.lines.get(at)?.split_once("\t ")?;
+            if other != head {
+                return None;
+            }
+            joined.push(' ');
+            joined.push_str(body.split(' ').next().unwrap_or_default());
+        }
+        joined.push_str(&rest);
+        lines.push(joined);
+    }
+    Some(lines)
+}
+
+fn words(page: &mut Page, row: &RowReport) {
+    if row.words.is_empty() {
+        return;
+    }
+    page.blank();
+    for sentence in &row.words {
+        let is_bad = sentence.starts_with("BROKEN") || sentence.contains("LOSES");
+        let label = if is_bad { page.styled(Style::Bad, "!") } else { "-".to_owned() };
+        page.item(2, &label, 1, sentence);
+    }
+}
+
+/// What was not measured here.
+fn beside(page: &mut Page, row: &RowReport) {
+    if let Some(simulated) = &row.simulated {
+        sim(page, simulated);
+    }
+    if let Some(seed) = &row.seed {
+        page.blank();
+        page.line(&format!("  Seed {}, for comparison only: measured by others, elsewhere", seed.id));
+        for figure in seed.figures {
+            page.item(4, figure.what, 46, figure.verbatim);
+        }
+    }
+}
+
+fn sim(page: &mut Page, simulated: &ScenarioReport) {
+    page.blank();
+    page.line(&format!("  Simulated ({}), and with all costs halved and doubled", simulated.scenario));
+    for one in &simulated.comparisons {
+        let ratio = one.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
+        page.line(&format!("    {}, {}", one.what, one.unit));
+        let named = |value: &ScenarioValue| format!("{} {}", value.variant, maybe(value.value));
+        let verdict = match one.ratio {
+            Some(1.0) => "no difference",
+            Some(ratio) if (ratio < 1.0) == (one.better == Better::Lower) => "after is better",
+            Some(_) => "after LOSES",
+            None => "",
+        };
+        page.line(&format!(
+            "      {:<26} {:<26} {ratio:>7}   {verdict}",
+            named(&one.before),
+            named(&one.after)
+        ));
+        let range = |value: &ScenarioValue| format!("{}, {}", maybe(value.halved), maybe(value.doubled));
+        let line = format!("      {:<26} {}", range(&one.before), range(&one.after));
+        let line = page.styled(Style::Faint, &line);
+        page.line(&line);
+    }
+    if !simulated.holds {
+        let line = page.styled(Style::Bad, "    something that the scenario expects does not hold");
+        page.line(&line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::text::lab_fixture as fixture;
+    use crate::text::page::{COLUMNS, Page};
+
+    /// Goal: one row with everything, all in short. Method: snapshots of fixed rounds.
+    #[test]
+    fn text_of_fixed_rounds() {
+        let report = fixture::report();
+        let mut page = Page::plain();
+        super::lab_row(&mut page, &report.rows[0]);
+        insta::assert_snapshot!("row", page.into_text());
+        let mut page = Page::plain();
+        super::lab_summary(&mut page, &report);
+        let text = page.into_text();
+        for line in text.lines() {
+            assert!(line.chars().count() <= COLUMNS, "{line}");
+        }
+        insta::assert_snapshot!("summary", text);
+    }
+
+    /// Goal: predictions and measurements side by side. Method: a snapshot of fixed rounds.
+    #[test]
+    fn text_of_fixed_predictions() {
+        let mut page = Page::plain();
+        crate::text::predictions(&mut page, &fixture::judged());
+        insta::assert_snapshot!("predict", page.into_text());
+    }
+}

@@ -1,0 +1,155 @@
+//! A page of text: 100 columns, colours only on a terminal (and never with NO_COLOR).
+
+use std::fmt::Write;
+use std::io::IsTerminal;
+
+/// Width of everything we print.
+pub(crate) const COLUMNS: usize = 100;
+
+/// A growing page of text.
+#[derive(Debug)]
+pub(crate) struct Page {
+    text: String,
+    colours: bool,
+}
+
+/// How a word is shown on a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    Heading,
+    Good,
+    Warning,
+    Bad,
+    Faint,
+}
+
+impl Page {
+    /// A page for standard output.
+    pub(crate) fn for_stdout() -> Self {
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let is_dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        let colours = std::io::stdout().is_terminal() && !no_color && !is_dumb;
+        Self { text: String::new(), colours }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn plain() -> Self {
+        Self { text: String::new(), colours: false }
+    }
+
+    pub(crate) fn into_text(self) -> String {
+        self.text
+    }
+
+    /// `text` in `style`, if there are colours.
+    pub(crate) fn styled(&self, style: Style, text: &str) -> String {
+        if !self.colours {
+            return text.to_owned();
+        }
+        let code = match style {
+            Style::Heading => "1",
+            Style::Good => "32",
+            Style::Warning => "33",
+            Style::Bad => "1;31",
+            Style::Faint => "2",
+        };
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+
+    /// A line as it is.
+    pub(crate) fn line(&mut self, text: &str) {
+        self.text.push_str(text.trim_end());
+        self.text.push('\n');
+    }
+
+    pub(crate) fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    pub(crate) fn heading(&mut self, text: &str) {
+        let text = self.styled(Style::Heading, text);
+        self.blank();
+        self.line(&text);
+    }
+
+    /// `label` and `text` beside it, wrapped; later lines are indented under the text.
+    pub(crate) fn item(&mut self, indent: usize, label: &str, label_width: usize, text: &str) {
+        let left = indent + label_width + 1;
+        let mut first = true;
+        for paragraph in text.split('\n') {
+            // A command must be copied whole, so it is never broken.
+            let is_command = paragraph.starts_with("$ ");
+            let width = if is_command { usize::MAX } else { COLUMNS.saturating_sub(left) };
+            for wrapped in wrap(paragraph, width) {
+                if first {
+                    let _ = writeln!(self.text, "{:indent$}{label:<label_width$} {wrapped}", "");
+                } else {
+                    let _ = writeln!(self.text, "{:left$}{wrapped}", "");
+                }
+                first = false;
+            }
+        }
+    }
+}
+
+/// Words of `text` in lines of at most `width` columns; a longer word stands alone.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > width {
+            lines.push(String::new());
+            used = 0;
+        }
+        if let Some(line) = lines.last_mut() {
+            if used > 0 {
+                line.push(' ');
+                used += 1;
+            }
+            line.push_str(word);
+            used += length;
+        }
+    }
+    lines
+}
+
+/// Control characters of untrusted text (task names, paths) made visible, so that a trace cannot
+/// drive the terminal.
+pub(crate) fn visible(text: &str) -> String {
+    text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Page, visible, wrap};
+
+    /// Goal: no line is longer than asked, unless one word is.
+    #[test]
+    fn lines_are_wrapped_at_words() {
+        let text = "one two three four five six seven";
+        for width in 1..40 {
+            let lines = wrap(text, width);
+            assert_eq!(lines.join(" "), text, "width {width}");
+            for line in lines {
+                assert!(line.len() <= width || !line.contains(' '), "width {width}: {line:?}");
+            }
+        }
+    }
+
+    /// Goal: an item hangs under its label.
+    #[test]
+    fn an_item_hangs_under_its_label() {
+        let mut page = Page::plain();
+        page.item(2, "why", 6, &"word ".repeat(30));
+        let text = page.into_text();
+        assert!(text.starts_with("  why    word"), "{text:?}");
+        assert!(text.lines().nth(1).is_some_and(|line| line.starts_with("         word")), "{text:?}");
+    }
+
+    /// Goal: a task name cannot send escape sequences.
+    #[test]
+    fn control_characters_are_made_visible() {
+        assert_eq!(visible("a\u{1b}[2Jb\n"), "a\u{fffd}[2Jb\u{fffd}");
+    }
+}

@@ -1,0 +1,53 @@
+//! Predictions and measurements side by side, as text.
+
+use super::page::{Page, Style};
+use quietcore_lab::{PredictReport, number};
+use quietcore_sim::Cost;
+
+pub(crate) fn predictions(page: &mut Page, report: &PredictReport) {
+    let title = page.styled(Style::Heading, "quietcore lab predict (simulated first, then measured)");
+    page.line(&title);
+    for (name, value) in report.host.facts() {
+        page.item(2, name, 16, &value);
+    }
+    page.heading("Costs, in ns, frozen before anything was predicted");
+    for cost in Cost::ALL {
+        let Some(value) = report.costs.get(cost) else { continue };
+        let spread = value.spread.iter().map(|ns| format!("{ns:.1}")).collect::<Vec<_>>().join(" to ");
+        page.line(&format!("  {:<16} {:>10.1}   {spread}", cost.name(), value.ns));
+    }
+    page.heading(&format!(
+        "Predicted, and measured for {} ms per round (within {:.0} %, or why not)",
+        report.span_ms, report.tolerated_percent
+    ));
+    page.line(&format!(
+        "  {:<33} {:>10} {:>16} {:>10} {:>8}  {}",
+        "", "simulated", "costs 1/2, 2", "measured", "off", "unit"
+    ));
+    let mut last = "";
+    for one in &report.predictions {
+        if one.question != std::mem::replace(&mut last, one.question) {
+            page.line(&format!("  {}", one.question));
+        }
+        let range = format!("{}, {}", number(one.halved), number(one.doubled));
+        let mut line = format!("    {:<31} {:>10} {range:>16}", one.what, number(one.predicted));
+        let Some(live) = &one.measured else {
+            page.line(&format!("{line} {:>10}", "-"));
+            continue;
+        };
+        line.push_str(&format!(" {:>10} {:>+7.1}%  {}", number(live.median), live.off_percent, one.unit));
+        let line = page.styled(if live.within { Style::Good } else { Style::Warning }, &line);
+        page.line(&line);
+        if let Some(reason) = &live.reason {
+            page.item(6, "", 0, reason);
+        }
+    }
+    let measured: Vec<bool> =
+        report.predictions.iter().filter_map(|one| Some(one.measured.as_ref()?.within)).collect();
+    let within = measured.iter().filter(|within| **within).count();
+    page.blank();
+    page.line(&format!("{within} of {} predictions are within the tolerance", measured.len()));
+    if !report.complete {
+        page.line("Interrupted: this is what was measured until then.");
+    }
+}

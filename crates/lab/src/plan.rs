@@ -1,0 +1,286 @@
+//! What a row of the lab is: a question, figures, variants, and what they are held against.
+//!
+//! Everything else (rounds, medians, verdicts, text, JSON, plots, the summary) follows from the plan.
+//! Invariants: figures of a trial are in the order of [`RowPlan::figures`]; figures that others published are
+//! shown beside ours and are parameters of nothing.
+
+use crate::error::LabError;
+use crate::slice::SliceLog;
+use crate::sync::StopFlag;
+use quietcore_core::{CpuId, CpuSet};
+use serde::Serialize;
+use std::cell::RefCell;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A figure that a trial did not measure: a load that the quick run leaves out.
+pub(crate) const NOT_MEASURED: f64 = f64::NAN;
+
+/// The longest sleep between two looks at the stop flag.
+const LONGEST_SLEEP: Duration = Duration::from_millis(20);
+
+/// What a variant is compared as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The same work with nothing in its way.
+    NoiseFloor,
+    /// The old rule.
+    Before,
+    /// The new rule.
+    After,
+}
+
+impl Role {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NoiseFloor => "noise floor",
+            Self::Before => "before",
+            Self::After => "after",
+        }
+    }
+}
+
+/// A way to run an experiment.
+#[derive(Debug)]
+pub struct RowVariant {
+    /// One or two words.
+    pub name: &'static str,
+    /// A sentence.
+    pub what: &'static str,
+    /// What it is compared as.
+    pub role: Role,
+    /// Runs it once; figures in the order of [`RowPlan::figures`].
+    pub run: fn(&TrialContext) -> Result<Vec<f64>, LabError>,
+}
+
+/// Which way a figure should go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Less is better.
+    Lower,
+    /// More is better.
+    Higher,
+}
+
+impl Better {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lower => "lower is better",
+            Self::Higher => "higher is better",
+        }
+    }
+}
+
+/// A figure that is compared, before against after. The variants are the first of each role.
+#[derive(Clone, Copy, Debug)]
+pub struct Compare {
+    /// A position in [`RowPlan::figures`].
+    pub figure: usize,
+    /// Which way it should go.
+    pub better: Better,
+}
+
+/// A figure that must have one value exactly, in every round.
+#[derive(Clone, Copy, Debug)]
+pub struct ExactCheck {
+    /// A variant's name.
+    pub variant: &'static str,
+    /// A position in [`RowPlan::figures`].
+    pub figure: usize,
+    /// The value.
+    pub value: f64,
+}
+
+/// How long each variant runs in each round, unless a span is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct TrialSpans {
+    /// In a run that measures everything.
+    pub full: Duration,
+    /// In one that gives a first impression.
+    pub quick: Duration,
+}
+
+/// What others published about the row's question, word for word.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Citation {
+    /// The question's number.
+    pub id: &'static str,
+    /// Measured by others on other machines.
+    pub figures: &'static [CitedFigure],
+}
+
+/// A figure that others published.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct CitedFigure {
+    /// What it says.
+    pub what: &'static str,
+    /// As it is written there.
+    pub verbatim: &'static str,
+}
+
+/// The scenario of the simulator that asks the same as a row.
+#[derive(Clone, Copy, Debug)]
+pub struct RowScenario {
+    /// Its name in `scenarios/`.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+    /// What is shown of it.
+    pub compares: &'static [ScenarioCompare],
+}
+
+/// A figure of two variants of a scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct ScenarioCompare {
+    /// In a few words.
+    pub what: &'static str,
+    /// A figure's name, as in `[expect]`.
+    pub figure: &'static str,
+    /// What it is shown in, and how many of the simulator's units are one of it.
+    pub unit: (&'static str, f64),
+    /// A variant of the scenario.
+    pub before: &'static str,
+    /// Another.
+    pub after: &'static str,
+    /// Which way it should go.
+    pub better: Better,
+}
+
+/// An experiment: what is measured, and how it is run.
+#[derive(Debug)]
+pub struct RowPlan {
+    /// What a user calls it.
+    pub name: &'static str,
+    /// What it asks.
+    pub question: &'static str,
+    /// Names and units.
+    pub figures: &'static [(&'static str, &'static str)],
+    /// The noise floor first.
+    pub variants: &'static [RowVariant],
+    /// Figures that are compared.
+    pub compares: &'static [Compare],
+    /// Figures that must have one value.
+    pub musts: &'static [ExactCheck],
+    /// What a reader of the figures must know, in sentences.
+    pub notes: &'static [&'static str],
+    /// How long it runs.
+    pub spans: TrialSpans,
+    /// What others published.
+    pub seed: Option<Citation>,
+    /// What the simulator is asked.
+    pub scenario: Option<RowScenario>,
+}
+
+/// What most rows need not say.
+pub(crate) const PLAIN: RowPlan = RowPlan {
+    name: "",
+    question: "",
+    figures: &[],
+    variants: &[],
+    compares: &[],
+    musts: &[],
+    notes: &[],
+    spans: TrialSpans { full: Duration::from_secs(2), quick: Duration::from_millis(600) },
+    seed: None,
+    scenario: None,
+};
+
+/// Whether everything is measured, or what gives a first impression.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RunScale {
+    /// All loads.
+    #[default]
+    Full,
+    /// Fewer loads.
+    Quick,
+}
+
+/// Lines in another tool's format that a variant gave, of its last round.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ToolOutput {
+    /// Whose format.
+    pub format: &'static str,
+    /// Without line ends.
+    pub lines: Vec<String>,
+}
+
+/// Where and how long a variant runs, and where it leaves what is no figure.
+#[derive(Debug)]
+pub struct TrialContext {
+    /// How long.
+    pub span: Duration,
+    /// The CPUs of its lanes.
+    pub cpus: [CpuId; 2],
+    /// Which loads.
+    pub scale: RunScale,
+    /// Ends the trial early; its round then does not count.
+    pub stop: StopFlag,
+    /// Off unless a trace was asked for.
+    pub slices: SliceLog,
+    pub(crate) attachment: RefCell<Option<ToolOutput>>,
+}
+
+impl TrialContext {
+    /// All loads, and no trace.
+    pub fn new(span: Duration, cpus: [CpuId; 2], stop: StopFlag) -> Self {
+        let (slices, attachment) = (SliceLog::default(), RefCell::new(None));
+        Self { span, cpus, scale: RunScale::Full, stop, slices, attachment }
+    }
+
+    /// Both CPUs.
+    pub(crate) fn lanes(&self) -> CpuSet {
+        self.cpus.into_iter().collect()
+    }
+
+    /// Sleeps for the span, or until the stop flag is set.
+    pub(crate) fn wait(&self) {
+        self.wait_for(self.span);
+    }
+
+    /// The same for another span.
+    pub(crate) fn wait_for(&self, span: Duration) {
+        let end = Instant::now() + span;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.stop.is_set() {
+                return;
+            }
+            thread::sleep(left.min(LONGEST_SLEEP));
+        }
+    }
+
+    /// Leaves lines in another tool's format.
+    pub(crate) fn attach(&self, format: &'static str, lines: Vec<String>) {
+        *self.attachment.borrow_mut() = Some(ToolOutput { format, lines });
+    }
+
+    /// Forgets what earlier rounds left, so that a trace is of one round.
+    pub(crate) fn begin_trial(&self) {
+        *self.attachment.borrow_mut() = None;
+        self.slices.take();
+    }
+}
+
+/// The value below which the share `quantile` of the sorted `values` lies; 0 of none.
+pub(crate) fn quantile(values: &[u64], quantile: f64) -> f64 {
+    let rank = (values.len() as f64 * quantile).ceil() as usize;
+    values.get(rank.clamp(1, values.len().max(1)) - 1).map_or(0.0, |value| *value as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quantile;
+
+    /// Goal: quantiles are values that occurred, by rank. Method: ten values, and none.
+    #[test]
+    fn quantiles_are_by_rank() {
+        let values: Vec<u64> = (1..=10).collect();
+        let found = [0.0, 0.5, 0.51, 0.99, 1.0].map(|share| quantile(&values, share));
+        assert_eq!(found, [1.0, 5.0, 6.0, 10.0, 10.0]);
+        assert_eq!(quantile(&[], 0.5), 0.0);
+    }
+}

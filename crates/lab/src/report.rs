@@ -1,0 +1,215 @@
+//! What a run of the lab amounts to, as the JSON has it (docs/lab.md); text and HTML are made of the same.
+//!
+//! Invariant: names of fields and verdicts do not change within a schema; new ones may appear.
+
+use crate::host::LabHost;
+use crate::plan::{Better, Citation, Role, ToolOutput};
+use serde::Serialize;
+
+/// Rises when a field changes its meaning or goes away.
+pub const SCHEMA: u32 = 1;
+
+/// Everything that is printed.
+#[derive(Clone, Debug, Serialize)]
+pub struct LabReport {
+    /// Of this report: rises when a field changes its meaning or goes away.
+    pub schema: u32,
+    /// The version that ran.
+    pub quietcore: &'static str,
+    /// False after Ctrl-C: what is here was measured, and something is missing.
+    pub complete: bool,
+    /// Whether this was the quick run.
+    pub quick: bool,
+    /// Where it ran.
+    pub host: LabHost,
+    /// In the order in which they ran.
+    pub rows: Vec<RowReport>,
+}
+
+/// One experiment.
+#[derive(Clone, Debug, Serialize)]
+pub struct RowReport {
+    /// The row's name.
+    pub experiment: &'static str,
+    /// What it asks.
+    pub question: &'static str,
+    /// Of `variants` and `comparisons`; what is simulated is in `simulated`.
+    pub measured: bool,
+    /// A kernel list.
+    pub cpus: String,
+    /// How long each variant ran in each round.
+    pub span_ms: u64,
+    /// Those in which every variant ran to its end.
+    pub rounds: u32,
+    /// Share of all CPUs' time that was neither idle nor ours meanwhile, in percent; `null` where the kernel
+    /// does not say.
+    pub others_percent: Option<f64>,
+    /// What runs this row again.
+    pub command: String,
+    /// In the order of the plan.
+    pub variants: Vec<VariantReport>,
+    /// In the order of the plan.
+    pub comparisons: Vec<FigureComparison>,
+    /// Figures that must have one value.
+    pub musts: Vec<ExactCheckReport>,
+    /// What the comparisons amount to, in sentences.
+    pub words: Vec<String>,
+    /// What others published about it.
+    pub seed: Option<Citation>,
+    /// `null` when it was left out.
+    pub simulated: Option<ScenarioReport>,
+}
+
+/// What the rounds of one variant gave.
+#[derive(Clone, Debug, Serialize)]
+pub struct VariantReport {
+    /// In one or two words.
+    pub name: &'static str,
+    /// In a few words.
+    pub what: &'static str,
+    /// What it is compared as.
+    pub role: Role,
+    /// In the order of the plan.
+    pub figures: Vec<FigureReport>,
+    /// In another tool's format, of the last round.
+    pub attachment: Option<ToolOutput>,
+}
+
+/// One figure in all rounds; all of them `null` where it was not measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct FigureReport {
+    /// In one or two words.
+    pub name: &'static str,
+    /// What it is counted in.
+    pub unit: &'static str,
+    /// Of the rounds.
+    pub median: Option<f64>,
+    /// Of the rounds.
+    pub smallest: Option<f64>,
+    /// Of the rounds.
+    pub largest: Option<f64>,
+    /// In order.
+    pub rounds: Vec<f64>,
+}
+
+/// What before against after says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ComparisonVerdict {
+    /// Every round of after is better than every round of before.
+    Better,
+    /// Every round of after is worse than every round of before.
+    Worse,
+    /// The rounds overlap, or those of the noise floor differ by as much among themselves.
+    NoDifference,
+    /// There is one round only: nothing to hold the difference against.
+    OneRound,
+}
+
+/// A figure before and after, by medians.
+#[derive(Clone, Debug, Serialize)]
+pub struct FigureComparison {
+    /// Its name.
+    pub figure: &'static str,
+    /// What it is counted in.
+    pub unit: &'static str,
+    /// Which way it should go.
+    pub better: Better,
+    /// The variant with the old rule.
+    pub before: &'static str,
+    /// The variant with the new rule.
+    pub after: &'static str,
+    /// Of the rounds.
+    pub before_median: f64,
+    /// Of the rounds.
+    pub after_median: f64,
+    /// After by before; `null` when before is 0.
+    pub ratio: Option<f64>,
+    /// The same figure of the noise floor.
+    pub floor: Option<f64>,
+    /// What the rounds say.
+    pub verdict: ComparisonVerdict,
+}
+
+/// A figure that must have one value in every round.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExactCheckReport {
+    /// The variant's name.
+    pub variant: &'static str,
+    /// Its name.
+    pub figure: &'static str,
+    /// What it is counted in.
+    pub unit: &'static str,
+    /// What it must be.
+    pub value: f64,
+    /// The round that is farthest away from it.
+    pub found: f64,
+    /// Whether every round has it.
+    pub holds: bool,
+}
+
+/// What the simulator says; nothing of it was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScenarioReport {
+    /// Its name in `scenarios/`.
+    pub scenario: &'static str,
+    /// Where the costs are from.
+    pub costs: String,
+    /// Whether everything that the scenario expects holds.
+    pub holds: bool,
+    /// In the order of the plan.
+    pub comparisons: Vec<ScenarioComparison>,
+}
+
+/// A simulated figure before and after.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScenarioComparison {
+    /// In a few words.
+    pub what: &'static str,
+    /// What it is counted in.
+    pub unit: &'static str,
+    /// Which way it should go.
+    pub better: Better,
+    /// The variant with the old rule.
+    pub before: ScenarioValue,
+    /// The variant with the new rule.
+    pub after: ScenarioValue,
+    /// After by before.
+    pub ratio: Option<f64>,
+}
+
+/// A simulated figure, and the same with all costs halved and doubled.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ScenarioValue {
+    /// The variant's name.
+    pub variant: &'static str,
+    /// What it must be.
+    pub value: Option<f64>,
+    /// With all costs halved.
+    pub halved: Option<f64>,
+    /// With all costs doubled.
+    pub doubled: Option<f64>,
+}
+
+impl LabReport {
+    /// Whether every figure that must have one value has it.
+    pub fn holds(&self) -> bool {
+        self.rows.iter().all(|row| row.musts.iter().all(|must| must.holds))
+    }
+}
+
+/// Three or four digits that mean something.
+pub fn number(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        size if size < 0.01 => format!("{value:.4}"),
+        size if size < 10.0 => format!("{value:.2}"),
+        size if size < 100.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// The same, of what may be missing.
+pub fn maybe(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), number)
+}

@@ -1,0 +1,181 @@
+//! One lane blocks for 100 of every 120 ms. Timers that live on it are late by that, unless others take over.
+//!
+//! 64 timers of 10 to 16 ms, half of them begun on each lane, each re-armed by its own callback on the lane
+//! that runs it; lateness is from the deadline asked for to the callback.
+
+use crate::error::LabError;
+use crate::harness::{LaneHarness, LaneMode, arm_now, tick};
+use crate::plan::{
+    Better, Compare, PLAIN, Role, RowPlan, RowScenario, RowVariant, ScenarioCompare, TrialContext, quantile,
+};
+use crate::slice::SliceLog;
+use quietcore_live::{Machine, Policy, TimerHandle};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+pub(crate) const PLAN: RowPlan = RowPlan {
+    name: "blocked",
+    question: "one of two lanes blocks for 100 of every 120 ms: how late are 64 timers of 10 to 16 ms?",
+    figures: &[
+        ("run per second", "timers"),
+        ("lateness p50", "us"),
+        ("lateness p99", "us"),
+        ("lateness p99.9", "us"),
+        ("stalls noticed", "marks"),
+    ],
+    variants: &[
+        RowVariant {
+            name: "nobody blocks",
+            what: "pull, and no lane blocks",
+            role: Role::NoiseFloor,
+            run: |context| {
+                trial(
+                    context,
+                    Setup { policy: Policy::Pull, stall_after: STALL, blocks: false, other: LaneMode::Parks },
+                )
+            },
+        },
+        RowVariant {
+            name: "stay",
+            what: "each lane runs its own timers, as in one wheel per worker",
+            role: Role::Before,
+            run: |context| {
+                trial(
+                    context,
+                    Setup { policy: Policy::Stay, stall_after: STALL, blocks: true, other: LaneMode::Parks },
+                )
+            },
+        },
+        RowVariant {
+            name: "stalls ignored",
+            what: "pull, but nobody looks whether a lane that is awake turns",
+            role: Role::Before,
+            run: |context| {
+                trial(
+                    context,
+                    Setup {
+                        policy: Policy::Pull,
+                        stall_after: Duration::MAX,
+                        blocks: true,
+                        other: LaneMode::Parks,
+                    },
+                )
+            },
+        },
+        RowVariant {
+            name: "pull",
+            what: "a lane that does not turn for 2 ms is taken for absent",
+            role: Role::After,
+            run: |context| {
+                trial(
+                    context,
+                    Setup { policy: Policy::Pull, stall_after: STALL, blocks: true, other: LaneMode::Parks },
+                )
+            },
+        },
+    ],
+    compares: &[
+        Compare { figure: 1, better: Better::Lower },
+        Compare { figure: 2, better: Better::Lower },
+        Compare { figure: 3, better: Better::Lower },
+    ],
+    scenario: Some(RowScenario {
+        name: "stall-asleep.toml",
+        text: include_str!("../../../../scenarios/stall-asleep.toml"),
+        compares: &[
+            ScenarioCompare {
+                what: "lateness p99",
+                figure: "lateness_p99",
+                unit: ("us", 1e3),
+                before: "stay",
+                after: "pull",
+                better: Better::Lower,
+            },
+            ScenarioCompare {
+                what: "lateness p99.9",
+                figure: "lateness_p999",
+                unit: ("us", 1e3),
+                before: "stay",
+                after: "pull",
+                better: Better::Lower,
+            },
+        ],
+    }),
+    ..PLAIN
+};
+
+pub(crate) const STALL: Duration = Duration::from_millis(2);
+const TIMERS: u64 = 64;
+const BLOCKED: Duration = Duration::from_millis(100);
+const FREE: Duration = Duration::from_millis(20);
+
+pub(crate) struct Setup {
+    pub(crate) policy: Policy,
+    pub(crate) stall_after: Duration,
+    pub(crate) blocks: bool,
+    /// What the lane that does not block does besides.
+    pub(crate) other: LaneMode,
+}
+
+pub(crate) fn trial(context: &TrialContext, setup: Setup) -> Result<Vec<f64>, LabError> {
+    let builder = Machine::builder().policy(setup.policy).stall_after(setup.stall_after);
+    let lanes = [(context.cpus[0], LaneMode::Parks), (context.cpus[1], setup.other)];
+    let harness = LaneHarness::start(builder, context, &lanes)?;
+    let machine = harness.machine;
+    let late = Arc::new(Mutex::new(Vec::new()));
+    let note = context.slices.clone();
+    let timers: Vec<TimerHandle> = (0..TIMERS).map(|number| sleeper(machine, number, &late, &note)).collect();
+    let timers = Arc::new(timers);
+    for (half, cpu) in context.cpus.into_iter().enumerate() {
+        let timers = Arc::clone(&timers);
+        harness.on_lane(cpu, move || {
+            for timer in timers.iter().skip(half).step_by(2) {
+                // The machine runs; what fails here is seen in the count of runs.
+                let _ = arm_now(machine, timer);
+            }
+        })?;
+    }
+    let (own, lane) = (note.clone(), context.cpus[0]);
+    let blocker = machine.timer(tick().pinned(), move |run| {
+        thread::sleep(BLOCKED);
+        let _ = run.timer().arm_after(FREE);
+        own.ran(TIMERS, "blocker", Some(lane), run);
+    });
+    if setup.blocks {
+        blocker.arm_on(context.cpus[0], machine.now())?;
+    }
+    let metrics = machine.metrics();
+    late.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    context.wait();
+    let mut late = std::mem::take(&mut *late.lock().unwrap_or_else(PoisonError::into_inner));
+    let marks = machine.metrics().sum(|cpu| cpu.bases.marks) - metrics.sum(|cpu| cpu.bases.marks);
+    late.sort_unstable();
+    let micros = |share| quantile(&late, share) / 1e3;
+    let rate = late.len() as f64 / context.span.as_secs_f64();
+    Ok(vec![rate, micros(0.5), micros(0.99), micros(0.999), marks as f64])
+}
+
+/// A timer that re-arms itself, for 10 to 16 ms.
+fn sleeper(
+    machine: &'static Machine,
+    number: u64,
+    late: &Arc<Mutex<Vec<u64>>>,
+    note: &SliceLog,
+) -> TimerHandle {
+    let (late, note) = (Arc::clone(late), note.clone());
+    // Half of them begin on each lane; from then on each is armed where it ran.
+    let mut armed = None;
+    let mut state = number;
+    machine.timer(tick(), move |run| {
+        let nanos = run.lateness().as_nanos() as u64;
+        late.lock().unwrap_or_else(PoisonError::into_inner).push(nanos);
+        // Any spread will do: a linear congruence, its high bits.
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407 + number);
+        let span = Duration::from_micros(10_000 + (state >> 33) % 6_000);
+        let _ = run.timer().arm_after(span);
+        note.ran(number, "sleeper", armed, run);
+        armed = Some(run.cpu());
+    })
+}

@@ -1,0 +1,416 @@
+//! Real-time tasks that wake up in their periods while long softirqs run on the same lanes: how late are
+//! they?
+//!
+//! Eight tasks of one priority, as cyclictest starts threads: periods of 1 to 4.5 ms, [`WORK`] per cycle,
+//! free to move between two lanes. Their timer interrupt is a lane of another machine with a higher priority
+//! of the system, which softirqs do not hold up; lateness is from the moment that was due to the first line
+//! of the cycle. Devices of the same other machine raise NET_RX and BLOCK on both lanes, with work of very
+//! different lengths. All four modes get the same load, drawn from the same seed. Every raised piece of work
+//! must have been done at the end: what is gained for tasks is not taken from packets by losing them.
+
+use crate::error::LabError;
+use crate::plan::{
+    Better, Citation, CitedFigure, Compare, ExactCheck, Role, RowPlan, RowScenario, RowVariant,
+    ScenarioCompare, TrialContext, TrialSpans, quantile,
+};
+use crate::slice::SliceLog;
+use quietcore_live::{
+    Awareness, CpuId, JoinHandle, LaneThreads, Machine, Metrics, Nanos, Pinning, Precision, Priority,
+    SoftirqRun, TimerHandle, TimerOptions, Vector,
+};
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub(crate) const PLAN: RowPlan = RowPlan {
+    name: "cyclictest",
+    question: "real-time tasks beside long softirqs: what do placing and deferring bring, and cost?",
+    figures: &[
+        ("late p50", "us"),
+        ("late p99", "us"),
+        ("late p99.9", "us"),
+        ("late max, no claim", "us"),
+        ("moved to another lane", "per second"),
+        ("softirq delay p50", "us"),
+        ("softirq delay p99", "us"),
+        ("longest delay, no claim", "ms"),
+        ("deferred", "per second"),
+        ("run by ksoftirqd", "%"),
+        ("softirqs lost", "pieces"),
+        ("cycles missed", "%"),
+    ],
+    variants: &[
+        RowVariant {
+            name: "no softirqs",
+            what: "the same tasks, and no device raises anything",
+            role: Role::NoiseFloor,
+            run: |context| trial(context, Awareness::None, Load::None),
+        },
+        RowVariant {
+            name: "none",
+            what: "placed by priority alone, softirqs run where they are raised",
+            role: Role::Before,
+            run: |context| trial(context, Awareness::None, Load::Devices),
+        },
+        RowVariant {
+            name: "both",
+            what: "placed away from long softirqs, which are deferred (50 ms at most)",
+            role: Role::After,
+            run: |context| trial(context, Awareness::Both, Load::Devices),
+        },
+        RowVariant {
+            name: "place",
+            what: "placed away from long softirqs",
+            role: Role::After,
+            run: |context| trial(context, Awareness::Place, Load::Devices),
+        },
+        RowVariant {
+            name: "defer",
+            what: "long softirqs are deferred",
+            role: Role::After,
+            run: |context| trial(context, Awareness::Defer, Load::Devices),
+        },
+    ],
+    compares: &[
+        Compare { figure: 1, better: Better::Lower },
+        Compare { figure: 2, better: Better::Lower },
+        Compare { figure: 6, better: Better::Lower },
+    ],
+    musts: &[
+        ExactCheck { variant: "none", figure: 10, value: 0.0 },
+        ExactCheck { variant: "both", figure: 10, value: 0.0 },
+        ExactCheck { variant: "place", figure: 10, value: 0.0 },
+        ExactCheck { variant: "defer", figure: 10, value: 0.0 },
+    ],
+    notes: &[],
+    spans: TrialSpans { full: Duration::from_secs(4), quick: Duration::from_millis(1200) },
+    seed: Some(Citation {
+        id: "003",
+        figures: &[
+            CitedFigure {
+                what: "cyclictest's maxima of eight threads in us, before",
+                verbatim: "4107 8994 3616 40273 10510 13194 9470 20101",
+            },
+            CitedFigure { what: "the same, after", verbatim: "1734 1181 444 1729 406 1264 2351 2285" },
+        ],
+    }),
+    scenario: Some(RowScenario {
+        name: "cyclictest.toml",
+        text: include_str!("../../../../scenarios/cyclictest.toml"),
+        compares: &[ScenarioCompare {
+            what: "late p99, 8 CPUs",
+            figure: "rt_latency_p99",
+            unit: ("us", 1e3),
+            before: "none",
+            after: "both",
+            better: Better::Lower,
+        }],
+    }),
+};
+
+/// Periods: the first, and by how much each is longer than the one before it.
+const PERIOD: u64 = 1_000_000;
+const STEP: u64 = 500_000;
+const TASKS: u64 = 8;
+/// What a cycle computes.
+const WORK: Duration = Duration::from_micros(60);
+/// Between two raises of one device, on average.
+const RAISE_NS: f64 = 4_000_000.0;
+/// The shortest and the longest piece of work of a softirq, and how quickly long ones become rare: a Pareto
+/// distribution that is cut off, as lengths of transfers are.
+const SHORTEST_NS: f64 = 100_000.0;
+const LONGEST_NS: f64 = 8_000_000.0;
+const TAIL: f64 = 1.2;
+/// How long the end waits for what is still pending.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Load {
+    None,
+    Devices,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Computes for `work` of this thread's own time.
+fn compute(work: Duration) {
+    let spent = || {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    };
+    let end = spent() + work;
+    while spent() < end {
+        std::hint::spin_loop();
+    }
+}
+
+/// The same numbers in every variant.
+struct Draws(u64);
+
+impl Draws {
+    /// In (0, 1], by the generator of Steele, Lea and Flood ("Fast splittable pseudorandom number
+    /// generators", 2014).
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((bits ^ (bits >> 31)) >> 11).max(1) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn pause(&mut self) -> u64 {
+        (-self.next().ln() * RAISE_NS) as u64 + 1_000
+    }
+
+    fn length(&mut self) -> Duration {
+        let cut = 1.0 - (SHORTEST_NS / LONGEST_NS).powf(TAIL);
+        let ns = SHORTEST_NS / (1.0 - self.next() * cut).powf(1.0 / TAIL);
+        Duration::from_nanos(ns.min(LONGEST_NS) as u64)
+    }
+}
+
+/// What a cycle waits for.
+#[derive(Debug, Default)]
+struct Event {
+    due: Option<Nanos>,
+    waker: Option<Waker>,
+    missed: u64,
+    late: Vec<u64>,
+}
+
+/// A piece of work of a device: when it was raised, and how long it takes.
+type Piece = (Nanos, Duration);
+
+#[derive(Debug, Default)]
+struct Device {
+    waiting: Mutex<VecDeque<Piece>>,
+    raised: Mutex<u64>,
+    delays: Mutex<Vec<u64>>,
+}
+
+/// By CPU of the lanes, NET_RX and BLOCK.
+type Devices = Arc<Vec<(CpuId, [Device; 2])>>;
+
+const VECTORS: [Vector; 2] = [Vector::NET_RX, Vector::BLOCK];
+
+fn handle(devices: &Devices, kind: usize, run: &SoftirqRun<'_>, note: &SliceLog) {
+    let Some((_, of)) = devices.iter().find(|(cpu, _)| *cpu == run.cpu()) else { return };
+    let device = &of[kind];
+    let piece = lock(&device.waiting).pop_front();
+    let Some((raised, length)) = piece else { return };
+    let began = run.machine().now();
+    lock(&device.delays).push(began.since(raised).0);
+    compute(length);
+    note.handled(run, began);
+    if !lock(&device.waiting).is_empty() {
+        run.raise_again();
+    }
+}
+
+/// One variant: the machine with the tasks, and the one that plays the hardware.
+struct Trial {
+    machine: &'static Machine,
+    hardware: &'static Machine,
+    devices: Devices,
+    events: Vec<Arc<Mutex<Event>>>,
+    tasks: Vec<JoinHandle<()>>,
+    timers: Vec<TimerHandle>,
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        self.hardware.shutdown();
+        self.machine.shutdown();
+    }
+}
+
+fn trial(context: &TrialContext, awareness: Awareness, load: Load) -> Result<Vec<f64>, LabError> {
+    let mut trial = Trial::start(context, awareness)?;
+    trial.tasks(&context.slices.clone())?;
+    if load == Load::Devices {
+        trial.raise()?;
+    }
+    let began = Instant::now();
+    context.wait();
+    let seconds = began.elapsed().as_secs_f64();
+    trial.stop();
+    context.attach("cyclictest", trial.lines());
+    Ok(trial.figures(seconds))
+}
+
+impl Trial {
+    fn start(context: &TrialContext, awareness: Awareness) -> Result<Self, LabError> {
+        let devices: Devices = Arc::new(context.cpus.map(|cpu| (cpu, Default::default())).into());
+        let mut builder = Machine::builder().lanes(context.lanes()).awareness(awareness);
+        builder = builder.lane_threads(LaneThreads::new().pinning(Pinning::Always).fifo(10));
+        for (kind, vector) in VECTORS.into_iter().enumerate() {
+            let (devices, note) = (Arc::clone(&devices), context.slices.clone());
+            builder = builder.softirq(vector, move |run| handle(&devices, kind, run, &note));
+        }
+        let machine = builder.start()?;
+        let floating = LaneThreads::new().pinning(Pinning::Never).fifo(50);
+        let hardware = Machine::builder().lanes([context.cpus[0]].into_iter().collect());
+        let hardware = hardware.lane_threads(floating).start().map_err(|error| {
+            machine.shutdown();
+            error
+        })?;
+        Ok(Self { machine, hardware, devices, events: Vec::new(), tasks: Vec::new(), timers: Vec::new() })
+    }
+
+    /// Starts the tasks, and what interrupts for them.
+    fn tasks(&mut self, note: &SliceLog) -> Result<(), LabError> {
+        let machine = self.machine;
+        let first = self.hardware.now().0 + 10_000_000;
+        for number in 0..TASKS {
+            let (event, period) = (Arc::new(Mutex::new(Event::default())), PERIOD + number * STEP);
+            let cycle = cycles(machine, Arc::clone(&event), (number, note.clone()));
+            let task = machine.spawn_rt(Priority::HIGHEST, cycle)?;
+            let interrupt = Arc::clone(&event);
+            self.every(first + number * 100_000, move |due| {
+                let mut event = lock(&interrupt);
+                event.missed += u64::from(event.due.is_some());
+                event.due.get_or_insert(due);
+                let waker = event.waker.take();
+                drop(event);
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+                period
+            })?;
+            self.tasks.push(task);
+            self.events.push(event);
+        }
+        Ok(())
+    }
+
+    /// Devices begin to raise.
+    fn raise(&mut self) -> Result<(), LabError> {
+        let first = self.hardware.now().0 + 12_000_000;
+        for (at, cpu) in self.devices.iter().map(|(cpu, _)| *cpu).enumerate().collect::<Vec<_>>() {
+            for (kind, vector) in VECTORS.into_iter().enumerate() {
+                let (machine, devices) = (self.machine, Arc::clone(&self.devices));
+                let mut draws = Draws((at * 2 + kind) as u64);
+                self.every(first, move |due| {
+                    let device = &devices[at].1[kind];
+                    lock(&device.waiting).push_back((due, draws.length()));
+                    if machine.raise(cpu, vector).is_ok() {
+                        *lock(&device.raised) += 1;
+                    }
+                    draws.pause()
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `interrupt` at `first`, and then each time as many ns after it was due as it says.
+    fn every(
+        &mut self,
+        first: u64,
+        interrupt: impl FnMut(Nanos) -> u64 + Send + 'static,
+    ) -> Result<(), LabError> {
+        let state = Mutex::new((Nanos(first), interrupt));
+        let options = TimerOptions::new().precision(Precision::Exact);
+        let timer = self.hardware.timer(options, move |run| {
+            let mut state = lock(&state);
+            let (due, interrupt) = &mut *state;
+            let pause = interrupt(*due);
+            due.0 += pause;
+            // Refused when the machine has ended.
+            let _ = run.timer().arm_at(*due);
+        });
+        timer.arm_at(Nanos(first))?;
+        self.timers.push(timer);
+        Ok(())
+    }
+
+    /// Nothing is raised any more; waits for what was.
+    fn stop(&mut self) {
+        for timer in &self.timers {
+            let _ = timer.cancel_sync();
+        }
+        let end = Instant::now() + PATIENCE;
+        while self.left() > 0 && Instant::now() < end {
+            thread::sleep(Duration::from_millis(5));
+        }
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+
+    fn devices(&self) -> impl Iterator<Item = &Device> {
+        self.devices.iter().flat_map(|(_, of)| of)
+    }
+
+    /// Pieces that were raised and not begun.
+    fn left(&self) -> u64 {
+        self.devices().map(|device| *lock(&device.raised) - lock(&device.delays).len() as u64).sum()
+    }
+
+    fn figures(&self, seconds: f64) -> Vec<f64> {
+        let metrics = self.machine.metrics();
+        let sum = |of: fn(&quietcore_live::CpuMetrics) -> u64| Metrics::sum(&metrics, of) as f64;
+        let mut late: Vec<u64> = self.events.iter().flat_map(|event| lock(event).late.clone()).collect();
+        let mut delays: Vec<u64> = self.devices().flat_map(|device| lock(&device.delays).clone()).collect();
+        late.sort_unstable();
+        delays.sort_unstable();
+        let missed: u64 = self.events.iter().map(|event| lock(event).missed).sum();
+        let ran = sum(|cpu| cpu.softirqs) + sum(|cpu| cpu.ksoftirqd_ran);
+        vec![
+            quantile(&late, 0.5) / 1e3,
+            quantile(&late, 0.99) / 1e3,
+            quantile(&late, 0.999) / 1e3,
+            quantile(&late, 1.0) / 1e3,
+            sum(|cpu| cpu.migrations) / seconds,
+            quantile(&delays, 0.5) / 1e3,
+            quantile(&delays, 0.99) / 1e3,
+            quantile(&delays, 1.0) / 1e6,
+            sum(|cpu| cpu.deferred) / seconds,
+            if ran == 0.0 { 0.0 } else { 100.0 * sum(|cpu| cpu.ksoftirqd_ran) / ran },
+            self.left() as f64,
+            100.0 * missed as f64 / (missed as f64 + late.len() as f64).max(1.0),
+        ]
+    }
+
+    /// What cyclictest would print at its end. Tasks have no thread ids; theirs are their numbers.
+    fn lines(&self) -> Vec<String> {
+        let line = |(number, event): (usize, &Arc<Mutex<Event>>)| {
+            let event = lock(event);
+            let (count, interval) = (event.late.len(), (PERIOD + number as u64 * STEP) / 1_000);
+            let us = |ns: u64| ns / 1_000;
+            let min = us(event.late.iter().copied().min().unwrap_or_default());
+            let last = us(event.late.last().copied().unwrap_or_default());
+            let average = us(event.late.iter().sum::<u64>() / (count as u64).max(1));
+            let max = us(event.late.iter().copied().max().unwrap_or_default());
+            format!(
+                "T:{number:2} ({number:5}) P:99 I:{interval} C:{count:7} Min:{min:7} Act:{last:5} Avg:{average:5} \
+                 Max:{max:8}"
+            )
+        };
+        self.events.iter().enumerate().map(line).collect()
+    }
+}
+
+/// A task: waits for its interrupt, notes how late it is, computes.
+async fn cycles(machine: &'static Machine, event: Arc<Mutex<Event>>, (number, note): (u64, SliceLog)) {
+    loop {
+        poll_fn(|context| {
+            let mut event = lock(&event);
+            let Some(due) = event.due.take() else {
+                event.waker = Some(context.waker().clone());
+                return Poll::Pending;
+            };
+            let late = machine.now().since(due).0;
+            event.late.push(late);
+            Poll::Ready(())
+        })
+        .await;
+        note.around(machine, "task", Some(number), || compute(WORK));
+    }
+}

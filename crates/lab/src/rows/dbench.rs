@@ -1,0 +1,269 @@
+//! Pairs of a client and a server on two lanes; each request is guarded by a timeout that is cancelled.
+//!
+//! A pair's client is on one lane, its server on the other, every other pair the other way round. A client
+//! sends a request, waits for the answer with `time::timeout` around it, works, and begins again; a server
+//! works and answers. Both lanes are full from a few pairs on; with one pair each waits for the other all
+//! the time. The noise floor is the same without timeouts, which is also the most that any rule of placing
+//! them could gain.
+
+use crate::error::LabError;
+use crate::harness::LaneHarness;
+use crate::plan::{
+    Better, Citation, CitedFigure, Compare, ExactCheck, NOT_MEASURED, Role, RowPlan, RowScenario, RowVariant,
+    RunScale, ScenarioCompare, TrialContext, TrialSpans,
+};
+use crate::slice::SliceLog;
+use crate::sync::{SharedCount, StopFlag};
+use crate::tasks::{Mailbox, Task, Tasks, play, stop};
+use quietcore_live::{Machine, Policy, time};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub(crate) const PLAN: RowPlan = RowPlan {
+    name: "dbench",
+    question: "clients and servers with a timeout around each request: how many requests per second?",
+    figures: &[
+        ("1 pair", "requests/s"),
+        ("2 pairs", "requests/s"),
+        ("4 pairs", "requests/s"),
+        ("8 pairs", "requests/s"),
+        ("16 pairs", "requests/s"),
+        ("32 pairs", "requests/s"),
+        ("64 pairs", "requests/s"),
+        ("128 pairs", "requests/s"),
+        ("256 pairs", "requests/s"),
+        ("512 pairs", "requests/s"),
+        ("1024 pairs", "requests/s"),
+        ("timeouts that ran", "requests"),
+    ],
+    variants: &[
+        RowVariant {
+            name: "no timeouts",
+            what: "the same requests, unguarded",
+            role: Role::NoiseFloor,
+            run: |context| trial(context, Policy::Pull, Guard::None),
+        },
+        RowVariant {
+            name: "push",
+            what: "a busy CPU is looked for when a timer is armed on an idle or isolated one (Linux up to 6.8)",
+            role: Role::Before,
+            run: |context| trial(context, Policy::Push, Guard::Timeout),
+        },
+        RowVariant {
+            name: "stay",
+            what: "each lane runs its own timers, and nobody else's",
+            role: Role::Before,
+            run: |context| trial(context, Policy::Stay, Guard::Timeout),
+        },
+        RowVariant {
+            name: "pull",
+            what: "a timer stays where it is armed; who expires it is decided when it is due",
+            role: Role::After,
+            run: |context| trial(context, Policy::Pull, Guard::Timeout),
+        },
+    ],
+    compares: &[
+        more(0),
+        more(1),
+        more(2),
+        more(3),
+        more(4),
+        more(5),
+        more(6),
+        more(7),
+        more(8),
+        more(9),
+        more(10),
+    ],
+    musts: &[ExactCheck { variant: "pull", figure: 11, value: 0.0 }],
+    notes: &[],
+    spans: TrialSpans { full: Duration::from_millis(3_300), quick: Duration::from_millis(900) },
+    seed: Some(Citation {
+        id: "002",
+        figures: &[
+            CitedFigure {
+                what: "menu, largest loss (pairs, before, after)",
+                verbatim: "32 9741.92 (3.44) 8979.83 (1.13) -7.82%",
+            },
+            CitedFigure {
+                what: "menu, largest gain",
+                verbatim: "1024 32903.03 (0.86) 35370.70 (0.89) 7.50%",
+            },
+            CitedFigure { what: "teo, largest loss", verbatim: "128 25044.93 (1.11) 23250.03 (1.08) -7.17%" },
+            CitedFigure { what: "teo, largest gain", verbatim: "512 36369.30 (0.39) 38890.13 (0.36) 6.93%" },
+        ],
+    }),
+    scenario: Some(RowScenario {
+        name: "dbench-128.toml",
+        text: include_str!("../../../../scenarios/dbench-128.toml"),
+        compares: &[
+            simulated("1 pair, 128 CPUs", "push/1", "pull/1"),
+            simulated("32 pairs, 128 CPUs", "push/32", "pull/32"),
+            simulated("1024 pairs, 128 CPUs", "push/1024", "pull/1024"),
+        ],
+    }),
+};
+
+const fn more(figure: usize) -> Compare {
+    Compare { figure, better: Better::Higher }
+}
+
+const fn simulated(what: &'static str, before: &'static str, after: &'static str) -> ScenarioCompare {
+    let unit = ("requests/s", 1.0);
+    ScenarioCompare { what, figure: "throughput", unit, before, after, better: Better::Higher }
+}
+
+/// In the order of the figures.
+const PAIRS: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+/// Those of the quick run.
+const QUICK: [usize; 3] = [1, 8, 128];
+/// What a client does between an answer and the next request, and what a server does for one.
+pub(crate) const REQUEST: Duration = Duration::from_micros(8);
+pub(crate) const SERVICE: Duration = Duration::from_micros(12);
+/// Far beyond any answer.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What guards a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guard {
+    None,
+    Timeout,
+}
+
+/// Who sits where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seating {
+    /// Every other pair the other way round.
+    Crossed,
+    /// All clients on the first lane.
+    Apart,
+}
+
+/// A load of this kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    pub(crate) policy: Policy,
+    pub(crate) guard: Guard,
+    pub(crate) seating: Seating,
+    pub(crate) pairs: usize,
+}
+
+/// What clients count.
+#[derive(Debug, Default)]
+struct Tally {
+    answered: SharedCount,
+    timed_out: SharedCount,
+}
+
+fn trial(context: &TrialContext, policy: Policy, guard: Guard) -> Result<Vec<f64>, LabError> {
+    let chosen: &[usize] = if context.scale == RunScale::Quick { &QUICK } else { &PAIRS };
+    let span = context.span / chosen.len() as u32;
+    let (mut figures, mut timed_out) = (Vec::new(), 0);
+    for pairs in PAIRS {
+        if !chosen.contains(&pairs) || context.stop.is_set() {
+            figures.push(NOT_MEASURED);
+            continue;
+        }
+        let load = Load { policy, guard, seating: Seating::Crossed, pairs };
+        let ran = throughput(context, load, span)?;
+        figures.push(ran.0);
+        timed_out += ran.1;
+    }
+    figures.push(timed_out as f64);
+    Ok(figures)
+}
+
+/// Requests per second, and how many timed out.
+pub(crate) fn throughput(context: &TrialContext, load: Load, span: Duration) -> Result<(f64, u64), LabError> {
+    let (tally, over) = (Arc::new(Tally::default()), StopFlag::default());
+    let mut tasks: [Vec<(usize, Seat)>; 2] = [Vec::new(), Vec::new()];
+    for pair in 0..load.pairs {
+        let wires = Arc::new(Wires { request: Mailbox::new(), answer: Mailbox::new() });
+        let client = if load.seating == Seating::Crossed { pair % 2 } else { 0 };
+        tasks[client].push((pair, Seat::Client(Arc::clone(&wires))));
+        tasks[1 - client].push((pair, Seat::Server(wires)));
+    }
+    let lanes = context.cpus.into_iter().zip(tasks).map(|(cpu, seats)| {
+        let (tally, note) = (Arc::clone(&tally), context.slices.clone());
+        let make: Tasks = Box::new(move |machine| {
+            let work = |pair| Work { machine, note: note.clone(), pair };
+            seats.into_iter().map(|(pair, seat)| seat.sit(load.guard, &tally, work(pair as u64))).collect()
+        });
+        (cpu, play(make, over.clone()))
+    });
+    let harness = LaneHarness::start_with(Machine::builder().policy(load.policy), context, lanes.collect())?;
+    // Until all of them wait for each other.
+    context.wait_for(span / 8);
+    let (began, before) = (Instant::now(), tally.answered.get());
+    context.wait_for(span - span / 8);
+    let answered = tally.answered.get() - before;
+    let rate = answered as f64 / began.elapsed().as_secs_f64();
+    stop(&harness, context, &over)?;
+    drop(harness);
+    Ok((rate, tally.timed_out.get()))
+}
+
+/// Between a client and its server.
+#[derive(Debug)]
+struct Wires {
+    request: Mailbox<()>,
+    answer: Mailbox<()>,
+}
+
+/// An end of a pair.
+enum Seat {
+    Client(Arc<Wires>),
+    Server(Arc<Wires>),
+}
+
+impl Seat {
+    fn sit(self, guard: Guard, tally: &Arc<Tally>, work: Work) -> Task {
+        let tally = Arc::clone(tally);
+        match self {
+            Self::Client(wires) => Box::pin(client(wires, guard, tally, work)),
+            Self::Server(wires) => Box::pin(async move {
+                loop {
+                    wires.request.receive().await;
+                    work.take("server", SERVICE);
+                    wires.answer.send(());
+                }
+            }),
+        }
+    }
+}
+
+async fn client(wires: Arc<Wires>, guard: Guard, tally: Arc<Tally>, work: Work) {
+    loop {
+        wires.request.send(());
+        let answer = wires.answer.receive();
+        let is_answered = match guard {
+            Guard::None => {
+                answer.await;
+                true
+            }
+            Guard::Timeout => time::timeout(TIMEOUT, answer).await.is_ok(),
+        };
+        let count = if is_answered { &tally.answered } else { &tally.timed_out };
+        count.add_one();
+        work.take("client", REQUEST);
+    }
+}
+
+/// What an end does with its CPU.
+struct Work {
+    machine: &'static Machine,
+    note: SliceLog,
+    pair: u64,
+}
+
+impl Work {
+    /// Keeps the CPU for `span`.
+    fn take(&self, name: &'static str, span: Duration) {
+        self.note.around(self.machine, name, Some(self.pair), || {
+            let began = Instant::now();
+            while began.elapsed() < span {
+                std::hint::spin_loop();
+            }
+        });
+    }
+}

@@ -1,0 +1,119 @@
+//! Arm and cancel on an isolated (`nohz_full`) lane. Under the old rule every arm looks for a busy CPU to put
+//! the timer on.
+//!
+//! The other lane spins, so that there is a busy CPU to find. That the search ran is checked: the timers must
+//! have been armed on the other lane's bases. 1000 pairs to a look at the clock.
+
+use crate::error::LabError;
+use crate::harness::{LaneHarness, LaneMode, tick};
+use crate::plan::{
+    Better, Citation, CitedFigure, Compare, PLAIN, Role, RowPlan, RowScenario, RowVariant, ScenarioCompare,
+    TrialContext,
+};
+use quietcore_live::{CpuSet, Machine, Nanos, Policy};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+pub(crate) const PLAN: RowPlan = RowPlan {
+    name: "enqueue",
+    question: "what does an arm and a cancel cost on an isolated lane?",
+    figures: &[("arm and cancel", "ns"), ("armed on another CPU", "%")],
+    variants: &[
+        RowVariant {
+            name: "not isolated",
+            what: "pull, on a lane that is not isolated: no rule has anything to do",
+            role: Role::NoiseFloor,
+            run: |context| trial(context, Policy::Pull, Place::Housekeeping),
+        },
+        RowVariant {
+            name: "push",
+            what: "a busy CPU is looked for when a timer is armed (Linux up to 6.8)",
+            role: Role::Before,
+            run: |context| trial(context, Policy::Push, Place::Isolated),
+        },
+        RowVariant {
+            name: "pull",
+            what: "a timer stays where it is armed; who expires it is decided when it is due",
+            role: Role::After,
+            run: |context| trial(context, Policy::Pull, Place::Isolated),
+        },
+    ],
+    compares: &[Compare { figure: 0, better: Better::Lower }],
+    seed: Some(Citation {
+        id: "002",
+        figures: &[
+            CitedFigure { what: "a timer enqueued and dequeued, before", verbatim: "145ns plain v6" },
+            CitedFigure { what: "the same, after", verbatim: "109ns v6 with patch queue" },
+        ],
+    }),
+    scenario: Some(RowScenario {
+        name: "enqueue.toml",
+        text: include_str!("../../../../scenarios/enqueue.toml"),
+        compares: &[ScenarioCompare {
+            what: "arm and cancel, 8 CPUs",
+            figure: "pair_ns",
+            unit: ("ns", 1.0),
+            before: "push/8",
+            after: "pull/8",
+            better: Better::Lower,
+        }],
+    }),
+    ..PLAIN
+};
+
+const PAIRS: u32 = 1000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Housekeeping,
+    Isolated,
+}
+
+pub(crate) fn trial(context: &TrialContext, policy: Policy, place: Place) -> Result<Vec<f64>, LabError> {
+    let [busy, quiet] = context.cpus;
+    let isolated: CpuSet =
+        if place == Place::Isolated { [quiet].into_iter().collect() } else { CpuSet::new() };
+    let builder = Machine::builder()
+        .policy(policy)
+        .isolated(CpuSet::new())
+        .nohz_full(isolated)
+        .stall_after(Duration::MAX);
+    let harness = LaneHarness::start(builder, context, &[(busy, LaneMode::Spins), (quiet, LaneMode::Parks)])?;
+    let machine = harness.machine;
+    let timer = Arc::new(machine.timer(tick(), |_| {}));
+    let (span, result) = (context.span, Arc::new(Mutex::new(None)));
+    let (sender, done) = channel();
+    let stop = context.stop.clone();
+    let (out, subject, note) = (Arc::clone(&result), Arc::clone(&timer), context.slices.clone());
+    let worker = machine.timer(tick().pinned(), move |_| {
+        let begin = Instant::now();
+        let mut pairs = 0_u64;
+        while begin.elapsed() < span && !stop.is_set() {
+            let at = Nanos(machine.now().0 + 1_000_000_000);
+            note.around(machine, "1000 arms and cancels", None, || {
+                for _ in 0..PAIRS {
+                    let _ = subject.arm_at(at);
+                    subject.cancel();
+                }
+            });
+            pairs += u64::from(PAIRS);
+        }
+        let nanos = begin.elapsed().as_nanos() as f64 / pairs as f64;
+        *out.lock().unwrap_or_else(PoisonError::into_inner) = Some((nanos, pairs));
+        let _ = sender.send(());
+    });
+    worker.arm_on(quiet, machine.now())?;
+    let failed = || LabError::Trial("the isolated lane did not finish".to_owned());
+    done.recv_timeout(span + Duration::from_secs(30)).map_err(|_| failed())?;
+    let measured = result.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let (nanos, pairs) = measured.ok_or_else(failed)?;
+    let metrics = machine.metrics();
+    let elsewhere: u64 = metrics.cpus.iter().filter(|cpu| cpu.cpu != quiet).map(|cpu| cpu.bases.armed).sum();
+    if policy == Policy::Push && elsewhere < pairs {
+        let what =
+            format!("only {elsewhere} of {pairs} timers were armed on a busy CPU: the search did not run");
+        return Err(LabError::Trial(what));
+    }
+    Ok(vec![nanos, 100.0 * elsewhere.min(pairs) as f64 / pairs as f64])
+}

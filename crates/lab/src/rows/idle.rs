@@ -1,0 +1,139 @@
+//! Two lanes with nothing to do but timers: how often is anybody woken up for 1000 of them, or for none?
+//!
+//! Wake-ups are context switches that a thread made by itself (/proc/self/task), of all threads but the one
+//! that measures.
+
+use crate::error::LabError;
+use crate::harness::{LaneHarness, LaneMode, tick};
+use crate::plan::{
+    Better, Citation, CitedFigure, Compare, PLAIN, Role, RowPlan, RowScenario, RowVariant, ScenarioCompare,
+    TrialContext,
+};
+use quietcore_live::{Machine, Nanos, Policy, TimerHandle};
+use rustix::time::{ClockId, clock_gettime};
+use std::fs;
+use std::time::Duration;
+
+pub(crate) const PLAN: RowPlan = RowPlan {
+    name: "idle",
+    question: "two idle lanes and 1000 timers of 100 ms: how often is anybody woken up?",
+    figures: &[
+        ("wake-ups per second", "all threads"),
+        ("CPU time", "% of one CPU"),
+        ("run per second", "timers"),
+        ("lateness, mean", "us"),
+    ],
+    variants: &[
+        RowVariant {
+            name: "nothing armed",
+            what: "pull, and no timer at all",
+            role: Role::NoiseFloor,
+            run: |context| trial(context, Policy::Pull, 0),
+        },
+        RowVariant {
+            name: "stay",
+            what: "each lane wakes up for its own timers",
+            role: Role::Before,
+            run: |context| trial(context, Policy::Stay, TIMERS),
+        },
+        RowVariant {
+            name: "pull",
+            what: "one lane wakes up for all",
+            role: Role::After,
+            run: |context| trial(context, Policy::Pull, TIMERS),
+        },
+    ],
+    compares: &[Compare { figure: 0, better: Better::Lower }, Compare { figure: 1, better: Better::Lower }],
+    seed: Some(Citation {
+        id: "002",
+        figures: &[CitedFigure {
+            what: "idle states and the ping-pong: told in words, without figures",
+            verbatim: "none",
+        }],
+    }),
+    scenario: Some(RowScenario {
+        name: "idle.toml",
+        text: include_str!("../../../../scenarios/idle.toml"),
+        compares: &[
+            ScenarioCompare {
+                what: "wake-ups per second, 16 CPUs",
+                figure: "wakeups_per_s",
+                unit: ("all CPUs", 1.0),
+                before: "stay/last",
+                after: "pull/last",
+                better: Better::Lower,
+            },
+            ScenarioCompare {
+                what: "ping-pongs per second, wake-ups where the task ran, or where its timer did",
+                figure: "ping_pongs_per_s",
+                unit: ("all CPUs", 1.0),
+                before: "pull/last",
+                after: "pull/here",
+                better: Better::Lower,
+            },
+        ],
+    }),
+    ..PLAIN
+};
+
+pub(crate) const TIMERS: u64 = 1000;
+const PERIOD: Duration = Duration::from_millis(100);
+
+pub(crate) fn trial(context: &TrialContext, policy: Policy, timers: u64) -> Result<Vec<f64>, LabError> {
+    let lanes = context.cpus.map(|cpu| (cpu, LaneMode::Parks));
+    let harness = LaneHarness::start(Machine::builder().policy(policy), context, &lanes)?;
+    let machine = harness.machine;
+    let note = context.slices.clone();
+    let timer = |number: u64| {
+        let (note, armed) = (note.clone(), context.cpus[number as usize % 2]);
+        machine.timer(tick(), move |run| note.ran(number, "timer", Some(armed), run))
+    };
+    let timers: Vec<TimerHandle> = (0..timers).map(timer).collect();
+    let timers = std::sync::Arc::new(timers);
+    for (half, cpu) in context.cpus.into_iter().enumerate() {
+        let timers = std::sync::Arc::clone(&timers);
+        harness.on_lane(cpu, move || {
+            let now = machine.now().0;
+            for (number, timer) in timers.iter().enumerate().skip(half).step_by(2) {
+                // Spread over the period.
+                let first = Nanos(now + (number as u64 + 1) * PERIOD.as_nanos() as u64 / TIMERS);
+                let _ = timer.arm_periodic(first, PERIOD);
+            }
+        })?;
+    }
+    // The first period is the lanes' settling down.
+    context.wait_for(PERIOD);
+    let before = (machine.metrics(), wake_ups()?, cpu_time());
+    context.wait();
+    let after = (machine.metrics(), wake_ups()?, cpu_time());
+    let seconds = context.span.as_secs_f64();
+    let ran = |metrics: &quietcore_live::Metrics| metrics.lateness().len();
+    let late = |metrics: &quietcore_live::Metrics| metrics.sum(|cpu| cpu.lateness_sum.as_u64());
+    let runs = ran(&after.0) - ran(&before.0);
+    let mean = (late(&after.0) - late(&before.0)) as f64 / 1e3 / (runs.max(1)) as f64;
+    let busy = 100.0 * (after.2 - before.2) / seconds;
+    Ok(vec![(after.1 - before.1) as f64 / seconds, busy, runs as f64 / seconds, mean])
+}
+
+/// Voluntary context switches of all threads but this one.
+fn wake_ups() -> Result<u64, LabError> {
+    let here = rustix::thread::gettid().as_raw_nonzero().to_string();
+    let mut sum = 0;
+    for entry in fs::read_dir("/proc/self/task").map_err(LabError::Threads)? {
+        let entry = entry.map_err(LabError::Threads)?;
+        if entry.file_name().to_string_lossy() == here {
+            continue;
+        }
+        // A thread that has ended meanwhile is not woken up any more.
+        let Ok(text) = fs::read_to_string(entry.path().join("status")) else { continue };
+        let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        sum += line.and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(sum)
+}
+
+/// CPU time of this process, in seconds.
+fn cpu_time() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}

@@ -1,0 +1,419 @@
+//! An isolated lane that turns all the time: when does it take a timer turn for nothing, and is any arm from
+//! elsewhere lost or late for that?
+//!
+//! Three loads in each trial, one after the other: nothing is armed; one pinned timer waits, far away; a
+//! thread that is no lane arms pinned timers there, in bursts that lie around the edge of a tick, for moments
+//! just before, at and just after it. The counters are read in between. Its own clock says how long the lane
+//! was away, between two looks with a turn in between.
+//!
+//! A timer is *late* here from the later of its moment and the end of the call that armed it. *Beyond the
+//! contract* is more than a tick (moments are rounded up to ticks), another tick (an arm may come just after
+//! its tick has looked) and the longest gap of that lane under the same load, taken over two turns in a row:
+//! one that had begun before the moment came, and the one that ran the timer.
+
+use crate::error::LabError;
+use crate::gaps::Gaps;
+use crate::harness::{LaneBody, LaneHarness, LaneMode, stay_on, tick};
+use crate::plan::{
+    Better, Citation, CitedFigure, Compare, ExactCheck, Role, RowPlan, RowScenario, RowVariant,
+    ScenarioCompare, TrialContext, TrialSpans, quantile,
+};
+use crate::slice::SliceLog;
+use quietcore_live::{CpuId, CpuMetrics, Machine, Metrics, Nanos, TimerHandle, TimerRaise};
+use std::cell::Cell;
+use std::fs;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub(crate) const PLAN: RowPlan = RowPlan {
+    name: "isolated",
+    question: "a busy isolated lane: what do timer turns for nothing cost, and is an arm from elsewhere seen?",
+    figures: &[
+        ("gap p50, far timer", "us"),
+        ("gap p99, far timer", "us"),
+        ("longest of each tick p50, far timer", "us"),
+        ("longest of each tick p99, far timer", "us"),
+        ("timer turns, nothing armed", "per second"),
+        ("timer turns, far timer", "per second"),
+        ("timer turns, remote arms", "per second"),
+        ("turns that ran nothing, remote arms", "per second"),
+        ("own threads woken, nothing due", "times"),
+        ("remote arms", "arms"),
+        ("never run", "timers"),
+        ("early", "timers"),
+        ("late beyond the contract", "timers"),
+        ("late p99", "us"),
+        ("late max, no claim", "us"),
+        ("longest gap, no claim", "us"),
+    ],
+    variants: &[
+        RowVariant {
+            name: "no timers",
+            what: "next expiry, and nobody arms anything; gaps are what the machine does",
+            role: Role::NoiseFloor,
+            run: |context| trial(context, TimerRaise::NextExpiry, Load::None),
+        },
+        RowVariant {
+            name: "unconditional",
+            what: "a timer turn in every tick, as kernels did until 2019",
+            role: Role::Before,
+            run: |context| trial(context, TimerRaise::Unconditional, Load::Arms),
+        },
+        RowVariant {
+            name: "next expiry",
+            what: "a timer turn when one is due, as kernels do today",
+            role: Role::After,
+            run: |context| trial(context, TimerRaise::NextExpiry, Load::Arms),
+        },
+        RowVariant {
+            name: "bitmap",
+            what: "a timer turn in every tick in which any timer waits; who arms from elsewhere calls (seed 004)",
+            role: Role::After,
+            run: |context| trial(context, TimerRaise::Bitmap, Load::Arms),
+        },
+    ],
+    compares: &[
+        // Not the quantiles of all gaps: who has fewer of them has a larger share that is the host's.
+        Compare { figure: 2, better: Better::Lower },
+        Compare { figure: 3, better: Better::Lower },
+        Compare { figure: 5, better: Better::Lower },
+        Compare { figure: 7, better: Better::Lower },
+    ],
+    musts: &[
+        ExactCheck { variant: "unconditional", figure: NEVER, value: 0.0 },
+        ExactCheck { variant: "unconditional", figure: EARLY, value: 0.0 },
+        ExactCheck { variant: "unconditional", figure: BEYOND, value: 0.0 },
+        ExactCheck { variant: "next expiry", figure: NEVER, value: 0.0 },
+        ExactCheck { variant: "next expiry", figure: EARLY, value: 0.0 },
+        ExactCheck { variant: "next expiry", figure: BEYOND, value: 0.0 },
+        ExactCheck { variant: "bitmap", figure: NEVER, value: 0.0 },
+        ExactCheck { variant: "bitmap", figure: EARLY, value: 0.0 },
+        ExactCheck { variant: "bitmap", figure: BEYOND, value: 0.0 },
+    ],
+    notes: &[],
+    spans: TrialSpans { full: Duration::from_secs(4), quick: Duration::from_millis(600) },
+    seed: Some(Citation {
+        id: "004",
+        figures: &[
+            CitedFigure { what: "cyclictest's latency, before", verbatim: "25us" },
+            CitedFigure { what: "the same, after", verbatim: "14us" },
+        ],
+    }),
+    scenario: Some(RowScenario {
+        name: "isolated.toml",
+        text: include_str!("../../../../scenarios/isolated.toml"),
+        compares: &[
+            ScenarioCompare {
+                what: "gap p99, 8 isolated CPUs",
+                figure: "gap_p99",
+                unit: ("us", 1e3),
+                before: "unconditional",
+                after: "next_expiry",
+                better: Better::Lower,
+            },
+            ScenarioCompare {
+                what: "the same with the bitmap, which is what the mail proposes",
+                figure: "gap_p99",
+                unit: ("us", 1e3),
+                before: "unconditional",
+                after: "bitmap",
+                better: Better::Lower,
+            },
+            ScenarioCompare {
+                what: "raises that ran nothing, in 10 s",
+                figure: "idle_raises",
+                unit: ("raises", 1.0),
+                before: "unconditional",
+                after: "next_expiry",
+                better: Better::Lower,
+            },
+        ],
+    }),
+};
+
+const NEVER: usize = 10;
+const EARLY: usize = 11;
+const BEYOND: usize = 12;
+
+const TICK: u64 = 1_000_000;
+/// Further away than any span.
+const FAR: u64 = 3_600_000_000_000;
+/// Timers that are armed from elsewhere, again and again. No eighth of them is a multiple of a turn's budget
+/// (256): a turn that uses it up is followed by one that runs nothing.
+const TIMERS: usize = 1000;
+/// A burst begins up to so long before an edge; it takes about as long.
+const LEAD: u64 = 250_000;
+/// Where the moments of a burst lie, as seen from its edge.
+const MOMENTS: [i64; 8] = [-1_000, -1, 0, 1, 1_000, 20_000, 999_999, 1_000_000];
+/// For how long what was started goes to sleep.
+const SETTLE: Duration = Duration::from_millis(50);
+/// How long a timer that is armed is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Load {
+    None,
+    Arms,
+}
+
+thread_local! {
+    /// On the busy lane: which load there is, by number; none outside of them.
+    static LOAD: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// What the lane found under one load.
+#[derive(Debug)]
+struct Watch {
+    gaps: Gaps,
+    /// The longest gap of each tick.
+    ticks: Vec<u64>,
+    tick: u64,
+    longest: u64,
+    /// The gap before this one, and the longest two in a row.
+    last: u64,
+    pair: u64,
+    /// Turns in which a timer ran.
+    ran: u64,
+}
+
+type Watches = Arc<Mutex<Option<[Watch; 3]>>>;
+
+impl Watch {
+    fn new() -> Self {
+        Self { gaps: Gaps::new(), ticks: Vec::new(), tick: 0, longest: 0, last: 0, pair: 0, ran: 0 }
+    }
+
+    fn take(&mut self, now: u64, gap: u64) {
+        self.gaps.take(gap);
+        self.pair = self.pair.max(self.last + gap);
+        self.last = gap;
+        if now / TICK != self.tick {
+            if self.tick != 0 {
+                self.ticks.push(self.longest);
+            }
+            (self.tick, self.longest) = (now / TICK, 0);
+        }
+        self.longest = self.longest.max(gap);
+    }
+}
+
+/// The busy lane: it looks at the clock and turns, until the machine is shut down.
+fn watch(found: &Watches) -> LaneBody {
+    let found = Arc::clone(found);
+    Box::new(move |machine, mut cpu| {
+        let mut watches: [Watch; 3] = std::array::from_fn(|_| Watch::new());
+        let (mut last, mut before) = (machine.now().0, None);
+        while machine.is_running() {
+            let now = machine.now().0;
+            let load = LOAD.get();
+            // The gap in which the load changed is of neither.
+            let watch = load.filter(|_| load == before).map(|load| &mut watches[load]);
+            let turned = cpu.turn();
+            if let Some(watch) = watch {
+                watch.take(now, now - last);
+                watch.ran += u64::from(turned.ran > 0);
+            }
+            (last, before) = (now, load);
+        }
+        *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(watches);
+    })
+}
+
+/// A counter's growth under each load.
+#[derive(Clone, Copy, Debug, Default)]
+struct Grown {
+    seconds: f64,
+    turns: u64,
+    woken: u64,
+}
+
+fn trial(context: &TrialContext, when: TimerRaise, load: Load) -> Result<Vec<f64>, LabError> {
+    let [sleeper, busy] = context.cpus;
+    let builder = Machine::builder().tick(Duration::from_nanos(TICK)).timer_raise(when);
+    let found = Watches::default();
+    let lanes = vec![(sleeper, LaneMode::Parks.play()), (busy, watch(&found))];
+    let harness = LaneHarness::start_with(builder.isolated([busy].into_iter().collect()), context, lanes)?;
+    let machine = harness.machine;
+    context.wait_for(SETTLE);
+    let (quarter, half) = (context.span / 4, context.span / 2);
+    let nothing = under(&harness, 0, busy, || context.wait_for(quarter))?;
+    let far = machine.timer(tick().pinned(), |_| {});
+    if load == Load::Arms {
+        far.arm_on(busy, Nanos(machine.now().0 + FAR))?;
+    }
+    let beside = under(&harness, 1, busy, || context.wait_for(quarter))?;
+    let _ = far.cancel();
+    let mut arms = Ok(Arms::default());
+    let remote = under(&harness, 2, busy, || match load {
+        Load::None => context.wait_for(half),
+        Load::Arms => arms = arm_for(context, machine, half),
+    })?;
+    let arms = arms?;
+    drop(harness);
+    let watches = found
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take()
+        .ok_or_else(|| LabError::Trial("the busy lane did not come to an end".to_owned()))?;
+    Ok(figures([nothing, beside, remote], watches, arms))
+}
+
+fn figures(grown: [Grown; 3], watches: [Watch; 3], mut arms: Arms) -> Vec<f64> {
+    let [nothing, beside, remote] = grown;
+    let [_, mut far, last] = watches;
+    far.ticks.sort_unstable();
+    arms.late.sort_unstable();
+    let contract = 2 * TICK + last.pair;
+    let beyond = arms.late.iter().filter(|late| **late > contract).count();
+    let per_second = |of: u64, grown: Grown| of as f64 / grown.seconds;
+    vec![
+        far.gaps.quantile(0.5) / 1e3,
+        far.gaps.quantile(0.99) / 1e3,
+        quantile(&far.ticks, 0.5) / 1e3,
+        quantile(&far.ticks, 0.99) / 1e3,
+        per_second(nothing.turns, nothing),
+        per_second(beside.turns, beside),
+        per_second(remote.turns, remote),
+        per_second(remote.turns.saturating_sub(last.ran), remote),
+        (nothing.woken + beside.woken) as f64,
+        arms.made as f64,
+        arms.never as f64,
+        arms.early as f64,
+        beyond as f64,
+        quantile(&arms.late, 0.99) / 1e3,
+        quantile(&arms.late, 1.0) / 1e3,
+        last.gaps.largest_ns() as f64 / 1e3,
+    ]
+}
+
+/// What grew while `act` was under way; the lane knows of it.
+fn under(harness: &LaneHarness, load: usize, busy: CpuId, act: impl FnOnce()) -> Result<Grown, LabError> {
+    harness.on_lane(busy, move || LOAD.set(Some(load)))?;
+    let turns = |metrics: &Metrics, of: fn(&CpuMetrics) -> u64| -> u64 {
+        metrics.cpus.iter().filter(|cpu| cpu.cpu == busy).map(of).sum()
+    };
+    let (began, before, slept) = (Instant::now(), harness.machine.metrics(), sleeps()?);
+    act();
+    let (seconds, after, sleeps) = (began.elapsed().as_secs_f64(), harness.machine.metrics(), sleeps()?);
+    harness.on_lane(busy, || LOAD.set(None))?;
+    let turns = turns(&after, |cpu| cpu.turns) - turns(&before, |cpu| cpu.turns);
+    Ok(Grown { seconds, turns, woken: sleeps.saturating_sub(slept) })
+}
+
+/// How often threads that the runtime started have gone to sleep: those of this process with its names.
+fn sleeps() -> Result<u64, LabError> {
+    let mut sum = 0;
+    for entry in fs::read_dir("/proc/self/task").map_err(LabError::Threads)? {
+        // A thread that has ended meanwhile is not woken up any more.
+        let Ok(text) = fs::read_to_string(entry.map_err(LabError::Threads)?.path().join("status")) else {
+            continue;
+        };
+        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        if field("Name:").is_some_and(|name| name.starts_with("quietcore-")) {
+            let count = field("voluntary_ctxt_switches:").and_then(|count| count.parse::<u64>().ok());
+            sum += count.unwrap_or(0);
+        }
+    }
+    Ok(sum)
+}
+
+/// What became of what was armed from elsewhere.
+#[derive(Debug, Default)]
+struct Arms {
+    made: u64,
+    never: u64,
+    early: u64,
+    late: Vec<u64>,
+}
+
+/// A thread that is no lane arms for `span`.
+fn arm_for(context: &TrialContext, machine: &'static Machine, span: Duration) -> Result<Arms, LabError> {
+    let [sleeper, busy] = context.cpus;
+    let (stop, note) = (&context.stop, context.slices.clone());
+    let go_on = |began: Instant| began.elapsed() < span && !stop.is_set();
+    thread::scope(|scope| {
+        let foreign = scope.spawn(move || {
+            stay_on(sleeper).map_err(LabError::Trial)?;
+            let mut armer = Armer::new(machine, busy, &note);
+            let began = Instant::now();
+            while go_on(began) {
+                armer.burst()?;
+                armer.collect();
+            }
+            Ok(armer.end())
+        });
+        foreign.join().unwrap_or_else(|_| Err(LabError::Trial("the thread that arms panicked".to_owned())))
+    })
+}
+
+/// Arms timers again as they report.
+struct Armer {
+    machine: &'static Machine,
+    busy: CpuId,
+    timers: Vec<TimerHandle>,
+    /// Those that are not armed.
+    free: Vec<usize>,
+    /// By timer: its moment, and when the call had returned.
+    due: Vec<(u64, u64)>,
+    /// Which timer ran, and when.
+    reports: Receiver<(usize, Nanos)>,
+    arms: Arms,
+}
+
+impl Armer {
+    fn new(machine: &'static Machine, busy: CpuId, note: &SliceLog) -> Self {
+        let (sender, reports) = channel();
+        let timer = |number| {
+            let (sender, note) = (sender.clone(), note.clone());
+            machine.timer(tick().pinned(), move |run| {
+                // Nobody listens when the trial is over.
+                let _ = sender.send((number, run.now()));
+                note.ran(number as u64, "armed from elsewhere", None, run);
+            })
+        };
+        let timers = (0..TIMERS).map(timer).collect();
+        let (free, due) = ((0..TIMERS).collect(), vec![(0, 0); TIMERS]);
+        Self { machine, busy, timers, free, due, reports, arms: Arms::default() }
+    }
+
+    /// Arms all that are free around the next edge. Without a sleep: the edge would be over.
+    fn burst(&mut self) -> Result<(), LabError> {
+        let made = self.arms.made;
+        let edge = (self.machine.now().0 / TICK + 1) * TICK;
+        // A number that shares no factor with the length: the beginnings cover it evenly.
+        let begin = edge - made.wrapping_mul(7_919) % LEAD;
+        while self.machine.now().0 < begin {
+            std::hint::spin_loop();
+        }
+        for (at, number) in std::mem::take(&mut self.free).into_iter().enumerate() {
+            let moment = edge.saturating_add_signed(MOMENTS[(at + made as usize) % MOMENTS.len()]);
+            self.timers[number].arm_on(self.busy, Nanos(moment))?;
+            self.due[number] = (moment, self.machine.now().0);
+            self.arms.made += 1;
+        }
+        Ok(())
+    }
+
+    /// Takes down who ran.
+    fn collect(&mut self) {
+        while let Ok((number, ran)) = self.reports.try_recv() {
+            let (moment, called) = self.due[number];
+            self.arms.early += u64::from(ran.0 < moment);
+            self.arms.late.push(ran.0.saturating_sub(moment.max(called)));
+            self.free.push(number);
+        }
+    }
+
+    /// Waits for those that are armed; those that do not come are what must not be.
+    fn end(mut self) -> Arms {
+        let end = Instant::now() + PATIENCE;
+        while self.free.len() < TIMERS && Instant::now() < end {
+            thread::sleep(Duration::from_millis(1));
+            self.collect();
+        }
+        self.arms.never = (TIMERS - self.free.len()) as u64;
+        self.arms
+    }
+}

@@ -1,0 +1,255 @@
+//! The device, its senders, and what a trial counts.
+
+use crate::error::LabError;
+use crate::harness::{LaneBody, LaneHarness, LaneMode, stay_on};
+use crate::plan::{TrialContext, quantile};
+use crate::slice::SliceLog;
+use crate::sync::StopFlag;
+use quietcore_live::{CpuId, ExactPolicy, Machine, Nanos, Policy};
+use quietcore_net::{Device, DeviceError, DeviceOptions, Network, QueueStatistics, Watchdog};
+use quietcore_qdisc::{Delay, Fifo, Limit, Netem, NetemSettings, Packet};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// As the mail types them: `netem limit .. delay ..ms`.
+const NETEMS: [(u32, u64); QUEUES] = [
+    (70_000, 6),
+    (70_000, 8),
+    (70_000, 10),
+    (70_000, 12),
+    (70_000, 14),
+    (70_000, 16),
+    (80_000, 18),
+    (90_000, 20),
+];
+const QUEUES: usize = 8;
+/// The first half belongs to the first CPU.
+const HALVES: [Range<usize>; 2] = [0..QUEUES / 2, QUEUES / 2..QUEUES];
+/// Packets on their way through a queue; together thousands.
+const WINDOW: u64 = 500;
+/// Between two looks of a sender.
+const LOOK: Duration = Duration::from_micros(100);
+/// Longer than the longest delay: windows are full, and spread over it.
+const SETTLE: Duration = Duration::from_millis(60);
+/// In a trace one of so many packets is shown.
+const SHOWN: u64 = 64;
+
+/// What queues have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Discipline {
+    Fifo,
+    Netem,
+}
+
+/// A variant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    pub(crate) discipline: Discipline,
+    pub(crate) policy: Policy,
+    pub(crate) watchdog: Watchdog,
+}
+
+/// A packet: when it may leave.
+#[derive(Debug)]
+struct Frame {
+    due: u64,
+}
+
+impl Packet for Frame {
+    fn len(&self) -> u32 {
+        // An acknowledgement with a time stamp, in Ethernet.
+        66
+    }
+}
+
+/// A queue's sender and driver.
+#[derive(Debug)]
+struct Window {
+    /// Packets that it may send.
+    room: u64,
+    sent: u64,
+    /// How late each left.
+    late: Vec<u64>,
+}
+
+type Windows = Arc<Vec<Mutex<Window>>>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Both senders' work.
+struct Load {
+    machine: &'static Machine,
+    device: Device<Frame>,
+    windows: Windows,
+    delays: [u64; QUEUES],
+    note: SliceLog,
+}
+
+impl Load {
+    /// Sends what there is room for in `queues`.
+    fn refill(&self, queues: Range<usize>) {
+        let rooms = queues.clone().map(|queue| std::mem::take(&mut lock(&self.windows[queue]).room));
+        let rooms: Vec<u64> = rooms.collect();
+        if rooms.iter().all(|room| *room == 0) {
+            return;
+        }
+        self.note.around(self.machine, "send through queues from", Some(queues.start as u64), || {
+            for (queue, room) in queues.zip(rooms) {
+                for _ in 0..room {
+                    let due = self.machine.now().0 + self.delays[queue];
+                    // Windows are far below limits: none is refused.
+                    let _ = self.device.send_through(queue, Frame { due });
+                }
+            }
+        });
+    }
+
+    fn statistics(&self) -> Vec<QueueStatistics> {
+        (0..QUEUES).map(|queue| self.device.statistics(queue)).collect()
+    }
+}
+
+/// Counts what leaves, and makes room for the next.
+fn driver(
+    machine: &'static Machine,
+    windows: &Windows,
+    note: SliceLog,
+) -> impl Fn(usize, Frame) -> Result<(), Frame> + use<> {
+    let windows = Arc::clone(windows);
+    move |queue, frame| {
+        let late = machine.now().0.saturating_sub(frame.due);
+        let mut window = lock(&windows[queue]);
+        window.room += 1;
+        window.sent += 1;
+        window.late.push(late);
+        let is_shown = window.sent.is_multiple_of(SHOWN);
+        drop(window);
+        if is_shown {
+            note.around(machine, "one of 64 packets leaves queue", Some(queue as u64), || {});
+        }
+        Ok(())
+    }
+}
+
+/// The lane that never waits, and sends.
+fn busy(load: &Arc<OnceLock<Load>>, stop: &StopFlag) -> LaneBody {
+    let (load, stop) = (Arc::clone(load), stop.clone());
+    Box::new(move |machine, mut cpu| {
+        let mut next = Nanos(0);
+        while machine.is_running() {
+            let _ = cpu.turn();
+            let now = machine.now();
+            if now < next || stop.is_set() {
+                continue;
+            }
+            next = Nanos(now.0 + LOOK.as_nanos() as u64);
+            if let Some(load) = load.get() {
+                load.refill(HALVES[0].clone());
+            }
+        }
+    })
+}
+
+/// The thread that sends for the other CPU, whose lane sleeps.
+fn beside(load: Arc<OnceLock<Load>>, cpu: CpuId, stop: StopFlag) -> JoinHandle<Result<(), String>> {
+    thread::spawn(move || {
+        stay_on(cpu)?;
+        while !stop.is_set() {
+            if let Some(load) = load.get() {
+                load.refill(HALVES[1].clone());
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(())
+    })
+}
+
+pub(crate) fn trial(context: &TrialContext, setup: Setup) -> Result<Vec<f64>, LabError> {
+    let [first, second] = context.cpus;
+    let (load, stop) = (Arc::new(OnceLock::new()), StopFlag::default());
+    // As hrtimers, which are pushed when they are started wherever timers are.
+    let exact = if setup.policy == Policy::Push { ExactPolicy::Kernel } else { ExactPolicy::Pull };
+    let builder = Machine::builder().policy(setup.policy).exact_policy(exact);
+    let (network, builder) = Network::new(builder);
+    let lanes = vec![(first, busy(&load, &stop)), (second, LaneMode::Parks.play())];
+    let harness = LaneHarness::start_with(builder, context, lanes)?;
+    let made = device(context, harness.machine, &network, setup)?;
+    let load_here = load.get_or_init(|| made);
+    let sender = beside(Arc::clone(&load), second, stop.clone());
+    context.wait_for(SETTLE);
+    load_here.windows.iter().for_each(|window| lock(window).late.clear());
+    let (began, before) = (Instant::now(), load_here.statistics());
+    context.wait();
+    let (seconds, after) = (began.elapsed().as_secs_f64(), load_here.statistics());
+    let mut late: Vec<u64> =
+        load_here.windows.iter().flat_map(|window| std::mem::take(&mut lock(window).late)).collect();
+    stop.set();
+    let ended = sender.join().unwrap_or_else(|_| Err("the thread that sends panicked".to_owned()));
+    ended.map_err(LabError::Trial)?;
+    drop(harness);
+    late.sort_unstable();
+    Ok(figures(seconds, (&before, &after), &late))
+}
+
+fn device(
+    context: &TrialContext,
+    machine: &'static Machine,
+    network: &Network,
+    setup: Setup,
+) -> Result<Load, DeviceError> {
+    let window = || Mutex::new(Window { room: WINDOW, sent: 0, late: Vec::new() });
+    let windows: Windows = Arc::new((0..QUEUES).map(|_| window()).collect());
+    let cpu_of = |queue| if HALVES[0].contains(&queue) { context.cpus[0] } else { context.cpus[1] };
+    let map = (0..QUEUES).map(|queue| [cpu_of(queue)].into_iter().collect()).collect();
+    let options = DeviceOptions::new(QUEUES).transmit_map(map).watchdog(setup.watchdog);
+    let note = context.slices.clone();
+    let device = Device::new(network, machine, options, driver(machine, &windows, note.clone()))?;
+    let mut delays = [0; QUEUES];
+    for (queue, (limit, millis)) in NETEMS.into_iter().enumerate() {
+        if setup.discipline == Discipline::Fifo {
+            device.graft(queue, Fifo::new(Limit::Packets(limit)));
+            continue;
+        }
+        delays[queue] = millis * 1_000_000;
+        let delay = Delay { latency: Nanos(delays[queue]), ..Delay::default() };
+        let settings = NetemSettings { delay, limit, ..NetemSettings::default() };
+        // Nothing is drawn: delays have no jitter.
+        let netem = Netem::new(settings, || 0, machine.now()).expect("limit and delay go together");
+        device.graft(queue, netem);
+    }
+    Ok(Load { machine, device, windows, delays, note })
+}
+
+fn figures(
+    seconds: f64,
+    (before, after): (&[QueueStatistics], &[QueueStatistics]),
+    late: &[u64],
+) -> Vec<f64> {
+    let grown = |queues: Range<usize>, of: &dyn Fn(&QueueStatistics) -> u64| -> f64 {
+        queues.map(|queue| of(&after[queue]) - of(&before[queue])).sum::<u64>() as f64
+    };
+    let all = |of: &dyn Fn(&QueueStatistics) -> u64| grown(0..QUEUES, of);
+    let percent = |part: f64, of: f64| if of > 0.0 { 100.0 * part / of } else { 0.0 };
+    let taken = |it: &QueueStatistics| it.dequeued_at_home + it.dequeued_elsewhere + it.dequeued_by_strangers;
+    let elsewhere = |it: &QueueStatistics| it.dequeued_elsewhere;
+    let waited = all(&|it| it.waited.as_nanos() as u64);
+    let idle = HALVES[1].clone();
+    vec![
+        all(&taken) / seconds,
+        all(&elsewhere),
+        percent(all(&elsewhere), all(&taken)),
+        percent(grown(idle.clone(), &elsewhere), grown(idle.clone(), &taken)),
+        percent(grown(idle.clone(), &|it| it.dequeued_by_strangers), grown(idle, &taken)),
+        percent(all(&|it| it.watchdogs_elsewhere), all(&|it| it.watchdogs)),
+        all(&|it| it.watchdogs) / seconds,
+        all(&|it| it.contended) / seconds,
+        percent(waited, 2.0 * seconds * 1e9),
+        quantile(late, 0.5) / 1e3,
+        quantile(late, 0.99) / 1e3,
+        after.iter().map(|it| it.qdisc.qlen).sum::<u64>() as f64,
+    ]
+}

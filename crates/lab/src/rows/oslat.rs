@@ -1,0 +1,223 @@
+//! An isolated lane that never waits, beside one that sleeps and wakes up: does the sleeper's work move over?
+//!
+//! The second lane looks at the clock all the time, with turns in between; a look that comes late was a gap.
+//! On the first CPU a pinned timer plays a device and a thread plays a program: both arm timers whose
+//! callbacks take [`WORK`]. A callback that ran on the second lane's thread was foreign, since nobody arms
+//! anything there; it is counted by thread and, apart from that, by the runtime. With exclusion there must
+//! be none at all.
+
+use crate::error::LabError;
+use crate::gaps::Gaps;
+use crate::harness::{LaneBody, LaneHarness, LaneMode, stay_on, tick};
+use crate::plan::{
+    Better, Citation, CitedFigure, Compare, ExactCheck, PLAIN, Role, RowPlan, RowScenario, RowVariant,
+    ScenarioCompare, TrialContext,
+};
+use crate::slice::SliceLog;
+use quietcore_live::{CpuId, Exclusion, Machine, Policy, TimerHandle};
+use rustix::thread::{Pid, gettid};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub(crate) const PLAN: RowPlan = RowPlan {
+    name: "oslat",
+    question: "a busy isolated lane beside one that sleeps: does the other's work move to it?",
+    figures: &[
+        ("foreign, by thread id", "callbacks"),
+        ("foreign, by counter", "callbacks"),
+        ("callbacks in all", "per second"),
+        ("time away", "%"),
+        ("gap p50", "us"),
+        ("gap p99", "us"),
+        ("gap max, no claim", "us"),
+    ],
+    variants: &[
+        RowVariant {
+            name: "no timers",
+            what: "the same loop, and nobody arms anything; gaps are what the machine does",
+            role: Role::NoiseFloor,
+            run: |context| trial(context, Exclusion::Merged, Load::None),
+        },
+        RowVariant {
+            name: "exclusion off",
+            what: "the isolated lane pulls, as every lane that is awake (Linux 6.9 to 6.18)",
+            role: Role::Before,
+            run: |context| trial(context, Exclusion::Off, Load::Works),
+        },
+        RowVariant {
+            name: "exclusion on",
+            what: "the isolated lane neither pulls nor is pulled (Linux from 6.19 on)",
+            role: Role::After,
+            run: |context| trial(context, Exclusion::Merged, Load::Works),
+        },
+    ],
+    compares: &[
+        Compare { figure: 0, better: Better::Lower },
+        Compare { figure: 3, better: Better::Lower },
+        Compare { figure: 5, better: Better::Lower },
+    ],
+    musts: &[
+        ExactCheck { variant: "exclusion on", figure: 0, value: 0.0 },
+        ExactCheck { variant: "exclusion on", figure: 1, value: 0.0 },
+    ],
+    seed: Some(Citation {
+        id: "001",
+        figures: &[
+            CitedFigure { what: "oslat's last line, before", verbatim: "Maximum: 1203 10 3 4 ... 5 (us)" },
+            CitedFigure { what: "the same, after", verbatim: "Maximum: 10 4 3 4 3 ... 5 (us)" },
+        ],
+    }),
+    scenario: Some(RowScenario {
+        name: "oslat-128.toml",
+        text: include_str!("../../../../scenarios/oslat-128.toml"),
+        compares: &[
+            ScenarioCompare {
+                what: "foreign callbacks in 2 s, 124 isolated CPUs",
+                figure: "foreign",
+                unit: ("callbacks", 1.0),
+                before: "off",
+                after: "merged",
+                better: Better::Lower,
+            },
+            ScenarioCompare {
+                what: "gap max of the worst CPU",
+                figure: "gap_max",
+                unit: ("us", 1e3),
+                before: "off",
+                after: "merged",
+                better: Better::Lower,
+            },
+        ],
+    }),
+    ..PLAIN
+};
+
+/// How long a callback takes.
+const WORK: Duration = Duration::from_millis(1);
+/// Between two interrupts of the device, and between two wake-ups of the program.
+const PERIOD: Duration = Duration::from_millis(25);
+/// Timers that each of them arms every time, and when they are due.
+const DELAYS: [Duration; 2] = [Duration::from_millis(6), Duration::from_millis(13)];
+/// Looks at the clock between two turns.
+const LOOKS: u32 = 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Load {
+    None,
+    Works,
+}
+
+/// Which thread ran each callback.
+type Runners = Arc<Mutex<Vec<Pid>>>;
+
+/// What the busy lane found.
+type Found = Arc<Mutex<Option<(Pid, Gaps)>>>;
+
+fn trial(context: &TrialContext, exclusion: Exclusion, load: Load) -> Result<Vec<f64>, LabError> {
+    let [sleeper, busy] = context.cpus;
+    let builder =
+        Machine::builder().policy(Policy::Pull).exclusion(exclusion).isolated([busy].into_iter().collect());
+    let found = Found::default();
+    let lanes = vec![(sleeper, LaneMode::Parks.play()), (busy, watch(context.span, &found))];
+    let harness = LaneHarness::start_with(builder, context, lanes)?;
+    let machine = harness.machine;
+    let (runners, note) = (Runners::default(), context.slices.clone());
+    let works = |first: u64| -> Vec<TimerHandle> {
+        (first..).zip(DELAYS).map(|(number, _)| work(machine, number, sleeper, (&runners, &note))).collect()
+    };
+    let began = Instant::now();
+    let (end, program) = if load == Load::Works {
+        let device = works(0);
+        let interrupt = machine.timer(tick().pinned(), move |run| {
+            arm(&device);
+            let _ = run.timer().arm_after(PERIOD);
+        });
+        let works = works(DELAYS.len() as u64);
+        let (end, over) = channel();
+        let program = thread::spawn(move || program(sleeper, &works, &over));
+        interrupt.arm_on(sleeper, machine.now())?;
+        (Some((end, interrupt)), Some(program))
+    } else {
+        (None, None)
+    };
+    context.wait();
+    drop(end);
+    if let Some(program) = program {
+        // It ends with the channel, and panics at nothing.
+        let _ = program.join();
+    }
+    let metrics = machine.metrics();
+    let seconds = began.elapsed().as_secs_f64();
+    drop(harness);
+    let (lane, gaps) = found
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take()
+        .ok_or_else(|| LabError::Trial("the busy lane did not come to an end".to_owned()))?;
+    context.attach("oslat", gaps.oslat(busy.index()));
+    let runners = runners.lock().unwrap_or_else(PoisonError::into_inner);
+    let foreign = runners.iter().filter(|runner| **runner == lane).count();
+    let counted: u64 = metrics.cpus.iter().filter(|cpu| cpu.cpu == busy).map(|cpu| cpu.ran_for_others).sum();
+    Ok(vec![
+        foreign as f64,
+        counted as f64,
+        runners.len() as f64 / seconds,
+        gaps.away_percent(),
+        gaps.quantile(0.5) / 1e3,
+        gaps.quantile(0.99) / 1e3,
+        gaps.largest_ns() as f64 / 1e3,
+    ])
+}
+
+/// The busy lane: it looks at the clock for `span`, and turns on until the machine is shut down.
+fn watch(span: Duration, found: &Found) -> LaneBody {
+    let found = Arc::clone(found);
+    Box::new(move |machine, mut cpu| {
+        let mut gaps = Gaps::new();
+        let began = Instant::now();
+        let (mut last, span) = (0, span.as_nanos() as u64);
+        while last < span && machine.is_running() {
+            for _ in 0..LOOKS {
+                let now = began.elapsed().as_nanos() as u64;
+                gaps.take(now - last);
+                last = now;
+            }
+            cpu.turn();
+        }
+        *found.lock().unwrap_or_else(PoisonError::into_inner) = Some((gettid(), gaps));
+        while machine.is_running() {
+            cpu.turn();
+        }
+    })
+}
+
+/// A timer whose callback works, and says who ran it.
+fn work(machine: &'static Machine, number: u64, armed: CpuId, to: (&Runners, &SliceLog)) -> TimerHandle {
+    let (runners, note) = (Arc::clone(to.0), to.1.clone());
+    machine.timer(tick(), move |run| {
+        runners.lock().unwrap_or_else(PoisonError::into_inner).push(gettid());
+        let began = Instant::now();
+        while began.elapsed() < WORK {
+            std::hint::spin_loop();
+        }
+        note.ran(number, "driver work", Some(armed), run);
+    })
+}
+
+/// What fails here, at the end, is seen in the count of callbacks.
+fn arm(works: &[TimerHandle]) {
+    for (timer, delay) in works.iter().zip(DELAYS) {
+        let _ = timer.arm_after(delay);
+    }
+}
+
+/// A thread that is no lane, on the sleeper's CPU.
+fn program(cpu: CpuId, works: &[TimerHandle], over: &Receiver<()>) {
+    // Refused, it arms from elsewhere, which is as foreign.
+    let _ = stay_on(cpu);
+    while over.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+        arm(works);
+    }
+}

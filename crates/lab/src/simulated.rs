@@ -1,0 +1,98 @@
+//! The scenario that asks a row's question of the simulator, run beside it, with its costs halved and
+//! doubled.
+//!
+//! The scenarios are part of the binary, so that the lab works from any directory; they are the files of
+//! `scenarios/`, whose costs were measured once, on the machine that `costs.toml` names. Nothing here is a
+//! measurement, and nothing here knows what was measured.
+
+use crate::error::LabError;
+use crate::plan::{RowScenario, ScenarioCompare};
+use crate::report::{ScenarioComparison, ScenarioReport, ScenarioValue};
+use quietcore_sim::{Options, Outcome, Scenario};
+use std::io;
+use std::path::Path;
+
+/// The costs that all scenarios share.
+const COSTS: &str = include_str!("../../../scenarios/costs.toml");
+
+/// Runs `of`; `None` when `go_on` said no.
+pub(crate) fn run(
+    of: &RowScenario,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Option<ScenarioReport>, LabError> {
+    let scenario = Scenario::parse(Path::new(of.name), of.text, &read)?;
+    let options = Options { sensitivity: true, hash: false, ..Options::default() };
+    let outcome = scenario.run(options, &mut |_| go_on(), &mut |_| Ok(None)).map_err(LabError::Simulation)?;
+    Ok(outcome.map(|outcome| ScenarioReport {
+        scenario: of.name,
+        costs: costs(&scenario),
+        holds: outcome.holds,
+        comparisons: of.compares.iter().map(|compare| comparison(&outcome, compare)).collect(),
+    }))
+}
+
+/// The one file that a bundled scenario names, whatever its folder.
+fn read(path: &Path) -> io::Result<String> {
+    let is_costs = path.file_name().is_some_and(|name| name == "costs.toml");
+    if is_costs { Ok(COSTS.to_owned()) } else { Err(io::Error::from(io::ErrorKind::NotFound)) }
+}
+
+fn costs(scenario: &Scenario) -> String {
+    match scenario.costs().measured() {
+        Some(at) => {
+            format!("measured on {}, {} CPUs, Linux {}, {}", at.cpu, at.cores, at.kernel, at.date)
+        }
+        None => "those that the scenario gives".to_owned(),
+    }
+}
+
+fn comparison(outcome: &Outcome, compare: &ScenarioCompare) -> ScenarioComparison {
+    let (before, after) = (value(outcome, compare, compare.before), value(outcome, compare, compare.after));
+    let ratio = before.value.zip(after.value).filter(|(old, _)| *old != 0.0).map(|(old, new)| new / old);
+    let ScenarioCompare { what, unit, better, .. } = *compare;
+    ScenarioComparison { what, unit: unit.0, better, before, after, ratio }
+}
+
+fn value(outcome: &Outcome, compare: &ScenarioCompare, label: &'static str) -> ScenarioValue {
+    let found = outcome.variants.iter().find(|variant| variant.label == label);
+    let scaled = |value: Option<f64>| value.map(|value| value / compare.unit.1);
+    let plain = found.and_then(|variant| scaled(variant.figures.number(compare.figure)));
+    // A figure that does not change is not listed.
+    let range = found.and_then(|variant| variant.sensitivity.get(compare.figure));
+    ScenarioValue {
+        variant: label,
+        value: plain,
+        halved: range.map_or(plain, |range| scaled(range.halved)),
+        doubled: range.map_or(plain, |range| scaled(range.doubled)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{read, run};
+    use crate::rows::ROWS;
+    use std::path::Path;
+
+    /// Goal: every figure that a row names exists in its scenario. Method: run them.
+    #[test]
+    fn scenarios_of_rows_have_what_rows_name() {
+        for plan in ROWS {
+            let Some(scenario) = &plan.scenario else { continue };
+            let found = run(scenario, &mut || true).expect("it is bundled").expect("nothing stops it");
+            assert!(found.holds, "{}", scenario.name);
+            for compare in &found.comparisons {
+                let values = [&compare.before, &compare.after];
+                assert!(values.iter().all(|value| value.value.is_some()), "{}: {compare:?}", scenario.name);
+            }
+        }
+    }
+
+    /// Goal: the costs are found whatever the folder, nothing else is, and Ctrl-C ends a scenario.
+    #[test]
+    fn costs_are_found_and_scenarios_can_be_stopped() {
+        assert!(read(Path::new("any/costs.toml")).is_ok() && read(Path::new("other.toml")).is_err());
+        let mut all = ROWS.iter().filter_map(|plan| plan.scenario.as_ref());
+        let dbench = all.find(|scenario| scenario.name == "dbench-128.toml").expect("a row");
+        assert!(run(dbench, &mut || false).expect("it is bundled").is_none());
+    }
+}

@@ -1,0 +1,128 @@
+//! Tasks on a lane, as few lines as they can be: futures that a lane polls between turns.
+//!
+//! The runtime has no tasks of its own yet, and the lab wants its timeouts as users have them, around a
+//! future. A lane polls [`BATCH`] tasks, turns, and waits when nobody is ready. Deliberately absent:
+//! fairness, stealing, priorities, tasks that end.
+//!
+//! A future with a timeout must not be polled once the machine was shut down. So a lane is stopped first
+//! ([`stop`]): when that returns no lane polls any more.
+
+use crate::error::LabError;
+use crate::harness::{LaneBody, LaneHarness, LaneMode};
+use crate::plan::TrialContext;
+use crate::sync::StopFlag;
+use quietcore_live::{Machine, Unparker};
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Polls between two turns.
+const BATCH: usize = 8;
+
+/// A task of one lane.
+pub(crate) type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Makes the tasks of a lane, on its thread.
+pub(crate) type Tasks = Box<dyn FnOnce(&'static Machine) -> Vec<Task> + Send>;
+
+/// The tasks of a lane that are to be polled, and how to wake the lane.
+#[derive(Debug, Default)]
+struct Ready {
+    tasks: Mutex<VecDeque<usize>>,
+    lane: OnceLock<Unparker>,
+}
+
+impl Ready {
+    fn pop(&self) -> Option<usize> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+}
+
+struct Woken {
+    ready: Arc<Ready>,
+    task: usize,
+}
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.ready.tasks.lock().unwrap_or_else(PoisonError::into_inner).push_back(self.task);
+        if let Some(lane) = self.ready.lane.get() {
+            lane.unpark();
+        }
+    }
+}
+
+/// Ends the polling on all lanes of `harness`, which were given `stop`.
+pub(crate) fn stop(harness: &LaneHarness, context: &TrialContext, stop: &StopFlag) -> Result<(), LabError> {
+    stop.set();
+    // A lane looks at the sign between a turn and the next poll, so one that has turned since has seen it.
+    context.cpus.into_iter().try_for_each(|cpu| harness.on_lane(cpu, || {}))
+}
+
+/// A lane that polls `tasks` until it is stopped, and turns until the machine is shut down.
+pub(crate) fn play(tasks: Tasks, stop: StopFlag) -> LaneBody {
+    Box::new(move |machine, mut cpu| {
+        let ready = Arc::new(Ready::default());
+        let _ = ready.lane.set(cpu.unparker());
+        let mut tasks = tasks(machine);
+        let wakers: Vec<Waker> = (0..tasks.len())
+            .map(|task| Waker::from(Arc::new(Woken { ready: Arc::clone(&ready), task })))
+            .collect();
+        wakers.iter().for_each(Waker::wake_by_ref);
+        while machine.is_running() && !stop.is_set() {
+            for task in (0..BATCH).map_while(|_| ready.pop()) {
+                // None of them ends before the machine does.
+                let _ = tasks[task].as_mut().poll(&mut Context::from_waker(&wakers[task]));
+            }
+            if !cpu.turn().has_more && ready.is_empty() {
+                cpu.park_unless(|| !ready.is_empty());
+            }
+        }
+        LaneMode::Parks.turns(machine, &mut cpu);
+    })
+}
+
+/// Room for one message from one task to another.
+#[derive(Debug)]
+pub(crate) struct Mailbox<T>(Mutex<(Option<T>, Option<Waker>)>);
+
+impl<T> Mailbox<T> {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new((None, None)))
+    }
+
+    /// Replaces a message that nobody took.
+    pub(crate) fn send(&self, message: T) {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.0 = Some(message);
+        let waker = held.1.take();
+        drop(held);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    pub(crate) async fn receive(&self) -> T {
+        poll_fn(|context| {
+            let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            match held.0.take() {
+                Some(message) => Poll::Ready(message),
+                None => {
+                    held.1 = Some(context.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+}

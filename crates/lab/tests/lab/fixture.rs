@@ -1,0 +1,137 @@
+//! Reports of fixed rounds, for tests of what is made of them: here, and of the command's text.
+
+use quietcore_core::CpuId;
+use quietcore_lab::{
+    Better, LabHost, LabReport, PredictReport, Prediction, ROWS, RowPlan, RowReport, RowRounds, SCHEMA,
+    ScenarioComparison, ScenarioReport, ScenarioValue, StopFlag, ToolOutput, TrialContext,
+};
+use quietcore_sim::CostTable;
+use std::time::Duration;
+
+/// The row of that name.
+pub(crate) fn plan(name: &str) -> &'static RowPlan {
+    ROWS.iter().find(|plan| plan.name == name).expect("a row")
+}
+
+/// A context on the CPUs 0 and 1, which nothing is run in.
+pub(crate) fn context(millis: u64) -> TrialContext {
+    let cpus = [0, 1].map(|number| CpuId::new(number).expect("a CPU"));
+    TrialContext::new(Duration::from_millis(millis), cpus, StopFlag::default())
+}
+
+/// A row in which figure `f` of variant `v` is `of(v, f)`, give or take a hundredth in three rounds.
+pub(crate) fn row(name: &str, of: impl Fn(usize, usize) -> f64) -> RowReport {
+    let plan = plan(name);
+    let variant = |at: usize| {
+        let round =
+            |times: f64| (0..plan.figures.len()).map(|figure| of(at, figure) * times).collect::<Vec<f64>>();
+        [1.0, 0.99, 1.01].map(round).to_vec()
+    };
+    let rounds = RowRounds::given((0..plan.variants.len()).map(variant).collect());
+    rounds.row(plan, &context(2_000), format!("quietcore lab {name}"))
+}
+
+fn oslat() -> RowReport {
+    let mut row = row("oslat", |variant, figure| match (variant, figure) {
+        (1, 0 | 1) => 320.0,
+        (_, 0 | 1) => 0.0,
+        (0, 2) => 0.0,
+        (_, 2) => 160.0,
+        (1, _) => 1_000.0,
+        (_, place) => 10.0 * place as f64,
+    });
+    for (variant, longest) in [(1, "1010"), (2, "30")] {
+        let lines = vec!["        Core:\t 1".to_owned(), format!("     Maximum:\t {longest} (us)")];
+        row.variants[variant].attachment = Some(ToolOutput { format: "oslat", lines });
+    }
+    let value = |variant, value| ScenarioValue {
+        variant,
+        value: Some(value),
+        halved: Some(value * 1.5),
+        doubled: Some(value / 2.0),
+    };
+    row.simulated = Some(ScenarioReport {
+        scenario: "oslat-128.toml",
+        costs: "measured on a processor <&>, 2 CPUs".to_owned(),
+        holds: true,
+        comparisons: vec![ScenarioComparison {
+            what: "foreign callbacks",
+            unit: "callbacks",
+            better: Better::Lower,
+            before: value("off", 494.0),
+            after: value("merged", 0.0),
+            ratio: Some(0.0),
+        }],
+    });
+    row
+}
+
+/// Two rows; texts of the host have what must not become markup.
+pub(crate) fn report() -> LabReport {
+    // Pull loses with one pair, is the same with two, wins with four; more were not measured.
+    let dbench = row("dbench", |variant, figure| match (variant, figure) {
+        (_, 11) => 0.0,
+        (_, 3..) => f64::NAN,
+        (3, 0) => 9_000.0,
+        (3, 2) => 50_000.0,
+        (_, place) => 10_000.0 * (place + 1) as f64,
+    });
+    let host = LabHost {
+        kernel: Some("6.19.0".to_owned()),
+        processor: Some("<b>A & B</b>".to_owned()),
+        is_virtual: Some(true),
+        cpus_online: "0-3".to_owned(),
+        cpus_allowed: "0-1".to_owned(),
+        isolated: "1".to_owned(),
+        nohz_full: String::new(),
+        load_average: Some("0.10 0.20 0.30".to_owned()),
+        governor: None,
+        clock_source: Some("tsc".to_owned()),
+    };
+    let rows = vec![oslat(), dbench];
+    LabReport { schema: SCHEMA, quietcore: "1.2.3", complete: true, quick: false, host, rows }
+}
+
+/// The predictions from the project's own costs; nothing is measured.
+pub(crate) fn predicted() -> PredictReport {
+    let text = include_str!("../../../../scenarios/costs.toml");
+    let costs = CostTable::parse("costs.toml".as_ref(), text).expect("the project's own costs");
+    let host = LabHost {
+        kernel: Some("6.19.0".to_owned()),
+        processor: None,
+        is_virtual: None,
+        cpus_online: "0-1".to_owned(),
+        cpus_allowed: "0-1".to_owned(),
+        isolated: String::new(),
+        nohz_full: String::new(),
+        load_average: None,
+        governor: Some("performance".to_owned()),
+        clock_source: None,
+    };
+    PredictReport::predict(host, costs, Duration::from_secs(1)).expect("costs fit")
+}
+
+/// Fixed predictions, and rounds that hit, miss, scatter, and are missing.
+pub(crate) fn judged() -> PredictReport {
+    let mut report = predicted();
+    let mut cases: Vec<&str> = report.predictions.iter().map(|one| one.question).collect();
+    cases.dedup();
+    for one in &mut report.predictions {
+        let at = cases.iter().position(|case| *case == one.question).expect("one of them");
+        let predicted = [100.0, 40.0, 1_000.0, 90_000.0, 10_000.0][at];
+        *one = Prediction { predicted, halved: predicted * 0.9, doubled: predicted * 2.0, ..one.clone() };
+    }
+    // Within, and nearly not.
+    report.judge(cases[0], &[vec![110.0, 129.9]], Some(1.0));
+    // Far off, and between half and twice the costs.
+    report.judge(cases[1], &[vec![400.0, 70.0]], Some(40.0));
+    // Rounds that scatter over the prediction.
+    let scattered = [vec![900.0, 100.0], vec![5_000.0, 1_000.0], vec![5_000.0, 1_000.0]];
+    report.judge(cases[2], &scattered, None);
+    // Not measured.
+    report.judge(cases[3], &[], None);
+    report.judge(cases[4], &[vec![5_000.0, 20_000.0]], None);
+    report.complete = false;
+    report.quietcore = "1.2.3";
+    report
+}
