@@ -11,6 +11,7 @@
 
 mod engine;
 mod figures;
+mod play;
 mod run;
 mod scenario;
 mod script;

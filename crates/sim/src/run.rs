@@ -200,7 +200,7 @@ impl Scenario {
                 let options = RunOptions { factor, hash: options.hash, check: options.check };
                 let mut told =
                     |at, events| progress(Progress { label: &plan.label, at, of: plan.duration, events });
-                World::new(plan, options, out.map(Exporter::new)).run(&mut told)
+                World::new(plan, options, out.map(Exporter::new)).run_to_end(&mut told)
             };
             let out = perfetto(&plan.label)?;
             let Some(figures) = run(Factor::One, out)? else { return Ok(None) };

@@ -3,9 +3,7 @@
 //! What comes of it is told timer by timer, so that another world that is given the same steps can be held
 //! against this one. Invariant: every step and every run is told, in the order in which it happened.
 
-use crate::scenario::Scenario;
-use crate::world::{RunOptions, World};
-use quietcore_core::{CpuId, Nanos, Precision};
+use quietcore_core::{CpuId, Nanos};
 
 /// What a CPU does to a timer.
 ///
@@ -86,35 +84,4 @@ pub struct Occurrence {
     pub timer: u32,
     /// What.
     pub what: Happened,
-}
-
-impl Scenario {
-    /// Plays `steps` on the machine of the first variant, beside its loads and faults, up to the end of its
-    /// duration; the machine's invariants are checked after every event. Steps of one CPU are done in the
-    /// order of their times; of equal times, in the order given.
-    ///
-    /// # Panics
-    /// When a step names a CPU that the machine does not have, or the core breaks an invariant.
-    ///
-    /// ```
-    /// use quietcore_core::{CpuId, Nanos, Precision};
-    /// use quietcore_sim::{Happened, Scenario, Step, Verb};
-    ///
-    /// let text = "duration = \"20ms\"\n[machine]\ncpus = 2\n";
-    /// let scenario = Scenario::parse("a.toml".as_ref(), text, &|_| unreachable!("names no costs file"))?;
-    /// let verb = Verb::Arm { expires: Nanos(4_500_000) };
-    /// let step = Step { at: Nanos(1_000_000), cpu: CpuId::default(), timer: 0, verb };
-    /// let happened = scenario.play(&[step], Precision::Tick);
-    /// assert_eq!((happened.len(), happened[1].what), (2, Happened::Ran));
-    /// assert!(happened[1].at > Nanos(4_500_000));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn play(&self, steps: &[Step], precision: Precision) -> Vec<Occurrence> {
-        let plan = self.plans().first().expect("a scenario has a variant");
-        let options = RunOptions { hash: false, check: true, ..RunOptions::default() };
-        let mut world = World::new(plan, options, None);
-        world.follow(steps, precision);
-        world.play()
-    }
 }

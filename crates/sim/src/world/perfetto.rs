@@ -3,10 +3,10 @@
 //! Written by the exporter of real recordings (`quietcore_trace::PerfettoWriter`), so both look alike. Names
 //! of callbacks are those of the loads. The first failure of the output is kept and returned at the end.
 
-use super::World;
-use super::turn::Role;
+use super::cpu_id::id;
+use super::timers::SimTimer;
+use quietcore_core::Nanos;
 use quietcore_core::softirq::Vector;
-use quietcore_core::{CpuId, Nanos};
 use quietcore_trace::{Event, PerfettoWriter, Record, SoftirqStep, Task, TimerStart};
 use std::io::{self, Write};
 
@@ -15,84 +15,65 @@ pub(crate) struct Exporter {
     writer: PerfettoWriter<Box<dyn Write>>,
     failed: Option<io::Error>,
     lines: u64,
+    now: u64,
+    tick: u64,
 }
 
 impl Exporter {
     pub(crate) fn new(out: Box<dyn Write>) -> Self {
-        Self { writer: PerfettoWriter::new(out), failed: None, lines: 0 }
+        Self { writer: PerfettoWriter::new(out), failed: None, lines: 0, now: 0, tick: 1 }
     }
 
-    fn take(&mut self, at: u64, cpu: u16, event: Event<'_>) {
+    /// What comes now happens at `now`; a tick is `tick` ns long.
+    pub(crate) const fn set_time(&mut self, now: u64, tick: u64) {
+        (self.now, self.tick) = (now, tick);
+    }
+
+    fn take(&mut self, cpu: u16, event: Event<'_>) {
         if self.failed.is_some() {
             return;
         }
         self.lines += 1;
-        let Ok(cpu) = CpuId::new(u64::from(cpu)) else { return };
         let task = Task { comm: b"simulated", pid: 0 };
-        let record = Record { line: self.lines, task, cpu, context: None, at: Nanos(at), event };
+        let record =
+            Record { line: self.lines, task, cpu: id(cpu), context: None, at: Nanos(self.now), event };
         self.failed = self.writer.take(&record).err();
     }
 
-    pub(super) fn armed(&mut self, world: &World<'_>, cpu: u16, timer: u32) {
-        let this = &world.timers[timer as usize];
-        let tick = world.plan.tick.0;
+    /// `cpu` has armed `timer`, which has this number.
+    pub(crate) fn armed(&mut self, cpu: u16, number: u32, timer: &SimTimer) {
         let start = TimerStart {
-            timer: u64::from(timer) + 1,
-            function: name(world, timer),
-            expires: this.expires / tick,
-            timeout: (this.delay / tick) as i64,
+            timer: u64::from(number) + 1,
+            function: timer.role.callback_name(),
+            expires: timer.expires / self.tick,
+            timeout: (timer.delay / self.tick) as i64,
             bucket_expiry: None,
-            base: super::id(this.base),
+            base: id(timer.base),
             bucket: None,
-            deferrable: this.is_deferrable,
-            pinned: this.is_pinned,
+            deferrable: timer.is_deferrable,
+            pinned: timer.is_pinned,
         };
-        self.take(world.now, cpu, Event::TimerStart(start));
+        self.take(cpu, Event::TimerStart(start));
     }
 
-    pub(super) fn expires(&mut self, world: &World<'_>, cpu: u16, timer: u32) {
-        let now = world.now / world.plan.tick.0;
-        let function = name(world, timer);
-        let event = Event::TimerExpireEntry { timer: u64::from(timer) + 1, function, now, baseclk: None };
-        self.take(world.now, cpu, event);
+    pub(crate) fn expires(&mut self, cpu: u16, number: u32, timer: &SimTimer) {
+        let (timer, function) = (u64::from(number) + 1, timer.role.callback_name());
+        let now = self.now / self.tick;
+        self.take(cpu, Event::TimerExpireEntry { timer, function, now, baseclk: None });
     }
 
-    pub(super) fn ran(&mut self, world: &World<'_>, cpu: u16, timer: u32) {
-        self.take(world.now, cpu, Event::TimerExpireExit { timer: u64::from(timer) + 1 });
+    pub(crate) fn ran(&mut self, cpu: u16, number: u32) {
+        self.take(cpu, Event::TimerExpireExit { timer: u64::from(number) + 1 });
     }
 
-    pub(super) fn softirq(&mut self, world: &World<'_>, (cpu, vector): (u16, Vector), begins: bool) {
-        let step = if begins { SoftirqStep::Entry } else { SoftirqStep::Exit };
-        self.take(world.now, cpu, Event::Softirq { step, vector: vector.index() as u8 });
+    pub(crate) fn softirq(&mut self, cpu: u16, vector: Vector, step: SoftirqStep) {
+        self.take(cpu, Event::Softirq { step, vector: vector.index() as u8 });
     }
 
-    pub(super) fn finish(self) -> io::Result<()> {
+    pub(crate) fn finish(self) -> io::Result<()> {
         match self.failed {
             Some(error) => Err(error),
             None => self.writer.finish().map(|_| ()),
-        }
-    }
-}
-
-/// What a timer's callback is called.
-fn name(world: &World<'_>, timer: u32) -> &'static [u8] {
-    match world.timers[timer as usize].role {
-        Role::Wake(_) => b"process_timeout",
-        Role::Guard => b"request_timeout",
-        Role::Work(_) => b"delayed_work_timer_fn",
-        Role::Periodic(_) => b"periodic",
-        Role::Remote => b"armed_elsewhere",
-        Role::Scripted(_) => b"scripted",
-        Role::Watchdog(_) => b"qdisc_watchdog",
-    }
-}
-
-impl World<'_> {
-    /// Shows the exporter something, if there is one.
-    pub(super) fn export(&mut self, show: impl FnOnce(&mut Exporter, &Self)) {
-        if let Some(mut exporter) = self.exporter.take() {
-            show(&mut exporter, self);
-            self.exporter = Some(exporter);
         }
     }
 }

@@ -13,11 +13,11 @@ const WEIGHT: u32 = 64;
 
 /// A packet: when it may leave, if that is known beforehand.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
-    pub(super) due: Option<u64>,
+pub(crate) struct SimFrame {
+    pub(crate) due: Option<u64>,
 }
 
-impl Packet for Frame {
+impl Packet for SimFrame {
     fn len(&self) -> u32 {
         BYTES
     }
@@ -25,40 +25,40 @@ impl Packet for Frame {
 
 type Draws = Box<dyn FnMut() -> u32 + Send>;
 
-/// Somebody runs a queue.
+/// A run of a queue.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::world) struct Run {
-    pub(super) queue: u16,
+pub(crate) struct QueueRun {
+    pub(crate) queue: u16,
     /// So many packets may yet pass.
-    pub(super) left: u32,
+    pub(crate) left: u32,
 }
 
-/// See the module.
+/// See the file.
 #[derive(Debug)]
-pub(in crate::world) struct Queue {
-    pub(super) load: TransmitQueue,
-    pub(super) home: u16,
-    pub(super) netem: Netem<Frame, Draws>,
+pub(crate) struct SimQueue {
+    pub(crate) load: TransmitQueue,
+    pub(crate) home: u16,
+    pub(crate) netem: Netem<SimFrame, Draws>,
     /// The number of its timer.
-    pub(super) watchdog: u32,
+    pub(crate) watchdog: u32,
     /// Its sender, if that is a task.
-    pub(super) task: Option<u32>,
+    pub(crate) task: Option<u32>,
     /// That task runs it.
-    pub(super) sender_run: Option<Run>,
+    pub(crate) sender_run: Option<QueueRun>,
     /// For when the watchdog is armed.
-    pub(super) armed: Option<u64>,
-    pub(super) is_running: bool,
-    pub(super) is_scheduled: bool,
+    pub(crate) armed: Option<u64>,
+    pub(crate) is_running: bool,
+    pub(crate) is_scheduled: bool,
     /// When frames arrive, or there is room for a packet, in this order.
-    pub(super) wire: VecDeque<u64>,
+    pub(crate) wire: VecDeque<u64>,
     /// An interrupt for them is ahead.
-    pub(super) is_expected: bool,
-    /// Somebody takes them in, or is about to.
-    pub(super) is_polled: bool,
-    /// Taken in, and not sent yet.
-    pub(super) in_hand: u64,
+    pub(crate) is_expected: bool,
+    /// A handler or task takes them in, or is about to.
+    pub(crate) is_polled: bool,
+    /// UnderLock in, and not sent yet.
+    pub(crate) in_hand: u64,
     /// Packets that were dropped and will be sent again.
-    pub(super) missed: u64,
+    pub(crate) missed: u64,
     /// All that there were, and those that left for good.
     born: u64,
     gone: u64,
@@ -66,9 +66,9 @@ pub(in crate::world) struct Queue {
     next_birth: u64,
 }
 
-impl Queue {
+impl SimQueue {
     /// The queue of `load` at time 0; a window's packets are spread over the time that they are delayed for.
-    pub(in crate::world) fn new(load: TransmitQueue, (seed, number): (u64, u32), watchdog: u32) -> Self {
+    pub(crate) fn new(load: TransmitQueue, (seed, number): (u64, u32), watchdog: u32) -> Self {
         let mut draws = Random::new(seed, (1 << 33) + u64::from(number));
         let draws: Draws = Box::new(move || draws.word());
         let netem = Netem::new(load.netem.clone(), draws, Nanos(0)).expect("limit and delay go together");
@@ -104,12 +104,12 @@ impl Queue {
         }
     }
 
-    pub(in crate::world) const fn sent_by(&mut self, task: Option<u32>) {
+    pub(crate) const fn sent_by(&mut self, task: Option<u32>) {
         self.task = task;
     }
 
     /// Those that arrive by themselves, up to `now` and the first after that.
-    pub(super) fn generate(&mut self, now: u64) {
+    pub(crate) fn generate(&mut self, now: u64) {
         let Arrivals::Every(mean) = self.load.arrivals else { return };
         while self.next_birth <= now || self.wire.is_empty() {
             self.wire.push_back(self.next_birth);
@@ -119,7 +119,7 @@ impl Queue {
     }
 
     /// Takes in what has arrived first, if anything has.
-    pub(super) fn take_in(&mut self, now: u64) -> bool {
+    pub(crate) fn take_in(&mut self, now: u64) -> bool {
         self.generate(now);
         let has_one = self.wire.front().is_some_and(|at| *at <= now);
         if has_one {
@@ -130,7 +130,7 @@ impl Queue {
     }
 
     /// A packet has left at `at`; what it brings is on its way.
-    pub(super) fn left(&mut self, at: u64) {
+    pub(crate) fn left(&mut self, at: u64) {
         match self.load.arrivals {
             Arrivals::Window(_) => self.wire.push_back(at.saturating_add(self.load.wire)),
             Arrivals::Every(_) => self.gone += 1,
@@ -138,7 +138,7 @@ impl Queue {
     }
 
     /// A packet was dropped; says whether it will be sent again.
-    pub(super) fn dropped(&mut self) -> bool {
+    pub(crate) fn dropped(&mut self) -> bool {
         match self.load.arrivals {
             Arrivals::Window(_) => {
                 self.missed += 1;
@@ -152,23 +152,23 @@ impl Queue {
     }
 
     /// A packet that is enqueued at `at`.
-    pub(super) fn frame(&self, at: u64) -> Frame {
+    pub(crate) fn frame(&self, at: u64) -> SimFrame {
         let delay = &self.load.netem.delay;
-        Frame { due: (delay.jitter == Nanos(0)).then(|| at + delay.latency.0) }
+        SimFrame { due: (delay.jitter == Nanos(0)).then(|| at + delay.latency.0) }
     }
 
-    /// Begins to run it, if nobody does.
-    pub(super) fn begin_run(&mut self, number: u16) -> Option<Run> {
+    /// Begins to run it, unless it is being run.
+    pub(crate) fn begin_run(&mut self, number: u16) -> Option<QueueRun> {
         let begins = !std::mem::replace(&mut self.is_running, true);
-        begins.then_some(Run { queue: number, left: WEIGHT })
+        begins.then_some(QueueRun { queue: number, left: WEIGHT })
     }
 
-    pub(super) fn qlen(&self) -> u64 {
+    pub(crate) fn qlen(&self) -> u64 {
         self.netem.statistics().qlen
     }
 
     /// Packets that are nowhere; 0 unless something is wrong.
-    pub(super) fn lost(&self) -> u64 {
+    pub(crate) fn lost(&self) -> u64 {
         let known = self.wire.len() as u64 + self.in_hand + self.qlen() + self.missed + self.gone;
         self.born.abs_diff(known)
     }

@@ -1,56 +1,19 @@
-//! Who sends: NET_RX that acknowledges what came, or a task.
+//! Senders: NET_RX that acknowledges what came, or a task.
 
-use super::queue::Run;
-use crate::world::World;
-use crate::world::task::Next;
+use super::queue::QueueRun;
+use super::station::{ReceiveState, WEIGHT};
+use crate::world::context::InRun;
+use crate::world::softirqs::SoftirqLayer;
+use crate::world::tasks::NextPart;
 use quietcore_core::softirq::Vector;
-use std::collections::VecDeque;
 
-/// Frames that one handler takes in (`netdev_budget`), and those of one queue before the next one's turn.
-const BUDGET: u32 = 300;
-const WEIGHT: u32 = 64;
-
-/// Where NET_RX of a CPU is.
-#[derive(Debug, Default)]
-pub(super) struct Receiving {
-    /// Queues that have frames, in turns.
-    ready: VecDeque<u16>,
-    /// What the handler, and the first of them, may yet take in.
-    budget: u32,
-    weight: u32,
-    /// This queue's frame has been taken in, and is to be answered.
-    answers: Option<u16>,
-    /// It runs a queue.
-    run: Option<Run>,
-    /// What it has for the task that copies, in ns.
-    copies: u64,
-}
-
-impl Receiving {
-    pub(super) fn ready(&mut self, queue: u16) {
-        self.ready.push_back(queue);
-    }
-
-    pub(super) const fn begin(&mut self) {
-        (self.budget, self.weight) = (BUDGET, WEIGHT);
-    }
-
-    /// The next queue's turn.
-    fn turn(&mut self) {
-        if let Some(first) = self.ready.pop_front() {
-            self.ready.push_back(first);
-        }
-        self.weight = WEIGHT;
-    }
-}
-
-impl World<'_> {
-    fn receives(&mut self, cpu: u16) -> &mut Receiving {
+impl SoftirqLayer<'_> {
+    fn receives(&mut self, cpu: u16) -> &mut ReceiveState {
         &mut self.packets.stations[usize::from(cpu)].receives
     }
 
     /// NET_RX of `cpu`: the queue that it runs, an answer, the next frame; `None` when it is over.
-    pub(super) fn receive_step(&mut self, cpu: u16) -> Option<u64> {
+    pub(crate) fn receive_step(&mut self, cpu: u16) -> Option<u64> {
         if let Some(run) = self.receives(cpu).run.take() {
             let (run, cost) = self.run_step(cpu, run);
             self.receives(cpu).run = run;
@@ -79,7 +42,7 @@ impl World<'_> {
 
     /// Takes in a frame; returns what that costs.
     fn next_frame(&mut self, cpu: u16) -> Option<u64> {
-        let now = self.now;
+        let now = self.now();
         loop {
             let this = self.receives(cpu);
             if this.budget == 0 {
@@ -115,13 +78,13 @@ impl World<'_> {
         }
         if copies > 0 {
             // To a task of this CPU, which is awake.
-            let _ = self.queue_work(cpu, copies);
+            let _ = self.tasks.queue_work(cpu, copies);
         }
     }
 
     /// A task that sends: the queue that it runs, its packet, the next one.
-    pub(in crate::world) fn sender_part(&mut self, cpu: u16, task: u32, queue: u16) -> Next {
-        let now = self.now;
+    pub(crate) fn sender_part(&mut self, cpu: u16, task: u32, queue: u16) -> NextPart {
+        let now = self.now();
         let this = &mut self.packets.queues[usize::from(queue)];
         if let Some(run) = this.sender_run.take() {
             let (run, cost) = self.run_step(cpu, run);
@@ -133,19 +96,19 @@ impl World<'_> {
         }
         if this.take_in(now) {
             let work = this.load.work;
-            let part = &mut self.tasks[task as usize].part;
+            let part = &mut self.tasks.all[task as usize].part;
             *part = (*part + 1) % WEIGHT as u8;
-            return if *part == 0 { Next::Yield(work) } else { Next::Run(work) };
+            return if *part == 0 { NextPart::Yield(work) } else { NextPart::Run(work) };
         }
         this.is_polled = false;
         self.expect_frames(queue);
-        Next::Block
+        NextPart::Block
     }
 
-    fn sender_goes_on(&mut self, cpu: u16, queue: u16, (run, cost): (Option<Run>, u64)) -> Next {
+    fn sender_goes_on(&mut self, cpu: u16, queue: u16, (run, cost): (Option<QueueRun>, u64)) -> NextPart {
         self.packets.queues[usize::from(queue)].sender_run = run;
         // As where bottom halves are enabled again: what was raised meanwhile runs.
         let _ = self.begin_round(cpu);
-        Next::Run(cost)
+        NextPart::Run(cost)
     }
 }

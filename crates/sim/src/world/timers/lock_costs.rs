@@ -4,8 +4,6 @@
 //! from another CPU pays for getting it. Events come in the order of time, so the queue is first come, first
 //! served.
 
-use super::World;
-use crate::scenario::Cost;
 use quietcore_core::CpuId;
 use quietcore_core::tmigr::{ChildMask, GroupId, Levels, Tree};
 use quietcore_core::topology::Topology;
@@ -18,19 +16,19 @@ struct Lock {
 
 /// One lock per CPU, of its timer bases; or per transmit queue.
 #[derive(Debug)]
-pub(super) struct Locks {
+pub(crate) struct Locks {
     locks: Vec<Lock>,
 }
 
 impl Locks {
-    pub(super) fn new(cpu_count: usize) -> Self {
+    pub(crate) fn new(cpu_count: usize) -> Self {
         let lock = |cpu| Lock { free_at: 0, holder: cpu as u16 };
         Self { locks: (0..cpu_count).map(lock).collect() }
     }
 
     /// `by` takes the lock of `base` at `now` and holds it for `hold`, if getting it takes `handover` from
     /// another CPU. Returns how long it waits for a holder, and how long it takes to get it.
-    pub(super) fn take(&mut self, base: u16, by: u16, now: u64, [hold, handover]: [u64; 2]) -> (u64, u64) {
+    pub(crate) fn take(&mut self, base: u16, by: u16, now: u64, [hold, handover]: [u64; 2]) -> (u64, u64) {
         let lock = &mut self.locks[usize::from(base)];
         let wait = lock.free_at.saturating_sub(now);
         let handover = if lock.holder == by { 0 } else { handover };
@@ -39,16 +37,16 @@ impl Locks {
     }
 
     /// Who has taken the lock of `base` holds it for so much longer.
-    pub(super) fn hold(&mut self, base: u16, longer: u64) {
+    pub(crate) fn hold(&mut self, base: u16, longer: u64) {
         self.locks[usize::from(base)].free_at += longer;
     }
 }
 
 /// A CPU's groups from the lowest to the top, with its mask in each.
-pub(super) type Path = Vec<(GroupId, ChildMask)>;
+pub(crate) type Path = Vec<(GroupId, ChildMask)>;
 
 /// The ways up of all CPUs, if they join in ascending order.
-pub(super) fn paths(topology: &Topology) -> Vec<Path> {
+pub(crate) fn paths(topology: &Topology) -> Vec<Path> {
     let node_of = |cpu: CpuId| topology.node_of(cpu).map_or(0, |node| node.0);
     let nodes = topology.nodes().filter(|(_, cpus)| !cpus.is_empty()).count();
     let mut tree = Tree::new(Levels::new(topology.cpu_count() as u16, nodes as u16));
@@ -56,44 +54,6 @@ pub(super) fn paths(topology: &Topology) -> Vec<Path> {
         topology.possible().iter().map(|cpu| tree.join(node_of(cpu)).leaf).collect();
     let path = |leaf| std::iter::successors(Some(leaf), |(group, _)| tree.group(*group).parent).collect();
     leaves.into_iter().map(path).collect()
-}
-
-impl World<'_> {
-    /// What it costs `by` to work for `hold` ns on the bases of `base`: waiting, getting the lock, working.
-    pub(super) fn work_on(&mut self, base: u16, by: u16, hold: u64) -> u64 {
-        let handover = self.costs.of(Cost::LockHandover);
-        let (wait, handover) = self.locks.take(base, by, self.now, [hold, handover]);
-        if wait > 0 {
-            self.recorder.figures.lock_waits += 1;
-            self.recorder.figures.lock_wait_ns += wait;
-        }
-        wait + handover + hold
-    }
-
-    /// How many groups change when `cpu` goes idle: all up to the first with somebody else active.
-    pub(super) fn levels_down(&self, cpu: u16) -> u64 {
-        self.levels(cpu, |active, mask| active & !mask == 0)
-    }
-
-    /// How many groups change when `cpu` wakes up: all up to the first with somebody active.
-    pub(super) fn levels_up(&self, cpu: u16) -> u64 {
-        self.levels(cpu, |active, _| active == 0)
-    }
-
-    fn levels(&self, cpu: u16, goes_on: impl Fn(u8, u8) -> bool) -> u64 {
-        if self.plan.policy.policy() != quietcore_core::place::Policy::Pull {
-            return 0;
-        }
-        let mut levels = 0;
-        for (group, mask) in &self.paths[usize::from(cpu)] {
-            levels += 1;
-            let active = self.machine.hierarchy().group_state(*group).map_or(0, |word| word.active());
-            if !goes_on(active, mask.bits()) {
-                break;
-            }
-        }
-        levels
-    }
 }
 
 #[cfg(test)]

@@ -1,49 +1,27 @@
 //! ksoftirqd: the normal task that runs what rounds of softirqs have left.
 //!
-//! It has rounds of its own, with the same passes; between two of them it lets its equals run. Its handlers
-//! can be preempted at once, or keep everybody out until their pass is over (`ksoftirqd = "whole"`, as in a
-//! kernel without PREEMPT_RT); the core says which vectors it gets (`Claims`, `Runner::Ksoftirqd`).
+//! It has rounds of its own, with the same passes; between two of them it lets its equals run. It can be
+//! preempted in the middle of a handler; what it holds then waits with it, up to the limit of deferral: then
+//! it runs before real-time tasks until its pass is over. Or (`ksoftirqd = "whole"`, a kernel without
+//! PREEMPT_RT) its pass keeps out tasks, and softirqs of interrupts on top of it. The core says which vectors
+//! it gets (`Claims`, `Runner::Ksoftirqd`).
 
-use super::World;
-use super::task::{Next, Program, State, Task};
-use crate::scenario::names::Ksoftirqd;
+use super::layer::SoftirqLayer;
+use crate::world::context::InRun;
+use crate::world::tasks::NextPart;
 use quietcore_core::Nanos;
 use quietcore_core::softirq::{Budget, Passes, Runner, Step, VectorSet};
 
-impl World<'_> {
-    /// Whether ksoftirqd runs on `cpu` and lets nobody in before its pass is over.
-    pub(super) fn is_whole(&self, cpu: u16) -> bool {
-        let this = &self.cpus[usize::from(cpu)];
-        self.plan.ksoftirqd == Ksoftirqd::Whole
-            && this.softirqs.ksoftirqd_runs.pass_since.is_some()
-            && this.current == this.softirqs.ksoftirqd
-    }
-
-    pub(super) fn wake_ksoftirqd(&mut self, cpu: u16) {
-        let task = match self.cpu(cpu).softirqs.ksoftirqd {
-            Some(task) => task,
-            None => {
-                let task = self.tasks.len() as u32;
-                self.tasks.push(Task::new(Program::Ksoftirqd, cpu));
-                self.cpu(cpu).softirqs.ksoftirqd = Some(task);
-                task
-            }
-        };
-        if self.tasks[task as usize].state == State::Blocked {
-            self.recorder.softirqs().ksoftirqd_wakeups += 1;
-            self.enqueue(task, cpu);
-        }
-    }
-
+impl SoftirqLayer<'_> {
     /// ksoftirqd goes on: the next handler, the next pass, the next round, or to sleep.
-    pub(super) fn ksoftirqd_part(&mut self, cpu: u16) -> Next {
-        let is_urgent = self.is_outranked(cpu);
+    pub(crate) fn ksoftirqd_part(&mut self, cpu: u16) -> NextPart {
+        let is_urgent = self.tasks.is_outranked(cpu);
         loop {
-            let now = self.now;
+            let now = self.now();
             if let Some(length) = self.handler_step(cpu) {
-                return Next::Run(length);
+                return NextPart::Run(length);
             }
-            let this = &mut self.cpus[usize::from(cpu)].softirqs;
+            let this = &mut self.tasks.cpus[usize::from(cpu)].softirqs;
             if let Some(vector) = this.ksoftirqd_runs.rest.iter().next() {
                 this.ksoftirqd_runs.rest = this.ksoftirqd_runs.rest.difference(vector.into());
                 let length = self.take_work(cpu, vector, Runner::Ksoftirqd);
@@ -51,14 +29,14 @@ impl World<'_> {
                 if let Some(since) = &mut self.cpu(cpu).softirqs.ksoftirqd_runs.pass_since {
                     *since += length; // here: how long it works
                 }
-                return Next::Run(length);
+                return NextPart::Run(length);
             }
             if let Some(worked) = this.ksoftirqd_runs.pass_since.take() {
                 let pending = this.claims.finish(Runner::Ksoftirqd);
                 self.pass_ended(worked);
                 self.stop_boost(cpu, pending);
             }
-            let this = &mut self.cpus[usize::from(cpu)].softirqs;
+            let this = &mut self.tasks.cpus[usize::from(cpu)].softirqs;
             let begin = || Passes::begin(Runner::Ksoftirqd, Budget::default(), Nanos(now));
             let round = this.ksoftirqd_runs.round.get_or_insert_with(begin);
             if is_urgent && !this.is_boosted {
@@ -71,7 +49,7 @@ impl World<'_> {
             if claimed.is_empty() {
                 this.ksoftirqd_runs.round = None;
                 let is_over = this.claims.pending().intersection(VectorSet::MOVABLE).is_empty();
-                return if is_over { Next::Block } else { Next::Yield(0) };
+                return if is_over { NextPart::Block } else { NextPart::Yield(0) };
             }
             (this.ksoftirqd_runs.rest, this.ksoftirqd_runs.pass_since) = (claimed, Some(0));
             self.claimed(cpu, claimed);

@@ -3,26 +3,25 @@
 //! A CPU with nothing to run asks the machine how long it may sleep. In a kernel the tick stops only when the
 //! machine says so, and the forecast that chose the depth of sleep is never overslept. A lane parks.
 
-use super::cpu::{Hard, Level, why};
-use super::record::What;
-use super::{Event, World, id};
+use super::layer::CpuLayer;
 use crate::scenario::Cost;
+use crate::world::context::{InRun, What};
+use crate::world::cpu_id::id;
+use crate::world::event::Event;
+use crate::world::tasks::{InterruptState, RunLevel};
 use quietcore_core::{IdleDecision, Nanos};
 
-impl World<'_> {
+impl CpuLayer<'_> {
     /// `cpu` has nothing to run.
-    pub(super) fn fall_asleep(&mut self, cpu: u16) {
-        let now = Nanos(self.now);
-        let forecast = if self.is_kernel() && !self.cpu(cpu).is_parked {
-            Some(self.machine.forecast_idle(id(cpu), now))
+    pub(crate) fn fall_asleep(&mut self, cpu: u16) {
+        let now = Nanos(self.now());
+        let forecast = if self.is_kernel() && !self.timers().contact(cpu).is_parked {
+            Some(self.timers().machine.forecast_idle(id(cpu), now))
         } else {
             None
         };
-        let levels = if self.cpu(cpu).is_parked { 0 } else { self.levels_down(cpu) };
-        let decision = self.machine.enter_idle(id(cpu), now);
-        self.answered(cpu);
-        self.carry_out(cpu);
-        self.cpu(cpu).in_idle = true;
+        let levels = if self.timers().contact(cpu).is_parked { 0 } else { self.timers().levels_down(cpu) };
+        let decision = self.timers().enter_idle(cpu);
         let walk = match decision {
             IdleDecision::Stay { next } => {
                 self.note(What::Stay, cpu, next.0);
@@ -30,7 +29,7 @@ impl World<'_> {
                     // A lane dozes for a tick at most; a kernel's CPU that sleeps already is about to be
                     // woken.
                     let edge = if self.is_kernel() { next.0 } else { next.0.min(self.next_edge(cpu)) };
-                    self.set_wakeup(cpu, edge.max(self.now + 1));
+                    self.set_wakeup(cpu, edge.max(self.now() + 1));
                 }
                 0
             }
@@ -43,71 +42,64 @@ impl World<'_> {
                 self.note(What::Sleep, cpu, until.map_or(u64::MAX, |until| until.0));
                 self.set_tick(cpu, false);
                 if let Some(until) = until {
-                    self.set_wakeup(cpu, until.0.max(self.now));
+                    self.set_wakeup(cpu, until.0.max(self.now()));
                 }
-                self.cpu(cpu).is_parked = true;
-                levels * self.costs.of(Cost::Walk)
+                self.timers().contact(cpu).is_parked = true;
+                levels * self.cost(Cost::Walk)
             }
         };
-        self.recorder.figures.idle_spans += 1;
-        let entry = self.costs.of(Cost::IdleEntry);
+        self.recorder().figures.idle_spans += 1;
+        let entry = self.cost(Cost::IdleEntry);
         let this = self.cpu(cpu);
-        (this.hard, this.hard_left) = (Hard::FallingAsleep, entry + walk);
+        (this.hard, this.hard_left) = (InterruptState::FallingAsleep, entry + walk);
     }
 
     fn set_wakeup(&mut self, cpu: u16, at: u64) {
         let this = self.cpu(cpu);
         this.wakeup_generation = this.wakeup_generation.wrapping_add(1);
         let generation = this.wakeup_generation;
-        self.queue.push(Nanos(at), Event::Wakeup(cpu, generation));
-    }
-
-    /// The alarm of an idle CPU.
-    pub(super) fn wakeup(&mut self, cpu: u16, generation: u32) {
-        let this = self.cpu(cpu);
-        if this.wakeup_generation == generation && this.in_idle {
-            self.interrupt(cpu, why::WAKEUP);
-        }
+        self.push(Nanos(at), Event::Wakeup(cpu, generation));
     }
 
     /// `cpu` stops sleeping; returns how long that takes.
-    pub(super) fn wake_up(&mut self, cpu: u16) -> u64 {
+    pub(crate) fn wake_up(&mut self, cpu: u16) -> u64 {
         self.account_idle(cpu);
         let this = self.cpu(cpu);
         this.is_asleep = false;
         this.wakeup_generation = this.wakeup_generation.wrapping_add(1);
-        this.level = Level::None;
-        self.recorder.wakeup(id(cpu));
+        this.level = RunLevel::None;
+        self.recorder().wakeup(id(cpu));
         self.note(What::Wakeup, cpu, 0);
-        let (percent, upto) = self.plan.faults.late_wakeups;
-        let late = if percent > 0 && self.random.chance(percent) { self.random.below(upto) } else { 0 };
-        self.costs.of(Cost::IdleExit) + late
+        let (percent, upto) = self.plan().faults.late_wakeups;
+        let late = if percent > 0 && self.random().chance(percent) { self.random().below(upto) } else { 0 };
+        self.cost(Cost::IdleExit) + late
     }
 
     /// Counts the time that `cpu` has slept so far.
-    pub(super) fn account_idle(&mut self, cpu: u16) {
-        let now = self.now;
+    pub(crate) fn account_idle(&mut self, cpu: u16) {
+        let now = self.now();
         let this = self.cpu(cpu);
         if this.is_asleep {
             let span = now - this.asleep_since;
             this.asleep_since = now;
-            self.recorder.idle_ns += span;
+            self.recorder().idle_ns += span;
         }
     }
 
-    /// `cpu` has something to run: the books say so from now on. Returns what that costs.
-    pub(super) fn leave_idle(&mut self, cpu: u16) -> u64 {
-        if !self.cpu(cpu).in_idle {
+    /// `cpu` has something to run: it is active in the hierarchy from now on. Returns what that costs.
+    pub(crate) fn leave_idle(&mut self, cpu: u16) -> u64 {
+        if !self.timers().contact(cpu).in_idle {
             return 0;
         }
-        let levels = if self.cpu(cpu).is_parked { self.levels_up(cpu) } else { 0 };
-        self.machine.exit_idle(id(cpu), Nanos(self.now));
-        self.answered(cpu);
+        let levels = if self.timers().contact(cpu).is_parked { self.timers().levels_up(cpu) } else { 0 };
+        let now = Nanos(self.now());
+        self.timers().machine.exit_idle(id(cpu), now);
+        self.timers().answered(cpu);
         self.note(What::Awake, cpu, 0);
-        let this = self.cpu(cpu);
-        (this.in_idle, this.is_parked) = (false, false);
+        let contact = self.timers().contact(cpu);
+        (contact.in_idle, contact.is_parked) = (false, false);
         self.hold_switch();
         self.set_tick(cpu, true);
-        levels * self.costs.of(Cost::Walk)
+        levels * self.cost(Cost::Walk)
     }
 }

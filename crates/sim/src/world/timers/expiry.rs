@@ -1,0 +1,53 @@
+//! What is known of a timer when it runs, and of timers that should have run.
+
+use super::layer::TimerLayer;
+use super::timer::SimTimer;
+use crate::world::context::{InRun, What};
+use crate::world::cpu_id::id;
+use quietcore_core::Expired;
+
+impl TimerLayer<'_> {
+    /// A timer begins to run on `cpu`: counts it, and returns what it was armed for.
+    pub(crate) fn begins(&mut self, cpu: u16, expired: &Expired<u32>) -> SimTimer {
+        let number = expired.payload();
+        let (base, now) = (expired.base().cpu.index() as u16, self.run.now);
+        let this = &mut self.all[number as usize];
+        assert!(this.is_pending, "timer {number} runs a second time, or was cancelled");
+        this.is_pending = false;
+        let is_remote = base != cpu;
+        this.pulled_from = is_remote.then_some(this.base);
+        let timer = *this;
+        let armed_on = timer.armed_on;
+        let is_foreign = armed_on != cpu && self.is_isolated(cpu) && !self.is_isolated(armed_on);
+        let figures = &mut self.run.recorder.figures;
+        figures.expiries += 1;
+        figures.remote += u64::from(is_remote);
+        figures.foreign_pulled += u64::from(is_foreign && is_remote);
+        figures.early += u64::from(now < timer.expires);
+        figures.pinned_away += u64::from(timer.is_pinned && cpu != armed_on);
+        if is_foreign {
+            self.run.recorder.foreign(id(cpu));
+        }
+        if !timer.is_deferrable {
+            self.run.recorder.lateness(now.saturating_sub(timer.expires));
+        }
+        self.run.note(What::Expire, cpu, u64::from(number) << 16 | u64::from(base));
+        self.run.export(|exporter| exporter.expires(cpu, number, &timer));
+        timer
+    }
+
+    /// Timers that are overdue beyond every bound.
+    pub(crate) fn lost(&self) -> u64 {
+        let faults = &self.plan().faults;
+        let blocked = faults.stalls.iter().map(|stall| stall.blocked).max().unwrap_or(0);
+        // A lost kick is sent again until it arrives: a hundred in a row are not lost.
+        let retries = if faults.lost_kicks.0 > 0 { faults.lost_kicks.1 * 100 } else { 0 };
+        let callbacks: u64 = self.plan().loads.iter().map(|load| load.longest()).max().unwrap_or(0);
+        let slack = blocked + retries + faults.late_wakeups.1 + 100 * callbacks + 10 * self.plan().tick.0;
+        let is_lost = |timer: &&SimTimer| {
+            let bound = timer.expires + timer.delay / 7 + slack;
+            timer.is_pending && !timer.is_deferrable && bound < self.run().end
+        };
+        self.all.iter().filter(is_lost).count() as u64
+    }
+}
