@@ -9,7 +9,7 @@
 use clap::Parser;
 use quietcore_bench::machine::Machine as Host;
 use quietcore_bench::statistics::Summary;
-use quietcore_live::{Cpu, CpuId, CpuSet, Idle, Machine, Nanos, Precision, TimerOptions};
+use quietcore_live::{Cpu, CpuId, CpuSet, Idle, Machine, Nanos, TimerOptions};
 use serde::Serialize;
 use std::error::Error;
 use std::hint::black_box;
@@ -85,14 +85,6 @@ const ROWS: [Row; 13] = [
         });
         timer.cancel();
         Ok(each)
-    }),
-    ("LocalTimer: arm_at and cancel", |lane| {
-        let timer = lane.cpu.local_timers().timer(Precision::Coarse, |_| {});
-        let at = lane.far();
-        Ok(each(|| {
-            timer.arm_at(black_box(at));
-            black_box(timer.cancel());
-        }))
     }),
     ("nothing", |lane| Ok(lane.each(|cpu| _ = black_box(cpu)))),
 ];

@@ -57,8 +57,7 @@ pub use softirq::{Awareness, RaiseError, Runner, SoftirqRun, Vector, VectorSet};
 pub use stall::{Stall, StallReport};
 pub use task::{AbortHandle, JoinError, JoinHandle, SpawnError, TaskOptions};
 pub use timer::{
-    CallbackTimer, CancelAndWait, LocalRun, LocalTimer, LocalTimers, Precision, RawFn, RawTimer, Run,
-    TimerHandle, TimerOptions, WouldBlock,
+    CallbackTimer, CancelAndWait, Precision, RawFn, RawTimer, Run, TimerHandle, TimerOptions, WouldBlock,
 };
 pub use words::lock::{FutexLock, LockStatistics};
 pub use work::{DelayedWork, Work, WorkOptions};

@@ -12,7 +12,6 @@ use super::lane::Lane;
 use super::slot::Slot;
 use crate::machine::{EnterGuard, Machine};
 use crate::task::{LiveTasks, end_local_tasks};
-use crate::timer::LocalTimers;
 use core::marker::PhantomData;
 use core::time::Duration;
 use quietcore_core::{CpuId, Nanos};
@@ -72,17 +71,6 @@ impl Idle {
         match self {
             Self::Stay { until } => Some(until),
             Self::Sleep { until } => until,
-        }
-    }
-
-    /// The same, with `latest` as another reason to end the wait.
-    pub(super) fn no_later_than(self, latest: Option<Nanos>) -> Self {
-        match (self, latest) {
-            (_, None) => self,
-            (Self::Stay { until }, Some(latest)) => Self::Stay { until: until.min(latest) },
-            (Self::Sleep { until }, Some(latest)) => {
-                Self::Sleep { until: Some(until.map_or(latest, |until| until.min(latest))) }
-            }
         }
     }
 
@@ -170,7 +158,6 @@ impl Unparker {
 #[derive(Debug)]
 pub struct Cpu {
     lane: Lane,
-    local: LocalTimers,
     tasks: LiveTasks,
     waits: WaitBy,
     /// How late the kernel may end this thread's waits, as it was before the claim, in ns.
@@ -225,17 +212,9 @@ impl Cpu {
         current::enter(machine, cpu, machine.now());
         let slack = rustix::thread::current_timer_slack().ok();
         let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
-        let (lane, local) = (Lane::new(machine, slot), LocalTimers::new(machine));
+        let lane = Lane::new(machine, slot);
         machine.open_claimed(cpu);
-        Ok(Self {
-            lane,
-            local,
-            tasks: LiveTasks::default(),
-            waits,
-            slack,
-            _entered: entered,
-            thread: PhantomData,
-        })
+        Ok(Self { lane, tasks: LiveTasks::default(), waits, slack, _entered: entered, thread: PhantomData })
     }
 
     /// Which CPU it is.
@@ -291,43 +270,7 @@ impl Cpu {
     pub fn turn(&mut self) -> Turned {
         let ran = self.lane.turn();
         let (items, softirqs) = (ran.items, ran.softirqs);
-        let turned = Turned { ran: ran.timers, items, softirqs, has_more: self.lane.has_more() };
-        if self.local.next_expiry().is_none() { turned } else { self.turn_local(turned) }
-    }
-
-    /// The same for what is of this thread only.
-    fn turn_local(&self, turned: Turned) -> Turned {
-        let machine = self.lane.machine;
-        if !machine.is_running() {
-            return turned;
-        }
-        let now = machine.now();
-        let ran = turned.ran + self.local.run(now);
-        let has_more = turned.has_more || self.local.next_expiry().is_some_and(|next| next <= now);
-        Turned { ran, has_more, ..turned }
-    }
-
-    /// Timers of this thread alone, without any lock: they run in [`turn`](Self::turn), and end a wait. They
-    /// do not outlive the CPU's hold: nobody runs those that are pending when it is dropped.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use quietcore_live::{Cpu, CpuId, Machine, Precision};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
-    /// let timer = cpu.local_timers().timer(Precision::Tick, |_run| {});
-    /// timer.arm_after(Duration::from_millis(2));
-    /// while timer.is_pending() {
-    ///     cpu.park();
-    ///     cpu.turn();
-    /// }
-    /// # drop(cpu);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub const fn local_timers(&self) -> &LocalTimers {
-        &self.local
+        Turned { ran: ran.timers, items, softirqs, has_more: self.lane.has_more() }
     }
 
     pub(crate) const fn local_tasks(&self) -> &LiveTasks {
@@ -353,7 +296,7 @@ impl Cpu {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn enter_idle(&mut self) -> Idle {
-        self.lane.enter_idle().no_later_than(self.local.next_expiry())
+        self.lane.enter_idle()
     }
 
     /// The wait is over, or the program has work: the machine counts on this lane again. [`turn`](Self::turn)
@@ -393,8 +336,7 @@ impl Cpu {
         let machine = self.lane.machine;
         let tick = machine.lanes.tick.0;
         let edge = Nanos((now.0 / tick + 1).saturating_mul(tick));
-        let due = [machine.core.next_event(self.cpu()), self.local.next_expiry()];
-        due.into_iter().flatten().fold(edge, Nanos::min)
+        machine.core.next_event(self.cpu()).map_or(edge, |next| next.min(edge))
     }
 
     /// Waits until something is due or somebody kicks; returns awake. Cost: a system call.
@@ -447,7 +389,7 @@ impl Cpu {
     /// ```
     pub fn park_unless(&mut self, has_work: impl FnOnce() -> bool) {
         assert!(self.waits == WaitBy::Park, "this CPU was claimed with a descriptor to wait for");
-        self.lane.park(self.local.next_expiry(), has_work);
+        self.lane.park(has_work);
     }
 
     /// For other threads, to wake this one.

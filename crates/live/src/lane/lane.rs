@@ -326,8 +326,8 @@ impl Lane {
 
     /// Goes idle and waits, unless there turns out to be work; the lane is up again afterwards. For one that
     /// waits by a futex.
-    pub(super) fn park(&mut self, latest: Option<Nanos>, has_work: impl FnOnce() -> bool) {
-        let until = self.enter_idle().no_later_than(latest).until();
+    pub(super) fn park(&mut self, has_work: impl FnOnce() -> bool) {
+        let until = self.enter_idle().until();
         if !has_work() {
             let _ = self.parker().wait(until.map(|until| self.machine.clock.to_kernel(until)));
             self.is_prepared = false;

@@ -31,7 +31,7 @@ impl Machine {
         while self.is_running() {
             let _ = lane.turn();
             if !lane.has_more() {
-                lane.park(None, || false);
+                lane.park(|| false);
             }
         }
     }

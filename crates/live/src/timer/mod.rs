@@ -3,7 +3,7 @@
 //! [`TimerHandle`] is for Rust programs: a closure, counted, safe. [`RawTimer`] is for who keeps timers in
 //! memory of his own: a function and an argument, `unsafe`, the base of the C interface. Both are a timer of
 //! the core with a [`course`] beside it, which says what follows a run; what can be done with them is
-//! [`CallbackTimer`]. [`LocalTimers`] is something else: closures of one thread, without any lock.
+//! [`CallbackTimer`].
 //!
 //! A callback runs on whichever thread plays the CPU that the timer is on: a lane, a spare lane or the
 //! helper. No lock is held. It never runs twice at a time; everything may be called in it, except what waits
@@ -18,7 +18,6 @@
 mod arm;
 mod course;
 mod handle;
-mod local;
 mod options;
 mod raw;
 mod run;
@@ -29,7 +28,6 @@ mod verbs;
 mod wait;
 
 pub use handle::TimerHandle;
-pub use local::{LocalRun, LocalTimer, LocalTimers};
 pub use options::{Precision, TimerOptions};
 pub(crate) use raw::Call;
 pub use raw::{RawFn, RawTimer};

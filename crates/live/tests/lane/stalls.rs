@@ -4,9 +4,8 @@
 //! lane that was stuck at that moment.
 
 use crate::scene::{PATIENCE, builder, cpu, eventually, play};
-use quietcore_live::{Builder, Cpu, Machine, OnPanic, Precision, Stall, StallReport, TimerOptions};
+use quietcore_live::{Builder, Cpu, Machine, OnPanic, Stall, StallReport, TimerOptions};
 use std::panic::Location;
-use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -145,33 +144,6 @@ fn a_lane_that_leaves_has_no_end() {
     });
     let _timer = lane.join().expect("no panic");
     assert_eq!(reports(machine)[0].ended, None, "{}", reports(machine)[0]);
-    machine.shutdown();
-}
-
-/// Goal: a lane's own timers are named, too. Method: one of its `LocalTimers` blocks.
-#[test]
-fn a_local_timer_that_blocks_is_named() {
-    let machine = builder().start().expect("starts");
-    let (_other, ()) = play(machine, 1, |_| ());
-    let (sender, receiver) = channel();
-    let global = machine.timer(TimerOptions::new(), |_| ());
-    let lane = thread::spawn(move || {
-        let mut lane = Cpu::claim(machine, cpu(0)).expect("it is free");
-        global.arm_after(SOON * 2).expect("it runs");
-        let timer = lane.local_timers().timer(Precision::Tick, move |_run| {
-            block_until_reported(machine);
-            sender.send(reports(machine)).expect("the test waits");
-        });
-        timer.arm_after(SOON);
-        while timer.is_pending() {
-            lane.park();
-            lane.turn();
-        }
-    });
-    let report = receiver.recv_timeout(PATIENCE).expect("it runs").remove(0);
-    let Stall::Running { name, function: 0, .. } = report.stall else { panic!("{report}") };
-    assert!(name.contains("a_local_timer_that_blocks"), "{name}");
-    lane.join().expect("no panic");
     machine.shutdown();
 }
 

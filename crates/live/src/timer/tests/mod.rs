@@ -1,7 +1,6 @@
 //! Callback timers on a machine whose clock stands still: the tests move it, and play what is due.
 
 mod lanes;
-mod local;
 mod threads;
 
 use super::{CallbackTimer, Precision, Run, TimerHandle, TimerOptions, WouldBlock};
