@@ -3,13 +3,12 @@
 //! What is no command is refused here, before anybody is asked. The instance that has the device answers.
 
 use crate::error::CliError;
-use crate::netem::control_socket::ask;
-use crate::netem::instance::{self, Record};
 use crate::netem::script::Script;
 use crate::outcome::Outcome;
 use crate::output;
 use clap::Args;
-use quietcore::qdisc::tc::{Command, parse};
+use quietcore_net::instance::{self, InstanceRecord, ask};
+use quietcore_qdisc::tc::{Command, parse};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -85,7 +84,7 @@ pub(crate) fn run(args: &TcArgs) -> Result<Outcome, CliError> {
     Ok(Outcome::Fine)
 }
 
-type Running = (Record, UnixStream);
+type Running = (InstanceRecord, UnixStream);
 
 /// The running instances, or the one of that name.
 fn all(name: Option<&str>) -> Vec<Running> {
@@ -100,7 +99,7 @@ fn execute(
     command: &Command,
     line: &str,
 ) -> Result<Result<String, String>, CliError> {
-    let records: Vec<&Record> = instances.iter().map(|(record, _)| record).collect();
+    let records: Vec<&InstanceRecord> = instances.iter().map(|(record, _)| record).collect();
     let at = chosen(&records, device_of(command)).map_err(CliError::Live)?;
     let (record, stream) = &mut instances[at];
     let failed = |error| CliError::Live(format!("instance {} does not answer: {error}", record.name));
@@ -118,8 +117,10 @@ fn device_of(command: &Command) -> Option<&str> {
 }
 
 /// Which of the instances is meant.
-fn chosen(records: &[&Record], device: Option<&str>) -> Result<usize, String> {
-    let has = |record: &Record| device.is_none_or(|device| record.devices.iter().any(|name| name == device));
+fn chosen(records: &[&InstanceRecord], device: Option<&str>) -> Result<usize, String> {
+    let has = |record: &InstanceRecord| {
+        device.is_none_or(|device| record.devices.iter().any(|name| name == device))
+    };
     let found: Vec<usize> = (0..records.len()).filter(|&at| has(records[at])).collect();
     let names =
         |all: &[usize]| all.iter().map(|&at| records[at].name.as_str()).collect::<Vec<_>>().join(", ");
@@ -148,8 +149,8 @@ fn chosen(records: &[&Record], device: Option<&str>) -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::{Request, chosen, device_of};
-    use crate::netem::instance::Record;
-    use quietcore::qdisc::tc::parse;
+    use quietcore_net::instance::InstanceRecord;
+    use quietcore_qdisc::tc::parse;
 
     fn words(line: &str) -> Result<Request, String> {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
@@ -170,10 +171,10 @@ mod tests {
     /// Goal: the instance that has the device is asked, and every other case names the remedy.
     #[test]
     fn who_has_the_device_is_asked() {
-        let record = |name: &str, devices: &[&str]| Record {
+        let record = |name: &str, devices: &[&str]| InstanceRecord {
             name: name.to_owned(),
             devices: devices.iter().map(|&device| device.to_owned()).collect(),
-            ..Record::default()
+            ..InstanceRecord::default()
         };
         let (one, two) = (record("one", &["eth1", "eth2"]), record("two", &["eth2", "eth3"]));
         let both = [&one, &two];

@@ -1,5 +1,6 @@
-//! A device: its queues, which CPU sends through which, and who transmits.
+//! A device: its queues, and which CPU sends through which of them.
 
+use super::driver::Driver;
 use super::network::Network;
 use super::options::{DeviceError, DeviceOptions};
 use super::queue::{Queue, Sharing};
@@ -7,63 +8,7 @@ use super::statistics::QueueStatistics;
 use core::fmt::{self, Debug};
 use quietcore_live::{CpuId, CpuSet, Machine};
 use quietcore_qdisc::{Fifo, Limit, Packet, Qdisc, Verdict};
-use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// Who transmits.
-///
-/// ```
-/// use quietcore::net::Driver;
-///
-/// struct Nowhere;
-///
-/// impl Driver<Vec<u8>> for Nowhere {
-///     fn transmit(&self, _: usize, _: Vec<u8>) -> Result<(), Vec<u8>> {
-///         Ok(())
-///     }
-/// }
-/// assert!(Nowhere.transmit(0, vec![0; 60]).is_ok());
-/// ```
-pub trait Driver<P>: Send + Sync + 'static {
-    /// Sends a packet of queue `queue`, in the order of the calls. On a lane, in its NET_TX softirq, or by
-    /// the thread that sends; of one queue by one thread at a time.
-    ///
-    /// # Errors
-    /// The packet, if there is no room for it: it is asked again after a millisecond, or when
-    /// [`Device::wake_queue`] is called.
-    ///
-    /// ```
-    /// use quietcore::net::Driver;
-    /// let full = |_: usize, packet: Vec<u8>| Err(packet);
-    /// assert_eq!(full.transmit(0, vec![7]), Err(vec![7]));
-    /// ```
-    fn transmit(&self, queue: usize, packet: P) -> Result<(), P>;
-
-    /// Sends packets of queue `queue`, from the front; those for which there is no room stay. For drivers
-    /// that do better with several at a time; else they are sent one by one.
-    ///
-    /// ```
-    /// use quietcore::net::Driver;
-    /// let small = |_: usize, packet: Vec<u8>| if packet.len() < 9 { Ok(()) } else { Err(packet) };
-    /// let mut batch = [vec![0; 5], vec![0; 9], vec![0; 1]].into();
-    /// small.transmit_batch(0, &mut batch);
-    /// assert_eq!(batch, [vec![0; 9], vec![0; 1]]);
-    /// ```
-    fn transmit_batch(&self, queue: usize, batch: &mut VecDeque<P>) {
-        while let Some(packet) = batch.pop_front() {
-            if let Err(packet) = self.transmit(queue, packet) {
-                batch.push_front(packet);
-                break;
-            }
-        }
-    }
-}
-
-impl<P, F: Fn(usize, P) -> Result<(), P> + Send + Sync + 'static> Driver<P> for F {
-    fn transmit(&self, queue: usize, packet: P) -> Result<(), P> {
-        self(queue, packet)
-    }
-}
 
 /// A device with transmit queues. Dropped, it sends nothing any more; what it holds is dropped.
 ///

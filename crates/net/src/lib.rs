@@ -43,17 +43,23 @@
 
 mod control;
 mod device;
+mod driver;
+#[cfg(feature = "instance")]
+pub mod instance;
 mod network;
 mod options;
 mod queue;
 mod receive;
 mod relay;
 mod statistics;
+#[cfg(feature = "tun")]
+pub mod tun;
 
 pub use control::{
     Answer, ClassReport, Control, ControlError, FilterReport, QdiscReport, QueueReport, RateReport, Shown,
 };
-pub use device::{Device, Driver};
+pub use device::Device;
+pub use driver::Driver;
 pub use network::Network;
 pub use options::{DeviceError, DeviceOptions, Watchdog};
 pub use receive::{Receive, Received, Receiver};

@@ -11,7 +11,7 @@
 //! and both only put the queue on a list: nothing is taken out by a timer's callback. A moment that has
 //! passed when it is asked for goes there at once, without a timer.
 
-use super::device::Driver;
+use super::driver::Driver;
 use super::network::{Network, Scheduled};
 use super::options::Watchdog;
 use super::statistics::QueueStatistics;

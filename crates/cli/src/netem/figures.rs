@@ -1,8 +1,8 @@
 //! What the queues of an instance did, as text and as JSON.
 
 use crate::text::Page;
-use quietcore::net::QueueStatistics;
 use quietcore_core::CpuSet;
+use quietcore_net::QueueStatistics;
 use serde::Serialize;
 
 /// What is printed at the end, schema 1.
@@ -107,7 +107,7 @@ impl Figures {
 mod tests {
     use super::{DeviceFigures, Figures, QueueFigures};
     use crate::text::Page;
-    use quietcore::net::QueueStatistics;
+    use quietcore_net::QueueStatistics;
     use std::time::Duration;
 
     fn figures() -> Figures {

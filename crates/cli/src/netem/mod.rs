@@ -1,25 +1,19 @@
 //! `quietcore netem`: real packets of real programs through quietcore's devices, disciplines and lanes.
 //!
-//! An instance has devices, each with its transmit queues, and a control socket at which `quietcore tc` says
-//! what the disciplines are. Everything is user space: no discipline of the kernel is touched, and settings
-//! are written only inside of network namespaces that the instance made.
+//! An [instance](quietcore_net::instance) has devices, each with its transmit queues, and a control socket at
+//! which `quietcore tc` says what the disciplines are. Everything is user space: no discipline of the kernel
+//! is touched, and settings are written only inside of network namespaces that the instance made.
 
-pub(crate) mod control_socket;
-mod executor;
 mod figures;
-pub(crate) mod instance;
-mod joined;
-mod namespace;
 mod relay;
-mod report_json;
 pub(crate) mod script;
 mod tun;
-mod wire;
-mod xps;
 
 use crate::error::CliError;
 use crate::outcome::Outcome;
 use clap::{Args, Subcommand};
+use quietcore_net::instance::InstanceError;
+use quietcore_net::tun::TunError;
 
 #[derive(Debug, Args)]
 pub(crate) struct NetemArgs {
@@ -39,5 +33,19 @@ pub(crate) fn run(args: &NetemArgs) -> Result<Outcome, CliError> {
     match &args.verb {
         NetemVerb::Tun(args) => tun::run(args),
         NetemVerb::Relay(args) => relay::run(args),
+    }
+}
+
+/// The error, with what to type instead.
+impl From<InstanceError> for CliError {
+    fn from(error: InstanceError) -> Self {
+        let remedy = match &error {
+            InstanceError::NameTaken { .. } => "; end it, or give this one another --name".to_owned(),
+            InstanceError::Tun(TunError::NamespaceTaken { name }) => {
+                format!("; give this instance another --name, or remove it: ip netns del {name}")
+            }
+            _ => String::new(),
+        };
+        Self::Live(format!("{error}{remedy}"))
     }
 }

@@ -1,12 +1,6 @@
 //! `quietcore netem relay`: two programs' datagrams through our devices, without privileges.
-//!
-//! Order of the way up: the name, the machine, the relay, the control socket, the scripts. A failure
-//! anywhere, and the end, take it down in the other order and leave nothing.
 
-use super::control_socket::Server;
-use super::executor::Executor;
 use super::figures::{DeviceFigures, Figures, QueueFigures};
-use super::instance::{self, Instance, Record};
 use super::script::Script;
 use crate::error::CliError;
 use crate::outcome::Outcome;
@@ -14,12 +8,11 @@ use crate::output;
 use crate::signals::Interrupt;
 use crate::text::Page;
 use clap::Args;
-use quietcore::net::{Network, Relay, RelayEnd, RelayOptions, RelaySide, RelayStatistics};
-use quietcore::{LaneThreads, Machine};
 use quietcore_core::CpuSet;
+use quietcore_net::instance::{InstanceName, RelayInstance, RelayInstanceOptions};
+use quietcore_net::{RelayEnd, RelayOptions, RelaySide, RelayStatistics};
 use serde::Serialize;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// How often a signal is looked for; one that comes while we wait ends the wait at once.
 const LOOK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
@@ -43,8 +36,8 @@ pub(crate) struct RelayArgs {
     #[arg(long, value_name = "NAME,NAME", default_value = "a,b", value_parser = devices)]
     dev: [String; 2],
     /// The instance's name
-    #[arg(long, value_name = "NAME", default_value = "relay", value_parser = instance::name)]
-    name: String,
+    #[arg(long, value_name = "NAME", default_value = "relay")]
+    name: InstanceName,
     /// The CPUs that lanes play [default: those that this process may run on]
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
@@ -74,7 +67,8 @@ fn devices(text: &str) -> Result<[String; 2], String> {
     if one == other {
         return Err(format!("tc could not tell two devices {one:?} apart"));
     }
-    Ok([instance::name(one)?, instance::name(other)?])
+    let name = |text: &str| text.parse::<InstanceName>().map_err(|error| error.to_string());
+    Ok([name(one)?.to_string(), name(other)?.to_string()])
 }
 
 /// What is printed at the end, schema 1.
@@ -138,12 +132,12 @@ pub(crate) fn run(args: &RelayArgs) -> Result<Outcome, CliError> {
     let cpus = crate::host::lane_cpus(args.cpus.as_ref())?;
     let scripts = args.script.iter().map(|path| Script::read(path)).collect::<Result<Vec<_>, _>>()?;
     let interrupt = Interrupt::install()?;
-    let running = Running::start(args, &cpus)?;
+    let running = Running { args, instance: RelayInstance::start(options(args, cpus))? };
     for script in scripts {
-        let printed = script.run(|_, line| Ok(running.executor.execute(line)))?;
+        let printed = script.run(|_, line| Ok(running.instance.execute(line)))?;
         output::print(&printed)?;
     }
-    // Who reads JSON is not told what to type.
+    // A program that reads JSON needs no instructions.
     if !args.json {
         output::print(&running.introduction())?;
     }
@@ -159,55 +153,24 @@ pub(crate) fn run(args: &RelayArgs) -> Result<Outcome, CliError> {
     Ok(Outcome::Interrupted)
 }
 
-/// What has to be taken down, in this order.
+fn options(args: &RelayArgs, cpus: CpuSet) -> RelayInstanceOptions {
+    let relay = RelayOptions::new(args.a, args.b);
+    let relay = if args.beyond_loopback { relay.beyond_loopback() } else { relay };
+    let mut options = RelayInstanceOptions::new(args.name.clone(), cpus, relay);
+    (options.devices, options.seed) = (args.dev.clone(), args.seed);
+    options
+}
+
 struct Running<'a> {
     args: &'a RelayArgs,
-    server: Option<Server>,
-    executor: Arc<Executor>,
-    relay: Option<Relay>,
-    machine: &'static Machine,
-    instance: Instance,
+    instance: RelayInstance,
 }
 
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        self.server = None;
-        self.args.dev.iter().for_each(|device| self.executor.remove_device(device));
-        self.relay = None;
-        self.machine.shutdown();
-    }
-}
-
-impl<'a> Running<'a> {
-    fn start(args: &'a RelayArgs, cpus: &CpuSet) -> Result<Self, CliError> {
-        let (mut instance, _) = Instance::take(&args.name)?;
-        let devices = args.dev.each_ref().map(String::as_str);
-        instance.write(&Record::of_this_process(&args.name, &devices, &[]))?;
-        let (network, builder) = Network::new(Machine::builder().lanes(cpus.clone()));
-        let machine = builder.lane_threads(LaneThreads::new()).start();
-        let machine = machine.map_err(|error| CliError::Live(error.to_string()))?;
-        let executor = Arc::new(Executor::new(machine, args.seed));
-        // From here on a drop takes everything down.
-        let mut running = Self { args, server: None, executor, relay: None, machine, instance };
-        let options = RelayOptions::new(args.a, args.b);
-        let options = if args.beyond_loopback { options.beyond_loopback() } else { options };
-        let relay = Relay::start(&network, machine, options);
-        let relay = relay.map_err(|error| CliError::Live(error.to_string()))?;
-        for (side, name) in SIDES.into_iter().zip(&args.dev) {
-            running.executor.add_device(name, relay.device(side)).map_err(CliError::Live)?;
-        }
-        running.relay = Some(relay);
-        let (path, executor) = (running.instance.socket(), Arc::clone(&running.executor));
-        let server = Server::start(&path, move |line| executor.execute(line));
-        running.server = Some(server.map_err(|error| CliError::Write(path, error))?);
-        Ok(running)
-    }
-
+impl Running<'_> {
     /// An end with the port that it has.
     fn end(&self, side: RelaySide) -> RelayEnd {
         let end = if side == RelaySide::A { self.args.a } else { self.args.b };
-        let listen = self.relay.as_ref().map_or(end.listen, |relay| relay.address(side));
-        RelayEnd { listen, ..end }
+        RelayEnd { listen: self.instance.relay().address(side), ..end }
     }
 
     /// What is there, and what to do with it.
@@ -229,24 +192,23 @@ end:             Ctrl-C\n",
             b.listen,
             a.listen,
             a.peer,
-            lanes = self.machine.lanes()
+            lanes = self.instance.lanes()
         )
     }
 
     fn figures(&self) -> RelayFigures {
-        let statistics = |side| self.relay.as_ref().map(|relay| relay.statistics(side)).unwrap_or_default();
-        let [a, b] = SIDES.map(statistics);
+        let relay = self.instance.relay();
+        let [a, b] = SIDES.map(|side| relay.statistics(side));
         // What a device lets go is sent by the other end.
         let unsent = [b.unsent, a.unsent];
         let device = |at: usize| {
-            let relay = self.relay.as_ref()?;
             let device = relay.device(SIDES[at]);
             let home = [device.home(0)].into_iter().collect();
             let queue = QueueFigures::new(0, &home, unsent[at], &device.statistics(0));
-            Some(DeviceFigures { device: self.args.dev[at].clone(), queues: vec![queue] })
+            DeviceFigures { device: self.args.dev[at].clone(), queues: vec![queue] }
         };
-        let devices = [0, 1].into_iter().filter_map(device).collect();
-        let figures = Figures { schema: 1, name: self.args.name.clone(), devices };
+        let name = self.args.name.to_string();
+        let figures = Figures { schema: 1, name, devices: [0, 1].map(device).into() };
         let ends = [EndFigures::new(self.end(RelaySide::A), a), EndFigures::new(self.end(RelaySide::B), b)];
         RelayFigures { figures, ends }
     }
@@ -255,7 +217,7 @@ end:             Ctrl-C\n",
 #[cfg(test)]
 mod tests {
     use super::{EndFigures, devices, end};
-    use quietcore::net::RelayStatistics;
+    use quietcore_net::RelayStatistics;
 
     /// Goal: ends and names are read as they are told. Method: good ones and bad ones.
     #[test]

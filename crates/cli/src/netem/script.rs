@@ -4,7 +4,7 @@
 //! script, with the number of its line.
 
 use crate::error::CliError;
-use quietcore::qdisc::tc::{Command, parse_script};
+use quietcore_qdisc::tc::{Command, parse_script};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;

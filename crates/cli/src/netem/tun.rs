@@ -1,18 +1,7 @@
 //! `quietcore netem tun`: two network namespaces, a TUN interface in each, and our devices between them.
-//!
-//! Order of the way up: the name, what a dead instance left, the namespaces, the interfaces, the machine, the
-//! wire, the control socket, the script. A failure anywhere, and the end, take it down in the other order and
-//! leave nothing.
 
-use super::control_socket::Server;
-use super::executor::Executor;
 use super::figures::{DeviceFigures, Figures, QueueFigures};
-use super::instance::{self, Instance, Record};
-use super::joined::Offload;
-use super::namespace::{self, Namespace};
 use super::script::Script;
-use super::wire::{Plan, SEGMENTS_MAX, Tun, Wire};
-use super::xps::Xps;
 use crate::args::value::PolicyName;
 use crate::error::CliError;
 use crate::outcome::Outcome;
@@ -20,21 +9,18 @@ use crate::output::{self, say};
 use crate::signals::Interrupt;
 use crate::text::{Page, visible};
 use clap::{Args, ValueEnum};
-use quietcore::net::{Network, Watchdog};
-use quietcore::{LaneThreads, Machine};
 use quietcore_core::CpuSet;
-use quietcore_core::place::Policy;
+use quietcore_net::Watchdog;
+use quietcore_net::instance::{InstanceError, InstanceName, TunInstance, TunInstanceOptions};
+use quietcore_net::tun::{Direction, Offload, TransmitMap};
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Packets that the kernel keeps for us between two looks; more are dropped by the kernel.
-const KERNEL_RING: u32 = 5000;
 /// How often a signal is looked for; one that comes while we wait ends the wait at once.
 const LOOK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 /// How long COMMAND has to end by itself.
@@ -51,8 +37,8 @@ ip (iproute2); `quietcore netem relay` needs no privileges.";
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct TunArgs {
     /// The instance's name; its network namespaces are NAME-a and NAME-b
-    #[arg(long, value_name = "NAME", default_value = "qc", value_parser = instance::name)]
-    name: String,
+    #[arg(long, value_name = "NAME", default_value = "qc")]
+    name: InstanceName,
     /// Transmit queues of each device
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     queues: u16,
@@ -64,7 +50,7 @@ pub(crate) struct TunArgs {
     peer: String,
     /// CPUs of queues, as 0=0-3,1=4-7; the first that is in --cpus does the work [default: in blocks]
     #[arg(long, value_name = "QUEUE=CPUS,...")]
-    xps: Option<Xps>,
+    xps: Option<TransmitMap>,
     /// The CPUs that lanes play [default: those that this process may run on]
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
@@ -98,7 +84,7 @@ pub(crate) struct TunArgs {
     command: Vec<OsString>,
 }
 
-/// Who cuts streams into packets.
+/// Where streams are cut into packets.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum OffloadName {
     /// We do: one system call for up to 64 KiB of a stream
@@ -150,20 +136,24 @@ pub(crate) fn run(args: &TunArgs) -> Result<Outcome, CliError> {
         return Err(CliError::Usage(sentence));
     }
     let cpus = crate::host::lane_cpus(args.cpus.as_ref())?;
-    let map = args.xps.clone().unwrap_or_default().map(usize::from(args.queues), &cpus);
-    let map = map.map_err(CliError::Usage)?;
+    let map = args.xps.clone().unwrap_or_default();
+    let map = map.cpus_of_queues(usize::from(args.queues), &cpus);
+    let map = map.map_err(|error| CliError::Usage(format!("--xps: {error}")))?;
     let script = args.script.as_deref().map(Script::read).transpose()?;
     can_be(Path::new("/dev/net/tun"))?;
     let interrupt = Interrupt::install()?;
-    let mut running = Running::start(args, &cpus, map)?;
+    let instance = TunInstance::start(options(args, cpus, map))?;
+    for name in instance.removed() {
+        say(&format!("removed the network namespace {name} that a killed run left behind"));
+    }
+    let running = Running { args, instance };
     if let Some(script) = script {
-        let executor = Arc::clone(&running.executor);
-        let printed = script.run(|_, line| Ok(executor.execute(line)))?;
+        let printed = script.run(|_, line| Ok(running.instance.execute(line)))?;
         output::print(&printed)?;
     }
     let ended = if args.command.is_empty() {
         if !args.json {
-            output::print(&running.introduction(args))?;
+            output::print(&running.introduction())?;
         }
         while !interrupt.arrived() {
             let _ = rustix::event::poll(&mut [], Some(&LOOK));
@@ -172,8 +162,20 @@ pub(crate) fn run(args: &TunArgs) -> Result<Outcome, CliError> {
     } else {
         running.run_command(&args.command, &interrupt)?
     };
-    running.tell(args)?;
+    running.print_figures()?;
+    if let Err(error) = running.instance.end() {
+        say(&error.to_string());
+    }
     Ok(ended)
+}
+
+fn options(args: &TunArgs, cpus: CpuSet, transmit_map: Vec<CpuSet>) -> TunInstanceOptions {
+    let mut options = TunInstanceOptions::new(args.name.clone(), cpus, transmit_map);
+    options.devices = [args.dev.clone(), args.peer.clone()];
+    (options.policy, options.watchdog) = (args.policy.policy(), args.watchdog.watchdog());
+    (options.mtu, options.link_header) = (args.mtu, args.link_header);
+    (options.offload, options.seed) = (args.offload.offload(), args.seed);
+    options
 }
 
 /// Whether it can be done at all; if not, what is needed.
@@ -190,73 +192,21 @@ fn can_be(tun: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What has to be taken down, in this order.
-struct Running {
-    server: Option<Server>,
-    executor: Arc<Executor>,
-    wire: Option<Wire>,
-    machine: &'static Machine,
-    map: Vec<CpuSet>,
-    /// Both, the one that COMMAND runs in first.
-    namespaces: [Namespace; 2],
-    instance: Instance,
+struct Running<'a> {
+    args: &'a TunArgs,
+    instance: TunInstance,
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.server = None;
-        for direction in self.wire.iter().flat_map(|wire| &wire.directions) {
-            self.executor.remove_device(&direction.name);
-        }
-        self.wire = None;
-        self.machine.shutdown();
-    }
-}
-
-impl Running {
-    fn start(args: &TunArgs, cpus: &CpuSet, map: Vec<CpuSet>) -> Result<Self, CliError> {
-        let names = ["a", "b"].map(|end| format!("{}-{end}", args.name));
-        let (mut instance, left) = Instance::take(&args.name)?;
-        for name in left.iter().flat_map(|left| &left.namespaces) {
-            namespace::remove(name)?;
-            say(&format!("removed the network namespace {name} that a killed run left behind"));
-        }
-        names.iter().try_for_each(|name| namespace::is_free(name))?;
-        // Before they are there: whoever is killed in between leaves nothing that nobody knows of.
-        instance.write(&Record::of_this_process(&args.name, &[&args.dev, &args.peer], &names))?;
-        let namespaces = [Namespace::create(&names[0])?, Namespace::create(&names[1])?];
-        let side = |at: usize, name: &str| interface_in(&namespaces[at], at + 1, name, args);
-        let sides = [(args.dev.clone(), side(0, &args.dev)?), (args.peer.clone(), side(1, &args.peer)?)];
-        let (network, builder) = Network::new(Machine::builder().lanes(cpus.clone()));
-        let builder = builder.policy(args.policy.policy()).lane_threads(LaneThreads::new());
-        let builder = match args.policy.policy() {
-            Policy::Push => builder.exact_policy(quietcore::ExactPolicy::Kernel),
-            _ => builder,
-        };
-        let machine = builder.start().map_err(|error| CliError::Live(error.to_string()))?;
-        let executor = Arc::new(Executor::new(machine, args.seed));
-        // From here on a drop takes everything down.
-        let mut running = Self { server: None, executor, wire: None, machine, map, namespaces, instance };
-        let plan = Plan { sides, map: running.map.clone(), watchdog: args.watchdog.watchdog() };
-        let wire = Wire::start(&network, machine, &plan)?;
-        for direction in &wire.directions {
-            let added = running.executor.add_device(&direction.name, &direction.device);
-            added.map_err(CliError::Live)?;
-        }
-        running.wire = Some(wire);
-        let (path, executor) = (running.instance.socket(), Arc::clone(&running.executor));
-        let server = Server::start(&path, move |line| executor.execute(line));
-        running.server = Some(server.map_err(|error| CliError::Write(path, error))?);
-        Ok(running)
-    }
-
+impl Running<'_> {
     /// Runs `command` in the first namespace until it ends. A signal that should end us is passed on to it
     /// after [`GRACE`]: Ctrl-C on a terminal reaches it by itself, and its last words should not be cut.
     fn run_command(&self, command: &[OsString], interrupt: &Interrupt) -> Result<Outcome, CliError> {
         let shown = || visible(&command[0].to_string_lossy());
         let failed = |error: std::io::Error| CliError::Live(format!("{} cannot be run: {error}", shown()));
         let start = || Command::new(&command[0]).args(&command[1..]).spawn();
-        let mut child = self.namespaces[0].inside(start)?.map_err(failed)?;
+        let child = self.instance.namespaces()[0].inside(start);
+        let child = child.map_err(InstanceError::from)?;
+        let mut child = child.map_err(failed)?;
         let ended = descriptor_of(&child);
         let (mut asked, mut is_told) = (None, false);
         loop {
@@ -273,10 +223,10 @@ impl Running {
     }
 
     /// What is there, and what to do with it.
-    fn introduction(&self, args: &TunArgs) -> String {
-        let [a, b] = [self.namespaces[0].name(), self.namespaces[1].name()];
-        let (dev, peer, queues) = (&args.dev, &args.peer, args.queues);
-        let lanes = self.machine.lanes();
+    fn introduction(&self) -> String {
+        let [a, b] = [0, 1].map(|end| self.instance.namespaces()[end].name());
+        let TunArgs { dev, peer, queues, name, .. } = self.args;
+        let lanes = self.instance.lanes();
         format!(
             "{name}: {queues} queues each way, on CPUs {lanes}
   {a}  {dev}  10.77.0.1  fd77:7163::1
@@ -284,28 +234,28 @@ impl Running {
 run programs:    ip netns exec {a} ping 10.77.0.2
 shape a to b:    quietcore tc qdisc replace dev {dev} root netem delay 10ms
 look:            quietcore tc -s qdisc show dev {dev}
-end:             Ctrl-C\n",
-            name = args.name
+end:             Ctrl-C\n"
         )
     }
 
-    fn figures(&self, args: &TunArgs) -> Figures {
-        let of_queue = |direction: &super::wire::Direction, queue: usize| {
-            let statistics = direction.device.statistics(queue);
-            QueueFigures::new(queue, &self.map[queue], direction.refused(queue), &statistics)
+    fn figures(&self) -> Figures {
+        let map = self.instance.transmit_map();
+        let of_queue = |direction: &Direction, queue: usize| {
+            let statistics = direction.device().statistics(queue);
+            QueueFigures::new(queue, &map[queue], direction.refused(queue), &statistics)
         };
-        let of_device = |direction: &super::wire::Direction| {
-            let queues = (0..direction.device.queues()).map(|queue| of_queue(direction, queue)).collect();
-            DeviceFigures { device: direction.name.clone(), queues }
+        let of_device = |direction: &Direction| {
+            let queues = (0..direction.device().queues()).map(|queue| of_queue(direction, queue)).collect();
+            DeviceFigures { device: direction.name().to_owned(), queues }
         };
-        let directions = self.wire.iter().flat_map(|wire| &wire.directions);
-        Figures { schema: 1, name: args.name.clone(), devices: directions.map(of_device).collect() }
+        let devices = self.instance.directions().iter().map(of_device).collect();
+        Figures { schema: 1, name: self.args.name.to_string(), devices }
     }
 
-    /// Standard output is COMMAND's, if there is one.
-    fn tell(&mut self, args: &TunArgs) -> Result<(), CliError> {
-        let figures = self.figures(args);
-        let text = if args.json {
+    /// To standard error if there is a COMMAND, whose standard output it is.
+    fn print_figures(&self) -> Result<(), CliError> {
+        let figures = self.figures();
+        let text = if self.args.json {
             let text = serde_json::to_string_pretty(&figures);
             text.map_err(|error| CliError::Output(error.into()))? + "\n"
         } else {
@@ -313,32 +263,13 @@ end:             Ctrl-C\n",
             figures.show(&mut page);
             page.into_text()
         };
-        if args.command.is_empty() {
+        if self.args.command.is_empty() {
             return output::print(&text);
         }
-        // If nobody can hear it, COMMAND has ended all the same.
+        // If standard error is closed, COMMAND has ended all the same.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
         Ok(())
     }
-}
-
-/// Makes the interface `name`, the `host`th of the wire, and gives it what it needs.
-fn interface_in(namespace: &Namespace, host: usize, name: &str, args: &TunArgs) -> Result<Tun, CliError> {
-    let queues = usize::from(args.queues);
-    let offload = args.offload.offload();
-    let tun = namespace.inside(|| Tun::open(name, queues, offload))?.map_err(|error| {
-        let namespace = namespace.name();
-        CliError::Live(format!("the TUN interface {name} cannot be made in {namespace}: {error}"))
-    })?;
-    namespace.configure(&format!(
-        "link set lo up
-link set dev {name} mtu {mtu} txqueuelen {KERNEL_RING} gso_max_segs {SEGMENTS_MAX}
-link set dev {name} up
-addr add 10.77.0.{host}/24 dev {name}
-addr add fd77:7163::{host}/64 dev {name} nodad\n",
-        mtu = args.mtu
-    ))?;
-    Ok(tun.with_link_header(args.link_header))
 }
 
 /// What is ready when `child` has ended, where the kernel has that.
@@ -377,7 +308,7 @@ mod tests {
         }
     }
 
-    /// Goal: who cannot do it is told of the command that needs no privileges.
+    /// Goal: the error names the command that needs no privileges.
     #[test]
     fn what_is_needed_is_told() {
         let error = can_be(Path::new("/nowhere/tun")).unwrap_err().to_string();

@@ -1,8 +1,8 @@
 //! `tc` for devices: what its lines do to the disciplines of a [`Device`].
 //!
 //! [`Control`] knows devices by name. A line is read by [`tc`](quietcore_qdisc::tc), carried out under the
-//! lock of the queue that it is about, and answered as `tc` would. What runs goes on running: `change` keeps what
-//! is queued, and the queue is run again for what is new.
+//! lock of the queue that it is about, and answered as `tc` would. `change` keeps what is queued, and the
+//! queue is run again with the new settings.
 //!
 //! A device begins as the kernel's do: `mq 0:` with a `pfifo` of 1000 packets per queue. `root handle 1: mq`
 //! names it, so that `parent 1:k` is queue `k - 1`. Any other discipline at the root is one for all queues:

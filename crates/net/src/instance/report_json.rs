@@ -1,7 +1,7 @@
 //! Reports of disciplines, classes and filters as JSON, with the names that `tc -j` has where it has one.
 
-use quietcore::net::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport};
-use quietcore::qdisc::Statistics;
+use crate::control::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport};
+use quietcore_qdisc::Statistics;
 use serde_json::{Map, Value, json};
 
 /// All that is known, whatever was asked for.
@@ -53,7 +53,7 @@ fn add_statistics(value: &mut Map<String, Value>, statistics: &Statistics) {
     value.extend(figures.map(|(name, figure)| (name.to_owned(), figure.into())));
 }
 
-/// What `tc` cannot have: who took packets out, and what the lock cost.
+/// What `tc` does not have: which CPUs took packets out, and what the lock cost.
 fn queue_value(queue: &QueueReport) -> Value {
     let figures = &queue.statistics;
     json!({
@@ -111,8 +111,8 @@ fn filter(report: &FilterReport) -> Value {
 #[cfg(test)]
 mod tests {
     use super::of;
-    use quietcore::Machine;
-    use quietcore::net::{Control, Device, DeviceOptions, Network};
+    use crate::{Control, Device, DeviceOptions, Network};
+    use quietcore_live::Machine;
 
     /// Goal: what `tc -j` prints has what `tc` prints. Method: a class, its discipline and a filter.
     #[test]
@@ -133,7 +133,7 @@ mod tests {
         }
         let shown = ["-s qdisc show dev eth1", "-s class show dev eth1", "filter show dev eth1"]
             .map(|line| serde_json::to_string_pretty(&of(&control.execute_line(line).unwrap())).unwrap());
-        // The lock was taken by who asked, too.
+        // How often the lock was taken depends on how often it was asked.
         let shown =
             shown.join("\n").lines().filter(|line| !line.contains("locked")).collect::<Vec<_>>().join("\n");
         insta::assert_snapshot!("reports", shown);

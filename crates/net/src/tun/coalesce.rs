@@ -1,13 +1,15 @@
-//! Segments of one TCP stream that leave together are written together: a system call for many packets.
+//! Coalescing: neighbouring segments of one TCP stream are written to a TUN interface in one system call.
 //!
-//! The kernel hands a TUN interface with offloads what it would hand a network card: up to 64 KiB of a
-//! stream, to be cut. It is cut before our disciplines see it, so that they delay, lose and count packets of
-//! the link's length; what they let go at the same moment is joined again here, as a card's receive offload
-//! does. Only neighbours are joined, in the order in which they leave, whose headers say the same and whose
-//! checksums are right: what a discipline reordered, doubled, marked or damaged stays so.
+//! From a TUN interface with offloads the kernel gives out what it would give a network card: up to 64 KiB of
+//! a stream, to be cut into packets. The [wire](super::wire) cuts it before a discipline sees it, so that
+//! disciplines delay, lose and count packets of the link's length. Packets that leave a discipline together
+//! are joined again here, as a card does on receipt (GRO).
+//!
+//! Invariant: only neighbours are joined, in the order in which they leave, with equal headers and right
+//! checksums. So what a discipline reordered, doubled, marked or damaged stays visible to the receiver.
 //! Source: RFC 9293, the virtio specification (5.1.6, `virtio_net_hdr`).
 
-use quietcore::qdisc::IpPacket;
+use quietcore_qdisc::IpPacket;
 
 /// The header that precedes a packet: `struct virtio_net_hdr`.
 const HEADER: usize = 10;
@@ -20,32 +22,49 @@ const LONGEST: usize = 65_535;
 const PUSH: u8 = 0x08;
 const ACKNOWLEDGES: u8 = 0x10;
 
-/// Whether packets are cut and joined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Offload {
+/// Where streams are cut into packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Offload {
+    /// In this process: one system call for up to 64 KiB of a stream.
+    #[default]
     On,
+    /// In the kernel: one system call to read each packet and one to write it.
     Off,
 }
 
-/// What is written next.
+/// The bytes that are written to a TUN interface next: one packet, or several segments joined.
+///
+/// ```
+/// use quietcore::qdisc::IpPacket;
+/// use quietcore_net::tun::{Coalescer, Offload};
+///
+/// let packets = [IpPacket::new(vec![0x45; 60]), IpPacket::new(vec![0x45; 60])];
+/// let mut coalescer = Coalescer::new(Offload::On);
+/// assert_eq!(coalescer.fill(&packets), 1); // no segments of a stream: each is written alone
+/// assert_eq!(coalescer.bytes().len(), 10 + 60); // behind a `virtio_net_hdr`
+/// ```
 #[derive(Debug)]
-pub(crate) struct Joined {
+pub struct Coalescer {
     offload: Offload,
     bytes: Vec<u8>,
 }
 
-impl Joined {
-    pub(crate) fn new(offload: Offload) -> Self {
+impl Coalescer {
+    /// One that holds nothing.
+    #[must_use]
+    pub fn new(offload: Offload) -> Self {
         Self { offload, bytes: Vec::with_capacity(HEADER + LONGEST) }
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
+    /// What is to be written, in one system call.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Takes the first packet and those behind it that can be joined; says how many. One at least, if there
-    /// is one.
-    pub(crate) fn fill<'a>(&mut self, packets: impl IntoIterator<Item = &'a IpPacket>) -> usize {
+    /// Takes the first packet and those behind it that can be joined to it. Returns how many: 0 only if there
+    /// are no packets.
+    pub fn fill<'a>(&mut self, packets: impl IntoIterator<Item = &'a IpPacket>) -> usize {
         let mut packets = packets.into_iter();
         self.bytes.clear();
         let Some(first) = packets.next() else { return 0 };
@@ -61,10 +80,10 @@ impl Joined {
             let Some(next) = Segment::of(packet.bytes()) else { break };
             let fits = self.bytes.len() - HEADER + next.payload.len() <= LONGEST;
             let follows = next.sequence == expected && next.payload.len() <= head.payload.len();
-            if !fits || !follows || !next.says_the_same(&head) {
+            if !fits || !follows || !next.has_equal_headers(&head) {
                 break;
             }
-            if (count == 1 && !head.is_whole()) || !next.is_whole() {
+            if (count == 1 && !head.has_right_checksums()) || !next.has_right_checksums() {
                 break;
             }
             self.bytes.extend_from_slice(next.payload);
@@ -80,7 +99,7 @@ impl Joined {
         count
     }
 
-    /// Lengths and checksums of what was joined: TCP's is left to who cuts it again.
+    /// Lengths and checksums of what was joined. TCP's checksum is left to the reader that cuts it again.
     fn write_headers(&mut self, head: &Segment<'_>) {
         let (header, packet) = self.bytes.split_at_mut(HEADER);
         let length = packet.len();
@@ -146,9 +165,9 @@ impl<'a> Segment<'a> {
         self.packet[self.tcp + 13] & PUSH != 0
     }
 
-    /// Whether everything is the same that is not a segment's own: lengths, IPv4's number, the place in the
-    /// stream, PSH and checksums.
-    fn says_the_same(&self, other: &Self) -> bool {
+    /// Whether the headers are equal in all that is not a segment's own: lengths, IPv4's identification, the
+    /// place in the stream, PSH and checksums.
+    fn has_equal_headers(&self, other: &Self) -> bool {
         if (self.tcp, self.data) != (other.tcp, other.data) {
             return false;
         }
@@ -160,7 +179,7 @@ impl<'a> Segment<'a> {
     }
 
     /// Whether its checksums are right.
-    fn is_whole(&self) -> bool {
+    fn has_right_checksums(&self) -> bool {
         let segment = &self.packet[self.tcp..];
         let is_header_right = !self.is_v4() || folded(sum(&self.packet[..20])) == u16::MAX;
         is_header_right && folded(self.pseudo_header(segment.len()) + sum(segment)) == u16::MAX
@@ -194,8 +213,8 @@ fn folded(mut sum: u64) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use super::{HEADER, Joined, Offload, Segment, folded, sum};
-    use quietcore::qdisc::{IpPacket, Packet};
+    use super::{Coalescer, HEADER, Offload, Segment, folded, sum};
+    use quietcore_qdisc::{IpPacket, Packet};
 
     /// A segment with right checksums: the byte `fill`, `length` times, at `sequence`.
     fn segment(v4: &str, sequence: u32, length: usize, fill: u8) -> Vec<u8> {
@@ -234,10 +253,10 @@ mod tests {
     /// What is written, one after the other: how many packets, and the bytes.
     fn written(packets: &[Vec<u8>]) -> Vec<(usize, Vec<u8>)> {
         let packets: Vec<IpPacket> = packets.iter().cloned().map(IpPacket::new).collect();
-        let (mut joined, mut rest, mut all) = (Joined::new(Offload::On), &packets[..], Vec::new());
+        let (mut coalescer, mut rest, mut all) = (Coalescer::new(Offload::On), &packets[..], Vec::new());
         while !rest.is_empty() {
-            let count = joined.fill(rest);
-            all.push((count, joined.bytes().to_vec()));
+            let count = coalescer.fill(rest);
+            all.push((count, coalescer.bytes().to_vec()));
             rest = &rest[count..];
         }
         all
@@ -272,8 +291,8 @@ mod tests {
             let length = if version == "v4" { &packet[2..4] } else { &packet[4..6] };
             let expected = if version == "v4" { packet.len() } else { packet.len() - 40 };
             assert_eq!(length, (expected as u16).to_be_bytes());
-            // The checksum of TCP completed as whoever cuts it would is right.
-            assert!(Segment::of(&right(packet.to_vec())).unwrap().is_whole());
+            // TCP's checksum is right once the reader has completed it.
+            assert!(Segment::of(&right(packet.to_vec())).unwrap().has_right_checksums());
         }
     }
 
@@ -337,7 +356,7 @@ mod tests {
     #[test]
     fn without_offloads_bytes_are_bytes() {
         let packets = [IpPacket::new(vec![1, 2, 3]), IpPacket::new(vec![4])];
-        let mut joined = Joined::new(Offload::Off);
-        assert_eq!((joined.fill(&packets), joined.bytes()), (1, &[1, 2, 3][..]));
+        let mut coalescer = Coalescer::new(Offload::Off);
+        assert_eq!((coalescer.fill(&packets), coalescer.bytes()), (1, &[1, 2, 3][..]));
     }
 }

@@ -1,9 +1,9 @@
 //! The control socket: a line of `tc` in, its answer out.
 //!
 //! A message is its length in four bytes, the least first, and so many bytes. A request is a line; a reply is
-//! a byte that says whether it worked, and text. Who connects and says nothing is dropped after two seconds,
-//! so that nobody can keep others out; who sends too long a line, at once. Several lines may be sent through
-//! one connection, one after the other.
+//! a byte (0: done, 1: refused) and text. Several lines may be sent through one connection, one after the
+//! other. A client that sends nothing is dropped after two seconds, so that it cannot keep others out; one
+//! that sends too long a line, at once.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use std::fs;
@@ -24,24 +24,24 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long an instance may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
-/// What comes back: text, or why not.
-pub(crate) type Reply = Result<String, String>;
+/// What an instance answers to a line: text, or why it refused.
+pub type Reply = Result<String, String>;
 
 /// The thread that answers; a drop ends it.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(super) struct ControlServer {
     thread: Option<JoinHandle<()>>,
     stop: OwnedFd,
 }
 
-impl Server {
+impl ControlServer {
     /// Answers lines that come to the socket at `path` with what `execute` says.
-    pub(crate) fn start(path: &Path, execute: impl Fn(&str) -> Reply + Send + 'static) -> io::Result<Self> {
+    pub(super) fn start(path: &Path, execute: impl Fn(&str) -> Reply + Send + 'static) -> io::Result<Self> {
         if fs::remove_file(path).is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
             return Err(io::Error::other(format!("{}: it cannot be replaced", path.display())));
         }
         let listener = UnixListener::bind(path)?;
-        // Its folder is ours alone, so nobody comes before this.
+        // Its folder is open to this user alone, so no other user can connect before this.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
         let stop = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)?;
@@ -52,12 +52,12 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ControlServer {
     fn drop(&mut self) {
-        // A counter that is full is as good.
+        // If the counter is full the thread ends as well.
         let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
-            // It panicked: that was told, and there is nothing left to wait for.
+            // An error is a panic, which was printed; there is nothing left to wait for.
             let _ = thread.join();
         }
     }
@@ -72,7 +72,7 @@ fn serve(listener: &UnixListener, stop: &OwnedFd, execute: &dyn Fn(&str) -> Repl
             Err(_) => return,
         }
         if let Ok((stream, _)) = listener.accept() {
-            // It went away, or was too slow: that is its own affair.
+            // An error is the client's: it went away, or was too slow.
             let _ = converse(stream, stop, execute);
         }
     }
@@ -96,13 +96,13 @@ fn converse(mut stream: UnixStream, stop: &OwnedFd, execute: &dyn Fn(&str) -> Re
     Ok(())
 }
 
-/// Who sends us a message, which has to be there in time as a whole: a byte now and then keeps nobody
-/// waiting.
+/// A client's message, which has to arrive in time as a whole: a byte now and then does not hold up the
+/// server.
 struct Hurried<'a> {
     stream: &'a UnixStream,
     /// Ends the wait, too.
     stop: &'a OwnedFd,
-    /// From the first look on.
+    /// Set by the first read.
     until: Option<Instant>,
 }
 
@@ -127,8 +127,19 @@ impl Read for Hurried<'_> {
     }
 }
 
-/// Asks the instance at the other end.
-pub(crate) fn ask(stream: &mut UnixStream, line: &str) -> io::Result<Reply> {
+/// Has the instance at the other end of `stream` carry out a line of `tc`.
+///
+/// # Errors
+/// If the instance does not answer within 20 seconds, or its answer cannot be read.
+///
+/// ```no_run
+/// for (record, mut stream) in quietcore_net::instance::running() {
+///     let reply = quietcore_net::instance::ask(&mut stream, "tc -s qdisc show")?;
+///     println!("{}: {reply:?}", record.name);
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn ask(stream: &mut UnixStream, line: &str) -> io::Result<Reply> {
     stream.set_read_timeout(Some(ANSWER_WITHIN))?;
     stream.set_write_timeout(Some(ANSWER_WITHIN))?;
     if line.len() > REQUEST_MAX {
@@ -150,7 +161,7 @@ fn send(stream: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     stream.write_all(&[&length.to_le_bytes(), bytes].concat())
 }
 
-/// The next message, of `longest` bytes at most; nothing if the other end has closed between two.
+/// The next message, of `longest` bytes at most; `None` if the other end has closed between two.
 fn receive(stream: &mut impl Read, longest: usize) -> io::Result<Option<Vec<u8>>> {
     let mut length = [0; 4];
     let begun = stream.read(&mut length)?;
@@ -162,7 +173,7 @@ fn receive(stream: &mut impl Read, longest: usize) -> io::Result<Option<Vec<u8>>
     if length > longest {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the message is too long"));
     }
-    // What was announced is not yet there: memory comes with the bytes.
+    // A length is only announced: memory grows with the bytes that arrive.
     let mut bytes = Vec::new();
     stream.take(length as u64).read_to_end(&mut bytes)?;
     if bytes.len() < length {
@@ -173,7 +184,7 @@ fn receive(stream: &mut impl Read, longest: usize) -> io::Result<Option<Vec<u8>>
 
 #[cfg(test)]
 mod tests {
-    use super::{REQUEST_MAX, Reply, Server, ask, receive, send};
+    use super::{ControlServer, REQUEST_MAX, Reply, ask, receive, send};
     use std::io::{Read, Write};
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::UnixStream;
@@ -192,7 +203,7 @@ mod tests {
     #[test]
     fn a_client_that_stays_does_not_put_off_the_end() {
         let path = path("stays");
-        let server = Server::start(&path, upper).unwrap();
+        let server = ControlServer::start(&path, upper).unwrap();
         let mut stream = UnixStream::connect(&path).unwrap();
         assert_eq!(ask(&mut stream, "first").unwrap(), Ok("FIRST".to_owned()));
         let client = std::thread::spawn(move || {
@@ -212,7 +223,7 @@ mod tests {
     #[test]
     fn lines_are_answered() {
         let path = path("answers");
-        let server = Server::start(&path, upper).unwrap();
+        let server = ControlServer::start(&path, upper).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let mut stream = UnixStream::connect(&path).unwrap();
         assert_eq!(ask(&mut stream, "qdisc").unwrap(), Ok("QDISC".to_owned()));
@@ -222,7 +233,7 @@ mod tests {
         assert!(ask(&mut stream, &long).unwrap().unwrap_err().contains("is the most"));
         drop(stream);
         drop(server);
-        assert!(UnixStream::connect(&path).is_err(), "nobody listens");
+        assert!(UnixStream::connect(&path).is_err(), "the socket is closed");
         std::fs::remove_file(&path).unwrap();
     }
 
@@ -230,7 +241,7 @@ mod tests {
     #[test]
     fn hostile_clients_are_dropped() {
         let path = path("hostile");
-        let server = Server::start(&path, upper).unwrap();
+        let server = ControlServer::start(&path, upper).unwrap();
         for bytes in [&u32::MAX.to_le_bytes()[..], &[1, 0], &[9, 0, 0, 0, b'x']] {
             let mut stream = UnixStream::connect(&path).unwrap();
             stream.write_all(bytes).unwrap();

@@ -1,12 +1,12 @@
-//! Running instances: a record and a control socket each, in a folder that only their user can read.
+//! Names of running instances: a record and a control socket each, in a folder that only their user can read.
 //!
 //! A record is a file whose lock its instance holds for as long as it lives: the kernel releases it however
 //! the process ends, and process ids of other namespaces cannot confuse it. Process id and start time are
 //! written into it too: for messages, and as a second opinion where a file system has no locks. What a dead
 //! instance left is removed by the next start of the same name; of a living one nothing is ever touched.
-//! A folder that somebody else made or can write to is neither used nor believed: it could lead anywhere.
+//! A folder that another user made or can write to is neither used nor believed: it could lead anywhere.
 
-use crate::error::CliError;
+use super::error::InstanceError;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -18,26 +18,28 @@ use std::time::{Duration, Instant};
 
 /// What an instance says about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Record {
-    pub(crate) name: String,
-    pub(crate) pid: u32,
-    /// Clock ticks after the boot, as in /proc/PID/stat.
-    pub(crate) start: u64,
-    /// What `tc` calls its devices.
-    pub(crate) devices: Vec<String>,
+pub struct InstanceRecord {
+    /// Its name.
+    pub name: String,
+    /// Its process.
+    pub pid: u32,
+    /// When that was started: clock ticks after the boot, as in /proc/PID/stat.
+    pub start: u64,
+    /// What lines of `tc` call its devices.
+    pub devices: Vec<String>,
     /// Network namespaces that it made.
-    pub(crate) namespaces: Vec<String>,
+    pub namespaces: Vec<String>,
 }
 
-impl Record {
+impl InstanceRecord {
     /// One of the calling process.
-    pub(crate) fn of_this_process(name: &str, devices: &[&str], namespaces: &[String]) -> Self {
+    pub(crate) fn of_this_process(name: &str, devices: &[String], namespaces: &[String]) -> Self {
         let pid = std::process::id();
         Self {
             name: name.to_owned(),
             pid,
             start: start_of(pid).unwrap_or_default(),
-            devices: devices.iter().map(|&device| device.to_owned()).collect(),
+            devices: devices.to_vec(),
             namespaces: namespaces.to_vec(),
         }
     }
@@ -61,9 +63,9 @@ enum Life {
     Dead,
 }
 
-/// Who holds the lock lives; who does not is dead, unless its process says otherwise.
-fn judge(lock: Life, record: Option<&Record>, start: impl Fn(u32) -> Option<u64>) -> Life {
-    let its_process = |record: &Record| start(record.pid) == Some(record.start);
+/// An instance whose lock is held lives; else it is dead, unless its process still runs.
+fn judge(lock: Life, record: Option<&InstanceRecord>, start: impl Fn(u32) -> Option<u64>) -> Life {
+    let its_process = |record: &InstanceRecord| start(record.pid) == Some(record.start);
     match lock {
         Life::Living => Life::Living,
         Life::Dead if record.is_some_and(its_process) => Life::Living,
@@ -71,26 +73,26 @@ fn judge(lock: Life, record: Option<&Record>, start: impl Fn(u32) -> Option<u64>
     }
 }
 
-/// The record and the socket of the calling process, both removed with it.
+/// A name that the calling process has taken: its record and its socket, both removed by a drop.
 #[derive(Debug)]
-pub(crate) struct Instance {
-    /// Its lock is ours.
+pub(super) struct TakenName {
+    /// This process holds its lock.
     file: File,
     folder: PathBuf,
     name: String,
 }
 
-impl Instance {
-    /// Takes the name, and hands out what a dead instance of that name left.
-    pub(crate) fn take(name: &str) -> Result<(Self, Option<Record>), CliError> {
+impl TakenName {
+    /// Takes the name; also returns the record that a dead instance of that name left.
+    pub(super) fn take(name: &str) -> Result<(Self, Option<InstanceRecord>), InstanceError> {
         Self::take_in(&folder(), name)
     }
 
-    fn take_in(folder: &Path, name: &str) -> Result<(Self, Option<Record>), CliError> {
+    fn take_in(folder: &Path, name: &str) -> Result<(Self, Option<InstanceRecord>), InstanceError> {
         let path = folder.join(format!("{name}.json"));
-        let failed = |error: std::io::Error| CliError::Live(format!("{}: {error}", path.display()));
+        let failed = |error: std::io::Error| InstanceError::Record { path: path.clone(), error };
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-        check_folder(folder).map_err(CliError::Live)?;
+        check_folder(folder)?;
         let until = Instant::now() + Duration::from_secs(1);
         loop {
             let mut options = OpenOptions::new();
@@ -101,7 +103,7 @@ impl Instance {
                 Err(rustix::io::Errno::WOULDBLOCK) => Life::Living,
                 Err(error) => return Err(failed(error.into())),
             };
-            // Whoever removed the file in between has left us a lock that nobody else can see.
+            // If the file was removed meanwhile, this lock is on a file that no other instance can open.
             let same = |found: fs::Metadata| file.metadata().is_ok_and(|own| own.ino() == found.ino());
             if is_held == Life::Dead && !fs::metadata(&path).is_ok_and(same) {
                 continue;
@@ -114,46 +116,49 @@ impl Instance {
                 continue;
             }
             if judge(is_held, record.as_ref(), start_of) == Life::Living {
-                let pid = record.map_or_else(String::new, |record| format!(" (process {})", record.pid));
-                return Err(CliError::Live(format!(
-                    "an instance {name} runs already{pid}; end it, or give this one another --name"
-                )));
+                let pid = record.map(|record| record.pid);
+                return Err(InstanceError::NameTaken { name: name.to_owned(), pid });
             }
             return Ok((Self { file, folder: folder.to_owned(), name: name.to_owned() }, record));
         }
     }
 
-    /// Writes what this instance is.
-    pub(crate) fn write(&mut self, record: &Record) -> Result<(), CliError> {
-        let text = serde_json::to_vec(record).map_err(|error| CliError::Output(error.into()))?;
-        let written = self.file.set_len(0).and_then(|()| self.file.rewind());
-        written
-            .and_then(|()| self.file.write_all(&text))
-            .map_err(|error| CliError::Write(self.folder.join(&self.name), error))
+    /// Writes the record.
+    pub(super) fn write(&mut self, record: &InstanceRecord) -> Result<(), InstanceError> {
+        let text = serde_json::to_vec(record).map_err(std::io::Error::from);
+        let written = text.and_then(|text| {
+            self.file.set_len(0)?;
+            self.file.rewind()?;
+            self.file.write_all(&text)
+        });
+        written.map_err(|error| InstanceError::Record { path: self.folder.join(&self.name), error })
     }
 
     /// Where its control socket is.
-    pub(crate) fn socket(&self) -> PathBuf {
+    pub(super) fn socket(&self) -> PathBuf {
         socket_of(&self.folder, &self.name)
     }
 }
 
-impl Drop for Instance {
+impl Drop for TakenName {
     fn drop(&mut self) {
-        // While the lock is ours; what cannot be removed is found, and is nobody's, at the next start.
+        // Under the lock. What cannot be removed is found at the next start, without a lock.
         let _ = fs::remove_file(self.socket());
         let _ = fs::remove_file(self.folder.join(format!("{}.json", self.name)));
-        // Ours if nobody else is in it.
+        // Fails while other instances are in it.
         let _ = fs::remove_dir(&self.folder);
     }
 }
 
-/// The living instances, by name, each with a connection to it: a dead one's socket refuses.
-pub(crate) fn running() -> Vec<(Record, UnixStream)> {
+/// The living instances of this user by name, each with a connection to its control socket.
+///
+/// A dead instance's socket refuses, so it is not among them.
+#[must_use]
+pub fn running() -> Vec<(InstanceRecord, UnixStream)> {
     running_in(&folder())
 }
 
-fn running_in(folder: &Path) -> Vec<(Record, UnixStream)> {
+fn running_in(folder: &Path) -> Vec<(InstanceRecord, UnixStream)> {
     if check_folder(folder).is_err() {
         return Vec::new();
     }
@@ -170,21 +175,21 @@ fn running_in(folder: &Path) -> Vec<(Record, UnixStream)> {
     found
 }
 
-/// Whether nobody else can put anything there; why not, if not.
-fn check_folder(folder: &Path) -> Result<(), String> {
-    let shown = folder.display();
+/// Refuses a folder into which another user can put something.
+fn check_folder(folder: &Path) -> Result<(), InstanceError> {
     // Not of what a link leads to.
-    let found = fs::symlink_metadata(folder).map_err(|error| format!("{shown}: {error}"))?;
+    let found = fs::symlink_metadata(folder);
+    let found = found.map_err(|error| InstanceError::Record { path: folder.to_owned(), error })?;
     if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() {
-        return Err(format!("{shown} is not a folder of this user: remove it, or set XDG_RUNTIME_DIR"));
+        return Err(InstanceError::FolderNotOwn { folder: folder.to_owned() });
     }
     if found.mode() & 0o077 != 0 {
-        return Err(format!("{shown} is open to others: `chmod 700` it"));
+        return Err(InstanceError::FolderOpen { folder: folder.to_owned() });
     }
     Ok(())
 }
 
-fn read_record(file: &mut File) -> Option<Record> {
+fn read_record(file: &mut File) -> Option<InstanceRecord> {
     let mut text = String::new();
     file.take(65_536).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
@@ -201,31 +206,22 @@ fn folder() -> PathBuf {
     }
     let own = || std::env::temp_dir().join(format!("quietcore-{}", rustix::process::geteuid().as_raw()));
     let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    // One that depends on where a program was started is none.
+    // A relative path would depend on where the program was started.
     given.filter(|folder| folder.is_absolute()).map_or_else(own, |folder| folder.join("quietcore"))
-}
-
-/// Names become parts of file names and of namespaces.
-pub(crate) fn name(text: &str) -> Result<String, String> {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    if !text.is_empty() && text.len() <= 32 && text.bytes().all(allowed) && !text.starts_with('-') {
-        return Ok(text.to_owned());
-    }
-    Err(format!("{text:?} is no name: 1 to 32 letters, digits, - and _"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Instance, Life, Record, judge, name, running_in, start_in, start_of};
+    use super::{InstanceRecord, Life, TakenName, judge, running_in, start_in, start_of};
     use std::os::unix::net::UnixListener;
 
-    fn record() -> Record {
-        Record { name: "qc".into(), pid: 70, start: 900, ..Record::default() }
+    fn record() -> InstanceRecord {
+        InstanceRecord { name: "qc".into(), pid: 70, start: 900, ..InstanceRecord::default() }
     }
 
-    /// Goal: nobody who lives is taken for dead. Method: all combinations of lock and process.
+    /// Goal: no living instance is taken for dead. Method: all combinations of lock and process.
     #[test]
-    fn who_lives() {
+    fn the_living_are_told_from_the_dead() {
         let same = |pid| (pid == 70).then_some(900);
         let (another, gone) = (|_| Some(901), |_| None);
         let record = record();
@@ -250,24 +246,27 @@ mod tests {
     #[test]
     fn a_name_belongs_to_one() {
         let folder = std::env::temp_dir().join(format!("quietcore-instances-{}", std::process::id()));
-        let (mut first, left) = Instance::take_in(&folder, "qc").unwrap();
+        let (mut first, left) = TakenName::take_in(&folder, "qc").unwrap();
         assert_eq!(left, None);
-        first.write(&Record::of_this_process("qc", &["eth1"], &[])).unwrap();
-        let refused = Instance::take_in(&folder, "qc").unwrap_err().to_string();
+        first.write(&InstanceRecord::of_this_process("qc", &["eth1".into()], &[])).unwrap();
+        let refused = TakenName::take_in(&folder, "qc").unwrap_err().to_string();
         assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
         assert_eq!(running_in(&folder).len(), 0, "it does not listen yet");
         let listener = UnixListener::bind(first.socket()).unwrap();
         let found = running_in(&folder);
         assert_eq!((found.len(), found[0].0.devices.as_slice()), (1, &["eth1".to_owned()][..]));
         // Killed: the lock is gone, the files are not, and the process has another start time.
-        let dead = Record { start: 1, ..Record::of_this_process("qc", &["eth1"], &["qc-a".into()]) };
+        let dead = InstanceRecord {
+            start: 1,
+            ..InstanceRecord::of_this_process("qc", &["eth1".into()], &["qc-a".into()])
+        };
         first.write(&dead).unwrap();
         drop(listener);
-        let Instance { file, .. } = &first;
+        let TakenName { file, .. } = &first;
         rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock).unwrap();
         std::mem::forget(first);
-        assert_eq!(running_in(&folder).len(), 0, "nobody listens any more");
-        let (second, left) = Instance::take_in(&folder, "qc").unwrap();
+        assert_eq!(running_in(&folder).len(), 0, "its socket is closed");
+        let (second, left) = TakenName::take_in(&folder, "qc").unwrap();
         assert_eq!(left, Some(dead));
         drop(second);
         assert!(!folder.exists(), "a drop leaves nothing");
@@ -289,14 +288,14 @@ mod tests {
             |mode| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode)).unwrap();
         for (mode, path) in [(0o777, &folder), (0o750, &folder), (0o700, &link)] {
             open_to(mode);
-            let refused = Instance::take_in(path, "qc").map(drop).unwrap_err().to_string();
+            let refused = TakenName::take_in(path, "qc").map(drop).unwrap_err().to_string();
             assert!(refused.contains("folder") || refused.contains("chmod"), "{mode:o}: {refused}");
         }
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
         std::fs::remove_file(folder.join("qc.json")).unwrap();
         // An instance as it is, but where others could have put it.
         open_to(0o700);
-        let (mut first, _) = Instance::take_in(&folder, "qc").unwrap();
+        let (mut first, _) = TakenName::take_in(&folder, "qc").unwrap();
         first.write(&record()).unwrap();
         let listener = UnixListener::bind(first.socket()).unwrap();
         assert_eq!(running_in(&folder).len(), 1);
@@ -305,14 +304,5 @@ mod tests {
         drop((listener, first));
         std::fs::remove_dir_all(&folder).unwrap();
         std::fs::remove_file(&link).unwrap();
-    }
-
-    /// Goal: no name leads out of the folder.
-    #[test]
-    fn names_are_plain() {
-        assert_eq!(name("qc-2_x"), Ok("qc-2_x".into()));
-        for bad in ["", "../x", "a/b", "a b", "-a", "ä", &"x".repeat(33)] {
-            assert!(name(bad).is_err(), "{bad:?}");
-        }
     }
 }

@@ -1,0 +1,58 @@
+//! The driver of a device: what takes the packets that disciplines let go.
+
+use std::collections::VecDeque;
+
+/// What transmits a device's packets.
+///
+/// ```
+/// use quietcore::net::Driver;
+///
+/// struct Nowhere;
+///
+/// impl Driver<Vec<u8>> for Nowhere {
+///     fn transmit(&self, _: usize, _: Vec<u8>) -> Result<(), Vec<u8>> {
+///         Ok(())
+///     }
+/// }
+/// assert!(Nowhere.transmit(0, vec![0; 60]).is_ok());
+/// ```
+pub trait Driver<P>: Send + Sync + 'static {
+    /// Sends a packet of queue `queue`, in the order of the calls. On a lane, in its NET_TX softirq, or by
+    /// the thread that sends; of one queue by one thread at a time.
+    ///
+    /// # Errors
+    /// The packet, if there is no room for it: the device tries again after a millisecond, or when
+    /// [`Device::wake_queue`](crate::Device::wake_queue) is called.
+    ///
+    /// ```
+    /// use quietcore::net::Driver;
+    /// let full = |_: usize, packet: Vec<u8>| Err(packet);
+    /// assert_eq!(full.transmit(0, vec![7]), Err(vec![7]));
+    /// ```
+    fn transmit(&self, queue: usize, packet: P) -> Result<(), P>;
+
+    /// Sends packets of queue `queue`, from the front; those for which there is no room stay. For drivers
+    /// that do better with several at a time; else they are sent one by one.
+    ///
+    /// ```
+    /// use quietcore::net::Driver;
+    /// let small = |_: usize, packet: Vec<u8>| if packet.len() < 9 { Ok(()) } else { Err(packet) };
+    /// let mut batch = [vec![0; 5], vec![0; 9], vec![0; 1]].into();
+    /// small.transmit_batch(0, &mut batch);
+    /// assert_eq!(batch, [vec![0; 9], vec![0; 1]]);
+    /// ```
+    fn transmit_batch(&self, queue: usize, batch: &mut VecDeque<P>) {
+        while let Some(packet) = batch.pop_front() {
+            if let Err(packet) = self.transmit(queue, packet) {
+                batch.push_front(packet);
+                break;
+            }
+        }
+    }
+}
+
+impl<P, F: Fn(usize, P) -> Result<(), P> + Send + Sync + 'static> Driver<P> for F {
+    fn transmit(&self, queue: usize, packet: P) -> Result<(), P> {
+        self(queue, packet)
+    }
+}

@@ -1,0 +1,110 @@
+//! Why there is no instance.
+
+use crate::control::ControlError;
+use crate::relay::RelayError;
+use crate::tun::TunError;
+use core::fmt;
+use quietcore_live::StartError;
+use std::io;
+use std::path::PathBuf;
+
+/// Why an instance cannot be started.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum InstanceError {
+    /// An instance of that name runs.
+    NameTaken {
+        /// The name.
+        name: String,
+        /// Its process, if its record could be read.
+        pid: Option<u32>,
+    },
+    /// The folder of records is another user's, or no folder.
+    FolderNotOwn {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Other users can put something into the folder of records.
+    FolderOpen {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A record, or the folder of records, cannot be read or written.
+    Record {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// There is no control socket.
+    Socket {
+        /// Where it should be.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The machine does not start.
+    Machine(StartError),
+    /// A device has no place in the control.
+    Control(ControlError),
+    /// The wire between TUN interfaces cannot be made.
+    Tun(TunError),
+    /// The relay cannot be made.
+    Relay(RelayError),
+}
+
+impl fmt::Display for InstanceError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NameTaken { name, pid } => {
+                write!(out, "an instance {name} runs already")?;
+                pid.iter().try_for_each(|pid| write!(out, " (process {pid})"))
+            }
+            Self::FolderNotOwn { folder } => {
+                let remedy = "remove it, or set XDG_RUNTIME_DIR";
+                write!(out, "{} is not a folder of this user: {remedy}", folder.display())
+            }
+            Self::FolderOpen { folder } => {
+                write!(out, "{} is open to others: `chmod 700` it", folder.display())
+            }
+            Self::Record { path, error } => write!(out, "{}: {error}", path.display()),
+            Self::Socket { path, error } => {
+                write!(out, "there is no control socket at {}: {error}", path.display())
+            }
+            Self::Machine(error) => write!(out, "{error}"),
+            Self::Control(error) => write!(out, "{error}"),
+            Self::Tun(error) => write!(out, "{error}"),
+            Self::Relay(error) => write!(out, "{error}"),
+        }
+    }
+}
+
+impl core::error::Error for InstanceError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::NameTaken { .. } | Self::FolderNotOwn { .. } | Self::FolderOpen { .. } => None,
+            Self::Record { error, .. } | Self::Socket { error, .. } => Some(error),
+            Self::Machine(error) => Some(error),
+            Self::Control(error) => Some(error),
+            Self::Tun(error) => Some(error),
+            Self::Relay(error) => Some(error),
+        }
+    }
+}
+
+macro_rules! from {
+    ($($error:ty => $variant:ident,)*) => {$(
+        impl From<$error> for InstanceError {
+            fn from(error: $error) -> Self {
+                Self::$variant(error)
+            }
+        }
+    )*};
+}
+
+from! {
+    StartError => Machine,
+    ControlError => Control,
+    TunError => Tun,
+    RelayError => Relay,
+}

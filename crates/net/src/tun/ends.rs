@@ -1,0 +1,233 @@
+//! The two ends of a queue's way through the wire: where packets are read, and where they are written.
+//!
+//! Each end has a descriptor of its own (two descriptors of one file), so that the poller can wait for each.
+
+use super::coalesce::{Coalescer, Offload};
+use super::error::TunError;
+use super::interface::TunInterface;
+use crate::device::Device;
+use crate::driver::Driver;
+use crate::receive::{Receive, Received};
+use quietcore_live::CpuId;
+use quietcore_qdisc::IpPacket;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use tun_rs::{SyncDevice, VIRTIO_NET_HDR_LEN};
+
+/// More than an IP packet can have, with what precedes it.
+const LONGEST_PACKET: usize = 65_536 + VIRTIO_NET_HDR_LEN;
+/// Most packets that come out of one read; an interface has to be told so (`gso_max_segs`).
+pub const SEGMENTS_MAX: usize = 64;
+
+/// What a descriptor is called in the poller's epoll: its place in the poller's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Token(pub(super) u64);
+
+impl Token {
+    /// Of the end of queue `queue` of `queues` at `side` at which packets are read.
+    pub(super) const fn of_entry(side: usize, queue: usize, queues: usize) -> Self {
+        Self(((side * queues + queue) * 2) as u64)
+    }
+
+    /// Of the end at which packets are written.
+    pub(super) const fn of_exit(side: usize, queue: usize, queues: usize) -> Self {
+        Self(Self::of_entry(side, queue, queues).0 + 1)
+    }
+
+    const fn data(self) -> EventData {
+        EventData::new_u64(self.0)
+    }
+}
+
+/// A descriptor of its own for `file`, added to `epoll`.
+fn watched(file: &SyncDevice, epoll: &OwnedFd, token: Token, flags: EventFlags) -> Result<OwnedFd, TunError> {
+    let copy = rustix::io::fcntl_dupfd_cloexec(file, 0);
+    let copy = copy.map_err(|error| TunError::wire("a queue of a TUN interface cannot be used", error))?;
+    epoll::add(epoll, &copy, token.data(), flags)
+        .map_err(|error| TunError::wire("a queue cannot be waited for", error))?;
+    Ok(copy)
+}
+
+/// Where packets of a queue are written.
+pub(super) struct Exit {
+    file: OwnedFd,
+    token: Token,
+    coalescer: Mutex<Coalescer>,
+    /// Packets that the kernel did not take: damaged ones, or the interface is down.
+    refused: Mutex<u64>,
+}
+
+/// Whether a write took the packets.
+enum Written {
+    Gone,
+    /// There is no room.
+    Full,
+}
+
+impl Exit {
+    /// Queue `file` of an interface; silent in `epoll` until a packet finds no room.
+    pub(super) fn new(
+        file: &SyncDevice,
+        offload: Offload,
+        epoll: &OwnedFd,
+        token: Token,
+    ) -> Result<Self, TunError> {
+        let file = watched(file, epoll, token, EventFlags::ONESHOT)?;
+        Ok(Self { file, token, coalescer: Mutex::new(Coalescer::new(offload)), refused: Mutex::new(0) })
+    }
+
+    /// Packets that the kernel did not take.
+    pub(super) fn refused(&self) -> u64 {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, epoll: &OwnedFd, bytes: &[u8], packets: usize) -> Written {
+        loop {
+            match rustix::io::write(&self.file, bytes) {
+                Ok(_) => return Written::Gone,
+                Err(Errno::INTR) => {}
+                Err(Errno::WOULDBLOCK) => {
+                    // If this fails, the device tries again after a millisecond all the same.
+                    let flags = EventFlags::OUT | EventFlags::ONESHOT;
+                    let _ = epoll::modify(epoll, &self.file, self.token.data(), flags);
+                    return Written::Full;
+                }
+                Err(_) => {
+                    *self.refused.lock().unwrap_or_else(PoisonError::into_inner) += packets as u64;
+                    return Written::Gone;
+                }
+            }
+        }
+    }
+}
+
+/// Where packets of a device are written.
+pub(super) struct Exits {
+    pub(super) queues: Vec<Exit>,
+    pub(super) epoll: Arc<OwnedFd>,
+}
+
+/// The driver of a device; its figures are read through the wire.
+pub(super) struct TunDriver(pub(super) Arc<Exits>);
+
+impl Driver<IpPacket> for TunDriver {
+    fn transmit(&self, queue: usize, packet: IpPacket) -> Result<(), IpPacket> {
+        let mut batch = VecDeque::from([packet]);
+        self.transmit_batch(queue, &mut batch);
+        batch.pop_front().map_or(Ok(()), Err)
+    }
+
+    fn transmit_batch(&self, queue: usize, batch: &mut VecDeque<IpPacket>) {
+        let exit = &self.0.queues[queue];
+        // A queue is run by one thread at a time, so this lock is free.
+        let mut coalescer = exit.coalescer.lock().unwrap_or_else(PoisonError::into_inner);
+        while !batch.is_empty() {
+            let count = coalescer.fill(batch.iter());
+            match exit.write(&self.0.epoll, coalescer.bytes(), count) {
+                Written::Gone => drop(batch.drain(..count)),
+                Written::Full => return,
+            }
+        }
+    }
+}
+
+/// Where packets of a queue are read.
+pub(super) struct Entry {
+    tun: Arc<SyncDevice>,
+    /// The same queue, as the poller waits for it.
+    file: OwnedFd,
+    epoll: Arc<OwnedFd>,
+    token: Token,
+    device: Arc<Device<IpPacket>>,
+    queue: usize,
+    buffers: Mutex<Buffers>,
+}
+
+impl Entry {
+    /// Queue `queue` of `tun`, whose packets go through the queue of that number of `device`.
+    pub(super) fn new(
+        tun: &TunInterface,
+        queue: usize,
+        device: &Arc<Device<IpPacket>>,
+        epoll: &Arc<OwnedFd>,
+        token: Token,
+    ) -> Result<Self, TunError> {
+        let source = &tun.queues[queue];
+        Ok(Self {
+            tun: Arc::clone(source),
+            file: watched(source, epoll, token, EventFlags::IN | EventFlags::ONESHOT)?,
+            epoll: Arc::clone(epoll),
+            token,
+            device: Arc::clone(device),
+            queue,
+            buffers: Mutex::new(Buffers::new(tun)),
+        })
+    }
+}
+
+/// Memory for what is read.
+struct Buffers {
+    /// What one read gives: a packet, or a piece of a stream.
+    whole: Vec<u8>,
+    /// The same, cut into packets.
+    segments: Vec<Vec<u8>>,
+    sizes: Vec<usize>,
+    packets: Vec<IpPacket>,
+    link_header: u16,
+}
+
+impl Buffers {
+    fn new(tun: &TunInterface) -> Self {
+        let count = if tun.offload == Offload::On { SEGMENTS_MAX } else { 1 };
+        Self {
+            whole: vec![0; LONGEST_PACKET],
+            // The MTU may be raised inside. Pages that are never written to take no memory.
+            segments: (0..count).map(|_| vec![0; LONGEST_PACKET]).collect(),
+            sizes: vec![0; count],
+            packets: Vec::new(),
+            link_header: tun.link_header,
+        }
+    }
+
+    /// Reads once; returns how many packets that gave.
+    fn read(&mut self, tun: &SyncDevice) -> io::Result<usize> {
+        let count = tun.recv_multiple(&mut self.whole, &mut self.segments, &mut self.sizes, 0)?;
+        let cut = self.segments.iter().zip(&self.sizes).take(count);
+        let packet = |bytes: &[u8]| IpPacket::new(bytes.to_vec()).with_link_header(self.link_header);
+        self.packets.extend(cut.map(|(bytes, &size)| packet(&bytes[..size])));
+        Ok(count)
+    }
+}
+
+impl Receive for Entry {
+    fn receive(&self, cpu: CpuId, budget: usize) -> Received {
+        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = budget;
+        let received = loop {
+            match buffers.read(&self.tun) {
+                Ok(count) => left = left.saturating_sub(count),
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => break Received::Done,
+                    // Bytes that cannot be cut; the kernel gives out none.
+                    _ if error.raw_os_error().is_none() => left -= 1,
+                    io::ErrorKind::Interrupted => {}
+                    // The interface is gone: nothing comes any more.
+                    _ => return Received::Done,
+                },
+            }
+            if left == 0 {
+                break Received::More;
+            }
+        };
+        self.device.send_all_on(cpu, self.queue, buffers.packets.drain(..));
+        if received == Received::Done {
+            let flags = EventFlags::IN | EventFlags::ONESHOT;
+            let _ = epoll::modify(&*self.epoll, &self.file, self.token.data(), flags);
+        }
+        received
+    }
+}

@@ -1,0 +1,103 @@
+//! Why there is no namespace, interface or wire.
+
+use crate::options::DeviceError;
+use core::fmt;
+use std::io;
+
+/// Why something of a TUN wire cannot be made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TunError {
+    /// A network namespace cannot be entered.
+    Namespace {
+        /// Its name.
+        name: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// There is a network namespace of that name, which this process did not make.
+    NamespaceTaken {
+        /// The name.
+        name: String,
+    },
+    /// `ip` cannot be run.
+    NoIp {
+        /// What it was to do.
+        arguments: String,
+        /// Why not.
+        error: io::Error,
+    },
+    /// `ip` failed.
+    Ip {
+        /// What it was to do.
+        arguments: String,
+        /// What it wrote to its standard error.
+        said: String,
+    },
+    /// An interface cannot be made.
+    Interface {
+        /// Its name.
+        name: String,
+        /// The network namespace that it should be in.
+        namespace: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// The system refused what the wire needs.
+    Wire {
+        /// What that is.
+        what: &'static str,
+        /// Why.
+        error: io::Error,
+    },
+    /// A device cannot be made.
+    Device(DeviceError),
+}
+
+impl TunError {
+    pub(super) fn wire(what: &'static str, error: impl Into<io::Error>) -> Self {
+        Self::Wire { what, error: error.into() }
+    }
+}
+
+impl fmt::Display for TunError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Namespace { name, error } => {
+                write!(out, "the network namespace {name} cannot be entered: {error}")
+            }
+            Self::NamespaceTaken { name } => {
+                write!(out, "the network namespace {name} is there already and is not ours")
+            }
+            Self::NoIp { arguments, error } => {
+                let remedy = "it is part of iproute2, which has to be installed";
+                write!(out, "ip {arguments} cannot be run: {error}; {remedy}")
+            }
+            Self::Ip { arguments, said } => write!(out, "ip {arguments} failed: {said}"),
+            Self::Interface { name, namespace, error } => {
+                write!(out, "the TUN interface {name} cannot be made in {namespace}: {error}")
+            }
+            Self::Wire { what, error } => write!(out, "{what}: {error}"),
+            Self::Device(error) => write!(out, "{error}"),
+        }
+    }
+}
+
+impl core::error::Error for TunError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Namespace { error, .. }
+            | Self::NoIp { error, .. }
+            | Self::Interface { error, .. }
+            | Self::Wire { error, .. } => Some(error),
+            Self::Device(error) => Some(error),
+            Self::NamespaceTaken { .. } | Self::Ip { .. } => None,
+        }
+    }
+}
+
+impl From<DeviceError> for TunError {
+    fn from(error: DeviceError) -> Self {
+        Self::Device(error)
+    }
+}
