@@ -9,7 +9,7 @@
 use clap::Parser;
 use quietcore_bench::machine::Machine as Host;
 use quietcore_bench::statistics::Summary;
-use quietcore_live::{Cpu, CpuId, CpuSet, Idle, Machine, Nanos, TimerOptions};
+use quietcore_live::{Cpu, CpuId, CpuSet, Machine, Nanos, TimerOptions, lane::IdleUntil};
 use serde::Serialize;
 use std::error::Error;
 use std::hint::black_box;
@@ -152,7 +152,7 @@ impl Lane {
         }
         let mut slept = 0;
         let each = self.each(|cpu| {
-            slept += u32::from(matches!(cpu.enter_idle(), Idle::Sleep { .. }));
+            slept += u32::from(matches!(cpu.enter_idle(), IdleUntil::Sleep { .. }));
             cpu.exit_idle();
         });
         // One in a thousand comes when a tick ends, and goes on as a sleep.
@@ -180,7 +180,7 @@ impl Lane {
             self.cpu.exit_idle();
             let up = start.elapsed();
             let _ = self.cpu.turn();
-            if matches!(idle, Idle::Sleep { .. }) {
+            if matches!(idle, IdleUntil::Sleep { .. }) {
                 nanos.push((down + up).as_nanos() as f64 - 2.0 * clock);
             }
         }

@@ -13,7 +13,7 @@ use crate::result::{
 };
 use core::cell::{Cell, RefCell};
 use core::ptr::NonNull;
-use quietcore_live::{Cpu, CpuId, WaitBy};
+use quietcore_live::{Cpu, CpuId, lane::WaitBy};
 use std::os::fd::AsRawFd;
 use std::thread::{self, ThreadId};
 
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn qc_cpu_enter_idle(cpu: *mut qc_cpu, until: *mut u64) ->
         let idle = with_running(cpu, |lane| Ok(lane.enter_idle()))?;
         // SAFETY: the caller passes a place for a number.
         unsafe { until.write(idle.until().map_or(u64::MAX, |moment| moment.as_u64())) };
-        Ok(answer(matches!(idle, quietcore_live::Idle::Stay { .. })))
+        Ok(answer(matches!(idle, quietcore_live::lane::IdleUntil::Stay { .. })))
     })
 }
 

@@ -10,7 +10,7 @@ use crate::result::{Number, QC_ERROR_INVALID, QC_OK, guard, qc_result};
 use core::ffi::{CStr, c_char};
 use core::ptr::NonNull;
 use core::time::Duration;
-use quietcore_live::{Builder, CpuSet, Machine};
+use quietcore_live::{CpuSet, Machine, MachineBuilder};
 use std::sync::{Mutex, PoisonError};
 
 /// A machine: timers on the threads of this process. Opaque; never freed.
@@ -76,7 +76,7 @@ impl qc_machine_options {
 
     /// # Safety
     /// Its lists are NULL or strings.
-    unsafe fn builder(self) -> Result<Builder, qc_result> {
+    unsafe fn builder(self) -> Result<MachineBuilder, qc_result> {
         let mut builder = Machine::builder();
         if self.tick != 0 {
             builder = builder.tick(Duration::from_nanos(self.tick));

@@ -5,7 +5,7 @@
 #![allow(non_camel_case_types, reason = "names of the C interface")]
 
 use core::ffi::{CStr, c_char};
-use quietcore_live::{ArmError, ClaimError, IsolateError, StartError};
+use quietcore_live::{ArmError, StartError, isolation::IsolateError, lane::ClaimError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a function answers: 0 or more is an answer, less than 0 is an error.

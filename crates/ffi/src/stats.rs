@@ -6,7 +6,7 @@
 use crate::machine::{machine_at, qc_machine};
 use crate::result::{QC_ERROR_FORKED, QC_ERROR_INVALID, QC_OK, guard, qc_result};
 use core::ptr::NonNull;
-use quietcore_live::{ArmError, CpuMetrics, Machine};
+use quietcore_live::{ArmError, Machine, metrics::CpuMetrics};
 
 /// What a machine has counted since it was started.
 #[repr(C)]

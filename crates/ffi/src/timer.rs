@@ -15,7 +15,8 @@ use core::ffi::c_void;
 use core::ptr::NonNull;
 use core::time::Duration;
 use quietcore_live::{
-    ArmError, CallbackTimer, Cancelled, CpuId, Machine, Nanos, Precision, RawTimer, Run, TimerOptions,
+    ArmError, CpuId, Machine, Nanos, Precision, TimerOptions,
+    timer::{CallbackTimer, Cancelled, RawTimer, Run},
 };
 
 /// Late by up to an eighth of its delay: for timeouts, which are nearly always cancelled. The cheapest.

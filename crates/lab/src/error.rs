@@ -2,7 +2,7 @@
 //! where something can be done.
 
 use quietcore_core::{CpuId, CpuSet};
-use quietcore_live::{ArmError, SpawnError, StartError};
+use quietcore_live::{ArmError, StartError, task::SpawnError};
 use quietcore_net::DeviceError;
 use quietcore_sim::ScenarioError;
 use std::fmt;

@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use crate::plan::TrialContext;
-use quietcore_live::{Builder, Cpu, CpuId, Machine, Nanos, Precision, TimerHandle, TimerOptions};
+use quietcore_live::{Cpu, CpuId, Machine, MachineBuilder, Nanos, Precision, TimerHandle, TimerOptions};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(crate) type LaneBody = Box<dyn FnOnce(&'static Machine, Cpu) + Send>;
 impl LaneHarness {
     /// Starts a machine with `builder`'s settings and a lane for each of `lanes`.
     pub(crate) fn start(
-        builder: Builder,
+        builder: MachineBuilder,
         context: &TrialContext,
         lanes: &[(CpuId, LaneMode)],
     ) -> Result<Self, LabError> {
@@ -38,7 +38,7 @@ impl LaneHarness {
 
     /// The same with lanes that do something of their own.
     pub(crate) fn start_with(
-        builder: Builder,
+        builder: MachineBuilder,
         context: &TrialContext,
         lanes: Vec<(CpuId, LaneBody)>,
     ) -> Result<Self, LabError> {

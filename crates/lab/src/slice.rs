@@ -4,7 +4,7 @@
 //! of tasks and of softirqs' handlers. Each is taken down when it has ended, if a trace was asked for.
 
 use quietcore_core::{CpuId, Nanos};
-use quietcore_live::{Machine, Run, SoftirqRun};
+use quietcore_live::{Machine, softirq::SoftirqRun, timer::Run};
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 

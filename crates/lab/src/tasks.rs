@@ -11,7 +11,7 @@ use crate::error::LabError;
 use crate::harness::{LaneBody, LaneHarness, LaneMode};
 use crate::plan::TrialContext;
 use crate::sync::StopFlag;
-use quietcore_live::{Machine, Unparker};
+use quietcore_live::{Machine, lane::Unparker};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;

@@ -6,7 +6,7 @@
 //! claim a CPU and do it in their own loop.
 //!
 //! ```
-//! use quietcore_live::Machine;
+//! use quietcore::Machine;
 //!
 //! let machine = Machine::start()?;
 //! machine.install_default()?;
@@ -28,36 +28,23 @@
 mod clock;
 mod events;
 mod fork;
-mod isolation;
-mod lane;
+pub mod isolation;
+pub mod lane;
 mod machine;
-mod metrics;
+pub mod metrics;
 mod payload;
 mod probe;
 mod run_queue;
-mod softirq;
-mod stall;
-mod task;
+pub mod softirq;
+pub mod stall;
+pub mod task;
 pub mod time;
-mod timer;
+pub mod timer;
 pub mod virtual_time;
 mod words;
 mod work;
 
-pub use isolation::{HostIsolation, HostWatch, HostWatchGuard, IsolationChange, IsolationProblem};
-pub use lane::{ClaimError, Cpu, Idle, IsolateError, LaneThreads, Note, Pinning, Turned, Unparker, WaitBy};
-pub use machine::{ArmError, Builder, EnterGuard, InstallError, Machine, OnPanic, StartError};
-pub use metrics::{CpuMetrics, Histogram, LaneMetrics, LaneState, Metrics};
-pub use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
-pub use quietcore_core::realtime::Priority;
-pub use quietcore_core::softirq::TimerRaise;
-pub use quietcore_core::{Cancelled, Counters, CpuError, CpuId, CpuSet, IsolationReport, Nanos};
-pub use run_queue::WakeTo;
-pub use softirq::{Awareness, RaiseError, Runner, SoftirqRun, Vector, VectorSet};
-pub use stall::{Stall, StallReport};
-pub use task::{AbortHandle, JoinError, JoinHandle, SpawnError, TaskOptions};
-pub use timer::{
-    CallbackTimer, CancelAndWait, Precision, RawFn, RawTimer, Run, TimerHandle, TimerOptions, WouldBlock,
-};
-pub use words::lock::{FutexLock, LockStatistics};
-pub use work::{DelayedWork, Work, WorkOptions};
+pub use lane::{Cpu, LaneThreads};
+pub use machine::{ArmError, EnterGuard, InstallError, Machine, MachineBuilder, OnPanic, StartError};
+pub use quietcore_core::{CpuError, CpuId, CpuSet, Nanos};
+pub use timer::{Precision, TimerHandle, TimerOptions};

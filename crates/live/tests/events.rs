@@ -3,7 +3,7 @@
 //!
 //! The subscriber is the process's: one test, with everything in order.
 
-use quietcore_live::{Cpu, CpuId, CpuSet, HostWatch, Machine, OnPanic, TimerOptions};
+use quietcore_live::{Cpu, CpuId, CpuSet, Machine, OnPanic, TimerOptions, isolation::HostWatch};
 use std::cell::Cell;
 use std::fmt::{Debug, Write as _};
 use std::fs;

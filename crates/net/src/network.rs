@@ -1,7 +1,10 @@
 //! The softirqs NET_TX and NET_RX: for each CPU a list of queues that it is to run, and one of receivers.
 
 use core::fmt;
-use quietcore_live::{Builder, CpuId, Machine, SoftirqRun, Vector};
+use quietcore_live::{
+    CpuId, Machine, MachineBuilder,
+    softirq::{SoftirqRun, Vector},
+};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::vec::IntoIter;
 
@@ -61,7 +64,7 @@ impl Network {
     /// # let _ = (network, builder);
     /// ```
     #[must_use]
-    pub fn new(builder: Builder) -> (Self, Builder) {
+    pub fn new(builder: MachineBuilder) -> (Self, MachineBuilder) {
         let network = Self { lists: Arc::default() };
         let (transmitting, receiving) = (network.clone(), network.clone());
         let builder = builder.softirq(Vector::NET_TX, move |run| transmitting.handle(run));

@@ -103,7 +103,7 @@ impl fmt::Display for DeviceError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoQueues => out.write_str("a device has one queue at least"),
-            Self::NoLanes => out.write_str("the machine has no lanes: `Builder::lanes`"),
+            Self::NoLanes => out.write_str("the machine has no lanes: `MachineBuilder::lanes`"),
             Self::MapLength { entries, queues } => {
                 write!(out, "a transmit map of {entries} entries for {queues} queues")
             }

@@ -17,7 +17,7 @@ use super::options::Watchdog;
 use super::statistics::QueueStatistics;
 use core::fmt::Debug;
 use core::time::Duration;
-use quietcore_live::{CpuId, Machine, Nanos, Precision, TimerHandle, TimerOptions, Vector};
+use quietcore_live::{CpuId, Machine, Nanos, Precision, TimerHandle, TimerOptions, softirq::Vector};
 use quietcore_qdisc::{Delays, Dequeued, Packet, Qdisc, Verdict};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};

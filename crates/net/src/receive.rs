@@ -9,7 +9,7 @@
 use super::network::{Network, Scheduled};
 use super::options::DeviceError;
 use core::fmt;
-use quietcore_live::{CpuId, Machine, Vector};
+use quietcore_live::{CpuId, Machine, softirq::Vector};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Packets that a receiver may take in before others have their turn (the kernel's `NAPI_POLL_WEIGHT`).

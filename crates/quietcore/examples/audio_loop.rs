@@ -12,8 +12,9 @@
 
 use quietcore::time::{Duration, Instant, sleep, sleep_until};
 use quietcore::{
-    Awareness, JoinHandle, LaneThreads, Machine, Nanos, Precision, Priority, SoftirqRun, TimerHandle,
-    TimerOptions, Vector, Work, WorkOptions,
+    LaneThreads, Machine, Nanos, Precision, TimerHandle, TimerOptions,
+    softirq::{Awareness, SoftirqRun, Vector},
+    task::{JoinHandle, Priority, Work, WorkOptions},
 };
 use std::error::Error;
 use std::hint::{black_box, spin_loop};

@@ -13,7 +13,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use quietcore::time::{Duration, Instant};
 use quietcore::tokio::lanes::{JoinHandle, Lanes};
-use quietcore::{CpuId, CpuSet, Machine, Pinning};
+use quietcore::{CpuId, CpuSet, Machine, lane::Pinning};
 use std::convert::Infallible;
 use std::error::Error;
 use std::fmt::Display;

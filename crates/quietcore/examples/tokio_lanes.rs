@@ -7,7 +7,7 @@
 
 use quietcore::time::{Duration, Instant, sleep};
 use quietcore::tokio::lanes::Lanes;
-use quietcore::{CpuId, CpuSet, Machine, Pinning, Precision, TimerOptions};
+use quietcore::{CpuId, CpuSet, Machine, Precision, TimerOptions, lane::Pinning};
 use std::error::Error;
 use std::future::poll_fn;
 use std::sync::mpsc::channel;

@@ -24,7 +24,7 @@ use core::future::{Future, poll_fn};
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use quietcore_live::Machine;
-use quietcore_live::virtual_time::{Participant, Participate, Rest};
+use quietcore_live::virtual_time::{IdleOutcome, Participant, Participate};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Wake;
 use tokio::runtime as real;
@@ -131,14 +131,14 @@ impl Workers {
     fn before_wait(&self) {
         let Some(seat) = self.my_seat() else { return };
         if self.flavor == Flavor::MultiThread {
-            while seat.idle() == Rest::Moved {}
+            while seat.idle() == IdleOutcome::Moved {}
             return;
         }
         let is_paused = self.machine.is_paused();
         let ask = self.lock().ask(is_paused);
         match ask {
             Some(root) => root.wake(),
-            None if seat.idle() == Rest::Moved => self.look_again(),
+            None if seat.idle() == IdleOutcome::Moved => self.look_again(),
             None => {}
         }
     }

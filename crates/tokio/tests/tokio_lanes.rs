@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use quietcore::time::{Duration, Instant, sleep, sleep_until, timeout};
 use quietcore::tokio::lanes::{self, JoinHandle, Lanes, SpawnError, StartError};
-use quietcore::{Cpu, CpuId, CpuSet, LaneThreads, Machine, OnPanic, Pinning, Precision, TimerOptions};
+use quietcore::{Cpu, CpuId, CpuSet, LaneThreads, Machine, OnPanic, Precision, TimerOptions, lane::Pinning};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;

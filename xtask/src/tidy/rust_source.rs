@@ -29,7 +29,7 @@ const UNSAFE_ALLOWED: &[(&str, &str)] = &[
     ("crates/live/src/words/lock.rs", "a lock says that it is one"),
     ("crates/live/src/words/waker_cell.rs", "a waker that a word gives to one thread at a time"),
     ("crates/live/src/words/present_cpu.rs", "the C library's word for the present CPU"),
-    ("crates/live/src/fork.rs", "the C library is told whom to call in a child"),
+    ("crates/live/src/fork/mod.rs", "the C library is told whom to call in a child"),
     ("crates/live/src/payload.rs", "an expired timer is the first field of what its payload says"),
     ("crates/live/src/machine/turn.rs", "a raw timer's function is called with its argument"),
     ("crates/live/src/time/entry.rs", "a future's timer is pinned with it"),

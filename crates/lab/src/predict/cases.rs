@@ -10,7 +10,7 @@ use crate::rows::blocked::{self, STALL, Setup};
 use crate::rows::dbench::{self, Guard, Load, REQUEST, SERVICE, Seating};
 use crate::rows::enqueue::{self, Place};
 use crate::rows::idle;
-use quietcore_live::Policy;
+use quietcore_live::timer::Policy;
 
 /// One scenario, and what is asked of it.
 pub(crate) struct PredictCase {

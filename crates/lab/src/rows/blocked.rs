@@ -9,7 +9,7 @@ use crate::plan::{
     Better, Compare, PLAIN, Role, RowPlan, RowScenario, RowVariant, ScenarioCompare, TrialContext, quantile,
 };
 use crate::slice::SliceLog;
-use quietcore_live::{Machine, Policy, TimerHandle};
+use quietcore_live::{Machine, TimerHandle, timer::Policy};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;

@@ -15,8 +15,11 @@ use crate::plan::{
 };
 use crate::slice::SliceLog;
 use quietcore_live::{
-    Awareness, CpuId, JoinHandle, LaneThreads, Machine, Metrics, Nanos, Pinning, Precision, Priority,
-    SoftirqRun, TimerHandle, TimerOptions, Vector,
+    CpuId, LaneThreads, Machine, Nanos, Precision, TimerHandle, TimerOptions,
+    lane::Pinning,
+    metrics::Metrics,
+    softirq::{Awareness, SoftirqRun, Vector},
+    task::{JoinHandle, Priority},
 };
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
@@ -355,7 +358,7 @@ impl Trial {
 
     fn figures(&self, seconds: f64) -> Vec<f64> {
         let metrics = self.machine.metrics();
-        let sum = |of: fn(&quietcore_live::CpuMetrics) -> u64| Metrics::sum(&metrics, of) as f64;
+        let sum = |of: fn(&quietcore_live::metrics::CpuMetrics) -> u64| Metrics::sum(&metrics, of) as f64;
         let mut late: Vec<u64> = self.events.iter().flat_map(|event| lock(event).late.clone()).collect();
         let mut delays: Vec<u64> = self.devices().flat_map(|device| lock(&device.delays).clone()).collect();
         late.sort_unstable();

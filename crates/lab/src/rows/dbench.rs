@@ -15,7 +15,7 @@ use crate::plan::{
 use crate::slice::SliceLog;
 use crate::sync::{SharedCount, StopFlag};
 use crate::tasks::{Mailbox, Task, Tasks, play, stop};
-use quietcore_live::{Machine, Policy, time};
+use quietcore_live::{Machine, time, timer::Policy};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

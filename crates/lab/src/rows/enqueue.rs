@@ -10,7 +10,7 @@ use crate::plan::{
     Better, Citation, CitedFigure, Compare, PLAIN, Role, RowPlan, RowScenario, RowVariant, ScenarioCompare,
     TrialContext,
 };
-use quietcore_live::{CpuSet, Machine, Nanos, Policy};
+use quietcore_live::{CpuSet, Machine, Nanos, timer::Policy};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

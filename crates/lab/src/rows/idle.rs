@@ -9,7 +9,7 @@ use crate::plan::{
     Better, Citation, CitedFigure, Compare, PLAIN, Role, RowPlan, RowScenario, RowVariant, ScenarioCompare,
     TrialContext,
 };
-use quietcore_live::{Machine, Nanos, Policy, TimerHandle};
+use quietcore_live::{Machine, Nanos, TimerHandle, timer::Policy};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::time::Duration;
@@ -107,8 +107,8 @@ pub(crate) fn trial(context: &TrialContext, policy: Policy, timers: u64) -> Resu
     context.wait();
     let after = (machine.metrics(), wake_ups()?, cpu_time());
     let seconds = context.span.as_secs_f64();
-    let ran = |metrics: &quietcore_live::Metrics| metrics.lateness().len();
-    let late = |metrics: &quietcore_live::Metrics| metrics.sum(|cpu| cpu.lateness_sum.as_u64());
+    let ran = |metrics: &quietcore_live::metrics::Metrics| metrics.lateness().len();
+    let late = |metrics: &quietcore_live::metrics::Metrics| metrics.sum(|cpu| cpu.lateness_sum.as_u64());
     let runs = ran(&after.0) - ran(&before.0);
     let mean = (late(&after.0) - late(&before.0)) as f64 / 1e3 / (runs.max(1)) as f64;
     let busy = 100.0 * (after.2 - before.2) / seconds;

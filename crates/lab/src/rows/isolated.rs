@@ -19,7 +19,11 @@ use crate::plan::{
     ScenarioCompare, TrialContext, TrialSpans, quantile,
 };
 use crate::slice::SliceLog;
-use quietcore_live::{CpuId, CpuMetrics, Machine, Metrics, Nanos, TimerHandle, TimerRaise};
+use quietcore_live::{
+    CpuId, Machine, Nanos, TimerHandle,
+    isolation::TimerRaise,
+    metrics::{CpuMetrics, Metrics},
+};
 use std::cell::Cell;
 use std::fs;
 use std::sync::mpsc::{Receiver, channel};

@@ -14,7 +14,7 @@ use crate::plan::{
     ScenarioCompare, TrialContext,
 };
 use crate::slice::SliceLog;
-use quietcore_live::{CpuId, Exclusion, Machine, Policy, TimerHandle};
+use quietcore_live::{CpuId, Machine, TimerHandle, isolation::Exclusion, timer::Policy};
 use rustix::thread::{Pid, gettid};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -8,7 +8,7 @@
 use crate::ledger::{Fault, Ledger};
 use crate::running::{Lateness, Overdue};
 use crate::scene::{Load, Scene, after};
-use quietcore_live::{CpuId, CpuSet, Nanos, Precision, TimerHandle, TimerOptions, WouldBlock};
+use quietcore_live::{CpuId, CpuSet, Nanos, Precision, TimerHandle, TimerOptions, timer::WouldBlock};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many timers each thread has.

@@ -12,7 +12,8 @@ use crate::report::Report;
 use crate::{LaneArguments, Outcome};
 use core::time::Duration;
 use quietcore_live::{
-    CpuId, CpuSet, LaneThreads, Machine, Nanos, Precision, Priority, TimerOptions, WorkOptions,
+    CpuId, CpuSet, LaneThreads, Machine, Nanos, Precision, TimerOptions,
+    task::{Priority, WorkOptions},
 };
 use rustix::thread::{Pid, gettid};
 use std::collections::BTreeMap;

@@ -6,7 +6,7 @@
 use crate::random::Random;
 use crate::scene::Rouser;
 use core::time::Duration;
-use quietcore_live::{Cpu, CpuId, Machine, Precision, TimerHandle, TimerOptions, WaitBy};
+use quietcore_live::{Cpu, CpuId, Machine, Precision, TimerHandle, TimerOptions, lane::WaitBy};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::error::Error;
 use std::thread;

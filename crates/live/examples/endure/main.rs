@@ -33,7 +33,7 @@ mod watch;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use core::fmt;
-use quietcore_live::{Builder, CpuSet, Machine};
+use quietcore_live::{CpuSet, Machine, MachineBuilder};
 use report::Report;
 use std::error::Error;
 use std::process::ExitCode;
@@ -101,7 +101,7 @@ impl LaneArguments {
         if self.lanes == "none" { Ok(CpuSet::new()) } else { Ok(self.lanes.parse()?) }
     }
 
-    fn builder(&self) -> Result<Builder, Box<dyn Error>> {
+    fn builder(&self) -> Result<MachineBuilder, Box<dyn Error>> {
         let builder = Machine::builder().lanes(self.set()?);
         Ok(match self.stall_handling {
             StallHandling::On => builder,

@@ -8,7 +8,7 @@ use crate::ledger::{Fault, Tally};
 use crate::running::{Lateness, Overdue};
 use crate::scene::{Load, Scene};
 use core::time::Duration;
-use quietcore_live::{Nanos, Precision, Run, TimerHandle, TimerOptions};
+use quietcore_live::{Nanos, Precision, TimerHandle, TimerOptions, timer::Run};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many timers each thread has.

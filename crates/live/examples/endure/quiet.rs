@@ -28,7 +28,7 @@ const FAR: Duration = Duration::from_secs(3600);
 /// How often the busy lane runs a timer.
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// A pause in the busy lane's turns that is a stall: the default of `Builder::stall_after`.
+/// A pause in the busy lane's turns that is a stall: the default of `MachineBuilder::stall_after`.
 const STALL: Nanos = Nanos(2_000_000);
 
 /// Names of threads in the child, as the kernel has them.

@@ -15,7 +15,7 @@ use crate::scene::{Load, Rouser, Scene, play};
 use crate::shared::Shared;
 use crate::{LaneArguments, Outcome};
 use core::time::Duration;
-use quietcore_live::{CpuId, CpuSet, Machine, Metrics};
+use quietcore_live::{CpuId, CpuSet, Machine, metrics::Metrics};
 use std::error::Error;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};

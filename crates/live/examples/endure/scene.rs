@@ -8,7 +8,7 @@ use crate::ledger::Tally;
 use crate::random::Random;
 use crate::running::Running;
 use core::time::Duration;
-use quietcore_live::{Machine, Nanos, Unparker};
+use quietcore_live::{Machine, Nanos, lane::Unparker};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::thread::Thread;
 

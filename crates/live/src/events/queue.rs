@@ -1,6 +1,6 @@
 //! What waits to be told: bounded, so that a subscriber that hangs costs no memory.
 
-use super::Found;
+use super::found::Found;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

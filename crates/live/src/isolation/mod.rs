@@ -1,188 +1,25 @@
-//! The host as the source of isolation: which CPUs its kernel isolates, and what becomes of that when it
-//! changes.
+//! Isolation: the host's masks as a source of a machine's, and what a change at run time reports.
 //!
-//! Three masks: `isolated` and `nohz_full` of `/sys/devices/system/cpu`, and what cpusets isolate
-//! ([`cpusets`]). Which of the first two were set at boot is what is left without the cpusets: newer kernels
-//! list those in `isolated`, too. A machine takes them once, when it starts
-//! ([`Builder::isolation_from_host`]), or follows them ([`Machine::watch_host_isolation`]).
-//!
-//! Invariants: reading is a pure function of files, below any root; it has bounds and never fails. What is
-//! there and cannot be read isolates nothing and is named ([`IsolationProblem`]). Absent: writing any file.
-//! Where what is: `files.rs` reading; `cpusets.rs` both versions of control groups; `watch.rs` following.
+//! ```text
+//! host.rs     the three masks of a host         watch.rs     following them while a machine runs
+//! cpusets.rs  both versions of control groups   builder.rs   how a machine takes them
+//! files.rs    bounded reading                   problems.rs  what could not be read
+//! ```
 
+mod builder;
 mod cpusets;
 mod files;
+mod host;
 mod problems;
 #[cfg(test)]
 mod tests;
 mod watch;
 
+pub use crate::lane::IsolateError;
+pub(crate) use host::FromHost;
+pub use host::HostIsolation;
 pub use problems::IsolationProblem;
+pub use quietcore_core::IsolationReport;
+pub use quietcore_core::place::Exclusion;
+pub use quietcore_core::softirq::TimerRaise;
 pub use watch::{HostWatch, HostWatchGuard, IsolationChange};
-
-use crate::{Builder, Machine, StartError};
-use files::{Below, Files};
-use problems::Problems;
-use quietcore_core::CpuSet;
-use quietcore_core::place::{Housekeeping, Isolation};
-use std::path::{Path, PathBuf};
-
-const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
-const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
-
-/// Which CPUs the kernel of this host isolates, and how.
-///
-/// ```
-/// use quietcore_live::Machine;
-///
-/// let host = Machine::host_isolation();
-/// println!("isolated: {} (by cpusets: {})", host.from_tasks(), host.cpusets);
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct HostIsolation {
-    /// What the kernel lists as isolated: `isolcpus=domain`, and, if it is new enough, cpusets.
-    pub isolated: CpuSet,
-    /// Without a tick while they run one task: `nohz_full=`.
-    pub nohz_full: CpuSet,
-    /// What cpusets isolate, as far as this process can see: partitions of version 2, or CPUs that no cpuset
-    /// of version 1 balances.
-    pub cpusets: CpuSet,
-    /// What could not be learned; at most 32 of them.
-    pub problems: Vec<IsolationProblem>,
-}
-
-/// And by which files the kernel tells of changes.
-#[derive(Debug, Default)]
-struct Reading {
-    host: HostIsolation,
-    partitions: Vec<String>,
-}
-
-fn read(files: &dyn Files) -> Reading {
-    let mut problems = Problems::default();
-    let isolated = mask(files, ISOLATED, &mut problems);
-    let nohz_full = mask(files, NOHZ_FULL, &mut problems);
-    let cpusets = cpusets::read(files, &mut problems);
-    let host = HostIsolation { isolated, nohz_full, cpusets: cpusets.isolated, problems: problems.0 };
-    Reading { host, partitions: cpusets.partitions }
-}
-
-/// A list of CPUs in sysfs.
-fn mask(files: &dyn Files, path: &str, problems: &mut Problems) -> CpuSet {
-    // A kernel that was not told of any prints its null pointer.
-    if matches!(files.text(path), Ok(Some(text)) if text.trim() == "(null)") {
-        return CpuSet::new();
-    }
-    cpusets::value(files, path, problems).unwrap_or_default()
-}
-
-impl HostIsolation {
-    /// Of this host. Cost: two files, and those of control groups (1024 groups at most).
-    ///
-    /// ```
-    /// let host = quietcore_live::HostIsolation::read();
-    /// assert!(host.cpusets.is_subset(&host.from_tasks()));
-    /// ```
-    #[must_use]
-    pub fn read() -> Self {
-        Self::read_below("/")
-    }
-
-    /// The same of a host whose files are below `root`: for a container that has its host's there, or a copy.
-    ///
-    /// ```
-    /// let host = quietcore_live::HostIsolation::read_below("/nowhere");
-    /// assert!(host.from_tasks().is_empty() && host.problems.is_empty());
-    /// ```
-    #[must_use]
-    pub fn read_below(root: impl AsRef<Path>) -> Self {
-        read(&Below(root.as_ref().to_owned())).host
-    }
-
-    /// CPUs that are isolated from scheduling, at boot or by cpusets.
-    ///
-    /// ```
-    /// let host = quietcore_live::HostIsolation::default();
-    /// assert!(host.from_tasks().is_empty());
-    /// ```
-    #[must_use]
-    pub fn from_tasks(&self) -> CpuSet {
-        self.isolated.union(&self.cpusets)
-    }
-
-    /// In a machine's words, of the CPUs that it has.
-    fn masks(&self, cpus: &CpuSet) -> Isolation {
-        let domain = self.isolated.difference(&self.cpusets);
-        Isolation {
-            domain: domain.intersection(cpus),
-            nohz_full: self.nohz_full.intersection(cpus),
-            runtime: self.cpusets.intersection(cpus),
-        }
-    }
-
-    /// Whether some of it may be missing.
-    fn is_incomplete(&self) -> bool {
-        self.problems.iter().any(|problem| matches!(problem, IsolationProblem::Unreadable { .. }))
-    }
-}
-
-/// Where a builder's masks come from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct FromHost(Option<PathBuf>);
-
-impl FromHost {
-    /// The host's masks, if they were asked for; otherwise `builder`'s.
-    ///
-    /// # Errors
-    /// When the host leaves none of `cpus` for housekeeping. (A spare would be, but it has no CPU to run on.)
-    pub(crate) fn or(&self, builder: Isolation, cpus: &CpuSet) -> Result<Isolation, StartError> {
-        let Some(root) = &self.0 else { return Ok(builder) };
-        let isolation = HostIsolation::read_below(root).masks(cpus);
-        Housekeeping::new(cpus, &isolation).map_err(StartError::Housekeeping)?;
-        Ok(isolation)
-    }
-}
-
-impl Builder {
-    /// Isolates what the host isolates when the machine starts: its kernel's `isolated` and `nohz_full`
-    /// masks, and what cpusets isolate ([`HostIsolation`]). The last are as if
-    /// [`set_isolated`](Machine::set_isolated) had been called with them: they can be taken back, and
-    /// [`watch_host_isolation`](Machine::watch_host_isolation) does so. What
-    /// [`isolated`](Self::isolated) and [`nohz_full`](Self::nohz_full) say does not count.
-    ///
-    /// A machine all of whose CPUs are isolated does not start ([`StartError::Housekeeping`]): give a
-    /// process that runs in an isolated partition a CPU outside of it, or leave this out.
-    ///
-    /// ```
-    /// # use quietcore_live::{Machine, StartError};
-    /// match Machine::builder().isolation_from_host().start() {
-    ///     Ok(machine) => machine.shutdown(),
-    ///     Err(StartError::Housekeeping(error)) => eprintln!("{error}"),
-    ///     Err(error) => return Err(error),
-    /// }
-    /// # Ok::<(), StartError>(())
-    /// ```
-    #[must_use]
-    pub fn isolation_from_host(self) -> Self {
-        self.isolation_from("/".into())
-    }
-
-    fn isolation_from(mut self, root: PathBuf) -> Self {
-        self.from_host = FromHost(Some(root));
-        self
-    }
-}
-
-impl Machine {
-    /// Which CPUs the kernel of this host isolates now; [`HostIsolation::read`].
-    ///
-    /// ```
-    /// let host = quietcore_live::Machine::host_isolation();
-    /// assert!(host.problems.len() <= 32);
-    /// ```
-    #[must_use]
-    pub fn host_isolation() -> HostIsolation {
-        HostIsolation::read()
-    }
-}

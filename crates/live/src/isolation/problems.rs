@@ -9,7 +9,7 @@ const COUNT_MAX: usize = 32;
 /// Something about a host's isolation that is not as it should be. It isolates nothing.
 ///
 /// ```
-/// use quietcore_live::HostIsolation;
+/// use quietcore::isolation::HostIsolation;
 ///
 /// for problem in HostIsolation::read().problems {
 ///     eprintln!("{problem}");

@@ -2,8 +2,9 @@
 //! follows them.
 
 use super::files::{Below, Files};
-use super::{HostIsolation, HostWatch, IsolationChange, IsolationProblem, read};
-use crate::{CpuSet, IsolateError, Machine, StartError};
+use super::host::read;
+use super::{HostIsolation, HostWatch, IsolationChange, IsolationProblem};
+use crate::{CpuSet, Machine, StartError, isolation::IsolateError};
 use core::time::Duration;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

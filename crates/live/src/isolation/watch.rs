@@ -10,11 +10,12 @@
 //! it calls the program.
 
 use super::files::Below;
-use super::{HostIsolation, Reading, read};
+use super::host::{HostIsolation, Reading, read};
+use crate::lane::IsolateError;
 use crate::machine::{Machine, StartError};
-use crate::{CpuSet, IsolateError, IsolationReport};
 use core::fmt;
 use core::time::Duration;
+use quietcore_core::{CpuSet, IsolationReport};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -32,7 +33,7 @@ const OPEN_COUNT_MAX: usize = 64;
 ///
 /// ```
 /// use core::time::Duration;
-/// use quietcore_live::HostWatch;
+/// use quietcore::isolation::HostWatch;
 ///
 /// let watch = HostWatch::new().every(Duration::from_millis(250));
 /// assert_ne!(watch, HostWatch::default());
@@ -53,7 +54,7 @@ impl HostWatch {
     /// Once per second, of this host.
     ///
     /// ```
-    /// assert_eq!(quietcore_live::HostWatch::new(), Default::default());
+    /// assert_eq!(quietcore::isolation::HostWatch::new(), Default::default());
     /// ```
     #[must_use]
     pub fn new() -> Self {
@@ -64,7 +65,7 @@ impl HostWatch {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # use quietcore_live::HostWatch;
+    /// # use quietcore::isolation::HostWatch;
     /// let watch = HostWatch::new().every(Duration::from_secs(10));
     /// # let _ = watch;
     /// ```
@@ -76,7 +77,7 @@ impl HostWatch {
     /// Of a host whose files are below `root`: for a container that has its host's there.
     ///
     /// ```
-    /// # use quietcore_live::HostWatch;
+    /// # use quietcore::isolation::HostWatch;
     /// let watch = HostWatch::new().below("/host");
     /// # let _ = watch;
     /// ```
@@ -89,12 +90,12 @@ impl HostWatch {
 /// A change of the host's isolation, and what the machine made of it.
 ///
 /// ```
-/// # use quietcore_live::{HostWatch, Machine};
+/// # use quietcore::{Machine, isolation::HostWatch};
 /// # let machine = Machine::start()?;
 /// let guard = machine.watch_host_isolation(HostWatch::new(), |change| eprintln!("{change}"))?;
 /// # drop(guard);
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -167,14 +168,14 @@ impl Machine {
     ///
     /// ```
     /// use core::time::Duration;
-    /// use quietcore_live::{HostWatch, Machine};
+    /// use quietcore::{Machine, isolation::HostWatch};
     ///
     /// let machine = Machine::start()?;
     /// let every = HostWatch::new().every(Duration::from_millis(100));
     /// let guard = machine.watch_host_isolation(every, |change| eprintln!("{change}"))?;
     /// drop(guard);
     /// machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub fn watch_host_isolation(
         &'static self,

@@ -15,7 +15,7 @@ use std::io;
 /// How a lane waits when it has nothing to run.
 ///
 /// ```
-/// assert_eq!(quietcore_live::WaitBy::default(), quietcore_live::WaitBy::Park);
+/// assert_eq!(quietcore::lane::WaitBy::default(), quietcore::lane::WaitBy::Park);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WaitBy {
@@ -29,7 +29,7 @@ pub enum WaitBy {
 /// Why a thread did not get a CPU.
 ///
 /// ```
-/// use quietcore_live::{ClaimError, Cpu, CpuId, Machine};
+/// use quietcore::{Cpu, CpuId, Machine, lane::ClaimError};
 ///
 /// let machine = Machine::start()?; // without lanes
 /// let error = Cpu::claim(machine, CpuId::new(0)?).expect_err("nobody can claim anything");
@@ -40,7 +40,7 @@ pub enum WaitBy {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ClaimError {
-    /// The CPU is not in [`Builder::lanes`](crate::Builder::lanes), or this process may not run on it.
+    /// The CPU is not in [`MachineBuilder::lanes`](crate::MachineBuilder::lanes), or this process may not run on it.
     NotALane {
         /// The CPU.
         cpu: CpuId,

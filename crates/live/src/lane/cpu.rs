@@ -9,90 +9,18 @@
 use super::claim::{ClaimError, WaitBy};
 use super::current;
 use super::lane::Lane;
+use super::outcome::{IdleUntil, TurnStats};
 use super::slot::Slot;
 use crate::machine::{EnterGuard, Machine};
 use crate::task::{LiveTasks, end_local_tasks};
 use core::marker::PhantomData;
-use core::time::Duration;
 use quietcore_core::{CpuId, Nanos};
 use std::os::fd::BorrowedFd;
-
-/// What a turn did.
-///
-/// ```
-/// assert_eq!(quietcore_live::Turned::default().ran, 0);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Turned {
-    /// Timers that were run: callbacks and wakers.
-    pub ran: u32,
-    /// Tasks that were polled, and work that was run.
-    pub items: u32,
-    /// Handlers of softirqs that were run.
-    pub softirqs: u32,
-    /// Whether there is more: the turn's budget (256 timers, 64 items, 2 ms for either) was used up. Take
-    /// another turn soon.
-    pub has_more: bool,
-}
-
-/// How long a lane with nothing to run may wait. Whatever it says, a kick ends the wait.
-///
-/// ```
-/// use quietcore_live::{Idle, Nanos};
-///
-/// assert_eq!(Idle::Stay { until: Nanos(7) }.until(), Some(Nanos(7)));
-/// assert_eq!(Idle::Sleep { until: None }.until(), None);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "a lane that oversleeps is late for its timers"]
-pub enum Idle {
-    /// For a tick at most; the machine counts on this lane as on one that is awake.
-    Stay {
-        /// The moment, on the machine's clock.
-        until: Nanos,
-    },
-    /// The machine knows that this lane sleeps.
-    Sleep {
-        /// The moment, on the machine's clock; `None` until somebody kicks.
-        until: Option<Nanos>,
-    },
-}
-
-impl Idle {
-    /// The moment at which the wait must end.
-    ///
-    /// ```
-    /// # use quietcore_live::{Idle, Nanos};
-    /// assert_eq!(Idle::Sleep { until: Some(Nanos(9)) }.until(), Some(Nanos(9)));
-    /// ```
-    #[must_use]
-    pub const fn until(self) -> Option<Nanos> {
-        match self {
-            Self::Stay { until } => Some(until),
-            Self::Sleep { until } => until,
-        }
-    }
-
-    /// How long that is from `now` on: for calls that take a span. `None` is for ever.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use quietcore_live::{Idle, Nanos};
-    /// let idle = Idle::Stay { until: Nanos(9) };
-    /// assert_eq!(idle.timeout(Nanos(4)), Some(Duration::from_nanos(5)));
-    /// assert_eq!(idle.timeout(Nanos(12)), Some(Duration::ZERO));
-    /// ```
-    #[must_use]
-    pub fn timeout(self, now: Nanos) -> Option<Duration> {
-        self.until().map(|until| Duration::from_nanos(until.since(now).0))
-    }
-}
 
 /// Wakes the lane of a CPU when it waits, from any thread. Cheap to copy; outlives the lane.
 ///
 /// ```
-/// # use quietcore_live::{Cpu, CpuId, Machine};
+/// # use quietcore::{Cpu, CpuId, Machine};
 /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
 /// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
 /// let unparker = cpu.unparker();
@@ -111,7 +39,7 @@ impl Unparker {
     /// Leave first what the lane is to find. Cost: a fence and a load; 7 us if the lane waits.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, CpuId, Machine, WaitBy};
+    /// # use quietcore::{Cpu, CpuId, Machine, lane::WaitBy};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let mut cpu = Cpu::claim_with(machine, CpuId::new(0)?, WaitBy::KickFd)?;
     /// let _ = cpu.enter_idle();
@@ -129,7 +57,7 @@ impl Unparker {
 /// A CPU of the machine, played by the thread that claimed it: a *lane*.
 ///
 /// ```
-/// use quietcore_live::{Cpu, CpuId, Machine};
+/// use quietcore::{Cpu, CpuId, Machine};
 ///
 /// let machine = Machine::builder().lanes("0".parse()?).start()?;
 /// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
@@ -144,7 +72,7 @@ impl Unparker {
 /// A loop that has nothing else to do waits with [`park`](Self::park):
 ///
 /// ```
-/// # use quietcore_live::{Cpu, CpuId, Machine};
+/// # use quietcore::{Cpu, CpuId, Machine};
 /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
 /// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
 /// # std::thread::spawn(|| machine.shutdown());
@@ -176,7 +104,7 @@ impl Cpu {
     /// See [`ClaimError`].
     ///
     /// ```
-    /// # use quietcore_live::{ClaimError, Cpu, CpuId, Machine};
+    /// # use quietcore::{Cpu, CpuId, Machine, lane::ClaimError};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let cpu = Cpu::claim(machine, CpuId::new(0)?)?;
     /// assert!(matches!(Cpu::claim(machine, CpuId::new(0)?), Err(ClaimError::ThreadHasCpu { .. })));
@@ -194,7 +122,7 @@ impl Cpu {
     /// See [`ClaimError`].
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, CpuId, Machine, WaitBy};
+    /// # use quietcore::{Cpu, CpuId, Machine, lane::WaitBy};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let mut cpu = Cpu::claim_with(machine, CpuId::new(0)?, WaitBy::KickFd)?;
     /// assert!(cpu.kick_fd().is_some());
@@ -220,7 +148,7 @@ impl Cpu {
     /// Which CPU it is.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, CpuId, Machine};
+    /// # use quietcore::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// assert_eq!(Cpu::claim(machine, CpuId::new(0)?)?.cpu().index(), 0);
     /// # machine.shutdown();
@@ -234,7 +162,7 @@ impl Cpu {
     /// Whose CPU it is.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, CpuId, Machine};
+    /// # use quietcore::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// assert!(core::ptr::eq(Cpu::claim(machine, CpuId::new(0)?)?.machine(), machine));
     /// # machine.shutdown();
@@ -247,7 +175,7 @@ impl Cpu {
 
     /// Runs what is due on this CPU, and on those that it looks after: at most 256 timers, or 2 ms of them.
     /// Ends a wait, if there was one. Call it between any two pieces of work, at least once per tick; whoever
-    /// does not for [`stall_after`](crate::Builder::stall_after) is taken for stuck.
+    /// does not for [`stall_after`](crate::MachineBuilder::stall_after) is taken for stuck.
     ///
     /// Cost when nothing is due: a look at the clock and a few loads; once per tick a look at the
     /// neighbours. On an isolated CPU with nothing armed a few loads. Does nothing once the machine was shut
@@ -258,7 +186,7 @@ impl Cpu {
     /// ([`OnPanic`](crate::OnPanic)).
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, CpuId, Machine};
+    /// # use quietcore::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
     /// assert_eq!(cpu.turn().ran, 0);
@@ -267,10 +195,10 @@ impl Cpu {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn turn(&mut self) -> Turned {
+    pub fn turn(&mut self) -> TurnStats {
         let ran = self.lane.turn();
         let (items, softirqs) = (ran.items, ran.softirqs);
-        Turned { ran: ran.timers, items, softirqs, has_more: self.lane.has_more() }
+        TurnStats { ran: ran.timers, items, softirqs, has_more: self.lane.has_more() }
     }
 
     pub(crate) const fn local_tasks(&self) -> &LiveTasks {
@@ -285,17 +213,17 @@ impl Cpu {
     /// hierarchy.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, CpuId, Idle, Machine, WaitBy};
+    /// # use quietcore::{Cpu, CpuId, Machine, lane::{IdleUntil, WaitBy}};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let mut cpu = Cpu::claim_with(machine, CpuId::new(0)?, WaitBy::KickFd)?;
-    /// assert_eq!(cpu.enter_idle(), Idle::Sleep { until: None }); // nothing is armed
+    /// assert_eq!(cpu.enter_idle(), IdleUntil::Sleep { until: None }); // nothing is armed
     /// // here: epoll_wait, with the descriptor in the set
     /// cpu.exit_idle();
     /// # drop(cpu);
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn enter_idle(&mut self) -> Idle {
+    pub fn enter_idle(&mut self) -> IdleUntil {
         self.lane.enter_idle()
     }
 
@@ -303,7 +231,7 @@ impl Cpu {
     /// does it, too.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, CpuId, Machine};
+    /// # use quietcore::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// # let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
     /// let _ = cpu.enter_idle();
@@ -322,7 +250,7 @@ impl Cpu {
     /// moment, and let a timer of the kernel remind them.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, CpuId, Machine};
+    /// # use quietcore::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let cpu = Cpu::claim(machine, CpuId::new(0)?)?;
     /// let now = machine.now();
@@ -345,7 +273,7 @@ impl Cpu {
     /// When the CPU was claimed to be waited for by its descriptor.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, CpuId, Machine};
+    /// # use quietcore::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
     /// # std::thread::spawn(|| machine.shutdown());
@@ -364,7 +292,7 @@ impl Cpu {
     /// When the CPU was claimed to be waited for by its descriptor.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, CpuId, Machine};
+    /// # use quietcore::{Cpu, CpuId, Machine};
     /// use std::sync::mpsc;
     ///
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
@@ -395,7 +323,7 @@ impl Cpu {
     /// For other threads, to wake this one.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, CpuId, Machine};
+    /// # use quietcore::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let unparker = Cpu::claim(machine, CpuId::new(0)?)?.unparker();
     /// unparker.unpark(); // nobody plays the CPU any more: nothing happens
@@ -411,7 +339,7 @@ impl Cpu {
     /// it had been found stuck, but at once. Its pinned timers wait.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, CpuId, Machine};
+    /// # use quietcore::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
     /// assert_eq!(cpu.block_in_place(|| 7), 7);
@@ -438,7 +366,7 @@ impl Cpu {
     /// closure. [`end_block`](Self::end_block) must follow before the next turn.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, CpuId, Machine};
+    /// # use quietcore::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// # let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
     /// cpu.begin_block();
@@ -456,7 +384,7 @@ impl Cpu {
     /// The end of it.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, CpuId, Machine};
+    /// # use quietcore::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// # let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
     /// cpu.begin_block();
@@ -476,7 +404,7 @@ impl Cpu {
     /// claimed with [`WaitBy::KickFd`].
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, CpuId, Machine};
+    /// # use quietcore::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// assert!(Cpu::claim(machine, CpuId::new(0)?)?.kick_fd().is_none());
     /// # machine.shutdown();

@@ -30,26 +30,6 @@ pub(crate) fn current_cpu(machine: &Machine) -> Option<(CpuId, Nanos)> {
     })
 }
 
-impl Machine {
-    /// Which of this machine's CPUs the calling thread plays; `None` if it is no lane of it. Cost: three
-    /// loads.
-    ///
-    /// ```
-    /// # use quietcore_live::{Cpu, CpuId, Machine};
-    /// let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// assert_eq!(machine.cpu_here(), None);
-    /// let cpu = Cpu::claim(machine, CpuId::new(0)?)?;
-    /// assert_eq!(machine.cpu_here(), Some(cpu.cpu()));
-    /// # drop(cpu);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn cpu_here(&self) -> Option<CpuId> {
-        current_cpu(self).map(|(cpu, _)| cpu)
-    }
-}
-
 /// The CPU that this thread plays, of whatever machine.
 pub(super) fn any() -> Option<CpuId> {
     HERE.with(|here| here.cpu.get())

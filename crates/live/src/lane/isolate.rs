@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_micros(200);
 /// Why isolation was not changed. Nothing was done.
 ///
 /// ```
-/// use quietcore_live::{IsolateError, Machine};
+/// use quietcore::{Machine, isolation::IsolateError};
 ///
 /// let machine = Machine::builder().cpus("0".parse()?).start()?;
 /// let error = machine.set_isolated(&"0".parse()?).expect_err("somebody must do the housekeeping");
@@ -59,10 +59,10 @@ impl core::error::Error for IsolateError {}
 
 impl Machine {
     /// From now on the CPUs of `isolated` are isolated at run time, and no others (those that the machine was
-    /// [started](crate::Builder::isolated) with remain). When it returns, none of them starts a timer that
+    /// [started](crate::MachineBuilder::isolated) with remain). When it returns, none of them starts a timer that
     /// was armed elsewhere; timers that others armed there were moved; foreign threads arm elsewhere; the
     /// machine's own threads run on the other CPUs. A callback that an isolated CPU was running for others is
-    /// waited for, 100 ms at most ([`IsolationReport::still_running`](crate::IsolationReport)); one of the
+    /// waited for, 100 ms at most ([`IsolationReport::still_running`](crate::isolation::IsolationReport)); one of the
     /// calling thread's own is not.
     ///
     /// From any thread, also from callbacks. Cost: locks of all bases, one at a time.
@@ -71,7 +71,7 @@ impl Machine {
     /// See [`IsolateError`].
     ///
     /// ```
-    /// use quietcore_live::{CpuSet, Machine};
+    /// use quietcore::{CpuSet, Machine};
     ///
     /// let machine = Machine::start()?;
     /// let report = machine.set_isolated(&CpuSet::new())?; // none
@@ -108,7 +108,7 @@ impl Machine {
     /// [`set_isolated`](Self::set_isolated) named. Any thread; cost: a lock and a copy of the sets.
     ///
     /// ```
-    /// use quietcore_live::Machine;
+    /// use quietcore::Machine;
     ///
     /// let machine = Machine::builder().isolated("".parse()?).start()?;
     /// assert!(machine.isolated().is_empty());

@@ -10,6 +10,7 @@
 //! Source: PROTOCOL sections 2, 4 and 9; KERNEL sections 5 and 6.
 
 use super::lane::Lane;
+use super::outcome::TurnWork;
 use crate::run_queue::{Item, Next, RunQueue};
 use crate::softirq::{Before, Softirqs};
 use crate::task;
@@ -21,17 +22,6 @@ const ITEM_BUDGET: u32 = 64;
 
 /// Longest turn, in ns.
 const TIME_BUDGET: Nanos = Nanos(2_000_000);
-
-/// What a turn ran besides timers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ran {
-    /// Polls of tasks, and work.
-    pub(super) items: u32,
-    /// Handlers of softirqs.
-    pub(super) softirqs: u32,
-    /// Timers that were due in between.
-    pub(super) timers: u32,
-}
 
 impl Lane {
     fn queue(&self) -> &'static RunQueue {
@@ -45,9 +35,9 @@ impl Lane {
     }
 
     /// Runs what waits for this lane, and what others have and do not get to.
-    pub(super) fn run_items(&mut self, mut now: Nanos) -> Ran {
+    pub(super) fn run_items(&mut self, mut now: Nanos) -> TurnWork {
         let (started, queue) = (now, self.queue());
-        let mut ran = Ran::default();
+        let mut ran = TurnWork::default();
         let _ = queue.todo.take();
         let mut before = Before::Other;
         while self.machine.is_running() {

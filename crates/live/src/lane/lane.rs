@@ -14,10 +14,9 @@
 //!
 //! Absent: which thread it is (`cpu.rs`, `spare.rs`), and whom to wake. Source: PROTOCOL sections 3, 4 and 6.
 
-use super::cpu::Idle;
 use super::current;
 use super::idle_predictor::{End, Rest};
-use super::items::Ran;
+use super::outcome::{IdleUntil, TurnWork};
 use super::slot::Slot;
 use crate::machine::Machine;
 use crate::probe;
@@ -119,7 +118,7 @@ impl Lane {
 
     /// Runs what is due, and what else waits for this lane.
     #[inline]
-    pub(super) fn turn(&mut self) -> Ran {
+    pub(super) fn turn(&mut self) -> TurnWork {
         // An isolated CPU answers for nobody: with nothing armed on it there is no reason to look at the
         // clock.
         let is_quiet = self.waiting == Waiting::No && self.slot.alone.is_set() && !self.turn.has_more();
@@ -129,29 +128,29 @@ impl Lane {
                 return self.turn_by_tick(when).unwrap_or_default();
             }
             if !self.machine.core.handle_tick(self.slot.cpu, Nanos(u64::MAX)) {
-                return Ran::default();
+                return TurnWork::default();
             }
         }
         self.turn_by_the_clock()
     }
 
-    fn turn_by_the_clock(&mut self) -> Ran {
+    fn turn_by_the_clock(&mut self) -> TurnWork {
         if !self.machine.is_running() {
             self.stop_waiting();
-            return Ran::default();
+            return TurnWork::default();
         }
         let now = self.machine.clock.now();
         self.exit_idle(now);
         let timers = self.run_timers(now);
         let is_helping = core::mem::take(&mut self.must_help) && self.is_help_wanted();
         if !self.has_items() && !is_helping {
-            return Ran { timers, ..Ran::default() };
+            return TurnWork { timers, ..TurnWork::default() };
         }
         let ran = self.run_items(now);
-        if ran != Ran::default() {
+        if ran != TurnWork::default() {
             self.rest.work(now);
         }
-        Ran { timers: timers + ran.timers, ..ran }
+        TurnWork { timers: timers + ran.timers, ..ran }
     }
 
     /// Between two items: the clock, and what is due. Says what time it is, and how many timers ran.
@@ -225,10 +224,10 @@ impl Lane {
     }
 
     /// Nothing to run: from now on kicks arrive, and the lane may wait.
-    pub(super) fn enter_idle(&mut self) -> Idle {
+    pub(super) fn enter_idle(&mut self) -> IdleUntil {
         let now = self.machine.clock.now();
         if self.machine.is_forked() {
-            return Idle::Stay { until: now };
+            return IdleUntil::Stay { until: now };
         }
         self.stop_waiting();
         self.is_prepared = true;
@@ -260,7 +259,7 @@ impl Lane {
 
     /// Goes idle in the books as one that wakes up for nobody: the tree's alarm is asked for, and whom that
     /// wakes is a lane. Only a spare that no lane could relieve does what a lane does.
-    fn stand_down(&mut self, now: Nanos) -> Idle {
+    fn stand_down(&mut self, now: Nanos) -> IdleUntil {
         let (core, cpu) = (&self.machine.core, self.slot.cpu);
         match self.machine.act(|actions| core.stand_down(cpu, now, actions)) {
             Decision::Stay { next } => {
@@ -272,13 +271,13 @@ impl Lane {
                 let until = self.also_exact(until);
                 self.waiting = Waiting::Sleeps(until);
                 self.leave_switch(now, until);
-                Idle::Sleep { until }
+                IdleUntil::Sleep { until }
             }
         }
     }
 
     /// Waits without a word to the books, until `until` or what is due before that.
-    fn doze(&mut self, until: Nanos, now: Nanos) -> Idle {
+    fn doze(&mut self, until: Nanos, now: Nanos) -> IdleUntil {
         self.slot.doze.begin(until);
         // The second look: whoever armed without seeing `until` has left its timer here before.
         let core = &self.machine.core;
@@ -287,16 +286,16 @@ impl Lane {
         let remote = core.hierarchy().next_remote(self.slot.cpu).filter(|remote| *remote > self.turned);
         let until = [next, remote].into_iter().flatten().fold(until, Nanos::min).max(now);
         self.waiting = Waiting::Dozes(until);
-        Idle::Stay { until }
+        IdleUntil::Stay { until }
     }
 
     /// Goes idle in the books.
-    fn sleep(&mut self, now: Nanos, takes_part: bool) -> Idle {
+    fn sleep(&mut self, now: Nanos, takes_part: bool) -> IdleUntil {
         let (core, cpu) = (&self.machine.core, self.slot.cpu);
         match core.enter_idle_beside_others(cpu, now) {
             Decision::Stay { next } if self.is_parked => {
                 self.waiting = Waiting::Sleeps(Some(next));
-                Idle::Sleep { until: Some(next) }
+                IdleUntil::Sleep { until: Some(next) }
             }
             // Still awake in the books, and so still looking after others, every tick.
             Decision::Stay { next } => {
@@ -311,7 +310,7 @@ impl Lane {
                 if takes_part {
                     self.leave_switch(now, until);
                 }
-                Idle::Sleep { until }
+                IdleUntil::Sleep { until }
             }
         }
     }

@@ -5,7 +5,7 @@
 
 use super::current::current_cpu;
 use super::slot::Slot;
-use super::thread::Note;
+use super::thread::StartNote;
 use crate::machine::Machine;
 use crate::run_queue::{Item, RunQueue};
 use crate::softirq::Companion;
@@ -32,7 +32,7 @@ pub(crate) struct Lanes {
     own_threads: Mutex<Vec<Pid>>,
     /// Their real-time priority.
     pub(super) own_priority: Option<u8>,
-    notes: Mutex<Vec<Note>>,
+    notes: Mutex<Vec<StartNote>>,
     /// The highest real-time priority of every lane, for those who place tasks.
     pub(crate) priorities: CpuPriorities,
     /// For choices that are made in turns.
@@ -100,7 +100,7 @@ impl Lanes {
         self.own_threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn notes(&self) -> MutexGuard<'_, Vec<Note>> {
+    pub(super) fn notes(&self) -> MutexGuard<'_, Vec<StartNote>> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -23,6 +23,7 @@ mod isolate;
 mod items;
 mod lane;
 mod lanes;
+mod outcome;
 mod realtime;
 mod sentinel;
 mod slot;
@@ -32,8 +33,9 @@ mod tick;
 
 pub use {
     claim::{ClaimError, WaitBy},
-    cpu::{Cpu, Idle, Turned, Unparker},
+    cpu::{Cpu, Unparker},
     isolate::IsolateError,
-    thread::{LaneThreads, Note, Pinning},
+    outcome::{IdleUntil, TurnStats},
+    thread::{LaneThreads, Pinning, StartNote},
 };
 pub(crate) use {current::current_cpu, lanes::Lanes};

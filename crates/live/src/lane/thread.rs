@@ -16,7 +16,7 @@ use std::sync::mpsc::{Sender, channel};
 /// Whether a lane's thread stays on its CPU of the host.
 ///
 /// ```
-/// assert_eq!(quietcore_live::Pinning::default(), quietcore_live::Pinning::IfExclusive);
+/// assert_eq!(quietcore::lane::Pinning::default(), quietcore::lane::Pinning::IfExclusive);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pinning {
@@ -45,7 +45,7 @@ impl Cpu {
     /// Threads that it starts afterwards inherit it. Cost: some files of the system are read.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, CpuId, Machine, Pinning};
+    /// # use quietcore::{Cpu, CpuId, Machine, lane::Pinning};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let cpu = Cpu::claim(machine, CpuId::new(0)?)?;
     /// assert!(!cpu.pin_thread(Pinning::Never));
@@ -61,12 +61,12 @@ impl Cpu {
 /// How ready-made lane threads are run.
 ///
 /// ```
-/// use quietcore_live::{LaneThreads, Machine, Pinning};
+/// use quietcore::{LaneThreads, Machine, lane::Pinning};
 ///
 /// let threads = LaneThreads::new().pinning(Pinning::Always);
 /// let machine = Machine::builder().automatic_lanes().lane_threads(threads).start()?;
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaneThreads {
@@ -78,7 +78,7 @@ impl LaneThreads {
     /// The default: pinned if the CPUs are exclusive, no real-time priority.
     ///
     /// ```
-    /// assert_eq!(quietcore_live::LaneThreads::new(), Default::default());
+    /// assert_eq!(quietcore::LaneThreads::new(), Default::default());
     /// ```
     #[must_use]
     pub const fn new() -> Self {
@@ -88,7 +88,7 @@ impl LaneThreads {
     /// Whether they stay on their CPUs.
     ///
     /// ```
-    /// # use quietcore_live::{LaneThreads, Pinning};
+    /// # use quietcore::{LaneThreads, lane::Pinning};
     /// let threads = LaneThreads::new().pinning(Pinning::Never);
     /// # let _ = threads;
     /// ```
@@ -103,7 +103,7 @@ impl LaneThreads {
     /// switched off (`kernel.sched_rt_runtime_us`).
     ///
     /// ```
-    /// # use quietcore_live::LaneThreads;
+    /// # use quietcore::LaneThreads;
     /// let threads = LaneThreads::new().fifo(10);
     /// # let _ = threads;
     /// ```
@@ -121,14 +121,14 @@ impl LaneThreads {
 /// Something that a machine was asked for and could not do. It works without.
 ///
 /// ```
-/// let machine = quietcore_live::Machine::start()?;
+/// let machine = quietcore::Machine::start()?;
 /// assert!(machine.notes().is_empty());
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Note {
+pub enum StartNote {
     /// The lane's thread was not pinned to its CPU.
     NotPinned {
         /// The CPU.
@@ -145,7 +145,7 @@ pub enum Note {
     },
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for StartNote {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotPinned { cpu, error } => {
@@ -160,24 +160,24 @@ impl fmt::Display for Note {
 }
 
 impl Machine {
-    /// What could not be done as the [`Builder`](crate::Builder) asked, each once.
+    /// What could not be done as the [`MachineBuilder`](crate::MachineBuilder) asked, each once.
     ///
     /// ```
-    /// # use quietcore_live::{LaneThreads, Machine};
+    /// # use quietcore::{LaneThreads, Machine};
     /// let threads = LaneThreads::new().fifo(20);
     /// let machine = Machine::builder().automatic_lanes().lane_threads(threads).start()?;
     /// for note in machine.notes() {
     ///     eprintln!("{note}"); // an ordinary user may not set priorities
     /// }
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
-    pub fn notes(&self) -> Vec<Note> {
+    pub fn notes(&self) -> Vec<StartNote> {
         self.lanes.notes().clone()
     }
 
-    fn note(&self, note: Note) {
+    fn note(&self, note: StartNote) {
         let mut notes = self.lanes.notes();
         if !notes.contains(&note) {
             notes.push(note);
@@ -226,7 +226,7 @@ impl Machine {
         set.set(cpu.index());
         let result = rustix::thread::sched_setaffinity(None, &set);
         if let Err(errno) = result {
-            self.note(Note::NotPinned { cpu, error: errno.raw_os_error() });
+            self.note(StartNote::NotPinned { cpu, error: errno.raw_os_error() });
         }
         result.is_ok()
     }
@@ -235,7 +235,7 @@ impl Machine {
     pub(super) fn raise_priority(&self, priority: Option<u8>) {
         let Some(priority) = priority else { return };
         if let Err(error) = realtime::run_first_in_first_out(priority) {
-            self.note(Note::NoPriority { priority, error: error.raw_os_error().unwrap_or_default() });
+            self.note(StartNote::NoPriority { priority, error: error.raw_os_error().unwrap_or_default() });
         }
     }
 }

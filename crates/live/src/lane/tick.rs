@@ -11,8 +11,8 @@
 //! `quietcore-core`, `softirq::call`. Deviation: no interrupt goes out; the lane finds the call in its next
 //! turn, or is kicked if it waits.
 
-use super::items::Ran;
 use super::lane::Lane;
+use super::outcome::TurnWork;
 use super::slot::Slot;
 use quietcore_core::softirq::TimerRaise;
 
@@ -32,7 +32,7 @@ impl Lane {
     /// The turn of an isolated lane that does not go by the next expiry; `None` when it does nothing now.
     /// Cost: a look at the clock.
     #[cold]
-    pub(super) fn turn_by_tick(&mut self, when: TimerRaise) -> Option<Ran> {
+    pub(super) fn turn_by_tick(&mut self, when: TimerRaise) -> Option<TurnWork> {
         let (machine, slot) = (self.machine, self.slot());
         let now = machine.clock.now();
         let is_called = slot.called.take();
@@ -50,6 +50,6 @@ impl Lane {
         let counts = &machine.counts[slot.cpu.index()];
         counts.timer_raises.add(1);
         counts.empty_raises.add(u64::from(timers == 0));
-        Some(Ran { timers, ..Ran::default() })
+        Some(TurnWork { timers, ..TurnWork::default() })
     }
 }

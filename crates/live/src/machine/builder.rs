@@ -1,6 +1,6 @@
 //! What a machine of threads is made with, and making it.
 
-use super::{Machine, StartError};
+use super::error::StartError;
 use crate::isolation::FromHost;
 use crate::lane::LaneThreads;
 use crate::run_queue::WakeTo;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// What happens when a callback or a waker panics.
 ///
 /// ```
-/// assert_eq!(quietcore_live::OnPanic::default(), quietcore_live::OnPanic::Abort);
+/// assert_eq!(quietcore::OnPanic::default(), quietcore::OnPanic::Abort);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnPanic {
@@ -33,14 +33,14 @@ pub enum OnPanic {
 ///
 /// ```
 /// use core::time::Duration;
-/// use quietcore_live::Machine;
+/// use quietcore::Machine;
 ///
 /// let machine = Machine::builder().tick(Duration::from_millis(1)).start()?;
 /// machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Builder {
+pub struct MachineBuilder {
     pub(super) cpus: Option<CpuSet>,
     pub(super) isolated: Option<CpuSet>,
     pub(super) nohz_full: CpuSet,
@@ -64,7 +64,7 @@ pub struct Builder {
     pub(crate) sites: KeepSites,
 }
 
-impl Default for Builder {
+impl Default for MachineBuilder {
     fn default() -> Self {
         Self {
             cpus: None,
@@ -91,11 +91,11 @@ impl Default for Builder {
     }
 }
 
-impl Builder {
+impl MachineBuilder {
     /// The CPUs of the machine. Default: those that this process may run on.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::builder().cpus("0".parse()?).start()?;
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -109,10 +109,10 @@ impl Builder {
     /// CPUs on which nothing foreign runs. Default: those that the kernel isolates (`isolcpus=`).
     ///
     /// ```
-    /// # use quietcore_live::{CpuSet, Machine};
+    /// # use quietcore::{CpuSet, Machine};
     /// let machine = Machine::builder().isolated(CpuSet::new()).start()?;
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub fn isolated(mut self, isolated: CpuSet) -> Self {
@@ -124,7 +124,7 @@ impl Builder {
     /// Default: none.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::builder().cpus("0".parse()?).nohz_full("1".parse()?).start()?;
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -139,7 +139,7 @@ impl Builder {
     /// thread expires all timers.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -154,10 +154,10 @@ impl Builder {
     /// its control group's CPU quota comes to, rounded up.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::builder().automatic_lanes().start()?;
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub fn automatic_lanes(mut self) -> Self {
@@ -169,10 +169,10 @@ impl Builder {
     /// no.
     ///
     /// ```
-    /// # use quietcore_live::{LaneThreads, Machine};
+    /// # use quietcore::{LaneThreads, Machine};
     /// let machine = Machine::builder().automatic_lanes().lane_threads(LaneThreads::new()).start()?;
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub const fn lane_threads(mut self, threads: LaneThreads) -> Self {
@@ -184,7 +184,7 @@ impl Builder {
     /// no use.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::builder().lanes("0".parse()?).spare_lanes(2).start()?;
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -199,10 +199,10 @@ impl Builder {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::builder().tick(Duration::from_millis(4)).start()?;
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub const fn tick(mut self, tick: Duration) -> Self {
@@ -216,10 +216,10 @@ impl Builder {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::builder().stall_after(Duration::MAX).start()?;
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub const fn stall_after(mut self, stall_after: Duration) -> Self {
@@ -230,7 +230,7 @@ impl Builder {
     /// Where an unpinned timer waits. Anything but [`Policy::Pull`] needs lanes. Default `Pull`.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, Policy};
+    /// # use quietcore::{Machine, timer::Policy};
     /// let machine = Machine::builder().lanes("0".parse()?).policy(Policy::Push).start()?;
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -244,7 +244,7 @@ impl Builder {
     /// The same for unpinned exact timers. Default `Pull`.
     ///
     /// ```
-    /// # use quietcore_live::{ExactPolicy, Machine};
+    /// # use quietcore::{Machine, timer::ExactPolicy};
     /// let machine = Machine::builder().lanes("0".parse()?).exact_policy(ExactPolicy::Kernel).start()?;
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -258,10 +258,10 @@ impl Builder {
     /// Which isolated CPUs neither pull nor are pulled. Default: the rule of Linux 6.19.
     ///
     /// ```
-    /// # use quietcore_live::{Exclusion, Machine};
+    /// # use quietcore::{Machine, isolation::Exclusion};
     /// let machine = Machine::builder().exclusion(Exclusion::V2).start()?;
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub const fn exclusion(mut self, exclusion: Exclusion) -> Self {
@@ -272,10 +272,10 @@ impl Builder {
     /// What happens when a callback panics. Default: the process ends.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, OnPanic};
+    /// # use quietcore::{Machine, OnPanic};
     /// let machine = Machine::builder().on_panic(OnPanic::Continue).start()?;
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub const fn on_panic(mut self, on_panic: OnPanic) -> Self {
@@ -287,7 +287,7 @@ impl Builder {
     /// has one CPU, the first of [`cpus`](Self::cpus), and no lanes. Default: time cannot be paused.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::builder().virtual_time().start()?;
     /// machine.pause()?;
     /// # machine.shutdown();
@@ -307,7 +307,7 @@ impl Builder {
     /// For TIMER and HRTIMER, which are the machine's own.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, Vector};
+    /// # use quietcore::{Machine, softirq::Vector};
     /// let builder = Machine::builder().softirq(Vector::NET_RX, |run| println!("{run:?}"));
     /// # let _ = builder;
     /// ```
@@ -326,7 +326,7 @@ impl Builder {
     /// the program it makes no difference.
     ///
     /// ```
-    /// # use quietcore_live::{Awareness, Machine};
+    /// # use quietcore::{Machine, softirq::Awareness};
     /// let builder = Machine::builder().awareness(Awareness::Both);
     /// # let _ = builder;
     /// ```
@@ -340,7 +340,7 @@ impl Builder {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let builder = Machine::builder().defer_limit(Duration::from_millis(10));
     /// # let _ = builder;
     /// ```
@@ -353,7 +353,7 @@ impl Builder {
     /// Where normal tasks and work run that are woken. Default: where they ran last.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, WakeTo};
+    /// # use quietcore::{Machine, task::WakeTo};
     /// let builder = Machine::builder().wake_to(WakeTo::Here);
     /// # let _ = builder;
     /// ```
@@ -367,7 +367,7 @@ impl Builder {
     /// others are what kernels did, and cost more; they are here to be compared.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, TimerRaise};
+    /// # use quietcore::{Machine, isolation::TimerRaise};
     /// let builder = Machine::builder().timer_raise(TimerRaise::Bitmap);
     /// # let _ = builder;
     /// ```
@@ -375,22 +375,6 @@ impl Builder {
     pub const fn timer_raise(mut self, when: TimerRaise) -> Self {
         self.timer_raise = when;
         self
-    }
-
-    /// Starts the machine and its helper thread. It lives as long as the process; its memory (about 25 KiB
-    /// per CPU) is never given back, so that a timer can name it without counting.
-    ///
-    /// # Errors
-    /// When a setting makes no sense, no CPU is left for housekeeping, or the kernel refuses a timer or a
-    /// thread.
-    ///
-    /// ```
-    /// let machine = quietcore_live::Machine::builder().start()?;
-    /// machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
-    /// ```
-    pub fn start(self) -> Result<&'static Machine, StartError> {
-        Machine::launch(self)
     }
 
     pub(super) fn tick_length(&self) -> Result<TickLength, StartError> {

@@ -17,7 +17,7 @@ thread_local! {
 /// The process has a default machine already.
 ///
 /// ```
-/// use quietcore_live::InstallError;
+/// use quietcore::InstallError;
 ///
 /// assert_eq!(InstallError.to_string(), "this process has a default machine already");
 /// ```
@@ -35,7 +35,7 @@ impl core::error::Error for InstallError {}
 /// While it lives, the machine that was entered is the current one of its thread.
 ///
 /// ```
-/// use quietcore_live::Machine;
+/// use quietcore::Machine;
 ///
 /// let machine = Machine::start()?;
 /// let guard = machine.enter();
@@ -65,7 +65,7 @@ impl Machine {
     /// them in the opposite order.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::start()?;
     /// let _entered = machine.enter();
     /// assert!(core::ptr::eq(Machine::current(), machine));
@@ -84,7 +84,7 @@ impl Machine {
     /// When there is a default already.
     ///
     /// ```
-    /// # use quietcore_live::{InstallError, Machine};
+    /// # use quietcore::{InstallError, Machine};
     /// let machine = Machine::start()?;
     /// machine.install_default()?;
     /// assert_eq!(machine.install_default(), Err(InstallError));
@@ -99,7 +99,7 @@ impl Machine {
     /// The default machine of the process, if one was installed.
     ///
     /// ```
-    /// assert!(quietcore_live::Machine::installed().is_none());
+    /// assert!(quietcore::Machine::installed().is_none());
     /// ```
     #[must_use]
     pub fn installed() -> Option<&'static Self> {
@@ -109,7 +109,7 @@ impl Machine {
     /// The current machine, if there is one.
     ///
     /// ```
-    /// assert!(quietcore_live::Machine::try_current().is_none());
+    /// assert!(quietcore::Machine::try_current().is_none());
     /// ```
     #[inline]
     #[must_use]
@@ -123,7 +123,7 @@ impl Machine {
     /// When this thread has entered none and none was installed as the default.
     ///
     /// ```should_panic
-    /// let _ = quietcore_live::Machine::current();
+    /// let _ = quietcore::Machine::current();
     /// ```
     #[inline]
     #[must_use]

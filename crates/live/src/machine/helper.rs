@@ -5,24 +5,11 @@
 //! their base's lock. When the next expiry is at most a tick away it dozes: its CPU stays awake in the books,
 //! and nobody has to tell it anything but exact timers. Source: PROTOCOL sections 4 and 6.
 
-use super::{Machine, StartError};
-use quietcore_core::{CpuId, IdleDecision, Nanos, Turn};
+use super::Machine;
+use super::error::StartError;
+use quietcore_core::{CpuId, IdleDecision, Nanos};
 use std::sync::PoisonError;
 use std::thread;
-
-/// Plays the first spare. One thread at a time.
-#[derive(Debug)]
-pub(super) struct Player {
-    turn: Turn,
-    /// What the books say.
-    is_awake: bool,
-}
-
-impl Player {
-    pub(super) const fn new(spare: CpuId) -> Self {
-        Self { turn: Turn::new(spare), is_awake: false }
-    }
-}
 
 impl Machine {
     pub(super) fn start_helper(&'static self) -> Result<(), StartError> {

@@ -2,7 +2,7 @@
 //!
 //! Spares are CPUs of the model that no host has: their numbers follow the highest of the host.
 
-use super::StartError;
+use super::error::StartError;
 use quietcore_core::topology::Topology;
 use quietcore_core::{CpuId, CpuSet};
 use std::fs;

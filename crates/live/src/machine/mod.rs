@@ -11,20 +11,25 @@
 
 mod builder;
 mod current;
+mod error;
 mod helper;
 mod host;
 mod limits;
+mod player;
+mod start;
 mod sync;
 #[cfg(test)]
 mod tests;
 mod turn;
 
-pub use builder::{Builder, OnPanic};
+pub use builder::{MachineBuilder, OnPanic};
 pub use current::{EnterGuard, InstallError};
+pub use error::{ArmError, StartError};
+pub(crate) use limits::Limits;
 
 use crate::clock::Clock;
 use crate::events::Events;
-use crate::lane::{LaneThreads, Lanes, current_cpu};
+use crate::lane::{Lanes, current_cpu};
 use crate::metrics::CpuCounts;
 use crate::payload::Payload;
 use crate::probe;
@@ -33,135 +38,32 @@ use crate::softirq::Handlers;
 use crate::stall::Stalls;
 use crate::task::{BlockingPool, LiveTasks};
 use crate::timer::{InRun, RunEnds};
-use crate::virtual_time::{Allowed, VirtualTime};
+use crate::virtual_time::VirtualTime;
 use crate::words::alarm::Alarm;
 use crate::words::lock::FutexLock;
 use crate::words::present_cpu;
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
-use core::time::Duration;
-use helper::Player;
-pub(crate) use limits::Limits;
-use quietcore_core::place::{HousekeepingError, Isolation, Policy, nearest_housekeeping};
+use player::Player;
+use quietcore_core::place::nearest_housekeeping;
 use quietcore_core::realtime::Awareness;
 use quietcore_core::softirq::TimerRaise;
-use quietcore_core::{Actions, Context, CpuId, CpuSet, Machine as Core, Nanos, Settings};
-use std::io;
-use std::sync::{Mutex, Once, PoisonError};
+use quietcore_core::{Actions, Context, CpuId, CpuSet, Machine as Core, Nanos};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
-pub(crate) use sync::count_fork;
 use sync::{Hosts, Life};
 
-/// Why a machine was not started. Nothing is left behind.
-///
-/// ```
-/// use core::time::Duration;
-/// use quietcore_live::{Machine, StartError};
-///
-/// let error = Machine::builder().tick(Duration::ZERO).start().unwrap_err();
-/// assert!(matches!(error, StartError::Tick { .. }));
-/// ```
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum StartError {
-    /// There is no CPU to use: the set is empty, or names none that this process may run on.
-    NoCpu,
-    /// A tick lasts between a microsecond and 584 years.
-    Tick {
-        /// What was asked for.
-        tick: Duration,
-    },
-    /// Timers that are not pulled need lanes: nobody else would expire them.
-    NeedsLanes {
-        /// What was asked for.
-        policy: Policy,
-    },
-    /// Lanes go by the time of the kernel: with [`Builder::virtual_time`] there can be none.
-    LanesInVirtualTime,
-    /// Every CPU would be isolated.
-    Housekeeping(HousekeepingError),
-    /// The system refused.
-    System {
-        /// To do what.
-        what: &'static str,
-        /// Why.
-        error: io::Error,
-    },
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoCpu => out.write_str("none of the CPUs asked for may be used by this process"),
-            Self::Tick { tick } => {
-                write!(out, "a tick of {tick:?} is too short; 1 us is the least, 1 ms usual")
-            }
-            Self::NeedsLanes { policy } => {
-                write!(out, "timers that stay where they are armed ({}) need lanes", policy.name())
-            }
-            Self::LanesInVirtualTime => out.write_str("a machine whose time can be paused has no lanes"),
-            Self::Housekeeping(error) => fmt::Display::fmt(error, out),
-            Self::System { what, error } => write!(out, "cannot {what}: {error}"),
-        }
-    }
-}
-
-impl core::error::Error for StartError {}
-
-/// Why a timer was not armed.
-///
-/// ```
-/// assert_eq!(quietcore_live::ArmError::ShutDown.to_string(), "the machine or the timer was shut down");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ArmError {
-    /// The machine was shut down, or the timer was.
-    ShutDown,
-    /// This process is a child that was forked: it has the machine's memory and none of its threads.
-    Forked,
-    /// A pinned timer needs a lane that turns for its CPU.
-    NoLane {
-        /// The CPU.
-        cpu: CpuId,
-    },
-}
-
-impl fmt::Display for ArmError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ShutDown => out.write_str("the machine or the timer was shut down"),
-            Self::Forked => {
-                out.write_str("the machine belongs to the parent of this process; start another one")
-            }
-            Self::NoLane { cpu } => write!(out, "no lane turns for CPU {cpu}"),
-        }
-    }
-}
-
-impl core::error::Error for ArmError {}
-
-impl From<quietcore_core::ArmError> for ArmError {
-    fn from(error: quietcore_core::ArmError) -> Self {
-        match error {
-            quietcore_core::ArmError::NoSuchCpu { cpu } => Self::NoLane { cpu },
-            // Timers of this world are always known: they are reached by address.
-            _ => Self::ShutDown,
-        }
-    }
-}
-
-/// Timers on the threads of this process. Any thread may arm and cancel; see [`Builder`] for what it is made
+/// Timers on the threads of this process. Any thread may arm and cancel; see [`MachineBuilder`] for what it is made
 /// with.
 ///
 /// ```
-/// use quietcore_live::Machine;
+/// use quietcore::Machine;
 ///
 /// let machine = Machine::start()?;
 /// assert!(machine.is_running());
 /// machine.shutdown();
 /// assert!(!machine.is_running());
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 pub struct Machine {
     pub(crate) core: Core<FutexLock, Payload>,
@@ -196,142 +98,6 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine with the default settings. See [`Builder::start`].
-    ///
-    /// # Errors
-    /// When the kernel refuses a timer or a thread.
-    ///
-    /// ```
-    /// let machine = quietcore_live::Machine::start()?;
-    /// machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
-    /// ```
-    pub fn start() -> Result<&'static Self, StartError> {
-        Self::builder().start()
-    }
-
-    /// For settings.
-    ///
-    /// ```
-    /// let builder = quietcore_live::Machine::builder().spare_lanes(0);
-    /// # let _ = builder;
-    /// ```
-    #[must_use]
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
-    fn launch(builder: Builder) -> Result<&'static Self, StartError> {
-        let machine: &'static Self = Box::leak(Box::new(Self::assemble(&builder)?));
-        static ON_FORK: Once = Once::new();
-        ON_FORK.call_once(crate::fork::count_in_children);
-        if let Err(error) = machine.start_threads(&builder) {
-            machine.shutdown();
-            return Err(error);
-        }
-        machine.tell_of_start();
-        Ok(machine)
-    }
-
-    fn start_threads(&'static self, builder: &Builder) -> Result<(), StartError> {
-        self.start_events()?;
-        self.start_helper()?;
-        self.start_spares()?;
-        self.start_ksoftirqds()?;
-        match builder.lane_threads {
-            Some(threads) => self.start_lane_threads(threads, Limits::of_this_process().is_exclusive),
-            None => Ok(()),
-        }
-    }
-
-    fn assemble(builder: &Builder) -> Result<Self, StartError> {
-        let allowed = host::allowed()?;
-        let mut cpus =
-            builder.cpus.as_ref().map_or_else(|| allowed.clone(), |cpus| cpus.intersection(&allowed));
-        if builder.virtual_time == Allowed::Yes {
-            if builder.lanes.as_ref().is_none_or(|lanes| !lanes.is_empty()) {
-                return Err(StartError::LanesInVirtualTime);
-            }
-            // One base for all: what is due at the same moment runs in the order in which it was armed.
-            cpus = cpus.first().into_iter().collect();
-        }
-        let highest = cpus.last().ok_or(StartError::NoCpu)?;
-        let lane_set = match &builder.lanes {
-            Some(lanes) => lanes.intersection(&cpus),
-            None => Limits::of_this_process().lanes(&cpus),
-        };
-        if lane_set.is_empty() && builder.policy != Policy::Pull {
-            return Err(StartError::NeedsLanes { policy: builder.policy });
-        }
-        let spare = CpuId::new(highest.index() as u64 + 1).map_err(|_| StartError::NoCpu)?;
-        let count = if lane_set.is_empty() { 1 } else { builder.spare_lanes.max(1) };
-        let spares = CpuSet::range(spare, count).map_err(|_| StartError::NoCpu)?;
-        let settings = Self::settings(builder, &cpus)?;
-        let topology = host::topology(&cpus, &spares)?;
-        let own_priority = builder.lane_threads.and_then(LaneThreads::own_priority);
-        let lanes = Lanes::new(&lane_set, &spares, &settings, own_priority);
-        let core = Core::new(topology, settings).map_err(StartError::Housekeeping)?;
-        let alarm = Alarm::new().map_err(|error| StartError::System { what: "make a timer", error })?;
-        let machine = Self {
-            core,
-            clock: Clock::default(),
-            alarm,
-            virtual_time: VirtualTime::new(builder.virtual_time, Nanos(builder.tick.as_nanos() as u64)),
-            hosts: Hosts::new(highest.index() + 1, spare),
-            player: Mutex::new(Player::new(spare)),
-            life: Life::new(builder.sites),
-            cpu_limit: spare.index() as u16 + count,
-            counts: (0..spare.index() + usize::from(count)).map(|_| CpuCounts::new()).collect(),
-            cpus,
-            lane_set,
-            lanes,
-            on_panic: builder.on_panic,
-            spare,
-            run_ends: RunEnds::new(),
-            stalls: Stalls::new(spare.index() + usize::from(count)),
-            events: Events::default(),
-            threads: Mutex::new(Vec::new()),
-            softirqs: builder.softirqs.clone(),
-            awareness: builder.awareness,
-            defer_limit: Nanos(u64::try_from(builder.defer_limit.as_nanos()).unwrap_or(u64::MAX)),
-            wake_to: builder.wake_to,
-            timer_raise: builder.timer_raise,
-            tasks: LiveTasks::default(),
-            blocking: BlockingPool::default(),
-        };
-        machine.connect(&spares);
-        Ok(machine)
-    }
-
-    /// What the core is made with.
-    fn settings(builder: &Builder, cpus: &CpuSet) -> Result<Settings, StartError> {
-        let kernel = builder.isolated.clone().unwrap_or_else(host::isolated);
-        let nohz_full = builder.nohz_full.intersection(cpus);
-        let isolation = Isolation { domain: kernel.intersection(cpus), nohz_full, ..Isolation::default() };
-        let tick = builder.tick_length()?;
-        Ok(Settings {
-            policy: builder.policy,
-            exact_policy: builder.exact_policy,
-            exclusion: builder.exclusion,
-            isolation: builder.from_host.or(isolation, cpus)?,
-            tick,
-            // A lane that dozes says once per tick that it turns.
-            stall_after: builder.stall_nanos().max(Nanos(tick.nanos().0.saturating_mul(2))),
-        })
-    }
-
-    /// Everybody who is there from the start comes online and goes idle.
-    fn connect(&self, spares: &CpuSet) {
-        let now = self.clock.now();
-        let guests = if self.lanes.exist() { CpuSet::new() } else { self.cpus.clone() };
-        for cpu in spares.iter().chain(guests.iter()) {
-            self.act(|actions| self.core.online(cpu, now, actions))
-                .expect("it is offline, and a spare is housekeeping");
-            let _ = self.core.enter_idle(cpu, now);
-        }
-        self.renew_hints();
-    }
-
     /// Writes anew where foreign threads arm. After CPUs came, went, or were isolated.
     pub(crate) fn choose_hosts(&self) {
         let isolated = self.core.isolation().any();
@@ -342,11 +108,11 @@ impl Machine {
     /// The moment on this machine's clock, in ns of CLOCK_MONOTONIC unless time was paused.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::start()?;
     /// assert!(machine.now() <= machine.now());
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[inline]
     #[must_use]
@@ -357,11 +123,11 @@ impl Machine {
     /// Whether timers can be armed: it was not shut down, and this process started it.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::start()?;
     /// assert!(machine.is_running());
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[inline]
     #[must_use]
@@ -373,15 +139,33 @@ impl Machine {
     /// on a machine without lanes.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::builder().automatic_lanes().start()?;
     /// assert!(!machine.lanes().is_empty());
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub const fn lanes(&self) -> &CpuSet {
         &self.lane_set
+    }
+
+    /// Which of this machine's CPUs the calling thread plays; `None` if it is no lane of it. Cost: three
+    /// loads.
+    ///
+    /// ```
+    /// # use quietcore::{Cpu, CpuId, Machine};
+    /// let machine = Machine::builder().lanes("0".parse()?).start()?;
+    /// assert_eq!(machine.cpu_here(), None);
+    /// let cpu = Cpu::claim(machine, CpuId::new(0)?)?;
+    /// assert_eq!(machine.cpu_here(), Some(cpu.cpu()));
+    /// # drop(cpu);
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn cpu_here(&self) -> Option<CpuId> {
+        current_cpu(self).map(|(cpu, _)| cpu)
     }
 
     /// Whether this process got it from its parent, by a fork: then its locks may be held by nobody, and must
@@ -402,12 +186,12 @@ impl Machine {
     /// [`ArmError::ShutDown`], or in a forked child [`ArmError::Forked`].
     ///
     /// ```
-    /// # use quietcore_live::{ArmError, Machine};
+    /// # use quietcore::{ArmError, Machine};
     /// let machine = Machine::start()?;
     /// assert_eq!(machine.check_alive(), Ok(()));
     /// machine.shutdown();
     /// assert_eq!(machine.check_alive(), Err(ArmError::ShutDown));
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[inline]
     pub fn check_alive(&self) -> Result<(), ArmError> {
@@ -479,11 +263,11 @@ impl Machine {
     /// callback it does not wait. Wakers of futures that expired before this may still be called.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::start()?;
     /// machine.shutdown();
     /// machine.shutdown(); // finds that all has ended
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub fn shutdown(&self) {
         if self.life.is_forked() {

@@ -1,7 +1,7 @@
 //! The words of a machine that its callers read without a lock: whether it lives, and where they arm.
 
 use crate::stall::KeepSites;
-use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 use quietcore_core::{CpuId, CpuSet};
 
 /// Whether a machine takes arms.
@@ -17,21 +17,11 @@ const SHUT_DOWN: u8 = 1;
 /// Running, and timers keep where they are armed.
 const KEEPS_SITES: u8 = 2;
 
-/// Forks from which this process descends, counted in children only. Written before the child's only thread
-/// goes on.
-static FORKS: AtomicU32 = AtomicU32::new(0);
-
-/// Counts a fork; in the child.
-pub(crate) extern "C" fn count_fork() {
-    // Relaxed: the child has one thread.
-    FORKS.fetch_add(1, Ordering::Relaxed);
-}
-
 impl Life {
     pub(super) fn new(sites: KeepSites) -> Self {
         let word = if sites == KeepSites::Yes { KEEPS_SITES } else { RUNNING };
-        // Relaxed: see `count_fork`.
-        Self { word: AtomicU8::new(word), forks: FORKS.load(Ordering::Relaxed) }
+        // Relaxed: no other thread has the word yet.
+        Self { word: AtomicU8::new(word), forks: crate::fork::count() }
     }
 
     #[inline]
@@ -50,8 +40,7 @@ impl Life {
     /// Whether this process is a child that got the machine by a fork, without its threads.
     #[inline]
     pub(super) fn is_forked(&self) -> bool {
-        // Relaxed: see `count_fork`.
-        FORKS.load(Ordering::Relaxed) != self.forks
+        crate::fork::count() != self.forks
     }
 
     /// Says whether it was running.

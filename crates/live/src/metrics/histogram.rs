@@ -31,10 +31,10 @@ fn end_of(bucket: usize) -> Nanos {
 /// How late timers were run, in buckets.
 ///
 /// ```
-/// let machine = quietcore_live::Machine::start()?;
+/// let machine = quietcore::Machine::start()?;
 /// assert_eq!(machine.metrics().lateness().quantile(0.99), None); // nothing ran
 /// machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
@@ -45,10 +45,10 @@ impl Histogram {
     /// How many values there are.
     ///
     /// ```
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// assert_eq!(machine.metrics().lateness().len(), 0);
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub fn len(&self) -> u64 {
@@ -58,10 +58,10 @@ impl Histogram {
     /// Whether there are none.
     ///
     /// ```
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// assert!(machine.metrics().lateness().is_empty());
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -72,10 +72,10 @@ impl Histogram {
     /// values. At most 25 % more than the value itself.
     ///
     /// ```
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// assert!(machine.metrics().lateness().quantile(0.5).is_none());
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Option<Nanos> {
@@ -92,11 +92,11 @@ impl Histogram {
     /// Ends of buckets and how many values lie below each; the last is infinite.
     ///
     /// ```
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// let (_end, below) = machine.metrics().lateness().cumulative().last().expect("buckets");
     /// assert_eq!(below, 0);
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub fn cumulative(&self) -> impl Iterator<Item = (Option<Nanos>, u64)> + '_ {
         let last = self.counts.len() - 1;

@@ -8,7 +8,7 @@ use quietcore_core::{CpuId, CpuSet};
 /// What a machine's books say of a lane.
 ///
 /// ```
-/// assert_eq!(quietcore_live::LaneState::Absent.to_string(), "absent");
+/// assert_eq!(quietcore::metrics::LaneState::Absent.to_string(), "absent");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LaneState {
@@ -26,14 +26,14 @@ impl LaneState {
     /// All of them, for tables.
     ///
     /// ```
-    /// assert_eq!(quietcore_live::LaneState::ALL.len(), 4);
+    /// assert_eq!(quietcore::metrics::LaneState::ALL.len(), 4);
     /// ```
     pub const ALL: [Self; 4] = [Self::Awake, Self::Parked, Self::Absent, Self::Unavailable];
 
     /// In lower case.
     ///
     /// ```
-    /// assert_eq!(quietcore_live::LaneState::Awake.name(), "awake");
+    /// assert_eq!(quietcore::metrics::LaneState::Awake.name(), "awake");
     /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -55,7 +55,7 @@ impl fmt::Display for LaneState {
 /// A lane, at the moment of a snapshot.
 ///
 /// ```
-/// # use quietcore_live::{Cpu, CpuId, LaneState, Machine};
+/// # use quietcore::{Cpu, CpuId, Machine, metrics::LaneState};
 /// let machine = Machine::builder().lanes("0".parse()?).start()?;
 /// let cpu = Cpu::claim(machine, CpuId::new(0)?)?;
 /// let lane = machine.metrics().cpus[0].lane.expect("it is one");

@@ -2,7 +2,8 @@
 //!
 //! Labels are CPU numbers and a fixed set of words, so that a scrape is bounded. Source: OpenMetrics 1.0.
 
-use super::{CpuMetrics, LaneMetrics, LaneState, Metrics};
+use super::lanes::{LaneMetrics, LaneState};
+use super::snapshot::{CpuMetrics, Metrics};
 use core::fmt::{self, Write};
 
 /// A counter that each CPU has.
@@ -97,11 +98,11 @@ impl Metrics {
     /// As OpenMetrics text.
     ///
     /// ```
-    /// let machine = quietcore_live::Machine::start()?;
+    /// let machine = quietcore::Machine::start()?;
     /// let text = machine.metrics().to_openmetrics();
     /// assert!(text.contains("# TYPE quietcore_timers_armed counter"));
     /// machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub fn to_openmetrics(&self) -> String {
@@ -209,7 +210,12 @@ fn describe(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cpu, CpuId, LaneState, Machine, Priority, Vector, WorkOptions};
+    use crate::{
+        Cpu, CpuId, Machine,
+        metrics::LaneState,
+        softirq::Vector,
+        task::{Priority, WorkOptions},
+    };
     use std::collections::{BTreeMap, BTreeSet};
 
     /// Checks the rules of the format that a line-wise reader can check; returns the samples by series.

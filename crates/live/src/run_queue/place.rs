@@ -26,7 +26,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Where a normal task or work is run that was woken.
 ///
 /// ```
-/// assert_eq!(quietcore_live::WakeTo::default(), quietcore_live::WakeTo::Last);
+/// assert_eq!(quietcore::task::WakeTo::default(), quietcore::task::WakeTo::Last);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WakeTo {

@@ -306,7 +306,10 @@ impl RunQueue {
 #[cfg(test)]
 mod tests {
     use super::RunQueue;
-    use crate::{Cpu, Machine, Priority, StartError, TaskOptions, WorkOptions};
+    use crate::{
+        Cpu, Machine, StartError,
+        task::{Priority, TaskOptions, WorkOptions},
+    };
     use quietcore_core::CpuId;
     use quietcore_core::realtime::CpuPriority;
 

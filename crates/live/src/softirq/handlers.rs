@@ -40,11 +40,11 @@ impl Handlers {
 /// Why vectors were not raised. None of them was.
 ///
 /// ```
-/// use quietcore_live::{Machine, RaiseError, Vector};
+/// use quietcore::{Machine, softirq::{RaiseError, Vector}};
 ///
 /// let machine = Machine::builder().lanes("0".parse()?).start()?;
-/// let error = machine.raise(quietcore_live::CpuId::new(0)?, Vector::NET_RX).expect_err("it has no handler");
-/// assert_eq!(error.to_string(), "NET_RX has no handler: `Builder::softirq`");
+/// let error = machine.raise(quietcore::CpuId::new(0)?, Vector::NET_RX).expect_err("it has no handler");
+/// assert_eq!(error.to_string(), "NET_RX has no handler: `MachineBuilder::softirq`");
 /// # machine.shutdown();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -69,7 +69,7 @@ impl fmt::Display for RaiseError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotALane { cpu } => write!(out, "CPU {cpu} is not one of this machine's lanes"),
-            Self::NoHandler { vectors } => write!(out, "{vectors} has no handler: `Builder::softirq`"),
+            Self::NoHandler { vectors } => write!(out, "{vectors} has no handler: `MachineBuilder::softirq`"),
             Self::NotRunning => out.write_str("the machine does not run in this process"),
         }
     }
@@ -80,7 +80,7 @@ impl core::error::Error for RaiseError {}
 /// What a handler may know of its run.
 ///
 /// ```
-/// use quietcore_live::{LaneThreads, Machine, Runner, Vector};
+/// use quietcore::{LaneThreads, Machine, softirq::{Runner, Vector}};
 /// use std::sync::{Mutex, mpsc};
 ///
 /// let (sender, receiver) = mpsc::channel();
@@ -92,7 +92,7 @@ impl core::error::Error for RaiseError {}
 ///         sender.lock().expect("no panic").send(seen).expect("somebody waits");
 ///     })
 ///     .start()?;
-/// machine.raise(quietcore_live::CpuId::new(0)?, Vector::TASKLET)?;
+/// machine.raise(quietcore::CpuId::new(0)?, Vector::TASKLET)?;
 /// assert_eq!(receiver.recv()?, (0, Vector::TASKLET, Runner::Lane));
 /// # machine.shutdown();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -117,7 +117,7 @@ impl SoftirqRun<'_> {
     /// The CPU that the vector was raised for.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, Vector};
+    /// # use quietcore::{Machine, softirq::Vector};
     /// let builder = Machine::builder().softirq(Vector::BLOCK, |run| println!("on {}", run.cpu()));
     /// # let _ = builder;
     /// ```
@@ -129,7 +129,7 @@ impl SoftirqRun<'_> {
     /// The vector.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, Vector};
+    /// # use quietcore::{Machine, softirq::Vector};
     /// let builder = Machine::builder().softirq(Vector::HI, |run| assert_eq!(run.vector(), Vector::HI));
     /// # let _ = builder;
     /// ```
@@ -141,7 +141,7 @@ impl SoftirqRun<'_> {
     /// Who runs it: the lane, or its ksoftirqd.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, Runner, Vector};
+    /// # use quietcore::{Machine, softirq::{Runner, Vector}};
     /// let builder = Machine::builder().softirq(Vector::HI, |run| assert_eq!(run.runner(), Runner::Lane));
     /// # let _ = builder;
     /// ```
@@ -153,7 +153,7 @@ impl SoftirqRun<'_> {
     /// The machine.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, Vector};
+    /// # use quietcore::{Machine, softirq::Vector};
     /// let builder = Machine::builder().softirq(Vector::RCU, |run| assert!(run.machine().is_running()));
     /// # let _ = builder;
     /// ```
@@ -167,7 +167,7 @@ impl SoftirqRun<'_> {
     /// Cost: a look at the clock.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, Vector};
+    /// # use quietcore::{Machine, softirq::Vector};
     /// let builder = Machine::builder().softirq(Vector::NET_RX, |run| {
     ///     while let Some(packet) = next_packet() {
     ///         drop(packet);
@@ -187,7 +187,7 @@ impl SoftirqRun<'_> {
     /// The vector is pending again for this CPU: it runs in another pass.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, Vector};
+    /// # use quietcore::{Machine, softirq::Vector};
     /// let builder = Machine::builder().softirq(Vector::TASKLET, |run| {
     ///     if run.should_end() {
     ///         run.raise_again();
@@ -209,10 +209,10 @@ impl Machine {
     /// See [`RaiseError`].
     ///
     /// ```
-    /// # use quietcore_live::{LaneThreads, Machine, Vector, VectorSet};
+    /// # use quietcore::{LaneThreads, Machine, softirq::{Vector, VectorSet}};
     /// # let builder = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new());
     /// let machine = builder.softirq(Vector::HI, |_| ()).softirq(Vector::RCU, |_| ()).start()?;
-    /// machine.raise(quietcore_live::CpuId::new(0)?, VectorSet::from(Vector::HI).union(Vector::RCU.into()))?;
+    /// machine.raise(quietcore::CpuId::new(0)?, VectorSet::from(Vector::HI).union(Vector::RCU.into()))?;
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -6,7 +6,7 @@
 //! program's own goes to the lane's *ksoftirqd*, a thread of normal priority; all others wait for the lane.
 //! A vector never runs twice at a time for the same CPU. A machine whose [`Awareness`] defers leaves the long
 //! ones to ksoftirqd at once while a real-time task waits, or if they were raised while one ran, for
-//! [`defer_limit`](crate::Builder::defer_limit) at most; then the lane runs them, or, if ksoftirqd is just
+//! [`defer_limit`](crate::MachineBuilder::defer_limit) at most; then the lane runs them, or, if ksoftirqd is just
 //! doing so, waits for it for up to 2 ms.
 //!
 //! `round.rs` is the lane's part, `ksoftirqd.rs` the thread's. TIMER and HRTIMER are the machine's own: they

@@ -1,6 +1,6 @@
 //! The reports of a machine, and who writes them.
 
-use super::report::{Stall, StallReport};
+use super::report::{StallCause, StallReport};
 use crate::words::stall_record::{Record, Running};
 use crate::{CpuId, Nanos};
 use std::collections::VecDeque;
@@ -149,16 +149,16 @@ impl Stalls {
     }
 }
 
-fn what(record: &Record, missed_wakeup: bool) -> Stall {
+fn what(record: &Record, missed_wakeup: bool) -> StallCause {
     if missed_wakeup {
-        return Stall::Asleep;
+        return StallCause::Asleep;
     }
-    record.running().map_or(Stall::Elsewhere, Stall::of)
+    record.running().map_or(StallCause::Elsewhere, StallCause::of)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{KEPT, Marked, Running, Stall, Stalls};
+    use super::{KEPT, Marked, Running, StallCause, Stalls};
     use crate::words::stall_record::{Callback, Kind};
     use crate::{CpuId, Nanos};
 
@@ -189,7 +189,7 @@ mod tests {
             "lane 0 did not turn for 1.0µs: it ran a function at 0x20 of timer 0x10"
         );
         assert!(!stalls.record(cpu).is_reported());
-        assert_eq!(stalls.report(Nanos(2000), marked(2, true))[0].stall, Stall::Elsewhere);
+        assert_eq!(stalls.report(Nanos(2000), marked(2, true))[0].stall, StallCause::Elsewhere);
         assert!(!stalls.record(cpu).is_reported(), "it was back before that");
     }
 

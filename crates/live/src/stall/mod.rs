@@ -20,5 +20,5 @@ mod turn;
 
 pub(crate) use crate::words::stall_record::{Callback, Lasting, Running};
 pub(crate) use log::Stalls;
-pub use report::{Stall, StallReport};
+pub use report::{StallCause, StallReport};
 pub(crate) use turn::KeepSites;

@@ -8,16 +8,16 @@ use core::time::Duration;
 use quietcore_core::realtime::Priority;
 use quietcore_core::softirq::Vector;
 
-/// A lane that did not turn for longer than [`stall_after`](crate::Builder::stall_after), so that others took
+/// A lane that did not turn for longer than [`stall_after`](crate::MachineBuilder::stall_after), so that others took
 /// over what they could. Its `Display` is one line.
 ///
 /// ```
-/// let machine = quietcore_live::Machine::start()?;
+/// let machine = quietcore::Machine::start()?;
 /// for report in machine.stalls() {
 ///     eprintln!("{report}");
 /// }
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -35,17 +35,17 @@ pub struct StallReport {
     /// When it turned again; `None` if it has not yet, or was not played any more.
     pub ended: Option<Nanos>,
     /// What it was doing.
-    pub stall: Stall,
+    pub stall: StallCause,
 }
 
 /// What a lane was doing when it was found silent.
 ///
 /// ```
-/// assert_ne!(quietcore_live::Stall::Elsewhere, quietcore_live::Stall::Asleep);
+/// assert_ne!(quietcore::stall::StallCause::Elsewhere, quietcore::stall::StallCause::Asleep);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Stall {
+pub enum StallCause {
     /// It runs a timer's callback, or wakes tasks.
     Running {
         /// The type of the closure, as the compiler names it; or what else it was.
@@ -54,7 +54,7 @@ pub enum Stall {
         timer: usize,
         /// The address of its function, for a debugger; 0 if that is not known.
         function: usize,
-        /// Where it was armed, on a machine that [keeps arm sites](crate::Builder::arm_sites).
+        /// Where it was armed, on a machine that [keeps arm sites](crate::MachineBuilder::arm_sites).
         armed: Option<&'static Location<'static>>,
     },
     /// It polls a task, or drops one that was aborted.
@@ -63,10 +63,10 @@ pub enum Stall {
         name: &'static str,
         /// Of a real-time task.
         priority: Option<Priority>,
-        /// Where it was started, on a machine that [keeps arm sites](crate::Builder::arm_sites).
+        /// Where it was started, on a machine that [keeps arm sites](crate::MachineBuilder::arm_sites).
         spawned: Option<&'static Location<'static>>,
     },
-    /// It runs [`Work`](crate::Work).
+    /// It runs [`Work`](crate::task::Work).
     Work {
         /// The type of the closure, as the compiler names it.
         name: &'static str,
@@ -83,7 +83,7 @@ pub enum Stall {
     Asleep,
 }
 
-impl Stall {
+impl StallCause {
     /// What a lane's record says.
     pub(super) fn of(running: Running) -> Self {
         let Running { callback, subject, function, site } = running;
@@ -131,11 +131,11 @@ impl StallReport {
     /// For how long it was silent; until it was noticed, if it still is.
     ///
     /// ```
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// let longest = machine.stalls().iter().map(|report| report.length()).max();
     /// assert_eq!(longest, None);
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub fn length(&self) -> Duration {

@@ -3,7 +3,7 @@
 use super::log::Marked;
 use super::report::StallReport;
 use crate::machine::Machine;
-use crate::{Builder, CpuId, Nanos};
+use crate::{CpuId, MachineBuilder, Nanos};
 
 /// Whether timers keep where they were armed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,16 +13,16 @@ pub(crate) enum KeepSites {
     No,
 }
 
-impl Builder {
+impl MachineBuilder {
     /// Timers of [`Machine::timer`] keep where in the program they were armed last, and tasks where they were
     /// started, for [stall reports](Machine::stalls). An arm then stores an address in the timer's memory.
     /// Default: no. Raw timers have no room for it; wakers of futures have no such place.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::builder().arm_sites().start()?;
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub const fn arm_sites(mut self) -> Self {
@@ -37,14 +37,14 @@ impl Machine {
     /// machine without lanes, and in a forked child.
     ///
     /// A lane is reported when another one, or the sentinel, has noticed that it does not turn: at the latest
-    /// some ticks after [`stall_after`](Builder::stall_after). While nothing waits for it, nobody need
+    /// some ticks after [`stall_after`](MachineBuilder::stall_after). While nothing waits for it, nobody need
     /// notice.
     ///
     /// ```
-    /// let machine = quietcore_live::Machine::start()?;
+    /// let machine = quietcore::Machine::start()?;
     /// assert!(machine.stalls().is_empty());
     /// machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub fn stalls(&self) -> Vec<StallReport> {
@@ -58,10 +58,10 @@ impl Machine {
     /// How many reports are not kept any more.
     ///
     /// ```
-    /// let machine = quietcore_live::Machine::start()?;
+    /// let machine = quietcore::Machine::start()?;
     /// assert_eq!(machine.stalls_dropped(), 0);
     /// machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub fn stalls_dropped(&self) -> u64 {

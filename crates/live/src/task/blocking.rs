@@ -5,8 +5,8 @@
 //! thread may be bound to a CPU or have a real-time priority, and they are moved to all CPUs that are not
 //! isolated. Absent: priorities among closures; ending one that has begun.
 
+use super::error::SpawnError;
 use super::join::JoinHandle;
-use super::spawn::SpawnError;
 use super::state::{Contained, Origin, Runnable, TaskPlace, TaskState, run};
 use crate::machine::Machine;
 use core::panic::Location;
@@ -104,7 +104,7 @@ impl Machine {
     /// When the machine does not run, or the system refuses a thread and none is there.
     ///
     /// ```
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// let size = machine.spawn_blocking(|| std::fs::read("/proc/self/stat").map(|text| text.len()))?;
     /// assert!(futures_executor::block_on(size)?? > 0);
     /// # machine.shutdown();

@@ -1,87 +1,15 @@
 //! What a spawner keeps of a task: its result to be, and a way to end it early.
 
-use super::state::{Panic, TaskState};
-use core::fmt;
+use super::error::JoinError;
+use super::state::TaskState;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 
-/// Why a task has no result.
-///
-/// ```
-/// use quietcore_live::{Machine, LaneThreads};
-///
-/// let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-/// let task = machine.spawn(async { panic!("no") })?;
-/// let error = futures_executor::block_on(task).expect_err("it panicked");
-/// assert!(error.is_panic());
-/// assert_eq!(error.to_string(), "the task panicked: no");
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub enum JoinError {
-    /// It was aborted, or its machine or its lane's thread ended.
-    Cancelled,
-    /// It panicked; this is what with.
-    Panicked(Panic),
-}
-
-impl JoinError {
-    /// Whether the task panicked.
-    ///
-    /// ```
-    /// assert!(!quietcore_live::JoinError::Cancelled.is_panic());
-    /// ```
-    #[must_use]
-    pub const fn is_panic(&self) -> bool {
-        matches!(self, Self::Panicked(_))
-    }
-
-    /// What it panicked with, to go on with that.
-    ///
-    /// ```
-    /// assert!(quietcore_live::JoinError::Cancelled.into_panic().is_none());
-    /// ```
-    #[must_use]
-    pub fn into_panic(self) -> Option<Panic> {
-        match self {
-            Self::Cancelled => None,
-            Self::Panicked(panic) => Some(panic),
-        }
-    }
-
-    fn message(panic: &Panic) -> Option<&str> {
-        panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref().map(String::as_str))
-    }
-}
-
-impl fmt::Debug for JoinError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cancelled => out.write_str("Cancelled"),
-            Self::Panicked(panic) => out.debug_tuple("Panicked").field(&Self::message(panic)).finish(),
-        }
-    }
-}
-
-impl fmt::Display for JoinError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cancelled => out.write_str("the task was cancelled"),
-            Self::Panicked(panic) => match Self::message(panic) {
-                Some(message) => write!(out, "the task panicked: {message}"),
-                None => out.write_str("the task panicked"),
-            },
-        }
-    }
-}
-
-impl core::error::Error for JoinError {}
-
 /// The result of a task, as a future. Dropping it leaves the task alone.
 ///
 /// ```
-/// use quietcore_live::{Machine, LaneThreads};
+/// use quietcore::{LaneThreads, Machine};
 ///
 /// let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
 /// let task = machine.spawn(async { 6 * 7 })?;
@@ -107,7 +35,7 @@ impl<T> JoinHandle<T> {
     /// that has ended keeps its result. Any thread; cost: a wake-up.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, LaneThreads};
+    /// # use quietcore::{LaneThreads, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
     /// let task = machine.spawn(core::future::pending::<()>())?;
     /// task.abort();
@@ -122,7 +50,7 @@ impl<T> JoinHandle<T> {
     /// For others, to abort the task.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, LaneThreads};
+    /// # use quietcore::{LaneThreads, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
     /// let task = machine.spawn(core::future::pending::<()>())?;
     /// let abort = task.abort_handle();
@@ -139,7 +67,7 @@ impl<T> JoinHandle<T> {
     /// Whether the task has ended: the result is there.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, LaneThreads};
+    /// # use quietcore::{LaneThreads, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
     /// let task = machine.spawn(core::future::pending::<()>())?;
     /// assert!(!task.is_finished());
@@ -178,7 +106,7 @@ impl<T> Drop for JoinHandle<T> {
 /// Ends a task from anywhere. Cheap to clone; keeps the task's memory, not its future.
 ///
 /// ```
-/// # use quietcore_live::{Machine, LaneThreads};
+/// # use quietcore::{LaneThreads, Machine};
 /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
 /// let task = machine.spawn(core::future::pending::<()>())?;
 /// task.abort_handle().abort();
@@ -196,7 +124,7 @@ impl AbortHandle {
     /// As [`JoinHandle::abort`].
     ///
     /// ```
-    /// # use quietcore_live::{Machine, LaneThreads};
+    /// # use quietcore::{LaneThreads, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
     /// let task = machine.spawn(async { 1 })?;
     /// let abort = task.abort_handle();

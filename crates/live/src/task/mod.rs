@@ -13,16 +13,21 @@
 //! The handle, the waker and the storage of a task are those of the crate `async-task`.
 
 mod blocking;
+mod error;
 mod join;
 mod live;
 mod spawn;
 mod state;
 mod sync;
 
+pub use crate::run_queue::WakeTo;
+pub use crate::work::{DelayedWork, Work, WorkOptions};
 pub(crate) use blocking::BlockingPool;
-pub use join::{AbortHandle, JoinError, JoinHandle};
+pub use error::{JoinError, SpawnError};
+pub use join::{AbortHandle, JoinHandle};
 pub(crate) use live::LiveTasks;
+pub use quietcore_core::realtime::Priority;
+pub use spawn::TaskOptions;
 pub(crate) use spawn::end_local_tasks;
-pub use spawn::{SpawnError, TaskOptions};
 pub(crate) use state::{Runnable, TaskPlace, run};
 pub(crate) use sync::LastCpu;

@@ -3,68 +3,24 @@
 //! Any thread may start one. It is put into a queue at once, so it may have ended when this returns. Without
 //! lanes there is nobody to run tasks: that is an error, as is a lane that the machine does not have.
 
+use super::error::SpawnError;
 use super::join::JoinHandle;
 use super::live::LiveTasks;
 use super::state::{Contained, Origin, TaskPlace, TaskState, schedule};
 use crate::lane::{Cpu, current_cpu};
 use crate::machine::Machine;
-use core::fmt;
 use core::panic::Location;
 use quietcore_core::CpuId;
 use quietcore_core::realtime::Priority;
 use std::sync::Arc;
 
-/// Why a task was not started.
-///
-/// ```
-/// use quietcore_live::{Machine, SpawnError};
-///
-/// let machine = Machine::start()?; // without lanes
-/// assert_eq!(machine.spawn(async {}).expect_err("nobody would run it"), SpawnError::NoLanes);
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SpawnError {
-    /// The machine has no lanes.
-    NoLanes,
-    /// The CPU is not one of the machine's lanes.
-    NotALane {
-        /// The CPU.
-        cpu: CpuId,
-    },
-    /// The machine was shut down, or is a forked parent's.
-    NotRunning,
-    /// The system refused a thread to block on.
-    NoThread {
-        /// The system's error number.
-        error: i32,
-    },
-}
-
-impl fmt::Display for SpawnError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoLanes => out.write_str("this machine has no lanes that could run it: `Builder::lanes`"),
-            Self::NotALane { cpu } => write!(out, "CPU {cpu} is not one of this machine's lanes"),
-            Self::NotRunning => out.write_str("the machine does not run in this process"),
-            Self::NoThread { error } => {
-                write!(out, "cannot start a thread: {}", std::io::Error::from_raw_os_error(*error))
-            }
-        }
-    }
-}
-
-impl core::error::Error for SpawnError {}
-
 /// How a task is to be run.
 ///
 /// ```
-/// use quietcore_live::{LaneThreads, Machine, Priority, TaskOptions};
+/// use quietcore::{LaneThreads, Machine, task::{Priority, TaskOptions}};
 ///
 /// let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-/// let options = TaskOptions::new().realtime(Priority::LOWEST).lane(quietcore_live::CpuId::new(0)?);
+/// let options = TaskOptions::new().realtime(Priority::LOWEST).lane(quietcore::CpuId::new(0)?);
 /// let task = machine.spawn_with(options, async { "ran" })?;
 /// assert_eq!(futures_executor::block_on(task)?, "ran");
 /// # machine.shutdown();
@@ -80,7 +36,7 @@ impl TaskOptions {
     /// A normal task that may run on any lane that is not isolated.
     ///
     /// ```
-    /// assert_eq!(quietcore_live::TaskOptions::new(), Default::default());
+    /// assert_eq!(quietcore::task::TaskOptions::new(), Default::default());
     /// ```
     #[must_use]
     pub const fn new() -> Self {
@@ -92,7 +48,7 @@ impl TaskOptions {
     /// everything below it.
     ///
     /// ```
-    /// # use quietcore_live::{Priority, TaskOptions};
+    /// # use quietcore::task::{Priority, TaskOptions};
     /// let options = TaskOptions::new().realtime(Priority::HIGHEST);
     /// # let _ = options;
     /// ```
@@ -104,10 +60,10 @@ impl TaskOptions {
     /// Only on this lane, whether that is isolated or not. While nobody plays the lane the task waits.
     ///
     /// ```
-    /// # use quietcore_live::TaskOptions;
-    /// let options = TaskOptions::new().lane(quietcore_live::CpuId::new(1)?);
+    /// # use quietcore::task::TaskOptions;
+    /// let options = TaskOptions::new().lane(quietcore::CpuId::new(1)?);
     /// # let _ = options;
-    /// # Ok::<(), quietcore_live::CpuError>(())
+    /// # Ok::<(), quietcore::CpuError>(())
     /// ```
     #[must_use]
     pub const fn lane(self, cpu: CpuId) -> Self {
@@ -124,9 +80,9 @@ impl Machine {
     /// See [`SpawnError`].
     ///
     /// ```
-    /// # use quietcore_live::{LaneThreads, Machine};
+    /// # use quietcore::{LaneThreads, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-    /// let task = machine.spawn(async { quietcore_live::Machine::current().is_running() })?;
+    /// let task = machine.spawn(async { quietcore::Machine::current().is_running() })?;
     /// assert!(futures_executor::block_on(task)?);
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -146,9 +102,9 @@ impl Machine {
     /// See [`SpawnError`].
     ///
     /// ```
-    /// # use quietcore_live::{LaneThreads, Machine};
+    /// # use quietcore::{LaneThreads, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-    /// let task = machine.spawn_on(quietcore_live::CpuId::new(0)?, async { 1 })?;
+    /// let task = machine.spawn_on(quietcore::CpuId::new(0)?, async { 1 })?;
     /// assert_eq!(futures_executor::block_on(task)?, 1);
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -169,7 +125,7 @@ impl Machine {
     /// See [`SpawnError`].
     ///
     /// ```
-    /// # use quietcore_live::{LaneThreads, Machine, Priority};
+    /// # use quietcore::{LaneThreads, Machine, task::Priority};
     /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
     /// let task = machine.spawn_rt(Priority::LOWEST, async { 1 })?;
     /// assert_eq!(futures_executor::block_on(task)?, 1);
@@ -195,9 +151,9 @@ impl Machine {
     /// See [`SpawnError`].
     ///
     /// ```
-    /// # use quietcore_live::{LaneThreads, Machine, SpawnError, TaskOptions};
+    /// # use quietcore::{LaneThreads, Machine, task::{SpawnError, TaskOptions}};
     /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-    /// let elsewhere = TaskOptions::new().lane(quietcore_live::CpuId::new(4000)?);
+    /// let elsewhere = TaskOptions::new().lane(quietcore::CpuId::new(4000)?);
     /// assert!(matches!(machine.spawn_with(elsewhere, async {}), Err(SpawnError::NotALane { .. })));
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -248,11 +204,11 @@ impl Cpu {
     /// When the machine does not run.
     ///
     /// ```
-    /// use quietcore_live::{Cpu, Machine};
+    /// use quietcore::{Cpu, Machine};
     /// use std::{cell::Cell, rc::Rc};
     ///
     /// let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let mut cpu = Cpu::claim(machine, quietcore_live::CpuId::new(0)?)?;
+    /// let mut cpu = Cpu::claim(machine, quietcore::CpuId::new(0)?)?;
     /// let count = Rc::new(Cell::new(0));
     /// let counted = Rc::clone(&count);
     /// let task = cpu.spawn_local(async move { counted.set(counted.get() + 1) })?;

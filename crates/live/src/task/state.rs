@@ -1,6 +1,6 @@
 //! What a queue knows of a task, and one poll of it.
 
-use super::join::JoinError;
+use super::error::{JoinError, Panic};
 use super::live::Listed;
 use super::sync::{Aborted, LastCpu};
 use crate::machine::Machine;
@@ -12,7 +12,6 @@ use core::task::{Context, Poll};
 use pin_project_lite::pin_project;
 use quietcore_core::CpuId;
 use quietcore_core::realtime::Priority;
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -90,9 +89,6 @@ pub(crate) fn run(task: Runnable, cpu: CpuId) -> Option<CpuId> {
     task.run();
     (before != cpu).then_some(before)
 }
-
-/// What a panic left.
-pub(super) type Panic = Box<dyn Any + Send>;
 
 pin_project! {
     /// The future of a task: it ends when it is aborted or its machine has ended, and a panic, also of its

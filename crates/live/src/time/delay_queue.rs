@@ -23,7 +23,7 @@ use std::collections::HashMap;
 /// Names a value in a [`DelayQueue`], until it is handed out or removed.
 ///
 /// ```
-/// use quietcore_live::time::{DelayQueue, Duration};
+/// use quietcore::time::{DelayQueue, Duration};
 ///
 /// let mut queue = DelayQueue::new();
 /// let first = queue.insert("request 7", Duration::from_secs(1));
@@ -39,7 +39,7 @@ pub struct Key {
 /// A value that left a [`DelayQueue`].
 ///
 /// ```
-/// use quietcore_live::time::{DelayQueue, Instant};
+/// use quietcore::time::{DelayQueue, Instant};
 ///
 /// let (mut queue, deadline) = (DelayQueue::new(), Instant::now());
 /// let key = queue.insert_at("request 7", deadline);
@@ -60,7 +60,7 @@ impl<T> Expired<T> {
     /// The value.
     ///
     /// ```
-    /// # use quietcore_live::time::{DelayQueue, Instant};
+    /// # use quietcore::time::{DelayQueue, Instant};
     /// # let mut queue = DelayQueue::new();
     /// let key = queue.insert_at("request 7", Instant::now());
     /// assert_eq!(queue.remove(&key).get_ref(), &"request 7");
@@ -73,7 +73,7 @@ impl<T> Expired<T> {
     /// The value, to be changed.
     ///
     /// ```
-    /// # use quietcore_live::time::{DelayQueue, Instant};
+    /// # use quietcore::time::{DelayQueue, Instant};
     /// # let mut queue = DelayQueue::new();
     /// let key = queue.insert_at("request 7", Instant::now());
     /// *queue.remove(&key).get_mut() = "request 8";
@@ -86,7 +86,7 @@ impl<T> Expired<T> {
     /// The value alone.
     ///
     /// ```
-    /// # use quietcore_live::time::{DelayQueue, Instant};
+    /// # use quietcore::time::{DelayQueue, Instant};
     /// # let mut queue = DelayQueue::new();
     /// let key = queue.insert_at("request 7", Instant::now());
     /// assert_eq!(queue.remove(&key).into_inner(), "request 7");
@@ -99,7 +99,7 @@ impl<T> Expired<T> {
     /// When it was due.
     ///
     /// ```
-    /// # use quietcore_live::time::{DelayQueue, Instant};
+    /// # use quietcore::time::{DelayQueue, Instant};
     /// # let mut queue = DelayQueue::new();
     /// let key = queue.insert_at("request 7", Instant::now());
     /// assert!(queue.remove(&key).deadline() <= Instant::now());
@@ -112,7 +112,7 @@ impl<T> Expired<T> {
     /// What it was known by. The key is stale.
     ///
     /// ```
-    /// # use quietcore_live::time::{DelayQueue, Instant};
+    /// # use quietcore::time::{DelayQueue, Instant};
     /// # let mut queue = DelayQueue::new();
     /// let key = queue.insert_at("request 7", Instant::now());
     /// assert_eq!(queue.remove(&key).key(), key);
@@ -143,8 +143,8 @@ type Memory<T> = Vec<Slot<Item<T>, ExactLinks<Index>>>;
 /// Cost: to insert O(1), to remove and to take out O(log n); no lock but for the first deadline's timer.
 ///
 /// ```
-/// use quietcore_live::Machine;
-/// use quietcore_live::time::{DelayQueue, Duration};
+/// use quietcore::Machine;
+/// use quietcore::time::{DelayQueue, Duration};
 /// use std::future::poll_fn;
 ///
 /// let machine = Machine::start()?;
@@ -162,7 +162,7 @@ type Memory<T> = Vec<Slot<Item<T>, ExactLinks<Index>>>;
 ///     assert!(poll_fn(|context| queue.poll_expired(context)).await.is_none());
 /// });
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 pub struct DelayQueue<T> {
     timers: ExactTimers<Item<T>, Memory<T>>,
@@ -199,7 +199,7 @@ impl<T> DelayQueue<T> {
     /// An empty queue. Allocates nothing.
     ///
     /// ```
-    /// # use quietcore_live::time::DelayQueue;
+    /// # use quietcore::time::DelayQueue;
     /// assert!(DelayQueue::<u8>::new().is_empty());
     /// ```
     #[must_use]
@@ -210,7 +210,7 @@ impl<T> DelayQueue<T> {
     /// An empty queue with room for `capacity` values.
     ///
     /// ```
-    /// # use quietcore_live::time::DelayQueue;
+    /// # use quietcore::time::DelayQueue;
     /// assert_eq!(DelayQueue::<u8>::with_capacity(7).capacity(), 7);
     /// ```
     #[must_use]
@@ -225,7 +225,7 @@ impl<T> DelayQueue<T> {
     /// With 2^32 - 1 values in the queue.
     ///
     /// ```
-    /// # use quietcore_live::time::{DelayQueue, Instant};
+    /// # use quietcore::time::{DelayQueue, Instant};
     /// let (mut queue, deadline) = (DelayQueue::new(), Instant::now());
     /// let key = queue.insert_at("request 7", deadline);
     /// assert_eq!(queue.deadline(&key), deadline);
@@ -246,7 +246,7 @@ impl<T> DelayQueue<T> {
     /// With 2^32 - 1 values in the queue.
     ///
     /// ```
-    /// # use quietcore_live::time::{DelayQueue, Duration};
+    /// # use quietcore::time::{DelayQueue, Duration};
     /// let mut queue = DelayQueue::new();
     /// queue.insert("request 7", Duration::from_secs(1));
     /// assert_eq!(queue.len(), 1);
@@ -263,8 +263,8 @@ impl<T> DelayQueue<T> {
     /// When there is no current machine, or it was shut down.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{DelayQueue, Duration, Instant};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{DelayQueue, Duration, Instant};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let mut queue = DelayQueue::new();
@@ -274,7 +274,7 @@ impl<T> DelayQueue<T> {
     /// assert!(queue.poll_expired(&mut context).is_ready());
     /// assert!(queue.poll_expired(&mut context).is_pending());
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub fn poll_expired(&mut self, context: &mut Context<'_>) -> Poll<Option<Expired<T>>> {
         if !self.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
@@ -303,7 +303,7 @@ impl<T> DelayQueue<T> {
     /// When it was handed out or removed before.
     ///
     /// ```
-    /// # use quietcore_live::time::{DelayQueue, Duration};
+    /// # use quietcore::time::{DelayQueue, Duration};
     /// let mut queue = DelayQueue::new();
     /// let key = queue.insert("request 7", Duration::from_secs(1));
     /// assert_eq!(queue.remove(&key).into_inner(), "request 7");
@@ -316,7 +316,7 @@ impl<T> DelayQueue<T> {
     /// The same; `None` when it was handed out or removed before.
     ///
     /// ```
-    /// # use quietcore_live::time::{DelayQueue, Duration};
+    /// # use quietcore::time::{DelayQueue, Duration};
     /// let mut queue = DelayQueue::new();
     /// let key = queue.insert("request 7", Duration::from_secs(1));
     /// assert!(queue.try_remove(&key).is_some());
@@ -338,7 +338,7 @@ impl<T> DelayQueue<T> {
     /// When it was handed out or removed before.
     ///
     /// ```
-    /// # use quietcore_live::time::{DelayQueue, Duration, Instant};
+    /// # use quietcore::time::{DelayQueue, Duration, Instant};
     /// let mut queue = DelayQueue::new();
     /// let key = queue.insert("request 7", Duration::from_secs(1));
     /// let deadline = Instant::now() + Duration::from_secs(2);
@@ -361,7 +361,7 @@ impl<T> DelayQueue<T> {
     /// When it was handed out or removed before.
     ///
     /// ```
-    /// # use quietcore_live::time::{DelayQueue, Duration, Instant};
+    /// # use quietcore::time::{DelayQueue, Duration, Instant};
     /// let mut queue = DelayQueue::new();
     /// let key = queue.insert("request 7", Duration::from_secs(9));
     /// queue.reset(&key, Duration::from_secs(1));
@@ -378,7 +378,7 @@ impl<T> DelayQueue<T> {
     /// When it was handed out or removed before.
     ///
     /// ```
-    /// # use quietcore_live::time::{DelayQueue, Instant};
+    /// # use quietcore::time::{DelayQueue, Instant};
     /// let (mut queue, deadline) = (DelayQueue::new(), Instant::now());
     /// let key = queue.insert_at((), deadline);
     /// assert_eq!(queue.deadline(&key), deadline);
@@ -393,7 +393,7 @@ impl<T> DelayQueue<T> {
     /// The key of the value that comes out next.
     ///
     /// ```
-    /// # use quietcore_live::time::{DelayQueue, Duration};
+    /// # use quietcore::time::{DelayQueue, Duration};
     /// let mut queue = DelayQueue::new();
     /// queue.insert("second", Duration::from_secs(2));
     /// let first = queue.insert("first", Duration::from_secs(1));
@@ -409,7 +409,7 @@ impl<T> DelayQueue<T> {
     /// Drops all values; their keys are stale. Keeps the memory.
     ///
     /// ```
-    /// # use quietcore_live::time::{DelayQueue, Duration};
+    /// # use quietcore::time::{DelayQueue, Duration};
     /// let mut queue = DelayQueue::new();
     /// let key = queue.insert("request 7", Duration::from_secs(1));
     /// queue.clear();
@@ -428,7 +428,7 @@ impl<T> DelayQueue<T> {
     /// How many values fit without another allocation.
     ///
     /// ```
-    /// # use quietcore_live::time::DelayQueue;
+    /// # use quietcore::time::DelayQueue;
     /// assert_eq!(DelayQueue::<u8>::new().capacity(), 0);
     /// ```
     #[must_use]
@@ -439,7 +439,7 @@ impl<T> DelayQueue<T> {
     /// How many values there are, due or not.
     ///
     /// ```
-    /// # use quietcore_live::time::{DelayQueue, Duration};
+    /// # use quietcore::time::{DelayQueue, Duration};
     /// let mut queue = DelayQueue::new();
     /// queue.insert("request 7", Duration::ZERO);
     /// assert_eq!(queue.len(), 1);
@@ -452,7 +452,7 @@ impl<T> DelayQueue<T> {
     /// Whether there is none.
     ///
     /// ```
-    /// # use quietcore_live::time::DelayQueue;
+    /// # use quietcore::time::DelayQueue;
     /// assert!(DelayQueue::<u8>::new().is_empty());
     /// ```
     #[must_use]
@@ -463,7 +463,7 @@ impl<T> DelayQueue<T> {
     /// Makes room for `additional` values more than there are.
     ///
     /// ```
-    /// # use quietcore_live::time::DelayQueue;
+    /// # use quietcore::time::DelayQueue;
     /// let mut queue: DelayQueue<u8> = DelayQueue::new();
     /// queue.reserve(10);
     /// assert!(queue.capacity() >= 10);
@@ -479,7 +479,7 @@ impl<T> DelayQueue<T> {
     /// O(n log n); later uses of the keys that live now cost a look-up in a map.
     ///
     /// ```
-    /// # use quietcore_live::time::{DelayQueue, Duration};
+    /// # use quietcore::time::{DelayQueue, Duration};
     /// let mut queue = DelayQueue::with_capacity(100);
     /// let key = queue.insert("request 7", Duration::from_secs(1));
     /// queue.compact();
@@ -503,7 +503,7 @@ impl<T> DelayQueue<T> {
     /// The same as [`compact`](Self::compact).
     ///
     /// ```
-    /// # use quietcore_live::time::DelayQueue;
+    /// # use quietcore::time::DelayQueue;
     /// let mut queue: DelayQueue<u8> = DelayQueue::with_capacity(100);
     /// queue.shrink_to_fit();
     /// assert_eq!(queue.capacity(), 0);

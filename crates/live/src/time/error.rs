@@ -6,8 +6,8 @@ use std::io;
 /// The deadline of a [`Timeout`](super::Timeout) came before its future was ready.
 ///
 /// ```
-/// use quietcore_live::Machine;
-/// use quietcore_live::time::{Duration, error::Elapsed, timeout};
+/// use quietcore::Machine;
+/// use quietcore::time::{Duration, error::Elapsed, timeout};
 ///
 /// let machine = Machine::start()?;
 /// let _entered = machine.enter();
@@ -15,7 +15,7 @@ use std::io;
 ///     futures_executor::block_on(timeout(Duration::from_millis(1), core::future::pending()));
 /// assert_eq!(result.unwrap_err().to_string(), "deadline has elapsed");
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct Elapsed(());

@@ -22,7 +22,7 @@ const FAR: u64 = 30 * 365 * 24 * 60 * 60 * 1_000_000_000;
 /// Moments of one machine, and of all machines whose time was never paused, can be compared. 8 bytes.
 ///
 /// ```
-/// use quietcore_live::time::{Duration, Instant};
+/// use quietcore::time::{Duration, Instant};
 ///
 /// let now = Instant::now(); // without a machine: CLOCK_MONOTONIC
 /// let later = now + Duration::from_millis(5);
@@ -37,7 +37,7 @@ impl Instant {
     /// Cost: a clock read (about 25 ns).
     ///
     /// ```
-    /// # use quietcore_live::time::Instant;
+    /// # use quietcore::time::Instant;
     /// assert!(Instant::now() <= Instant::now());
     /// ```
     #[inline]
@@ -50,7 +50,7 @@ impl Instant {
     /// never earlier. What does not fit saturates.
     ///
     /// ```
-    /// # use quietcore_live::time::Instant;
+    /// # use quietcore::time::Instant;
     /// let std = std::time::Instant::now();
     /// assert_eq!(Instant::from_std(std).into_std(), std);
     /// ```
@@ -69,7 +69,7 @@ impl Instant {
     /// When the standard library cannot show that moment, which on Linux it can.
     ///
     /// ```
-    /// # use quietcore_live::time::Instant;
+    /// # use quietcore::time::Instant;
     /// let now = Instant::now();
     /// assert_eq!(Instant::from_std(now.into_std()), now);
     /// ```
@@ -82,7 +82,7 @@ impl Instant {
     /// The span from `earlier` to this moment; zero when `earlier` is the later one.
     ///
     /// ```
-    /// # use quietcore_live::time::{Duration, Instant};
+    /// # use quietcore::time::{Duration, Instant};
     /// let now = Instant::now();
     /// assert_eq!((now + Duration::from_secs(1)).duration_since(now), Duration::from_secs(1));
     /// ```
@@ -95,7 +95,7 @@ impl Instant {
     /// The span from `earlier` to this moment; `None` when `earlier` is the later one.
     ///
     /// ```
-    /// # use quietcore_live::time::{Duration, Instant};
+    /// # use quietcore::time::{Duration, Instant};
     /// let now = Instant::now();
     /// assert_eq!(now.checked_duration_since(now + Duration::from_nanos(1)), None);
     /// ```
@@ -111,7 +111,7 @@ impl Instant {
     /// The same as [`duration_since`](Self::duration_since).
     ///
     /// ```
-    /// # use quietcore_live::time::{Duration, Instant};
+    /// # use quietcore::time::{Duration, Instant};
     /// let now = Instant::now();
     /// assert_eq!(now.saturating_duration_since(now + Duration::from_nanos(1)), Duration::ZERO);
     /// ```
@@ -124,7 +124,7 @@ impl Instant {
     /// How much time has passed since, on the clock of the current machine.
     ///
     /// ```
-    /// # use quietcore_live::time::Instant;
+    /// # use quietcore::time::Instant;
     /// let started = Instant::now();
     /// assert!(started.elapsed() <= started.elapsed());
     /// ```
@@ -137,7 +137,7 @@ impl Instant {
     /// The moment `duration` later; `None` when that is out of range.
     ///
     /// ```
-    /// # use quietcore_live::time::{Duration, Instant};
+    /// # use quietcore::time::{Duration, Instant};
     /// assert_eq!(Instant::now().checked_add(Duration::MAX), None);
     /// ```
     #[inline]
@@ -150,7 +150,7 @@ impl Instant {
     /// The moment `duration` earlier; `None` when that is before the clock's beginning.
     ///
     /// ```
-    /// # use quietcore_live::time::{Duration, Instant};
+    /// # use quietcore::time::{Duration, Instant};
     /// assert_eq!(Instant::now().checked_sub(Duration::MAX), None);
     /// ```
     #[inline]

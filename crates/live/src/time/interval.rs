@@ -15,8 +15,8 @@ use core::task::{Context, Poll, ready};
 /// When `period` is zero, or there is no current machine.
 ///
 /// ```
-/// use quietcore_live::Machine;
-/// use quietcore_live::time::{Duration, Instant, interval};
+/// use quietcore::Machine;
+/// use quietcore::time::{Duration, Instant, interval};
 ///
 /// let machine = Machine::start()?;
 /// let _entered = machine.enter();
@@ -28,7 +28,7 @@ use core::task::{Context, Poll, ready};
 /// });
 /// assert!(started.elapsed() >= Duration::from_millis(2));
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[track_caller]
 pub fn interval(period: Duration) -> Interval {
@@ -42,8 +42,8 @@ pub fn interval(period: Duration) -> Interval {
 /// When `period` is zero, or there is no current machine.
 ///
 /// ```
-/// use quietcore_live::Machine;
-/// use quietcore_live::time::{Duration, Instant, interval_at};
+/// use quietcore::Machine;
+/// use quietcore::time::{Duration, Instant, interval_at};
 ///
 /// let machine = Machine::start()?;
 /// let _entered = machine.enter();
@@ -53,7 +53,7 @@ pub fn interval(period: Duration) -> Interval {
 ///     assert_eq!(ticks.tick().await, start);
 /// });
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[track_caller]
 pub fn interval_at(start: Instant, period: Duration) -> Interval {
@@ -69,8 +69,8 @@ fn check(period: Duration) {
 /// Ticks at the multiples of a period. Made by [`interval`] and [`interval_at`].
 ///
 /// ```
-/// use quietcore_live::Machine;
-/// use quietcore_live::time::{Duration, MissedTickBehavior, interval};
+/// use quietcore::Machine;
+/// use quietcore::time::{Duration, MissedTickBehavior, interval};
 ///
 /// let machine = Machine::start()?;
 /// let _entered = machine.enter();
@@ -78,7 +78,7 @@ fn check(period: Duration) {
 /// assert_eq!(ticks.period(), Duration::from_millis(10));
 /// assert_eq!(ticks.missed_tick_behavior(), MissedTickBehavior::Skip); // tokio's default is `Burst`
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[derive(Debug)]
 pub struct Interval {
@@ -96,14 +96,14 @@ impl Interval {
     /// The same with another precision, before its first tick. Default [`Precision::Tick`].
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, Precision, interval};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, Precision, interval};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let mut ticks = interval(Duration::from_micros(300)).with_precision(Precision::Exact);
     /// futures_executor::block_on(ticks.tick());
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub fn with_precision(self, precision: Precision) -> Self {
@@ -115,15 +115,15 @@ impl Interval {
     /// without losing a tick.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, Instant, interval_at};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, Instant, interval_at};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let start = Instant::now();
     /// let mut ticks = interval_at(start, Duration::from_millis(1));
     /// assert_eq!(futures_executor::block_on(ticks.tick()), start);
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub async fn tick(&mut self) -> Instant {
         poll_fn(|context| self.poll_tick(context)).await
@@ -132,8 +132,8 @@ impl Interval {
     /// Ready with the moment at which the tick was due. Then nobody will be woken before the next call.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, interval};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, interval};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let mut ticks = interval(Duration::from_secs(1));
@@ -141,7 +141,7 @@ impl Interval {
     /// assert!(ticks.poll_tick(&mut context).is_ready());
     /// assert!(ticks.poll_tick(&mut context).is_pending());
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub fn poll_tick(&mut self, context: &mut Context<'_>) -> Poll<Instant> {
         ready!(self.delay.as_mut().poll(context));
@@ -155,8 +155,8 @@ impl Interval {
     /// The next tick is a period from now.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, interval};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, interval};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let mut ticks = interval(Duration::from_secs(1));
@@ -164,7 +164,7 @@ impl Interval {
     /// let mut context = core::task::Context::from_waker(core::task::Waker::noop());
     /// assert!(ticks.poll_tick(&mut context).is_pending());
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub fn reset(&mut self) {
         self.reset_after(self.period);
@@ -173,15 +173,15 @@ impl Interval {
     /// The next tick is due now.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, Instant, interval_at};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, Instant, interval_at};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let mut ticks = interval_at(Instant::now() + Duration::from_secs(9), Duration::from_secs(1));
     /// ticks.reset_immediately();
     /// futures_executor::block_on(ticks.tick());
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub fn reset_immediately(&mut self) {
         self.reset_at(self.delay.now());
@@ -190,15 +190,15 @@ impl Interval {
     /// The next tick is due in `after`.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, interval};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, interval};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let mut ticks = interval(Duration::from_secs(1));
     /// ticks.reset_after(Duration::from_millis(1));
     /// futures_executor::block_on(ticks.tick());
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub fn reset_after(&mut self, after: Duration) {
         self.reset_at(self.delay.now().after(after));
@@ -207,8 +207,8 @@ impl Interval {
     /// The next tick is due at `deadline`, the one after it a period later.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, Instant, interval};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, Instant, interval};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let mut ticks = interval(Duration::from_secs(1));
@@ -216,7 +216,7 @@ impl Interval {
     /// ticks.reset_at(deadline);
     /// assert_eq!(futures_executor::block_on(ticks.tick()), deadline);
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub fn reset_at(&mut self, deadline: Instant) {
         self.delay.as_mut().reset(deadline);
@@ -225,14 +225,14 @@ impl Interval {
     /// What it does about missed ticks. Default [`MissedTickBehavior::Skip`], which is not tokio's.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, MissedTickBehavior, interval};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, MissedTickBehavior, interval};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let ticks = interval(Duration::from_secs(1));
     /// assert_eq!(ticks.missed_tick_behavior(), MissedTickBehavior::Skip);
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub const fn missed_tick_behavior(&self) -> MissedTickBehavior {
@@ -242,15 +242,15 @@ impl Interval {
     /// Says what to do about missed ticks from now on.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, MissedTickBehavior, interval};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, MissedTickBehavior, interval};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let mut ticks = interval(Duration::from_secs(1));
     /// ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
     /// assert_eq!(ticks.missed_tick_behavior(), MissedTickBehavior::Burst);
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub const fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
         self.behavior = behavior;
@@ -259,13 +259,13 @@ impl Interval {
     /// The time from tick to tick.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, interval};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, interval};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// assert_eq!(interval(Duration::from_secs(1)).period(), Duration::from_secs(1));
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub const fn period(&self) -> Duration {
@@ -276,8 +276,8 @@ impl Interval {
     /// [`MissedTickBehavior::Burst`] none is left out.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, Instant, interval_at};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, Instant, interval_at};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let (start, period) = (Instant::now() - Duration::from_millis(35), Duration::from_millis(10));
@@ -285,7 +285,7 @@ impl Interval {
     /// futures_executor::block_on(ticks.tick());
     /// assert!(ticks.overruns() >= 3);
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub const fn overruns(&self) -> u64 {

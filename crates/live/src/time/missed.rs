@@ -17,7 +17,7 @@ use super::{Duration, Instant};
 /// measure time needs `Burst`, or adds [`Interval::overruns`](super::Interval::overruns).
 ///
 /// ```
-/// use quietcore_live::time::MissedTickBehavior;
+/// use quietcore::time::MissedTickBehavior;
 ///
 /// assert_eq!(MissedTickBehavior::default(), MissedTickBehavior::Skip);
 /// ```

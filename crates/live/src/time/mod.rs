@@ -5,8 +5,8 @@
 //! on any of them, whenever it likes: the timer stays where it was armed.
 //!
 //! ```
-//! use quietcore_live::Machine;
-//! use quietcore_live::time::{Duration, Instant, sleep};
+//! use quietcore::Machine;
+//! use quietcore::time::{Duration, Instant, sleep};
 //!
 //! let machine = Machine::start()?;
 //! let _entered = machine.enter();
@@ -14,7 +14,7 @@
 //! futures_executor::block_on(sleep(Duration::from_millis(2)));
 //! assert!(started.elapsed() >= Duration::from_millis(2)); // never early
 //! # machine.shutdown();
-//! # Ok::<(), quietcore_live::StartError>(())
+//! # Ok::<(), quietcore::StartError>(())
 //! ```
 //!
 //! Where what is decided: `instant.rs` the clock's values; `entry.rs` arming and letting go of a future's

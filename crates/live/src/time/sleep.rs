@@ -21,8 +21,8 @@ use pin_project_lite::pin_project;
 /// When there is no current machine.
 ///
 /// ```
-/// use quietcore_live::Machine;
-/// use quietcore_live::time::{Duration, Instant, sleep};
+/// use quietcore::Machine;
+/// use quietcore::time::{Duration, Instant, sleep};
 ///
 /// let machine = Machine::start()?;
 /// let _entered = machine.enter();
@@ -30,7 +30,7 @@ use pin_project_lite::pin_project;
 /// futures_executor::block_on(sleep(Duration::from_millis(3)));
 /// assert!(started.elapsed() >= Duration::from_millis(3));
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[track_caller]
 pub fn sleep(duration: Duration) -> Sleep {
@@ -44,8 +44,8 @@ pub fn sleep(duration: Duration) -> Sleep {
 /// When there is no current machine.
 ///
 /// ```
-/// use quietcore_live::Machine;
-/// use quietcore_live::time::{Duration, Instant, sleep_until};
+/// use quietcore::Machine;
+/// use quietcore::time::{Duration, Instant, sleep_until};
 ///
 /// let machine = Machine::start()?;
 /// let _entered = machine.enter();
@@ -53,7 +53,7 @@ pub fn sleep(duration: Duration) -> Sleep {
 /// futures_executor::block_on(sleep_until(deadline));
 /// assert!(Instant::now() >= deadline);
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[track_caller]
 pub fn sleep_until(deadline: Instant) -> Sleep {
@@ -71,8 +71,8 @@ pin_project! {
     /// Polling it panics when the machine was shut down, or in a forked child: nobody would wake the task.
     ///
     /// ```
-    /// use quietcore_live::Machine;
-    /// use quietcore_live::time::{Duration, Instant, sleep};
+    /// use quietcore::Machine;
+    /// use quietcore::time::{Duration, Instant, sleep};
     ///
     /// let machine = Machine::start()?;
     /// let _entered = machine.enter();
@@ -84,7 +84,7 @@ pin_project! {
     ///     assert!(idle.is_elapsed());
     /// });
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[project(!Unpin)]
     #[must_use = "futures do nothing unless polled"]
@@ -105,14 +105,14 @@ impl Sleep {
     /// The same sleep with another precision. Default [`Precision::Tick`]. Cost: for `Exact` an allocation.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, Precision, sleep};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, Precision, sleep};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let session = sleep(Duration::from_secs(3600)).with_precision(Precision::Coarse);
     /// assert_eq!(session.precision(), Precision::Coarse);
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub fn with_precision(self, precision: Precision) -> Self {
         // It is not pinned, so it was never armed.
@@ -127,13 +127,13 @@ impl Sleep {
     /// How much later than its deadline it may be.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, Precision, sleep};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, Precision, sleep};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// assert_eq!(sleep(Duration::ZERO).precision(), Precision::Tick);
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub fn precision(&self) -> Precision {
@@ -143,14 +143,14 @@ impl Sleep {
     /// When it will be ready.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Instant, sleep_until};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Instant, sleep_until};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let deadline = Instant::now();
     /// assert_eq!(sleep_until(deadline).deadline(), deadline);
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub const fn deadline(&self) -> Instant {
@@ -161,8 +161,8 @@ impl Sleep {
     /// since it was made or reset this says no.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, sleep};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, sleep};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let mut nap = core::pin::pin!(sleep(Duration::from_millis(1)));
@@ -170,7 +170,7 @@ impl Sleep {
     /// futures_executor::block_on(nap.as_mut());
     /// assert!(nap.is_elapsed());
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
@@ -183,8 +183,8 @@ impl Sleep {
     /// Cost: while it is pending, a lock, as for arming it; else nothing.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, Instant, sleep};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, Instant, sleep};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let mut nap = core::pin::pin!(sleep(Duration::from_secs(3600)));
@@ -193,7 +193,7 @@ impl Sleep {
     /// assert_eq!(nap.deadline(), deadline);
     /// futures_executor::block_on(nap);
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         let this = self.project();

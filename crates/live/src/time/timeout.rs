@@ -18,8 +18,8 @@ use pin_project_lite::pin_project;
 /// When there is no current machine.
 ///
 /// ```
-/// use quietcore_live::Machine;
-/// use quietcore_live::time::{Duration, timeout};
+/// use quietcore::Machine;
+/// use quietcore::time::{Duration, timeout};
 ///
 /// let machine = Machine::start()?;
 /// let _entered = machine.enter();
@@ -28,7 +28,7 @@ use pin_project_lite::pin_project;
 /// let silence = timeout(Duration::from_millis(1), core::future::pending::<()>());
 /// assert!(futures_executor::block_on(silence).is_err());
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[track_caller]
 pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoFuture> {
@@ -43,15 +43,15 @@ pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoF
 /// When there is no current machine.
 ///
 /// ```
-/// use quietcore_live::Machine;
-/// use quietcore_live::time::{Instant, timeout_at};
+/// use quietcore::Machine;
+/// use quietcore::time::{Instant, timeout_at};
 ///
 /// let machine = Machine::start()?;
 /// let _entered = machine.enter();
 /// // The future comes first, even if the deadline is over.
 /// assert_eq!(futures_executor::block_on(timeout_at(Instant::now(), async { 7 })), Ok(7));
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[track_caller]
 pub fn timeout_at<F: IntoFuture>(deadline: Instant, future: F) -> Timeout<F::IntoFuture> {
@@ -65,15 +65,15 @@ pin_project! {
     /// polled first, and is dropped with the timeout.
     ///
     /// ```
-    /// use quietcore_live::Machine;
-    /// use quietcore_live::time::{Duration, timeout};
+    /// use quietcore::Machine;
+    /// use quietcore::time::{Duration, timeout};
     ///
     /// let machine = Machine::start()?;
     /// let _entered = machine.enter();
     /// let limited = timeout(Duration::from_secs(1), core::future::ready('a'));
     /// assert_eq!(futures_executor::block_on(limited.into_inner()), 'a');
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[derive(Debug)]
     #[must_use = "futures do nothing unless polled"]
@@ -90,14 +90,14 @@ impl<T> Timeout<T> {
     /// a timeout that lives long and is cancelled in the end.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, Precision, timeout};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, Precision, timeout};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let limited = timeout(Duration::from_secs(60), async { 7 }).with_precision(Precision::Coarse);
     /// assert_eq!(futures_executor::block_on(limited), Ok(7));
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub fn with_precision(self, precision: Precision) -> Self {
         Self { value: self.value, delay: self.delay.map(|delay| delay.with_precision(precision)) }
@@ -106,14 +106,14 @@ impl<T> Timeout<T> {
     /// The future.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, timeout};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, timeout};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let limited = timeout(Duration::from_secs(1), core::future::ready('a'));
     /// assert_eq!(limited.get_ref().clone().into_inner(), 'a');
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub const fn get_ref(&self) -> &T {
@@ -123,15 +123,15 @@ impl<T> Timeout<T> {
     /// The future, to be changed.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, timeout};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, timeout};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let mut limited = timeout(Duration::from_secs(1), core::future::ready('a'));
     /// *limited.get_mut() = core::future::ready('b');
     /// assert_eq!(futures_executor::block_on(limited), Ok('b'));
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub const fn get_mut(&mut self) -> &mut T {
@@ -141,14 +141,14 @@ impl<T> Timeout<T> {
     /// The future, without its deadline.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
-    /// # use quietcore_live::time::{Duration, timeout};
+    /// # use quietcore::Machine;
+    /// # use quietcore::time::{Duration, timeout};
     /// # let machine = Machine::start()?;
     /// # let _entered = machine.enter();
     /// let inner = timeout(Duration::from_secs(1), core::future::ready('a')).into_inner();
     /// assert_eq!(futures_executor::block_on(inner), 'a');
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub fn into_inner(self) -> T {

@@ -28,7 +28,7 @@ use std::sync::Arc;
 ///
 /// ```
 /// use core::time::Duration;
-/// use quietcore_live::{Machine, TimerOptions};
+/// use quietcore::{Machine, TimerOptions};
 /// use std::sync::mpsc;
 ///
 /// let machine = Machine::start()?;
@@ -89,13 +89,13 @@ impl Machine {
     /// Allocates twice.
     ///
     /// ```
-    /// use quietcore_live::{Machine, TimerOptions};
+    /// use quietcore::{Machine, TimerOptions};
     ///
     /// let machine = Machine::start()?;
     /// let timer = machine.timer(TimerOptions::new(), |run| println!("{:?} late", run.lateness()));
     /// assert!(!timer.is_pending());
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub fn timer<F>(&'static self, options: TimerOptions, callback: F) -> TimerHandle
     where

@@ -29,6 +29,8 @@ mod wait;
 
 pub use handle::TimerHandle;
 pub use options::{Precision, TimerOptions};
+pub use quietcore_core::Cancelled;
+pub use quietcore_core::place::{ExactPolicy, Policy};
 pub(crate) use raw::Call;
 pub use raw::{RawFn, RawTimer};
 pub use run::Run;

@@ -6,7 +6,7 @@ use quietcore_core::TimerOptions as CoreOptions;
 /// How exactly a timer is kept.
 ///
 /// ```
-/// assert_eq!(quietcore_live::Precision::default(), quietcore_live::Precision::Coarse);
+/// assert_eq!(quietcore::Precision::default(), quietcore::Precision::Coarse);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Precision {
@@ -23,7 +23,7 @@ pub enum Precision {
 /// What is fixed when a timer is made. Default: coarse, may run anywhere, wakes who has to run it.
 ///
 /// ```
-/// use quietcore_live::{Precision, TimerOptions};
+/// use quietcore::{Precision, TimerOptions};
 ///
 /// let options = TimerOptions::new().precision(Precision::Tick);
 /// assert_ne!(options, TimerOptions::new());
@@ -40,7 +40,7 @@ impl TimerOptions {
     /// The defaults.
     ///
     /// ```
-    /// use quietcore_live::TimerOptions;
+    /// use quietcore::TimerOptions;
     ///
     /// assert_eq!(TimerOptions::new(), TimerOptions::default());
     /// ```
@@ -52,7 +52,7 @@ impl TimerOptions {
     /// How exactly it is kept.
     ///
     /// ```
-    /// # use quietcore_live::{Precision, TimerOptions};
+    /// # use quietcore::{Precision, TimerOptions};
     /// let options = TimerOptions::new().precision(Precision::Exact);
     /// # let _ = options;
     /// ```
@@ -66,7 +66,7 @@ impl TimerOptions {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # use quietcore_live::{Precision, TimerOptions};
+    /// # use quietcore::{Precision, TimerOptions};
     /// let options = TimerOptions::new().precision(Precision::Exact).slack(Duration::from_micros(50));
     /// # let _ = options;
     /// ```
@@ -79,7 +79,7 @@ impl TimerOptions {
     /// is no lane arms it on the lane nearest to it. Without lanes it cannot be armed.
     ///
     /// ```
-    /// # use quietcore_live::TimerOptions;
+    /// # use quietcore::TimerOptions;
     /// assert_ne!(TimerOptions::new().pinned(), TimerOptions::new());
     /// ```
     #[must_use]
@@ -90,7 +90,7 @@ impl TimerOptions {
     /// It wakes nobody: it runs when somebody is awake anyway. Exact timers cannot be deferred.
     ///
     /// ```
-    /// # use quietcore_live::TimerOptions;
+    /// # use quietcore::TimerOptions;
     /// assert_ne!(TimerOptions::new().deferrable(), TimerOptions::new());
     /// ```
     #[must_use]

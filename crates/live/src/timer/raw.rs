@@ -39,7 +39,7 @@ union Node {
 /// ```
 /// use core::ptr::{NonNull, null_mut};
 /// use core::time::Duration;
-/// use quietcore_live::{Machine, RawTimer, Run, TimerOptions};
+/// use quietcore::{Machine, TimerOptions, timer::{RawTimer, Run}};
 ///
 /// unsafe fn hello(_: *mut (), run: &Run<'_>) {
 ///     println!("{:?} late", run.lateness());
@@ -93,7 +93,7 @@ impl RawTimer {
     /// armed.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, RawTimer, Run, TimerOptions};
+    /// # use quietcore::{Machine, TimerOptions, timer::{RawTimer, Run}};
     /// # let machine = Machine::start()?;
     /// unsafe fn count(counter: *mut (), _: &Run<'_>) {
     ///     // SAFETY: it is the address of a counter that outlives the timer, and nobody else uses it.
@@ -106,7 +106,7 @@ impl RawTimer {
     /// # // SAFETY: it was made from a box, and the timer was never armed.
     /// # drop(unsafe { Box::from_raw(counter) });
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub unsafe fn new(
@@ -145,7 +145,7 @@ impl RawTimer {
     ///
     /// ```
     /// # use core::ptr::{NonNull, null_mut};
-    /// # use quietcore_live::{Machine, RawTimer, Run, TimerOptions};
+    /// # use quietcore::{Machine, TimerOptions, timer::{RawTimer, Run}};
     /// # let machine = Machine::start()?;
     /// # unsafe fn nothing(_: *mut (), _: &Run<'_>) {}
     /// # // SAFETY: `nothing` may be called with anything.
@@ -154,7 +154,7 @@ impl RawTimer {
     /// let timer = unsafe { RawTimer::at(NonNull::from(&*memory)) };
     /// assert!(!timer.is_pending());
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[inline]
     #[must_use]

@@ -12,7 +12,7 @@ use core::time::Duration;
 ///
 /// ```
 /// use core::time::Duration;
-/// use quietcore_live::{Machine, TimerOptions};
+/// use quietcore::{Machine, TimerOptions};
 /// use std::sync::mpsc;
 ///
 /// let machine = Machine::start()?;
@@ -43,7 +43,7 @@ impl Run<'_> {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// let timer = machine.timer(Default::default(), |run| assert!(run.scheduled() <= run.now()));
     /// # timer.arm_after(Duration::ZERO)?;
     /// # machine.shutdown();
@@ -58,7 +58,7 @@ impl Run<'_> {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// let timer = machine.timer(Default::default(), |run| println!("at {}", run.now()));
     /// # timer.arm_after(Duration::ZERO)?;
     /// # machine.shutdown();
@@ -73,7 +73,7 @@ impl Run<'_> {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// let timer = machine.timer(Default::default(), |run| println!("{:?} late", run.lateness()));
     /// # timer.arm_after(Duration::ZERO)?;
     /// # machine.shutdown();
@@ -88,7 +88,7 @@ impl Run<'_> {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// let timer = machine.timer(Default::default(), |run| assert_eq!(run.overruns(), 0));
     /// # timer.arm_after(Duration::ZERO)?;
     /// # machine.shutdown();
@@ -103,7 +103,7 @@ impl Run<'_> {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// let timer = machine.timer(Default::default(), |run| println!("on CPU {}", run.cpu()));
     /// # timer.arm_after(Duration::ZERO)?;
     /// # machine.shutdown();
@@ -121,7 +121,7 @@ impl Run<'_> {
     /// use core::time::Duration;
     /// # use std::sync::mpsc;
     ///
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// let (sender, receiver) = mpsc::channel();
     /// let mut left = 3;
     /// let timer = machine.timer(Default::default(), move |run| {
@@ -148,7 +148,7 @@ impl Run<'_> {
     /// ```
     /// # use core::ptr::NonNull;
     /// # use core::time::Duration;
-    /// # use quietcore_live::{Machine, RawTimer, Run, TimerOptions};
+    /// # use quietcore::{Machine, TimerOptions, timer::{RawTimer, Run}};
     /// # use std::sync::mpsc;
     /// # let machine = Machine::start()?;
     /// /// A timer that ends itself.

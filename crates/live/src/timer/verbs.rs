@@ -17,7 +17,7 @@ use quietcore_core::{Arm, Cancelled};
 ///
 /// ```
 /// use core::time::Duration;
-/// use quietcore_live::{CallbackTimer, Machine};
+/// use quietcore::{Machine, timer::CallbackTimer};
 ///
 /// let machine = Machine::start()?;
 /// let timer = machine.timer(Default::default(), |_run| {});
@@ -39,7 +39,7 @@ impl CallbackTimer {
     /// When the timer or its machine was shut down; of a pinned timer, when there is no lane for it.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, Nanos};
+    /// # use quietcore::{Machine, Nanos};
     /// # let machine = Machine::start()?;
     /// # let timer = machine.timer(Default::default(), |_| {});
     /// let was_pending = timer.arm_at(Nanos(machine.now().0 + 5_000_000_000))?;
@@ -62,7 +62,7 @@ impl CallbackTimer {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// # let timer = machine.timer(Default::default(), |_| {});
     /// timer.arm_after(Duration::from_millis(250))?;
     /// # machine.shutdown();
@@ -85,7 +85,7 @@ impl CallbackTimer {
     /// [`ArmError::NoLane`] when no lane plays that CPU; otherwise as for [`arm_at`](Self::arm_at).
     ///
     /// ```
-    /// # use quietcore_live::{ArmError, CpuId, Machine};
+    /// # use quietcore::{ArmError, CpuId, Machine};
     /// # let machine = Machine::start()?;
     /// # let timer = machine.timer(Default::default(), |_| {});
     /// let cpu = CpuId::default();
@@ -112,7 +112,7 @@ impl CallbackTimer {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # use quietcore_live::{Machine, Precision, TimerOptions};
+    /// # use quietcore::{Machine, Precision, TimerOptions};
     /// # use std::sync::mpsc;
     /// # let machine = Machine::start()?;
     /// let (sender, receiver) = mpsc::channel();
@@ -143,7 +143,7 @@ impl CallbackTimer {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # use quietcore_live::{Machine, Nanos};
+    /// # use quietcore::{Machine, Nanos};
     /// # let machine = Machine::start()?;
     /// # let timer = machine.timer(Default::default(), |_| {});
     /// timer.arm_after(Duration::from_secs(60))?;
@@ -163,7 +163,7 @@ impl CallbackTimer {
     /// As for [`arm_at`](Self::arm_at).
     ///
     /// ```
-    /// # use quietcore_live::{Machine, Nanos};
+    /// # use quietcore::{Machine, Nanos};
     /// # let machine = Machine::start()?;
     /// # let timer = machine.timer(Default::default(), |_| {});
     /// assert!(!timer.mod_pending(machine.now())?);
@@ -181,7 +181,7 @@ impl CallbackTimer {
     /// and is not waited for. Cost: a lock if it is pending, else a load or two.
     ///
     /// ```
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// # let timer = machine.timer(Default::default(), |_| {});
     /// assert!(!timer.cancel());
     /// # machine.shutdown();
@@ -198,7 +198,7 @@ impl CallbackTimer {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # use quietcore_live::{Cancelled, Machine};
+    /// # use quietcore::{Machine, timer::Cancelled};
     /// # let machine = Machine::start()?;
     /// # let timer = machine.timer(Default::default(), |_| {});
     /// assert_eq!(timer.try_cancel(), Cancelled::Idle);
@@ -220,7 +220,7 @@ impl CallbackTimer {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// # let timer = machine.timer(Default::default(), |_| {});
     /// timer.arm_after(Duration::from_secs(60))?;
     /// assert!(timer.cancel_sync()?);
@@ -237,7 +237,7 @@ impl CallbackTimer {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// let timer = machine.timer(Default::default(), |_run| {});
     /// timer.arm_after(Duration::from_secs(60))?;
     /// # futures_executor_stand_in(async {
@@ -258,7 +258,7 @@ impl CallbackTimer {
     /// begun goes on; [`cancel_sync`](Self::cancel_sync) waits for it.
     ///
     /// ```
-    /// # use quietcore_live::{ArmError, Machine};
+    /// # use quietcore::{ArmError, Machine};
     /// # let machine = Machine::start()?;
     /// # let timer = machine.timer(Default::default(), |_| {});
     /// assert!(!timer.shutdown());
@@ -275,7 +275,7 @@ impl CallbackTimer {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// # let timer = machine.timer(Default::default(), |_| {});
     /// timer.arm_after(Duration::from_secs(60))?;
     /// assert!(timer.is_pending());
@@ -291,7 +291,7 @@ impl CallbackTimer {
     /// Whether a run of it has begun and not ended. Cost: a lock.
     ///
     /// ```
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// # let timer = machine.timer(Default::default(), |_| {});
     /// assert!(!timer.is_running());
     /// # machine.shutdown();
@@ -305,7 +305,7 @@ impl CallbackTimer {
     /// The machine that it was made for.
     ///
     /// ```
-    /// # let machine = quietcore_live::Machine::start()?;
+    /// # let machine = quietcore::Machine::start()?;
     /// # let timer = machine.timer(Default::default(), |_| {});
     /// assert!(core::ptr::eq(timer.machine(), machine));
     /// # machine.shutdown();

@@ -23,7 +23,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The timer was cancelled, but a run of it has not ended, and this thread must not wait for it.
 ///
 /// ```
-/// use quietcore_live::WouldBlock;
+/// use quietcore::timer::WouldBlock;
 ///
 /// assert_eq!(WouldBlock.to_string(), "a run is under way, and this thread must not wait for its end");
 /// ```
@@ -221,7 +221,7 @@ impl Name {
 /// Waits until no run of a timer is left: [`CallbackTimer::cancel_and_wait`].
 ///
 /// ```
-/// use quietcore_live::{CancelAndWait, TimerHandle};
+/// use quietcore::{TimerHandle, timer::CancelAndWait};
 ///
 /// fn end(timer: &TimerHandle) -> CancelAndWait<'_> {
 ///     timer.cancel_and_wait()

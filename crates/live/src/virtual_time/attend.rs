@@ -4,8 +4,9 @@
 //! executor needs to know nothing of paused time: a future that is wrapped here is enough, one for each of
 //! its tasks.
 
-use super::{Participant, Participate, Rest};
-use crate::Machine;
+use super::participant::Participant;
+use super::state::{IdleOutcome, Participate};
+use crate::machine::Machine;
 use core::future::{Future, poll_fn};
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
@@ -76,12 +77,12 @@ impl Drop for Leave {
 /// paused time stands still, and when it is the last to have nothing to do, its poll moves time.
 ///
 /// ```
-/// use quietcore_live::{Machine, virtual_time};
+/// use quietcore::{Machine, virtual_time};
 ///
 /// let machine = Machine::builder().virtual_time().start()?;
 /// assert_eq!(virtual_time::block_on(virtual_time::attend(machine, async { 7 })), 7);
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 pub async fn attend<F: Future>(machine: &'static Machine, future: F) -> F::Output {
     let outside = Arc::new(Outside::default());
@@ -100,7 +101,7 @@ pub async fn attend<F: Future>(machine: &'static Machine, future: F) -> F::Outpu
             return Poll::Ready(output);
         }
         // Who was woken is polled again by whoever polls this.
-        while participant.idle() == Rest::Moved {}
+        while participant.idle() == IdleOutcome::Moved {}
         Poll::Pending
     })
     .await
@@ -119,7 +120,7 @@ impl Wake for Unpark {
 /// [takes part](attend) in it. Not from inside a future.
 ///
 /// ```
-/// assert_eq!(quietcore_live::virtual_time::block_on(async { 7 }), 7);
+/// assert_eq!(quietcore::virtual_time::block_on(async { 7 }), 7);
 /// ```
 pub fn block_on<F: Future>(future: F) -> F::Output {
     match Machine::try_current().filter(|machine| machine.has_virtual_time()) {

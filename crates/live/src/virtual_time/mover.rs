@@ -5,9 +5,9 @@
 //! helper while time stands still is not remembered: whoever moves time looks at all timers. Not here: who
 //! may move it (`state.rs`).
 
-use super::TimeError;
+use super::error::TimeError;
 use super::state::State;
-use crate::Machine;
+use crate::machine::Machine;
 use quietcore_core::Nanos;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;

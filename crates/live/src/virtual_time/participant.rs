@@ -5,57 +5,14 @@
 //! (`state.rs`).
 
 use super::mover::Running;
-use crate::Machine;
-
-/// How the machine reaches somebody who takes part in time.
-///
-/// ```
-/// use std::thread::Thread;
-/// use quietcore_live::virtual_time::Participate;
-///
-/// struct Loop(Thread);
-///
-/// impl Participate for Loop {
-///     fn look_again(&self) {
-///         self.0.unpark();
-///     }
-/// }
-/// ```
-pub trait Participate: Send + Sync {
-    /// Whether work waits that nobody has taken up yet, although everybody is idle: a queue that other
-    /// threads push to. Called under a lock: it must return at once and call no machine. Any thread.
-    fn has_backlog(&self) -> bool {
-        false
-    }
-
-    /// Makes the participant call [`Participant::idle`] again soon, because time may be able to move. Any
-    /// thread; no lock is held.
-    fn look_again(&self);
-}
-
-/// What somebody who has nothing to do is told.
-///
-/// ```
-/// use quietcore_live::virtual_time::Rest;
-///
-/// assert_ne!(Rest::Wait, Rest::Woken);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "who was woken must not wait"]
-pub enum Rest {
-    /// It was woken meanwhile: it is busy.
-    Woken,
-    /// Time moved, and what was due ran: it is busy, and looks for work before it calls `idle` again.
-    Moved,
-    /// It waits until it is woken or asked to look again.
-    Wait,
-}
+use super::state::IdleOutcome;
+use crate::machine::Machine;
 
 /// Somebody who takes part in a machine's time: while it is busy, paused time stands still. It starts idle;
 /// dropping it ends its part. Any thread may call it.
 ///
 /// ```
-/// use quietcore_live::{Machine, virtual_time::{Participate, Rest}};
+/// use quietcore::{Machine, virtual_time::{IdleOutcome, Participate}};
 /// use std::sync::Arc;
 ///
 /// struct Nobody;
@@ -65,9 +22,9 @@ pub enum Rest {
 /// let machine = Machine::builder().virtual_time().start()?;
 /// let participant = machine.participate(Arc::new(Nobody));
 /// participant.begin();
-/// assert_eq!(participant.idle(), Rest::Wait); // time runs by itself: there is nothing to move
+/// assert_eq!(participant.idle(), IdleOutcome::Wait); // time runs by itself: there is nothing to move
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[derive(Debug)]
 pub struct Participant {
@@ -79,16 +36,16 @@ impl Participant {
     /// It has been given work, which it will take up: from now on it is busy.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, virtual_time::{Participate, Rest}};
+    /// # use quietcore::{Machine, virtual_time::{IdleOutcome, Participate}};
     /// # use std::sync::Arc;
     /// # struct Nobody;
     /// # impl Participate for Nobody { fn look_again(&self) {} }
     /// # let machine = Machine::builder().virtual_time().start()?;
     /// let participant = machine.participate(Arc::new(Nobody));
     /// participant.wake();
-    /// assert_eq!(participant.idle(), Rest::Woken);
+    /// assert_eq!(participant.idle(), IdleOutcome::Woken);
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub fn wake(&self) {
         self.machine.virtual_time.lock().wake(self.number);
@@ -97,7 +54,7 @@ impl Participant {
     /// It takes work up. Says whether it was woken since the last time.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, virtual_time::Participate};
+    /// # use quietcore::{Machine, virtual_time::Participate};
     /// # use std::sync::Arc;
     /// # struct Nobody;
     /// # impl Participate for Nobody { fn look_again(&self) {} }
@@ -107,7 +64,7 @@ impl Participant {
     /// assert!(participant.begin());
     /// assert!(!participant.begin());
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub fn begin(&self) -> bool {
         self.machine.virtual_time.lock().begin(self.number)
@@ -117,25 +74,25 @@ impl Participant {
     /// expiry and what is due runs on this thread, before this returns.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, virtual_time::{Participate, Rest}};
+    /// # use quietcore::{Machine, virtual_time::{IdleOutcome, Participate}};
     /// # use std::sync::Arc;
     /// # struct Nobody;
     /// # impl Participate for Nobody { fn look_again(&self) {} }
     /// # let machine = Machine::builder().virtual_time().start()?;
     /// machine.pause()?;
     /// let participant = machine.participate(Arc::new(Nobody));
-    /// assert_eq!(participant.idle(), Rest::Wait); // no timer is armed
+    /// assert_eq!(participant.idle(), IdleOutcome::Wait); // no timer is armed
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn idle(&self) -> Rest {
+    pub fn idle(&self) -> IdleOutcome {
         let (machine, time) = (self.machine, &self.machine.virtual_time);
         let mut state = time.lock();
         if !state.rest(self.number) {
-            return Rest::Woken;
+            return IdleOutcome::Woken;
         }
         if !machine.clock.is_paused() || !state.may_move() {
-            return Rest::Wait;
+            return IdleOutcome::Wait;
         }
         let running = Running::begin(machine, state);
         let has_moved = machine.move_to_next();
@@ -145,9 +102,9 @@ impl Participant {
         }
         drop(running);
         match has_moved {
-            true if time.lock().is_woken(self.number) => Rest::Woken,
-            true => Rest::Moved,
-            false => Rest::Wait,
+            true if time.lock().is_woken(self.number) => IdleOutcome::Woken,
+            true => IdleOutcome::Moved,
+            false => IdleOutcome::Wait,
         }
     }
 }
@@ -164,13 +121,13 @@ impl Drop for Participant {
 /// While it lives, paused time does not move by itself. [`advance`](super::advance) still moves it.
 ///
 /// ```
-/// use quietcore_live::Machine;
+/// use quietcore::Machine;
 ///
 /// let machine = Machine::builder().virtual_time().start()?;
 /// let hold = machine.hold();
 /// drop(hold);
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[derive(Debug)]
 #[must_use = "time is held only while the guard lives"]

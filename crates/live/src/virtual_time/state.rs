@@ -2,10 +2,53 @@
 //!
 //! One lock guards all of it: it is taken when somebody starts or stops waiting, never when a timer is armed.
 
-use super::Participate;
 use core::fmt;
 use std::sync::Arc;
 use std::thread::ThreadId;
+
+/// How the machine reaches somebody who takes part in time.
+///
+/// ```
+/// use std::thread::Thread;
+/// use quietcore::virtual_time::Participate;
+///
+/// struct Loop(Thread);
+///
+/// impl Participate for Loop {
+///     fn look_again(&self) {
+///         self.0.unpark();
+///     }
+/// }
+/// ```
+pub trait Participate: Send + Sync {
+    /// Whether work waits that nobody has taken up yet, although everybody is idle: a queue that other
+    /// threads push to. Called under a lock: it must return at once and call no machine. Any thread.
+    fn has_backlog(&self) -> bool {
+        false
+    }
+
+    /// Makes the participant call [`Participant::idle`] again soon, because time may be able to move. Any
+    /// thread; no lock is held.
+    fn look_again(&self);
+}
+
+/// What somebody who has nothing to do is told.
+///
+/// ```
+/// use quietcore::virtual_time::IdleOutcome;
+///
+/// assert_ne!(IdleOutcome::Wait, IdleOutcome::Woken);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "who was woken must not wait"]
+pub enum IdleOutcome {
+    /// It was woken meanwhile: it is busy.
+    Woken,
+    /// Time moved, and what was due ran: it is busy, and looks for work before it calls `idle` again.
+    Moved,
+    /// It waits until it is woken or asked to look again.
+    Wait,
+}
 
 #[derive(Default)]
 pub(super) struct State {

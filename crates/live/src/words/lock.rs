@@ -47,11 +47,11 @@ static SPUN: Counter = Counter::new();
 /// How often locks of this process were found taken, and what that led to. Each count is since the start.
 ///
 /// ```
-/// let machine = quietcore_live::Machine::start()?;
+/// let machine = quietcore::Machine::start()?;
 /// let locks = machine.metrics().locks;
 /// assert!(locks.holder_preempted <= locks.slept);
 /// machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -76,7 +76,7 @@ pub(crate) fn statistics() -> LockStatistics {
 ///
 /// ```
 /// use quietcore_core::RawLock;
-/// use quietcore_live::FutexLock;
+/// use quietcore::metrics::FutexLock;
 ///
 /// let lock = FutexLock::default();
 /// lock.lock_owner();

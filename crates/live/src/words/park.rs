@@ -26,10 +26,12 @@
 //! PROTOCOL section 6.
 
 mod event;
+mod outcome;
 
 use crate::words::futex::{FutexWord, Slept};
 use crate::words::sync::{Ordering, fence};
 use event::EventDescriptor;
+pub(crate) use outcome::{Notify, Woken};
 use quietcore_core::Nanos;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -40,26 +42,6 @@ const RUNNING: u32 = 0;
 const PARKING: u32 = 1;
 /// Somebody left something after the owner said PARKING.
 const NOTIFIED: u32 = 2;
-
-/// Why a thread is awake again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[must_use]
-pub(crate) enum Woken {
-    /// Somebody called `unpark`.
-    Notified,
-    /// The moment came; for an owner that waits by itself: nobody called `unpark`.
-    TimedOut,
-}
-
-/// What a call of `unpark` came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[must_use]
-pub(crate) enum Notify {
-    /// The owner was on its way to sleep, and this call woke it.
-    Woke,
-    /// The owner is awake, or somebody else wakes it.
-    NotNeeded,
-}
 
 /// The word. One thread owns it; any thread may notify.
 #[derive(Debug)]

@@ -75,7 +75,7 @@ impl Callback {
         const { &Self { name: core::any::type_name::<F>, kind: Kind::Work } }
     }
 
-    /// Of a [`RawTimer`](crate::RawTimer): all that is known is its function's address.
+    /// Of a [`RawTimer`](crate::timer::RawTimer): all that is known is its function's address.
     pub(crate) const RAW: Self = Self { name: || "a function", kind: Kind::Timer };
 
     /// Of futures.

@@ -10,7 +10,7 @@ use core::time::Duration;
 ///
 /// ```
 /// use core::time::Duration;
-/// use quietcore_live::{LaneThreads, Machine, WorkOptions};
+/// use quietcore::{LaneThreads, Machine, task::WorkOptions};
 /// use std::sync::{Mutex, mpsc};
 ///
 /// let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
@@ -37,7 +37,7 @@ impl Machine {
     /// As [`work`](Self::work).
     ///
     /// ```
-    /// # use quietcore_live::{Machine, WorkOptions};
+    /// # use quietcore::{Machine, task::WorkOptions};
     /// let machine = Machine::start()?; // without lanes
     /// assert!(machine.delayed_work(WorkOptions::new(), || ()).is_err());
     /// # machine.shutdown();
@@ -66,7 +66,7 @@ impl DelayedWork {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # use quietcore_live::{Machine, WorkOptions};
+    /// # use quietcore::{Machine, task::WorkOptions};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let work = machine.delayed_work(WorkOptions::new(), || ())?;
     /// assert!(!work.queue_after(Duration::from_secs(9))? && work.queue_after(Duration::from_secs(8))?);
@@ -81,7 +81,7 @@ impl DelayedWork {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # use quietcore_live::{Machine, WorkOptions};
+    /// # use quietcore::{Machine, task::WorkOptions};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let work = machine.delayed_work(WorkOptions::new(), || ())?;
     /// work.queue_after(Duration::from_secs(9))?;
@@ -102,7 +102,7 @@ impl DelayedWork {
     /// [`WouldBlock`] when something is under way and this thread must not wait; it was cancelled then.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, WorkOptions};
+    /// # use quietcore::{Machine, task::WorkOptions};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let work = machine.delayed_work(WorkOptions::new(), || ())?;
     /// assert_eq!(work.cancel_sync(), Ok(false));
@@ -119,7 +119,7 @@ impl DelayedWork {
     /// The work itself, to be queued at once or waited for.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, WorkOptions};
+    /// # use quietcore::{Machine, task::WorkOptions};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let work = machine.delayed_work(WorkOptions::new(), || ())?;
     /// assert!(work.work().queue()?);

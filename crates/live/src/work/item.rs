@@ -14,11 +14,11 @@ use std::sync::Arc;
 /// Where work may run.
 ///
 /// ```
-/// use quietcore_live::WorkOptions;
+/// use quietcore::task::WorkOptions;
 ///
-/// let bound = WorkOptions::new().bound(quietcore_live::CpuId::new(0)?);
+/// let bound = WorkOptions::new().bound(quietcore::CpuId::new(0)?);
 /// assert_ne!(bound, WorkOptions::default());
-/// # Ok::<(), quietcore_live::CpuError>(())
+/// # Ok::<(), quietcore::CpuError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkOptions {
@@ -29,7 +29,7 @@ impl WorkOptions {
     /// Unbound: on any lane that is not isolated.
     ///
     /// ```
-    /// assert_eq!(quietcore_live::WorkOptions::new(), Default::default());
+    /// assert_eq!(quietcore::task::WorkOptions::new(), Default::default());
     /// ```
     #[must_use]
     pub const fn new() -> Self {
@@ -39,10 +39,10 @@ impl WorkOptions {
     /// On this lane only, whether that is isolated or not.
     ///
     /// ```
-    /// # use quietcore_live::WorkOptions;
-    /// let options = WorkOptions::new().bound(quietcore_live::CpuId::new(0)?);
+    /// # use quietcore::task::WorkOptions;
+    /// let options = WorkOptions::new().bound(quietcore::CpuId::new(0)?);
     /// # let _ = options;
-    /// # Ok::<(), quietcore_live::CpuError>(())
+    /// # Ok::<(), quietcore::CpuError>(())
     /// ```
     #[must_use]
     pub const fn bound(self, cpu: CpuId) -> Self {
@@ -63,7 +63,7 @@ struct Inner {
 /// A closure that lanes run whenever it is queued. Clones are the same work.
 ///
 /// ```
-/// use quietcore_live::{LaneThreads, Machine, WorkOptions};
+/// use quietcore::{LaneThreads, Machine, task::WorkOptions};
 /// use std::sync::{Mutex, mpsc};
 ///
 /// let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
@@ -95,7 +95,7 @@ impl Machine {
     /// When the machine has no lanes, or not the one that it is to be bound to, or does not run.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, SpawnError, WorkOptions};
+    /// # use quietcore::{Machine, task::{SpawnError, WorkOptions}};
     /// let machine = Machine::start()?; // without lanes
     /// assert_eq!(machine.work(WorkOptions::new(), || ()).expect_err("who?"), SpawnError::NoLanes);
     /// # machine.shutdown();
@@ -121,7 +121,7 @@ impl Work {
     /// When the machine does not run.
     ///
     /// ```
-    /// # use quietcore_live::{Cpu, Machine, WorkOptions};
+    /// # use quietcore::{Cpu, Machine, task::WorkOptions};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let work = machine.work(WorkOptions::new(), || ())?; // and nobody plays a lane yet
     /// assert_eq!((work.queue()?, work.queue()?), (true, false));
@@ -142,7 +142,7 @@ impl Work {
     /// It is not to run; says whether it waited. A run that is under way goes on.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, WorkOptions};
+    /// # use quietcore::{Machine, task::WorkOptions};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let work = machine.work(WorkOptions::new(), || unreachable!("it was cancelled"))?;
     /// assert!(work.queue()? && work.cancel() && !work.cancel());
@@ -166,7 +166,7 @@ impl Work {
     /// was cancelled, and the run goes on.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, WorkOptions};
+    /// # use quietcore::{Machine, task::WorkOptions};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let work = machine.work(WorkOptions::new(), || ())?;
     /// assert_eq!(work.cancel_sync(), Ok(false));
@@ -184,7 +184,7 @@ impl Work {
     /// [`WouldBlock`] when it does and this thread is a lane, or runs something itself.
     ///
     /// ```
-    /// # use quietcore_live::{LaneThreads, Machine, WorkOptions};
+    /// # use quietcore::{LaneThreads, Machine, task::WorkOptions};
     /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
     /// let work = machine.work(WorkOptions::new(), || ())?;
     /// work.queue()?;
@@ -212,7 +212,7 @@ impl Work {
     /// Whether it waits to run; out of date when it is used.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, WorkOptions};
+    /// # use quietcore::{Machine, task::WorkOptions};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// assert!(!machine.work(WorkOptions::new(), || ())?.is_pending());
     /// # machine.shutdown();

@@ -1,7 +1,10 @@
 //! Who gets a CPU, and what becomes of it afterwards.
 
 use crate::scene::{PATIENCE, builder, cpu, play, teller, wait_for};
-use quietcore_live::{ClaimError, Cpu, Machine, TimerOptions, WaitBy};
+use quietcore_live::{
+    Cpu, Machine, TimerOptions,
+    lane::{ClaimError, WaitBy},
+};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;

@@ -1,14 +1,17 @@
 //! A lane inside of somebody's own loop: it waits for a descriptor, and other threads wake it.
 
 use crate::scene::{builder, cpu, teller, wait_for};
-use quietcore_live::{Cpu, Idle, Machine, Precision, TimerOptions, WaitBy};
+use quietcore_live::{
+    Cpu, Machine, Precision, TimerOptions,
+    lane::{IdleUntil, WaitBy},
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
 /// Waits as an embedder does: for the descriptor, until the moment.
-fn wait(lane: &mut Cpu, idle: Idle) {
+fn wait(lane: &mut Cpu, idle: IdleUntil) {
     let timeout = idle
         .timeout(lane.machine().now())
         .map(|span| Timespec { tv_sec: span.as_secs() as i64, tv_nsec: span.subsec_nanos().into() });

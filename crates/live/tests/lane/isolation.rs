@@ -1,7 +1,10 @@
 //! Isolation while lanes turn, and without lanes.
 
 use crate::scene::{PATIENCE, both, builder, cpu, play, teller, wait_for};
-use quietcore_live::{CpuSet, Exclusion, IsolateError, Machine, TimerOptions};
+use quietcore_live::{
+    CpuSet, Machine, TimerOptions,
+    isolation::{Exclusion, IsolateError},
+};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::thread;

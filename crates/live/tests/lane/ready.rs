@@ -1,7 +1,10 @@
 //! Ready-made lane threads: every lane is played, where and how it was asked.
 
 use crate::scene::{both, cpu, teller, wait_for};
-use quietcore_live::{ClaimError, Cpu, LaneThreads, Machine, Note, Pinning, Precision, TimerOptions};
+use quietcore_live::{
+    Cpu, LaneThreads, Machine, Precision, TimerOptions,
+    lane::{ClaimError, Pinning, StartNote},
+};
 use std::fs;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -44,7 +47,7 @@ fn threads_are_as_asked_or_a_note_says_so() {
     let threads = LaneThreads::new().pinning(Pinning::Always).fifo(5);
     let machine = Machine::builder().lanes(both()).lane_threads(threads).start().expect("starts");
     let notes = machine.notes();
-    let is_refused = notes.iter().any(|note| matches!(note, Note::NoPriority { .. }));
+    let is_refused = notes.iter().any(|note| matches!(note, StartNote::NoPriority { .. }));
     for index in 0..2 {
         let (sender, receiver) = channel();
         let timer = machine.timer(TimerOptions::new().precision(Precision::Tick).pinned(), move |_| {

@@ -1,6 +1,6 @@
 //! Threads that play CPUs until the machine is shut down, and timers that say where they ran.
 
-use quietcore_live::{Builder, Cpu, CpuId, CpuSet, Machine, Precision, TimerHandle, TimerOptions};
+use quietcore_live::{Cpu, CpuId, CpuSet, Machine, MachineBuilder, Precision, TimerHandle, TimerOptions};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ pub(crate) fn both() -> CpuSet {
 }
 
 /// A machine with the lanes 0 and 1: this host has both, or the test says so.
-pub(crate) fn builder() -> Builder {
+pub(crate) fn builder() -> MachineBuilder {
     Machine::builder().lanes(both())
 }
 

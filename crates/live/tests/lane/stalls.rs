@@ -1,10 +1,13 @@
-//! Stall reports: what a lane did that did not turn.
+//! StallCause reports: what a lane did that did not turn.
 //!
 //! A callback that is stuck here waits until it was reported, so a test that passes has seen a report of a
 //! lane that was stuck at that moment.
 
 use crate::scene::{PATIENCE, builder, cpu, eventually, play};
-use quietcore_live::{Builder, Cpu, Machine, OnPanic, Stall, StallReport, TimerOptions};
+use quietcore_live::{
+    Cpu, Machine, MachineBuilder, OnPanic, TimerOptions,
+    stall::{StallCause, StallReport},
+};
 use std::panic::Location;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,7 +28,7 @@ fn block_until_reported(machine: &Machine) {
 }
 
 /// What lane 0 is reported for: a callback that blocks until then. With the line of the arm.
-fn reported(builder: Builder) -> (&'static Machine, StallReport, u32) {
+fn reported(builder: MachineBuilder) -> (&'static Machine, StallReport, u32) {
     let machine = builder.start().expect("starts");
     let (_other, ()) = play(machine, 1, |_| ());
     let timer = machine.timer(TimerOptions::new().pinned(), |run| {
@@ -47,7 +50,7 @@ fn reported(builder: Builder) -> (&'static Machine, StallReport, u32) {
 
 fn running(report: &StallReport) -> (&'static str, Option<&'static Location<'static>>) {
     match report.stall {
-        Stall::Running { name, armed, timer, function } => {
+        StallCause::Running { name, armed, timer, function } => {
             assert!(timer != 0 && function != 0, "{report}");
             (name, armed)
         }
@@ -121,7 +124,7 @@ fn a_lane_that_never_turns_is_reported() {
         timer
     });
     let report = reports(machine).remove(0);
-    assert_eq!(report.stall, Stall::Elsewhere, "{report}");
+    assert_eq!(report.stall, StallCause::Elsewhere, "{report}");
     assert!(report.to_string().ends_with(": nothing of the machine's"), "{report}");
     drop(timer);
     machine.shutdown();

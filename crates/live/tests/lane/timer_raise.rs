@@ -1,7 +1,7 @@
 //! What an isolated lane that never rests asks of its own bases, by rule.
 
 use crate::scene::{builder, cpu, eventually, wait_for};
-use quietcore_live::{Cpu, CpuMetrics, Machine, Precision, TimerOptions, TimerRaise};
+use quietcore_live::{Cpu, Machine, Precision, TimerOptions, isolation::TimerRaise, metrics::CpuMetrics};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};

@@ -2,7 +2,7 @@
 
 use crate::scene::{builder, cpu, lanes, wait_for};
 use futures_executor::block_on;
-use quietcore_live::{Cpu, WorkOptions};
+use quietcore_live::{Cpu, task::WorkOptions};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 

@@ -2,7 +2,10 @@
 
 use crate::scene::{cpu, lane_here, lanes, wait_for};
 use futures_executor::block_on;
-use quietcore_live::{CpuSet, Machine, Priority, TimerOptions, WorkOptions};
+use quietcore_live::{
+    CpuSet, Machine, TimerOptions,
+    task::{Priority, WorkOptions},
+};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};

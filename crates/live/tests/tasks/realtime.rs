@@ -2,7 +2,10 @@
 
 use crate::scene::{Gate, builder, cpu, eventually, lane_here, lanes, play, wait_for};
 use futures_executor::block_on;
-use quietcore_live::{Cpu, Machine, Priority, TaskOptions};
+use quietcore_live::{
+    Cpu, Machine,
+    task::{Priority, TaskOptions},
+};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 

@@ -2,7 +2,11 @@
 
 use crate::scene::{builder, cpu, eventually, lanes, play, wait_for};
 use futures_executor::block_on;
-use quietcore_live::{Cpu, JoinError, Machine, OnPanic, Runner, Vector, WorkOptions};
+use quietcore_live::{
+    Cpu, Machine, OnPanic,
+    softirq::{Runner, Vector},
+    task::{JoinError, WorkOptions},
+};
 use std::pin::Pin;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};

@@ -2,14 +2,19 @@
 //! is.
 
 use crate::scene::{Gate, builder, cpu, wait_for};
-use quietcore_live::{Awareness, Builder, Cpu, CpuMetrics, Machine, Priority, Runner, TaskOptions, Vector};
+use quietcore_live::{
+    Cpu, Machine, MachineBuilder,
+    metrics::CpuMetrics,
+    softirq::{Awareness, Runner, Vector},
+    task::{Priority, TaskOptions},
+};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Nobody looks after lanes, and what is left to ksoftirqd stays there.
-fn quiet() -> Builder {
+fn quiet() -> MachineBuilder {
     builder().stall_after(Duration::MAX).defer_limit(Duration::from_secs(1000))
 }
 
@@ -19,7 +24,7 @@ fn first(machine: &Machine) -> CpuMetrics {
 
 /// `builder`, with a vector IRQ_POLL that keeps ksoftirqd once it has got there: from the lane it goes there
 /// by being raised again.
-fn with_keeper(builder: Builder, gate: &Gate) -> (Builder, Receiver<()>) {
+fn with_keeper(builder: MachineBuilder, gate: &Gate) -> (MachineBuilder, Receiver<()>) {
     let (gate, (sender, began)) = (gate.clone(), channel());
     let sender = Mutex::new(sender);
     let builder = builder.softirq(Vector::IRQ_POLL, move |run| match run.runner() {

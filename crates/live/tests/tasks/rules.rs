@@ -2,7 +2,11 @@
 //! is asked right afterwards.
 
 use crate::scene::{Gate, builder, cpu, wait_for};
-use quietcore_live::{Builder, Cpu, Idle, Nanos, Precision, Priority, TaskOptions, TimerOptions, WaitBy};
+use quietcore_live::{
+    Cpu, MachineBuilder, Nanos, Precision, TimerOptions,
+    lane::{IdleUntil, WaitBy},
+    task::{Priority, TaskOptions},
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -11,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Lanes that nobody looks after, and ticks that are known.
-fn quiet() -> Builder {
+fn quiet() -> MachineBuilder {
     builder().stall_after(Duration::MAX).tick(TICK)
 }
 
@@ -149,7 +153,7 @@ fn no_wait_while_something_is_left() {
     for _ in 0..20 {
         let task = machine.spawn_on(cpu(0), async {}).expect("it runs");
         let idle = lane.enter_idle();
-        assert!(matches!(idle, Idle::Stay { until } if until <= machine.now()), "{idle:?}");
+        assert!(matches!(idle, IdleUntil::Stay { until } if until <= machine.now()), "{idle:?}");
         lane.turn();
         assert!(task.is_finished());
     }

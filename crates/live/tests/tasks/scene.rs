@@ -1,6 +1,6 @@
 //! Threads that play CPUs until the machine is shut down, and which CPU somebody is on.
 
-use quietcore_live::{Builder, Cpu, CpuId, CpuSet, LaneThreads, Machine};
+use quietcore_live::{Cpu, CpuId, CpuSet, LaneThreads, Machine, MachineBuilder};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
@@ -18,7 +18,7 @@ pub(crate) fn both() -> CpuSet {
 }
 
 /// A machine with the lanes 0 and 1: this host has both, or the test says so.
-pub(crate) fn builder() -> Builder {
+pub(crate) fn builder() -> MachineBuilder {
     Machine::builder().lanes(both())
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// A machine with two lanes that do nothing else.
-pub(crate) fn lanes() -> Builder {
+pub(crate) fn lanes() -> MachineBuilder {
     builder().lane_threads(LaneThreads::new())
 }
 

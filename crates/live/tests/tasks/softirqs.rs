@@ -2,7 +2,11 @@
 
 use crate::scene::{Gate, builder, cpu, eventually, lane_here, lanes, wait_for};
 use futures_executor::block_on;
-use quietcore_live::{Awareness, OnPanic, Priority, RaiseError, Runner, TaskOptions, Vector, VectorSet};
+use quietcore_live::{
+    OnPanic,
+    softirq::{Awareness, RaiseError, Runner, Vector, VectorSet},
+    task::{Priority, TaskOptions},
+};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};

@@ -2,7 +2,10 @@
 
 use crate::scene::{Gate, builder, cpu, eventually, lane_here, lanes, play, wait_for};
 use futures_executor::block_on;
-use quietcore_live::{JoinError, Machine, SpawnError, TaskOptions, WakeTo};
+use quietcore_live::{
+    Machine,
+    task::{JoinError, SpawnError, TaskOptions, WakeTo},
+};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc::channel;

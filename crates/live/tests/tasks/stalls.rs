@@ -1,4 +1,4 @@
-//! Stall reports of what is no timer's callback: tasks, work, handlers of softirqs; and that the machine
+//! StallCause reports of what is no timer's callback: tasks, work, handlers of softirqs; and that the machine
 //! survives all of them.
 //!
 //! What holds up a lane here lasts until there is a report of that lane. A host that takes the lane's CPU
@@ -7,7 +7,10 @@
 use crate::scene::{PATIENCE, both, cpu, eventually, lane_here, lanes, wait_for};
 use futures_executor::block_on;
 use quietcore_live::{
-    CpuId, Machine, OnPanic, Priority, Stall, StallReport, TaskOptions, TimerOptions, Vector, WorkOptions,
+    CpuId, Machine, OnPanic, TimerOptions,
+    softirq::Vector,
+    stall::{StallCause, StallReport},
+    task::{Priority, TaskOptions, WorkOptions},
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -61,7 +64,7 @@ fn hold_up_while(
 fn reported(
     machine: &'static Machine,
     mut begin: impl FnMut(Sender<CpuId>),
-    is_it: impl Fn(&Stall) -> bool,
+    is_it: impl Fn(&StallCause) -> bool,
 ) -> StallReport {
     for _ in 0..TRIES {
         let (sender, ran) = channel();
@@ -96,9 +99,10 @@ fn a_task_that_does_not_return_is_named() {
     let machine = lanes().arm_sites().start().expect("starts");
     for priority in [None, Priority::new(40)] {
         let options = priority.map_or(TaskOptions::new(), |priority| TaskOptions::new().realtime(priority));
-        let is_it = |stall: &Stall| matches!(stall, Stall::Task { priority: its, .. } if *its == priority);
+        let is_it =
+            |stall: &StallCause| matches!(stall, StallCause::Task { priority: its, .. } if *its == priority);
         let report = reported(machine, |sender| holding_task(machine, options, sender), is_it);
-        let Stall::Task { name, spawned: Some(site), .. } = report.stall else { panic!("{report}") };
+        let StallCause::Task { name, spawned: Some(site), .. } = report.stall else { panic!("{report}") };
         assert!(name.contains("holding_task") && name.ends_with("{{closure}}"), "{name}");
         assert!(site.file().ends_with("stalls.rs"), "{site}");
         let shown = report.to_string();
@@ -115,8 +119,8 @@ fn a_task_that_does_not_return_is_named() {
 fn sites_of_tasks_are_kept_on_demand() {
     let machine = lanes().start().expect("starts");
     let begin = |sender| holding_task(machine, TaskOptions::new(), sender);
-    let report = reported(machine, begin, |stall| matches!(stall, Stall::Task { .. }));
-    assert!(matches!(report.stall, Stall::Task { spawned: None, priority: None, .. }), "{report}");
+    let report = reported(machine, begin, |stall| matches!(stall, StallCause::Task { .. }));
+    assert!(matches!(report.stall, StallCause::Task { spawned: None, priority: None, .. }), "{report}");
     machine.shutdown();
 }
 
@@ -130,7 +134,7 @@ fn work_that_does_not_end_is_named() {
         let work = machine.work(bound, move || hold_up(machine, cpu(0), &sender)).expect("it runs");
         assert!(work.queue().expect("it runs"));
     };
-    let is_it = |stall: &Stall| matches!(stall, Stall::Work { name } if name.contains("work_that_does_not_end") && name.ends_with("{{closure}}"));
+    let is_it = |stall: &StallCause| matches!(stall, StallCause::Work { name } if name.contains("work_that_does_not_end") && name.ends_with("{{closure}}"));
     let report = reported(machine, begin, is_it);
     assert!(report.to_string().contains(" ran the work ") || report.ended.is_none(), "{report}");
     let begin = |sender| {
@@ -138,7 +142,7 @@ fn work_that_does_not_end_is_named() {
         let work = machine.delayed_work(bound, move || hold_up(machine, cpu(0), &sender)).expect("it runs");
         work.work().queue().expect("it runs");
     };
-    let _ = reported(machine, begin, |stall| matches!(stall, Stall::Work { .. }));
+    let _ = reported(machine, begin, |stall| matches!(stall, StallCause::Work { .. }));
     machine.shutdown();
 }
 
@@ -164,7 +168,7 @@ fn a_vector_that_loops_is_named() {
         *tell.lock().expect("no panic") = Some(sender);
         machine.raise(cpu(0), Vector::TASKLET).expect("it has a handler");
     };
-    let is_it = |stall: &Stall| *stall == Stall::Softirq { vector: Vector::TASKLET };
+    let is_it = |stall: &StallCause| *stall == StallCause::Softirq { vector: Vector::TASKLET };
     let report = reported(machine, begin, is_it);
     assert!(report.to_string().contains(" the handler of TASKLET"), "{report}");
     wait_for(&runs);
@@ -240,7 +244,7 @@ fn survives() {
     let told = panics_told("`survives` wants");
     let tell: Arc<Mutex<Option<Hold>>> = Arc::default();
     let taken = Arc::clone(&tell);
-    let handler = move |run: &quietcore_live::SoftirqRun<'_>| {
+    let handler = move |run: &quietcore_live::softirq::SoftirqRun<'_>| {
         let hold = taken.lock().expect("no panic").take();
         if let Some(hold) = hold {
             hold.up(run.machine(), run.cpu());
@@ -248,10 +252,13 @@ fn survives() {
     };
     let builder = lanes().on_panic(OnPanic::Continue).softirq(Vector::NET_RX, handler);
     let machine = builder.start().expect("starts");
-    let is_told = |cpu, is_it: fn(&Stall) -> bool| reports(machine, cpu).iter().any(|it| is_it(&it.stall));
+    let is_told =
+        |cpu, is_it: fn(&StallCause) -> bool| reports(machine, cpu).iter().any(|it| is_it(&it.stall));
     let all_are_told = || {
-        is_told(cpu(0), |stall| *stall == Stall::Softirq { vector: Vector::NET_RX })
-            && is_told(cpu(1), |stall| matches!(stall, Stall::Task { priority: Some(Priority::HIGHEST), .. }))
+        is_told(cpu(0), |stall| *stall == StallCause::Softirq { vector: Vector::NET_RX })
+            && is_told(cpu(1), |stall| {
+                matches!(stall, StallCause::Task { priority: Some(Priority::HIGHEST), .. })
+            })
     };
     let mut rounds = 0;
     while !all_are_told() {

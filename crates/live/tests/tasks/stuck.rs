@@ -2,7 +2,10 @@
 
 use crate::scene::{Gate, builder, cpu, lane_here, lanes, play, wait_for};
 use futures_executor::block_on;
-use quietcore_live::{Machine, Priority, TaskOptions, WorkOptions};
+use quietcore_live::{
+    Machine,
+    task::{Priority, TaskOptions, WorkOptions},
+};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;

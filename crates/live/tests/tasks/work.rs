@@ -2,7 +2,11 @@
 
 use crate::scene::{Gate, cpu, eventually, lane_here, lanes, wait_for};
 use futures_executor::block_on;
-use quietcore_live::{OnPanic, SpawnError, WorkOptions, WouldBlock};
+use quietcore_live::{
+    OnPanic,
+    task::{SpawnError, WorkOptions},
+    timer::WouldBlock,
+};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};

@@ -6,7 +6,7 @@ use core::task::{Context, Poll};
 use futures_util::future::{Either, join_all, select};
 use futures_util::task::ArcWake;
 use quietcore_live::time::{Duration, Instant, Precision, interval, sleep, sleep_until, timeout};
-use quietcore_live::{Cpu, CpuId, Machine, Unparker};
+use quietcore_live::{Cpu, CpuId, Machine, lane::Unparker};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 

@@ -4,7 +4,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use quietcore_live::time::{Duration, Instant};
-use quietcore_live::{EnterGuard, Machine, Metrics};
+use quietcore_live::{EnterGuard, Machine, metrics::Metrics};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::sync::{Arc, Mutex};

@@ -14,7 +14,10 @@ use crate::options::Watchdog;
 use crate::tun::{
     self, Direction, Namespace, Offload, SEGMENTS_MAX, TunError, TunInterface, Wire, WireOptions,
 };
-use quietcore_live::{CpuSet, ExactPolicy, LaneThreads, Machine, Policy};
+use quietcore_live::{
+    CpuSet, LaneThreads, Machine,
+    timer::{ExactPolicy, Policy},
+};
 
 /// Packets that the kernel keeps for us between two looks; more are dropped by the kernel.
 const KERNEL_RING: u32 = 5000;

@@ -7,7 +7,7 @@ use super::error::StartError;
 use super::handle::Handle;
 use super::host::Seat;
 use core::fmt;
-use quietcore_live::{CpuSet, Machine, Pinning};
+use quietcore_live::{CpuSet, Machine, lane::Pinning};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use tokio::runtime as real;
@@ -49,7 +49,7 @@ pub(super) struct Settings {
 ///
 /// ```
 /// use quietcore::tokio::lanes::Lanes;
-/// use quietcore::{Machine, Pinning};
+/// use quietcore::{Machine, lane::Pinning};
 ///
 /// let machine = Machine::builder().automatic_lanes().start()?;
 /// let lanes = Lanes::builder(machine).pinning(Pinning::Never).event_interval(8).start()?;
@@ -95,7 +95,7 @@ impl Builder {
     ///
     /// ```
     /// # use quietcore::tokio::lanes::Lanes;
-    /// # use quietcore::{Machine, Pinning};
+    /// # use quietcore::{Machine, lane::Pinning};
     /// # let machine = Machine::builder().automatic_lanes().start()?;
     /// let builder = Lanes::builder(machine).pinning(Pinning::Always);
     /// # let _ = builder;

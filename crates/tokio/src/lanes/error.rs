@@ -1,7 +1,7 @@
 //! What can go wrong with lanes that host runtimes.
 
 use core::fmt;
-use quietcore_live::{ClaimError, CpuId};
+use quietcore_live::{CpuId, lane::ClaimError};
 use std::io;
 
 /// Why lanes were not started. None of them runs.

@@ -25,7 +25,7 @@ use core::cell::RefCell;
 use core::future::poll_fn;
 use core::task::{Context, Poll, Waker, ready};
 use core::time::Duration;
-use quietcore_live::{Cpu, CpuId, Machine, WaitBy};
+use quietcore_live::{Cpu, CpuId, Machine, lane::WaitBy};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc;

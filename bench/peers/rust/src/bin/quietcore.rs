@@ -7,7 +7,7 @@
 
 use async_executor::Executor;
 use quietcore_live::time::{self, Sleep};
-use quietcore_live::{Cpu, CpuId, CpuSet, Machine, Precision, TimerHandle, TimerOptions, WaitBy};
+use quietcore_live::{Cpu, CpuId, CpuSet, Machine, Precision, TimerHandle, TimerOptions, lane::WaitBy};
 use quietcore_peers::load::{Load, Measure};
 use quietcore_peers::runtime::{Runtime, WORKERS, boxed, in_task, poll_once};
 use quietcore_peers::sync::{Bell, Count};

@@ -5,7 +5,10 @@ use crate::harness::{LaneBody, LaneHarness, LaneMode, stay_on};
 use crate::plan::{TrialContext, quantile};
 use crate::slice::SliceLog;
 use crate::sync::StopFlag;
-use quietcore_live::{CpuId, ExactPolicy, Machine, Nanos, Policy};
+use quietcore_live::{
+    CpuId, Machine, Nanos,
+    timer::{ExactPolicy, Policy},
+};
 use quietcore_net::{Device, DeviceError, DeviceOptions, Network, QueueStatistics, Watchdog};
 use quietcore_qdisc::{Delay, Fifo, Limit, Netem, NetemSettings, Packet};
 use std::ops::Range;

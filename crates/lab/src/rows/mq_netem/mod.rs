@@ -19,7 +19,7 @@ use crate::plan::{
     ScenarioCompare, TrialContext, TrialSpans,
 };
 use load::{Discipline, Setup, trial};
-use quietcore_live::Policy;
+use quietcore_live::timer::Policy;
 use quietcore_net::Watchdog;
 use std::time::Duration;
 

@@ -8,7 +8,7 @@
 //!
 //! Invariant: after `settle`, what is readable or will be written is `owed`. Source: eventfd(2).
 
-use super::Woken;
+use super::outcome::Woken;
 use crate::words::sync::{AtomicU32, Ordering};
 use descriptor::Descriptor;
 #[cfg(not(loom))]

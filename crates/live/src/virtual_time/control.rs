@@ -1,88 +1,25 @@
-//! Paused time: the clock stands still while anybody has something to do, and jumps to the next expiry when
-//! nobody has.
-//!
-//! Who takes part says so ([`Machine::participate`]): a thread in [`block_on`], the workers of a runtime.
-//! When all of them are idle, the last one moves the clock to the first expiry and runs what is due on its
-//! own thread; the helper runs nothing while time is paused. So a test takes no real time, and with one
-//! thread it takes the same steps every time.
-//!
-//! Invariants:
-//! - Time moves only when all who take part are idle, nobody [holds](hold) it and nobody runs timers.
-//! - Whoever was woken counts as busy from the wake on, not from the moment its thread runs.
-//! - When something changes that could let time move, somebody idle is asked to look again.
-//!
-//! Only machines that were made for it ([`Builder::virtual_time`](crate::Builder::virtual_time)) can be
-//! paused. They have one CPU, so that timers that are due at the same moment run in the order in which they
-//! were armed. Not here: the clock itself (`clock/`), and how a runtime finds out that it is idle. Source:
-//! tokio's `time::pause`; deviation: any number of threads may take part.
+//! Pausing, resuming and moving a machine's time, and taking part in it.
 
-mod attend;
-mod mover;
-mod participant;
-mod state;
-#[cfg(test)]
-mod tests;
-
-use crate::Machine;
-pub use attend::{attend, block_on};
-use core::fmt;
+use super::error::TimeError;
+use super::participant::{Hold, Participant};
+use super::state::Participate;
+use crate::machine::Machine;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
-pub(crate) use mover::{Allowed, VirtualTime};
-pub use participant::{Hold, Participant, Participate, Rest};
 use quietcore_core::Nanos;
 use std::sync::Arc;
-
-/// Why time was not paused, resumed or moved.
-///
-/// ```
-/// use quietcore_live::{Machine, virtual_time::TimeError};
-///
-/// let machine = Machine::start()?;
-/// assert_eq!(machine.pause(), Err(TimeError::Refused));
-/// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TimeError {
-    /// The machine was not started with [`Builder::virtual_time`](crate::Builder::virtual_time), or was shut
-    /// down.
-    Refused,
-    /// Time is paused already.
-    Paused,
-    /// Time is not paused.
-    NotPaused,
-    /// The moment does not fit into 64 bits of nanoseconds.
-    TooFar,
-}
-
-impl fmt::Display for TimeError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Refused => {
-                "time can be paused only on a machine that was started with `Builder::virtual_time`"
-            }
-            Self::Paused => "time is paused already",
-            Self::NotPaused => "time is not paused",
-            Self::TooFar => "time cannot be advanced that far",
-        })
-    }
-}
-
-impl core::error::Error for TimeError {}
 
 impl Machine {
     /// Whether its time can be paused.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::start()?;
     /// assert!(!machine.has_virtual_time());
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[must_use]
     pub const fn has_virtual_time(&self) -> bool {
@@ -92,7 +29,7 @@ impl Machine {
     /// Whether time stands still.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::builder().virtual_time().start()?;
     /// machine.pause()?;
     /// assert!(machine.is_paused());
@@ -107,7 +44,7 @@ impl Machine {
     /// Takes part in this machine's time.
     ///
     /// ```
-    /// # use quietcore_live::{Machine, virtual_time::Participate};
+    /// # use quietcore::{Machine, virtual_time::Participate};
     /// # use std::sync::Arc;
     /// # struct Nobody;
     /// # impl Participate for Nobody { fn look_again(&self) {} }
@@ -115,7 +52,7 @@ impl Machine {
     /// let participant = machine.participate(Arc::new(Nobody));
     /// # drop(participant);
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore_live::StartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub fn participate(&'static self, how: Arc<dyn Participate>) -> Participant {
         let number = self.virtual_time.lock().join(how);
@@ -127,7 +64,7 @@ impl Machine {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # use quietcore_live::{Machine, time::sleep, virtual_time::block_on};
+    /// # use quietcore::{Machine, time::sleep, virtual_time::block_on};
     /// let machine = Machine::builder().virtual_time().start()?;
     /// machine.pause()?;
     /// let hold = machine.hold();
@@ -154,7 +91,7 @@ impl Machine {
     /// When the machine was not made for it, or time is paused already.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::builder().virtual_time().start()?;
     /// machine.pause()?;
     /// assert_eq!(machine.now(), machine.now());
@@ -182,7 +119,7 @@ impl Machine {
     /// When time is not paused.
     ///
     /// ```
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::builder().virtual_time().start()?;
     /// machine.pause()?;
     /// machine.resume()?;
@@ -212,7 +149,7 @@ impl Machine {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # use quietcore_live::Machine;
+    /// # use quietcore::Machine;
     /// let machine = Machine::builder().virtual_time().start()?;
     /// machine.pause()?;
     /// let before = machine.now();
@@ -241,14 +178,14 @@ impl Machine {
 /// When there is no current machine, it was not made for it, or its time is paused already.
 ///
 /// ```
-/// use quietcore_live::{Machine, virtual_time};
+/// use quietcore::{Machine, virtual_time};
 ///
 /// let machine = Machine::builder().virtual_time().start()?;
 /// let entered = machine.enter();
 /// virtual_time::pause();
 /// # drop(entered);
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[track_caller]
 pub fn pause() {
@@ -263,14 +200,14 @@ pub fn pause() {
 /// When there is no current machine, or its time is not paused.
 ///
 /// ```
-/// # use quietcore_live::{Machine, virtual_time};
+/// # use quietcore::{Machine, virtual_time};
 /// # let machine = Machine::builder().virtual_time().start()?;
 /// # let entered = machine.enter();
 /// virtual_time::pause();
 /// virtual_time::resume();
 /// # drop(entered);
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[track_caller]
 pub fn resume() {
@@ -288,7 +225,7 @@ pub fn resume() {
 ///
 /// ```
 /// use core::time::Duration;
-/// use quietcore_live::{Machine, virtual_time};
+/// use quietcore::{Machine, virtual_time};
 ///
 /// let machine = Machine::builder().virtual_time().start()?;
 /// let entered = machine.enter();
@@ -298,7 +235,7 @@ pub fn resume() {
 /// assert_eq!(machine.now().since(before).as_u64(), 60_000_000_000);
 /// # drop(entered);
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 pub async fn advance(duration: Duration) {
     if let Err(error) = Machine::current().advance(duration) {
@@ -313,13 +250,13 @@ pub async fn advance(duration: Duration) {
 /// When there is no current machine.
 ///
 /// ```
-/// # use quietcore_live::{Machine, virtual_time};
+/// # use quietcore::{Machine, virtual_time};
 /// # let machine = Machine::builder().virtual_time().start()?;
 /// # let entered = machine.enter();
 /// let hold = virtual_time::hold();
 /// # drop((hold, entered));
 /// # machine.shutdown();
-/// # Ok::<(), quietcore_live::StartError>(())
+/// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[track_caller]
 pub fn hold() -> Hold {

@@ -1,61 +1,11 @@
-//! Events for programs that follow themselves with `tracing`, by the feature of that name. Without it nothing
-//! here does anything.
-//!
-//! What the program asked for itself (a machine starts or ends, a lane comes or goes, isolation changes) is
-//! told on its own thread, before the call returns. What a lane finds while it turns (a stall, a panic) waits
-//! in a bounded queue for a thread that has nothing else to do: a subscriber may block, and a lane must not.
-//!
-//! Invariants: no subscriber is called while a lock of the machine is held, on an arm, on a cancel or in a
-//! turn. What does not fit into the queue is counted, and told with the next. Target: `quietcore`.
+//! Telling subscribers what the machine did and what its lanes found.
 
 #[cfg(feature = "tracing")]
-mod queue;
-
+use super::found::Found;
+use crate::isolation::IsolationChange;
+use crate::lane::IsolateError;
 use crate::machine::{Machine, StartError};
-use crate::stall::StallReport;
-use crate::{CpuId, CpuSet, IsolateError, IsolationChange, IsolationReport};
-
-/// What waits to be told.
-#[derive(Debug, Default)]
-pub(crate) struct Events {
-    #[cfg(feature = "tracing")]
-    queue: queue::Queue,
-}
-
-/// Something that a lane found.
-#[derive(Debug)]
-#[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "told by the feature `tracing` only"))]
-enum Found {
-    Stall(StallReport),
-    Panic(CpuId),
-}
-
-impl Events {
-    /// From a turn.
-    pub(crate) fn stalled(&self, report: StallReport) {
-        self.find(Found::Stall(report));
-    }
-
-    /// From a turn: a callback or a waker panicked on `cpu`.
-    pub(crate) fn panicked(&self, cpu: CpuId) {
-        self.find(Found::Panic(cpu));
-    }
-
-    #[cfg(feature = "tracing")]
-    fn find(&self, found: Found) {
-        self.queue.push(found);
-    }
-
-    #[cfg(not(feature = "tracing"))]
-    #[expect(clippy::unused_self, reason = "the feature `tracing` has a queue")]
-    fn find(&self, _found: Found) {}
-
-    /// The machine ends: what waits is told, and the thread ends.
-    pub(crate) fn end(&self) {
-        #[cfg(feature = "tracing")]
-        self.queue.end();
-    }
-}
+use quietcore_core::{CpuId, CpuSet, IsolationReport};
 
 /// Tells, if there is somebody to tell.
 macro_rules! tell {

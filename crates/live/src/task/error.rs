@@ -1,0 +1,126 @@
+//! Why a task was not started, and why it has no result.
+
+use core::any::Any;
+use core::fmt;
+use quietcore_core::CpuId;
+
+/// What a panic left.
+pub(super) type Panic = Box<dyn Any + Send>;
+
+/// Why a task was not started.
+///
+/// ```
+/// use quietcore::{Machine, task::SpawnError};
+///
+/// let machine = Machine::start()?; // without lanes
+/// assert_eq!(machine.spawn(async {}).expect_err("nobody would run it"), SpawnError::NoLanes);
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// The machine has no lanes.
+    NoLanes,
+    /// The CPU is not one of the machine's lanes.
+    NotALane {
+        /// The CPU.
+        cpu: CpuId,
+    },
+    /// The machine was shut down, or is a forked parent's.
+    NotRunning,
+    /// The system refused a thread to block on.
+    NoThread {
+        /// The system's error number.
+        error: i32,
+    },
+}
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoLanes => {
+                out.write_str("this machine has no lanes that could run it: `MachineBuilder::lanes`")
+            }
+            Self::NotALane { cpu } => write!(out, "CPU {cpu} is not one of this machine's lanes"),
+            Self::NotRunning => out.write_str("the machine does not run in this process"),
+            Self::NoThread { error } => {
+                write!(out, "cannot start a thread: {}", std::io::Error::from_raw_os_error(*error))
+            }
+        }
+    }
+}
+
+impl core::error::Error for SpawnError {}
+
+/// Why a task has no result.
+///
+/// ```
+/// use quietcore::{LaneThreads, Machine};
+///
+/// let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
+/// let task = machine.spawn(async { panic!("no") })?;
+/// let error = futures_executor::block_on(task).expect_err("it panicked");
+/// assert!(error.is_panic());
+/// assert_eq!(error.to_string(), "the task panicked: no");
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub enum JoinError {
+    /// It was aborted, or its machine or its lane's thread ended.
+    Cancelled,
+    /// It panicked; this is what with.
+    Panicked(Panic),
+}
+
+impl JoinError {
+    /// Whether the task panicked.
+    ///
+    /// ```
+    /// assert!(!quietcore::task::JoinError::Cancelled.is_panic());
+    /// ```
+    #[must_use]
+    pub const fn is_panic(&self) -> bool {
+        matches!(self, Self::Panicked(_))
+    }
+
+    /// What it panicked with, to go on with that.
+    ///
+    /// ```
+    /// assert!(quietcore::task::JoinError::Cancelled.into_panic().is_none());
+    /// ```
+    #[must_use]
+    pub fn into_panic(self) -> Option<Panic> {
+        match self {
+            Self::Cancelled => None,
+            Self::Panicked(panic) => Some(panic),
+        }
+    }
+
+    fn message(panic: &Panic) -> Option<&str> {
+        panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref().map(String::as_str))
+    }
+}
+
+impl fmt::Debug for JoinError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancelled => out.write_str("Cancelled"),
+            Self::Panicked(panic) => out.debug_tuple("Panicked").field(&Self::message(panic)).finish(),
+        }
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancelled => out.write_str("the task was cancelled"),
+            Self::Panicked(panic) => match Self::message(panic) {
+                Some(message) => write!(out, "the task panicked: {message}"),
+                None => out.write_str("the task panicked"),
+            },
+        }
+    }
+}
+
+impl core::error::Error for JoinError {}
