@@ -2,7 +2,7 @@
 //!
 //! Decides only which command was asked for. Exit codes: 0 all is well, 1 a step failed or a rule is
 //! broken, 2 the command line is wrong. Uses the standard library alone, so that the checks of this
-//! project never wait for somebody else's release.
+//! project never wait for the release of another.
 
 #![forbid(unsafe_code)]
 
@@ -12,8 +12,8 @@ mod packets;
 mod tidy;
 mod tokio_tests;
 mod verify;
+mod workspace;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const HELP: &str = "\
@@ -37,11 +37,11 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["ci", rest @ ..] => match ci::Options::read(rest) {
+        ["ci", rest @ ..] => match ci::options(rest) {
             Ok(options) => ci::run(&options),
             Err(problem) => refuse(&problem),
         },
-        ["tidy"] => tidy_command(),
+        ["tidy"] => tidy::command(),
         ["verify", folder] => verify::command(folder),
         ["packets", names @ ..] => packets::command(names),
         ["packets-load", words @ ..] => packets::load::command(words),
@@ -61,15 +61,15 @@ fn main() -> ExitCode {
 }
 
 /// Which mutants, and how often each killer is asked.
-fn mutants_options<'a>(words: &[&'a str]) -> Result<(mutants::Choice<'a>, u32), String> {
+fn mutants_options<'a>(words: &[&'a str]) -> Result<(mutants::MutantChoice<'a>, u32), String> {
     let (name, times) = match words {
         [name @ .., "--times", times] => (name, *times),
         name => (name, "1"),
     };
     let times = times.parse().ok().filter(|&times| times > 0).ok_or("--times needs a number from 1")?;
     match name {
-        [] => Ok((mutants::Choice::All, times)),
-        [name] if !name.starts_with('-') => Ok((mutants::Choice::Named(name), times)),
+        [] => Ok((mutants::MutantChoice::All, times)),
+        [name] if !name.starts_with('-') => Ok((mutants::MutantChoice::Named(name), times)),
         _ => Err("mutants takes one name, and --times N behind it".to_owned()),
     }
 }
@@ -78,37 +78,4 @@ fn mutants_options<'a>(words: &[&'a str]) -> Result<(mutants::Choice<'a>, u32), 
 fn refuse(problem: &str) -> ExitCode {
     eprint!("xtask: {problem}\n\n{HELP}{}", ci::step_list());
     ExitCode::from(2)
-}
-
-fn tidy_command() -> ExitCode {
-    match tidy_report() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("tidy: {problem}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// Prints every violation; the error is the one sentence to end with.
-fn tidy_report() -> Result<(), String> {
-    let tree = tidy::Tree::read(&root()).map_err(|error| format!("cannot read the tree: {error}"))?;
-    let violations = tree.check();
-    for violation in &violations {
-        println!("{violation}");
-    }
-    match violations.iter().filter(|violation| violation.is_error()).count() {
-        0 => {
-            println!("tidy: no rule is broken");
-            Ok(())
-        }
-        1 => Err("1 rule is broken; the line above says what to do".to_owned()),
-        many => Err(format!("{many} rules are broken; the lines above say what to do")),
-    }
-}
-
-/// The root of the repository.
-pub(crate) fn root() -> PathBuf {
-    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-    xtask.parent().unwrap_or(xtask).to_path_buf()
 }

@@ -17,7 +17,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ci::workspace::{Failure, Workspace, capture, json_string, run, shown};
+use crate::workspace::{Failure, Workspace, capture, json_string, run, shown};
 use report::{Substitution, Summary};
 
 /// Files with tests, and the package that has them.
@@ -226,13 +226,13 @@ impl<'a> Scratch<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::report::Outcome;
+    use super::report::TestOutcome;
     use super::*;
 
     /// Goal: the committed lists can be read, and list what the limits allow. Method: reads them.
     #[test]
     fn the_committed_lists_are_well_formed() {
-        let data = crate::root().join("tests/tokio");
+        let data = crate::workspace::root().join("tests/tokio");
         let lines = report::substitutions(&read(&data.join("substitutions.txt")).expect("it is there"));
         assert!(lines.is_ok_and(|lines| !lines.is_empty()));
         assert!(report::skips(&read(&data.join("skips.txt")).expect("it is there")).is_ok());
@@ -245,9 +245,9 @@ mod tests {
     #[test]
     fn results_of_lines() {
         let line = "test a - should panic ... ok";
-        assert_eq!(report::result_of(line), Some(("a", Outcome::Passed)));
-        assert_eq!(report::result_of("test b ... FAILED"), Some(("b", Outcome::Failed)));
-        assert_eq!(report::result_of("test c ... ignored, too slow"), Some(("c", Outcome::NotRun)));
+        assert_eq!(report::result_of(line), Some(("a", TestOutcome::Passed)));
+        assert_eq!(report::result_of("test b ... FAILED"), Some(("b", TestOutcome::Failed)));
+        assert_eq!(report::result_of("test c ... ignored, too slow"), Some(("c", TestOutcome::NotRun)));
         assert_eq!(report::result_of("test result: ok. 1 passed"), None);
     }
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::ci::workspace::{Failure, Workspace, run, shown};
+use crate::workspace::{Failure, Workspace, run, shown};
 
 /// Least share of a recording's starts that agree with clock = jiffies.
 const EXACT_SHARE_MIN: f64 = 0.98;
@@ -375,11 +375,12 @@ mod tests {
     /// Goal: no recordings is a failure, not a pass. Method: this repository's folder and two without.
     #[test]
     fn a_folder_without_recordings_fails() {
-        let found = recordings(&crate::root().join("recordings")).expect("the folder is in the repository");
+        let found = recordings(&crate::workspace::root().join("recordings"))
+            .expect("the folder is in the repository");
         assert!(found.len() > 1 && found.is_sorted());
         assert_eq!(name_of(Path::new("recordings/g61-c16-iso.txt.zst")), "g61-c16-iso");
         assert_eq!(name_of(Path::new("x/trace.txt")), "trace");
-        recordings(&crate::root().join("xtask/src")).expect_err("there is no recording");
-        recordings(&crate::root().join("no such folder")).expect_err("there is no folder");
+        recordings(&crate::workspace::root().join("xtask/src")).expect_err("there is no recording");
+        recordings(&crate::workspace::root().join("no such folder")).expect_err("there is no folder");
     }
 }

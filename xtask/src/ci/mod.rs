@@ -4,22 +4,23 @@
 //! Each step prints a header and its time; the last line of a good run is `ci: N steps passed`.
 //! The steps' own output is never swallowed. Ctrl-C ends the step and the run: nothing is caught.
 
+mod options;
 mod python;
 mod rust_steps;
-pub(crate) mod workspace;
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use crate::mutants::Choice;
-use workspace::{Failure, Workspace};
+use crate::mutants::MutantChoice;
+use crate::workspace::{Failure, Workspace};
+pub(crate) use options::CiOptions;
 
 /// One step of the run.
 struct Step {
     name: &'static str,
     /// What it does, in the list and the header.
     what: &'static str,
-    run: fn(&Workspace, &Options) -> Result<(), Failure>,
+    run: fn(&Workspace, &CiOptions) -> Result<(), Failure>,
 }
 
 const STEPS: [Step; 14] = [
@@ -47,16 +48,16 @@ const STEPS: [Step; 14] = [
     Step { name: "perfetto", what: "explain's Perfetto traces against the schema", run: python::perfetto },
 ];
 
-fn tidy(_: &Workspace, _: &Options) -> Result<(), Failure> {
-    crate::tidy_report().map_err(|problem| Failure::new(problem, "change the lines it names"))
+fn tidy(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
+    crate::tidy::report().map_err(|problem| Failure::new(problem, "change the lines it names"))
 }
 
-fn tokio_tests(_: &Workspace, _: &Options) -> Result<(), Failure> {
+fn tokio_tests(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     crate::tokio_tests::check(None)
 }
 
-fn mutants(_: &Workspace, options: &Options) -> Result<(), Failure> {
-    match crate::mutants::check(if options.all { Choice::All } else { Choice::Change }, 1)? {
+fn mutants(_: &Workspace, options: &CiOptions) -> Result<(), Failure> {
+    match crate::mutants::check(if options.all { MutantChoice::All } else { MutantChoice::Change }, 1)? {
         0 => Ok(()),
         survivors => {
             let remedy = "add the test that the lines above miss, or correct the rule";
@@ -70,54 +71,40 @@ pub(crate) fn step_list() -> String {
     STEPS.iter().map(|step| format!("  {:<9} {}\n", step.name, step.what)).collect()
 }
 
-/// What a run leaves out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Options {
-    /// Every mutant, not only those that the last change asks for.
-    all: bool,
-    skipped: Vec<String>,
-}
-
-impl Options {
-    /// Reads the words behind `ci`.
-    ///
-    /// # Errors
-    /// When a word is unknown, or `--skip` names no step.
-    pub(crate) fn read(arguments: &[&str]) -> Result<Self, String> {
-        let mut options = Self::default();
-        let mut rest = arguments.iter();
-        while let Some(argument) = rest.next() {
-            let name = match argument.split_once('=') {
-                Some(("--skip", name)) => name,
-                None if *argument == "--skip" => rest.next().ok_or("--skip needs the name of a step")?,
-                None if *argument == "--all" => {
-                    options.all = true;
-                    continue;
-                }
-                _ => return Err(format!("ci knows no `{argument}`")),
-            };
-            if !STEPS.iter().any(|step| step.name == name) {
-                return Err(format!("ci has no step `{name}`"));
+/// Reads the words behind `ci`.
+///
+/// # Errors
+/// When a word is unknown, or `--skip` names no step.
+pub(crate) fn options(words: &[&str]) -> Result<CiOptions, String> {
+    let mut options = CiOptions::default();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let name = match word.split_once('=') {
+            Some(("--skip", name)) => name,
+            None if *word == "--skip" => rest.next().ok_or("--skip needs the name of a step")?,
+            None if *word == "--all" => {
+                options.all = true;
+                continue;
             }
-            options.skipped.push(name.to_owned());
+            _ => return Err(format!("ci knows no `{word}`")),
+        };
+        if !STEPS.iter().any(|step| step.name == name) {
+            return Err(format!("ci has no step `{name}`"));
         }
-        Ok(options)
+        options.skipped.push(name.to_owned());
     }
-
-    fn skips(&self, step: &Step) -> bool {
-        self.skipped.iter().any(|name| name == step.name)
-    }
+    Ok(options)
 }
 
 /// Runs the steps that are not skipped.
-pub(crate) fn run(options: &Options) -> ExitCode {
+pub(crate) fn run(options: &CiOptions) -> ExitCode {
     let workspace = match Workspace::open() {
         Ok(workspace) => workspace,
         Err(failure) => return failed("start", &failure),
     };
     let begin = Instant::now();
     let mut passed = 0;
-    for step in STEPS.iter().filter(|step| !options.skips(step)) {
+    for step in STEPS.iter().filter(|step| !options.skips(step.name)) {
         let started = Instant::now();
         println!("\n== {}: {}", step.name, step.what);
         if let Err(failure) = (step.run)(&workspace, options) {
@@ -151,9 +138,9 @@ mod tests {
 
     #[test]
     fn skip_takes_names_of_steps() {
-        let names = |arguments: &[&str]| Options::read(arguments).map(|options| options.skipped);
+        let names = |arguments: &[&str]| options(arguments).map(|options| options.skipped);
         assert_eq!(names(&[]), Ok(vec![]));
-        assert!(Options::read(&["--all"]).expect("it is known").all);
+        assert!(options(&["--all"]).expect("it is known").all);
         assert_eq!(names(&["--skip", "fmt", "--skip=doc"]), Ok(vec!["fmt".to_owned(), "doc".to_owned()]));
         assert!(names(&["--skip"]).is_err());
         assert!(names(&["--skip", "nothing"]).is_err());

@@ -9,8 +9,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::Options;
-use super::workspace::{Failure, Workspace, run, shown, status};
+use super::options::CiOptions;
+use crate::workspace::{Failure, Workspace, run, shown, status};
 
 /// Endings of a recording.
 const PACKED: &str = ".txt.zst";
@@ -23,7 +23,7 @@ const PICTURED: [&str; 2] = ["g612-c16-iso", "h618-c2-detail"];
 
 const REQUIREMENTS: &str = "tests/requirements.txt";
 
-pub(super) fn count(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+pub(super) fn count(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     let python = system_python(workspace)?;
     unit_tests(workspace, &python, "test_independent*.py")?;
     let quietcore = built(workspace)?;
@@ -66,7 +66,7 @@ pub(super) fn count(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
     Err(Failure::new(what, "find out with the raw text which of the two is wrong"))
 }
 
-pub(super) fn perfetto(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+pub(super) fn perfetto(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     let python = environment(workspace)?;
     unit_tests(workspace, &python, "test_perfetto*.py")?;
     let quietcore = built(workspace)?;
@@ -221,10 +221,11 @@ mod tests {
     /// Goal: no recordings is a failure, not a pass. Method: this repository's folder and one without.
     #[test]
     fn recordings_must_be_there() {
-        let found = recordings(&crate::root().join("recordings")).expect("the folder is in the repository");
+        let found = recordings(&crate::workspace::root().join("recordings"))
+            .expect("the folder is in the repository");
         assert!(PICTURED.iter().all(|name| found.iter().any(|path| name_of(path) == *name)), "{found:?}");
         assert!(found.is_sorted());
-        recordings(&crate::root().join("xtask/src")).expect_err("there is no recording");
-        recordings(&crate::root().join("no such folder")).expect_err("there is no folder");
+        recordings(&crate::workspace::root().join("xtask/src")).expect_err("there is no recording");
+        recordings(&crate::workspace::root().join("no such folder")).expect_err("there is no folder");
     }
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use super::Options;
-use super::workspace::{Failure, Workspace, capture, run};
+use super::options::CiOptions;
+use crate::workspace::{Failure, Workspace, capture, run};
 
 /// A target without an operating system: what builds for it needs no std.
 const BARE_TARGET: &str = "x86_64-unknown-none";
@@ -17,11 +17,11 @@ const NO_STD: [(&str, &str); 3] = [
     ("quietcore-qdisc", "crates/qdisc/src/lib.rs"),
 ];
 
-pub(super) fn fmt(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+pub(super) fn fmt(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     run(&mut workspace.cargo(&["fmt", "--all", "--check"]), "run `cargo fmt --all`")
 }
 
-pub(super) fn clippy(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+pub(super) fn clippy(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     let arguments = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
     run(
         &mut workspace.cargo(&arguments),
@@ -29,14 +29,14 @@ pub(super) fn clippy(workspace: &Workspace, _: &Options) -> Result<(), Failure> 
     )
 }
 
-pub(super) fn tests(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+pub(super) fn tests(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     let remedy = "run the test that failed alone: `cargo test -p PACKAGE NAME`";
     run(&mut workspace.cargo(&["test", "--workspace", "--locked"]), remedy)
 }
 
 /// What only exists with features that no other crate of the workspace turns on. In the same place: the flags
 /// are the same, so nothing but that crate is built again.
-pub(super) fn features(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+pub(super) fn features(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     let features = ["-p", "quietcore-live", "--features", "tracing,usdt"];
     let mut test = workspace.cargo(&["test", "--locked"]);
     test.args(features).args(["--lib", "--test", "events", "--test", "probes"]);
@@ -47,12 +47,12 @@ pub(super) fn features(workspace: &Workspace, _: &Options) -> Result<(), Failure
 }
 
 /// The core with a mark between any two steps that matter. A place of its own: changed flags build all again.
-pub(super) fn site(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+pub(super) fn site(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     test_with(workspace, "site", &["-p", "quietcore-core", "--test", "site"])
 }
 
 /// On loom's atomics: the hierarchy, the models beside the code of bases, and the words of threads.
-pub(super) fn loom(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+pub(super) fn loom(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     test_with(workspace, "loom", &["-p", "quietcore-core", "--lib", "--test", "loom"])?;
     test_with(workspace, "loom", &["-p", "quietcore-live", "--test", "loom"])
 }
@@ -67,12 +67,12 @@ fn test_with(workspace: &Workspace, name: &str, targets: &[&str]) -> Result<(), 
     )
 }
 
-pub(super) fn doc(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+pub(super) fn doc(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     let mut command = workspace.cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
     run(command.env("RUSTDOCFLAGS", "-D warnings"), "change the comments it names")
 }
 
-pub(super) fn no_std(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+pub(super) fn no_std(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     let bare = bare_target_is_installed(workspace);
     for (package, root) in NO_STD {
         let text = fs::read_to_string(workspace.root.join(root))
@@ -93,7 +93,7 @@ pub(super) fn no_std(workspace: &Workspace, _: &Options) -> Result<(), Failure> 
 }
 
 /// The peers must stay comparable: their adapters compile, and every workload's own assertions hold.
-pub(super) fn bench(workspace: &Workspace, _: &Options) -> Result<(), Failure> {
+pub(super) fn bench(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     let manifest = ["--manifest-path", "bench/Cargo.toml", "--locked"];
     let run_in = |verb: &[&str], rest: &[&str]| {
         let mut command = workspace.cargo(&[verb, &manifest, rest].concat());

@@ -6,7 +6,7 @@
 //! nothing counts as changed, and the first tenth is taken.
 
 use super::killer::Mutant;
-use crate::ci::workspace::{Workspace, capture};
+use crate::workspace::{Workspace, capture};
 use std::process::Stdio;
 
 /// One mutant in this many is checked although nothing that it breaks was changed.
@@ -14,7 +14,7 @@ const ROTATION: usize = 10;
 
 /// What to check.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Choice<'a> {
+pub(crate) enum MutantChoice<'a> {
     All,
     /// Whose name, or whose list's title, contains the text.
     Named(&'a str),
@@ -25,15 +25,15 @@ pub(crate) enum Choice<'a> {
 /// A choice with what it asks of the repository.
 #[derive(Debug)]
 pub(super) struct Chooser<'a> {
-    choice: Choice<'a>,
+    choice: MutantChoice<'a>,
     changed: Vec<String>,
     turn: usize,
 }
 
 impl<'a> Chooser<'a> {
-    pub(super) fn new(choice: Choice<'a>, workspace: &Workspace) -> Self {
+    pub(super) fn new(choice: MutantChoice<'a>, workspace: &Workspace) -> Self {
         let mut chooser = Self { choice, changed: vec![], turn: 0 };
-        if matches!(choice, Choice::Change) {
+        if matches!(choice, MutantChoice::Change) {
             let head = git(workspace, &["rev-parse", "HEAD"]).unwrap_or_default();
             chooser.turn = turn(head.trim());
             for arguments in
@@ -49,9 +49,9 @@ impl<'a> Chooser<'a> {
     /// Whether it is checked: the mutant at `index` of all, in the list `title`.
     pub(super) fn takes(&self, index: usize, title: &str, mutant: &Mutant) -> bool {
         match self.choice {
-            Choice::All => true,
-            Choice::Named(text) => mutant.name.contains(text) || title.contains(text),
-            Choice::Change => {
+            MutantChoice::All => true,
+            MutantChoice::Named(text) => mutant.name.contains(text) || title.contains(text),
+            MutantChoice::Change => {
                 index % ROTATION == self.turn || self.changed.iter().any(|file| file == mutant.file)
             }
         }
@@ -60,8 +60,8 @@ impl<'a> Chooser<'a> {
     /// What is not checked, for the last line of a run.
     pub(super) fn left_out(&self) -> String {
         match self.choice {
-            Choice::All | Choice::Named(_) => String::new(),
-            Choice::Change => {
+            MutantChoice::All | MutantChoice::Named(_) => String::new(),
+            MutantChoice::Change => {
                 let turn = self.turn + 1;
                 format!(" (those of changed files, and tenth {turn} of {ROTATION} of the others)")
             }
@@ -86,7 +86,7 @@ mod tests {
     const MUTANT: Mutant =
         Mutant { name: "a", rule: "b", file: "crates/c.rs", right: "d", wrong: "e", killers: &[] };
 
-    fn chooser<'a>(choice: Choice<'a>, changed: &[&str], turn: usize) -> Chooser<'a> {
+    fn chooser<'a>(choice: MutantChoice<'a>, changed: &[&str], turn: usize) -> Chooser<'a> {
         let changed = changed.iter().map(|&file| file.to_owned()).collect();
         Chooser { choice, changed, turn }
     }
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn the_rotation_covers_all() {
         for index in 0..3 * ROTATION {
-            let turns =
-                (0..ROTATION).filter(|&turn| chooser(Choice::Change, &[], turn).takes(index, "", &MUTANT));
+            let turns = (0..ROTATION)
+                .filter(|&turn| chooser(MutantChoice::Change, &[], turn).takes(index, "", &MUTANT));
             assert_eq!(turns.count(), 1, "{index}");
         }
     }
@@ -104,14 +104,18 @@ mod tests {
     /// Goal: a change has the mutants of its files checked. Method: one that is out of turn.
     #[test]
     fn changed_files_are_in_every_turn() {
-        assert!(!chooser(Choice::Change, &["crates/x.rs"], 1).takes(2, "", &MUTANT));
-        assert!(chooser(Choice::Change, &["crates/x.rs", "crates/c.rs"], 1).takes(2, "", &MUTANT));
+        assert!(!chooser(MutantChoice::Change, &["crates/x.rs"], 1).takes(2, "", &MUTANT));
+        assert!(chooser(MutantChoice::Change, &["crates/x.rs", "crates/c.rs"], 1).takes(2, "", &MUTANT));
     }
 
     #[test]
     fn names_and_titles_are_searched() {
         for (text, is_taken) in [("a", true), ("title", true), ("z", false), ("", true)] {
-            assert_eq!(chooser(Choice::Named(text), &[], 0).takes(7, "a title", &MUTANT), is_taken, "{text}");
+            assert_eq!(
+                chooser(MutantChoice::Named(text), &[], 0).takes(7, "a title", &MUTANT),
+                is_taken,
+                "{text}"
+            );
         }
     }
 

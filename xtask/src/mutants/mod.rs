@@ -16,9 +16,9 @@ mod packets;
 mod realtime;
 mod words;
 
-use crate::ci::workspace::{Failure, Workspace, run, shown};
-pub(crate) use choice::Choice;
+use crate::workspace::{Failure, Workspace, run, shown};
 use choice::Chooser;
+pub(crate) use choice::MutantChoice;
 use killer::{Killer, Mutant, Suite};
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -48,7 +48,7 @@ const LISTS: [(&str, &[Mutant]); 12] = [
 ];
 
 /// Runs the chosen mutants, each killer `times` times, and as often on the unchanged tree before.
-pub(crate) fn command(choice: Choice<'_>, times: u32) -> ExitCode {
+pub(crate) fn command(choice: MutantChoice<'_>, times: u32) -> ExitCode {
     match check(choice, times) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
@@ -64,7 +64,7 @@ pub(crate) fn command(choice: Choice<'_>, times: u32) -> ExitCode {
 ///
 /// # Errors
 /// When a mutant does not apply or compile, or the unchanged tree does not pass each time.
-pub(crate) fn check(choice: Choice<'_>, times: u32) -> Result<usize, Failure> {
+pub(crate) fn check(choice: MutantChoice<'_>, times: u32) -> Result<usize, Failure> {
     let workspace = Workspace::open()?;
     let chooser = Chooser::new(choice, &workspace);
     let numbered = LISTS.into_iter().flat_map(|(title, mutants)| mutants.iter().map(move |it| (title, it)));
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn every_mutant_applies() {
         for mutant in all() {
-            let text = fs::read_to_string(crate::root().join(mutant.file)).expect(mutant.file);
+            let text = fs::read_to_string(crate::workspace::root().join(mutant.file)).expect(mutant.file);
             assert_eq!(text.matches(mutant.right).count(), 1, "{}", mutant.name);
             assert_ne!(mutant.right, mutant.wrong, "{}", mutant.name);
             assert!(!mutant.killers.is_empty(), "{}", mutant.name);
@@ -296,7 +296,7 @@ mod tests {
         }) {
             let (file, function) = name.rsplit_once("::").unwrap_or(("", name));
             let file = file.replace("::", "/");
-            let module = crate::root().join(suite.tests()).join(file);
+            let module = crate::workspace::root().join(suite.tests()).join(file);
             // A module of its own, or at the end of what it tests.
             let paths = [
                 module.with_extension("rs"),

@@ -1,7 +1,7 @@
 //! Two network namespaces and a link between them, of which one end, `eth1`, is shaped.
 
-use super::Tools;
-use crate::ci::workspace::{Failure, capture, run};
+use super::tools::Tools;
+use crate::workspace::{Failure, capture, run};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ enum Kind<'a> {
 }
 
 /// A link; dropped, nothing of it is left.
-pub(super) struct Link<'a> {
+pub(super) struct PacketLink<'a> {
     kind: Kind<'a>,
     name: &'static str,
     /// Of the receiving end.
@@ -27,7 +27,7 @@ pub(super) struct Link<'a> {
     pub(super) from: &'static str,
 }
 
-impl<'a> Link<'a> {
+impl<'a> PacketLink<'a> {
     /// Two veth devices.
     pub(super) fn kernel() -> Result<Self, Failure> {
         let link = Self { kind: Kind::Kernel, name: "qck", address: "10.78.0.2", from: "10.78.0.1" };
@@ -116,7 +116,7 @@ impl<'a> Link<'a> {
     }
 }
 
-impl Drop for Link<'_> {
+impl Drop for PacketLink<'_> {
     fn drop(&mut self) {
         match &mut self.kind {
             Kind::Kernel => self.remove_namespaces(),

@@ -40,7 +40,7 @@ impl Numbers {
     }
 }
 
-/// Four classes: one packet each, so that nobody has tokens of its own left; then a heap of the first class,
+/// Four classes: one packet each, so that no class has tokens of its own left; then a heap of the first class,
 /// behind which all others meet in the queue; then all the others, mixed.
 fn ordered() -> Vec<Step> {
     let mut numbers = Numbers(7);
@@ -125,7 +125,7 @@ fn send(script: &str, from: &str, to: &str) -> Result<(), String> {
 
 /// One packet that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Arrival {
+pub(super) struct PacketArrival {
     pub(super) class: u16,
     pub(super) number: u32,
     pub(super) bytes: usize,
@@ -151,13 +151,13 @@ fn receive(at: &str, count: &str) -> Result<(), String> {
 }
 
 /// What the receiver printed.
-pub(super) fn arrivals(text: &str) -> Vec<Arrival> {
+pub(super) fn arrivals(text: &str) -> Vec<PacketArrival> {
     let arrival = |line: &str| {
         let mut words = line.split(' ').map(str::parse::<u64>);
         let mut word = || words.next()?.ok();
         let (class, number, bytes, at) = (word()?, word()?, word()?, word()?);
         let (class, number) = (u16::try_from(class).ok()?, u32::try_from(number).ok()?);
-        Some(Arrival { class, number, bytes: usize::try_from(bytes).ok()?, at })
+        Some(PacketArrival { class, number, bytes: usize::try_from(bytes).ok()?, at })
     };
     text.lines().filter_map(arrival).collect()
 }
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(bytes(&ordered()), bytes(&ordered()));
         assert!((0..4).all(|class| ordered().iter().filter(|step| step.class == class).count() > 800));
         assert_eq!(steady(2).len(), 8_000);
-        let arrival = Arrival { class: 1, number: 7, bytes: 200, at: 12_345 };
+        let arrival = PacketArrival { class: 1, number: 7, bytes: 200, at: 12_345 };
         assert_eq!(arrivals("ready\n1 7 200 12345\n"), [arrival]);
     }
 }

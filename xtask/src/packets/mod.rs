@@ -14,10 +14,11 @@ mod ping;
 mod seed;
 mod shape;
 mod throughput;
+mod tools;
 
-use crate::ci::workspace::{Failure, Workspace, run};
-use std::path::PathBuf;
+use crate::workspace::Failure;
 use std::process::ExitCode;
+use tools::Tools;
 
 /// A part: its name, what it is about, what runs it.
 struct Part {
@@ -32,27 +33,6 @@ const PARTS: [Part; 4] = [
     Part { name: "shape", what: "tbf and htb, the kernel's and ours under the same load", run: shape::check },
     Part { name: "throughput", what: "one TCP stream through each device", run: throughput::check },
 ];
-
-/// What the parts use.
-struct Tools {
-    quietcore: PathBuf,
-    /// This program, which is sender and receiver, too.
-    own: PathBuf,
-}
-
-impl Tools {
-    fn find() -> Result<Self, Failure> {
-        let workspace = Workspace::open()?;
-        let arguments = ["build", "--release", "--locked", "-p", "quietcore-cli", "--bin", "quietcore"];
-        let mut command = workspace.cargo(&arguments);
-        run(command.env_remove("CARGO_BUILD_TARGET"), "make it build")?;
-        let quietcore = workspace.target.join("release").join("quietcore");
-        let own = std::env::current_exe();
-        let own =
-            own.map_err(|error| Failure::new(format!("where this program is: {error}"), "run it again"))?;
-        Ok(Self { quietcore, own })
-    }
-}
 
 /// Runs the parts that `names` names, or all.
 pub(crate) fn command(names: &[&str]) -> ExitCode {
@@ -79,14 +59,4 @@ fn run_parts(names: &[&str]) -> Result<(), Failure> {
         println!("{}: ok", part.name);
     }
     Ok(())
-}
-
-/// Prints a condition; one that does not hold is a failure.
-fn must(holds: bool, what: &str) -> Result<(), Failure> {
-    println!("  {} {what}", if holds { "ok   " } else { "WRONG" });
-    if holds {
-        Ok(())
-    } else {
-        Err(Failure::new(format!("not so: {what}"), "the lines above say what was measured"))
-    }
 }

@@ -6,9 +6,9 @@
 //! below.
 
 use super::chance::{Draws, interval_99, quantile};
-use super::link::Link;
-use super::{Tools, must};
-use crate::ci::workspace::{Failure, capture};
+use super::link::PacketLink;
+use super::tools::{Tools, must};
+use crate::workspace::{Failure, capture};
 
 const LINE: &str =
     "qdisc add dev eth1 root netem limit 10000 delay 10ms 3ms distribution normal loss gemodel 1% 10%";
@@ -23,7 +23,7 @@ const JITTER: f64 = 3.0;
 const GILBERT: (f64, f64) = (0.01, 0.10);
 
 pub(super) fn check(tools: &Tools) -> Result<(), Failure> {
-    let link = Link::ours(tools, &["--queues", "1"])?;
+    let link = PacketLink::ours(tools, &["--queues", "1"])?;
     let way = ping(&link)?;
     println!("  the way alone: {}", shown(&way));
     must(way.len() == COUNT, "nothing is lost without a discipline")?;
@@ -65,7 +65,7 @@ pub(super) fn check(tools: &Tools) -> Result<(), Failure> {
 }
 
 /// Round trips in ms, sorted.
-fn ping(link: &Link<'_>) -> Result<Vec<f64>, Failure> {
+fn ping(link: &PacketLink<'_>) -> Result<Vec<f64>, Failure> {
     let mut command = link.inside("a", "ping");
     command.args(["-n", "-c", &COUNT.to_string(), "-i", "0.01", link.address]);
     let text = capture(&mut command)?;

@@ -4,9 +4,9 @@
 //! Queues 1 to 4 belong to the first lane, 5 to 8 to the second. A dequeue is foreign where another CPU than
 //! the queue's did it.
 
-use super::link::Link;
-use super::{Tools, must};
-use crate::ci::workspace::{Failure, capture};
+use super::link::PacketLink;
+use super::tools::{Tools, must};
+use crate::workspace::{Failure, capture};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -72,7 +72,7 @@ pub(super) fn check(tools: &Tools) -> Result<(), Failure> {
         println!("  -- {}", variant.name);
         let mut options = vec!["--queues", "8"];
         options.extend(variant.options);
-        let link = Link::ours(tools, &options)?;
+        let link = PacketLink::ours(tools, &options)?;
         let folder = tools.quietcore.parent().map(|it| it.display().to_string()).unwrap_or_default();
         let path = format!("{folder}:{}", std::env::var("PATH").unwrap_or_default());
         // The script's first line fails on a device that is as it began, in the mail, too.
@@ -145,7 +145,7 @@ fn numbers(json: &str, key: &str) -> Vec<u64> {
 }
 
 /// Which share of the process's samples were in our queues' locks, as `perf` sees it; for 4 s.
-fn profile(link: &Link<'_>) -> Result<String, Failure> {
+fn profile(link: &PacketLink<'_>) -> Result<String, Failure> {
     let Some(process) = link.process() else { return Ok("nobody's".to_owned()) };
     let file = std::env::temp_dir().join(format!("quietcore-perf-{}", std::process::id()));
     let name = file.display().to_string();
@@ -180,7 +180,7 @@ fn profile(link: &Link<'_>) -> Result<String, Failure> {
 struct Load(Vec<Child>);
 
 impl Load {
-    fn start(link: &Link<'_>) -> Result<Self, Failure> {
+    fn start(link: &PacketLink<'_>) -> Result<Self, Failure> {
         let mut load = Self(Vec::new());
         for side in ["b", "a"] {
             for port in 5_201..5_201 + QUEUES as u16 {

@@ -6,10 +6,10 @@
 //! of the microsecond in which a packet came. What else the hosts say to each other (neighbours, routers) has
 //! a class of its own beside them.
 
-use super::link::Link;
-use super::load::{self, Arrival, FIRST_PORT, ORDERED, PORTS};
-use super::{Tools, must};
-use crate::ci::workspace::Failure;
+use super::link::PacketLink;
+use super::load::{self, FIRST_PORT, ORDERED, PORTS, PacketArrival};
+use super::tools::{Tools, must};
+use crate::workspace::Failure;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
@@ -61,7 +61,7 @@ pub(super) fn check(tools: &Tools) -> Result<(), Failure> {
             println!("  {name}, {whose}: {} packets, {inversions} times one overtook", arrivals.len());
         }
         must(kernel.len() == ORDERED && ours.len() == ORDERED, "all packets arrived")?;
-        let numbers = |arrivals: &[Arrival]| arrivals.iter().map(|it| it.number).collect::<Vec<_>>();
+        let numbers = |arrivals: &[PacketArrival]| arrivals.iter().map(|it| it.number).collect::<Vec<_>>();
         let (kernel, ours) = (numbers(&kernel), numbers(&ours));
         if let Some(at) = (0..ORDERED).find(|&at| kernel[at] != ours[at]) {
             println!("  the first that differs is number {at}: kernel {}, ours {}", kernel[at], ours[at]);
@@ -84,19 +84,19 @@ pub(super) fn check(tools: &Tools) -> Result<(), Failure> {
 }
 
 /// The same on the kernel's device, then on ours.
-fn both(tools: &Tools, lines: &str, script: &str) -> Result<[Vec<Arrival>; 2], Failure> {
+fn both(tools: &Tools, lines: &str, script: &str) -> Result<[Vec<PacketArrival>; 2], Failure> {
     let kernel = {
-        let link = Link::kernel()?;
+        let link = PacketLink::kernel()?;
         link.script(lines)?;
         transfer(tools, &link, script)?
     };
-    let link = Link::ours(tools, &["--queues", "1"])?;
+    let link = PacketLink::ours(tools, &["--queues", "1"])?;
     link.script(lines)?;
     Ok([kernel, transfer(tools, &link, script)?])
 }
 
 /// Sends a script across a link.
-fn transfer(tools: &Tools, link: &Link<'_>, script: &str) -> Result<Vec<Arrival>, Failure> {
+fn transfer(tools: &Tools, link: &PacketLink<'_>, script: &str) -> Result<Vec<PacketArrival>, Failure> {
     let broke = |error: std::io::Error| Failure::new(format!("the receiver: {error}"), "run it again");
     let mut receiver = link.inside("b", &tools.own);
     receiver.args(["packets-load", "receive", link.address, "1000000"]).stdout(Stdio::piped());
@@ -108,7 +108,7 @@ fn transfer(tools: &Tools, link: &Link<'_>, script: &str) -> Result<Vec<Arrival>
     output.read_line(&mut text).map_err(broke)?;
     let mut sender = link.inside("a", &tools.own);
     sender.args(["packets-load", "send", script, link.from, link.address]);
-    let sent = crate::ci::workspace::capture(&mut sender)?;
+    let sent = crate::workspace::capture(&mut sender)?;
     output.read_to_string(&mut text).map_err(broke)?;
     let _ = receiver.wait();
     let arrivals = load::arrivals(&text);
@@ -122,7 +122,7 @@ fn transfer(tools: &Tools, link: &Link<'_>, script: &str) -> Result<Vec<Arrival>
 }
 
 /// Bits per second on the link, between a second after the first arrival and a second before the last.
-fn rate(arrivals: &[Arrival], class: Option<u16>) -> f64 {
+fn rate(arrivals: &[PacketArrival], class: Option<u16>) -> f64 {
     let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else { return 0.0 };
     let (from, to) = (first.at + 1_000_000, last.at.saturating_sub(1_000_000));
     let inside = arrivals.iter().filter(|it| (from..to).contains(&it.at));

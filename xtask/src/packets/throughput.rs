@@ -1,9 +1,9 @@
 //! One TCP stream (iperf3) through the kernel's veth, without a discipline and with `tbf`, and through ours,
 //! without a delay; in turns, medians of rounds.
 
-use super::link::Link;
-use super::{Tools, must};
-use crate::ci::workspace::{Failure, capture};
+use super::link::PacketLink;
+use super::tools::{Tools, must};
+use crate::workspace::{Failure, capture};
 use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
@@ -18,12 +18,12 @@ const KERNEL_TBF: &str = "qdisc add dev eth1 root tbf rate 40gbit burst 10m limi
 pub(super) fn check(tools: &Tools) -> Result<(), Failure> {
     let mut figures: [Vec<f64>; 3] = Default::default();
     for _ in 0..ROUNDS {
-        let link = Link::kernel()?;
+        let link = PacketLink::kernel()?;
         figures[0].push(stream(&link)?);
         link.tc(KERNEL_TBF)?;
         figures[1].push(stream(&link)?);
         drop(link);
-        figures[2].push(stream(&Link::ours(tools, &["--queues", "1"])?)?);
+        figures[2].push(stream(&PacketLink::ours(tools, &["--queues", "1"])?)?);
     }
     let names = ["kernel, veth", "kernel, veth with tbf", "ours, TUN"];
     let mut medians = [0.0; 3];
@@ -37,7 +37,7 @@ pub(super) fn check(tools: &Tools) -> Result<(), Failure> {
 }
 
 /// Gbit/s that the receiver counted.
-fn stream(link: &Link<'_>) -> Result<f64, Failure> {
+fn stream(link: &PacketLink<'_>) -> Result<f64, Failure> {
     let mut server = link.inside("b", "iperf3");
     let server = server.args(["-s", "-1", "-B", link.address]).stdout(Stdio::null()).spawn();
     let missing = |error| Failure::new(format!("iperf3 does not start: {error}"), "install iperf3");

@@ -5,10 +5,10 @@
 //! punctuation dropped, spaces to hyphens, a number behind the second and later ones.
 //! Deliberately absent: links with a scheme; nothing here uses the network.
 
-use super::{Source, Tree, Violation};
+use super::source::{SourceFile, SourceTree, Violation};
 
 /// The rules of this file.
-pub(crate) fn check(tree: &Tree, source: &Source) -> Vec<Violation> {
+pub(crate) fn check(tree: &SourceTree, source: &SourceFile) -> Vec<Violation> {
     let mut found = vec![];
     for (number, line) in prose(&source.text) {
         for target in targets(&line) {
@@ -70,7 +70,7 @@ fn targets(line: &str) -> Vec<String> {
 }
 
 /// Whether `target`, in a link of `source`, leads somewhere; the error says why not.
-fn resolve(tree: &Tree, source: &Source, target: &str) -> Result<(), String> {
+fn resolve(tree: &SourceTree, source: &SourceFile, target: &str) -> Result<(), String> {
     if target.contains("://") || target.starts_with("mailto:") {
         return Ok(());
     }
@@ -148,7 +148,7 @@ mod tests {
             ("README.md", "# One\n## The `--json` form: what?\n## One\n```\n# not one\n```\n"),
             ("docs/b.md", "# B\n"),
         ];
-        let tree = Tree::of(&files);
+        let tree = SourceTree::of(&files);
         check(&tree, &tree.sources[0]).len()
     }
 

@@ -4,8 +4,8 @@
 //! is `fn` and a name; its length runs from that line to its closing brace. Functions without a body
 //! (in traits, `extern` blocks) have no length.
 
-use super::scan::{Line, item_end, word_columns};
-use super::{Source, Violation};
+use super::scan::{SourceLine, item_end, word_columns};
+use super::source::{SourceFile, Violation};
 
 /// Longest function, in lines, from `fn` to its closing brace.
 const LONGEST: usize = 70;
@@ -29,7 +29,7 @@ struct Function {
 }
 
 /// The rules of this file.
-pub(crate) fn check(source: &Source) -> Vec<Violation> {
+pub(crate) fn check(source: &SourceFile) -> Vec<Violation> {
     let mut found = vec![];
     for function in functions(&source.lines) {
         let length = function.last - function.first + 1;
@@ -38,6 +38,13 @@ pub(crate) fn check(source: &Source) -> Vec<Violation> {
             let remedy =
                 format!("`{name}` has {length} lines; split it (about 40 wanted, at most {LONGEST} allowed)");
             found.push(Violation::error(source, function.first, "function-length", remedy));
+        }
+        if !source.is_test() && !source.lines[function.first].in_test {
+            for tuple in tuple_parameters(&source.lines[function.first..=function.last]) {
+                let remedy =
+                    format!("`{name}` takes `{tuple}`; take fewer arguments, or a struct of options");
+                found.push(Violation::error(source, function.first, "tuple-parameter", remedy));
+            }
         }
         if function.is_test && !can_fail(&source.lines[function.attributes..=function.last]) {
             let remedy = format!("`{name}` asserts nothing; assert what it should have shown, or remove it");
@@ -48,7 +55,7 @@ pub(crate) fn check(source: &Source) -> Vec<Violation> {
 }
 
 /// All functions with a body, nested ones included.
-fn functions(lines: &[Line]) -> Vec<Function> {
+fn functions(lines: &[SourceLine]) -> Vec<Function> {
     let mut found = vec![];
     for (first, line) in lines.iter().enumerate() {
         for column in word_columns(&line.code, "fn") {
@@ -70,8 +77,50 @@ fn functions(lines: &[Line]) -> Vec<Function> {
     found
 }
 
+/// The patterns of parameters that take a tuple apart: arguments that hide from the limit of five.
+fn tuple_parameters(lines: &[SourceLine]) -> Vec<String> {
+    let text: String = lines.iter().map(|line| line.code.as_str()).collect::<Vec<_>>().join(" ");
+    let Some(open) = parameters_begin(&text) else { return vec![] };
+    let (mut depth, mut begin, mut found) = (0_i32, open + 1, vec![]);
+    for (at, c) in text.char_indices().skip_while(|(at, _)| *at < open) {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            '<' => depth += 1,
+            '>' if !text[..at].ends_with(['-', '=']) => depth -= 1,
+            ')' | ']' | '}' => depth -= 1,
+            _ => {}
+        }
+        if (c == ',' && depth == 1) || depth == 0 {
+            let pattern = text[begin..at].split(": ").next().unwrap_or_default().trim();
+            if pattern.starts_with('(') {
+                found.push(pattern.to_owned());
+            }
+            begin = at + 1;
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    found
+}
+
+/// Where the parameters of the function at the beginning of `text` open: behind its name and generics.
+fn parameters_begin(text: &str) -> Option<usize> {
+    let name = word_columns(text, "fn").first()? + 2;
+    let mut depth = 0_i32;
+    for (at, c) in text.char_indices().skip_while(|(at, _)| *at < name) {
+        match c {
+            '<' => depth += 1,
+            '>' if !text[..at].ends_with(['-', '=']) => depth -= 1,
+            '(' if depth == 0 => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
 /// The first line of the attributes and comments directly above line `number`.
-fn attributes_above(lines: &[Line], number: usize) -> usize {
+fn attributes_above(lines: &[SourceLine], number: usize) -> usize {
     let mut first = number;
     while first > 0 {
         let above = &lines[first - 1];
@@ -86,7 +135,7 @@ fn attributes_above(lines: &[Line], number: usize) -> usize {
 }
 
 /// A test over these lines could come out red.
-fn can_fail(lines: &[Line]) -> bool {
+fn can_fail(lines: &[SourceLine]) -> bool {
     let proven = |code: &str| PROOFS.iter().any(|proof| code.contains(proof)) || calls_a_check(code);
     lines.iter().any(|line| proven(&line.code))
 }
@@ -105,7 +154,7 @@ mod tests {
     use super::*;
 
     fn rules(text: &str) -> Vec<&'static str> {
-        check(&Source::of("a.rs", text)).into_iter().map(|violation| violation.rule).collect()
+        check(&SourceFile::of("a.rs", text)).into_iter().map(|violation| violation.rule).collect()
     }
 
     /// Goal: the limit is exact. Method: bodies that make 70 and 71 lines, braces in strings included.
@@ -143,6 +192,25 @@ mod tests {
         }
         assert!(rules("#[test]\n#[should_panic(expected = \"x\")]\nfn t() { run(); }\n").is_empty());
         assert!(rules("fn helper() { run(); }\n").is_empty());
+    }
+
+    /// Goal: a tuple that is taken apart is named, whatever stands around it. Method: each form once.
+    #[test]
+    fn tuples_are_not_parameters() {
+        let found = |text: &str| rules(&format!("{text} {{ g(); }}\n"));
+        assert_eq!(found("fn f((a, b): (u8, u8), c: u8)"), ["tuple-parameter"]);
+        assert_eq!(
+            found("fn f<T: Fn(u8) -> u8>(&self, t: T, (a, b): (Vec<u8>, u8)) -> u8"),
+            ["tuple-parameter"]
+        );
+        for fine in [
+            "fn f(a: (u8, u8), b: impl Fn((u8, u8)) -> u8)",
+            "fn f(a: u8) -> (u8, u8)",
+            "fn f<const N: usize>([a, b]: [u8; N])",
+            "fn f(Point { x, y }: Point)",
+        ] {
+            assert!(found(fine).is_empty(), "{fine}");
+        }
     }
 
     /// Goal: comments between `#[test]` and `fn` do not hide a test. Method: one with both orders.

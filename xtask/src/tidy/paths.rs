@@ -1,13 +1,13 @@
-//! Rules about any text file: no path of somebody's machine, no overlong line in scripts.
+//! Rules about any text file: no path of one machine, no overlong line in scripts.
 
 use super::rust_source::LONGEST_LINE;
-use super::{Source, Violation};
+use super::source::{SourceFile, Violation};
 
 /// Beginnings of paths that exist on one machine only; in pieces, so that this file does not have them.
 const HOMES: [&str; 2] = [concat!("/", "home/"), concat!("/", "root/")];
 
 /// The rules of this file.
-pub(crate) fn check(source: &Source) -> Vec<Violation> {
+pub(crate) fn check(source: &SourceFile) -> Vec<Violation> {
     let mut found = vec![];
     let script =
         source.path.ends_with(".py") || source.path.ends_with(".sh") || source.path.starts_with(".ci/");
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     fn rules(path: &str, text: &str) -> Vec<&'static str> {
-        check(&Source::of(path, text)).into_iter().map(|violation| violation.rule).collect()
+        check(&SourceFile::of(path, text)).into_iter().map(|violation| violation.rule).collect()
     }
 
     /// Goal: absolute paths only. Method: the same folder names inside relative paths.

@@ -3,8 +3,8 @@
 //! Each rule is a small function over the scanned lines; the lists of exceptions are constants here,
 //! and each exception says why. Rules about functions are in [`functions`](super::functions).
 
-use super::scan::{Line, item_end, word_columns};
-use super::{Source, Violation};
+use super::scan::{SourceLine, item_end, word_columns};
+use super::source::{SourceFile, SourceTree, Violation};
 
 /// Wanted and allowed lines of a file, its tests not counted.
 const WANTED_FILE: usize = 400;
@@ -86,7 +86,7 @@ const LEFTOVER_NOTES: [&str; 2] = [concat!("TO", "DO"), concat!("FIX", "ME")];
 const ORDERINGS: [&str; 5] = ["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst"];
 
 /// The rules of this file.
-pub(crate) fn check(source: &Source) -> Vec<Violation> {
+pub(crate) fn check(source: &SourceFile) -> Vec<Violation> {
     let mut found = vec![];
     check_opening(source, &mut found);
     check_size(source, &mut found);
@@ -102,14 +102,39 @@ pub(crate) fn check(source: &Source) -> Vec<Violation> {
     found
 }
 
-fn check_opening(source: &Source, found: &mut Vec<Violation>) {
+/// Exceptions whose file no longer needs them.
+pub(crate) fn check_exceptions(tree: &SourceTree) -> Vec<Violation> {
+    let list = SourceFile::of("xtask/src/tidy/rust_source.rs", "");
+    let needs_unsafe = |line: &SourceLine| !word_columns(&line.code, "unsafe").is_empty();
+    let needs_atomics = |line: &SourceLine| uses_atomics(&line.code);
+    let unsafe_files = stale(tree, UNSAFE_ALLOWED, needs_unsafe).map(|path| (path, "UNSAFE_ALLOWED"));
+    let atomics_files = stale(tree, ATOMICS_ALLOWED, needs_atomics).map(|path| (path, "ATOMICS_ALLOWED"));
+    unsafe_files
+        .chain(atomics_files)
+        .map(|(path, name)| {
+            let remedy = format!("{path} no longer needs its exception; take it from {name}");
+            Violation::error(&list, 0, "stale-exception", remedy)
+        })
+        .collect()
+}
+
+fn stale<'a>(
+    tree: &'a SourceTree,
+    exceptions: &'a [(&'a str, &'a str)],
+    needs: impl Fn(&SourceLine) -> bool + 'a,
+) -> impl Iterator<Item = &'a str> {
+    let paths = exceptions.iter().map(|(path, _why)| *path);
+    paths.filter(move |path| !tree.source(path).is_some_and(|source| source.lines.iter().any(&needs)))
+}
+
+fn check_opening(source: &SourceFile, found: &mut Vec<Violation>) {
     if !source.lines.first().is_some_and(|line| line.raw.starts_with("//!")) {
         let remedy = "begin the file with `//!`: what it decides, its invariants, what is absent".to_owned();
         found.push(Violation::error(source, 0, "module-comment", remedy));
     }
 }
 
-fn check_size(source: &Source, found: &mut Vec<Violation>) {
+fn check_size(source: &SourceFile, found: &mut Vec<Violation>) {
     if source.is_test() {
         return;
     }
@@ -124,7 +149,7 @@ fn check_size(source: &Source, found: &mut Vec<Violation>) {
     }
 }
 
-fn check_name(source: &Source, found: &mut Vec<Violation>) {
+fn check_name(source: &SourceFile, found: &mut Vec<Violation>) {
     let name = source.path.rsplit('/').next().unwrap_or_default();
     if EMPTY_NAMES.contains(&name) {
         let remedy = format!("`{name}` says nothing; name the file after the one idea in it");
@@ -132,7 +157,7 @@ fn check_name(source: &Source, found: &mut Vec<Violation>) {
     }
 }
 
-fn check_unsafe(source: &Source, number: usize, line: &Line, found: &mut Vec<Violation>) {
+fn check_unsafe(source: &SourceFile, number: usize, line: &SourceLine, found: &mut Vec<Violation>) {
     let allowed = UNSAFE_ALLOWED.iter().any(|(path, _why)| *path == source.path);
     if !allowed && !word_columns(&line.code, "unsafe").is_empty() {
         let remedy = "`unsafe` is not allowed in this file; do without, or add the file to UNSAFE_ALLOWED \
@@ -141,7 +166,7 @@ fn check_unsafe(source: &Source, number: usize, line: &Line, found: &mut Vec<Vio
     }
 }
 
-fn check_atomics(source: &Source, number: usize, line: &Line, found: &mut Vec<Violation>) {
+fn check_atomics(source: &SourceFile, number: usize, line: &SourceLine, found: &mut Vec<Violation>) {
     // A model plays the words that it is about; threads of a test count what they did.
     let name = source.path.rsplit('/').next();
     let named_sync =
@@ -163,7 +188,7 @@ fn uses_atomics(code: &str) -> bool {
     ordering || typed || code.contains("sync::atomic")
 }
 
-fn check_leftovers(source: &Source, number: usize, line: &Line, found: &mut Vec<Violation>) {
+fn check_leftovers(source: &SourceFile, number: usize, line: &SourceLine, found: &mut Vec<Violation>) {
     let macros = LEFTOVER_MACROS.iter().filter(|name| !word_columns(&line.code, name).is_empty());
     let noted = |text: &str, note: &str| !word_columns(text, note).is_empty();
     let notes = LEFTOVER_NOTES.iter().filter(|note| noted(&line.code, note) || noted(&line.comment, note));
@@ -173,7 +198,7 @@ fn check_leftovers(source: &Source, number: usize, line: &Line, found: &mut Vec<
     }
 }
 
-fn check_attributes(source: &Source, number: usize, line: &Line, found: &mut Vec<Violation>) {
+fn check_attributes(source: &SourceFile, number: usize, line: &SourceLine, found: &mut Vec<Violation>) {
     if line.code.contains("#[ignore") {
         let remedy = "a test that does not run protects nothing; make it run or remove it".to_owned();
         found.push(Violation::error(source, number, "ignored-test", remedy));
@@ -191,7 +216,7 @@ fn check_attributes(source: &Source, number: usize, line: &Line, found: &mut Vec
 }
 
 /// The line on which the attribute that begins at (`line`, byte `column`) is closed.
-fn attribute_end(lines: &[Line], line: usize, column: usize) -> usize {
+fn attribute_end(lines: &[SourceLine], line: usize, column: usize) -> usize {
     let mut open = 0_i32;
     for (number, text) in lines.iter().enumerate().skip(line) {
         let skip = if number == line { column } else { 0 };
@@ -205,16 +230,16 @@ fn attribute_end(lines: &[Line], line: usize, column: usize) -> usize {
     item_end(lines, line, column)
 }
 
-fn check_unwrap(source: &Source, number: usize, line: &Line, found: &mut Vec<Violation>) {
+fn check_unwrap(source: &SourceFile, number: usize, line: &SourceLine, found: &mut Vec<Violation>) {
     if !source.is_test() && !line.in_test && line.code.contains(".unwrap()") {
         let remedy = "return an error, or `expect` with the invariant that makes it impossible".to_owned();
         found.push(Violation::error(source, number, "unwrap", remedy));
     }
 }
 
-/// Excused are lines that nobody can break: with a string, a table, an address, or text quoted in a
+/// Excused are lines that cannot be broken: with a string, a table, an address, or text quoted in a
 /// comment (behind a fence or four spaces), such as a line of a trace.
-fn check_width(source: &Source, found: &mut Vec<Violation>) {
+fn check_width(source: &SourceFile, found: &mut Vec<Violation>) {
     let mut fenced = false;
     for (number, line) in source.lines.iter().enumerate() {
         let comment = line.comment.trim_start_matches(['/', '!']);
@@ -236,7 +261,7 @@ mod tests {
     use super::*;
 
     fn rules_of(path: &str, text: &str) -> Vec<&'static str> {
-        check(&Source::of(path, text)).into_iter().map(|violation| violation.rule).collect()
+        check(&SourceFile::of(path, text)).into_iter().map(|violation| violation.rule).collect()
     }
 
     fn rules(code: &str) -> Vec<&'static str> {
@@ -260,7 +285,7 @@ mod tests {
                 "const A: u8 = 1;\n".repeat(code - 1),
                 "const A: u8 = 1;\n".repeat(tests)
             );
-            check(&Source::of(path, &text)).iter().map(Violation::is_error).collect()
+            check(&SourceFile::of(path, &text)).iter().map(Violation::is_error).collect()
         };
         assert!(weights("crates/a/src/b.rs", WANTED_FILE, 900).is_empty());
         assert_eq!(weights("crates/a/src/b.rs", WANTED_FILE + 1, 0), [false]);
@@ -280,6 +305,16 @@ mod tests {
         assert_eq!(rules("fn a() { unsafe { b() } }"), ["unsafe-file"]);
         assert_eq!(rules("unsafe impl A for B {}"), ["unsafe-file"]);
         assert!(rules("#![forbid(unsafe_code)] // unsafe\nconst A: &str = \"unsafe\";").is_empty());
+    }
+
+    /// Goal: an exception that its file does not need fails. Method: two lists over one file that needs one.
+    #[test]
+    fn exceptions_do_not_outlive_their_reason() {
+        let tree = SourceTree::of(&[("crates/a/src/b.rs", "//! B.\n// unsafe\nfn a() { unsafe { b() } }\n")]);
+        let needs = |line: &SourceLine| !word_columns(&line.code, "unsafe").is_empty();
+        let left = |path: &'static str| stale(&tree, &[(path, "why")], needs).count();
+        assert_eq!((left("crates/a/src/b.rs"), left("crates/a/src/gone.rs")), (0, 1));
+        assert_eq!(stale(&tree, &[("crates/a/src/b.rs", "why")], |line| uses_atomics(&line.code)).count(), 1);
     }
 
     #[test]

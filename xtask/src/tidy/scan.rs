@@ -1,15 +1,15 @@
 //! Tells code from comments and literals in Rust text, line by line.
 //!
-//! Decides nothing about style: it blanks out what a rule must not look at. In [`Line::code`] every
+//! Decides nothing about style: it blanks out what a rule must not look at. In [`SourceLine::code`] every
 //! comment and the inside of every string and character literal is spaces, so a word found there is
-//! a word of the program; columns stay where they were. [`Line::comment`] is the text of comments.
+//! a word of the program; columns stay where they were. [`SourceLine::comment`] is the text of comments.
 //!
 //! Invariant: `code` and `raw` have the same number of characters on every line.
 //! Deliberately absent: a parser. Macros, attributes and generics are plain characters here.
 
 /// One line of a source file.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Line {
+pub(crate) struct SourceLine {
     /// The line as it is in the file, without its end.
     pub(crate) raw: String,
     /// The line with comments and the insides of literals blanked out.
@@ -36,10 +36,10 @@ enum State {
 }
 
 /// The lines of Rust text.
-pub(crate) fn scan(text: &str) -> Vec<Line> {
+pub(crate) fn scan(text: &str) -> Vec<SourceLine> {
     let chars: Vec<char> = text.chars().collect();
     let mut scanner =
-        Scanner { chars: &chars, at: 0, state: State::Code, line: Line::default(), lines: vec![] };
+        Scanner { chars: &chars, at: 0, state: State::Code, line: SourceLine::default(), lines: vec![] };
     while scanner.at < chars.len() {
         scanner.step();
     }
@@ -55,8 +55,8 @@ struct Scanner<'a> {
     chars: &'a [char],
     at: usize,
     state: State,
-    line: Line,
-    lines: Vec<Line>,
+    line: SourceLine,
+    lines: Vec<SourceLine>,
 }
 
 impl Scanner<'_> {
@@ -173,7 +173,7 @@ impl Scanner<'_> {
 }
 
 /// Marks the lines of items that stand under `#[cfg(test)]`, up to their closing brace or semicolon.
-fn mark_tests(lines: &mut [Line]) {
+fn mark_tests(lines: &mut [SourceLine]) {
     let mut number = 0;
     while number < lines.len() {
         if !lines[number].code.contains("#[cfg(test)]") {
@@ -191,7 +191,7 @@ fn mark_tests(lines: &mut [Line]) {
 
 /// The line on which the item that begins at (`line`, byte `column`) ends: its matching closing brace,
 /// or a `;` before any brace. Further attributes in between are skipped, as brackets nest.
-pub(crate) fn item_end(lines: &[Line], line: usize, column: usize) -> usize {
+pub(crate) fn item_end(lines: &[SourceLine], line: usize, column: usize) -> usize {
     let mut braces = 0_i32;
     let mut nested = 0_i32; // parentheses and brackets, so that `[u8; 4]` does not end an item
     for (number, text) in lines.iter().enumerate().skip(line) {

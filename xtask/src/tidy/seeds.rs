@@ -4,14 +4,14 @@
 //! these rows, in order. The last cell of every row says where the thing is: in backticks a file, a
 //! folder, a `file::test_name` or a command, or the words `not yet` or `not modelled, because ...`.
 
-use super::{Source, Tree, Violation};
+use super::source::{SourceFile, SourceTree, Violation};
 
 /// The document, and the mails that it must have a section for.
 const DOCUMENT: &str = "docs/seeds.md";
 const SEEDS: [&str; 5] = ["000", "001", "002", "003", "004"];
 
 /// The rules of this file.
-pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
+pub(crate) fn check(tree: &SourceTree) -> Vec<Violation> {
     let Some(source) = tree.source(DOCUMENT) else { return vec![] };
     let mut found = vec![];
     let mut sections = Sections::default();
@@ -43,7 +43,7 @@ struct Sections {
 }
 
 impl Sections {
-    fn read(&mut self, source: &Source, number: usize, line: &str, found: &mut Vec<Violation>) {
+    fn read(&mut self, source: &SourceFile, number: usize, line: &str, found: &mut Vec<Violation>) {
         let mut fail = |remedy: String| found.push(Violation::error(source, number, "seeds", remedy));
         if let Some(text) = line.strip_prefix("Sentences: ") {
             self.settle(&mut fail);
@@ -93,7 +93,7 @@ impl Sections {
         self.in_figures = false;
     }
 
-    fn finish(&mut self, source: &Source, found: &mut Vec<Violation>) {
+    fn finish(&mut self, source: &SourceFile, found: &mut Vec<Violation>) {
         let last = source.text.lines().count().saturating_sub(1);
         self.settle(&mut |remedy| found.push(Violation::error(source, last, "seeds", remedy)));
     }
@@ -115,7 +115,13 @@ fn row(line: &str) -> Option<Vec<String>> {
 }
 
 /// The last cell says where, and what it cites exists.
-fn check_place(tree: &Tree, source: &Source, number: usize, cells: &[String], found: &mut Vec<Violation>) {
+fn check_place(
+    tree: &SourceTree,
+    source: &SourceFile,
+    number: usize,
+    cells: &[String],
+    found: &mut Vec<Violation>,
+) {
     let mut fail = |remedy: String| found.push(Violation::error(source, number, "seeds", remedy));
     if matches!(cells[0].as_str(), "number" | "figure") {
         return;
@@ -144,7 +150,7 @@ fn check_place(tree: &Tree, source: &Source, number: usize, cells: &[String], fo
 }
 
 /// A file at or below `path` has a function `test`.
-fn has_test(tree: &Tree, path: &str, test: &str) -> bool {
+fn has_test(tree: &SourceTree, path: &str, test: &str) -> bool {
     let below = format!("{path}/");
     let inside = tree.sources.iter().filter(|other| other.path == path || other.path.starts_with(&below));
     let heads = [format!("fn {test}("), format!("def {test}(")];
@@ -168,7 +174,7 @@ mod tests {
                 "Sentences: {seed}.1 to {seed}.1.\nFigures: 0.\n| number | a | b |\n| {seed}.1 | a | not yet |\n"
             );
         }
-        let tree = Tree::of(&[(DOCUMENT, &text), ("src/a.rs", "fn shows_c() {}")]);
+        let tree = SourceTree::of(&[(DOCUMENT, &text), ("src/a.rs", "fn shows_c() {}")]);
         check(&tree).into_iter().map(|violation| violation.remedy).collect()
     }
 
@@ -202,8 +208,8 @@ mod tests {
 
     #[test]
     fn every_mail_has_a_section() {
-        let tree = Tree::of(&[(DOCUMENT, GOOD), ("src/a.rs", "fn shows_c() {}")]);
+        let tree = SourceTree::of(&[(DOCUMENT, GOOD), ("src/a.rs", "fn shows_c() {}")]);
         assert_eq!(check(&tree).len(), 4);
-        assert!(check(&Tree::of(&[])).is_empty());
+        assert!(check(&SourceTree::of(&[])).is_empty());
     }
 }

@@ -3,7 +3,7 @@
 //! The arrows are those of ARCHITECTURE.md. A crate that is not in the table is an error, so that a new
 //! crate gets its place in the picture before its first user.
 
-use super::{Source, Tree, Violation};
+use super::source::{SourceFile, SourceTree, Violation};
 
 /// Most bytes of `recordings/` together: they are embedded and cloned by everybody.
 const RECORDINGS_LIMIT: u64 = 6 * 1024 * 1024;
@@ -36,7 +36,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
 const WRITTEN_AGAINST_FACADE: [&str; 3] = ["live", "net", "tokio"];
 
 /// The rules of this file.
-pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
+pub(crate) fn check(tree: &SourceTree) -> Vec<Violation> {
     let mut found = vec![];
     for source in &tree.sources {
         if let Some(folder) = crate_of(&source.path) {
@@ -53,7 +53,7 @@ fn crate_of(path: &str) -> Option<&str> {
     (!name.contains('/')).then_some(name)
 }
 
-fn check_arrows(source: &Source, folder: &str, found: &mut Vec<Violation>) {
+fn check_arrows(source: &SourceFile, folder: &str, found: &mut Vec<Violation>) {
     let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == folder) else {
         let remedy = format!("`{folder}` has no place; add it to ARROWS in xtask/src/tidy/tree.rs");
         found.push(Violation::error(source, 0, "crate-arrows", remedy));
@@ -84,7 +84,7 @@ enum Purpose {
     Development,
 }
 
-/// Line (from 0), name and purpose of every dependency, whatever table it stands in.
+/// SourceLine (from 0), name and purpose of every dependency, whatever table it stands in.
 fn dependencies(manifest: &str) -> Vec<(usize, String, Purpose)> {
     let mut found = vec![];
     let (mut in_table, mut purpose) = (false, Purpose::Build);
@@ -109,12 +109,12 @@ fn dependencies(manifest: &str) -> Vec<(usize, String, Purpose)> {
     found
 }
 
-fn check_recordings(tree: &Tree, limit: u64, found: &mut Vec<Violation>) {
+fn check_recordings(tree: &SourceTree, limit: u64, found: &mut Vec<Violation>) {
     let sizes = tree.sizes.iter().filter(|(path, _)| path.starts_with("recordings/"));
     let total: u64 = sizes.map(|(_, bytes)| bytes).sum();
     if total > limit {
         let remedy = format!("{total} bytes, more than {limit}; leave a recording out");
-        found.push(Violation::error(&Source::of("recordings", ""), 0, "recordings-size", remedy));
+        found.push(Violation::error(&SourceFile::of("recordings", ""), 0, "recordings-size", remedy));
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
 
     fn problems(folder: &str, dependencies: &str) -> usize {
         let path = format!("crates/{folder}/Cargo.toml");
-        check(&Tree::of(&[(&path, dependencies)])).len()
+        check(&SourceTree::of(&[(&path, dependencies)])).len()
     }
 
     /// Goal: every way to write a dependency is seen. Method: `core -> trace`, which is forbidden.
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn recordings_have_a_limit() {
-        let tree = Tree::of(&[("recordings/a.txt.zst", "12345"), ("docs/b.md", "123456789")]);
+        let tree = SourceTree::of(&[("recordings/a.txt.zst", "12345"), ("docs/b.md", "123456789")]);
         for (limit, expected) in [(5, 0), (4, 1)] {
             let mut found = vec![];
             check_recordings(&tree, limit, &mut found);

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::ci::workspace::Failure;
+use crate::workspace::Failure;
 
 /// More would be another test suite.
 const SUBSTITUTIONS_MAX: usize = 8;
@@ -22,7 +22,7 @@ pub(super) struct Substitution {
 
 /// What became of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum TestOutcome {
     Passed,
     Failed,
     /// Ignored, or never heard of: for tokio's tests that is a failure, too.
@@ -97,17 +97,17 @@ pub(super) fn pinned(manifest: &str, package: &str) -> Option<String> {
 pub(super) fn folder_of(metadata: &str, package: &str, version: &str) -> Option<PathBuf> {
     let head = format!("{{\"name\":\"{package}\",\"version\":\"{version}\",");
     let (_, rest) = metadata.split_once(&head)?;
-    let manifest = crate::ci::workspace::json_string(rest, "manifest_path")?;
+    let manifest = crate::workspace::json_string(rest, "manifest_path")?;
     PathBuf::from(manifest).parent().map(PathBuf::from)
 }
 
 /// What a line of a test program says of a test.
-pub(super) fn result_of(line: &str) -> Option<(&str, Outcome)> {
+pub(super) fn result_of(line: &str) -> Option<(&str, TestOutcome)> {
     let (name, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let outcome = match result {
-        "ok" => Outcome::Passed,
-        "FAILED" => Outcome::Failed,
-        _ => Outcome::NotRun,
+        "ok" => TestOutcome::Passed,
+        "FAILED" => TestOutcome::Failed,
+        _ => TestOutcome::NotRun,
     };
     Some((name.split(' ').next().unwrap_or(name), outcome))
 }
@@ -116,7 +116,7 @@ pub(super) fn result_of(line: &str) -> Option<(&str, Outcome)> {
 #[derive(Debug)]
 pub(super) struct Summary {
     skips: BTreeMap<String, String>,
-    files: Vec<(String, BTreeMap<String, Outcome>)>,
+    files: Vec<(String, BTreeMap<String, TestOutcome>)>,
 }
 
 impl Summary {
@@ -126,7 +126,7 @@ impl Summary {
 
     /// `file` has these tests.
     pub(super) fn expect(&mut self, file: &str, tests: Vec<String>) {
-        let tests = tests.into_iter().map(|test| (test, Outcome::NotRun)).collect();
+        let tests = tests.into_iter().map(|test| (test, TestOutcome::NotRun)).collect();
         self.files.push((file.to_owned(), tests));
     }
 
@@ -138,17 +138,17 @@ impl Summary {
         }
     }
 
-    fn all(&self) -> impl Iterator<Item = (String, Outcome)> {
-        let of = |(file, tests): &(String, BTreeMap<String, Outcome>)| {
+    fn all(&self) -> impl Iterator<Item = (String, TestOutcome)> {
+        let of = |(file, tests): &(String, BTreeMap<String, TestOutcome>)| {
             let file = file.clone();
-            let name = move |(test, outcome): (String, Outcome)| (format!("{file}::{test}"), outcome);
+            let name = move |(test, outcome): (String, TestOutcome)| (format!("{file}::{test}"), outcome);
             tests.clone().into_iter().map(name).collect::<Vec<_>>()
         };
         self.files.iter().flat_map(of)
     }
 
     fn passed(&self) -> usize {
-        self.all().filter(|(_, outcome)| *outcome == Outcome::Passed).count()
+        self.all().filter(|(_, outcome)| *outcome == TestOutcome::Passed).count()
     }
 
     pub(super) fn print(&self) {
@@ -156,8 +156,8 @@ impl Summary {
         let mut sum = [0; 4];
         for (file, tests) in &self.files {
             let is_skipped = |test: &String| self.skips.contains_key(&format!("{file}::{test}"));
-            let passed = tests.values().filter(|outcome| **outcome == Outcome::Passed).count();
-            let others = tests.iter().filter(|(_, outcome)| **outcome != Outcome::Passed);
+            let passed = tests.values().filter(|outcome| **outcome == TestOutcome::Passed).count();
+            let others = tests.iter().filter(|(_, outcome)| **outcome != TestOutcome::Passed);
             let (skipped, failed): (Vec<_>, Vec<_>) = others.partition(|(test, _)| is_skipped(test));
             let row = [tests.len(), passed, failed.len(), skipped.len()];
             println!("{file:<20} {:>5}  {:>6}  {:>6}  {:>7}", row[0], row[1], row[2], row[3]);
@@ -177,9 +177,9 @@ impl Summary {
         let mut wrong = vec![];
         for (name, outcome) in &all {
             match (outcome, self.skips.contains_key(name)) {
-                (Outcome::Passed, true) => wrong.push(format!("{name} is listed and passes")),
-                (Outcome::Failed, false) => wrong.push(format!("{name} fails")),
-                (Outcome::NotRun, false) => wrong.push(format!("{name} did not end, or was not run")),
+                (TestOutcome::Passed, true) => wrong.push(format!("{name} is listed and passes")),
+                (TestOutcome::Failed, false) => wrong.push(format!("{name} fails")),
+                (TestOutcome::NotRun, false) => wrong.push(format!("{name} did not end, or was not run")),
                 _ => {}
             }
         }

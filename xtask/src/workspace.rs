@@ -7,6 +7,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_path_buf()
+}
+
 /// Why a step failed, and what to do about it; both one sentence.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -37,7 +43,7 @@ impl Workspace {
     /// When cargo cannot say where it builds.
     pub(crate) fn open() -> Result<Workspace, Failure> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
-        let mut workspace = Workspace { root: crate::root(), target: PathBuf::new(), cargo };
+        let mut workspace = Workspace { root: root(), target: PathBuf::new(), cargo };
         let mut metadata = workspace.cargo(&["metadata", "--format-version", "1", "--no-deps", "--locked"]);
         let text = capture(metadata.stderr(Stdio::inherit()))?;
         let folder = json_string(&text, "target_directory");
