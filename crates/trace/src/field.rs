@@ -4,6 +4,7 @@
 //! where it is expected is searched for, so extra or reordered fields of other kernels and of
 //! `trace-cmd report` do not matter. Nothing here allocates or panics.
 
+use quietcore_core::CpuId;
 use std::fmt;
 
 /// Why a line that looks like an event could not be read.
@@ -108,6 +109,12 @@ impl<'a> Fields<'a> {
         let text = self.text(key)?;
         let end = text.iter().position(|&byte| matches!(byte, b'/' | b'+' | b',')).unwrap_or(text.len());
         Ok(&text[..end])
+    }
+
+    /// A CPU's number.
+    pub(crate) fn cpu(&mut self, key: &'static str) -> Result<CpuId, Malformed> {
+        let number = unsigned(self.text(key)?).ok_or(Malformed::NotACpu(key))?;
+        CpuId::new(number).map_err(|_| Malformed::NotACpu(key))
     }
 
     /// What lies between `key` and the last occurrence of `until` (which begins with a space): for

@@ -49,6 +49,13 @@ impl fmt::Display for BaseName {
     }
 }
 
+/// Where a pending timer is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Armed {
+    pub(crate) base: BaseName,
+    pub(crate) key: Key,
+}
+
 /// A clock that a base can have, and why it is not jiffies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock {

@@ -3,8 +3,8 @@
 //! The line does not say which of the three. In a softirq the next line of the CPU tells: an expiry of the
 //! same timer, or anything else. Interrupts in between do not count.
 
-use crate::base::Waiting;
-use crate::replay::{Armed, Out, Replay, Taken};
+use crate::base::{Armed, Waiting};
+use crate::replay::{Out, Replay, Taken};
 use crate::swapped::Owed;
 use quietcore_core::CpuId;
 use quietcore_trace::{Context, Record};

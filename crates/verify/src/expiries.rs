@@ -6,8 +6,8 @@
 //! each expiry: what matters of that moment is in its [`Position`]. When a run is over is in `runs.rs`.
 
 use crate::base::{BaseName, Position, Waiting};
+use crate::mismatch::{Check, Words};
 use crate::replay::{Before, Out, Removed, Replay};
-use crate::report::{Check, Words};
 use quietcore_trace::{Event, Record};
 use quietcore_wheel::Tick;
 

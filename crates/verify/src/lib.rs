@@ -12,22 +12,24 @@
 mod base;
 mod cancels;
 mod class;
+mod counts;
 mod expiries;
+mod mismatch;
 mod place;
 mod replay;
-mod report;
 mod runs;
 mod starts;
 mod swapped;
 mod tmigr;
+mod verification;
 mod verify;
 pub mod whatif;
 mod wheel;
 mod without_flags;
 
 pub use class::Classes;
-pub use report::{
-    CancelCounts, Check, ExpiryClasses, ExpiryCounts, Mismatch, Notes, RunCounts, Verification,
-};
+pub use counts::{CancelCounts, ExpiryClasses, ExpiryCounts, Notes, RunCounts};
+pub use mismatch::{Check, Mismatch};
 pub use tmigr::HierarchyCounts;
+pub use verification::Verification;
 pub use verify::{PENDING_MAX, Verify};

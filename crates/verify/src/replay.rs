@@ -8,22 +8,16 @@
 //! most `timers_max` timers are armed. Where lines are missing, everything is forgotten: a lost event on one
 //! CPU may have cancelled a timer of any other.
 
-use crate::base::{Base, BaseKind, BaseName, Position, Waiting};
-use crate::report::{Check, Counts, Words};
+use crate::base::{Armed, Base, BaseKind, BaseName, Position, Waiting};
+use crate::counts::Counts;
+use crate::mismatch::{Check, Words};
 use crate::swapped::{Owed, Swapped};
 use crate::tmigr::{Hierarchy, Wheels};
 use crate::wheel::{Levels, Pending};
 use quietcore_core::{CpuId, Nanos};
 use quietcore_trace::{Context, Event, Header, IdentityTable, Migration, MigrationStep, Record};
-use quietcore_wheel::{Key, Tick};
+use quietcore_wheel::Tick;
 use std::collections::{BTreeMap, HashMap};
-
-/// Where a pending timer is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Armed {
-    pub(crate) base: BaseName,
-    pub(crate) key: Key,
-}
 
 /// A timer that was taken out.
 #[derive(Clone, Copy, Debug)]

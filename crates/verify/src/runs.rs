@@ -5,8 +5,8 @@
 //! goes on while one is.
 
 use crate::base::{Base, BaseName, Run};
+use crate::mismatch::{Check, Words};
 use crate::replay::Replay;
-use crate::report::{Check, Words};
 use quietcore_core::CpuId;
 use quietcore_trace::Record;
 use quietcore_wheel::Tick;

@@ -5,11 +5,11 @@
 //! the recorded bucket. A contradicted timer is armed where the replay would have it, so that one wrong
 //! number is one mismatch.
 
-use crate::base::{BaseKind, BaseName, Clock};
+use crate::base::{Armed, BaseKind, BaseName, Clock};
 use crate::class::Class;
+use crate::mismatch::{Check, Words};
 use crate::place::Place;
-use crate::replay::{Armed, Replay, Shown};
-use crate::report::{Check, Words};
+use crate::replay::{Replay, Shown};
 use crate::swapped::Owed;
 use crate::wheel::{Levels, Pending};
 use quietcore_core::Nanos;

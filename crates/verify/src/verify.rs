@@ -10,7 +10,7 @@
 //! which everything is forgotten and counted as such). No map is iterated.
 
 use crate::replay::Replay;
-use crate::report::{Verification, verification};
+use crate::verification::{Verification, verification};
 use quietcore_trace::{Header, Progress, ReadError, Record, TraceReader};
 use std::io::Read;
 

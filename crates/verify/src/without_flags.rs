@@ -6,9 +6,9 @@
 
 use crate::class::Class;
 use crate::expiries::{Agreement, Contradiction};
+use crate::mismatch::{Check, Words};
 use crate::place::Place;
 use crate::replay::Replay;
-use crate::report::{Check, Words};
 use crate::starts::describe;
 use quietcore_trace::{Event, Record, TimerStart};
 use quietcore_wheel::Tick;

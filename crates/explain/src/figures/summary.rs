@@ -1,13 +1,14 @@
 //! From counts to a [`Report`]: which figures the input can support, and what limits them.
 
 use super::count::{CpuCounts, Kind};
+use super::explain::{Explain, Options};
+use super::findings;
 use super::hierarchy::GroupTable;
 use super::report::{
     CountByName, CountByNumber, Disturbance, Hrtimers, IsolatedCpu, Malformed, PingPong, QdiscWatchdog,
     Quantiles, Remote, Report, RtWakeups, Softirqs, Timers,
 };
 use super::wheel::Disturbances;
-use super::{Explain, Options};
 use quietcore_core::CpuSet;
 use quietcore_trace::{NameTable, Tally};
 use std::collections::BTreeMap;
@@ -36,7 +37,23 @@ const TIMER_SOFTIRQ: &[Kind] = &[Kind::SoftirqEntry, Kind::SoftirqExit, Kind::Ti
 const BEHIND: &[Kind] = &[Kind::SchedWaking, Kind::SoftirqEntry, Kind::SoftirqExit];
 const DELAY: &[Kind] = &[Kind::SchedWaking, Kind::SoftirqEntry, Kind::SoftirqExit, Kind::SchedSwitch];
 
-pub(super) fn report(mut explain: Explain, tally: &Tally) -> Report {
+impl Explain {
+    /// The report on everything taken. `tally` is the reader's: it says what was lost.
+    ///
+    /// ```
+    /// use quietcore_explain::{Explain, Options};
+    /// let report = Explain::new(Options::default()).finish(&Default::default());
+    /// assert!(report.not_recorded.contains(&"timers.started"));
+    /// ```
+    #[must_use]
+    pub fn finish(self, tally: &Tally) -> Report {
+        let mut report = report(self, tally);
+        report.findings = findings::all(&report);
+        report
+    }
+}
+
+fn report(mut explain: Explain, tally: &Tally) -> Report {
     let by_task = {
         let Explain { hrtimers, names, .. } = &mut explain;
         hrtimers.by_task(names)

@@ -67,7 +67,7 @@ fn softirq<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a>, Malfor
 fn ipi<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
     let mut fields = Fields::new(text);
     match name {
-        b"send_cpu" => Ok(Event::IpiSendCpu { to: cpu(&mut fields, "cpu=")? }),
+        b"send_cpu" => Ok(Event::IpiSendCpu { to: fields.cpu("cpu=")? }),
         b"send_cpumask" => Ok(Event::IpiSendMask { to: cpu_mask(fields.text("cpumask=")?, "cpumask=")? }),
         b"raise" => Ok(Event::IpiSendMask { to: cpu_mask(fields.text("target_mask=")?, "target_mask=")? }),
         b"entry" | b"exit" => Ok(Event::IpiHandled),
@@ -121,10 +121,4 @@ fn work<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
         b"execute_end" => Ok(Event::WorkEnd { work }),
         _ => Ok(Event::Unknown),
     }
-}
-
-/// A CPU number in `key`.
-pub(crate) fn cpu(fields: &mut Fields<'_>, key: &'static str) -> Result<CpuId, Malformed> {
-    let number = unsigned(fields.text(key)?).ok_or(Malformed::NotACpu(key))?;
-    CpuId::new(number).map_err(|_| Malformed::NotACpu(key))
 }

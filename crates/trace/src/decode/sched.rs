@@ -3,7 +3,6 @@
 //! Task names may hold spaces, colons and brackets, so they are cut at the key that follows, or,
 //! in trace-cmd's short form (`comm:pid [priority]`), from the right.
 
-use super::cpu;
 use crate::event::{Event, WakeStep};
 use crate::field::{Fields, Malformed, signed, unsigned};
 use crate::line::Task;
@@ -28,7 +27,7 @@ pub(super) fn event<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malfor
             step,
             task: Task { comm, pid: pid(fields, "pid=")? },
             priority: priority(fields, "prio=")?,
-            target: cpu(fields, "target_cpu=")?,
+            target: fields.cpu("target_cpu=")?,
         });
     }
     let missing = Malformed::MissingField("comm=");
@@ -75,8 +74,8 @@ fn migrate<'a>(text: &'a [u8]) -> Result<Event<'a>, Malformed> {
     let comm = fields.between("comm=", " pid=").ok_or(Malformed::MissingField("comm="))?;
     Ok(Event::SchedMigrate {
         task: Task { comm, pid: pid(fields, "pid=")? },
-        from: cpu(fields, "orig_cpu=")?,
-        to: cpu(fields, "dest_cpu=")?,
+        from: fields.cpu("orig_cpu=")?,
+        to: fields.cpu("dest_cpu=")?,
     })
 }
 

@@ -2,7 +2,6 @@
 //!
 //! Source: Linux v6.1 to v7.2 include/trace/events/timer.h (field names and order).
 
-use super::cpu;
 use crate::event::{Event, HrtimerStart, TimerStart};
 use crate::field::{Fields, Malformed, unsigned};
 use quietcore_core::Nanos;
@@ -21,7 +20,7 @@ pub(super) fn wheel_event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Ev
         b"expire_exit" => Event::TimerExpireExit { timer: fields.pointer("timer=")? },
         b"init" => Event::TimerInit { timer: fields.pointer("timer=")? },
         b"base_idle" => {
-            Event::TimerBaseIdle { is_idle: fields.number("is_idle=")? != 0, cpu: cpu(fields, "cpu=")? }
+            Event::TimerBaseIdle { is_idle: fields.number("is_idle=")? != 0, cpu: fields.cpu("cpu=")? }
         }
         _ => Event::Unknown,
     })
@@ -36,7 +35,7 @@ fn timer_start<'a>(fields: &mut Fields<'a>) -> Result<Event<'a>, Malformed> {
         Some(text) => Some(unsigned(text).ok_or(Malformed::NotANumber("bucket_expiry="))?),
         None => None,
     };
-    let base = cpu(fields, "cpu=")?;
+    let base = fields.cpu("cpu=")?;
     let bucket = fields.optional("idx=").and_then(unsigned);
     let flags = fields.optional("flags=").unwrap_or_default();
     Ok(Event::TimerStart(TimerStart {

@@ -2,7 +2,6 @@
 //!
 //! Source: Linux v6.12 and v7.2 include/trace/events/timer_migration.h (field names and order).
 
-use super::cpu;
 use crate::event::{Event, Migration, MigrationStep};
 use crate::field::{Fields, Malformed, unsigned};
 use quietcore_core::Nanos;
@@ -26,7 +25,7 @@ pub(super) fn event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a
         b"handle_remote_cpu" => MigrationStep::HandleRemote,
         _ => return group_event(name, fields),
     };
-    let (cpu, parent) = (cpu(fields, "cpu=")?, fields.pointer("parent=")?);
+    let (cpu, parent) = (fields.cpu("cpu=")?, fields.pointer("parent=")?);
     let next_event = match step {
         MigrationStep::Idle | MigrationStep::NewTimerIdle => optional_moment(fields, "nextevt=")?,
         _ => None,
@@ -43,7 +42,7 @@ fn group_event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a>, Ma
             node: fields.signed("numa=")?,
         },
         b"connect_cpu_parent" => Migration::ConnectCpu {
-            cpu: cpu(fields, "cpu=")?,
+            cpu: fields.cpu("cpu=")?,
             mask: fields.mask("groupmask=")?,
             parent: fields.pointer("parent=")?,
             child_count: optional(fields, "num_children=")?,

@@ -6,8 +6,8 @@
 //! hierarchy shows: it is that of a timer line of the same softirq, else it follows from the time stamp.
 
 use super::line::NEVER;
+use crate::base::Armed;
 use crate::base::{Base, BaseKind, BaseName};
-use crate::replay::Armed;
 use quietcore_core::CpuId;
 use quietcore_wheel::Tick;
 use std::collections::{BTreeMap, HashMap};

@@ -26,7 +26,7 @@ pub use report::HierarchyCounts;
 
 pub(crate) use clock::Wheels;
 
-use crate::report::Mismatch;
+use crate::mismatch::Mismatch;
 use line::Line;
 use quietcore_trace::{Event, Header, Migration, Record};
 use report::Counts;

@@ -5,7 +5,7 @@
 use super::build::TreeDifference;
 use super::line::Line;
 use super::walks::Difference;
-use crate::report::{Check, Mismatch};
+use crate::mismatch::{Check, Mismatch};
 use quietcore_trace::Migration;
 use serde::Serialize;
 

@@ -1,0 +1,136 @@
+//! [`Explain`]: what an explanation must know, and which counter takes which event.
+
+use super::count::KindCounts;
+use super::hierarchy::Hierarchy;
+use super::hrtimer::HrtimerCounts;
+use super::interrupts::Interrupts;
+use super::wheel::{Expiry, Wheel};
+use quietcore_core::{CpuSet, Nanos};
+use quietcore_trace::{Event, IDENTITIES_MAX, KernelRelease, NameTable, Record, WakeStep};
+
+/// What an explanation must know besides the events.
+///
+/// ```
+/// let options = quietcore_explain::Options { isolated: "1-3".parse()?, ..Default::default() };
+/// assert_eq!(options.isolated_source, "option");
+/// # Ok::<(), quietcore_core::CpuError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The CPUs that must stay quiet.
+    pub isolated: CpuSet,
+    /// `option`, `recording` or `host`.
+    pub isolated_source: &'static str,
+    /// CPUs with `nohz_full`; shown, not counted as isolated.
+    pub nohz_full: CpuSet,
+    /// The kernel that wrote the trace.
+    pub kernel: Option<KernelRelease>,
+    /// One more than the highest possible CPU, if known.
+    pub cpu_count: Option<u16>,
+    /// The sysctl `kernel.timer_migration`, if known.
+    pub timer_migration: Option<bool>,
+    /// Tracepoints known to have been on: their absence then means 0, not "not recorded".
+    pub switched_on: Vec<String>,
+    /// How many timers, and how many hrtimers, are remembered at most.
+    pub identities_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            isolated: CpuSet::new(),
+            isolated_source: "option",
+            nohz_full: CpuSet::new(),
+            kernel: None,
+            cpu_count: None,
+            timer_migration: None,
+            switched_on: Vec::new(),
+            identities_max: IDENTITIES_MAX,
+        }
+    }
+}
+
+/// Takes events, ends in a [`Report`](crate::Report). One thread; cost per event some tens of ns.
+///
+/// See the crate's front page for an example.
+#[derive(Debug)]
+pub struct Explain {
+    pub(super) options: Options,
+    pub(super) names: NameTable,
+    pub(super) kinds: KindCounts,
+    pub(super) wheel: Wheel,
+    pub(super) interrupts: Interrupts,
+    pub(super) hrtimers: HrtimerCounts,
+    pub(super) hierarchy: Hierarchy,
+    pub(super) first_at: Option<Nanos>,
+    pub(super) last_at: Nanos,
+    pub(super) highest_cpu: u16,
+}
+
+impl Explain {
+    /// An explanation that has seen nothing.
+    ///
+    /// ```
+    /// use quietcore_explain::{Explain, Options};
+    /// let explain = Explain::new(Options::default());
+    /// assert_eq!(explain.finish(&Default::default()).events, 0);
+    /// ```
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self {
+            wheel: Wheel::new(options.identities_max),
+            hrtimers: HrtimerCounts::new(options.identities_max),
+            interrupts: Interrupts::new(),
+            hierarchy: Hierarchy::default(),
+            names: NameTable::new(),
+            kinds: KindCounts::default(),
+            first_at: None,
+            last_at: Nanos(0),
+            highest_cpu: 0,
+            options,
+        }
+    }
+
+    /// Takes the next event of the input.
+    ///
+    /// ```
+    /// use quietcore_explain::{Explain, Options};
+    /// use quietcore_trace::parse_line;
+    /// let mut explain = Explain::new(Options::default());
+    /// explain.take(&parse_line(b"a-1 [002] 1.5: timer_cancel: timer=01")?);
+    /// assert_eq!(explain.finish(&Default::default()).timers.cancel_events, Some(1));
+    /// # Ok::<(), quietcore_trace::Malformed>(())
+    /// ```
+    pub fn take(&mut self, record: &Record<'_>) {
+        if let Event::Lost { .. } = record.event {
+            self.interrupts.forget(record.cpu);
+            return;
+        }
+        self.first_at = Some(self.first_at.map_or(record.at, |first| first.min(record.at)));
+        self.last_at = self.last_at.max(record.at);
+        self.highest_cpu = self.highest_cpu.max(record.cpu.index() as u16);
+        self.kinds.add(&record.event);
+        let isolated = &self.options.isolated;
+        match &record.event {
+            Event::TimerStart(start) => self.wheel.take_start(record, start),
+            Event::TimerExpireEntry { timer, function, .. } => {
+                self.interrupts.take_expiry(record.cpu);
+                let expiry = Expiry { line: record.line, ran_on: record.cpu, timer: *timer, function };
+                self.wheel.take_expiry(&expiry, isolated, &mut self.names);
+            }
+            Event::HrtimerStart(start) => self.hrtimers.take_start(record, start, &mut self.names),
+            Event::HrtimerExpireEntry { hrtimer, function, .. } => {
+                self.hrtimers.take_expiry(record, *hrtimer, function, isolated);
+            }
+            Event::Softirq { step, vector } => self.interrupts.take_softirq(record.cpu, *step, *vector),
+            Event::SchedWake { step: WakeStep::Waking, task, priority, target } => {
+                self.interrupts.take_waking(record.at, task.pid, *priority, *target);
+            }
+            Event::SchedSwitch { previous, next, .. } => {
+                self.interrupts.take_switch(record.at, previous.pid, next.pid);
+            }
+            Event::Migration(_) => self.hierarchy.take(record, isolated, &self.options.nohz_full),
+            _ => {}
+        }
+    }
+}
