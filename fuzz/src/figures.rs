@@ -4,14 +4,14 @@
 //! `not_recorded`, and forgetting identities only ever makes counts smaller.
 
 use quietcore_core::{CpuId, CpuSet};
-use quietcore_explain::{Disturbance, Hrtimers, Quantiles, Report};
+use quietcore_explain::{Disturbance, HrtimerTotals, DelayQuantiles, Explanation};
 use std::collections::BTreeMap;
 
 /// Up to so many (CPU, function) pairs every CPU has its own row with complete counts.
 const ROWS_EXACT: usize = 16_384;
 
 /// Asserts all of it for one report about `isolated`.
-pub fn check(report: &Report, isolated: &CpuSet) {
+pub fn check(report: &Explanation, isolated: &CpuSet) {
     assert_eq!(report.schema, 1);
     check_absence(report);
     check_disturbance(&report.foreign, isolated);
@@ -24,7 +24,7 @@ pub fn check(report: &Report, isolated: &CpuSet) {
 }
 
 /// Asserts what must hold between a report and that of the same input with tiny tables.
-pub fn check_forgetting(normal: &Report, tiny: &Report) {
+pub fn check_forgetting(normal: &Explanation, tiny: &Explanation) {
     assert_eq!(normal.timers.started, tiny.timers.started);
     assert_eq!(normal.timers.expired, tiny.timers.expired);
     assert_eq!(normal.not_recorded, tiny.not_recorded);
@@ -44,8 +44,8 @@ pub fn check_forgetting(normal: &Report, tiny: &Report) {
     }
 }
 
-fn check_absence(report: &Report) {
-    let Report { timers, softirq, hrtimers, rt_wakeups, not_recorded, .. } = report;
+fn check_absence(report: &Explanation) {
+    let Explanation { timers, softirq, hrtimers, rt_wakeups, not_recorded, .. } = report;
     for (path, is_absent) in [
         ("timers.started", timers.started.is_none()),
         ("timers.expired", timers.expired.is_none()),
@@ -91,7 +91,7 @@ fn check_disturbance(side: &Disturbance, isolated: &CpuSet) {
     }
 }
 
-fn check_wheel(report: &Report) {
+fn check_wheel(report: &Explanation) {
     let Some(remote) = report.remote.total else { return };
     assert_eq!(sum(report.remote.by_cpu.as_ref()), remote);
     let pulled = report.foreign.pulled.zip(report.between_isolated.pulled);
@@ -105,7 +105,7 @@ fn check_wheel(report: &Report) {
     assert!(report.ping_pong.per_s.is_none_or(f64::is_finite));
 }
 
-fn check_hrtimers(hrtimers: &Hrtimers) {
+fn check_hrtimers(hrtimers: &HrtimerTotals) {
     let Some(expired) = hrtimers.expired else { return };
     let watchdog = &hrtimers.qdisc_watchdog;
     let watchdogs = watchdog.expired.expect("recorded");
@@ -118,7 +118,7 @@ fn check_hrtimers(hrtimers: &Hrtimers) {
     assert!(sum(hrtimers.by_task.as_ref()) <= expired - watchdogs);
 }
 
-fn check_interrupts(report: &Report) {
+fn check_interrupts(report: &Explanation) {
     let softirq = &report.softirq;
     if let Some(empty) = softirq.timer_empty {
         assert!(softirq.timer_entries.is_some_and(|entries| empty <= entries));
@@ -128,12 +128,12 @@ fn check_interrupts(report: &Report) {
     if let Some(behind) = wakeups.behind_softirq {
         assert!(wakeups.count.is_some_and(|count| behind <= count));
     }
-    let Quantiles { p50, p99, max, .. } = wakeups.delay_ns;
+    let DelayQuantiles { p50, p99, max, .. } = wakeups.delay_ns;
     assert_eq!((p50.is_some(), p99.is_some()), (max.is_some(), max.is_some()));
     assert!(p50 <= p99 && p99 <= max, "{p50:?} {p99:?} {max:?}");
 }
 
-fn check_isolated_cpus(report: &Report, isolated: &CpuSet) {
+fn check_isolated_cpus(report: &Explanation, isolated: &CpuSet) {
     let rows = &report.isolated_cpus;
     assert!(rows.iter().all(|row| contains(isolated, row.cpu)));
     assert!(rows.is_sorted_by_key(|row| row.cpu));
@@ -147,7 +147,7 @@ fn check_isolated_cpus(report: &Report, isolated: &CpuSet) {
 }
 
 /// What a person reads has no line breaks and is not empty.
-fn check_sentences(report: &Report) {
+fn check_sentences(report: &Explanation) {
     let is_sentence = |text: &String| !text.trim().is_empty() && !text.contains('\n');
     assert!(report.incomplete.iter().all(is_sentence), "{:?}", report.incomplete);
     assert!(report.warnings.iter().all(is_sentence), "{:?}", report.warnings);

@@ -20,7 +20,7 @@ pub mod trickle;
 pub mod written;
 
 use quietcore_core::CpuSet;
-use quietcore_explain::{Explain, Options, Report};
+use quietcore_explain::{Explain, ExplainOptions, Explanation};
 use quietcore_trace::{Event, ReadError, Tally, TraceReader, parse_line};
 
 /// So few identities that the tables overflow within a small input.
@@ -35,8 +35,8 @@ struct Reading {
     tally: Tally,
     unknown: Vec<(String, u64)>,
     /// With the normal cap on identities, and with a tiny one.
-    normal: Report,
-    tiny: Report,
+    normal: Explanation,
+    tiny: Explanation,
 }
 
 /// Reads `bytes` twice, explains them, and asserts everything that must hold for any input.
@@ -83,7 +83,7 @@ pub fn check_line(line: &[u8]) {
 }
 
 fn explain(isolated: &CpuSet, identities_max: usize) -> Explain {
-    Explain::new(Options { isolated: isolated.clone(), identities_max, ..Options::default() })
+    Explain::new(ExplainOptions { isolated: isolated.clone(), identities_max, ..ExplainOptions::default() })
 }
 
 fn isolated_in_header(bytes: &[u8]) -> CpuSet {
@@ -94,7 +94,7 @@ fn isolated_in_header(bytes: &[u8]) -> CpuSet {
 
 fn read_whole(bytes: &[u8], isolated: &CpuSet) -> Reading {
     let mut reader = TraceReader::new(bytes);
-    let defaults = Options::default();
+    let defaults = ExplainOptions::default();
     let (mut normal, mut tiny) =
         (explain(isolated, defaults.identities_max), explain(isolated, FEW_IDENTITIES));
     let (mut visited, mut last_line) = (0, 0);
@@ -114,7 +114,7 @@ fn read_whole(bytes: &[u8], isolated: &CpuSet) -> Reading {
 fn read_in_pieces(bytes: &[u8], isolated: &CpuSet) -> Reading {
     let piece = 1 + bytes.iter().fold(bytes.len(), |sum, &byte| sum * 31 % 4099 + usize::from(byte));
     let mut reader = TraceReader::new(trickle::Trickle::new(bytes, piece));
-    let defaults = Options::default();
+    let defaults = ExplainOptions::default();
     let (mut normal, mut tiny) =
         (explain(isolated, defaults.identities_max), explain(isolated, FEW_IDENTITIES));
     let mut end = reader.read_header();

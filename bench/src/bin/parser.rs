@@ -10,7 +10,7 @@ use quietcore_bench::MIB;
 use quietcore_bench::machine::Machine;
 use quietcore_bench::recording::{Recording, repeat};
 use quietcore_bench::statistics::Summary;
-use quietcore_explain::{Explain, Options};
+use quietcore_explain::{Explain, ExplainOptions};
 use quietcore_trace::TraceReader;
 use serde::Serialize;
 use std::fs::File;
@@ -78,7 +78,7 @@ impl Way {
                 let mut reader = TraceReader::new(File::open(path)?);
                 reader.read_header().map_err(io::Error::other)?;
                 let isolated = reader.header().isolated.clone().unwrap_or_default();
-                let mut explain = Explain::new(Options { isolated, ..Options::default() });
+                let mut explain = Explain::new(ExplainOptions { isolated, ..ExplainOptions::default() });
                 reader.read(u64::MAX, &mut |record| explain.take(record)).map_err(io::Error::other)?;
                 Ok(explain.finish(reader.tally()).events)
             }

@@ -6,13 +6,13 @@
 use crate::args::CheckUpArgs;
 use crate::doctor::{self, Doctor};
 use crate::error::CliError;
-use crate::explain::{self, Explanation};
+use crate::explain::{self, LiveExplanation};
 use crate::outcome::Outcome;
 use crate::output;
 use crate::recordings::{Bundled, ISOLATION};
 use crate::signals::Interrupt;
 use crate::text::{self, Page, Style};
-use quietcore_explain::{Finding, Report, Severity};
+use quietcore_explain::{Explanation, Finding, Severity};
 use serde::Serialize;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use std::path::Path;
 struct CheckUp {
     schema: u32,
     doctor: Doctor,
-    live: Option<Explanation>,
+    live: Option<LiveExplanation>,
     live_not_possible: Option<String>,
     recordings: Vec<Recording>,
     next: String,
@@ -32,7 +32,7 @@ struct Recording {
     name: &'static str,
     #[serde(skip)]
     title: &'static str,
-    report: Report,
+    report: Explanation,
 }
 
 pub(crate) fn run(args: &CheckUpArgs) -> Result<Outcome, CliError> {
@@ -63,7 +63,7 @@ fn explain_bundled(bundled: &'static Bundled) -> Result<Recording, CliError> {
 fn live(
     args: &CheckUpArgs,
     interrupt: &Interrupt,
-) -> Result<(Option<Explanation>, Option<String>, bool), CliError> {
+) -> Result<(Option<LiveExplanation>, Option<String>, bool), CliError> {
     if args.live.is_zero() {
         return Ok((None, Some("skipped (--live 0s)".to_owned()), false));
     }
@@ -143,7 +143,7 @@ fn plural(notes: usize) -> String {
 
 fn table(page: &mut Page, recordings: &[Recording]) {
     let cell = |text: &str| format!("{text:>15}");
-    let row = |label: &str, value: &dyn Fn(&Report) -> String| {
+    let row = |label: &str, value: &dyn Fn(&Explanation) -> String| {
         let cells: String = recordings.iter().map(|recording| cell(&value(&recording.report))).collect();
         format!("  {label:<36}{cells}")
     };
@@ -159,13 +159,13 @@ fn table(page: &mut Page, recordings: &[Recording]) {
     page.line(&row("ping-pongs", &|report| count(report.ping_pong.count)));
 }
 
-fn top_cpu(report: &Report) -> String {
+fn top_cpu(report: &Explanation) -> String {
     let counts = report.foreign.by_cpu.iter().flatten();
     let top = counts.max_by_key(|(cpu, count)| (**count, std::cmp::Reverse(**cpu)));
     top.map_or("-".to_owned(), |(cpu, count)| format!("CPU {cpu}: {count}"))
 }
 
-fn delayed_work(report: &Report) -> String {
+fn delayed_work(report: &Explanation) -> String {
     let counts = report.foreign.by_function.iter().flatten();
     let delayed = counts.filter(|(function, _)| function.contains("delayed_work")).map(|(_, count)| count);
     delayed.sum::<u64>().to_string()
@@ -184,8 +184,8 @@ fn seed_capabilities(page: &mut Page) {
     }
 }
 
-fn next_command(doctor: &Doctor, live: Option<&Explanation>) -> String {
-    let found = |explanation: &Explanation| {
+fn next_command(doctor: &Doctor, live: Option<&LiveExplanation>) -> String {
+    let found = |explanation: &LiveExplanation| {
         explanation.report.findings.iter().any(|finding| finding.severity >= Severity::Warning)
     };
     let program = program();

@@ -8,9 +8,9 @@ use crate::outcome::Outcome;
 use crate::output;
 use crate::progress::Display;
 use crate::signals::Interrupt;
-use crate::sinks::{Files, Sinks};
+use crate::sinks::{SinkFiles, Sinks};
 use crate::text::{self, Page};
-use quietcore_explain::{Options, Report, Severity};
+use quietcore_explain::{ExplainOptions, Explanation, Severity};
 use quietcore_trace::live::SEEDS;
 use quietcore_trace::{Header, KernelRelease, Progress, TraceReader};
 use serde::Serialize;
@@ -23,9 +23,9 @@ const LINES_PER_TURN: u64 = 200_000;
 
 /// A report with what only a live recording has.
 #[derive(Serialize)]
-pub(crate) struct Explanation {
+pub(crate) struct LiveExplanation {
     #[serde(flatten)]
-    pub(crate) report: Report,
+    pub(crate) report: Explanation,
     /// `null` for a file, and in a PID namespace, where the trace names our threads otherwise.
     own_disturbance: Option<Own>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Explanation {
 pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome, CliError> {
     match (&args.trace, args.live) {
         (Some(path), _) => {
-            let explanation = Explanation { report: explain_file(args, path)?, own_disturbance: None };
+            let explanation = LiveExplanation { report: explain_file(args, path)?, own_disturbance: None };
             show(args, &path.display().to_string(), &explanation)
         }
         (None, Some(span)) => explain_live(args, span),
@@ -41,8 +41,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome, CliError> {
     }
 }
 
-fn explain_file(args: &ExplainArgs, path: &Path) -> Result<Report, CliError> {
-    explain_reader(path, quietcore_trace::open(path)?, Files::open(args)?, &|header| {
+fn explain_file(args: &ExplainArgs, path: &Path) -> Result<Explanation, CliError> {
+    explain_reader(path, quietcore_trace::open(path)?, SinkFiles::open(args)?, &|header| {
         options(args, path, header)
     })
 }
@@ -50,9 +50,9 @@ fn explain_file(args: &ExplainArgs, path: &Path) -> Result<Report, CliError> {
 fn explain_reader(
     path: &Path,
     source: impl Read,
-    files: Files,
-    options: &dyn Fn(&Header) -> Result<Options, CliError>,
-) -> Result<Report, CliError> {
+    files: SinkFiles,
+    options: &dyn Fn(&Header) -> Result<ExplainOptions, CliError>,
+) -> Result<Explanation, CliError> {
     let failed = |error| CliError::Read(PathBuf::from(path), error);
     let mut reader = TraceReader::new(source);
     reader.read_header().map_err(failed)?;
@@ -67,8 +67,8 @@ fn explain_reader(
 }
 
 /// Explains a bundled recording with nothing but what it says itself.
-pub(crate) fn explain_recording(path: &Path, source: impl Read) -> Result<Report, CliError> {
-    explain_reader(path, source, Files::default(), &|header| Ok(recorded_options(header)))
+pub(crate) fn explain_recording(path: &Path, source: impl Read) -> Result<Explanation, CliError> {
+    explain_reader(path, source, SinkFiles::default(), &|header| Ok(recorded_options(header)))
 }
 
 fn explain_live(args: &ExplainArgs, span: Duration) -> Result<Outcome, CliError> {
@@ -85,27 +85,30 @@ fn explain_live(args: &ExplainArgs, span: Duration) -> Result<Outcome, CliError>
     options.identities_max = args.max_identities;
     let housekeeping = facts.housekeeping().difference(&options.isolated);
     let request = Request { span, seeds: seeds(args)?, buffer_kib: args.buffer, housekeeping };
-    let (explanation, interrupted) = record(&request, options, Files::open(args)?, &interrupt)?;
+    let (explanation, interrupted) = record(&request, options, SinkFiles::open(args)?, &interrupt)?;
     let outcome = show(args, "--live", &explanation)?;
     Ok(if interrupted { Outcome::Interrupted } else { outcome })
 }
 
 /// Records the running kernel with everything as the host has it; true when a signal ended it.
-pub(crate) fn record_host(span: Duration, interrupt: &Interrupt) -> Result<(Explanation, bool), CliError> {
+pub(crate) fn record_host(
+    span: Duration,
+    interrupt: &Interrupt,
+) -> Result<(LiveExplanation, bool), CliError> {
     let facts = host::facts();
     let housekeeping = facts.housekeeping();
     let request = Request { span, seeds: SEEDS.to_vec(), buffer_kib: DEFAULT_BUFFER_KIB, housekeeping };
-    record(&request, host::options(&facts), Files::default(), interrupt)
+    record(&request, host::options(&facts), SinkFiles::default(), interrupt)
 }
 
 fn record(
     request: &Request<'_>,
-    options: Options,
-    files: Files,
+    options: ExplainOptions,
+    files: SinkFiles,
     interrupt: &Interrupt,
-) -> Result<(Explanation, bool), CliError> {
+) -> Result<(LiveExplanation, bool), CliError> {
     let session = Session::start(request, interrupt)?;
-    let options = Options { switched_on: session.switched_on(), ..options };
+    let options = ExplainOptions { switched_on: session.switched_on(), ..options };
     let mut sinks = Sinks::new(options, files);
     let recorded = session.run(&mut |record| sinks.take(record))?;
     let report = sinks.finish(&recorded.tally, recorded.unknown, |report| {
@@ -113,7 +116,7 @@ fn record(
             report.warnings.push("the recording was ended early by a signal".to_owned());
         }
     })?;
-    Ok((Explanation { report, own_disturbance: recorded.own }, recorded.interrupted))
+    Ok((LiveExplanation { report, own_disturbance: recorded.own }, recorded.interrupted))
 }
 
 /// The chosen questions, all five by default.
@@ -130,20 +133,20 @@ fn seeds(args: &ExplainArgs) -> Result<Vec<&str>, CliError> {
 }
 
 /// What a recording says itself.
-fn recorded_options(header: &Header) -> Options {
-    Options {
+fn recorded_options(header: &Header) -> ExplainOptions {
+    ExplainOptions {
         isolated: header.isolated.clone().unwrap_or_default(),
         isolated_source: "recording",
         nohz_full: header.nohz_full.clone().unwrap_or_default(),
         kernel: header.kernel.clone(),
         cpu_count: header.cpu_count,
         timer_migration: header.timer_migration,
-        ..Options::default()
+        ..ExplainOptions::default()
     }
 }
 
 /// The isolated set: `--isolated`, else the recording's list, else the host's.
-fn options(args: &ExplainArgs, path: &Path, header: &Header) -> Result<Options, CliError> {
+fn options(args: &ExplainArgs, path: &Path, header: &Header) -> Result<ExplainOptions, CliError> {
     let mut options = recorded_options(header);
     if let Some(isolated) = &args.isolated {
         options.isolated = isolated.clone();
@@ -173,8 +176,8 @@ fn kernel_option(args: &ExplainArgs) -> Result<Option<KernelRelease>, CliError> 
 }
 
 /// Prints the report and says what it found.
-fn show(args: &ExplainArgs, name: &str, explanation: &Explanation) -> Result<Outcome, CliError> {
-    let Explanation { report, own_disturbance } = explanation;
+fn show(args: &ExplainArgs, name: &str, explanation: &LiveExplanation) -> Result<Outcome, CliError> {
+    let LiveExplanation { report, own_disturbance } = explanation;
     if args.json {
         output::print_json(explanation)?;
     } else {

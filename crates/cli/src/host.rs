@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use quietcore_core::CpuSet;
-use quietcore_explain::{Facts, Options};
+use quietcore_explain::{ExplainOptions, Facts};
 use std::path::Path;
 
 /// The CPUs that this process may run on.
@@ -30,14 +30,14 @@ pub(crate) fn facts() -> Facts {
 }
 
 /// Options for explaining the running kernel; the isolated set can still be replaced.
-pub(crate) fn options(facts: &Facts) -> Options {
-    Options {
+pub(crate) fn options(facts: &Facts) -> ExplainOptions {
+    ExplainOptions {
         isolated: facts.domain_isolated(),
         isolated_source: "host",
         nohz_full: facts.nohz_full(),
         kernel: facts.kernel().cloned(),
         cpu_count: facts.possible().iter().last().map(|cpu| cpu.index() as u16 + 1),
         timer_migration: facts.timer_migration(),
-        ..Options::default()
+        ..ExplainOptions::default()
     }
 }

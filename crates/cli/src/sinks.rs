@@ -3,19 +3,19 @@
 use crate::args::ExplainArgs;
 use crate::error::CliError;
 use crate::output::AtomicFile;
-use quietcore_explain::{Explain, Options, Report, openmetrics};
+use quietcore_explain::{Explain, ExplainOptions, Explanation, openmetrics};
 use quietcore_trace::{PerfettoWriter, Record, Tally};
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// The files to write besides the report, opened.
 #[derive(Debug, Default)]
-pub(crate) struct Files {
+pub(crate) struct SinkFiles {
     openmetrics: Option<(PathBuf, AtomicFile)>,
     perfetto: Option<(PathBuf, AtomicFile)>,
 }
 
-impl Files {
+impl SinkFiles {
     /// Opens them before any work is done, so that a place that cannot be written is told first.
     pub(crate) fn open(args: &ExplainArgs) -> Result<Self, CliError> {
         let create = |path: &Option<PathBuf>| match path {
@@ -49,7 +49,7 @@ pub(crate) struct Sinks {
 }
 
 impl Sinks {
-    pub(crate) fn new(options: Options, files: Files) -> Self {
+    pub(crate) fn new(options: ExplainOptions, files: SinkFiles) -> Self {
         let identities_max = options.identities_max;
         let perfetto = files
             .perfetto
@@ -74,8 +74,8 @@ impl Sinks {
         self,
         tally: &Tally,
         unknown: Vec<(String, u64)>,
-        finish: impl FnOnce(&mut Report),
-    ) -> Result<Report, CliError> {
+        finish: impl FnOnce(&mut Explanation),
+    ) -> Result<Explanation, CliError> {
         let mut report = self.explain.finish(tally);
         report.unknown_events = unknown.into_iter().collect();
         finish(&mut report);

@@ -10,9 +10,13 @@ use crate::output;
 use crate::progress::Display;
 use crate::text::{self, Page};
 use quietcore_core::CpuSet;
-use quietcore_explain::{Disturbance, Explain, Groups, Options, PingPong, Remote, Report, Timers};
+use quietcore_explain::{
+    Disturbance, Explain, ExplainOptions, Explanation, HierarchyGroups, PingPong, RemoteExpiries, TimerTotals,
+};
 use quietcore_trace::{Header, KernelRelease, Progress, TraceReader};
-use quietcore_verify::whatif::{Answer, Excluded, Facts, INPUTS_MAX, Load, LoadReader, Question, answer};
+use quietcore_verify::whatif::{
+    Excluded, INPUTS_MAX, LoadFacts, LoadReader, RecordedLoad, WhatifAnswer, WhatifQuestion, answer,
+};
 use serde::Serialize;
 use std::path::Path;
 
@@ -21,16 +25,16 @@ const LINES_PER_TURN: u64 = 200_000;
 
 /// What was recorded, what the replays came to, and what they take for granted.
 #[derive(Debug, Serialize)]
-pub(crate) struct Comparison<'a> {
+pub(crate) struct WhatifComparison<'a> {
     schema: u32,
-    pub(crate) recorded: Recorded<'a>,
+    pub(crate) recorded: RecordedKernel<'a>,
     #[serde(flatten)]
-    pub(crate) answer: &'a Answer,
+    pub(crate) answer: &'a WhatifAnswer,
 }
 
 /// Of the explanation, what can be compared; under its names.
 #[derive(Debug, Serialize)]
-pub(crate) struct Recorded<'a> {
+pub(crate) struct RecordedKernel<'a> {
     pub(crate) kernel: Option<&'a str>,
     /// How that kernel placed unpinned timers.
     pub(crate) policy: &'static str,
@@ -42,24 +46,24 @@ pub(crate) struct Recorded<'a> {
     pub(crate) events: u64,
     pub(crate) lost_events: u64,
     pub(crate) incomplete: &'a [String],
-    pub(crate) timers: &'a Timers,
+    pub(crate) timers: &'a TimerTotals,
     pub(crate) foreign: &'a Disturbance,
     between_isolated: &'a Disturbance,
-    pub(crate) remote: &'a Remote,
+    pub(crate) remote: &'a RemoteExpiries,
     ping_pong: &'a PingPong,
-    groups: &'a Groups,
+    groups: &'a HierarchyGroups,
     pub(crate) warnings: &'a [String],
 }
 
 pub(crate) fn run(args: &WhatIfArgs) -> Result<Outcome, CliError> {
     let (report, load) = read(args)?;
-    let question = Question {
+    let question = WhatifQuestion {
         policy: args.policy.map_or(load.policy(), PolicyName::policy),
         excluded: args.exclude.clone().map_or(Excluded::AsRecorded, Excluded::These),
         kept_awake: args.keep_awake.clone().unwrap_or_default(),
     };
     let answer = answer(&load, &question).map_err(|error| refused(&args.trace, &error))?;
-    let comparison = Comparison { schema: 1, recorded: recorded(&report, &load), answer: &answer };
+    let comparison = WhatifComparison { schema: 1, recorded: recorded(&report, &load), answer: &answer };
     if args.json {
         output::print_json(&comparison)?;
     } else {
@@ -75,12 +79,12 @@ fn refused(path: &Path, why: &dyn std::fmt::Display) -> CliError {
 }
 
 /// Reads the recording once; a part of it when it has more inputs than are kept.
-fn read(args: &WhatIfArgs) -> Result<(Report, Load), CliError> {
+fn read(args: &WhatIfArgs) -> Result<(Explanation, RecordedLoad), CliError> {
     let failed = |error| CliError::Read(args.trace.clone(), error);
     let mut reader = TraceReader::new(quietcore_trace::open(&args.trace)?);
     reader.read_header().map_err(failed)?;
     let options = options(args, reader.header())?;
-    let facts = Facts {
+    let facts = LoadFacts {
         cpu_count: options.cpu_count,
         hz: reader.header().hz,
         model: options.kernel.as_ref().map(KernelRelease::timer_model),
@@ -121,7 +125,7 @@ fn read(args: &WhatIfArgs) -> Result<(Report, Load), CliError> {
 }
 
 /// The isolated set decides what is foreign, so it must be known: `--isolated`, or the recording's list.
-fn options(args: &WhatIfArgs, header: &Header) -> Result<Options, CliError> {
+fn options(args: &WhatIfArgs, header: &Header) -> Result<ExplainOptions, CliError> {
     let (isolated, isolated_source) = match (&args.isolated, &header.isolated, &header.isolated_unreadable) {
         (Some(isolated), ..) => (isolated.clone(), "option"),
         (None, _, Some(text)) => {
@@ -147,19 +151,19 @@ fn options(args: &WhatIfArgs, header: &Header) -> Result<Options, CliError> {
         })?),
         None => header.kernel.clone(),
     };
-    Ok(Options {
+    Ok(ExplainOptions {
         isolated,
         isolated_source,
         nohz_full: header.nohz_full.clone().unwrap_or_default(),
         kernel,
         cpu_count: header.cpu_count,
         timer_migration: header.timer_migration,
-        ..Options::default()
+        ..ExplainOptions::default()
     })
 }
 
-fn recorded<'a>(report: &'a Report, load: &Load) -> Recorded<'a> {
-    Recorded {
+fn recorded<'a>(report: &'a Explanation, load: &RecordedLoad) -> RecordedKernel<'a> {
+    RecordedKernel {
         kernel: report.kernel.as_deref(),
         policy: load.policy().name(),
         cpus: load.cpus(),

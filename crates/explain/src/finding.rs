@@ -88,11 +88,6 @@ pub struct Finding {
 
 impl Finding {
     /// A finding with its three fixed fields; the texts are added by the methods below.
-    ///
-    /// ```
-    /// # use quietcore_explain::{Finding, Severity};
-    /// assert_eq!(Finding::new("x", "001", Severity::Note).seed, "001");
-    /// ```
     #[must_use]
     pub fn new(id: &'static str, seed: &'static str, severity: Severity) -> Self {
         let empty = String::new;
@@ -110,11 +105,6 @@ impl Finding {
     }
 
     /// Sets what was seen.
-    ///
-    /// ```
-    /// # use quietcore_explain::{Finding, Severity};
-    /// assert_eq!(Finding::new("x", "001", Severity::Note).what("seen").what, "seen");
-    /// ```
     #[must_use]
     pub fn what(mut self, text: impl Into<String>) -> Self {
         self.what = text.into();
@@ -122,11 +112,6 @@ impl Finding {
     }
 
     /// Sets the mechanism and its kernel versions.
-    ///
-    /// ```
-    /// # use quietcore_explain::{Finding, Severity};
-    /// assert_eq!(Finding::new("x", "001", Severity::Note).why("because").why, "because");
-    /// ```
     #[must_use]
     pub fn why(mut self, text: impl Into<String>) -> Self {
         self.why = text.into();
@@ -134,11 +119,6 @@ impl Finding {
     }
 
     /// Sets the command that changes it.
-    ///
-    /// ```
-    /// # use quietcore_explain::{Finding, Severity};
-    /// assert_eq!(Finding::new("x", "001", Severity::Note).change("cmd").change, "cmd");
-    /// ```
     #[must_use]
     pub fn change(mut self, text: impl Into<String>) -> Self {
         self.change = text.into();
@@ -146,11 +126,6 @@ impl Finding {
     }
 
     /// Sets the predicted effect.
-    ///
-    /// ```
-    /// # use quietcore_explain::{Finding, Severity};
-    /// assert_eq!(Finding::new("x", "001", Severity::Note).predicted("0").predicted, "0");
-    /// ```
     #[must_use]
     pub fn predicted(mut self, text: impl Into<String>) -> Self {
         self.predicted = text.into();
@@ -158,11 +133,6 @@ impl Finding {
     }
 
     /// Sets the command that verifies it.
-    ///
-    /// ```
-    /// # use quietcore_explain::{Finding, Severity};
-    /// assert_eq!(Finding::new("x", "001", Severity::Note).verify("cmd").verify, "cmd");
-    /// ```
     #[must_use]
     pub fn verify(mut self, text: impl Into<String>) -> Self {
         self.verify = text.into();
@@ -170,11 +140,6 @@ impl Finding {
     }
 
     /// Adds a line of the recording as evidence.
-    ///
-    /// ```
-    /// # use quietcore_explain::{Finding, Severity};
-    /// assert_eq!(Finding::new("x", "001", Severity::Note).line(7, "timer_start").evidence.len(), 1);
-    /// ```
     #[must_use]
     pub fn line(mut self, line: u64, text: impl Into<String>) -> Self {
         self.evidence.push(Evidence::Line { line, text: text.into() });
@@ -182,11 +147,6 @@ impl Finding {
     }
 
     /// Adds a file of the host as evidence.
-    ///
-    /// ```
-    /// # use quietcore_explain::{Finding, Severity};
-    /// assert_eq!(Finding::new("x", "001", Severity::Note).file("/proc/cmdline", "quiet").evidence.len(), 1);
-    /// ```
     #[must_use]
     pub fn file(mut self, path: impl Into<String>, text: impl Into<String>) -> Self {
         self.evidence.push(Evidence::File { path: path.into(), text: text.into() });

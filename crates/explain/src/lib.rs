@@ -1,7 +1,7 @@
 //! Who disturbed which CPU of a Linux machine, armed where, why it ran there, and what to change.
 //!
 //! - **Explaining a recording**: [`Explain`] takes the events of a `quietcore_trace::TraceReader` and ends in
-//!   a [`Report`]: figures, and the [`Finding`]s that follow from them.
+//!   an [`Explanation`]: figures, and the [`Finding`]s that follow from them.
 //! - **Looking at a host**: [`Facts`] gathers what a machine says about itself below any root directory, and
 //!   [`examine`] judges it without tracing anything.
 //! - **Handing it on**: [`openmetrics`] writes a report for monitoring systems; reports serialize, too.
@@ -9,7 +9,7 @@
 //! Nothing here writes a kernel setting, prints, or opens a recording.
 //!
 //! ```
-//! use quietcore_explain::{Explain, Options};
+//! use quietcore_explain::{Explain, ExplainOptions};
 //! use quietcore_trace::TraceReader;
 //!
 //! let text = "\
@@ -17,7 +17,7 @@
 //!     spin-99   [001] ..s1. 1.008000: timer_expire_entry: timer=01 function=f now=10 baseclk=10
 //! ";
 //! let mut reader = TraceReader::new(text.as_bytes());
-//! let mut explain = Explain::new(Options { isolated: "1".parse()?, ..Options::default() });
+//! let mut explain = Explain::new(ExplainOptions { isolated: "1".parse()?, ..ExplainOptions::default() });
 //! reader.read(u64::MAX, &mut |record| explain.take(record))?;
 //! let report = explain.finish(reader.tally());
 //! assert_eq!(report.foreign.pulled, Some(1));

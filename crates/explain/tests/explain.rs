@@ -1,12 +1,12 @@
 //! The explanation through the public API: each definition on a trace of a few lines, and the
 //! totals of the bundled recordings of real kernels.
 
-use quietcore_explain::{Explain, Options, Report, Severity};
+use quietcore_explain::{Explain, ExplainOptions, Explanation, Severity};
 use quietcore_trace::{TraceReader, open};
 use std::path::Path;
 
 /// Explains `text` with `options`.
-fn explain(text: &str, options: Options) -> Report {
+fn explain(text: &str, options: ExplainOptions) -> Explanation {
     let mut reader = TraceReader::new(text.as_bytes());
     reader.read_header().expect("readable");
     let mut explain = Explain::new(options);
@@ -14,8 +14,8 @@ fn explain(text: &str, options: Options) -> Report {
     explain.finish(reader.tally())
 }
 
-fn isolated(list: &str) -> Options {
-    Options { isolated: list.parse().expect("a list"), ..Options::default() }
+fn isolated(list: &str) -> ExplainOptions {
+    ExplainOptions { isolated: list.parse().expect("a list"), ..ExplainOptions::default() }
 }
 
 /// A line of ftrace text on `cpu` at `micros`.
@@ -100,7 +100,7 @@ fn an_absent_event_is_not_zero() {
         assert!(report.not_recorded.contains(&path), "{path} in {:?}", report.not_recorded);
     }
     let switched_on = vec!["hrtimer_expire_entry".to_owned()];
-    let live = explain(&text, Options { switched_on, ..isolated("1") });
+    let live = explain(&text, ExplainOptions { switched_on, ..isolated("1") });
     assert_eq!((live.hrtimers.expired, live.hrtimers.off_arming_cpu), (Some(0), None));
 }
 
@@ -116,7 +116,7 @@ fn an_incomplete_input_marks_its_figures() {
     assert_eq!(unreadable.malformed.count, 1);
     assert!(unreadable.malformed.first[0].starts_with("line 3: "), "{:?}", unreadable.malformed);
     let many: String = (0..100).map(|timer| start(0, timer, 0)).collect();
-    let forgotten = explain(&many, Options { identities_max: 10, ..isolated("") });
+    let forgotten = explain(&many, ExplainOptions { identities_max: 10, ..isolated("") });
     assert!(forgotten.evicted >= 85, "evicted {}", forgotten.evicted);
     assert!(forgotten.incomplete[0].contains("--max-identities"), "{:?}", forgotten.incomplete);
 }
@@ -126,7 +126,7 @@ fn an_incomplete_input_marks_its_figures() {
 fn a_finding_speaks_only_of_its_own_kind() {
     let text = format!("{}{}{}{}", start(0, 1, 0), expire(1, 1), start(0, 2, 9), expire(9, 2));
     let kernel = quietcore_trace::KernelRelease::parse("6.12.1");
-    let report = explain(&text, Options { kernel, ..isolated("1-7,9-15") });
+    let report = explain(&text, ExplainOptions { kernel, ..isolated("1-7,9-15") });
     let finding = |id| report.findings.iter().find(|finding| finding.id == id).expect("found");
     let pulled = finding("foreign-timers-pulled");
     assert!(pulled.what.contains("(1 on CPU 1; 1 f)"), "{}", pulled.what);
@@ -145,7 +145,7 @@ fn advice_fits_the_kernel() {
     let advice = |release: &str, nohz_full: &str| {
         let kernel = quietcore_trace::KernelRelease::parse(release);
         let nohz_full = nohz_full.parse().expect("a list");
-        let report = explain(&text, Options { kernel, nohz_full, ..isolated("1") });
+        let report = explain(&text, ExplainOptions { kernel, nohz_full, ..isolated("1") });
         report.findings[0].change.clone()
     };
     assert!(advice("6.12", "").contains("taskset -c 0 "));
@@ -235,19 +235,19 @@ cpus=2
 }
 
 /// Explains a bundled recording with the isolated set it carries.
-fn recording(name: &str) -> Report {
+fn recording(name: &str) -> Explanation {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
     let source = open(&folder.join(format!("{name}.txt.zst"))).expect("bundled");
     let mut reader = TraceReader::new(source);
     reader.read_header().expect("readable");
     let header = reader.header();
-    let mut explain = Explain::new(Options {
+    let mut explain = Explain::new(ExplainOptions {
         isolated: header.isolated.clone().unwrap_or_default(),
         nohz_full: header.nohz_full.clone().unwrap_or_default(),
         kernel: header.kernel.clone(),
         cpu_count: header.cpu_count,
         timer_migration: header.timer_migration,
-        ..Options::default()
+        ..ExplainOptions::default()
     });
     reader.read(u64::MAX, &mut |record| explain.take(record)).expect("readable");
     let report = explain.finish(reader.tally());
@@ -281,7 +281,7 @@ fn the_isolation_set_has_its_known_totals() {
 /// Goal: a finding appears exactly where its figure does, and says what this kernel can do.
 #[test]
 fn findings_follow_the_figures() {
-    let ids = |report: &Report| -> Vec<&str> {
+    let ids = |report: &Explanation| -> Vec<&str> {
         let warnings = report.findings.iter().filter(|finding| finding.severity >= Severity::Warning);
         warnings.map(|finding| finding.id).collect()
     };
@@ -308,7 +308,7 @@ fn findings_follow_the_figures() {
 fn trace_cmd_recordings_agree_with_cyclictest() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
     let mut reader = TraceReader::new(open(&folder.join("trace-cmd-618-c2.txt.zst")).expect("bundled"));
-    let mut explain = Explain::new(Options::default());
+    let mut explain = Explain::new(ExplainOptions::default());
     reader.read(u64::MAX, &mut |record| explain.take(record)).expect("readable");
     let report = explain.finish(reader.tally());
     let by_task = report.hrtimers.by_task.expect("recorded");

@@ -4,7 +4,7 @@
 //! The schema itself is checked elsewhere (`tests/perfetto_schema.py` at the root).
 
 use quietcore_core::CpuSet;
-use quietcore_explain::{Explain, Options, Report, openmetrics};
+use quietcore_explain::{Explain, ExplainOptions, Explanation, openmetrics};
 use quietcore_trace::{PerfettoWriter, TraceReader, open};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -366,10 +366,10 @@ fn an_error_of_the_output_is_handed_back() {
 }
 
 /// A bundled recording, explained and exported.
-fn recording(name: &str, isolated: &str) -> (Report, Vec<Shown>) {
+fn recording(name: &str, isolated: &str) -> (Explanation, Vec<Shown>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings").join(name);
     let isolated: CpuSet = isolated.parse().expect("a list");
-    let mut explain = Explain::new(Options { isolated, ..Options::default() });
+    let mut explain = Explain::new(ExplainOptions { isolated, ..ExplainOptions::default() });
     let mut reader = TraceReader::new(open(&path).expect("the recording is in the repository"));
     reader.read(u64::MAX, &mut |record| explain.take(record)).expect("a trace");
     let file = write(open(&path).expect("as before"), PerfettoWriter::new(Vec::new()));

@@ -5,7 +5,7 @@
 //! same object, or memory that was reused for another one. Names are bytes: the kernel promises
 //! no encoding. Not here: how the text is read (`decode`).
 
-use crate::line::{Context, Task};
+use crate::line::{InterruptContext, Task};
 use quietcore_core::{CpuId, CpuSet, Nanos};
 
 /// One event: where and when, and what.
@@ -18,7 +18,7 @@ pub struct Record<'a> {
     /// The CPU that the event happened on.
     pub cpu: CpuId,
     /// What the CPU was doing; `None` where the text does not say (`trace-cmd report`).
-    pub context: Option<Context>,
+    pub context: Option<InterruptContext>,
     /// The time stamp, on the clock of the recording.
     pub at: Nanos,
     /// What happened.

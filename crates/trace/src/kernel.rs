@@ -39,12 +39,6 @@ pub enum TimerModel {
 
 impl KernelRelease {
     /// Reads a release string; `None` unless it begins with two numbers.
-    ///
-    /// ```
-    /// # use quietcore_trace::KernelRelease;
-    /// assert!(KernelRelease::parse("v6.12").is_none());
-    /// assert_eq!(KernelRelease::parse("6.1.176").expect("a release").minor, 1);
-    /// ```
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -57,11 +51,6 @@ impl KernelRelease {
     }
 
     /// Whether this release is at least `major.minor`.
-    ///
-    /// ```
-    /// # use quietcore_trace::KernelRelease;
-    /// assert!(KernelRelease::parse("7.2.12").expect("a release").at_least(6, 19));
-    /// ```
     #[must_use]
     pub const fn at_least(&self, major: u32, minor: u32) -> bool {
         self.major > major || (self.major == major && self.minor >= minor)
@@ -89,11 +78,6 @@ impl KernelRelease {
 
 impl TimerModel {
     /// What `kernel.timer_migration` still decides on such kernels, as a sentence.
-    ///
-    /// ```
-    /// # use quietcore_trace::TimerModel;
-    /// assert!(TimerModel::Pull.sysctl_governs().contains("hrtimers only"));
-    /// ```
     #[must_use]
     pub const fn sysctl_governs(self) -> &'static str {
         match self {

@@ -48,7 +48,7 @@ pub use event::{Event, HrtimerStart, Migration, MigrationStep, Record, SoftirqSt
 pub use field::Malformed;
 pub use header::Header;
 pub use kernel::{KernelRelease, TimerModel};
-pub use line::{Context, Task};
+pub use line::{InterruptContext, Task};
 pub use lines::LINE_BYTES_MAX;
 pub use names::{NameId, NameTable};
 pub use perfetto::PerfettoWriter;

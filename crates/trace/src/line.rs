@@ -20,7 +20,7 @@ pub struct Task<'a> {
 ///
 /// Source: Linux 6.12, kernel/trace/trace_output.c, `trace_print_lat_fmt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Context {
+pub enum InterruptContext {
     /// `.`: neither an interrupt nor a softirq.
     Task,
     /// `s`: a softirq.
@@ -33,7 +33,7 @@ pub enum Context {
     Nmi,
 }
 
-impl Context {
+impl InterruptContext {
     /// From the flags (`d.s2.`); `None` when these are no flags.
     fn read(flags: &[u8]) -> Option<Self> {
         Some(match flags.get(2)? {
@@ -53,7 +53,7 @@ pub(crate) struct Prefix<'a> {
     pub(crate) task: Task<'a>,
     pub(crate) cpu: CpuId,
     /// `None` when the text has no flags.
-    pub(crate) context: Option<Context>,
+    pub(crate) context: Option<InterruptContext>,
     pub(crate) at: Nanos,
     /// False when the clock counts something without a unit (`counter`, `x86-tsc`).
     pub(crate) at_has_unit: bool,
@@ -102,10 +102,12 @@ fn pid_and_bracket(line: &[u8], dash: usize) -> Option<(Task<'_>, &[u8])> {
 }
 
 /// Takes the flags off the front, if there are any.
-fn flags(rest: &[u8]) -> (Option<Context>, &[u8]) {
+fn flags(rest: &[u8]) -> (Option<InterruptContext>, &[u8]) {
     let rest = rest.trim_ascii_start();
     match memchr::memchr2(b':', b' ', rest) {
-        Some(end) if rest[end] == b' ' => (Context::read(&rest[..end]), rest[end..].trim_ascii_start()),
+        Some(end) if rest[end] == b' ' => {
+            (InterruptContext::read(&rest[..end]), rest[end..].trim_ascii_start())
+        }
         _ => (None, rest),
     }
 }
@@ -129,7 +131,7 @@ fn timestamp(rest: &[u8]) -> Option<(Nanos, bool, &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Context, split};
+    use super::{InterruptContext, split};
     use crate::field::Malformed;
     use quietcore_core::Nanos;
 
@@ -192,12 +194,12 @@ mod tests {
     #[test]
     fn the_flags_say_what_the_cpu_was_doing() {
         for (flags, context) in [
-            ("d..1.", Some(Context::Task)),
-            ("dNs2", Some(Context::Softirq)),
-            ("dlh2.", Some(Context::Interrupt)),
-            ("d.H2.", Some(Context::InterruptInSoftirq)),
-            ("d.z2.", Some(Context::Nmi)),
-            ("d.Z2.", Some(Context::Nmi)),
+            ("d..1.", Some(InterruptContext::Task)),
+            ("dNs2", Some(InterruptContext::Softirq)),
+            ("dlh2.", Some(InterruptContext::Interrupt)),
+            ("d.H2.", Some(InterruptContext::InterruptInSoftirq)),
+            ("d.z2.", Some(InterruptContext::Nmi)),
+            ("d.Z2.", Some(InterruptContext::Nmi)),
             ("d.?2.", None),
             ("x", None),
             ("", None),

@@ -47,11 +47,11 @@ pub enum Progress {
 /// ```
 pub struct TraceReader<R> {
     lines: Lines<R>,
-    state: State,
+    state: ReaderState,
 }
 
 /// Everything but the source of lines.
-struct State {
+struct ReaderState {
     header: Header,
     tally: Tally,
     marks_lost: u64,
@@ -63,21 +63,16 @@ struct State {
 
 impl<R> fmt::Debug for TraceReader<R> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let State { header, tally, .. } = &self.state;
+        let ReaderState { header, tally, .. } = &self.state;
         out.debug_struct("TraceReader").field("header", header).field("tally", tally).finish()
     }
 }
 
 impl<R: Read> TraceReader<R> {
     /// A reader at the beginning of `source`; allocates its one buffer (256 KiB).
-    ///
-    /// ```
-    /// let reader = quietcore_trace::TraceReader::new(std::io::empty());
-    /// assert_eq!(reader.tally().events, 0);
-    /// ```
     #[must_use]
     pub fn new(source: R) -> Self {
-        let state = State {
+        let state = ReaderState {
             header: Header::default(),
             tally: Tally::default(),
             marks_lost: 0,
@@ -103,20 +98,12 @@ impl<R: Read> TraceReader<R> {
     }
 
     /// What was read so far, and what could not be.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_trace::TraceReader::new(std::io::empty()).tally().malformed, 0);
-    /// ```
     #[must_use]
     pub fn tally(&self) -> &Tally {
         &self.state.tally
     }
 
     /// How many bytes of text were taken so far.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_trace::TraceReader::new(std::io::empty()).bytes_read(), 0);
-    /// ```
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.lines.bytes_read()
@@ -174,11 +161,6 @@ impl<R: Read> TraceReader<R> {
     /// # Errors
     /// [`ReadError::Io`] when the source fails, [`ReadError::NotATrace`] when nothing in the
     /// first 10,000 lines is readable or nothing in the whole input is, [`ReadError::Empty`].
-    ///
-    /// ```
-    /// let error = quietcore_trace::TraceReader::new(&b"garbage\n"[..]).read(u64::MAX, &mut |_| {});
-    /// assert!(error.unwrap_err().to_string().contains("line 1"));
-    /// ```
     pub fn read(
         &mut self,
         lines_max: u64,
@@ -196,7 +178,7 @@ impl<R: Read> TraceReader<R> {
     }
 
     fn finish(&mut self) -> Result<Progress, ReadError> {
-        let State { tally, has_structure, .. } = &self.state;
+        let ReaderState { tally, has_structure, .. } = &self.state;
         if tally.events == 0 {
             if let Some(first) = tally.malformed_first.first() {
                 return Err(ReadError::NotATrace { first: first.clone() });
@@ -209,7 +191,7 @@ impl<R: Read> TraceReader<R> {
     }
 }
 
-impl State {
+impl ReaderState {
     /// Reads one line; an event, or a mark of lost events, goes to `visit`.
     fn line(
         &mut self,

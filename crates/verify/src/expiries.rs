@@ -3,11 +3,11 @@
 //! A run is one bucket expiry of one base, on one CPU. Its first timer must come from the base's first
 //! bucket; our wheel collects that bucket, and the timers must expire one by one in the order in which it
 //! hands them out, unless they are cancelled, until none is left. The kernel writes `timer_cancel` before
-//! each expiry: what matters of that moment is in its [`Position`]. When a run is over is in `runs.rs`.
+//! each expiry: what matters of that moment is in its [`TakenFrom`]. When a run is over is in `runs.rs`.
 
-use crate::base::{BaseName, Position, Waiting};
-use crate::mismatch::{Check, Words};
-use crate::replay::{Before, Out, Removed, Replay};
+use crate::base::{BaseName, TakenFrom, WaitingTimer};
+use crate::mismatch::{Check, MismatchText};
+use crate::replay::{LineBefore, OutOfWheel, RemovedTimer, TimerReplay};
 use quietcore_trace::{Event, Record};
 use quietcore_wheel::Tick;
 
@@ -40,33 +40,33 @@ impl Contradiction {
 }
 
 /// What an expiry that contradicts nothing is.
-pub(crate) enum Agreement {
+pub(crate) enum ExpiryAgreement {
     Exact,
     /// The timer's start is not in the input.
     StartUnseen,
 }
 
-impl Replay {
-    pub(crate) fn take_expiry(&mut self, record: &Record<'_>, before: Before) {
+impl TimerReplay {
+    pub(crate) fn take_expiry(&mut self, record: &Record<'_>, before: LineBefore) {
         let Event::TimerExpireEntry { timer, now, .. } = record.event else { return };
         self.show(Tick(now), record.at);
         let taken = before.taken.filter(|taken| taken.line.timer == timer);
         let out = taken.map(|taken| taken.out);
         let checked = match out {
-            Some(Out::Waiting(name)) => self.begin_run(record, name),
-            Some(Out::Removed(removed)) => self.check_order(record, &removed),
-            Some(Out::Unknown) => Ok(None),
+            Some(OutOfWheel::Waiting(name)) => self.begin_run(record, name),
+            Some(OutOfWheel::Removed(removed)) => self.check_order(record, &removed),
+            Some(OutOfWheel::Unknown) => Ok(None),
             None => self.check_untaken(timer, before.is_first),
         };
-        if matches!(out, Some(Out::Waiting(_) | Out::Removed(_))) {
+        if matches!(out, Some(OutOfWheel::Waiting(_) | OutOfWheel::Removed(_))) {
             self.note_more(record.cpu, Tick(now));
         }
         // A timer that was not pending here is of the bucket that is being run, if one is.
         let left = self.front_of_run(record.cpu);
         self.judge_expiry(record, |baseclk| {
             let (expiry, agreement) = match checked? {
-                Some(expiry) => (Some(expiry), Agreement::Exact),
-                None => (left, Agreement::StartUnseen),
+                Some(expiry) => (Some(expiry), ExpiryAgreement::Exact),
+                None => (left, ExpiryAgreement::StartUnseen),
             };
             match (expiry, baseclk) {
                 (Some(expiry), Some(baseclk)) if expiry != baseclk => {
@@ -81,7 +81,7 @@ impl Replay {
     pub(crate) fn judge_expiry(
         &mut self,
         record: &Record<'_>,
-        check: impl FnOnce(Option<Tick>) -> Result<Agreement, Contradiction>,
+        check: impl FnOnce(Option<Tick>) -> Result<ExpiryAgreement, Contradiction>,
     ) {
         let Event::TimerExpireEntry { timer, function, now, baseclk } = record.event else { return };
         self.seen.expiry = true;
@@ -97,10 +97,10 @@ impl Replay {
             None => checked,
         };
         match verdict {
-            Ok(Agreement::Exact) => self.counts.expiries.exact += 1,
-            Ok(Agreement::StartUnseen) => self.counts.expiries.classes.start_unseen += 1,
+            Ok(ExpiryAgreement::Exact) => self.counts.expiries.exact += 1,
+            Ok(ExpiryAgreement::StartUnseen) => self.counts.expiries.classes.start_unseen += 1,
             Err(Contradiction { expected, recorded, why }) => {
-                self.counts.mismatch(record.line, Check::TimerExpireEntry, || Words {
+                self.counts.mismatch(record.line, Check::TimerExpireEntry, || MismatchText {
                     event: format!(
                         "timer {timer:x} ({}) on CPU {}: now {now}",
                         String::from_utf8_lossy(function),
@@ -130,7 +130,7 @@ impl Replay {
     /// A run begins with the bucket of the timer that waits in `name`: our wheel must hand it out first.
     fn begin_run(&mut self, record: &Record<'_>, name: BaseName) -> Result<Option<Tick>, Contradiction> {
         let Some(base) = self.bases.get_mut(&name) else { return Ok(None) };
-        let Some(Waiting { key, timer, .. }) = base.waiting.take() else { return Ok(None) };
+        let Some(WaitingTimer { key, timer, .. }) = base.waiting.take() else { return Ok(None) };
         let Some(expiry) = base.wheel.get(key).map(|pending| pending.place.expiry) else { return Ok(None) };
         let left = self.open_run(record, name, expiry);
         let Some(base) = self.bases.get_mut(&name) else { return Ok(None) };
@@ -138,8 +138,8 @@ impl Replay {
         self.counts.runs.of_several += u64::from(base.front().is_some());
         finished(left, expiry)?;
         match position {
-            Some(Position::Front) => Ok(Some(expiry)),
-            Some(Position::Behind { front }) => Err(Contradiction::of_order(front, timer)),
+            Some(TakenFrom::Front) => Ok(Some(expiry)),
+            Some(TakenFrom::Behind { front }) => Err(Contradiction::of_order(front, timer)),
             _ => Err(Contradiction::of_collecting(timer)),
         }
     }
@@ -147,7 +147,11 @@ impl Replay {
     /// An expiry of a timer that is out of our wheel: the next of a run, or one that begins a run where it
     /// should not. In the moment between the two lines another CPU may also have changed the base; then
     /// whether it is the first of its bucket is not compared.
-    fn check_order(&mut self, record: &Record<'_>, removed: &Removed) -> Result<Option<Tick>, Contradiction> {
+    fn check_order(
+        &mut self,
+        record: &Record<'_>,
+        removed: &RemovedTimer,
+    ) -> Result<Option<Tick>, Contradiction> {
         let (name, expiry, timer) = (removed.base, removed.pending.place.expiry, removed.pending.timer);
         let running = self.cpus.get(&record.cpu).and_then(|cpu| cpu.running);
         let run = self.bases.get(&name).and_then(|base| base.run.as_ref());
@@ -155,14 +159,14 @@ impl Replay {
             run.cpu == record.cpu && run.expiry == expiry && running == Some((name, run.line))
         });
         match removed.position {
-            Position::Front if goes_on => return Ok(Some(expiry)),
-            Position::Behind { front } if goes_on => return Err(Contradiction::of_order(front, timer)),
-            Position::Bucket { .. } if goes_on => return Err(Contradiction::of_collecting(timer)),
+            TakenFrom::Front if goes_on => return Ok(Some(expiry)),
+            TakenFrom::Behind { front } if goes_on => return Err(Contradiction::of_order(front, timer)),
+            TakenFrom::Bucket { .. } if goes_on => return Err(Contradiction::of_collecting(timer)),
             _ => {}
         }
         let first = match removed.position {
-            Position::Bucket { next_expiry } => next_expiry,
-            Position::Front | Position::Behind { .. } => None,
+            TakenFrom::Bucket { next_expiry } => next_expiry,
+            TakenFrom::Front | TakenFrom::Behind { .. } => None,
         };
         let is_first = first == Some(expiry)
             || (self.forget_boot_gap(name, expiry) && !self.is_due_before(name, expiry));

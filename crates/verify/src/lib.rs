@@ -27,8 +27,8 @@ pub mod whatif;
 mod wheel;
 mod without_flags;
 
-pub use class::Classes;
-pub use counts::{CancelCounts, ExpiryClasses, ExpiryCounts, Notes, RunCounts};
+pub use class::ClockClasses;
+pub use counts::{CancelCounts, ExpiryClasses, ExpiryCounts, RunCounts, VerifyNotes};
 pub use mismatch::{Check, Mismatch};
 pub use tmigr::HierarchyCounts;
 pub use verification::Verification;

@@ -23,10 +23,6 @@ pub enum Check {
 
 impl Check {
     /// As in the JSON.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_verify::Check::Run.name(), "run");
-    /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -60,7 +56,7 @@ pub struct Mismatch {
 
 /// A mismatch in words; see [`Mismatch`].
 #[derive(Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct MismatchText {
     pub(crate) event: String,
     pub(crate) expected: String,
     pub(crate) recorded: String,

@@ -3,27 +3,27 @@
 //! Decides when a place agrees with our wheel's, and whether it could follow from any clock at all, which
 //! is what can be asked where the base's state is not known.
 
-use crate::wheel::Levels;
+use crate::wheel::WheelLevels;
 use quietcore_trace::TimerStart;
 use quietcore_wheel::{Placement, Tick};
 use std::fmt;
 
 /// Where a `timer_start` says that its timer was put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RecordedPlace {
     bucket: u64,
     /// 6.1 does not say.
     expiry: Option<u64>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RecordedPlace {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "bucket {}", self.bucket)?;
         self.expiry.map_or(Ok(()), |expiry| write!(out, " due {expiry}"))
     }
 }
 
-impl Place {
+impl RecordedPlace {
     /// `None` when it does not say.
     pub(crate) fn of(start: &TimerStart<'_>) -> Option<Self> {
         Some(Self { bucket: start.bucket?, expiry: start.bucket_expiry })
@@ -34,7 +34,7 @@ impl Place {
     }
 
     /// Whether a base can have a clock that gives this place: any up to jiffies + 1.
-    pub(crate) fn is_possible(self, start: &TimerStart<'_>, jiffies: Tick, levels: Levels) -> bool {
+    pub(crate) fn is_possible(self, start: &TimerStart<'_>, jiffies: Tick, levels: WheelLevels) -> bool {
         let (expires, last) = (Tick(start.expires), jiffies.plus(1));
         let level = (self.bucket / 64) as usize;
         if level >= levels.count() {
@@ -64,8 +64,8 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
-    use super::Place;
-    use crate::wheel::Levels;
+    use super::RecordedPlace;
+    use crate::wheel::WheelLevels;
     use quietcore_core::CpuId;
     use quietcore_trace::TimerStart;
     use quietcore_wheel::{Placement, Tick};
@@ -87,8 +87,8 @@ mod tests {
             deferrable: false,
             pinned: false,
         };
-        let recorded = Place::of(&start).expect("it has a bucket");
-        recorded.is_possible(&start, Tick(jiffies), Levels::Nine)
+        let recorded = RecordedPlace::of(&start).expect("it has a bucket");
+        recorded.is_possible(&start, Tick(jiffies), WheelLevels::Nine)
     }
 
     /// Goal: what a clock up to jiffies + 1 gives is possible; what none gives is not.
@@ -98,7 +98,7 @@ mod tests {
         let jiffies = 10_000;
         for expires in [9_990, 10_000, 10_001, 10_062, 10_063, 10_064, 10_503, 10_504, 14_100, 1 << 40] {
             for clock in 9_000..=jiffies + 1 {
-                let place = Levels::Nine.place(Tick(clock), Tick(expires));
+                let place = WheelLevels::Nine.place(Tick(clock), Tick(expires));
                 let case = format!("expires {expires}, clock {clock}: {place:?}");
                 assert!(possible(expires, jiffies, place, Some), "{case}");
                 assert!(possible(expires, jiffies, place, |_| None), "{case}");

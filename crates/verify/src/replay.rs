@@ -8,70 +8,70 @@
 //! most `timers_max` timers are armed. Where lines are missing, everything is forgotten: a lost event on one
 //! CPU may have cancelled a timer of any other.
 
-use crate::base::{Armed, Base, BaseKind, BaseName, Position, Waiting};
-use crate::counts::Counts;
-use crate::mismatch::{Check, Words};
+use crate::base::{ArmedTimer, BaseName, TakenFrom, TimerBase, TimerBaseKind, WaitingTimer};
+use crate::counts::ReplayCounts;
+use crate::mismatch::{Check, MismatchText};
 use crate::swapped::{Owed, Swapped};
-use crate::tmigr::{Hierarchy, Wheels};
-use crate::wheel::{Levels, Pending};
+use crate::tmigr::{HierarchyReplay, Wheels};
+use crate::wheel::{PendingTimer, WheelLevels};
 use quietcore_core::{CpuId, Nanos};
-use quietcore_trace::{Context, Event, Header, IdentityTable, Migration, MigrationStep, Record};
+use quietcore_trace::{Event, Header, IdentityTable, InterruptContext, Migration, MigrationStep, Record};
 use quietcore_wheel::Tick;
 use std::collections::{BTreeMap, HashMap};
 
 /// A timer that was taken out.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Removed {
+pub(crate) struct RemovedTimer {
     pub(crate) base: BaseName,
-    pub(crate) pending: Pending,
-    pub(crate) position: Position,
+    pub(crate) pending: PendingTimer,
+    pub(crate) position: TakenFrom,
 }
 
 /// A timer that a softirq took out: the next line tells whether it is to expire.
 #[derive(Debug)]
-pub(crate) struct Taken {
-    pub(crate) out: Out,
+pub(crate) struct TakenTimer {
+    pub(crate) out: OutOfWheel,
     pub(crate) line: Owed,
 }
 
 /// How much of a taken timer is out of our wheel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Out {
+pub(crate) enum OutOfWheel {
     /// All: it was not pending here.
     Unknown,
     /// Nothing yet: if it is to expire, our wheel must hand it out itself.
     Waiting(BaseName),
     /// All.
-    Removed(Removed),
+    Removed(RemovedTimer),
 }
 
 /// What is known of one CPU that wrote a line.
 #[derive(Debug, Default)]
-pub(crate) struct Cpu {
-    pub(crate) taken: Option<Taken>,
+pub(crate) struct ReplayCpu {
+    pub(crate) taken: Option<TakenTimer>,
     /// The base whose bucket it runs, and the line of the run's first expiry.
     pub(crate) running: Option<(BaseName, u64)>,
 }
 
 /// What stood before a line on its CPU.
 #[derive(Debug)]
-pub(crate) struct Before {
+pub(crate) struct LineBefore {
     /// The timer that the line before took out.
-    pub(crate) taken: Option<Taken>,
+    pub(crate) taken: Option<TakenTimer>,
     /// Nothing: it is the CPU's first line, or its first one after a loss.
     pub(crate) is_first: bool,
 }
 
 /// The jiffies that a line showed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shown {
+pub(crate) struct ShownTick {
     pub(crate) jiffies: Tick,
     pub(crate) at: Nanos,
 }
 
 /// Which of the three events were seen; without them all, the state is not known.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct SeenEvents {
     pub(crate) cancel: bool,
     pub(crate) expiry: bool,
     pub(crate) bucket_expiry: bool,
@@ -80,20 +80,20 @@ pub(crate) struct Seen {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Replay {
-    pub(crate) levels: Levels,
+pub(crate) struct TimerReplay {
+    pub(crate) levels: WheelLevels,
     pub(crate) hz: Option<u32>,
     /// 2 or 3; decided by the kernel's release, or by the first start.
     pub(crate) bases_per_cpu: Option<u32>,
-    pub(crate) bases: BTreeMap<BaseName, Base>,
-    pub(crate) armed: HashMap<u64, Armed>,
+    pub(crate) bases: BTreeMap<BaseName, TimerBase>,
+    pub(crate) armed: HashMap<u64, ArmedTimer>,
     pub(crate) timers_max: usize,
-    pub(crate) cpus: BTreeMap<CpuId, Cpu>,
+    pub(crate) cpus: BTreeMap<CpuId, ReplayCpu>,
     pub(crate) swapped: Swapped,
     /// In place of bases, for text without flags: the bucket expiry of each timer.
     pub(crate) due: Option<IdentityTable<u64>>,
     /// The latest jiffies that a line showed.
-    pub(crate) shown: Option<Shown>,
+    pub(crate) shown: Option<ShownTick>,
     pub(crate) begins_at_boot: Option<bool>,
     /// Only CPU 0 wrote lines so far.
     pub(crate) is_alone: bool,
@@ -101,17 +101,17 @@ pub(crate) struct Replay {
     pub(crate) is_lossy: bool,
     /// `timers_max` was reached.
     pub(crate) is_full: bool,
-    pub(crate) seen: Seen,
-    pub(crate) counts: Counts,
+    pub(crate) seen: SeenEvents,
+    pub(crate) counts: ReplayCounts,
     /// Groups, walks and queues; asks the bases.
-    pub(crate) hierarchy: Hierarchy,
+    pub(crate) hierarchy: HierarchyReplay,
 }
 
-impl Replay {
+impl TimerReplay {
     pub(crate) fn new(header: &Header, timers_max: usize) -> Self {
         let two_or_three = |has_three: bool| if has_three { 3 } else { 2 };
         Self {
-            levels: Levels::of(header.hz),
+            levels: WheelLevels::of(header.hz),
             hz: header.hz,
             bases_per_cpu: header.kernel.as_ref().map(|kernel| two_or_three(kernel.at_least(6, 9))),
             bases: BTreeMap::new(),
@@ -125,9 +125,9 @@ impl Replay {
             is_alone: true,
             is_lossy: header.lost_events > 0,
             is_full: false,
-            seen: Seen::default(),
-            counts: Counts::default(),
-            hierarchy: Hierarchy::new(header, 1_000_000_000 / u64::from(header.hz.unwrap_or(1000))),
+            seen: SeenEvents::default(),
+            counts: ReplayCounts::default(),
+            hierarchy: HierarchyReplay::new(header, 1_000_000_000 / u64::from(header.hz.unwrap_or(1000))),
         }
     }
 
@@ -170,7 +170,7 @@ impl Replay {
             Event::TickStop { .. } if self.bases_per_cpu == Some(2) => cpu,
             _ => return,
         };
-        for kind in [BaseKind::Global, BaseKind::Local] {
+        for kind in [TimerBaseKind::Global, TimerBaseKind::Local] {
             let name = BaseName { cpu: looked_at, kind };
             self.settle_taken(name);
             if let Some(base) = self.bases.get_mut(&name) {
@@ -180,10 +180,11 @@ impl Replay {
     }
 
     /// What every line means for its CPU: it says what the line before it was, and may end a run.
-    fn enter(&mut self, record: &Record<'_>) -> Before {
+    fn enter(&mut self, record: &Record<'_>) -> LineBefore {
         let is_first = !self.cpus.contains_key(&record.cpu);
         let cpu = self.cpus.entry(record.cpu).or_default();
-        let in_interrupt = !matches!(record.context, Some(Context::Task | Context::Softirq));
+        let in_interrupt =
+            !matches!(record.context, Some(InterruptContext::Task | InterruptContext::Softirq));
         let taken = cpu.taken.take_if(|_| !in_interrupt);
         if let Some(taken) = &taken {
             let expires = match record.event {
@@ -191,17 +192,17 @@ impl Replay {
                 _ => false,
             };
             match taken.out {
-                Out::Waiting(name) if !expires => self.settle_taken(name),
-                Out::Unknown if !matches!(record.event, Event::TimerExpireEntry { .. }) => {
+                OutOfWheel::Waiting(name) if !expires => self.settle_taken(name),
+                OutOfWheel::Unknown if !matches!(record.event, Event::TimerExpireEntry { .. }) => {
                     self.swapped.add(taken.line);
                 }
                 _ => {}
             }
         }
-        if matches!(record.context, Some(Context::Task | Context::Interrupt)) {
+        if matches!(record.context, Some(InterruptContext::Task | InterruptContext::Interrupt)) {
             self.end_run(record.cpu, record.line, None);
         }
-        Before { taken, is_first }
+        LineBefore { taken, is_first }
     }
 
     /// A line that had to come with the same time stamp did not come.
@@ -221,7 +222,7 @@ impl Replay {
                     continue;
                 }
             };
-            self.counts.mismatch(owed.line, Check::TimerCancel, || Words {
+            self.counts.mismatch(owed.line, Check::TimerCancel, || MismatchText {
                 event: format!("timer {:x}", owed.timer),
                 expected: expected.to_owned(),
                 recorded: recorded.to_owned(),
@@ -233,7 +234,7 @@ impl Replay {
     /// A line shows that it was `jiffies` at `at`.
     pub(crate) fn show(&mut self, jiffies: Tick, at: Nanos) {
         if self.shown.is_none_or(|shown| !jiffies.is_before(shown.jiffies)) {
-            self.shown = Some(Shown { jiffies, at });
+            self.shown = Some(ShownTick { jiffies, at });
         }
     }
 
@@ -248,26 +249,26 @@ impl Replay {
     }
 
     /// The base `name`; a new one is empty.
-    pub(crate) fn base(&mut self, name: BaseName, jiffies: Tick) -> &mut Base {
+    pub(crate) fn base(&mut self, name: BaseName, jiffies: Tick) -> &mut TimerBase {
         let levels = self.levels;
-        self.bases.entry(name).or_insert_with(|| Base::new(levels, jiffies))
+        self.bases.entry(name).or_insert_with(|| TimerBase::new(levels, jiffies))
     }
 
     /// Takes `timer` out of wherever it is; `None` when it is not pending.
-    pub(crate) fn take_out(&mut self, timer: u64) -> Option<Removed> {
-        let Armed { base: name, key } = self.armed.remove(&timer)?;
+    pub(crate) fn take_out(&mut self, timer: u64) -> Option<RemovedTimer> {
+        let ArmedTimer { base: name, key } = self.armed.remove(&timer)?;
         self.settle_taken(name);
         let (pending, position) = self.bases.get_mut(&name)?.take_out(key, timer)?;
-        Some(Removed { base: name, pending, position })
+        Some(RemovedTimer { base: name, pending, position })
     }
 
     /// Before anything else happens to the base `name`: a timer that a softirq took out of it goes.
     pub(crate) fn settle_taken(&mut self, name: BaseName) {
         let Some(base) = self.bases.get_mut(&name) else { return };
-        let Some(Waiting { key, timer, cpu }) = base.waiting.take() else { return };
+        let Some(WaitingTimer { key, timer, cpu }) = base.waiting.take() else { return };
         let Some((pending, position)) = base.take_out(key, timer) else { return };
         if let Some(taken) = self.cpus.get_mut(&cpu).and_then(|cpu| cpu.taken.as_mut()) {
-            taken.out = Out::Removed(Removed { base: name, pending, position });
+            taken.out = OutOfWheel::Removed(RemovedTimer { base: name, pending, position });
         }
     }
 

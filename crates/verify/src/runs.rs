@@ -4,14 +4,14 @@
 //! that our wheel collected must have expired or been cancelled, and no bucket may be due: the kernel's loop
 //! goes on while one is.
 
-use crate::base::{Base, BaseName, Run};
-use crate::mismatch::{Check, Words};
-use crate::replay::Replay;
+use crate::base::{BaseName, BucketRun, TimerBase};
+use crate::mismatch::{Check, MismatchText};
+use crate::replay::TimerReplay;
 use quietcore_core::CpuId;
 use quietcore_trace::Record;
 use quietcore_wheel::Tick;
 
-impl Replay {
+impl TimerReplay {
     /// The run on `cpu`, if there is one, is over at `line`, and the CPU goes on with `next`.
     pub(crate) fn end_run(&mut self, cpu: CpuId, line: u64, next: Option<BaseName>) {
         let running = self.cpus.get_mut(&cpu).and_then(|cpu| cpu.running.take());
@@ -33,7 +33,7 @@ impl Replay {
             }
             None => return,
         };
-        self.counts.mismatch(line, Check::Run, || Words {
+        self.counts.mismatch(line, Check::Run, || MismatchText {
             event: format!("run of bucket expiry {} of the {name}, begun at line {begun}", run.expiry.0),
             expected,
             recorded: "the end of the run".to_owned(),
@@ -46,7 +46,7 @@ impl Replay {
         self.end_run(record.cpu, record.line, Some(name));
         self.settle_taken(name);
         let left = self.drain(name);
-        let run = Base::run(record.cpu, record.line, expiry);
+        let run = TimerBase::run(record.cpu, record.line, expiry);
         self.skip_to(name, &run);
         if let Some(base) = self.bases.get_mut(&name) {
             base.collect(run);
@@ -89,11 +89,11 @@ impl Replay {
     }
 
     /// Drops the buckets before that of `run`, which a contradicted base still has.
-    pub(crate) fn skip_to(&mut self, name: BaseName, run: &Run) {
+    pub(crate) fn skip_to(&mut self, name: BaseName, run: &BucketRun) {
         while self.is_due_before(name, run.expiry) {
             let Some(base) = self.bases.get_mut(&name) else { return };
             let Some(first) = base.wheel.next_expiry() else { return };
-            base.collect(Base::run(run.cpu, run.line, first));
+            base.collect(TimerBase::run(run.cpu, run.line, first));
             self.drain(name);
         }
     }

@@ -5,13 +5,13 @@
 //! the recorded bucket. A contradicted timer is armed where the replay would have it, so that one wrong
 //! number is one mismatch.
 
-use crate::base::{Armed, BaseKind, BaseName, Clock};
-use crate::class::Class;
-use crate::mismatch::{Check, Words};
-use crate::place::Place;
-use crate::replay::{Replay, Shown};
+use crate::base::{ArmedTimer, BaseName, PossibleClock, TimerBaseKind};
+use crate::class::ClockClass;
+use crate::mismatch::{Check, MismatchText};
+use crate::place::RecordedPlace;
+use crate::replay::{ShownTick, TimerReplay};
 use crate::swapped::Owed;
-use crate::wheel::{Levels, Pending};
+use crate::wheel::{PendingTimer, WheelLevels};
 use quietcore_core::Nanos;
 use quietcore_trace::{Record, TimerStart};
 use quietcore_wheel::Tick;
@@ -31,17 +31,17 @@ const SECONDS_BEFORE_WRAP: u64 = 300;
 const USUAL_HZ: [u64; 4] = [100, 250, 300, 1000];
 
 /// A start, with what it says besides its own place.
-struct Question<'a> {
+struct StartCheck<'a> {
     start: &'a TimerStart<'a>,
     base: BaseName,
     jiffies: Tick,
     /// The latest jiffies that a line less than a tick before showed.
-    shown: Option<Shown>,
-    recorded: Place,
-    levels: Levels,
+    shown: Option<ShownTick>,
+    recorded: RecordedPlace,
+    levels: WheelLevels,
 }
 
-impl Question<'_> {
+impl StartCheck<'_> {
     fn expires(&self) -> Tick {
         Tick(self.start.expires)
     }
@@ -52,10 +52,10 @@ impl Question<'_> {
     }
 
     /// The places that `clocks` give, in words.
-    fn expected(&self, clocks: &[Clock]) -> String {
+    fn expected(&self, clocks: &[PossibleClock]) -> String {
         let words = clocks.iter().take(3).map(|clock| {
             let place = self.levels.place(clock.at, self.expires());
-            let from = clock.class.map_or("jiffies", Class::name);
+            let from = clock.class.map_or("jiffies", ClockClass::name);
             format!("bucket {} due {} (clock {}, {from})", place.bucket, place.expiry.0, clock.at.0)
         });
         words.collect::<Vec<_>>().join(" or ")
@@ -63,16 +63,16 @@ impl Question<'_> {
 }
 
 /// How a place came about.
-enum Explanation {
+enum StartExplanation {
     /// By a clock that the base can have; our wheel is at it.
-    Replayed(Option<Class>),
+    Replayed(Option<ClockClass>),
     /// The base's state is not known: by jiffies, or by another possible clock. The timer is not followed.
-    Unfollowed(Option<Class>),
+    Unfollowed(Option<ClockClass>),
     /// By none of these; our wheel is at the first, the likeliest.
-    None(Vec<Clock>),
+    None(Vec<PossibleClock>),
 }
 
-impl Replay {
+impl TimerReplay {
     pub(crate) fn take_start(&mut self, record: &Record<'_>, start: &TimerStart<'_>) {
         let jiffies = Tick(start.expires.wrapping_sub(start.timeout.cast_unsigned()));
         let base = self.base_of(record, start, jiffies);
@@ -88,7 +88,7 @@ impl Replay {
         if was_pending && self.seen.cancel {
             self.swapped.add(owed);
         }
-        let Some(recorded) = Place::of(start) else {
+        let Some(recorded) = RecordedPlace::of(start) else {
             self.counts.notes.without_bucket += 1;
             self.is_lossy = true;
             return;
@@ -96,7 +96,7 @@ impl Replay {
         self.seen.bucket_expiry |= start.bucket_expiry.is_some();
         self.counts.starts += 1;
         let levels = self.levels;
-        let question = Question { start, base, jiffies, shown, recorded, levels };
+        let question = StartCheck { start, base, jiffies, shown, recorded, levels };
         self.judge(record, &question);
         if !was_pending && self.swapped.balance(start.timer) < 0 {
             self.swapped.add(owed); // its timer_cancel came before it
@@ -105,20 +105,20 @@ impl Replay {
     }
 
     /// Explains the start, counts it, and arms its timer.
-    fn judge(&mut self, record: &Record<'_>, question: &Question<'_>) {
+    fn judge(&mut self, record: &Record<'_>, question: &StartCheck<'_>) {
         let (clocks, why) = match self.explain(question) {
-            Explanation::Unfollowed(class) => {
+            StartExplanation::Unfollowed(class) => {
                 self.is_lossy = true;
                 return self.count(class);
             }
-            Explanation::Replayed(class) => {
+            StartExplanation::Replayed(class) => {
                 if self.arm(question) {
                     return self.count(class);
                 }
                 let at = self.base(question.base, question.jiffies).wheel.clock();
-                (vec![Clock { at, class }], "our wheel puts it elsewhere at the replayed clock")
+                (vec![PossibleClock { at, class }], "our wheel puts it elsewhere at the replayed clock")
             }
-            Explanation::None(clocks) => {
+            StartExplanation::None(clocks) => {
                 self.arm(question);
                 match question.fits(question.jiffies) {
                     true => (clocks, "it is placed as if the clock was jiffies, which the base cannot have"),
@@ -126,7 +126,7 @@ impl Replay {
                 }
             }
         };
-        self.counts.mismatch(record.line, Check::TimerStart, || Words {
+        self.counts.mismatch(record.line, Check::TimerStart, || MismatchText {
             event: describe(question.start, &question.base.to_string(), question.jiffies),
             expected: question.expected(&clocks),
             recorded: question.recorded.to_string(),
@@ -134,7 +134,7 @@ impl Replay {
         });
     }
 
-    pub(crate) fn count(&mut self, class: Option<Class>) {
+    pub(crate) fn count(&mut self, class: Option<ClockClass>) {
         match class {
             None => self.counts.exact += 1,
             Some(class) => self.counts.classes.add(class),
@@ -142,10 +142,10 @@ impl Replay {
     }
 
     /// Finds the clocks that give the recorded place, and takes the base's clock to them.
-    fn explain(&mut self, question: &Question<'_>) -> Explanation {
+    fn explain(&mut self, question: &StartCheck<'_>) -> StartExplanation {
         let mut kept = self.fitting(question);
         if kept.is_empty() && self.has_not_moved(question) {
-            return Explanation::Replayed(Some(Class::TickBetween));
+            return StartExplanation::Replayed(Some(ClockClass::TickBetween));
         }
         if kept.is_empty() && self.forget_boot_gap(question.base, question.jiffies) {
             kept = self.fitting(question);
@@ -154,31 +154,31 @@ impl Replay {
             let clocks = self.base(question.base, question.jiffies).clocks(question.jiffies);
             if self.is_unsettled() {
                 if question.fits(question.jiffies) {
-                    return Explanation::Unfollowed(None);
+                    return StartExplanation::Unfollowed(None);
                 }
                 if question.recorded.is_possible(question.start, question.jiffies, self.levels) {
-                    return Explanation::Unfollowed(Some(Class::AfterLoss));
+                    return StartExplanation::Unfollowed(Some(ClockClass::AfterLoss));
                 }
             }
             self.base(question.base, question.jiffies).settle(question.jiffies, &clocks[..1]);
-            return Explanation::None(clocks);
+            return StartExplanation::None(clocks);
         }
         let base = self.base(question.base, question.jiffies);
         base.settle(question.jiffies, &kept);
         if question.fits(question.jiffies) {
             let at_jiffies = kept.iter().any(|clock| clock.class.is_none());
             self.counts.notes.same_place += u64::from(!at_jiffies);
-            return Explanation::Replayed(None);
+            return StartExplanation::Replayed(None);
         }
         // The earliest: the clock that the base goes on with.
         let earliest = kept.iter().reduce(|one, other| if other.at.is_before(one.at) { other } else { one });
-        Explanation::Replayed(earliest.and_then(|clock| clock.class))
+        StartExplanation::Replayed(earliest.and_then(|clock| clock.class))
     }
 
     /// The clocks that the base can have and that give the recorded place.
-    fn fitting(&mut self, question: &Question<'_>) -> Vec<Clock> {
+    fn fitting(&mut self, question: &StartCheck<'_>) -> Vec<PossibleClock> {
         let mut clocks = self.base(question.base, question.jiffies).clocks(question.jiffies);
-        let place = |clock: &Clock| question.levels.place(clock.at, question.expires());
+        let place = |clock: &PossibleClock| question.levels.place(clock.at, question.expires());
         if clocks.iter().any(|clock| place(clock) != place(&clocks[0])) {
             self.counts.notes.two_places += 1;
         }
@@ -189,23 +189,23 @@ impl Replay {
     /// Whether forwarding had nothing to do: when it happened, jiffies were not past the base's clock yet, as
     /// the lines up to now show, and they moved on before the event was written. The last line that showed
     /// jiffies must be less than a tick old; what happened since then is not known.
-    fn has_not_moved(&mut self, question: &Question<'_>) -> bool {
+    fn has_not_moved(&mut self, question: &StartCheck<'_>) -> bool {
         let Some(shown) = question.shown else { return false };
         let clock = self.base(question.base, question.jiffies).wheel.clock();
         clock.is_before(question.jiffies) && !clock.is_before(shown.jiffies) && question.fits(clock)
     }
 
     /// Arms the timer where our wheel puts it; whether that is the recorded place.
-    fn arm(&mut self, question: &Question<'_>) -> bool {
+    fn arm(&mut self, question: &StartCheck<'_>) -> bool {
         let timer = question.start.timer;
         let is_early = self.is_alone && self.begins_at_boot == Some(true);
         let base = self.base(question.base, question.jiffies);
         let place = base.wheel.place(question.expires());
-        let key = base.arm(question.expires(), Pending { timer, place, is_early });
+        let key = base.arm(question.expires(), PendingTimer { timer, place, is_early });
         if is_early && base.early.len() < EARLY_MAX && !base.early.contains(&timer) {
             base.early.push(timer);
         }
-        self.armed.insert(timer, Armed { base: question.base, key });
+        self.armed.insert(timer, ArmedTimer { base: question.base, key });
         question.recorded.is(place)
     }
 
@@ -217,9 +217,9 @@ impl Replay {
         // 6.9 brought the local bases, and 6.8 the field.
         let bases = *self.bases_per_cpu.get_or_insert(if start.bucket_expiry.is_some() { 3 } else { 2 });
         let kind = match (start.deferrable, start.pinned) {
-            (true, _) => BaseKind::Deferrable,
-            (false, true) if bases == 3 => BaseKind::Local,
-            (false, _) => BaseKind::Global,
+            (true, _) => TimerBaseKind::Deferrable,
+            (false, true) if bases == 3 => TimerBaseKind::Local,
+            (false, _) => TimerBaseKind::Global,
         };
         BaseName { cpu: start.base, kind }
     }

@@ -3,10 +3,10 @@
 //! The fields are the JSON of `quietcore verify --json`; `docs/verify.md` defines each. Invariant, whatever
 //! the input: `timer_starts` = `exact` + the sum of `classes` + `mismatches`.
 
-use crate::class::Classes;
-use crate::counts::{CancelCounts, ExpiryCounts, Notes, RunCounts};
+use crate::class::ClockClasses;
+use crate::counts::{CancelCounts, ExpiryCounts, RunCounts, VerifyNotes};
 use crate::mismatch::Mismatch;
-use crate::replay::Replay;
+use crate::replay::TimerReplay;
 use crate::tmigr::HierarchyCounts;
 use quietcore_trace::{Header, Tally};
 use serde::Serialize;
@@ -42,7 +42,7 @@ pub struct Verification {
     /// Those that agree with clock = jiffies.
     pub exact: u64,
     /// Those that agree with another clock that the replay arrives at.
-    pub classes: Classes,
+    pub classes: ClockClasses,
     /// Those that agree with none.
     pub mismatches: u64,
     /// `timer_cancel` lines.
@@ -52,7 +52,7 @@ pub struct Verification {
     /// Runs of a bucket; `None` where the text does not say what the CPU was doing.
     pub runs: Option<RunCounts>,
     /// Counts of what is no mismatch.
-    pub notes: Notes,
+    pub notes: VerifyNotes,
     /// The timer migration hierarchy (6.9 on).
     pub tmigr: HierarchyCounts,
     /// Events and fields that the input does not have, so that something could not be compared.
@@ -86,10 +86,10 @@ impl Verification {
 }
 
 /// The result of `replay` on everything that `tally` counts.
-pub(crate) fn verification(replay: Replay, header: &Header, tally: &Tally) -> Verification {
+pub(crate) fn verification(replay: TimerReplay, header: &Header, tally: &Tally) -> Verification {
     let not_recorded = not_recorded(&replay);
     let mut incomplete = incomplete(&replay, tally);
-    let Replay { mut counts, levels, swapped, due, hierarchy, .. } = replay;
+    let TimerReplay { mut counts, levels, swapped, due, hierarchy, .. } = replay;
     let (tmigr, contradictions, reasons) = hierarchy.finish();
     incomplete.extend(reasons);
     contradictions.into_iter().for_each(|mismatch| counts.list(mismatch));
@@ -113,7 +113,7 @@ pub(crate) fn verification(replay: Replay, header: &Header, tally: &Tally) -> Ve
         cancels: counts.cancels,
         expiries: counts.expiries,
         runs,
-        notes: Notes { swapped: swapped.pairs, ..counts.notes },
+        notes: VerifyNotes { swapped: swapped.pairs, ..counts.notes },
         tmigr,
         not_recorded,
         incomplete,
@@ -124,8 +124,8 @@ pub(crate) fn verification(replay: Replay, header: &Header, tally: &Tally) -> Ve
     verification
 }
 
-fn not_recorded(replay: &Replay) -> Vec<&'static str> {
-    let Replay { seen, counts, due, .. } = replay;
+fn not_recorded(replay: &TimerReplay) -> Vec<&'static str> {
+    let TimerReplay { seen, counts, due, .. } = replay;
     let has_starts = counts.starts > 0;
     let mut missing = Vec::new();
     for (is_missing, name) in [
@@ -143,8 +143,8 @@ fn not_recorded(replay: &Replay) -> Vec<&'static str> {
     missing
 }
 
-fn incomplete(replay: &Replay, tally: &Tally) -> Vec<String> {
-    let Replay { seen, counts, due, timers_max, .. } = replay;
+fn incomplete(replay: &TimerReplay, tally: &Tally) -> Vec<String> {
+    let TimerReplay { seen, counts, due, timers_max, .. } = replay;
     let mut reasons = Vec::new();
     let mut add = |is_so: bool, reason: String| {
         if is_so {

@@ -9,7 +9,7 @@
 //! Memory is bounded by the number of bases (3 for each of 8192 CPUs) and of pending timers (a limit, beyond
 //! which everything is forgotten and counted as such). No map is iterated.
 
-use crate::replay::Replay;
+use crate::replay::TimerReplay;
 use crate::verification::{Verification, verification};
 use quietcore_trace::{Header, Progress, ReadError, Record, TraceReader};
 use std::io::Read;
@@ -40,7 +40,7 @@ pub const PENDING_MAX: usize = 1 << 19;
 /// ```
 #[derive(Debug)]
 pub struct Verify {
-    replay: Replay,
+    replay: TimerReplay,
     malformed: u64,
 }
 
@@ -58,7 +58,7 @@ impl Verify {
     /// ```
     #[must_use]
     pub fn new(header: &Header) -> Self {
-        Self { replay: Replay::new(header, PENDING_MAX), malformed: 0 }
+        Self { replay: TimerReplay::new(header, PENDING_MAX), malformed: 0 }
     }
 
     /// The same with another limit than [`PENDING_MAX`], at least 1.

@@ -1,7 +1,7 @@
 //! The wheel of one base: the project's own, in the kernel's two shapes.
 //!
 //! Decides nothing about timers. `quietcore-wheel` places, collects and orders; the replay only asks it.
-//! Invariant: a [`Pending`] that was armed here keeps the place that the wheel gave it.
+//! Invariant: a [`PendingTimer`] that was armed here keeps the place that the wheel gave it.
 
 use quietcore_wheel::{Key, Placement, Precision, Shape, Slot, Tick, Timers};
 
@@ -9,12 +9,12 @@ use quietcore_wheel::{Key, Placement, Precision, Shape, Slot, Tick, Timers};
 ///
 /// Source: Linux 6.12, kernel/time/timer.c, `LVL_DEPTH`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Levels {
+pub(crate) enum WheelLevels {
     Eight,
     Nine,
 }
 
-impl Levels {
+impl WheelLevels {
     /// Of a kernel with `hz` ticks per second; an unknown one has 9, as all usual settings do.
     pub(crate) fn of(hz: Option<u32>) -> Self {
         if hz.is_some_and(|hz| hz <= 100) { Self::Eight } else { Self::Nine }
@@ -43,7 +43,7 @@ impl Levels {
 
 /// A pending timer, as the wheel keeps it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pending {
+pub(crate) struct PendingTimer {
     /// The timer's identity.
     pub(crate) timer: u64,
     /// Where the wheel put it.
@@ -52,13 +52,13 @@ pub(crate) struct Pending {
     pub(crate) is_early: bool,
 }
 
-type Storage = Vec<Slot<Pending>>;
+type Storage = Vec<Slot<PendingTimer>>;
 
 /// One base's pending timers.
 #[derive(Debug)]
 pub(crate) enum BaseWheel {
-    Eight(Box<Timers<Pending, Storage, 8>>),
-    Nine(Box<Timers<Pending, Storage, 9>>),
+    Eight(Box<Timers<PendingTimer, Storage, 8>>),
+    Nine(Box<Timers<PendingTimer, Storage, 9>>),
 }
 
 macro_rules! in_either {
@@ -71,10 +71,10 @@ macro_rules! in_either {
 }
 
 impl BaseWheel {
-    pub(crate) fn new(levels: Levels, clock: Tick) -> Self {
+    pub(crate) fn new(levels: WheelLevels, clock: Tick) -> Self {
         match levels {
-            Levels::Eight => Self::Eight(Box::new(Timers::with_shape(clock, Storage::new()))),
-            Levels::Nine => Self::Nine(Box::new(Timers::with_shape(clock, Storage::new()))),
+            WheelLevels::Eight => Self::Eight(Box::new(Timers::with_shape(clock, Storage::new()))),
+            WheelLevels::Nine => Self::Nine(Box::new(Timers::with_shape(clock, Storage::new()))),
         }
     }
 
@@ -96,7 +96,7 @@ impl BaseWheel {
         in_either!(self, timers => timers.place(expires, Precision::Coarse))
     }
 
-    pub(crate) fn arm(&mut self, expires: Tick, pending: Pending) -> Key {
+    pub(crate) fn arm(&mut self, expires: Tick, pending: PendingTimer) -> Key {
         in_either!(self, timers => {
             // Most bases hold a handful: growing from 4 keeps a hostile trace of many bases small.
             if timers.len() >= timers.capacity() {
@@ -106,12 +106,12 @@ impl BaseWheel {
         })
     }
 
-    pub(crate) fn get(&self, key: Key) -> Option<&Pending> {
+    pub(crate) fn get(&self, key: Key) -> Option<&PendingTimer> {
         in_either!(self, timers => timers.get(key))
     }
 
     /// `None` when the key's timer was popped.
-    pub(crate) fn cancel(&mut self, key: Key) -> Option<Pending> {
+    pub(crate) fn cancel(&mut self, key: Key) -> Option<PendingTimer> {
         in_either!(self, timers => timers.cancel(key)).ok()
     }
 
@@ -120,25 +120,28 @@ impl BaseWheel {
         in_either!(self, timers => timers.collect(now))
     }
 
-    pub(crate) fn pop_collected(&mut self) -> Option<Pending> {
+    pub(crate) fn pop_collected(&mut self) -> Option<PendingTimer> {
         in_either!(self, timers => timers.pop_collected()).map(|expired| expired.value)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Levels;
+    use super::WheelLevels;
     use quietcore_wheel::Tick;
 
     /// Goal: the shape follows HZ. Method: both sides of the edge, and a delay that only 9 levels hold.
     #[test]
     fn slow_ticks_have_eight_levels() {
         for (hz, count) in [(None, 9), (Some(1000), 9), (Some(101), 9), (Some(100), 8), (Some(24), 8)] {
-            assert_eq!(Levels::of(hz).count(), count, "HZ={hz:?}");
+            assert_eq!(WheelLevels::of(hz).count(), count, "HZ={hz:?}");
         }
         let far = Tick(1 << 29);
-        assert_eq!(Levels::Nine.place(Tick(0), far).bucket / 64, 8);
-        assert_eq!(Levels::Eight.place(Tick(0), far).bucket / 64, 7, "clipped");
-        assert!(Levels::Eight.place(Tick(0), far).expiry.is_before(far), "clipped: the one way to be early");
+        assert_eq!(WheelLevels::Nine.place(Tick(0), far).bucket / 64, 8);
+        assert_eq!(WheelLevels::Eight.place(Tick(0), far).bucket / 64, 7, "clipped");
+        assert!(
+            WheelLevels::Eight.place(Tick(0), far).expiry.is_before(far),
+            "clipped: the one way to be early"
+        );
     }
 }

@@ -4,16 +4,16 @@
 //! every timer, so neither runs nor bases can be told apart there. What is left: a start's place against
 //! clock = jiffies, or against any clock at all, and an expiry's bucket against its timer's last start.
 
-use crate::class::Class;
-use crate::expiries::{Agreement, Contradiction};
-use crate::mismatch::{Check, Words};
-use crate::place::Place;
-use crate::replay::Replay;
+use crate::class::ClockClass;
+use crate::expiries::{Contradiction, ExpiryAgreement};
+use crate::mismatch::{Check, MismatchText};
+use crate::place::RecordedPlace;
+use crate::replay::TimerReplay;
 use crate::starts::describe;
 use quietcore_trace::{Event, Record, TimerStart};
 use quietcore_wheel::Tick;
 
-impl Replay {
+impl TimerReplay {
     pub(crate) fn take_without_flags(&mut self, record: &Record<'_>) {
         match &record.event {
             Event::TimerStart(start) => self.start_without_flags(record.line, start),
@@ -27,8 +27,8 @@ impl Replay {
                     (Some(due), Some(baseclk)) if due != baseclk => {
                         Err(Contradiction::of_bucket(due, baseclk, "the timer is in another bucket"))
                     }
-                    (Some(_), Some(_)) => Ok(Agreement::Exact),
-                    _ => Ok(Agreement::StartUnseen),
+                    (Some(_), Some(_)) => Ok(ExpiryAgreement::Exact),
+                    _ => Ok(ExpiryAgreement::StartUnseen),
                 });
             }
             _ => {}
@@ -36,7 +36,7 @@ impl Replay {
     }
 
     fn start_without_flags(&mut self, line: u64, start: &TimerStart<'_>) {
-        let Some(recorded) = Place::of(start) else {
+        let Some(recorded) = RecordedPlace::of(start) else {
             self.counts.notes.without_bucket += 1;
             return;
         };
@@ -51,9 +51,9 @@ impl Replay {
             return self.count(None);
         }
         if recorded.is_possible(start, jiffies, self.levels) {
-            return self.count(Some(Class::AfterLoss));
+            return self.count(Some(ClockClass::AfterLoss));
         }
-        self.counts.mismatch(line, Check::TimerStart, || Words {
+        self.counts.mismatch(line, Check::TimerStart, || MismatchText {
             event: describe(start, &format!("base of CPU {}", start.base), jiffies),
             expected: format!(
                 "bucket {} due {} (clock {}, jiffies)",

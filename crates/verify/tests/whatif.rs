@@ -2,9 +2,11 @@
 
 use quietcore_core::CpuSet;
 use quietcore_core::place::Policy;
-use quietcore_explain::{Explain, Options, Report};
+use quietcore_explain::{Explain, ExplainOptions, Explanation};
 use quietcore_trace::{Header, KernelRelease, TimerModel, TraceReader};
-use quietcore_verify::whatif::{Answer, Excluded, Facts, Load, LoadError, LoadReader, Question, answer};
+use quietcore_verify::whatif::{
+    Excluded, LoadError, LoadFacts, LoadReader, RecordedLoad, WhatifAnswer, WhatifQuestion, answer,
+};
 use std::io::Read;
 use std::path::PathBuf;
 
@@ -12,8 +14,8 @@ fn cpus(list: &str) -> CpuSet {
     if list.is_empty() { CpuSet::new() } else { list.parse().expect("a CPU list") }
 }
 
-fn facts(header: &Header) -> Facts {
-    Facts {
+fn facts(header: &Header) -> LoadFacts {
+    LoadFacts {
         cpu_count: header.cpu_count,
         hz: header.hz,
         model: header.kernel.as_ref().map(KernelRelease::timer_model),
@@ -23,11 +25,12 @@ fn facts(header: &Header) -> Facts {
     }
 }
 
-fn load(text: &[u8]) -> Result<(Load, Report), LoadError> {
+fn load(text: &[u8]) -> Result<(RecordedLoad, Explanation), LoadError> {
     let mut reader = TraceReader::new(text);
     reader.read_header().expect("a header");
     let facts = facts(reader.header());
-    let mut explain = Explain::new(Options { isolated: facts.isolated.clone(), ..Options::default() });
+    let mut explain =
+        Explain::new(ExplainOptions { isolated: facts.isolated.clone(), ..ExplainOptions::default() });
     let mut load = LoadReader::new();
     let take = &mut |record: &quietcore_trace::Record<'_>| {
         explain.take(record);
@@ -73,17 +76,17 @@ fn start(timer: u32, base: u32, (expires, now): (u64, u64), flags: &str) -> Stri
     )
 }
 
-fn ask(text: &[u8], question: &Question) -> Answer {
+fn ask(text: &[u8], question: &WhatifQuestion) -> WhatifAnswer {
     let (load, _) = load(text).expect("a load");
     answer(&load, question).expect("an answer")
 }
 
-fn excluding(list: &str) -> Question {
-    Question { excluded: Excluded::These(cpus(list)), ..Question::default() }
+fn excluding(list: &str) -> WhatifQuestion {
+    WhatifQuestion { excluded: Excluded::These(cpus(list)), ..WhatifQuestion::default() }
 }
 
-fn keeping_awake(list: &str) -> Question {
-    Question { kept_awake: cpus(list), ..Question::default() }
+fn keeping_awake(list: &str) -> WhatifQuestion {
+    WhatifQuestion { kept_awake: cpus(list), ..WhatifQuestion::default() }
 }
 
 /// CPU 0 arms a timer for jiffy 1009 and sleeps; CPUs 1 (isolated) and 2 are awake.
@@ -105,16 +108,16 @@ fn housekeeper_sleeps(kernel: &str) -> Vec<u8> {
 #[test]
 fn the_migrator_is_the_lowest_awake_cpu_that_takes_part() {
     let text = housekeeper_sleeps("6.12.1");
-    let ran = |question: &Question| {
+    let ran = |question: &WhatifQuestion| {
         let after = ask(&text, question).after;
         (after.foreign.total, after.remote.by_cpu.expect("recorded").into_keys().collect::<Vec<_>>())
     };
-    assert_eq!(ran(&Question::default()), (Some(1), vec![1]), "CPU 1 inherits the role");
+    assert_eq!(ran(&WhatifQuestion::default()), (Some(1), vec![1]), "CPU 1 inherits the role");
     assert_eq!(ran(&excluding("1")), (Some(0), vec![2]), "CPU 1 left out");
     assert_eq!(ran(&keeping_awake("2")), (Some(0), vec![2]), "CPU 2 was awake first");
     assert_eq!(ran(&keeping_awake("0")), (Some(0), vec![]), "CPU 0 runs its own");
     for policy in [Policy::Push, Policy::Stay] {
-        let question = Question { policy, ..Question::default() };
+        let question = WhatifQuestion { policy, ..WhatifQuestion::default() };
         assert_eq!(ran(&question), (Some(0), vec![]), "{policy:?}");
     }
 }
@@ -126,7 +129,7 @@ fn a_kernel_that_excludes_isolated_cpus_is_replayed_as_one() {
     let newer = ask(&housekeeper_sleeps("6.19.14"), &excluding(""));
     assert_eq!((newer.before.foreign.total, newer.before.excluded.as_str()), (Some(0), "1"));
     assert_eq!((newer.after.foreign.total, newer.after.excluded.as_str()), (Some(1), ""));
-    let older = ask(&housekeeper_sleeps("6.18.2"), &Question::default());
+    let older = ask(&housekeeper_sleeps("6.18.2"), &WhatifQuestion::default());
     assert_eq!((older.before.foreign.total, older.before.excluded.as_str()), (Some(1), ""));
 }
 
@@ -142,7 +145,7 @@ fn the_last_cpu_to_sleep_wakes_for_all() {
         format!("001 0 200.0 {}", start(18, 1, (9000, 1050), "D")),
     ];
     let text = trace("6.12.1", 2, "1", &lines.iter().map(String::as_str).collect::<Vec<_>>());
-    let pulled = ask(&text, &Question::default());
+    let pulled = ask(&text, &WhatifQuestion::default());
     assert_eq!((pulled.after.foreign.total, pulled.after.expired), (Some(1), 1));
     assert_eq!(pulled.after.wakeups.by_cpu.get(&1), Some(&1), "{:?}", pulled.after.wakeups);
     assert_eq!(pulled.after.wakeups.by_cpu.get(&0), None);
@@ -165,7 +168,7 @@ fn pinned_timers_stay_and_deferrable_ones_wait() {
     ];
     let text = trace("6.12.1", 2, "", &lines.iter().map(String::as_str).collect::<Vec<_>>());
     for policy in Policy::ALL {
-        let after = ask(&text, &Question { policy, ..Question::default() }).after;
+        let after = ask(&text, &WhatifQuestion { policy, ..WhatifQuestion::default() }).after;
         assert_eq!((after.expired, after.remote.total), (2, Some(0)), "{policy:?}");
         assert_eq!(after.wakeups.by_cpu.get(&0), Some(&2), "{policy:?}: the pinned timer and the task");
         assert_eq!(after.lateness_ns.max, Some(4_000_000), "{policy:?}: the pinned one, a tick by its wheel");
@@ -189,7 +192,7 @@ fn who_was_woken_by_a_timer_looks_after_the_next() {
         format!("000 7 100.0 {}", start(18, 0, (9000, 1025), "")),
     ];
     let text = trace("6.12.1", 3, "1-2", &lines.iter().map(String::as_str).collect::<Vec<_>>());
-    let after = ask(&text, &Question::default()).after;
+    let after = ask(&text, &WhatifQuestion::default()).after;
     assert_eq!((after.expired, after.foreign.total), (2, Some(1)), "the first by CPU 1, the second at home");
     assert_eq!(after.wakeups.by_cpu.get(&2), Some(&1), "{:?}", after.wakeups);
 }
@@ -206,7 +209,7 @@ fn a_pinned_timer_first_hides_the_global_one() {
         format!("000 0 100.0 {}", start(18, 0, (9000, 1025), "D")),
     ];
     let text = trace("6.12.1", 2, "1", &lines.iter().map(String::as_str).collect::<Vec<_>>());
-    let after = ask(&text, &Question::default()).after;
+    let after = ask(&text, &WhatifQuestion::default()).after;
     assert_eq!((after.expired, after.remote.total), (2, Some(0)));
     assert_eq!((after.wakeups.by_cpu.get(&0), after.wakeups.by_cpu.get(&1)), (Some(&2), None));
 }
@@ -225,7 +228,7 @@ fn a_timer_put_on_another_cpu_runs_there() {
     ];
     let text = trace("6.1.176", 2, "1", &lines.iter().map(String::as_str).collect::<Vec<_>>());
     for policy in Policy::ALL {
-        let after = ask(&text, &Question { policy, ..Question::default() }).after;
+        let after = ask(&text, &WhatifQuestion { policy, ..WhatifQuestion::default() }).after;
         assert_eq!((after.foreign.pulled, after.foreign.placed), (Some(0), Some(2)), "{policy:?}");
         assert_eq!(after.wakeups.by_cpu.get(&1), Some(&2), "{policy:?}: told, and the timer");
     }
@@ -243,10 +246,10 @@ fn a_push_takes_a_busy_housekeeper() {
         "001 8 100.0 timer_cancel: timer=00000001".to_owned(),
     ];
     let text = trace("6.12.1", 3, "1", &lines.iter().map(String::as_str).collect::<Vec<_>>());
-    let pushed = ask(&text, &Question { policy: Policy::Push, ..Question::default() }).after;
+    let pushed = ask(&text, &WhatifQuestion { policy: Policy::Push, ..WhatifQuestion::default() }).after;
     assert_eq!((pushed.expired, pushed.foreign.total, pushed.remote.total), (1, Some(0), Some(0)));
     assert_eq!(pushed.wakeups.total, 0, "CPU 2 was awake");
-    let stayed = ask(&text, &Question { policy: Policy::Stay, ..Question::default() }).after;
+    let stayed = ask(&text, &WhatifQuestion { policy: Policy::Stay, ..WhatifQuestion::default() }).after;
     assert_eq!(stayed.wakeups.by_cpu.get(&0), Some(&1));
 }
 
@@ -262,7 +265,7 @@ fn only_cancels_without_an_expiry_are_inputs() {
         format!("000 7 80.0 {}", start(3, 0, (9000, 1020), "")),
     ];
     let text = trace("6.12.1", 1, "", &lines.iter().map(String::as_str).collect::<Vec<_>>());
-    let after = ask(&text, &Question { policy: Policy::Stay, ..Question::default() });
+    let after = ask(&text, &WhatifQuestion { policy: Policy::Stay, ..WhatifQuestion::default() });
     assert_eq!((after.after.expired, after.after.pending, after.after.superseded), (1, 1, 0));
     assert_eq!((after.agreement.expired_in_both, after.agreement.same_cpu), (1, 1));
 }
@@ -280,7 +283,7 @@ fn tick_stop_and_tasks_tell_who_is_awake() {
         "001 8 110.0 timer_cancel: timer=00000001".to_owned(),
     ];
     let text = trace("6.1.176", 2, "1", &lines.iter().map(String::as_str).collect::<Vec<_>>());
-    let answer = ask(&text, &Question::default());
+    let answer = ask(&text, &WhatifQuestion::default());
     assert_eq!((answer.before.policy, answer.before.foreign.total), ("push", Some(0)));
     assert_eq!((answer.after.policy, answer.after.foreign.total), ("pull", Some(1)));
     assert_eq!(answer.after.wakeups.by_cpu.get(&0), Some(&1), "the task at 100 ms");
@@ -292,11 +295,11 @@ fn tick_stop_and_tasks_tell_who_is_awake() {
 #[test]
 fn a_senseless_question_is_refused() {
     let (load, _) = load(&housekeeper_sleeps("6.12.1")).expect("a load");
-    let refused = |question: &Question| answer(&load, question).expect_err("refused").to_string();
+    let refused = |question: &WhatifQuestion| answer(&load, question).expect_err("refused").to_string();
     let absent = refused(&keeping_awake("0,7"));
     assert!(absent.contains("--keep-awake") && absent.contains('7') && absent.contains("0 to 2"), "{absent}");
     assert!(refused(&excluding("0-2")).contains("--exclude 0-2 leaves no CPU"));
-    let push = Question { policy: Policy::Push, ..excluding("0,2") };
+    let push = WhatifQuestion { policy: Policy::Push, ..excluding("0,2") };
     assert!(refused(&push).contains("a push needs a CPU that is not isolated"), "{}", refused(&push));
 }
 
@@ -312,7 +315,7 @@ fn missing_facts_are_named_or_found() {
         let mut reader = LoadReader::new();
         let read = TraceReader::new(text.as_bytes()).read(u64::MAX, &mut |record| reader.take(record));
         read.expect("a trace");
-        reader.finish(Facts { model, ..Facts::default() }).map(|load| load.len())
+        reader.finish(LoadFacts { model, ..LoadFacts::default() }).map(|load| load.len())
     };
     let second = line(0, 5000) + &line(2000, 5500);
     assert_eq!(load(&second, Some(TimerModel::Pull)), Ok(2), "250 ticks a second");
@@ -342,7 +345,7 @@ fn senseless_numbers_are_survived() {
     }
     let text = trace("6.12.1", 2, "0-5", &lines.iter().map(String::as_str).collect::<Vec<_>>());
     for policy in Policy::ALL {
-        let answer = ask(&text, &Question { policy, ..Question::default() });
+        let answer = ask(&text, &WhatifQuestion { policy, ..WhatifQuestion::default() });
         assert!(answer.after.expired + answer.after.pending <= 16, "{policy:?}: {:?}", answer.after.expired);
     }
 }
@@ -354,7 +357,7 @@ fn before_is_close_to_the_recording() {
     for (name, foreign) in [("g612-c16-iso", 74), ("g612-c16-iso-tm0", 90)] {
         let (load, report) = load(&recording(name)).expect("a load");
         assert_eq!(report.foreign.total, Some(foreign), "{name}");
-        let answer = answer(&load, &Question::as_recorded(&load)).expect("an answer");
+        let answer = answer(&load, &WhatifQuestion::as_recorded(&load)).expect("an answer");
         let before = answer.before.foreign.total.expect("a count");
         assert!(before.abs_diff(foreign) * 100 <= 15 * foreign, "{name}: {before} for {foreign}");
         let by_cpu = answer.before.foreign.by_cpu.expect("counts");
@@ -378,21 +381,25 @@ fn before_is_close_to_the_recording() {
 fn what_keeps_isolated_cpus_quiet() {
     for name in ["g612-c16-iso", "g612-c16-iso-tm0", "g61-c16-iso", "g619-c16-iso"] {
         let (load, _) = load(&recording(name)).expect("a load");
-        let foreign = |question: &Question| {
+        let foreign = |question: &WhatifQuestion| {
             let after = answer(&load, question).expect("an answer").after;
             (after.foreign.total.expect("a count"), after.foreign_range.high, after.foreign.by_group)
         };
         assert_eq!(foreign(&excluding("1-7,9-15")).1, 0, "{name}, left out");
         assert_eq!(
-            foreign(&Question { kept_awake: cpus("0,8"), ..excluding("") }).1,
+            foreign(&WhatifQuestion { kept_awake: cpus("0,8"), ..excluding("") }).1,
             0,
             "{name}, both awake"
         );
-        let (residue, _, groups) = foreign(&Question { kept_awake: cpus("0"), ..excluding("") });
+        let (residue, _, groups) = foreign(&WhatifQuestion { kept_awake: cpus("0"), ..excluding("") });
         assert!((1..=25).contains(&residue), "{name}: {residue}");
         assert_eq!(groups.expect("groups").into_keys().collect::<Vec<_>>(), [8], "{name}");
         for policy in [Policy::Push, Policy::Stay] {
-            assert_eq!(foreign(&Question { policy, ..Question::default() }).1, 0, "{name}, {policy:?}");
+            assert_eq!(
+                foreign(&WhatifQuestion { policy, ..WhatifQuestion::default() }).1,
+                0,
+                "{name}, {policy:?}"
+            );
         }
     }
 }
@@ -402,7 +409,7 @@ fn what_keeps_isolated_cpus_quiet() {
 /// replayed with its own exclusion (0).
 #[test]
 fn one_kernel_foretells_the_other() {
-    let of = |name: &str, question: &Question| {
+    let of = |name: &str, question: &WhatifQuestion| {
         let (load, _) = load(&recording(name)).expect("a load");
         answer(&load, question).expect("an answer")
     };

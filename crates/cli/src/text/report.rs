@@ -3,13 +3,13 @@
 use super::page::{Page, Style, visible};
 use crate::live::Own;
 use quietcore_core::Nanos;
-use quietcore_explain::{CountByName, Report};
+use quietcore_explain::{CountByName, Explanation};
 
 /// Rows of isolated CPUs that are printed; the JSON has all of them.
 const CPU_ROWS_MAX: usize = 32;
 
 /// The whole explanation of `name`.
-pub(crate) fn explanation(page: &mut Page, name: &str, report: &Report, own: Option<&Own>) {
+pub(crate) fn explanation(page: &mut Page, name: &str, report: &Explanation, own: Option<&Own>) {
     header(page, name, report);
     if let Some(own) = own {
         page.item(2, "ourselves", 10, &own_disturbance(own));
@@ -20,7 +20,7 @@ pub(crate) fn explanation(page: &mut Page, name: &str, report: &Report, own: Opt
     super::finding::findings(page, &report.findings);
 }
 
-fn header(page: &mut Page, name: &str, report: &Report) {
+fn header(page: &mut Page, name: &str, report: &Explanation) {
     let title = page.styled(Style::Heading, &format!("quietcore explain {}", visible(name)));
     page.line(&title);
     let kernel = report.kernel.as_deref().unwrap_or("unknown (--kernel names it)");
@@ -84,7 +84,7 @@ fn names(counts: &CountByName, most: usize) -> String {
     text
 }
 
-fn isolated_cpus(page: &mut Page, report: &Report) {
+fn isolated_cpus(page: &mut Page, report: &Explanation) {
     if report.isolated_cpus.is_empty() {
         return;
     }
@@ -104,7 +104,7 @@ fn isolated_cpus(page: &mut Page, report: &Report) {
 }
 
 /// One row per seed: the question and the figures that answer it.
-pub(crate) fn seed_rows(page: &mut Page, report: &Report) {
+pub(crate) fn seed_rows(page: &mut Page, report: &Explanation) {
     for (seed, question, answer) in [
         ("000", "packet timers stay on their CPU", packets(report)),
         ("001", "isolated CPUs run no foreign timers", isolation(report)),
@@ -117,7 +117,7 @@ pub(crate) fn seed_rows(page: &mut Page, report: &Report) {
 }
 
 /// A figure, or the words for a missing one; `~` when the input is incomplete.
-fn figure(report: &Report, value: Option<u64>) -> String {
+fn figure(report: &Explanation, value: Option<u64>) -> String {
     match value {
         None => "not recorded".to_owned(),
         Some(value) if report.incomplete.is_empty() => value.to_string(),
@@ -125,7 +125,7 @@ fn figure(report: &Report, value: Option<u64>) -> String {
     }
 }
 
-fn packets(report: &Report) -> String {
+fn packets(report: &Explanation) -> String {
     let hrtimers = &report.hrtimers;
     let watchdog = &hrtimers.qdisc_watchdog;
     if hrtimers.expired.is_none() {
@@ -140,7 +140,7 @@ fn packets(report: &Report) -> String {
     )
 }
 
-fn isolation(report: &Report) -> String {
+fn isolation(report: &Explanation) -> String {
     let foreign = &report.foreign;
     if foreign.total.is_none() {
         return "not recorded".to_owned();
@@ -163,7 +163,7 @@ fn isolation(report: &Report) -> String {
     text
 }
 
-fn pull(report: &Report) -> String {
+fn pull(report: &Explanation) -> String {
     if report.remote.total.is_none() {
         return "not recorded".to_owned();
     }
@@ -176,7 +176,7 @@ fn pull(report: &Report) -> String {
     )
 }
 
-fn real_time(report: &Report) -> String {
+fn real_time(report: &Explanation) -> String {
     let wakeups = &report.rt_wakeups;
     if wakeups.count.is_none() {
         return "not recorded".to_owned();
@@ -189,7 +189,7 @@ fn real_time(report: &Report) -> String {
     )
 }
 
-fn softirqs(report: &Report) -> String {
+fn softirqs(report: &Explanation) -> String {
     let softirq = &report.softirq;
     if softirq.timer_entries.is_none() {
         return "not recorded".to_owned();

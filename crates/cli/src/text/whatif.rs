@@ -1,10 +1,10 @@
 //! An answer to "what if" as text: what was asked, before and after side by side, the assumptions.
 
 use super::page::{Page, Style, visible};
-use crate::whatif::Comparison;
+use crate::whatif::WhatifComparison;
 use quietcore_core::Nanos;
 use quietcore_explain::{CountByNumber, Disturbance};
-use quietcore_verify::whatif::Figures;
+use quietcore_verify::whatif::WhatifFigures;
 use std::collections::BTreeSet;
 
 /// Width of the labels.
@@ -14,7 +14,7 @@ const LABEL: usize = 10;
 const CPU_ROWS_MAX: usize = 24;
 
 /// The whole comparison for the recording `name`.
-pub(crate) fn comparison(page: &mut Page, name: &str, comparison: &Comparison<'_>) {
+pub(crate) fn comparison(page: &mut Page, name: &str, comparison: &WhatifComparison<'_>) {
     header(page, name, comparison);
     page.heading("Recorded, replayed as it was, and replayed as asked");
     table(page, comparison);
@@ -31,7 +31,7 @@ fn list(cpus: &str) -> &str {
     if cpus.is_empty() { "none" } else { cpus }
 }
 
-fn header(page: &mut Page, name: &str, comparison: &Comparison<'_>) {
+fn header(page: &mut Page, name: &str, comparison: &WhatifComparison<'_>) {
     let recorded = &comparison.recorded;
     let title = page.styled(Style::Heading, &format!("quietcore whatif {}", visible(name)));
     page.line(&title);
@@ -58,7 +58,7 @@ fn header(page: &mut Page, name: &str, comparison: &Comparison<'_>) {
     }
 }
 
-fn table(page: &mut Page, comparison: &Comparison<'_>) {
+fn table(page: &mut Page, comparison: &WhatifComparison<'_>) {
     let recorded = &comparison.recorded;
     let (before, after) = (&comparison.answer.before, &comparison.answer.after);
     page.line(&format!("  {:<38} {:>12} {:>12} {:>12}", "", "recorded", "before", "after"));
@@ -67,7 +67,7 @@ fn table(page: &mut Page, comparison: &Comparison<'_>) {
         page.line(&format!("  {label:<38} {recorded:>12} {before:>12} {after:>12}"));
     };
     let count = |count: Option<u64>| count.map_or("-".to_owned(), |count| count.to_string());
-    let counts = |recorded: Option<u64>, of: &dyn Fn(&Figures) -> Option<u64>| {
+    let counts = |recorded: Option<u64>, of: &dyn Fn(&WhatifFigures) -> Option<u64>| {
         [count(recorded), count(of(before)), count(of(after))]
     };
     let nothing = || "-".to_owned();
@@ -82,7 +82,7 @@ fn table(page: &mut Page, comparison: &Comparison<'_>) {
     row("wake-ups of sleeping CPUs", counts(None, &|of| Some(of.wakeups.total)));
     let late = |of: Option<u64>| of.map_or_else(nothing, |nanos| Nanos(nanos).to_string());
     for (label, of) in [
-        ("lateness, half of them at most", (|of| of.lateness_ns.p50) as fn(&Figures) -> Option<u64>),
+        ("lateness, half of them at most", (|of| of.lateness_ns.p50) as fn(&WhatifFigures) -> Option<u64>),
         ("lateness, 99 of 100 at most", |of| of.lateness_ns.p99),
         ("lateness, the latest", |of| of.lateness_ns.max),
     ] {
@@ -98,7 +98,7 @@ fn top_cpu(of: &Disturbance) -> String {
 }
 
 /// Foreign timers and wake-ups, CPU by CPU.
-fn cpus(page: &mut Page, comparison: &Comparison<'_>) {
+fn cpus(page: &mut Page, comparison: &WhatifComparison<'_>) {
     let (before, after) = (&comparison.answer.before, &comparison.answer.after);
     let empty = CountByNumber::new();
     let by_cpu = |of: &'_ Disturbance| of.by_cpu.clone().unwrap_or_default();
@@ -124,7 +124,7 @@ fn cpus(page: &mut Page, comparison: &Comparison<'_>) {
     }
 }
 
-fn agreement(page: &mut Page, comparison: &Comparison<'_>) {
+fn agreement(page: &mut Page, comparison: &WhatifComparison<'_>) {
     let agreement = &comparison.answer.agreement;
     page.heading("How far \"before\" is what was recorded");
     let share = match agreement.expired_in_both {

@@ -11,7 +11,7 @@
 //! Source: OpenMetrics 1.0, "Text format"; Prometheus, "Exposition formats".
 
 use super::labels::{Escaped, top};
-use crate::figures::{CountByName, CountByNumber, Disturbance, Report};
+use crate::figures::{CountByName, CountByNumber, Disturbance, Explanation};
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -27,10 +27,10 @@ use std::io::{self, Write};
 /// Those of `out`; what was written until then is not a valid text.
 ///
 /// ```
-/// use quietcore_explain::{Explain, Options, openmetrics};
+/// use quietcore_explain::{Explain, ExplainOptions, openmetrics};
 /// use quietcore_trace::parse_line;
 ///
-/// let mut explain = Explain::new(Options::default());
+/// let mut explain = Explain::new(ExplainOptions::default());
 /// explain.take(&parse_line(b"a-1 [002] 1.5: timer_cancel: timer=01")?);
 /// let mut text = Vec::new();
 /// openmetrics(&explain.finish(&Default::default()), &mut text)?;
@@ -40,7 +40,7 @@ use std::io::{self, Write};
 /// assert!(text.ends_with("# EOF\n"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn openmetrics(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+pub fn openmetrics(report: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     let mut text = Families { out };
     recording(report, &mut text)?;
     recorded_figures(report, &mut text)?;
@@ -107,7 +107,7 @@ impl Families<'_> {
     }
 }
 
-fn recording(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
+fn recording(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
     let name = "quietcore_recording_info";
     text.open(name, "What was recorded, in labels; the value is always 1.")?;
     writeln!(
@@ -141,10 +141,10 @@ fn recording(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
     text.single("quietcore_kernel_timer_migration", "The sysctl kernel.timer_migration.", migration)
 }
 
-/// Every path that can be in [`Report::not_recorded`], and whether its figure is there.
-fn figures(report: &Report) -> [(&'static str, bool); 21] {
-    let Report { timers, foreign, between_isolated, remote, .. } = report;
-    let Report { ping_pong, softirq, hrtimers, rt_wakeups, .. } = report;
+/// Every path that can be in [`Explanation::not_recorded`], and whether its figure is there.
+fn figures(report: &Explanation) -> [(&'static str, bool); 21] {
+    let Explanation { timers, foreign, between_isolated, remote, .. } = report;
+    let Explanation { ping_pong, softirq, hrtimers, rt_wakeups, .. } = report;
     let watchdog = &hrtimers.qdisc_watchdog;
     let delay = "rt_wakeups.delay_ns"; // its quantiles are also None when nothing was behind a softirq
     [
@@ -172,7 +172,7 @@ fn figures(report: &Report) -> [(&'static str, bool); 21] {
     ]
 }
 
-fn recorded_figures(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
+fn recorded_figures(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
     let name = "quietcore_figure_recorded";
     text.open(name, "1 when the events of a figure were recorded; 0 when they were not: it has no samples.")?;
     figures(report).into_iter().try_for_each(|(figure, recorded)| {
@@ -180,7 +180,7 @@ fn recorded_figures(report: &Report, text: &mut Families<'_>) -> io::Result<()> 
     })
 }
 
-fn timers(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
+fn timers(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
     let timers = &report.timers;
     for (name, help, value) in [
         ("quietcore_timers_started", "Wheel timers put into the wheel.", timers.started),
@@ -239,7 +239,7 @@ fn disturbance(names: &DisturbanceNames, figure: &Disturbance, text: &mut Famili
     Ok(())
 }
 
-fn remote(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
+fn remote(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
     let total = report.remote.total;
     text.single("quietcore_remote_expiries", "Wheel timers run by another CPU than the base's.", total)?;
     text.by_number(
@@ -259,7 +259,7 @@ fn remote(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
     text.single("quietcore_groups_estimated", "1 when group labels are a guess, CPUs in eights.", estimated)
 }
 
-fn softirqs(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
+fn softirqs(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
     let softirq = &report.softirq;
     text.single("quietcore_timer_softirqs", "TIMER softirqs.", softirq.timer_entries)?;
     let help = "TIMER softirqs that ran no wheel timer.";
@@ -268,7 +268,7 @@ fn softirqs(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
     text.by_number(("quietcore_timer_softirqs_empty_by_cpu", "cpu"), help, softirq.by_cpu.as_ref())
 }
 
-fn hrtimers(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
+fn hrtimers(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
     let (timers, watchdog) = (&report.hrtimers, &report.hrtimers.qdisc_watchdog);
     for (name, help, value) in [
         ("quietcore_hrtimers_expired", "High-resolution timers' callbacks run.", timers.expired),
@@ -297,7 +297,7 @@ fn hrtimers(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
     text.by_name(("quietcore_hrtimer_wakeups_by_task", "task"), help, timers.by_task.as_ref())
 }
 
-fn rt_wakeups(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
+fn rt_wakeups(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
     let wakeups = &report.rt_wakeups;
     text.single("quietcore_rt_wakeups", "Wake-ups of tasks with a priority below 100.", wakeups.count)?;
     let help = "Those towards a CPU inside a NET_TX, NET_RX, BLOCK or IRQ_POLL softirq.";
@@ -315,7 +315,7 @@ fn rt_wakeups(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
         .try_for_each(|(stat, nanos)| writeln!(text.out, "{name}{{stat=\"{stat}\"}} {}", nanos as f64 / 1e9))
 }
 
-fn findings(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
+fn findings(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
     let name = "quietcore_finding";
     text.open(name, "A finding and its severity, in labels; the value is always 1.")?;
     let findings: BTreeSet<_> =
@@ -329,11 +329,11 @@ fn findings(report: &Report, text: &mut Families<'_>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::{figures, openmetrics};
-    use crate::figures::{Explain, Options, Report};
+    use crate::figures::{Explain, ExplainOptions, Explanation};
     use crate::finding::{Finding, Severity};
     use std::collections::BTreeSet;
 
-    fn text(report: &Report) -> String {
+    fn text(report: &Explanation) -> String {
         let mut bytes = Vec::new();
         openmetrics(report, &mut bytes).unwrap();
         String::from_utf8(bytes).unwrap()
@@ -370,7 +370,7 @@ mod tests {
     /// Goal: what was not recorded has no sample, and says so. Method: a report of nothing.
     #[test]
     fn nothing_recorded_is_not_zero() {
-        let report = Explain::new(Options::default()).finish(&Default::default());
+        let report = Explain::new(ExplainOptions::default()).finish(&Default::default());
         let text = text(&report);
         check_format(&text);
         let missing: BTreeSet<_> =
@@ -386,7 +386,7 @@ mod tests {
     /// more of them than there are labels, and the same finding twice.
     #[test]
     fn hostile_names_stay_inside_their_quotes() {
-        let mut report = Report { kernel: Some("6\"\n# EOF\\".to_owned()), ..Report::default() };
+        let mut report = Explanation { kernel: Some("6\"\n# EOF\\".to_owned()), ..Explanation::default() };
         report.foreign.total = Some(1);
         report.foreign.by_cpu = Some([(3, 7), (8191, 1)].into());
         report.foreign.by_function = Some((0..99).map(|n| (format!("f\"\n{n}\r"), 1)).collect());
@@ -409,7 +409,7 @@ mod tests {
     fn an_error_of_the_output_is_handed_back() {
         for room in [0, 1, 100, 1000] {
             let mut room = vec![0; room];
-            let result = openmetrics(&Report::default(), &mut room.as_mut_slice());
+            let result = openmetrics(&Explanation::default(), &mut room.as_mut_slice());
             assert!(result.is_err(), "{} bytes of room", room.len());
         }
     }

@@ -33,7 +33,7 @@ impl CpuCounts {
 
 /// The kinds of events that figures are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EventKind {
     TimerStart,
     TimerExpire,
     TimerCancel,
@@ -47,7 +47,7 @@ pub(super) enum Kind {
 
 const KINDS: usize = 9;
 
-impl Kind {
+impl EventKind {
     fn of(event: &Event<'_>) -> Option<Self> {
         Some(match event {
             Event::TimerStart(_) => Self::TimerStart,
@@ -87,17 +87,17 @@ pub(super) struct KindCounts {
 
 impl KindCounts {
     pub(super) fn add(&mut self, event: &Event<'_>) {
-        if let Some(kind) = Kind::of(event) {
+        if let Some(kind) = EventKind::of(event) {
             self.seen[kind as usize] += 1;
         }
     }
 
-    pub(super) fn get(&self, kind: Kind) -> u64 {
+    pub(super) fn get(&self, kind: EventKind) -> u64 {
         self.seen[kind as usize]
     }
 
     /// Whether all of `kinds` are in the input: seen, or known to have been switched on.
-    pub(super) fn recorded(&self, kinds: &[Kind], switched_on: &[String]) -> bool {
+    pub(super) fn recorded(&self, kinds: &[EventKind], switched_on: &[String]) -> bool {
         kinds
             .iter()
             .all(|&kind| self.get(kind) > 0 || switched_on.iter().any(|event| event == kind.tracepoint()))

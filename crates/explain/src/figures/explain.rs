@@ -1,22 +1,22 @@
 //! [`Explain`]: what an explanation must know, and which counter takes which event.
 
 use super::count::KindCounts;
-use super::hierarchy::Hierarchy;
+use super::hierarchy::GroupCounts;
 use super::hrtimer::HrtimerCounts;
-use super::interrupts::Interrupts;
-use super::wheel::{Expiry, Wheel};
+use super::interrupts::SoftirqCounts;
+use super::timers::{TimerCounts, TimerExpiry};
 use quietcore_core::{CpuSet, Nanos};
 use quietcore_trace::{Event, IDENTITIES_MAX, KernelRelease, NameTable, Record, WakeStep};
 
 /// What an explanation must know besides the events.
 ///
 /// ```
-/// let options = quietcore_explain::Options { isolated: "1-3".parse()?, ..Default::default() };
+/// let options = quietcore_explain::ExplainOptions { isolated: "1-3".parse()?, ..Default::default() };
 /// assert_eq!(options.isolated_source, "option");
 /// # Ok::<(), quietcore_core::CpuError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ExplainOptions {
     /// The CPUs that must stay quiet.
     pub isolated: CpuSet,
     /// `option`, `recording` or `host`.
@@ -35,7 +35,7 @@ pub struct Options {
     pub identities_max: usize,
 }
 
-impl Default for Options {
+impl Default for ExplainOptions {
     fn default() -> Self {
         Self {
             isolated: CpuSet::new(),
@@ -50,18 +50,18 @@ impl Default for Options {
     }
 }
 
-/// Takes events, ends in a [`Report`](crate::Report). One thread; cost per event some tens of ns.
+/// Takes events, ends in an [`Explanation`](crate::Explanation). One thread; cost per event some tens of ns.
 ///
 /// See the crate's front page for an example.
 #[derive(Debug)]
 pub struct Explain {
-    pub(super) options: Options,
+    pub(super) options: ExplainOptions,
     pub(super) names: NameTable,
     pub(super) kinds: KindCounts,
-    pub(super) wheel: Wheel,
-    pub(super) interrupts: Interrupts,
+    pub(super) wheel: TimerCounts,
+    pub(super) interrupts: SoftirqCounts,
     pub(super) hrtimers: HrtimerCounts,
-    pub(super) hierarchy: Hierarchy,
+    pub(super) hierarchy: GroupCounts,
     pub(super) first_at: Option<Nanos>,
     pub(super) last_at: Nanos,
     pub(super) highest_cpu: u16,
@@ -71,17 +71,17 @@ impl Explain {
     /// An explanation that has seen nothing.
     ///
     /// ```
-    /// use quietcore_explain::{Explain, Options};
-    /// let explain = Explain::new(Options::default());
+    /// use quietcore_explain::{Explain, ExplainOptions};
+    /// let explain = Explain::new(ExplainOptions::default());
     /// assert_eq!(explain.finish(&Default::default()).events, 0);
     /// ```
     #[must_use]
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: ExplainOptions) -> Self {
         Self {
-            wheel: Wheel::new(options.identities_max),
+            wheel: TimerCounts::new(options.identities_max),
             hrtimers: HrtimerCounts::new(options.identities_max),
-            interrupts: Interrupts::new(),
-            hierarchy: Hierarchy::default(),
+            interrupts: SoftirqCounts::new(),
+            hierarchy: GroupCounts::default(),
             names: NameTable::new(),
             kinds: KindCounts::default(),
             first_at: None,
@@ -94,9 +94,9 @@ impl Explain {
     /// Takes the next event of the input.
     ///
     /// ```
-    /// use quietcore_explain::{Explain, Options};
+    /// use quietcore_explain::{Explain, ExplainOptions};
     /// use quietcore_trace::parse_line;
-    /// let mut explain = Explain::new(Options::default());
+    /// let mut explain = Explain::new(ExplainOptions::default());
     /// explain.take(&parse_line(b"a-1 [002] 1.5: timer_cancel: timer=01")?);
     /// assert_eq!(explain.finish(&Default::default()).timers.cancel_events, Some(1));
     /// # Ok::<(), quietcore_trace::Malformed>(())
@@ -115,7 +115,7 @@ impl Explain {
             Event::TimerStart(start) => self.wheel.take_start(record, start),
             Event::TimerExpireEntry { timer, function, .. } => {
                 self.interrupts.take_expiry(record.cpu);
-                let expiry = Expiry { line: record.line, ran_on: record.cpu, timer: *timer, function };
+                let expiry = TimerExpiry { line: record.line, ran_on: record.cpu, timer: *timer, function };
                 self.wheel.take_expiry(&expiry, isolated, &mut self.names);
             }
             Event::HrtimerStart(start) => self.hrtimers.take_start(record, start, &mut self.names),

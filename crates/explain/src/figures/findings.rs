@@ -1,10 +1,10 @@
 //! From figures to findings: what is wrong, by which mechanism, and the command that changes it.
 //!
-//! One function per finding; each looks only at the [`Report`], so a finding can never know more
+//! One function per finding; each looks only at the [`Explanation`], so a finding can never know more
 //! than the reader. Sources are named in the texts (kernel version ranges; stock kernels).
 //! The measured effects quoted under `predicted` are from the recordings of this project.
 
-use super::report::{CountByName, CountByNumber, Disturbance, Report};
+use super::report::{CountByName, CountByNumber, Disturbance, Explanation};
 use crate::finding::{Finding, Severity};
 use quietcore_core::CpuSet;
 use quietcore_trace::{KernelRelease, TimerModel};
@@ -14,8 +14,8 @@ const EVIDENCE_MAX: usize = 3;
 /// Fewer than one watchdog in so many off its CPU is a stray, not a migration.
 const STRAY_ONE_IN: u64 = 100;
 
-pub(super) fn all(report: &Report) -> Vec<Finding> {
-    let rules: [fn(&Report) -> Option<Finding>; 9] = [
+pub(super) fn all(report: &Explanation) -> Vec<Finding> {
+    let rules: [fn(&Explanation) -> Option<Finding>; 9] = [
         foreign_pulled,
         foreign_placed,
         sysctl_without_effect,
@@ -31,12 +31,12 @@ pub(super) fn all(report: &Report) -> Vec<Finding> {
     findings
 }
 
-fn model(report: &Report) -> Option<TimerModel> {
+fn model(report: &Explanation) -> Option<TimerModel> {
     report.kernel.as_deref().and_then(KernelRelease::parse).map(|kernel| kernel.timer_model())
 }
 
 /// `explain` on the running kernel with the same isolated set.
-fn verify_live(report: &Report) -> String {
+fn verify_live(report: &Explanation) -> String {
     format!("quietcore explain --live 30s --isolated {}", report.isolated)
 }
 
@@ -61,13 +61,13 @@ fn by_name(counts: &CountByName) -> String {
 }
 
 /// The isolated CPUs that pulled, with how often.
-fn pullers(report: &Report) -> CountByNumber {
+fn pullers(report: &Explanation) -> CountByNumber {
     let rows = report.isolated_cpus.iter().filter(|row| row.pulled > 0);
     rows.map(|row| (row.cpu, row.pulled)).collect()
 }
 
 /// Isolated CPUs that 6.19 takes out of the hierarchy: it leaves those with `nohz_full` in.
-fn excluded_from_6_19(report: &Report) -> CpuSet {
+fn excluded_from_6_19(report: &Explanation) -> CpuSet {
     let set = |list: &str| list.parse::<CpuSet>().unwrap_or_default();
     set(&report.isolated).difference(&set(&report.nohz_full))
 }
@@ -86,7 +86,7 @@ fn with_examples(mut finding: Finding, side: &Disturbance, kind: &str) -> Findin
     finding
 }
 
-fn foreign_pulled(report: &Report) -> Option<Finding> {
+fn foreign_pulled(report: &Explanation) -> Option<Finding> {
     let pulled = report.foreign.pulled.filter(|&count| count > 0)?;
     let (why, change, predicted) = match model(report) {
         Some(TimerModel::PullExcludesIsolated) => (
@@ -132,7 +132,7 @@ fn foreign_pulled(report: &Report) -> Option<Finding> {
 }
 
 /// Per group that pulled: a housekeeping CPU to keep awake, or that there is none.
-fn keep_awake(report: &Report) -> String {
+fn keep_awake(report: &Explanation) -> String {
     let isolated: CpuSet = report.isolated.parse().unwrap_or_default();
     let (mut commands, mut hopeless) = (Vec::new(), Vec::new());
     let pulling = report.isolated_cpus.iter().filter(|row| row.pulled > 0).map(|row| row.group);
@@ -173,7 +173,7 @@ fn keep_awake(report: &Report) -> String {
     lines.join("\n")
 }
 
-fn foreign_placed(report: &Report) -> Option<Finding> {
+fn foreign_placed(report: &Explanation) -> Option<Finding> {
     let placed = report.foreign.placed.filter(|&count| count > 0)?;
     let is_push = model(report) == Some(TimerModel::Push);
     let (why, change, predicted) = if is_push && report.timer_migration != Some(false) {
@@ -206,7 +206,7 @@ fn foreign_placed(report: &Report) -> Option<Finding> {
     Some(with_examples(finding, &report.foreign, "placed"))
 }
 
-fn sysctl_without_effect(report: &Report) -> Option<Finding> {
+fn sysctl_without_effect(report: &Explanation) -> Option<Finding> {
     let migrates = matches!(model(report)?, TimerModel::Pull | TimerModel::PullExcludesIsolated);
     let pulled = report.foreign.pulled.filter(|&count| count > 0)?;
     (migrates && report.timer_migration == Some(false)).then(|| {
@@ -222,11 +222,11 @@ fn sysctl_without_effect(report: &Report) -> Option<Finding> {
 const PIN_OR_UPGRADE: &str = "A kernel from 6.19 on, or pinned timers in the program that arms them.";
 
 /// Whether a kernel from 6.19 on would change how timers are placed here.
-fn may_upgrade(report: &Report) -> bool {
+fn may_upgrade(report: &Explanation) -> bool {
     !matches!(model(report), Some(TimerModel::PullExcludesIsolated | TimerModel::Push))
 }
 
-fn between_isolated(report: &Report) -> Option<Finding> {
+fn between_isolated(report: &Explanation) -> Option<Finding> {
     let side = &report.between_isolated;
     let total = side.total.filter(|&count| count > 0)?;
     let stays = excluded_from_6_19(report).is_empty() || !may_upgrade(report);
@@ -248,7 +248,7 @@ fn between_isolated(report: &Report) -> Option<Finding> {
     Some(with_examples(finding, side, kind))
 }
 
-fn remote_expiries(report: &Report) -> Option<Finding> {
+fn remote_expiries(report: &Explanation) -> Option<Finding> {
     let total = report.remote.total.filter(|&count| count > 0)?;
     let ping_pongs = report.ping_pong.count.unwrap_or(0);
     let rate = report.ping_pong.per_s.unwrap_or(0.0);
@@ -270,7 +270,7 @@ fn remote_expiries(report: &Report) -> Option<Finding> {
     )
 }
 
-fn qdisc_watchdog(report: &Report) -> Option<Finding> {
+fn qdisc_watchdog(report: &Explanation) -> Option<Finding> {
     let watchdog = &report.hrtimers.qdisc_watchdog;
     let off = watchdog.off_arming_cpu.filter(|&count| count > 0)?;
     let expired = watchdog.expired.unwrap_or(off);
@@ -294,7 +294,7 @@ fn qdisc_watchdog(report: &Report) -> Option<Finding> {
     )
 }
 
-fn foreign_hrtimers(report: &Report) -> Option<Finding> {
+fn foreign_hrtimers(report: &Explanation) -> Option<Finding> {
     let foreign = report.hrtimers.foreign.filter(|&count| count > 0)?;
     Some(
         Finding::new("foreign-hrtimers", "001", Severity::Warning)
@@ -311,7 +311,7 @@ fn foreign_hrtimers(report: &Report) -> Option<Finding> {
     )
 }
 
-fn rt_behind_softirq(report: &Report) -> Option<Finding> {
+fn rt_behind_softirq(report: &Explanation) -> Option<Finding> {
     let behind = report.rt_wakeups.behind_softirq.filter(|&count| count > 0)?;
     let count = report.rt_wakeups.count.unwrap_or(behind);
     let delay = |nanos: Option<u64>| {
@@ -343,7 +343,7 @@ fn rt_behind_softirq(report: &Report) -> Option<Finding> {
     )
 }
 
-fn timer_softirq_empty(report: &Report) -> Option<Finding> {
+fn timer_softirq_empty(report: &Explanation) -> Option<Finding> {
     let empty = report.softirq.timer_empty.filter(|&count| count > 0)?;
     let entries = report.softirq.timer_entries.unwrap_or(empty);
     let isolated: CpuSet = report.isolated.parse().unwrap_or_default();

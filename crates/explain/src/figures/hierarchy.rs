@@ -2,7 +2,7 @@
 //! and whether the kernel's idea of isolation changed during the recording.
 
 use super::count::group_of;
-use super::report::{CountByNumber, Groups};
+use super::report::{CountByNumber, HierarchyGroups};
 use quietcore_core::{CpuId, CpuSet, Nanos};
 use quietcore_trace::{Event, Migration, MigrationStep, Record};
 use std::collections::BTreeMap;
@@ -15,20 +15,20 @@ const SAME_CHANGE: Nanos = Nanos(500_000_000);
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Hierarchy {
+pub(super) struct GroupCounts {
     parents: BTreeMap<CpuId, (u64, bool)>,
-    changes: Vec<Change>,
+    changes: Vec<GroupLine>,
 }
 
 /// An availability event that contradicts the isolated set of the run.
 #[derive(Debug)]
-struct Change {
+struct GroupLine {
     at: Nanos,
     cpu: CpuId,
     available: bool,
 }
 
-impl Hierarchy {
+impl GroupCounts {
     pub(super) fn take(&mut self, record: &Record<'_>, isolated: &CpuSet, nohz_full: &CpuSet) {
         let Some((cpu, parent, is_connection)) = group_of(&record.event) else { return };
         let known = self.parents.entry(cpu).or_insert((parent, is_connection));
@@ -44,7 +44,7 @@ impl Hierarchy {
             _ => return,
         };
         if self.changes.len() < CHANGES_MAX {
-            self.changes.push(Change { at: record.at, cpu, available });
+            self.changes.push(GroupLine { at: record.at, cpu, available });
         }
     }
 
@@ -135,7 +135,7 @@ impl GroupTable {
         by_group
     }
 
-    pub(super) fn report(&self) -> Groups {
+    pub(super) fn report(&self) -> HierarchyGroups {
         let mut sets: BTreeMap<u16, CpuSet> = BTreeMap::new();
         for (&cpu, &group) in &self.of_cpu {
             if let Ok(cpu) = CpuId::new(u64::from(cpu)) {
@@ -143,6 +143,6 @@ impl GroupTable {
             }
         }
         let cpus = sets.into_iter().map(|(group, set)| (group, set.to_string())).collect();
-        Groups { estimated: self.estimated, cpus }
+        HierarchyGroups { estimated: self.estimated, cpus }
     }
 }

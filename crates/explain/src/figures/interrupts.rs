@@ -5,7 +5,7 @@
 //! the input counts as an entry and not as empty.
 
 use super::count::CpuCounts;
-use super::report::Quantiles;
+use super::report::DelayQuantiles;
 use hdrhistogram::Histogram;
 use quietcore_core::{CpuId, Nanos};
 use quietcore_trace::{IdentityTable, SoftirqStep};
@@ -18,7 +18,7 @@ const FIRST_NORMAL_PRIORITY: i32 = 100;
 const WAITING_MAX: usize = 65_536;
 
 #[derive(Clone, Copy, Debug, Default)]
-struct CpuState {
+struct SoftirqState {
     in_timer: bool,
     expired_any: bool,
     inside: u32,
@@ -26,8 +26,8 @@ struct CpuState {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Interrupts {
-    cpus: Vec<CpuState>,
+pub(super) struct SoftirqCounts {
+    cpus: Vec<SoftirqState>,
     pub(super) timer_entries: u64,
     pub(super) timer_empty: CpuCounts,
     waiting: IdentityTable<Nanos>,
@@ -37,7 +37,7 @@ pub(super) struct Interrupts {
     delay_max: u64,
 }
 
-impl Interrupts {
+impl SoftirqCounts {
     pub(super) fn new() -> Self {
         Self {
             cpus: Vec::new(),
@@ -55,9 +55,9 @@ impl Interrupts {
         self.waiting.evicted()
     }
 
-    fn cpu(&mut self, cpu: CpuId) -> &mut CpuState {
+    fn cpu(&mut self, cpu: CpuId) -> &mut SoftirqState {
         if self.cpus.len() <= cpu.index() {
-            self.cpus.resize(cpu.index() + 1, CpuState::default());
+            self.cpus.resize(cpu.index() + 1, SoftirqState::default());
         }
         &mut self.cpus[cpu.index()]
     }
@@ -70,7 +70,7 @@ impl Interrupts {
             SoftirqStep::Entry => {
                 state.inside |= bit;
                 if vector == TIMER {
-                    *state = CpuState { in_timer: true, expired_any: false, ..*state };
+                    *state = SoftirqState { in_timer: true, expired_any: false, ..*state };
                     self.timer_entries += 1;
                 }
             }
@@ -85,7 +85,7 @@ impl Interrupts {
 
     /// Events of `cpu` were lost: whether it is still inside a softirq is not known any more.
     pub(super) fn forget(&mut self, cpu: CpuId) {
-        *self.cpu(cpu) = CpuState::default();
+        *self.cpu(cpu) = SoftirqState::default();
     }
 
     /// A wheel timer's callback begins on `cpu`.
@@ -121,18 +121,18 @@ impl Interrupts {
         }
     }
 
-    pub(super) fn delays(&self) -> Quantiles {
+    pub(super) fn delays(&self) -> DelayQuantiles {
         if self.delays.is_empty() {
-            return Quantiles::default();
+            return DelayQuantiles::default();
         }
         let at = |quantile| Some(self.delays.value_at_quantile(quantile).min(self.delay_max));
-        Quantiles { p50: at(0.5), p99: at(0.99), max: Some(self.delay_max) }
+        DelayQuantiles { p50: at(0.5), p99: at(0.99), max: Some(self.delay_max) }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Interrupts;
+    use super::SoftirqCounts;
     use quietcore_core::{CpuId, Nanos};
     use quietcore_trace::SoftirqStep::{Entry, Exit};
 
@@ -143,7 +143,7 @@ mod tests {
     /// Goal: empty means nothing expired *on that CPU* between entry and exit.
     #[test]
     fn an_empty_timer_softirq_ran_nothing_on_its_own_cpu() {
-        let mut interrupts = Interrupts::new();
+        let mut interrupts = SoftirqCounts::new();
         interrupts.take_softirq(cpu(0), Exit, 1); // the entry was before the recording
         interrupts.take_softirq(cpu(0), Entry, 1);
         interrupts.take_expiry(cpu(1)); // elsewhere
@@ -158,7 +158,7 @@ mod tests {
     /// Goal: only real-time tasks that were woken towards a CPU inside a long softirq wait.
     #[test]
     fn a_wakeup_waits_only_behind_a_long_softirq() {
-        let mut interrupts = Interrupts::new();
+        let mut interrupts = SoftirqCounts::new();
         interrupts.take_softirq(cpu(1), Entry, 3);
         interrupts.take_waking(Nanos(1_000), 7, 98, cpu(1)); // behind NET_RX
         interrupts.take_waking(Nanos(1_000), 8, 120, cpu(1)); // not real-time
@@ -175,7 +175,7 @@ mod tests {
     /// Goal: a task that is woken while it still runs does not wait, however long it then sleeps.
     #[test]
     fn a_task_that_still_runs_does_not_wait() {
-        let mut interrupts = Interrupts::new();
+        let mut interrupts = SoftirqCounts::new();
         interrupts.take_softirq(cpu(1), Entry, 3);
         interrupts.take_waking(Nanos(1_000), 7, 98, cpu(1)); // by the softirq that interrupts it
         interrupts.take_switch(Nanos(2_000), 7, 0);
@@ -186,7 +186,7 @@ mod tests {
     /// Goal: after lost events nothing is assumed about the softirqs of that CPU.
     #[test]
     fn lost_events_end_what_was_known_of_a_cpu() {
-        let mut interrupts = Interrupts::new();
+        let mut interrupts = SoftirqCounts::new();
         interrupts.take_softirq(cpu(1), Entry, 3);
         interrupts.take_softirq(cpu(1), Entry, 1);
         interrupts.forget(cpu(1));

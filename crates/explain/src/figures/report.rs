@@ -1,7 +1,7 @@
 //! What an explanation consists of; field for field the JSON of `quietcore explain --json`.
 //!
 //! Described for users in `docs/explain-json.md`, schema 1. A figure is `None` (JSON `null`) when
-//! the events it is made of are not in the input, and its path is in [`Report::not_recorded`];
+//! the events it is made of are not in the input, and its path is in [`Explanation::not_recorded`];
 //! it is never 0 for that reason. Maps are ordered, their keys are CPU or group numbers.
 
 use crate::finding::Finding;
@@ -16,7 +16,7 @@ pub type CountByName = BTreeMap<String, u64>;
 /// The explanation of one trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Report {
+pub struct Explanation {
     /// Version of this layout: 1.
     pub schema: u32,
     /// The kernel's release, if the input or the host says.
@@ -42,27 +42,27 @@ pub struct Report {
     /// Why the figures are approximate: lost events, malformed lines, evicted identities.
     pub incomplete: Vec<String>,
     /// Plain counts of the wheel timers' events.
-    pub timers: Timers,
+    pub timers: TimerTotals,
     /// Armed on a CPU that is not isolated, ran on an isolated one.
     pub foreign: Disturbance,
     /// Armed on one isolated CPU, ran on another.
     pub between_isolated: Disturbance,
     /// Ran on another CPU than the base's, isolated or not.
-    pub remote: Remote,
+    pub remote: RemoteExpiries,
     /// Remote expiries after which the timer was armed on its old base again.
     pub ping_pong: PingPong,
     /// TIMER softirqs.
-    pub softirq: Softirqs,
+    pub softirq: SoftirqTotals,
     /// High-resolution timers.
-    pub hrtimers: Hrtimers,
+    pub hrtimers: HrtimerTotals,
     /// Wake-ups of real-time tasks.
     pub rt_wakeups: RtWakeups,
     /// The level-0 groups of the migration hierarchy.
-    pub groups: Groups,
+    pub groups: HierarchyGroups,
     /// What each isolated CPU was made to run.
     pub isolated_cpus: Vec<IsolatedCpu>,
     /// Lines that could not be read.
-    pub malformed: Malformed,
+    pub malformed: UnreadableLines,
     /// Events without a type of their own, by name.
     pub unknown_events: CountByName,
     /// Identities that were forgotten because a table was full.
@@ -76,7 +76,7 @@ pub struct Report {
 /// Plain counts of the wheel timers' events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Timers {
+pub struct TimerTotals {
     /// `timer_start` events.
     pub started: Option<u64>,
     /// `timer_expire_entry` events.
@@ -112,13 +112,13 @@ pub struct Disturbance {
     /// By the level-0 group of the CPU they ran on.
     pub by_group: Option<CountByNumber>,
     /// Lines that prove it: at most two of each kind per CPU.
-    pub examples: Vec<Example>,
+    pub examples: Vec<ExampleExpiry>,
 }
 
 /// One expiry, with the lines of the input that prove it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Example {
+pub struct ExampleExpiry {
     /// `pulled` or `placed`.
     pub kind: &'static str,
     /// The callback.
@@ -138,14 +138,14 @@ pub struct Example {
 /// Expiries by another CPU than the base's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Remote {
+pub struct RemoteExpiries {
     /// All of them.
     pub total: Option<u64>,
     /// By the CPU they ran on.
     pub by_cpu: Option<CountByNumber>,
 }
 
-/// See [`Report::ping_pong`].
+/// See [`Explanation::ping_pong`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PingPong {
@@ -158,7 +158,7 @@ pub struct PingPong {
 /// TIMER softirqs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Softirqs {
+pub struct SoftirqTotals {
     /// `softirq_entry` events of the TIMER vector.
     pub timer_entries: Option<u64>,
     /// Those that left again without one `timer_expire_entry` on that CPU.
@@ -170,7 +170,7 @@ pub struct Softirqs {
 /// High-resolution timers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Hrtimers {
+pub struct HrtimerTotals {
     /// `hrtimer_expire_entry` events.
     pub expired: Option<u64>,
     /// Those on another CPU than that of the timer's last `hrtimer_start`.
@@ -181,13 +181,13 @@ pub struct Hrtimers {
     /// Expiries of `hrtimer_wakeup` by the task that started the timer, `comm-pid`.
     pub by_task: Option<CountByName>,
     /// The timers that packet schedulers wait on.
-    pub qdisc_watchdog: QdiscWatchdog,
+    pub qdisc_watchdog: WatchdogTotals,
 }
 
 /// Expiries of `qdisc_watchdog`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct QdiscWatchdog {
+pub struct WatchdogTotals {
     /// All of them.
     pub expired: Option<u64>,
     /// Those on another CPU than that of the timer's last `hrtimer_start`.
@@ -205,13 +205,13 @@ pub struct RtWakeups {
     /// Those whose target CPU was inside a NET_TX, NET_RX, BLOCK or IRQ_POLL softirq.
     pub behind_softirq: Option<u64>,
     /// From `sched_waking` to the task's `sched_switch` in, over `behind_softirq`.
-    pub delay_ns: Quantiles,
+    pub delay_ns: DelayQuantiles,
 }
 
 /// Quantiles of a span in ns, to three significant digits (`max` exactly); `None` without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Quantiles {
+pub struct DelayQuantiles {
     /// Half are at most this.
     pub p50: Option<u64>,
     /// 99 of 100 are at most this.
@@ -223,7 +223,7 @@ pub struct Quantiles {
 /// The level-0 groups, numbered by their lowest CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Groups {
+pub struct HierarchyGroups {
     /// True when the input does not say and groups of eight were assumed.
     pub estimated: bool,
     /// The CPUs of each group, a kernel list.
@@ -249,7 +249,7 @@ pub struct IsolatedCpu {
 /// Lines that could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Malformed {
+pub struct UnreadableLines {
     /// How many.
     pub count: u64,
     /// The first of them: `line N: why: the line`.

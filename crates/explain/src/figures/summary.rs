@@ -1,27 +1,27 @@
-//! From counts to a [`Report`]: which figures the input can support, and what limits them.
+//! From counts to an [`Explanation`]: which figures the input can support, and what limits them.
 
-use super::count::{CpuCounts, Kind};
-use super::explain::{Explain, Options};
+use super::count::{CpuCounts, EventKind};
+use super::explain::{Explain, ExplainOptions};
 use super::findings;
 use super::hierarchy::GroupTable;
 use super::report::{
-    CountByName, CountByNumber, Disturbance, Hrtimers, IsolatedCpu, Malformed, PingPong, QdiscWatchdog,
-    Quantiles, Remote, Report, RtWakeups, Softirqs, Timers,
+    CountByName, CountByNumber, DelayQuantiles, Disturbance, Explanation, HrtimerTotals, IsolatedCpu,
+    PingPong, RemoteExpiries, RtWakeups, SoftirqTotals, TimerTotals, UnreadableLines, WatchdogTotals,
 };
-use super::wheel::Disturbances;
+use super::timers::Disturbances;
 use quietcore_core::CpuSet;
 use quietcore_trace::{NameTable, Tally};
 use std::collections::BTreeMap;
 
 /// Decides per figure whether its events are in the input.
-struct Gate<'a> {
+struct FigureGate<'a> {
     explain: &'a Explain,
     missing: Vec<&'static str>,
 }
 
-impl Gate<'_> {
+impl FigureGate<'_> {
     /// `value` when all `kinds` were recorded; otherwise `None`, and `path` is noted.
-    fn figure<T>(&mut self, path: &'static str, kinds: &[Kind], value: T) -> Option<T> {
+    fn figure<T>(&mut self, path: &'static str, kinds: &[EventKind], value: T) -> Option<T> {
         let Explain { kinds: counts, options, .. } = self.explain;
         if counts.recorded(kinds, &options.switched_on) {
             return Some(value);
@@ -31,34 +31,36 @@ impl Gate<'_> {
     }
 }
 
-const WHEEL: &[Kind] = &[Kind::TimerStart, Kind::TimerExpire];
-const HRTIMER: &[Kind] = &[Kind::HrtimerStart, Kind::HrtimerExpire];
-const TIMER_SOFTIRQ: &[Kind] = &[Kind::SoftirqEntry, Kind::SoftirqExit, Kind::TimerExpire];
-const BEHIND: &[Kind] = &[Kind::SchedWaking, Kind::SoftirqEntry, Kind::SoftirqExit];
-const DELAY: &[Kind] = &[Kind::SchedWaking, Kind::SoftirqEntry, Kind::SoftirqExit, Kind::SchedSwitch];
+const WHEEL: &[EventKind] = &[EventKind::TimerStart, EventKind::TimerExpire];
+const HRTIMER: &[EventKind] = &[EventKind::HrtimerStart, EventKind::HrtimerExpire];
+const TIMER_SOFTIRQ: &[EventKind] =
+    &[EventKind::SoftirqEntry, EventKind::SoftirqExit, EventKind::TimerExpire];
+const BEHIND: &[EventKind] = &[EventKind::SchedWaking, EventKind::SoftirqEntry, EventKind::SoftirqExit];
+const DELAY: &[EventKind] =
+    &[EventKind::SchedWaking, EventKind::SoftirqEntry, EventKind::SoftirqExit, EventKind::SchedSwitch];
 
 impl Explain {
     /// The report on everything taken. `tally` is the reader's: it says what was lost.
     ///
     /// ```
-    /// use quietcore_explain::{Explain, Options};
-    /// let report = Explain::new(Options::default()).finish(&Default::default());
+    /// use quietcore_explain::{Explain, ExplainOptions};
+    /// let report = Explain::new(ExplainOptions::default()).finish(&Default::default());
     /// assert!(report.not_recorded.contains(&"timers.started"));
     /// ```
     #[must_use]
-    pub fn finish(self, tally: &Tally) -> Report {
+    pub fn finish(self, tally: &Tally) -> Explanation {
         let mut report = report(self, tally);
         report.findings = findings::all(&report);
         report
     }
 }
 
-fn report(mut explain: Explain, tally: &Tally) -> Report {
+fn report(mut explain: Explain, tally: &Tally) -> Explanation {
     let by_task = {
         let Explain { hrtimers, names, .. } = &mut explain;
         hrtimers.by_task(names)
     };
-    let Options { isolated, isolated_source, nohz_full, kernel, cpu_count, timer_migration, .. } =
+    let ExplainOptions { isolated, isolated_source, nohz_full, kernel, cpu_count, timer_migration, .. } =
         explain.options.clone();
     let cpus = cpu_count.unwrap_or(0).max(if tally.events > 0 { explain.highest_cpu + 1 } else { 0 });
     let ran_on = [&explain.wheel.foreign, &explain.wheel.between_isolated];
@@ -69,13 +71,14 @@ fn report(mut explain: Explain, tally: &Tally) -> Report {
         .filter(|_| !tally.clock_without_unit)
         .map(|first| explain.last_at.since(first).as_u64());
 
-    let mut gate = Gate { explain: &explain, missing: Vec::new() };
+    let mut gate = FigureGate { explain: &explain, missing: Vec::new() };
     let timers = timers(&mut gate);
     let foreign = disturbance(&mut gate, "foreign", &explain.wheel.foreign, &groups);
     let between_isolated =
         disturbance(&mut gate, "between_isolated", &explain.wheel.between_isolated, &groups);
     let remote = gate.figure("remote", WHEEL, &explain.wheel.remote);
-    let remote = Remote { total: remote.map(CpuCounts::total), by_cpu: remote.map(CpuCounts::to_map) };
+    let remote =
+        RemoteExpiries { total: remote.map(CpuCounts::total), by_cpu: remote.map(CpuCounts::to_map) };
     let ping_pong = ping_pong(&mut gate, duration_ns);
     let softirq = softirqs(&mut gate);
     let hrtimers = hrtimers(&mut gate, by_task);
@@ -83,7 +86,7 @@ fn report(mut explain: Explain, tally: &Tally) -> Report {
     let not_recorded = gate.missing;
 
     let evicted = explain.wheel.evicted() + explain.hrtimers.evicted();
-    Report {
+    Explanation {
         schema: 1,
         kernel: kernel.map(|kernel| kernel.text),
         cpus,
@@ -114,21 +117,21 @@ fn report(mut explain: Explain, tally: &Tally) -> Report {
     }
 }
 
-fn timers(gate: &mut Gate<'_>) -> Timers {
+fn timers(gate: &mut FigureGate<'_>) -> TimerTotals {
     let counts = &gate.explain.kinds;
-    let (started, expired) = (counts.get(Kind::TimerStart), counts.get(Kind::TimerExpire));
-    let cancelled = counts.get(Kind::TimerCancel);
+    let (started, expired) = (counts.get(EventKind::TimerStart), counts.get(EventKind::TimerExpire));
+    let cancelled = counts.get(EventKind::TimerCancel);
     let unknown = gate.explain.wheel.expired_unknown_start;
-    Timers {
-        started: gate.figure("timers.started", &[Kind::TimerStart], started),
-        expired: gate.figure("timers.expired", &[Kind::TimerExpire], expired),
-        cancel_events: gate.figure("timers.cancel_events", &[Kind::TimerCancel], cancelled),
+    TimerTotals {
+        started: gate.figure("timers.started", &[EventKind::TimerStart], started),
+        expired: gate.figure("timers.expired", &[EventKind::TimerExpire], expired),
+        cancel_events: gate.figure("timers.cancel_events", &[EventKind::TimerCancel], cancelled),
         expired_unknown_start: gate.figure("timers.expired_unknown_start", WHEEL, unknown),
     }
 }
 
 fn disturbance(
-    gate: &mut Gate<'_>,
+    gate: &mut FigureGate<'_>,
     path: &'static str,
     side: &Disturbances,
     groups: &GroupTable,
@@ -180,34 +183,34 @@ fn by_function(
     by_function
 }
 
-fn ping_pong(gate: &mut Gate<'_>, duration_ns: Option<u64>) -> PingPong {
+fn ping_pong(gate: &mut FigureGate<'_>, duration_ns: Option<u64>) -> PingPong {
     let count = gate.figure("ping_pong", WHEEL, gate.explain.wheel.ping_pongs);
     let seconds = duration_ns.filter(|&nanos| nanos > 0).map(|nanos| nanos as f64 / 1e9);
     PingPong { count, per_s: count.zip(seconds).map(|(count, seconds)| count as f64 / seconds) }
 }
 
-fn softirqs(gate: &mut Gate<'_>) -> Softirqs {
+fn softirqs(gate: &mut FigureGate<'_>) -> SoftirqTotals {
     let interrupts = &gate.explain.interrupts;
     let (entries, empty) = (interrupts.timer_entries, &interrupts.timer_empty);
     let timer_empty = gate.figure("softirq.timer_empty", TIMER_SOFTIRQ, empty.total());
-    Softirqs {
-        timer_entries: gate.figure("softirq.timer_entries", &[Kind::SoftirqEntry], entries),
+    SoftirqTotals {
+        timer_entries: gate.figure("softirq.timer_entries", &[EventKind::SoftirqEntry], entries),
         timer_empty,
         by_cpu: gate.figure("softirq.by_cpu", TIMER_SOFTIRQ, empty.to_map()),
     }
 }
 
-fn hrtimers(gate: &mut Gate<'_>, by_task: CountByName) -> Hrtimers {
+fn hrtimers(gate: &mut FigureGate<'_>, by_task: CountByName) -> HrtimerTotals {
     let explain = gate.explain;
-    let (timers, expired) = (&explain.hrtimers, explain.kinds.get(Kind::HrtimerExpire));
+    let (timers, expired) = (&explain.hrtimers, explain.kinds.get(EventKind::HrtimerExpire));
     let watchdogs: &CpuCounts = &timers.watchdogs;
-    let expiries = &[Kind::HrtimerExpire];
-    Hrtimers {
+    let expiries = &[EventKind::HrtimerExpire];
+    HrtimerTotals {
         expired: gate.figure("hrtimers.expired", expiries, expired),
         off_arming_cpu: gate.figure("hrtimers.off_arming_cpu", HRTIMER, timers.off_arming),
         foreign: gate.figure("hrtimers.foreign", HRTIMER, timers.foreign),
         by_task: gate.figure("hrtimers.by_task", HRTIMER, by_task),
-        qdisc_watchdog: QdiscWatchdog {
+        qdisc_watchdog: WatchdogTotals {
             expired: gate.figure("hrtimers.qdisc_watchdog.expired", expiries, watchdogs.total()),
             off_arming_cpu: gate.figure(
                 "hrtimers.qdisc_watchdog.off_arming_cpu",
@@ -219,12 +222,12 @@ fn hrtimers(gate: &mut Gate<'_>, by_task: CountByName) -> Hrtimers {
     }
 }
 
-fn rt_wakeups(gate: &mut Gate<'_>, tally: &Tally) -> RtWakeups {
+fn rt_wakeups(gate: &mut FigureGate<'_>, tally: &Tally) -> RtWakeups {
     let interrupts = &gate.explain.interrupts;
-    let delays = if tally.clock_without_unit { Quantiles::default() } else { interrupts.delays() };
+    let delays = if tally.clock_without_unit { DelayQuantiles::default() } else { interrupts.delays() };
     let behind = interrupts.rt_behind;
     RtWakeups {
-        count: gate.figure("rt_wakeups.count", &[Kind::SchedWaking], interrupts.rt_wakeups),
+        count: gate.figure("rt_wakeups.count", &[EventKind::SchedWaking], interrupts.rt_wakeups),
         behind_softirq: gate.figure("rt_wakeups.behind_softirq", BEHIND, behind),
         delay_ns: gate.figure("rt_wakeups.delay_ns", DELAY, delays).unwrap_or_default(),
     }
@@ -274,8 +277,8 @@ fn incomplete(tally: &Tally, evicted: u64, waiters_evicted: u64) -> Vec<String> 
     reasons
 }
 
-fn malformed(tally: &Tally) -> Malformed {
-    Malformed {
+fn malformed(tally: &Tally) -> UnreadableLines {
+    UnreadableLines {
         count: tally.malformed,
         first: tally.malformed_first.iter().map(ToString::to_string).collect(),
     }

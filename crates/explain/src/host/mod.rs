@@ -55,12 +55,6 @@ impl Facts {
     ///
     /// Cost: some hundred small files; bounded by 65536 files of at most 1 MiB each (8 MiB for
     /// `/proc/interrupts`). Any thread may call it.
-    ///
-    /// ```
-    /// # use quietcore_explain::Facts;
-    /// let nothing = Facts::read(std::path::Path::new("/nowhere/at/all"));
-    /// assert_eq!(nothing.unreadable.len(), 1);
-    /// ```
     #[must_use]
     pub fn read(root: &Path) -> Self {
         let reader = &mut Reader::new(root);
@@ -83,11 +77,6 @@ impl Facts {
     }
 
     /// CPUs that are online, by the kernel's word; empty if it is not known.
-    ///
-    /// ```
-    /// # use quietcore_explain::Facts;
-    /// assert!(Facts::default().online().is_empty());
-    /// ```
     #[must_use]
     pub fn online(&self) -> CpuSet {
         value(self.cpus.online.as_ref())
@@ -95,11 +84,6 @@ impl Facts {
 
     /// CPUs kept out of the scheduling domains: `isolcpus=domain`, isolated cpuset partitions
     /// (v2), and CPUs that no load-balanced cpuset covers (v1). Not `nohz_full=`.
-    ///
-    /// ```
-    /// # use quietcore_explain::Facts;
-    /// assert!(Facts::default().domain_isolated().is_empty());
-    /// ```
     #[must_use]
     pub fn domain_isolated(&self) -> CpuSet {
         let boot = match &self.cpus.isolated {
@@ -116,33 +100,18 @@ impl Facts {
     }
 
     /// CPUs whose tick stops while they run one task (`nohz_full=` or `isolcpus=nohz`).
-    ///
-    /// ```
-    /// # use quietcore_explain::Facts;
-    /// assert!(Facts::default().nohz_full().is_empty());
-    /// ```
     #[must_use]
     pub fn nohz_full(&self) -> CpuSet {
         self.if_online(&value(self.cpus.nohz_full.as_ref()))
     }
 
     /// CPUs that somebody wants quiet: [`Facts::domain_isolated`] and [`Facts::nohz_full`].
-    ///
-    /// ```
-    /// # use quietcore_explain::Facts;
-    /// assert!(Facts::default().isolated().is_empty());
-    /// ```
     #[must_use]
     pub fn isolated(&self) -> CpuSet {
         self.domain_isolated().union(&self.nohz_full())
     }
 
     /// CPUs left for everything else: online and not isolated.
-    ///
-    /// ```
-    /// # use quietcore_explain::Facts;
-    /// assert!(Facts::default().housekeeping().is_empty());
-    /// ```
     #[must_use]
     pub fn housekeeping(&self) -> CpuSet {
         self.online().difference(&self.isolated())
@@ -156,33 +125,18 @@ impl Facts {
     }
 
     /// The kernel's release, if the host says.
-    ///
-    /// ```
-    /// # use quietcore_explain::Facts;
-    /// assert!(Facts::default().kernel().is_none());
-    /// ```
     #[must_use]
     pub fn kernel(&self) -> Option<&KernelRelease> {
         self.release.as_ref().map(|fact| &fact.value)
     }
 
     /// Whether the sysctl `kernel.timer_migration` is on, if the host says.
-    ///
-    /// ```
-    /// # use quietcore_explain::Facts;
-    /// assert!(Facts::default().timer_migration().is_none());
-    /// ```
     #[must_use]
     pub fn timer_migration(&self) -> Option<bool> {
         self.system.timer_migration.as_ref().map(|fact| fact.value != 0)
     }
 
     /// CPUs that may ever come online; the online ones if that is not known.
-    ///
-    /// ```
-    /// # use quietcore_explain::Facts;
-    /// assert!(Facts::default().possible().is_empty());
-    /// ```
     #[must_use]
     pub fn possible(&self) -> CpuSet {
         self.cpus

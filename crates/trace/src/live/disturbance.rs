@@ -23,10 +23,6 @@ pub struct OwnDisturbance {
 
 impl OwnDisturbance {
     /// Looks for the threads with these ids.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_trace::live::OwnDisturbance::of(vec![1]).interrupts(), 0);
-    /// ```
     #[must_use]
     pub fn of(threads: Vec<i32>) -> Self {
         Self { threads, ..Self::default() }
@@ -63,30 +59,18 @@ impl OwnDisturbance {
     }
 
     /// Interrupts that our threads sent to other CPUs.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_trace::live::OwnDisturbance::default().interrupts(), 0);
-    /// ```
     #[must_use]
     pub fn interrupts(&self) -> u64 {
         self.sent_to.values().sum()
     }
 
     /// The CPUs that received them, with their counts.
-    ///
-    /// ```
-    /// assert!(quietcore_trace::live::OwnDisturbance::default().receivers().is_empty());
-    /// ```
     #[must_use]
     pub fn receivers(&self) -> &BTreeMap<CpuId, u64> {
         &self.sent_to
     }
 
     /// The CPUs that our threads were seen on.
-    ///
-    /// ```
-    /// assert!(quietcore_trace::live::OwnDisturbance::default().cpus().is_empty());
-    /// ```
     #[must_use]
     pub fn cpus(&self) -> &CpuSet {
         &self.cpus

@@ -65,26 +65,12 @@ impl Recording {
     }
 
     /// Names of the events that are on.
-    ///
-    /// ```no_run
-    /// # use quietcore_trace::live::{Recording, Tracefs};
-    /// # let recording = Recording::start(&Tracefs::find()?, &["timer/timer_start"], 64)?;
-    /// assert_eq!(recording.switched_on(), ["timer_start"]);
-    /// # Ok::<(), quietcore_trace::live::LiveError>(())
-    /// ```
     #[must_use]
     pub fn switched_on(&self) -> &[String] {
         &self.switched_on
     }
 
     /// Tracepoints that were asked for and that this kernel does not have.
-    ///
-    /// ```no_run
-    /// # use quietcore_trace::live::{Recording, Tracefs};
-    /// # let recording = Recording::start(&Tracefs::find()?, &["timer/timer_start"], 64)?;
-    /// assert!(recording.missing().is_empty());
-    /// # Ok::<(), quietcore_trace::live::LiveError>(())
-    /// ```
     #[must_use]
     pub fn missing(&self) -> &[&'static str] {
         &self.missing
@@ -92,14 +78,6 @@ impl Recording {
 
     /// The stream of events as text; reading takes them out of the buffers and never blocks. There
     /// is one: later calls return `None`. Close it before the recording is dropped.
-    ///
-    /// ```no_run
-    /// # use quietcore_trace::live::{Recording, Tracefs};
-    /// # let mut recording = Recording::start(&Tracefs::find()?, &["timer/timer_start"], 64)?;
-    /// let reader = recording.pipe().map(quietcore_trace::TraceReader::new);
-    /// assert!(reader.is_some() && recording.pipe().is_none());
-    /// # Ok::<(), quietcore_trace::live::LiveError>(())
-    /// ```
     pub fn pipe(&mut self) -> Option<File> {
         self.pipe.take()
     }
@@ -116,13 +94,6 @@ impl Recording {
     ///
     /// # Errors
     /// [`LiveError::Io`].
-    ///
-    /// ```no_run
-    /// # use quietcore_trace::live::{Recording, Tracefs};
-    /// # let recording = Recording::start(&Tracefs::find()?, &["timer/timer_start"], 64)?;
-    /// recording.stop()?;
-    /// # Ok::<(), quietcore_trace::live::LiveError>(())
-    /// ```
     pub fn stop(&self) -> Result<(), LiveError> {
         self.set("tracing_on", "0")
     }
@@ -131,13 +102,6 @@ impl Recording {
     ///
     /// # Errors
     /// [`LiveError::Io`].
-    ///
-    /// ```no_run
-    /// # use quietcore_trace::live::{Recording, Tracefs};
-    /// # let recording = Recording::start(&Tracefs::find()?, &["timer/timer_start"], 64)?;
-    /// assert_eq!(recording.lost_events()?, 0);
-    /// # Ok::<(), quietcore_trace::live::LiveError>(())
-    /// ```
     pub fn lost_events(&self) -> Result<u64, LiveError> {
         let folder = self.path.join("per_cpu");
         let failed = |error| LiveError::at(&folder, error);
@@ -153,13 +117,6 @@ impl Recording {
     ///
     /// # Errors
     /// [`LiveError::Io`], when somebody else reads from the instance.
-    ///
-    /// ```no_run
-    /// # use quietcore_trace::live::{Recording, Tracefs};
-    /// # let recording = Recording::start(&Tracefs::find()?, &["timer/timer_start"], 64)?;
-    /// recording.remove()?;
-    /// # Ok::<(), quietcore_trace::live::LiveError>(())
-    /// ```
     pub fn remove(mut self) -> Result<(), LiveError> {
         self.remove_once().map_err(|error| LiveError::at(&self.path, error))
     }

@@ -118,11 +118,6 @@ impl Tracefs {
     }
 
     /// Removes the instances of runs that were killed; returns their names.
-    ///
-    /// ```no_run
-    /// let removed = quietcore_trace::live::Tracefs::find()?.remove_leftovers();
-    /// # Ok::<(), quietcore_trace::live::LiveError>(())
-    /// ```
     #[must_use]
     pub fn remove_leftovers(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.instances()) else { return Vec::new() };

@@ -109,7 +109,7 @@ pub(super) struct Content {
 
 /// A time on a track.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct TrackTime {
     pub(super) cpu: CpuId,
     pub(super) track: Track,
     pub(super) at: Nanos,
@@ -129,7 +129,7 @@ type LastTimes = [Option<Nanos>; TRACKS.len()];
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Packets<W> {
+pub(super) struct TrackPackets<W> {
     out: W,
     buffer: Message,
     names: EventNames,
@@ -137,7 +137,7 @@ pub(super) struct Packets<W> {
     has_begun: bool,
 }
 
-impl<W: Write> Packets<W> {
+impl<W: Write> TrackPackets<W> {
     pub(super) fn new(out: W) -> Self {
         Self {
             out,
@@ -161,7 +161,12 @@ impl<W: Write> Packets<W> {
     }
 
     /// Writes an event; [`Phase::End`] needs no content, the others do.
-    pub(super) fn event(&mut self, place: Place, phase: Phase, content: Option<&Content>) -> io::Result<()> {
+    pub(super) fn event(
+        &mut self,
+        place: TrackTime,
+        phase: Phase,
+        content: Option<&Content>,
+    ) -> io::Result<()> {
         self.begin();
         let at = self.described(place);
         let new_name = content.and_then(|content| self.names.first_use(&content.label));
@@ -212,7 +217,7 @@ impl<W: Write> Packets<W> {
     }
 
     /// Describes the track if it is new; the time at which its next event may stand.
-    fn described(&mut self, Place { cpu, track, at }: Place) -> Nanos {
+    fn described(&mut self, TrackTime { cpu, track, at }: TrackTime) -> Nanos {
         if self.last_times.len() <= cpu.index() {
             self.last_times.resize(cpu.index() + 1, LastTimes::default());
         }

@@ -15,7 +15,7 @@
 //! Invariants: every beginning has one end, in the order of a stack per track; per CPU at most
 //! one callback per kind is held back, and one outer; the tables of timers are capped.
 
-use super::packets::{Content, Packets, Phase, Place, Track};
+use super::packets::{Content, Phase, Track, TrackPackets, TrackTime};
 use crate::event::{Event, Record, SoftirqStep};
 use crate::table::{IDENTITIES_MAX, IdentityTable};
 use quietcore_core::{CpuId, Nanos};
@@ -31,7 +31,7 @@ const WITH_EXITS: [Track; 3] = [Track::Timers, Track::Hrtimers, Track::Softirqs]
 
 /// A callback or handler whose end is not known yet.
 #[derive(Debug)]
-struct Held {
+struct HeldSlice {
     identity: u64,
     /// Whose time it runs in.
     pid: i32,
@@ -41,22 +41,22 @@ struct Held {
 
 /// A callback whose beginning is written, and which another one interrupted.
 #[derive(Clone, Copy, Debug)]
-struct Outer {
+struct OuterSlice {
     identity: u64,
     pid: i32,
 }
 
 /// What a CPU is in the middle of.
 #[derive(Debug, Default)]
-struct Running {
-    held: [Option<Held>; WITH_EXITS.len()],
+struct CpuSlices {
+    held: [Option<HeldSlice>; WITH_EXITS.len()],
     /// An outer callback on [`Track::Hrtimers`].
-    outer: Option<Outer>,
+    outer: Option<OuterSlice>,
 }
 
 /// What is remembered of a wheel timer.
 #[derive(Clone, Copy, Debug)]
-struct Armed {
+struct ArmedOn {
     on: CpuId,
     base: CpuId,
 }
@@ -89,9 +89,9 @@ struct Armed {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct PerfettoWriter<W> {
-    packets: Packets<W>,
-    cpus: Vec<Running>,
-    armed: IdentityTable<Armed>,
+    packets: TrackPackets<W>,
+    cpus: Vec<CpuSlices>,
+    armed: IdentityTable<ArmedOn>,
     started: IdentityTable<CpuId>,
     /// Whether an exit was seen, by track.
     has_exits: [bool; WITH_EXITS.len()],
@@ -111,12 +111,6 @@ impl<W> fmt::Debug for PerfettoWriter<W> {
 impl<W: Write> PerfettoWriter<W> {
     /// A writer that remembers as many timers as `quietcore-explain` does by default
     /// ([`IDENTITIES_MAX`]), so that it finds the same pulls. Nothing is written yet.
-    ///
-    /// ```
-    /// let writer = quietcore_trace::PerfettoWriter::new(Vec::new());
-    /// assert!(!writer.finish()?.is_empty());
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     #[must_use]
     pub fn new(out: W) -> Self {
         Self::with_identities_max(out, IDENTITIES_MAX)
@@ -125,15 +119,10 @@ impl<W: Write> PerfettoWriter<W> {
     /// As [`PerfettoWriter::new`], remembering at most `identities_max` wheel timers and as many
     /// hrtimers: about 40 bytes each at the most. An expiry of a forgotten one is shown without
     /// `armed_cpu` and is never a pull.
-    ///
-    /// ```
-    /// let writer = quietcore_trace::PerfettoWriter::with_identities_max(Vec::new(), 1000);
-    /// assert!(writer.finish().is_ok());
-    /// ```
     #[must_use]
     pub fn with_identities_max(out: W, identities_max: usize) -> Self {
         Self {
-            packets: Packets::new(out),
+            packets: TrackPackets::new(out),
             cpus: Vec::new(),
             armed: IdentityTable::new(identities_max),
             started: IdentityTable::new(identities_max),
@@ -162,7 +151,7 @@ impl<W: Write> PerfettoWriter<W> {
         }
         match &record.event {
             Event::TimerStart(start) => {
-                self.armed.insert(start.timer, Armed { on: record.cpu, base: start.base });
+                self.armed.insert(start.timer, ArmedOn { on: record.cpu, base: start.base });
                 Ok(())
             }
             Event::HrtimerStart(start) => {
@@ -188,12 +177,6 @@ impl<W: Write> PerfettoWriter<W> {
     ///
     /// # Errors
     /// Those of the output, flushing included.
-    ///
-    /// ```
-    /// let file = quietcore_trace::PerfettoWriter::new(Vec::new()).finish()?;
-    /// assert_eq!(file.first(), Some(&0x0a)); // field 1 of message Trace: a packet
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     pub fn finish(mut self) -> io::Result<W> {
         let last_at = self.last_at;
         for index in 0..self.cpus.len() {
@@ -201,7 +184,7 @@ impl<W: Write> PerfettoWriter<W> {
             for track in WITH_EXITS {
                 if let Some(held) = self.running(cpu).held[track as usize].take() {
                     let ended = self.has_exits[track as usize].then_some(last_at);
-                    self.write_held(Place { cpu, track, at: last_at }, &held, ended)?;
+                    self.write_held(TrackTime { cpu, track, at: last_at }, &held, ended)?;
                 }
             }
             self.end_outer(cpu, last_at)?;
@@ -209,9 +192,9 @@ impl<W: Write> PerfettoWriter<W> {
         self.packets.finish()
     }
 
-    fn running(&mut self, cpu: CpuId) -> &mut Running {
+    fn running(&mut self, cpu: CpuId) -> &mut CpuSlices {
         if self.cpus.len() <= cpu.index() {
-            self.cpus.resize_with(cpu.index() + 1, Running::default);
+            self.cpus.resize_with(cpu.index() + 1, CpuSlices::default);
         }
         &mut self.cpus[cpu.index()]
     }
@@ -230,7 +213,7 @@ impl<W: Write> PerfettoWriter<W> {
         if let Some(base) = base_cpu.filter(|&base| base != record.cpu) {
             let label = self.packets.pull_label(function, base);
             let pull = Content { label, line: record.line, armed_cpu, base_cpu };
-            let place = Place { cpu: record.cpu, track: Track::Pulls, at: record.at };
+            let place = TrackTime { cpu: record.cpu, track: Track::Pulls, at: record.at };
             self.packets.event(place, Phase::Instant, Some(&pull))?;
         }
         let label = self.packets.label(function);
@@ -266,10 +249,10 @@ impl<W: Write> PerfettoWriter<W> {
         identity: u64,
         content: Content,
     ) -> io::Result<()> {
-        let place = Place { cpu: record.cpu, track, at: record.at };
+        let place = TrackTime { cpu: record.cpu, track, at: record.at };
         let may_nest = track == Track::Hrtimers && self.may_have_outer(record.cpu);
         let running = self.running(record.cpu);
-        let begun = Held { identity, pid: record.task.pid, at: record.at, content };
+        let begun = HeldSlice { identity, pid: record.task.pid, at: record.at, content };
         let before = running.held[track as usize].replace(begun);
         let outer = running.outer.filter(|_| track == Track::Hrtimers);
         if outer.is_some_and(|outer| outer.identity == identity) {
@@ -284,13 +267,13 @@ impl<W: Write> PerfettoWriter<W> {
         if !(may_nest && outer.is_none() && in_same_task) {
             return self.write_held(place, &before, None);
         }
-        self.running(record.cpu).outer = Some(Outer { identity: before.identity, pid: before.pid });
-        self.packets.event(Place { at: before.at, ..place }, Phase::Begin, Some(&before.content))
+        self.running(record.cpu).outer = Some(OuterSlice { identity: before.identity, pid: before.pid });
+        self.packets.event(TrackTime { at: before.at, ..place }, Phase::Begin, Some(&before.content))
     }
 
     /// A callback or handler ends. An exit that belongs to nothing on this CPU is dropped.
     fn leave(&mut self, record: &Record<'_>, track: Track, identity: u64) -> io::Result<()> {
-        let place = Place { cpu: record.cpu, track, at: record.at };
+        let place = TrackTime { cpu: record.cpu, track, at: record.at };
         self.has_exits[track as usize] = true;
         let running = self.running(record.cpu);
         let held = running.held[track as usize].take();
@@ -308,7 +291,7 @@ impl<W: Write> PerfettoWriter<W> {
 
     /// Ends the outer callback of `cpu`, if there is one, and what is held above it.
     fn end_outer(&mut self, cpu: CpuId, at: Nanos) -> io::Result<()> {
-        let place = Place { cpu, track: Track::Hrtimers, at };
+        let place = TrackTime { cpu, track: Track::Hrtimers, at };
         let running = self.running(cpu);
         if running.outer.is_none() {
             return Ok(());
@@ -319,18 +302,18 @@ impl<W: Write> PerfettoWriter<W> {
         self.end_outer_slice(place)
     }
 
-    fn end_outer_slice(&mut self, place: Place) -> io::Result<()> {
+    fn end_outer_slice(&mut self, place: TrackTime) -> io::Result<()> {
         self.running(place.cpu).outer = None;
         self.packets.event(place, Phase::End, None)
     }
 
     /// Writes what was held: a slice when its end is known, otherwise an instant.
-    fn write_held(&mut self, place: Place, held: &Held, ended: Option<Nanos>) -> io::Result<()> {
-        let begun = Place { at: held.at, ..place };
+    fn write_held(&mut self, place: TrackTime, held: &HeldSlice, ended: Option<Nanos>) -> io::Result<()> {
+        let begun = TrackTime { at: held.at, ..place };
         let Some(at) = ended else {
             return self.packets.event(begun, Phase::Instant, Some(&held.content));
         };
         self.packets.event(begun, Phase::Begin, Some(&held.content))?;
-        self.packets.event(Place { at, ..place }, Phase::End, None)
+        self.packets.event(TrackTime { at, ..place }, Phase::End, None)
     }
 }

@@ -6,7 +6,7 @@
 //! group. One thing is left open: whether the old root is linked before the CPU (up to 6.18) or after it
 //! (6.19 on).
 
-use super::state::{Cpu, Group, GroupIndex, State};
+use super::state::{CpuModel, GroupIndex, GroupModel, HierarchyState};
 use quietcore_core::tmigr::{ChildMask, GroupId, Levels, Tree};
 use quietcore_core::{CpuId, CpuSet};
 use quietcore_trace::{Header, Migration};
@@ -34,7 +34,7 @@ struct Joining {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Builder {
+pub(super) struct TreeBuilder {
     tree: Tree,
     levels: Levels,
     /// The CPUs of each node, as far as the header says.
@@ -43,7 +43,7 @@ pub(super) struct Builder {
     joins: usize,
 }
 
-impl Builder {
+impl TreeBuilder {
     /// `None` when the header does not say how many CPUs there are.
     pub(super) fn new(header: &Header) -> Option<Self> {
         let levels = Levels::new(header.cpu_count?, header.nodes.len().max(1) as u16);
@@ -69,7 +69,11 @@ impl Builder {
     }
 
     /// Takes a line of the tree; the state gets what the tree says.
-    pub(super) fn take(&mut self, migration: &Migration, state: &mut State) -> Result<(), TreeDifference> {
+    pub(super) fn take(
+        &mut self,
+        migration: &Migration,
+        state: &mut HierarchyState,
+    ) -> Result<(), TreeDifference> {
         match *migration {
             Migration::GroupSet { group, level, node } => self.group_set(state, group, level, node),
             Migration::ConnectCpu { cpu, mask, parent, child_count } => {
@@ -84,7 +88,7 @@ impl Builder {
 
     fn group_set(
         &mut self,
-        state: &mut State,
+        state: &mut HierarchyState,
         identity: u64,
         level: u64,
         node: i64,
@@ -107,7 +111,7 @@ impl Builder {
         let expected = (u64::from(shape.level), shape.node.map_or(-1, i64::from));
         let (index, count) = (made.index(), state.group_count());
         if index == count {
-            state.add_group(Group::new(identity, expected.0, expected.1));
+            state.add_group(GroupModel::new(identity, expected.0, expected.1));
         }
         if joining.new_groups.is_empty() && joining.links.is_empty() && joining.leaf.is_none() {
             self.joining = None;
@@ -134,7 +138,7 @@ impl Builder {
 
     fn connect_cpu(
         &mut self,
-        state: &mut State,
+        state: &mut HierarchyState,
         cpu: CpuId,
         link: (u32, u64, Option<u64>),
     ) -> Result<(), TreeDifference> {
@@ -158,7 +162,7 @@ impl Builder {
         if state.group_count() <= group.index() {
             return Err(difference("its new group first", recorded, "the tree makes a group for the CPU"));
         }
-        state.add_cpu(number, Cpu::new(index, mask));
+        state.add_cpu(number, CpuModel::new(index, mask));
         let count = u64::from(mask.slot()) + 1;
         self.compare_link(state, (index, mask, count), link, recorded)?;
         if made && joined == node {
@@ -170,7 +174,7 @@ impl Builder {
 
     fn connect_group(
         &mut self,
-        state: &mut State,
+        state: &mut HierarchyState,
         child: u64,
         link: (u32, u64, Option<u64>),
         level: u64,
@@ -212,7 +216,7 @@ impl Builder {
 
     fn compare_link(
         &self,
-        state: &State,
+        state: &HierarchyState,
         (parent, mask, count): (GroupIndex, ChildMask, u64),
         (found_mask, found_parent, found_count): (u32, u64, Option<u64>),
         recorded: String,

@@ -6,8 +6,8 @@
 //! hierarchy shows: it is that of a timer line of the same softirq, else it follows from the time stamp.
 
 use super::line::NEVER;
-use crate::base::Armed;
-use crate::base::{Base, BaseKind, BaseName};
+use crate::base::ArmedTimer;
+use crate::base::{BaseName, TimerBase, TimerBaseKind};
 use quietcore_core::CpuId;
 use quietcore_wheel::Tick;
 use std::collections::{BTreeMap, HashMap};
@@ -27,8 +27,8 @@ const OVERDUE_SECONDS: u64 = 1;
 
 /// The timers of the replay.
 pub(crate) struct Wheels<'a> {
-    pub(crate) bases: &'a mut BTreeMap<BaseName, Base>,
-    pub(crate) armed: &'a HashMap<u64, Armed>,
+    pub(crate) bases: &'a mut BTreeMap<BaseName, TimerBase>,
+    pub(crate) armed: &'a HashMap<u64, ArmedTimer>,
     /// All that happens to timers is in the input.
     pub(crate) is_settled: bool,
 }
@@ -39,7 +39,7 @@ impl Wheels<'_> {
         let Ok(cpu) = CpuId::new(u64::from(cpu)) else { return (None, None) };
         let mut of =
             |kind| self.bases.get_mut(&BaseName { cpu, kind }).and_then(|base| base.wheel.next_expiry());
-        (of(BaseKind::Global), of(BaseKind::Local))
+        (of(TimerBaseKind::Global), of(TimerBaseKind::Local))
     }
 
     /// The base in which a timer is pending.
@@ -50,7 +50,7 @@ impl Wheels<'_> {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Clock {
+pub(super) struct HierarchyClock {
     /// A tick in ns.
     tick: u64,
     /// Jiffies at 0 ns.
@@ -119,7 +119,7 @@ impl Ahead {
     }
 }
 
-impl Clock {
+impl HierarchyClock {
     pub(super) fn new(tick: u64) -> Self {
         Self {
             tick: tick.max(1),
@@ -242,9 +242,9 @@ fn later(one: u64, other: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Clock, NEVER, ShownJiffies, Wheels};
-    use crate::base::{Base, BaseKind, BaseName};
-    use crate::wheel::{Levels, Pending};
+    use super::{HierarchyClock, NEVER, ShownJiffies, Wheels};
+    use crate::base::{BaseName, TimerBase, TimerBaseKind};
+    use crate::wheel::{PendingTimer, WheelLevels};
     use quietcore_core::CpuId;
     use quietcore_wheel::Tick;
     use std::collections::{BTreeMap, HashMap};
@@ -253,12 +253,12 @@ mod tests {
     #[test]
     fn the_first_published_event_tells_the_difference() {
         let cpu = CpuId::new(0).expect("a CPU");
-        let mut base = Base::new(Levels::Nine, Tick(1000));
+        let mut base = TimerBase::new(WheelLevels::Nine, Tick(1000));
         let place = base.wheel.place(Tick(1009));
-        base.arm(Tick(1009), Pending { timer: 1, place, is_early: false });
-        let mut bases = BTreeMap::from([(BaseName { cpu, kind: BaseKind::Global }, base)]);
+        base.arm(Tick(1009), PendingTimer { timer: 1, place, is_early: false });
+        let mut bases = BTreeMap::from([(BaseName { cpu, kind: TimerBaseKind::Global }, base)]);
         let mut wheels = Wheels { bases: &mut bases, armed: &HashMap::new(), is_settled: true };
-        let mut clock = Clock::new(4);
+        let mut clock = HierarchyClock::new(4);
         clock.settle(&wheels);
         assert_eq!(clock.published(&mut wheels, 0, 0), NEVER, "not known yet");
         clock.compare(&mut wheels, 0, 40); // bucket 1010 is at 40 ns, so jiffies 1000 at 0

@@ -13,12 +13,12 @@ pub(super) const NO_MIGRATOR: u32 = 0xff;
 
 /// A line that was taken from the input.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line {
+pub(super) struct HierarchyLine {
     /// Its number in the input.
     pub(super) number: u64,
     /// The CPU that wrote it.
     pub(super) cpu: u16,
-    pub(super) what: What,
+    pub(super) what: LineContent,
     /// `tmigr_handle_remote`: the moment up to which events are due, in ns.
     pub(super) now: u64,
     /// `tmigr_group_set_cpu_inactive`: our wheel says that the CPU has a global timer to publish.
@@ -27,7 +27,7 @@ pub(super) struct Line {
 
 /// What a line says, identities as in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum LineContent {
     Cpu(CpuLine),
     Word(WordLine),
     Update(UpdateLine),
@@ -79,7 +79,7 @@ fn word(moment: Option<Nanos>) -> u64 {
     moment.map_or(NEVER, |at| at.0)
 }
 
-impl Line {
+impl HierarchyLine {
     /// `None` for the lines that build the tree, and for other events.
     pub(super) fn of(record: &Record<'_>) -> Option<Self> {
         let Event::Migration(migration) = record.event else { return None };
@@ -87,7 +87,7 @@ impl Line {
             Migration::Cpu { step, cpu, parent, wakeup, next_event } => {
                 let cpu = cpu.index() as u16;
                 let (wakeup, next) = (word(wakeup), word(next_event));
-                What::Cpu(CpuLine { step, cpu, parent, wakeup, next })
+                LineContent::Cpu(CpuLine { step, cpu, parent, wakeup, next })
             }
             Migration::GroupState {
                 active,
@@ -98,7 +98,7 @@ impl Line {
                 level,
                 node,
                 parent,
-            } => What::Word(WordLine {
+            } => LineContent::Word(WordLine {
                 is_active: active,
                 group,
                 level,
@@ -118,7 +118,7 @@ impl Line {
                 next_expiry,
                 child_expiry,
                 child_cpu,
-            } => What::Update(UpdateLine {
+            } => LineContent::Update(UpdateLine {
                 child,
                 group,
                 level,
@@ -129,7 +129,7 @@ impl Line {
                 child_expiry: word(child_expiry),
                 child_cpu,
             }),
-            Migration::HandleRemote { group, level } => What::Remote { group, level },
+            Migration::HandleRemote { group, level } => LineContent::Remote { group, level },
             _ => return None,
         };
         let cpu = record.cpu.index() as u16;
@@ -137,7 +137,7 @@ impl Line {
     }
 }
 
-impl What {
+impl LineContent {
     /// The event's name.
     pub(super) fn name(&self) -> &'static str {
         match self {
@@ -211,7 +211,7 @@ impl What {
 
 #[cfg(test)]
 mod tests {
-    use super::{CpuLine, Line, MigrationStep, NEVER, What};
+    use super::{CpuLine, HierarchyLine, LineContent, MigrationStep, NEVER};
     use quietcore_trace::parse_line;
 
     /// Goal: a difference names the fields that differ, and only these. Method: a real line and two others.
@@ -220,13 +220,13 @@ mod tests {
         let text =
             b"  <idle>-0 [016] d..4. 32.586722: tmigr_group_set_cpu_inactive: group=07a3997f lvl=0 numa=1 \
             active=20 migrator=20 parent=0191001c childmask=1";
-        let line = Line::of(&parse_line(text).expect("an event")).expect("it is compared");
-        let What::Word(mut word) = line.what else { panic!("{line:?}") };
+        let line = HierarchyLine::of(&parse_line(text).expect("an event")).expect("it is compared");
+        let LineContent::Word(mut word) = line.what else { panic!("{line:?}") };
         (word.active, word.migrator) = (0, 0xff);
-        let (expected, recorded) = What::Word(word).difference(&line.what);
+        let (expected, recorded) = LineContent::Word(word).difference(&line.what);
         assert_eq!((expected.as_str(), recorded.as_str()), ("active=0 migrator=ff", "active=20 migrator=20"));
         let step = MigrationStep::Idle;
-        let other = What::Cpu(CpuLine { step, cpu: 16, parent: 1, wakeup: NEVER, next: NEVER });
+        let other = LineContent::Cpu(CpuLine { step, cpu: 16, parent: 1, wakeup: NEVER, next: NEVER });
         assert_eq!(other.difference(&line.what).0, "tmigr_cpu_idle");
     }
 }

@@ -6,50 +6,50 @@
 //! Nothing is taken over from a line but what only the kernel can know: that a CPU goes idle, and its next
 //! timer.
 //!
-//! [`Hierarchy`] chooses: a recording that has the first group is compared completely (`whole.rs`), a later
-//! one as far as words go (`words.rs`). Where lines are missing, the second takes over. Memory is bounded.
+//! [`HierarchyReplay`] chooses: a recording that has the first group is compared completely (`full_replay.rs`), a later
+//! one as far as words go (`word_replay.rs`). Where lines are missing, the second takes over. Memory is bounded.
 
 mod build;
 mod clock;
+mod counts;
+mod full_replay;
 mod line;
 mod order;
 mod queue;
 mod remote;
-mod report;
 mod search;
 mod state;
 mod walks;
-mod whole;
-mod words;
+mod word_replay;
 
-pub use report::HierarchyCounts;
+pub use counts::HierarchyCounts;
 
 pub(crate) use clock::Wheels;
 
 use crate::mismatch::Mismatch;
-use line::Line;
+use counts::StepCounts;
+use full_replay::FullReplay;
+use line::HierarchyLine;
 use quietcore_trace::{Event, Header, Migration, Record};
-use report::Counts;
-use whole::Whole;
-use words::Words;
+use word_replay::WordReplay;
 
 /// How much of the input can be compared.
 #[derive(Debug)]
-enum Mode {
+enum ReplayMode {
     /// No line of the hierarchy came yet.
     Nothing,
-    Whole(Box<Whole>),
-    Words(Words),
+    FullReplay(Box<FullReplay>),
+    WordReplay(WordReplay),
 }
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Hierarchy {
+pub(super) struct HierarchyReplay {
     header: Header,
     /// A tick in ns.
     tick: u64,
-    mode: Mode,
-    counts: Counts,
+    mode: ReplayMode,
+    counts: StepCounts,
     /// Groups that were known when lines got lost.
     groups: u64,
     /// `nextevt=` that were compared with the wheel until then, and those that agree.
@@ -58,13 +58,13 @@ pub(super) struct Hierarchy {
     is_lossy: bool,
 }
 
-impl Hierarchy {
+impl HierarchyReplay {
     pub(super) fn new(header: &Header, tick: u64) -> Self {
         Self {
             header: header.clone(),
             tick,
-            mode: Mode::Nothing,
-            counts: Counts::default(),
+            mode: ReplayMode::Nothing,
+            counts: StepCounts::default(),
             groups: 0,
             next_events: (0, 0),
             has_tree: false,
@@ -77,26 +77,26 @@ impl Hierarchy {
         if self.counts.is_over() {
             return;
         }
-        if let (Mode::Nothing, Event::Migration(migration)) = (&self.mode, &record.event) {
+        if let (ReplayMode::Nothing, Event::Migration(migration)) = (&self.mode, &record.event) {
             let begins = matches!(migration, Migration::GroupSet { .. }) && !self.is_lossy;
-            let whole = begins.then(|| Whole::new(&self.header, self.tick)).flatten();
+            let whole = begins.then(|| FullReplay::new(&self.header, self.tick)).flatten();
             self.has_tree = whole.is_some();
             self.mode = match whole {
-                Some(whole) => Mode::Whole(Box::new(whole)),
-                None => Mode::Words(Words::new(self.header.cpu_count)),
+                Some(whole) => ReplayMode::FullReplay(Box::new(whole)),
+                None => ReplayMode::WordReplay(WordReplay::new(self.header.cpu_count)),
             };
         }
         match &mut self.mode {
-            Mode::Nothing => {}
-            Mode::Whole(whole) => {
+            ReplayMode::Nothing => {}
+            ReplayMode::FullReplay(whole) => {
                 whole.take(record, wheels, &mut self.counts);
                 if whole.is_lost() {
                     self.forget();
                 }
             }
-            Mode::Words(words) => {
+            ReplayMode::WordReplay(words) => {
                 let cpu = record.cpu.index() as u16;
-                words.take(cpu, record.line, Line::of(record), &mut self.counts);
+                words.take(cpu, record.line, HierarchyLine::of(record), &mut self.counts);
             }
         }
     }
@@ -105,14 +105,14 @@ impl Hierarchy {
     pub(super) fn forget(&mut self) {
         self.is_lossy = true;
         match &mut self.mode {
-            Mode::Nothing => {}
-            Mode::Whole(whole) => {
+            ReplayMode::Nothing => {}
+            ReplayMode::FullReplay(whole) => {
                 whole.finish(&mut self.counts);
                 self.groups = whole.groups();
                 self.next_events = (whole.clock.compared, whole.clock.agreed);
-                self.mode = Mode::Words(Words::new(self.header.cpu_count));
+                self.mode = ReplayMode::WordReplay(WordReplay::new(self.header.cpu_count));
             }
-            Mode::Words(words) => words.forget(),
+            ReplayMode::WordReplay(words) => words.forget(),
         }
     }
 
@@ -121,13 +121,13 @@ impl Hierarchy {
         let mut not_recorded = Vec::new();
         let mut groups = self.groups;
         match &mut self.mode {
-            Mode::Nothing => not_recorded.push("timer_migration".to_owned()),
-            Mode::Whole(whole) => {
+            ReplayMode::Nothing => not_recorded.push("timer_migration".to_owned()),
+            ReplayMode::FullReplay(whole) => {
                 whole.finish(&mut self.counts);
                 groups = whole.groups();
                 self.next_events = (whole.clock.compared, whole.clock.agreed);
             }
-            Mode::Words(words) => {
+            ReplayMode::WordReplay(words) => {
                 words.finish(&mut self.counts);
                 groups = groups.max(words.groups());
                 let missing: [&str; 3] = match self.has_tree {

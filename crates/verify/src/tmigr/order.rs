@@ -9,8 +9,8 @@
 //!
 //! Here: the steps in the order in which they were taken, so far as they can still be taken back.
 
-use super::line::{Line, What};
-use super::state::{Child, Cpu, GroupIndex, Late, State, Walk};
+use super::line::{HierarchyLine, LineContent};
+use super::state::{CpuModel, GroupChild, GroupIndex, HierarchyState, Late, Walk};
 use super::walks::Difference;
 use std::collections::VecDeque;
 
@@ -21,9 +21,9 @@ const OPEN: u64 = u64::MAX;
 
 /// What a step is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(super) enum StepKind {
     /// A line, and the change that it shows.
-    Line,
+    HierarchyLine,
     /// What the CPU does after it.
     Settle,
     /// The CPU looks again at the CPU whose timers it ran; its next event may be one of these.
@@ -32,12 +32,12 @@ pub(super) enum Kind {
 
 /// A step of one CPU.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
-    pub(super) kind: Kind,
-    pub(super) line: Line,
+pub(super) struct OrderedStep {
+    pub(super) kind: StepKind,
+    pub(super) line: HierarchyLine,
     /// It happened after this line ...
     pub(super) from: u64,
-    /// ... and before this one; of a [`Kind::Settle`], the number of its end in [`Order`].
+    /// ... and before this one; of a [`StepKind::Settle`], the number of its end in [`StepOrder`].
     pub(super) until: u64,
     /// Groups that it may touch, a bit each; two groups can share one.
     pub(super) touches: u64,
@@ -49,27 +49,27 @@ pub(super) struct Step {
     pub(super) pick: u8,
 }
 
-impl Step {
+impl OrderedStep {
     pub(super) fn is_line(&self) -> bool {
-        matches!(self.kind, Kind::Line)
+        matches!(self.kind, StepKind::HierarchyLine)
     }
 }
 
 /// A step that was taken.
 #[derive(Clone, Copy, Debug)]
 struct Done {
-    step: Step,
+    step: OrderedStep,
     mark: usize,
 }
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Order {
-    pub(super) state: State,
+pub(super) struct StepOrder {
+    pub(super) state: HierarchyState,
     /// A tick in ns.
     tick: u64,
     done: Vec<Done>,
-    /// Ends of the intervals of [`Kind::Settle`]; the first has the number `first_end`.
+    /// Ends of the intervals of [`StepKind::Settle`]; the first has the number `first_end`.
     ends: VecDeque<u64>,
     first_end: u64,
     /// What the last step that failed differs in.
@@ -78,10 +78,10 @@ pub(super) struct Order {
     pub(super) spent: u64,
 }
 
-impl Order {
+impl StepOrder {
     pub(super) fn new(tick: u64) -> Self {
         Self {
-            state: State::default(),
+            state: HierarchyState::default(),
             tick,
             done: Vec::new(),
             ends: VecDeque::new(),
@@ -92,9 +92,9 @@ impl Order {
     }
 
     /// The steps of a line whose CPU wrote its last line at `before`.
-    pub(super) fn steps_of(&mut self, line: Line, before: u64) -> (Step, Step) {
+    pub(super) fn steps_of(&mut self, line: HierarchyLine, before: u64) -> (OrderedStep, OrderedStep) {
         let touches = self.touched_by(&line);
-        let step = |kind, from, until| Step {
+        let step = |kind, from, until| OrderedStep {
             kind,
             line,
             from,
@@ -106,16 +106,22 @@ impl Order {
         };
         let end = self.first_end + self.ends.len() as u64;
         self.ends.push_back(OPEN);
-        let settle = Step { touches: 0, ..step(Kind::Settle, line.number, end) };
-        (step(Kind::Line, before, line.number), settle)
+        let settle = OrderedStep { touches: 0, ..step(StepKind::Settle, line.number, end) };
+        (step(StepKind::HierarchyLine, before, line.number), settle)
     }
 
     /// The look at CPU `of` after its timers were run, before `line`.
-    pub(super) fn check_of(&self, line: Line, of: u16, (from, until): (u64, u64), hidden: [u64; 2]) -> Step {
+    pub(super) fn check_of(
+        &self,
+        line: HierarchyLine,
+        of: u16,
+        (from, until): (u64, u64),
+        hidden: [u64; 2],
+    ) -> OrderedStep {
         let other = self.state.cpu(of).map_or(0, |cpu| bit(cpu.group));
         let touches = self.touched_by(&line) | other;
-        let kind = Kind::Check { hidden };
-        Step { kind, line, from, until, touches, is_forced: false, ticks: 0, pick: 0 }
+        let kind = StepKind::Check { hidden };
+        OrderedStep { kind, line, from, until, touches, is_forced: false, ticks: 0, pick: 0 }
     }
 
     /// The interval of the settling `step` ends here.
@@ -132,9 +138,9 @@ impl Order {
     }
 
     /// The line before which `step` happened.
-    pub(super) fn until(&self, step: &Step) -> u64 {
+    pub(super) fn until(&self, step: &OrderedStep) -> u64 {
         match step.kind {
-            Kind::Settle => {
+            StepKind::Settle => {
                 let index =
                     step.until.checked_sub(self.first_end).and_then(|index| usize::try_from(index).ok());
                 index.and_then(|index| self.ends.get(index)).copied().unwrap_or(0)
@@ -153,7 +159,7 @@ impl Order {
     }
 
     /// Takes `step` unless it differs.
-    pub(super) fn take(&mut self, step: &mut Step) -> bool {
+    pub(super) fn take(&mut self, step: &mut OrderedStep) -> bool {
         let mark = self.state.mark();
         if self.run(step) {
             self.done.push(Done { step: *step, mark });
@@ -164,7 +170,7 @@ impl Order {
     }
 
     /// Takes it as the model has it, whatever it says: `false` if it differs, in what is in `difference`.
-    pub(super) fn force(&mut self, step: &mut Step) -> bool {
+    pub(super) fn force(&mut self, step: &mut OrderedStep) -> bool {
         let mark = self.state.mark();
         step.is_forced = true;
         self.run(step);
@@ -173,11 +179,11 @@ impl Order {
         !step.is_forced
     }
 
-    fn run(&mut self, step: &mut Step) -> bool {
+    fn run(&mut self, step: &mut OrderedStep) -> bool {
         self.spent += 1;
         let cpu = step.line.cpu;
         match step.kind {
-            Kind::Settle => {
+            StepKind::Settle => {
                 let touches = self.touched_by_settling(cpu);
                 if touches != 0 {
                     step.touches = touches;
@@ -185,23 +191,23 @@ impl Order {
                 self.state.settle(cpu);
                 true
             }
-            Kind::Check { hidden } => {
+            StepKind::Check { hidden } => {
                 self.state.check_after_run(cpu, hidden[usize::from(step.pick)]);
                 true
             }
-            Kind::Line => self.run_line(step),
+            StepKind::HierarchyLine => self.run_line(step),
         }
     }
 
-    fn run_line(&mut self, step: &Step) -> bool {
+    fn run_line(&mut self, step: &OrderedStep) -> bool {
         let ticks = self.tick.wrapping_mul(u64::from(step.ticks.unsigned_abs()));
         let now = step.line.now;
         let now = if step.ticks < 0 { now.saturating_sub(ticks) } else { now.saturating_add(ticks) };
-        self.difference = self.state.take(&Line { now, ..step.line }).err();
+        self.difference = self.state.take(&HierarchyLine { now, ..step.line }).err();
         let Some(difference) = self.difference else { return true };
         // What the CPU was to write was not written: it may be on any walk.
         let is_other = match difference {
-            Difference::Line(expected) => expected.name() != step.line.what.name(),
+            Difference::HierarchyLine(expected) => expected.name() != step.line.what.name(),
             Difference::Why(_) => true,
         };
         if step.is_forced && is_other {
@@ -211,7 +217,7 @@ impl Order {
     }
 
     /// Takes back all but the first `len` steps, and hands them out.
-    pub(super) fn undo_to(&mut self, len: usize) -> Vec<Step> {
+    pub(super) fn undo_to(&mut self, len: usize) -> Vec<OrderedStep> {
         let Some(first) = self.done.get(len) else { return Vec::new() };
         self.state.undo_to(first.mark);
         self.done.drain(len..).map(|done| done.step).collect()
@@ -229,10 +235,10 @@ impl Order {
     pub(super) fn own_lines(&self, cpu: u16) -> Vec<usize> {
         let mut found = Vec::new();
         for (back, done) in (1..).zip(self.done.iter().rev()) {
-            if done.step.line.cpu != cpu || !matches!(done.step.kind, Kind::Line) {
+            if done.step.line.cpu != cpu || !matches!(done.step.kind, StepKind::HierarchyLine) {
                 continue;
             }
-            let is_visit = matches!(done.step.line.what, What::Remote { level: 0, .. });
+            let is_visit = matches!(done.step.line.what, LineContent::Remote { level: 0, .. });
             if is_visit || found.is_empty() {
                 found.push(back);
             }
@@ -251,7 +257,7 @@ impl Order {
             self.done.drain(..cut);
             self.done.iter_mut().for_each(|done| done.mark -= mark);
             self.state.forget_history(mark);
-            let oldest = self.done.iter().filter(|done| matches!(done.step.kind, Kind::Settle));
+            let oldest = self.done.iter().filter(|done| matches!(done.step.kind, StepKind::Settle));
             let oldest = oldest.map(|done| done.step.until).min().unwrap_or(self.last_settle());
             while self.first_end < oldest && self.ends.len() > 1 {
                 self.ends.pop_front();
@@ -267,24 +273,26 @@ impl Order {
         self.state.forget_history(mark);
     }
 
-    fn touched_by(&self, line: &Line) -> u64 {
+    fn touched_by(&self, line: &HierarchyLine) -> u64 {
         let of = |identity: u64| self.state.number_of(identity).map_or(0, bit);
         match line.what {
-            What::Cpu(line) => of(line.parent) | self.state.cpu(line.cpu).map_or(0, |cpu| bit(cpu.group)),
-            What::Word(line) => of(line.group) | of(line.parent),
-            What::Update(line) => of(line.group) | of(line.child),
-            What::Remote { group, .. } => of(group),
+            LineContent::Cpu(line) => {
+                of(line.parent) | self.state.cpu(line.cpu).map_or(0, |cpu| bit(cpu.group))
+            }
+            LineContent::Word(line) => of(line.group) | of(line.parent),
+            LineContent::Update(line) => of(line.group) | of(line.child),
+            LineContent::Remote { group, .. } => of(group),
         }
     }
 
     /// What a CPU touches when it settles now; 0 for nothing.
     fn touched_by_settling(&self, cpu: u16) -> u64 {
-        let Some(&Cpu { group: own, walk, late, .. }) = self.state.cpu(cpu) else { return 0 };
+        let Some(&CpuModel { group: own, walk, late, .. }) = self.state.cpu(cpu) else { return 0 };
         let of_cpu = |cpu: u16| self.state.cpu(cpu).map_or(0, |cpu| bit(cpu.group));
         let above = |group: GroupIndex| self.state.group(group).parent.map_or(0, |(parent, _)| bit(parent));
-        let of_child = |child: Child| match child {
-            Child::Cpu(cpu) => of_cpu(cpu),
-            Child::Group(group) => bit(group),
+        let of_child = |child: GroupChild| match child {
+            GroupChild::Cpu(cpu) => of_cpu(cpu),
+            GroupChild::Group(group) => bit(group),
         };
         let late = match late {
             Late::Nothing => 0,

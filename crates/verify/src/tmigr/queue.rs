@@ -11,7 +11,7 @@
 //! Source: the recordings, which this reproduces line by line, and the rules in docs/verify.md.
 
 use super::line::{NEVER, UpdateLine};
-use super::state::{CHILDREN, Child, Event, Group, GroupIndex, State};
+use super::state::{CHILDREN, GroupChild, GroupIndex, GroupModel, HierarchyState, QueuedEvent};
 
 /// What an update came to.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ pub(super) enum Behalf {
     Remote,
 }
 
-impl Group {
+impl GroupModel {
     fn insert(&mut self, slot: usize) -> bool {
         let expires = self.events[slot].expires;
         let queued = usize::from(self.queued);
@@ -61,7 +61,7 @@ impl Group {
     }
 
     /// The first event that counts; those before it are taken out, and `next_expiry` is refreshed.
-    pub(super) fn first(&mut self) -> Option<Event> {
+    pub(super) fn first(&mut self) -> Option<QueuedEvent> {
         self.next_expiry = NEVER;
         while self.queued > 0 {
             let slot = usize::from(self.order[0]);
@@ -76,7 +76,7 @@ impl Group {
     }
 
     /// Takes the first event out if it is due, and refreshes `next_expiry`.
-    pub(super) fn pop_due(&mut self, now: u64) -> Option<Event> {
+    pub(super) fn pop_due(&mut self, now: u64) -> Option<QueuedEvent> {
         let event = self.first().filter(|event| event.expires <= now)?;
         self.remove(usize::from(self.order[0]));
         self.first();
@@ -84,17 +84,23 @@ impl Group {
     }
 }
 
-impl State {
+impl HierarchyState {
     /// The event of `child` in `group` is looked at; `next` is the next event of a child that is a CPU.
-    pub(super) fn update(&mut self, group: GroupIndex, child: Child, next: u64, behalf: Behalf) -> Updated {
+    pub(super) fn update(
+        &mut self,
+        group: GroupIndex,
+        child: GroupChild,
+        next: u64,
+        behalf: Behalf,
+    ) -> Updated {
         let Some(mask) = self.mask_of(child) else { return Updated::SILENT };
         let slot = usize::from(mask.slot());
         let is_top = self.group(group).parent.is_none();
         let (next, cpu) = match child {
-            Child::Cpu(_) if self.is_shortcut(group, slot, behalf) => return Updated::SILENT,
-            Child::Cpu(cpu) => (next, cpu),
-            Child::Group(below) if self.group(below).word.is_active() => return Updated::SILENT,
-            Child::Group(below) => {
+            GroupChild::Cpu(_) if self.is_shortcut(group, slot, behalf) => return Updated::SILENT,
+            GroupChild::Cpu(cpu) => (next, cpu),
+            GroupChild::Group(below) if self.group(below).word.is_active() => return Updated::SILENT,
+            GroupChild::Group(below) => {
                 let first = self.group_mut(below).first();
                 let next = first.map_or(NEVER, |event| event.expires);
                 self.group_mut(group).events[slot].is_ignored = next == NEVER;
@@ -138,11 +144,11 @@ impl State {
         group.events[slot].is_ignored && behalf == Behalf::Own && group.parent.is_some()
     }
 
-    fn update_line(&self, group: GroupIndex, child: Child, next: u64) -> UpdateLine {
-        let Group { identity, level, word, next_expiry, events, .. } = self.group(group);
+    fn update_line(&self, group: GroupIndex, child: GroupChild, next: u64) -> UpdateLine {
+        let GroupModel { identity, level, word, next_expiry, events, .. } = self.group(group);
         let (child, event) = match child {
-            Child::Cpu(_) => (0, None),
-            Child::Group(below) => {
+            GroupChild::Cpu(_) => (0, None),
+            GroupChild::Group(below) => {
                 let slot = self.group(below).parent.map(|(_, mask)| usize::from(mask.slot()));
                 (self.group(below).identity, slot.map(|slot| events[slot]))
             }
@@ -163,18 +169,18 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use super::{Behalf, Child, Group, NEVER, State};
-    use crate::tmigr::state::Cpu;
+    use super::{Behalf, GroupChild, GroupModel, HierarchyState, NEVER};
+    use crate::tmigr::state::CpuModel;
     use quietcore_core::tmigr::ChildMask;
 
     /// One group, a top, with two CPUs that publish what is given.
-    fn two_cpus(first: u64, second: u64) -> State {
-        let mut state = State::default();
-        state.add_group(Group::new(7, 0, 0));
+    fn two_cpus(first: u64, second: u64) -> HierarchyState {
+        let mut state = HierarchyState::default();
+        state.add_group(GroupModel::new(7, 0, 0));
         for (cpu, expires) in [(0, first), (1, second)] {
-            state.add_cpu(cpu, Cpu::new(0, ChildMask::new(cpu as u8).expect("below 8")));
+            state.add_cpu(cpu, CpuModel::new(0, ChildMask::new(cpu as u8).expect("below 8")));
             state.group_mut(0).events[usize::from(cpu)].is_ignored = false;
-            assert!(state.update(0, Child::Cpu(cpu), expires, Behalf::Own).is_done, "an idle top");
+            assert!(state.update(0, GroupChild::Cpu(cpu), expires, Behalf::Own).is_done, "an idle top");
         }
         state
     }
@@ -186,7 +192,7 @@ mod tests {
         let active = state.group(0).word.with(ChildMask::new(7).expect("below 8"));
         state.group_mut(0).word = active;
         state.group_mut(0).events[0].is_ignored = true;
-        let own = state.update(0, Child::Cpu(0), NEVER, Behalf::Own).line.expect("a top writes a line");
+        let own = state.update(0, GroupChild::Cpu(0), NEVER, Behalf::Own).line.expect("a top writes a line");
         assert_eq!((own.next_expiry, own.group_active), (50, 0x80), "removed, but not refreshed");
         assert_eq!(state.group_mut(0).first().map(|event| event.cpu), Some(1));
         assert_eq!(state.group(0).next_expiry, 80);
@@ -199,11 +205,11 @@ mod tests {
     #[test]
     fn a_remote_update_of_an_idle_top_is_silent() {
         let mut state = two_cpus(50, 80);
-        let updated = state.update(0, Child::Cpu(0), NEVER, Behalf::Remote);
+        let updated = state.update(0, GroupChild::Cpu(0), NEVER, Behalf::Remote);
         assert!(updated.line.is_none() && updated.is_done);
         assert_eq!(state.group(0).queued, 2, "queued with an expiry of never");
         assert_eq!(state.group_mut(0).first().map(|event| event.expires), Some(80));
-        assert_eq!(state.update(0, Child::Cpu(1), 80, Behalf::Own).first, Some(80));
+        assert_eq!(state.update(0, GroupChild::Cpu(1), 80, Behalf::Own).first, Some(80));
     }
 
     /// Goal: equal expiries keep their order, and the slots are those of their children.

@@ -9,13 +9,13 @@
 //!
 //! At an idle top the put back event is in no line; it is what our wheel says (`clock.rs`).
 
-use super::line::{CpuLine, Line, NEVER, What};
+use super::line::{CpuLine, HierarchyLine, LineContent, NEVER};
 use super::queue::Behalf;
-use super::state::{Child, Cpu, GroupIndex, Late, State, Visit, Walk};
-use super::walks::{Difference, Taken, compared};
+use super::state::{CpuModel, GroupChild, GroupIndex, HierarchyState, Late, Visit, Walk};
+use super::walks::{Difference, LineVerdict, compared};
 use quietcore_trace::MigrationStep;
 
-impl State {
+impl HierarchyState {
     /// The part of a remote walk that writes nothing: takes a due event out, or goes on.
     pub(super) fn visit(&mut self, cpu: u16, visit: Visit) -> Walk {
         let Visit { group, mask, now } = visit;
@@ -33,7 +33,7 @@ impl State {
         parent.map_or(Walk::RemoteEnd, |(group, mask)| Walk::RemoteNext(Visit { group, mask, now }))
     }
 
-    pub(super) fn remote_step(&mut self, line: &Line, walk: Walk) -> Taken {
+    pub(super) fn remote_step(&mut self, line: &HierarchyLine, walk: Walk) -> LineVerdict {
         match walk {
             Walk::RemoteTaken(visit, of) => self.remote_taken(line, visit, of),
             Walk::RemoteRun(visit, of) => {
@@ -42,12 +42,12 @@ impl State {
                         self.release(of);
                         Walk::Remote(visit)
                     }
-                    Some(&Cpu { group, .. }) => {
-                        Walk::RemoteUpdate { visit, of, group, child: Child::Cpu(of) }
+                    Some(&CpuModel { group, .. }) => {
+                        Walk::RemoteUpdate { visit, of, group, child: GroupChild::Cpu(of) }
                     }
                 };
                 self.set_walk(line.cpu, next);
-                Taken::Again
+                LineVerdict::Again
             }
             Walk::RemoteUpdate { visit, of, group, child } => {
                 self.remote_update(line, visit, of, (group, child))
@@ -55,9 +55,9 @@ impl State {
             Walk::RemoteNext(visit) => {
                 self.set_walk(line.cpu, Walk::Remote(visit));
                 let group = self.group(visit.group);
-                compared(What::Remote { group: group.identity, level: group.level }, line)
+                compared(LineContent::Remote { group: group.identity, level: group.level }, line)
             }
-            _ => Taken::Differs(Difference::Why("the walk does not end")),
+            _ => LineVerdict::Differs(Difference::Why("the walk does not end")),
         }
     }
 
@@ -71,8 +71,8 @@ impl State {
         let Some(Walk::RemoteRun(visit, of)) = self.cpu(cpu).map(|cpu| cpu.walk) else { return };
         match self.sleeper(of) {
             None => {}
-            Some(&Cpu { group, .. }) if self.is_idle_top(group) => {
-                self.update(group, Child::Cpu(of), hidden, Behalf::Remote);
+            Some(&CpuModel { group, .. }) if self.is_idle_top(group) => {
+                self.update(group, GroupChild::Cpu(of), hidden, Behalf::Remote);
             }
             Some(_) => return, // the lines will say
         }
@@ -94,24 +94,24 @@ impl State {
     }
 
     /// The CPU, if others may expire its timers.
-    fn sleeper(&self, cpu: u16) -> Option<&Cpu> {
+    fn sleeper(&self, cpu: u16) -> Option<&CpuModel> {
         self.cpu(cpu).filter(|cpu| cpu.is_available && cpu.is_idle)
     }
 
-    fn remote_taken(&mut self, line: &Line, visit: Visit, of: u16) -> Taken {
+    fn remote_taken(&mut self, line: &HierarchyLine, visit: Visit, of: u16) -> LineVerdict {
         let Some(cpu) = self.cpu(of) else {
             self.set_walk(line.cpu, Walk::Remote(visit));
-            return Taken::Again;
+            return LineVerdict::Again;
         };
         let event = self.event_of(cpu);
         let gives_up = !cpu.is_available || cpu.is_remote || event.is_ignored || visit.now < event.expires;
         let expected = self.cpu_line(of, MigrationStep::HandleRemote, cpu.wakeup, NEVER);
         match line.what {
-            What::Cpu(CpuLine { step: MigrationStep::HandleRemote, cpu, .. }) if cpu == of => {
+            LineContent::Cpu(CpuLine { step: MigrationStep::HandleRemote, cpu, .. }) if cpu == of => {
                 self.set_late(line.cpu, Late::Claims(of));
                 self.set_walk(line.cpu, Walk::RemoteRun(visit, of));
                 if gives_up {
-                    return Taken::Differs(Difference::Why(
+                    return LineVerdict::Differs(Difference::Why(
                         "that CPU's timers are not due, or not to be taken",
                     ));
                 }
@@ -119,36 +119,42 @@ impl State {
             }
             _ if gives_up => {
                 self.set_walk(line.cpu, Walk::Remote(visit));
-                Taken::Again
+                LineVerdict::Again
             }
-            _ => Taken::Differs(Difference::Line(expected)),
+            _ => LineVerdict::Differs(Difference::HierarchyLine(expected)),
         }
     }
 
     fn remote_update(
         &mut self,
-        line: &Line,
+        line: &HierarchyLine,
         visit: Visit,
         of: u16,
-        (group, child): (GroupIndex, Child),
-    ) -> Taken {
+        (group, child): (GroupIndex, GroupChild),
+    ) -> LineVerdict {
         let next = match (child, line.what) {
-            (Child::Group(_), _) => NEVER,
-            (Child::Cpu(_), _) if self.is_idle_top(group) => {
+            (GroupChild::Group(_), _) => NEVER,
+            (GroupChild::Cpu(_), _) if self.is_idle_top(group) => {
                 self.cpu(line.cpu).map_or(NEVER, |cpu| cpu.hidden)
             }
-            (Child::Cpu(_), What::Update(update)) => update.next,
-            _ => return Taken::Differs(Difference::Why("a tmigr_update_events puts the next event back")),
+            (GroupChild::Cpu(_), LineContent::Update(update)) => update.next,
+            _ => {
+                return LineVerdict::Differs(Difference::Why(
+                    "a tmigr_update_events puts the next event back",
+                ));
+            }
         };
         let updated = self.update(group, child, next, Behalf::Remote);
         let next = match self.group(group).parent.filter(|_| !updated.is_done) {
-            Some((parent, _)) => Walk::RemoteUpdate { visit, of, group: parent, child: Child::Group(group) },
+            Some((parent, _)) => {
+                Walk::RemoteUpdate { visit, of, group: parent, child: GroupChild::Group(group) }
+            }
             None => {
                 self.release(of);
                 Walk::Remote(visit)
             }
         };
         self.set_walk(line.cpu, next);
-        updated.line.map_or(Taken::Again, |expected| compared(What::Update(expected), line))
+        updated.line.map_or(LineVerdict::Again, |expected| compared(LineContent::Update(expected), line))
     }
 }

@@ -6,8 +6,8 @@
 //! earlier; a CPU that looked for due events took another moment for "now"; a hidden next event is that of a
 //! moment before. Each choice must keep to the intervals (`order.rs`).
 
-use super::line::What;
-use super::order::{Kind, Order, Step};
+use super::line::LineContent;
+use super::order::{OrderedStep, StepKind, StepOrder};
 
 /// Other moments for "now", in ticks: jiffies are rarely off by more than one.
 const TICKS: [i8; 11] = [-1, 1, 0, -2, 2, -3, 3, -4, 4, -5, 5];
@@ -28,9 +28,9 @@ pub(super) struct Effort {
 }
 
 struct Search<'a> {
-    order: &'a mut Order,
+    order: &'a mut StepOrder,
     effort: Effort,
-    steps: Vec<Step>,
+    steps: Vec<OrderedStep>,
     is_taken: Vec<bool>,
     /// Steps that come later than their turn.
     postponed: Vec<usize>,
@@ -41,9 +41,9 @@ struct Search<'a> {
     limit: u64,
 }
 
-impl Order {
+impl StepOrder {
     /// Takes `more` after what was taken, in some order; `false` leaves everything as it was.
-    pub(super) fn explain(&mut self, more: &[Step], effort: Effort) -> bool {
+    pub(super) fn explain(&mut self, more: &[OrderedStep], effort: Effort) -> bool {
         let base = self.len().saturating_sub(effort.back);
         let before = self.undo_to(base);
         let mut steps = before.clone();
@@ -93,7 +93,7 @@ impl Search<'_> {
         if self.attempt(next, next + 1, choices) {
             return true;
         }
-        choices > 0 && !self.is_over() && self.otherwise(next, choices - 1)
+        choices > 0 && !self.is_over() && self.try_alternatives(next, choices - 1)
     }
 
     fn is_over(&self) -> bool {
@@ -130,12 +130,12 @@ impl Search<'_> {
     }
 
     fn may_move(&self, step: usize) -> bool {
-        let Step { line, touches, .. } = self.steps[step];
+        let OrderedStep { line, touches, .. } = self.steps[step];
         self.effort.only.is_none_or(|cpu| cpu == line.cpu) && touches & self.effort.near != 0
     }
 
     /// Anything but taking `next` now as it is.
-    fn otherwise(&mut self, next: usize, choices: u8) -> bool {
+    fn try_alternatives(&mut self, next: usize, choices: u8) -> bool {
         if self.may_move(next) {
             if self.vary(next, choices) {
                 return true;
@@ -152,7 +152,7 @@ impl Search<'_> {
                 continue;
             }
             let touches = self.steps[step].touches;
-            let is_settle = matches!(self.steps[step].kind, Kind::Settle);
+            let is_settle = matches!(self.steps[step].kind, StepKind::Settle);
             if !is_settle && touches & jumped != 0 && self.may_move(step) {
                 if self.attempt(step, next, choices) {
                     return true;
@@ -169,13 +169,13 @@ impl Search<'_> {
     /// The same step, with another moment or another hidden event.
     fn vary(&mut self, step: usize, choices: u8) -> bool {
         let was = self.steps[step];
-        let changed: Vec<Step> = match (was.kind, was.line.what) {
-            (Kind::Line, What::Remote { level: 0, .. }) => {
+        let changed: Vec<OrderedStep> = match (was.kind, was.line.what) {
+            (StepKind::HierarchyLine, LineContent::Remote { level: 0, .. }) => {
                 let others = TICKS.into_iter().filter(|ticks| *ticks != was.ticks);
-                others.map(|ticks| Step { ticks, ..was }).collect()
+                others.map(|ticks| OrderedStep { ticks, ..was }).collect()
             }
-            (Kind::Check { hidden: [one, other] }, _) if one != other => {
-                vec![Step { pick: 1 - was.pick, ..was }]
+            (StepKind::Check { hidden: [one, other] }, _) if one != other => {
+                vec![OrderedStep { pick: 1 - was.pick, ..was }]
             }
             _ => return false,
         };

@@ -2,7 +2,7 @@
 //! on.
 //!
 //! Decides nothing; the rules are in `queue.rs`, `walks.rs` and `remote.rs`. The words are the project's own
-//! ([`Snapshot`]). Every change is undone by [`State::undo_to`], because the order in which CPUs changed a
+//! ([`Snapshot`]). Every change is undone by [`HierarchyState::undo_to`], because the order in which CPUs changed a
 //! group is sometimes known only from later lines (`search.rs`).
 //!
 //! Invariants: `order` of a group holds exactly the slots whose event is queued, by expiry, equal ones in the
@@ -17,7 +17,7 @@ pub(super) const CHILDREN: usize = 8;
 
 /// A child's event in its group.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Event {
+pub(super) struct QueuedEvent {
     pub(super) expires: u64,
     /// Whose timers are to be expired.
     pub(super) cpu: u16,
@@ -30,7 +30,7 @@ pub(super) type GroupIndex = u16;
 
 /// A group.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Group {
+pub(super) struct GroupModel {
     /// As in the text.
     pub(super) identity: u64,
     pub(super) level: u64,
@@ -38,15 +38,15 @@ pub(super) struct Group {
     /// The group above, and this group's mask there.
     pub(super) parent: Option<(GroupIndex, ChildMask)>,
     pub(super) word: Snapshot,
-    pub(super) events: [Event; CHILDREN],
+    pub(super) events: [QueuedEvent; CHILDREN],
     pub(super) order: [u8; CHILDREN],
     pub(super) queued: u8,
     pub(super) next_expiry: u64,
 }
 
-impl Group {
+impl GroupModel {
     pub(super) fn new(identity: u64, level: u64, node: i64) -> Self {
-        let event = Event { expires: NEVER, cpu: 0, is_ignored: true, is_queued: false };
+        let event = QueuedEvent { expires: NEVER, cpu: 0, is_ignored: true, is_queued: false };
         Self {
             identity,
             level,
@@ -63,7 +63,7 @@ impl Group {
 
 /// A child of a group, as a walk sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Child {
+pub(super) enum GroupChild {
     /// The CPU that walks, or on whose behalf.
     Cpu(u16),
     Group(GroupIndex),
@@ -97,13 +97,13 @@ pub(super) enum Walk {
     /// Going idle: the child becomes inactive in the group ...
     Down {
         group: GroupIndex,
-        child: Child,
+        child: GroupChild,
         carried: Carried,
     },
     /// ... then its event is looked at there; `is_idle`: the group has no active child left.
     DownUpdate {
         group: GroupIndex,
-        child: Child,
+        child: GroupChild,
         carried: Carried,
         is_idle: bool,
     },
@@ -112,7 +112,7 @@ pub(super) enum Walk {
     /// A new first timer of an idle CPU.
     NewTimer {
         group: GroupIndex,
-        child: Child,
+        child: GroupChild,
         carried: Carried,
     },
     NewTimerEnd(Carried),
@@ -127,7 +127,7 @@ pub(super) enum Walk {
         visit: Visit,
         of: u16,
         group: GroupIndex,
-        child: Child,
+        child: GroupChild,
     },
     /// The group of the visit is the next one, one level up.
     RemoteNext(Visit),
@@ -149,7 +149,7 @@ pub(super) enum Late {
 
 /// A CPU that is connected.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cpu {
+pub(super) struct CpuModel {
     pub(super) group: GroupIndex,
     pub(super) mask: ChildMask,
     pub(super) is_available: bool,
@@ -165,7 +165,7 @@ pub(super) struct Cpu {
     pub(super) hidden: u64,
 }
 
-impl Cpu {
+impl CpuModel {
     pub(super) fn new(group: GroupIndex, mask: ChildMask) -> Self {
         Self {
             group,
@@ -184,30 +184,30 @@ impl Cpu {
 
 #[derive(Clone, Debug)]
 enum Undo {
-    Group(GroupIndex, Box<Group>),
-    Cpu(u16, Box<Cpu>),
+    Group(GroupIndex, Box<GroupModel>),
+    Cpu(u16, Box<CpuModel>),
     Growth(Option<(GroupIndex, GroupIndex)>),
 }
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct State {
-    groups: Vec<Group>,
+pub(super) struct HierarchyState {
+    groups: Vec<GroupModel>,
     /// The groups by identity; never iterated.
     numbers: HashMap<u64, GroupIndex>,
-    cpus: Vec<Option<Cpu>>,
+    cpus: Vec<Option<CpuModel>>,
     journal: Vec<Undo>,
     /// A new root and the old one, which becomes active there if it is active.
     growth: Option<(GroupIndex, GroupIndex)>,
 }
 
-impl State {
-    pub(super) fn group(&self, group: GroupIndex) -> &Group {
+impl HierarchyState {
+    pub(super) fn group(&self, group: GroupIndex) -> &GroupModel {
         &self.groups[usize::from(group)]
     }
 
     /// To change it; what it was is kept.
-    pub(super) fn group_mut(&mut self, group: GroupIndex) -> &mut Group {
+    pub(super) fn group_mut(&mut self, group: GroupIndex) -> &mut GroupModel {
         let current = &mut self.groups[usize::from(group)];
         self.journal.push(Undo::Group(group, Box::new(*current)));
         current
@@ -222,26 +222,26 @@ impl State {
         self.numbers.get(&identity).copied()
     }
 
-    /// A new group. Not undone: see [`State::forget_history`].
-    pub(super) fn add_group(&mut self, group: Group) {
+    /// A new group. Not undone: see [`HierarchyState::forget_history`].
+    pub(super) fn add_group(&mut self, group: GroupModel) {
         self.numbers.insert(group.identity, self.groups.len() as GroupIndex);
         self.groups.push(group);
     }
 
     /// `None` while it is not connected.
-    pub(super) fn cpu(&self, cpu: u16) -> Option<&Cpu> {
+    pub(super) fn cpu(&self, cpu: u16) -> Option<&CpuModel> {
         self.cpus.get(usize::from(cpu))?.as_ref()
     }
 
     /// To change it; what it was is kept.
-    pub(super) fn cpu_mut(&mut self, cpu: u16) -> Option<&mut Cpu> {
+    pub(super) fn cpu_mut(&mut self, cpu: u16) -> Option<&mut CpuModel> {
         let current = self.cpus.get_mut(usize::from(cpu))?.as_mut()?;
         self.journal.push(Undo::Cpu(cpu, Box::new(*current)));
         Some(current)
     }
 
     /// A CPU is connected. Not undone.
-    pub(super) fn add_cpu(&mut self, number: u16, cpu: Cpu) {
+    pub(super) fn add_cpu(&mut self, number: u16, cpu: CpuModel) {
         let index = usize::from(number);
         if self.cpus.len() <= index {
             self.cpus.resize(index + 1, None);
@@ -283,27 +283,27 @@ impl State {
     }
 
     /// A child's mask in its group.
-    pub(super) fn mask_of(&self, child: Child) -> Option<ChildMask> {
+    pub(super) fn mask_of(&self, child: GroupChild) -> Option<ChildMask> {
         match child {
-            Child::Cpu(cpu) => self.cpu(cpu).map(|cpu| cpu.mask),
-            Child::Group(group) => self.group(group).parent.map(|(_, mask)| mask),
+            GroupChild::Cpu(cpu) => self.cpu(cpu).map(|cpu| cpu.mask),
+            GroupChild::Group(group) => self.group(group).parent.map(|(_, mask)| mask),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Cpu, Group, State};
+    use super::{CpuModel, GroupModel, HierarchyState};
     use quietcore_core::tmigr::ChildMask;
 
     /// Goal: everything that a change touches comes back. Method: one change of each kind, undone in two
     /// steps.
     #[test]
     fn changes_are_taken_back() {
-        let mut state = State::default();
-        state.add_group(Group::new(1, 0, 0));
+        let mut state = HierarchyState::default();
+        state.add_group(GroupModel::new(1, 0, 0));
         let mask = ChildMask::new(3).expect("below 8");
-        state.add_cpu(5, Cpu::new(0, mask));
+        state.add_cpu(5, CpuModel::new(0, mask));
         assert_eq!(state.group(0).events[3].cpu, 5);
         state.group_mut(0).next_expiry = 7;
         let middle = state.mark();

@@ -1,14 +1,16 @@
 //! The way up, the way down and a new first timer: what a CPU must write next, and what it changes.
 //!
-//! [`State::take`] holds a line against what the CPU's walk says. A line comes after the change that it
+//! [`HierarchyState::take`] holds a line against what the CPU's walk says. A line comes after the change that it
 //! shows: a word is that after the CPU's own transition. What the CPU does after a line without writing
 //! another one is `settle`d: flags, and steps that find nothing to do.
 //!
 //! Source: the recordings, which this reproduces line by line, and the rules in docs/verify.md.
 
-use super::line::{CpuLine, Line, NEVER, NO_MIGRATOR, What, WordLine};
+use super::line::{CpuLine, HierarchyLine, LineContent, NEVER, NO_MIGRATOR, WordLine};
 use super::queue::Behalf;
-use super::state::{Carried, Child, Cpu, Event, GroupIndex, Late, State, Visit, Walk};
+use super::state::{
+    Carried, CpuModel, GroupChild, GroupIndex, HierarchyState, Late, QueuedEvent, Visit, Walk,
+};
 use quietcore_core::tmigr::ChildMask;
 use quietcore_trace::MigrationStep;
 
@@ -19,13 +21,13 @@ const STEPS_MAX: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Difference {
     /// This line was expected.
-    Line(What),
+    HierarchyLine(LineContent),
     /// It must not be written now.
     Why(&'static str),
 }
 
 /// What came of holding a line against one step of a walk.
-pub(super) enum Taken {
+pub(super) enum LineVerdict {
     Fits,
     /// The step wrote no line: the line is of a later one.
     Again,
@@ -33,37 +35,46 @@ pub(super) enum Taken {
 }
 
 /// `line` against what was expected.
-pub(super) fn compared(expected: What, line: &Line) -> Taken {
-    if expected == line.what { Taken::Fits } else { Taken::Differs(Difference::Line(expected)) }
+pub(super) fn compared(expected: LineContent, line: &HierarchyLine) -> LineVerdict {
+    if expected == line.what {
+        LineVerdict::Fits
+    } else {
+        LineVerdict::Differs(Difference::HierarchyLine(expected))
+    }
 }
 
 /// The same, unless something forbids the line.
-fn compared_if(is_allowed: bool, why: &'static str, expected: What, line: &Line) -> Taken {
-    if is_allowed { compared(expected, line) } else { Taken::Differs(Difference::Why(why)) }
+fn compared_if(
+    is_allowed: bool,
+    why: &'static str,
+    expected: LineContent,
+    line: &HierarchyLine,
+) -> LineVerdict {
+    if is_allowed { compared(expected, line) } else { LineVerdict::Differs(Difference::Why(why)) }
 }
 
-impl State {
+impl HierarchyState {
     /// Takes a line of its CPU. The changes are made even when it differs.
     ///
     /// # Errors
     /// What was expected instead.
-    pub(super) fn take(&mut self, line: &Line) -> Result<(), Difference> {
+    pub(super) fn take(&mut self, line: &HierarchyLine) -> Result<(), Difference> {
         self.settle(line.cpu);
         for _ in 0..STEPS_MAX {
             match self.step(line) {
-                Taken::Fits => return Ok(()),
-                Taken::Differs(difference) => return Err(difference),
-                Taken::Again => self.settle(line.cpu),
+                LineVerdict::Fits => return Ok(()),
+                LineVerdict::Differs(difference) => return Err(difference),
+                LineVerdict::Again => self.settle(line.cpu),
             }
         }
         Err(Difference::Why("the walk does not end"))
     }
 
-    fn step(&mut self, line: &Line) -> Taken {
+    fn step(&mut self, line: &HierarchyLine) -> LineVerdict {
         let Some(walk) = self.cpu(line.cpu).map(|cpu| cpu.walk) else {
             return self
                 .take_growth(line)
-                .unwrap_or(Taken::Differs(Difference::Why("the CPU is in no group")));
+                .unwrap_or(LineVerdict::Differs(Difference::Why("the CPU is in no group")));
         };
         match walk {
             Walk::None => self.begin(line),
@@ -98,19 +109,19 @@ impl State {
         for _ in 0..STEPS_MAX {
             let Some(walk) = self.cpu(cpu).map(|cpu| cpu.walk) else { return };
             let next = match walk {
-                Walk::DownUpdate { group, child: child @ Child::Group(_), carried, is_idle } => {
+                Walk::DownUpdate { group, child: child @ GroupChild::Group(_), carried, is_idle } => {
                     if !self.is_silent(group, child, Behalf::Own) {
                         return;
                     }
                     self.after_down(group, carried, is_idle)
                 }
-                Walk::NewTimer { group, child: child @ Child::Group(_), carried } => {
+                Walk::NewTimer { group, child: child @ GroupChild::Group(_), carried } => {
                     if !self.is_silent(group, child, Behalf::Own) {
                         return;
                     }
                     Walk::NewTimerEnd(carried)
                 }
-                Walk::RemoteUpdate { visit, of, group, child: child @ Child::Group(_) } => {
+                Walk::RemoteUpdate { visit, of, group, child: child @ GroupChild::Group(_) } => {
                     if !self.is_silent(group, child, Behalf::Remote) {
                         return;
                     }
@@ -153,7 +164,7 @@ impl State {
     }
 
     /// Whether an update would write no line now; then it is done.
-    fn is_silent(&mut self, group: GroupIndex, child: Child, behalf: Behalf) -> bool {
+    fn is_silent(&mut self, group: GroupIndex, child: GroupChild, behalf: Behalf) -> bool {
         let mark = self.mark();
         let is_silent = self.update(group, child, NEVER, behalf).line.is_none();
         if !is_silent {
@@ -163,15 +174,15 @@ impl State {
     }
 
     /// A CPU that does nothing in the hierarchy writes a line.
-    fn begin(&mut self, line: &Line) -> Taken {
-        let Some(&cpu) = self.cpu(line.cpu) else { return Taken::Again };
+    fn begin(&mut self, line: &HierarchyLine) -> LineVerdict {
+        let Some(&cpu) = self.cpu(line.cpu) else { return LineVerdict::Again };
         match line.what {
-            What::Cpu(CpuLine { step, next, .. }) => self.begin_cpu(line, &cpu, step, next),
-            What::Word(WordLine { is_active: true, .. }) => self
+            LineContent::Cpu(CpuLine { step, next, .. }) => self.begin_cpu(line, &cpu, step, next),
+            LineContent::Word(WordLine { is_active: true, .. }) => self
                 .take_growth(line)
-                .unwrap_or(Taken::Differs(Difference::Why("no tmigr_cpu_active came before it"))),
-            What::Word(_) => {
-                let child = Child::Cpu(line.cpu);
+                .unwrap_or(LineVerdict::Differs(Difference::Why("no tmigr_cpu_active came before it"))),
+            LineContent::Word(_) => {
+                let child = GroupChild::Cpu(line.cpu);
                 let is_idle = self.deactivate(cpu.group, child);
                 if line.publishes {
                     // Before the first word: a racing update of the group already counts the old event.
@@ -187,11 +198,11 @@ impl State {
                     line,
                 )
             }
-            What::Update(_) => Taken::Differs(Difference::Why("no walk is under way")),
-            What::Remote { .. } => {
+            LineContent::Update(_) => LineVerdict::Differs(Difference::Why("no walk is under way")),
+            LineContent::Remote { .. } => {
                 let group = self.group(cpu.group);
                 let is_its = group.word.is_migrator_or_none(cpu.mask) || cpu.wakeup != NEVER;
-                let expected = What::Remote { group: group.identity, level: 0 };
+                let expected = LineContent::Remote { group: group.identity, level: 0 };
                 if let Some(cpu) = self.cpu_mut(line.cpu) {
                     cpu.first = NEVER;
                 }
@@ -203,7 +214,13 @@ impl State {
         }
     }
 
-    fn begin_cpu(&mut self, line: &Line, cpu: &Cpu, step: MigrationStep, next: u64) -> Taken {
+    fn begin_cpu(
+        &mut self,
+        line: &HierarchyLine,
+        cpu: &CpuModel,
+        step: MigrationStep,
+        next: u64,
+    ) -> LineVerdict {
         let expected = |wakeup: u64| self.cpu_line(line.cpu, step, wakeup, next);
         match step {
             MigrationStep::Online | MigrationStep::Available => {
@@ -223,7 +240,7 @@ impl State {
             MigrationStep::NewTimer => {
                 let expected = expected(cpu.wakeup);
                 let carried = Carried { next: NEVER, first: NEVER };
-                let child = Child::Cpu(line.cpu);
+                let child = GroupChild::Cpu(line.cpu);
                 self.set_walk(line.cpu, Walk::NewTimer { group: cpu.group, child, carried });
                 let is_allowed = cpu.is_available && cpu.is_idle && !cpu.is_remote;
                 compared_if(is_allowed, "the CPU is active, not available or being expired", expected, line)
@@ -236,15 +253,15 @@ impl State {
                 self.set_wakeup(line.cpu, wakeup);
                 compared_if(!is_new || cpu.is_remote, "the new event was not queued", expected, line)
             }
-            _ => Taken::Differs(Difference::Why("no walk is under way")),
+            _ => LineVerdict::Differs(Difference::Why("no walk is under way")),
         }
     }
 
     /// The joining CPU activates the old root in the new one.
-    fn take_growth(&mut self, line: &Line) -> Option<Taken> {
+    fn take_growth(&mut self, line: &HierarchyLine) -> Option<LineVerdict> {
         let (root, old) = self.growth()?;
         let (_, mask) = self.group(old).parent?;
-        let What::Word(WordLine { is_active: true, group, .. }) = line.what else { return None };
+        let LineContent::Word(WordLine { is_active: true, group, .. }) = line.what else { return None };
         if group != self.group(root).identity || !self.group(old).word.is_active() {
             return None;
         }
@@ -253,7 +270,7 @@ impl State {
         Some(self.go_up(line, root, mask))
     }
 
-    fn go_up(&mut self, line: &Line, group: GroupIndex, mask: ChildMask) -> Taken {
+    fn go_up(&mut self, line: &HierarchyLine, group: GroupIndex, mask: ChildMask) -> LineVerdict {
         let before = self.group(group).word;
         self.group_mut(group).word = before.with(mask);
         let above = self.group(group).parent.filter(|_| before.migrator().is_none());
@@ -262,8 +279,8 @@ impl State {
     }
 
     /// Whether the group has no active child left. A child that became active again stays.
-    fn deactivate(&mut self, group: GroupIndex, child: Child) -> bool {
-        let is_active = matches!(child, Child::Group(below) if self.group(below).word.is_active());
+    fn deactivate(&mut self, group: GroupIndex, child: GroupChild) -> bool {
+        let is_active = matches!(child, GroupChild::Group(below) if self.group(below).word.is_active());
         if let Some(mask) = self.mask_of(child).filter(|_| !is_active) {
             let change = self.group_mut(group);
             change.word = change.word.without(mask);
@@ -273,21 +290,21 @@ impl State {
 
     fn after_down(&self, group: GroupIndex, carried: Carried, is_idle: bool) -> Walk {
         match self.group(group).parent.filter(|_| is_idle) {
-            Some((parent, _)) => Walk::Down { group: parent, child: Child::Group(group), carried },
+            Some((parent, _)) => Walk::Down { group: parent, child: GroupChild::Group(group), carried },
             None => Walk::DownEnd(carried),
         }
     }
 
     fn down_update(
         &mut self,
-        line: &Line,
-        (group, child): (GroupIndex, Child),
+        line: &HierarchyLine,
+        (group, child): (GroupIndex, GroupChild),
         mut carried: Carried,
         is_idle: bool,
-    ) -> Taken {
-        if child == Child::Cpu(line.cpu) {
+    ) -> LineVerdict {
+        if child == GroupChild::Cpu(line.cpu) {
             carried.next = match line.what {
-                What::Update(update) if update.child == 0 => update.next,
+                LineContent::Update(update) if update.child == 0 => update.next,
                 _ => NEVER,
             };
             self.set_ignored(line.cpu, carried.next == NEVER);
@@ -296,14 +313,16 @@ impl State {
         carried.first = updated.first.unwrap_or(carried.first);
         let next = self.after_down(group, carried, is_idle);
         self.set_walk(line.cpu, next);
-        updated.line.map_or(Taken::Again, |expected| compared(What::Update(expected), line))
+        updated.line.map_or(LineVerdict::Again, |expected| compared(LineContent::Update(expected), line))
     }
 
-    fn down_end(&mut self, line: &Line, Carried { next, first }: Carried) -> Taken {
+    fn down_end(&mut self, line: &HierarchyLine, Carried { next, first }: Carried) -> LineVerdict {
         use MigrationStep::{Idle, Offline, Unavailable};
         self.set_walk(line.cpu, Walk::None);
-        let What::Cpu(CpuLine { step: step @ (Idle | Offline | Unavailable), .. }) = line.what else {
-            return Taken::Differs(Difference::Line(self.cpu_line(line.cpu, Idle, first, next)));
+        let LineContent::Cpu(CpuLine { step: step @ (Idle | Offline | Unavailable), .. }) = line.what else {
+            return LineVerdict::Differs(Difference::HierarchyLine(
+                self.cpu_line(line.cpu, Idle, first, next),
+            ));
         };
         let wakeup = if step == Idle { first } else { NEVER };
         let expected = self.cpu_line(line.cpu, step, wakeup, next);
@@ -315,16 +334,24 @@ impl State {
         compared(expected, line)
     }
 
-    fn new_timer(&mut self, line: &Line, group: GroupIndex, child: Child, mut carried: Carried) -> Taken {
-        if child == Child::Cpu(line.cpu) {
+    fn new_timer(
+        &mut self,
+        line: &HierarchyLine,
+        group: GroupIndex,
+        child: GroupChild,
+        mut carried: Carried,
+    ) -> LineVerdict {
+        if child == GroupChild::Cpu(line.cpu) {
             let event = self.cpu(line.cpu).map(|cpu| self.event_of(cpu));
             let next = match line.what {
-                What::Update(update) if update.child == 0 => update.next,
+                LineContent::Update(update) if update.child == 0 => update.next,
                 _ => NEVER,
             };
             let is_same = event.is_some_and(|event| event.expires == next && !event.is_ignored);
             if next == NEVER || is_same {
-                return Taken::Differs(Difference::Why("a new timer that changes the event was announced"));
+                return LineVerdict::Differs(Difference::Why(
+                    "a new timer that changes the event was announced",
+                ));
             }
             carried.next = next;
             self.set_ignored(line.cpu, false);
@@ -333,20 +360,20 @@ impl State {
         carried.first = updated.first.unwrap_or(carried.first);
         let above = self.group(group).parent.filter(|_| !updated.is_done);
         let next = match above {
-            Some((parent, _)) => Walk::NewTimer { group: parent, child: Child::Group(group), carried },
+            Some((parent, _)) => Walk::NewTimer { group: parent, child: GroupChild::Group(group), carried },
             None => Walk::NewTimerEnd(carried),
         };
         self.set_walk(line.cpu, next);
-        updated.line.map_or(Taken::Again, |expected| compared(What::Update(expected), line))
+        updated.line.map_or(LineVerdict::Again, |expected| compared(LineContent::Update(expected), line))
     }
 
     /// The event of a CPU in its group.
-    pub(super) fn event_of(&self, cpu: &Cpu) -> Event {
+    pub(super) fn event_of(&self, cpu: &CpuModel) -> QueuedEvent {
         self.group(cpu.group).events[usize::from(cpu.mask.slot())]
     }
 
     fn set_ignored(&mut self, cpu: u16, is_ignored: bool) {
-        if let Some(&Cpu { group, mask, .. }) = self.cpu(cpu) {
+        if let Some(&CpuModel { group, mask, .. }) = self.cpu(cpu) {
             self.group_mut(group).events[usize::from(mask.slot())].is_ignored = is_ignored;
         }
     }
@@ -369,9 +396,9 @@ impl State {
         }
     }
 
-    fn word_line(&self, is_active: bool, group: GroupIndex, mask: Option<ChildMask>) -> What {
+    fn word_line(&self, is_active: bool, group: GroupIndex, mask: Option<ChildMask>) -> LineContent {
         let group = self.group(group);
-        What::Word(WordLine {
+        LineContent::Word(WordLine {
             is_active,
             group: group.identity,
             level: group.level,
@@ -383,8 +410,8 @@ impl State {
         })
     }
 
-    pub(super) fn cpu_line(&self, cpu: u16, step: MigrationStep, wakeup: u64, next: u64) -> What {
+    pub(super) fn cpu_line(&self, cpu: u16, step: MigrationStep, wakeup: u64, next: u64) -> LineContent {
         let parent = self.cpu(cpu).map_or(0, |cpu| self.group(cpu.group).identity);
-        What::Cpu(CpuLine { step, cpu, parent, wakeup, next })
+        LineContent::Cpu(CpuLine { step, cpu, parent, wakeup, next })
     }
 }

@@ -1,11 +1,11 @@
 //! What a replay takes for granted, as sentences. Each is true of every run it is printed with.
 
-use super::load::{AwakeSource, INPUTS_MAX, Load};
-use super::question::{Excluded, Question};
+use super::load::{AwakeSource, INPUTS_MAX, RecordedLoad};
+use super::question::{Excluded, WhatifQuestion};
 use quietcore_core::place::Policy;
 
 /// The sentences for this recording and this question.
-pub(super) fn assumptions(load: &Load, question: &Question) -> Vec<String> {
+pub(super) fn assumptions(load: &RecordedLoad, question: &WhatifQuestion) -> Vec<String> {
     let mut said: Vec<String> = [
         "Tasks do the same at the same time: arms and cancels happen when and where they were recorded, also \
          those that a timer's callback or the task it woke made.",
@@ -31,7 +31,7 @@ pub(super) fn assumptions(load: &Load, question: &Question) -> Vec<String> {
     said
 }
 
-fn awake_source(load: &Load) -> Option<String> {
+fn awake_source(load: &RecordedLoad) -> Option<String> {
     match load.awake_source {
         AwakeSource::BaseIdle if load.never_idle.is_empty() => None,
         AwakeSource::BaseIdle => {
@@ -50,7 +50,7 @@ fn awake_source(load: &Load) -> Option<String> {
     }
 }
 
-fn tree(load: &Load, question: &Question) -> Option<String> {
+fn tree(load: &RecordedLoad, question: &WhatifQuestion) -> Option<String> {
     let pulls = question.policy == Policy::Pull || load.policy == Policy::Pull;
     (pulls && load.joining.is_empty()).then(|| {
         "The recording does not say which CPUs form a group: groups of eight in the order of their numbers, \
@@ -59,7 +59,7 @@ fn tree(load: &Load, question: &Question) -> Option<String> {
     })
 }
 
-fn asked(load: &Load, question: &Question) -> Vec<String> {
+fn asked(load: &RecordedLoad, question: &WhatifQuestion) -> Vec<String> {
     let mut said = Vec::new();
     if question.policy == Policy::Push || load.policy == Policy::Push {
         said.push(

@@ -4,21 +4,17 @@
 //! that the replay ran it on. Pulled: ran on != base. Placed: ran on == base. Examples stay empty: nothing
 //! here has a line of its own.
 
-use super::load::{Arm, Kind, Load};
+use super::load::{Arm, LoadBase, RecordedLoad};
 use hdrhistogram::Histogram;
 use quietcore_core::CpuId;
 use quietcore_core::tmigr::{Levels, Tree};
-use quietcore_explain::{CountByNumber, Disturbance, Quantiles, Remote};
+use quietcore_explain::{CountByNumber, DelayQuantiles, Disturbance, RemoteExpiries};
 use serde::Serialize;
 
 /// What one replay came to.
-///
-/// ```
-/// assert_eq!(quietcore_verify::whatif::Figures::default().wakeups.total, 0);
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Figures {
+pub struct WhatifFigures {
     /// `pull`, `push` or `stay`.
     pub policy: &'static str,
     /// CPUs that take no part in the hierarchy at the end, or get no timers of others under a push; a
@@ -36,30 +32,30 @@ pub struct Figures {
     pub foreign: Disturbance,
     /// `foreign.total` in the two orders in which CPUs are let come within one tick: lowest and highest.
     /// Not a bound: a real kernel mixes them.
-    pub foreign_range: Range,
+    pub foreign_range: FigureRange,
     /// Ran on another CPU than the base's.
-    pub remote: Remote,
+    pub remote: RemoteExpiries,
     /// How often a sleeping CPU was woken.
     pub wakeups: Wakeups,
     /// From the expiry that was asked for to the tick in which the timer ran, in ns; without deferrable
     /// timers, which wait until their CPU is awake anyway.
-    pub lateness_ns: Quantiles,
+    pub lateness_ns: DelayQuantiles,
 }
 
 /// From the lowest to the highest.
 ///
 /// ```
-/// assert_eq!(quietcore_verify::whatif::Range { low: 3, high: 5 }.to_string(), "3..5");
+/// assert_eq!(quietcore_verify::whatif::FigureRange { low: 3, high: 5 }.to_string(), "3..5");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Range {
+pub struct FigureRange {
     /// Lowest.
     pub low: u64,
     /// Highest.
     pub high: u64,
 }
 
-impl std::fmt::Display for Range {
+impl std::fmt::Display for FigureRange {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.low == self.high {
             write!(out, "{}", self.low)
@@ -86,11 +82,11 @@ pub struct Wakeups {
 /// How a replay of what was recorded compares with it, expiry by expiry.
 ///
 /// ```
-/// assert_eq!(quietcore_verify::whatif::Agreement::default().same_cpu, 0);
+/// assert_eq!(quietcore_verify::whatif::FigureAgreement::default().same_cpu, 0);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Agreement {
+pub struct FigureAgreement {
     /// Arms whose timer ran in both.
     pub expired_in_both: u64,
     /// Those that ran on the same CPU.
@@ -103,8 +99,8 @@ pub struct Agreement {
 
 /// Counts while a replay runs.
 #[derive(Debug)]
-pub(super) struct Tally<'a> {
-    load: &'a Load,
+pub(super) struct WhatifCounts<'a> {
+    load: &'a RecordedLoad,
     /// By the place of the arm: where it ran.
     pub(super) ran_on: Vec<(u32, CpuId)>,
     foreign: Disturbance,
@@ -120,8 +116,8 @@ fn number(cpu: CpuId) -> u16 {
     cpu.index() as u16
 }
 
-impl<'a> Tally<'a> {
-    pub(super) fn new(load: &'a Load) -> Self {
+impl<'a> WhatifCounts<'a> {
+    pub(super) fn new(load: &'a RecordedLoad) -> Self {
         Self {
             load,
             ran_on: Vec::new(),
@@ -137,7 +133,7 @@ impl<'a> Tally<'a> {
     /// What input `place` armed runs on `cpu` in tick `now`, out of the base of `base`.
     pub(super) fn ran(&mut self, place: u32, arm: &Arm, (base, cpu): (CpuId, CpuId), now: u64) {
         self.ran_on.push((place, cpu));
-        if arm.kind != Kind::Deferrable {
+        if arm.kind != LoadBase::Deferrable {
             let late = now.saturating_sub(self.load.tick_of(arm.expires));
             self.latest = self.latest.max(late);
             // It refuses only values that need more memory than there is; nothing real is late by centuries.
@@ -165,7 +161,7 @@ impl<'a> Tally<'a> {
     }
 
     /// The figures, but for what only the caller knows.
-    pub(super) fn finish(mut self) -> (Figures, Vec<(u32, CpuId)>) {
+    pub(super) fn finish(mut self) -> (WhatifFigures, Vec<(u32, CpuId)>) {
         let (pulled, placed) = (self.foreign.pulled.unwrap_or(0), self.foreign.placed.unwrap_or(0));
         let foreign = &mut self.foreign;
         (foreign.total, foreign.pulled, foreign.placed) = (Some(pulled + placed), Some(pulled), Some(placed));
@@ -177,23 +173,23 @@ impl<'a> Tally<'a> {
         for (cpu, count) in by_cpu {
             *by_group.entry(groups[usize::from(cpu)]).or_default() += count;
         }
-        let mut lateness_ns = Quantiles::default();
+        let mut lateness_ns = DelayQuantiles::default();
         if !self.lateness.is_empty() {
             let nanos = |ticks: u64| ticks.saturating_mul(self.load.tick.as_u64());
             lateness_ns.p50 = Some(nanos(self.lateness.value_at_quantile(0.5)));
             lateness_ns.p99 = Some(nanos(self.lateness.value_at_quantile(0.99)));
             lateness_ns.max = Some(nanos(self.latest));
         }
-        let mut remote = Remote::default();
+        let mut remote = RemoteExpiries::default();
         (remote.total, remote.by_cpu) = (Some(self.remote.values().sum()), Some(self.remote));
-        let figures = Figures {
+        let figures = WhatifFigures {
             expired: self.ran_on.len() as u64,
             superseded: self.superseded,
             foreign: self.foreign,
             remote,
             wakeups: self.wakeups,
             lateness_ns,
-            ..Figures::default()
+            ..WhatifFigures::default()
         };
         self.ran_on.sort_unstable_by_key(|(place, _)| *place);
         (figures, self.ran_on)
@@ -201,7 +197,7 @@ impl<'a> Tally<'a> {
 }
 
 /// The level-0 group of each CPU, by its lowest CPU: as the hierarchy builds them in the order of joining.
-fn groups(load: &Load) -> Vec<u16> {
+fn groups(load: &RecordedLoad) -> Vec<u16> {
     let mut tree = Tree::new(levels(load));
     let mut lowest: Vec<Option<u16>> = Vec::new();
     let mut leaves = vec![0; usize::from(load.cpus)];
@@ -217,7 +213,7 @@ fn groups(load: &Load) -> Vec<u16> {
 }
 
 /// As the hierarchy itself counts them.
-pub(super) fn levels(load: &Load) -> Levels {
+pub(super) fn levels(load: &RecordedLoad) -> Levels {
     let mut nodes = load.nodes.clone();
     nodes.sort_unstable();
     nodes.dedup();
@@ -225,8 +221,8 @@ pub(super) fn levels(load: &Load) -> Levels {
 }
 
 /// How often two runs of the same arms agree.
-pub(super) fn agreement(load: &Load, replayed: &[(u32, CpuId)]) -> Agreement {
-    let mut agreement = Agreement::default();
+pub(super) fn agreement(load: &RecordedLoad, replayed: &[(u32, CpuId)]) -> FigureAgreement {
+    let mut agreement = FigureAgreement::default();
     for &(place, cpu) in replayed {
         match load.recorded_cpu(place) {
             Some(recorded) => {

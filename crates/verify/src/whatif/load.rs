@@ -2,10 +2,10 @@
 //! decided.
 //!
 //! An arm keeps the CPU that made it, its expiry and its kind; a cancel, its timer; an awake interval, its
-//! two ends. The CPU on which a timer ran is kept apart ([`Load::recorded_cpu`]), for comparing with, and
+//! two ends. The CPU on which a timer ran is kept apart ([`RecordedLoad::recorded_cpu`]), for comparing with, and
 //! no decision of a replay reads it.
 //!
-//! Invariants: ticks never go back; a timer's number is below [`Load::timers`]; at most [`INPUTS_MAX`]
+//! Invariants: ticks never go back; a timer's number is below [`RecordedLoad::timers`]; at most [`INPUTS_MAX`]
 //! inputs. Not here: how an event becomes an input (`reader.rs`), or where in a tick it stood: only their
 //! order counts.
 
@@ -22,7 +22,7 @@ pub const INPUTS_MAX: usize = 4_000_000;
 
 /// Which base of a CPU a timer waits in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LoadBase {
     /// Pinned: runs on that CPU only.
     Local,
     /// Unpinned: others may run it.
@@ -46,7 +46,7 @@ pub(super) struct Arm {
     pub(super) cpu: CpuId,
     /// The CPU whose base the kernel chose.
     pub(super) base: CpuId,
-    pub(super) kind: Kind,
+    pub(super) kind: LoadBase,
     /// Also of deferrable ones, which wait in their own base either way.
     pub(super) is_pinned: bool,
     /// The arming CPU ran its idle task.
@@ -55,7 +55,7 @@ pub(super) struct Arm {
 
 /// What happened.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub(super) enum LoadEvent {
     Arm(Arm),
     /// Taken out before it ran; by its number.
     Cancel(u32),
@@ -79,10 +79,10 @@ pub(super) enum What {
 
 /// One input.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Input {
-    /// Jiffies, counted from those of the first arm: [`Load::first_jiffy`] is 2^32.
+pub(super) struct LoadInput {
+    /// Jiffies, counted from those of the first arm: [`RecordedLoad::first_jiffy`] is 2^32.
     pub(super) tick: u64,
-    pub(super) what: What,
+    pub(super) what: LoadEvent,
 }
 
 /// The ticks of a load begin here, so that what was armed for the past stays positive.
@@ -91,13 +91,13 @@ pub(super) const FIRST_TICK: u64 = 1 << 32;
 /// What a recording says about its machine, as far as a replay needs it.
 ///
 /// ```
-/// use quietcore_verify::whatif::Facts;
+/// use quietcore_verify::whatif::LoadFacts;
 ///
-/// let facts = Facts { hz: Some(250), ..Facts::default() };
+/// let facts = LoadFacts { hz: Some(250), ..LoadFacts::default() };
 /// assert!(facts.isolated.is_empty());
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub struct LoadFacts {
     /// One more than the highest possible CPU.
     pub cpu_count: Option<u16>,
     /// Ticks per second.
@@ -125,8 +125,8 @@ pub(super) enum AwakeSource {
 
 /// A recording, as a replay needs it. Made by [`LoadReader`](super::LoadReader).
 #[derive(Debug)]
-pub struct Load {
-    pub(super) inputs: Vec<Input>,
+pub struct RecordedLoad {
+    pub(super) inputs: Vec<LoadInput>,
     pub(super) functions: Vec<String>,
     /// How many different timers there are.
     pub(super) timers: usize,
@@ -146,68 +146,38 @@ pub struct Load {
     pub(super) awake_source: AwakeSource,
     pub(super) model: TimerModel,
     pub(super) policy: Policy,
-    pub(super) facts: Facts,
+    pub(super) facts: LoadFacts,
     /// By the place of an arm among the inputs: on which CPU the kernel ran it.
     pub(super) ran_on: Vec<(u32, CpuId)>,
     pub(super) is_cut: bool,
 }
 
-impl Load {
+impl RecordedLoad {
     /// How many inputs there are.
-    ///
-    /// ```no_run
-    /// # fn show(load: &quietcore_verify::whatif::Load) {
-    /// println!("{} inputs", load.len());
-    /// # }
-    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         self.inputs.len()
     }
 
     /// Whether there is nothing to replay.
-    ///
-    /// ```no_run
-    /// # fn show(load: &quietcore_verify::whatif::Load) {
-    /// assert!(!load.is_empty());
-    /// # }
-    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.inputs.is_empty()
     }
 
     /// One more than the highest CPU.
-    ///
-    /// ```no_run
-    /// # fn show(load: &quietcore_verify::whatif::Load) {
-    /// assert!(load.cpus() > 0);
-    /// # }
-    /// ```
     #[must_use]
     pub const fn cpus(&self) -> u16 {
         self.cpus
     }
 
     /// How the recording's own kernel placed unpinned timers.
-    ///
-    /// ```no_run
-    /// # fn show(load: &quietcore_verify::whatif::Load) {
-    /// println!("recorded under {}", load.policy().name());
-    /// # }
-    /// ```
     #[must_use]
     pub const fn policy(&self) -> Policy {
         self.policy
     }
 
     /// Whether the recording was longer than [`INPUTS_MAX`] and only its beginning is here.
-    ///
-    /// ```no_run
-    /// # fn show(load: &quietcore_verify::whatif::Load) {
-    /// assert!(!load.is_cut());
-    /// # }
-    /// ```
     #[must_use]
     pub const fn is_cut(&self) -> bool {
         self.is_cut
@@ -219,7 +189,7 @@ impl Load {
         let early = early.filter(|cpu| !self.joining.contains(*cpu));
         let mut joined = CpuSet::new();
         early.chain(self.inputs.iter().filter_map(move |input| match input.what {
-            What::Join(cpu) if joined.insert(cpu) => Some(cpu),
+            LoadEvent::Join(cpu) if joined.insert(cpu) => Some(cpu),
             _ => None,
         }))
     }

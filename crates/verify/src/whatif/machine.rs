@@ -12,11 +12,11 @@
 //! [`Hierarchy::deactivate`]: quietcore_core::tmigr::Hierarchy::deactivate
 //! [`Hierarchy::handle_remote`]: quietcore_core::tmigr::Hierarchy::handle_remote
 
-use super::bases::{Bases, Pending};
-use super::figures::{Tally, levels};
-use super::load::{Arm, Kind, Load};
-use super::question::{Excluded, Question, QuestionError, possible};
-use super::running::Running;
+use super::bases::{LoadTimer, WhatifBases};
+use super::figures::{WhatifCounts, levels};
+use super::load::{Arm, LoadBase, RecordedLoad};
+use super::question::{Excluded, WhatifQuestion, WhatifQuestionError, possible};
+use super::running::TimerRuns;
 use quietcore_core::place::{Arming, Housekeeping, Policy, push_target};
 use quietcore_core::tmigr::{CpuState, GroupId, Hierarchy, Pulled, Tree};
 use quietcore_core::topology::Topology;
@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 
 /// What is known of a CPU.
 #[derive(Clone, Copy, Debug, Default)]
-struct State {
+struct CpuAwake {
     is_asleep: bool,
     deadline: Option<u64>,
     /// The tick in which it was last woken.
@@ -34,27 +34,27 @@ struct State {
 
 /// What a push needs.
 #[derive(Debug)]
-struct Push {
+struct PushChoice {
     housekeeping: Housekeeping,
     topology: Topology,
 }
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Machine<'a> {
-    load: &'a Load,
-    question: &'a Question,
+pub(super) struct WhatifMachine<'a> {
+    load: &'a RecordedLoad,
+    question: &'a WhatifQuestion,
     hierarchy: Option<Hierarchy<SequentialLock>>,
     /// The shape of the hierarchy again, for the numbers of its groups.
     tree: Tree,
     groups: Vec<GroupId>,
-    push: Option<Push>,
-    cpus: Vec<State>,
+    push: Option<PushChoice>,
+    cpus: Vec<CpuAwake>,
     deadlines: BTreeSet<(u64, CpuId)>,
     awake: BTreeSet<CpuId>,
     /// The CPU that did something last.
     last: CpuId,
-    timers: Running<'a>,
+    timers: TimerRuns<'a>,
 }
 
 /// The earlier of two ticks that may never come.
@@ -65,11 +65,14 @@ fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     }
 }
 
-impl<'a> Machine<'a> {
+impl<'a> WhatifMachine<'a> {
     /// The machine before the first input.
-    pub(super) fn new(load: &'a Load, question: &'a Question) -> Result<Self, QuestionError> {
-        let bases = Bases::new(load.cpus, load.timers);
-        let tally = Tally::new(load);
+    pub(super) fn new(
+        load: &'a RecordedLoad,
+        question: &'a WhatifQuestion,
+    ) -> Result<Self, WhatifQuestionError> {
+        let bases = WhatifBases::new(load.cpus, load.timers);
+        let tally = WhatifCounts::new(load);
         let now = load.inputs.first().map_or(0, |input| input.tick);
         let mut machine = Self {
             load,
@@ -79,15 +82,15 @@ impl<'a> Machine<'a> {
             groups: Vec::new(),
             push: match question.policy {
                 Policy::Push => {
-                    Some(Push { housekeeping: question.housekeeping(load)?, topology: topology(load) })
+                    Some(PushChoice { housekeeping: question.housekeeping(load)?, topology: topology(load) })
                 }
                 Policy::Pull | Policy::Stay => None,
             },
-            cpus: vec![State::default(); usize::from(load.cpus)],
+            cpus: vec![CpuAwake::default(); usize::from(load.cpus)],
             deadlines: BTreeSet::new(),
             awake: possible(load).iter().collect(),
             last: CpuId::default(),
-            timers: Running { load, bases, tally, now, owners: Vec::new() },
+            timers: TimerRuns { load, bases, tally, now, owners: Vec::new() },
         };
         machine.begin();
         Ok(machine)
@@ -109,7 +112,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn state(&mut self, cpu: CpuId) -> &mut State {
+    fn state(&mut self, cpu: CpuId) -> &mut CpuAwake {
         &mut self.cpus[cpu.index()]
     }
 
@@ -152,8 +155,8 @@ impl<'a> Machine<'a> {
     /// Looks again at when a CPU has to do something, and tells the hierarchy.
     fn review(&mut self, cpu: CpuId) {
         if !self.is_asleep(cpu) {
-            let [local, global, deferrable] =
-                [Kind::Local, Kind::Global, Kind::Deferrable].map(|kind| self.timers.next(cpu, kind));
+            let [local, global, deferrable] = [LoadBase::Local, LoadBase::Global, LoadBase::Deferrable]
+                .map(|kind| self.timers.next(cpu, kind));
             self.set_deadline(cpu, earlier(earlier(local, global), deferrable));
             return;
         }
@@ -256,11 +259,11 @@ impl<'a> Machine<'a> {
             self.timers.tally.superseded += 1;
         }
         let base = self.target(arm);
-        let pending = Pending { timer: arm.timer, arm: place };
+        let pending = LoadTimer { timer: arm.timer, arm: place };
         let now = self.load.jiffies(self.timers.now);
         self.timers.bases.arm(pending, (base, arm.kind), arm.expires, now);
         let before = self.cpus[base.index()].deadline;
-        if !self.is_asleep(base) || arm.kind != Kind::Deferrable {
+        if !self.is_asleep(base) || arm.kind != LoadBase::Deferrable {
             self.review(base);
         }
         let after = self.cpus[base.index()].deadline;
@@ -284,7 +287,7 @@ impl<'a> Machine<'a> {
         if arm.is_pinned || stays_with_callback {
             return arm.base;
         }
-        let Some(Push { housekeeping, topology }) = &self.push else { return arm.cpu };
+        let Some(PushChoice { housekeeping, topology }) = &self.push else { return arm.cpu };
         let arming = Arming { cpu: arm.cpu, is_idle: arm.is_idle };
         push_target(arming, housekeeping, topology.domains(arm.cpu), |cpu| self.is_asleep(cpu))
     }
@@ -328,7 +331,7 @@ impl<'a> Machine<'a> {
         if self.is_asleep(cpu) {
             self.count_wakeup(cpu);
         }
-        for kind in [Kind::Local, Kind::Global, Kind::Deferrable] {
+        for kind in [LoadBase::Local, LoadBase::Global, LoadBase::Deferrable] {
             self.timers.run(cpu, kind, cpu);
         }
     }
@@ -342,7 +345,7 @@ impl<'a> Machine<'a> {
             if hierarchy.cpu_state(owner) != CpuState::Parked {
                 return Pulled::Left;
             }
-            timers.run(owner, Kind::Global, cpu);
+            timers.run(owner, LoadBase::Global, cpu);
             let (_, published) = timers.firsts(owner);
             let next = published.map(|tick| Nanos(tick.saturating_mul(length).min(u64::MAX - 1)));
             let _ = hierarchy.publish(owner, next);
@@ -357,7 +360,7 @@ impl<'a> Machine<'a> {
         self.review(cpu);
     }
 
-    pub(super) fn finish(self) -> (super::Figures, Vec<(u32, CpuId)>) {
+    pub(super) fn finish(self) -> (super::WhatifFigures, Vec<(u32, CpuId)>) {
         let left_out: CpuSet = match &self.hierarchy {
             Some(hierarchy) => possible(self.load)
                 .iter()
@@ -379,7 +382,7 @@ impl<'a> Machine<'a> {
 }
 
 /// The machine as far as a recording shows it: NUMA nodes, and nothing below them.
-fn topology(load: &Load) -> Topology {
+fn topology(load: &RecordedLoad) -> Topology {
     let nodes = load.nodes.iter().max().map_or(1, |last| usize::from(*last) + 1);
     let mut lists = vec![CpuSet::new(); nodes];
     for (cpu, node) in possible(load).iter().zip(&load.nodes) {

@@ -1,8 +1,8 @@
 //! What if: a recording's arms, cancels and awake intervals under another policy.
 //!
 //! A [`LoadReader`] takes the events of a recording and keeps what does not depend on the policy: the
-//! [`Load`]. [`answer`] replays it twice through the wheel and the hierarchy of the core: as the
-//! recording's kernel did (`before`) and as the [`Question`] asks (`after`). How far `before` agrees with
+//! [`RecordedLoad`]. [`answer`] replays it twice through the wheel and the hierarchy of the core: as the
+//! recording's kernel did (`before`) and as the [`WhatifQuestion`] asks (`after`). How far `before` agrees with
 //! what was recorded is part of the answer, and so is every assumption, as a sentence.
 //!
 //! Invariants: no decision reads on which CPU the recording's kernel ran a timer; the same load and question
@@ -13,7 +13,7 @@
 //!
 //! ```
 //! use quietcore_core::place::Policy;
-//! use quietcore_verify::whatif::{Excluded, Facts, LoadReader, Question, answer};
+//! use quietcore_verify::whatif::{Excluded, LoadFacts, LoadReader, WhatifQuestion, answer};
 //! use quietcore_trace::{KernelRelease, TraceReader};
 //!
 //! // CPU 0 arms a timer and goes idle; CPU 1, isolated and busy, pulls it.
@@ -26,9 +26,9 @@
 //! let mut reader = LoadReader::new();
 //! TraceReader::new(text.as_bytes()).read(u64::MAX, &mut |record| reader.take(record))?;
 //! let model = KernelRelease::parse("6.12").map(|release| release.timer_model());
-//! let load = reader.finish(Facts { hz: Some(250), model, isolated: "1".parse()?, ..Facts::default() })?;
+//! let load = reader.finish(LoadFacts { hz: Some(250), model, isolated: "1".parse()?, ..LoadFacts::default() })?;
 //!
-//! let question = Question { excluded: Excluded::These("1".parse()?), ..Question::default() };
+//! let question = WhatifQuestion { excluded: Excluded::These("1".parse()?), ..WhatifQuestion::default() };
 //! let answer = answer(&load, &question)?;
 //! assert_eq!(answer.before.foreign.total, Some(1));
 //! assert_eq!(answer.after.foreign.total, Some(0));
@@ -48,9 +48,9 @@ mod replay;
 mod running;
 
 pub use error::LoadError;
-pub use figures::{Agreement, Figures, Range, Wakeups};
-pub use load::{Facts, INPUTS_MAX, Load};
-pub use question::{Excluded, Question, QuestionError};
+pub use figures::{FigureAgreement, FigureRange, Wakeups, WhatifFigures};
+pub use load::{INPUTS_MAX, LoadFacts, RecordedLoad};
+pub use question::{Excluded, WhatifQuestion, WhatifQuestionError};
 pub use reader::LoadReader;
 
 use replay::TickOrder;
@@ -61,13 +61,13 @@ use serde::Serialize;
 /// See the module for an example.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Answer {
+pub struct WhatifAnswer {
     /// The replay of what the recording's kernel did.
-    pub before: Figures,
+    pub before: WhatifFigures,
     /// The replay of what was asked.
-    pub after: Figures,
+    pub after: WhatifFigures,
     /// How `before` compares with the recording, expiry by expiry.
-    pub agreement: Agreement,
+    pub agreement: FigureAgreement,
     /// What both take for granted.
     pub assumptions: Vec<String>,
 }
@@ -78,32 +78,22 @@ pub struct Answer {
 ///
 /// # Errors
 /// When the question names CPUs that the recording does not have, or leaves nobody.
-///
-/// ```no_run
-/// # fn show(load: &quietcore_verify::whatif::Load) -> Result<(), quietcore_verify::whatif::QuestionError> {
-/// use quietcore_verify::whatif::{Question, answer};
-///
-/// let answer = answer(load, &Question { kept_awake: Default::default(), ..Question::default() })?;
-/// println!("{:?} -> {:?}", answer.before.foreign.total, answer.after.foreign.total);
-/// # Ok(())
-/// # }
-/// ```
-pub fn answer(load: &Load, question: &Question) -> Result<Answer, QuestionError> {
+pub fn answer(load: &RecordedLoad, question: &WhatifQuestion) -> Result<WhatifAnswer, WhatifQuestionError> {
     question.check(load)?;
-    let (before, ran_on) = both_orders(load, &Question::as_recorded(load))?;
+    let (before, ran_on) = both_orders(load, &WhatifQuestion::as_recorded(load))?;
     let (after, _) = both_orders(load, question)?;
     let agreement = figures::agreement(load, &ran_on);
-    Ok(Answer { before, after, agreement, assumptions: assumptions::assumptions(load, question) })
+    Ok(WhatifAnswer { before, after, agreement, assumptions: assumptions::assumptions(load, question) })
 }
 
 /// The figures in the order that is taken for the likelier one, with the range over both.
 fn both_orders(
-    load: &Load,
-    question: &Question,
-) -> Result<(Figures, Vec<(u32, quietcore_core::CpuId)>), QuestionError> {
+    load: &RecordedLoad,
+    question: &WhatifQuestion,
+) -> Result<(WhatifFigures, Vec<(u32, quietcore_core::CpuId)>), WhatifQuestionError> {
     let (mut figures, ran_on) = replay::replay(load, question, TickOrder::OneByOne)?;
     let (other, _) = replay::replay(load, question, TickOrder::AtOnce)?;
     let totals = [figures.foreign.total, other.foreign.total].map(|total| total.unwrap_or(0));
-    figures.foreign_range = Range { low: totals[0].min(totals[1]), high: totals[0].max(totals[1]) };
+    figures.foreign_range = FigureRange { low: totals[0].min(totals[1]), high: totals[0].max(totals[1]) };
     Ok((figures, ran_on))
 }

@@ -1,6 +1,6 @@
 //! What is asked: a policy, who is left out of the hierarchy, and who is kept awake.
 
-use super::load::Load;
+use super::load::RecordedLoad;
 use quietcore_core::place::{Housekeeping, HousekeepingError, Isolation, Policy};
 use quietcore_core::{CpuId, CpuSet};
 use quietcore_trace::TimerModel;
@@ -27,12 +27,12 @@ pub enum Excluded {
 ///
 /// ```
 /// use quietcore_core::place::Policy;
-/// use quietcore_verify::whatif::Question;
+/// use quietcore_verify::whatif::WhatifQuestion;
 ///
-/// assert_eq!(Question::default().policy, Policy::Pull);
+/// assert_eq!(WhatifQuestion::default().policy, Policy::Pull);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Question {
+pub struct WhatifQuestion {
     /// Where unpinned timers go.
     pub policy: Policy,
     /// Who neither pulls nor is pulled; under a push, who gets no timers of others.
@@ -41,22 +41,15 @@ pub struct Question {
     pub kept_awake: CpuSet,
 }
 
-impl Question {
+impl WhatifQuestion {
     /// What the recording's own kernel did.
-    ///
-    /// ```no_run
-    /// # fn show(load: &quietcore_verify::whatif::Load) {
-    /// let question = quietcore_verify::whatif::Question::as_recorded(load);
-    /// assert!(question.kept_awake.is_empty());
-    /// # }
-    /// ```
     #[must_use]
-    pub fn as_recorded(load: &Load) -> Self {
+    pub fn as_recorded(load: &RecordedLoad) -> Self {
         Self { policy: load.policy, ..Self::default() }
     }
 
     /// Refuses CPUs that the recording does not have, and an exclusion that leaves nobody.
-    pub(super) fn check(&self, load: &Load) -> Result<(), QuestionError> {
+    pub(super) fn check(&self, load: &RecordedLoad) -> Result<(), WhatifQuestionError> {
         let possible = possible(load);
         let excluded = match &self.excluded {
             Excluded::These(cpus) => cpus,
@@ -65,17 +58,17 @@ impl Question {
         for (option, cpus) in [("--exclude", excluded), ("--keep-awake", &self.kept_awake)] {
             let absent = cpus.difference(&possible);
             if !absent.is_empty() {
-                return Err(QuestionError::NoSuchCpu { option, absent, cpus: load.cpus });
+                return Err(WhatifQuestionError::NoSuchCpu { option, absent, cpus: load.cpus });
             }
         }
         if possible.is_subset(excluded) {
-            return Err(QuestionError::NobodyLeft { excluded: excluded.clone() });
+            return Err(WhatifQuestionError::NobodyLeft { excluded: excluded.clone() });
         }
         Ok(())
     }
 
     /// Whether `cpu` is out of the hierarchy whatever the recording's events say; `None` when they decide.
-    pub(super) fn is_excluded(&self, cpu: CpuId, load: &Load) -> Option<bool> {
+    pub(super) fn is_excluded(&self, cpu: CpuId, load: &RecordedLoad) -> Option<bool> {
         match &self.excluded {
             Excluded::These(cpus) => Some(cpus.contains(cpu)),
             Excluded::AsRecorded if load.model != TimerModel::PullExcludesIsolated => Some(false),
@@ -87,33 +80,33 @@ impl Question {
     }
 
     /// Who may get timers of others under a push.
-    pub(super) fn housekeeping(&self, load: &Load) -> Result<Housekeeping, QuestionError> {
+    pub(super) fn housekeeping(&self, load: &RecordedLoad) -> Result<Housekeeping, WhatifQuestionError> {
         let mut domain = load.facts.isolated.difference(&load.facts.nohz_full);
         if let Excluded::These(cpus) = &self.excluded {
             domain = domain.union(cpus);
         }
         let isolation = Isolation { domain, nohz_full: load.facts.nohz_full.clone(), ..Isolation::default() };
-        Housekeeping::new(&possible(load), &isolation).map_err(QuestionError::Housekeeping)
+        Housekeeping::new(&possible(load), &isolation).map_err(WhatifQuestionError::Housekeeping)
     }
 }
 
 /// The CPUs of the recording's machine.
-pub(super) fn possible(load: &Load) -> CpuSet {
+pub(super) fn possible(load: &RecordedLoad) -> CpuSet {
     CpuSet::range(CpuId::default(), load.cpus).expect("a load has at most CPU_LIMIT CPUs")
 }
 
 /// Why a question cannot be answered.
 ///
 /// ```
-/// use quietcore_verify::whatif::QuestionError;
+/// use quietcore_verify::whatif::WhatifQuestionError;
 ///
-/// let error = QuestionError::NobodyLeft { excluded: "0-3".parse()? };
+/// let error = WhatifQuestionError::NobodyLeft { excluded: "0-3".parse()? };
 /// assert!(error.to_string().contains("0-3"));
 /// # Ok::<(), quietcore_core::CpuError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum QuestionError {
+pub enum WhatifQuestionError {
     /// An option names CPUs that the recording's machine does not have.
     NoSuchCpu {
         /// The option.
@@ -132,7 +125,7 @@ pub enum QuestionError {
     Housekeeping(HousekeepingError),
 }
 
-impl fmt::Display for QuestionError {
+impl fmt::Display for WhatifQuestionError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchCpu { option, absent, cpus } => {
@@ -152,4 +145,4 @@ impl fmt::Display for QuestionError {
     }
 }
 
-impl std::error::Error for QuestionError {}
+impl std::error::Error for WhatifQuestionError {}

@@ -1,16 +1,18 @@
-//! From events to a [`Load`]: which events are inputs, and which are consequences that are left out.
+//! From events to a [`RecordedLoad`]: which events are inputs, and which are consequences that are left out.
 //!
 //! A `timer_cancel` is an input unless the next event of its CPU is the expiry of the same timer. Awake
 //! intervals are those of `tmigr_cpu_active`, `tmigr_cpu_idle` and `timer_base_idle`; kernels without them
 //! show `tick_stop`, after which the first event of a task says that the CPU is awake again. Not read:
 //! pulls (`tmigr_handle_remote*`), the states of groups, and wake-ups that the hierarchy asked for.
-//! `timer_expire_entry` gives only [`Load::recorded_cpu`].
+//! `timer_expire_entry` gives only [`RecordedLoad::recorded_cpu`].
 //!
 //! Memory: at most [`INPUTS_MAX`] inputs, as many timers, 32,768 function names of 96 bytes.
 
 use super::error::LoadError;
 use super::grid::Grid;
-use super::load::{Arm, AwakeSource, FIRST_TICK, Facts, INPUTS_MAX, Input, Kind, Load, What};
+use super::load::{
+    Arm, AwakeSource, FIRST_TICK, INPUTS_MAX, LoadBase, LoadEvent, LoadFacts, LoadInput, RecordedLoad,
+};
 use quietcore_core::place::Policy;
 use quietcore_core::topology::NODE_LIMIT;
 use quietcore_core::{CPU_LIMIT, CpuId, CpuSet, Nanos};
@@ -23,10 +25,10 @@ const FUNCTION_BYTES_MAX: usize = 96;
 /// Tick rates that Linux can be built with.
 const RATES: [u32; 4] = [100, 250, 300, 1000];
 
-/// Takes events, ends in a [`Load`].
+/// Takes events, ends in a [`RecordedLoad`].
 ///
 /// ```
-/// use quietcore_verify::whatif::{Facts, LoadReader};
+/// use quietcore_verify::whatif::{LoadFacts, LoadReader};
 /// use quietcore_trace::{KernelRelease, TraceReader};
 ///
 /// let text = "\
@@ -36,14 +38,14 @@ const RATES: [u32; 4] = [100, 250, 300, 1000];
 /// let mut reader = LoadReader::new();
 /// TraceReader::new(text.as_bytes()).read(u64::MAX, &mut |record| reader.take(record))?;
 /// let model = KernelRelease::parse("6.12").map(|release| release.timer_model());
-/// let load = reader.finish(Facts { hz: Some(250), model, ..Facts::default() })?;
+/// let load = reader.finish(LoadFacts { hz: Some(250), model, ..LoadFacts::default() })?;
 /// assert_eq!((load.len(), load.cpus()), (2, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct LoadReader {
     /// `tick` holds the time stamp in ns until the end.
-    inputs: Vec<Input>,
+    inputs: Vec<LoadInput>,
     timers: HashMap<u64, TimerSeen>,
     functions: Vec<String>,
     function_numbers: HashMap<Box<[u8]>, u32>,
@@ -79,21 +81,12 @@ struct CpuSeen {
 
 impl LoadReader {
     /// A reader that has seen nothing.
-    ///
-    /// ```
-    /// use quietcore_verify::whatif::{Facts, LoadError, LoadReader};
-    /// assert_eq!(LoadReader::new().finish(Facts::default()).err(), Some(LoadError::NoArms));
-    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Whether [`INPUTS_MAX`] was reached: what comes later is not taken.
-    ///
-    /// ```
-    /// assert!(!quietcore_verify::whatif::LoadReader::new().is_full());
-    /// ```
     #[must_use]
     pub const fn is_full(&self) -> bool {
         self.is_cut
@@ -124,7 +117,7 @@ impl LoadReader {
             Event::TimerExpireEntry { timer, .. } => self.take_expiry(record.cpu, *timer, cancelled),
             Event::TimerBaseIdle { is_idle, cpu } => {
                 self.has_base_idle = true;
-                self.push(record, if *is_idle { What::Idle(*cpu) } else { What::Awake(*cpu) });
+                self.push(record, if *is_idle { LoadEvent::Idle(*cpu) } else { LoadEvent::Awake(*cpu) });
             }
             Event::TickStop { success: true, .. } => self.take_tick_stop(record),
             Event::Migration(migration) => self.take_migration(record, migration),
@@ -139,8 +132,8 @@ impl LoadReader {
         &mut self.cpus[cpu.index()]
     }
 
-    fn push(&mut self, record: &Record<'_>, what: What) {
-        self.inputs.push(Input { tick: record.at.as_u64(), what });
+    fn push(&mut self, record: &Record<'_>, what: LoadEvent) {
+        self.inputs.push(LoadInput { tick: record.at.as_u64(), what });
     }
 
     /// A task's event ends what `tick_stop` began.
@@ -149,16 +142,16 @@ impl LoadReader {
         cpu.is_seen = true;
         if cpu.is_stopped && record.task.pid != 0 {
             cpu.is_stopped = false;
-            self.push(record, What::TaskAfterTickStop(record.cpu));
+            self.push(record, LoadEvent::TaskAfterTickStop(record.cpu));
         }
     }
 
     fn take_tick_stop(&mut self, record: &Record<'_>) {
         if std::mem::replace(&mut self.cpu(record.cpu).is_stopped, true) {
             // It stops its tick again, so it was awake in between, without an event that says so.
-            self.push(record, What::TaskAfterTickStop(record.cpu));
+            self.push(record, LoadEvent::TaskAfterTickStop(record.cpu));
         }
-        self.push(record, What::TickStop(record.cpu));
+        self.push(record, LoadEvent::TickStop(record.cpu));
     }
 
     fn take_start(&mut self, record: &Record<'_>, start: &TimerStart<'_>) {
@@ -173,7 +166,7 @@ impl LoadReader {
         self.cpu(start.base); // it exists
         self.push(
             record,
-            What::Arm(Arm {
+            LoadEvent::Arm(Arm {
                 timer,
                 function: 0,
                 expires: start.expires,
@@ -181,16 +174,16 @@ impl LoadReader {
                 cpu: record.cpu,
                 base: start.base,
                 kind: match (start.deferrable, start.pinned) {
-                    (true, _) => Kind::Deferrable,
-                    (false, true) => Kind::Local,
-                    (false, false) => Kind::Global,
+                    (true, _) => LoadBase::Deferrable,
+                    (false, true) => LoadBase::Local,
+                    (false, false) => LoadBase::Global,
                 },
                 is_pinned: start.pinned,
                 is_idle: record.task.pid == 0,
             }),
         );
         let number = self.function(start.function);
-        if let Some(What::Arm(arm)) = self.inputs.last_mut().map(|input| &mut input.what) {
+        if let Some(LoadEvent::Arm(arm)) = self.inputs.last_mut().map(|input| &mut input.what) {
             arm.function = number;
         }
     }
@@ -217,13 +210,13 @@ impl LoadReader {
         let Some(number) = self.timers.get(&timer).map(|seen| seen.number) else { return };
         let place = self.inputs.len() as u32;
         self.cpu(record.cpu).cancelled = Some((timer, place));
-        self.push(record, What::Cancel(number));
+        self.push(record, LoadEvent::Cancel(number));
     }
 
     /// The cancel before it belonged to it.
     fn take_expiry(&mut self, cpu: CpuId, timer: u64, cancelled: Option<(u64, u32)>) {
         if let Some((_, place)) = cancelled.filter(|(cancelled, _)| *cancelled == timer) {
-            self.inputs[place as usize].what = What::Nothing;
+            self.inputs[place as usize].what = LoadEvent::Nothing;
         }
         let armed = self.timers.get_mut(&timer).and_then(|seen| seen.armed.take());
         if let Some(place) = armed {
@@ -239,18 +232,18 @@ impl LoadReader {
             Migration::ConnectCpu { cpu, parent, .. } => {
                 let node = self.group_nodes.get(&parent).copied().unwrap_or(0);
                 self.cpu(cpu).node = node;
-                self.push(record, What::Join(cpu));
+                self.push(record, LoadEvent::Join(cpu));
             }
             Migration::Cpu { step, cpu, .. } => {
                 self.cpu(cpu); // it exists
                 let what = match step {
-                    MigrationStep::Active => What::Awake(cpu),
-                    MigrationStep::Idle => What::Idle(cpu),
-                    MigrationStep::Online | MigrationStep::Available => What::Available(cpu),
-                    MigrationStep::Offline | MigrationStep::Unavailable => What::Unavailable(cpu),
+                    MigrationStep::Active => LoadEvent::Awake(cpu),
+                    MigrationStep::Idle => LoadEvent::Idle(cpu),
+                    MigrationStep::Online | MigrationStep::Available => LoadEvent::Available(cpu),
+                    MigrationStep::Offline | MigrationStep::Unavailable => LoadEvent::Unavailable(cpu),
                     _ => return,
                 };
-                self.has_base_idle |= matches!(what, What::Awake(_) | What::Idle(_));
+                self.has_base_idle |= matches!(what, LoadEvent::Awake(_) | LoadEvent::Idle(_));
                 self.has_hierarchy = true;
                 self.push(record, what);
             }
@@ -264,16 +257,16 @@ impl LoadReader {
     /// When `facts` and the events together do not say what a replay must know.
     ///
     /// ```
-    /// use quietcore_verify::whatif::{Facts, LoadError, LoadReader};
+    /// use quietcore_verify::whatif::{LoadFacts, LoadError, LoadReader};
     /// use quietcore_trace::parse_line;
     ///
     /// let line = b"a-9 [0] 1.5: timer_start: timer=01 function=f expires=9 [timeout=1] cpu=0 idx=1 flags=";
     /// let mut reader = LoadReader::new();
     /// reader.take(&parse_line(line)?);
-    /// assert_eq!(reader.finish(Facts::default()).err(), Some(LoadError::UnknownTick));
+    /// assert_eq!(reader.finish(LoadFacts::default()).err(), Some(LoadError::UnknownTick));
     /// # Ok::<(), quietcore_trace::Malformed>(())
     /// ```
-    pub fn finish(mut self, facts: Facts) -> Result<Load, LoadError> {
+    pub fn finish(mut self, facts: LoadFacts) -> Result<RecordedLoad, LoadError> {
         let (first_jiffy, _) = self.first.ok_or(LoadError::NoArms)?;
         let hz = facts.hz.or_else(|| self.rate()).ok_or(LoadError::UnknownTick)?;
         let tick = Nanos(1_000_000_000 / u64::from(hz.clamp(1, 10_000)));
@@ -293,7 +286,7 @@ impl LoadReader {
         let cpus = (self.cpus.len() as u16).max(facts.cpu_count.unwrap_or(0).min(CPU_LIMIT));
         let mut nodes: Vec<u16> = self.cpus.iter().map(|cpu| cpu.node).collect();
         nodes.resize(usize::from(cpus), 0);
-        let mut load = Load {
+        let mut load = RecordedLoad {
             inputs: self.inputs,
             functions: self.functions,
             timers: self.timers.len(),
@@ -330,12 +323,14 @@ impl LoadReader {
         let mut has_tick_stop = false;
         for input in &mut self.inputs {
             input.what = match input.what {
-                What::TickStop(_) | What::TaskAfterTickStop(_) if self.has_base_idle => What::Nothing,
-                What::TickStop(cpu) => What::Idle(cpu),
-                What::TaskAfterTickStop(cpu) => What::Awake(cpu),
+                LoadEvent::TickStop(_) | LoadEvent::TaskAfterTickStop(_) if self.has_base_idle => {
+                    LoadEvent::Nothing
+                }
+                LoadEvent::TickStop(cpu) => LoadEvent::Idle(cpu),
+                LoadEvent::TaskAfterTickStop(cpu) => LoadEvent::Awake(cpu),
                 what => what,
             };
-            has_tick_stop |= matches!(input.what, What::Idle(_));
+            has_tick_stop |= matches!(input.what, LoadEvent::Idle(_));
         }
         match (self.has_base_idle, has_tick_stop) {
             (true, _) => AwakeSource::BaseIdle,
@@ -348,7 +343,7 @@ impl LoadReader {
     fn count_in_ticks(&mut self, first_jiffy: u64, length: Nanos) {
         let mut grid = Grid::default();
         for input in &self.inputs {
-            if let What::Arm(arm) = input.what {
+            if let LoadEvent::Arm(arm) = input.what {
                 grid.add(input.tick, arm.jiffies.wrapping_sub(first_jiffy), length.as_u64());
             }
         }
@@ -360,18 +355,18 @@ impl LoadReader {
 }
 
 /// What a replay must know of each CPU before the first input.
-fn look_ahead(load: &mut Load, cpus: &[CpuSeen]) {
+fn look_ahead(load: &mut RecordedLoad, cpus: &[CpuSeen]) {
     let mut is_known = CpuSet::new();
     for input in &load.inputs {
         match input.what {
-            What::Join(cpu) => {
+            LoadEvent::Join(cpu) => {
                 load.joining.insert(cpu);
             }
-            What::Available(cpu) => {
+            LoadEvent::Available(cpu) => {
                 load.appearing.insert(cpu);
             }
-            What::Awake(cpu) | What::Idle(cpu) if is_known.insert(cpu) => {
-                if matches!(input.what, What::Awake(_)) {
+            LoadEvent::Awake(cpu) | LoadEvent::Idle(cpu) if is_known.insert(cpu) => {
+                if matches!(input.what, LoadEvent::Awake(_)) {
                     load.asleep_first.insert(cpu);
                 }
             }

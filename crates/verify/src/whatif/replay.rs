@@ -1,4 +1,4 @@
-//! Drives a [`Machine`] through a load: inputs in their order, ticks between them.
+//! Drives a [`WhatifMachine`] through a load: inputs in their order, ticks between them.
 //!
 //! The ticks of all CPUs are at the same moments. What a recording does not say is who comes first within
 //! one; [`TickOrder`] has both answers that matter, and the figures say what they differ by.
@@ -6,10 +6,10 @@
 //! Consequences within a tick: when a timer of a CPU runs, and the recording has that CPU leave idle in
 //! that same tick, then it is awake before the next CPU looks.
 
-use super::figures::Figures;
-use super::load::{Load, What};
-use super::machine::Machine;
-use super::question::{Question, QuestionError};
+use super::figures::WhatifFigures;
+use super::load::{LoadEvent, RecordedLoad};
+use super::machine::WhatifMachine;
+use super::question::{WhatifQuestion, WhatifQuestionError};
 use quietcore_core::CpuId;
 use quietcore_trace::TimerModel;
 
@@ -28,12 +28,12 @@ pub(super) enum TickOrder {
 
 /// One replay; also where each arm's timer ran.
 pub(super) fn replay(
-    load: &Load,
-    question: &Question,
+    load: &RecordedLoad,
+    question: &WhatifQuestion,
     order: TickOrder,
-) -> Result<(Figures, Vec<(u32, CpuId)>), QuestionError> {
-    let mut replay = Replay {
-        machine: Machine::new(load, question)?,
+) -> Result<(WhatifFigures, Vec<(u32, CpuId)>), WhatifQuestionError> {
+    let mut replay = LoadReplay {
+        machine: WhatifMachine::new(load, question)?,
         load,
         order,
         wakes: Wakes::new(load),
@@ -47,32 +47,32 @@ pub(super) fn replay(
 }
 
 #[derive(Debug)]
-struct Replay<'a> {
-    machine: Machine<'a>,
-    load: &'a Load,
+struct LoadReplay<'a> {
+    machine: WhatifMachine<'a>,
+    load: &'a RecordedLoad,
     order: TickOrder,
     wakes: Wakes,
     owners: Vec<CpuId>,
 }
 
-impl Replay<'_> {
-    fn take(&mut self, place: u32, what: &What) {
-        if let What::Awake(cpu) | What::Idle(cpu) = what {
+impl LoadReplay<'_> {
+    fn take(&mut self, place: u32, what: &LoadEvent) {
+        if let LoadEvent::Awake(cpu) | LoadEvent::Idle(cpu) = what {
             self.machine.note(*cpu);
         }
         let is_isolation = self.load.model == TimerModel::PullExcludesIsolated;
         match what {
-            What::Arm(arm) => {
+            LoadEvent::Arm(arm) => {
                 self.machine.note(arm.cpu);
                 self.machine.arm(place, arm);
             }
-            What::Cancel(timer) => self.machine.cancel(*timer),
-            What::Awake(cpu) => self.machine.wake(*cpu),
-            What::Idle(cpu) => self.machine.sleep(*cpu),
-            What::Join(cpu) => self.machine.join(*cpu),
-            What::Available(cpu) => self.machine.appear(*cpu),
-            What::Unavailable(cpu) => self.machine.disappear(*cpu, is_isolation),
-            What::TickStop(_) | What::TaskAfterTickStop(_) | What::Nothing => {}
+            LoadEvent::Cancel(timer) => self.machine.cancel(*timer),
+            LoadEvent::Awake(cpu) => self.machine.wake(*cpu),
+            LoadEvent::Idle(cpu) => self.machine.sleep(*cpu),
+            LoadEvent::Join(cpu) => self.machine.join(*cpu),
+            LoadEvent::Available(cpu) => self.machine.appear(*cpu),
+            LoadEvent::Unavailable(cpu) => self.machine.disappear(*cpu, is_isolation),
+            LoadEvent::TickStop(_) | LoadEvent::TaskAfterTickStop(_) | LoadEvent::Nothing => {}
         }
     }
 
@@ -133,10 +133,10 @@ impl Replay<'_> {
 struct Wakes(Vec<Vec<u64>>);
 
 impl Wakes {
-    fn new(load: &Load) -> Self {
+    fn new(load: &RecordedLoad) -> Self {
         let mut wakes = vec![Vec::new(); usize::from(load.cpus)];
         for input in &load.inputs {
-            if let What::Awake(cpu) = input.what {
+            if let LoadEvent::Awake(cpu) = input.what {
                 wakes[cpu.index()].push(input.tick);
             }
         }

@@ -1,29 +1,29 @@
 //! What running timers touches: the bases, the counts, the time; apart from the hierarchy, which calls back
 //! into it.
 
-use super::bases::{Bases, Pending};
-use super::figures::Tally;
-use super::load::{Kind, Load, What};
+use super::bases::{LoadTimer, WhatifBases};
+use super::figures::WhatifCounts;
+use super::load::{LoadBase, LoadEvent, RecordedLoad};
 use quietcore_core::CpuId;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Running<'a> {
-    pub(super) load: &'a Load,
-    pub(super) bases: Bases,
-    pub(super) tally: Tally<'a>,
+pub(super) struct TimerRuns<'a> {
+    pub(super) load: &'a RecordedLoad,
+    pub(super) bases: WhatifBases,
+    pub(super) tally: WhatifCounts<'a>,
     /// The tick it is.
     pub(super) now: u64,
     /// CPUs whose timers ran since they were last asked for.
     pub(super) owners: Vec<CpuId>,
 }
 
-impl Running<'_> {
+impl TimerRuns<'_> {
     /// Runs what is due in a base, on `runner`.
-    pub(super) fn run(&mut self, owner: CpuId, kind: Kind, runner: CpuId) {
+    pub(super) fn run(&mut self, owner: CpuId, kind: LoadBase, runner: CpuId) {
         let now = self.load.jiffies(self.now);
-        while let Some(Pending { arm: place, .. }) = self.bases.next_expired(owner, kind, now) {
-            if let Some(What::Arm(arm)) = self.load.inputs.get(place as usize).map(|input| input.what) {
+        while let Some(LoadTimer { arm: place, .. }) = self.bases.next_expired(owner, kind, now) {
+            if let Some(LoadEvent::Arm(arm)) = self.load.inputs.get(place as usize).map(|input| input.what) {
                 self.tally.ran(place, &arm, (owner, runner), self.now);
             }
             if self.owners.last() != Some(&owner) {
@@ -33,14 +33,14 @@ impl Running<'_> {
     }
 
     /// When a base is due first, in ticks.
-    pub(super) fn next(&mut self, cpu: CpuId, kind: Kind) -> Option<u64> {
+    pub(super) fn next(&mut self, cpu: CpuId, kind: LoadBase) -> Option<u64> {
         let next = self.bases.next(cpu, kind)?;
         Some(self.load.tick_of(next))
     }
 
     /// The first local expiry, and the first global one if nothing local comes before it: what is published.
     pub(super) fn firsts(&mut self, cpu: CpuId) -> (Option<u64>, Option<u64>) {
-        let (local, global) = (self.next(cpu, Kind::Local), self.next(cpu, Kind::Global));
+        let (local, global) = (self.next(cpu, LoadBase::Local), self.next(cpu, LoadBase::Global));
         (local, global.filter(|&global| local.is_none_or(|local| global < local)))
     }
 }

@@ -5,7 +5,7 @@
 //! `timer_expire_entry`). Pulled: ran on != base. Placed: ran on == base.
 
 use super::count::CpuCounts;
-use super::report::Example;
+use super::report::ExampleExpiry;
 use quietcore_core::{CpuId, CpuSet};
 use quietcore_trace::{IdentityTable, NameId, NameTable, Record, TimerStart};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ const CPU_FUNCTIONS_MAX: usize = 16_384;
 
 /// What is remembered of a timer between its start and its expiry.
 #[derive(Debug)]
-struct Armed {
+struct ArmedAt {
     line: u64,
     on: CpuId,
     base: CpuId,
@@ -26,7 +26,7 @@ struct Armed {
 
 /// A callback begins.
 #[derive(Debug)]
-pub(super) struct Expiry<'a> {
+pub(super) struct TimerExpiry<'a> {
     pub(super) line: u64,
     pub(super) ran_on: CpuId,
     pub(super) timer: u64,
@@ -41,7 +41,7 @@ pub(super) struct Disturbances {
     pub(super) by_base: CpuCounts,
     pub(super) by_function: BTreeMap<NameId, Kinds>,
     pub(super) by_cpu_function: BTreeMap<(CpuId, NameId), u64>,
-    pub(super) examples: Vec<Example>,
+    pub(super) examples: Vec<ExampleExpiry>,
 }
 
 /// One callback's share.
@@ -59,8 +59,8 @@ impl Kinds {
 
 /// All that is counted of wheel timers.
 #[derive(Debug)]
-pub(super) struct Wheel {
-    armed: IdentityTable<Armed>,
+pub(super) struct TimerCounts {
+    armed: IdentityTable<ArmedAt>,
     pub(super) expired_unknown_start: u64,
     pub(super) foreign: Disturbances,
     pub(super) between_isolated: Disturbances,
@@ -68,7 +68,7 @@ pub(super) struct Wheel {
     pub(super) ping_pongs: u64,
 }
 
-impl Wheel {
+impl TimerCounts {
     pub(super) fn new(identities_max: usize) -> Self {
         Self {
             armed: IdentityTable::new(identities_max),
@@ -86,14 +86,14 @@ impl Wheel {
 
     pub(super) fn take_start(&mut self, record: &Record<'_>, start: &TimerStart<'_>) {
         let armed =
-            Armed { line: record.line, on: record.cpu, base: start.base, expired_remotely_from: None };
+            ArmedAt { line: record.line, on: record.cpu, base: start.base, expired_remotely_from: None };
         let before = self.armed.insert(start.timer, armed);
         if before.and_then(|timer| timer.expired_remotely_from) == Some(record.cpu) {
             self.ping_pongs += 1;
         }
     }
 
-    pub(super) fn take_expiry(&mut self, expiry: &Expiry<'_>, isolated: &CpuSet, names: &mut NameTable) {
+    pub(super) fn take_expiry(&mut self, expiry: &TimerExpiry<'_>, isolated: &CpuSet, names: &mut NameTable) {
         let Some(armed) = self.armed.get_mut(expiry.timer) else {
             self.expired_unknown_start += 1;
             return;
@@ -116,13 +116,13 @@ impl Disturbances {
         self.pulled.total() + self.placed.total()
     }
 
-    fn add(&mut self, expiry: &Expiry<'_>, armed: &Armed, names: &mut NameTable) {
+    fn add(&mut self, expiry: &TimerExpiry<'_>, armed: &ArmedAt, names: &mut NameTable) {
         let name = names.number(expiry.function);
         let pulled = expiry.ran_on != armed.base;
         let (kind, counts) = if pulled { ("pulled", &mut self.pulled) } else { ("placed", &mut self.placed) };
         counts.add(expiry.ran_on);
         if counts.get(expiry.ran_on) <= EXAMPLES_PER_CPU && self.examples.len() < EXAMPLES_MAX {
-            self.examples.push(Example {
+            self.examples.push(ExampleExpiry {
                 kind,
                 function: names.text(name),
                 armed_cpu: armed.on.index() as u16,

@@ -8,8 +8,8 @@
 //! nothing in between; and the bits of children that never write a line of the group (the walks of a CPU
 //! whose idle loop is not recorded), which may change at any moment.
 
-use super::line::{Line, NO_MIGRATOR, What, WordLine};
-use super::report::Counts;
+use super::counts::StepCounts;
+use super::line::{HierarchyLine, LineContent, NO_MIGRATOR, WordLine};
 use super::state::CHILDREN;
 use super::walks::Difference;
 use quietcore_core::tmigr::{ChildMask, Snapshot};
@@ -25,8 +25,8 @@ const WAIT_LINES: u64 = 160;
 
 /// A line of a group, and the line before it of its CPU.
 #[derive(Clone, Copy, Debug)]
-struct Change {
-    line: Line,
+struct WordChange {
+    line: HierarchyLine,
     word: WordLine,
     before: u64,
     /// How many lines were compared before it.
@@ -35,20 +35,20 @@ struct Change {
 
 /// A group.
 #[derive(Debug)]
-struct Group {
+struct WordGroup {
     /// `None` until a line shows it.
     known: Option<Snapshot>,
     /// Children that wrote no line so far.
     unseen: u8,
-    waiting: Vec<Change>,
+    waiting: Vec<WordChange>,
 }
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Words {
+pub(super) struct WordReplay {
     /// Children that a group can have at all.
     children: u8,
-    groups: BTreeMap<u64, Group>,
+    groups: BTreeMap<u64, WordGroup>,
     last: BTreeMap<u16, u64>,
     /// CPUs that take part, and those that wrote their walks.
     parts: BTreeSet<u16>,
@@ -56,7 +56,7 @@ pub(super) struct Words {
     compared: u64,
 }
 
-impl Words {
+impl WordReplay {
     /// Of a machine with so many CPUs, if that is known.
     pub(super) fn new(cpu_count: Option<u16>) -> Self {
         let children =
@@ -72,12 +72,18 @@ impl Words {
     }
 
     /// Takes the next line of the input; `line` is `None` when it is of no group.
-    pub(super) fn take(&mut self, cpu: u16, number: u64, line: Option<Line>, counts: &mut Counts) {
+    pub(super) fn take(
+        &mut self,
+        cpu: u16,
+        number: u64,
+        line: Option<HierarchyLine>,
+        counts: &mut StepCounts,
+    ) {
         let before = self.last.insert(cpu, number).unwrap_or(0);
         let Some(line) = line else { return };
         let word = match line.what {
-            What::Word(word) => word,
-            What::Cpu(line) => {
+            LineContent::Word(word) => word,
+            LineContent::Cpu(line) => {
                 let walks = matches!(line.step, MigrationStep::Active | MigrationStep::Idle);
                 let _ = if walks { self.walkers.insert(line.cpu) } else { self.parts.insert(line.cpu) };
                 return;
@@ -89,8 +95,8 @@ impl Words {
         }
         counts.events += 1;
         self.compared += 1;
-        let change = Change { line, word, before, since: self.compared };
-        let group = self.groups.entry(word.group).or_insert_with(|| Group::new(self.children));
+        let change = WordChange { line, word, before, since: self.compared };
+        let group = self.groups.entry(word.group).or_insert_with(|| WordGroup::new(self.children));
         group.take(change, counts);
         let compared = self.compared;
         if compared.is_multiple_of(64) {
@@ -120,19 +126,19 @@ impl Words {
     }
 
     /// The end of the input: what waits may have been explained by a line that did not come.
-    pub(super) fn finish(&mut self, counts: &mut Counts) {
+    pub(super) fn finish(&mut self, counts: &mut StepCounts) {
         for group in self.groups.values_mut() {
             counts.order_open += group.waiting.len() as u64;
         }
     }
 }
 
-impl Group {
+impl WordGroup {
     fn new(children: u8) -> Self {
         Self { known: None, unseen: children, waiting: Vec::new() }
     }
 
-    fn take(&mut self, change: Change, counts: &mut Counts) {
+    fn take(&mut self, change: WordChange, counts: &mut StepCounts) {
         self.unseen &= !(change.word.child_mask as u8);
         if self.waiting.is_empty() && self.apply(&change) {
             return;
@@ -153,7 +159,7 @@ impl Group {
     }
 
     /// Applies all of `left` in an order in which each agrees.
-    fn arrange(&mut self, left: &mut Vec<Change>) -> bool {
+    fn arrange(&mut self, left: &mut Vec<WordChange>) -> bool {
         if left.is_empty() {
             return true;
         }
@@ -177,7 +183,7 @@ impl Group {
     }
 
     /// The word becomes that of the line, if it can.
-    fn apply(&mut self, change: &Change) -> bool {
+    fn apply(&mut self, change: &WordChange) -> bool {
         let Some(child) = u8::try_from(change.word.child_mask).ok().and_then(ChildMask::from_bits) else {
             return false;
         };
@@ -227,8 +233,8 @@ impl Group {
     }
 
     /// The first line that waits has no explanation: the word becomes what it was to become.
-    fn give_up(&mut self, counts: &mut Counts) {
-        let Change { line, word, .. } = self.waiting.remove(0);
+    fn give_up(&mut self, counts: &mut StepCounts) {
+        let WordChange { line, word, .. } = self.waiting.remove(0);
         let child = u8::try_from(word.child_mask).ok().and_then(ChildMask::from_bits);
         let known = self.known.unwrap_or_default();
         let Some(child) = child else {
@@ -242,7 +248,7 @@ impl Group {
             migrator: next.migrator().map_or(NO_MIGRATOR, |mask| u32::from(mask.bits())),
             ..word
         };
-        counts.unexplained(&line, Some(Difference::Line(What::Word(expected))));
+        counts.unexplained(&line, Some(Difference::HierarchyLine(LineContent::Word(expected))));
     }
 }
 

@@ -5,15 +5,15 @@
 //! what it expected. Memory: the steps that can be taken back and the lines that wait, both capped, and what
 //! is known of each CPU and group.
 
-use super::build::{Builder, TreeDifference};
-use super::clock::{Clock, ShownJiffies, Wheels};
-use super::line::{CpuLine, Line, NEVER, What};
-use super::order::{Order, Step};
-use super::report::Counts;
+use super::build::{TreeBuilder, TreeDifference};
+use super::clock::{HierarchyClock, ShownJiffies, Wheels};
+use super::counts::StepCounts;
+use super::line::{CpuLine, HierarchyLine, LineContent, NEVER};
+use super::order::{OrderedStep, StepOrder};
 use super::search::Effort;
 use super::walks::Difference;
-use crate::base::{BaseKind, BaseName};
-use quietcore_trace::{Context, Event, Header, Migration, MigrationStep, Record, SoftirqStep};
+use crate::base::{BaseName, TimerBaseKind};
+use quietcore_trace::{Event, Header, InterruptContext, Migration, MigrationStep, Record, SoftirqStep};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines that a line waits for an explanation.
@@ -32,7 +32,7 @@ const LAST_EFFORT: (usize, u8, u64) = (300, 2, 100_000);
 
 /// A CPU runs the global timers of another one.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct RemoteRun {
     of: u16,
     /// After the run, and before this line.
     from: u64,
@@ -43,21 +43,21 @@ struct Run {
     is_fixed: bool,
 }
 
-impl Run {
+impl RemoteRun {
     /// Whether these are the timers that it runs.
     fn is_of(&self, base: BaseName) -> bool {
-        base.kind == BaseKind::Global && base.cpu.index() == usize::from(self.of)
+        base.kind == TimerBaseKind::Global && base.cpu.index() == usize::from(self.of)
     }
 }
 
 /// What is known of a CPU that wrote lines.
 #[derive(Debug, Default)]
-struct Writer {
+struct LineWriter {
     /// Its last line.
     last: u64,
     /// The step whose interval ends with its next line.
     settle: Option<u64>,
-    run: Option<Run>,
+    run: Option<RemoteRun>,
     /// Jiffies that it showed in a softirq.
     shown: Option<ShownJiffies>,
     /// The base of the timer that it took out last, if that is known.
@@ -66,15 +66,15 @@ struct Writer {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Whole {
-    order: Order,
-    builder: Builder,
-    pub(super) clock: Clock,
-    writers: BTreeMap<u16, Writer>,
+pub(super) struct FullReplay {
+    order: StepOrder,
+    builder: TreeBuilder,
+    pub(super) clock: HierarchyClock,
+    writers: BTreeMap<u16, LineWriter>,
     /// CPUs that run timers of others.
     runners: BTreeSet<u16>,
     /// The steps of each line that waits.
-    pending: Vec<Vec<Step>>,
+    pending: Vec<Vec<OrderedStep>>,
     /// An event that no line says was put back, and our wheels do not have the timers.
     is_blind: bool,
     /// Steps that searching tried.
@@ -83,15 +83,15 @@ pub(super) struct Whole {
     header: Option<Result<(), TreeDifference>>,
 }
 
-impl Whole {
+impl FullReplay {
     /// `None` when the header does not say how many CPUs there are.
     pub(super) fn new(header: &Header, tick: u64) -> Option<Self> {
-        let builder = Builder::new(header)?;
+        let builder = TreeBuilder::new(header)?;
         Some(Self {
-            order: Order::new(tick),
+            order: StepOrder::new(tick),
             header: Some(builder.check_levels(header)),
             builder,
-            clock: Clock::new(tick),
+            clock: HierarchyClock::new(tick),
             writers: BTreeMap::new(),
             runners: BTreeSet::new(),
             pending: Vec::new(),
@@ -110,7 +110,7 @@ impl Whole {
     }
 
     /// Takes the next line of the input, before the timers' replay does.
-    pub(super) fn take(&mut self, record: &Record<'_>, wheels: &mut Wheels<'_>, counts: &mut Counts) {
+    pub(super) fn take(&mut self, record: &Record<'_>, wheels: &mut Wheels<'_>, counts: &mut StepCounts) {
         self.clock.settle(wheels);
         let cpu = record.cpu.index() as u16;
         let writer = self.writers.entry(cpu).or_default();
@@ -118,14 +118,14 @@ impl Whole {
         if let Some(settle) = writer.settle.take() {
             self.order.close(settle, record.line);
         }
-        match (&record.event, Line::of(record)) {
+        match (&record.event, HierarchyLine::of(record)) {
             (_, Some(line)) => self.take_line(line, before, record.at.0, (wheels, counts)),
             (Event::Migration(migration), None) => self.build(record.line, migration, counts),
             _ => self.take_other(cpu, record, wheels),
         }
     }
 
-    fn build(&mut self, line: u64, migration: &Migration, counts: &mut Counts) {
+    fn build(&mut self, line: u64, migration: &Migration, counts: &mut StepCounts) {
         let levels = self.header.take().unwrap_or(Ok(()));
         for built in [levels, self.builder.take(migration, &mut self.order.state)] {
             if let Err(difference) = built {
@@ -139,11 +139,14 @@ impl Whole {
     fn take_other(&mut self, cpu: u16, record: &Record<'_>, wheels: &mut Wheels<'_>) {
         let Some(writer) = self.writers.get_mut(&cpu) else { return };
         if let Some(run) = writer.run.as_mut().filter(|run| run.until.is_none()) {
-            let is_hard = matches!(record.context, Some(Context::Interrupt | Context::InterruptInSoftirq));
+            let is_hard = matches!(
+                record.context,
+                Some(InterruptContext::Interrupt | InterruptContext::InterruptInSoftirq)
+            );
             let is_over = match record.event {
                 Event::Softirq { step: SoftirqStep::Entry | SoftirqStep::Exit, .. } => !is_hard,
                 Event::TimerExpireEntry { .. } => writer.taken.is_some_and(|base| !run.is_of(base)),
-                _ => !is_hard && record.context != Some(Context::Softirq),
+                _ => !is_hard && record.context != Some(InterruptContext::Softirq),
             };
             let next = self.clock.published(wheels, run.of, record.at.0);
             if !run.is_fixed {
@@ -165,19 +168,19 @@ impl Whole {
             _ => return,
         };
         let shown = ShownJiffies { jiffies, at: record.at.0 };
-        writer.shown = (record.context == Some(Context::Softirq)).then_some(shown);
+        writer.shown = (record.context == Some(InterruptContext::Softirq)).then_some(shown);
         self.clock.show(shown);
     }
 
     fn take_line(
         &mut self,
-        mut line: Line,
+        mut line: HierarchyLine,
         before: u64,
         at: u64,
-        (wheels, counts): (&mut Wheels<'_>, &mut Counts),
+        (wheels, counts): (&mut Wheels<'_>, &mut StepCounts),
     ) {
         counts.events += 1;
-        self.listen(&mut line, at, wheels);
+        self.observe(&mut line, at, wheels);
         let (step, settle) = self.order.steps_of(line, before);
         let Some(writer) = self.writers.get_mut(&line.cpu) else { return };
         writer.settle = Some(self.order.last_settle());
@@ -187,7 +190,7 @@ impl Whole {
             let interval = (run.from, run.until.unwrap_or(line.number));
             self.order.check_of(line, run.of, interval, run.hidden)
         });
-        if let What::Cpu(CpuLine { step: MigrationStep::HandleRemote, cpu: of, .. }) = line.what {
+        if let LineContent::Cpu(CpuLine { step: MigrationStep::HandleRemote, cpu: of, .. }) = line.what {
             let state = &self.order.state;
             if let Some(sleeper) = state.cpu(of) {
                 let expires = state.event_of(sleeper).expires;
@@ -198,10 +201,10 @@ impl Whole {
             }
             let next = self.clock.published(wheels, of, at);
             let hidden = [next; 2];
-            writer.run = Some(Run { of, from: line.number, until: None, hidden, is_fixed: false });
+            writer.run = Some(RemoteRun { of, from: line.number, until: None, hidden, is_fixed: false });
             self.runners.insert(line.cpu);
         }
-        let mut steps: Vec<Step> = check.into_iter().chain([step, settle]).collect();
+        let mut steps: Vec<OrderedStep> = check.into_iter().chain([step, settle]).collect();
         let len = self.order.len();
         if self.pending.is_empty() && steps.iter_mut().all(|step| self.order.take(step)) {
             self.order.trim();
@@ -215,10 +218,10 @@ impl Whole {
     }
 
     /// What the line tells about wheels and clocks.
-    fn listen(&mut self, line: &mut Line, at: u64, wheels: &mut Wheels<'_>) {
+    fn observe(&mut self, line: &mut HierarchyLine, at: u64, wheels: &mut Wheels<'_>) {
         use MigrationStep::{Active, Idle, NewTimerIdle};
         let number = line.number;
-        if let What::Cpu(CpuLine { step: Active, cpu, .. }) = line.what {
+        if let LineContent::Cpu(CpuLine { step: Active, cpu, .. }) = line.what {
             for runner in &self.runners {
                 let run = self.writers.get_mut(runner).and_then(|writer| writer.run.as_mut());
                 let run = run.filter(|run| run.of == cpu && run.until.is_none() && !run.is_fixed);
@@ -237,11 +240,11 @@ impl Whole {
             }
         }
         match line.what {
-            What::Word(word) if !word.is_active => {
+            LineContent::Word(word) if !word.is_active => {
                 line.publishes = self.clock.published(wheels, line.cpu, at) != NEVER;
             }
-            What::Remote { .. } => line.now = self.clock.now(at, shown),
-            What::Cpu(CpuLine { step: Idle | NewTimerIdle, cpu, next, .. }) => {
+            LineContent::Remote { .. } => line.now = self.clock.now(at, shown),
+            LineContent::Cpu(CpuLine { step: Idle | NewTimerIdle, cpu, next, .. }) => {
                 self.clock.compare(wheels, cpu, next);
             }
             _ => {}
@@ -249,7 +252,7 @@ impl Whole {
     }
 
     /// Looks for an order that explains the lines that wait.
-    fn explain(&mut self, counts: &mut Counts) {
+    fn explain(&mut self, counts: &mut StepCounts) {
         while !self.pending.is_empty() {
             let waiting = self.pending.len();
             let is_last = waiting >= WAIT_MAX;
@@ -283,7 +286,7 @@ impl Whole {
     }
 
     fn look_harder(&mut self, waiting: usize, is_last: bool) -> bool {
-        let more: Vec<Step> = self.pending.iter().flatten().copied().collect();
+        let more: Vec<OrderedStep> = self.pending.iter().flatten().copied().collect();
         let Some(first) = more.iter().find(|step| step.is_line()).copied() else {
             return false;
         };
@@ -303,7 +306,7 @@ impl Whole {
     }
 
     /// The first line that waits has no explanation.
-    fn give_up(&mut self, counts: &mut Counts) {
+    fn give_up(&mut self, counts: &mut StepCounts) {
         if self.pending.is_empty() {
             return;
         }
@@ -324,11 +327,12 @@ impl Whole {
     }
 
     /// Without timers only events that were handled tell the time; whether one is due may be wrong then.
-    fn is_untimed(&self, line: &Line) -> bool {
-        let handles =
-            |what: &What| matches!(what, What::Cpu(CpuLine { step: MigrationStep::HandleRemote, .. }));
+    fn is_untimed(&self, line: &HierarchyLine) -> bool {
+        let handles = |what: &LineContent| {
+            matches!(what, LineContent::Cpu(CpuLine { step: MigrationStep::HandleRemote, .. }))
+        };
         let is_expected = match &self.order.difference {
-            Some(Difference::Line(expected)) => handles(expected),
+            Some(Difference::HierarchyLine(expected)) => handles(expected),
             _ => false,
         };
         !self.clock.is_trusted() && (handles(&line.what) || is_expected)
@@ -347,7 +351,7 @@ impl Whole {
     }
 
     /// The end of the input.
-    pub(super) fn finish(&mut self, counts: &mut Counts) {
+    pub(super) fn finish(&mut self, counts: &mut StepCounts) {
         if self.pending.len() < DECIDING {
             counts.order_open += self.pending.len() as u64;
             self.pending.clear();

@@ -3,7 +3,7 @@
 //! Invariant, whatever the input: `events` = `exact` + `order_open` + `unexplained`.
 
 use super::build::TreeDifference;
-use super::line::Line;
+use super::line::HierarchyLine;
 use super::walks::Difference;
 use crate::mismatch::{Check, Mismatch};
 use quietcore_trace::Migration;
@@ -51,7 +51,7 @@ pub struct HierarchyCounts {
 
 /// What is counted on the way.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct StepCounts {
     pub(super) events: u64,
     pub(super) order_open: u64,
     pub(super) unexplained: u64,
@@ -63,16 +63,16 @@ pub(crate) struct Counts {
     pub(super) found: Vec<Mismatch>,
 }
 
-impl Counts {
+impl StepCounts {
     /// Nothing more is compared.
     pub(super) fn is_over(&self) -> bool {
         self.unexplained + self.tree_mismatches >= UNEXPLAINED_MAX
     }
 
-    pub(super) fn unexplained(&mut self, line: &Line, difference: Option<Difference>) {
+    pub(super) fn unexplained(&mut self, line: &HierarchyLine, difference: Option<Difference>) {
         self.unexplained += 1;
         let (expected, recorded, why) = match difference {
-            Some(Difference::Line(expected)) => {
+            Some(Difference::HierarchyLine(expected)) => {
                 let (expected, recorded) = expected.difference(&line.what);
                 (expected, recorded, "our hierarchy arrives at something else, in every order of the CPUs")
             }
