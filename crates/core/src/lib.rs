@@ -69,7 +69,7 @@ pub use cpu::{CPU_LIMIT, CpuError, CpuId, CpuSet};
 pub use lock::{RawLock, SequentialLock};
 pub use machine::{
     AnyTimer, ArmError, Armed, At, Context, ControlError, Counters, IdleDecision, IsolationReport, Machine,
-    MarkOutcome, Settings, Silence, Turn,
+    MarkOutcome, Patience, Settings, Silence, StallPolicy, Turn,
 };
 #[cfg(site)]
 pub use sync::script;

@@ -81,10 +81,9 @@ impl qc_machine_options {
         if self.tick != 0 {
             builder = builder.tick(Duration::from_nanos(self.tick));
         }
-        match self.stall_after {
-            0 => {}
-            u64::MAX => builder = builder.stall_after(Duration::MAX),
-            nanos => builder = builder.stall_after(Duration::from_nanos(nanos)),
+        // UINT64_MAX is a span that no clock reaches: never.
+        if self.stall_after != 0 {
+            builder = builder.stall_after(Duration::from_nanos(self.stall_after));
         }
         // SAFETY: promised by the caller.
         if let Some(cpus) = unsafe { cpu_list(self.cpus) }? {

@@ -8,7 +8,7 @@ pub(super) const ENDS: &[Mutant] = &[
         name: "marked-and-beating",
         rule: "the heartbeat of a CPU that was marked stays as it was",
         file: "crates/core/src/machine/turn.rs",
-        right: "if !watch.has(flag::MARKED) {",
+        right: "if !watch.flags.load().is_marked() {",
         wrong: "if watch.heartbeat() != now {",
         killers: &[Killer::Test(Suite::Machine, "absence::a_true_stall_costs_no_patience")],
     },

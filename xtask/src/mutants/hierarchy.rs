@@ -13,7 +13,7 @@ const ARM: &str = "crates/core/src/base/arm.rs";
 const BASE: &str = "crates/core/src/base/mod.rs";
 const BASES: &str = "crates/core/src/base/bases.rs";
 const EXPIRE: &str = "crates/core/src/base/expire.rs";
-const SHARED: &str = "crates/core/src/machine/shared.rs";
+const CPU_BASES: &str = "crates/core/src/machine/cpu_bases.rs";
 
 const AVAILABLE: &str = "crates/core/src/tmigr/available.rs";
 const EVENT: &str = "crates/core/src/tmigr/event.rs";
@@ -62,7 +62,7 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
     Mutant {
         name: "4-global-not-idle",
         rule: "an idle CPU's global base says so, too",
-        file: SHARED,
+        file: CPU_BASES,
         right: "for base in [&mut self.local, &mut self.global, &mut self.guest] {
             base.is_idle = is_idle;",
         wrong: "for base in [&mut self.local] {
@@ -368,7 +368,7 @@ pub(super) const STALLS: &[Mutant] = &[
         name: "taken-back-not-owed",
         rule: "what a revocation leaves unpublished is owed before the lock is given back",
         file: TOKENS,
-        right: "            if must_publish && watch.set(flag::PUBLISH) {\n",
+        right: "            if must_publish {\n",
         wrong: "            if false {\n",
         killers: &[Test(Site, "stall::two_freeze_anywhere")],
     },
@@ -376,7 +376,7 @@ pub(super) const STALLS: &[Mutant] = &[
         name: "handed-over-not-owed",
         rule: "a mark of which only the duties were handed over is completed",
         file: TOKENS,
-        right: "            if self.has_flag(cpu, flag::HANDED) {\n",
+        right: "            if self.flags(cpu).is_mark_incomplete() {\n",
         wrong: "            if false {\n",
         killers: &[Test(Site, "stall::armed_while_it_runs")],
     },
@@ -418,10 +418,10 @@ pub(super) const STALLS: &[Mutant] = &[
         name: "mark-not-idle",
         rule: "a mark makes the bases idle, so that arms are published",
         file: MARK,
-        right: "bases: &mut Shared<'_, L, T>) {
+        right: "bases: &mut CpuBases<'_, L, T>) {
         bases.set_idle(true);
         let watch",
-        wrong: "bases: &mut Shared<'_, L, T>) {
+        wrong: "bases: &mut CpuBases<'_, L, T>) {
         let _ = &bases;
         let watch",
         killers: &[Test(Site, "stall::one_freezes_anywhere")],

@@ -3,7 +3,7 @@
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
-use super::killer::Suite::Machine;
+use super::killer::Suite::{Machine, Models};
 
 const MARK: &str = "crates/core/src/machine/stall/mark.rs";
 const ALARM: &str = "crates/core/src/machine/alarm.rs";
@@ -12,7 +12,8 @@ const CONTROL: &str = "crates/core/src/machine/control.rs";
 const IDLE: &str = "crates/core/src/machine/idle.rs";
 const MISSED_WAKEUP: &str = "crates/core/src/machine/stall/missed_wakeup.rs";
 const PUBLISH: &str = "crates/core/src/machine/publish.rs";
-const RETURNING: &str = "crates/core/src/machine/stall/returning.rs";
+const CPU_FLAGS: &str = "crates/core/src/machine/cpu_flags.rs";
+const POLICY: &str = "crates/core/src/machine/stall/policy.rs";
 const TURN: &str = "crates/core/src/machine/turn.rs";
 const WATCH: &str = "crates/core/src/machine/stall/watch.rs";
 const BASE_BASES: &str = "crates/core/src/base/bases.rs";
@@ -24,9 +25,9 @@ pub(super) const RULES: &[Mutant] = &[
         name: "mark-for-ever",
         rule: "a marked CPU takes a turn, though nothing is due, and so comes back",
         file: TURN,
-        right: "        self.has_flag(cpu, flag::MARKED)
+        right: "        self.flags(cpu).is_marked()
             || BaseKind::ALL",
-        wrong: "        self.has_flag(cpu, flag::MARKED) && false
+        wrong: "        self.flags(cpu).is_marked() && false
             || BaseKind::ALL",
         killers: &[Test(Machine, "absence::a_marked_cpu_returns_in_its_tick")],
     },
@@ -42,7 +43,7 @@ pub(super) const RULES: &[Mutant] = &[
         name: "mark-outlives-idle",
         rule: "going idle and waking up end a mark",
         file: IDLE,
-        right: "            self.clear_mark(cpu, bases);\n",
+        right: "            let _ = self.end_mark(cpu, bases);\n",
         wrong: "            let _ = bases;\n",
         killers: &[Test(Machine, "absence::going_idle_and_waking_up_end_a_mark")],
     },
@@ -118,7 +119,7 @@ pub(super) const RULES: &[Mutant] = &[
         name: "usual-arm-near-isolated",
         rule: "the usual case is not one near an isolated CPU",
         file: ARM,
-        right: "return watch.has(flag::TIMERS).then_some(BaseId { cpu, kind: BaseKind::Guest });",
+        right: "return watch.flags.load().takes_timers().then_some(BaseId { cpu, kind: BaseKind::Guest });",
         wrong: "return Some(BaseId { cpu, kind: BaseKind::Guest });",
         killers: &[Test(Machine, "isolation::nothing_armed_near_an_isolated_cpu_goes_there")],
     },
@@ -161,7 +162,7 @@ pub(super) const RULES: &[Mutant] = &[
         name: "arm-on-the-absent",
         rule: "a timer of a CPU that is not online goes to one that is",
         file: ARM,
-        right: "if context.is_cpu && is_known && self.has_flag(context.cpu, flag::ONLINE) {",
+        right: "if context.is_cpu && is_known && self.flags(context.cpu).is_online() {",
         wrong: "if context.is_cpu && is_known {",
         killers: &[Test(Machine, "hotplug::an_arm_on_a_cpu_that_was_never_online")],
     },
@@ -236,32 +237,40 @@ pub(super) const RULES: &[Mutant] = &[
         name: "sleepers-marked-early",
         rule: "who wakes up in time is not marked",
         file: MISSED_WAKEUP,
-        right: "now.since(wakes) >= self.settings.stall_after",
-        wrong: "now.since(wakes) >= Nanos(0)",
+        right: "policy.is_stalled(now.since(wakes), Patience::Usual);",
+        wrong: "policy.is_stalled(now.since(wakes), Patience::Usual) || now >= wakes;",
         killers: &[Test(Machine, "missed_wakeup::an_awake_cpu_serves_one_that_overslept")],
     },
     Mutant {
         name: "accused-for-ever",
         rule: "a mark that idling ended is not held against a later absence",
-        file: IDLE,
-        right: "            self.watch[cpu.index()].clear(flag::ACCUSED);\n",
-        wrong: "",
+        file: CPU_FLAGS,
+        right: "self.change(MARKED | MARKED_BY_OTHER | MARK_INCOMPLETE, 0)",
+        wrong: "self.change(MARKED | MARK_INCOMPLETE, 0)",
         killers: &[Test(Machine, "counters::a_mark_that_idling_ended_is_not_false_later")],
+    },
+    Mutant {
+        name: "incomplete-without-mark",
+        rule: "an incomplete mark is a mark for every reader",
+        file: CPU_FLAGS,
+        right: "self.change(0, MARKED | MARKED_BY_OTHER | MARK_INCOMPLETE)",
+        wrong: "self.change(0, MARK_INCOMPLETE)",
+        killers: &[Test(Models, "machine::cpu_flags::models::the_count_follows_the_flags")],
     },
     Mutant {
         name: "every-mark-is-false",
         rule: "a true stall costs no patience",
-        file: RETURNING,
-        right: "watch.clear(flag::ACCUSED) && silence.0 < self.settings.stall_after.0.saturating_mul(2);",
-        wrong: "watch.clear(flag::ACCUSED) && silence.0 < u64::MAX;",
+        file: POLICY,
+        right: "self.doubled().is_none_or(|limit| silence < limit)",
+        wrong: "self.doubled().is_none_or(|limit| silence < limit || true)",
         killers: &[Test(Machine, "absence::a_true_stall_costs_no_patience")],
     },
     Mutant {
         name: "no-patience",
         rule: "two false marks within a second double the time",
-        file: WATCH,
-        right: "let allowed = self.settings.stall_after.0 << u32::from(watch.is_patient(now));",
-        wrong: "let allowed = self.settings.stall_after.0 << u32::from(watch.is_patient(now) && false);",
+        file: POLICY,
+        right: "            Patience::Doubled => self.doubled(),",
+        wrong: "            Patience::Doubled => self.after,",
         killers: &[Test(Machine, "absence::two_false_marks_double_the_time")],
     },
 ];

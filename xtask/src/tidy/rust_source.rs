@@ -65,6 +65,7 @@ const ATOMICS_ALLOWED: &[(&str, &str)] = &[
     ("crates/live/src/words/run_queue.rs", "the words of a run queue; their orderings are modelled"),
     ("crates/live/src/words/stall_record.rs", "what a lane runs; its orderings are modelled"),
     ("crates/live/src/words/run_wait.rs", "the epoch of ended runs; its orderings are modelled"),
+    ("crates/core/src/machine/cpu_flags.rs", "the flags of a CPU; modelled"),
     ("crates/core/src/tmigr/state.rs", "the word of a group; its orderings are modelled"),
     ("crates/core/src/tmigr/event.rs", "links and hints of a group; their orderings are modelled"),
     ("crates/core/src/tmigr/record.rs", "a CPU's link and wake-up; written under its record's lock"),

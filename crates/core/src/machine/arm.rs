@@ -14,8 +14,8 @@
 //! know every case. Taking timers out: `cancel.rs`. Source: Linux 6.12, kernel/time/timer.c, `__mod_timer`,
 //! `trigger_dyntick_cpu`; hrtimers: `place/exact.rs`.
 
+use super::Machine;
 use super::name::AnyTimer;
-use super::{Machine, flag};
 use crate::base::{
     Arm, ArmTarget, BaseId, BaseKind, Context as BaseContext, EitherRef, Moment, TimerKind, TimerRef,
     earliest,
@@ -197,9 +197,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     fn usual_base(&self, context: Context) -> Option<BaseId> {
         let (cpu, watch) = (context.cpu, self.watch.get(context.cpu.index())?);
         if !context.is_cpu {
-            return watch.has(flag::TIMERS).then_some(BaseId { cpu, kind: BaseKind::Guest });
+            return watch.flags.load().takes_timers().then_some(BaseId { cpu, kind: BaseKind::Guest });
         }
-        let is_usual = watch.has(flag::ONLINE) && self.settings.policy != Policy::Push;
+        let is_usual = watch.flags.load().is_online() && self.settings.policy != Policy::Push;
         is_usual.then_some(BaseId { cpu, kind: BaseKind::Global })
     }
 
@@ -242,7 +242,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         };
         let is_pinned = match arm.target {
             ArmTarget::Cpu(cpu) => {
-                if cpu.index() >= self.watch.len() || !self.has_flag(cpu, flag::ONLINE) {
+                if cpu.index() >= self.watch.len() || !self.flags(cpu).is_online() {
                     return Err(ArmError::NoSuchCpu { cpu });
                 }
                 let kind = if is_deferrable { BaseKind::Deferrable } else { BaseKind::Local };
@@ -282,7 +282,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// The CPU that keeps what is armed here: the one that arms, or the one that stands in for it.
     fn home(&self, context: Context) -> Result<CpuId, ArmError> {
         let is_known = context.cpu.index() < self.watch.len();
-        if context.is_cpu && is_known && self.has_flag(context.cpu, flag::ONLINE) {
+        if context.is_cpu && is_known && self.flags(context.cpu).is_online() {
             return Ok(context.cpu);
         }
         self.host_of(context.cpu).ok_or(ArmError::NoSuchCpu { cpu: context.cpu })
@@ -292,7 +292,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// CPU is online. Under the lock of control unless that is `cpu`.
     #[inline]
     pub(super) fn host_of(&self, cpu: CpuId) -> Option<CpuId> {
-        if cpu.index() < self.watch.len() && self.has_flag(cpu, flag::TIMERS) {
+        if cpu.index() < self.watch.len() && self.flags(cpu).takes_timers() {
             return Some(cpu);
         }
         self.host_near(cpu)
@@ -307,14 +307,14 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// The CPU that the old rule guesses. Without a lock where `cpu` is busy; else under the lock of control.
     fn push(&self, cpu: CpuId) -> CpuId {
-        let is_idle = self.has_flag(cpu, flag::IDLE);
-        if !is_idle && self.has_flag(cpu, flag::TIMERS) {
+        let is_idle = self.flags(cpu).is_idle();
+        if !is_idle && self.flags(cpu).takes_timers() {
             return cpu;
         }
         let control = self.control.lock_remote();
         let Some(masks) = control.housekeeping.as_ref() else { return cpu };
         let domains = self.topology.domains(cpu);
-        push_target(Arming { cpu, is_idle }, masks, domains, |other| self.has_flag(other, flag::IDLE))
+        push_target(Arming { cpu, is_idle }, masks, domains, |other| self.flags(other).is_idle())
     }
 
     /// The kernel's rule for hrtimers. A CPU that is not idle looks at its timers with every tick, so a tick
@@ -327,7 +327,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             expires,
             origin: Origin::Inactive,
         };
-        let tick = |cpu| (!self.has_flag(cpu, flag::IDLE)).then(|| self.next_tick(now));
+        let tick = |cpu| (!self.flags(cpu).is_idle()).then(|| self.next_tick(now));
         let first_event = |cpu| earliest(self.bases.next_local(cpu), tick(cpu));
         exact_target(ExactPolicy::Kernel, &start, || self.push(cpu), first_event)
     }

@@ -1,6 +1,6 @@
 //! What must be true of a machine between calls.
 
-use super::{Machine, flag};
+use super::Machine;
 use crate::base::earliest;
 use crate::tmigr::CpuState;
 use crate::{CpuId, Nanos, RawLock};
@@ -35,11 +35,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     fn check_cpu(&self, cpu: CpuId) {
         let state = self.hierarchy.cpu_state(cpu);
-        let mut bases = self.lock_shared(cpu, None);
+        let mut bases = self.lock_bases(cpu, None);
         let (is_idle, next) = (bases.is_idle(), bases.next_global());
         let local = bases.next_local();
         drop(bases);
-        if !self.has_flag(cpu, flag::ONLINE) {
+        if !self.flags(cpu).is_online() {
             assert!(state == CpuState::Unavailable, "CPU {cpu} is offline and {state:?}");
             assert!(earliest(local, next).is_none(), "CPU {cpu} is offline and has timers");
             return;
@@ -51,7 +51,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             CpuState::Awake => assert!(!is_idle, "CPU {cpu} is awake, its bases are idle"),
             CpuState::Parked | CpuState::Absent => {
                 // Of one that was stopped inside a lock only the duties were handed over, so far.
-                let is_owed = self.has_flag(cpu, flag::HANDED);
+                let is_owed = self.flags(cpu).is_mark_incomplete();
                 assert!(is_idle || is_owed, "CPU {cpu} is {state:?}, its bases are not idle");
             }
             CpuState::Unavailable => {}

@@ -8,7 +8,8 @@
 //! Source: Linux 6.19, kernel/time/timer_migration.c, `tmigr_isolated_exclude_cpumask`; Linux 6.12,
 //! kernel/time/timer.c, `timers_dead_cpu`.
 
-use super::{Control, Machine, flag};
+use super::cpu_flags::CpuRole;
+use super::{Control, Machine};
 use crate::base::{BaseId, BaseKind, Context};
 use crate::place::{Housekeeping, HousekeepingError, Isolation, nearest_housekeeping};
 use crate::tmigr::CpuState;
@@ -107,11 +108,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.renew_masks(&mut control);
         // What was left of an earlier life was adopted; the clocks are taken to the present.
         self.bases.prepare(cpu, Context { cpu: None, now });
-        let mut bases = self.lock_shared(cpu, None);
+        let mut bases = self.lock_bases(cpu, None);
         self.hierarchy.activate(cpu);
         bases.set_idle(false);
         drop(bases);
-        self.watch[cpu.index()].clear(flag::MARKED | flag::IDLE);
+        self.count_repairs(self.watch[cpu.index()].flags.transition_to_awake());
         self.beat(cpu, now);
         self.bases.set_absent(cpu, false);
         let is_excluded = self.excluded(&control).contains(cpu);
@@ -247,11 +248,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     fn renew_masks(&self, control: &mut Control) {
         control.housekeeping = Housekeeping::new(&control.online, &control.isolation).ok();
         for cpu in self.topology.possible().iter() {
-            let timers = control.housekeeping.as_ref().is_some_and(|masks| masks.work().contains(cpu));
-            for (flag, is_set) in [(flag::TIMERS, timers), (flag::ONLINE, control.online.contains(cpu))] {
-                let watch = &self.watch[cpu.index()];
-                let _ = if is_set { watch.set(flag) } else { watch.clear(flag) };
-            }
+            let takes_timers = control.housekeeping.as_ref().is_some_and(|masks| masks.work().contains(cpu));
+            let role = CpuRole { is_online: control.online.contains(cpu), takes_timers };
+            self.watch[cpu.index()].flags.transition_to_role(role);
         }
     }
 
@@ -263,7 +262,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             if self.hierarchy.cpu_state(cpu) != CpuState::Unavailable {
                 continue;
             }
-            let mut bases = self.lock_shared(cpu, None);
+            let mut bases = self.lock_bases(cpu, None);
             let next = bases.next_global();
             self.bases.set_unavailable(cpu, false);
             let first = self.hierarchy.set_available(cpu, next);
@@ -275,7 +274,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             if self.hierarchy.cpu_state(cpu) == CpuState::Unavailable {
                 continue;
             }
-            let bases = self.lock_shared(cpu, None);
+            let bases = self.lock_bases(cpu, None);
             let first = self.hierarchy.set_unavailable(cpu);
             self.bases.set_unavailable(cpu, true);
             let is_idle = bases.is_idle();
@@ -311,14 +310,14 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// went.
     #[inline]
     pub(super) fn leave_nothing_behind(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
-        if !self.has_flag(cpu, flag::TIMERS) {
+        if !self.flags(cpu).takes_timers() {
             self.evacuate_isolated(cpu, now, actions);
         }
     }
 
     #[cold]
     fn evacuate_isolated(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
-        if !self.has_flag(cpu, flag::ONLINE) {
+        if !self.flags(cpu).is_online() {
             return;
         }
         let Some(heir) = self.host_of(cpu).filter(|heir| *heir != cpu) else { return };

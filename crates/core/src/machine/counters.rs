@@ -4,7 +4,7 @@
 //! one at a time. So the figures of one CPU are each true, but not of one moment. Marks are counted where
 //! they are made, without a lock (`sync.rs`). Absent: time; a world that wants rates reads twice.
 
-use super::{Machine, flag, sync::Watch};
+use super::{Machine, sync::CpuWatch};
 use crate::base::{BaseId, BaseKind};
 use crate::{CpuId, Nanos, RawLock};
 
@@ -76,7 +76,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// ```
     #[must_use]
     pub fn counters(&self, cpu: CpuId) -> Counters {
-        let Watch { marks, false_marks, busy_marks, .. } = &self.watch[cpu.index()];
+        let CpuWatch { marks, false_marks, busy_marks, .. } = &self.watch[cpu.index()];
         let mut sum = Counters {
             marks: marks.get(),
             false_marks: false_marks.get(),
@@ -133,7 +133,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     pub fn silence(&self, cpu: CpuId) -> Silence {
         let watch = &self.watch[cpu.index()];
         let heartbeat = watch.heartbeat();
-        match watch.sleeps_until().filter(|_| watch.has(flag::IDLE)) {
+        match watch.sleeps_until().filter(|_| watch.flags.load().is_idle()) {
             Some(until) => Silence { since: heartbeat.max(until), missed_wakeup: true },
             None => Silence { since: heartbeat, missed_wakeup: false },
         }

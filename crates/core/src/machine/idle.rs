@@ -9,8 +9,8 @@
 //! kernel/time/timer.c, `timer_base_try_to_set_idle`. Deviation: coming back takes the base locks, too, since
 //! here others may mark a CPU absent at the same moment.
 
-use super::shared::Shared;
-use super::{Machine, flag};
+use super::Machine;
+use super::cpu_bases::CpuBases;
 use crate::base::earliest;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
@@ -50,7 +50,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn forecast_idle(&self, cpu: CpuId, now: Nanos) -> IdleDecision {
-        let mut bases = self.lock_shared(cpu, Some(cpu));
+        let mut bases = self.lock_bases(cpu, Some(cpu));
         let (local, global) = (bases.next_local(), bases.next_global());
         drop(bases);
         let Some(publish) = self.to_publish(local, global, now) else { return stay(local, global, now) };
@@ -100,8 +100,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     fn go_idle(&self, cpu: CpuId, now: Nanos, near: Near) -> IdleDecision {
-        self.watch[cpu.index()].set(flag::IDLE);
-        let mut bases = self.lock_shared(cpu, Some(cpu));
+        self.watch[cpu.index()].flags.transition_to_idle();
+        let mut bases = self.lock_bases(cpu, Some(cpu));
         let (local, global) = (bases.next_local(), bases.next_global());
         self.forgive(cpu, now, &mut bases);
         if bases.has_leftovers(cpu) {
@@ -150,8 +150,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn exit_idle(&self, cpu: CpuId, now: Nanos) {
-        self.watch[cpu.index()].clear(flag::IDLE);
-        let mut bases = self.lock_shared(cpu, Some(cpu));
+        self.watch[cpu.index()].flags.transition_to_busy();
+        let mut bases = self.lock_bases(cpu, Some(cpu));
         self.forgive(cpu, now, &mut bases);
         // Before it is awake for those who watch.
         self.beat(cpu, now);
@@ -175,7 +175,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn keep_running(&self, cpu: CpuId, now: Nanos) {
-        self.watch[cpu.index()].clear(flag::IDLE);
+        self.watch[cpu.index()].flags.transition_to_busy();
         self.beat(cpu, now);
     }
 
@@ -201,8 +201,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stand_down(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> IdleDecision {
-        self.watch[cpu.index()].set(flag::IDLE);
-        let mut bases = self.lock_shared(cpu, Some(cpu));
+        self.watch[cpu.index()].flags.transition_to_idle();
+        let mut bases = self.lock_bases(cpu, Some(cpu));
         self.forgive(cpu, now, &mut bases);
         let (local, global) = (bases.next_local(), bases.next_global());
         if bases.has_leftovers(cpu) || !self.is_pulling() || self.is_soon(local, now) {
@@ -219,12 +219,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// A CPU that was marked is back without a turn: the mark and the hierarchy must agree before it goes on.
-    fn forgive(&self, cpu: CpuId, now: Nanos, bases: &mut Shared<'_, L, T>) {
-        if self.has_flag(cpu, flag::MARKED) {
+    fn forgive(&self, cpu: CpuId, now: Nanos, bases: &mut CpuBases<'_, L, T>) {
+        if self.flags(cpu).is_marked() {
             self.hierarchy.activate(cpu);
-            self.clear_mark(cpu, bases);
-            // Whether the mark was true is not known here; the next absence may be its own.
-            self.watch[cpu.index()].clear(flag::ACCUSED);
+            // Whether the mark was true is not known here.
+            let _ = self.end_mark(cpu, bases);
             self.beat(cpu, now);
         }
     }
@@ -278,7 +277,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// ```
     #[must_use]
     pub fn renewed_next_event(&self, cpu: CpuId) -> Option<Nanos> {
-        let mut bases = self.lock_shared(cpu, None);
+        let mut bases = self.lock_bases(cpu, None);
         earliest(bases.next_local(), bases.next_global())
     }
 

@@ -16,12 +16,13 @@ mod cancel;
 mod check;
 mod control;
 mod counters;
+mod cpu_bases;
+mod cpu_flags;
 mod end;
 mod idle;
 mod name;
 mod publish;
 mod settings;
-mod shared;
 mod stall;
 mod sync;
 mod turn;
@@ -32,10 +33,11 @@ pub use counters::{Counters, Silence};
 pub use idle::IdleDecision;
 pub use name::AnyTimer;
 pub use settings::Settings;
-pub use stall::MarkOutcome;
+pub use stall::{MarkOutcome, Patience, StallPolicy};
 pub use turn::{At, Turn};
 
-use sync::{Alarm, Counter, LastTick, Watch, flag};
+use cpu_flags::{FlagsChange, FlagsSnapshot};
+use sync::{CpuWatch, EventCount, LastTick, TreeAlarm};
 
 use crate::base::{BaseId, BaseKind, Bases};
 use crate::lock::Locked;
@@ -95,13 +97,14 @@ pub struct Machine<L: RawLock, T: Copy> {
     topology: Topology,
     hierarchy: Hierarchy<L>,
     bases: Bases<L, T>,
-    watch: Box<[Watch]>,
+    watch: Box<[CpuWatch]>,
     control: Locked<L, Control>,
-    alarm: Alarm,
-    /// The last tick in which somebody looked for CPUs that overslept.
+    alarm: TreeAlarm,
+    /// The last tick in which a CPU looked for missed wake-ups.
     looked_for_missed_wakeups: LastTick,
-    /// CPUs with the flag `REVOKE`.
-    pending_repairs: Counter,
+    /// What watchers have to finish: tokens to take back, expiries to publish, marks to complete, over all
+    /// CPUs (`cpu_flags.rs`).
+    pending_repairs: EventCount,
 }
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
@@ -133,11 +136,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         Ok(Self {
             hierarchy: Hierarchy::new(&nodes),
             bases: Bases::new(count as u16, settings.tick, Nanos(0)),
-            watch: (0..count).map(|_| Watch::new()).collect(),
+            watch: (0..count).map(|_| CpuWatch::new()).collect(),
             control: Locked::new(control),
-            alarm: Alarm::new(),
+            alarm: TreeAlarm::new(),
             looked_for_missed_wakeups: LastTick::new(),
-            pending_repairs: Counter::new(),
+            pending_repairs: EventCount::new(),
             settings,
             topology,
         })
@@ -210,7 +213,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     #[inline]
-    fn has_flag(&self, cpu: CpuId, flag: u32) -> bool {
-        self.watch[cpu.index()].has(flag)
+    fn flags(&self, cpu: CpuId) -> FlagsSnapshot {
+        self.watch[cpu.index()].flags.load()
+    }
+
+    fn count_repairs(&self, change: FlagsChange) {
+        self.pending_repairs.add(change.repairs_added());
     }
 }

@@ -4,8 +4,8 @@
 //! Each way exists twice: one that waits for the locks, and one (`try_*`) for CPUs that watch others, which
 //! wait for no lock that a stopped CPU may hold.
 
+use super::Machine;
 use super::arm::Promptness;
-use super::{Machine, flag};
 use crate::base::{BaseId, BaseKind, Change, earliest};
 use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, RawLock};
@@ -66,7 +66,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// A CPU that was marked turns when it can, and a kick does not make it do so sooner; unless it sleeps.
     /// It says that it is idle before it looks at its bases, and who arms after that sees it.
     pub(super) fn kick_unless_stuck(&self, cpu: CpuId, actions: &mut Actions) {
-        if !self.has_flag(cpu, flag::MARKED) || self.has_flag(cpu, flag::IDLE) {
+        if !self.flags(cpu).is_marked() || self.flags(cpu).is_idle() {
             actions.kick(cpu);
         }
     }

@@ -1,16 +1,17 @@
 //! What a machine is made with. Every claim has its "before", so each rule that this machine changes can be
 //! set to what it was.
 
+use super::stall::policy::StallPolicy;
+use crate::TickLength;
 use crate::place::{ExactPolicy, Exclusion, Isolation, Policy};
-use crate::{Nanos, TickLength};
 
 /// Settings of a machine; they hold for its life, except `isolation`, which can be changed while it runs.
 ///
 /// ```
-/// use quietcore_core::{Nanos, Settings, TickLength, place::Policy};
+/// use quietcore_core::{Settings, StallPolicy, TickLength, place::Policy};
 ///
 /// let before = Settings { policy: Policy::Push, ..Settings::default() };
-/// assert_eq!((before.tick, before.stall_after), (TickLength::default(), Nanos(2_000_000)));
+/// assert_eq!((before.tick, before.stall), (TickLength::default(), StallPolicy::default()));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -24,8 +25,8 @@ pub struct Settings {
     pub isolation: Isolation,
     /// How long a tick lasts.
     pub tick: TickLength,
-    /// How old a heartbeat may be before its CPU counts as stalled, in ns.
-    pub stall_after: Nanos,
+    /// When a CPU that does not turn counts as stalled.
+    pub stall: StallPolicy,
 }
 
 impl Default for Settings {
@@ -36,7 +37,21 @@ impl Default for Settings {
             exclusion: Exclusion::default(),
             isolation: Isolation::default(),
             tick: TickLength::default(),
-            stall_after: Nanos(2_000_000),
+            stall: StallPolicy::default(),
         }
+    }
+}
+
+impl Settings {
+    /// The stall policy in force: where no CPU pulls, none can take over from one that is stalled.
+    ///
+    /// ```
+    /// # use quietcore_core::{Settings, StallPolicy, place::Policy};
+    /// let before = Settings { policy: Policy::Push, ..Settings::default() };
+    /// assert_eq!(before.stall_in_force(), StallPolicy::NEVER);
+    /// ```
+    #[must_use]
+    pub fn stall_in_force(&self) -> StallPolicy {
+        if self.policy == Policy::Pull { self.stall } else { StallPolicy::NEVER }
     }
 }

@@ -1,68 +1,50 @@
 //! What a machine's CPUs say of themselves without a lock: hints, all of them. Locks decide what is true.
 //!
-//! Every access is Relaxed: a hint orders nothing, and whoever acts on one takes the lock and looks again.
-//! Who reads a heartbeat too late marks a CPU a tick later; who reads a flag too late places a timer by an
-//! older mask, as if it had been armed a moment earlier.
+//! Every access is Relaxed: a hint orders nothing, and a CPU that acts on one takes the lock and looks again;
+//! the partner of each access is that lock. A heartbeat that is read too late marks a CPU a tick later. The
+//! flags are in `cpu_flags.rs`.
 
+use super::cpu_flags::CpuFlags;
+use super::stall::policy::Patience;
 use crate::Nanos;
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 use crate::time::{NEVER, from_word, to_word};
 
-/// Bits of [`Watch::has`].
-pub(super) mod flag {
-    /// The CPU has nothing to run but timers.
-    pub(in crate::machine) const IDLE: u32 = 1;
-    /// Somebody marked it absent.
-    pub(in crate::machine) const MARKED: u32 = 2;
-    /// Timers that others arm may be put here.
-    pub(in crate::machine) const TIMERS: u32 = 4;
-    /// It is online.
-    pub(in crate::machine) const ONLINE: u32 = 8;
-    /// It was marked, and may have tokens that were not taken back yet.
-    pub(in crate::machine) const REVOKE: u32 = 16;
-    /// Its first global expiry has to be published anew; the lock was not to be had.
-    pub(in crate::machine) const PUBLISH: u32 = 32;
-    /// Its duties were handed over, and its bases could not be locked to complete the mark.
-    pub(in crate::machine) const HANDED: u32 = 128;
-    /// It was marked by somebody else, not by itself.
-    pub(in crate::machine) const ACCUSED: u32 = 64;
-}
-
-/// What a CPU tells those who look at it without a lock. On cache lines of its own.
+/// What a CPU tells others that look at it without a lock. On cache lines of its own.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(super) struct Watch {
+pub(super) struct CpuWatch {
     /// When it last began a turn or finished an item, in ns. Written by the CPU itself.
     heartbeat: AtomicU64,
-    flags: AtomicU32,
+    pub(super) flags: CpuFlags,
     /// When it last looked after others, in ns. Written by the CPU itself.
     looked: AtomicU64,
     /// When it will wake up by itself, in ns; said when it last went idle.
     sleeps_until: AtomicU64,
-    /// Until then a mark needs twice the time: two were false lately.
-    patience: AtomicU64,
+    /// Until then the CPU has [`Patience::Doubled`], in ns. Written by the CPU itself.
+    patient_until: AtomicU64,
     /// When a mark last was false, in ns. Written by the CPU itself.
-    falsely: AtomicU64,
-    /// How often somebody marked it, by whoever did.
-    pub(super) marks: Counter,
-    /// How many of them were false: it came back at once.
-    pub(super) false_marks: Counter,
+    falsely_marked: AtomicU64,
+    /// How often it was marked; by the marker.
+    pub(super) marks: EventCount,
+    /// How many of those marks were false: it returned at once.
+    pub(super) false_marks: EventCount,
     /// Marks that could not be made because a lock of it was not to be had.
-    pub(super) busy_marks: Counter,
+    pub(super) busy_marks: EventCount,
 }
 
-impl Watch {
+impl CpuWatch {
     pub(super) fn new() -> Self {
         Self {
             heartbeat: AtomicU64::new(0),
-            flags: AtomicU32::new(0),
+            flags: CpuFlags::new(),
             looked: AtomicU64::new(0),
             sleeps_until: AtomicU64::new(NEVER),
-            patience: AtomicU64::new(0),
-            falsely: AtomicU64::new(NEVER),
-            marks: Counter::new(),
-            false_marks: Counter::new(),
-            busy_marks: Counter::new(),
+            patient_until: AtomicU64::new(0),
+            falsely_marked: AtomicU64::new(NEVER),
+            marks: EventCount::new(),
+            false_marks: EventCount::new(),
+            busy_marks: EventCount::new(),
         }
     }
 
@@ -73,23 +55,6 @@ impl Watch {
 
     pub(super) fn heartbeat(&self) -> Nanos {
         Nanos(self.heartbeat.load(Ordering::Relaxed))
-    }
-
-    #[inline]
-    pub(super) fn has(&self, flag: u32) -> bool {
-        self.flags.load(Ordering::Relaxed) & flag != 0
-    }
-
-    /// Returns whether it was not set.
-    #[inline]
-    pub(super) fn set(&self, flag: u32) -> bool {
-        self.flags.fetch_or(flag, Ordering::Relaxed) & flag == 0
-    }
-
-    /// Returns whether it was set.
-    #[inline]
-    pub(super) fn clear(&self, flag: u32) -> bool {
-        self.flags.fetch_and(!flag, Ordering::Relaxed) & flag != 0
     }
 
     /// The CPU looks after others now; returns when it last did.
@@ -106,24 +71,25 @@ impl Watch {
     }
 
     pub(super) fn be_patient_until(&self, until: Nanos) {
-        self.patience.store(until.0, Ordering::Relaxed);
+        self.patient_until.store(until.0, Ordering::Relaxed);
+    }
+
+    pub(super) fn patience(&self, now: Nanos) -> Patience {
+        let is_doubled = now.0 < self.patient_until.load(Ordering::Relaxed);
+        if is_doubled { Patience::Doubled } else { Patience::Usual }
     }
 
     /// A mark was false; returns when one last was before.
-    pub(super) fn accused_falsely(&self, now: Nanos) -> Option<Nanos> {
-        from_word(self.falsely.swap(now.0, Ordering::Relaxed))
-    }
-
-    pub(super) fn is_patient(&self, now: Nanos) -> bool {
-        now.0 < self.patience.load(Ordering::Relaxed)
+    pub(super) fn was_falsely_marked(&self, now: Nanos) -> Option<Nanos> {
+        from_word(self.falsely_marked.swap(now.0, Ordering::Relaxed))
     }
 }
 
 /// The alarm that the world was asked for, until it goes off. The world orders its own timer.
 #[derive(Debug)]
-pub(super) struct Alarm(AtomicU64);
+pub(super) struct TreeAlarm(AtomicU64);
 
-impl Alarm {
+impl TreeAlarm {
     pub(super) fn new() -> Self {
         Self(AtomicU64::new(NEVER))
     }
@@ -157,11 +123,11 @@ impl LastTick {
     }
 }
 
-/// Counts.
+/// How often something happened, or how much of it is left.
 #[derive(Debug)]
-pub(super) struct Counter(AtomicU64);
+pub(super) struct EventCount(AtomicU64);
 
-impl Counter {
+impl EventCount {
     pub(super) fn new() -> Self {
         Self(AtomicU64::new(0))
     }
@@ -170,8 +136,11 @@ impl Counter {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn count_down(&self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+    /// May be behind its cause for a moment: a count below 0 is not 0, either.
+    pub(super) fn add(&self, difference: i32) {
+        if difference != 0 {
+            self.0.fetch_add(i64::from(difference).cast_unsigned(), Ordering::Relaxed);
+        }
     }
 
     pub(super) fn get(&self) -> u64 {

@@ -8,7 +8,7 @@
 //! A stalled CPU loses its tokens to whoever marks it absent and notices when it comes back: the pop finds
 //! another generation. Source: PROTOCOL section 2; Linux 6.12, kernel/time/timer.c, `run_timer_softirq`.
 
-use super::{Machine, flag};
+use super::Machine;
 use crate::base::{BaseId, BaseKind, Context, Expired, TimerName, Token, earliest};
 use crate::sync::site;
 use crate::tmigr::Pulled;
@@ -117,7 +117,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     pub fn handle_tick(&self, cpu: CpuId, now: Nanos) -> bool {
         let next = |kind| self.bases.next_expiry(BaseId { cpu, kind });
         let is_due = |kind| next(kind).is_some_and(|next| next <= now);
-        self.has_flag(cpu, flag::MARKED)
+        self.flags(cpu).is_marked()
             || BaseKind::ALL.into_iter().any(is_due)
             || self.is_pulling() && self.hierarchy.requires_handle_remote(cpu, now)
     }
@@ -137,7 +137,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// ```
     pub fn begin_turn(&self, turn: &mut Turn, now: Nanos) {
         let cpu = turn.cpu;
-        if self.has_flag(cpu, flag::MARKED) {
+        if self.flags(cpu).is_marked() {
             let _ = self.return_from_absence(cpu, now);
         }
         self.beat(cpu, now);
@@ -485,7 +485,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Stores the heartbeat; not of a CPU that was marked, so that its silence can be told when it is back.
     pub(super) fn beat(&self, cpu: CpuId, now: Nanos) {
         let watch = &self.watch[cpu.index()];
-        if !watch.has(flag::MARKED) {
+        if !watch.flags.load().is_marked() {
             watch.beat(now);
         }
     }

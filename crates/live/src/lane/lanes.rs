@@ -12,7 +12,6 @@ use crate::softirq::Companion;
 use crate::words::park::{Notify, Parker};
 use crate::words::run_queue::Hint;
 use crate::words::stall_deadline::Switch;
-use quietcore_core::place::Policy;
 use quietcore_core::realtime::CpuPriorities;
 use quietcore_core::{BaseId, CpuId, CpuSet, Nanos, Settings};
 use rustix::thread::Pid;
@@ -60,11 +59,10 @@ impl Lanes {
         let all = claimable.union(&spares);
         let count = all.last().map_or(0, |last| last.index() + 1);
         let slot = |index| CpuId::new(index as u64).ok().filter(|cpu| all.contains(*cpu)).map(Slot::new);
-        let stall_after = Some(settings.stall_after).filter(|_| looks_for_stalls(settings));
         Self {
             slots: (0..count).map(slot).collect(),
             spares,
-            switch: Switch::new(settings.tick.nanos(), stall_after),
+            switch: Switch::new(settings.tick.nanos(), settings.stall_in_force()),
             tick: settings.tick.nanos(),
             control: Mutex::new(()),
             own_threads: Mutex::new(Vec::new()),
@@ -88,7 +86,7 @@ impl Lanes {
 
     /// Whether lanes look after each other.
     pub(crate) fn watch(&self) -> bool {
-        self.switch.stall_after().is_some()
+        !self.switch.policy().is_never()
     }
 
     /// The lock of those who come, go, or isolate.
@@ -214,11 +212,6 @@ impl Lanes {
     pub(crate) fn wake_all(&self) {
         self.all().for_each(|slot| _ = slot.kick());
     }
-}
-
-/// Where nobody pulls, nobody can take over; and a quarter of all time is what the builder makes of "never".
-fn looks_for_stalls(settings: &Settings) -> bool {
-    settings.policy == Policy::Pull && settings.stall_after.0 < u64::MAX / 4
 }
 
 impl Machine {

@@ -90,7 +90,8 @@ impl Machine {
         }
         // Who was stopped together with the lanes is late, too.
         let in_a_tick = Nanos(kernel_now.0.saturating_add(self.lanes.tick.0));
-        let is_late = kernel_now.since(deadline).0 > self.lanes.tick.0 / 2;
+        let policy = self.lanes.switch.policy();
+        let is_late = !policy.sentinel_may_judge(kernel_now.since(deadline), self.lanes.tick);
         let belief = match belief {
             Belief::Quiet if is_late => Belief::Suspects(in_a_tick),
             Belief::Quiet | Belief::Suspects(_) => {
@@ -122,11 +123,14 @@ impl Machine {
 
     /// Whether all lanes sleep, as they may.
     fn rest_of_all(&self, now: Nanos) -> Rest {
-        let Some(stall_after) = self.lanes.switch.stall_after() else { return Rest::Until(None) };
+        let policy = self.lanes.switch.policy();
+        if policy.is_never() {
+            return Rest::Until(None);
+        }
         if self.lanes.spares.first().is_some_and(|spare| self.core.hierarchy().is_active(spare)) {
             return Rest::Over;
         }
-        let latest = self.first_wakeup().map(|first| Nanos(first.0.saturating_add(stall_after.0)));
+        let latest = self.first_wakeup().and_then(|first| policy.deadline(first));
         if latest.is_some_and(|latest| latest <= now) { Rest::Over } else { Rest::Until(latest) }
     }
 }

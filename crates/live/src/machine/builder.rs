@@ -11,7 +11,7 @@ use core::time::Duration;
 use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
 use quietcore_core::realtime::Awareness;
 use quietcore_core::softirq::{TimerRaise, Vector};
-use quietcore_core::{CpuSet, Nanos, TickLength};
+use quietcore_core::{CpuSet, Nanos, StallPolicy, TickLength};
 use std::sync::Arc;
 
 /// What happens when a callback or a waker panics.
@@ -50,7 +50,7 @@ pub struct MachineBuilder {
     pub(super) lane_threads: Option<LaneThreads>,
     pub(super) spare_lanes: u16,
     pub(super) tick: Duration,
-    pub(super) stall_after: Duration,
+    pub(super) stall: StallPolicy,
     pub(super) policy: Policy,
     pub(super) exact_policy: ExactPolicy,
     pub(super) exclusion: Exclusion,
@@ -75,7 +75,7 @@ impl Default for MachineBuilder {
             lane_threads: None,
             spare_lanes: 1,
             tick: Duration::from_millis(1),
-            stall_after: Duration::from_millis(2),
+            stall: StallPolicy::default(),
             policy: Policy::default(),
             exact_policy: ExactPolicy::default(),
             exclusion: Exclusion::default(),
@@ -211,8 +211,7 @@ impl MachineBuilder {
     }
 
     /// For how long a lane may not turn before others take over what they can; never less than two ticks.
-    /// Default 2 ms;
-    /// [`Duration::MAX`] switches it off.
+    /// Default 2 ms; [`Duration::MAX`]: no lane counts as stalled.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -223,7 +222,7 @@ impl MachineBuilder {
     /// ```
     #[must_use]
     pub const fn stall_after(mut self, stall_after: Duration) -> Self {
-        self.stall_after = stall_after;
+        self.stall = self.stall.with_span(stall_after);
         self
     }
 
@@ -380,9 +379,5 @@ impl MachineBuilder {
     pub(super) fn tick_length(&self) -> Result<TickLength, StartError> {
         let nanos = u64::try_from(self.tick.as_nanos()).ok().filter(|nanos| *nanos >= 1_000);
         nanos.and_then(|nanos| TickLength::new(Nanos(nanos))).ok_or(StartError::Tick { tick: self.tick })
-    }
-
-    pub(super) fn stall_nanos(&self) -> Nanos {
-        Nanos(u64::try_from(self.stall_after.as_nanos()).unwrap_or(u64::MAX / 4).min(u64::MAX / 4))
     }
 }

@@ -158,7 +158,7 @@ impl Machine {
             isolation: builder.from_host.or(isolation, cpus)?,
             tick,
             // A lane that dozes says once per tick that it turns.
-            stall_after: builder.stall_nanos().max(Nanos(tick.nanos().0.saturating_mul(2))),
+            stall: builder.stall.at_least(Nanos(tick.nanos().0.saturating_mul(2))),
         })
     }
 

@@ -26,29 +26,28 @@
 
 use super::lane::Asked;
 use crate::words::alarm::Alarm;
-use quietcore_core::Nanos;
+use quietcore_core::{Nanos, StallPolicy};
 
 /// What is known of a machine's lanes as a whole.
 #[derive(Debug)]
 pub(crate) struct Switch {
     asked: Asked,
     tick: Nanos,
-    /// For how long a lane may be silent; `None` when nobody looks.
-    stall_after: Option<Nanos>,
+    policy: StallPolicy,
 }
 
 impl Switch {
-    pub(crate) fn new(tick: Nanos, stall_after: Option<Nanos>) -> Self {
-        Self { asked: Asked::new(), tick, stall_after }
+    pub(crate) fn new(tick: Nanos, policy: StallPolicy) -> Self {
+        Self { asked: Asked::new(), tick, policy }
     }
 
-    pub(crate) const fn stall_after(&self) -> Option<Nanos> {
-        self.stall_after
+    pub(crate) const fn policy(&self) -> StallPolicy {
+        self.policy
     }
 
     /// When the sentinel looks if nobody turns from `now` on.
     pub(crate) fn fires_at(&self, now: Nanos) -> Option<Nanos> {
-        self.stall_after.map(|stall_after| later(later(now, stall_after), self.tick))
+        self.policy.sentinel_deadline(now, self.tick)
     }
 
     /// Somebody has to be awake at `at`, and nobody is who will be. By anybody. Cost: two compare-and-swaps;
@@ -75,11 +74,11 @@ impl Switch {
     /// The same lane still turns: the sentinel need not look. Once per tick. Cost: a load; once per tick
     /// machine-wide half a microsecond.
     pub(crate) fn hold(&self, alarm: &Alarm, now: Nanos) {
-        let (Some(stall_after), latest) = (self.stall_after, self.fires_at(now)) else { return };
+        let Some(deadline) = self.policy.deadline(now) else { return };
         let seen = alarm.load();
-        if seen.is_some_and(|at| at < later(now, stall_after)) {
+        if seen.is_some_and(|at| at < deadline) {
             // Whoever changed it meanwhile holds it, or wants the sentinel sooner.
-            let _ = alarm.push(seen, latest);
+            let _ = alarm.push(seen, self.fires_at(now));
         } else {
             self.expect_turn(alarm, now);
         }
@@ -93,9 +92,11 @@ impl Switch {
         (now, until): (Nanos, Option<Nanos>),
         is_anybody_awake: impl FnOnce() -> bool,
     ) {
-        let Some(stall_after) = self.stall_after else { return };
+        if self.policy.is_never() {
+            return;
+        }
         // Whoever changes it meanwhile wants the sentinel sooner, or answers for more.
-        let _ = alarm.push(alarm.load(), until.map(|until| later(until, stall_after)));
+        let _ = alarm.push(alarm.load(), until.and_then(|until| self.policy.deadline(until)));
         if let Some(asked) = self.asked.before(until) {
             alarm.pull(asked);
         }
@@ -116,11 +117,6 @@ impl Switch {
             alarm.pull(asked);
         }
     }
-}
-
-/// Also for spans that stand for "never".
-fn later(moment: Nanos, span: Nanos) -> Nanos {
-    Nanos(moment.0.saturating_add(span.0))
 }
 
 #[cfg(all(test, loom))]

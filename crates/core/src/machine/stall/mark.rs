@@ -4,8 +4,8 @@
 //! lock's bound. A CPU that was stopped inside one of these locks is marked in two steps: its duties in the
 //! hierarchy go to others at once, the rest follows when the locks can be had.
 
-use super::super::shared::Shared;
-use super::super::{Machine, flag};
+use super::super::Machine;
+use super::super::cpu_bases::CpuBases;
 use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
@@ -43,13 +43,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// ```
     pub fn go_absent(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
         self.beat(cpu, now);
-        let mut bases = self.lock_shared(cpu, Some(cpu));
+        let mut bases = self.lock_bases(cpu, Some(cpu));
         let next = bases.next_global();
         let first = self.hierarchy.go_absent(cpu, next).filter(|_| self.is_pulling());
         bases.set_idle(true);
-        self.watch[cpu.index()].set(flag::MARKED);
+        self.count_repairs(self.watch[cpu.index()].flags.transition_to_marked());
         self.bases.set_absent(cpu, true);
-        self.defer_revoke(cpu);
         drop(bases);
         self.ask_for_alarm(first, actions);
         self.take_back_tokens(cpu, actions);
@@ -79,7 +78,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         actions: &mut Actions,
         is_stuck: impl Fn() -> bool,
     ) -> MarkOutcome {
-        let Some(mut bases) = self.try_lock_shared(cpu) else {
+        let Some(mut bases) = self.try_lock_bases(cpu) else {
             self.watch[cpu.index()].busy_marks.count();
             self.hand_over_duties(cpu, actions);
             return MarkOutcome::Busy;
@@ -100,13 +99,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// What a mark is besides the record in the hierarchy, under the bases' locks.
-    pub(super) fn complete_absence(&self, cpu: CpuId, bases: &mut Shared<'_, L, T>) {
+    pub(super) fn complete_absence(&self, cpu: CpuId, bases: &mut CpuBases<'_, L, T>) {
         bases.set_idle(true);
         let watch = &self.watch[cpu.index()];
-        watch.set(flag::MARKED | flag::ACCUSED);
+        self.count_repairs(watch.flags.transition_to_marked_by_other());
         watch.marks.count();
         self.bases.set_absent(cpu, true);
-        self.defer_revoke(cpu);
     }
 
     /// `cpu` was stopped inside a lock of its bases: its duties in the hierarchy go to others at once, with
@@ -131,16 +129,13 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Without the bases' locks: the mark of `cpu` has to be completed, or ended, by whoever comes.
     /// [`watch`](Self::watch) alone would look at active CPUs only. Test: `site::stall::armed_while_it_runs`.
     fn defer_mark(&self, cpu: CpuId) {
-        let watch = &self.watch[cpu.index()];
-        watch.set(flag::MARKED | flag::ACCUSED);
-        if watch.set(flag::HANDED) {
-            self.pending_repairs.count();
-        }
+        self.count_repairs(self.watch[cpu.index()].flags.transition_to_mark_incomplete());
     }
 
     /// Completes a mark of which only the duties were handed over, if the locks can be had now.
     pub(super) fn complete_mark(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
-        let Some(mut bases) = self.try_lock_shared(cpu) else { return };
+        let Some(mut bases) = self.try_lock_bases(cpu) else { return };
+        let watch = &self.watch[cpu.index()];
         match self.hierarchy.try_cpu_state(cpu) {
             None => return,
             Some(CpuState::Absent) => {
@@ -148,19 +143,17 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                 let Ok(first) = self.hierarchy.try_publish(cpu, next) else { return };
                 bases.set_idle(true);
                 self.bases.set_absent(cpu, true);
-                self.defer_revoke(cpu);
+                self.count_repairs(watch.flags.transition_to_mark_complete());
                 self.ask_for_alarm(first, actions);
             }
             // It went on in the lock that it was stopped in, and its record says something else by now.
             Some(_) => {
-                let watch = &self.watch[cpu.index()];
-                watch.clear(flag::MARKED);
+                self.count_repairs(watch.flags.transition_to_unmarked());
                 // Meanwhile its heartbeats were not stored.
                 watch.beat(now);
                 self.bases.set_absent(cpu, false);
             }
         }
-        self.settle_hand_over(cpu);
         drop(bases);
         self.repair_tokens(cpu, actions);
     }

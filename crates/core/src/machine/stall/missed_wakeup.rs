@@ -9,13 +9,14 @@
 //! Hints decide whom to look at, locks what is true: the mark is made under LOCAL, GLOBAL, GUEST and the
 //! record, as every mark. Source: PROTOCOL section 3 ("overslept").
 
-use super::super::{Machine, flag};
+use super::super::Machine;
+use super::policy::Patience;
 use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Marks every parked CPU absent that should have woken up by itself more than
-    /// [`stall_after`](crate::Settings::stall_after) ago and has a global timer that is overdue by a tick;
+    /// [`StallPolicy::after`](crate::StallPolicy::after) ago and has a global timer that is overdue by a tick;
     /// returns how many. By any thread; an awake CPU does it with its [`watch`](Self::watch). Waits for no
     /// lock. Cost: a look at each CPU.
     ///
@@ -74,19 +75,21 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     #[must_use]
     pub fn sleeps_until(&self, cpu: CpuId) -> Option<Nanos> {
         let watch = &self.watch[cpu.index()];
-        if watch.has(flag::IDLE) && !watch.has(flag::MARKED) { watch.sleeps_until() } else { None }
+        let flags = watch.flags.load();
+        if flags.is_idle() && !flags.is_marked() { watch.sleeps_until() } else { None }
     }
 
     /// Without a lock.
     fn has_missed_wakeup(&self, cpu: CpuId, now: Nanos) -> bool {
-        let is_late = |wakes: Nanos| now.since(wakes) >= self.settings.stall_after;
-        let is_overdue = |next: Nanos| now.since(next) >= self.settings.tick.nanos();
+        let (policy, tick) = (self.settings.stall, self.settings.tick.nanos());
+        let is_late = |wakes| policy.is_stalled(now.since(wakes), Patience::Usual);
+        let is_overdue = |next| policy.is_overdue(next, now, tick);
         self.sleeps_until(cpu).is_some_and(is_late) && self.bases.next_global(cpu).is_some_and(is_overdue)
     }
 
     fn mark_parked(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> bool {
         let watch = &self.watch[cpu.index()];
-        let Some(mut bases) = self.try_lock_shared(cpu) else {
+        let Some(mut bases) = self.try_lock_bases(cpu) else {
             watch.busy_marks.count();
             return false;
         };

@@ -12,8 +12,10 @@
 
 mod mark;
 mod missed_wakeup;
+pub(super) mod policy;
 mod returning;
 mod tokens;
 mod watch;
 
 pub use mark::MarkOutcome;
+pub use policy::{Patience, StallPolicy};

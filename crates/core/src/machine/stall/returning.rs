@@ -3,12 +3,10 @@
 //! It takes the same locks in the same order as the mark, each within its bound: a CPU that comes back never
 //! waits for one that was stopped inside them. Until it could take them it goes on as an absent CPU.
 
-use super::super::shared::Shared;
-use super::super::{Machine, flag};
+use super::super::Machine;
+use super::super::cpu_bases::CpuBases;
+use super::super::cpu_flags::FlagsSnapshot;
 use crate::{CpuId, Nanos, RawLock};
-
-/// For how long a CPU that was marked without need gets twice the time, in ns.
-const PATIENCE: Nanos = Nanos(1_000_000_000);
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// A CPU that was marked turns again; says whether its locks were to be had. If not it goes on as an
@@ -29,38 +27,29 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     pub fn return_from_absence(&self, cpu: CpuId, now: Nanos) -> bool {
         let watch = &self.watch[cpu.index()];
         let silence = now.since(watch.heartbeat());
-        let Some(mut bases) = self.try_lock_shared(cpu) else { return false };
+        let Some(mut bases) = self.try_lock_bases(cpu) else { return false };
         if !self.hierarchy.try_activate(cpu) {
             return false;
         }
-        self.clear_mark(cpu, &mut bases);
-        watch.clear(flag::IDLE);
-        // It was silent for hardly longer than is allowed, and not for the first time: it is slow, not stuck.
-        let is_false =
-            watch.clear(flag::ACCUSED) && silence.0 < self.settings.stall_after.0.saturating_mul(2);
-        if is_false {
+        let before = self.end_mark(cpu, &mut bases);
+        watch.flags.transition_to_busy();
+        let policy = self.settings.stall;
+        if before.is_marked_by_other() && policy.was_false(silence) {
             watch.false_marks.count();
-        }
-        if is_false && watch.accused_falsely(now).is_some_and(|last| now.since(last) < PATIENCE) {
-            watch.be_patient_until(Nanos(now.0.saturating_add(PATIENCE.0)));
+            let last = watch.was_falsely_marked(now);
+            policy.patient_until(last, now).into_iter().for_each(|until| watch.be_patient_until(until));
         }
         self.beat(cpu, now);
         true
     }
 
-    /// A mark ends, whoever finds it; under the bases' locks, when the hierarchy has the CPU as awake.
-    pub(in crate::machine) fn clear_mark(&self, cpu: CpuId, bases: &mut Shared<'_, L, T>) {
+    /// A mark ends, under the bases' locks, when the hierarchy has the CPU as awake. Returns what the mark was.
+    pub(in crate::machine) fn end_mark(&self, cpu: CpuId, bases: &mut CpuBases<'_, L, T>) -> FlagsSnapshot {
         bases.set_idle(false);
         self.bases.set_absent(cpu, false);
-        self.watch[cpu.index()].clear(flag::MARKED);
-        self.settle_hand_over(cpu);
-    }
-
-    /// Under the bases' locks.
-    pub(super) fn settle_hand_over(&self, cpu: CpuId) {
-        if self.watch[cpu.index()].clear(flag::HANDED) {
-            self.pending_repairs.count_down();
-        }
+        let change = self.watch[cpu.index()].flags.transition_to_unmarked();
+        self.count_repairs(change);
+        change.before
     }
 
     /// Whether somebody has marked `cpu` absent, or it did so itself, and it is not back: a hint. From any
@@ -78,6 +67,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// ```
     #[must_use]
     pub fn is_marked(&self, cpu: CpuId) -> bool {
-        self.has_flag(cpu, flag::MARKED)
+        self.flags(cpu).is_marked()
     }
 }

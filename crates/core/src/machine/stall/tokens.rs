@@ -3,18 +3,10 @@
 //! Any CPU that watches does it, so a CPU may stop at any point in between: what is left to do is noted in the
 //! flags of the CPU concerned before the lock that protects it is given back.
 
-use super::super::{Machine, flag};
+use super::super::Machine;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
-    /// `cpu` may have tokens that must be taken back. Said under its bases' locks: whoever marks it may be
-    /// stopped before it has done so, and then any watcher does it. Test: `site::stall::two_freeze_anywhere`.
-    pub(super) fn defer_revoke(&self, cpu: CpuId) {
-        if self.watch[cpu.index()].set(flag::REVOKE) {
-            self.pending_repairs.count();
-        }
-    }
-
     /// Takes the tokens that `holder` has on any base, and publishes what waits there. Waits for no lock: a
     /// base whose lock is not to be had keeps its token, and one that could not be published is owed, until
     /// somebody looks again ([`watch`](Self::watch)).
@@ -31,17 +23,17 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             let must_publish = base.revoke().must_publish();
             // Owed before the lock is given back: whoever is stopped after it has left that, whoever is
             // stopped before it the token. Test: `site::stall::two_freeze_anywhere`.
-            let watch = &self.watch[id.cpu.index()];
-            if must_publish && watch.set(flag::PUBLISH) {
-                self.pending_repairs.count();
+            let flags = &self.watch[id.cpu.index()].flags;
+            if must_publish {
+                self.count_repairs(flags.transition_to_unpublished());
             }
             drop(base);
-            if must_publish && self.try_tell(id, actions) && watch.clear(flag::PUBLISH) {
-                self.pending_repairs.count_down();
+            if must_publish && self.try_tell(id, actions) {
+                self.count_repairs(flags.transition_to_published());
             }
         }
-        if is_complete && self.watch[holder.index()].clear(flag::REVOKE) {
-            self.pending_repairs.count_down();
+        if is_complete {
+            self.count_repairs(self.watch[holder.index()].flags.transition_to_revoked());
         }
     }
 
@@ -51,21 +43,18 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return;
         }
         for cpu in (0..self.bases.cpu_count()).map(CpuId) {
-            if self.has_flag(cpu, flag::HANDED) {
+            if self.flags(cpu).is_mark_incomplete() {
                 self.complete_mark(cpu, now, actions);
             }
             self.repair_tokens(cpu, actions);
-            if self.has_flag(cpu, flag::PUBLISH)
-                && self.try_republish(cpu, actions)
-                && self.watch[cpu.index()].clear(flag::PUBLISH)
-            {
-                self.pending_repairs.count_down();
+            if self.flags(cpu).is_unpublished() && self.try_republish(cpu, actions) {
+                self.count_repairs(self.watch[cpu.index()].flags.transition_to_published());
             }
         }
     }
 
     pub(super) fn repair_tokens(&self, cpu: CpuId, actions: &mut Actions) {
-        if self.has_flag(cpu, flag::REVOKE) {
+        if self.flags(cpu).may_have_tokens() {
             self.take_back_tokens(cpu, actions);
         }
     }

@@ -80,8 +80,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ) -> u32 {
         self.beat(cpu, now);
         let looked = self.watch[cpu.index()].look(now);
-        let recent = self.settings.stall_after.0.max(self.settings.tick.nanos().0.saturating_mul(2));
-        if !self.is_pulling() || now.since(looked).0 > recent {
+        if !self.is_pulling() || !self.settings.stall.may_judge(now.since(looked), self.settings.tick.nanos())
+        {
             return 0;
         }
         self.finish_repairs(now, actions);
@@ -126,14 +126,13 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Whether `cpu` has not turned for too long.
     fn is_stalled(&self, cpu: CpuId, now: Nanos) -> bool {
         let watch = &self.watch[cpu.index()];
-        let allowed = self.settings.stall_after.0 << u32::from(watch.is_patient(now));
-        now.since(watch.heartbeat()).0 >= allowed
+        self.settings.stall.is_stalled(now.since(watch.heartbeat()), watch.patience(now))
     }
 
     /// Whether something waits for `cpu` since a tick or more.
     fn has_overdue(&self, cpu: CpuId, now: Nanos) -> bool {
         let tick = self.settings.tick.nanos();
-        let overdue = |next: Nanos| now.since(next) >= tick;
+        let overdue = |next| self.settings.stall.is_overdue(next, now, tick);
         // Its own timers, those of a group that it looks after (it may have become the migrator only when
         // another one was marked), or those that it has collected. Tests: `site::stall`.
         self.bases.next_global(cpu).is_some_and(overdue)

@@ -4,9 +4,10 @@ use super::Switch;
 use crate::words::alarm::Alarm;
 use crate::words::sync::models::ends;
 use crate::words::sync::{AtomicU32, Ordering};
+use core::time::Duration;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use quietcore_core::Nanos;
+use quietcore_core::{Nanos, StallPolicy};
 use std::collections::BTreeSet;
 
 /// What the tree's locks guard, as far as it matters here: whether it is idle, and the first event that is
@@ -39,7 +40,7 @@ impl World {
             tree: Mutex::new(Tree { is_idle: awake == 0, event: None }),
             awake: AtomicU32::new(awake),
             alarm: Alarm::model(),
-            switch: Switch::new(Nanos(1), Some(Nanos(2))),
+            switch: Switch::new(Nanos(1), StallPolicy::after(Duration::from_nanos(2))),
         };
         world.alarm.pull(deadline);
         Arc::new(world)

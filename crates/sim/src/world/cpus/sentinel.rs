@@ -21,19 +21,20 @@ impl CpuLayer<'_> {
         }
         self.sentinel.held = self.now();
         if !std::mem::replace(&mut self.sentinel.is_set, true) {
-            self.push_in(self.patience(), Event::Sentinel);
+            self.push(self.sentinel_deadline(), Event::Sentinel);
         }
     }
 
-    /// For how long nobody may turn.
-    fn patience(&self) -> u64 {
-        self.softirqs.tasks.timers.machine.settings().stall_after.0 + self.plan().tick.0
+    fn sentinel_deadline(&self) -> Nanos {
+        let policy = self.softirqs.tasks.timers.machine.settings().stall_in_force();
+        let deadline = policy.sentinel_deadline(Nanos(self.sentinel.held), self.plan().tick);
+        deadline.expect("a simulated machine with a sentinel looks for stalls")
     }
 
     pub(crate) fn sentinel_looks(&mut self) {
-        let due = self.sentinel.held + self.patience();
-        if due > self.now() {
-            self.push(Nanos(due), Event::Sentinel);
+        let due = self.sentinel_deadline();
+        if due.0 > self.now() {
+            self.push(due, Event::Sentinel);
         } else if self.tasks().has_awake_cpu() {
             self.timers().handle_silence();
             self.push_in(self.plan().tick.0, Event::Sentinel);

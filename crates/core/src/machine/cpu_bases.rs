@@ -5,13 +5,13 @@ use crate::base::{BaseGuard, BaseId, BaseKind, earliest};
 use crate::{CpuId, Nanos, RawLock};
 
 /// Holds the locks, in their order, and so the right to write `is_idle` of all three.
-pub(super) struct Shared<'a, L: RawLock, T> {
+pub(super) struct CpuBases<'a, L: RawLock, T> {
     local: BaseGuard<'a, L, T>,
     global: BaseGuard<'a, L, T>,
     guest: BaseGuard<'a, L, T>,
 }
 
-impl<L: RawLock, T: Copy> Shared<'_, L, T> {
+impl<L: RawLock, T: Copy> CpuBases<'_, L, T> {
     /// When only this CPU's own timers are due.
     pub(super) fn next_local(&mut self) -> Option<Nanos> {
         self.local.next_expiry()
@@ -49,16 +49,16 @@ impl<L: RawLock, T: Copy> Shared<'_, L, T> {
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Waits for the locks; `by` is the CPU that calls, if it is one.
-    pub(super) fn lock_shared(&self, cpu: CpuId, by: Option<CpuId>) -> Shared<'_, L, T> {
+    pub(super) fn lock_bases(&self, cpu: CpuId, by: Option<CpuId>) -> CpuBases<'_, L, T> {
         let lock = |kind| self.bases.lock(BaseId { cpu, kind }, by);
         let (local, global) = (lock(BaseKind::Local), lock(BaseKind::Global));
-        Shared { local, global, guest: lock(BaseKind::Guest) }
+        CpuBases { local, global, guest: lock(BaseKind::Guest) }
     }
 
     /// Takes the locks if all can be had within their bound.
-    pub(super) fn try_lock_shared(&self, cpu: CpuId) -> Option<Shared<'_, L, T>> {
+    pub(super) fn try_lock_bases(&self, cpu: CpuId) -> Option<CpuBases<'_, L, T>> {
         let lock = |kind| self.bases.try_lock(BaseId { cpu, kind });
         let (local, global) = (lock(BaseKind::Local)?, lock(BaseKind::Global)?);
-        Some(Shared { local, global, guest: lock(BaseKind::Guest)? })
+        Some(CpuBases { local, global, guest: lock(BaseKind::Guest)? })
     }
 }
