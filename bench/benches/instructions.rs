@@ -5,17 +5,18 @@
 //! cache misses. Left out is what reads the system's clock, which takes another way under valgrind.
 
 use iai_callgrind::{library_benchmark, library_benchmark_group, main};
-use quietcore_bench::peers::baseline::Empty;
-use quietcore_bench::peers::binary_heap::LazyHeap;
-use quietcore_bench::peers::bitwheel::Bitwheel;
-use quietcore_bench::peers::btree_map::OrderedMap;
-use quietcore_bench::peers::delay_queue::Queue;
-use quietcore_bench::peers::hash_wheel::HashWheel;
+use quietcore_bench::peers::adapters::baseline::Empty;
+use quietcore_bench::peers::adapters::binary_heap::LazyHeap;
+use quietcore_bench::peers::adapters::bitwheel::Bitwheel;
+use quietcore_bench::peers::adapters::btree_map::OrderedMap;
+use quietcore_bench::peers::adapters::delay_queue::Queue;
+use quietcore_bench::peers::adapters::hash_wheel::HashWheel;
+use quietcore_bench::peers::adapters::nexus::Nexus;
+use quietcore_bench::peers::adapters::quietcore::{Intrusive, Keyed};
 use quietcore_bench::peers::measure::Pairs;
-use quietcore_bench::peers::nexus::Nexus;
+use quietcore_bench::peers::peer::Peer;
+use quietcore_bench::peers::plan;
 use quietcore_bench::peers::plan::{Plan, Sizes, Workload};
-use quietcore_bench::peers::quietcore::{Intrusive, Keyed};
-use quietcore_bench::peers::{Peer, plan};
 
 const PAIRS: usize = 1_000;
 

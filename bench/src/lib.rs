@@ -4,13 +4,11 @@
 //! - `lines`: lines made to be hard to read, at a speed near that of the disk;
 //! - `peers`: timer structures side by side, see `src/bin/peers.rs`;
 //! - `runtimes`: whole timer runtimes side by side, see `src/bin/runtimes.rs`;
-//! - `random`, `statistics`, `machine`, `versions`: sequences from a seed, what rounds amount to, where that
-//!   was, and with what.
+//! - `statistics`, `machine`, `versions`: what rounds amount to, where that was, and with what.
 
 pub mod lines;
 pub mod machine;
 pub mod peers;
-pub mod random;
 pub mod recording;
 pub mod runtimes;
 pub mod statistics;

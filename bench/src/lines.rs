@@ -4,6 +4,7 @@
 //! can be repeated. Deliberately absent: compression, which is `zstd`'s.
 
 use clap::ValueEnum;
+use fastrand::Rng;
 use std::io::{self, Write};
 
 /// What to write.
@@ -47,9 +48,9 @@ pub enum Kind {
 /// What `out` says.
 pub fn write(kind: Kind, size: u64, out: &mut dyn Write) -> io::Result<()> {
     match kind {
-        Kind::Random => write_blocks(size, out, random_block),
-        Kind::GarbageLines => write_blocks(size, out, |state, block| {
-            random_block(state, block);
+        Kind::Random => write_blocks(size, out, Rng::fill),
+        Kind::GarbageLines => write_blocks(size, out, |random, block| {
+            random.fill(block);
             make_lines(block);
         }),
         Kind::Zeros => write_blocks(size, out, |_, _| {}),
@@ -64,30 +65,15 @@ pub fn write(kind: Kind, size: u64, out: &mut dyn Write) -> io::Result<()> {
 
 const BLOCK_BYTES: usize = 1 << 16;
 
-fn write_blocks(size: u64, out: &mut dyn Write, mut fill: impl FnMut(&mut u64, &mut [u8])) -> io::Result<()> {
-    let (mut block, mut state, mut left) = (vec![0; BLOCK_BYTES], 1, size);
+fn write_blocks(size: u64, out: &mut dyn Write, mut fill: impl FnMut(&mut Rng, &mut [u8])) -> io::Result<()> {
+    let (mut block, mut random, mut left) = (vec![0; BLOCK_BYTES], Rng::with_seed(1), size);
     while left > 0 {
-        fill(&mut state, &mut block);
+        fill(&mut random, &mut block);
         let count = left.min(BLOCK_BYTES as u64);
         out.write_all(&block[..count as usize])?;
         left -= count;
     }
     Ok(())
-}
-
-/// splitmix64 (Steele, Lea, Flood 2014).
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut bits = *state;
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
-}
-
-fn random_block(state: &mut u64, block: &mut [u8]) {
-    for eight in block.chunks_exact_mut(8) {
-        eight.copy_from_slice(&random(state).to_le_bytes());
-    }
 }
 
 /// Printable characters, with line breaks at most 200 bytes apart.

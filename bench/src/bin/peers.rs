@@ -6,11 +6,11 @@
 
 use clap::{Parser, ValueEnum};
 use quietcore_bench::machine::Machine;
-use quietcore_bench::peers::Role;
+use quietcore_bench::peers::adapters::{ENTRIES, REFERENCES};
+use quietcore_bench::peers::entry::Entry;
+use quietcore_bench::peers::peer::Role;
 use quietcore_bench::peers::plan::{Plan, Sizes, Workload};
 use quietcore_bench::peers::report::{self, About, Outcome, Row, Table};
-use quietcore_bench::peers::table::{ENTRIES, Entry, REFERENCES};
-use quietcore_bench::random::Random;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -129,7 +129,7 @@ fn rounds(plan: &Plan, entries: &[Entry], args: &Args) -> Table {
     let entries: Vec<&Entry> = entries.iter().filter(shown).collect();
     let mut rows: Vec<Row> = entries.iter().map(|entry| row(entry, plan)).collect();
     let mut order: Vec<usize> = (0..entries.len()).filter(|&at| rows[at].absent.is_none()).collect();
-    let mut random = Random::new(args.seed);
+    let mut random = fastrand::Rng::with_seed(args.seed);
     for round in 0..=args.rounds {
         random.shuffle(&mut order);
         for &at in &order {

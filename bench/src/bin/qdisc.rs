@@ -5,7 +5,7 @@
 //! binary heap of moments, with the same delays. Rounds are interleaved; ratios are taken within a round.
 
 use clap::Parser;
-use quietcore_bench::random::Random;
+use fastrand::Rng;
 use quietcore_bench::statistics::Summary;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
@@ -82,9 +82,8 @@ fn with(jitter: u64, distribution: Option<Distribution>) -> NetemSettings {
 
 /// Packets per second; how many were queued in the end.
 fn netem(args: &Args, settings: NetemSettings) -> (f64, u64) {
-    let mut random = Random::new(7);
-    let mut netem =
-        Netem::new(settings, move || (random.bits() >> 32) as u32, Nanos(0)).expect("they go together");
+    let mut random = Rng::with_seed(7);
+    let mut netem = Netem::new(settings, move || random.u32(..), Nanos(0)).expect("they go together");
     let (spacing, mut number) = (LATENCY as f64 / f64::from(args.queued), 0.0);
     let mut step = || {
         number += 1.0;
@@ -125,14 +124,14 @@ impl Ord for Waiting {
 
 /// The same with uniform jitter and a heap, without losses and the rest.
 fn heap(args: &Args, settings: &NetemSettings) -> f64 {
-    let mut random = Random::new(7);
+    let mut random = Rng::with_seed(7);
     let jitter = settings.delay.jitter.0;
     let mut heap = BinaryHeap::new();
     let (spacing, mut number) = (LATENCY as f64 / f64::from(args.queued), 0_u64);
     let mut step = || {
         number += 1;
         let now = (number as f64 * spacing) as u64;
-        let extra = if jitter == 0 { 0 } else { random.below(2 * jitter) };
+        let extra = if jitter == 0 { 0 } else { random.u64(..2 * jitter) };
         heap.push(Reverse(Waiting(now + LATENCY - jitter + extra, number, Frame(Box::new([0; 64])))));
         while heap.peek().is_some_and(|Reverse(first)| first.0 <= now) {
             let Some(Reverse(first)) = heap.pop() else { break };

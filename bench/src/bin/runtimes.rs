@@ -6,7 +6,6 @@
 
 use clap::Parser;
 use quietcore_bench::machine::Machine;
-use quietcore_bench::random::Random;
 use quietcore_bench::runtimes::build::{self, Built};
 use quietcore_bench::runtimes::child::{self, Ran};
 use quietcore_bench::runtimes::measures::{MEASURES, Measure, Sizes};
@@ -111,7 +110,7 @@ fn measure(args: &Args) -> io::Result<Outcome> {
         |measure: &&Measure| args.measure.is_empty() || args.measure.iter().any(|name| name == measure.name);
     let measures: Vec<&Measure> = MEASURES.iter().filter(wanted).collect();
     let mut blocks: Vec<Block> = measures.iter().map(|measure| Block::new(measure, &peers)).collect();
-    let mut random = Random::new(args.seed);
+    let mut random = fastrand::Rng::with_seed(args.seed);
     let mut order: Vec<usize> = (0..ready.len()).collect();
     for round in 1..=args.rounds {
         for (measure, block) in measures.iter().zip(&mut blocks) {

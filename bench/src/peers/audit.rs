@@ -5,8 +5,8 @@
 //! audited. A peer with a clock of its own is not: when it handed something out is not known to a tick.
 
 use super::measure::fill;
+use super::peer::{Answer, Clock, Peer, Role};
 use super::plan::{Plan, Workload};
-use super::{Answer, Clock, Peer, Role};
 use serde::Serialize;
 use std::collections::BTreeSet;
 

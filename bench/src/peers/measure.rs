@@ -7,8 +7,8 @@
 //! `black_box` keeps the compiler from fusing the arm of a timer with its cancel: in an application the
 //! handle would be in memory meanwhile.
 
+use super::peer::{Clock, Peer, Role};
 use super::plan::{Plan, Workload};
-use super::{Clock, Peer, Role};
 use std::collections::VecDeque;
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -4,8 +4,8 @@
 //! JSON has all rounds, so that anyone can summarise them otherwise.
 
 use super::audit::Audit;
+use super::peer::{Answer, Role};
 use super::plan::{Sizes, Workload};
-use super::{Answer, Role};
 use crate::machine::Machine;
 use crate::statistics::Summary;
 use serde::Serialize;

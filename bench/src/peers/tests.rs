@@ -1,12 +1,14 @@
 //! Tests of the adapters: the same random operations on each peer and on a sorted map.
 
+use super::adapters::ENTRIES;
+use super::adapters::{
+    binary_heap, bitwheel, btree_map, delay_queue, hash_wheel, mio_extras, nexus, quietcore,
+};
 use super::audit::Audit;
-use super::plan::{Plan, Sizes, Workload};
-use super::table::ENTRIES;
-use super::{Answer, Clock, Peer, Role};
-use super::{binary_heap, bitwheel, btree_map, delay_queue, hash_wheel, mio_extras, nexus, quietcore};
-use crate::random::Random;
+use super::peer::{Answer, Clock, Peer, Role};
+use super::plan::{Plan, Sizes, Workload, log_uniform};
 use clap::ValueEnum;
+use fastrand::Rng;
 use std::collections::BTreeMap;
 
 const TIMERS: u32 = 200;
@@ -15,14 +17,14 @@ const TIMERS: u32 = 200;
 type Model<P> = BTreeMap<u32, (u64, <P as Peer>::Handle)>;
 
 /// One random operation on a timer.
-fn operate<P: Peer>(peer: &mut P, model: &mut Model<P>, tick: u64, random: &mut Random) {
-    let (id, delay) = (random.below(u64::from(TIMERS)) as u32, random.log_uniform(1..=5_000));
+fn operate<P: Peer>(peer: &mut P, model: &mut Model<P>, tick: u64, random: &mut Rng) {
+    let (id, delay) = (random.u32(..TIMERS), log_uniform(random, 1..=5_000));
     let when = peer.when(tick, delay);
     match model.remove(&id) {
         None => {
             model.insert(id, (tick + delay, peer.arm(id, when)));
         }
-        Some((_, mut handle)) if random.below(3) == 0 => {
+        Some((_, mut handle)) if random.u8(..3) == 0 => {
             peer.rearm(id, &mut handle, when);
             model.insert(id, (tick + delay, handle));
         }
@@ -36,7 +38,7 @@ fn operate<P: Peer>(peer: &mut P, model: &mut Model<P>, tick: u64, random: &mut 
 /// A few thousand ticks with operations in between; what expires must be what is due in the model. Returns
 /// how many timers expired.
 fn follow_the_model<P: Peer>() -> usize {
-    let (mut random, mut peer, mut model) = (Random::new(7), P::new(TIMERS as usize), Model::<P>::new());
+    let (mut random, mut peer, mut model) = (Rng::with_seed(7), P::new(TIMERS as usize), Model::<P>::new());
     let (mut expired, mut count) = (Vec::new(), 0);
     for tick in 1..=6_000 {
         peer.advance(peer.now(tick), &mut expired);
@@ -49,7 +51,7 @@ fn follow_the_model<P: Peer>() -> usize {
             let (_, mut handle) = model.remove(&id).expect("it was found there");
             peer.release(id, &mut handle);
         }
-        for _ in 0..random.below(4) {
+        for _ in 0..random.u8(..4) {
             operate(&mut peer, &mut model, tick, &mut random);
         }
         if P::ANSWER == Answer::Exact {
@@ -75,7 +77,7 @@ fn exact_peers_follow_a_sorted_map() {
 
 /// Arms, cancels and re-arms without time passing, as those workloads do. Returns how many are pending.
 fn count_while_time_stands_still<P: Peer>() -> usize {
-    let (mut random, mut peer, mut model) = (Random::new(8), P::new(TIMERS as usize), Model::<P>::new());
+    let (mut random, mut peer, mut model) = (Rng::with_seed(8), P::new(TIMERS as usize), Model::<P>::new());
     (0..5_000).for_each(|_| operate(&mut peer, &mut model, 0, &mut random));
     peer.pending()
 }

@@ -48,7 +48,7 @@ const UNSAFE_ALLOWED: &[(&str, &str)] = &[
     ("crates/live/tests/time_fork.rs", "a process that forks"),
     ("crates/live/src/machine/tests.rs", "its user's half of the promise"),
     ("crates/tokio/src/lanes/descriptor.rs", "tokio is promised that a descriptor stays open"),
-    ("bench/src/peers/quietcore.rs", "its user's half of the promise"),
+    ("bench/src/peers/adapters/quietcore.rs", "its user's half of the promise"),
 ];
 
 /// Files besides `sync.rs` that may use atomics, and why.

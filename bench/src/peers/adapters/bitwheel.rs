@@ -5,8 +5,8 @@
 //! hour that delays go up to. The room per slot is a constant of the type, so there are two types: small
 //! populations would only lose from being spread over the memory that a million needs.
 
-use super::plan::Workload;
-use super::{Answer, Peer};
+use crate::peers::peer::{Answer, Peer};
+use crate::peers::plan::Workload;
 use bitwheel::timer::{BitWheelWithFailover, Timer, TimerHandle};
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! `std`: `BTreeMap` from expiry and order of arming to timer, the exact structure everyone has at hand.
 
-use super::{Answer, Peer};
+use crate::peers::peer::{Answer, Peer};
 use std::collections::BTreeMap;
 
 /// Adapter of `std::collections::BTreeMap`.

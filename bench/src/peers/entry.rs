@@ -1,35 +1,10 @@
-//! Which peers there are. To add one is its file and one line in [`ENTRIES`].
+//! A peer as a row of the report, its type forgotten.
 
 use super::audit::{self, Audit};
+use super::measure;
+use super::peer::{Answer, Peer, Role};
 use super::plan::{Plan, Workload};
-use super::quietcore;
-use super::{Answer, Peer, Role, measure};
-use super::{baseline, binary_heap, bitwheel, btree_map, delay_queue, hash_wheel, mio_extras, nexus};
 use crate::versions::locked;
-
-/// All rows of the report, in its order.
-pub const ENTRIES: &[Entry] = &[
-    Entry::of::<quietcore::Intrusive>(),
-    Entry::of::<quietcore::Precise>(),
-    Entry::of::<quietcore::Keyed>(),
-    Entry::of::<nexus::Nexus>(),
-    Entry::of::<nexus::Forgetful>(),
-    Entry::of::<hash_wheel::HashWheel>(),
-    Entry::of::<bitwheel::Bitwheel>(),
-    Entry::of::<mio_extras::MioExtras>(),
-    Entry::of::<delay_queue::Queue>(),
-    Entry::of::<binary_heap::LazyHeap>(),
-    Entry::of::<btree_map::OrderedMap>(),
-    Entry::of::<baseline::Touch>(),
-    Entry::of::<baseline::TouchNeighbours>(),
-    Entry::of::<baseline::TouchInTurn>(),
-    Entry::of::<baseline::SystemClock>(),
-    Entry::of::<baseline::TokioClock>(),
-    Entry::of::<baseline::Empty>(),
-];
-
-/// Those whose numbers all others are divided by, in order of preference.
-pub const REFERENCES: &[&str] = &["quietcore", "nexus-timer"];
 
 /// A peer, its type forgotten.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +20,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    const fn of<P: Peer>() -> Self {
+    pub(super) const fn of<P: Peer>() -> Self {
         Self {
             name: P::NAME,
             package: P::PACKAGE,
@@ -90,20 +65,5 @@ impl Entry {
     #[must_use]
     pub fn version(&self) -> Option<&'static str> {
         locked(self.package?)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Goal: names tell the rows apart, and every package is found. Method: the whole table.
-    #[test]
-    fn names_are_unique_and_versions_known() {
-        for (at, entry) in ENTRIES.iter().enumerate() {
-            assert!(ENTRIES[..at].iter().all(|other| other.name != entry.name), "{}", entry.name);
-            assert_eq!(entry.version().is_some(), entry.package.is_some(), "{}", entry.name);
-            assert!(!entry.note.is_empty(), "{}", entry.name);
-        }
     }
 }

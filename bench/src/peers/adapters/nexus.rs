@@ -5,8 +5,8 @@
 //! `poll_and_rebalance`; `free` of the handle of a timer that expired, which it asks for. Timers that nobody
 //! can cancel need no handle: they are a row of their own in `expire`.
 
-use super::plan::Workload;
-use super::{Answer, Peer, Role};
+use crate::peers::peer::{Answer, Peer, Role};
+use crate::peers::plan::Workload;
 use nexus_timer::{BoundedWheel, TimerHandle};
 use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};

@@ -4,7 +4,7 @@
 //! resets a `Sleep` there. Time is tokio's, paused; a tick is `advance` by 1 ms within `block_on`, followed
 //! by `poll_expired` until it is pending. What a tick costs without any timer is the row `tokio clock`.
 
-use super::{Answer, Peer};
+use crate::peers::peer::{Answer, Peer};
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::Duration;

@@ -4,8 +4,8 @@
 //! duration from now. For `expire` the adapter waits, outside of the stopwatch, until everything is due, and
 //! then polls until nothing is left; the timer itself steps through all the ticks it slept through.
 
-use super::plan::Workload;
-use super::{Answer, Clock, Peer};
+use crate::peers::peer::{Answer, Clock, Peer};
+use crate::peers::plan::Workload;
 use mio_extras::timer::{Builder, Timeout, Timer};
 use std::time::Duration;
 

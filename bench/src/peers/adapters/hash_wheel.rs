@@ -4,7 +4,7 @@
 //! A timer is allocated when it is armed; cancelling removes it from the hash map, and the wheel forgets
 //! it when its slot comes up. There are no capacity hints.
 
-use super::{Answer, Peer};
+use crate::peers::peer::{Answer, Peer};
 use hierarchical_hash_wheel_timer::IdOnlyTimerEntry;
 use hierarchical_hash_wheel_timer::wheels::Skip;
 use hierarchical_hash_wheel_timer::wheels::cancellable::{CancellableTimerEntry, QuadWheelWithOverflow};

@@ -4,7 +4,7 @@
 //! live ones and all dead ones are removed at once (as Python's asyncio does it). An entry is alive if its
 //! generation is that of its timer.
 
-use super::{Answer, Peer};
+use crate::peers::peer::{Answer, Peer};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

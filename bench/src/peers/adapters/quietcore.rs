@@ -3,8 +3,8 @@
 //! An expiry at tick `t` means "not before `t`", as for all peers here: the wheel hands a timer out at the
 //! first tick after the one it is armed for, so it is armed for `t - 1`.
 
-use super::plan::Workload;
-use super::{Answer, Peer, Role};
+use crate::peers::peer::{Answer, Peer, Role};
+use crate::peers::plan::Workload;
 use quietcore_wheel::{IntrusiveWheel, Key, Node, NodeRef, Precision, Slot, Tick, Timers};
 
 /// A node with three words of the caller's, in a cache line of its own.

@@ -2,9 +2,10 @@
 //!
 //! Each takes a peer's place and keeps no timers, so nothing is asserted of it.
 
-use super::plan::Workload;
-use super::{Answer, Peer, Role, delay_queue};
-use crate::random::Random;
+use super::delay_queue;
+use crate::peers::peer::{Answer, Peer, Role};
+use crate::peers::plan::Workload;
+use fastrand::Rng;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -146,8 +147,8 @@ impl Peer for TouchNeighbours {
     only_rearm!();
 
     fn new(capacity: usize) -> Self {
-        let mut random = Random::new(0x6e65_6967);
-        let mut other = || random.below(capacity.max(1) as u64);
+        let mut random = Rng::with_seed(0x6e65_6967);
+        let mut other = || random.u64(..capacity.max(1) as u64);
         Self((0..capacity as u64).map(|word| Line([word, other(), other(), 0, 0, 0, 0, 0])).collect())
     }
 
