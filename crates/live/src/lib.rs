@@ -29,6 +29,7 @@ mod clock;
 mod events;
 mod fork;
 pub mod isolation;
+mod job;
 pub mod lane;
 mod machine;
 pub mod metrics;

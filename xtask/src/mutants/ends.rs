@@ -47,9 +47,9 @@ pub(super) const ENDS: &[Mutant] = &[
     Mutant {
         name: "period-too-far",
         rule: "a period beyond the wheel's reach is not early",
-        file: "crates/live/src/timer/course.rs",
+        file: "crates/live/src/timer/rearm.rs",
         right: "if locked.follows() && is_known && now < due {",
-        wrong: "if locked.follows() && is_known && now < due && locked.cycle.period.0 == 0 {",
+        wrong: "if locked.follows() && is_known && now < due && locked.period.length.0 == 0 {",
         killers: &[Killer::Test(Suite::LiveUnits, "timer::tests::no_verb_reaches_too_far")],
     },
     Mutant {

@@ -391,6 +391,12 @@ impl<T, K: TimerKind> TimerRef<T, K> {
         Self(unsafe { NodeRef::new(timer.cast()) })
     }
 
+    /// What to arm it for: [`TimerKind::not_before`].
+    #[inline]
+    pub fn not_before(self, moment: Nanos, slack: Nanos) -> K::When {
+        K::not_before(moment, slack)
+    }
+
     /// Where the timer is, with what the pointer may reach (its provenance) as it was passed to
     /// [`new`](Self::new): if the timer is the first field of a larger `#[repr(C)]` struct, and `new` got a
     /// pointer to that, so is this one. Only a caller that knows that the timer is still there may follow it.

@@ -4,8 +4,8 @@
 //! before it; a panic is caught after it. Source: PROTOCOL sections 2 and 8.
 
 use super::{Machine, OnPanic};
+use crate::job::Job;
 use crate::lane::current_cpu;
-use crate::payload::{Job, Payload};
 use crate::probe;
 use crate::stall::Running;
 use crate::timer::InRun;
@@ -27,7 +27,7 @@ impl Machine {
         self.counts[turn.cpu().index()].turns.add(1);
         self.core.begin_turn(turn, now);
         self.turns_again(turn.cpu(), now);
-        let take = |payload: Payload, name| payload.take(name);
+        let take = Job::take;
         let at = At { now, actions: &mut actions };
         let mut next = self.core.next_expired_with(turn, at, take);
         let mut ran = 0;
@@ -94,7 +94,7 @@ impl Machine {
         let mut rest = wakers.iter_mut();
         let at = At { now, actions: &mut *actions };
         let more = self.core.take_more_detached(turn, MORE_WAKERS as u32, at, |payload, name, expires| {
-            let Job::Wake(waker) = payload.take(name) else { unreachable!("only wakers are detached") };
+            let Job::Wake(waker) = Job::take(payload, name) else { unreachable!("only wakers are detached") };
             *rest.next().expect("no more than there is room for") = waker;
             self.count(base, runner, now.since(expires));
         });

@@ -1,36 +1,29 @@
-//! Arms and cancels in the core's words: which of its calls a verb becomes, and what the course has to do
-//! with it.
+//! Arms and cancels in the core's words: which of its calls a method becomes, and what that does to the periods.
 //!
-//! A timer that has or had a course pays for its lock: an arm for a moment ends it, as a cancel does, so that
-//! no period begins again behind somebody's back. When an arm for a moment and the first periodic arm of a
-//! timer come at the same time, the periods go on.
+//! A timer that is or was periodic pays for a lock: an arm for a moment ends the periods, as a cancel does, so
+//! that none begins again later. When an arm for a moment and the first periodic arm of a timer come at the
+//! same time, the periods go on.
 //!
 //! Invariant: an arm is done with the timer when its base is unlocked, as the timer may run and be freed by
 //! its callback then ([`Run::release`](super::Run::release)). What is needed after that is read before. Where
-//! the lock of the course is held longer, the run waits for it: it was `ever` begun ([`Course::plan`]).
+//! the lock of [`Rearm`](super::rearm::Rearm) is held longer, the run waits for it: it was `ever` begun.
 
-use super::course::{Locked, Planned, before};
-use super::raw::{Name, RawTimer, Reference};
+use super::raw::{RawTimer, TimerPtr, with_either};
+use super::rearm::{RearmGuard, RunPlan};
 use crate::machine::ArmError;
-use crate::{CpuId, Machine, Nanos};
-use quietcore_core::{Actions, Arm, ArmMode, ArmTarget, Armed, BaseKind, Context, Expiry};
+use crate::{CpuId, Nanos};
+use quietcore_core::{Actions, Arm, ArmMode, ArmTarget, Armed, BaseKind, Context};
 use quietcore_wheel::Shape;
 
 /// Of a coarse timer: beyond this many ticks the wheel would hand it out early. Half of the wheel's reach,
 /// whose clock may be behind.
 const FAR: u64 = Shape::<9, 64>::LONGEST / 2;
 
-impl Name {
-    #[inline]
-    pub(super) fn alive(&self) -> Result<&'static Machine, ArmError> {
-        let machine = self.timer().machine();
-        machine.check_alive().map(|()| machine)
-    }
-
+impl TimerPtr {
     #[inline]
     pub(super) fn arm_once(self, at: Nanos, context: Context) -> Result<bool, ArmError> {
-        let course = &self.timer().course;
-        if course.ever_followed() || self.is_far(at, context.now) {
+        let rearm = &self.timer().rearm;
+        if rearm.ever_followed() || self.is_far(at, context.now) {
             return self.arm_slowly(at, context);
         }
         self.put(at, |actions| self.enqueue(Arm::at(at), context, actions))
@@ -40,27 +33,27 @@ impl Name {
     #[inline]
     fn is_far(&self, at: Nanos, now: Nanos) -> bool {
         let tick = self.timer().machine().core.settings().tick.nanos().0;
-        at.since(now).0 >= tick.saturating_mul(FAR) && self.timer().slack().is_none()
+        at.since(now).0 >= tick.saturating_mul(FAR) && !self.timer().is_exact()
     }
 
-    /// Ends the course, or begins one that is only far ahead.
+    /// Ends the periods, or begins a wait that is longer than the wheel reaches.
     #[cold]
     fn arm_slowly(self, at: Nanos, context: Context) -> Result<bool, ArmError> {
         if self.is_far(at, context.now) {
-            return self.arm_course(at, Nanos(0), context);
+            return self.arm_periodic(at, Nanos(0), context);
         }
-        self.under_lock(at, |course, actions| {
-            course.end();
+        self.under_lock(at, |rearm, actions| {
+            rearm.end();
             self.enqueue(Arm::at(at), context, actions)
         })
     }
 
-    pub(super) fn arm_course(self, at: Nanos, period: Nanos, context: Context) -> Result<bool, ArmError> {
-        self.under_lock(at, |course, actions| {
-            course.begin(at, period);
+    pub(super) fn arm_periodic(self, at: Nanos, period: Nanos, context: Context) -> Result<bool, ArmError> {
+        self.under_lock(at, |rearm, actions| {
+            rearm.begin(at, period);
             let armed = self.enqueue(Arm::at(at), context, actions);
             if armed.is_err() {
-                course.end();
+                rearm.end();
             }
             armed
         })
@@ -73,13 +66,13 @@ impl Name {
         // What the base does is the truth: this is for a run to know its moment to the nanosecond.
         let moves = match arm.mode {
             ArmMode::Always => true,
-            ArmMode::Reduce => !is_pending || at < timer.course.due.load(),
+            ArmMode::Reduce => !is_pending || at < timer.rearm.due.load(),
             ArmMode::ModPending => is_pending,
         };
         if moves && self.is_far(at, context.now) {
-            return self.under_lock(at, |course, actions| {
-                if !course.follows() {
-                    course.begin(at, Nanos(0));
+            return self.under_lock(at, |rearm, actions| {
+                if !rearm.follows() {
+                    rearm.begin(at, Nanos(0));
                 }
                 self.enqueue(arm, context, actions)
             });
@@ -94,29 +87,29 @@ impl Name {
             return Err(ArmError::NoLane { cpu });
         }
         let is_far = self.is_far(at, context.now);
-        if !is_far && !timer.course.ever_followed() {
+        if !is_far && !timer.rearm.ever_followed() {
             return self.put(at, |actions| self.enqueue(Arm::at(at).on(cpu), context, actions));
         }
-        self.under_lock(at, |course, actions| {
+        self.under_lock(at, |rearm, actions| {
             if is_far {
-                course.begin(at, Nanos(0));
+                rearm.begin(at, Nanos(0));
             } else {
-                course.end();
+                rearm.end();
             }
             self.enqueue(Arm::at(at).on(cpu), context, actions)
         })
     }
 
-    /// Changes the course together with the timer. The course was begun before, or `change` begins it.
+    /// Changes what follows together with the timer. It was begun before, or `change` begins it.
     fn under_lock(
         self,
         at: Nanos,
-        change: impl FnOnce(&mut Locked<'_>, &mut Actions) -> Result<Armed, ArmError>,
+        change: impl FnOnce(&mut RearmGuard<'_>, &mut Actions) -> Result<Armed, ArmError>,
     ) -> Result<bool, ArmError> {
-        let course = &self.timer().course;
+        let rearm = &self.timer().rearm;
         self.tell(at, |actions| {
-            let mut locked = course.lock();
-            course.due.store(at);
+            let mut locked = rearm.lock();
+            rearm.due.store(at);
             change(&mut locked, actions)
         })
     }
@@ -127,7 +120,7 @@ impl Name {
         at: Nanos,
         enqueue: impl FnOnce(&mut Actions) -> Result<Armed, ArmError>,
     ) -> Result<bool, ArmError> {
-        self.timer().course.due.store(at);
+        self.timer().rearm.due.store(at);
         self.tell(at, enqueue)
     }
 
@@ -139,7 +132,7 @@ impl Name {
         enqueue: impl FnOnce(&mut Actions) -> Result<Armed, ArmError>,
     ) -> Result<bool, ArmError> {
         let timer = self.timer();
-        let (machine, is_exact) = (timer.machine(), timer.slack().is_some());
+        let (machine, is_exact) = (timer.machine(), timer.is_exact());
         // From here on the timer may be gone.
         let Armed { base, was_pending } = machine.act(enqueue)?;
         if is_exact || base.kind == BaseKind::Local {
@@ -160,15 +153,11 @@ impl Name {
                 target = ArmTarget::Floating;
             }
         }
-        let armed = match self.reference() {
-            Reference::Tick(timer) => {
-                core.arm(timer, Arm { when: before(when), mode, target }, context, actions)
-            }
-            Reference::Exact(timer, slack) => {
-                let when = Expiry::with_slack(when.0, slack);
-                core.arm(timer, Arm { when, mode, target }, context, actions)
-            }
-        };
+        let slack = timer.slack();
+        let armed = with_either!(self.core(), |timer| {
+            let when = timer.not_before(when, slack);
+            core.arm(timer, Arm { when, mode, target }, context, actions)
+        });
         Ok(armed?)
     }
 
@@ -179,14 +168,11 @@ impl Name {
         if machine.is_forked() {
             return false;
         }
-        timer.course.end();
+        timer.rearm.end();
         let context = machine.cancel_context();
-        let cancelled = match self.reference() {
-            Reference::Tick(timer) => machine.core.cancel(timer, context),
-            Reference::Exact(timer, _) => machine.core.cancel(timer, context),
-        };
+        let cancelled = with_either!(self.core(), |timer| machine.core.cancel(timer, context));
         let was_pending = cancelled.is_ok_and(|was_pending| was_pending);
-        if was_pending && timer.course.follows() {
+        if was_pending && timer.rearm.follows() {
             // What was taken out was a period that another thread began after the first look. The base's lock
             // orders this look after that.
             let _ = self.cancel();
@@ -200,12 +186,9 @@ impl Name {
         if machine.is_forked() {
             return false;
         }
-        timer.course.end();
+        timer.rearm.end();
         let context = machine.cancel_context();
-        let cancelled = match self.reference() {
-            Reference::Tick(timer) => machine.core.shutdown(timer, context),
-            Reference::Exact(timer, _) => machine.core.shutdown(timer, context),
-        };
+        let cancelled = with_either!(self.core(), |timer| machine.core.shutdown(timer, context));
         cancelled.is_ok_and(|was_pending| was_pending)
     }
 
@@ -215,34 +198,31 @@ impl Name {
             return false;
         }
         let context = machine.cancel_context();
-        let is_running = match self.reference() {
-            Reference::Tick(timer) => machine.core.is_running(timer, context),
-            Reference::Exact(timer, _) => machine.core.is_running(timer, context),
-        };
+        let is_running = with_either!(self.core(), |timer| machine.core.is_running(timer, context));
         is_running.is_ok_and(|is_running| is_running)
     }
 
     /// By the runner, after what was planned and before the machine is told that this run is over: so the
     /// timer stays with its base, and is there.
-    pub(super) fn follow(self, planned: Planned, now: Nanos) {
+    pub(super) fn follow(self, plan: RunPlan, now: Nanos) {
         let timer = self.timer();
         let machine = timer.machine();
         if machine.check_alive().is_err() {
             return;
         }
         machine.act(|actions| {
-            let mut course = timer.course.lock();
+            let mut rearm = timer.rearm.lock();
             if timer.is_pending() {
                 return;
             }
-            if let Some(at) = course.next(planned, now) {
-                timer.course.due.store(at);
+            if let Some(at) = rearm.next(plan, now) {
+                timer.rearm.due.store(at);
                 // Refused when it was shut down.
                 let armed = self.enqueue(Arm::reduce(at), machine.context(now), actions);
                 if armed.is_ok_and(|armed| armed.was_pending) {
                     // Somebody armed it at this moment, and the earlier one counts: when that is, the base
                     // knows.
-                    timer.course.due.store(now);
+                    timer.rearm.due.store(now);
                 }
             }
         });
@@ -252,8 +232,8 @@ impl Name {
     /// to look sooner than at its next tick.
     pub(super) fn next_to_tell(self) -> Option<Nanos> {
         let timer = self.timer();
-        let is_precise = timer.slack().is_some() || timer.is_pinned();
-        (is_precise && timer.is_pending()).then(|| timer.course.due.load())
+        let is_precise = timer.is_exact() || timer.is_pinned();
+        (is_precise && timer.is_pending()).then(|| timer.rearm.due.load())
     }
 }
 

@@ -1,18 +1,20 @@
-//! Timers in memory of the caller, with a function and an argument: what the C interface and
-//! [`TimerHandle`](super::TimerHandle) are made of.
+//! The memory of callback timers, and the address by which the other files of `timer/` reach it.
 //!
-//! [`Name`] is the address of such a timer, and what the other files of `timer/` follow it with. It is made
-//! in three places, each with the promise that the timer is there: for a caller who promises it, from a count
-//! of owners, and by a runner from a timer that a base has handed out.
+//! A [`RawTimer`] is a timer of the core with a function, an argument and what follows a run ([`Rearm`]). One
+//! of a [`TimerHandle`](super::TimerHandle) is the first field of a [`Header`], whose [`CountedVtable`] knows
+//! the closure behind it: so the holder of an address takes and gives back counts without its type.
+//!
+//! A [`TimerPtr`] is made in three places, each with the promise that the timer is there: for a caller who
+//! promises it, from a count of owners, and by a runner from a timer that a base has handed out.
 #![allow(unsafe_code, reason = "a timer reached by address has the validity that its owner promised")]
 
-use super::course::Course;
-use super::handle;
-use super::{CallbackTimer, Run, TimerOptions};
-use crate::Machine;
+use super::options::TimerOptions;
+use super::rearm::{Rearm, RunPlan};
 use crate::machine::ArmError;
-use crate::payload::{Kind, Payload};
-use crate::stall::{Callback, Running};
+use crate::payload::{Payload, PayloadKind};
+use crate::words::stall_record::{Callback, Lasting, Running};
+use crate::{CpuId, Machine, Nanos};
+use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::mem::ManuallyDrop;
@@ -23,12 +25,30 @@ use quietcore_core::{ExactRef, ExactTimer, Timer, TimerRef};
 /// The function of a raw timer: it gets its argument, and what it may know of its run.
 pub type RawFn = unsafe fn(*mut (), &Run<'_>);
 
-/// Either kind of the core's timers, at the same address.
+/// Either kind of the core's timers, at the same address: as an enum it would not be first in its memory.
 #[repr(C)]
 union Node {
     tick: ManuallyDrop<Timer<Payload>>,
     exact: ManuallyDrop<ExactTimer<Payload>>,
 }
+
+/// One of two things: of a timer of ticks, or of an exact one.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Either<A, B> {
+    Tick(A),
+    Exact(B),
+}
+
+/// Does the same with either.
+macro_rules! with_either {
+    ($either:expr, |$timer:ident| $body:expr) => {
+        match $either {
+            $crate::timer::raw::Either::Tick($timer) => $body,
+            $crate::timer::raw::Either::Exact($timer) => $body,
+        }
+    };
+}
+pub(super) use with_either;
 
 /// A timer in memory of the caller, which calls a function with an argument. It never allocates. 152 bytes.
 ///
@@ -60,9 +80,10 @@ pub struct RawTimer {
     node: Node,
     run: RawFn,
     argument: *mut (),
-    /// In ns; `NOT_EXACT` for a timer of ticks.
-    slack: u64,
-    pub(super) course: Course,
+    /// Of an exact timer.
+    slack: Nanos,
+    pub(super) rearm: Rearm,
+    is_exact: bool,
     /// As it was made; an arm on a CPU pins any timer.
     pinned: Pinned,
     marker: PhantomPinned,
@@ -74,13 +95,11 @@ enum Pinned {
     OnDemand,
 }
 
-const NOT_EXACT: u64 = u64::MAX;
-
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<RawTimer>() == 152);
 
-// SAFETY: what is written after it was made is the node, which is `Sync`, and the course, which has a lock.
-// Whoever made the timer promised that its function may be called with its argument on any thread.
+// SAFETY: what is written after it was made is the node, which is `Sync`, and what follows a run, which has a
+// lock. The maker of the timer promised that its function may be called with its argument on any thread.
 unsafe impl Sync for RawTimer {}
 // SAFETY: as above; and a timer that is moved was never armed.
 unsafe impl Send for RawTimer {}
@@ -91,23 +110,6 @@ impl RawTimer {
     /// # Safety
     /// `run` may be called with `argument` on any thread, one call at a time, as long as the timer may be
     /// armed.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, TimerOptions, timer::{RawTimer, Run}};
-    /// # let machine = Machine::start()?;
-    /// unsafe fn count(counter: *mut (), _: &Run<'_>) {
-    ///     // SAFETY: it is the address of a counter that outlives the timer, and nobody else uses it.
-    ///     unsafe { *counter.cast::<u64>() += 1 };
-    /// }
-    /// let counter: *mut u64 = Box::into_raw(Box::new(0));
-    /// // SAFETY: `count` may be called with a pointer to a counter.
-    /// let timer = unsafe { RawTimer::new(machine, TimerOptions::new(), count, counter.cast()) };
-    /// # let _ = timer;
-    /// # // SAFETY: it was made from a box, and the timer was never armed.
-    /// # drop(unsafe { Box::from_raw(counter) });
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub unsafe fn new(
         machine: &'static Machine,
@@ -115,21 +117,21 @@ impl RawTimer {
         run: RawFn,
         argument: *mut (),
     ) -> Self {
-        Self { argument, ..Self::of_kind(Payload::new(machine, Kind::Raw), options, run) }
+        Self { argument, ..Self::of_kind(Payload::new(machine, PayloadKind::Raw), options, run) }
     }
 
     /// Without an argument.
     pub(super) fn of_kind(payload: Payload, options: TimerOptions, run: RawFn) -> Self {
-        let core = options.core();
-        let (node, slack) = if options.is_exact() {
-            let slack = u64::try_from(options.slack.as_nanos()).unwrap_or(NOT_EXACT).min(NOT_EXACT - 1);
-            (Node { exact: ManuallyDrop::new(ExactTimer::of_kind(payload, core)) }, slack)
+        let (core, is_exact) = (options.core(), options.is_exact());
+        let node = if is_exact {
+            Node { exact: ManuallyDrop::new(ExactTimer::of_kind(payload, core)) }
         } else {
-            (Node { tick: ManuallyDrop::new(Timer::new(payload, core)) }, NOT_EXACT)
+            Node { tick: ManuallyDrop::new(Timer::new(payload, core)) }
         };
-        let (argument, course) = (null_mut(), Course::new());
+        let slack = Nanos(u64::try_from(options.slack.as_nanos()).unwrap_or(u64::MAX));
+        let (argument, rearm, marker) = (null_mut(), Rearm::new(), PhantomPinned);
         let pinned = if options.is_pinned { Pinned::Always } else { Pinned::OnDemand };
-        Self { node, run, argument, slack, course, pinned, marker: PhantomPinned }
+        Self { node, run, argument, slack, rearm, is_exact, pinned, marker }
     }
 
     /// What can be done with the timer at `timer`.
@@ -140,66 +142,59 @@ impl RawTimer {
     /// before that call returns. It is idle when [`cancel_sync`](CallbackTimer::cancel_sync) or
     /// [`cancel_and_wait`](CallbackTimer::cancel_and_wait) has ended it, when
     /// [`try_cancel`](CallbackTimer::try_cancel) has found no run of it, or at the end of a callback that has
-    /// [released](Run::release) it, and nobody arms it after that. In a forked child every timer is idle, and
+    /// [released](Run::release) it, if it is not armed after that. In a forked child every timer is idle, and
     /// when [`Machine::shutdown`] has returned outside of callbacks.
-    ///
-    /// ```
-    /// # use core::ptr::{NonNull, null_mut};
-    /// # use quietcore::{Machine, TimerOptions, timer::{RawTimer, Run}};
-    /// # let machine = Machine::start()?;
-    /// # unsafe fn nothing(_: *mut (), _: &Run<'_>) {}
-    /// # // SAFETY: `nothing` may be called with anything.
-    /// # let memory = Box::pin(unsafe { RawTimer::new(machine, TimerOptions::new(), nothing, null_mut()) });
-    /// // SAFETY: the timer is pinned, and never armed.
-    /// let timer = unsafe { RawTimer::at(NonNull::from(&*memory)) };
-    /// assert!(!timer.is_pending());
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[inline]
     #[must_use]
     pub const unsafe fn at(timer: NonNull<Self>) -> CallbackTimer {
-        CallbackTimer(Name(timer))
+        CallbackTimer(TimerPtr(timer))
     }
 
-    /// In ns, of an exact timer.
+    /// Of an exact timer.
     #[inline]
-    pub(super) fn slack(&self) -> Option<u64> {
-        (self.slack != NOT_EXACT).then_some(self.slack)
+    pub(super) fn slack(&self) -> Nanos {
+        self.slack
     }
 
-    /// Asks the timer, whichever it is.
     #[inline]
-    fn ask<R>(
-        &self,
-        tick: impl FnOnce(&Timer<Payload>) -> R,
-        exact: impl FnOnce(&ExactTimer<Payload>) -> R,
-    ) -> R {
-        match self.slack() {
-            // SAFETY: whether there is a slack says which field was written when the timer was made.
-            None => tick(unsafe { &self.node.tick }),
+    pub(super) fn is_exact(&self) -> bool {
+        self.is_exact
+    }
+
+    #[inline]
+    fn node(&self) -> Either<&Timer<Payload>, &ExactTimer<Payload>> {
+        if self.is_exact {
+            // SAFETY: `is_exact` says which field was written when the timer was made.
+            Either::Exact(unsafe { &self.node.exact })
+        } else {
             // SAFETY: as above.
-            Some(_) => exact(unsafe { &self.node.exact }),
+            Either::Tick(unsafe { &self.node.tick })
         }
     }
 
     #[inline]
-    pub(super) fn machine(&self) -> &'static Machine {
-        self.ask(Timer::payload, ExactTimer::payload).machine()
+    fn payload(&self) -> Payload {
+        with_either!(self.node(), |timer| timer.payload())
     }
 
-    fn kind(&self) -> Kind {
-        self.ask(Timer::payload, ExactTimer::payload).kind()
+    #[inline]
+    pub(super) fn machine(&self) -> &'static Machine {
+        self.payload().machine()
     }
 
     #[inline]
     pub(super) fn is_pending(&self) -> bool {
-        self.ask(Timer::is_pending, ExactTimer::is_pending)
+        with_either!(self.node(), |timer| timer.is_pending())
     }
 
     #[inline]
     pub(super) fn is_pinned(&self) -> bool {
-        self.ask(Timer::is_pinned, ExactTimer::is_pinned)
+        with_either!(self.node(), |timer| timer.is_pinned())
+    }
+
+    #[inline]
+    pub(super) fn is_deferrable(&self) -> bool {
+        with_either!(self.node(), |timer| timer.is_deferrable())
     }
 
     /// Whether it was pinned by an arm on a CPU, which holds for that arm.
@@ -207,43 +202,51 @@ impl RawTimer {
     pub(super) fn is_lent(&self) -> bool {
         self.pinned == Pinned::OnDemand && self.is_pinned()
     }
-
-    #[inline]
-    pub(super) fn is_deferrable(&self) -> bool {
-        self.ask(Timer::is_deferrable, ExactTimer::is_deferrable)
-    }
 }
 
 impl fmt::Debug for RawTimer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("RawTimer")
             .field("is_pending", &self.is_pending())
-            .field("course", &self.course)
+            .field("rearm", &self.rearm)
             .finish_non_exhaustive()
     }
 }
 
-/// The address of a timer that is valid as long as whoever has the name says so. What it reaches is the
+/// The address of a timer that is valid as long as the holder of the address says so. What it reaches is the
 /// [`RawTimer`], or all of what that is the first field of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Name(NonNull<RawTimer>);
+pub(crate) struct TimerPtr(NonNull<RawTimer>);
 
 // SAFETY: it is the address of a timer, which is `Sync`.
-unsafe impl Send for Name {}
+unsafe impl Send for TimerPtr {}
 // SAFETY: as above.
-unsafe impl Sync for Name {}
+unsafe impl Sync for TimerPtr {}
 
-/// A timer in the core's words.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Reference {
-    Tick(TimerRef<Payload>),
-    /// And its slack, in ns.
-    Exact(ExactRef<Payload>, u64),
+/// Before the closure of a counted timer, whatever the closure's type.
+#[repr(C)]
+pub(super) struct Header {
+    /// First: a runner gets here from its address.
+    pub(super) raw: RawTimer,
+    pub(super) vtable: &'static CountedVtable,
+    /// Where it was armed last, if the machine records that.
+    pub(super) arm_location: Lasting<Location<'static>>,
 }
 
-impl Name {
+/// What is known of a closure.
+pub(super) struct CountedVtable {
+    /// Takes a count.
+    pub(super) acquire_ref: unsafe fn(TimerPtr),
+    /// Gives one back.
+    pub(super) release_ref: unsafe fn(TimerPtr),
+    /// The closure's name.
+    pub(super) callback: Callback,
+}
+
+impl TimerPtr {
     /// # Safety
     /// As for [`RawTimer::at`]; `timer` reaches all of what the timer's kind says it is the first field of.
+    #[inline]
     pub(super) const unsafe fn new(timer: NonNull<RawTimer>) -> Self {
         Self(timer)
     }
@@ -255,90 +258,168 @@ impl Name {
     /// For the length of a call.
     #[inline]
     pub(super) fn timer(&self) -> &RawTimer {
-        // SAFETY: whoever made the name promised that the timer is there.
+        // SAFETY: the maker of the address promised that the timer is there.
         unsafe { self.0.as_ref() }
     }
 
-    /// The machine, if it takes arms; this one comes from `site`. Where that is not kept it costs two loads,
-    /// as without it.
+    /// The header of a counted timer.
+    ///
+    /// # Safety
+    /// The timer is of [`PayloadKind::Counted`].
     #[inline]
-    pub(super) fn armed_at(self, site: &'static Location<'static>) -> Result<&'static Machine, ArmError> {
+    unsafe fn header(&self) -> &Header {
+        // SAFETY: such a timer is the first field of a header, and its address reaches all of its memory.
+        unsafe { self.0.cast().as_ref() }
+    }
+
+    #[inline]
+    fn is_counted(self) -> bool {
+        self.timer().payload().kind() == PayloadKind::Counted
+    }
+
+    /// Its machine, if that takes arms.
+    #[inline]
+    pub(super) fn alive(self) -> Result<&'static Machine, ArmError> {
         let machine = self.timer().machine();
-        if machine.takes_plain_arms() { Ok(machine) } else { self.keep_site(site) }
+        machine.check_alive().map(|()| machine)
+    }
+
+    /// Its machine, for an arm at `location`. Where that is not recorded it costs two loads, as without it.
+    #[inline]
+    pub(super) fn machine_for_arm(
+        self,
+        location: &'static Location<'static>,
+    ) -> Result<&'static Machine, ArmError> {
+        let machine = self.timer().machine();
+        if machine.takes_plain_arms() { Ok(machine) } else { self.record_arm(location) }
     }
 
     #[cold]
-    fn keep_site(self, site: &'static Location<'static>) -> Result<&'static Machine, ArmError> {
+    fn record_arm(self, location: &'static Location<'static>) -> Result<&'static Machine, ArmError> {
         let machine = self.alive()?;
-        if self.timer().kind() == Kind::Held {
-            // SAFETY: it is of that kind; whoever made the name promised that the timer is there.
-            unsafe { handle::keep_site(self, site) };
+        if self.is_counted() {
+            // SAFETY: it is of that kind.
+            unsafe { self.header() }.arm_location.store(Some(location));
         }
         Ok(machine)
     }
 
+    /// The timer in the core's words.
     #[inline]
-    pub(super) fn reference(self) -> Reference {
-        match self.timer().slack() {
-            // SAFETY: the timer is the first field, and of that kind. Who made the name promised what `new`
-            // asks for: it stays until it is idle, and all names of it lead to the one machine that it names.
-            None => Reference::Tick(unsafe { TimerRef::new(self.0.cast()) }),
-            // SAFETY: as above.
-            Some(slack) => Reference::Exact(unsafe { TimerRef::new(self.0.cast()) }, slack),
+    pub(super) fn core(self) -> Either<TimerRef<Payload>, ExactRef<Payload>> {
+        // SAFETY, both: the timer is the first field, and of that kind. The maker of the address promised what
+        // `new` asks for: it stays until it is idle, and all its addresses lead to the machine that it names.
+        if self.timer().is_exact {
+            // SAFETY: argued above.
+            Either::Exact(unsafe { TimerRef::new(self.0.cast()) })
+        } else {
+            // SAFETY: argued above.
+            Either::Tick(unsafe { TimerRef::new(self.0.cast()) })
         }
     }
 }
 
-/// A timer that was handed out: who runs it, and then drops this when the machine knows that the run is
-/// over.
+/// Arms and cancels a timer with a callback. A [`TimerHandle`](super::TimerHandle) is one, and so is what
+/// [`RawTimer::at`] returns. Any thread may call everything; only [`cancel_sync`](Self::cancel_sync) waits.
+///
+/// ```
+/// use core::time::Duration;
+/// use quietcore::{Machine, timer::CallbackTimer};
+///
+/// let machine = Machine::start()?;
+/// let timer = machine.timer(Default::default(), |_run| {});
+/// let timer: &CallbackTimer = &timer;
+/// assert!(!timer.arm_after(Duration::from_secs(60))?);
+/// assert!(timer.arm_after(Duration::from_secs(90))?, "it was pending");
+/// assert!(timer.cancel());
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
-pub(crate) struct Call {
-    pub(super) name: Name,
-    kind: Kind,
+pub struct CallbackTimer(pub(super) TimerPtr);
+
+/// What a callback may know of its run.
+///
+/// ```
+/// use core::time::Duration;
+/// use quietcore::{Machine, TimerOptions};
+/// use std::sync::mpsc;
+///
+/// let machine = Machine::start()?;
+/// let (sender, receiver) = mpsc::channel();
+/// let timer = machine.timer(TimerOptions::new(), move |run| {
+///     sender.send((run.scheduled(), run.now())).expect("the program waits");
+/// });
+/// let before = machine.now();
+/// timer.arm_after(Duration::from_millis(3))?;
+/// let (scheduled, now) = receiver.recv()?;
+/// assert!(before <= scheduled && scheduled <= now);
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Run<'a> {
+    pub(super) timer: CallbackTimer,
+    pub(super) scheduled: Nanos,
+    pub(super) now: Nanos,
+    pub(super) overruns: u64,
+    pub(super) cpu: CpuId,
+    /// What the runner does after the callback.
+    pub(super) plan: &'a Cell<RunPlan>,
 }
 
-impl Call {
+/// A callback timer that was handed out. Its runner runs it, and then drops this when the machine knows that
+/// the run is over.
+#[derive(Debug)]
+pub(crate) struct DueCallback {
+    pub(super) timer: TimerPtr,
+    is_counted: bool,
+}
+
+impl DueCallback {
     /// Takes what keeps the timer there.
     ///
     /// # Safety
     /// `timer` is pending and of that kind, and this is called under the lock of its base. Its reference was
-    /// made by [`Name::reference`].
+    /// made by [`TimerPtr::core`].
     #[inline]
-    pub(crate) unsafe fn begin(timer: NonNull<RawTimer>, kind: Kind) -> Self {
-        let name = Name(timer);
-        if kind == Kind::Held {
-            // SAFETY: promised by the caller.
-            unsafe { handle::hold(name) };
+    pub(crate) unsafe fn begin(timer: NonNull<RawTimer>, kind: PayloadKind) -> Self {
+        let (timer, is_counted) = (TimerPtr(timer), kind == PayloadKind::Counted);
+        if is_counted {
+            // SAFETY: it is counted, and the lock of its base is held, where it is pending: so there is a
+            // count to take another one from (`callback.rs`).
+            unsafe { (timer.header().vtable.acquire_ref)(timer) };
         }
-        Self { name, kind }
+        Self { timer, is_counted }
     }
 
     /// What a lane says that it runs.
     #[inline]
     pub(crate) fn running(&self) -> Running {
-        let (callback, site) = match self.kind {
-            // SAFETY: it is of that kind, and `begin` took a count.
-            Kind::Held => unsafe { handle::describe(self.name) },
-            Kind::Wake | Kind::Raw => (&Callback::RAW, None),
+        let (callback, arm_location) = if self.is_counted {
+            // SAFETY: it is counted, and `begin` took a count.
+            let header = unsafe { self.timer.header() };
+            (&header.vtable.callback, header.arm_location.load())
+        } else {
+            (&Callback::RAW, None)
         };
-        let (subject, function) = (self.name.address().as_ptr() as usize, self.name.timer().run as usize);
-        Running { callback, subject, function, site }
+        let (subject, function) = (self.timer.0.as_ptr() as usize, self.timer.timer().run as usize);
+        Running { callback, subject, function, site: arm_location }
     }
 
     /// Calls the function. A panic of it passes through.
     pub(super) fn call(&self, run: &Run<'_>) {
-        let timer = self.name.timer();
-        // SAFETY: whoever made the timer promised that this may be called on any thread, one call at a time;
+        let timer = self.timer.timer();
+        // SAFETY: the maker of the timer promised that this may be called on any thread, one call at a time;
         // the machine does not hand it out again before it is told that this run is over.
         unsafe { (timer.run)(timer.argument, run) };
     }
 }
 
-impl Drop for Call {
+impl Drop for DueCallback {
     fn drop(&mut self) {
-        if self.kind == Kind::Held {
+        if self.is_counted {
             // SAFETY: `begin` took the count that this gives back.
-            unsafe { handle::release(self.name) };
+            unsafe { (self.timer.header().vtable.release_ref)(self.timer) };
         }
     }
 }

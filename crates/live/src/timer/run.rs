@@ -1,114 +1,39 @@
-//! One run of a callback: what it may know, and what comes after it.
+//! One run of a callback: what the callback may know of it, and what comes after it.
 
-use super::CallbackTimer;
-use super::course::Planned;
-use super::raw::Call;
+use super::raw::{CallbackTimer, DueCallback, Run};
+use super::rearm::RunPlan;
 use crate::{CpuId, Machine, Nanos};
 use core::cell::Cell;
 use core::fmt;
 use core::time::Duration;
 
-/// What a callback may know of its run.
-///
-/// ```
-/// use core::time::Duration;
-/// use quietcore::{Machine, TimerOptions};
-/// use std::sync::mpsc;
-///
-/// let machine = Machine::start()?;
-/// let (sender, receiver) = mpsc::channel();
-/// let timer = machine.timer(TimerOptions::new(), move |run| {
-///     sender.send((run.scheduled(), run.now())).expect("somebody waits");
-/// });
-/// let before = machine.now();
-/// timer.arm_after(Duration::from_millis(3))?;
-/// let (scheduled, now) = receiver.recv()?;
-/// assert!(before <= scheduled && scheduled <= now);
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub struct Run<'a> {
-    timer: CallbackTimer,
-    scheduled: Nanos,
-    now: Nanos,
-    overruns: u64,
-    cpu: CpuId,
-    /// What the runner does after the callback.
-    planned: &'a Cell<Planned>,
-}
-
 impl Run<'_> {
     /// The moment that the timer was armed for. When another thread arms it while it is handed out, this may
     /// be rounded up to a tick.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # let machine = quietcore::Machine::start()?;
-    /// let timer = machine.timer(Default::default(), |run| assert!(run.scheduled() <= run.now()));
-    /// # timer.arm_after(Duration::ZERO)?;
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub const fn scheduled(&self) -> Nanos {
         self.scheduled
     }
 
     /// The moment just before the callback was called, on the machine's clock.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # let machine = quietcore::Machine::start()?;
-    /// let timer = machine.timer(Default::default(), |run| println!("at {}", run.now()));
-    /// # timer.arm_after(Duration::ZERO)?;
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub const fn now(&self) -> Nanos {
         self.now
     }
 
     /// How late it is: a part of this is the timer's [precision](super::Precision).
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # let machine = quietcore::Machine::start()?;
-    /// let timer = machine.timer(Default::default(), |run| println!("{:?} late", run.lateness()));
-    /// # timer.arm_after(Duration::ZERO)?;
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub const fn lateness(&self) -> Duration {
         Duration::from_nanos(self.now.since(self.scheduled).0)
     }
 
     /// Of a periodic timer: how many periods went by since the last run and had none.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # let machine = quietcore::Machine::start()?;
-    /// let timer = machine.timer(Default::default(), |run| assert_eq!(run.overruns(), 0));
-    /// # timer.arm_after(Duration::ZERO)?;
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub const fn overruns(&self) -> u64 {
         self.overruns
     }
 
     /// Which CPU of the machine runs it; one above the host's when the helper or a spare lane does.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # let machine = quietcore::Machine::start()?;
-    /// let timer = machine.timer(Default::default(), |run| println!("on CPU {}", run.cpu()));
-    /// # timer.arm_after(Duration::ZERO)?;
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub const fn cpu(&self) -> CpuId {
         self.cpu
@@ -129,7 +54,7 @@ impl Run<'_> {
     ///     if left > 0 {
     ///         run.timer().arm_after(Duration::from_millis(1)).expect("the machine is running");
     ///     }
-    ///     sender.send(left).expect("somebody waits");
+    ///     sender.send(left).expect("the program waits");
     /// });
     /// timer.arm_after(Duration::ZERO)?;
     /// assert_eq!(receiver.iter().take(3).collect::<Vec<_>>(), [2, 1, 0]);
@@ -160,7 +85,7 @@ impl Run<'_> {
     ///     run.release();
     ///     // SAFETY: it is the address of a box, and the timer in it is not used any more.
     ///     let own = unsafe { Box::from_raw(own.cast::<Own>()) };
-    ///     own.sender.send("ended").expect("somebody waits");
+    ///     own.sender.send("ended").expect("the program waits");
     /// }
     /// let (sender, receiver) = mpsc::channel();
     /// let own = Box::into_raw(Box::new(Own { timer: None, sender }));
@@ -175,7 +100,7 @@ impl Run<'_> {
     /// ```
     pub fn release(&self) {
         self.timer.cancel();
-        self.planned.set(Planned::Released);
+        self.plan.set(RunPlan::Released);
     }
 }
 
@@ -190,18 +115,18 @@ impl fmt::Debug for Run<'_> {
     }
 }
 
-impl Call {
+impl DueCallback {
     /// What to do with a timer that the base knows to be due at `expires`.
-    pub(crate) fn plan(&self, expires: Nanos, now: Nanos, machine: &Machine) -> Planned {
-        let timer = self.name.timer();
-        let length = timer.slack().is_none().then(|| machine.core.settings().tick);
-        timer.course.plan(expires, now, length)
+    pub(crate) fn plan(&self, expires: Nanos, now: Nanos, machine: &Machine) -> RunPlan {
+        let timer = self.timer.timer();
+        let length = (!timer.is_exact()).then(|| machine.core.settings().tick);
+        timer.rearm.plan(expires, now, length)
     }
 
     /// Runs the callback, if that was planned. A panic of it passes through.
-    pub(crate) fn run(&self, planned: &Cell<Planned>, now: Nanos, cpu: CpuId) {
-        if let Planned::Run { scheduled, overruns } = planned.get() {
-            self.call(&Run { timer: CallbackTimer(self.name), scheduled, now, overruns, cpu, planned });
+    pub(crate) fn run(&self, plan: &Cell<RunPlan>, now: Nanos, cpu: CpuId) {
+        if let RunPlan::Run { scheduled, overruns } = plan.get() {
+            self.call(&Run { timer: CallbackTimer(self.timer), scheduled, now, overruns, cpu, plan });
         }
     }
 
@@ -209,13 +134,13 @@ impl Call {
     /// it runs next, if the lane of its base has to be told when this run is over: until then that lane does
     /// not see it.
     #[inline]
-    pub(crate) fn follow(&self, planned: Planned, now: Nanos) -> Option<Nanos> {
-        if planned == Planned::Released {
+    pub(crate) fn follow(&self, plan: RunPlan, now: Nanos) -> Option<Nanos> {
+        if plan == RunPlan::Released {
             return None;
         }
-        if self.name.timer().course.follows() {
-            self.name.follow(planned, now);
+        if self.timer.timer().rearm.follows() {
+            self.timer.follow(plan, now);
         }
-        self.name.next_to_tell()
+        self.timer.next_to_tell()
     }
 }

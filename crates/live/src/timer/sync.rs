@@ -3,7 +3,7 @@
 //!
 //! None of them guards anything. Who arms writes the moment before it takes the lock of a base, so a run may
 //! find the moment of an arm that is still under way: it compares it with what the base says
-//! ([`course`](super::course)).
+//! ([`rearm`](super::rearm)).
 
 use crate::words::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use quietcore_core::Nanos;
@@ -30,7 +30,7 @@ impl Due {
     }
 }
 
-/// Whether a run leads to another one. Written under the lock of the timer's course.
+/// Whether a run leads to another one. Written under the lock of the timer's [`Rearm`](super::rearm::Rearm).
 #[derive(Debug)]
 pub(super) struct Follows(AtomicU8);
 
@@ -46,7 +46,7 @@ impl Follows {
 
     #[inline]
     pub(super) fn load(&self) -> bool {
-        // Relaxed: what follows from a yes is looked at again under the lock of the course. A no of a cancel
+        // Relaxed: what follows from a yes is looked at again under that lock. A no of a cancel
         // is looked at again after it: if another thread's periodic arm was ordered before that cancel by the
         // lock of the timer's base, the second look sees what it wrote before.
         self.0.load(Ordering::Relaxed) == DOES

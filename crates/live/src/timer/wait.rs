@@ -7,8 +7,7 @@
 //! Who must not wait: a thread that is inside of a run (the other run may wait for this one), and a lane
 //! (others may wait for its turn). Absent: time limits.
 
-use super::CallbackTimer;
-use super::raw::{Name, Reference};
+use super::raw::{CallbackTimer, TimerPtr, with_either};
 use super::sync::Tasks;
 use crate::lane::current_cpu;
 use crate::words::run_wait::RunWait;
@@ -164,7 +163,7 @@ impl Found {
     }
 }
 
-impl Name {
+impl TimerPtr {
     /// Takes the timer out, whether or not a run of it is under way.
     pub(super) fn try_cancel(self) -> Cancelled {
         match self.look(Found::Idle(false)) {
@@ -182,17 +181,14 @@ impl Name {
         if machine.is_forked() {
             return Found::Idle(was_pending);
         }
-        timer.course.end();
+        timer.rearm.end();
         let context = machine.cancel_context();
-        let cancelled = match self.reference() {
-            Reference::Tick(timer) => machine.core.cancel_unless_running(timer, context),
-            Reference::Exact(timer, _) => machine.core.cancel_unless_running(timer, context),
-        };
+        let cancelled = with_either!(self.core(), |timer| machine.core.cancel_unless_running(timer, context));
         match cancelled.unwrap_or(Cancelled::Idle) {
             Cancelled::Idle => Found::Idle(was_pending),
             Cancelled::WasPending => {
                 // As in `cancel`: another thread may have begun a period after the first look.
-                if timer.course.follows() {
+                if timer.rearm.follows() {
                     let _ = self.cancel();
                 }
                 Found::Idle(true)
@@ -246,12 +242,12 @@ impl Future for CancelAndWait<'_> {
     type Output = bool;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<bool> {
-        let name = self.timer.0;
-        self.found = name.look(self.found);
+        let timer = self.timer.0;
+        self.found = timer.look(self.found);
         if matches!(self.found, Found::Running(_)) {
-            let ends = &name.timer().machine().run_ends;
+            let ends = &timer.timer().machine().run_ends;
             self.ticket = Some(ends.register(self.ticket, context.waker()));
-            self.found = name.look(self.found);
+            self.found = timer.look(self.found);
         }
         match self.found {
             Found::Idle(was_pending) => Poll::Ready(was_pending),

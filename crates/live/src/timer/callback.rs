@@ -1,35 +1,30 @@
-//! What can be done with a callback timer, from any thread and inside of callbacks.
+//! What can be done with a callback timer, and the timers of Rust programs: closures in counted memory.
 //!
 //! An arm costs the lock of one base, and a cancel too; neither allocates or waits. How they do it: `arm.rs`,
 //! `wait.rs`.
+//!
+//! A closure has two counts: the handles hold a [`Guard`], which holds the memory; a run holds the memory, too.
+//! The runner takes its count under the lock of the timer's base, where the timer is pending: then a handle is
+//! left, or the guard's end, which still holds the memory, waits for that lock to cancel the timer. So the
+//! count is never taken from 0. When the guard has ended the timer is shut down, and no run follows. The
+//! closure is dropped with the last count: by the thread that drops the last handle, or by the runner.
+#![allow(unsafe_code, reason = "a runner gets to the closure from the address of its timer")]
 
-use super::raw::Name;
+use super::options::TimerOptions;
+use super::raw::{CallbackTimer, CountedVtable, Header, RawTimer, Run, TimerPtr};
 use super::wait::{CancelAndWait, WouldBlock};
 use crate::machine::ArmError;
+use crate::payload::{Payload, PayloadKind};
+use crate::words::stall_record::{Callback, Lasting};
 use crate::{CpuId, Machine, Nanos};
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::ops::Deref;
 use core::panic::Location;
+use core::ptr::NonNull;
 use core::time::Duration;
 use quietcore_core::{Arm, Cancelled};
-
-/// Arms and cancels a timer with a callback. A [`TimerHandle`](super::TimerHandle) is one, and so is what
-/// [`RawTimer::at`](super::RawTimer::at) returns. Any thread may call everything; only
-/// [`cancel_sync`](Self::cancel_sync) waits.
-///
-/// ```
-/// use core::time::Duration;
-/// use quietcore::{Machine, timer::CallbackTimer};
-///
-/// let machine = Machine::start()?;
-/// let timer = machine.timer(Default::default(), |_run| {});
-/// let timer: &CallbackTimer = &timer;
-/// assert!(!timer.arm_after(Duration::from_secs(60))?);
-/// assert!(timer.arm_after(Duration::from_secs(90))?, "it was pending");
-/// assert!(timer.cancel());
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug)]
-pub struct CallbackTimer(pub(super) Name);
+use std::sync::Arc;
 
 impl CallbackTimer {
     /// Arms the timer for a moment on the machine's clock, once; says whether it was pending before. A
@@ -50,7 +45,7 @@ impl CallbackTimer {
     #[track_caller]
     #[inline]
     pub fn arm_at(&self, at: impl Into<Nanos>) -> Result<bool, ArmError> {
-        let context = self.0.armed_at(Location::caller())?.coarse_context();
+        let context = self.0.machine_for_arm(Location::caller())?.coarse_context();
         self.0.arm_once(at.into(), context)
     }
 
@@ -59,19 +54,10 @@ impl CallbackTimer {
     ///
     /// # Errors
     /// As for [`arm_at`](Self::arm_at).
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # let machine = quietcore::Machine::start()?;
-    /// # let timer = machine.timer(Default::default(), |_| {});
-    /// timer.arm_after(Duration::from_millis(250))?;
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[track_caller]
     #[inline]
     pub fn arm_after(&self, delay: Duration) -> Result<bool, ArmError> {
-        let machine = self.0.armed_at(Location::caller())?;
+        let machine = self.0.machine_for_arm(Location::caller())?;
         let now = machine.clock.now();
         self.0.arm_once(after(now, delay), machine.context(now))
     }
@@ -79,10 +65,10 @@ impl CallbackTimer {
     /// Arms the timer on `cpu`, once: it runs on its lane and on no other thread. This holds for one arm;
     /// [`reduce`](Self::reduce) and [`mod_pending`](Self::mod_pending) take it to the lane that calls them,
     /// or that is nearest to the caller. A timer that runs stays where it runs, so an arm in its own callback
-    /// does not take it to another CPU; a callback that goes round arms a timer per CPU.
+    /// does not take it to another CPU.
     ///
     /// # Errors
-    /// [`ArmError::NoLane`] when no lane plays that CPU; otherwise as for [`arm_at`](Self::arm_at).
+    /// [`ArmError::NoLane`] when no lane drives that CPU; otherwise as for [`arm_at`](Self::arm_at).
     ///
     /// ```
     /// # use quietcore::{ArmError, CpuId, Machine};
@@ -95,7 +81,7 @@ impl CallbackTimer {
     /// ```
     #[track_caller]
     pub fn arm_on(&self, cpu: CpuId, at: impl Into<Nanos>) -> Result<bool, ArmError> {
-        let context = self.0.armed_at(Location::caller())?.coarse_context();
+        let context = self.0.machine_for_arm(Location::caller())?.coarse_context();
         self.0.arm_on(cpu, at.into(), context)
     }
 
@@ -117,7 +103,7 @@ impl CallbackTimer {
     /// # let machine = Machine::start()?;
     /// let (sender, receiver) = mpsc::channel();
     /// let timer = machine.timer(TimerOptions::new().precision(Precision::Tick), move |run| {
-    ///     sender.send(run.scheduled()).expect("somebody waits");
+    ///     sender.send(run.scheduled()).expect("the program waits");
     /// });
     /// let first = machine.now();
     /// timer.arm_periodic(first, Duration::from_millis(2))?;
@@ -130,9 +116,9 @@ impl CallbackTimer {
     /// ```
     #[track_caller]
     pub fn arm_periodic(&self, first: impl Into<Nanos>, period: Duration) -> Result<bool, ArmError> {
-        let context = self.0.armed_at(Location::caller())?.coarse_context();
+        let context = self.0.machine_for_arm(Location::caller())?.coarse_context();
         let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).max(1);
-        self.0.arm_course(first.into(), Nanos(period), context)
+        self.0.arm_periodic(first.into(), Nanos(period), context)
     }
 
     /// Arms the timer for `at`, unless it is pending for that moment or an earlier one. Says whether it was
@@ -140,20 +126,9 @@ impl CallbackTimer {
     ///
     /// # Errors
     /// As for [`arm_at`](Self::arm_at).
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use quietcore::{Machine, Nanos};
-    /// # let machine = Machine::start()?;
-    /// # let timer = machine.timer(Default::default(), |_| {});
-    /// timer.arm_after(Duration::from_secs(60))?;
-    /// assert!(timer.reduce(Nanos(machine.now().0 + 1_000_000_000))?);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[track_caller]
     pub fn reduce(&self, at: impl Into<Nanos>) -> Result<bool, ArmError> {
-        let context = self.0.armed_at(Location::caller())?.coarse_context();
+        let context = self.0.machine_for_arm(Location::caller())?.coarse_context();
         self.0.modify(Arm::reduce(at.into()), context)
     }
 
@@ -161,32 +136,14 @@ impl CallbackTimer {
     ///
     /// # Errors
     /// As for [`arm_at`](Self::arm_at).
-    ///
-    /// ```
-    /// # use quietcore::{Machine, Nanos};
-    /// # let machine = Machine::start()?;
-    /// # let timer = machine.timer(Default::default(), |_| {});
-    /// assert!(!timer.mod_pending(machine.now())?);
-    /// assert!(!timer.is_pending());
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[track_caller]
     pub fn mod_pending(&self, at: impl Into<Nanos>) -> Result<bool, ArmError> {
-        let context = self.0.armed_at(Location::caller())?.coarse_context();
+        let context = self.0.machine_for_arm(Location::caller())?.coarse_context();
         self.0.modify(Arm::mod_pending(at.into()), context)
     }
 
     /// Takes the timer out and ends its periods; says whether it was pending. A run that has begun goes on,
     /// and is not waited for. Cost: a lock if it is pending, else a load or two.
-    ///
-    /// ```
-    /// # let machine = quietcore::Machine::start()?;
-    /// # let timer = machine.timer(Default::default(), |_| {});
-    /// assert!(!timer.cancel());
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     pub fn cancel(&self) -> bool {
         self.0.cancel()
@@ -211,8 +168,8 @@ impl CallbackTimer {
         self.0.try_cancel()
     }
 
-    /// Takes the timer out, and returns when no run of it is left; says whether it was pending. Until
-    /// somebody arms it again it does not run.
+    /// Takes the timer out, and returns when no run of it is left; says whether it was pending. It does not
+    /// run before the next arm.
     ///
     /// # Errors
     /// [`WouldBlock`] when a run of it is under way and this thread must not wait for it: inside of a
@@ -256,32 +213,12 @@ impl CallbackTimer {
 
     /// Takes the timer out for good: every later arm is refused. Says whether it was pending. A run that has
     /// begun goes on; [`cancel_sync`](Self::cancel_sync) waits for it.
-    ///
-    /// ```
-    /// # use quietcore::{ArmError, Machine};
-    /// # let machine = Machine::start()?;
-    /// # let timer = machine.timer(Default::default(), |_| {});
-    /// assert!(!timer.shutdown());
-    /// assert_eq!(timer.arm_at(machine.now()), Err(ArmError::ShutDown));
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn shutdown(&self) -> bool {
         self.0.shutdown()
     }
 
     /// Whether it is armed and neither cancelled nor handed out to run. While other threads arm it this says
     /// what was. Cost: a load.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # let machine = quietcore::Machine::start()?;
-    /// # let timer = machine.timer(Default::default(), |_| {});
-    /// timer.arm_after(Duration::from_secs(60))?;
-    /// assert!(timer.is_pending());
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn is_pending(&self) -> bool {
@@ -289,28 +226,12 @@ impl CallbackTimer {
     }
 
     /// Whether a run of it has begun and not ended. Cost: a lock.
-    ///
-    /// ```
-    /// # let machine = quietcore::Machine::start()?;
-    /// # let timer = machine.timer(Default::default(), |_| {});
-    /// assert!(!timer.is_running());
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.0.is_running()
     }
 
     /// The machine that it was made for.
-    ///
-    /// ```
-    /// # let machine = quietcore::Machine::start()?;
-    /// # let timer = machine.timer(Default::default(), |_| {});
-    /// assert!(core::ptr::eq(timer.machine(), machine));
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn machine(&self) -> &'static Machine {
         self.0.timer().machine()
@@ -321,4 +242,140 @@ impl CallbackTimer {
 fn after(now: Nanos, delay: Duration) -> Nanos {
     let delay = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
     Nanos(now.0.saturating_add(delay))
+}
+
+/// A timer that calls a closure. Handles are counted: when the last one is dropped the timer is cancelled,
+/// and the closure is dropped when no run of it is left. Dropping never waits.
+///
+/// What can be done with it is in [`CallbackTimer`]. To make one, [`Machine::timer`].
+///
+/// ```
+/// use core::time::Duration;
+/// use quietcore::{Machine, TimerOptions};
+/// use std::sync::mpsc;
+///
+/// let machine = Machine::start()?;
+/// let (sender, receiver) = mpsc::channel();
+/// let timer = machine.timer(TimerOptions::new(), move |_run| sender.send("ran").expect("the program waits"));
+/// timer.arm_after(Duration::from_millis(1))?;
+/// assert_eq!(receiver.recv()?, "ran");
+/// drop(timer);
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct TimerHandle {
+    timer: CallbackTimer,
+    guard: Arc<Guard>,
+}
+
+/// What the handles hold together.
+struct Guard {
+    timer: TimerPtr,
+    /// Keeps `timer` valid.
+    _memory: Arc<dyn Send + Sync>,
+}
+
+#[repr(C)]
+struct Counted<F> {
+    header: Header,
+    /// For the one run that there is at a time.
+    callback: UnsafeCell<F>,
+}
+
+// SAFETY: of what is shared, the header is written by nobody but through `RawTimer`, which is `Sync`. The
+// closure is reached by one runner at a time, as a timer is not handed out again before the machine is told
+// that its run is over; a lock lies between two runs. It may move to the runner's thread (`F: Send`).
+unsafe impl<F: Send> Sync for Counted<F> {}
+
+impl Machine {
+    /// Makes a timer that calls `callback`. It is idle.
+    ///
+    /// The callback runs on the helper thread or on a lane, with no lock held: it should be short, as others
+    /// wait. When it panics, the machine's [`OnPanic`](crate::OnPanic) decides; with `Continue` the timer
+    /// can be used as before. A callback that needs its own timer gets it from [`Run::timer`].
+    ///
+    /// Allocates twice.
+    ///
+    /// ```
+    /// use quietcore::{Machine, TimerOptions};
+    ///
+    /// let machine = Machine::start()?;
+    /// let timer = machine.timer(TimerOptions::new(), |run| println!("{:?} late", run.lateness()));
+    /// assert!(!timer.is_pending());
+    /// # machine.shutdown();
+    /// # Ok::<(), quietcore::StartError>(())
+    /// ```
+    pub fn timer<F>(&'static self, options: TimerOptions, callback: F) -> TimerHandle
+    where
+        F: FnMut(&Run<'_>) + Send + 'static,
+    {
+        let raw = RawTimer::of_kind(Payload::new(self, PayloadKind::Counted), options, run::<F>);
+        let vtable = const {
+            &CountedVtable {
+                acquire_ref: acquire::<F>,
+                release_ref: release::<F>,
+                callback: Callback::of::<F>(),
+            }
+        };
+        let header = Header { raw, vtable, arm_location: Lasting::new() };
+        let memory = Arc::new(Counted { header, callback: UnsafeCell::new(callback) });
+        let address = NonNull::new(Arc::as_ptr(&memory).cast_mut()).expect("it was allocated");
+        // SAFETY: the address is that of all of the memory, which the guard below and every run keep; before
+        // the guard gives its count back it shuts the timer down.
+        let timer = unsafe { TimerPtr::new(address.cast()) };
+        TimerHandle { timer: CallbackTimer(timer), guard: Arc::new(Guard { timer, _memory: memory }) }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.timer.shutdown();
+    }
+}
+
+impl Clone for TimerHandle {
+    fn clone(&self) -> Self {
+        Self { timer: CallbackTimer(self.guard.timer), guard: Arc::clone(&self.guard) }
+    }
+}
+
+impl Deref for TimerHandle {
+    type Target = CallbackTimer;
+
+    #[inline]
+    fn deref(&self) -> &CallbackTimer {
+        &self.timer
+    }
+}
+
+impl fmt::Debug for TimerHandle {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.guard.timer.timer(), out)
+    }
+}
+
+/// The function of a counted timer.
+///
+/// # Safety
+/// `run` is of a timer that is the first field of a `Counted<F>`, and no other run of it is under way.
+unsafe fn run<F: FnMut(&Run<'_>)>(_argument: *mut (), run: &Run<'_>) {
+    let held = run.timer().0.address().cast::<Counted<F>>();
+    // SAFETY: promised by the caller: the name of a counted timer reaches all of its memory, the run's count
+    // keeps it, and nobody else has a reference to the closure.
+    let callback = unsafe { &mut *held.as_ref().callback.get() };
+    callback(run);
+}
+
+/// # Safety
+/// `timer` is of a timer in a `Counted<F>` whose memory has a count.
+unsafe fn acquire<F>(timer: TimerPtr) {
+    // SAFETY: promised by the caller; the address is that of an `Arc`'s content.
+    unsafe { Arc::increment_strong_count(timer.address().cast::<Counted<F>>().as_ptr()) };
+}
+
+/// # Safety
+/// `timer` is of a timer in a `Counted<F>`, and a count of its memory is given up.
+unsafe fn release<F>(timer: TimerPtr) {
+    // SAFETY: promised by the caller.
+    unsafe { Arc::decrement_strong_count(timer.address().cast::<Counted<F>>().as_ptr()) };
 }

@@ -1,0 +1,52 @@
+//! What becomes of a timer that is handed out.
+//!
+//! A base hands a timer out under its lock; from the moment it unlocks, the timer may be freed by its owner.
+//! So what a run needs is taken out of the timer under the lock ([`Job::take`]): the waker of a future, or a
+//! count of the owners of a callback. Source: docs/design/PROTOCOL.md, section 8.
+#![allow(unsafe_code, reason = "an expired timer is the first field of what its payload says")]
+
+use crate::payload::{Payload, PayloadKind, WakeEntry};
+use crate::timer::DueCallback;
+use core::task::Waker;
+use quietcore_core::{TimerKind, TimerName, TimerRef};
+
+/// What to run, taken out of a timer.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// Nothing, if the future was dropped or is just being polled.
+    Wake(Option<Waker>),
+    Call(DueCallback),
+}
+
+impl Job {
+    /// Under the lock of the timer's base, before any thread can see that the timer is idle.
+    #[inline]
+    pub(crate) fn take(payload: Payload, name: TimerName<Payload>) -> Self {
+        match name {
+            TimerName::Timer(timer) => Self::of(payload, timer),
+            TimerName::Exact(timer) => Self::of(payload, timer),
+            TimerName::Id(_) | TimerName::ExactId(_) => {
+                unreachable!("this world keeps no timers in the machine's store")
+            }
+        }
+    }
+
+    #[inline]
+    fn of<K: TimerKind>(payload: Payload, timer: TimerRef<Payload, K>) -> Self {
+        match payload.kind() {
+            PayloadKind::Wake => {
+                // SAFETY: a timer with this payload is the first field of a `WakeEntry`, and its reference was
+                // made from a pointer to the whole entry (`WakeEntry::address`). The entry is valid: its owner
+                // frees it only after it saw the timer idle, which is stored after this.
+                let entry = unsafe { timer.as_ptr().cast::<WakeEntry<K>>().as_ref() };
+                Self::Wake(entry.cell.take())
+            }
+            kind => {
+                // SAFETY: a timer with this payload is the first field of a `RawTimer`, and its reference was
+                // made from a pointer to all that it says. It is pending, so it is valid, and this is called
+                // under the lock of its base.
+                Self::Call(unsafe { DueCallback::begin(timer.as_ptr().cast(), kind) })
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What follows a run of a timer: nothing, the next period, or the rest of a wait that is longer than the
+//! wheel reaches.
+//!
+//! A timer that runs once pays a load for this. For the others there is a lock, under which the runner decides
+//! whether to arm the timer again, and under which other arms and cancels end its periods: so a period that
+//! was cancelled while its callback ran does not begin again. Lock order: this one, then those of bases.
+//!
+//! Periods never drift: each is a multiple of the first, whenever its run came. Multiples that went by while
+//! the timer waited or ran are skipped and counted.
+
+use super::sync::{Due, Follows};
+use quietcore_core::{Nanos, TickLength, Ticks, TimerKind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[derive(Debug)]
+pub(super) struct Rearm {
+    pub(super) due: Due,
+    follows: Follows,
+    period: Mutex<Period>,
+}
+
+/// What follows, while something does.
+#[derive(Clone, Copy, Debug)]
+struct Period {
+    /// 0 for a single run, further ahead than the wheel reaches.
+    length: Nanos,
+    /// The multiple that the timer is armed for.
+    at: Nanos,
+    /// Multiples that were skipped before that.
+    overruns: u64,
+}
+
+/// What to do with a timer that was handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunPlan {
+    Run {
+        /// What it was armed for; when another arm is under way, to the tick.
+        scheduled: Nanos,
+        overruns: u64,
+    },
+    /// It is early, because the wheel does not reach as far: arm it again for this.
+    Hop(Nanos),
+    /// Nothing: its callback let go of it, and it may be gone.
+    Released,
+}
+
+/// What follows a run, with its lock held.
+pub(super) struct RearmGuard<'a> {
+    rearm: &'a Rearm,
+    period: MutexGuard<'a, Period>,
+}
+
+impl Rearm {
+    pub(super) fn new() -> Self {
+        let period = Period { length: Nanos(0), at: Nanos(0), overruns: 0 };
+        Self { due: Due::new(), follows: Follows::new(), period: Mutex::new(period) }
+    }
+
+    /// Whether a run may lead to another one.
+    #[inline]
+    pub(super) fn follows(&self) -> bool {
+        self.follows.load()
+    }
+
+    /// Whether it may, or a run may be under way that was handed out while it did.
+    #[inline]
+    pub(super) fn ever_followed(&self) -> bool {
+        self.follows.ever()
+    }
+
+    pub(super) fn lock(&self) -> RearmGuard<'_> {
+        RearmGuard { rearm: self, period: self.period.lock().unwrap_or_else(PoisonError::into_inner) }
+    }
+
+    /// No run leads to another one. Cost: a load, if none did.
+    #[inline]
+    pub(super) fn end(&self) {
+        if self.follows() {
+            self.lock().end();
+        }
+    }
+
+    /// For its runner: what a timer that the base knows to be due at `expires` has to do at `now`.
+    pub(super) fn plan(&self, expires: Nanos, now: Nanos, length: Option<TickLength>) -> RunPlan {
+        let due = self.due.load();
+        let (is_known, rounded) = match length {
+            // The base keeps the start of the tick before the moment.
+            Some(length) => {
+                let is_known = length.start(length.floor(Ticks::not_before(due, Nanos(0)))) == expires;
+                (is_known, Nanos(expires.0.saturating_add(length.nanos().0)))
+            }
+            None => (due == expires, expires),
+        };
+        let scheduled = if is_known { due } else { rounded };
+        let mut overruns = 0;
+        if self.ever_followed() {
+            let locked = self.lock();
+            if locked.follows() && is_known && now < due {
+                return RunPlan::Hop(due);
+            }
+            // Also of a run that was handed out before its course was ended: it is one of its multiples.
+            let is_multiple = locked.follows() || is_known && locked.period.at == due;
+            if is_multiple && locked.period.length != Nanos(0) {
+                overruns = locked.period.overruns;
+            }
+        }
+        RunPlan::Run { scheduled, overruns }
+    }
+}
+
+impl RearmGuard<'_> {
+    pub(super) fn follows(&self) -> bool {
+        self.rearm.follows()
+    }
+
+    pub(super) fn end(&mut self) {
+        self.rearm.follows.store(false);
+    }
+
+    /// A run at `at` leads to others, one for each period of `length`; one of 0 is only far ahead.
+    pub(super) fn begin(&mut self, at: Nanos, length: Nanos) {
+        *self.period = Period { length, at, overruns: 0 };
+        self.rearm.follows.store(true);
+    }
+
+    /// For its runner, with the timer not pending: when to arm it again after what was `planned`.
+    pub(super) fn next(&mut self, planned: RunPlan, now: Nanos) -> Option<Nanos> {
+        if !self.follows() {
+            return None;
+        }
+        if let RunPlan::Hop(at) = planned {
+            return Some(at);
+        }
+        let Period { length, at, .. } = *self.period;
+        if length == Nanos(0) {
+            self.end();
+            return None;
+        }
+        // The first multiple that is ahead of both: a run may have been moved to before its multiple.
+        let passed = now.since(at).0 / length.0;
+        let next = at.0.saturating_add(length.0.saturating_mul(passed + 1));
+        *self.period = Period { length, at: Nanos(next), overruns: passed };
+        Some(Nanos(next))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{Rearm, RunPlan};
+    use quietcore_core::{Nanos, TickLength, Ticks, TimerKind};
+
+    const RUN: RunPlan = RunPlan::Run { scheduled: Nanos(0), overruns: 0 };
+
+    /// Goal: periods stay multiples of the first, whatever the runs do, and what is skipped is counted.
+    /// Method: a period of 10 from 100, runs that end at moments around the multiples.
+    #[test]
+    fn periods_do_not_drift() {
+        for (now, next, skipped) in [
+            (90, 110, 0), // moved to before its multiple: that one is over
+            (100, 110, 0),
+            (101, 110, 0),
+            (109, 110, 0),
+            (110, 120, 1),
+            (119, 120, 1),
+            (155, 160, 5),
+        ] {
+            let rearm = Rearm::new();
+            let mut locked = rearm.lock();
+            locked.begin(Nanos(100), Nanos(10));
+            assert_eq!(locked.next(RUN, Nanos(now)), Some(Nanos(next)), "at {now}");
+            assert_eq!(locked.period.overruns, skipped, "at {now}");
+            drop(locked);
+            rearm.end();
+            assert_eq!(rearm.lock().next(RUN, Nanos(now)), None);
+        }
+    }
+
+    /// Goal: a run that was handed out before its timer was cancelled still tells what was skipped before it.
+    /// Method: a period that skipped five, cancelled between the hand-out and the plan; then an arm for
+    /// another moment.
+    #[test]
+    fn a_cancel_takes_no_overruns_back() {
+        let rearm = Rearm::new();
+        rearm.lock().begin(Nanos(100), Nanos(10));
+        assert_eq!(rearm.lock().next(RUN, Nanos(155)), Some(Nanos(160)));
+        rearm.due.store(Nanos(160));
+        rearm.end();
+        let run = |scheduled, overruns| RunPlan::Run { scheduled: Nanos(scheduled), overruns };
+        assert_eq!(rearm.plan(Nanos(160), Nanos(161), None), run(160, 5));
+        rearm.due.store(Nanos(170));
+        assert_eq!(rearm.plan(Nanos(170), Nanos(171), None), run(170, 0));
+    }
+
+    /// Goal: a moment that the base does not confirm is not believed. Method: what is due against ticks of
+    /// the base, of a timer that runs once and of one that is far ahead.
+    #[test]
+    fn a_plan_believes_the_base() {
+        let length = TickLength::default();
+        let millis = |count: u64| Nanos(count * 1_000_000);
+        let rearm = Rearm::new();
+        rearm.due.store(Nanos(5_000_001));
+        let expires = length.start(length.floor(Ticks::not_before(Nanos(5_000_001), Nanos(0))));
+        let run = |scheduled| RunPlan::Run { scheduled, overruns: 0 };
+        assert_eq!(rearm.plan(expires, millis(6), Some(length)), run(Nanos(5_000_001)));
+        assert_eq!(rearm.plan(millis(2), millis(6), Some(length)), run(millis(3)));
+        assert_eq!(rearm.plan(Nanos(7), millis(6), None), run(Nanos(7)));
+        rearm.lock().begin(Nanos(5_000_001), Nanos(0));
+        assert_eq!(rearm.plan(expires, millis(1), Some(length)), RunPlan::Hop(Nanos(5_000_001)));
+        assert_eq!(
+            rearm.plan(millis(2), millis(3), Some(length)),
+            run(millis(3)),
+            "another arm is under way"
+        );
+        assert_eq!(rearm.lock().next(RunPlan::Hop(millis(5)), millis(1)), Some(millis(5)));
+        assert_eq!(rearm.lock().next(RUN, millis(6)), None);
+        assert!(!rearm.follows(), "it has come to its end");
+    }
+}
