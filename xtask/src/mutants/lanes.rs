@@ -13,6 +13,7 @@ const RAISE: &str = "crates/core/src/softirq/raise.rs";
 const TURN: &str = "crates/core/src/machine/turn.rs";
 const CPU: &str = "crates/live/src/lane/cpu.rs";
 const LANE: &str = "crates/live/src/lane/lane.rs";
+const LANE_WAIT: &str = "crates/live/src/lane/wait.rs";
 const MACHINE: &str = "crates/live/src/machine/mod.rs";
 const PLACE: &str = "crates/live/src/run_queue/place.rs";
 const QUEUE: &str = "crates/live/src/run_queue/queue.rs";
@@ -157,7 +158,7 @@ pub(super) const LANES: &[Mutant] = &[
     Mutant {
         name: "waits-on-what-is-left",
         rule: "a lane asks once more before it waits",
-        file: LANE,
+        file: LANE_WAIT,
         right: "let has_items = self.has_items();",
         wrong: "let has_items = false;",
         killers: &[Test(Tasks, "rules::no_wait_while_something_is_left")],
@@ -198,7 +199,7 @@ pub(super) const LANES: &[Mutant] = &[
         name: "long-before-realtime",
         rule: "a real-time task that waits goes before long vectors",
         file: ROUND,
-        right: "(before == Before::Realtime || queue.must_hurry())",
+        right: "(before == Before::Realtime || queue.must_end_early())",
         wrong: "before == Before::Realtime",
         killers: &[Test(Tasks, "rounds::long_ones_wait_for_a_task_that_waits")],
     },

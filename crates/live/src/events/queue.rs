@@ -10,12 +10,12 @@ const ROOM: usize = 128;
 /// From many threads to one. The lock is held for a few instructions.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<QueuedEvents>,
     news: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct QueuedEvents {
     found: VecDeque<Found>,
     /// Of those that did not fit.
     lost: u64,
@@ -23,7 +23,7 @@ struct Waiting {
 }
 
 impl Queue {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, QueuedEvents> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -5,7 +5,7 @@
 
 use super::slot::Slot;
 use crate::machine::Machine;
-use crate::words::lane::{Setting, Waits};
+use crate::words::lane::{Standalone, Waits};
 use core::fmt;
 use quietcore_core::place::Policy;
 use quietcore_core::tmigr::CpuState;
@@ -105,8 +105,8 @@ impl Machine {
         }
         self.renew_hints();
         // It is awake, and others may count on it, from before its first turn on.
-        if !slot.alone.is_set() {
-            self.arm_switch(now);
+        if !slot.standalone.is_set() {
+            self.arm_stall_deadline(now);
         }
         Ok(slot)
     }
@@ -137,7 +137,7 @@ impl Machine {
         let pulls = self.core.settings().policy == Policy::Pull;
         for slot in self.lanes.all() {
             let is_alone = !pulls || self.core.hierarchy().cpu_state(slot.cpu) == CpuState::Unavailable;
-            slot.alone.set(if is_alone { Setting::On } else { Setting::Off });
+            slot.standalone.set(if is_alone { Standalone::Yes } else { Standalone::No });
         }
     }
 }

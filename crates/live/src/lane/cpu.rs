@@ -395,7 +395,7 @@ impl Cpu {
     /// ```
     pub fn end_block(&mut self) {
         if self.lane.machine.is_running() {
-            self.lane.come_back();
+            self.lane.return_from_block();
         }
     }
 

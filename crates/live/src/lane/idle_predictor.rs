@@ -15,7 +15,7 @@ const WEIGHT: u32 = 3;
 
 /// How a rest ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum IdleEnd {
     /// A doze, by time: perhaps it goes on.
     Dozed,
     /// A sleep, by time.
@@ -26,7 +26,7 @@ pub(super) enum End {
 
 /// What a lane remembers of its rests. Made expecting a long one.
 #[derive(Debug)]
-pub(super) struct Rest {
+pub(super) struct IdlePredictor {
     tick: Nanos,
     /// Length that is expected, in ns.
     expected: u64,
@@ -35,7 +35,7 @@ pub(super) struct Rest {
     goes_on: bool,
 }
 
-impl Rest {
+impl IdlePredictor {
     pub(super) const fn new(tick: Nanos) -> Self {
         Self { tick, expected: tick.0, since: Nanos(0), goes_on: false }
     }
@@ -50,12 +50,12 @@ impl Rest {
     }
 
     /// The lane is up.
-    pub(super) fn end(&mut self, now: Nanos, end: End) {
+    pub(super) fn end(&mut self, now: Nanos, end: IdleEnd) {
         let length = now.since(self.since).0;
         match end {
-            End::Dozed => self.goes_on = true,
-            End::Slept => self.was(self.as_by_time(length)),
-            End::Early => self.was(length),
+            IdleEnd::Dozed => self.goes_on = true,
+            IdleEnd::Slept => self.was(self.as_by_time(length)),
+            IdleEnd::Early => self.was(length),
         }
     }
 
@@ -78,7 +78,7 @@ impl Rest {
 
 #[cfg(test)]
 mod tests {
-    use super::{End, Rest};
+    use super::{IdleEnd, IdlePredictor};
     use quietcore_core::Nanos;
 
     const TICK: Nanos = Nanos(1_000_000);
@@ -87,7 +87,7 @@ mod tests {
     /// a known length, one after the other.
     #[test]
     fn short_rests_are_dozed_through() {
-        let mut rest = Rest::new(TICK);
+        let mut rest = IdlePredictor::new(TICK);
         let mut now = Nanos(0);
         let mut takes = |length: u64, end| {
             let dozes = rest.begin(now);
@@ -95,20 +95,20 @@ mod tests {
             rest.end(now, end);
             dozes
         };
-        assert!(!takes(100_000, End::Early), "nothing is known yet");
-        assert!(takes(100_000, End::Early));
-        assert!(takes(50_000_000, End::Early));
-        assert!(!takes(100_000, End::Early), "the last one was long");
+        assert!(!takes(100_000, IdleEnd::Early), "nothing is known yet");
+        assert!(takes(100_000, IdleEnd::Early));
+        assert!(takes(50_000_000, IdleEnd::Early));
+        assert!(!takes(100_000, IdleEnd::Early), "the last one was long");
     }
 
     /// Goal: a rest that ends by time is no reason to doze, however short. Method: many.
     #[test]
     fn what_is_due_is_no_reason_to_doze() {
-        let mut rest = Rest { expected: 0, ..Rest::new(TICK) };
+        let mut rest = IdlePredictor { expected: 0, ..IdlePredictor::new(TICK) };
         for tick in 0..20 {
             let now = Nanos(tick * TICK.0);
             let _ = rest.begin(now);
-            rest.end(Nanos(now.0 + 1000), End::Slept);
+            rest.end(Nanos(now.0 + 1000), IdleEnd::Slept);
         }
         assert!(!rest.begin(Nanos(0)), "{rest:?}");
     }
@@ -117,16 +117,16 @@ mod tests {
     /// it; with something to do it is over. Method: as the module says.
     #[test]
     fn a_second_rest_in_a_row_is_a_sleep() {
-        let mut rest = Rest { expected: 0, ..Rest::new(TICK) };
+        let mut rest = IdlePredictor { expected: 0, ..IdlePredictor::new(TICK) };
         assert!(rest.begin(Nanos(0)));
-        rest.end(TICK, End::Dozed);
+        rest.end(TICK, IdleEnd::Dozed);
         assert!(!rest.begin(TICK));
-        rest.end(Nanos(16_000_000), End::Slept);
+        rest.end(Nanos(16_000_000), IdleEnd::Slept);
         assert_eq!(rest.expected, 2_000_000, "16 ms count one eighth");
 
-        let mut rest = Rest { expected: 0, ..Rest::new(TICK) };
+        let mut rest = IdlePredictor { expected: 0, ..IdlePredictor::new(TICK) };
         assert!(rest.begin(Nanos(0)));
-        rest.end(TICK, End::Dozed);
+        rest.end(TICK, IdleEnd::Dozed);
         rest.work(TICK);
         assert_eq!(rest.expected, 250_000, "two ticks count one eighth");
         assert!(rest.begin(TICK), "it had work");

@@ -134,7 +134,7 @@ impl Machine {
         self.renew_hints();
         if !report.joined.is_empty() {
             // They are awake for all that is known here, and others may count on them.
-            self.lanes.switch.expect_turn(&self.alarm, self.clock.to_kernel(now));
+            self.lanes.stall_deadline.expect_turn(&self.alarm, self.clock.to_kernel(now));
         }
         self.move_own_threads();
         let mut report = report;
@@ -160,7 +160,7 @@ impl Machine {
 
     /// Whether `cpu` is in the middle of something that is not its own.
     fn runs_foreign(&self, cpu: CpuId) -> bool {
-        let runs_item = self.lanes.queue(cpu).is_some_and(|queue| queue.doing.is_movable());
+        let runs_item = self.lanes.queue(cpu).is_some_and(|queue| queue.current.is_movable());
         runs_item || self.core.runs_for_others(cpu)
     }
 

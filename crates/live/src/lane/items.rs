@@ -11,7 +11,7 @@
 
 use super::lane::Lane;
 use super::outcome::TurnWork;
-use crate::run_queue::{Item, Next, RunQueue};
+use crate::run_queue::{Item, NextItem, RunQueue};
 use crate::softirq::{Before, Softirqs};
 use crate::task;
 use crate::words::run_queue::Activity;
@@ -31,14 +31,14 @@ impl Lane {
     /// Whether something was left for this lane since it last looked. Cost: a load.
     #[inline]
     pub(super) fn has_items(&self) -> bool {
-        self.queue().todo.any()
+        self.queue().doorbell.is_rung()
     }
 
     /// Runs what waits for this lane, and what others have and do not get to.
     pub(super) fn run_items(&mut self, mut now: Nanos) -> TurnWork {
         let (started, queue) = (now, self.queue());
         let mut ran = TurnWork::default();
-        let _ = queue.todo.take();
+        let _ = queue.doorbell.answer();
         let mut before = Before::Other;
         while self.machine.is_running() {
             ran.softirqs += self.run_softirqs(before);
@@ -54,7 +54,7 @@ impl Lane {
             ran.timers += timers;
             if ran.items >= ITEM_BUDGET || now.since(started) >= TIME_BUDGET {
                 // There may be more.
-                queue.todo.leave();
+                queue.doorbell.ring();
                 break;
             }
         }
@@ -71,7 +71,7 @@ impl Lane {
     }
 
     /// The first of what is this lane's, or of what others have.
-    fn next_item(&self) -> Option<Next> {
+    fn next_item(&self) -> Option<NextItem> {
         let (machine, cpu, queue) = (self.machine, self.cpu(), self.queue());
         if self.is_spare() {
             return machine.rescue(cpu);
@@ -82,23 +82,23 @@ impl Lane {
             && let Some((priority, item)) = machine.pull_realtime(cpu, None)
         {
             queue.began(priority, priorities);
-            return Some(Next { item, activity: Activity::Realtime(priority), is_movable: true });
+            return Some(NextItem { item, activity: Activity::Realtime(priority), is_movable: true });
         }
         let next = queue.pop(priorities);
         if next.is_some() || !queue.gate.is_open() {
             return next;
         }
         let stolen = machine.steal(cpu)?;
-        Some(Next { item: stolen, activity: Activity::Normal, is_movable: true })
+        Some(NextItem { item: stolen, activity: Activity::Normal, is_movable: true })
     }
 
-    fn run_item(&mut self, next: Next) {
+    fn run_item(&mut self, next: NextItem) {
         let (machine, cpu, queue) = (self.machine, self.cpu(), self.queue());
-        let Next { item, activity, is_movable } = next;
+        let NextItem { item, activity, is_movable } = next;
         let is_realtime = matches!(activity, Activity::Realtime(_));
         if !is_movable {
-            queue.doing.begin(activity);
-        } else if !queue.doing.begin_movable(activity, &queue.gate) {
+            queue.current.begin(activity);
+        } else if !queue.current.begin_movable(activity, &queue.gate) {
             // Isolated since it was chosen.
             if is_realtime {
                 queue.ended(&machine.lanes.priorities);
@@ -133,7 +133,7 @@ impl Lane {
             // A child that an item has forked: locks are as they were at that moment.
             return;
         }
-        queue.doing.end();
+        queue.current.end();
         if is_realtime {
             queue.ended(&machine.lanes.priorities);
         }

@@ -8,10 +8,10 @@ use super::slot::Slot;
 use super::thread::StartNote;
 use crate::machine::Machine;
 use crate::run_queue::{Item, RunQueue};
-use crate::softirq::Companion;
+use crate::softirq::Ksoftirqd;
 use crate::words::park::{Notify, Parker};
 use crate::words::run_queue::Hint;
-use crate::words::stall_deadline::Switch;
+use crate::words::stall_deadline::StallDeadline;
 use quietcore_core::realtime::CpuPriorities;
 use quietcore_core::{BaseId, CpuId, CpuSet, Nanos, Settings};
 use rustix::thread::Pid;
@@ -23,7 +23,7 @@ pub(crate) struct Lanes {
     /// By CPU; `None` for those that nobody can claim.
     slots: Box<[Option<Slot>]>,
     pub(super) spares: CpuSet,
-    pub(super) switch: Switch,
+    pub(super) stall_deadline: StallDeadline,
     pub(super) tick: Nanos,
     /// Held while CPUs come, go, or are isolated.
     control: Mutex<()>,
@@ -37,12 +37,12 @@ pub(crate) struct Lanes {
     /// For choices that are made in turns.
     pub(crate) rotation: Hint,
     /// What no lane takes now. Held while a lane opens its queue.
-    aside: Mutex<Aside>,
+    aside: Mutex<Unplaced>,
 }
 
 /// Items that no lane takes now.
 #[derive(Debug, Default)]
-struct Aside {
+struct Unplaced {
     items: Vec<Item>,
     /// The machine has ended.
     is_over: bool,
@@ -62,7 +62,7 @@ impl Lanes {
         Self {
             slots: (0..count).map(slot).collect(),
             spares,
-            switch: Switch::new(settings.tick.nanos(), settings.stall_in_force()),
+            stall_deadline: StallDeadline::new(settings.tick.nanos(), settings.stall_in_force()),
             tick: settings.tick.nanos(),
             control: Mutex::new(()),
             own_threads: Mutex::new(Vec::new()),
@@ -70,7 +70,7 @@ impl Lanes {
             notes: Mutex::new(Vec::new()),
             priorities: CpuPriorities::new(count as u16),
             rotation: Hint::new(),
-            aside: Mutex::new(Aside::default()),
+            aside: Mutex::new(Unplaced::default()),
         }
     }
 
@@ -80,13 +80,13 @@ impl Lanes {
         !self.slots.is_empty()
     }
 
-    pub(crate) fn switch(&self) -> &Switch {
-        &self.switch
+    pub(crate) fn stall_deadline(&self) -> &StallDeadline {
+        &self.stall_deadline
     }
 
     /// Whether lanes look after each other.
     pub(crate) fn watch(&self) -> bool {
-        !self.switch.policy().is_never()
+        !self.stall_deadline.policy().is_never()
     }
 
     /// The lock of those who come, go, or isolate.
@@ -121,7 +121,7 @@ impl Lanes {
     /// looks once more.
     pub(crate) fn wake_one(&self) {
         let _ = self.all_in_tree().find(|slot| {
-            slot.queue.todo.leave();
+            slot.queue.doorbell.ring();
             slot.kick() == Some(Notify::Woke)
         });
     }
@@ -140,7 +140,7 @@ impl Lanes {
     }
 
     fn all_in_tree(&self) -> impl Iterator<Item = &Slot> {
-        self.all().filter(|slot| !slot.alone.is_set())
+        self.all().filter(|slot| !slot.standalone.is_set())
     }
 
     /// Where tasks and work wait for `cpu`.
@@ -160,17 +160,17 @@ impl Lanes {
         self.slot(cpu).and_then(Slot::parker).is_some_and(Parker::is_waiting)
     }
 
-    pub(crate) fn companion(&self, cpu: CpuId) -> Option<&Companion> {
-        self.slot(cpu).map(|slot| &slot.companion)
+    pub(crate) fn ksoftirqd(&self, cpu: CpuId) -> Option<&Ksoftirqd> {
+        self.slot(cpu).map(|slot| &slot.ksoftirqd)
     }
 
-    fn aside(&self) -> MutexGuard<'_, Aside> {
+    fn aside(&self) -> MutexGuard<'_, Unplaced> {
         self.aside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// No lane takes `item`: it waits for one that opens. Gives it back if there is one now, or never will
     /// be.
-    pub(crate) fn put_aside(&self, item: Item) -> Result<(), Item> {
+    pub(crate) fn hold_unplaced(&self, item: Item) -> Result<(), Item> {
         let mut aside = self.aside();
         if aside.is_over || self.all().any(|slot| slot.queue.gate.is_open()) {
             return Err(item);
@@ -204,8 +204,8 @@ impl Lanes {
     }
 
     /// So that all threads that wait look whether the machine has ended.
-    pub(crate) fn wake_companions(&self) {
-        self.all().for_each(|slot| slot.companion.wake());
+    pub(crate) fn wake_ksoftirqds(&self) {
+        self.all().for_each(|slot| slot.ksoftirqd.wake());
     }
 
     /// Wakes every player that sleeps.
@@ -216,8 +216,8 @@ impl Lanes {
 
 impl Machine {
     /// A lane that takes part is awake from `now` on.
-    pub(super) fn arm_switch(&self, now: Nanos) {
-        self.lanes.switch.arm(&self.alarm, self.clock.to_kernel(now));
+    pub(super) fn arm_stall_deadline(&self, now: Nanos) {
+        self.lanes.stall_deadline.arm(&self.alarm, self.clock.to_kernel(now));
     }
 
     /// A pinned or an exact timer was put on `base`, to run at `at`: its CPU's lane is woken if it is awake
@@ -228,7 +228,7 @@ impl Machine {
         let Some(slot) = self.lanes.slot(base.cpu) else { return };
         slot.interrupt_doze(at);
         if self.timer_raise.calls()
-            && slot.alone.is_set()
+            && slot.standalone.is_set()
             && current_cpu(self).is_none_or(|(cpu, _)| cpu != base.cpu)
         {
             slot.call();

@@ -4,7 +4,7 @@
 //! claim.rs     how a thread gets a CPU            cpu.rs       what it gets
 //! play.rs      turn, idle, park: every player     rest.rs      doze or sleep
 //! items.rs     softirqs, tasks and work in a turn tick.rs      isolated lanes that go by ticks
-//! switch.rs    the dead man's switch, the alarm   sentinel.rs  the helper thread of a machine with lanes
+//! stall_deadline.rs    the dead man's switch, the alarm   sentinel.rs  the helper thread of a machine with lanes
 //! spare.rs     threads without a CPU of a host    thread.rs    ready-made lane threads
 //! isolate.rs   isolation while the machine runs   realtime.rs  a thread's priority
 //! slot.rs      where a player waits, who wakes it here.rs      which CPU this thread plays
@@ -30,6 +30,8 @@ mod slot;
 mod spare;
 mod thread;
 mod tick;
+mod wait;
+mod waiting;
 
 pub use {
     claim::{ClaimError, WaitBy},

@@ -1,6 +1,6 @@
 //! The sentinel: what the helper thread is on a machine with lanes. It runs no user code.
 //!
-//! It waits on the deadline word's timer (`switch.rs`) and asks two questions when that goes off. Is the
+//! It waits on the deadline word's timer (`stall_deadline.rs`) and asks two questions when that goes off. Is the
 //! moment over that the tree asked for while nobody was awake? Then the core says whom to kick. If not: has
 //! nobody turned for longer than is allowed, though somebody should? After a stop of the whole process
 //! everybody looks stuck, so if this thread is late itself it believes that only if nobody moved the word for
@@ -50,21 +50,21 @@ impl Machine {
             }
             let now = self.clock.now();
             belief = self.judge(belief.after(deadline), deadline, now);
-            self.lanes.switch.resume(&self.alarm);
+            self.lanes.stall_deadline.resume(&self.alarm);
         }
     }
 
     /// One look, after the timer went off.
     fn judge(&self, belief: Belief, deadline: Option<Nanos>, now: Nanos) -> Belief {
         let kernel_now = self.clock.to_kernel(now);
-        if self.lanes.switch.take_due(kernel_now) {
+        if self.lanes.stall_deadline.take_due(kernel_now) {
             let is_kicked = self.act(|actions| {
                 self.core.handle_alarm(now, actions);
                 !actions.is_empty()
             });
-            self.lanes.switch.expect_turn(&self.alarm, kernel_now);
+            self.lanes.stall_deadline.expect_turn(&self.alarm, kernel_now);
             // Whoever was kicked must turn, and moves the word then.
-            let latest = self.lanes.switch.fires_at(kernel_now).filter(|_| is_kicked);
+            let latest = self.lanes.stall_deadline.fires_at(kernel_now).filter(|_| is_kicked);
             return latest.map_or(Belief::Quiet, Belief::Suspects);
         }
         match deadline {
@@ -81,16 +81,16 @@ impl Machine {
     /// Nobody held the switch until `deadline`.
     fn judge_silence(&self, belief: Belief, deadline: Nanos, now: Nanos) -> Belief {
         let kernel_now = self.clock.to_kernel(now);
-        let Some(next) = self.lanes.switch.fires_at(kernel_now) else { return Belief::Quiet };
+        let Some(next) = self.lanes.stall_deadline.fires_at(kernel_now) else { return Belief::Quiet };
         if belief == Belief::Quiet
-            && let Rest::Until(until) = self.rest_of_all(now)
+            && let AllAsleep::Until(until) = self.all_asleep(now)
         {
             until.into_iter().for_each(|until| self.alarm.pull(self.clock.to_kernel(until)));
             return Belief::Quiet;
         }
         // Who was stopped together with the lanes is late, too.
         let in_a_tick = Nanos(kernel_now.0.saturating_add(self.lanes.tick.0));
-        let policy = self.lanes.switch.policy();
+        let policy = self.lanes.stall_deadline.policy();
         let is_late = !policy.sentinel_may_judge(kernel_now.since(deadline), self.lanes.tick);
         let belief = match belief {
             Belief::Quiet if is_late => Belief::Suspects(in_a_tick),
@@ -118,26 +118,26 @@ impl Machine {
             let own = own.map(|(until, global)| until.max(global));
             [self.core.hierarchy().wakeup(cpu), own].into_iter().flatten().min()
         };
-        self.lanes.all().filter(|slot| !slot.alone.is_set()).filter_map(|slot| of(slot.cpu)).min()
+        self.lanes.all().filter(|slot| !slot.standalone.is_set()).filter_map(|slot| of(slot.cpu)).min()
     }
 
     /// Whether all lanes sleep, as they may.
-    fn rest_of_all(&self, now: Nanos) -> Rest {
-        let policy = self.lanes.switch.policy();
+    fn all_asleep(&self, now: Nanos) -> AllAsleep {
+        let policy = self.lanes.stall_deadline.policy();
         if policy.is_never() {
-            return Rest::Until(None);
+            return AllAsleep::Until(None);
         }
         if self.lanes.spares.first().is_some_and(|spare| self.core.hierarchy().is_active(spare)) {
-            return Rest::Over;
+            return AllAsleep::Over;
         }
         let latest = self.first_wakeup().and_then(|first| policy.deadline(first));
-        if latest.is_some_and(|latest| latest <= now) { Rest::Over } else { Rest::Until(latest) }
+        if latest.is_some_and(|latest| latest <= now) { AllAsleep::Over } else { AllAsleep::Until(latest) }
     }
 }
 
 /// What the sentinel finds when nobody held the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rest {
+enum AllAsleep {
     /// Nobody is awake. Who wakes up for the tree must have done so by then.
     Until(Option<Nanos>),
     /// Somebody is awake in the books, or should have woken up.

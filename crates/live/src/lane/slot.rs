@@ -4,10 +4,10 @@
 //! and go. So whoever kicks a CPU needs no count and no lock. Absent: what the owner does.
 
 use crate::run_queue::RunQueue;
-use crate::softirq::Companion;
-use crate::words::lane::{Doze, Flag, Owner, Waits};
+use crate::softirq::Ksoftirqd;
+use crate::words::lane::{DozeUntil, SlotOwner, StandaloneFlag, Waits};
 use crate::words::park::{Notify, Parker};
-use crate::words::run_queue::Todo;
+use crate::words::run_queue::Doorbell;
 use quietcore_core::softirq::Call;
 use quietcore_core::{CpuId, Nanos};
 use std::io;
@@ -18,34 +18,34 @@ use std::sync::OnceLock;
 #[repr(align(128))]
 pub(crate) struct Slot {
     pub(super) cpu: CpuId,
-    owner: Owner,
-    pub(super) doze: Doze,
+    owner: SlotOwner,
+    pub(super) doze: DozeUntil,
     /// Whether its CPU looks after its own timers only: it is isolated, or this machine pulls nothing.
-    pub(super) alone: Flag,
+    pub(super) standalone: StandaloneFlag,
     futex: Parker,
     /// Made for the first owner that waits for a descriptor, and kept.
     event: OnceLock<Parker>,
     pub(super) queue: RunQueue,
-    pub(super) companion: Companion,
+    pub(super) ksoftirqd: Ksoftirqd,
     /// From an arm by somebody else until the lane has heard of it.
     pub(super) timer_call: Call,
     /// There is such a call.
-    pub(super) called: Todo,
+    pub(super) called: Doorbell,
 }
 
 impl Slot {
     pub(super) fn new(cpu: CpuId) -> Self {
         Self {
             cpu,
-            owner: Owner::new(),
-            doze: Doze::new(),
-            alone: Flag::new(),
+            owner: SlotOwner::new(),
+            doze: DozeUntil::new(),
+            standalone: StandaloneFlag::new(),
             futex: Parker::futex(),
             event: OnceLock::new(),
             queue: RunQueue::new(cpu),
-            companion: Companion::new(),
+            ksoftirqd: Ksoftirqd::new(),
             timer_call: Call::new(),
-            called: Todo::new(),
+            called: Doorbell::new(),
         }
     }
 

@@ -15,12 +15,12 @@ impl Machine {
     /// A thread for each spare.
     pub(crate) fn start_spares(&'static self) -> Result<(), StartError> {
         for spare in self.lanes.spares.iter() {
-            self.start_thread(format!("quietcore-s{spare}"), move || self.play_spare(spare))?;
+            self.start_thread(format!("quietcore-s{spare}"), move || self.run_spare(spare))?;
         }
         Ok(())
     }
 
-    fn play_spare(&'static self, spare: CpuId) {
+    fn run_spare(&'static self, spare: CpuId) {
         // It was shut down before this thread began.
         let Ok(slot) = self.occupy(spare, Waits::Futex) else { return };
         self.played_here(spare);

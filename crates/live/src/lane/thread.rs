@@ -199,7 +199,7 @@ impl Machine {
                     let _ = self.pin(cpu);
                 }
                 self.raise_priority(threads.fifo);
-                self.play_lane(cpu, sender);
+                self.run_lane(cpu, sender);
             })?;
         }
         drop(sender);
@@ -208,7 +208,7 @@ impl Machine {
         Ok(())
     }
 
-    fn play_lane(&'static self, cpu: CpuId, claimed: Sender<()>) {
+    fn run_lane(&'static self, cpu: CpuId, claimed: Sender<()>) {
         let claim = Cpu::claim(self, cpu);
         drop(claimed);
         // Refused only when the machine was shut down already.

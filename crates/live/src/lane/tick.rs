@@ -22,7 +22,7 @@ impl Slot {
     #[cold]
     pub(super) fn call(&self) {
         if self.timer_call.begin() {
-            self.called.leave();
+            self.called.ring();
             let _ = self.kick();
         }
     }
@@ -35,7 +35,7 @@ impl Lane {
     pub(super) fn turn_by_tick(&mut self, when: TimerRaise) -> Option<TurnWork> {
         let (machine, slot) = (self.machine, self.slot());
         let now = machine.clock.now();
-        let is_called = slot.called.take();
+        let is_called = slot.called.answer();
         if is_called {
             // Before the turn: who arms after this calls again.
             slot.timer_call.arrive();

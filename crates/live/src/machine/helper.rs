@@ -49,23 +49,23 @@ impl Machine {
 
     /// Plays the spare until nothing is due, and says when it must look again. Returns that.
     pub(crate) fn play(&self, now: Nanos) -> Option<Nanos> {
-        let mut player = self.player.lock().unwrap_or_else(PoisonError::into_inner);
-        let player = &mut *player;
-        let spare = player.turn.cpu();
-        if !player.is_awake {
+        let mut spare_turn = self.spare_turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let spare_turn = &mut *spare_turn;
+        let spare = spare_turn.turn.cpu();
+        if !spare_turn.is_awake {
             self.core.exit_idle(spare, now);
-            player.is_awake = true;
+            spare_turn.is_awake = true;
         }
         loop {
-            self.take_turn(&mut player.turn);
-            if !player.turn.has_more() {
+            self.take_turn(&mut spare_turn.turn);
+            if !spare_turn.turn.has_more() {
                 break;
             }
         }
         let until = match self.core.enter_idle(spare, self.clock.now()) {
             IdleDecision::Stay { next } => Some(next),
             IdleDecision::Sleep { until } => {
-                player.is_awake = false;
+                spare_turn.is_awake = false;
                 until
             }
         };
@@ -83,7 +83,7 @@ impl Machine {
         }
         let at = self.clock.to_kernel(at);
         if self.lanes.exist() {
-            self.lanes.switch().ask(&self.alarm, at);
+            self.lanes.stall_deadline().ask(&self.alarm, at);
         } else {
             self.alarm.pull(at);
         }

@@ -15,7 +15,7 @@ mod error;
 mod helper;
 mod host;
 mod limits;
-mod player;
+mod spare_turn;
 mod start;
 mod sync;
 #[cfg(test)]
@@ -44,11 +44,11 @@ use crate::words::lock::FutexLock;
 use crate::words::present_cpu;
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
-use player::Player;
 use quietcore_core::place::nearest_housekeeping;
 use quietcore_core::realtime::Awareness;
 use quietcore_core::softirq::TimerRaise;
 use quietcore_core::{Actions, Context, CpuId, CpuSet, Machine as Core, Nanos};
+use spare_turn::SpareTurn;
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use sync::{Hosts, Life};
@@ -72,7 +72,7 @@ pub struct Machine {
     pub(crate) virtual_time: VirtualTime,
     pub(crate) hosts: Hosts,
     /// Who plays the first spare: the helper without lanes, or whoever moves a virtual clock.
-    player: Mutex<Player>,
+    spare_turn: Mutex<SpareTurn>,
     life: Life,
     /// CPUs of the host, without spares.
     pub(crate) cpus: CpuSet,
@@ -280,7 +280,7 @@ impl Machine {
             self.events.end();
             self.alarm.end();
             self.lanes.wake_all();
-            self.lanes.wake_companions();
+            self.lanes.wake_ksoftirqds();
             self.blocking.end();
         }
         self.end_tasks();

@@ -3,7 +3,7 @@
 use super::builder::MachineBuilder;
 use super::error::StartError;
 use super::limits::Limits;
-use super::player::Player;
+use super::spare_turn::SpareTurn;
 use super::sync::{Hosts, Life};
 use super::{Machine, host};
 use crate::clock::Clock;
@@ -120,7 +120,7 @@ impl Machine {
             alarm,
             virtual_time: VirtualTime::new(builder.virtual_time, Nanos(builder.tick.as_nanos() as u64)),
             hosts: Hosts::new(highest.index() + 1, spare),
-            player: Mutex::new(Player::new(spare)),
+            spare_turn: Mutex::new(SpareTurn::new(spare)),
             life: Life::new(builder.sites),
             cpu_limit: spare.index() as u16 + count,
             counts: (0..spare.index() + usize::from(count)).map(|_| CpuCounts::new()).collect(),

@@ -7,7 +7,7 @@ use super::{Machine, OnPanic};
 use crate::job::Job;
 use crate::lane::current_cpu;
 use crate::probe;
-use crate::stall::Running;
+use crate::stall::RunningCode;
 use crate::timer::InRun;
 use core::cell::Cell;
 use core::task::Waker;
@@ -101,7 +101,7 @@ impl Machine {
         if !actions.is_empty() {
             self.carry_out(actions);
         }
-        self.stalls.around(runner, Running::WAKERS, || {
+        self.stalls.around(runner, RunningCode::WAKERS, || {
             self.guarded(runner, || first.map(Waker::wake));
             for waker in wakers.into_iter().flatten() {
                 self.guarded(runner, || waker.wake());

@@ -12,4 +12,4 @@ mod place;
 mod queue;
 
 pub use place::WakeTo;
-pub(crate) use queue::{Item, Next, RunQueue};
+pub(crate) use queue::{Item, NextItem, RunQueue};

@@ -12,7 +12,7 @@
 //!
 //! Absent: running. Source: KERNEL section 6; PROTOCOL section 4, "marking opens X's run queues".
 
-use super::queue::{Item, Next, RunQueue};
+use super::queue::{Item, NextItem, RunQueue};
 use crate::lane::current_cpu;
 use crate::machine::Machine;
 use crate::timer::InRun;
@@ -59,14 +59,14 @@ impl Machine {
                 (None, None) => self.normal_target(item.last()),
             };
             let Some(cpu) = target else {
-                match self.lanes.put_aside(item) {
+                match self.lanes.hold_unplaced(item) {
                     Ok(()) => return,
                     Err(back) if !self.is_running() => return self.dismiss(back),
                     Err(back) => item = back,
                 }
                 continue;
             };
-            match self.leave_with(cpu, item) {
+            match self.push_to(cpu, item) {
                 Ok(()) => return,
                 Err(back) if !self.is_running() => return self.dismiss(back),
                 // Its gate was closed since it was looked at.
@@ -76,16 +76,16 @@ impl Machine {
     }
 
     /// Puts `item` into the queue of `cpu` and tells whoever should know.
-    fn leave_with(&self, cpu: CpuId, item: Item) -> Result<(), Item> {
+    fn push_to(&self, cpu: CpuId, item: Item) -> Result<(), Item> {
         let queue = self.queue(cpu).expect("a lane was chosen");
         let is_bound = item.bound_to().is_some();
         let waited = queue.push(item, &self.lanes.priorities).map_err(|refused| refused.0)?;
-        queue.todo.leave();
+        queue.doorbell.ring();
         let is_woken = self.lanes.kick_lane(cpu) == Some(Notify::Woke);
         // What a lane leaves for itself it runs soon, if somebody sees to it that it does; two of those are
         // one for somebody else. What others leave with it while it runs something, too.
         let is_here = current_cpu(self).map(|(here, _)| here) == Some(cpu);
-        let is_busy = matches!(queue.doing.get().0, Activity::Normal | Activity::Realtime(_));
+        let is_busy = matches!(queue.current.get().0, Activity::Normal | Activity::Realtime(_));
         let waited = if is_here { waited } else { waited + usize::from(is_busy) };
         let may_wait = usize::from(is_here);
         if is_woken || is_bound {
@@ -106,7 +106,7 @@ impl Machine {
             if !self.lanes.is_waiting(cpu) {
                 continue;
             }
-            queue.todo.leave();
+            queue.doorbell.ring();
             if self.lanes.kick_lane(cpu) == Some(Notify::Woke) {
                 return;
             }
@@ -138,7 +138,7 @@ impl Machine {
     fn fits_realtime(&self, cpu: CpuId) -> bool {
         let Some(queue) = self.queue(cpu).filter(|_| self.is_free(cpu)) else { return false };
         let is_avoided = self.awareness.places() && !fits(queue.claims.active(), queue.claims.pending());
-        queue.doing.get().0 != Activity::Normal && !is_avoided
+        queue.current.get().0 != Activity::Normal && !is_avoided
     }
 
     fn realtime_target(&self, priority: Priority, last: CpuId) -> Option<CpuId> {
@@ -148,7 +148,7 @@ impl Machine {
         let (priorities, topology) = (&self.lanes.priorities, self.core.topology());
         let fits = |cpu| self.fits_realtime(cpu);
         let found = if self.is_free(last) {
-            let running = match self.queue(last).map(|queue| queue.doing.get()) {
+            let running = match self.queue(last).map(|queue| queue.current.get()) {
                 None | Some((Activity::None | Activity::Softirq, _)) => Running::Nothing,
                 Some((Activity::Normal, _)) => {
                     Running::Realtime { priority: Priority::HIGHEST, can_move: false }
@@ -196,7 +196,7 @@ impl Machine {
             let Some(target) = target.filter(|target| can_run(*target)) else { return };
             let Some((_, item)) = queue.take_realtime(None, &self.lanes.priorities) else { return };
             self.counts[cpu.index()].pushed.add(1);
-            if let Err(item) = self.leave_with(target, item) {
+            if let Err(item) = self.push_to(target, item) {
                 // It was closed meanwhile.
                 self.enqueue(item);
                 return;
@@ -225,14 +225,14 @@ impl Machine {
     }
 
     /// What the spare `cpu` runs, as no lane does: all of them are stuck.
-    pub(crate) fn rescue(&self, cpu: CpuId) -> Option<Next> {
+    pub(crate) fn rescue(&self, cpu: CpuId) -> Option<NextItem> {
         if self.has_free_lane() {
             return None;
         }
         let pulled = self.pull_realtime(cpu, None).map(|(_, item)| item);
         let item = pulled.or_else(|| self.steal(cpu))?;
         // A spare has no lane's rank: it runs everything as a normal task.
-        Some(Next { item, activity: Activity::Normal, is_movable: false })
+        Some(NextItem { item, activity: Activity::Normal, is_movable: false })
     }
 
     /// Whether something waits with a lane other than `cpu` that does not get to it. Cost: two loads per
@@ -248,7 +248,7 @@ impl Machine {
     /// The highest real-time task that waits on another lane and does not get to run there.
     fn realtime_to_take(&self, queue: &RunQueue) -> Option<Priority> {
         let waits = queue.realtime_movable()?;
-        let is_busy = match queue.doing.get().0 {
+        let is_busy = match queue.current.get().0 {
             Activity::None => false,
             // A kernel that does not look at softirqs leaves a task behind them.
             Activity::Softirq => self.awareness.places(),
@@ -259,7 +259,7 @@ impl Machine {
 
     /// The same for normal tasks and work: a lane that is just about to run its only one keeps it.
     fn has_free_to_take(&self, queue: &RunQueue) -> bool {
-        let is_busy = || queue.doing.get().0 != Activity::None || !self.is_free(queue.cpu());
+        let is_busy = || queue.current.get().0 != Activity::None || !self.is_free(queue.cpu());
         match queue.free_waiting() {
             0 => false,
             1 => is_busy(),

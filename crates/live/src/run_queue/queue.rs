@@ -1,7 +1,7 @@
 //! One lane's queue.
 
 use crate::task::{Runnable, TaskPlace};
-use crate::words::run_queue::{Activity, Doing, Gate, Hint, Todo};
+use crate::words::run_queue::{Activity, CurrentItem, Doorbell, Gate, Hint};
 use crate::work::Queued;
 use quietcore_core::realtime::{CpuPriorities, CpuPriority, Priority, RealtimeQueue};
 use quietcore_core::{CpuId, softirq::Claims};
@@ -70,8 +70,8 @@ struct Queues {
 #[derive(Debug)]
 pub(crate) struct RunQueue {
     cpu: CpuId,
-    pub(crate) todo: Todo,
-    pub(crate) doing: Doing,
+    pub(crate) doorbell: Doorbell,
+    pub(crate) current: CurrentItem,
     pub(crate) gate: Gate,
     /// Softirqs of the CPU: pending, and who runs which.
     pub(crate) claims: Claims,
@@ -95,7 +95,7 @@ pub(crate) struct Refused(pub(crate) Item);
 
 /// What a lane runs next.
 #[derive(Debug)]
-pub(crate) struct Next {
+pub(crate) struct NextItem {
     pub(crate) item: Item,
     pub(crate) activity: Activity,
     pub(crate) is_movable: bool,
@@ -105,8 +105,8 @@ impl RunQueue {
     pub(crate) fn new(cpu: CpuId) -> Self {
         Self {
             cpu,
-            todo: Todo::new(),
-            doing: Doing::new(),
+            doorbell: Doorbell::new(),
+            current: CurrentItem::new(),
             gate: Gate::new(),
             claims: Claims::new(),
             realtime: Hint::new(),
@@ -193,18 +193,18 @@ impl RunQueue {
     }
 
     /// What the lane runs next. By the lane.
-    pub(crate) fn pop(&self, priorities: &CpuPriorities) -> Option<Next> {
+    pub(crate) fn pop(&self, priorities: &CpuPriorities) -> Option<NextItem> {
         let mut queues = self.lock();
         let next = if let Some((priority, item)) = queues.realtime.pop() {
             queues.running = Some(priority);
-            Some(Next { is_movable: item.is_movable(), item, activity: Activity::Realtime(priority) })
+            Some(NextItem { is_movable: item.is_movable(), item, activity: Activity::Realtime(priority) })
         } else {
             let is_free_first = queues.is_free_next;
             queues.is_free_next = !is_free_first;
             let Queues { bound, free, .. } = &mut *queues;
             let (first, second) = if is_free_first { (free, bound) } else { (bound, free) };
             let item = first.pop_front().or_else(|| second.pop_front());
-            item.map(|item| Next { is_movable: item.is_movable(), item, activity: Activity::Normal })
+            item.map(|item| NextItem { is_movable: item.is_movable(), item, activity: Activity::Normal })
         };
         self.tell(&queues, priorities);
         next
@@ -267,7 +267,7 @@ impl RunQueue {
     /// whether the lane is in the middle of such a thing.
     pub(crate) fn close(&self, priorities: &CpuPriorities) -> (Vec<Item>, bool) {
         let mut queues = self.lock();
-        let is_busy = self.gate.close_and_see(&self.doing);
+        let is_busy = self.gate.close_and_see(&self.current);
         let mut items: Vec<Item> = Vec::new();
         while let Some((_, item)) = queues.realtime.take_first(Item::is_movable) {
             items.push(item);
@@ -289,7 +289,7 @@ impl RunQueue {
     pub(crate) fn end(&self, priorities: &CpuPriorities) -> Vec<Item> {
         let mut queues = self.lock();
         queues.is_over = true;
-        let _ = self.gate.close_and_see(&self.doing);
+        let _ = self.gate.close_and_see(&self.current);
         let mut items: Vec<Item> = Vec::new();
         while let Some((_, item)) = queues.realtime.pop() {
             items.push(item);

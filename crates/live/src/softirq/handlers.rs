@@ -105,12 +105,12 @@ pub struct SoftirqRun<'a> {
     pub(super) runner: Runner,
     /// When the round's time is used up.
     pub(super) until: Nanos,
-    pub(super) must_hurry: &'a dyn HurryUp,
+    pub(super) must_end_early: &'a dyn EndEarly,
 }
 
 /// Whether something waits that a handler holds up.
-pub(super) trait HurryUp: fmt::Debug {
-    fn must_hurry(&self) -> bool;
+pub(super) trait EndEarly: fmt::Debug {
+    fn must_end_early(&self) -> bool;
 }
 
 impl SoftirqRun<'_> {
@@ -181,7 +181,7 @@ impl SoftirqRun<'_> {
     /// ```
     #[must_use]
     pub fn should_end(&self) -> bool {
-        self.must_hurry.must_hurry() || self.machine.now() >= self.until
+        self.must_end_early.must_end_early() || self.machine.now() >= self.until
     }
 
     /// The vector is pending again for this CPU: it runs in another pass.

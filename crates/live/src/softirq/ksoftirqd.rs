@@ -5,30 +5,30 @@
 //! of the machine's own threads (the kernel's does not leave: ours). There is one only if some vector with a
 //! handler may leave its lane.
 
-use super::handlers::HurryUp;
+use super::handlers::EndEarly;
 use crate::machine::{Machine, StartError};
 use crate::run_queue::RunQueue;
 use crate::words::park::Parker;
-use crate::words::run_queue::Todo;
+use crate::words::run_queue::Doorbell;
 use quietcore_core::softirq::{Budget, Passes, Runner, Step, VectorSet};
 use quietcore_core::{CpuId, Nanos};
 use std::thread;
 
 /// Where the thread of one lane waits.
 #[derive(Debug)]
-pub(crate) struct Companion {
-    asked: Todo,
+pub(crate) struct Ksoftirqd {
+    asked: Doorbell,
     parker: Parker,
 }
 
-impl Companion {
+impl Ksoftirqd {
     pub(crate) fn new() -> Self {
-        Self { asked: Todo::new(), parker: Parker::futex() }
+        Self { asked: Doorbell::new(), parker: Parker::futex() }
     }
 
     /// Something is pending that the lane leaves.
     pub(crate) fn ask(&self) {
-        self.asked.leave();
+        self.asked.ring();
         self.wake();
     }
 
@@ -39,13 +39,13 @@ impl Companion {
 
     /// Waits to be asked; says whether it was, and not only the machine has ended.
     fn wait(&self, machine: &Machine) -> bool {
-        while !self.asked.take() {
+        while !self.asked.answer() {
             self.parker.prepare();
             if !machine.is_running() {
                 let _ = self.parker.finish();
                 return false;
             }
-            if self.asked.any() {
+            if self.asked.is_rung() {
                 let _ = self.parker.finish();
             } else {
                 let _ = self.parker.wait(None);
@@ -59,8 +59,8 @@ impl Companion {
 #[derive(Debug)]
 struct Patient;
 
-impl HurryUp for Patient {
-    fn must_hurry(&self) -> bool {
+impl EndEarly for Patient {
+    fn must_end_early(&self) -> bool {
         false
     }
 }
@@ -72,22 +72,22 @@ impl Machine {
             return Ok(());
         }
         self.lane_set.iter().try_for_each(|cpu| {
-            self.start_thread(format!("quietcore-k{cpu}"), move || self.play_ksoftirqd(cpu))
+            self.start_thread(format!("quietcore-k{cpu}"), move || self.run_ksoftirqd(cpu))
         })
     }
 
     /// Leaves to the ksoftirqd of `cpu` what is pending there; says whether there is one.
     pub(crate) fn ask_ksoftirqd(&self, cpu: CpuId) -> bool {
-        let companion = self.lanes.companion(cpu);
-        companion.map(Companion::ask).is_some()
+        let ksoftirqd = self.lanes.ksoftirqd(cpu);
+        ksoftirqd.map(Ksoftirqd::ask).is_some()
     }
 
-    fn play_ksoftirqd(&'static self, cpu: CpuId) {
+    fn run_ksoftirqd(&'static self, cpu: CpuId) {
         let _entered = self.enter();
         self.join_own_threads();
-        let companion = self.lanes.companion(cpu).expect("a lane has one");
+        let ksoftirqd = self.lanes.ksoftirqd(cpu).expect("a lane has one");
         let queue = self.lanes.queue(cpu).expect("a lane has one");
-        while companion.wait(self) {
+        while ksoftirqd.wait(self) {
             self.counts[cpu.index()].ksoftirqd_wakeups.add(1);
             while self.is_running() && self.ksoftirqd_round(cpu, queue) {
                 // Its time is up: whoever waits for the CPU goes first.

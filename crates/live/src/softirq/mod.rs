@@ -18,7 +18,7 @@ mod round;
 
 pub(crate) use handlers::Handlers;
 pub use handlers::{RaiseError, SoftirqRun};
-pub(crate) use ksoftirqd::Companion;
+pub(crate) use ksoftirqd::Ksoftirqd;
 pub use quietcore_core::realtime::Awareness;
 pub use quietcore_core::softirq::{Runner, Vector, VectorSet};
 pub(crate) use round::{Before, Softirqs};

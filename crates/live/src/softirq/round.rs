@@ -1,9 +1,9 @@
 //! A lane's round of softirqs, and running handlers.
 
-use super::handlers::{HurryUp, SoftirqRun};
+use super::handlers::{EndEarly, SoftirqRun};
 use crate::machine::Machine;
 use crate::run_queue::RunQueue;
-use crate::stall::{Callback, Running};
+use crate::stall::{Callback, RunningCode};
 use crate::words::run_queue::Activity;
 use quietcore_core::softirq::{Budget, Deferral, Passes, Raise, Runner, Step, VectorSet};
 use quietcore_core::{CpuId, Nanos};
@@ -35,8 +35,8 @@ pub(crate) enum Before {
     Other,
 }
 
-impl HurryUp for RunQueue {
-    fn must_hurry(&self) -> bool {
+impl EndEarly for RunQueue {
+    fn must_end_early(&self) -> bool {
         self.realtime_waiting().is_some()
     }
 }
@@ -72,13 +72,13 @@ impl Softirqs {
                         // ksoftirqd runs them, and looks again when it is done.
                         return ran;
                     }
-                    queue.doing.begin(Activity::Softirq);
+                    queue.current.begin(Activity::Softirq);
                     ran += machine.run_vectors(cpu, claimed, (Runner::Lane, until), queue);
-                    queue.doing.end();
+                    queue.current.end();
                     self.deferral.ran(claimed);
                     let _ = queue.claims.finish(Runner::Lane);
                     now = machine.now();
-                    if queue.must_hurry() {
+                    if queue.must_end_early() {
                         passes.end_early();
                     }
                 }
@@ -97,7 +97,7 @@ impl Softirqs {
         let begun = queue.claims.active();
         let waiting = queue.claims.pending().union(begun);
         self.given = self.given.intersection(waiting);
-        let defers = machine.awareness.defers() && (before == Before::Realtime || queue.must_hurry());
+        let defers = machine.awareness.defers() && (before == Before::Realtime || queue.must_end_early());
         let long = if defers { waiting.intersection(VectorSet::LONG) } else { VectorSet::EMPTY };
         let held = self.deferral.hold(long.union(self.given), now);
         self.donated = self.donated.intersection(begun);
@@ -119,7 +119,7 @@ impl Softirqs {
         // Also if it was asked before: since then it may have run these and gone to sleep.
         let is_asked = movable.is_empty() || machine.ask_ksoftirqd(queue.cpu());
         if !is_asked || left != movable {
-            queue.todo.leave();
+            queue.doorbell.ring();
         }
     }
 }
@@ -142,17 +142,17 @@ impl Machine {
         cpu: CpuId,
         vectors: VectorSet,
         (runner, until): (Runner, Nanos),
-        must_hurry: &dyn HurryUp,
+        must_end_early: &dyn EndEarly,
     ) -> u32 {
         let mut ran = 0;
         for vector in vectors.iter() {
             let Some(handler) = self.softirqs.get(vector) else { continue };
             ran += 1;
-            let run = SoftirqRun { machine: self, cpu, vector, runner, until, must_hurry };
+            let run = SoftirqRun { machine: self, cpu, vector, runner, until, must_end_early };
             let handle = || _ = self.guarded(cpu, || handler(&run));
             match runner {
                 Runner::Lane => {
-                    let running = Running::of(&Callback::SOFTIRQ, vector.index(), None);
+                    let running = RunningCode::of(&Callback::SOFTIRQ, vector.index(), None);
                     self.stalls.around(cpu, running, handle);
                 }
                 // The record is the lane's.
@@ -172,7 +172,7 @@ impl Machine {
         let Some(queue) = self.lanes.queue(cpu) else { return };
         self.counts[cpu.index()].raises.add(1);
         if queue.claims.raise(vectors) == Raise::News {
-            queue.todo.leave();
+            queue.doorbell.ring();
             let is_played = self.lanes.kick_lane(cpu).is_some();
             if !is_played {
                 // Its lane does not come to it.

@@ -1,7 +1,7 @@
 //! The reports of a machine, and who writes them.
 
 use super::report::{StallCause, StallReport};
-use crate::words::stall_record::{Record, Running};
+use crate::words::stall_record::{RunRecord, RunningCode};
 use crate::{CpuId, Nanos};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ const KEPT: usize = 64;
 /// What is known of each CPU of a machine, and what was reported.
 #[derive(Debug)]
 pub(crate) struct Stalls {
-    records: Box<[Record]>,
+    records: Box<[RunRecord]>,
     log: Mutex<Log>,
 }
 
@@ -53,19 +53,19 @@ impl Stalls {
     pub(crate) fn new(cpu_count: usize) -> Self {
         let zeros = || vec![0; cpu_count].into_boxed_slice();
         let log = Log { marks: zeros(), counts: zeros(), reports: VecDeque::new(), last: 0 };
-        Self { records: (0..cpu_count).map(|_| Record::new()).collect(), log: Mutex::new(log) }
+        Self { records: (0..cpu_count).map(|_| RunRecord::new()).collect(), log: Mutex::new(log) }
     }
 
     #[inline]
-    pub(crate) fn record(&self, cpu: CpuId) -> &Record {
+    pub(crate) fn record(&self, cpu: CpuId) -> &RunRecord {
         &self.records[cpu.index()]
     }
 
     /// Says what `cpu` runs while `code` does. By its player.
     #[inline]
-    pub(crate) fn around<R>(&self, cpu: CpuId, running: Running, code: impl FnOnce() -> R) -> R {
+    pub(crate) fn around<R>(&self, cpu: CpuId, running: RunningCode, code: impl FnOnce() -> R) -> R {
         /// Also when `code` panics.
-        struct End<'a>(&'a Record);
+        struct End<'a>(&'a RunRecord);
 
         impl Drop for End<'_> {
             #[inline]
@@ -149,7 +149,7 @@ impl Stalls {
     }
 }
 
-fn what(record: &Record, missed_wakeup: bool) -> StallCause {
+fn what(record: &RunRecord, missed_wakeup: bool) -> StallCause {
     if missed_wakeup {
         return StallCause::Asleep;
     }
@@ -158,8 +158,8 @@ fn what(record: &Record, missed_wakeup: bool) -> StallCause {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEPT, Marked, Running, StallCause, Stalls};
-    use crate::words::stall_record::{Callback, Kind};
+    use super::{KEPT, Marked, RunningCode, StallCause, Stalls};
+    use crate::words::stall_record::{Callback, CodeKind};
     use crate::{CpuId, Nanos};
 
     fn marked(marks: u64, is_back: bool) -> impl Iterator<Item = Marked> {
@@ -173,7 +173,7 @@ mod tests {
     fn a_mark_has_one_report() {
         let stalls = Stalls::new(1);
         let cpu = CpuId::default();
-        let running = Running { callback: &Callback::RAW, subject: 16, function: 32, site: None };
+        let running = RunningCode { callback: &Callback::RAW, subject: 16, function: 32, site: None };
         stalls.around(cpu, running, || {
             assert_eq!(stalls.report(Nanos(300), marked(1, false)).len(), 1);
             assert!(stalls.report(Nanos(400), marked(1, false)).is_empty());
@@ -223,18 +223,18 @@ mod tests {
     /// Goal: each kind of code is told as what it is. Method: one of each, while it runs and after.
     #[test]
     fn each_kind_is_told() {
-        static TASK: Callback = Callback { name: || "a::task", kind: Kind::Task };
-        static WORK: Callback = Callback { name: || "a::work", kind: Kind::Work };
+        static TASK: Callback = Callback { name: || "a::task", kind: CodeKind::Task };
+        static WORK: Callback = Callback { name: || "a::work", kind: CodeKind::Work };
         let here = core::panic::Location::caller();
         let kinds = [
-            (Running::of(&TASK, 0, None), "it ran the task a::task".to_owned()),
+            (RunningCode::of(&TASK, 0, None), "it ran the task a::task".to_owned()),
             (
-                Running::of(&TASK, 7, Some(here)),
+                RunningCode::of(&TASK, 7, Some(here)),
                 format!("it ran the task a::task of priority 7, started at {here}"),
             ),
-            (Running::of(&WORK, 0, None), "it ran the work a::work".to_owned()),
-            (Running::of(&Callback::SOFTIRQ, 3, None), "it ran the handler of NET_RX".to_owned()),
-            (Running::WAKERS, "it ran a task's waker".to_owned()),
+            (RunningCode::of(&WORK, 0, None), "it ran the work a::work".to_owned()),
+            (RunningCode::of(&Callback::SOFTIRQ, 3, None), "it ran the handler of NET_RX".to_owned()),
+            (RunningCode::WAKERS, "it ran a task's waker".to_owned()),
         ];
         for (running, told) in kinds {
             let stalls = Stalls::new(1);

@@ -18,7 +18,7 @@ mod log;
 mod report;
 mod turn;
 
-pub(crate) use crate::words::stall_record::{Callback, Running};
+pub(crate) use crate::words::stall_record::{Callback, RunningCode};
 pub(crate) use log::Stalls;
 pub use report::{StallCause, StallReport};
 pub(crate) use turn::KeepSites;

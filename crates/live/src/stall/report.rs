@@ -1,6 +1,6 @@
 //! What a stall report says.
 
-use crate::words::stall_record::{Kind, Running};
+use crate::words::stall_record::{CodeKind, RunningCode};
 use crate::{CpuId, Nanos};
 use core::fmt;
 use core::panic::Location;
@@ -85,16 +85,16 @@ pub enum StallCause {
 
 impl StallCause {
     /// What a lane's record says.
-    pub(super) fn of(running: Running) -> Self {
-        let Running { callback, subject, function, site } = running;
+    pub(super) fn of(running: RunningCode) -> Self {
+        let RunningCode { callback, subject, function, site } = running;
         let name = (callback.name)();
         let number = u8::try_from(subject).ok();
         match callback.kind {
-            Kind::Timer => Self::Running { name, timer: subject, function, armed: site },
-            Kind::Task => Self::Task { name, priority: number.and_then(Priority::new), spawned: site },
-            Kind::Work => Self::Work { name },
+            CodeKind::Timer => Self::Running { name, timer: subject, function, armed: site },
+            CodeKind::Task => Self::Task { name, priority: number.and_then(Priority::new), spawned: site },
+            CodeKind::Work => Self::Work { name },
             // Whoever writes the record has a vector.
-            Kind::Softirq => {
+            CodeKind::Softirq => {
                 number.and_then(Vector::from_index).map_or(Self::Elsewhere, |vector| Self::Softirq { vector })
             }
         }

@@ -22,7 +22,7 @@ const LIMIT: usize = 512;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
-struct State {
+struct PoolState {
     waiting: VecDeque<Runnable>,
     threads: usize,
     idle: usize,
@@ -32,12 +32,12 @@ struct State {
 /// The closures of a machine that block, and who runs them.
 #[derive(Debug, Default)]
 pub(crate) struct BlockingPool {
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     changed: Condvar,
 }
 
 impl BlockingPool {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

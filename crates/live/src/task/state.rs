@@ -5,7 +5,7 @@ use super::live::Listed;
 use super::sync::{Aborted, LastCpu};
 use crate::machine::Machine;
 use crate::run_queue::Item;
-use crate::stall::{Callback, Running};
+use crate::stall::{Callback, RunningCode};
 use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -71,9 +71,9 @@ impl TaskState {
 
     /// What a lane says that it runs.
     #[inline]
-    pub(crate) fn running(&self) -> Running {
+    pub(crate) fn running(&self) -> RunningCode {
         let Origin { callback, site } = self.origin;
-        Running::of(callback, self.priority.map_or(0, |priority| priority.get().into()), site)
+        RunningCode::of(callback, self.priority.map_or(0, |priority| priority.get().into()), site)
     }
 }
 
@@ -131,7 +131,7 @@ impl<F: Future> Future for Contained<F> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         let state: &TaskState = this.state;
-        // Asked here, where the task counts as running: whoever aborts it or ends the machine after this
+        // RequestedAlarm here, where the task counts as running: whoever aborts it or ends the machine after this
         // wakes it, and it is polled, or dropped by its queue, once more. Before this it is seen.
         if state.aborted.is_set() || !state.machine.is_running() {
             let dropped = drop_future(this.future.as_mut(), state);

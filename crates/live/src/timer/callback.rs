@@ -15,7 +15,7 @@ use super::raw::{CallbackTimer, CountedVtable, Header, RawTimer, Run, TimerPtr};
 use super::wait::{CancelAndWait, WouldBlock};
 use crate::machine::ArmError;
 use crate::payload::{Payload, PayloadKind};
-use crate::words::stall_record::{Callback, Lasting};
+use crate::words::stall_record::{Callback, StaticRef};
 use crate::{CpuId, Machine, Nanos};
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -317,7 +317,7 @@ impl Machine {
                 callback: Callback::of::<F>(),
             }
         };
-        let header = Header { raw, vtable, arm_location: Lasting::new() };
+        let header = Header { raw, vtable, arm_location: StaticRef::new() };
         let memory = Arc::new(Counted { header, callback: UnsafeCell::new(callback) });
         let address = NonNull::new(Arc::as_ptr(&memory).cast_mut()).expect("it was allocated");
         // SAFETY: the address is that of all of the memory, which the guard below and every run keep; before

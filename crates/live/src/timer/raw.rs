@@ -12,7 +12,7 @@ use super::options::TimerOptions;
 use super::rearm::{Rearm, RunPlan};
 use crate::machine::ArmError;
 use crate::payload::{Payload, PayloadKind};
-use crate::words::stall_record::{Callback, Lasting, Running};
+use crate::words::stall_record::{Callback, RunningCode, StaticRef};
 use crate::{CpuId, Machine, Nanos};
 use core::cell::Cell;
 use core::fmt;
@@ -230,7 +230,7 @@ pub(super) struct Header {
     pub(super) raw: RawTimer,
     pub(super) vtable: &'static CountedVtable,
     /// Where it was armed last, if the machine records that.
-    pub(super) arm_location: Lasting<Location<'static>>,
+    pub(super) arm_location: StaticRef<Location<'static>>,
 }
 
 /// What is known of a closure.
@@ -394,7 +394,7 @@ impl DueCallback {
 
     /// What a lane says that it runs.
     #[inline]
-    pub(crate) fn running(&self) -> Running {
+    pub(crate) fn running(&self) -> RunningCode {
         let (callback, arm_location) = if self.is_counted {
             // SAFETY: it is counted, and `begin` took a count.
             let header = unsafe { self.timer.header() };
@@ -403,7 +403,7 @@ impl DueCallback {
             (&Callback::RAW, None)
         };
         let (subject, function) = (self.timer.0.as_ptr() as usize, self.timer.timer().run as usize);
-        Running { callback, subject, function, site: arm_location }
+        RunningCode { callback, subject, function, site: arm_location }
     }
 
     /// Calls the function. A panic of it passes through.

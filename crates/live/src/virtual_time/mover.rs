@@ -6,7 +6,7 @@
 //! may move it (`state.rs`).
 
 use super::error::TimeError;
-use super::state::State;
+use super::state::TimeState;
 use crate::machine::Machine;
 use quietcore_core::Nanos;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ pub(crate) struct VirtualTime {
     pub(super) is_allowed: bool,
     /// Length of a tick, in ns.
     pub(super) tick: u64,
-    state: Mutex<State>,
+    state: Mutex<TimeState>,
     /// Nobody runs timers any more.
     done: Condvar,
 }
@@ -30,7 +30,7 @@ impl VirtualTime {
         Self { is_allowed, tick: tick.0.max(1), state: Mutex::default(), done: Condvar::new() }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, TimeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -44,11 +44,11 @@ pub(crate) enum Allowed {
 }
 
 /// This thread is the one that runs timers.
-pub(super) struct Running(&'static Machine);
+pub(super) struct TimerRunner(&'static Machine);
 
-impl Running {
+impl TimerRunner {
     /// At once, if nobody does: the lock is held since that was seen.
-    pub(super) fn begin(machine: &'static Machine, mut state: MutexGuard<'_, State>) -> Self {
+    pub(super) fn begin(machine: &'static Machine, mut state: MutexGuard<'_, TimeState>) -> Self {
         state.runner = Some(thread::current().id());
         Self(machine)
     }
@@ -68,7 +68,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for TimerRunner {
     fn drop(&mut self) {
         let mut state = self.0.virtual_time.lock();
         state.runner = None;
@@ -83,7 +83,7 @@ impl Machine {
         &'static self,
         change: impl FnOnce() -> Result<(), TimeError>,
     ) -> Result<(), TimeError> {
-        let Some(_running) = Running::wait(self) else { return change() };
+        let Some(_running) = TimerRunner::wait(self) else { return change() };
         change()?;
         if self.clock.is_paused() {
             self.play_all();
@@ -93,7 +93,7 @@ impl Machine {
 
     /// For the helper: what is due, unless time is paused; nobody pauses it meanwhile.
     pub(crate) fn play_unless_paused(&'static self) {
-        let _running = self.virtual_time.is_allowed.then(|| Running::wait(self));
+        let _running = self.virtual_time.is_allowed.then(|| TimerRunner::wait(self));
         if !self.clock.is_paused() {
             self.play(self.clock.now());
         }
@@ -133,7 +133,7 @@ impl Machine {
     }
 
     /// Something changed: if time may move now, all are asked to look: one that nobody polls would not.
-    pub(super) fn settle(&self, state: MutexGuard<'_, State>) {
+    pub(super) fn settle(&self, state: MutexGuard<'_, TimeState>) {
         let may_move = self.clock.is_paused() && self.next_expiry().is_some();
         let idle = if may_move { state.who_could_move() } else { Vec::new() };
         drop(state);

@@ -4,7 +4,7 @@
 //! happens. The last that becomes idle moves time. Not here: what that is (`mover.rs`), and who is what
 //! (`state.rs`).
 
-use super::mover::Running;
+use super::mover::TimerRunner;
 use super::state::IdleOutcome;
 use crate::machine::Machine;
 
@@ -94,7 +94,7 @@ impl Participant {
         if !machine.clock.is_paused() || !state.may_move() {
             return IdleOutcome::Wait;
         }
-        let running = Running::begin(machine, state);
+        let running = TimerRunner::begin(machine, state);
         let has_moved = machine.move_to_next();
         if has_moved {
             // Before others may move it again: what was woken may be this one's, and is looked for first.

@@ -51,7 +51,7 @@ pub enum IdleOutcome {
 }
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct TimeState {
     members: Vec<Option<Member>>,
     /// Members that are busy.
     busy: usize,
@@ -74,7 +74,7 @@ enum Activity {
     Busy,
 }
 
-impl State {
+impl TimeState {
     /// A new member, idle. Its number.
     pub(super) fn join(&mut self, how: Arc<dyn Participate>) -> usize {
         let member = Some(Member { how, activity: Activity::Idle, is_woken: false });
@@ -145,9 +145,9 @@ impl State {
     }
 }
 
-impl fmt::Debug for State {
+impl fmt::Debug for TimeState {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("State")
+        out.debug_struct("TimeState")
             .field("members", &self.members.iter().flatten().count())
             .field("busy", &self.busy)
             .field("holds", &self.holds)

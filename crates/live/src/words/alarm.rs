@@ -40,7 +40,7 @@ const END: Nanos = Nanos(1);
 /// What a call of `push` came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[must_use]
-pub(crate) enum Push {
+pub(crate) enum PushOutcome {
     /// W is the new moment.
     Done,
     /// Somebody changed W in the meantime, to this; nothing was done.
@@ -82,19 +82,19 @@ impl Alarm {
 
     /// Moves W from what the caller saw to `at`: for who answers for everything until `at`.
     /// Cost: a compare-and-swap; if it is done, a system call of 0.5 us.
-    pub(crate) fn push(&self, seen: Option<Nanos>, at: Option<Nanos>) -> Push {
+    pub(crate) fn push(&self, seen: Option<Nanos>, at: Option<Nanos>) -> PushOutcome {
         // AcqRel: as one that takes and pulls: pairs with Release in `pull`, so that it sees what was
         // published for the moment it replaces, and with Acquire in `take`. Relaxed: nothing was done.
         if seen == Some(END) {
-            return Push::Changed(seen);
+            return PushOutcome::Changed(seen);
         }
         let moment = to_word(at);
         match self.word.compare_exchange(to_word(seen), moment, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => {
                 self.program(moment);
-                Push::Done
+                PushOutcome::Done
             }
-            Err(now) => Push::Changed(from_word(now)),
+            Err(now) => PushOutcome::Changed(from_word(now)),
         }
     }
 

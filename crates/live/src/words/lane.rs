@@ -1,10 +1,10 @@
 //! The words by which lanes, those who kick them and the sentinel know of each other without a lock.
 //!
-//! - [`Owner`]: who sits in a slot, and how it waits. One word; claimed by a compare-and-swap.
-//! - [`Doze`]: until when a lane that is awake in the books waits, for those who arm something more precise
+//! - [`SlotOwner`]: who sits in a slot, and how it waits. One word; claimed by a compare-and-swap.
+//! - [`DozeUntil`]: until when a lane that is awake in the books waits, for those who arm something more precise
 //!   than a tick.
-//! - [`Asked`]: the alarm that the tree asked for while nobody was awake.
-//! - [`Flag`]: whether the lane is isolated; a hint.
+//! - [`RequestedAlarm`]: the alarm that the tree asked for while nobody was awake.
+//! - [`StandaloneFlag`]: whether the lane is isolated; a hint.
 //!
 //! Absent: decisions. Models: `models.rs`.
 
@@ -27,9 +27,9 @@ const EVENT: u8 = 2;
 
 /// Who has a slot.
 #[derive(Debug)]
-pub(crate) struct Owner(AtomicU8);
+pub(crate) struct SlotOwner(AtomicU8);
 
-impl Owner {
+impl SlotOwner {
     pub(crate) fn new() -> Self {
         Self(AtomicU8::new(FREE))
     }
@@ -67,9 +67,9 @@ impl Owner {
 
 /// Until when a lane dozes: waits, and is awake in the books, so that nobody tells it of timers.
 #[derive(Debug)]
-pub(crate) struct Doze(AtomicU64);
+pub(crate) struct DozeUntil(AtomicU64);
 
-impl Doze {
+impl DozeUntil {
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(0))
     }
@@ -99,9 +99,9 @@ impl Doze {
 
 /// When the tree wants somebody awake, asked for while nobody was.
 #[derive(Debug)]
-pub(crate) struct Asked(AtomicU64);
+pub(crate) struct RequestedAlarm(AtomicU64);
 
-impl Asked {
+impl RequestedAlarm {
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(NEVER))
     }
@@ -117,7 +117,7 @@ impl Asked {
     #[inline]
     pub(crate) fn forget(&self) {
         // Relaxed, both: a moment that is asked for after somebody went idle again is asked for after the
-        // locks that it took then; see `switch.rs`. The look keeps the line shared.
+        // locks that it took then; see `stall_deadline.rs`. The look keeps the line shared.
         if self.0.load(Ordering::Relaxed) != NEVER {
             self.0.store(NEVER, Ordering::Relaxed);
         }
@@ -148,9 +148,9 @@ impl Asked {
 
 /// A hint that one thread writes and others read.
 #[derive(Debug)]
-pub(crate) struct Flag(AtomicU8);
+pub(crate) struct StandaloneFlag(AtomicU8);
 
-impl Flag {
+impl StandaloneFlag {
     pub(crate) fn new() -> Self {
         Self(AtomicU8::new(0))
     }
@@ -161,17 +161,17 @@ impl Flag {
         self.0.load(Ordering::Relaxed) != 0
     }
 
-    pub(crate) fn set(&self, word: Setting) {
+    pub(crate) fn set(&self, word: Standalone) {
         // Relaxed: see `is_set`.
-        self.0.store(u8::from(word == Setting::On), Ordering::Relaxed);
+        self.0.store(u8::from(word == Standalone::Yes), Ordering::Relaxed);
     }
 }
 
-/// What a [`Flag`] says.
+/// What a [`StandaloneFlag`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Setting {
-    On,
-    Off,
+pub(crate) enum Standalone {
+    Yes,
+    No,
 }
 
 #[cfg(all(test, loom))]

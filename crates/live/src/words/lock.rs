@@ -95,7 +95,7 @@ pub struct FutexLock {
 }
 
 /// What a look at a lock came to.
-enum Look {
+enum LockLook {
     Taken,
     /// The holder's word.
     Held(u32),
@@ -125,18 +125,18 @@ impl FutexLock {
     #[inline]
     fn lock(&self) {
         let me = holder_word();
-        if let Look::Held(_) = self.try_once(me) {
+        if let LockLook::Held(_) = self.try_once(me) {
             self.lock_slowly();
         }
     }
 
     #[inline]
-    fn try_once(&self, me: u32) -> Look {
+    fn try_once(&self, me: u32) -> LockLook {
         // Acquire: pairs with Release in `unlock`: what the last holder did is seen. Relaxed: nothing was
         // taken.
         match self.word.value().compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed) {
-            Ok(_) => Look::Taken,
-            Err(seen) => Look::Held(seen),
+            Ok(_) => LockLook::Taken,
+            Err(seen) => LockLook::Held(seen),
         }
     }
 
@@ -148,9 +148,9 @@ impl FutexLock {
             // Anew each time: a sleep may end on another CPU.
             let me = holder_word();
             match self.spin(me) {
-                Look::Taken => break,
-                Look::Held(FREE) => {}
-                Look::Held(seen) => {
+                LockLook::Taken => break,
+                LockLook::Held(FREE) => {}
+                LockLook::Held(seen) => {
                     // In this order: who reads them the other way round finds no more preempted holders than
                     // sleeps.
                     SLEPT.count();
@@ -172,23 +172,23 @@ impl FutexLock {
     }
 
     /// Looks until the lock is taken, its holder turns out to be off this CPU, or the bound is reached.
-    fn spin(&self, me: u32) -> Look {
+    fn spin(&self, me: u32) -> LockLook {
         // Relaxed, both: a look; `try_once` takes the lock.
         let mut seen = self.word.value().load(Ordering::Relaxed);
         for _ in 0..SPINS {
             if seen == FREE {
                 match self.try_once(me) {
-                    Look::Taken => return Look::Taken,
-                    Look::Held(now) => seen = now,
+                    LockLook::Taken => return LockLook::Taken,
+                    LockLook::Held(now) => seen = now,
                 }
             }
             if seen == me {
-                return Look::Held(seen);
+                return LockLook::Held(seen);
             }
             spin_loop();
             seen = self.word.value().load(Ordering::Relaxed);
         }
-        Look::Held(seen)
+        LockLook::Held(seen)
     }
 
     /// Sleeps while the word is `seen`. If it changed hands to a thread on the same CPU in the meantime, the
@@ -226,7 +226,7 @@ unsafe impl RawLock for FutexLock {
     #[inline]
     fn try_lock_remote(&self) -> bool {
         let me = holder_word();
-        matches!(self.try_once(me), Look::Taken) || self.try_for_a_while(me)
+        matches!(self.try_once(me), LockLook::Taken) || self.try_for_a_while(me)
     }
 
     #[inline]
@@ -244,7 +244,7 @@ impl FutexLock {
     #[cold]
     #[inline(never)]
     fn try_for_a_while(&self, me: u32) -> bool {
-        let is_taken = matches!(self.spin(me), Look::Taken);
+        let is_taken = matches!(self.spin(me), LockLook::Taken);
         if is_taken {
             SPUN.count();
         }

@@ -105,7 +105,7 @@ impl ParkWord {
 
 /// How an owner sleeps.
 #[derive(Debug)]
-enum How {
+enum SleepBy {
     Futex,
     Event(EventDescriptor),
 }
@@ -114,13 +114,13 @@ enum How {
 #[derive(Debug)]
 pub(crate) struct Parker {
     word: ParkWord,
-    how: How,
+    how: SleepBy,
 }
 
 impl Parker {
     /// For an owner that sleeps in [`wait`](Self::wait).
     pub(crate) fn futex() -> Self {
-        Self { word: ParkWord::new(), how: How::Futex }
+        Self { word: ParkWord::new(), how: SleepBy::Futex }
     }
 
     /// For an owner that sleeps elsewhere, for example in `epoll`, on [`descriptor`](Self::descriptor).
@@ -128,15 +128,15 @@ impl Parker {
     /// # Errors
     /// When the process or the host has too many descriptors.
     pub(crate) fn event_descriptor() -> io::Result<Self> {
-        Ok(Self { word: ParkWord::new(), how: How::Event(EventDescriptor::new()?) })
+        Ok(Self { word: ParkWord::new(), how: SleepBy::Event(EventDescriptor::new()?) })
     }
 
     /// Readable while somebody wants the owner awake. The owner reads it through [`finish`](Self::finish)
     /// only.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.how {
-            How::Futex => None,
-            How::Event(event) => Some(event.descriptor()),
+            SleepBy::Futex => None,
+            SleepBy::Event(event) => Some(event.descriptor()),
         }
     }
 
@@ -152,7 +152,7 @@ impl Parker {
     /// # Panics
     /// If the owner is one that sleeps elsewhere.
     pub(crate) fn wait(&self, until: Option<Nanos>) -> Woken {
-        assert!(matches!(self.how, How::Futex), "whoever waits for a descriptor does it elsewhere");
+        assert!(matches!(self.how, SleepBy::Futex), "whoever waits for a descriptor does it elsewhere");
         self.word.wait(until)
     }
 
@@ -160,7 +160,7 @@ impl Parker {
     /// all.
     pub(crate) fn finish(&self) -> Woken {
         let woken = self.word.finish();
-        if let How::Event(event) = &self.how {
+        if let SleepBy::Event(event) = &self.how {
             event.settle(woken);
         }
         woken
@@ -186,8 +186,8 @@ impl Parker {
     #[cold]
     fn wake(&self) {
         match &self.how {
-            How::Futex => self.word.0.wake(1),
-            How::Event(event) => event.signal(),
+            SleepBy::Futex => self.word.0.wake(1),
+            SleepBy::Event(event) => event.signal(),
         }
     }
 }

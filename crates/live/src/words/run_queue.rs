@@ -1,7 +1,7 @@
 //! The words of a run queue that are read without its lock.
 //!
-//! - [`Todo`]: something was left for the lane since it last looked; set after the thing itself was left.
-//! - [`Doing`]: what the lane is in the middle of, for those who place tasks, and for those who isolate.
+//! - [`Doorbell`]: something was left for the lane since it last looked; set after the thing itself was left.
+//! - [`CurrentItem`]: what the lane is in the middle of, for those who place tasks, and for those who isolate.
 //! - [`Gate`]: whether the lane takes what is not bound to it.
 //! - [`Hint`]: a number under the lock, as others see it without.
 //!
@@ -17,32 +17,32 @@ use quietcore_core::realtime::Priority;
 
 /// Whether something was left for a lane since it last looked.
 #[derive(Debug)]
-pub(crate) struct Todo(AtomicU32);
+pub(crate) struct Doorbell(AtomicU32);
 
-impl Todo {
+impl Doorbell {
     pub(crate) fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
     /// Something was left; the lane is kicked after this.
     #[inline]
-    pub(crate) fn leave(&self) {
+    pub(crate) fn ring(&self) {
         // Release: pairs with Acquire in `take`: who takes it finds what was left.
         self.0.fetch_or(1, Ordering::Release);
     }
 
     /// Whether there is something to look for. Before a wait: after the park word said so.
     #[inline]
-    pub(crate) fn any(&self) -> bool {
+    pub(crate) fn is_rung(&self) -> bool {
         // Relaxed: before a wait the park word's fence orders it; else the next look will do.
         self.0.load(Ordering::Relaxed) != 0
     }
 
     /// For the lane, before it looks everywhere.
     #[inline]
-    pub(crate) fn take(&self) -> bool {
+    pub(crate) fn answer(&self) -> bool {
         // Acquire: pairs with Release in `leave`.
-        self.any() && self.0.swap(0, Ordering::Acquire) != 0
+        self.is_rung() && self.0.swap(0, Ordering::Acquire) != 0
     }
 }
 
@@ -61,7 +61,7 @@ pub(crate) enum Activity {
 
 /// The word for that. Bit 8: what it does may be done elsewhere; the rest: what.
 #[derive(Debug)]
-pub(crate) struct Doing(AtomicU32);
+pub(crate) struct CurrentItem(AtomicU32);
 
 const NOTHING: u32 = 0;
 const SOFTIRQ: u32 = 100;
@@ -77,7 +77,7 @@ const fn word(activity: Activity) -> u32 {
     }
 }
 
-impl Doing {
+impl CurrentItem {
     pub(crate) fn new() -> Self {
         Self(AtomicU32::new(NOTHING))
     }
@@ -156,7 +156,7 @@ impl Gate {
 
     /// Says whether the lane is in the middle of something that is not bound to it; if so, its end has to be
     /// waited for.
-    pub(crate) fn close_and_see(&self, doing: &Doing) -> bool {
+    pub(crate) fn close_and_see(&self, doing: &CurrentItem) -> bool {
         // Relaxed, fence: pairs with the fence in `begin_movable`, see the file's comment.
         self.0.store(CLOSED, Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -197,13 +197,13 @@ mod models;
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{Activity, Doing, Gate};
+    use super::{Activity, CurrentItem, Gate};
     use quietcore_core::realtime::Priority;
 
     /// Goal: what is said is what is read. Method: every activity, bound and not.
     #[test]
     fn activities() {
-        let (doing, gate) = (Doing::new(), Gate::new());
+        let (doing, gate) = (CurrentItem::new(), Gate::new());
         gate.open();
         let realtime = (1..=99).filter_map(Priority::new).map(Activity::Realtime);
         for activity in [Activity::Softirq, Activity::Normal].into_iter().chain(realtime) {

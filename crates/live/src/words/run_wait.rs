@@ -110,7 +110,7 @@ mod tests {
             while asked.load(Ordering::Relaxed) < 2 {
                 thread::yield_now();
             }
-            // Asked twice: the third question is asked after a wake-up.
+            // RequestedAlarm twice: the third question is asked after a wake-up.
             wait.finished();
             waiter.join().expect("it does not panic");
         });

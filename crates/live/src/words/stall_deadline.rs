@@ -24,21 +24,21 @@
 //! All moments are the kernel's. Absent: who is awake, and what the sentinel makes of it. Source: PROTOCOL
 //! section 4.
 
-use super::lane::Asked;
+use super::lane::RequestedAlarm;
 use crate::words::alarm::Alarm;
 use quietcore_core::{Nanos, StallPolicy};
 
 /// What is known of a machine's lanes as a whole.
 #[derive(Debug)]
-pub(crate) struct Switch {
-    asked: Asked,
+pub(crate) struct StallDeadline {
+    asked: RequestedAlarm,
     tick: Nanos,
     policy: StallPolicy,
 }
 
-impl Switch {
+impl StallDeadline {
     pub(crate) fn new(tick: Nanos, policy: StallPolicy) -> Self {
-        Self { asked: Asked::new(), tick, policy }
+        Self { asked: RequestedAlarm::new(), tick, policy }
     }
 
     pub(crate) const fn policy(&self) -> StallPolicy {
@@ -84,13 +84,14 @@ impl Switch {
         }
     }
 
-    /// The calling lane was the last one awake at `now`, and is up by itself at `until`. `is_anybody_awake`
+    /// The calling lane was the last one awake at `now`, and is up by itself at `until`. `is_any_awake`
     /// is asked again. Cost: half a microsecond.
     pub(crate) fn leave(
         &self,
         alarm: &Alarm,
-        (now, until): (Nanos, Option<Nanos>),
-        is_anybody_awake: impl FnOnce() -> bool,
+        now: Nanos,
+        until: Option<Nanos>,
+        is_any_awake: impl FnOnce() -> bool,
     ) {
         if self.policy.is_never() {
             return;
@@ -100,7 +101,7 @@ impl Switch {
         if let Some(asked) = self.asked.before(until) {
             alarm.pull(asked);
         }
-        if is_anybody_awake() {
+        if is_any_awake() {
             self.expect_turn(alarm, now);
         }
     }

@@ -14,9 +14,9 @@ use core::ptr::null_mut;
 
 /// A reference to something that is there for ever, or nothing.
 #[derive(Debug)]
-pub(crate) struct Lasting<T: 'static>(AtomicPtr<T>);
+pub(crate) struct StaticRef<T: 'static>(AtomicPtr<T>);
 
-impl<T: Sync> Lasting<T> {
+impl<T: Sync> StaticRef<T> {
     pub(crate) fn new() -> Self {
         Self(AtomicPtr::new(null_mut()))
     }
@@ -43,12 +43,12 @@ impl<T: Sync> Lasting<T> {
 pub(crate) struct Callback {
     /// Of its type; a function, because the name is not known to the compiler before.
     pub(crate) name: fn() -> &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: CodeKind,
 }
 
 /// What it is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CodeKind {
     /// A timer: a callback, or wakers.
     Timer,
     /// A task: the type is its future's.
@@ -62,27 +62,27 @@ pub(crate) enum Kind {
 impl Callback {
     /// Of a timer's closure.
     pub(crate) const fn of<F>() -> Self {
-        Self { name: core::any::type_name::<F>, kind: Kind::Timer }
+        Self { name: core::any::type_name::<F>, kind: CodeKind::Timer }
     }
 
     /// Of a future.
     pub(crate) const fn task<F>() -> Self {
-        Self { name: core::any::type_name::<F>, kind: Kind::Task }
+        Self { name: core::any::type_name::<F>, kind: CodeKind::Task }
     }
 
     /// Of work whose type only the compiler can name.
     pub(crate) const fn work<F>(_: &F) -> &'static Self {
-        const { &Self { name: core::any::type_name::<F>, kind: Kind::Work } }
+        const { &Self { name: core::any::type_name::<F>, kind: CodeKind::Work } }
     }
 
     /// Of a [`RawTimer`](crate::timer::RawTimer): all that is known is its function's address.
-    pub(crate) const RAW: Self = Self { name: || "a function", kind: Kind::Timer };
+    pub(crate) const RAW: Self = Self { name: || "a function", kind: CodeKind::Timer };
 
     /// Of futures.
-    pub(crate) const WAKER: Self = Self { name: || "a task's waker", kind: Kind::Timer };
+    pub(crate) const WAKER: Self = Self { name: || "a task's waker", kind: CodeKind::Timer };
 
     /// Of handlers: the vector says more than a type.
-    pub(crate) const SOFTIRQ: Self = Self { name: || "a softirq's handler", kind: Kind::Softirq };
+    pub(crate) const SOFTIRQ: Self = Self { name: || "a softirq's handler", kind: CodeKind::Softirq };
 }
 
 /// Two are the same if they are at the same place: one and the same name may have several.
@@ -102,7 +102,7 @@ impl fmt::Debug for Callback {
 
 /// What a lane runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Running {
+pub(crate) struct RunningCode {
     pub(crate) callback: &'static Callback,
     /// Address of a timer; a task's priority, 0 for a normal one; a vector's index; 0 for all others.
     pub(crate) subject: usize,
@@ -112,7 +112,7 @@ pub(crate) struct Running {
     pub(crate) site: Option<&'static Location<'static>>,
 }
 
-impl Running {
+impl RunningCode {
     /// Wakers of futures; of which tasks, nobody knows.
     pub(crate) const WAKERS: Self = Self::of(&Callback::WAKER, 0, None);
 
@@ -130,27 +130,27 @@ impl Running {
 /// On cache lines of its own: its player writes it all the time.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(crate) struct Record {
+pub(crate) struct RunRecord {
     version: AtomicU64,
     /// Nothing while nothing runs.
-    callback: Lasting<Callback>,
+    callback: StaticRef<Callback>,
     subject: AtomicU64,
     function: AtomicU64,
-    site: Lasting<Location<'static>>,
+    site: StaticRef<Location<'static>>,
     /// The kernel's number of the thread that plays the CPU; 0 for nobody.
     thread: AtomicU32,
     /// The number of the report of this CPU that has no end yet; 0 for none.
     open: AtomicU64,
 }
 
-impl Record {
+impl RunRecord {
     pub(crate) fn new() -> Self {
         Self {
             version: AtomicU64::new(0),
-            callback: Lasting::new(),
+            callback: StaticRef::new(),
             subject: AtomicU64::new(0),
             function: AtomicU64::new(0),
-            site: Lasting::new(),
+            site: StaticRef::new(),
             thread: AtomicU32::new(0),
             open: AtomicU64::new(0),
         }
@@ -158,7 +158,7 @@ impl Record {
 
     /// The player begins to run something. Cost: seven stores.
     #[inline]
-    pub(crate) fn begin(&self, running: Running) {
+    pub(crate) fn begin(&self, running: RunningCode) {
         // Relaxed: its own word.
         let version = self.version.load(Ordering::Relaxed);
         // Relaxed, fence: pairs with the fence in `running`: who reads one of the fields below sees this.
@@ -180,11 +180,11 @@ impl Record {
     }
 
     /// By anybody.
-    pub(crate) fn running(&self) -> Option<Running> {
+    pub(crate) fn running(&self) -> Option<RunningCode> {
         // Acquire: pairs with Release in `begin`.
         let version = self.version.load(Ordering::Acquire);
         // Relaxed, all of them: see `begin`.
-        let running = Running {
+        let running = RunningCode {
             callback: self.callback.load()?,
             subject: self.subject.load(Ordering::Relaxed) as usize,
             function: self.function.load(Ordering::Relaxed) as usize,

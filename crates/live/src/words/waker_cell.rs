@@ -49,9 +49,9 @@ pub(crate) enum Register {
 }
 
 /// Whose the cell is.
-struct Owner(AtomicU8);
+struct CellOwner(AtomicU8);
 
-impl Owner {
+impl CellOwner {
     /// `Registered`: the cell is the future's.
     #[inline]
     fn begin_register(&self) -> Register {
@@ -105,7 +105,7 @@ impl Owner {
 
 /// The cell. 24 bytes.
 pub(crate) struct WakerCell {
-    owner: Owner,
+    owner: CellOwner,
     waker: UnsafeCell<Option<Waker>>,
 }
 
@@ -117,13 +117,13 @@ impl WakerCell {
     /// An empty cell.
     #[cfg(not(loom))]
     pub(crate) const fn new() -> Self {
-        Self { owner: Owner(AtomicU8::new(REST)), waker: UnsafeCell::new(None) }
+        Self { owner: CellOwner(AtomicU8::new(REST)), waker: UnsafeCell::new(None) }
     }
 
     /// An empty cell.
     #[cfg(loom)]
     pub(crate) fn new() -> Self {
-        Self { owner: Owner(AtomicU8::new(REST)), waker: UnsafeCell::new(None) }
+        Self { owner: CellOwner(AtomicU8::new(REST)), waker: UnsafeCell::new(None) }
     }
 
     /// Leaves `waker` for the next take, unless there was one. For the future: one call at a time.

@@ -19,7 +19,7 @@ const QUEUED: u32 = 4;
 /// What somebody who wants it to run has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub(crate) enum Queue {
+pub(crate) enum QueueDuty {
     /// Put it into a queue.
     Enqueue,
     /// Nothing: its runner does it.
@@ -32,22 +32,22 @@ pub(crate) enum Queue {
 
 /// The word.
 #[derive(Debug)]
-pub(crate) struct State(AtomicU32);
+pub(crate) struct WorkState(AtomicU32);
 
-impl State {
+impl WorkState {
     pub(crate) fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
     /// Somebody wants it to run.
-    pub(crate) fn queue(&self) -> Queue {
+    pub(crate) fn queue(&self) -> QueueDuty {
         // Release: pairs with Acquire in `begin`; and with AcqRel in `end`, if that finds it.
         let before = self.0.fetch_or(PENDING | QUEUED, Ordering::Release);
         match (before & PENDING != 0, before & QUEUED != 0, before & RUNNING != 0) {
-            (true, _, _) => Queue::Known,
-            (false, true, _) => Queue::Entered,
-            (false, false, true) => Queue::AfterRun,
-            (false, false, false) => Queue::Enqueue,
+            (true, _, _) => QueueDuty::Known,
+            (false, true, _) => QueueDuty::Entered,
+            (false, false, true) => QueueDuty::AfterRun,
+            (false, false, false) => QueueDuty::Enqueue,
         }
     }
 
@@ -97,25 +97,25 @@ mod models;
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{Queue, State};
+    use super::{QueueDuty, WorkState};
 
     /// Goal: there is one entry in a queue at most, also after a cancel; one that was cancelled starts
     /// nothing; what was queued during a run is the runner's to put into a queue. Method: one after the
     /// other.
     #[test]
     fn one_entry() {
-        let state = State::new();
-        assert_eq!(state.queue(), Queue::Enqueue);
+        let state = WorkState::new();
+        assert_eq!(state.queue(), QueueDuty::Enqueue);
         assert!(state.cancel() && !state.cancel(), "and its entry stays");
-        assert_eq!((state.queue(), state.queue()), (Queue::Entered, Queue::Known));
+        assert_eq!((state.queue(), state.queue()), (QueueDuty::Entered, QueueDuty::Known));
         assert!(state.begin());
-        assert_eq!((state.queue(), state.queue()), (Queue::AfterRun, Queue::Known));
+        assert_eq!((state.queue(), state.queue()), (QueueDuty::AfterRun, QueueDuty::Known));
         assert!(state.end(), "it is to run once more");
         assert!(state.cancel());
         assert!(!state.begin(), "its entry is taken, and it was cancelled");
-        assert_eq!(state.queue(), Queue::Enqueue);
-        assert!(state.begin() && state.queue() == Queue::AfterRun && state.cancel());
-        assert_eq!(state.queue(), Queue::Entered, "the runner sees to that");
+        assert_eq!(state.queue(), QueueDuty::Enqueue);
+        assert!(state.begin() && state.queue() == QueueDuty::AfterRun && state.cancel());
+        assert_eq!(state.queue(), QueueDuty::Entered, "the runner sees to that");
         assert!(state.end() && state.begin() && !state.end());
         assert!(!state.is_pending() && !state.is_running());
     }

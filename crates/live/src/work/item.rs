@@ -3,10 +3,10 @@
 use crate::lane::current_cpu;
 use crate::machine::Machine;
 use crate::run_queue::Item;
-use crate::stall::{Callback, Running};
+use crate::stall::{Callback, RunningCode};
 use crate::task::{LastCpu, SpawnError};
 use crate::timer::{InRun, WouldBlock};
-use crate::words::work::{Queue, State};
+use crate::words::work::{QueueDuty, WorkState};
 use core::fmt;
 use quietcore_core::CpuId;
 use std::sync::Arc;
@@ -50,11 +50,11 @@ impl WorkOptions {
     }
 }
 
-struct Inner {
+struct WorkInner {
     machine: &'static Machine,
     bound: Option<CpuId>,
     last: LastCpu,
-    state: State,
+    state: WorkState,
     /// What a stall report says of it.
     callback: &'static Callback,
     run: Box<dyn Fn() + Send + Sync>,
@@ -78,11 +78,11 @@ struct Inner {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Work(Arc<Inner>);
+pub struct Work(Arc<WorkInner>);
 
 impl fmt::Debug for Work {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { bound, state, .. } = &*self.0;
+        let WorkInner { bound, state, .. } = &*self.0;
         out.debug_struct("Work").field("bound", bound).field("state", state).finish_non_exhaustive()
     }
 }
@@ -107,8 +107,9 @@ impl Machine {
         run: impl Fn() + Send + Sync + 'static,
     ) -> Result<Work, SpawnError> {
         let first = self.check_spawn(options.bound)?;
-        let (last, state, callback) = (LastCpu::new(first), State::new(), Callback::work(&run));
-        let inner = Inner { machine: self, bound: options.bound, last, state, callback, run: Box::new(run) };
+        let (last, state, callback) = (LastCpu::new(first), WorkState::new(), Callback::work(&run));
+        let inner =
+            WorkInner { machine: self, bound: options.bound, last, state, callback, run: Box::new(run) };
         Ok(Work(Arc::new(inner)))
     }
 }
@@ -133,10 +134,10 @@ impl Work {
             return Err(SpawnError::NotRunning);
         }
         let queue = self.0.state.queue();
-        if queue == Queue::Enqueue {
+        if queue == QueueDuty::Enqueue {
             self.0.machine.enqueue(Item::Work(Queued(Self::clone(self))));
         }
-        Ok(queue != Queue::Known)
+        Ok(queue != QueueDuty::Known)
     }
 
     /// It is not to run; says whether it waited. A run that is under way goes on.
@@ -197,7 +198,7 @@ impl Work {
         self.wait_while(|state| state.is_pending() || state.is_running())
     }
 
-    fn wait_while(&self, is_wanted: impl Fn(&State) -> bool) -> Result<(), WouldBlock> {
+    fn wait_while(&self, is_wanted: impl Fn(&WorkState) -> bool) -> Result<(), WouldBlock> {
         let machine = self.0.machine;
         if !is_wanted(&self.0.state) {
             return Ok(());
@@ -238,8 +239,8 @@ impl Queued {
     }
 
     /// What a lane says that it runs.
-    pub(crate) fn running(&self) -> Running {
-        Running::of(self.0.0.callback, 0, None)
+    pub(crate) fn running(&self) -> RunningCode {
+        RunningCode::of(self.0.0.callback, 0, None)
     }
 
     /// Runs it on `cpu`, unless it was cancelled; says whether it did. The caller counts panics, and tells

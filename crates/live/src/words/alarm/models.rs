@@ -1,7 +1,7 @@
 //! The deadline word and its timer under weak memory: never programmed too late, and nothing pulled is
 //! overlooked.
 
-use super::{Alarm, NONE, Push};
+use super::{Alarm, NONE, PushOutcome};
 use crate::words::sync::models::ends;
 use crate::words::sync::{AtomicU32, Ordering};
 use loom::sync::Arc;
@@ -50,7 +50,10 @@ fn pull_against_push() {
         puller.join().expect("it ends");
         (pusher.join().expect("it ends"), check(&alarm))
     });
-    assert_eq!(found, BTreeSet::from([(Push::Done, (5, 5)), (Push::Changed(Some(Nanos(5))), (5, 5))]));
+    assert_eq!(
+        found,
+        BTreeSet::from([(PushOutcome::Done, (5, 5)), (PushOutcome::Changed(Some(Nanos(5))), (5, 5))])
+    );
 }
 
 /// Goal: who pushes a pulled moment away sees what was published before the pull: it goes on for it. Method:
@@ -71,10 +74,10 @@ fn a_push_takes_over() {
         let seen = alarm.load();
         let push = alarm.push(seen, Some(Nanos(50)));
         let is_found = published.load(Ordering::Relaxed) == 1;
-        assert!(is_found || push != Push::Done || seen == Some(Nanos(10)), "5 was pushed away unseen");
+        assert!(is_found || push != PushOutcome::Done || seen == Some(Nanos(10)), "5 was pushed away unseen");
         puller.join().expect("it ends");
         check(&alarm);
-        (seen, push == Push::Done)
+        (seen, push == PushOutcome::Done)
     });
     let (pulled, first) = (Some(Nanos(5)), Some(Nanos(10)));
     assert_eq!(found, BTreeSet::from([(pulled, true), (first, false), (first, true)]));
@@ -91,7 +94,7 @@ fn push_against_take() {
             let published = Arc::clone(&published);
             move |alarm| {
                 published.store(1, Ordering::Relaxed);
-                assert_eq!(alarm.push(None, Some(Nanos(5))), Push::Done);
+                assert_eq!(alarm.push(None, Some(Nanos(5))), PushOutcome::Done);
             }
         });
         let taken = alarm.take();

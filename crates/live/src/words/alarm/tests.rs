@@ -1,6 +1,6 @@
 //! The alarm on the kernel's timer. What is programmed is read back from the kernel.
 
-use super::{Alarm, Push};
+use super::{Alarm, PushOutcome};
 use quietcore_core::Nanos;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::{ClockId, Timespec, clock_gettime, timerfd_gettime};
@@ -42,15 +42,19 @@ fn the_timer_follows_the_word() {
     alarm.pull(at(5));
     assert_eq!((alarm.load(), alarm.programmed()), (Some(at(5)), 1), "only the first one is earlier");
     assert!((4 * HOUR..=5 * HOUR).contains(&remaining(&alarm).expect("it is programmed")));
-    assert_eq!(alarm.push(Some(at(7)), Some(at(9))), Push::Changed(Some(at(5))), "W is not what was seen");
-    assert_eq!(alarm.push(Some(at(5)), Some(at(9))), Push::Done);
+    assert_eq!(
+        alarm.push(Some(at(7)), Some(at(9))),
+        PushOutcome::Changed(Some(at(5))),
+        "W is not what was seen"
+    );
+    assert_eq!(alarm.push(Some(at(5)), Some(at(9))), PushOutcome::Done);
     assert_eq!((alarm.load(), alarm.programmed()), (Some(at(9)), 2));
     assert!((8 * HOUR..=9 * HOUR).contains(&remaining(&alarm).expect("it is programmed")));
     assert_eq!(alarm.take(), Some(at(9)));
     assert_eq!((alarm.load(), alarm.programmed()), (None, 2), "a take programs nothing");
-    assert_eq!(alarm.push(None, Some(at(3))), Push::Done);
+    assert_eq!(alarm.push(None, Some(at(3))), PushOutcome::Done);
     assert!((2 * HOUR..=3 * HOUR).contains(&remaining(&alarm).expect("it is programmed")));
-    assert_eq!(alarm.push(Some(at(3)), None), Push::Done);
+    assert_eq!(alarm.push(Some(at(3)), None), PushOutcome::Done);
     assert_eq!((alarm.load(), remaining(&alarm)), (None, None), "disarmed");
 }
 
@@ -104,7 +108,7 @@ fn nothing_moves_the_end() {
     alarm.end();
     for later in [Some(Nanos(now() + HOUR)), None] {
         let seen = alarm.load();
-        assert_eq!(alarm.push(seen, later), Push::Changed(seen));
+        assert_eq!(alarm.push(seen, later), PushOutcome::Changed(seen));
     }
     assert!(has_expired(&alarm));
     alarm.wait();

@@ -1,6 +1,6 @@
 //! The words of one slot under weak memory.
 
-use super::{Doze, Owner, Waits};
+use super::{DozeUntil, SlotOwner, Waits};
 use crate::words::park::{Notify, Parker};
 use crate::words::sync::models::ends;
 use crate::words::sync::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// A base's word, without its lock: the first expiry.
 struct Base {
     next: AtomicU64,
-    doze: Doze,
+    doze: DozeUntil,
     parker: Parker,
 }
 
@@ -21,8 +21,11 @@ struct Base {
 #[test]
 fn a_doze_is_interrupted() {
     let found = ends(|| {
-        let base =
-            Arc::new(Base { next: AtomicU64::new(u64::MAX), doze: Doze::new(), parker: Parker::futex() });
+        let base = Arc::new(Base {
+            next: AtomicU64::new(u64::MAX),
+            doze: DozeUntil::new(),
+            parker: Parker::futex(),
+        });
         let other = Arc::clone(&base);
         let arming = thread::spawn(move || {
             // Relaxed: what bases do.
@@ -51,8 +54,8 @@ fn a_doze_is_interrupted() {
 #[test]
 fn a_slot_has_one_owner() {
     let found = ends(|| {
-        let slot = Arc::new((Owner::new(), loom::cell::Cell::new(0_u32)));
-        let claim = |(owner, count): &(Owner, loom::cell::Cell<u32>)| {
+        let slot = Arc::new((SlotOwner::new(), loom::cell::Cell::new(0_u32)));
+        let claim = |(owner, count): &(SlotOwner, loom::cell::Cell<u32>)| {
             owner.claim(Waits::Futex).then(|| {
                 let before = count.get();
                 count.set(before + 1);

@@ -1,7 +1,7 @@
 //! The park word under weak memory: a sleeper that has something to do is woken.
 
 use super::event::EventDescriptor;
-use super::{How, Notify, Parker, Woken};
+use super::{Notify, Parker, SleepBy, Woken};
 use crate::words::sync::models::ends;
 use crate::words::sync::{AtomicU32, Ordering};
 use loom::sync::Arc;
@@ -97,8 +97,8 @@ fn two_items_two_rounds() {
 
 fn descriptor(place: &Place) -> &EventDescriptor {
     match &place.parker.how {
-        How::Event(event) => event,
-        How::Futex => unreachable!("the model made one"),
+        SleepBy::Event(event) => event,
+        SleepBy::Futex => unreachable!("the model made one"),
     }
 }
 

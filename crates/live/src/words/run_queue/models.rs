@@ -1,6 +1,6 @@
 //! The words of a run queue under weak memory.
 
-use super::{Activity, Doing, Gate, Todo};
+use super::{Activity, CurrentItem, Doorbell, Gate};
 use crate::words::park::Parker;
 use crate::words::sync::models::ends;
 use crate::words::sync::{AtomicU32, Ordering};
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 #[test]
 fn nothing_starts_behind_a_closed_gate() {
     let ends = ends(|| {
-        let words = Arc::new((Doing::new(), Gate::new()));
+        let words = Arc::new((CurrentItem::new(), Gate::new()));
         words.1.open();
         let lane = Arc::clone(&words);
         let lane = thread::spawn(move || lane.0.begin_movable(Activity::Normal, &lane.1));
@@ -30,26 +30,26 @@ fn nothing_starts_behind_a_closed_gate() {
 #[test]
 fn what_is_left_is_found() {
     let ends = ends(|| {
-        let words = Arc::new((Todo::new(), Parker::futex(), AtomicU32::new(0)));
+        let words = Arc::new((Doorbell::new(), Parker::futex(), AtomicU32::new(0)));
         let sender = Arc::clone(&words);
         let sender = thread::spawn(move || {
-            // Relaxed: `Todo::leave` releases it.
+            // Relaxed: `Doorbell::ring` releases it.
             sender.2.store(7, Ordering::Relaxed);
-            sender.0.leave();
+            sender.0.ring();
             let _ = sender.1.unpark();
         });
-        let (todo, parker, left) = &*words;
+        let (doorbell, parker, left) = &*words;
         let mut waits = 0;
-        while !todo.take() {
+        while !doorbell.answer() {
             parker.prepare();
-            if todo.any() {
+            if doorbell.is_rung() {
                 let _ = parker.finish();
             } else {
                 waits += 1;
                 let _ = parker.wait(None);
             }
         }
-        // Relaxed: `Todo::take` acquires it.
+        // Relaxed: `Doorbell::answer` acquires it.
         assert_eq!(left.load(Ordering::Relaxed), 7);
         sender.join().expect("no panic");
         waits

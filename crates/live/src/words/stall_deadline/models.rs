@@ -1,6 +1,6 @@
 //! The deadline word and the requested alarm under weak memory: no request is slept through.
 
-use super::Switch;
+use super::StallDeadline;
 use crate::words::alarm::Alarm;
 use crate::words::sync::models::ends;
 use crate::words::sync::{AtomicU32, Ordering};
@@ -23,7 +23,7 @@ struct World {
     /// The root's word: a bit for each of two lanes.
     awake: AtomicU32,
     alarm: Alarm,
-    switch: Switch,
+    stall_deadline: StallDeadline,
 }
 
 /// What a foreign thread arms.
@@ -40,7 +40,7 @@ impl World {
             tree: Mutex::new(Tree { is_idle: awake == 0, event: None }),
             awake: AtomicU32::new(awake),
             alarm: Alarm::model(),
-            switch: Switch::new(Nanos(1), StallPolicy::after(Duration::from_nanos(2))),
+            stall_deadline: StallDeadline::new(Nanos(1), StallPolicy::after(Duration::from_nanos(2))),
         };
         world.alarm.pull(deadline);
         Arc::new(world)
@@ -57,7 +57,7 @@ impl World {
         let is_asked = tree.is_idle;
         drop(tree);
         if is_asked {
-            self.switch.ask(&self.alarm, EVENT);
+            self.stall_deadline.ask(&self.alarm, EVENT);
         }
     }
 
@@ -70,18 +70,18 @@ impl World {
         let until = tree.event.filter(|_| is_last);
         drop(tree);
         if is_last {
-            self.switch.leave(&self.alarm, (NOW, until), || self.is_anybody_awake());
+            self.stall_deadline.leave(&self.alarm, NOW, until, || self.is_any_awake());
         }
         until
     }
 
-    fn is_anybody_awake(&self) -> bool {
+    fn is_any_awake(&self) -> bool {
         self.awake.load(Ordering::Acquire) != 0
     }
 
     fn wake_up(&self, bit: u32) {
         self.awake.fetch_or(bit, Ordering::AcqRel);
-        self.switch.arm(&self.alarm, NOW);
+        self.stall_deadline.arm(&self.alarm, NOW);
     }
 
     /// Somebody is up for the event: the lane by itself, or the sentinel. Returns whether it is the lane.
@@ -134,8 +134,8 @@ fn the_sentinel_looks_while_somebody_asks() {
         let other = Arc::clone(&world);
         let arming = thread::spawn(move || other.arm());
         let taken = world.alarm.take();
-        let is_due = world.switch.take_due(Nanos(20));
-        world.switch.resume(&world.alarm);
+        let is_due = world.stall_deadline.take_due(Nanos(20));
+        world.stall_deadline.resume(&world.alarm);
         arming.join().expect("it ends");
         assert!(!is_due && !world.check(None));
         taken

@@ -1,15 +1,15 @@
 //! The record of what a lane runs, under weak memory: what is read belongs together.
 
-use super::{Callback, Kind, Record, Running};
+use super::{Callback, CodeKind, RunRecord, RunningCode};
 use crate::words::sync::models::ends;
 use loom::sync::Arc;
 use loom::thread;
 
-static FIRST: Callback = Callback { name: || "first", kind: Kind::Timer };
-static SECOND: Callback = Callback { name: || "second", kind: Kind::Task };
+static FIRST: Callback = Callback { name: || "first", kind: CodeKind::Timer };
+static SECOND: Callback = Callback { name: || "second", kind: CodeKind::Task };
 
-fn running(callback: &'static Callback, number: usize) -> Running {
-    Running { callback, subject: number, function: number + 10, site: None }
+fn running(callback: &'static Callback, number: usize) -> RunningCode {
+    RunningCode { callback, subject: number, function: number + 10, site: None }
 }
 
 /// Goal: a reader finds one of the callbacks, whole, or nothing. Method: a lane runs two, one after the
@@ -18,7 +18,7 @@ fn running(callback: &'static Callback, number: usize) -> Running {
 #[test]
 fn what_is_read_belongs_together() {
     let found = ends(|| {
-        let record = Arc::new(Record::new());
+        let record = Arc::new(RunRecord::new());
         let lane = {
             let record = Arc::clone(&record);
             thread::spawn(move || {

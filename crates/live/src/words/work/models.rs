@@ -1,6 +1,6 @@
 //! The word of work under weak memory.
 
-use super::{Queue, State};
+use super::{QueueDuty, WorkState};
 use crate::words::sync::models::ends;
 use crate::words::sync::{AtomicU32, Ordering};
 use loom::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use loom::thread;
 use std::collections::BTreeSet;
 
 struct World {
-    state: State,
+    state: WorkState,
     /// Entries in queues.
     queued: Mutex<u32>,
     /// Left by the queueing thread for the run.
@@ -22,7 +22,7 @@ struct World {
 impl World {
     fn new() -> Arc<Self> {
         Arc::new(Self {
-            state: State::new(),
+            state: WorkState::new(),
             queued: Mutex::new(0),
             left: AtomicU32::new(0),
             inside: AtomicU32::new(0),
@@ -36,7 +36,7 @@ impl World {
     }
 
     fn queue(&self) {
-        if self.state.queue() == Queue::Enqueue {
+        if self.state.queue() == QueueDuty::Enqueue {
             self.enqueue();
         }
     }

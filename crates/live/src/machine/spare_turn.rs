@@ -4,13 +4,13 @@ use quietcore_core::{CpuId, Turn};
 
 /// Plays the first spare. One thread at a time.
 #[derive(Debug)]
-pub(super) struct Player {
+pub(super) struct SpareTurn {
     pub(super) turn: Turn,
     /// What the books say.
     pub(super) is_awake: bool,
 }
 
-impl Player {
+impl SpareTurn {
     pub(super) const fn new(spare: CpuId) -> Self {
         Self { turn: Turn::new(spare), is_awake: false }
     }
