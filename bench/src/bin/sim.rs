@@ -10,7 +10,7 @@ use clap::Parser;
 use quietcore_bench::MIB;
 use quietcore_bench::machine::Machine;
 use quietcore_bench::statistics::Summary;
-use quietcore_sim::{Options, Scenario};
+use quietcore_sim::{SimOptions, Scenario};
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -130,7 +130,7 @@ fn row(rounds: u32, text: &str, hash: bool, name: &'static str) -> Result<Row, S
 fn run(text: &str, hash: bool) -> Result<(f64, u64, u64), String> {
     let parsed = Scenario::parse("bench.toml".as_ref(), text, &|_| Err(std::io::ErrorKind::NotFound.into()));
     let scenario = parsed.map_err(|error| error.to_string())?;
-    let options = Options { hash, ..Options::default() };
+    let options = SimOptions { hash, ..SimOptions::default() };
     let began = Instant::now();
     let outcome =
         scenario.run(options, &mut |_| true, &mut |_| Ok(None)).map_err(|error| error.to_string())?;

@@ -9,7 +9,7 @@ use crate::signals::Interrupt;
 use crate::text::{self, Page};
 use clap::Args;
 use quietcore_core::Nanos;
-use quietcore_sim::{Options, Scenario};
+use quietcore_sim::{Scenario, SimOptions};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -55,7 +55,7 @@ struct Report<'a> {
     about: Option<&'a str>,
     costs: &'a quietcore_sim::CostTable,
     #[serde(flatten)]
-    outcome: &'a quietcore_sim::Outcome,
+    outcome: &'a quietcore_sim::SimOutcome,
 }
 
 pub(crate) fn run(args: &SimArgs) -> Result<Outcome, CliError> {
@@ -72,8 +72,8 @@ pub(crate) fn run(args: &SimArgs) -> Result<Outcome, CliError> {
     let interrupt = Interrupt::install()?;
     let mut files = Files { pattern: args.perfetto.clone(), open: Vec::new(), failed: None };
     let mut display = Display::new();
-    let options = Options { sensitivity: args.sensitivity, ..Options::default() };
-    let mut progress = |at: quietcore_sim::Progress<'_>| {
+    let options = SimOptions { sensitivity: args.sensitivity, ..SimOptions::default() };
+    let mut progress = |at: quietcore_sim::SimProgress<'_>| {
         display.show(|| format!("{}: {} of {}, {} events", at.label, at.at, at.of, at.events));
         !interrupt.arrived()
     };
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &SimArgs) -> Result<Outcome, CliError> {
     Ok(if outcome.holds || args.exit_zero { Outcome::Fine } else { Outcome::Found })
 }
 
-fn show(args: &SimArgs, scenario: &Scenario, outcome: &quietcore_sim::Outcome) -> Result<(), CliError> {
+fn show(args: &SimArgs, scenario: &Scenario, outcome: &quietcore_sim::SimOutcome) -> Result<(), CliError> {
     let name = args.scenario.display().to_string();
     if args.json {
         let (about, costs) = (scenario.about(), scenario.costs());

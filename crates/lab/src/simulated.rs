@@ -8,7 +8,7 @@
 use crate::error::LabError;
 use crate::plan::{RowScenario, ScenarioCompare};
 use crate::report::{ScenarioComparison, ScenarioReport, ScenarioValue};
-use quietcore_sim::{Options, Outcome, Scenario};
+use quietcore_sim::{Scenario, SimOptions, SimOutcome};
 use std::io;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub(crate) fn run(
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<Option<ScenarioReport>, LabError> {
     let scenario = Scenario::parse(Path::new(of.name), of.text, &read)?;
-    let options = Options { sensitivity: true, hash: false, ..Options::default() };
+    let options = SimOptions { sensitivity: true, hash: false, ..SimOptions::default() };
     let outcome = scenario.run(options, &mut |_| go_on(), &mut |_| Ok(None)).map_err(LabError::Simulation)?;
     Ok(outcome.map(|outcome| ScenarioReport {
         scenario: of.name,
@@ -46,14 +46,14 @@ fn costs(scenario: &Scenario) -> String {
     }
 }
 
-fn comparison(outcome: &Outcome, compare: &ScenarioCompare) -> ScenarioComparison {
+fn comparison(outcome: &SimOutcome, compare: &ScenarioCompare) -> ScenarioComparison {
     let (before, after) = (value(outcome, compare, compare.before), value(outcome, compare, compare.after));
     let ratio = before.value.zip(after.value).filter(|(old, _)| *old != 0.0).map(|(old, new)| new / old);
     let ScenarioCompare { what, unit, better, .. } = *compare;
     ScenarioComparison { what, unit: unit.0, better, before, after, ratio }
 }
 
-fn value(outcome: &Outcome, compare: &ScenarioCompare, label: &'static str) -> ScenarioValue {
+fn value(outcome: &SimOutcome, compare: &ScenarioCompare, label: &'static str) -> ScenarioValue {
     let found = outcome.variants.iter().find(|variant| variant.label == label);
     let scaled = |value: Option<f64>| value.map(|value| value / compare.unit.1);
     let plain = found.and_then(|variant| scaled(variant.figures.number(compare.figure)));

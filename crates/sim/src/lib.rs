@@ -17,10 +17,12 @@ mod scenario;
 mod script;
 mod world;
 
-pub use engine::{EventQueue, Random, TraceHash};
+pub use engine::{EventQueue, SimRandom, TraceHash};
 pub use figures::{
-    CyclicThread, Figures, PacketFigures, Quantiles, RaiseFigures, RealtimeFigures, SoftirqFigures,
+    CyclicThread, PacketFigures, RaiseFigures, RealtimeFigures, RunFigures, SoftirqFigures, SpanQuantiles,
 };
-pub use run::{Options, Outcome, Perfetto, Progress, Range, ShownValue, Variant, Verdict};
-pub use scenario::{Cost, CostTable, CostValue, Measured, Scenario, ScenarioError};
-pub use script::{Happened, Occurrence, Step, Verb};
+pub use run::{
+    CostRange, ExpectVerdict, PerfettoSink, ShownValue, SimOptions, SimOutcome, SimProgress, VariantOutcome,
+};
+pub use scenario::{Cost, CostTable, CostValue, MeasuredOn, Scenario, ScenarioError};
+pub use script::{ScriptEvent, ScriptOccurrence, ScriptStep, ScriptVerb};

@@ -1,6 +1,6 @@
 //! Running a scenario: all variants, what they were expected to be, and how much depends on the costs.
 
-use crate::figures::{Figures, NUMBERS};
+use crate::figures::{NUMBERS, RunFigures};
 use crate::scenario::{Factor, Scenario};
 use crate::world::{Exporter, RunOptions, World};
 use quietcore_core::Nanos;
@@ -9,13 +9,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// How to run a scenario.
-///
-/// ```
-/// let plain = quietcore_sim::Options::default();
-/// assert!(plain.hash && !plain.sensitivity && !plain.check);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct SimOptions {
     /// Compute the hash of each run.
     pub hash: bool,
     /// Run everything again with all costs halved and doubled.
@@ -24,20 +19,15 @@ pub struct Options {
     pub check: bool,
 }
 
-impl Default for Options {
+impl Default for SimOptions {
     fn default() -> Self {
         Self { hash: true, sensitivity: false, check: false }
     }
 }
 
 /// How far a scenario is.
-///
-/// ```
-/// let at = quietcore_sim::Progress { label: "off", at: quietcore_core::Nanos(5), of:
-/// quietcore_core::Nanos(9), events: 7 }; assert!(at.at < at.of);
-/// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
+pub struct SimProgress<'a> {
     /// The variant that runs.
     pub label: &'a str,
     /// Simulated time.
@@ -49,13 +39,8 @@ pub struct Progress<'a> {
 }
 
 /// A figure with half and with double costs.
-///
-/// ```
-/// let range = quietcore_sim::Range { halved: Some(1.0), doubled: None };
-/// assert_ne!(range.halved, range.doubled);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Range {
+pub struct CostRange {
     /// With all costs halved.
     pub halved: Option<f64>,
     /// With all costs doubled.
@@ -63,38 +48,19 @@ pub struct Range {
 }
 
 /// One variant.
-///
-/// ```
-/// let variant = quietcore_sim::Variant {
-///     label: "pull/8".into(),
-///     figures: quietcore_sim::Figures::default(),
-///     sensitivity: Default::default(),
-/// };
-/// assert!(variant.sensitivity.is_empty());
-/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Variant {
+pub struct VariantOutcome {
     /// Its name.
     pub label: String,
     /// What it amounts to.
-    pub figures: Figures,
+    pub figures: RunFigures,
     /// By figure, those that change; empty when it was not asked for.
-    pub sensitivity: BTreeMap<&'static str, Range>,
+    pub sensitivity: BTreeMap<&'static str, CostRange>,
 }
 
 /// One comparison that was made.
-///
-/// ```
-/// let verdict = quietcore_sim::Verdict {
-///     variant: "off".into(),
-///     expected: "foreign = 0".into(),
-///     found: "3 against 0".into(),
-///     holds: false,
-/// };
-/// assert!(!verdict.holds);
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Verdict {
+pub struct ExpectVerdict {
     /// About which variant.
     pub variant: String,
     /// As it is written in the scenario.
@@ -106,11 +72,6 @@ pub struct Verdict {
 }
 
 /// One sum that the scenario shows.
-///
-/// ```
-/// let shown = quietcore_sim::ShownValue { variant: "pull/8".into(), what: "remote / arms".into(), value:
-/// Some(0.5) }; assert_eq!(shown.value, Some(0.5));
-/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShownValue {
     /// Of which variant.
@@ -124,35 +85,30 @@ pub struct ShownValue {
 /// What a scenario amounts to; everything in it is simulated.
 ///
 /// ```
-/// use quietcore_sim::{Options, Scenario};
+/// use quietcore_sim::{SimOptions, Scenario};
 ///
 /// let text = "duration = \"5ms\"\n[machine]\ncpus = 1\n[expect]\nevery = [\"arms = 0\"]\n";
 /// let scenario = Scenario::parse("a.toml".as_ref(), text, &|_| unreachable!())?;
-/// let outcome = scenario.run(Options::default(), &mut |_| true, &mut |_| Ok(None))?.expect("not stopped");
+/// let outcome = scenario.run(SimOptions::default(), &mut |_| true, &mut |_| Ok(None))?.expect("not stopped");
 /// assert_eq!(outcome.verdicts[0].found, "0 against 0");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct SimOutcome {
     /// Which seed.
     pub seed: u64,
     /// In the order of the scenario.
-    pub variants: Vec<Variant>,
+    pub variants: Vec<VariantOutcome>,
     /// The scenario's own sums.
     pub shown: Vec<ShownValue>,
     /// In the order of the scenario's keys.
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<ExpectVerdict>,
     /// Whether every expectation holds.
     pub holds: bool,
 }
 
 /// Given a variant's label, a place for its events, or none.
-///
-/// ```
-/// let none: quietcore_sim::Perfetto<'_> = &mut |_label| Ok(None);
-/// assert!(none("off").is_ok());
-/// ```
-pub type Perfetto<'a> = &'a mut dyn FnMut(&str) -> io::Result<Option<Box<dyn Write>>>;
+pub type PerfettoSink<'a> = &'a mut dyn FnMut(&str) -> io::Result<Option<Box<dyn Write>>>;
 
 impl Scenario {
     /// Runs all variants. `progress` is told every 100,000 events how far it is and says whether to go on;
@@ -165,7 +121,7 @@ impl Scenario {
     /// When the core breaks an invariant; the message says which, and the seed and label name the run.
     ///
     /// ```
-    /// use quietcore_sim::{Options, Scenario};
+    /// use quietcore_sim::{SimOptions, Scenario};
     ///
     /// let text = r#"
     ///     duration = "200ms"
@@ -184,22 +140,22 @@ impl Scenario {
     ///     v2 = ["foreign = 0", "expiries >= 0.9 * expiries@off"]
     /// "#;
     /// let scenario = Scenario::parse("mine.toml".as_ref(), text, &|_| unreachable!("names no costs file"))?;
-    /// let outcome = scenario.run(Options::default(), &mut |_| true, &mut |_| Ok(None))?.expect("not
+    /// let outcome = scenario.run(SimOptions::default(), &mut |_| true, &mut |_| Ok(None))?.expect("not
     /// stopped"); assert!(outcome.holds, "{:?}", outcome.verdicts);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run(
         &self,
-        options: Options,
-        progress: &mut dyn FnMut(Progress<'_>) -> bool,
-        perfetto: Perfetto<'_>,
-    ) -> io::Result<Option<Outcome>> {
+        options: SimOptions,
+        progress: &mut dyn FnMut(SimProgress<'_>) -> bool,
+        perfetto: PerfettoSink<'_>,
+    ) -> io::Result<Option<SimOutcome>> {
         let mut variants = Vec::new();
         for plan in self.plans() {
             let mut run = |factor, out: Option<Box<dyn Write>>| {
                 let options = RunOptions { factor, hash: options.hash, check: options.check };
                 let mut told =
-                    |at, events| progress(Progress { label: &plan.label, at, of: plan.duration, events });
+                    |at, events| progress(SimProgress { label: &plan.label, at, of: plan.duration, events });
                 World::new(plan, options, out.map(Exporter::new)).run_to_end(&mut told)
             };
             let out = perfetto(&plan.label)?;
@@ -210,18 +166,18 @@ impl Scenario {
                 let Some(doubled) = run(Factor::Double, None)? else { return Ok(None) };
                 sensitivity = ranges(&figures, &halved, &doubled);
             }
-            variants.push(Variant { label: plan.label.clone(), figures, sensitivity });
+            variants.push(VariantOutcome { label: plan.label.clone(), figures, sensitivity });
         }
         Ok(Some(self.judge(variants)))
     }
 
-    fn judge(&self, variants: Vec<Variant>) -> Outcome {
-        let figures: Vec<Figures> = variants.iter().map(|variant| variant.figures.clone()).collect();
+    fn judge(&self, variants: Vec<VariantOutcome>) -> SimOutcome {
+        let figures: Vec<RunFigures> = variants.iter().map(|variant| variant.figures.clone()).collect();
         let mut verdicts = Vec::new();
         for expectation in self.expectations() {
             let (holds, found) = expectation.check(&figures);
             let variant = variants[expectation.variant].label.clone();
-            verdicts.push(Verdict { variant, expected: expectation.text.clone(), found, holds });
+            verdicts.push(ExpectVerdict { variant, expected: expectation.text.clone(), found, holds });
         }
         let holds = verdicts.iter().all(|verdict| verdict.holds);
         let shown = self.shown().iter().map(|shown| ShownValue {
@@ -230,14 +186,18 @@ impl Scenario {
             value: shown.number(&figures),
         });
         let shown = shown.collect();
-        Outcome { seed: self.seed(), variants, shown, verdicts, holds }
+        SimOutcome { seed: self.seed(), variants, shown, verdicts, holds }
     }
 }
 
 /// The figures that differ with the costs.
-fn ranges(figures: &Figures, halved: &Figures, doubled: &Figures) -> BTreeMap<&'static str, Range> {
+fn ranges(
+    figures: &RunFigures,
+    halved: &RunFigures,
+    doubled: &RunFigures,
+) -> BTreeMap<&'static str, CostRange> {
     let range = |name: &'static str| {
-        let range = Range { halved: halved.number(name), doubled: doubled.number(name) };
+        let range = CostRange { halved: halved.number(name), doubled: doubled.number(name) };
         let changes = [range.halved, range.doubled].into_iter().any(|other| other != figures.number(name));
         changes.then_some((name, range))
     };

@@ -6,14 +6,8 @@
 use quietcore_core::{CpuId, Nanos};
 
 /// What a CPU does to a timer.
-///
-/// ```
-/// use quietcore_sim::Verb;
-///
-/// assert_ne!(Verb::Cancel, Verb::Arm { expires: quietcore_core::Nanos(7) });
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
+pub enum ScriptVerb {
     /// Arms it, or moves it if it is pending.
     Arm {
         /// The moment for which it is armed.
@@ -27,13 +21,13 @@ pub enum Verb {
 ///
 /// ```
 /// use quietcore_core::{CpuId, Nanos};
-/// use quietcore_sim::{Step, Verb};
+/// use quietcore_sim::{ScriptStep, ScriptVerb};
 ///
-/// let step = Step { at: Nanos(5), cpu: CpuId::default(), timer: 0, verb: Verb::Cancel };
+/// let step = ScriptStep { at: Nanos(5), cpu: CpuId::default(), timer: 0, verb: ScriptVerb::Cancel };
 /// assert_eq!(step.timer, 0);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct ScriptStep {
     /// When a task on the CPU is woken that does it.
     pub at: Nanos,
     /// Which CPU; one of the scenario's machine.
@@ -41,16 +35,12 @@ pub struct Step {
     /// Which timer; they are numbered from 0.
     pub timer: u32,
     /// What.
-    pub verb: Verb,
+    pub verb: ScriptVerb,
 }
 
 /// What happened to a timer.
-///
-/// ```
-/// assert_ne!(quietcore_sim::Happened::Ran, quietcore_sim::Happened::Cancelled { was_pending: true });
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Happened {
+pub enum ScriptEvent {
     /// A step armed it.
     Armed {
         /// This ended a pending period.
@@ -66,16 +56,8 @@ pub enum Happened {
 }
 
 /// When and where something happened to a timer.
-///
-/// ```
-/// use quietcore_core::{CpuId, Nanos};
-/// use quietcore_sim::{Happened, Occurrence};
-///
-/// let ran = Occurrence { at: Nanos(5), cpu: CpuId::default(), timer: 0, what: Happened::Ran };
-/// assert_eq!(ran.at, Nanos(5));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Occurrence {
+pub struct ScriptOccurrence {
     /// Simulated time.
     pub at: Nanos,
     /// The CPU that armed, cancelled or ran it.
@@ -83,5 +65,5 @@ pub struct Occurrence {
     /// Which timer.
     pub timer: u32,
     /// What.
-    pub what: Happened,
+    pub what: ScriptEvent,
 }

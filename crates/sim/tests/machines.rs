@@ -4,7 +4,7 @@
 //! `QUIETCORE_SIM_FIRST` with which seed to begin. A failure prints the seed and the scenario, which is a
 //! file.
 
-use quietcore_sim::{Options, Outcome, Random, Scenario};
+use quietcore_sim::{Scenario, SimOptions, SimOutcome, SimRandom};
 use std::fmt::Write;
 
 const MACHINES: u64 = 300;
@@ -17,7 +17,7 @@ fn number(name: &str, default: u64) -> u64 {
 
 /// Writes scenarios.
 struct Writer {
-    random: Random,
+    random: SimRandom,
     text: String,
     cpus: u64,
 }
@@ -56,7 +56,7 @@ impl Writer {
         let (wake, tick) = (self.one_of(&["here", "last"]), self.one_of(&["1ms", "1ms", "4ms"]));
         self.line(&format!("preempt = \"{preempt}\"\npolicy = \"{policy}\"\nexclusion = \"{exclusion}\""));
         self.line(&format!("wake = \"{wake}\"\ntick = \"{tick}\""));
-        // CPU 0 keeps house, so that there is always somebody.
+        // CPU 0 keeps house, so that there is always one.
         let isolated =
             self.list(self.cpus / 2).split(',').filter(|cpu| *cpu != "0").collect::<Vec<_>>().join(",");
         if self.random.chance(50) && !isolated.is_empty() {
@@ -193,7 +193,7 @@ impl Writer {
 }
 
 fn write_scenario(seed: u64) -> String {
-    let mut random = Random::new(seed, 77);
+    let mut random = SimRandom::new(seed, 77);
     // Small machines find most bugs, large ones have deep trees; looking at all timers of those takes long.
     let cpus = match random.below(20) {
         0 => 2 + random.below(255),
@@ -202,7 +202,7 @@ fn write_scenario(seed: u64) -> String {
     };
     let mut writer = Writer { random, text: format!("seed = {seed}\n"), cpus };
     writer.machine(4 + 160 / cpus);
-    let mut urgent = Writer { random: Random::new(seed, 78), text: String::new(), cpus };
+    let mut urgent = Writer { random: SimRandom::new(seed, 78), text: String::new(), cpus };
     let (keys, loads) = urgent.urgent();
     // Half of those that can.
     let is_urgent = writer.text.contains("preempt = \"tick\"") && urgent.random.chance(50);
@@ -215,21 +215,21 @@ fn write_scenario(seed: u64) -> String {
     }
     writer.faults();
     if is_urgent && !writer.text.contains("fault.hotplug") {
-        let mut packets = Writer { random: Random::new(seed, 79), text: String::new(), cpus };
+        let mut packets = Writer { random: SimRandom::new(seed, 79), text: String::new(), cpus };
         packets.packets();
         writer.text.push_str(&packets.text);
     }
     writer.text
 }
 
-fn run(seed: u64, check: bool) -> Outcome {
+fn run(seed: u64, check: bool) -> SimOutcome {
     let text = write_scenario(seed);
     let scenario = Scenario::parse("random.toml".as_ref(), &text, &|_| unreachable!("names no file"));
     let scenario = scenario.unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
-    let options = Options { check, ..Options::default() };
+    let options = SimOptions { check, ..SimOptions::default() };
     let ran = std::panic::catch_unwind(|| scenario.run(options, &mut |_| true, &mut |_| Ok(None)));
     let outcome = ran.unwrap_or_else(|_| panic!("seed {seed}: the core broke an invariant (above):\n{text}"));
-    outcome.expect("writes nothing").expect("nobody stops it")
+    outcome.expect("writes nothing").expect("nothing stops it")
 }
 
 /// Goal: no invariant breaks on any machine, no timer runs early, none is lost; with a rule of exclusion and

@@ -1,26 +1,26 @@
 //! Transmit queues on simulated CPUs: no packet is lost, pinned watchdogs stay, movable ones collapse as they
-//! do in a kernel, and who waits for a lock pays for it.
+//! do in a kernel, and a CPU that waits for a lock pays for it.
 
 use proptest::prelude::*;
-use quietcore_sim::{Figures, Options, Outcome, Scenario};
+use quietcore_sim::{RunFigures, Scenario, SimOptions, SimOutcome};
 
 fn parse(text: &str) -> Scenario {
     let scenario = Scenario::parse("packets.toml".as_ref(), text, &|_| unreachable!("names no file"));
     scenario.unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-fn outcome(text: &str) -> Outcome {
-    let options = Options { check: true, ..Options::default() };
+fn outcome(text: &str) -> SimOutcome {
+    let options = SimOptions { check: true, ..SimOptions::default() };
     let outcome = parse(text).run(options, &mut |_| true, &mut |_| Ok(None));
     outcome.expect("no output").expect("not stopped")
 }
 
 /// The figures of the only variant, checked after every event.
-fn figures(text: &str) -> Figures {
+fn figures(text: &str) -> RunFigures {
     outcome(text).variants.remove(0).figures
 }
 
-fn number(figures: &Figures, name: &str) -> f64 {
+fn number(figures: &RunFigures, name: &str) -> f64 {
     figures.number(name).unwrap_or_else(|| panic!("no {name}: {figures:?}"))
 }
 
@@ -50,7 +50,7 @@ fn four(policy: &str, watchdog: &str) -> String {
 }
 
 /// Goal: seed 000's mechanism. An idle CPU's watchdog goes to a busy CPU, which then takes packets out of
-/// everybody's queues; a pinned one stays, and so does every one where timers do not migrate. Method: the
+/// the queues of all CPUs; a pinned one stays, and so does every one where timers do not migrate. Method: the
 /// same load in all four; that the first has foreign dequeues shows that the others could have had some.
 #[test]
 fn pinned_watchdogs_stay_and_movable_ones_collapse() {
@@ -71,7 +71,7 @@ fn pinned_watchdogs_stay_and_movable_ones_collapse() {
             assert!(packets.watchdogs.values().all(|others| *others <= first), "the busy one: {packets:?}");
         } else {
             assert_eq!((packets.elsewhere, packets.watchdogs_elsewhere), (0, 0), "{policy} {watchdog}");
-            assert_eq!((packets.lock_waits, packets.lock_wait_ns), (0, 0), "nobody else wants it");
+            assert_eq!((packets.lock_waits, packets.lock_wait_ns), (0, 0), "no other CPU wants it");
             assert_eq!(packets.watchdogs.len(), 4, "each on its own CPU: {packets:?}");
         }
     }
@@ -163,7 +163,7 @@ fn mistakes_are_named() {
             "is about no qdisc",
         ),
         (&format!("{good}work = \"2h\"\n"), "work", "is no span"),
-        (&format!("{good}sender = \"datagram\"\ncopy = \"1us\"\n"), "copy", "nobody reads"),
+        (&format!("{good}sender = \"datagram\"\ncopy = \"1us\"\n"), "copy", "no task reads"),
         (&format!("{good}sender = \"fax\"\n"), "sender", "`datagram`"),
         (&format!("{good}watchdog = \"loose\"\n"), "watchdog", "`movable`"),
         (

@@ -1,9 +1,9 @@
 //! The rule that seed 001's machine follows: without exclusion, who pulls is the lowest awake CPU of each
-//! group with a sleeping housekeeping CPU; with exclusion, nobody who is isolated.
+//! group with a sleeping housekeeping CPU; with exclusion, no isolated CPU.
 
 use quietcore_core::tmigr::{Levels, Tree};
 use quietcore_core::{CpuId, CpuSet};
-use quietcore_sim::{Options, Outcome, Random, Scenario};
+use quietcore_sim::{Scenario, SimOptions, SimOutcome, SimRandom};
 
 /// How many topologies are tried.
 const TOPOLOGIES: u64 = 20;
@@ -12,11 +12,11 @@ fn cpu(number: u64) -> CpuId {
     CpuId::new(number).expect("below the limit")
 }
 
-fn run(text: &str) -> Outcome {
+fn run(text: &str) -> SimOutcome {
     let scenario = Scenario::parse("pullers.toml".as_ref(), text, &|_| unreachable!("names no file"));
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}\n{text}"));
     scenario
-        .run(Options::default(), &mut |_| true, &mut |_| Ok(None))
+        .run(SimOptions::default(), &mut |_| true, &mut |_| Ok(None))
         .expect("no output")
         .expect("not stopped")
 }
@@ -39,11 +39,11 @@ fn predicted(cpus: u64, nodes: u64, housekeeping: &CpuSet) -> CpuSet {
     pullers
 }
 
-/// Goal: the rule, on machines nobody chose. Method: 20 random ones (CPUs, nodes, housekeeping CPUs), busy
+/// Goal: the rule, on random machines. Method: 20 random ones (CPUs, nodes, housekeeping CPUs), busy
 /// loops on all isolated CPUs, devices on the others; pullers as predicted from the shape of the tree alone.
 #[test]
 fn pullers_are_the_lowest_awake_cpus() {
-    let mut random = Random::new(1, 5);
+    let mut random = SimRandom::new(1, 5);
     let mut several = 0;
     for round in 0..TOPOLOGIES {
         // Groups are whole nodes' or the machine's, so that the prediction needs the tree and nothing else.

@@ -1,7 +1,7 @@
 //! Softirqs, ksoftirqd and real-time tasks on simulated CPUs: what must hold, and what must show.
 
 use proptest::prelude::*;
-use quietcore_sim::{Figures, Options, Outcome, Scenario};
+use quietcore_sim::{RunFigures, Scenario, SimOptions, SimOutcome};
 use std::path::Path;
 
 fn parse(text: &str) -> Scenario {
@@ -9,17 +9,17 @@ fn parse(text: &str) -> Scenario {
     scenario.unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-fn run(scenario: &Scenario, check: bool) -> Outcome {
-    let options = Options { check, ..Options::default() };
+fn run(scenario: &Scenario, check: bool) -> SimOutcome {
+    let options = SimOptions { check, ..SimOptions::default() };
     scenario.run(options, &mut |_| true, &mut |_| Ok(None)).expect("no output").expect("not stopped")
 }
 
 /// The figures of the only variant, checked after every event.
-fn figures(text: &str) -> Figures {
+fn figures(text: &str) -> RunFigures {
     run(&parse(text), true).variants.remove(0).figures
 }
 
-fn number(figures: &Figures, name: &str) -> f64 {
+fn number(figures: &RunFigures, name: &str) -> f64 {
     figures.number(name).unwrap_or_else(|| panic!("no {name}"))
 }
 
@@ -72,7 +72,7 @@ fn placement_goes_around_softirqs() {
     assert!(number(&after, "rt_latency_p99") < 0.1 * number(&before, "rt_latency_p99"), "{after:?}");
 }
 
-/// Goal: CPUs give away and take what waits, and nobody overtakes his equals. Method: six threads of two
+/// Goal: CPUs give away and take what waits, and no task overtakes its equals. Method: six threads of two
 /// priorities on two CPUs that are busy with them most of the time.
 #[test]
 fn what_waits_is_pushed_and_pulled() {
@@ -137,7 +137,7 @@ fn lanes_have_no_interrupts() {
 }
 
 /// A scenario of the project, for so long.
-fn shortened(name: &str, millis: u64) -> Outcome {
+fn shortened(name: &str, millis: u64) -> SimOutcome {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name);
     let text = std::fs::read_to_string(&file).expect("a scenario can be read");
     let mut scenario = Scenario::parse(&file, &text, &|costs| std::fs::read_to_string(costs))
@@ -293,11 +293,11 @@ impl Drawn {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
-    /// Goal: no vector is lost, every interval of a thread is met, skipped or under way, nobody overtakes
-    /// his equals, nobody who may move is on an isolated CPU, and the same seed is the same run. Method:
+    /// Goal: no vector is lost, every interval of a thread is met, skipped or under way, no task overtakes
+    /// its equals, none that may move is on an isolated CPU, and the same seed is the same run. Method:
     /// random machines, checked after every event.
     #[test]
-    fn nothing_is_lost_and_nobody_overtakes(drawn in drawn()) {
+    fn nothing_is_lost_and_no_task_overtakes(drawn in drawn()) {
         let text = drawn.text();
         let found = figures(&text);
         for name in ["vectors_lost", "rt_disorder", "rt_on_isolated", "early", "lost"] {

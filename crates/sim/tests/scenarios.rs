@@ -1,6 +1,6 @@
 //! Every scenario of the project is a test: what it expects holds, twice in the same way.
 
-use quietcore_sim::{Options, Outcome, Scenario};
+use quietcore_sim::{Scenario, SimOptions, SimOutcome};
 use std::path::{Path, PathBuf};
 
 fn folder() -> PathBuf {
@@ -13,13 +13,13 @@ fn load(file: &Path) -> Scenario {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn run(file: &Path, options: Options) -> Outcome {
+fn run(file: &Path, options: SimOptions) -> SimOutcome {
     let outcome = load(file).run(options, &mut |_| true, &mut |_| Ok(None));
-    outcome.expect("writes nothing").expect("nobody stops it")
+    outcome.expect("writes nothing").expect("nothing stops it")
 }
 
 fn assert_holds(name: &str) {
-    let outcome = run(&folder().join(name), Options::default());
+    let outcome = run(&folder().join(name), SimOptions::default());
     for variant in &outcome.variants {
         println!("{name} {}: {:?}", variant.label, variant.figures);
     }
@@ -51,13 +51,13 @@ fn idle() {
     assert_holds("idle.toml");
 }
 
-/// Goal: a blocked lane delays its timers only where nobody watches it.
+/// Goal: a blocked lane delays its timers only where no lane watches it.
 #[test]
 fn stall() {
     assert_holds("stall.toml");
 }
 
-/// Goal: the same when nobody is awake who could watch. Method: two lanes, one of which sleeps.
+/// Goal: the same when no lane is awake that could watch. Method: two lanes, one of which sleeps.
 #[test]
 fn stall_asleep() {
     assert_holds("stall-asleep.toml");
@@ -171,7 +171,7 @@ fn a_run_is_the_same_everywhere() {
     let scenario =
         Scenario::parse("everything.toml".as_ref(), EVERYTHING, &|_| unreachable!("names no file"));
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
-    let once = || scenario.run(Options::default(), &mut |_| true, &mut |_| Ok(None));
+    let once = || scenario.run(SimOptions::default(), &mut |_| true, &mut |_| Ok(None));
     let outcome = once().expect("no output").expect("not stopped");
     let figures = &outcome.variants[0].figures;
     assert_eq!((figures.early, figures.lost), (0, 0));
@@ -189,7 +189,7 @@ fn sensitivity_shows_what_depends_on_costs() {
                 arm = { ns = 40, source = \"drawn\" }\ncancel = { ns = 20, source = \"drawn\" }\n";
     let scenario =
         Scenario::parse("a.toml".as_ref(), text, &|_| unreachable!("names no file")).expect("valid");
-    let options = Options { sensitivity: true, ..Options::default() };
+    let options = SimOptions { sensitivity: true, ..SimOptions::default() };
     let outcome =
         scenario.run(options, &mut |_| true, &mut |_| Ok(None)).expect("no output").expect("not stopped");
     let range = outcome.variants[0].sensitivity["pair_ns"];
@@ -201,6 +201,6 @@ fn sensitivity_shows_what_depends_on_costs() {
 #[test]
 fn a_run_can_be_stopped() {
     let stopped =
-        load(&folder().join("oslat-128.toml")).run(Options::default(), &mut |_| false, &mut |_| Ok(None));
+        load(&folder().join("oslat-128.toml")).run(SimOptions::default(), &mut |_| false, &mut |_| Ok(None));
     assert!(stopped.expect("no output").is_none());
 }

@@ -3,7 +3,7 @@
 
 use super::page::{Page, Style, visible};
 use quietcore_core::Nanos;
-use quietcore_sim::{Figures, Outcome, Quantiles, Scenario, Variant};
+use quietcore_sim::{RunFigures, Scenario, SimOutcome, SpanQuantiles, VariantOutcome};
 
 /// Width of the labels.
 const LABEL: usize = 10;
@@ -14,7 +14,7 @@ const COLUMN: usize = 15;
 const SIDE_BY_SIDE: usize = 5;
 
 /// The whole outcome of `scenario`, called `name`.
-pub(crate) fn simulation(page: &mut Page, name: &str, scenario: &Scenario, outcome: &Outcome) {
+pub(crate) fn simulation(page: &mut Page, name: &str, scenario: &Scenario, outcome: &SimOutcome) {
     let title = page.styled(Style::Heading, &format!("quietcore sim {} (simulated)", visible(name)));
     page.line(&title);
     if let Some(about) = scenario.about() {
@@ -42,9 +42,9 @@ fn costs(scenario: &Scenario) -> String {
 }
 
 /// A figure's name and its text in a variant; no text where a variant cannot have it.
-type Row = (&'static str, fn(&Figures) -> Option<String>);
+type Row = (&'static str, fn(&RunFigures) -> Option<String>);
 
-fn table(page: &mut Page, variants: &[Variant]) {
+fn table(page: &mut Page, variants: &[VariantOutcome]) {
     page.heading("Simulated");
     let mut line = format!("  {:<NAME$}", "");
     for variant in variants {
@@ -125,11 +125,11 @@ fn rows() -> [Row; 48] {
     ]
 }
 
-fn per_second(of: &Figures, count: u64) -> Option<String> {
+fn per_second(of: &RunFigures, count: u64) -> Option<String> {
     Some(format!("{:.1}", count as f64 / Nanos(of.duration_ns).as_secs_f64()))
 }
 
-fn percent(of: &Figures, name: &str) -> Option<String> {
+fn percent(of: &RunFigures, name: &str) -> Option<String> {
     of.number(name).map(|share| format!("{:.2} %", share * 100.0))
 }
 
@@ -137,25 +137,25 @@ fn nanos(span: u64) -> String {
     Nanos(span).to_string()
 }
 
-fn gaps(of: &Figures, which: fn(&Quantiles) -> u64) -> Option<String> {
+fn gaps(of: &RunFigures, which: fn(&SpanQuantiles) -> u64) -> Option<String> {
     of.gaps_ns.values().map(which).max().map(nanos)
 }
 
 /// A count by its name.
-fn figure(of: &Figures, name: &str) -> Option<String> {
+fn figure(of: &RunFigures, name: &str) -> Option<String> {
     of.number(name).map(|count| count.to_string())
 }
 
-fn latency(of: &Figures, which: fn(&Quantiles) -> u64) -> Option<String> {
+fn latency(of: &RunFigures, which: fn(&SpanQuantiles) -> u64) -> Option<String> {
     of.realtime.as_ref()?.latency_ns.as_ref().map(which).map(nanos)
 }
 
-fn delay(of: &Figures, which: fn(&Quantiles) -> u64) -> Option<String> {
+fn delay(of: &RunFigures, which: fn(&SpanQuantiles) -> u64) -> Option<String> {
     of.softirqs.as_ref()?.delay_ns.get("NET_RX").map(which).map(nanos)
 }
 
 /// Real-time threads in the lines that cyclictest prints, in us.
-fn cyclictest(page: &mut Page, variants: &[Variant]) {
+fn cyclictest(page: &mut Page, variants: &[VariantOutcome]) {
     for variant in variants {
         let Some(realtime) = variant.figures.realtime.as_ref() else { continue };
         page.heading(&format!(
@@ -189,7 +189,7 @@ fn list(text: &str) -> String {
 }
 
 /// The scenario's own sums.
-fn shown(page: &mut Page, outcome: &Outcome) {
+fn shown(page: &mut Page, outcome: &SimOutcome) {
     if outcome.shown.is_empty() {
         return;
     }
@@ -200,7 +200,7 @@ fn shown(page: &mut Page, outcome: &Outcome) {
     }
 }
 
-fn sensitivity(page: &mut Page, outcome: &Outcome) {
+fn sensitivity(page: &mut Page, outcome: &SimOutcome) {
     if outcome.variants.iter().all(|variant| variant.sensitivity.is_empty()) {
         return;
     }
@@ -219,7 +219,7 @@ fn sensitivity(page: &mut Page, outcome: &Outcome) {
 
 /// Whether the scenario itself shows or expects something of this figure: of those that change with the costs
 /// a reader wants these. JSON has all.
-fn is_named(outcome: &Outcome, label: &str, name: &str) -> bool {
+fn is_named(outcome: &SimOutcome, label: &str, name: &str) -> bool {
     let shown = outcome.shown.iter().map(|shown| (&shown.variant, &shown.what));
     let expected = outcome.verdicts.iter().map(|verdict| (&verdict.variant, &verdict.expected));
     let is_word =
@@ -227,7 +227,7 @@ fn is_named(outcome: &Outcome, label: &str, name: &str) -> bool {
     shown.chain(expected).any(|(variant, text)| variant == label && is_word(text))
 }
 
-fn verdicts(page: &mut Page, outcome: &Outcome) {
+fn verdicts(page: &mut Page, outcome: &SimOutcome) {
     if outcome.verdicts.is_empty() {
         return;
     }

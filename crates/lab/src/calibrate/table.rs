@@ -3,7 +3,7 @@
 use super::repeats::summary;
 use super::{core, sync};
 use crate::error::LabError;
-use quietcore_sim::{Cost, CostTable, CostValue, Measured};
+use quietcore_sim::{Cost, CostTable, CostValue, MeasuredOn};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What things cost on this machine.
@@ -38,14 +38,14 @@ pub fn calibrate() -> Result<Calibration, LabError> {
     Ok(Calibration { costs, missing })
 }
 
-fn this_machine() -> Measured {
+fn this_machine() -> MeasuredOn {
     let file = |path| std::fs::read_to_string(path).unwrap_or_default();
     let info = file("/proc/cpuinfo");
     let model =
         info.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split_once(": "));
     let printable = |text: &str| text.chars().filter(|char| !char.is_control()).take(100).collect::<String>();
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    Measured {
+    MeasuredOn {
         cpu: model.map_or_else(|| "unknown".to_owned(), |(_, name)| printable(name)),
         cores: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
         kernel: printable(file("/proc/sys/kernel/osrelease").trim()),

@@ -15,7 +15,7 @@ use crate::report::{SCHEMA, number};
 use crate::sync::StopFlag;
 use cases::{CASES, FigureKind, PredictCase, PredictFigure};
 use quietcore_core::CpuSet;
-use quietcore_sim::{Cost, CostTable, Options, Scenario, Variant};
+use quietcore_sim::{Cost, CostTable, Scenario, SimOptions, VariantOutcome};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Duration;
@@ -149,7 +149,7 @@ fn predicted(case: &PredictCase, costs: &CostTable) -> Result<Vec<Prediction>, L
     let text = format!("seed = 1\nduration = \"{duration}\"\ncosts = \"costs.toml\"\n{machine}");
     let name = format!("{}.toml", case.name);
     let scenario = Scenario::parse(Path::new(&name), &text, &|_| Ok(costs.to_toml()))?;
-    let options = Options { sensitivity: true, hash: false, ..Options::default() };
+    let options = SimOptions { sensitivity: true, hash: false, ..SimOptions::default() };
     let outcome = scenario.run(options, &mut |_| true, &mut |_| Ok(None)).map_err(LabError::Simulation)?;
     let variants = outcome.map(|outcome| outcome.variants).unwrap_or_default();
     let of = |figure: &PredictFigure| {
@@ -161,7 +161,7 @@ fn predicted(case: &PredictCase, costs: &CostTable) -> Result<Vec<Prediction>, L
     case.figures.iter().map(of).collect()
 }
 
-fn prediction(case: &PredictCase, figure: &PredictFigure, variant: &Variant) -> Option<Prediction> {
+fn prediction(case: &PredictCase, figure: &PredictFigure, variant: &VariantOutcome) -> Option<Prediction> {
     let predicted = variant.figures.number(figure.figure)? / figure.unit.1;
     let range = variant.sensitivity.get(figure.figure);
     let or = |value: Option<f64>| value.map_or(predicted, |value| value / figure.unit.1);

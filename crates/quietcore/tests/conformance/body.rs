@@ -4,7 +4,7 @@
 //! none meets an expiry. Timers have tick precision: they run at the first edge after their moment.
 
 use quietcore_core::CpuId;
-use quietcore_sim::{Happened, Random};
+use quietcore_sim::{ScriptEvent, SimRandom};
 
 /// Length of a tick, in ns.
 pub(crate) const TICK: u64 = 1_000_000;
@@ -30,7 +30,7 @@ pub(crate) struct Step {
 }
 
 /// What happened to a timer: when (ns since the beginning), which, what. In the order of these.
-pub(crate) type Story = Vec<(u64, u32, Happened)>;
+pub(crate) type Story = Vec<(u64, u32, ScriptEvent)>;
 
 /// Steps in the order of their times, which are all different.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Program {
 
     /// A few hundred steps.
     pub(crate) fn random(seed: u64) -> Self {
-        let mut random = Random::new(seed, 7);
+        let mut random = SimRandom::new(seed, 7);
         let timers = 1 + random.below(12);
         // Some programs are crowded, some idle.
         let longest = [2, 20, 300][random.below(3) as usize];
@@ -100,9 +100,9 @@ impl Program {
             let what = match step.verb {
                 Verb::Arm(delay) => {
                     pending.push(((step.at + delay) / TICK * TICK + TICK, step.timer));
-                    Happened::Armed { was_pending }
+                    ScriptEvent::Armed { was_pending }
                 }
-                Verb::Cancel => Happened::Cancelled { was_pending },
+                Verb::Cancel => ScriptEvent::Cancelled { was_pending },
             };
             story.push((step.at, step.timer, what));
         }
@@ -121,7 +121,7 @@ const fn moment_of(tick: u64, number: u64) -> u64 {
 /// What is due by `now` runs.
 fn run(pending: &mut Vec<(u64, u32)>, now: u64, story: &mut Story) {
     let due: Vec<_> = pending.extract_if(.., |(at, _)| *at <= now).collect();
-    story.extend(due.into_iter().map(|(at, timer)| (at, timer, Happened::Ran)));
+    story.extend(due.into_iter().map(|(at, timer)| (at, timer, ScriptEvent::Ran)));
 }
 
 /// The number of a CPU as the core's type.

@@ -3,7 +3,7 @@
 use super::body::{CPUS, Program, Step, Story, TICK, Verb};
 use quietcore::time::{Duration, Instant, block_on, sleep_until};
 use quietcore::{Machine, Precision, TimerHandle, TimerOptions};
-use quietcore_sim::Happened;
+use quietcore_sim::ScriptEvent;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -52,7 +52,7 @@ fn handle(machine: &'static Machine, start: Instant, timer: u32, log: &Log) -> T
     let log = Arc::clone(log);
     machine.timer(TimerOptions::new().precision(Precision::Tick), move |_run| {
         let at = start.elapsed().as_nanos() as u64;
-        log.lock().expect("no panic").push((at, timer, Happened::Ran));
+        log.lock().expect("no panic").push((at, timer, ScriptEvent::Ran));
     })
 }
 
@@ -64,9 +64,9 @@ async fn follow(steps: Vec<Step>, start: Instant, timers: &[TimerHandle], log: &
         let what = match step.verb {
             Verb::Arm(delay) => {
                 let armed = timer.arm_after(Duration::from_nanos(delay));
-                Happened::Armed { was_pending: armed.expect("the machine runs") }
+                ScriptEvent::Armed { was_pending: armed.expect("the machine runs") }
             }
-            Verb::Cancel => Happened::Cancelled { was_pending: timer.cancel() },
+            Verb::Cancel => ScriptEvent::Cancelled { was_pending: timer.cancel() },
         };
         log.lock().expect("no panic").push((step.at, step.timer, what));
     }

@@ -2,7 +2,7 @@
 
 use super::body::{CPUS, Program, Story, TICK, Verb, cpu};
 use quietcore_core::{Nanos, Precision};
-use quietcore_sim::{Scenario, Step};
+use quietcore_sim::{Scenario, ScriptStep};
 
 /// What happens, from the beginning to the end of the program.
 pub(crate) fn play(program: &Program) -> Story {
@@ -12,17 +12,17 @@ pub(crate) fn play(program: &Program) -> Story {
     let text = format!("duration = \"{micros}us\"\n[machine]\ncpus = {CPUS}\nskew = false\n");
     let scenario =
         Scenario::parse("program.toml".as_ref(), &text, &|_| unreachable!("it names no costs file"));
-    let steps: Vec<Step> = program.steps.iter().map(step).collect();
+    let steps: Vec<ScriptStep> = program.steps.iter().map(step).collect();
     let happened = scenario.expect("a scenario").play(&steps, Precision::Tick);
     let mut story: Story = happened.iter().map(|one| (one.at.0, one.timer, one.what)).collect();
     story.sort();
     story
 }
 
-fn step(step: &super::body::Step) -> Step {
+fn step(step: &super::body::Step) -> ScriptStep {
     let verb = match step.verb {
-        Verb::Arm(delay) => quietcore_sim::Verb::Arm { expires: Nanos(step.at + delay) },
-        Verb::Cancel => quietcore_sim::Verb::Cancel,
+        Verb::Arm(delay) => quietcore_sim::ScriptVerb::Arm { expires: Nanos(step.at + delay) },
+        Verb::Cancel => quietcore_sim::ScriptVerb::Cancel,
     };
-    Step { at: Nanos(step.at), cpu: cpu(step.cpu), timer: step.timer, verb }
+    ScriptStep { at: Nanos(step.at), cpu: cpu(step.cpu), timer: step.timer, verb }
 }

@@ -10,5 +10,5 @@ mod tail;
 
 pub use hash::TraceHash;
 pub use queue::EventQueue;
-pub use random::Random;
+pub use random::SimRandom;
 pub(crate) use tail::{Tail, interval};

@@ -4,7 +4,7 @@
 //! multiplications and divisions do not. So `ln` and `exp` are series here, and a seed's run is the same
 //! everywhere.
 
-use super::Random;
+use super::SimRandom;
 use std::f64::consts::LN_2;
 
 /// Bits of a random fraction.
@@ -23,7 +23,7 @@ pub(crate) struct Tail {
 
 impl Tail {
     /// A length between `least` and `most`.
-    pub(crate) fn draw(&self, random: &mut Random) -> u64 {
+    pub(crate) fn draw(&self, random: &mut SimRandom) -> u64 {
         if random.chance(50) {
             return self.least + random.below(self.median - self.least + 1);
         }
@@ -37,13 +37,13 @@ impl Tail {
 
 /// The time until the next of events that come independently of each other, `mean` apart on average; at most
 /// twenty times that.
-pub(crate) fn interval(random: &mut Random, mean: u64) -> u64 {
+pub(crate) fn interval(random: &mut SimRandom, mean: u64) -> u64 {
     let span = -ln(fraction(random)) * mean as f64;
     (span as u64).clamp(1, mean.saturating_mul(20).max(1))
 }
 
 /// Above 0, at most 1.
-fn fraction(random: &mut Random) -> f64 {
+fn fraction(random: &mut SimRandom) -> f64 {
     (random.below(1 << BITS) + 1) as f64 / (1_u64 << BITS) as f64
 }
 
@@ -82,7 +82,7 @@ fn exp(number: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::{Tail, exp, interval, ln, power};
-    use crate::engine::Random;
+    use crate::engine::SimRandom;
 
     /// Goal: the series are logarithms and powers. Method: against the library, over many magnitudes.
     #[test]
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn half_are_above_the_median_and_the_tail_is_heavy() {
         let tail = Tail { least: 100, median: 1_000, most: 10_000_000, exponent: 1.25 };
-        let mut random = Random::new(3, 3);
+        let mut random = SimRandom::new(3, 3);
         let draws: Vec<u64> = (0..100_000).map(|_| tail.draw(&mut random)).collect();
         let share = |above: u64| draws.iter().filter(|length| **length > above).count() as f64 / 1e5;
         assert!(draws.iter().all(|length| (100..=10_000_000).contains(length)));
@@ -115,7 +115,7 @@ mod tests {
     /// Goal: intervals have their mean, and are never 0. Method: the mean of many.
     #[test]
     fn intervals_have_their_mean() {
-        let mut random = Random::new(4, 4);
+        let mut random = SimRandom::new(4, 4);
         let all: Vec<u64> = (0..100_000).map(|_| interval(&mut random, 10_000)).collect();
         let mean = all.iter().sum::<u64>() as f64 / 1e5;
         assert!((mean - 10_000.0).abs() < 200.0, "{mean}");

@@ -132,12 +132,8 @@ pub(crate) const PER_CPU: [&str; 12] = [
 
 /// Quantiles of a distribution, in ns: to three significant digits (two where there is one per CPU), the
 /// maximum rounded up likewise.
-///
-/// ```
-/// assert_eq!(quietcore_sim::Quantiles::default().max, 0);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Quantiles {
+pub struct SpanQuantiles {
     /// Half are at most this.
     pub p50: u64,
     /// 99 in a hundred are at most this.
@@ -149,13 +145,8 @@ pub struct Quantiles {
 }
 
 /// What one variant of a scenario amounts to. All of it is simulated.
-///
-/// ```
-/// let figures = quietcore_sim::Figures::default();
-/// assert_eq!((figures.foreign, figures.lateness_ns), (0, None));
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Figures {
+pub struct RunFigures {
     /// The simulated time, in ns.
     pub duration_ns: u64,
     /// Timers armed or armed anew.
@@ -189,11 +180,11 @@ pub struct Figures {
     /// Remote expiries after which the timer was next armed on the CPU whose base it had been on.
     pub ping_pongs: u64,
     /// From the moment a timer was armed for to its callback; `None` when none ran.
-    pub lateness_ns: Option<Quantiles>,
+    pub lateness_ns: Option<SpanQuantiles>,
     /// From that moment until the task that it woke runs; `None` when none did.
-    pub task_delay_ns: Option<Quantiles>,
+    pub task_delay_ns: Option<SpanQuantiles>,
     /// How long measuring loops were away, by CPU; empty when none were.
-    pub gaps_ns: BTreeMap<u16, Quantiles>,
+    pub gaps_ns: BTreeMap<u16, SpanQuantiles>,
     /// Requests per second; `None` without client/server pairs.
     pub throughput: Option<f64>,
     /// Requests whose timeout ran.
@@ -242,27 +233,28 @@ fn as_hex<S: serde::Serializer>(hash: &u64, out: S) -> Result<S::Ok, S::Error> {
     out.collect_str(&format_args!("{hash:016x}"))
 }
 
-impl Figures {
+impl RunFigures {
     /// Times per second of simulated time.
     fn per_second(&self, count: u64) -> f64 {
         if self.duration_ns == 0 { 0.0 } else { count as f64 * 1e9 / self.duration_ns as f64 }
     }
 
     /// The largest over all measuring CPUs.
-    fn over_gaps(&self, of: impl Fn(&Quantiles) -> u64) -> Option<f64> {
+    fn over_gaps(&self, of: impl Fn(&SpanQuantiles) -> u64) -> Option<f64> {
         self.gaps_ns.values().map(of).max().map(|ns| ns as f64)
     }
 
     /// A figure by the name that `[expect]` uses; `None` when there is no such figure, or this run has none.
     ///
     /// ```
-    /// let figures = quietcore_sim::Figures::default();
+    /// let figures = quietcore_sim::RunFigures::default();
     /// assert_eq!((figures.number("foreign"), figures.number("throughput")), (Some(0.0), None));
     /// ```
     #[must_use]
     pub fn number(&self, name: &str) -> Option<f64> {
-        let lateness = |of: fn(&Quantiles) -> u64| self.lateness_ns.as_ref().map(|found| of(found) as f64);
-        let delay = |of: fn(&Quantiles) -> u64| self.task_delay_ns.as_ref().map(|found| of(found) as f64);
+        let lateness =
+            |of: fn(&SpanQuantiles) -> u64| self.lateness_ns.as_ref().map(|found| of(found) as f64);
+        let delay = |of: fn(&SpanQuantiles) -> u64| self.task_delay_ns.as_ref().map(|found| of(found) as f64);
         let count = match name {
             "arms" => self.arms,
             "cancels" => self.cancels,
@@ -323,7 +315,7 @@ impl Figures {
     /// One CPU's figure by one of [`PER_CPU`].
     pub(crate) fn number_of(&self, name: &str, cpu: CpuId) -> Option<f64> {
         let cpu = cpu.index() as u16;
-        let gap = |of: fn(&Quantiles) -> u64| self.gaps_ns.get(&cpu).map(|found| of(found) as f64);
+        let gap = |of: fn(&SpanQuantiles) -> u64| self.gaps_ns.get(&cpu).map(|found| of(found) as f64);
         match name {
             "foreign" => Some(self.foreign_by_cpu.get(&cpu).copied().unwrap_or(0) as f64),
             "wakeups" => Some(self.wakeups_by_cpu.get(&cpu).copied().unwrap_or(0) as f64),
@@ -355,13 +347,13 @@ impl Figures {
 #[cfg(test)]
 mod tests {
     use super::{CyclicThread, PacketFigures, RaiseFigures, RealtimeFigures, SoftirqFigures};
-    use super::{Figures, NUMBERS, PER_CPU, Quantiles};
+    use super::{NUMBERS, PER_CPU, RunFigures, SpanQuantiles};
     use quietcore_core::CpuId;
 
     /// Goal: every name leads to a figure. Method: figures in which nothing is absent.
     #[test]
     fn every_name_leads_to_a_figure() {
-        let quantiles = Quantiles { p50: 1, p99: 2, p999: 3, max: 4 };
+        let quantiles = SpanQuantiles { p50: 1, p99: 2, p999: 3, max: 4 };
         let thread = CyclicThread { latency_ns: Some(quantiles), ..CyclicThread::default() };
         let realtime = RealtimeFigures {
             threads: vec![thread; 8],
@@ -377,7 +369,7 @@ mod tests {
             watchdogs: [(7, 1)].into(),
             ..PacketFigures::default()
         };
-        let figures = Figures {
+        let figures = RunFigures {
             lateness_ns: Some(quantiles),
             task_delay_ns: Some(quantiles),
             gaps_ns: [(7, quantiles)].into(),
@@ -387,7 +379,7 @@ mod tests {
             softirqs: Some(softirqs),
             timer_raise: Some(RaiseFigures::default()),
             packets: Some(packets),
-            ..Figures::default()
+            ..RunFigures::default()
         };
         for name in NUMBERS {
             assert!(figures.number(name).is_some(), "{name}");

@@ -2,15 +2,11 @@
 //!
 //! Invariant: packets of a window, and those that came by themselves, are somewhere (`lost` is 0).
 
-use super::Quantiles;
+use super::SpanQuantiles;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Transmit queues, all together.
-///
-/// ```
-/// assert_eq!(quietcore_sim::PacketFigures::default().dequeues(), 0);
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PacketFigures {
     /// Packets that were taken out of a queue by the CPU that sends through it.
@@ -41,23 +37,18 @@ pub struct PacketFigures {
     pub watchdogs_elsewhere: u64,
     /// From the moment at which a packet might leave until it was taken out; `None` where that is not known
     /// beforehand.
-    pub late_ns: Option<Quantiles>,
+    pub late_ns: Option<SpanQuantiles>,
 }
 
 impl PacketFigures {
     /// Packets that were taken out of their queues.
-    ///
-    /// ```
-    /// let figures = quietcore_sim::PacketFigures { at_home: 2, elsewhere: 1, ..Default::default() };
-    /// assert_eq!(figures.dequeues(), 3);
-    /// ```
     #[must_use]
     pub const fn dequeues(&self) -> u64 {
         self.at_home + self.elsewhere
     }
 
     pub(super) fn number(&self, name: &str) -> Option<f64> {
-        let late = |of: fn(&Quantiles) -> u64| self.late_ns.as_ref().map(|found| of(found) as f64);
+        let late = |of: fn(&SpanQuantiles) -> u64| self.late_ns.as_ref().map(|found| of(found) as f64);
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
         let watchdogs: u64 = self.watchdogs.values().sum();
         let count = match name {

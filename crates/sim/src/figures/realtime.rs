@@ -1,17 +1,13 @@
 //! Figures of softirqs, of real-time tasks, and of TIMER on isolated CPUs.
 //!
 //! Invariants that hold whatever a scenario says: what was raised has run or is still there (`lost` is 0);
-//! every interval of a thread was met, skipped, or is under way; nobody overtakes its equals.
+//! every interval of a thread was met, skipped, or is under way; no task overtakes its equals.
 
-use super::Quantiles;
+use super::SpanQuantiles;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A thread like those of cyclictest, in ns: how late it ran after it wanted to.
-///
-/// ```
-/// assert_eq!(quietcore_sim::CyclicThread::default().cycles, 0);
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CyclicThread {
     /// Which task it is.
@@ -35,20 +31,16 @@ pub struct CyclicThread {
     /// The longest.
     pub max_ns: u64,
     /// The distribution; `None` when it never ran.
-    pub latency_ns: Option<Quantiles>,
+    pub latency_ns: Option<SpanQuantiles>,
 }
 
 /// Real-time tasks.
-///
-/// ```
-/// assert_eq!(quietcore_sim::RealtimeFigures::default().migrations(), 0);
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RealtimeFigures {
     /// In the order of the scenario.
     pub threads: Vec<CyclicThread>,
     /// How late they ran, all together; `None` when none ran.
-    pub latency_ns: Option<Quantiles>,
+    pub latency_ns: Option<SpanQuantiles>,
     /// Wake-ups on another CPU than before.
     pub placed: u64,
     /// Tasks that a CPU gave away.
@@ -63,11 +55,6 @@ pub struct RealtimeFigures {
 
 impl RealtimeFigures {
     /// Times that a task changed its CPU.
-    ///
-    /// ```
-    /// let figures = quietcore_sim::RealtimeFigures { placed: 2, pulled: 1, ..Default::default() };
-    /// assert_eq!(figures.migrations(), 3);
-    /// ```
     #[must_use]
     pub fn migrations(&self) -> u64 {
         self.placed + self.pushed + self.pulled
@@ -78,7 +65,7 @@ impl RealtimeFigures {
     }
 
     pub(super) fn number(&self, name: &str) -> Option<f64> {
-        let latency = |of: fn(&Quantiles) -> u64| self.latency_ns.as_ref().map(|found| of(found) as f64);
+        let latency = |of: fn(&SpanQuantiles) -> u64| self.latency_ns.as_ref().map(|found| of(found) as f64);
         let (cycles, skipped) = (self.sum(|thread| thread.cycles), self.sum(|thread| thread.skipped));
         let count = match name {
             "rt_latency_p50" => return latency(|found| found.p50),
@@ -112,10 +99,6 @@ impl RealtimeFigures {
 }
 
 /// Softirqs that devices raise.
-///
-/// ```
-/// assert_eq!(quietcore_sim::SoftirqFigures::default().lost(), 0);
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SoftirqFigures {
     /// Pieces of work that devices raised a vector for.
@@ -127,7 +110,7 @@ pub struct SoftirqFigures {
     /// Those that waited at the end.
     pub left: u64,
     /// By vector: from a device's interrupt until the handler begins.
-    pub delay_ns: BTreeMap<&'static str, Quantiles>,
+    pub delay_ns: BTreeMap<&'static str, SpanQuantiles>,
     /// Times that a vector was held back for a real-time task.
     pub deferred: u64,
     /// For how long at most, in ns.
@@ -142,19 +125,15 @@ pub struct SoftirqFigures {
 
 impl SoftirqFigures {
     /// Work that neither ran nor waits; contract: 0.
-    ///
-    /// ```
-    /// let figures = quietcore_sim::SoftirqFigures { raised: 3, ran_inline: 2, left: 1, ..Default::default() };
-    /// assert_eq!(figures.lost(), 0);
-    /// ```
     #[must_use]
     pub const fn lost(&self) -> u64 {
         self.raised.abs_diff(self.ran_inline + self.ran_ksoftirqd + self.left)
     }
 
     pub(super) fn number(&self, name: &str) -> Option<f64> {
-        let of =
-            |vector: &str, of: fn(&Quantiles) -> u64| self.delay_ns.get(vector).map(|found| of(found) as f64);
+        let of = |vector: &str, of: fn(&SpanQuantiles) -> u64| {
+            self.delay_ns.get(vector).map(|found| of(found) as f64)
+        };
         let count = match name {
             "net_rx_delay_p50" => return of("NET_RX", |found| found.p50),
             "net_rx_delay_p99" => return of("NET_RX", |found| found.p99),
@@ -178,10 +157,6 @@ impl SoftirqFigures {
 }
 
 /// TIMER on isolated CPUs where it runs in a thread of its own.
-///
-/// ```
-/// assert_eq!(quietcore_sim::RaiseFigures::default().late, 0);
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RaiseFigures {
     /// Times that it was raised, by CPU.

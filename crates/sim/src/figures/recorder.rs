@@ -1,6 +1,6 @@
 //! Collects figures while a run goes on. Nothing is allocated per event.
 
-use super::{Figures, PacketFigures, Quantiles, RealtimeFigures, SoftirqFigures};
+use super::{PacketFigures, RealtimeFigures, RunFigures, SoftirqFigures, SpanQuantiles};
 use hdrhistogram::Histogram;
 use quietcore_core::softirq::Vector;
 use quietcore_core::{CpuId, CpuSet};
@@ -14,7 +14,7 @@ const DIGITS_PER_CPU: u8 = 2;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    pub(crate) figures: Figures,
+    pub(crate) figures: RunFigures,
     lateness: Histogram<u64>,
     task_delay: Histogram<u64>,
     /// By vector: from a device's interrupt to the handler.
@@ -41,8 +41,8 @@ fn histogram(digits: u8) -> Histogram<u64> {
     histogram
 }
 
-fn quantiles(histogram: &Histogram<u64>) -> Option<Quantiles> {
-    (!histogram.is_empty()).then(|| Quantiles {
+fn quantiles(histogram: &Histogram<u64>) -> Option<SpanQuantiles> {
+    (!histogram.is_empty()).then(|| SpanQuantiles {
         p50: histogram.value_at_quantile(0.50),
         p99: histogram.value_at_quantile(0.99),
         p999: histogram.value_at_quantile(0.999),
@@ -57,7 +57,7 @@ fn record(histogram: &mut Histogram<u64>, span: u64) {
 impl Recorder {
     pub(crate) fn new(cpu_count: usize) -> Self {
         Self {
-            figures: Figures::default(),
+            figures: RunFigures::default(),
             lateness: histogram(DIGITS),
             task_delay: histogram(DIGITS),
             delays: [const { None }; 16],
@@ -156,7 +156,7 @@ impl Recorder {
     }
 
     /// The figures of a run of `duration_ns`.
-    pub(crate) fn finish(mut self, duration_ns: u64, isolated: &CpuSet) -> Figures {
+    pub(crate) fn finish(mut self, duration_ns: u64, isolated: &CpuSet) -> RunFigures {
         self.finish_distributions();
         let by_cpu = |counts: &[u64]| -> std::collections::BTreeMap<u16, u64> {
             let found = counts.iter().enumerate().filter(|(_, count)| **count > 0);
@@ -169,7 +169,7 @@ impl Recorder {
             packets.busy_ns = (duration_ns * self.wakeups.len() as u64).saturating_sub(self.idle_ns);
         }
         let seconds = duration_ns as f64 / 1e9;
-        Figures {
+        RunFigures {
             duration_ns,
             foreign: self.foreign.iter().sum(),
             foreign_by_cpu: by_cpu(&self.foreign),

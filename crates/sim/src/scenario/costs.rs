@@ -3,7 +3,7 @@
 //! Invariant: no number without a source. A cost is never chosen so that a figure comes out; how much a
 //! figure depends on them is shown by halving and doubling all of them.
 
-use super::error::{Problem, ScenarioError};
+use super::error::{ScenarioError, ScenarioProblem};
 use super::raw::{RawCost, RawCostFile, RawMeasured};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -18,16 +18,10 @@ const NS_MAX: f64 = 1e9;
 const HELPER_SWITCH: (f64, &str) = (10_000.0, "seed 004: about 10 us in a VM");
 
 /// Something that takes time.
-///
-/// ```
-/// use quietcore_sim::Cost;
-///
-/// assert_eq!(Cost::ALL.map(Cost::name)[0], "arm");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Cost {
-    /// Arming a timer under a lock that nobody else wants.
+    /// Arming a timer under a lock that no other CPU wants.
     Arm,
     /// Cancelling one, likewise.
     Cancel,
@@ -55,7 +49,7 @@ pub enum Cost {
     IdleExit,
     /// To the thread that runs TIMER on an isolated CPU, and back.
     HelperSwitch,
-    /// Putting a packet into a netem that holds many, under a lock that nobody else wants.
+    /// Putting a packet into a netem that holds many, under a lock that no other CPU wants.
     PacketEnqueue,
     /// Taking one out, likewise.
     PacketDequeue,
@@ -63,10 +57,6 @@ pub enum Cost {
 
 impl Cost {
     /// All of them, in the order of a file.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_sim::Cost::ALL.len(), 16);
-    /// ```
     pub const ALL: [Self; 16] = [
         Self::Arm,
         Self::Cancel,
@@ -87,10 +77,6 @@ impl Cost {
     ];
 
     /// The name in files.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_sim::Cost::KickLatency.name(), "kick_latency");
-    /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -115,11 +101,6 @@ impl Cost {
 }
 
 /// One number with its source.
-///
-/// ```
-/// let cost = quietcore_sim::CostValue { ns: 5.1, spread: vec![4.9, 6.0], source: "calibrate".into() };
-/// assert_eq!(cost.spread.len(), 2);
-/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CostValue {
     /// Nanoseconds: the median, if it was measured.
@@ -131,13 +112,8 @@ pub struct CostValue {
 }
 
 /// Where and when costs were measured.
-///
-/// ```
-/// let here = quietcore_sim::Measured { cpu: "any".into(), cores: 2, ..Default::default() };
-/// assert_eq!(here.cores, 2);
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Measured {
+pub struct MeasuredOn {
     /// The processor's own name.
     pub cpu: String,
     /// How many CPUs this process may use.
@@ -161,21 +137,15 @@ pub struct Measured {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CostTable {
-    measured: Option<Measured>,
+    measured: Option<MeasuredOn>,
     values: BTreeMap<&'static str, CostValue>,
 }
 
 impl CostTable {
-    /// A table that was measured there and then: with what nobody measures but somebody said, and nothing
-    /// else.
-    ///
-    /// ```
-    /// let table = quietcore_sim::CostTable::measured_at(quietcore_sim::Measured::default());
-    /// assert!(table.measured().is_some());
-    /// assert_eq!(table.get(quietcore_sim::Cost::HelperSwitch).map(|cost| cost.ns), Some(10_000.0));
-    /// ```
+    /// A table that was measured there and then: with the costs that are cited and never measured, and
+    /// nothing else.
     #[must_use]
-    pub fn measured_at(measured: Measured) -> Self {
+    pub fn measured_at(measured: MeasuredOn) -> Self {
         let mut table = Self { measured: Some(measured), values: BTreeMap::new() };
         let source = HELPER_SWITCH.1.to_owned();
         table.set(Cost::HelperSwitch, CostValue { ns: HELPER_SWITCH.0, spread: Vec::new(), source });
@@ -183,33 +153,17 @@ impl CostTable {
     }
 
     /// Where and when, if the file says.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_sim::CostTable::default().measured(), None);
-    /// ```
     #[must_use]
-    pub fn measured(&self) -> Option<&Measured> {
+    pub fn measured(&self) -> Option<&MeasuredOn> {
         self.measured.as_ref()
     }
 
     /// Sets or replaces a cost.
-    ///
-    /// ```
-    /// # use quietcore_sim::{Cost, CostTable, CostValue};
-    /// let mut table = CostTable::default();
-    /// table.set(Cost::Kick, CostValue { ns: 1.0, spread: vec![], source: "none".into() });
-    /// assert_eq!(table.get(Cost::Kick).map(|cost| cost.ns), Some(1.0));
-    /// ```
     pub fn set(&mut self, cost: Cost, value: CostValue) {
         self.values.insert(cost.name(), value);
     }
 
     /// A cost, if it is in the table.
-    ///
-    /// ```
-    /// # use quietcore_sim::{Cost, CostTable};
-    /// assert_eq!(CostTable::default().get(Cost::Kick), None);
-    /// ```
     #[must_use]
     pub fn get(&self, cost: Cost) -> Option<&CostValue> {
         self.values.get(cost.name())
@@ -219,16 +173,10 @@ impl CostTable {
     ///
     /// # Errors
     /// [`ScenarioError`] when the text is no such file, or a number in it cannot be a cost.
-    ///
-    /// ```
-    /// use quietcore_sim::CostTable;
-    /// let bad = CostTable::parse("c.toml".as_ref(), "[cost]\narm = { ns = -1, source = \"x\" }\n");
-    /// assert!(bad.unwrap_err().to_string().starts_with("c.toml:2: "));
-    /// ```
     pub fn parse(file: &Path, text: &str) -> Result<Self, ScenarioError> {
-        let in_file = |problem: Problem| problem.in_file(file, text);
+        let in_file = |problem: ScenarioProblem| problem.in_file(file, text);
         let raw: RawCostFile = toml::from_str(text).map_err(|error| in_file(error.into()))?;
-        let mut table = Self { measured: raw.measured.map(Measured::from), values: BTreeMap::new() };
+        let mut table = Self { measured: raw.measured.map(MeasuredOn::from), values: BTreeMap::new() };
         table.replace(&raw.cost).map_err(in_file)?;
         Ok(table)
     }
@@ -237,18 +185,18 @@ impl CostTable {
     pub(crate) fn replace(
         &mut self,
         costs: &BTreeMap<Spanned<String>, Spanned<RawCost>>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), ScenarioProblem> {
         for (name, value) in costs {
             let Some(cost) = Cost::ALL.into_iter().find(|cost| cost.name() == name.get_ref()) else {
                 let known = Cost::ALL.map(Cost::name).join(", ");
-                return Err(Problem::at(name, format!("there is no such cost; known are {known}")));
+                return Err(ScenarioProblem::at(name, format!("there is no such cost; known are {known}")));
             };
             let raw = value.get_ref();
             if !(0.0..=NS_MAX).contains(&raw.ns) {
-                return Err(Problem::at(value, "ns must be between 0 and 1000000000"));
+                return Err(ScenarioProblem::at(value, "ns must be between 0 and 1000000000"));
             }
             if raw.source.trim().is_empty() {
-                return Err(Problem::at(value, "source must say where the number is from"));
+                return Err(ScenarioProblem::at(value, "source must say where the number is from"));
             }
             let RawCost { ns, source, spread } = raw.clone();
             self.set(cost, CostValue { ns, spread, source });
@@ -262,10 +210,6 @@ impl CostTable {
     }
 
     /// The table as a file.
-    ///
-    /// ```
-    /// assert!(quietcore_sim::CostTable::default().to_toml().starts_with("# What things cost"));
-    /// ```
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut text = String::from(
@@ -306,7 +250,7 @@ impl CostTable {
     }
 }
 
-impl From<RawMeasured> for Measured {
+impl From<RawMeasured> for MeasuredOn {
     fn from(raw: RawMeasured) -> Self {
         Self { cpu: raw.cpu, cores: raw.cores, kernel: raw.kernel, date: raw.date }
     }
@@ -352,7 +296,7 @@ mod tests {
     #[test]
     fn a_table_survives_its_file() {
         let mut table =
-            CostTable::measured_at(super::Measured { cpu: "a \"b\"".into(), ..Default::default() });
+            CostTable::measured_at(super::MeasuredOn { cpu: "a \"b\"".into(), ..Default::default() });
         for (place, cost) in Cost::ALL.into_iter().enumerate() {
             let ns = place as f64 * 1.5;
             table.set(cost, CostValue { ns, spread: vec![ns, ns + 1.0], source: "calibrate".into() });

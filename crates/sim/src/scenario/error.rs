@@ -42,12 +42,12 @@ impl std::error::Error for ScenarioError {}
 
 /// A problem at a place of the text; the file is added by who knows it.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub(crate) struct ScenarioProblem {
     pub(crate) span: Range<usize>,
     pub(crate) problem: String,
 }
 
-impl Problem {
+impl ScenarioProblem {
     pub(crate) fn at<T>(place: &toml::Spanned<T>, problem: impl Into<String>) -> Self {
         Self { span: place.span(), problem: problem.into() }
     }
@@ -65,7 +65,7 @@ impl Problem {
     }
 }
 
-impl From<toml::de::Error> for Problem {
+impl From<toml::de::Error> for ScenarioProblem {
     fn from(error: toml::de::Error) -> Self {
         Self { span: error.span().unwrap_or(0..0), problem: error.message().trim_end().to_owned() }
     }

@@ -2,11 +2,11 @@
 //!
 //! Invariant: a plan has at most [`INSTANCES_MAX`] loads, whatever the file says.
 
-use super::error::Problem;
-use super::load::{Load, LoadKind};
+use super::error::ScenarioProblem;
+use super::load::{LoadKind, PlannedLoad};
 use super::names::Preempt;
 use super::raw::RawPairs;
-use super::value::{Cpus, Span, resolve as resolve_cpus, span_within, within};
+use super::value::{CpuChoice, Span, resolve as resolve_cpus, span_within, within};
 use quietcore_core::{CpuId, CpuSet};
 use toml::Spanned;
 
@@ -28,9 +28,9 @@ pub(super) struct Places {
 impl Places {
     pub(super) fn of(
         &self,
-        cpus: &Spanned<Cpus>,
+        cpus: &Spanned<CpuChoice>,
         every: Option<&Spanned<usize>>,
-    ) -> Result<Vec<CpuId>, Problem> {
+    ) -> Result<Vec<CpuId>, ScenarioProblem> {
         resolve_cpus(cpus, every, &self.all, &self.isolated)
     }
 }
@@ -38,7 +38,7 @@ impl Places {
 pub(super) fn spans<const N: usize>(
     values: [&Spanned<Span>; N],
     least: [u64; N],
-) -> Result<[u64; N], Problem> {
+) -> Result<[u64; N], ScenarioProblem> {
     let mut nanos = [0; N];
     for (place, value) in values.into_iter().enumerate() {
         nanos[place] = span_within(value, least[place], SPAN_MAX)?;
@@ -46,42 +46,45 @@ pub(super) fn spans<const N: usize>(
     Ok(nanos)
 }
 
-pub(super) fn optional(value: Option<&Spanned<Span>>) -> Result<u64, Problem> {
+pub(super) fn optional(value: Option<&Spanned<Span>>) -> Result<u64, ScenarioProblem> {
     value.map_or(Ok(0), |value| span_within(value, 0, SPAN_MAX))
 }
 
 pub(super) struct Expander<'a> {
     pub(super) places: &'a Places,
-    pub(super) loads: Vec<Load>,
+    pub(super) loads: Vec<PlannedLoad>,
     pub(super) affinities: Vec<CpuSet>,
 }
 
 /// All loads of a plan.
 pub(super) struct Loads {
-    pub(super) loads: Vec<Load>,
+    pub(super) loads: Vec<PlannedLoad>,
     pub(super) affinities: Vec<CpuSet>,
 }
 
 impl Expander<'_> {
     pub(super) fn add(
         &mut self,
-        cpus: &Spanned<Cpus>,
+        cpus: &Spanned<CpuChoice>,
         every: Option<&Spanned<usize>>,
         count: Option<&Spanned<usize>>,
         kind: LoadKind,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), ScenarioProblem> {
         let count = count.map_or(Ok(1), |count| within(count, 1, INSTANCES_MAX))?;
         let chosen = self.places.of(cpus, every)?;
         self.make_room(cpus, chosen.len().saturating_mul(count))?;
         for cpu in chosen {
-            self.loads.extend(std::iter::repeat_n(Load { cpu, kind }, count));
+            self.loads.extend(std::iter::repeat_n(PlannedLoad { cpu, kind }, count));
         }
         Ok(())
     }
 
-    pub(super) fn make_room<T>(&self, place: &Spanned<T>, count: usize) -> Result<(), Problem> {
+    pub(super) fn make_room<T>(&self, place: &Spanned<T>, count: usize) -> Result<(), ScenarioProblem> {
         if self.loads.len().saturating_add(count) > INSTANCES_MAX {
-            return Err(Problem::at(place, format!("more than {INSTANCES_MAX} timers and tasks in all")));
+            return Err(ScenarioProblem::at(
+                place,
+                format!("more than {INSTANCES_MAX} timers and tasks in all"),
+            ));
         }
         Ok(())
     }
@@ -91,15 +94,17 @@ impl Expander<'_> {
         &mut self,
         entry: &Spanned<RawPairs>,
         varied: Option<usize>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), ScenarioProblem> {
         let load = entry.get_ref();
         let count = match (&load.count, varied) {
             (_, Some(count)) if (1..=INSTANCES_MAX).contains(&count) => count,
             (Some(count), None) => within(count, 1, INSTANCES_MAX)?,
             (None, None) => {
-                return Err(Problem::at(entry, "count is missing, here or as pairs in [variants]"));
+                return Err(ScenarioProblem::at(entry, "count is missing, here or as pairs in [variants]"));
             }
-            (_, Some(_)) => return Err(Problem::at(entry, "the variants ask for no pair, or for too many")),
+            (_, Some(_)) => {
+                return Err(ScenarioProblem::at(entry, "the variants ask for no pair, or for too many"));
+            }
         };
         let [request, service, timeout] =
             spans([&load.request, &load.service, &load.timeout], [LOOP_MIN, LOOP_MIN, 1])?;
@@ -107,7 +112,7 @@ impl Expander<'_> {
         self.make_room(entry, count.saturating_mul(2))?;
         for pair in 0..count {
             let (cpu, server) = (cpus[pair * 2 % cpus.len()], cpus[(pair * 2 + 1) % cpus.len()]);
-            self.loads.push(Load { cpu, kind: LoadKind::Pair { server, request, service, timeout } });
+            self.loads.push(PlannedLoad { cpu, kind: LoadKind::Pair { server, request, service, timeout } });
         }
         Ok(())
     }

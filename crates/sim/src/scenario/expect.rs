@@ -7,9 +7,9 @@
 //! or another variant's (`throughput@push/*`, where `*` is what it is in the present variant). A figure
 //! without a value never holds.
 
-use super::error::Problem;
+use super::error::ScenarioProblem;
 use super::value::Span;
-use crate::figures::{self, Figures};
+use crate::figures::{self, RunFigures};
 use quietcore_core::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -43,7 +43,7 @@ enum Operand {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Side {
-    Cpus(CpuSet),
+    CpuChoice(CpuSet),
     CpusOf {
         name: &'static str,
         variant: usize,
@@ -66,7 +66,7 @@ pub(crate) struct Expectation {
 #[derive(Clone, Debug, PartialEq)]
 enum Value {
     Number(f64),
-    Cpus(CpuSet),
+    CpuChoice(CpuSet),
     Absent,
 }
 
@@ -75,8 +75,8 @@ impl fmt::Display for Value {
         match self {
             Self::Number(number) if number.fract() == 0.0 => write!(out, "{number}"),
             Self::Number(number) => write!(out, "{number:.3}"),
-            Self::Cpus(cpus) if cpus.is_empty() => write!(out, "none"),
-            Self::Cpus(cpus) => write!(out, "{cpus}"),
+            Self::CpuChoice(cpus) if cpus.is_empty() => write!(out, "none"),
+            Self::CpuChoice(cpus) => write!(out, "{cpus}"),
             Self::Absent => write!(out, "no value"),
         }
     }
@@ -84,7 +84,7 @@ impl fmt::Display for Value {
 
 impl Expectation {
     /// Whether it holds, and what it compared.
-    pub(crate) fn check(&self, figures: &[Figures]) -> (bool, String) {
+    pub(crate) fn check(&self, figures: &[RunFigures]) -> (bool, String) {
         let (left, right) = (value(&self.left, figures), value(&self.right, figures));
         let holds = match (&left, &right) {
             (Value::Number(left), Value::Number(right)) => match self.comparison {
@@ -95,7 +95,7 @@ impl Expectation {
                 Comparison::More => left > right,
                 Comparison::AtLeast => left >= right,
             },
-            (Value::Cpus(left), Value::Cpus(right)) => {
+            (Value::CpuChoice(left), Value::CpuChoice(right)) => {
                 (left == right) == (self.comparison == Comparison::Equal)
             }
             _ => false,
@@ -104,11 +104,11 @@ impl Expectation {
     }
 }
 
-fn value(side: &Side, figures: &[Figures]) -> Value {
+fn value(side: &Side, figures: &[RunFigures]) -> Value {
     match side {
-        Side::Cpus(cpus) => Value::Cpus(cpus.clone()),
+        Side::CpuChoice(cpus) => Value::CpuChoice(cpus.clone()),
         Side::CpusOf { name, variant } => {
-            figures[*variant].cpus(name).map_or(Value::Absent, |cpus| Value::Cpus(cpus.clone()))
+            figures[*variant].cpus(name).map_or(Value::Absent, |cpus| Value::CpuChoice(cpus.clone()))
         }
         Side::Numbers(terms) => {
             let mut sum = 0.0;
@@ -139,18 +139,18 @@ fn value(side: &Side, figures: &[Figures]) -> Value {
 
 /// A sum about one variant that is shown, not compared.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Shown {
+pub(crate) struct ShownSum {
     pub(crate) variant: usize,
     pub(crate) text: String,
     side: Side,
 }
 
-impl Shown {
+impl ShownSum {
     /// What it amounts to; `None` when a figure in it has no value.
-    pub(crate) fn number(&self, figures: &[Figures]) -> Option<f64> {
+    pub(crate) fn number(&self, figures: &[RunFigures]) -> Option<f64> {
         match value(&self.side, figures) {
             Value::Number(number) => Some(number),
-            Value::Cpus(_) | Value::Absent => None,
+            Value::CpuChoice(_) | Value::Absent => None,
         }
     }
 }
@@ -159,15 +159,15 @@ impl Shown {
 type Lines = BTreeMap<Spanned<String>, Vec<Spanned<String>>>;
 
 /// Every expectation of every variant it is about.
-pub(super) fn parse(raw: &Lines, labels: &[&str]) -> Result<Vec<Expectation>, Problem> {
+pub(super) fn parse(raw: &Lines, labels: &[&str]) -> Result<Vec<Expectation>, ScenarioProblem> {
     each(raw, labels, |parser, line| parser.line(line))
 }
 
 /// Every sum to show, of every variant it is about.
-pub(super) fn parse_shown(raw: &Lines, labels: &[&str]) -> Result<Vec<Shown>, Problem> {
+pub(super) fn parse_shown(raw: &Lines, labels: &[&str]) -> Result<Vec<ShownSum>, ScenarioProblem> {
     each(raw, labels, |parser, line| {
         let words: Vec<&str> = line.split_whitespace().take(WORDS_MAX).collect();
-        Ok(Shown { variant: parser.variant, text: words.join(" "), side: parser.side(&words)? })
+        Ok(ShownSum { variant: parser.variant, text: words.join(" "), side: parser.side(&words)? })
     })
 }
 
@@ -175,7 +175,7 @@ fn each<T>(
     raw: &Lines,
     labels: &[&str],
     parse: impl Fn(&Parser<'_>, &str) -> Result<T, String>,
-) -> Result<Vec<T>, Problem> {
+) -> Result<Vec<T>, ScenarioProblem> {
     let mut found = Vec::new();
     for (key, lines) in raw {
         let pattern = key.get_ref().as_str();
@@ -183,15 +183,20 @@ fn each<T>(
             (0..labels.len()).filter(|&at| pattern == "every" || matches(pattern, labels[at])).collect();
         if meant.is_empty() {
             let known = labels.iter().take(12).copied().collect::<Vec<_>>().join(", ");
-            return Err(Problem::at(key, format!("no variant is called so; use every or one of {known}")));
+            return Err(ScenarioProblem::at(
+                key,
+                format!("no variant is called so; use every or one of {known}"),
+            ));
         }
         for line in lines {
             for &variant in &meant {
                 let parser = Parser { labels, variant };
-                found.push(parse(&parser, line.get_ref()).map_err(|problem| Problem::at(line, problem))?);
+                found.push(
+                    parse(&parser, line.get_ref()).map_err(|problem| ScenarioProblem::at(line, problem))?,
+                );
             }
             if found.len() > EXPECTATIONS_MAX {
-                return Err(Problem::at(
+                return Err(ScenarioProblem::at(
                     line,
                     format!("more than {EXPECTATIONS_MAX} lines over all variants"),
                 ));
@@ -331,17 +336,17 @@ fn comparison(word: &str) -> Option<Comparison> {
 fn cpus(words: &[&str]) -> Result<Side, String> {
     let text = words.concat();
     let list = if text == "none" { "" } else { &text };
-    list.parse().map(Side::Cpus).map_err(|error| format!("{error}"))
+    list.parse().map(Side::CpuChoice).map_err(|error| format!("{error}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Parser, matches};
-    use crate::figures::Figures;
+    use crate::figures::RunFigures;
 
-    fn figures() -> Vec<Figures> {
+    fn figures() -> Vec<RunFigures> {
         let with =
-            |remote, throughput| Figures { remote, throughput: Some(throughput), ..Figures::default() };
+            |remote, throughput| RunFigures { remote, throughput: Some(throughput), ..RunFigures::default() };
         let mut all = vec![with(3, 90.0), with(5, 100.0), with(7, 200.0), with(9, 210.0)];
         all[0].pullers = "1,33".parse().unwrap();
         all

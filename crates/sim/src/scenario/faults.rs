@@ -1,6 +1,6 @@
 //! What goes wrong on purpose, always within what the machine's contract allows the world to do.
 
-use super::error::Problem;
+use super::error::ScenarioProblem;
 use super::expand::Places;
 use super::raw::{RawFaults, RawFlips};
 use super::value::{span_within, within};
@@ -14,7 +14,7 @@ const ENTRIES_MAX: usize = 64;
 
 /// A CPU that runs nothing for a while, again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stall {
+pub(crate) struct StallFault {
     pub(crate) cpu: CpuId,
     pub(crate) blocked: u64,
     pub(crate) every: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Flips {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Faults {
-    pub(crate) stalls: Vec<Stall>,
+    pub(crate) stalls: Vec<StallFault>,
     /// In a hundred: kicks that are lost, and after how long they are sent again.
     pub(crate) lost_kicks: (u32, u64),
     /// In a hundred: wake-ups from idle that are late, and by how much at most.
@@ -40,14 +40,14 @@ pub(crate) struct Faults {
     pub(crate) panics: u32,
 }
 
-pub(super) fn resolve(raw: &RawFaults, places: &Places) -> Result<Faults, Problem> {
+pub(super) fn resolve(raw: &RawFaults, places: &Places) -> Result<Faults, ScenarioProblem> {
     let mut faults = Faults::default();
     for entry in bounded(&raw.stall)? {
         let stall = entry.get_ref();
         let every = span_within(&stall.every, MILLISECOND, 60 * SECOND)?;
         let blocked = span_within(&stall.blocked, 1, every - 1)?;
         let cpus = places.of(&stall.cpus, None)?;
-        faults.stalls.extend(cpus.into_iter().map(|cpu| Stall { cpu, blocked, every }));
+        faults.stalls.extend(cpus.into_iter().map(|cpu| StallFault { cpu, blocked, every }));
     }
     if let Some(lost) = &raw.lost_kicks {
         let lost = lost.get_ref();
@@ -66,7 +66,7 @@ pub(super) fn resolve(raw: &RawFaults, places: &Places) -> Result<Faults, Proble
     Ok(faults)
 }
 
-fn flips(raw: &[Spanned<RawFlips>], places: &Places) -> Result<Vec<Flips>, Problem> {
+fn flips(raw: &[Spanned<RawFlips>], places: &Places) -> Result<Vec<Flips>, ScenarioProblem> {
     let mut flips = Vec::new();
     for entry in bounded(raw)? {
         let every = span_within(&entry.get_ref().every, 10_000, 60 * SECOND)?;
@@ -75,9 +75,11 @@ fn flips(raw: &[Spanned<RawFlips>], places: &Places) -> Result<Vec<Flips>, Probl
     Ok(flips)
 }
 
-fn bounded<T>(entries: &[Spanned<T>]) -> Result<&[Spanned<T>], Problem> {
+fn bounded<T>(entries: &[Spanned<T>]) -> Result<&[Spanned<T>], ScenarioProblem> {
     match entries.get(ENTRIES_MAX) {
-        Some(extra) => Err(Problem::at(extra, format!("more than {ENTRIES_MAX} entries of one kind"))),
+        Some(extra) => {
+            Err(ScenarioProblem::at(extra, format!("more than {ENTRIES_MAX} entries of one kind")))
+        }
         None => Ok(entries),
     }
 }

@@ -19,12 +19,12 @@ pub(crate) struct Periodic {
 
 /// One load on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Load {
+pub(crate) struct PlannedLoad {
     pub(crate) cpu: CpuId,
     pub(crate) kind: LoadKind,
 }
 
-impl Load {
+impl PlannedLoad {
     /// The longest that it keeps a CPU from its timers, in ns.
     pub(crate) const fn longest(&self) -> u64 {
         match self.kind {
@@ -82,7 +82,7 @@ pub(crate) enum LoadKind {
     Enqueue {
         delay: u64,
     },
-    Softirq(Device),
+    Softirq(SoftirqDevice),
     Realtime(Cyclic),
     /// Arms a timer on another CPU about when the tick of that is, `slow` ns after it decided to at most.
     Remote {
@@ -94,7 +94,7 @@ pub(crate) enum LoadKind {
 
 /// A device whose interrupts raise a softirq.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Device {
+pub(crate) struct SoftirqDevice {
     pub(crate) vector: Vector,
     /// From one interrupt to the next, on average.
     pub(crate) interval: u64,

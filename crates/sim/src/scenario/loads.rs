@@ -1,6 +1,6 @@
 //! What a machine has to do, CPU by CPU: every entry of `[load]` as loads of a plan.
 
-use super::error::Problem;
+use super::error::ScenarioProblem;
 use super::expand::{Expander, LOOP_MIN, Loads, Places, SPAN_MAX, optional, spans};
 use super::load::{LoadKind, Periodic};
 use super::raw::RawLoads;
@@ -8,7 +8,11 @@ use super::realtime;
 use super::value::span_within;
 
 /// Expands all loads; `pairs` is the number of pairs if the variants say it.
-pub(super) fn resolve(raw: &RawLoads, places: &Places, pairs: Option<usize>) -> Result<Loads, Problem> {
+pub(super) fn resolve(
+    raw: &RawLoads,
+    places: &Places,
+    pairs: Option<usize>,
+) -> Result<Loads, ScenarioProblem> {
     let mut loads = Expander { places, loads: Vec::new(), affinities: Vec::new() };
     timers(raw, &mut loads)?;
     for entry in &raw.timeout {
@@ -51,7 +55,7 @@ pub(super) fn resolve(raw: &RawLoads, places: &Places, pairs: Option<usize>) -> 
     Ok(Loads { loads: loads.loads, affinities: loads.affinities })
 }
 
-fn timers(raw: &RawLoads, loads: &mut Expander<'_>) -> Result<(), Problem> {
+fn timers(raw: &RawLoads, loads: &mut Expander<'_>) -> Result<(), ScenarioProblem> {
     for entry in &raw.periodic {
         let load = entry.get_ref();
         let [period] = spans([&load.period], [LOOP_MIN])?;

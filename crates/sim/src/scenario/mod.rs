@@ -19,17 +19,17 @@ mod realtime;
 mod topology;
 mod value;
 
-pub use costs::{Cost, CostTable, CostValue, Measured};
+pub use costs::{Cost, CostTable, CostValue, MeasuredOn};
 pub use error::ScenarioError;
 
 pub(crate) use costs::{Costs, Factor};
-pub(crate) use load::{Cyclic, Device, Load, LoadKind, Periodic};
+pub(crate) use load::{Cyclic, LoadKind, Periodic, PlannedLoad, SoftirqDevice};
 pub(crate) use names::SenderName;
 pub(crate) use packets::{Arrivals, TransmitQueue};
-pub(crate) use plan::Plan;
+pub(crate) use plan::ScenarioPlan;
 
-use error::Problem;
-use expect::{Expectation, Shown};
+use error::ScenarioProblem;
+use expect::{Expectation, ShownSum};
 use quietcore_core::Nanos;
 use raw::RawScenario;
 use std::path::Path;
@@ -62,9 +62,9 @@ const BYTES_MAX: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct Scenario {
     about: Option<String>,
-    plans: Vec<Plan>,
+    plans: Vec<ScenarioPlan>,
     expectations: Vec<Expectation>,
-    shown: Vec<Shown>,
+    shown: Vec<ShownSum>,
 }
 
 impl Scenario {
@@ -73,31 +73,28 @@ impl Scenario {
     ///
     /// # Errors
     /// [`ScenarioError`]: file, line, key, what is wrong and what is allowed.
-    ///
-    /// ```
-    /// use quietcore_sim::Scenario;
-    /// let error = Scenario::parse("a.toml".as_ref(), "durations = 1", &|_| unreachable!()).unwrap_err();
-    /// assert!(error.to_string().contains("unknown field `durations`"), "{error}");
-    /// ```
     pub fn parse(
         file: &Path,
         text: &str,
         read: &dyn Fn(&Path) -> std::io::Result<String>,
     ) -> Result<Self, ScenarioError> {
-        let in_file = |problem: Problem| problem.in_file(file, text);
+        let in_file = |problem: ScenarioProblem| problem.in_file(file, text);
         if text.len() > BYTES_MAX {
             let problem = format!("the file is longer than {BYTES_MAX} bytes");
-            return Err(in_file(Problem { span: 0..0, problem }));
+            return Err(in_file(ScenarioProblem { span: 0..0, problem }));
         }
         let raw: RawScenario = toml::from_str(text).map_err(|error| in_file(error.into()))?;
         let mut costs = match &raw.costs {
             Some(name) => {
                 if Path::new(name.get_ref()).file_name() != Some(name.get_ref().as_ref()) {
-                    return Err(in_file(Problem::at(name, "must be the name of a file beside the scenario")));
+                    return Err(in_file(ScenarioProblem::at(
+                        name,
+                        "must be the name of a file beside the scenario",
+                    )));
                 }
                 let path = file.with_file_name(name.get_ref());
                 let found = read(&path).map_err(|error| {
-                    in_file(Problem::at(name, format!("cannot read {}: {error}", path.display())))
+                    in_file(ScenarioProblem::at(name, format!("cannot read {}: {error}", path.display())))
                 })?;
                 CostTable::parse(&path, &found)?
             }
@@ -107,7 +104,7 @@ impl Scenario {
         if let Some(name) = raw.costs.as_ref().filter(|_| !costs.missing().is_empty()) {
             let problem =
                 format!("lacks the costs {}; run quietcore calibrate -o", costs.missing().join(", "));
-            return Err(in_file(Problem::at(name, problem)));
+            return Err(in_file(ScenarioProblem::at(name, problem)));
         }
         let plans = plan::plans(&raw, &costs).map_err(in_file)?;
         let labels: Vec<&str> = plans.iter().map(|plan| plan.label.as_str()).collect();
@@ -117,95 +114,45 @@ impl Scenario {
     }
 
     /// What the scenario is about, in its own words.
-    ///
-    /// ```
-    /// # use quietcore_sim::Scenario;
-    /// let text = "about = \"nothing\"\nduration = \"1s\"\n[machine]\ncpus = 1\n";
-    /// let scenario = Scenario::parse("a.toml".as_ref(), text, &|_| unreachable!())?;
-    /// assert_eq!(scenario.about(), Some("nothing"));
-    /// # Ok::<(), quietcore_sim::ScenarioError>(())
-    /// ```
     #[must_use]
     pub fn about(&self) -> Option<&str> {
         self.about.as_deref()
     }
 
     /// The variants by name, in the order in which they run.
-    ///
-    /// ```
-    /// # use quietcore_sim::Scenario;
-    /// let text = "duration = \"1s\"\n[machine]\ncpus = 1\n";
-    /// let scenario = Scenario::parse("a.toml".as_ref(), text, &|_| unreachable!())?;
-    /// assert_eq!(scenario.labels().collect::<Vec<_>>(), ["only"]);
-    /// # Ok::<(), quietcore_sim::ScenarioError>(())
-    /// ```
     pub fn labels(&self) -> impl Iterator<Item = &str> {
         self.plans.iter().map(|plan| plan.label.as_str())
     }
 
     /// Replaces the seed of all variants.
-    ///
-    /// ```
-    /// # use quietcore_sim::Scenario;
-    /// let text = "duration = \"1s\"\n[machine]\ncpus = 1\n";
-    /// let mut scenario = Scenario::parse("a.toml".as_ref(), text, &|_| unreachable!())?;
-    /// scenario.set_seed(9);
-    /// assert_eq!(scenario.seed(), 9);
-    /// # Ok::<(), quietcore_sim::ScenarioError>(())
-    /// ```
     pub fn set_seed(&mut self, seed: u64) {
         self.plans.iter_mut().for_each(|plan| plan.seed = seed);
     }
 
     /// Replaces the simulated time of all variants; it is kept between 1 ms and an hour.
-    ///
-    /// ```
-    /// # use quietcore_sim::{Options, Scenario};
-    /// let text = "duration = \"60s\"\n[machine]\ncpus = 1\n";
-    /// let mut scenario = Scenario::parse("a.toml".as_ref(), text, &|_| unreachable!())?;
-    /// scenario.set_duration(quietcore_core::Nanos(5_000_000));
-    /// let outcome = scenario.run(Options::default(), &mut |_| true, &mut |_| Ok(None))?.expect("not stopped");
-    /// assert_eq!(outcome.variants[0].figures.duration_ns, 5_000_000);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn set_duration(&mut self, duration: Nanos) {
         let duration = Nanos(duration.0.clamp(1_000_000, 3_600_000_000_000));
         self.plans.iter_mut().for_each(|plan| plan.duration = duration);
     }
 
     /// The seed.
-    ///
-    /// ```
-    /// # use quietcore_sim::Scenario;
-    /// let text = "duration = \"1s\"\n[machine]\ncpus = 1\n";
-    /// assert_eq!(Scenario::parse("a.toml".as_ref(), text, &|_| unreachable!())?.seed(), 1);
-    /// # Ok::<(), quietcore_sim::ScenarioError>(())
-    /// ```
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.plans.first().map_or(1, |plan| plan.seed)
     }
 
     /// What things cost here, and where each number is from.
-    ///
-    /// ```
-    /// # use quietcore_sim::Scenario;
-    /// let text = "duration = \"1s\"\n[machine]\ncpus = 1\n";
-    /// let scenario = Scenario::parse("a.toml".as_ref(), text, &|_| unreachable!())?;
-    /// assert_eq!(scenario.costs().measured(), None);
-    /// # Ok::<(), quietcore_sim::ScenarioError>(())
-    /// ```
     #[must_use]
     pub fn costs(&self) -> &CostTable {
         static NONE: std::sync::LazyLock<CostTable> = std::sync::LazyLock::new(CostTable::default);
         self.plans.first().map_or(&NONE, |plan| &plan.costs)
     }
 
-    pub(crate) fn plans(&self) -> &[Plan] {
+    pub(crate) fn plans(&self) -> &[ScenarioPlan] {
         &self.plans
     }
 
-    pub(crate) fn shown(&self) -> &[Shown] {
+    pub(crate) fn shown(&self) -> &[ShownSum] {
         &self.shown
     }
 

@@ -33,15 +33,15 @@ impl ExclusionName {
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum PolicyName {
+pub(crate) enum ScenarioPolicy {
     Pull,
-    /// Pull, and nobody looks whether a CPU is stalled.
+    /// Pull, and no CPU looks whether another one is stalled.
     PullUnwatched,
     Push,
     Stay,
 }
 
-impl PolicyName {
+impl ScenarioPolicy {
     pub(crate) const fn policy(self) -> Policy {
         match self {
             Self::Pull | Self::PullUnwatched => Policy::Pull,
@@ -116,7 +116,7 @@ impl RaiseName {
     }
 }
 
-/// Who sends packets.
+/// What sends packets.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SenderName {

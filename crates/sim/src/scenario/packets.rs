@@ -1,10 +1,10 @@
-//! Loads of packets: a device with a transmit queue per line of `tc`, and who sends through them.
+//! Loads of packets: a device with a transmit queue per line of `tc`, and their senders.
 //!
-//! Lines are those that somebody would type; what of them the simulator has is a netem per queue with a limit
+//! Lines are those of `tc`; what of them the simulator has is a netem per queue with a limit
 //! and a delay. `mq` and what was there before (`del`) may be typed and mean nothing here: every queue has a
 //! discipline of its own. Estimators are read and not simulated.
 
-use super::error::Problem;
+use super::error::ScenarioProblem;
 use super::expand::{LOOP_MIN, Places, SPAN_MAX, optional};
 use super::names::{Preempt, SenderName, WatchdogName};
 use super::raw::RawPackets;
@@ -65,15 +65,18 @@ pub(super) fn resolve(
     raw: &[Spanned<RawPackets>],
     places: &Places,
     varied: Varied,
-) -> Result<Vec<TransmitQueue>, Problem> {
+) -> Result<Vec<TransmitQueue>, ScenarioProblem> {
     let mut queues = Vec::new();
     for entry in raw {
         if places.preempt == Preempt::Cooperative {
-            return Err(Problem::at(entry, "needs preempt = \"tick\": nothing interrupts a task of a lane"));
+            return Err(ScenarioProblem::at(
+                entry,
+                "needs preempt = \"tick\": nothing interrupts a task of a lane",
+            ));
         }
         device(entry, places, varied, &mut queues)?;
         if queues.len() > QUEUES_MAX {
-            return Err(Problem::at(entry, format!("more than {QUEUES_MAX} queues in all")));
+            return Err(ScenarioProblem::at(entry, format!("more than {QUEUES_MAX} queues in all")));
         }
     }
     Ok(queues)
@@ -84,13 +87,16 @@ fn device(
     places: &Places,
     varied: Varied,
     queues: &mut Vec<TransmitQueue>,
-) -> Result<(), Problem> {
+) -> Result<(), ScenarioProblem> {
     let load = entry.get_ref();
     let cpus = places.of(&load.cpus, None)?;
     let disciplines = disciplines(entry)?;
     let arrivals = arrivals(entry, varied.window)?;
     if let (SenderName::Datagram, Some(copy)) = (load.sender, &load.copy) {
-        return Err(Problem::at(copy, "is what a reader does; nobody reads behind sender = \"datagram\""));
+        return Err(ScenarioProblem::at(
+            copy,
+            "is what a reader does; no task reads behind sender = \"datagram\"",
+        ));
     }
     let watchdog = varied.watchdog.unwrap_or(load.watchdog);
     for (number, netem) in disciplines.into_iter().enumerate() {
@@ -110,43 +116,50 @@ fn device(
     Ok(())
 }
 
-fn arrivals(entry: &Spanned<RawPackets>, varied: Option<u64>) -> Result<Arrivals, Problem> {
+fn arrivals(entry: &Spanned<RawPackets>, varied: Option<u64>) -> Result<Arrivals, ScenarioProblem> {
     let load = entry.get_ref();
     match (&load.window, &load.rate, varied) {
         (Some(_), Some(rate), _) | (None, Some(rate), Some(_)) => {
-            Err(Problem::at(rate, "and window exclude each other; give one of them"))
+            Err(ScenarioProblem::at(rate, "and window exclude each other; give one of them"))
         }
         (None, Some(rate), None) => Ok(Arrivals::Every(1_000_000_000 / within(rate, 1, RATE_MAX)?)),
         (_, None, Some(window)) if (1..=WINDOW_MAX).contains(&window) => Ok(Arrivals::Window(window)),
         (_, None, Some(_)) => {
-            Err(Problem::at(entry, format!("the variants ask for a window beyond 1 to {WINDOW_MAX}")))
+            Err(ScenarioProblem::at(entry, format!("the variants ask for a window beyond 1 to {WINDOW_MAX}")))
         }
         (Some(window), None, None) => Ok(Arrivals::Window(within(window, 1, WINDOW_MAX)?)),
         (None, None, None) => {
-            Err(Problem::at(entry, "window or rate is missing, here or as window in [variants]"))
+            Err(ScenarioProblem::at(entry, "window or rate is missing, here or as window in [variants]"))
         }
     }
 }
 
 /// One per queue, in their order.
-fn disciplines(entry: &Spanned<RawPackets>) -> Result<Vec<NetemSettings>, Problem> {
+fn disciplines(entry: &Spanned<RawPackets>) -> Result<Vec<NetemSettings>, ScenarioProblem> {
     let mut found: Vec<(u16, NetemSettings)> = Vec::new();
     for line in &entry.get_ref().tc {
-        let command = tc::parse(line.get_ref()).map_err(|error| Problem::at(line, error.to_string()))?;
+        let command =
+            tc::parse(line.get_ref()).map_err(|error| ScenarioProblem::at(line, error.to_string()))?;
         let Command::Qdisc(command) = command else {
-            return Err(Problem::at(line, "is about no qdisc; classes and filters are not simulated"));
+            return Err(ScenarioProblem::at(
+                line,
+                "is about no qdisc; classes and filters are not simulated",
+            ));
         };
         match (command.verb, &command.options, command.place) {
             (Verb::Delete, ..) | (_, Some(QdiscOptions::Mq(_)), Some(Place::Root)) => {}
             (_, Some(QdiscOptions::Netem(netem)), Some(Place::Parent(parent))) => {
                 let number = parent.minor();
                 if number == 0 || found.iter().any(|(other, _)| *other == number) {
-                    return Err(Problem::at(line, format!("{parent} is no queue, or has a discipline")));
+                    return Err(ScenarioProblem::at(
+                        line,
+                        format!("{parent} is no queue, or has a discipline"),
+                    ));
                 }
                 found.push((number, settings(line, netem)?));
             }
             _ => {
-                return Err(Problem::at(
+                return Err(ScenarioProblem::at(
                     line,
                     "simulated is a netem below an mq, as `tc qdisc add dev eth0 parent 1:1 netem delay 6ms`",
                 ));
@@ -156,24 +169,24 @@ fn disciplines(entry: &Spanned<RawPackets>) -> Result<Vec<NetemSettings>, Proble
     found.sort_by_key(|(number, _)| *number);
     let is_whole = found.iter().zip(1..).all(|((number, _), expected)| *number == expected);
     if found.is_empty() || !is_whole {
-        return Err(Problem::at(entry, "tc must give queues 1:1, 1:2 and so on a netem each"));
+        return Err(ScenarioProblem::at(entry, "tc must give queues 1:1, 1:2 and so on a netem each"));
     }
     Ok(found.into_iter().map(|(_, settings)| settings).collect())
 }
 
-fn settings(line: &Spanned<String>, typed: &NetemOptions) -> Result<NetemSettings, Problem> {
+fn settings(line: &Spanned<String>, typed: &NetemOptions) -> Result<NetemSettings, ScenarioProblem> {
     let simulated = NetemOptions { limit: typed.limit, delay: typed.delay, ..NetemOptions::default() };
     if *typed != simulated {
-        return Err(Problem::at(line, "has an option that is not simulated; limit and delay are"));
+        return Err(ScenarioProblem::at(line, "has an option that is not simulated; limit and delay are"));
     }
     let (latency, jitter) = typed
         .delay
         .filter(|delay| delay.correlation.is_none())
         .map(|delay| (delay.time.0, delay.jitter.unwrap_or_default().0))
-        .ok_or_else(|| Problem::at(line, "needs a delay, without correlation"))?;
+        .ok_or_else(|| ScenarioProblem::at(line, "needs a delay, without correlation"))?;
     // So that a packet does not come round in no time at all.
     if latency > SPAN_MAX || latency.saturating_sub(jitter) < LOOP_MIN {
-        return Err(Problem::at(line, "delay less jitter must be between 1us and 60s"));
+        return Err(ScenarioProblem::at(line, "delay less jitter must be between 1us and 60s"));
     }
     let delay = Delay { latency: Nanos(latency), jitter: Nanos(jitter), ..Delay::default() };
     Ok(NetemSettings { delay, limit: typed.limit.unwrap_or(LIMIT), ..NetemSettings::default() })

@@ -4,12 +4,12 @@
 //! time); a plan names existing CPUs only.
 
 use super::costs::CostTable;
-use super::error::Problem;
+use super::error::ScenarioProblem;
 use super::expand::{Loads, Places};
 use super::faults::Faults;
-use super::load::Load;
+use super::load::PlannedLoad;
 use super::names::{
-    AwarenessName, ExclusionName, Ksoftirqd, PolicyName, Preempt, RaiseName, WakePlace, WatchdogName,
+    AwarenessName, ExclusionName, Ksoftirqd, Preempt, RaiseName, ScenarioPolicy, WakePlace, WatchdogName,
 };
 use super::packets::{self, TransmitQueue, Varied};
 use super::raw::{RawMachine, RawScenario, RawVariants};
@@ -30,7 +30,7 @@ const HOUR: u64 = 3_600_000 * MILLISECOND;
 
 /// One variant, ready to run.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ScenarioPlan {
     /// The values of what is varied, joined by `/`; `only` when nothing is.
     pub(crate) label: String,
     pub(crate) seed: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Plan {
     pub(crate) topology: Topology,
     pub(crate) isolation: Isolation,
     pub(crate) exclusion: Exclusion,
-    pub(crate) policy: PolicyName,
+    pub(crate) policy: ScenarioPolicy,
     pub(crate) wake: WakePlace,
     pub(crate) preempt: Preempt,
     pub(crate) tick: Nanos,
@@ -48,7 +48,7 @@ pub(crate) struct Plan {
     pub(crate) ksoftirqd: Ksoftirqd,
     pub(crate) timer_raise: Option<TimerRaise>,
     pub(crate) costs: CostTable,
-    pub(crate) loads: Vec<Load>,
+    pub(crate) loads: Vec<PlannedLoad>,
     /// Where real-time tasks may run, by the number in their loads.
     pub(crate) affinities: Vec<CpuSet>,
     pub(crate) transmit_queues: Vec<TransmitQueue>,
@@ -59,7 +59,7 @@ pub(crate) struct Plan {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Choice {
     labels: Vec<String>,
-    policy: Option<PolicyName>,
+    policy: Option<ScenarioPolicy>,
     exclusion: Option<Exclusion>,
     wake: Option<WakePlace>,
     awareness: Option<Awareness>,
@@ -72,17 +72,19 @@ pub(super) struct Choice {
 }
 
 /// All plans of a scenario, in the order of its variants.
-pub(super) fn plans(raw: &RawScenario, costs: &CostTable) -> Result<Vec<Plan>, Problem> {
+pub(super) fn plans(raw: &RawScenario, costs: &CostTable) -> Result<Vec<ScenarioPlan>, ScenarioProblem> {
     let choices = choices(raw.variants.as_ref())?;
     choices.iter().map(|choice| plan(raw, choice, costs)).collect()
 }
 
-fn choices(raw: Option<&RawVariants>) -> Result<Vec<Choice>, Problem> {
+fn choices(raw: Option<&RawVariants>) -> Result<Vec<Choice>, ScenarioProblem> {
     let Some(raw) = raw else {
         return Ok(vec![Choice { labels: vec!["only".to_owned()], ..Choice::default() }]);
     };
     let mut choices = vec![Choice::default()];
-    extend(&mut choices, raw.policy.as_ref(), PolicyName::name, |choice, value| choice.policy = Some(value))?;
+    extend(&mut choices, raw.policy.as_ref(), ScenarioPolicy::name, |choice, value| {
+        choice.policy = Some(value)
+    })?;
     let rule = |name: ExclusionName| name.rule().name();
     extend(&mut choices, raw.exclusion.as_ref(), rule, |choice, value| {
         choice.exclusion = Some(value.rule())
@@ -124,11 +126,14 @@ fn extend<T: Copy, N: ToString>(
     values: Option<&toml::Spanned<Vec<T>>>,
     name: impl Fn(T) -> N,
     set: impl Fn(&mut Choice, T),
-) -> Result<(), Problem> {
+) -> Result<(), ScenarioProblem> {
     let Some(list) = values else { return Ok(()) };
     let (values, before) = (list.get_ref(), std::mem::take(choices));
     if values.is_empty() || values.len() * before.len() > VARIANTS_MAX {
-        return Err(Problem::at(list, format!("gives no variant, or more than {VARIANTS_MAX} in all")));
+        return Err(ScenarioProblem::at(
+            list,
+            format!("gives no variant, or more than {VARIANTS_MAX} in all"),
+        ));
     }
     for choice in &before {
         for &value in values {
@@ -141,7 +146,7 @@ fn extend<T: Copy, N: ToString>(
     Ok(())
 }
 
-fn plan(raw: &RawScenario, choice: &Choice, costs: &CostTable) -> Result<Plan, Problem> {
+fn plan(raw: &RawScenario, choice: &Choice, costs: &CostTable) -> Result<ScenarioPlan, ScenarioProblem> {
     let machine = &raw.machine;
     let topology = topology::build(machine, choice.cpus)?;
     let isolation = isolation(machine, topology.possible())?;
@@ -160,16 +165,16 @@ fn plan(raw: &RawScenario, choice: &Choice, costs: &CostTable) -> Result<Plan, P
     let varied = Varied { watchdog: choice.watchdog, window: choice.window };
     let transmit_queues = packets::resolve(&raw.load.packets, &places, varied)?;
     if let (Some(entry), false) = (raw.load.packets.first(), raw.fault.hotplug.is_empty()) {
-        return Err(Problem::at(entry, "does not go with [[fault.hotplug]]: its CPUs stay"));
+        return Err(ScenarioProblem::at(entry, "does not go with [[fault.hotplug]]: its CPUs stay"));
     }
     let exclusion = choice.exclusion.or(machine.exclusion.map(ExclusionName::rule));
-    Ok(Plan {
+    Ok(ScenarioPlan {
         label: choice.labels.join("/"),
         seed: raw.seed.as_ref().map_or(1, |seed| *seed.get_ref()),
         duration,
         isolation,
         exclusion: exclusion.unwrap_or_default(),
-        policy: choice.policy.or(machine.policy).unwrap_or(PolicyName::Pull),
+        policy: choice.policy.or(machine.policy).unwrap_or(ScenarioPolicy::Pull),
         wake: choice.wake.or(machine.wake).unwrap_or(WakePlace::Last),
         preempt,
         tick: Nanos(tick),
@@ -187,7 +192,7 @@ fn plan(raw: &RawScenario, choice: &Choice, costs: &CostTable) -> Result<Plan, P
     })
 }
 
-fn isolation(machine: &RawMachine, all: &CpuSet) -> Result<Isolation, Problem> {
+fn isolation(machine: &RawMachine, all: &CpuSet) -> Result<Isolation, ScenarioProblem> {
     let mut isolation = Isolation::default();
     for (list, set) in
         [(&machine.isolated, &mut isolation.domain), (&machine.nohz_full, &mut isolation.nohz_full)]
@@ -195,14 +200,20 @@ fn isolation(machine: &RawMachine, all: &CpuSet) -> Result<Isolation, Problem> {
         let Some(list) = list else { continue };
         let cpus = &list.get_ref().0;
         if let Some(stranger) = cpus.difference(all).first() {
-            return Err(Problem::at(list, format!("CPU {stranger} does not exist; the machine has {all}")));
+            return Err(ScenarioProblem::at(
+                list,
+                format!("CPU {stranger} does not exist; the machine has {all}"),
+            ));
         }
         *set = cpus.clone();
     }
     if let Some(list) = machine.isolated.as_ref().or(machine.nohz_full.as_ref())
         && all.difference(&isolation.any()).is_empty()
     {
-        return Err(Problem::at(list, "leaves no housekeeping CPU; at least one must not be isolated"));
+        return Err(ScenarioProblem::at(
+            list,
+            "leaves no housekeeping CPU; at least one must not be isolated",
+        ));
     }
     Ok(isolation)
 }

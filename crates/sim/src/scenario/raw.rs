@@ -3,10 +3,10 @@
 //! Unknown keys are errors. Nothing is checked here but types; `plan.rs` gives them meaning.
 
 use super::names::{
-    AwarenessName, ExclusionName, Ksoftirqd, PolicyName, Preempt, RaiseName, SenderName, Siblings, WakePlace,
-    WatchdogName,
+    AwarenessName, ExclusionName, Ksoftirqd, Preempt, RaiseName, ScenarioPolicy, SenderName, Siblings,
+    WakePlace, WatchdogName,
 };
-use super::value::{Cpus, Span};
+use super::value::{CpuChoice, Span};
 use quietcore_core::CpuSet;
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
@@ -41,17 +41,17 @@ pub(crate) struct RawScenario {
 pub(crate) struct RawMachine {
     pub(crate) cpus: Spanned<u16>,
     pub(crate) nodes: Option<Spanned<u16>>,
-    pub(crate) node_lists: Option<Spanned<Vec<List>>>,
+    pub(crate) node_lists: Option<Spanned<Vec<RawCpuList>>>,
     pub(crate) threads_per_core: Option<Spanned<u16>>,
     /// Siblings are `n` and `n` + number of cores, as on most real machines, and not neighbours.
     pub(crate) siblings: Option<Siblings>,
-    pub(crate) core_lists: Option<Spanned<Vec<List>>>,
+    pub(crate) core_lists: Option<Spanned<Vec<RawCpuList>>>,
     pub(crate) cores_per_cache: Option<Spanned<u16>>,
-    pub(crate) cache_lists: Option<Spanned<Vec<List>>>,
-    pub(crate) isolated: Option<Spanned<List>>,
-    pub(crate) nohz_full: Option<Spanned<List>>,
+    pub(crate) cache_lists: Option<Spanned<Vec<RawCpuList>>>,
+    pub(crate) isolated: Option<Spanned<RawCpuList>>,
+    pub(crate) nohz_full: Option<Spanned<RawCpuList>>,
     pub(crate) exclusion: Option<ExclusionName>,
-    pub(crate) policy: Option<PolicyName>,
+    pub(crate) policy: Option<ScenarioPolicy>,
     pub(crate) wake: Option<WakePlace>,
     pub(crate) preempt: Option<Preempt>,
     pub(crate) tick: Option<Spanned<Span>>,
@@ -68,9 +68,9 @@ pub(crate) struct RawMachine {
 
 /// A CPU list, as `0-3,8`.
 #[derive(Clone, Debug)]
-pub(crate) struct List(pub(crate) CpuSet);
+pub(crate) struct RawCpuList(pub(crate) CpuSet);
 
-impl<'de> Deserialize<'de> for List {
+impl<'de> Deserialize<'de> for RawCpuList {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
         String::deserialize(source)?.parse().map(Self).map_err(de::Error::custom)
     }
@@ -79,7 +79,7 @@ impl<'de> Deserialize<'de> for List {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawVariants {
-    pub(crate) policy: Option<Spanned<Vec<PolicyName>>>,
+    pub(crate) policy: Option<Spanned<Vec<ScenarioPolicy>>>,
     pub(crate) exclusion: Option<Spanned<Vec<ExclusionName>>>,
     pub(crate) wake: Option<Spanned<Vec<WakePlace>>>,
     pub(crate) awareness: Option<Spanned<Vec<AwarenessName>>>,
@@ -119,7 +119,7 @@ pub(crate) enum PrecisionName {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawPeriodic {
-    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) cpus: Spanned<CpuChoice>,
     pub(crate) every: Option<Spanned<usize>>,
     pub(crate) count: Option<Spanned<usize>>,
     pub(crate) period: Spanned<Span>,
@@ -136,7 +136,7 @@ pub(crate) struct RawPeriodic {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawTimeout {
-    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) cpus: Spanned<CpuChoice>,
     pub(crate) every: Option<Spanned<usize>>,
     pub(crate) count: Option<Spanned<usize>>,
     pub(crate) delay: Spanned<Span>,
@@ -147,7 +147,7 @@ pub(crate) struct RawTimeout {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawSleeper {
-    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) cpus: Spanned<CpuChoice>,
     pub(crate) every: Option<Spanned<usize>>,
     pub(crate) count: Option<Spanned<usize>>,
     pub(crate) run: Spanned<Span>,
@@ -162,7 +162,7 @@ pub(crate) struct RawSleeper {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawBusy {
-    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) cpus: Spanned<CpuChoice>,
     pub(crate) every: Option<Spanned<usize>>,
     pub(crate) count: Option<Spanned<usize>>,
     pub(crate) chunk: Option<Spanned<Span>>,
@@ -175,7 +175,7 @@ pub(crate) struct RawBusy {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawSoftirq {
-    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) cpus: Spanned<CpuChoice>,
     pub(crate) every: Option<Spanned<usize>>,
     pub(crate) count: Option<Spanned<usize>>,
     pub(crate) vector: Spanned<String>,
@@ -194,7 +194,7 @@ pub(crate) struct RawSoftirq {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawRealtime {
     /// Where they may run.
-    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) cpus: Spanned<CpuChoice>,
     pub(crate) every: Option<Spanned<usize>>,
     pub(crate) threads: Option<Spanned<usize>>,
     pub(crate) priority: Spanned<u8>,
@@ -207,13 +207,13 @@ pub(crate) struct RawRealtime {
     pub(crate) pinned: bool,
 }
 
-/// Somebody who arms timers on other CPUs, about when their ticks are.
+/// A task that arms timers on other CPUs, about when their ticks are.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawRemote {
-    /// Whose timers.
-    pub(crate) cpus: Spanned<Cpus>,
-    pub(crate) from: Spanned<Cpus>,
+    /// The CPUs that the timers are armed on.
+    pub(crate) cpus: Spanned<CpuChoice>,
+    pub(crate) from: Spanned<CpuChoice>,
     pub(crate) period: Spanned<Span>,
     /// The longest time that an arm takes from its decision until others see it.
     pub(crate) slow: Spanned<Span>,
@@ -223,8 +223,8 @@ pub(crate) struct RawRemote {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawPackets {
-    /// Whose queues they are: the first CPU's is the first, and so on, in turns.
-    pub(crate) cpus: Spanned<Cpus>,
+    /// The CPUs that the queues belong to: the first CPU's is the first, and so on, in turns.
+    pub(crate) cpus: Spanned<CpuChoice>,
     /// Lines of `tc`, as they are typed.
     pub(crate) tc: Vec<Spanned<String>>,
     #[serde(default)]
@@ -250,7 +250,7 @@ pub(crate) struct RawPackets {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawDriver {
-    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) cpus: Spanned<CpuChoice>,
     pub(crate) every: Option<Spanned<usize>>,
     pub(crate) count: Option<Spanned<usize>>,
     /// From one interrupt of the device to the next.
@@ -265,14 +265,14 @@ pub(crate) struct RawDriver {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawMeasure {
-    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) cpus: Spanned<CpuChoice>,
     pub(crate) every: Option<Spanned<usize>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawPairs {
-    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) cpus: Spanned<CpuChoice>,
     /// Absent when the variants say.
     pub(crate) count: Option<Spanned<usize>>,
     pub(crate) request: Spanned<Span>,
@@ -283,7 +283,7 @@ pub(crate) struct RawPairs {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawEnqueue {
-    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) cpus: Spanned<CpuChoice>,
     pub(crate) every: Option<Spanned<usize>>,
     pub(crate) delay: Spanned<Span>,
 }
@@ -302,7 +302,7 @@ pub(crate) struct RawFaults {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawStall {
-    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) cpus: Spanned<CpuChoice>,
     pub(crate) blocked: Spanned<Span>,
     pub(crate) every: Spanned<Span>,
 }
@@ -325,7 +325,7 @@ pub(crate) struct RawLateWakeups {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawFlips {
-    pub(crate) cpus: Spanned<Cpus>,
+    pub(crate) cpus: Spanned<CpuChoice>,
     pub(crate) every: Spanned<Span>,
 }
 

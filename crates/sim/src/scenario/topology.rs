@@ -1,26 +1,26 @@
-//! The machine of a scenario: from a few numbers, or from lists of who belongs together.
+//! The machine of a scenario: from a few numbers, or from lists of CPUs that belong together.
 
-use super::error::Problem;
+use super::error::ScenarioProblem;
 use super::names::Siblings;
-use super::raw::{List, RawMachine};
+use super::raw::{RawCpuList, RawMachine};
 use super::value::within;
 use quietcore_core::topology::{Layout, NODE_LIMIT, Topology};
 use quietcore_core::{CPU_LIMIT, CpuId, CpuSet};
 use toml::Spanned;
 
-/// Who belongs together, by lists: cores and caches.
+/// CPUs that belong together, by lists: cores and caches.
 struct Lists<'a> {
-    cores: Option<&'a Spanned<Vec<List>>>,
-    caches: Option<&'a Spanned<Vec<List>>>,
+    cores: Option<&'a Spanned<Vec<RawCpuList>>>,
+    caches: Option<&'a Spanned<Vec<RawCpuList>>>,
 }
 
 /// `cpus` replaces the number of CPUs, if the variants say so.
-pub(super) fn build(machine: &RawMachine, cpus: Option<u16>) -> Result<Topology, Problem> {
+pub(super) fn build(machine: &RawMachine, cpus: Option<u16>) -> Result<Topology, ScenarioProblem> {
     let count = match cpus {
         Some(count) if (1..=CPU_LIMIT).contains(&count) => count,
         Some(count) => {
             let problem = format!("the variants ask for {count} CPUs; allowed are 1 to {CPU_LIMIT}");
-            return Err(Problem::at(&machine.cpus, problem));
+            return Err(ScenarioProblem::at(&machine.cpus, problem));
         }
         None => within(&machine.cpus, 1, CPU_LIMIT)?,
     };
@@ -44,18 +44,21 @@ pub(super) fn build(machine: &RawMachine, cpus: Option<u16>) -> Result<Topology,
     if let Some(cores) = &machine.cores_per_cache {
         builder = builder.cores_per_cache(within(cores, 1, count)?);
     }
-    builder.build().map_err(|error| Problem::at(&machine.cpus, error.to_string()))
+    builder.build().map_err(|error| ScenarioProblem::at(&machine.cpus, error.to_string()))
 }
 
 /// Each CPU in one list at most, all of them existing.
-fn check_lists(lists: &Spanned<Vec<List>>, all: &CpuSet) -> Result<(), Problem> {
+fn check_lists(lists: &Spanned<Vec<RawCpuList>>, all: &CpuSet) -> Result<(), ScenarioProblem> {
     let mut seen = CpuSet::new();
-    for List(cpus) in lists.get_ref() {
+    for RawCpuList(cpus) in lists.get_ref() {
         if let Some(stranger) = cpus.difference(all).first() {
-            return Err(Problem::at(lists, format!("CPU {stranger} does not exist; the machine has {all}")));
+            return Err(ScenarioProblem::at(
+                lists,
+                format!("CPU {stranger} does not exist; the machine has {all}"),
+            ));
         }
         if let Some(twice) = cpus.intersection(&seen).first() {
-            return Err(Problem::at(lists, format!("CPU {twice} is in two of the lists")));
+            return Err(ScenarioProblem::at(lists, format!("CPU {twice} is in two of the lists")));
         }
         seen = seen.union(cpus);
     }
@@ -63,15 +66,18 @@ fn check_lists(lists: &Spanned<Vec<List>>, all: &CpuSet) -> Result<(), Problem> 
 }
 
 /// By lists: through the reader of real machines, so that lists mean what the kernel's files mean.
-fn listed(machine: &RawMachine, all: &CpuSet, lists: &Lists<'_>) -> Result<Topology, Problem> {
+fn listed(machine: &RawMachine, all: &CpuSet, lists: &Lists<'_>) -> Result<Topology, ScenarioProblem> {
     let nodes: Vec<CpuSet> = match (&machine.node_lists, &machine.nodes) {
         (Some(lists), _) => lists.get_ref().iter().map(|list| list.0.clone()).collect(),
         (None, Some(count)) if *count.get_ref() > 1 => {
-            return Err(Problem::at(count, "cores or caches are listed, so nodes must be: use node_lists"));
+            return Err(ScenarioProblem::at(
+                count,
+                "cores or caches are listed, so nodes must be: use node_lists",
+            ));
         }
         _ => vec![all.clone()],
     };
-    let member = |lists: Option<&Spanned<Vec<List>>>, cpu: CpuId| {
+    let member = |lists: Option<&Spanned<Vec<RawCpuList>>>, cpu: CpuId| {
         let found = lists.and_then(|lists| lists.get_ref().iter().find(|list| list.0.contains(cpu)));
         found.map(|list| list.0.to_string())
     };
@@ -96,11 +102,11 @@ fn listed(machine: &RawMachine, all: &CpuSet, lists: &Lists<'_>) -> Result<Topol
             _ => None,
         }
     };
-    Topology::read(text).map_err(|error| Problem::at(&machine.cpus, error.to_string()))
+    Topology::read(text).map_err(|error| ScenarioProblem::at(&machine.cpus, error.to_string()))
 }
 
 /// Numbers of a machine that stand in several places.
-fn count_within(value: Option<&Spanned<u16>>, most: u16) -> Result<u16, Problem> {
+fn count_within(value: Option<&Spanned<u16>>, most: u16) -> Result<u16, ScenarioProblem> {
     value.map_or(Ok(1), |value| within(value, 1, most))
 }
 

@@ -4,7 +4,7 @@ use quietcore_core::{CpuId, CpuSet, Nanos};
 use serde::{Deserialize, Deserializer, de};
 use toml::Spanned;
 
-use super::error::Problem;
+use super::error::ScenarioProblem;
 
 /// A span of time as `100ms`: a whole number of ns, us, ms or s, at most an hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,14 +43,14 @@ impl<'de> Deserialize<'de> for Span {
 
 /// Which CPUs a load or fault is about: a list, or `all`, `isolated`, `housekeeping`; resolved per variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Cpus {
+pub(crate) enum CpuChoice {
     All,
     Isolated,
     Housekeeping,
     Listed(CpuSet),
 }
 
-impl<'de> Deserialize<'de> for Cpus {
+impl<'de> Deserialize<'de> for CpuChoice {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
         let text = String::deserialize(source)?;
         Ok(match text.as_str() {
@@ -67,55 +67,61 @@ impl<'de> Deserialize<'de> for Cpus {
 /// Every `every`-th CPU of `cpus` (the fourth, the eighth ..) on a machine with these CPUs; an error if there
 /// is none, or one too many.
 pub(crate) fn resolve(
-    cpus: &Spanned<Cpus>,
+    cpus: &Spanned<CpuChoice>,
     every: Option<&Spanned<usize>>,
     all: &CpuSet,
     isolated: &CpuSet,
-) -> Result<Vec<CpuId>, Problem> {
+) -> Result<Vec<CpuId>, ScenarioProblem> {
     let chosen = match cpus.get_ref() {
-        Cpus::All => all.clone(),
-        Cpus::Isolated => isolated.clone(),
-        Cpus::Housekeeping => all.difference(isolated),
-        Cpus::Listed(list) => list.clone(),
+        CpuChoice::All => all.clone(),
+        CpuChoice::Isolated => isolated.clone(),
+        CpuChoice::Housekeeping => all.difference(isolated),
+        CpuChoice::Listed(list) => list.clone(),
     };
     if let Some(stranger) = chosen.difference(all).first() {
         let problem = format!("CPU {stranger} does not exist; the machine has the CPUs {all}");
-        return Err(Problem::at(cpus, problem));
+        return Err(ScenarioProblem::at(cpus, problem));
     }
     if chosen.is_empty() {
-        return Err(Problem::at(cpus, "no CPU is meant; name at least one"));
+        return Err(ScenarioProblem::at(cpus, "no CPU is meant; name at least one"));
     }
     let step = match every {
-        Some(every) if *every.get_ref() == 0 => return Err(Problem::at(every, "must be at least 1")),
+        Some(every) if *every.get_ref() == 0 => return Err(ScenarioProblem::at(every, "must be at least 1")),
         Some(every) => *every.get_ref(),
         None => 1,
     };
     let chosen: Vec<CpuId> = chosen.iter().skip(step - 1).step_by(step).collect();
     if chosen.is_empty() {
-        return Err(Problem::at(cpus, format!("no CPU is meant: there are fewer than every = {step}")));
+        return Err(ScenarioProblem::at(
+            cpus,
+            format!("no CPU is meant: there are fewer than every = {step}"),
+        ));
     }
     Ok(chosen)
 }
 
 /// `value` if it is within `least..=most`.
-pub(crate) fn within<T>(value: &Spanned<T>, least: T, most: T) -> Result<T, Problem>
+pub(crate) fn within<T>(value: &Spanned<T>, least: T, most: T) -> Result<T, ScenarioProblem>
 where
     T: Copy + PartialOrd + std::fmt::Display,
 {
     let number = *value.get_ref();
     if number < least || number > most {
-        return Err(Problem::at(value, format!("{number} is out of range; allowed are {least} to {most}")));
+        return Err(ScenarioProblem::at(
+            value,
+            format!("{number} is out of range; allowed are {least} to {most}"),
+        ));
     }
     Ok(number)
 }
 
 /// The nanoseconds of a span within `least..=most`.
-pub(crate) fn span_within(value: &Spanned<Span>, least: u64, most: u64) -> Result<u64, Problem> {
+pub(crate) fn span_within(value: &Spanned<Span>, least: u64, most: u64) -> Result<u64, ScenarioProblem> {
     let nanos = value.get_ref().0;
     if nanos < least || nanos > most {
         let problem =
             format!("{} is out of range; allowed are {} to {}", Nanos(nanos), Nanos(least), Nanos(most));
-        return Err(Problem::at(value, problem));
+        return Err(ScenarioProblem::at(value, problem));
     }
     Ok(nanos)
 }

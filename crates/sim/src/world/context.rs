@@ -2,12 +2,12 @@
 //!
 //! Invariants: time never goes back; the hash of a run is fed here and nowhere else.
 
-use super::event::Event;
+use super::event::SimEvent;
 use super::perfetto::Exporter;
-use crate::engine::{EventQueue, Random, TraceHash};
-use crate::figures::{Figures, RaiseFigures, Recorder};
+use crate::engine::{EventQueue, SimRandom, TraceHash};
+use crate::figures::{RaiseFigures, Recorder, RunFigures};
 use crate::scenario::names::Preempt;
-use crate::scenario::{Cost, Costs, Factor, LoadKind, Periodic, Plan};
+use crate::scenario::{Cost, Costs, Factor, LoadKind, Periodic, ScenarioPlan};
 use quietcore_core::Nanos;
 
 /// How to run a plan.
@@ -29,7 +29,7 @@ impl Default for RunOptions {
 /// What the machine saw or did. The numbers are part of every hash: never change one, only add.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
-pub(crate) enum What {
+pub(crate) enum NotedEvent {
     Tick = 1,
     Stay = 2,
     Sleep = 3,
@@ -60,16 +60,16 @@ pub(crate) enum What {
     Watchdog = 23,
 }
 
-/// See the file.
+/// What a run has, whatever it simulates.
 pub(crate) struct RunContext<'p> {
-    pub(crate) plan: &'p Plan,
+    pub(crate) plan: &'p ScenarioPlan,
     pub(crate) options: RunOptions,
     pub(crate) costs: Costs,
     pub(crate) now: u64,
     pub(crate) end: u64,
-    pub(crate) queue: EventQueue<Event>,
+    pub(crate) queue: EventQueue<SimEvent>,
     /// For faults and jitter.
-    pub(crate) random: Random,
+    pub(crate) random: SimRandom,
     pub(crate) recorder: Recorder,
     pub(crate) exporter: Option<Exporter>,
     /// The machine may have changed since the last check.
@@ -80,7 +80,7 @@ pub(crate) struct RunContext<'p> {
 }
 
 impl<'p> RunContext<'p> {
-    pub(crate) fn new(plan: &'p Plan, options: RunOptions, exporter: Option<Exporter>) -> Self {
+    pub(crate) fn new(plan: &'p ScenarioPlan, options: RunOptions, exporter: Option<Exporter>) -> Self {
         Self {
             plan,
             options,
@@ -88,7 +88,7 @@ impl<'p> RunContext<'p> {
             now: 0,
             end: plan.duration.0,
             queue: EventQueue::new(plan.seed),
-            random: Random::new(plan.seed, 1),
+            random: SimRandom::new(plan.seed, 1),
             recorder: Recorder::new(plan.topology.cpu_count()),
             exporter,
             is_touched: true,
@@ -99,17 +99,17 @@ impl<'p> RunContext<'p> {
 
     /// Feeds the hash: when, what, on which CPU, and one number more.
     #[inline]
-    pub(crate) fn note(&mut self, what: What, cpu: u16, value: u64) {
+    pub(crate) fn note(&mut self, what: NotedEvent, cpu: u16, value: u64) {
         // A tick only looks; the others have nothing to do with timers.
         let is_apart = matches!(
             what,
-            What::Tick
-                | What::Raise
-                | What::Handler
-                | What::Thread
-                | What::Called
-                | What::Packet
-                | What::Watchdog
+            NotedEvent::Tick
+                | NotedEvent::Raise
+                | NotedEvent::Handler
+                | NotedEvent::Thread
+                | NotedEvent::Called
+                | NotedEvent::Packet
+                | NotedEvent::Watchdog
         );
         self.is_touched |= !is_apart;
         if self.options.hash {
@@ -120,7 +120,7 @@ impl<'p> RunContext<'p> {
     }
 
     /// The figures of the run, which is over; `lost` timers are overdue.
-    pub(crate) fn finish(mut self, lost: u64) -> Figures {
+    pub(crate) fn finish(mut self, lost: u64) -> RunFigures {
         let figures = &mut self.recorder.figures;
         (figures.lost, figures.events, figures.hash) = (lost, self.events, self.hash.value());
         self.recorder.finish(self.end, &self.plan.isolation.any())
@@ -136,7 +136,7 @@ impl<'p> RunContext<'p> {
 }
 
 /// A layer of the world: it belongs to a run, and reaches that run's context.
-pub(crate) trait InRun<'p> {
+pub(crate) trait RunAccess<'p> {
     fn run(&self) -> &RunContext<'p>;
     fn run_mut(&mut self) -> &mut RunContext<'p>;
 
@@ -144,7 +144,7 @@ pub(crate) trait InRun<'p> {
         self.run().now
     }
 
-    fn plan(&self) -> &'p Plan {
+    fn plan(&self) -> &'p ScenarioPlan {
         self.run().plan
     }
 
@@ -152,7 +152,7 @@ pub(crate) trait InRun<'p> {
         self.run().costs.of(cost)
     }
 
-    fn random<'a>(&'a mut self) -> &'a mut Random
+    fn random<'a>(&'a mut self) -> &'a mut SimRandom
     where
         'p: 'a,
     {
@@ -167,17 +167,17 @@ pub(crate) trait InRun<'p> {
     }
 
     /// `event` happens at `at`.
-    fn push(&mut self, at: Nanos, event: Event) {
+    fn push(&mut self, at: Nanos, event: SimEvent) {
         self.run_mut().queue.push(at, event);
     }
 
     /// `event` happens so much later than now.
-    fn push_in(&mut self, span: u64, event: Event) {
+    fn push_in(&mut self, span: u64, event: SimEvent) {
         let run = self.run_mut();
         run.queue.push(Nanos(run.now + span), event);
     }
 
-    fn note(&mut self, what: What, cpu: u16, value: u64) {
+    fn note(&mut self, what: NotedEvent, cpu: u16, value: u64) {
         self.run_mut().note(what, cpu, value);
     }
 

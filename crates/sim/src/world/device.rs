@@ -1,21 +1,21 @@
 //! A device that raises a softirq: when its next interrupt is, and how much work that brings.
 
 use super::tasks::DeviceWork;
-use crate::engine::{Random, Tail, interval};
-use crate::scenario::Device;
+use crate::engine::{SimRandom, Tail, interval};
+use crate::scenario::SoftirqDevice;
 
 /// A device of a load.
 #[derive(Debug)]
 pub(crate) struct DeviceSource {
-    device: Device,
+    device: SoftirqDevice,
     pub(crate) cpu: u16,
-    random: Random,
+    random: SimRandom,
 }
 
 impl DeviceSource {
     /// Its own stream: the same work at the same times in every variant.
-    pub(crate) fn new(device: Device, cpu: u16, (seed, number): (u64, u32)) -> Self {
-        Self { device, cpu, random: Random::new(seed, (1 << 32) + u64::from(number)) }
+    pub(crate) fn new(device: SoftirqDevice, cpu: u16, seed: u64, number: u32) -> Self {
+        Self { device, cpu, random: SimRandom::new(seed, (1 << 32) + u64::from(number)) }
     }
 
     pub(crate) fn next_interval(&mut self) -> u64 {
@@ -23,7 +23,7 @@ impl DeviceSource {
     }
 
     pub(crate) fn work(&mut self, now: u64) -> DeviceWork {
-        let Device { vector, least, median, most, tail, .. } = self.device;
+        let SoftirqDevice { vector, least, median, most, tail, .. } = self.device;
         let tail = Tail { least, median, most, exponent: f64::from(tail) / 1_000.0 };
         DeviceWork { vector, raised_at: now, length: tail.draw(&mut self.random) }
     }

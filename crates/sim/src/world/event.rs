@@ -2,7 +2,7 @@
 
 /// What happens. Small, because the queue copies it around; numbers are those of CPUs, tasks or faults.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Event {
+pub(crate) enum SimEvent {
     /// The CPU turns for the first time.
     Begin(u16),
     /// What the CPU is doing ends, unless it was interrupted since (other generation).
@@ -15,7 +15,7 @@ pub(crate) enum Event {
     Start(u32),
     /// The alarm that the machine asked the world for.
     Alarm,
-    /// Lanes: a look whether anybody turns.
+    /// Lanes: the sentinel looks whether a lane turns.
     Sentinel,
     StallBegin(u16),
     StallEnd(u16),
@@ -27,7 +27,7 @@ pub(crate) enum Event {
     Interval(u32),
     /// Something may have been held back long enough.
     DeferLimit(u16),
-    /// Somebody armed a timer on this CPU.
+    /// A timer was armed on this CPU from another one.
     Call(u16),
     /// There is something for this transmit queue.
     Frames(u16),

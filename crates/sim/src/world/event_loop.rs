@@ -1,11 +1,11 @@
 //! The loop: takes one event after the other to what handles it, checks invariants, and collects the figures.
 
-use super::context::InRun;
-use super::event::Event;
+use super::context::RunAccess;
+use super::event::SimEvent;
 use super::events::World;
 use super::why;
-use crate::figures::Figures;
-use crate::script::{Occurrence, Step};
+use crate::figures::RunFigures;
+use crate::script::{ScriptOccurrence, ScriptStep};
 use quietcore_core::{Nanos, Precision};
 use std::io;
 
@@ -16,11 +16,11 @@ const CHECKED_ALWAYS: usize = 16;
 const EVENTS_PER_TURN: u64 = 100_000;
 
 /// Told how far a run is, in simulated time; says whether to go on.
-pub(crate) type Progress<'a> = &'a mut dyn FnMut(Nanos, u64) -> bool;
+pub(crate) type RunProgress<'a> = &'a mut dyn FnMut(Nanos, u64) -> bool;
 
 impl World<'_> {
     /// Runs to the end; `None` when `progress` said to stop.
-    pub(crate) fn run_to_end(mut self, progress: Progress<'_>) -> io::Result<Option<Figures>> {
+    pub(crate) fn run_to_end(mut self, progress: RunProgress<'_>) -> io::Result<Option<RunFigures>> {
         if !self.run_events(progress) {
             return Ok(None);
         }
@@ -28,14 +28,14 @@ impl World<'_> {
     }
 
     /// Does `steps` beside the loads, up to the end of the plan: what happened to their timers.
-    pub(crate) fn play(mut self, steps: &[Step], precision: Precision) -> Vec<Occurrence> {
+    pub(crate) fn play(mut self, steps: &[ScriptStep], precision: Precision) -> Vec<ScriptOccurrence> {
         self.cpu_time.follow(steps, precision);
         self.run_events(&mut |_, _| true);
         self.cpu_time.script.happened
     }
 
     /// To the end, unless `progress` says to stop; says whether it was reached.
-    fn run_events(&mut self, progress: Progress<'_>) -> bool {
+    fn run_events(&mut self, progress: RunProgress<'_>) -> bool {
         let (end, is_checked) = (self.run().end, self.run().options.check);
         while self.run().queue.next_at().is_some_and(|next| next.0 <= end) {
             let run = self.run_mut();
@@ -55,27 +55,27 @@ impl World<'_> {
         true
     }
 
-    fn handle(&mut self, event: Event) {
+    fn handle(&mut self, event: SimEvent) {
         match event {
-            Event::Begin(cpu) => self.proceed(cpu),
-            Event::Segment(cpu, generation) => self.segment_ends(cpu, generation),
-            Event::Tick(cpu, generation) => self.tick(cpu, generation),
-            Event::Wakeup(cpu, generation) => self.wakeup(cpu, generation),
-            Event::Kick(cpu) => self.interrupt(cpu, why::KICK),
-            Event::Start(task) => self.start(task),
-            Event::Alarm => self.timers().handle_alarm(),
-            Event::Sentinel => self.cpu_time.sentinel_looks(),
-            Event::StallBegin(fault) => self.stall_begins(fault),
-            Event::StallEnd(fault) => self.stall_ends(fault),
-            Event::Isolate(fault) => self.isolate(fault),
-            Event::Plug(fault) => self.plug(fault),
-            Event::Device(device) => self.device(device),
-            Event::Interval(thread) => self.interval_ends(thread),
-            Event::DeferLimit(cpu) => self.defer_limit(cpu),
-            Event::Call(cpu) => self.called(cpu),
-            Event::Frames(queue) => self.frames_arrive(queue),
-            Event::SendAgain(queue) => self.softirqs().send_again(queue),
-            Event::Watchdog(timer) => self.watchdog_due(timer),
+            SimEvent::Begin(cpu) => self.proceed(cpu),
+            SimEvent::Segment(cpu, generation) => self.segment_ends(cpu, generation),
+            SimEvent::Tick(cpu, generation) => self.tick(cpu, generation),
+            SimEvent::Wakeup(cpu, generation) => self.wakeup(cpu, generation),
+            SimEvent::Kick(cpu) => self.interrupt(cpu, why::KICK),
+            SimEvent::Start(task) => self.start(task),
+            SimEvent::Alarm => self.timers().handle_alarm(),
+            SimEvent::Sentinel => self.cpu_time.sentinel_looks(),
+            SimEvent::StallBegin(fault) => self.stall_begins(fault),
+            SimEvent::StallEnd(fault) => self.stall_ends(fault),
+            SimEvent::Isolate(fault) => self.isolate(fault),
+            SimEvent::Plug(fault) => self.plug(fault),
+            SimEvent::Device(device) => self.device(device),
+            SimEvent::Interval(thread) => self.interval_ends(thread),
+            SimEvent::DeferLimit(cpu) => self.defer_limit(cpu),
+            SimEvent::Call(cpu) => self.called(cpu),
+            SimEvent::Frames(queue) => self.frames_arrive(queue),
+            SimEvent::SendAgain(queue) => self.softirqs().send_again(queue),
+            SimEvent::Watchdog(timer) => self.watchdog_due(timer),
         }
     }
 }
@@ -101,7 +101,7 @@ impl World<'_> {
         }
     }
 
-    fn finish(mut self) -> io::Result<Figures> {
+    fn finish(mut self) -> io::Result<RunFigures> {
         for cpu in 0..self.tasks().cpus.len() as u16 {
             self.cpu_time.account_idle(cpu);
         }

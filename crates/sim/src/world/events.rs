@@ -2,10 +2,10 @@
 //!
 //! What goes straight on (`proceed`) moves the time, so it comes last in each of these.
 
-use super::context::{InRun, RunContext};
+use super::context::{RunAccess, RunContext};
 use super::cpus::CpuLayer;
 use super::device::DeviceSource;
-use super::event::Event;
+use super::event::SimEvent;
 use super::softirqs::SoftirqLayer;
 use super::tasks::{Arrival, ENDLESS, InterruptState, RunLevel, SimCpu, TaskLayer};
 use super::timers::TimerLayer;
@@ -22,7 +22,7 @@ pub(crate) struct World<'p> {
     pub(super) flipped: CpuSet,
 }
 
-impl<'p> InRun<'p> for World<'p> {
+impl<'p> RunAccess<'p> for World<'p> {
     fn run(&self) -> &RunContext<'p> {
         self.cpu_time.run()
     }
@@ -75,7 +75,7 @@ impl World<'_> {
             let is_next = end <= self.run().end && self.run().queue.next_at().is_none_or(|next| end < next.0);
             if !is_next {
                 let generation = self.cpu(cpu).generation;
-                self.push(Nanos(end), Event::Segment(cpu, generation));
+                self.push(Nanos(end), SimEvent::Segment(cpu, generation));
                 return;
             }
             let run = self.run_mut();
@@ -130,7 +130,7 @@ impl World<'_> {
         if !this.tick_is_on || this.tick_generation != generation {
             return;
         }
-        self.push_in(self.plan().tick.0, Event::Tick(cpu, generation));
+        self.push_in(self.plan().tick.0, SimEvent::Tick(cpu, generation));
         self.interrupt(cpu, why::TICK);
     }
 
@@ -155,7 +155,7 @@ impl World<'_> {
         let this = &mut self.devices[source as usize];
         let (wanted, work) = (this.cpu, this.work(now));
         let next = now + this.next_interval();
-        self.push(Nanos(next), Event::Device(source));
+        self.push(Nanos(next), SimEvent::Device(source));
         self.recorder().softirqs().raised += 1;
         self.arrive(wanted, Arrival::Work(work), why::DEVICE);
     }

@@ -1,9 +1,9 @@
 //! What goes wrong: stalls, isolation that changes, CPUs that come and go.
 
-use super::context::{InRun, What};
-use super::event::Event;
+use super::context::{NotedEvent, RunAccess};
+use super::event::SimEvent;
 use super::events::World;
-use super::tasks::{InterruptState, Program, RunLevel, SoftirqState, TaskState};
+use super::tasks::{InterruptState, Program, RunLevel, SimTaskState, SoftirqState};
 use super::why;
 
 /// After how long a CPU that was in the middle of something is tried again.
@@ -13,11 +13,11 @@ impl World<'_> {
     pub(crate) fn stall_begins(&mut self, fault: u16) {
         let stall = self.plan().faults.stalls[usize::from(fault)];
         let cpu = stall.cpu.index() as u16;
-        self.push_in(stall.every, Event::StallBegin(fault));
+        self.push_in(stall.every, SimEvent::StallBegin(fault));
         if !self.cpu(cpu).is_online || self.cpu(cpu).is_stalled {
             return;
         }
-        self.note(What::Stall, cpu, stall.blocked);
+        self.note(NotedEvent::Stall, cpu, stall.blocked);
         if self.cpu(cpu).is_asleep {
             // What blocks is a task, so it wakes the CPU first.
             self.cpu_time.wake_up(cpu);
@@ -31,7 +31,7 @@ impl World<'_> {
         }
         this.is_stalled = true;
         self.tasks().renew_priority(cpu);
-        self.push_in(stall.blocked, Event::StallEnd(fault));
+        self.push_in(stall.blocked, SimEvent::StallEnd(fault));
     }
 
     pub(crate) fn stall_ends(&mut self, fault: u16) {
@@ -40,7 +40,7 @@ impl World<'_> {
         if !this.is_online || !std::mem::replace(&mut this.is_stalled, false) {
             return;
         }
-        self.note(What::Stall, cpu, 0);
+        self.note(NotedEvent::Stall, cpu, 0);
         self.tasks().renew_priority(cpu);
         self.cpu(cpu).pending |= why::WAKEUP;
         if self.cpu(cpu).hard == InterruptState::None && self.is_kernel() {
@@ -57,7 +57,7 @@ impl World<'_> {
     pub(crate) fn isolate(&mut self, fault: u16) {
         let flips = &self.plan().faults.isolation[usize::from(fault)];
         let cpu = flips.cpus[self.random().below(flips.cpus.len() as u64) as usize];
-        self.push_in(flips.every, Event::Isolate(fault));
+        self.push_in(flips.every, SimEvent::Isolate(fault));
         let mut flipped = self.flipped.clone();
         if !flipped.remove(cpu) {
             flipped.insert(cpu);
@@ -67,7 +67,7 @@ impl World<'_> {
         let cpu = cpu.index() as u16;
         if is_done {
             self.flipped = flipped;
-            self.note(What::Isolate, cpu, 0);
+            self.note(NotedEvent::Isolate, cpu, 0);
         }
         self.timers().renew_masks();
         self.timers().carry_out(u16::MAX);
@@ -92,10 +92,10 @@ impl World<'_> {
             || !matches!(this.soft, SoftirqState::None)
             || has_softirqs;
         if this.is_online && is_busy {
-            self.push_in(RETRY, Event::Plug(fault));
+            self.push_in(RETRY, SimEvent::Plug(fault));
             return;
         }
-        self.push_in(flips.every, Event::Plug(fault));
+        self.push_in(flips.every, SimEvent::Plug(fault));
         if self.cpu(cpu).is_online {
             self.unplug(cpu);
             self.timers().carry_out(u16::MAX);
@@ -112,7 +112,7 @@ impl World<'_> {
             return;
         }
         self.timers().answered(cpu);
-        self.note(What::Offline, cpu, 0);
+        self.note(NotedEvent::Offline, cpu, 0);
         if self.cpu(cpu).is_asleep {
             self.cpu_time.account_idle(cpu);
         } else {
@@ -136,7 +136,7 @@ impl World<'_> {
         for task in tasks {
             let this = &mut self.tasks().all[task as usize];
             if matches!(this.program, Program::Ksoftirqd) {
-                this.state = TaskState::Blocked; // nothing is left for it
+                this.state = SimTaskState::Blocked; // nothing is left for it
                 continue;
             }
             let may_move = self.tasks().all[task as usize].may_move;
@@ -147,7 +147,7 @@ impl World<'_> {
 
     fn plug_in(&mut self, cpu: u16) {
         self.timers().online(cpu);
-        self.note(What::Online, cpu, 0);
+        self.note(NotedEvent::Online, cpu, 0);
         let this = self.cpu(cpu);
         this.is_online = true;
         self.timers().renew_masks();
@@ -158,7 +158,7 @@ impl World<'_> {
             let this = self.tasks().all[task as usize];
             let at = usize::from(this.cpu);
             let waits =
-                this.is_loop() && this.state == TaskState::Runnable && this.home == cpu && this.cpu != cpu;
+                this.is_loop() && this.state == SimTaskState::Runnable && this.home == cpu && this.cpu != cpu;
             if waits && self.tasks().cpus[at].current != Some(task) {
                 let queues = &mut self.tasks().cpus[at].queues;
                 queues.iter_mut().for_each(|queue| queue.retain(|other| *other != task));

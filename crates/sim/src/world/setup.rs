@@ -1,23 +1,25 @@
 //! From a plan to a world at time 0: all CPUs online, nothing armed, every load about to begin.
 
-use super::context::{InRun, RunContext, RunOptions};
+use super::context::{RunAccess, RunContext, RunOptions};
 use super::cpus::CpuLayer;
 use super::device::DeviceSource;
-use super::event::Event;
+use super::event::SimEvent;
 use super::events::World;
 use super::packets::SimQueue;
 use super::perfetto::Exporter;
 use super::softirqs::SoftirqLayer;
 use super::tasks::{CyclicState, Program, TaskLayer};
 use super::timers::{TimerLayer, TimerRole};
-use crate::engine::Random;
+use crate::engine::SimRandom;
 use crate::scenario::raw::PrecisionName;
-use crate::scenario::{Cyclic, Device, Load, LoadKind, Plan, SenderName, TransmitQueue};
+use crate::scenario::{
+    Cyclic, LoadKind, PlannedLoad, ScenarioPlan, SenderName, SoftirqDevice, TransmitQueue,
+};
 use quietcore_core::{CpuSet, Nanos, Precision, TimerOptions};
 
 impl<'p> World<'p> {
     /// A world for `plan`, with its loads and faults scheduled.
-    pub(crate) fn new(plan: &'p Plan, options: RunOptions, exporter: Option<Exporter>) -> Self {
+    pub(crate) fn new(plan: &'p ScenarioPlan, options: RunOptions, exporter: Option<Exporter>) -> Self {
         let timers = TimerLayer::new(RunContext::new(plan, options, exporter));
         let softirqs = SoftirqLayer::new(TaskLayer::new(timers));
         let cpu_time = CpuLayer::new(softirqs);
@@ -30,7 +32,7 @@ impl<'p> World<'p> {
         let watchdog = self.timers().add_watchdog(number, load.is_pinned);
         let sender = (load.sender == SenderName::Datagram).then_some(self.tasks().all.len() as u32);
         let cpu = load.cpu.index() as u16;
-        let mut queue = SimQueue::new(load, (self.plan().seed, u32::from(number)), watchdog);
+        let mut queue = SimQueue::new(load, self.plan().seed, number, watchdog);
         if sender.is_some() {
             self.tasks().add_task(Program::Sender { queue: number }, cpu);
             queue.sent_by(sender);
@@ -42,7 +44,7 @@ impl<'p> World<'p> {
 
 impl World<'_> {
     fn begin(&mut self) {
-        let mut starts = Random::new(self.plan().seed, 2);
+        let mut starts = SimRandom::new(self.plan().seed, 2);
         for (number, load) in self.plan().loads.iter().enumerate() {
             self.add_load(number as u32, load, &mut starts);
         }
@@ -57,23 +59,23 @@ impl World<'_> {
         }
         for cpu in 0..self.tasks().cpus.len() as u16 {
             self.cpu_time.set_tick(cpu, true);
-            self.push(Nanos(0), Event::Begin(cpu));
+            self.push(Nanos(0), SimEvent::Begin(cpu));
         }
         let faults = &self.plan().faults;
         let mut push = |every: u64, event| self.cpu_time.push(Nanos(starts.below(every)), event);
         for (number, stall) in faults.stalls.iter().enumerate() {
-            push(stall.every, Event::StallBegin(number as u16));
+            push(stall.every, SimEvent::StallBegin(number as u16));
         }
         for (number, flips) in faults.isolation.iter().enumerate() {
-            push(flips.every, Event::Isolate(number as u16));
+            push(flips.every, SimEvent::Isolate(number as u16));
         }
         for (number, flips) in faults.hotplug.iter().enumerate() {
-            push(flips.every, Event::Plug(number as u16));
+            push(flips.every, SimEvent::Plug(number as u16));
         }
     }
 
     /// A load's tasks and timers; it begins at a random moment of its first period.
-    fn add_load(&mut self, number: u32, load: &Load, starts: &mut Random) {
+    fn add_load(&mut self, number: u32, load: &PlannedLoad, starts: &mut SimRandom) {
         let cpu = load.cpu.index() as u16;
         let coarse = TimerOptions::default();
         let first = self.tasks().all.len() as u32;
@@ -131,32 +133,32 @@ impl World<'_> {
             }
         }
         if self.tasks().all[first as usize].is_loop() {
-            // Fillers are there before anybody is idle.
+            // Fillers are there before any CPU goes idle.
             self.tasks().enqueue(first, cpu);
             return;
         }
         // A server waits for its first request.
-        self.push(Nanos(starts.below(begin + 1)), Event::Start(first));
+        self.push(Nanos(starts.below(begin + 1)), SimEvent::Start(first));
     }
 
-    fn add_device(&mut self, load: u32, cpu: u16, device: Device) {
-        let mut source = DeviceSource::new(device, cpu, (self.plan().seed, load));
+    fn add_device(&mut self, load: u32, cpu: u16, device: SoftirqDevice) {
+        let mut source = DeviceSource::new(device, cpu, self.plan().seed, load);
         let first = source.next_interval();
         let number = self.devices.len() as u32;
-        self.push(Nanos(first), Event::Device(number));
+        self.push(Nanos(first), SimEvent::Device(number));
         self.devices.push(source);
         let _ = self.recorder().softirqs();
     }
 
     /// It sleeps until its first interval is over.
-    fn add_thread(&mut self, cpu: u16, cyclic: Cyclic, starts: &mut Random) {
+    fn add_thread(&mut self, cpu: u16, cyclic: Cyclic, starts: &mut SimRandom) {
         let (thread, task) = (self.tasks().realtime.threads.len() as u32, self.tasks().all.len());
         let due = 1 + starts.below(cyclic.interval);
         self.tasks().add_task(Program::Realtime { thread }, cpu);
         let this = &mut self.tasks().all[task];
         (this.priority, this.may_move) = (Some(cyclic.priority), !cyclic.pinned);
         self.tasks().realtime.threads.push(CyclicState::new(cyclic, task as u32, due));
-        self.push(Nanos(due), Event::Interval(thread));
+        self.push(Nanos(due), SimEvent::Interval(thread));
         let _ = self.recorder().realtime();
     }
 }

@@ -9,5 +9,5 @@ pub(crate) const DEVICE: u8 = 8;
 pub(crate) const HRTIMER: u8 = 16;
 /// A softirq has waited for real-time tasks long enough.
 pub(crate) const LIMIT: u8 = 32;
-/// Somebody has armed a timer here.
+/// A timer was armed here from another CPU.
 pub(crate) const CALL: u8 = 64;

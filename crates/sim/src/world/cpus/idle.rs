@@ -5,9 +5,9 @@
 
 use super::layer::CpuLayer;
 use crate::scenario::Cost;
-use crate::world::context::{InRun, What};
+use crate::world::context::{NotedEvent, RunAccess};
 use crate::world::cpu_id::id;
-use crate::world::event::Event;
+use crate::world::event::SimEvent;
 use crate::world::tasks::{InterruptState, RunLevel};
 use quietcore_core::{IdleDecision, Nanos};
 
@@ -24,7 +24,7 @@ impl CpuLayer<'_> {
         let decision = self.timers().enter_idle(cpu);
         let walk = match decision {
             IdleDecision::Stay { next } => {
-                self.note(What::Stay, cpu, next.0);
+                self.note(NotedEvent::Stay, cpu, next.0);
                 if !self.cpu(cpu).tick_is_on {
                     // A lane dozes for a tick at most; a kernel's CPU that sleeps already is about to be
                     // woken.
@@ -39,7 +39,7 @@ impl CpuLayer<'_> {
                     IdleDecision::Stay { next } => Some(next),
                 });
                 let until = [until, forecast].into_iter().flatten().min();
-                self.note(What::Sleep, cpu, until.map_or(u64::MAX, |until| until.0));
+                self.note(NotedEvent::Sleep, cpu, until.map_or(u64::MAX, |until| until.0));
                 self.set_tick(cpu, false);
                 if let Some(until) = until {
                     self.set_wakeup(cpu, until.0.max(self.now()));
@@ -58,7 +58,7 @@ impl CpuLayer<'_> {
         let this = self.cpu(cpu);
         this.wakeup_generation = this.wakeup_generation.wrapping_add(1);
         let generation = this.wakeup_generation;
-        self.push(Nanos(at), Event::Wakeup(cpu, generation));
+        self.push(Nanos(at), SimEvent::Wakeup(cpu, generation));
     }
 
     /// `cpu` stops sleeping; returns how long that takes.
@@ -69,7 +69,7 @@ impl CpuLayer<'_> {
         this.wakeup_generation = this.wakeup_generation.wrapping_add(1);
         this.level = RunLevel::None;
         self.recorder().wakeup(id(cpu));
-        self.note(What::Wakeup, cpu, 0);
+        self.note(NotedEvent::Wakeup, cpu, 0);
         let (percent, upto) = self.plan().faults.late_wakeups;
         let late = if percent > 0 && self.random().chance(percent) { self.random().below(upto) } else { 0 };
         self.cost(Cost::IdleExit) + late
@@ -95,10 +95,10 @@ impl CpuLayer<'_> {
         let now = Nanos(self.now());
         self.timers().machine.exit_idle(id(cpu), now);
         self.timers().answered(cpu);
-        self.note(What::Awake, cpu, 0);
+        self.note(NotedEvent::Awake, cpu, 0);
         let contact = self.timers().contact(cpu);
         (contact.in_idle, contact.is_parked) = (false, false);
-        self.hold_switch();
+        self.move_stall_deadline();
         self.set_tick(cpu, true);
         levels * self.cost(Cost::Walk)
     }

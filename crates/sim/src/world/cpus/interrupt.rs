@@ -1,10 +1,10 @@
 //! What a CPU does when an interrupt was handled: answers, looks for timers, begins softirqs.
 
 use super::layer::CpuLayer;
-use crate::scenario::names::PolicyName;
-use crate::world::context::{InRun, What};
+use crate::scenario::names::ScenarioPolicy;
+use crate::world::context::{NotedEvent, RunAccess};
 use crate::world::cpu_id::id;
-use crate::world::event::Event;
+use crate::world::event::SimEvent;
 use crate::world::tasks::{InterruptState, SoftirqState};
 use crate::world::why;
 use quietcore_core::Nanos;
@@ -62,7 +62,7 @@ impl CpuLayer<'_> {
     pub(crate) fn look_for_timers(&mut self, cpu: u16, reasons: u8) {
         let now = Nanos(self.now());
         let is_due = self.timers().machine.handle_tick(id(cpu), now);
-        self.note(What::Tick, cpu, u64::from(is_due));
+        self.note(NotedEvent::Tick, cpu, u64::from(is_due));
         let this = self.cpu(cpu);
         let has_more = this.turn.has_more() && matches!(this.soft, SoftirqState::None);
         if has_more || self.timers().raises(cpu, reasons, is_due) {
@@ -70,7 +70,7 @@ impl CpuLayer<'_> {
         }
     }
 
-    /// A lane between two tasks: once per tick, and whenever somebody asked, it looks at its timers and
+    /// A lane between two tasks: once per tick, and whenever it was kicked, it looks at its timers and
     /// neighbours.
     pub(crate) fn look_around(&mut self, cpu: u16) {
         let edge = self.now() / self.plan().tick.0;
@@ -87,11 +87,11 @@ impl CpuLayer<'_> {
 
     /// Lanes look after each other; a kernel has interrupts.
     pub(crate) fn watch(&mut self, cpu: u16) {
-        if self.plan().policy == PolicyName::Pull && !self.timers().contact(cpu).is_parked {
-            self.hold_switch();
+        if self.plan().policy == ScenarioPolicy::Pull && !self.timers().contact(cpu).is_parked {
+            self.move_stall_deadline();
             let marked = self.timers().watch(cpu);
             if marked > 0 {
-                self.note(What::Marked, cpu, u64::from(marked));
+                self.note(NotedEvent::Marked, cpu, u64::from(marked));
             }
             self.timers().carry_out(cpu);
         }
@@ -109,7 +109,7 @@ impl CpuLayer<'_> {
         if is_on {
             let generation = this.tick_generation;
             let next = self.next_edge(cpu);
-            self.push(Nanos(next), Event::Tick(cpu, generation));
+            self.push(Nanos(next), SimEvent::Tick(cpu, generation));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::state::{ScriptState, SentinelState};
 use crate::scenario::Cost;
-use crate::world::context::{InRun, RunContext};
+use crate::world::context::{RunAccess, RunContext};
 use crate::world::softirqs::SoftirqLayer;
 use crate::world::tasks::{ENDLESS, InterruptState, RunLevel, SimCpu, SoftirqState, TaskLayer};
 use crate::world::timers::TimerLayer;
@@ -14,7 +14,7 @@ pub(crate) struct CpuLayer<'p> {
     pub(crate) script: ScriptState,
 }
 
-impl<'p> InRun<'p> for CpuLayer<'p> {
+impl<'p> RunAccess<'p> for CpuLayer<'p> {
     fn run(&self) -> &RunContext<'p> {
         self.softirqs.run()
     }

@@ -2,9 +2,9 @@
 
 use super::layer::CpuLayer;
 use crate::scenario::{Cost, LoadKind};
-use crate::world::context::{InRun, What};
-use crate::world::event::Event;
-use crate::world::tasks::{ENDLESS, NOT_DUE, NextPart, Program, TaskState};
+use crate::world::context::{NotedEvent, RunAccess};
+use crate::world::event::SimEvent;
+use crate::world::tasks::{ENDLESS, NOT_DUE, NextPart, Program, SimTaskState};
 use crate::world::timers::TimerRole;
 use quietcore_core::Nanos;
 
@@ -32,12 +32,12 @@ impl CpuLayer<'_> {
                 cpu.queues[class].push_back(task);
             }
             NextPart::Block => {
-                this.state = TaskState::Blocked;
+                this.state = SimTaskState::Blocked;
                 self.cpu(cpu).current = None;
                 self.tasks().renew_priority(cpu);
             }
             NextPart::End => {
-                this.state = TaskState::Ended;
+                this.state = SimTaskState::Ended;
                 self.cpu(cpu).current = None;
                 self.tasks().renew_priority(cpu);
             }
@@ -104,7 +104,7 @@ impl CpuLayer<'_> {
             return NextPart::Block;
         }
         let next = self.now() + period + self.random().below(jitter + 1);
-        self.push(Nanos(next), Event::Start(task));
+        self.push(Nanos(next), SimEvent::Start(task));
         let is_pending = self.timers().all[timer as usize].is_pending;
         NextPart::Run(if is_pending { 0 } else { self.timers().arm(cpu, timer, delay) })
     }
@@ -146,7 +146,7 @@ impl CpuLayer<'_> {
             }
             2 => {
                 // The answer cannot come before the request was sent.
-                self.tasks().all[task as usize].state = TaskState::Blocked;
+                self.tasks().all[task as usize].state = SimTaskState::Blocked;
                 let _ = self.tasks().wake(server, cpu);
                 NextPart::Block
             }
@@ -164,7 +164,7 @@ impl CpuLayer<'_> {
             return NextPart::Run(service);
         }
         this.part = 0;
-        this.state = TaskState::Blocked;
+        this.state = SimTaskState::Blocked;
         let _ = self.tasks().wake(client, cpu);
         NextPart::Block
     }
@@ -203,7 +203,7 @@ impl CpuLayer<'_> {
         this.part = u8::from(is_awake);
         if !is_awake {
             let due = state.sleep(now);
-            self.push(Nanos(due), Event::Interval(thread));
+            self.push(Nanos(due), SimEvent::Interval(thread));
             return NextPart::Block;
         }
         let late = state.wake(now);
@@ -211,11 +211,11 @@ impl CpuLayer<'_> {
         let is_stray = may_move && self.timers().is_isolated(cpu);
         self.recorder().latency(thread as usize, late);
         self.recorder().realtime().on_isolated += u64::from(is_stray);
-        self.note(What::Thread, cpu, u64::from(task) << 40 ^ late);
+        self.note(NotedEvent::Thread, cpu, u64::from(task) << 40 ^ late);
         NextPart::Run(work)
     }
 
-    /// Somebody who arms on another CPU: decides just before its tick, and is seen up to `slow` later.
+    /// Arms on another CPU: decides just before the tick of that CPU, which sees the timer up to `slow` later.
     pub(crate) fn remote_part(&mut self, cpu: u16, task: u32) -> NextPart {
         let Program::Remote { target, period, slow, timer } = self.tasks().all[task as usize].program else {
             return NextPart::End;
@@ -233,8 +233,7 @@ impl CpuLayer<'_> {
             1 => {
                 let expires = self.tasks().all[task as usize].round_at;
                 let is_pending = self.timers().all[timer as usize].is_pending;
-                let cost =
-                    if is_pending { 0 } else { self.timers().arm_there(cpu, timer, (target, expires)) };
+                let cost = if is_pending { 0 } else { self.timers().arm_there(cpu, timer, target, expires) };
                 NextPart::Run(cost)
             }
             _ => {
@@ -243,7 +242,7 @@ impl CpuLayer<'_> {
                 let to_wake: u64 = to_wake.into_iter().map(|cost| self.cost(cost)).sum();
                 let lead = to_wake + self.random().below(slow + 1);
                 let edge = self.edge_after(target, self.now() + period);
-                self.push(Nanos(edge.saturating_sub(lead).max(self.now() + 1)), Event::Start(task));
+                self.push(Nanos(edge.saturating_sub(lead).max(self.now() + 1)), SimEvent::Start(task));
                 NextPart::Block
             }
         }

@@ -1,10 +1,10 @@
 //! Steps that are given exactly: a task on each CPU does those of its CPU.
 
 use super::layer::CpuLayer;
-use crate::script::{Happened, Occurrence, Step, Verb};
-use crate::world::context::InRun;
+use crate::script::{ScriptEvent, ScriptOccurrence, ScriptStep, ScriptVerb};
+use crate::world::context::RunAccess;
 use crate::world::cpu_id::id;
-use crate::world::event::Event;
+use crate::world::event::SimEvent;
 use crate::world::tasks::{NextPart, Program};
 use crate::world::timers::TimerRole;
 use quietcore_core::{Nanos, Precision, TimerOptions};
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 impl CpuLayer<'_> {
     /// Adds the timers of `steps`, and a task for every CPU that has any.
-    pub(crate) fn follow(&mut self, steps: &[Step], precision: Precision) {
+    pub(crate) fn follow(&mut self, steps: &[ScriptStep], precision: Precision) {
         self.script.first_timer = self.timers().all.len() as u32;
         for timer in 0..steps.iter().map(|step| step.timer + 1).max().unwrap_or(0) {
             self.timers().add_timer(TimerOptions::new().precision(precision), TimerRole::Scripted(timer));
@@ -27,7 +27,7 @@ impl CpuLayer<'_> {
         for cpu in 0..cpu_count as u16 {
             if let Some(first) = self.script.steps[usize::from(cpu)].front() {
                 let (at, task) = (first.at, self.softirqs.tasks.all.len() as u32);
-                self.push(at, Event::Start(task));
+                self.push(at, SimEvent::Start(task));
                 self.tasks().add_task(Program::Script, cpu);
             }
         }
@@ -48,36 +48,36 @@ impl CpuLayer<'_> {
             return NextPart::Block;
         }
         if let Some(next) = self.script.steps[usize::from(cpu)].front() {
-            self.push(next.at, Event::Start(task));
+            self.push(next.at, SimEvent::Start(task));
         }
         // What became due meanwhile is done before it blocks.
         NextPart::Run(cost)
     }
 
-    fn due_step(&mut self, cpu: u16) -> Option<Step> {
+    fn due_step(&mut self, cpu: u16) -> Option<ScriptStep> {
         let now = self.now();
         let steps = &mut self.script.steps[usize::from(cpu)];
         if steps.front()?.at.0 <= now { steps.pop_front() } else { None }
     }
 
     /// Returns what the step costs.
-    fn step(&mut self, cpu: u16, step: Step) -> u64 {
+    fn step(&mut self, cpu: u16, step: ScriptStep) -> u64 {
         let timer = self.script.first_timer + step.timer;
         let was_pending = self.timers().all[timer as usize].is_pending;
         let (cost, what) = match step.verb {
-            Verb::Arm { expires } => {
+            ScriptVerb::Arm { expires } => {
                 let delay = expires.since(Nanos(self.now())).0;
-                (self.timers().arm(cpu, timer, delay), Happened::Armed { was_pending })
+                (self.timers().arm(cpu, timer, delay), ScriptEvent::Armed { was_pending })
             }
-            Verb::Cancel => (self.timers().cancel(cpu, timer), Happened::Cancelled { was_pending }),
+            ScriptVerb::Cancel => (self.timers().cancel(cpu, timer), ScriptEvent::Cancelled { was_pending }),
         };
         self.tell(cpu, step.timer, what);
         cost
     }
 
     /// Remembers what happened to a timer of the script.
-    pub(crate) fn tell(&mut self, cpu: u16, timer: u32, what: Happened) {
+    pub(crate) fn tell(&mut self, cpu: u16, timer: u32, what: ScriptEvent) {
         let at = Nanos(self.now());
-        self.script.happened.push(Occurrence { at, cpu: id(cpu), timer, what });
+        self.script.happened.push(ScriptOccurrence { at, cpu: id(cpu), timer, what });
     }
 }

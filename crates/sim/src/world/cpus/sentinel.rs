@@ -1,27 +1,27 @@
-//! The sentinel of a machine with lanes: it notices that nobody turns any more, because one is stuck and all
+//! The sentinel of a machine with lanes: it notices that no lane turns any more, because one is stuck and all
 //! others sleep.
 //!
-//! A lane that is awake moves the moment at which the sentinel looks, in every tick. When it is not moved
-//! the machine is told, which marks who is silent and names somebody to kick. Its own time is not
-//! simulated: it is a thread that hardly ever runs. A kernel has none, and needs none: its interrupts come
-//! whatever a CPU does. Source: PROTOCOL section 4; `live`'s `lane/sentinel.rs`. Absent: its doubts, which
-//! are about the process being stopped as a whole.
+//! A lane that is awake moves the stall deadline in every tick. When the deadline passes, the machine is told: it
+//! marks the silent CPUs and names a lane to kick. The sentinel's own time is not simulated: it is a thread that
+//! hardly ever runs. A kernel has none, and needs none: its interrupts come whatever a CPU does. Source:
+//! docs/design/PROTOCOL.md, section 4; the sentinel of `live`. Absent: its doubts whether the whole process was
+//! stopped.
 
 use super::layer::CpuLayer;
-use crate::scenario::names::PolicyName;
-use crate::world::context::InRun;
-use crate::world::event::Event;
+use crate::scenario::names::ScenarioPolicy;
+use crate::world::context::RunAccess;
+use crate::world::event::SimEvent;
 use quietcore_core::Nanos;
 
 impl CpuLayer<'_> {
     /// A lane is awake now.
-    pub(crate) fn hold_switch(&mut self) {
-        if self.is_kernel() || self.plan().policy != PolicyName::Pull {
+    pub(crate) fn move_stall_deadline(&mut self) {
+        if self.is_kernel() || self.plan().policy != ScenarioPolicy::Pull {
             return;
         }
         self.sentinel.held = self.now();
         if !std::mem::replace(&mut self.sentinel.is_set, true) {
-            self.push(self.sentinel_deadline(), Event::Sentinel);
+            self.push(self.sentinel_deadline(), SimEvent::Sentinel);
         }
     }
 
@@ -34,12 +34,12 @@ impl CpuLayer<'_> {
     pub(crate) fn sentinel_looks(&mut self) {
         let due = self.sentinel_deadline();
         if due.0 > self.now() {
-            self.push(due, Event::Sentinel);
+            self.push(due, SimEvent::Sentinel);
         } else if self.tasks().has_awake_cpu() {
             self.timers().handle_silence();
-            self.push_in(self.plan().tick.0, Event::Sentinel);
+            self.push_in(self.plan().tick.0, SimEvent::Sentinel);
         } else {
-            // Nobody has to be awake; whoever wakes up sets it again.
+            // No lane has to be awake; the next one that wakes up sets it again.
             self.sentinel.is_set = false;
         }
     }

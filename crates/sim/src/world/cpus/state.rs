@@ -1,6 +1,6 @@
 //! What the sentinel and a script know, as data.
 
-use crate::script::{Occurrence, Step};
+use crate::script::{ScriptOccurrence, ScriptStep};
 use std::collections::VecDeque;
 
 /// When a lane last moved the stall deadline, and whether the sentinel looks.
@@ -16,8 +16,8 @@ pub(crate) struct SentinelState {
 #[derive(Debug, Default)]
 pub(crate) struct ScriptState {
     /// By CPU, in the order of their times.
-    pub(crate) steps: Vec<VecDeque<Step>>,
+    pub(crate) steps: Vec<VecDeque<ScriptStep>>,
     /// The world's number of timer 0.
     pub(crate) first_timer: u32,
-    pub(crate) happened: Vec<Occurrence>,
+    pub(crate) happened: Vec<ScriptOccurrence>,
 }

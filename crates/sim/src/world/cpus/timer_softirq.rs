@@ -2,8 +2,8 @@
 
 use super::layer::CpuLayer;
 use crate::scenario::Cost;
-use crate::script::Happened;
-use crate::world::context::{InRun, What};
+use crate::script::ScriptEvent;
+use crate::world::context::{NotedEvent, RunAccess};
 use crate::world::tasks::{SoftirqState, TaskLayer};
 use crate::world::timers::TimerRole;
 use quietcore_core::softirq::Vector;
@@ -33,7 +33,7 @@ impl CpuLayer<'_> {
             SoftirqState::Raised => {
                 let tasks = self.tasks();
                 tasks.timers.machine.begin_turn(&mut tasks.cpus[usize::from(cpu)].turn, now);
-                self.note(What::Turn, cpu, 0);
+                self.note(NotedEvent::Turn, cpu, 0);
                 self.export(|exporter| exporter.softirq(cpu, Vector::TIMER, SoftirqStep::Entry));
                 self.timers().carry_out(cpu)
             }
@@ -44,7 +44,7 @@ impl CpuLayer<'_> {
                 let TaskLayer { timers, cpus, .. } = self.tasks();
                 let turn = &mut cpus[usize::from(cpu)].turn;
                 timers.machine.finish(turn, expired, now, &mut timers.actions);
-                self.note(What::Finish, cpu, u64::from(timer));
+                self.note(NotedEvent::Finish, cpu, u64::from(timer));
                 cost + self.timers().carry_out(cpu)
             }
         };
@@ -83,7 +83,7 @@ impl CpuLayer<'_> {
         let mut callback = 0;
         match timer.role {
             TimerRole::Periodic(load) => callback = self.periodic(load).callback,
-            TimerRole::Scripted(number) => self.tell(cpu, number, Happened::Ran),
+            TimerRole::Scripted(number) => self.tell(cpu, number, ScriptEvent::Ran),
             _ => {}
         }
         let base = expired.base().cpu.index() as u16;

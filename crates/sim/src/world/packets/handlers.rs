@@ -1,8 +1,8 @@
 //! The handlers of NET_TX and NET_RX, packet by packet, and what makes a queue run again.
 
 use super::queue::SimQueue;
-use crate::world::context::{InRun, What};
-use crate::world::event::Event;
+use crate::world::context::{NotedEvent, RunAccess};
+use crate::world::event::SimEvent;
 use crate::world::softirqs::SoftirqLayer;
 use crate::world::timers::Locks;
 use quietcore_core::Nanos;
@@ -33,7 +33,7 @@ impl SoftirqLayer<'_> {
             let queue = self.packets.stations[at].in_hand.pop_front()?;
             let this = &mut self.packets.queues[usize::from(queue)];
             this.is_scheduled = false;
-            // Who runs it looks again.
+            // Another CPU may run it: that CPU looks again.
             self.packets.stations[at].transmits = this.begin_run(queue);
         }
     }
@@ -54,7 +54,7 @@ impl SoftirqLayer<'_> {
         let figures = self.recorder().packets();
         *figures.watchdogs.entry(cpu).or_default() += 1;
         figures.watchdogs_elsewhere += u64::from(is_elsewhere);
-        self.note(What::Watchdog, cpu, u64::from(queue));
+        self.note(NotedEvent::Watchdog, cpu, u64::from(queue));
         self.schedule_queue(cpu, queue);
     }
 
@@ -67,7 +67,7 @@ impl SoftirqLayer<'_> {
         self.expect_frames(queue);
     }
 
-    /// Interrupts when there is something for `queue`, unless somebody looks anyway.
+    /// Interrupts when there is something for `queue`, unless a handler or task looks anyway.
     pub(super) fn expect_frames(&mut self, queue: u16) {
         let now = self.now();
         let this = &mut self.packets.queues[usize::from(queue)];
@@ -78,7 +78,7 @@ impl SoftirqLayer<'_> {
         let Some(&first) = this.wire.front() else { return };
         this.is_expected = true;
         let at = first.max(now) + this.load.coalesce;
-        self.push(Nanos(at), Event::Frames(queue));
+        self.push(Nanos(at), SimEvent::Frames(queue));
     }
 
     /// The first look at every queue.

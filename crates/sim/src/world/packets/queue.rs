@@ -1,6 +1,6 @@
-//! A transmit queue: what it holds, what is on its way back to its sender, and who runs it.
+//! A transmit queue: what it holds, what is on its way back to its sender, and whether a CPU runs it.
 
-use crate::engine::{Random, interval};
+use crate::engine::{SimRandom, interval};
 use crate::scenario::{Arrivals, TransmitQueue};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{Netem, Packet, Qdisc};
@@ -62,14 +62,14 @@ pub(crate) struct SimQueue {
     /// All that there were, and those that left for good.
     born: u64,
     gone: u64,
-    random: Random,
+    random: SimRandom,
     next_birth: u64,
 }
 
 impl SimQueue {
     /// The queue of `load` at time 0; a window's packets are spread over the time that they are delayed for.
-    pub(crate) fn new(load: TransmitQueue, (seed, number): (u64, u32), watchdog: u32) -> Self {
-        let mut draws = Random::new(seed, (1 << 33) + u64::from(number));
+    pub(crate) fn new(load: TransmitQueue, seed: u64, number: u16, watchdog: u32) -> Self {
+        let mut draws = SimRandom::new(seed, (1 << 33) + u64::from(number));
         let draws: Draws = Box::new(move || draws.word());
         let netem = Netem::new(load.netem.clone(), draws, Nanos(0)).expect("limit and delay go together");
         let latency = load.netem.delay.latency.0;
@@ -77,7 +77,7 @@ impl SimQueue {
             Arrivals::Window(window) => (0..window).map(|packet| latency * packet / window).collect(),
             Arrivals::Every(_) => VecDeque::new(),
         };
-        let mut random = Random::new(seed, (1 << 34) + u64::from(number));
+        let mut random = SimRandom::new(seed, (1 << 34) + u64::from(number));
         let next_birth = match load.arrivals {
             Arrivals::Window(_) => u64::MAX,
             Arrivals::Every(mean) => interval(&mut random, mean),

@@ -2,7 +2,7 @@
 
 use super::queue::QueueRun;
 use super::station::{ReceiveState, WEIGHT};
-use crate::world::context::InRun;
+use crate::world::context::RunAccess;
 use crate::world::softirqs::SoftirqLayer;
 use crate::world::tasks::NextPart;
 use quietcore_core::softirq::Vector;
@@ -88,11 +88,11 @@ impl SoftirqLayer<'_> {
         let this = &mut self.packets.queues[usize::from(queue)];
         if let Some(run) = this.sender_run.take() {
             let (run, cost) = self.run_step(cpu, run);
-            return self.sender_goes_on(cpu, queue, (run, cost));
+            return self.sender_goes_on(cpu, queue, run, cost);
         }
         if this.in_hand > 0 {
-            let sent = self.send_packet(cpu, queue);
-            return self.sender_goes_on(cpu, queue, sent);
+            let (run, cost) = self.send_packet(cpu, queue);
+            return self.sender_goes_on(cpu, queue, run, cost);
         }
         if this.take_in(now) {
             let work = this.load.work;
@@ -105,7 +105,7 @@ impl SoftirqLayer<'_> {
         NextPart::Block
     }
 
-    fn sender_goes_on(&mut self, cpu: u16, queue: u16, (run, cost): (Option<QueueRun>, u64)) -> NextPart {
+    fn sender_goes_on(&mut self, cpu: u16, queue: u16, run: Option<QueueRun>, cost: u64) -> NextPart {
         self.packets.queues[usize::from(queue)].sender_run = run;
         // As where bottom halves are enabled again: what was raised meanwhile runs.
         let _ = self.begin_round(cpu);

@@ -2,9 +2,10 @@
 
 use super::queue::QueueRun;
 use crate::scenario::Cost;
-use crate::world::context::{InRun, What};
-use crate::world::event::Event;
+use crate::world::context::{NotedEvent, RunAccess};
+use crate::world::event::SimEvent;
 use crate::world::softirqs::SoftirqLayer;
+use crate::world::timers::{LockCost, LockUse};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{Dequeued, Qdisc, Verdict};
 
@@ -24,14 +25,16 @@ impl SoftirqLayer<'_> {
     /// it lies in are time that `cpu` spends in it.
     fn lock_queue(&mut self, cpu: u16, queue: u16) -> u64 {
         let handover = self.cost(Cost::LockHandover);
-        let (wait, handover) = self.packets.locks.take(queue, cpu, self.now(), [0, handover]);
+        let wanted = LockUse { hold: 0, handover };
+        let LockCost { wait, handover } =
+            self.packets.locks.take(queue, cpu, self.tasks.timers.run.now, wanted);
         let figures = self.recorder().packets();
         figures.lock_waits += u64::from(wait > 0);
         figures.lock_wait_ns += wait + handover;
         wait + handover
     }
 
-    /// `cpu` sends the packet of `queue` that it has in hand, and runs the queue if nobody does. Returns what
+    /// `cpu` sends the packet of `queue` that it has in hand, and runs the queue unless another CPU does. Returns what
     /// that costs, and what it has to go on with.
     pub(crate) fn send_packet(&mut self, cpu: u16, queue: u16) -> (Option<QueueRun>, u64) {
         let spun = self.lock_queue(cpu, queue);
@@ -55,7 +58,7 @@ impl SoftirqLayer<'_> {
             Verdict::Lost | Verdict::Dropped => {
                 figures.dropped += 1;
                 if self.packets.queues[usize::from(queue)].dropped() {
-                    self.push(Nanos(self.now() + RETRY), Event::SendAgain(queue));
+                    self.push(Nanos(self.now() + RETRY), SimEvent::SendAgain(queue));
                 }
             }
         }
@@ -94,7 +97,7 @@ impl SoftirqLayer<'_> {
                 if let Some(due) = frame.due {
                     self.recorder().packet_late(at - due);
                 }
-                self.note(What::Packet, cpu, u64::from(queue));
+                self.note(NotedEvent::Packet, cpu, u64::from(queue));
                 self.expect_frames(queue);
                 if left == 0 {
                     self.schedule_queue(cpu, queue);

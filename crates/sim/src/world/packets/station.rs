@@ -11,7 +11,7 @@ pub(super) const WEIGHT: u32 = 64;
 
 /// All queues, and what CPUs have to do with them.
 #[derive(Debug)]
-pub(crate) struct Packets {
+pub(crate) struct PacketState {
     pub(crate) queues: Vec<SimQueue>,
     pub(super) stations: Vec<PacketStation>,
     /// By queue.
@@ -29,7 +29,7 @@ pub(super) struct PacketStation {
     pub(super) receives: ReceiveState,
 }
 
-impl Packets {
+impl PacketState {
     pub(crate) fn new(cpu_count: usize) -> Self {
         let stations = (0..cpu_count).map(|_| PacketStation::default()).collect();
         Self { queues: Vec::new(), stations, locks: Locks::new(0) }

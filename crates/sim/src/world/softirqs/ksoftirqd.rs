@@ -7,7 +7,7 @@
 //! it gets (`Claims`, `Runner::Ksoftirqd`).
 
 use super::layer::SoftirqLayer;
-use crate::world::context::InRun;
+use crate::world::context::RunAccess;
 use crate::world::tasks::NextPart;
 use quietcore_core::Nanos;
 use quietcore_core::softirq::{Budget, Passes, Runner, Step, VectorSet};
@@ -70,7 +70,7 @@ impl SoftirqLayer<'_> {
         length
     }
 
-    /// ksoftirqd's pass is over: it goes on before everybody only if something else waits for too long.
+    /// ksoftirqd's pass is over: it goes on before all other tasks only if another vector has waited too long.
     fn stop_boost(&mut self, cpu: u16, pending: VectorSet) {
         if self.cpu(cpu).softirqs.is_boosted {
             let held = self.hold(cpu, pending);

@@ -4,19 +4,19 @@
 //! handlers, handlers that raise other vectors; RPS and threaded interrupts.
 
 use crate::scenario::SenderName;
-use crate::world::context::{InRun, RunContext, What};
-use crate::world::packets::Packets;
-use crate::world::tasks::{Arrival, InterruptState, SimCpu, SoftirqState, TaskLayer, TaskState};
+use crate::world::context::{NotedEvent, RunAccess, RunContext};
+use crate::world::packets::PacketState;
+use crate::world::tasks::{Arrival, InterruptState, SimCpu, SimTaskState, SoftirqState, TaskLayer};
 use crate::world::timers::SimTimer;
 use quietcore_core::softirq::{Raise, Vector, VectorSet};
 
 /// See the file.
 pub(crate) struct SoftirqLayer<'p> {
     pub(crate) tasks: TaskLayer<'p>,
-    pub(crate) packets: Packets,
+    pub(crate) packets: PacketState,
 }
 
-impl<'p> InRun<'p> for SoftirqLayer<'p> {
+impl<'p> RunAccess<'p> for SoftirqLayer<'p> {
     fn run(&self) -> &RunContext<'p> {
         self.tasks.run()
     }
@@ -30,7 +30,7 @@ impl<'p> SoftirqLayer<'p> {
     /// Nothing is raised, and there is no transmit queue.
     pub(crate) fn new(tasks: TaskLayer<'p>) -> Self {
         let cpu_count = tasks.cpus.len();
-        Self { tasks, packets: Packets::new(cpu_count) }
+        Self { tasks, packets: PacketState::new(cpu_count) }
     }
 
     pub(crate) fn cpu(&mut self, cpu: u16) -> &mut SimCpu {
@@ -43,7 +43,7 @@ impl SoftirqLayer<'_> {
         let raise = self.tasks.cpus[usize::from(cpu)].softirqs.claims.raise(vector.into());
         if vector != Vector::TIMER {
             let news = u64::from(raise == Raise::News);
-            self.note(What::Raise, cpu, (vector.index() as u64) << 1 | news);
+            self.note(NotedEvent::Raise, cpu, (vector.index() as u64) << 1 | news);
         }
     }
 
@@ -72,7 +72,7 @@ impl SoftirqLayer<'_> {
     /// `cpu` handles the call of `of`, which may be offline by now: first its flag, then the look.
     pub(crate) fn call_arrives(&mut self, cpu: u16, of: u16) {
         self.tasks.timers.contact(of).call.arrive();
-        self.note(What::Called, cpu, 0);
+        self.note(NotedEvent::Called, cpu, 0);
         self.raise(cpu, Vector::TIMER);
     }
 
@@ -132,7 +132,7 @@ impl SoftirqLayer<'_> {
             let is_free = this.hard == InterruptState::None && matches!(this.soft, SoftirqState::None);
             let ksoftirqd = this.softirqs.ksoftirqd.map(|task| self.tasks.all[task as usize].state);
             let has_left = is_free && this.is_online && !this.is_stalled && this.pending == 0;
-            let is_woken = ksoftirqd == Some(TaskState::Runnable);
+            let is_woken = ksoftirqd == Some(SimTaskState::Runnable);
             let waits = !pending.intersection(VectorSet::MOVABLE).is_empty();
             assert!(!(has_left && waits) || is_woken, "CPU {cpu}: {pending} pending, ksoftirqd sleeps");
             self.tasks.check_priority(cpu as u16);

@@ -6,9 +6,9 @@
 //! arrives on top of it pauses it; tasks wait until the round is over.
 
 use super::layer::SoftirqLayer;
-use crate::world::context::{InRun, What};
-use crate::world::event::Event;
-use crate::world::tasks::{Program, SimTask, SoftirqState, TaskState};
+use crate::world::context::{NotedEvent, RunAccess};
+use crate::world::event::SimEvent;
+use crate::world::tasks::{Program, SimTask, SimTaskState, SoftirqState};
 use quietcore_core::Nanos;
 use quietcore_core::softirq::{Budget, Passes, Runner, Step, Vector, VectorSet};
 use quietcore_trace::SoftirqStep;
@@ -40,7 +40,7 @@ impl SoftirqLayer<'_> {
         let this = &mut self.tasks.cpus[usize::from(cpu)].softirqs;
         if this.limit_look.is_none_or(|look| at < look) {
             this.limit_look = Some(at);
-            self.push(Nanos(at.max(now)), Event::DeferLimit(cpu));
+            self.push(Nanos(at.max(now)), SimEvent::DeferLimit(cpu));
         }
     }
 
@@ -170,7 +170,7 @@ impl SoftirqLayer<'_> {
         if !self.packets.is_empty() {
             self.packets.begin_handler(cpu, vector);
         }
-        self.note(What::Handler, cpu, (vector.index() as u64) << 56 ^ length);
+        self.note(NotedEvent::Handler, cpu, (vector.index() as u64) << 56 ^ length);
         length
     }
 
@@ -192,7 +192,7 @@ impl SoftirqLayer<'_> {
                 task
             }
         };
-        if self.tasks.all[task as usize].state == TaskState::Blocked {
+        if self.tasks.all[task as usize].state == SimTaskState::Blocked {
             self.recorder().softirqs().ksoftirqd_wakeups += 1;
             self.tasks.enqueue(task, cpu);
         }

@@ -5,11 +5,11 @@
 //! woken elsewhere (`wake = "here"`). Absent: fair shares and load balancing.
 
 use super::cpu::{ENDLESS, SimCpu};
-use super::task::{CpuWorker, Program, SimTask, TaskState};
+use super::task::{CpuWorker, Program, SimTask, SimTaskState};
 use super::threads::RealtimeState;
 use crate::scenario::Cost;
 use crate::scenario::names::{Ksoftirqd, WakePlace};
-use crate::world::context::{InRun, RunContext};
+use crate::world::context::{RunAccess, RunContext};
 use crate::world::cpu_id::id;
 use crate::world::timers::TimerLayer;
 use quietcore_core::Turn;
@@ -27,7 +27,7 @@ pub(crate) struct TaskLayer<'p> {
     pub(crate) realtime: RealtimeState,
 }
 
-impl<'p> InRun<'p> for TaskLayer<'p> {
+impl<'p> RunAccess<'p> for TaskLayer<'p> {
     fn run(&self) -> &RunContext<'p> {
         &self.timers.run
     }
@@ -67,7 +67,7 @@ impl TaskLayer<'_> {
         self.all.push(SimTask::new(program, cpu));
     }
 
-    /// Whether ksoftirqd runs on `cpu` and lets nobody in before its pass is over.
+    /// Whether ksoftirqd runs on `cpu` and lets no task in before its pass is over.
     pub(crate) fn is_whole(&self, cpu: u16) -> bool {
         let this = &self.cpus[usize::from(cpu)];
         self.plan().ksoftirqd == Ksoftirqd::Whole
@@ -94,7 +94,7 @@ impl TaskLayer<'_> {
         }
     }
 
-    /// The highest priority on `cpu`, of who runs and of who waits.
+    /// The highest priority on `cpu`, running or waiting.
     pub(crate) fn highest(&self, cpu: u16) -> Option<Priority> {
         let this = &self.cpus[usize::from(cpu)];
         let current = this.current.and_then(|task| self.all[task as usize].priority);
@@ -104,7 +104,7 @@ impl TaskLayer<'_> {
     /// Puts `task` into the queue of `target`.
     pub(crate) fn enqueue(&mut self, task: u32, target: u16) {
         let this = &mut self.all[task as usize];
-        (this.state, this.cpu) = (TaskState::Runnable, target);
+        (this.state, this.cpu) = (SimTaskState::Runnable, target);
         let class = this.class();
         if let Some(priority) = this.priority {
             this.stamp = self.realtime.next_stamp();
@@ -121,7 +121,7 @@ impl TaskLayer<'_> {
     /// `task` can run; `from` is the CPU that says so. Returns what that costs it.
     pub(crate) fn wake(&mut self, task: u32, from: u16) -> u64 {
         let this = &self.all[task as usize];
-        if this.state != TaskState::Blocked {
+        if this.state != SimTaskState::Blocked {
             return 0;
         }
         if matches!(this.program, Program::Realtime { .. }) {
@@ -181,7 +181,7 @@ impl TaskLayer<'_> {
         self.housekeeper_near(wanted)
     }
 
-    /// The CPU nearest to `wanted` that takes anybody's tasks.
+    /// The housekeeping CPU nearest to `wanted`.
     pub(crate) fn housekeeper_near(&self, wanted: u16) -> u16 {
         let near =
             nearest_housekeeping(&self.plan().topology, id(wanted), self.timers.masks.housekeeping.work());

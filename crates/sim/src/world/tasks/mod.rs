@@ -13,5 +13,5 @@ mod threads;
 pub(crate) use cpu::{ENDLESS, InterruptState, RunLevel, SimCpu, SoftirqState};
 pub(crate) use layer::TaskLayer;
 pub(crate) use softirqs::{Arrival, DeviceWork};
-pub(crate) use task::{NOT_DUE, NextPart, Program, SimTask, TaskState};
+pub(crate) use task::{NOT_DUE, NextPart, Program, SimTask, SimTaskState};
 pub(crate) use threads::CyclicState;

@@ -9,9 +9,9 @@
 
 use super::cpu::SimCpu;
 use super::layer::TaskLayer;
-use super::task::{Program, SimTask, TaskState};
+use super::task::{Program, SimTask, SimTaskState};
 use crate::scenario::Cost;
-use crate::world::context::InRun;
+use crate::world::context::RunAccess;
 use crate::world::cpu_id::id;
 use quietcore_core::realtime::{CpuPriority, Running, Seeker, Waking, find_lowest, fits, wake_target};
 
@@ -28,7 +28,7 @@ impl TaskLayer<'_> {
         }
     }
 
-    /// Tells everybody what the highest priority on `cpu` is now.
+    /// Publishes the highest priority on `cpu`, which other CPUs read when they place tasks.
     pub(crate) fn renew_priority(&mut self, cpu: u16) {
         let priority = self.priority_of(cpu);
         let this = &self.cpus[usize::from(cpu)];
@@ -46,7 +46,7 @@ impl TaskLayer<'_> {
     /// `task` can run; `from` is the CPU whose interrupt says so. Returns what that costs it.
     pub(crate) fn wake_realtime(&mut self, task: u32, from: u16) -> u64 {
         let this = &self.all[task as usize];
-        if this.state != TaskState::Blocked {
+        if this.state != SimTaskState::Blocked {
             return 0;
         }
         let before = this.cpu;
@@ -214,7 +214,7 @@ impl TaskLayer<'_> {
         }
     }
 
-    /// Everybody knows the priority of `cpu`, and nobody who may move is on it if it is isolated.
+    /// The published priority of `cpu` is right, and no task that may move is on it if it is isolated.
     pub(crate) fn check_priority(&self, cpu: u16) {
         let known = self.realtime.priorities.of(id(cpu));
         assert_eq!(known, self.priority_of(cpu), "CPU {cpu}: what others know of its priority");
@@ -227,7 +227,7 @@ impl TaskLayer<'_> {
         let this = self.all[task as usize];
         let is_passed = |other: &SimTask| {
             other.cpu == cpu
-                && other.state == TaskState::Runnable
+                && other.state == SimTaskState::Runnable
                 && other.priority == this.priority
                 && other.stamp < this.stamp
         };

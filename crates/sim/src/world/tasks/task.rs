@@ -79,7 +79,7 @@ pub(crate) enum Program {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TaskState {
+pub(crate) enum SimTaskState {
     /// Waits to be woken.
     Blocked,
     /// In a queue, or current.
@@ -91,7 +91,7 @@ pub(crate) enum TaskState {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SimTask {
     pub(crate) program: Program,
-    pub(crate) state: TaskState,
+    pub(crate) state: SimTaskState,
     pub(crate) cpu: u16,
     /// Where it belongs; it returns there when that CPU comes back.
     pub(crate) home: u16,
@@ -133,7 +133,7 @@ impl SimTask {
     pub(crate) fn new(program: Program, cpu: u16) -> Self {
         Self {
             program,
-            state: TaskState::Blocked,
+            state: SimTaskState::Blocked,
             cpu,
             home: cpu,
             // Sleepers have no priorities among themselves.

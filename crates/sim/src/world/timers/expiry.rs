@@ -2,7 +2,7 @@
 
 use super::layer::TimerLayer;
 use super::timer::SimTimer;
-use crate::world::context::{InRun, What};
+use crate::world::context::{NotedEvent, RunAccess};
 use crate::world::cpu_id::id;
 use quietcore_core::Expired;
 
@@ -31,7 +31,7 @@ impl TimerLayer<'_> {
         if !timer.is_deferrable {
             self.run.recorder.lateness(now.saturating_sub(timer.expires));
         }
-        self.run.note(What::Expire, cpu, u64::from(number) << 16 | u64::from(base));
+        self.run.note(NotedEvent::Expire, cpu, u64::from(number) << 16 | u64::from(base));
         self.run.export(|exporter| exporter.expires(cpu, number, &timer));
         timer
     }

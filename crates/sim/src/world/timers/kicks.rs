@@ -2,8 +2,8 @@
 
 use super::layer::TimerLayer;
 use crate::scenario::Cost;
-use crate::world::context::{InRun, What};
-use crate::world::event::Event;
+use crate::world::context::{NotedEvent, RunAccess};
+use crate::world::event::SimEvent;
 use quietcore_core::Nanos;
 
 impl TimerLayer<'_> {
@@ -21,10 +21,10 @@ impl TimerLayer<'_> {
             self.send_kick(target);
         }
         if let Some(at) = self.actions.take_alarm() {
-            self.note(What::Alarm, cpu, at.0);
+            self.note(NotedEvent::Alarm, cpu, at.0);
             if self.alarm.is_none_or(|alarm| at < alarm) {
                 self.alarm = Some(at);
-                self.push(at.max(Nanos(self.now())), Event::Alarm);
+                self.push(at.max(Nanos(self.now())), SimEvent::Alarm);
             }
         }
         cost
@@ -33,13 +33,13 @@ impl TimerLayer<'_> {
     /// A kick can be lost; then it is sent again, as the contract asks of a world.
     pub(crate) fn send_kick(&mut self, target: u16) {
         self.recorder().figures.kicks += 1;
-        self.note(What::Kick, target, 0);
+        self.note(NotedEvent::Kick, target, 0);
         let (percent, retry) = self.plan().faults.lost_kicks;
         let mut at = self.now() + self.cost(Cost::KickLatency);
         while percent > 0 && self.random().chance(percent) {
             at += retry;
         }
-        self.push(Nanos(at), Event::Kick(target));
+        self.push(Nanos(at), SimEvent::Kick(target));
         self.kicked += u32::from(!std::mem::replace(&mut self.contact(target).is_kicked, true));
     }
 

@@ -3,12 +3,12 @@
 //! Invariant: what this layer knows of a timer (pending or not, its base) is what the machine knows; each call
 //! checks it.
 
-use super::lock_costs::{Locks, Path, paths};
+use super::lock_costs::{GroupPath, LockCost, LockUse, Locks, paths};
 use super::timer::{SimTimer, TimerKey, TimerRole};
 use crate::scenario::Cost;
-use crate::world::context::{InRun, RunContext, What};
+use crate::world::context::{NotedEvent, RunAccess, RunContext};
 use crate::world::cpu_id::id;
-use crate::world::event::Event;
+use crate::world::event::SimEvent;
 use quietcore_core::place::{Arming, ExactPolicy, Housekeeping, Policy, push_target};
 use quietcore_core::softirq::Call;
 use quietcore_core::{
@@ -46,14 +46,14 @@ pub(crate) struct TimerLayer<'p> {
     pub(crate) masks: CpuMasks,
     locks: Locks,
     /// By CPU: its way up the hierarchy.
-    paths: Vec<Path>,
+    paths: Vec<GroupPath>,
     /// When the alarm is that the machine asked for, if it is ahead.
     pub(super) alarm: Option<Nanos>,
     /// CPUs that were kicked and have not answered yet.
     pub(crate) kicked: u32,
 }
 
-impl<'p> InRun<'p> for TimerLayer<'p> {
+impl<'p> RunAccess<'p> for TimerLayer<'p> {
     fn run(&self) -> &RunContext<'p> {
         &self.run
     }
@@ -131,7 +131,7 @@ impl<'p> TimerLayer<'p> {
         (this.expires, this.delay) = (until, until.saturating_sub(self.run.now));
         (this.armed_on, this.base, this.is_pending, this.seen_at) = (cpu, base, true, self.run.now);
         this.pulled_from = None;
-        self.push(Nanos(until), Event::Watchdog(timer));
+        self.push(Nanos(until), SimEvent::Watchdog(timer));
         self.was_armed(cpu, timer);
         let arm = self.cost(Cost::Arm);
         self.work_on(base, cpu, arm) + looks * self.cost(Cost::Look) + self.carry_out(cpu)
@@ -141,7 +141,11 @@ impl<'p> TimerLayer<'p> {
     pub(super) fn was_armed(&mut self, cpu: u16, timer: u32) {
         let this = &self.all[timer as usize];
         self.run.recorder.figures.arms += 1;
-        self.run.note(What::Arm, cpu, this.expires ^ u64::from(timer) << 40 ^ u64::from(this.base) << 20);
+        self.run.note(
+            NotedEvent::Arm,
+            cpu,
+            this.expires ^ u64::from(timer) << 40 ^ u64::from(this.base) << 20,
+        );
         self.run.export(|exporter| exporter.armed(cpu, timer, this));
     }
 }
@@ -195,7 +199,7 @@ impl TimerLayer<'_> {
         let base = this.base;
         this.is_pending = false;
         self.recorder().figures.cancels += u64::from(was_pending);
-        self.note(What::Cancel, cpu, u64::from(timer));
+        self.note(NotedEvent::Cancel, cpu, u64::from(timer));
         if !was_pending {
             return 0; // seen without a lock
         }
@@ -213,7 +217,7 @@ impl TimerLayer<'_> {
     /// What it costs `by` to work for `hold` ns on the bases of `base`: waiting, getting the lock, working.
     pub(crate) fn work_on(&mut self, base: u16, by: u16, hold: u64) -> u64 {
         let handover = self.cost(Cost::LockHandover);
-        let (wait, handover) = self.locks.take(base, by, self.now(), [hold, handover]);
+        let LockCost { wait, handover } = self.locks.take(base, by, self.run.now, LockUse { hold, handover });
         if wait > 0 {
             self.recorder().figures.lock_waits += 1;
             self.recorder().figures.lock_wait_ns += wait;
@@ -221,12 +225,12 @@ impl TimerLayer<'_> {
         wait + handover + hold
     }
 
-    /// How many groups change when `cpu` goes idle: all up to the first with somebody else active.
+    /// How many groups change when `cpu` goes idle: all up to the first in which another child is active.
     pub(crate) fn levels_down(&self, cpu: u16) -> u64 {
         self.levels(cpu, |active, mask| active & !mask == 0)
     }
 
-    /// How many groups change when `cpu` wakes up: all up to the first with somebody active.
+    /// How many groups change when `cpu` wakes up: all up to the first in which a child is active.
     pub(crate) fn levels_up(&self, cpu: u16) -> u64 {
         self.levels(cpu, |active, _| active == 0)
     }

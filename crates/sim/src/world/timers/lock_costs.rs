@@ -1,7 +1,7 @@
 //! Locks as queues, and the ways up the hierarchy: what shared state costs those who touch it.
 //!
-//! A lock is known by when it is free again and who held it last. Whoever comes earlier waits; whoever comes
-//! from another CPU pays for getting it. Events come in the order of time, so the queue is first come, first
+//! A lock is known by when it is free again and which CPU held it last. A CPU that comes earlier waits; one that
+//! did not hold it last pays for getting it. Events come in the order of time, so the queue is first come, first
 //! served.
 
 use quietcore_core::CpuId;
@@ -12,6 +12,24 @@ use quietcore_core::topology::Topology;
 struct Lock {
     free_at: u64,
     holder: u16,
+}
+
+/// What a lock is taken for, in ns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LockUse {
+    /// For how long it is held.
+    pub(crate) hold: u64,
+    /// How long it takes to get it from another CPU.
+    pub(crate) handover: u64,
+}
+
+/// What getting a lock costs, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LockCost {
+    /// Until its holder is done.
+    pub(crate) wait: u64,
+    /// Until its cache line is there.
+    pub(crate) handover: u64,
 }
 
 /// One lock per CPU, of its timer bases; or per transmit queue.
@@ -26,27 +44,26 @@ impl Locks {
         Self { locks: (0..cpu_count).map(lock).collect() }
     }
 
-    /// `by` takes the lock of `base` at `now` and holds it for `hold`, if getting it takes `handover` from
-    /// another CPU. Returns how long it waits for a holder, and how long it takes to get it.
-    pub(crate) fn take(&mut self, base: u16, by: u16, now: u64, [hold, handover]: [u64; 2]) -> (u64, u64) {
+    /// `by` takes the lock of `base` at `now`. Returns what getting it costs.
+    pub(crate) fn take(&mut self, base: u16, by: u16, now: u64, wanted: LockUse) -> LockCost {
         let lock = &mut self.locks[usize::from(base)];
         let wait = lock.free_at.saturating_sub(now);
-        let handover = if lock.holder == by { 0 } else { handover };
-        *lock = Lock { free_at: now + wait + handover + hold, holder: by };
-        (wait, handover)
+        let handover = if lock.holder == by { 0 } else { wanted.handover };
+        *lock = Lock { free_at: now + wait + handover + wanted.hold, holder: by };
+        LockCost { wait, handover }
     }
 
-    /// Who has taken the lock of `base` holds it for so much longer.
+    /// The holder of the lock of `base` keeps it for so much longer.
     pub(crate) fn hold(&mut self, base: u16, longer: u64) {
         self.locks[usize::from(base)].free_at += longer;
     }
 }
 
 /// A CPU's groups from the lowest to the top, with its mask in each.
-pub(crate) type Path = Vec<(GroupId, ChildMask)>;
+pub(crate) type GroupPath = Vec<(GroupId, ChildMask)>;
 
 /// The ways up of all CPUs, if they join in ascending order.
-pub(crate) fn paths(topology: &Topology) -> Vec<Path> {
+pub(crate) fn paths(topology: &Topology) -> Vec<GroupPath> {
     let node_of = |cpu: CpuId| topology.node_of(cpu).map_or(0, |node| node.0);
     let nodes = topology.nodes().filter(|(_, cpus)| !cpus.is_empty()).count();
     let mut tree = Tree::new(Levels::new(topology.cpu_count() as u16, nodes as u16));
@@ -58,16 +75,21 @@ pub(crate) fn paths(topology: &Topology) -> Vec<Path> {
 
 #[cfg(test)]
 mod tests {
-    use super::Locks;
+    use super::{LockCost, LockUse, Locks};
 
     /// Goal: first come, first served; only a change of hands costs. Method: a short script.
     #[test]
     fn a_lock_is_a_queue() {
         let mut locks = Locks::new(3);
-        assert_eq!(locks.take(1, 1, 100, [10, 50]), (0, 0), "its own CPU, free");
-        assert_eq!(locks.take(1, 2, 105, [10, 50]), (5, 50), "held until 110, then another hand");
-        assert_eq!(locks.take(1, 2, 110, [10, 50]), (60, 0), "behind itself");
-        assert_eq!(locks.take(1, 0, 1000, [10, 50]), (0, 50), "free again, another hand");
-        assert_eq!(locks.take(0, 0, 1000, [10, 50]), (0, 0), "another lock");
+        let wanted = LockUse { hold: 10, handover: 50 };
+        let mut take = |base, by, now| {
+            let LockCost { wait, handover } = locks.take(base, by, now, wanted);
+            (wait, handover)
+        };
+        assert_eq!(take(1, 1, 100), (0, 0), "its own CPU, free");
+        assert_eq!(take(1, 2, 105), (5, 50), "held until 110, then another hand");
+        assert_eq!(take(1, 2, 110), (60, 0), "behind itself");
+        assert_eq!(take(1, 0, 1000), (0, 50), "free again, another hand");
+        assert_eq!(take(0, 0, 1000), (0, 0), "another lock");
     }
 }

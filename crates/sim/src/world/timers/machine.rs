@@ -1,7 +1,7 @@
 //! What the world tells the machine about its CPUs.
 
 use super::layer::TimerLayer;
-use crate::world::context::What;
+use crate::world::context::NotedEvent;
 use crate::world::cpu_id::id;
 use quietcore_core::place::Housekeeping;
 use quietcore_core::{CpuSet, IdleDecision, Nanos};
@@ -38,7 +38,7 @@ impl TimerLayer<'_> {
     pub(crate) fn handle_alarm(&mut self) {
         let Some(at) = self.alarm.filter(|at| at.0 <= self.run.now) else { return };
         self.alarm = None;
-        self.run.note(What::Alarm, 0, at.0);
+        self.run.note(NotedEvent::Alarm, 0, at.0);
         self.machine.handle_alarm(Nanos(self.run.now), &mut self.actions);
         // The world's own timer carries these out; no CPU pays.
         self.carry_out(u16::MAX);

@@ -12,5 +12,5 @@ mod raise;
 mod timer;
 
 pub(crate) use layer::TimerLayer;
-pub(crate) use lock_costs::Locks;
+pub(crate) use lock_costs::{LockCost, LockUse, Locks};
 pub(crate) use timer::{SimTimer, TimerRole};

@@ -1,15 +1,15 @@
-//! TIMER on isolated CPUs whose softirqs are threads: when a tick raises it, and who arms from elsewhere.
+//! TIMER on isolated CPUs whose softirqs are threads: when a tick raises it, and what arming from elsewhere does.
 //!
 //! With `timer_raise` in the scenario, every raise on an isolated CPU costs the way to a helper thread and
-//! back. The rule is the core's (`TimerRaise`), so is the flag that coalesces calls (`Call`). Somebody who
-//! arms a timer there from another CPU decides at one moment, and others see it at a later one: between the
-//! two the tick may look. The simulator has no memory ordering; the span in between stands for it.
+//! back. The rule is the core's (`TimerRaise`), so is the flag that coalesces calls (`Call`). A
+//! task that arms a timer there from another CPU decides at one moment, and the isolated CPU sees the timer at a
+//! later one: between the two its tick may look. The simulator has no memory ordering; that span stands for it.
 
 use super::layer::TimerLayer;
 use crate::scenario::Cost;
-use crate::world::context::InRun;
+use crate::world::context::RunAccess;
 use crate::world::cpu_id::id;
-use crate::world::event::Event;
+use crate::world::event::SimEvent;
 use crate::world::why;
 use quietcore_core::softirq::TimerRaise;
 use quietcore_core::{Arm, Context, Nanos};
@@ -46,8 +46,8 @@ impl TimerLayer<'_> {
         self.cost(Cost::HelperSwitch)
     }
 
-    /// Somebody on `cpu` arms `timer` on `target`, to be due at `expires`. Returns what that costs.
-    pub(crate) fn arm_there(&mut self, cpu: u16, timer: u32, (target, expires): (u16, u64)) -> u64 {
+    /// A task on `cpu` arms `timer` on `target`, to be due at `expires`. Returns what that costs.
+    pub(crate) fn arm_there(&mut self, cpu: u16, timer: u32, target: u16, expires: u64) -> u64 {
         let now = self.now();
         let context = Context::on(id(cpu), Nanos(now));
         let this = &mut self.all[timer as usize];
@@ -78,7 +78,7 @@ impl TimerLayer<'_> {
         }
         self.raise_figures().calls += 1;
         let at = self.now() + self.cost(Cost::KickLatency);
-        self.push(Nanos(at), Event::Call(cpu));
+        self.push(Nanos(at), SimEvent::Call(cpu));
         self.cost(Cost::Kick)
     }
 }

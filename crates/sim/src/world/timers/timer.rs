@@ -47,7 +47,7 @@ pub(crate) struct SimTimer {
     pub(crate) expires: u64,
     pub(crate) delay: u64,
     pub(crate) armed_on: u16,
-    /// Whose base it was put on.
+    /// The CPU of the base that it was put on.
     pub(crate) base: u16,
     pub(crate) is_pending: bool,
     pub(crate) is_pinned: bool,
