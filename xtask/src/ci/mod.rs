@@ -23,15 +23,10 @@ struct Step {
     run: fn(&Workspace, &CiOptions) -> Result<(), Failure>,
 }
 
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 13] = [
     Step { name: "fmt", what: "cargo fmt --all --check", run: rust_steps::fmt },
     Step { name: "clippy", what: "cargo clippy, all targets, warnings are errors", run: rust_steps::clippy },
     Step { name: "tests", what: "cargo test --workspace", run: rust_steps::tests },
-    Step {
-        name: "features",
-        what: "events and probes: what is tested with features only",
-        run: rust_steps::features,
-    },
     Step { name: "doc", what: "cargo doc, warnings are errors", run: rust_steps::doc },
     Step { name: "no-std", what: "the core builds without the standard library", run: rust_steps::no_std },
     Step { name: "site", what: "the hierarchy, step by step, in every order", run: rust_steps::site },

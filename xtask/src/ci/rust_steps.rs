@@ -17,33 +17,24 @@ const NO_STD: [(&str, &str); 3] = [
     ("quietcore-qdisc", "crates/qdisc/src/lib.rs"),
 ];
 
+/// What no crate of the workspace turns on by itself; the build without is that of the release and of mutants.
+const FEATURES: &str = "quietcore-live/tracing,quietcore-live/usdt";
+
 pub(super) fn fmt(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     run(&mut workspace.cargo(&["fmt", "--all", "--check"]), "run `cargo fmt --all`")
 }
 
 pub(super) fn clippy(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
-    let arguments = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+    let arguments = ["clippy", "--workspace", "--all-targets", "--locked", "--features", FEATURES];
     run(
-        &mut workspace.cargo(&arguments),
+        workspace.cargo(&arguments).args(["--", "-D", "warnings"]),
         "change the lines it names; if Cargo.lock is old, `cargo check` renews it",
     )
 }
 
 pub(super) fn tests(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     let remedy = "run the test that failed alone: `cargo test -p PACKAGE NAME`";
-    run(&mut workspace.cargo(&["test", "--workspace", "--locked"]), remedy)
-}
-
-/// What only exists with features that no other crate of the workspace turns on. In the same place: the flags
-/// are the same, so nothing but that crate is built again.
-pub(super) fn features(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
-    let features = ["-p", "quietcore-live", "--features", "tracing,usdt"];
-    let mut test = workspace.cargo(&["test", "--locked"]);
-    test.args(features).args(["--lib", "--test", "events", "--test", "probes"]);
-    run(&mut test, "run it alone: the same command with the name of the test at the end")?;
-    let mut clippy = workspace.cargo(&["clippy", "--locked"]);
-    clippy.args(features).args(["--all-targets", "--", "-D", "warnings"]);
-    run(&mut clippy, "change the lines it names")
+    run(&mut workspace.cargo(&["test", "--workspace", "--locked", "--features", FEATURES]), remedy)
 }
 
 /// The core with a mark between any two steps that matter. A place of its own: changed flags build all again.
@@ -102,7 +93,7 @@ pub(super) fn bench(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure>
         run(&mut command, "mend it in bench/; bench/README.md says how each peer is driven")
     };
     run_in(&["clippy"], &["--all-targets", "--", "-D", "warnings"])?;
-    run_in(&["test", "-q"], &[])?;
+    run_in(&["test", "-q", "--release"], &[])?;
     run_in(&["run", "-q", "--release"], &["--bin", "peers", "--", "--quick", "--rounds", "1"])
 }
 

@@ -184,7 +184,7 @@ impl Suite {
         }
     }
 
-    /// Where it is built, below the folder of builds.
+    /// Where it is built, below the tree's folder of builds.
     pub(super) const fn folder(self) -> &'static str {
         match self {
             Self::Properties
@@ -195,7 +195,7 @@ impl Suite {
             | Self::LiveUnits
             | Self::Tasks
             | Self::Disciplines
-            | Self::Devices => "plain",
+            | Self::Devices => "",
             Self::Site => "site",
             Self::Loom | Self::Models | Self::LiveModels => "loom",
         }

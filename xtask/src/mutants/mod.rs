@@ -2,7 +2,8 @@
 //!
 //! Decides what counts as noticed: the mutant compiles, and its killer fails (or hangs: a wheel that
 //! loses a timer can search for ever). First the unchanged copy has to pass, so that a failure is the
-//! mutant's. The working tree is never touched; the copy and its builds are in `target/mutants`.
+//! mutant's. The working tree is never touched; the copy is in `target/mutants`, and shares what it builds of
+//! other people's crates with the tree.
 
 mod bases;
 mod choice;
@@ -102,7 +103,6 @@ fn all() -> impl Iterator<Item = &'static Mutant> {
 struct Copy<'a> {
     workspace: &'a Workspace,
     root: PathBuf,
-    target: PathBuf,
     patience: Duration,
     /// How often a killer is asked, about a mutant and about the unchanged tree.
     times: u32,
@@ -111,8 +111,7 @@ struct Copy<'a> {
 impl<'a> Copy<'a> {
     fn make(workspace: &'a Workspace, times: u32) -> Result<Self, Failure> {
         let folder = workspace.target.join("mutants");
-        let (root, target) = (folder.join("tree"), folder.join("build"));
-        let copy = Self { workspace, root, target, patience: PATIENCE_MIN, times };
+        let copy = Self { workspace, root: folder.join("tree"), patience: PATIENCE_MIN, times };
         let failed = |error: std::io::Error| {
             Failure::new(format!("cannot copy the tree to {}: {error}", copy.root.display()), "free the disk")
         };
@@ -139,8 +138,8 @@ impl<'a> Copy<'a> {
     /// A program of the suite, in the copy.
     fn program(&self, suite: Suite, arguments: &[&str]) -> Command {
         let mut command = self.workspace.cargo(arguments);
-        // A place for each set of flags: changing them builds everything again.
-        command.current_dir(&self.root).env("CARGO_TARGET_DIR", self.target.join(suite.folder()));
+        // The tree's own places, one for each set of flags: changing flags builds everything again.
+        command.current_dir(&self.root).env("CARGO_TARGET_DIR", self.workspace.target.join(suite.folder()));
         command.envs(suite.environment().iter().copied()).stdin(Stdio::null());
         command
     }
