@@ -118,7 +118,7 @@ pub(super) const RULES: &[Mutant] = &[
     },
     Mutant {
         name: "usual-first-without-claim",
-        rule: "of two who arm a new timer at once one wins",
+        rule: "of two threads that arm a new timer at once one wins",
         file: BASE_ARM,
         right: "            if !seen.is_usual_new() || !place.claim_for(seen, onto) {",
         wrong: "            place.store(seen.at(onto));
@@ -188,7 +188,7 @@ pub(super) const RULES: &[Mutant] = &[
     },
     Mutant {
         name: "idle-without-release",
-        rule: "who made a timer idle touched it before",
+        rule: "the runner touches a timer before it makes it idle, not after",
         file: BASE_SYNC,
         right: "self.0.store(place.0, Ordering::Release);",
         wrong: "self.0.store(place.0, Ordering::Relaxed);",
@@ -196,7 +196,7 @@ pub(super) const RULES: &[Mutant] = &[
     },
     Mutant {
         name: "idle-without-acquire",
-        rule: "who sees a timer idle may free it",
+        rule: "a thread that sees a timer idle may free it",
         file: BASE_SYNC,
         right: "Place(self.0.load(Ordering::Acquire))",
         wrong: "Place(self.0.load(Ordering::Relaxed))",

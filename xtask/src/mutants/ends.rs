@@ -14,7 +14,7 @@ pub(super) const ENDS: &[Mutant] = &[
     },
     Mutant {
         name: "silence-not-marked",
-        rule: "after a silence whoever is silent is marked at once",
+        rule: "after a silence every silent CPU is marked at once",
         file: "crates/core/src/machine/alarm.rs",
         right: "        if self.mark_all_stalled(now, actions) {\n            return false;\n        }\n",
         wrong: "",
@@ -22,7 +22,7 @@ pub(super) const ENDS: &[Mutant] = &[
     },
     Mutant {
         name: "end-pushed-away",
-        rule: "nobody moves the word away from the end",
+        rule: "no transition leads away from the end",
         file: "crates/live/src/words/alarm.rs",
         right: "if seen == Some(END) {",
         wrong: "if seen == Some(END) && at == seen {",

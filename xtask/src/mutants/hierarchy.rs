@@ -51,7 +51,7 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
     },
     Mutant {
         name: "3-wakeup-stays",
-        rule: "who was told and finds somebody else awake forgets what it was told",
+        rule: "a CPU that was given an event and finds another CPU awake forgets the event",
         file: REMOTE,
         right: "if !self.pull_due(group, mask.bits(), now, &mut pull) {
                 break;",
@@ -117,7 +117,7 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
     },
     Mutant {
         name: "12-link-relaxed",
-        rule: "who sees a link sees what is behind it",
+        rule: "a walker that sees a link sees what is behind it",
         file: EVENT,
         right: "self.link.store(pack_link(link), Ordering::Release);",
         wrong: "self.link.store(pack_link(link), Ordering::Relaxed);",
@@ -158,7 +158,7 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
     },
     Mutant {
         name: "18-grown-means-active",
-        rule: "growth does not take the old root for active because somebody grows it",
+        rule: "growth does not take the old root for active because it is being grown",
         file: GROWTH,
         right: "let _ = self.walk_up(Child::Group(group), group.parent(), Walker::Other);",
         wrong: "let child = Child::Cpu { is_active: true, event: None };
@@ -191,7 +191,7 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
     },
     Mutant {
         name: "21-base-not-read-again",
-        rule: "who locks a timer's base looks whether it still is",
+        rule: "a thread that has locked a timer's base looks whether it still is the timer's",
         file: ARM,
         right: "        if !place.is_at(from) {",
         wrong: "        if false && !place.is_at(from) {",
@@ -256,7 +256,7 @@ pub(super) const STEPS: &[Mutant] = &[
     },
     Mutant {
         name: "late-writer-stops",
-        rule: "who writes its event into a group that went idle meanwhile carries it up",
+        rule: "a walker that writes an event into a group that went idle meanwhile carries it up",
         file: WALK,
         right: "Updated::GroupIsIdle(event) => first = event.map(|event| event.expires),",
         wrong: "Updated::GroupIsIdle(_) if transition.after.is_active() => return None,
@@ -286,7 +286,7 @@ pub(super) const STEPS: &[Mutant] = &[
     },
     Mutant {
         name: "leaver-pulls-on",
-        rule: "T4: who is made unavailable while it pulls begins no other pull",
+        rule: "T4: a CPU that is made unavailable while it pulls begins no other pull",
         file: REMOTE,
         right: "if self.is_unavailable(cpu) { Pulled::Left } else { pull(target) }",
         wrong: "pull(target)",
@@ -358,7 +358,7 @@ pub(super) const STALLS: &[Mutant] = &[
     },
     Mutant {
         name: "a-failed-try-unlocks",
-        rule: "a try that failed gives nobody's lock back",
+        rule: "a try that failed gives no lock back",
         file: "crates/core/src/lock.rs",
         right: "        self.raw.try_lock_remote().then(|| Guard { locked: self })\n",
         wrong: "        self.raw.try_lock_remote().then_some(Guard { locked: self })\n",
@@ -482,7 +482,7 @@ pub(super) const ORDERINGS: &[Mutant] = &[
     },
     Mutant {
         name: "growth-without-release",
-        rule: "who changes the old root after growth looked at it sees the link",
+        rule: "a walker that changes the old root after growth looked at it sees the link",
         file: STATE,
         right: "Snapshot(self.0.fetch_add(0, Ordering::AcqRel))",
         wrong: "Snapshot(self.0.fetch_add(0, Ordering::Acquire))",

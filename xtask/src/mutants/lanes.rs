@@ -34,7 +34,7 @@ pub(super) const LANES: &[Mutant] = &[
     },
     Mutant {
         name: "gate-no-fence-isolating",
-        rule: "whoever isolates looks at what a lane does after the gate is closed",
+        rule: "the isolating thread looks at what a lane does after the gate is closed",
         file: QUEUE_WORDS,
         right: "self.0.store(CLOSED, Ordering::Relaxed);\n        fence(Ordering::SeqCst);\n",
         wrong: "self.0.store(CLOSED, Ordering::Relaxed);\n",
@@ -58,7 +58,7 @@ pub(super) const LANES: &[Mutant] = &[
     },
     Mutant {
         name: "todo-take-relaxed",
-        rule: "who takes the word finds what was left",
+        rule: "the lane that takes the word finds what was left",
         file: QUEUE_WORDS,
         right: "self.0.swap(0, Ordering::Acquire)",
         wrong: "self.0.swap(0, Ordering::Relaxed)",
@@ -149,7 +149,7 @@ pub(super) const LANES: &[Mutant] = &[
     },
     Mutant {
         name: "seen-to-run-for-ever",
-        rule: "what has run is not in anybody's way",
+        rule: "an item that has run is in no item's way",
         file: QUEUE,
         right: "queues.running = None;",
         wrong: "queues.running = queues.running.take();",
@@ -253,7 +253,7 @@ pub(super) const LANES: &[Mutant] = &[
     },
     Mutant {
         name: "bitmap-calls-nobody",
-        rule: "under the bitmap whoever arms elsewhere calls",
+        rule: "under the bitmap an arm from another CPU calls",
         file: RAISE,
         right: "matches!(self, Self::Bitmap)",
         wrong: "matches!(self, Self::Unconditional)",

@@ -33,7 +33,7 @@ pub(super) const RULES: &[Mutant] = &[
     },
     Mutant {
         name: "pulled-not-published",
-        rule: "whoever pulls publishes what comes next, so that nobody looks for what was run",
+        rule: "a puller publishes what comes next, so that no CPU looks for what was run",
         file: TURN,
         right: "            let _ = self.hierarchy.publish(target, next);\n",
         wrong: "            let _ = (target, next);\n",
@@ -65,7 +65,7 @@ pub(super) const RULES: &[Mutant] = &[
     },
     Mutant {
         name: "offline-only-tries",
-        rule: "who goes offline gives back its tokens, however long that takes",
+        rule: "a CPU that goes offline gives back its tokens, however long that takes",
         file: CONTROL,
         right: "        self.take_all_tokens(cpu, actions);\n        Ok(())",
         wrong: "        self.take_back_tokens(cpu, actions);\n        Ok(())",
@@ -73,7 +73,7 @@ pub(super) const RULES: &[Mutant] = &[
     },
     Mutant {
         name: "isolation-only-tries",
-        rule: "who is isolated gives back its tokens, however long that takes",
+        rule: "a CPU that is isolated gives back its tokens, however long that takes",
         file: CONTROL,
         right: "            self.take_all_tokens(cpu, actions);\n        }",
         wrong: "            self.take_back_tokens(cpu, actions);\n        }",
@@ -125,7 +125,7 @@ pub(super) const RULES: &[Mutant] = &[
     },
     Mutant {
         name: "usual-arm-tells-nobody",
-        rule: "whoever is the first of a sleeper's base tells, also in the usual case",
+        rule: "the first timer of a sleeping CPU's base is published, also on the fast path",
         file: ARM,
         right: "            if armed.change.must_publish() {",
         wrong: "            if false && armed.change.must_publish() {",
@@ -195,7 +195,7 @@ pub(super) const RULES: &[Mutant] = &[
     },
     Mutant {
         name: "silence-waits",
-        rule: "a silence waits for no lock: somebody may have stopped inside it",
+        rule: "a silence waits for no lock: its holder may be stopped",
         file: ALARM,
         right: "cpus.find(|cpu| self.hierarchy.try_cpu_state(*cpu) == Some(CpuState::Parked))",
         wrong: "cpus.find(|cpu| self.hierarchy.cpu_state(*cpu) == CpuState::Parked)",
@@ -203,7 +203,7 @@ pub(super) const RULES: &[Mutant] = &[
     },
     Mutant {
         name: "silence-trusts-the-hierarchy",
-        rule: "a silence does not stop at who is awake in the hierarchy",
+        rule: "a silence does not stop at a CPU that is active in the hierarchy",
         file: ALARM,
         right: "        match cpus.find(|cpu| self.hierarchy.try_cpu_state(*cpu) == Some(CpuState::Parked)) {",
         wrong: "        match cpus.next().filter(|cpu| self.hierarchy.try_cpu_state(*cpu) == Some(CpuState::Parked)) {",
@@ -211,7 +211,7 @@ pub(super) const RULES: &[Mutant] = &[
     },
     Mutant {
         name: "silence-gives-up",
-        rule: "a silence with nobody to kick asks again",
+        rule: "a silence without a lane to kick asks again",
         file: ALARM,
         right: "            None => self.ask_again(now, actions),\n",
         wrong: "            None => {}\n",
@@ -227,7 +227,7 @@ pub(super) const RULES: &[Mutant] = &[
     },
     Mutant {
         name: "sleepers-kicked",
-        rule: "after a silence nobody is kicked who overslept",
+        rule: "after a silence no lane is kicked that missed its wake-up",
         file: ALARM,
         right: "        self.mark_missed_wakeups(now, actions);\n",
         wrong: "",
@@ -235,7 +235,7 @@ pub(super) const RULES: &[Mutant] = &[
     },
     Mutant {
         name: "sleepers-marked-early",
-        rule: "who wakes up in time is not marked",
+        rule: "a lane that wakes up in time is not marked",
         file: MISSED_WAKEUP,
         right: "policy.is_stalled(now.since(wakes), Patience::Usual);",
         wrong: "policy.is_stalled(now.since(wakes), Patience::Usual) || now >= wakes;",

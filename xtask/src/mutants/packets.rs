@@ -44,7 +44,7 @@ pub(super) const PACKETS: &[Mutant] = &[
     },
     Mutant {
         name: "htb-turn-not-passed",
-        rule: "who had its turn goes behind the others",
+        rule: "a class that had its turn goes behind the others",
         file: "crates/qdisc/src/htb/round_robin.rs",
         right: "self.next = u64::from(id.0) + 1;",
         wrong: "self.next = u64::from(id.0);",

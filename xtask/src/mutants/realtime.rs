@@ -22,7 +22,7 @@ pub(super) const REALTIME: &[Mutant] = &[
     },
     Mutant {
         name: "fitness-beats-priority",
-        rule: "who does not fit counts when nobody does",
+        rule: "a CPU that does not fit counts when none does",
         file: "crates/core/src/realtime/lowest.rs",
         right: "among(&fits).or_else(|| among(&|_| true))",
         wrong: "among(&fits)",
@@ -46,7 +46,7 @@ pub(super) const REALTIME: &[Mutant] = &[
     },
     Mutant {
         name: "two-run-one-vector",
-        rule: "a vector that the other one runs is not to be had",
+        rule: "a vector that the other thread runs cannot be claimed",
         file: "crates/core/src/softirq/claims.rs",
         right: "field(seen, 0).intersection(wanted).difference(busy)",
         wrong: "field(seen, 0).intersection(wanted).difference(VectorSet::EMPTY.intersection(busy))",
@@ -54,7 +54,7 @@ pub(super) const REALTIME: &[Mutant] = &[
     },
     Mutant {
         name: "claim-relaxed",
-        rule: "who claims sees what was raised for, and the last run",
+        rule: "a claimer sees what was raised for, and the last run",
         file: "crates/core/src/softirq/claims.rs",
         right: "compare_exchange_weak(seen, next, Ordering::Acquire, Ordering::Relaxed)",
         wrong: "compare_exchange_weak(seen, next, Ordering::Relaxed, Ordering::Relaxed)",
@@ -70,7 +70,7 @@ pub(super) const REALTIME: &[Mutant] = &[
     },
     Mutant {
         name: "call-not-published",
-        rule: "who finds a call under way is seen by its handler",
+        rule: "an arm that finds a call under way is seen by its handler",
         file: "crates/core/src/softirq/call.rs",
         right: "swap(UNDER_WAY, Ordering::Release)",
         wrong: "swap(UNDER_WAY, Ordering::Relaxed)",
@@ -102,7 +102,7 @@ pub(super) const REALTIME: &[Mutant] = &[
     },
     Mutant {
         name: "finish-relaxed",
-        rule: "who claims sees the last run of the other one",
+        rule: "a claimer sees the last run of the other thread",
         file: "crates/core/src/softirq/claims.rs",
         right: "self.0.fetch_and(!own, Ordering::Release)",
         wrong: "self.0.fetch_and(!own, Ordering::Relaxed)",

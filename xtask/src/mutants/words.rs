@@ -23,7 +23,7 @@ pub(super) const WORDS: &[Mutant] = &[
     },
     Mutant {
         name: "lock-take-relaxed",
-        rule: "who takes the lock sees the last section",
+        rule: "the next holder of the lock sees the last section",
         file: LOCK,
         right: "compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed)",
         wrong: "compare_exchange(FREE, me, Ordering::Relaxed, Ordering::Relaxed)",
@@ -47,7 +47,7 @@ pub(super) const WORDS: &[Mutant] = &[
     },
     Mutant {
         name: "park-finish-relaxed",
-        rule: "who was notified sees what the sender left",
+        rule: "the notified lane sees what the sender left",
         file: PARK,
         right: "swap(RUNNING, Ordering::Acquire)",
         wrong: "swap(RUNNING, Ordering::Relaxed)",
@@ -71,7 +71,7 @@ pub(super) const WORDS: &[Mutant] = &[
     },
     Mutant {
         name: "alarm-no-second-look",
-        rule: "who programs the timer looks at the word again",
+        rule: "the thread that programs the timer looks at the word again",
         file: ALARM,
         right: "if word >= moment {",
         wrong: "if word >= moment || word < moment {",
@@ -79,7 +79,7 @@ pub(super) const WORDS: &[Mutant] = &[
     },
     Mutant {
         name: "alarm-take-relaxed",
-        rule: "who takes a moment sees what was published for it",
+        rule: "the thread that takes a moment sees what was published for it",
         file: ALARM,
         right: "self.word.swap(NONE, Ordering::Acquire)",
         wrong: "self.word.swap(NONE, Ordering::Relaxed)",
@@ -151,7 +151,7 @@ pub(super) const WORDS: &[Mutant] = &[
     },
     Mutant {
         name: "cell-begin-failed-relaxed",
-        rule: "who comes too late sees what the runner did",
+        rule: "a thread that comes too late sees what the runner did",
         file: WAKER_CELL,
         right: "compare_exchange(REST, REGISTERING, Ordering::Acquire, Ordering::Acquire)",
         wrong: "compare_exchange(REST, REGISTERING, Ordering::Acquire, Ordering::Relaxed)",
@@ -207,7 +207,7 @@ pub(super) const WORDS: &[Mutant] = &[
     },
     Mutant {
         name: "cell-is-taken-relaxed",
-        rule: "who asks sees what the runner did",
+        rule: "a thread that asks sees what the runner did",
         file: WAKER_CELL,
         right: "self.0.load(Ordering::Acquire) & TAKING",
         wrong: "self.0.load(Ordering::Relaxed) & TAKING",
@@ -282,7 +282,7 @@ pub(super) const WORDS: &[Mutant] = &[
     },
     Mutant {
         name: "stall-no-fence-lane",
-        rule: "who reads what a lane runs sees that it is being written",
+        rule: "a reader of what a lane runs sees that it is being written",
         file: STALL,
         right: "        fence(Ordering::Release);\n",
         wrong: "",
@@ -304,7 +304,7 @@ pub(super) const WORDS: &[Mutant] = &[
     },
     Mutant {
         name: "stall-version-relaxed",
-        rule: "who sees a version sees its fields",
+        rule: "a reader of a version sees its fields",
         file: STALL,
         right: "(version | 1) + 1, Ordering::Release)",
         wrong: "(version | 1) + 1, Ordering::Relaxed)",
