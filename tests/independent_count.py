@@ -2,7 +2,7 @@
 """Counts the figures of `quietcore explain --json` a second time, from the raw text of a recording.
 
 This script is a check on the tool, so it shares nothing with it: it was written from the
-definitions in docs/explain-json.md, uses only the standard library, and reads the text itself.
+definitions in docs/reference/explain-json.md, uses only the standard library, and reads the text itself.
 
     independent_count.py RECORDING                     print the figures as JSON
     independent_count.py RECORDING --compare OURS.json one line per difference, exit 1 if any

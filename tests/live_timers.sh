@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The runtime under disturbance: everything that docs/acceptance-live.md lists, one line each.
+# The runtime under disturbance: everything that docs/results/disturbance.md lists, one line each.
 #   bash tests/live_timers.sh [--quick]
 # Quick takes seconds per experiment, for CI; without it, the durations of the acceptance criteria.
 # Exit code 0 when nothing failed, 1 when something did, 2 when the program could not be built. Runs as any

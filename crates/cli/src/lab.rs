@@ -65,7 +65,7 @@ struct RunArgs {
     /// Also write what ran where in the last round of each row as a Perfetto trace; taking it down costs time
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
-    /// Print JSON instead of text (docs/lab.md)
+    /// Print JSON instead of text (docs/reference/lab.md)
     #[arg(long)]
     json: bool,
 }

@@ -38,7 +38,7 @@ pub(crate) struct PredictArgs {
     /// Two CPUs for the lanes, as 0-1 [default: the first two that this process may use]
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
-    /// Print JSON instead of text (docs/lab.md)
+    /// Print JSON instead of text (docs/reference/lab.md)
     #[arg(long)]
     json: bool,
 }

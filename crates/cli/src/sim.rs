@@ -24,7 +24,7 @@ Exit codes: 0 everything that the scenario expects holds; 1 something does not (
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct SimArgs {
-    /// A scenario, as those in scenarios/ (docs/sim.md)
+    /// A scenario, as those in scenarios/ (docs/guide/simulator.md)
     pub(crate) scenario: PathBuf,
     /// Replaces the scenario's seed
     #[arg(long, value_name = "NUMBER")]
@@ -38,7 +38,7 @@ pub(crate) struct SimArgs {
     /// Also write the events for Perfetto, a file per variant (its label is put before the extension)
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
-    /// Print JSON instead of text (docs/sim.md)
+    /// Print JSON instead of text (docs/guide/simulator.md)
     #[arg(long)]
     pub(crate) json: bool,
     /// Exit with 0 even when an expectation does not hold

@@ -146,9 +146,10 @@ fn text_fits_100_columns() {
 fn the_json_has_the_documented_keys() {
     let output = quietcore(&["explain", "recordings/g612-c16-iso.txt.zst", "--json"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let documented = std::fs::read_to_string(repository().join("docs/explain-json.md")).expect("docs");
+    let documented =
+        std::fs::read_to_string(repository().join("docs/reference/explain-json.md")).expect("docs");
     for key in json.as_object().expect("an object").keys() {
-        assert!(documented.contains(&format!("`{key}")), "{key} is not in docs/explain-json.md");
+        assert!(documented.contains(&format!("`{key}")), "{key} is not in docs/reference/explain-json.md");
     }
     assert_eq!(json["schema"], 1);
     assert_eq!(json["kernel"], "6.12.107");
@@ -161,15 +162,15 @@ fn the_json_has_the_documented_keys() {
 /// Goal: the JSON of verify has every documented key, its sums hold, and a mismatch has its place.
 #[test]
 fn the_json_of_verify_has_the_documented_keys() {
-    let documented = std::fs::read_to_string(repository().join("docs/verify.md")).expect("docs");
+    let documented = std::fs::read_to_string(repository().join("docs/reference/verify.md")).expect("docs");
     for trace in ["recordings/g612-c4-levels.txt.zst", "crates/cli/tests/data/mismatch.txt"] {
         let output = quietcore(&["verify", trace, "--json"]);
         let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
         for key in json.as_object().expect("an object").keys() {
-            assert!(documented.contains(&format!("`{key}")), "{key} is not in docs/verify.md");
+            assert!(documented.contains(&format!("`{key}")), "{key} is not in docs/reference/verify.md");
         }
         for key in json["notes"].as_object().expect("an object").keys() {
-            assert!(documented.contains(&format!("`{key}`")), "{key} is not in docs/verify.md");
+            assert!(documented.contains(&format!("`{key}`")), "{key} is not in docs/reference/verify.md");
         }
         let classes = json["classes"].as_object().expect("an object").values();
         let classes: u64 = classes.map(|count| count.as_u64().expect("a count")).sum();

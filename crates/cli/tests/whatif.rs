@@ -114,12 +114,12 @@ fn the_text_has_before_after_and_the_assumptions() {
 /// Goal: every key is documented, and what explain counts has explain's names and numbers.
 #[test]
 fn the_json_has_the_documented_keys_and_explains_numbers() {
-    let documented = std::fs::read_to_string(repository().join("docs/whatif.md")).expect("docs");
+    let documented = std::fs::read_to_string(repository().join("docs/reference/whatif.md")).expect("docs");
     let output = whatif(&[ISO, "--keep-awake", "0,8", "--json"], b"");
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     for object in [&json, &json["recorded"], &json["after"], &json["agreement"]] {
         for key in object.as_object().expect("an object").keys() {
-            assert!(documented.contains(key.as_str()), "{key} is not in docs/whatif.md");
+            assert!(documented.contains(key.as_str()), "{key} is not in docs/reference/whatif.md");
         }
     }
     let explained = Command::new(env!("CARGO_BIN_EXE_quietcore"))

@@ -137,7 +137,7 @@ fn row(host: &str, name: &str) -> String {
 }
 
 fn docs() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/doctor.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/doctor.md");
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -157,7 +157,7 @@ fn every_host_gets_exactly_its_findings() {
 }
 
 /// Goal: every rule can fire and can stay silent, and is documented as it behaves. Method: the
-/// rows of docs/doctor.md against all findings of all hosts.
+/// rows of docs/reference/doctor.md against all findings of all hosts.
 #[test]
 fn every_rule_is_documented_and_fires_on_some_host_only() {
     let docs = docs();
@@ -171,7 +171,7 @@ fn every_rule_is_documented_and_fires_on_some_host_only() {
         for finding in check_up(name).findings {
             let cell = format!("`{}`", finding.id);
             let row = rows.iter().find(|row| row[1] == cell);
-            let row = row.unwrap_or_else(|| panic!("docs/doctor.md has no row for {cell}"));
+            let row = row.unwrap_or_else(|| panic!("docs/reference/doctor.md has no row for {cell}"));
             assert_eq!(row[2], finding.seed, "seed of {cell}");
             let word = finding.severity.to_string();
             assert!(

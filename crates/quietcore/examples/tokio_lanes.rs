@@ -1,5 +1,5 @@
 //! What it costs that a lane hosts a runtime of tokio, and how late timers are there. The figures of
-//! docs/tokio-lane.md are this program's.
+//! docs/reference/tokio-lanes.md are this program's.
 //!
 //! ```sh
 //! cargo run --release -p quietcore --features tokio --example tokio_lanes

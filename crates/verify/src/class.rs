@@ -2,7 +2,7 @@
 //!
 //! A placement is a pure function of the timer's expiry and the base's clock, so explaining it means
 //! naming the clock. `exact` is jiffies itself; each class is another clock that the replay arrives at
-//! from the lines before, never from the line that is to be explained. `docs/verify.md` explains them.
+//! from the lines before, never from the line that is to be explained. `docs/reference/verify.md` explains them.
 
 use serde::Serialize;
 
@@ -66,7 +66,7 @@ impl ClockClasses {
         } += 1;
     }
 
-    /// Every class with its name and its count, in the order of `docs/verify.md`.
+    /// Every class with its name and its count, in the order of `docs/reference/verify.md`.
     #[must_use]
     pub fn named(&self) -> [(&'static str, u64); 6] {
         [

@@ -4,7 +4,7 @@
 //! timer's base had, forwards our wheel to it, arms the timer there and compares the bucket with the recorded
 //! one; for each `timer_expire_entry` our wheel says which timer is next. What agrees with clock = jiffies is
 //! `exact`; what needs another clock is counted under the name of where that clock comes from; anything else
-//! is a mismatch. `docs/verify.md` has the rules and what they came to on real kernels.
+//! is a mismatch. `docs/reference/verify.md` has the rules and what they came to on real kernels.
 //!
 //! Memory is bounded by the number of bases (3 for each of 8192 CPUs) and of pending timers (a limit, beyond
 //! which everything is forgotten and counted as such). No map is iterated.

@@ -7,7 +7,7 @@
 use super::source::{SourceFile, SourceTree, Violation};
 
 /// Endings of files that a comment may cite.
-const ENDINGS: [&str; 5] = [".rs", ".md", ".py", ".sh", ".toml"];
+const ENDINGS: [&str; 4] = [".rs", ".md", ".py", ".sh"];
 
 /// Documents that must be cited with their path.
 const BARE: [&str; 4] = ["PROTOCOL section", "PROTOCOL sections", "KERNEL section", "(KERNEL "];
@@ -19,7 +19,14 @@ pub(crate) fn check(tree: &SourceTree, source: &SourceFile) -> Vec<Violation> {
     if source.path.starts_with("xtask/src/tidy/") {
         return found;
     }
+    let mut is_example = false;
     for (number, line) in source.lines.iter().enumerate().filter(|(_, line)| !line.comment.is_empty()) {
+        if line.comment.trim_start_matches(['/', '!']).trim_start().starts_with("```") {
+            is_example = !is_example;
+        }
+        if is_example {
+            continue;
+        }
         for bare in BARE.iter().filter(|bare| line.comment.contains(**bare)) {
             let remedy =
                 format!("`{}` leads nowhere; name the file and its section", bare.trim_start_matches('('));
@@ -101,6 +108,7 @@ mod tests {
             "// (b/d.rs), PLAN.md, sections 4 and 5",
             "// Linux 6.12, kernel/time/timer.c; 3.5 ns; e.g. https://x.org/a.md",
             "const A: &str = \"nowhere.md\";",
+            "/// ```\n/// open(\"nowhere.md\");\n/// ```",
         ] {
             assert_eq!(problems(comment), [""; 0], "{comment}");
         }

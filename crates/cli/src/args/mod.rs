@@ -100,7 +100,7 @@ pub(crate) struct ExplainArgs {
     /// Also write a Perfetto trace: timers, softirqs and pulls per CPU
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
-    /// Print JSON instead of text (docs/explain-json.md)
+    /// Print JSON instead of text (docs/reference/explain-json.md)
     #[arg(long)]
     pub(crate) json: bool,
     /// Exit with 0 even when there are findings
@@ -114,7 +114,7 @@ pub(crate) struct DoctorArgs {
     /// Examine the host whose proc and sys are below this directory
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub(crate) root: PathBuf,
-    /// Print JSON instead of text (docs/doctor.md)
+    /// Print JSON instead of text (docs/reference/doctor.md)
     #[arg(long)]
     pub(crate) json: bool,
     /// Exit with 0 even when there are findings
@@ -127,7 +127,7 @@ pub(crate) struct DoctorArgs {
 pub(crate) struct VerifyArgs {
     /// A trace: text of tracefs or of `trace-cmd report`, or a .zst of it; `-` is standard input
     pub(crate) trace: PathBuf,
-    /// Print JSON instead of text (docs/verify.md)
+    /// Print JSON instead of text (docs/reference/verify.md)
     #[arg(long)]
     pub(crate) json: bool,
     /// Exit with 0 even when there are mismatches
@@ -157,7 +157,7 @@ pub(crate) struct WhatIfArgs {
     /// The kernel release that wrote the trace, as 6.12, when the trace does not say
     #[arg(long, value_name = "RELEASE")]
     pub(crate) kernel: Option<String>,
-    /// Print JSON instead of text (docs/whatif.md)
+    /// Print JSON instead of text (docs/reference/whatif.md)
     #[arg(long)]
     pub(crate) json: bool,
 }

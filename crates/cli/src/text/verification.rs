@@ -85,7 +85,7 @@ fn classes(page: &mut Page, verification: &Verification) {
     }
 }
 
-/// One line per class; `docs/verify.md` has the whole of it.
+/// One line per class; `docs/reference/verify.md` has the whole of it.
 fn meaning(class: &str) -> &'static str {
     match class {
         "ahead_run" => "clock = jiffies + 1: the bucket of this jiffy was run already",

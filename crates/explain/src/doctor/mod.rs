@@ -5,7 +5,7 @@
 //! the rules. Invariants: a rule warns only if a CPU that somebody wants quiet is or will be
 //! disturbed, so a host without isolation gets no warning; every text is printable and every
 //! command it proposes is quoted for a shell, whatever the host's names contain; nothing is ever
-//! executed. Each rule is a row of `docs/doctor.md`.
+//! executed. Each rule is a row of `docs/reference/doctor.md`.
 //! Not here: reading the host (see `host`), and what only a recording can show (see `explain`).
 
 mod cgroup_rules;
@@ -74,7 +74,7 @@ const RULES: &[Rule] = &[
     system_rules::memory_daemons,
 ];
 
-/// Judges `facts` by every rule of `docs/doctor.md`.
+/// Judges `facts` by every rule of `docs/reference/doctor.md`.
 ///
 /// Cost: a few passes over the facts; no file is read. Any thread may call it.
 ///
@@ -129,7 +129,7 @@ mod tests {
     /// Goal: no rule is missing from the documentation, or the other way round.
     #[test]
     fn docs_have_one_row_per_rule() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/doctor.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/doctor.md");
         let docs = std::fs::read_to_string(path).expect(path);
         assert_eq!(docs.lines().filter(|line| line.starts_with("| `")).count(), RULES.len());
     }

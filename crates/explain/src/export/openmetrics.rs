@@ -1,4 +1,4 @@
-//! The figures of a report as OpenMetrics text, described for users in `docs/openmetrics.md`.
+//! The figures of a report as OpenMetrics text, described for users in `docs/reference/openmetrics.md`.
 //!
 //! Every figure is a gauge: it is the count of one recording, and the next recording's is not a
 //! continuation of it, so a counter (and `rate()` over it) would mean nothing. A figure that is

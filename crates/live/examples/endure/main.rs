@@ -3,7 +3,7 @@
 //! Each subcommand is one experiment with a criterion of its own: it prints its figures, as a line or with
 //! `--json` as an object, and exits with 0 when the criterion was met, 1 when not, 77 when it could not be
 //! made here, 2 when it broke. `tests/live_timers.sh` runs all of them and brings the disturbances that come
-//! from outside: stops, a quota, an affinity that changes. What each measures: docs/acceptance-live.md.
+//! from outside: stops, a quota, an affinity that changes. What each measures: docs/results/disturbance.md.
 //!
 //! Where what is: `run.rs` random timers on several threads, `scene.rs` what each of them does; loads with
 //! their books in `callbacks.rs` (and `ledger.rs`), `futures.rs`, `periods.rs`, `shared.rs`; `lanes.rs`

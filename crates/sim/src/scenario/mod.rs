@@ -2,7 +2,7 @@
 //!
 //! Invariants: nothing is run of a scenario with a mistake; errors name file, line, key and what is allowed;
 //! memory is bounded whatever the file says. Files are opened by the caller. Described for users in
-//! `docs/sim.md`.
+//! `docs/guide/simulator.md`.
 
 mod costs;
 mod error;

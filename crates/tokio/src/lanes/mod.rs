@@ -27,7 +27,7 @@
 //!
 //! A task that computes for long holds up its lane: the tasks, not the timers of others. The lane turns when
 //! its runtime looks at its driver, every [`event_interval`](Builder::event_interval) polls, so a turn is
-//! late by as much as those polls take. What it costs is in docs/tokio-lane.md.
+//! late by as much as those polls take. What it costs is in docs/reference/tokio-lanes.md.
 //!
 //! ```text
 //! builder.rs  settings and starting     mod.rs   ending               handle.rs      spawning

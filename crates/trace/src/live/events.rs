@@ -1,4 +1,4 @@
-//! Which tracepoints answer which of the five questions. Documented in `docs/live.md`.
+//! Which tracepoints answer which of the five questions. Documented in `docs/reference/recording.md`.
 
 /// The five founding documents, each a question to the kernel.
 pub const SEEDS: [&str; 5] = ["000", "001", "002", "003", "004"];

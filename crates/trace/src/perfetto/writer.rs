@@ -1,5 +1,5 @@
 //! Events as tracks to scroll through: per CPU its timers, hrtimers, softirqs and pulls.
-//! Described for users in `docs/perfetto.md`.
+//! Described for users in `docs/reference/perfetto.md`.
 //!
 //! What becomes a slice: a callback is held back until it is known how it ended. If its own exit
 //! is the next entry or exit of that kind on its CPU, it is a slice from entry to exit. Otherwise

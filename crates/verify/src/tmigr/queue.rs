@@ -8,7 +8,7 @@
 //! ignored event is the CPU's own, on its own behalf, and there is a group above (nothing changes); a CPU
 //! that expires the timers of another comes to an idle top.
 //!
-//! Source: the recordings, which this reproduces line by line, and the rules in docs/verify.md.
+//! Source: the recordings, which this reproduces line by line, and the rules in docs/reference/verify.md.
 
 use super::line::{NEVER, UpdateLine};
 use super::state::{CHILDREN, GroupChild, GroupIndex, GroupModel, HierarchyState, QueuedEvent};

@@ -4,7 +4,7 @@
 //! shows: a word is that after the CPU's own transition. What the CPU does after a line without writing
 //! another one is `settle`d: flags, and steps that find nothing to do.
 //!
-//! Source: the recordings, which this reproduces line by line, and the rules in docs/verify.md.
+//! Source: the recordings, which this reproduces line by line, and the rules in docs/reference/verify.md.
 
 use super::line::{CpuLine, HierarchyLine, LineContent, NEVER, NO_MIGRATOR, WordLine};
 use super::queue::Behalf;

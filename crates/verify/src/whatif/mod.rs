@@ -9,7 +9,7 @@
 //! give the same answer; memory is bounded by [`INPUTS_MAX`]. Deliberately absent: what tasks would do
 //! differently, the time that callbacks take, hrtimers.
 //!
-//! `docs/whatif.md` has the rules, and what they come to on real kernels.
+//! `docs/reference/whatif.md` has the rules, and what they come to on real kernels.
 //!
 //! ```
 //! use quietcore_core::place::Policy;

@@ -9,10 +9,10 @@ use quietcore_verify::{Check, Verification};
 const LAST_LINES: usize = 40;
 
 /// Goal: no line contradicts the tree or the hierarchy, and the order of few is open; the counts are those of
-/// the table in docs/verify.md. Method: all bundled recordings.
+/// the table in docs/reference/verify.md. Method: all bundled recordings.
 #[test]
 fn every_recording_agrees_with_the_hierarchy() {
-    let table = include_str!("../../../../docs/verify.md");
+    let table = include_str!("../../../../docs/reference/verify.md");
     let mut compared = 0;
     for name in names() {
         let found = verify(&text_of(&name)).tmigr;

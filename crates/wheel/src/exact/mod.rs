@@ -3,7 +3,7 @@
 //! Ordered by hard expiry; equal ones in the order in which they were armed. Looking at the first costs a
 //! load, and no operation is long: arming costs one link on average and one per rank at most, cancelling and
 //! handing out O(log n). The structure, a thin heap, was chosen by measurement among seven; the numbers are
-//! in `docs/exact-queue.md`.
+//! in `docs/results/exact-queue.md`.
 //!
 //! Invariants ([`ExactQueue::check`] asserts them): those of `forest.rs`, and `first` is the earliest of all.
 //!
