@@ -59,7 +59,7 @@ where
     let thread = tokio::task::spawn_blocking(work);
     tokio::spawn(async move {
         let result = thread.await;
-        // This task is polled now, so whoever waits for it is woken before time can move.
+        // This task is polled now, so its waiter is woken before time can move.
         drop(hold);
         match result.map_err(tokio::task::JoinError::try_into_panic) {
             Ok(value) => value,

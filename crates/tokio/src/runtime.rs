@@ -27,12 +27,12 @@ pub struct Builder {
     flavor: Flavor,
     worker_threads: Option<usize>,
     machine: Option<&'static Machine>,
-    time: Time,
+    time: RuntimeTime,
 }
 
 /// What time the runtime has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Time {
+struct RuntimeTime {
     is_enabled: bool,
     /// It can be paused.
     is_virtual: bool,
@@ -41,29 +41,19 @@ struct Time {
 
 impl Builder {
     /// Everything runs on the threads that call [`Runtime::block_on`].
-    ///
-    /// ```
-    /// let builder = quietcore::tokio::runtime::Builder::new_current_thread();
-    /// # let _ = builder;
-    /// ```
     #[must_use]
     pub fn new_current_thread() -> Self {
         Self::new(real::Builder::new_current_thread(), Flavor::CurrentThread)
     }
 
     /// Tasks run on threads of the runtime, as many as there are CPUs.
-    ///
-    /// ```
-    /// let builder = quietcore::tokio::runtime::Builder::new_multi_thread();
-    /// # let _ = builder;
-    /// ```
     #[must_use]
     pub fn new_multi_thread() -> Self {
         Self::new(real::Builder::new_multi_thread(), Flavor::MultiThread)
     }
 
     fn new(inner: real::Builder, flavor: Flavor) -> Self {
-        let time = Time { is_enabled: false, is_virtual: false, starts_paused: false };
+        let time = RuntimeTime { is_enabled: false, is_virtual: false, starts_paused: false };
         Self { inner, flavor, worker_threads: None, machine: None, time }
     }
 
@@ -71,11 +61,6 @@ impl Builder {
     ///
     /// # Panics
     /// When `count` is 0.
-    ///
-    /// ```
-    /// let runtime = quietcore::tokio::runtime::Builder::new_multi_thread().worker_threads(2).build()?;
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     #[track_caller]
     pub fn worker_threads(&mut self, count: usize) -> &mut Self {
         assert!(count > 0, "a runtime needs a worker thread");
@@ -84,22 +69,12 @@ impl Builder {
     }
 
     /// Gives the runtime a name, for what tokio shows of it.
-    ///
-    /// ```
-    /// let runtime = quietcore::tokio::runtime::Builder::new_current_thread().name("timers").build()?;
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     pub fn name(&mut self, name: impl Into<String>) -> &mut Self {
         let _ = self.inner.name(name);
         self
     }
 
     /// Enables I/O and time, both this crate's and tokio's own.
-    ///
-    /// ```
-    /// let runtime = quietcore::tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     pub fn enable_all(&mut self) -> &mut Self {
         let _ = self.inner.enable_all();
         self.enable_time()
@@ -170,7 +145,7 @@ impl Builder {
         self
     }
 
-    /// Everything else that tokio's builder can be told. `on_thread_start` is replaced, and if time can be
+    /// Everything else that tokio's builder can set. `on_thread_start` is replaced, and if time can be
     /// paused also `on_thread_park`, `on_thread_unpark`, `event_interval` and the number of workers.
     ///
     /// ```
@@ -191,11 +166,6 @@ impl Builder {
     /// # Errors
     /// When the system refuses a thread, a timer or what tokio needs; or when time is to start paused on a
     /// machine whose time cannot be paused.
-    ///
-    /// ```
-    /// let runtime = quietcore::tokio::runtime::Builder::new_multi_thread().build()?;
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     pub fn build(&mut self) -> io::Result<Runtime> {
         let (machine, own) = if self.time.is_enabled { self.choose()? } else { (None, None) };
         if let (Some(machine), true) = (machine, self.time.starts_paused) {
@@ -221,7 +191,7 @@ impl Builder {
     }
 
     /// The machine, and what shuts it down if it is the runtime's own.
-    fn choose(&self) -> io::Result<(Option<&'static Machine>, Option<Own>)> {
+    fn choose(&self) -> io::Result<(Option<&'static Machine>, Option<OwnMachine>)> {
         let given = self.machine.or_else(|| Machine::try_current().filter(|_| !self.time.is_virtual));
         if given.is_some() {
             return Ok((given, None));
@@ -229,15 +199,15 @@ impl Builder {
         let builder = Machine::builder();
         let builder = if self.time.is_virtual { builder.virtual_time() } else { builder };
         let machine = builder.start().map_err(io::Error::other)?;
-        Ok((Some(machine), Some(Own(machine))))
+        Ok((Some(machine), Some(OwnMachine(machine))))
     }
 }
 
 /// Shuts the runtime's own machine down.
 #[derive(Debug)]
-struct Own(&'static Machine);
+struct OwnMachine(&'static Machine);
 
-impl Drop for Own {
+impl Drop for OwnMachine {
     fn drop(&mut self) {
         self.0.shutdown();
     }
@@ -277,7 +247,7 @@ pub struct Runtime {
     // Dropped in this order: tasks before the machine that their timers are on.
     workers: Option<Attached>,
     inner: real::Runtime,
-    own: Option<Own>,
+    own: Option<OwnMachine>,
     machine: Option<&'static Machine>,
 }
 
@@ -291,12 +261,6 @@ impl Runtime {
     ///
     /// # Panics
     /// When called from inside a runtime, as in tokio.
-    ///
-    /// ```
-    /// let runtime = quietcore::tokio::runtime::Builder::new_current_thread().build()?;
-    /// assert_eq!(runtime.block_on(async { 7 }), 7);
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let _entered = self.machine.map(Machine::enter);
@@ -310,13 +274,6 @@ impl Runtime {
     }
 
     /// Starts a task.
-    ///
-    /// ```
-    /// let runtime = quietcore::tokio::runtime::Builder::new_current_thread().build()?;
-    /// let task = runtime.spawn(async { 7 });
-    /// assert_eq!(runtime.block_on(task)?, 7);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[track_caller]
     pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where
@@ -340,12 +297,6 @@ impl Runtime {
     }
 
     /// Its machine, if it has one.
-    ///
-    /// ```
-    /// let runtime = quietcore::tokio::runtime::Builder::new_current_thread().build()?;
-    /// assert!(runtime.machine().is_none());
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     #[must_use]
     pub const fn machine(&self) -> Option<&'static Machine> {
         self.machine
@@ -364,12 +315,6 @@ impl Runtime {
     }
 
     /// Shuts down; waits up to `duration` for blocking work.
-    ///
-    /// ```
-    /// let runtime = quietcore::tokio::runtime::Builder::new_multi_thread().build()?;
-    /// runtime.shutdown_timeout(std::time::Duration::from_secs(1));
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     pub fn shutdown_timeout(self, duration: Duration) {
         let Self { workers, inner, own, .. } = self;
         drop(workers);
@@ -378,26 +323,12 @@ impl Runtime {
     }
 
     /// Shuts down without waiting for blocking work: from inside async code, for example.
-    ///
-    /// ```
-    /// let runtime = quietcore::tokio::runtime::Builder::new_multi_thread().build()?;
-    /// runtime.shutdown_background();
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     pub fn shutdown_background(self) {
         self.shutdown_timeout(Duration::ZERO);
     }
 }
 
 /// While it lives, a runtime and its machine are the current ones of a thread.
-///
-/// ```
-/// let runtime = quietcore::tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-/// let entered: quietcore::tokio::runtime::EnterGuard<'_> = runtime.enter();
-/// assert!(quietcore::Machine::try_current().is_some());
-/// # drop(entered);
-/// # Ok::<(), std::io::Error>(())
-/// ```
 #[derive(Debug)]
 #[must_use = "they are current only while the guard lives"]
 pub struct EnterGuard<'a> {

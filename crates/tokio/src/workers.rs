@@ -1,21 +1,21 @@
 //! How a runtime of tokio takes part in paused time.
 //!
-//! A worker has a seat: it is busy except between the hooks that tokio calls before a worker waits and after.
-//! The future of `block_on` takes part by itself. A task that was woken from outside waits in the runtime's
-//! queue, which counts as work ([`Participate::has_backlog`]).
+//! A worker has a *slot*, its part in paused time. It is busy except between the two hooks that tokio calls
+//! before a worker waits and after. The future of `block_on` takes part by itself. A task that was woken from
+//! outside waits in the runtime's queue, which counts as work ([`Participate::has_backlog`]).
 //!
 //! With `current_thread`, tasks that are woken on the worker's own thread are in a queue that cannot be seen,
-//! and a socket may have become ready without anybody having looked. So before time moves the runtime goes
-//! round once more, which polls I/O, and the *errand*, a task of this module's own, finds out whether that
-//! gave anybody anything to do:
+//! and a socket may have become ready since I/O was last polled. So before time moves the runtime goes round
+//! once more, which polls I/O, and the *idle probe*, a task of this module's own, finds out whether a task
+//! ran:
 //!
 //! 1. The hook wakes the root future: tokio polls I/O without waiting, then the root.
-//! 2. The root's poll wakes the errand, which goes to the end of the queue, and itself.
-//! 3. With an event interval of 1 the root is polled again after every task. If the errand is polled before
-//!    that, nothing was ahead of it: all is quiet. If not, somebody ran, and the hook starts anew.
+//! 2. The root's poll wakes the probe, which goes to the end of the queue, and itself.
+//! 3. With an event interval of 1 the root is polled again after every task. If the probe is polled before
+//!    that, no task was ahead of it: the runtime is quiet. If not, a task ran, and the hook starts anew.
 //!
-//! So that the root does not come before all tasks whenever it yields, whoever wakes it wakes the errand,
-//! which wakes the root: it waits for its turn like a task.
+//! So that the root does not come before all tasks whenever it yields, its waker wakes the probe, which wakes
+//! the root: the root waits for its turn like a task.
 //!
 //! Invariant: time moves only right after I/O was polled and no task ran since. With `multi_thread`, I/O that
 //! has not been reported yet does not keep time from moving.
@@ -36,14 +36,14 @@ pub(super) enum Flavor {
     MultiThread,
 }
 
-/// Whether I/O was polled and nobody ran since.
+/// Whether I/O was polled and no task ran since.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Quiet {
     #[default]
     Unknown,
-    /// The root's next poll sends the errand.
+    /// The root's next poll sends the probe.
     Asked,
-    /// The errand is in the queue.
+    /// The probe is in the queue.
     Sent,
     Yes,
 }
@@ -53,23 +53,23 @@ enum Quiet {
 pub(super) struct Workers {
     machine: &'static Machine,
     flavor: Flavor,
-    state: Mutex<State>,
+    state: Mutex<WorkersState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    /// By number of the worker. A `current_thread` runtime has one while a thread drives it.
-    seats: Vec<Arc<Participant>>,
+struct WorkersState {
+    /// By number of the worker. A `current_thread` runtime has one while a thread is in `block_on`.
+    slots: Vec<Arc<Participant>>,
     /// Threads in `block_on`.
-    drivers: usize,
+    blocked_threads: usize,
     /// To look into its queue; not before it is built.
     runtime: Option<real::Handle>,
     quiet: Quiet,
     /// Makes tokio poll the root.
     root: Option<Waker>,
-    /// The future in it was woken; the errand tells the root.
+    /// The future in it was woken; the probe wakes the root.
     root_is_woken: bool,
-    errand: Option<Waker>,
+    idle_probe: Option<Waker>,
 }
 
 impl Workers {
@@ -78,20 +78,20 @@ impl Workers {
     pub(super) fn new(machine: &'static Machine, flavor: Flavor, count: usize) -> Arc<Self> {
         let workers = Arc::new(Self { machine, flavor, state: Mutex::default() });
         if flavor == Flavor::MultiThread {
-            let seats: Vec<_> = (0..count).map(|_| workers.seat()).collect();
-            for seat in &seats {
-                let _ = seat.begin();
+            let slots: Vec<_> = (0..count).map(|_| workers.slot()).collect();
+            for slot in &slots {
+                let _ = slot.begin();
             }
-            workers.lock().seats = seats;
+            workers.lock().slots = slots;
         }
         workers
     }
 
-    fn seat(self: &Arc<Self>) -> Arc<Participant> {
-        Arc::new(self.machine.participate(Arc::new(Seat(Arc::downgrade(self)))))
+    fn slot(self: &Arc<Self>) -> Arc<Participant> {
+        Arc::new(self.machine.participate(Arc::new(WorkerSlot(Arc::downgrade(self)))))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WorkersState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -109,7 +109,7 @@ impl Workers {
         self.lock().runtime = Some(runtime.handle().clone());
         let workers = Arc::clone(self);
         drop(runtime.spawn(poll_fn(move |context| {
-            let root = workers.lock().run_errand(context.waker());
+            let root = workers.lock().run_idle_probe(context.waker());
             if let Some(root) = root {
                 root.wake();
             }
@@ -123,29 +123,29 @@ impl Workers {
         drop(state);
     }
 
-    /// The seat of the worker that this thread is.
-    fn my_seat(&self) -> Option<Arc<Participant>> {
-        self.lock().seats.get(real::worker_index()?).cloned()
+    /// The slot of the worker that this thread is.
+    fn my_slot(&self) -> Option<Arc<Participant>> {
+        self.lock().slots.get(real::worker_index()?).cloned()
     }
 
     fn before_wait(&self) {
-        let Some(seat) = self.my_seat() else { return };
+        let Some(slot) = self.my_slot() else { return };
         if self.flavor == Flavor::MultiThread {
-            while seat.idle() == IdleOutcome::Moved {}
+            while slot.idle() == IdleOutcome::Moved {}
             return;
         }
         let is_paused = self.machine.is_paused();
         let ask = self.lock().ask(is_paused);
         match ask {
             Some(root) => root.wake(),
-            None if seat.idle() == IdleOutcome::Moved => self.look_again(),
+            None if slot.idle() == IdleOutcome::Moved => self.look_again(),
             None => {}
         }
     }
 
     fn after_wait(&self) {
-        if let Some(seat) = self.my_seat() {
-            let _ = seat.begin();
+        if let Some(slot) = self.my_slot() {
+            let _ = slot.begin();
         }
     }
 
@@ -154,7 +154,7 @@ impl Workers {
         let state = self.lock();
         let waker = match self.flavor {
             Flavor::CurrentThread => state.root.clone(),
-            Flavor::MultiThread => state.errand.clone(),
+            Flavor::MultiThread => state.idle_probe.clone(),
         };
         drop(state);
         if let Some(waker) = waker {
@@ -177,18 +177,18 @@ impl Workers {
         if self.flavor == Flavor::MultiThread {
             return future.await;
         }
-        let _driver = Driver::new(self);
+        let _blocked = BlockedThread::new(self);
         let woken = Waker::from(Arc::new(Woken(Arc::downgrade(self))));
         let mut future = pin!(future);
         poll_fn(|context| {
             // A second thread that blocks on the runtime drives nothing: its future is polled as it is.
-            let Some(seat) = self.my_seat() else { return future.as_mut().poll(context) };
-            let _ = seat.begin();
+            let Some(slot) = self.my_slot() else { return future.as_mut().poll(context) };
+            let _ = slot.begin();
             self.lock().begin_root(context.waker());
             let result = future.as_mut().poll(&mut Context::from_waker(&woken));
-            let errand = self.lock().end_root();
-            if let Some(errand) = errand {
-                errand.wake();
+            let probe = self.lock().end_root();
+            if let Some(probe) = probe {
+                probe.wake();
                 context.waker().wake_by_ref();
             }
             result
@@ -205,17 +205,17 @@ impl Wake for Woken {
         if let Some(workers) = self.0.upgrade() {
             let mut state = workers.lock();
             state.root_is_woken = true;
-            // Before its first poll the errand is in the queue anyway.
-            let errand = state.errand.clone();
+            // Before its first poll the probe is in the queue anyway.
+            let probe = state.idle_probe.clone();
             drop(state);
-            if let Some(errand) = errand {
-                errand.wake();
+            if let Some(probe) = probe {
+                probe.wake();
             }
         }
     }
 }
 
-impl State {
+impl WorkersState {
     /// The worker is about to wait: the root, if it has to go round once more before time may move.
     fn ask(&mut self, is_paused: bool) -> Option<Waker> {
         if is_paused && self.quiet != Quiet::Yes {
@@ -231,24 +231,24 @@ impl State {
             self.root = Some(waker.clone());
         }
         if self.quiet == Quiet::Sent {
-            // Somebody was ahead of the errand.
+            // A task was ahead of the probe.
             self.quiet = Quiet::Unknown;
         }
     }
 
-    /// The errand, if it is to go.
+    /// The probe, if the hook asked for it.
     fn end_root(&mut self) -> Option<Waker> {
         if self.quiet != Quiet::Asked {
             return None;
         }
         self.quiet = Quiet::Sent;
-        self.errand.clone()
+        self.idle_probe.clone()
     }
 
     /// The root, if it was woken.
-    fn run_errand(&mut self, waker: &Waker) -> Option<Waker> {
-        if !self.errand.as_ref().is_some_and(|errand| errand.will_wake(waker)) {
-            self.errand = Some(waker.clone());
+    fn run_idle_probe(&mut self, waker: &Waker) -> Option<Waker> {
+        if !self.idle_probe.as_ref().is_some_and(|probe| probe.will_wake(waker)) {
+            self.idle_probe = Some(waker.clone());
         }
         if core::mem::take(&mut self.root_is_woken) {
             return self.root.clone();
@@ -260,10 +260,10 @@ impl State {
     }
 }
 
-/// The machine's way to the workers.
-struct Seat(Weak<Workers>);
+/// What the machine asks about a worker.
+struct WorkerSlot(Weak<Workers>);
 
-impl Participate for Seat {
+impl Participate for WorkerSlot {
     fn has_backlog(&self) -> bool {
         let depth = |workers: Arc<Workers>| {
             workers.lock().runtime.as_ref().map_or(0, |runtime| runtime.metrics().global_queue_depth())
@@ -278,26 +278,26 @@ impl Participate for Seat {
     }
 }
 
-/// A thread in `block_on` of a `current_thread` runtime: the worker is there while one is.
-struct Driver<'a>(&'a Workers);
+/// A thread in `block_on` of a `current_thread` runtime: the runtime has a worker while there is one.
+struct BlockedThread<'a>(&'a Workers);
 
-impl<'a> Driver<'a> {
+impl<'a> BlockedThread<'a> {
     fn new(workers: &'a Arc<Workers>) -> Self {
-        let seat = workers.seat();
+        let slot = workers.slot();
         let mut state = workers.lock();
-        state.drivers += 1;
-        if state.drivers == 1 {
-            state.seats.push(seat);
+        state.blocked_threads += 1;
+        if state.blocked_threads == 1 {
+            state.slots.push(slot);
         }
         Self(workers)
     }
 }
 
-impl Drop for Driver<'_> {
+impl Drop for BlockedThread<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        state.drivers = state.drivers.saturating_sub(1);
-        let left = if state.drivers == 0 { core::mem::take(&mut state.seats) } else { Vec::new() };
+        state.blocked_threads = state.blocked_threads.saturating_sub(1);
+        let left = if state.blocked_threads == 0 { core::mem::take(&mut state.slots) } else { Vec::new() };
         drop(state);
         drop(left);
     }

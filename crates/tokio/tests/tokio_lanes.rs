@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use quietcore::time::{Duration, Instant, sleep, sleep_until, timeout};
-use quietcore::tokio::lanes::{self, JoinHandle, Lanes, SpawnError, StartError};
+use quietcore::tokio::lanes::{self, JoinHandle, LaneSpawnError, Lanes, LanesStartError};
 use quietcore::{Cpu, CpuId, CpuSet, LaneThreads, Machine, OnPanic, Precision, TimerOptions, lane::Pinning};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -187,15 +187,15 @@ fn isolated_lanes_are_left_out() {
     }
     lanes.shutdown();
     let isolated = lanes_of_an_isolated_machine();
-    assert_eq!(isolated, Err(SpawnError::AllIsolated));
+    assert_eq!(isolated, Err(LaneSpawnError::AllIsolated));
     machine.shutdown();
 }
 
 /// What spawning says where the only lane is isolated; `Ok` where this process has one CPU only.
-fn lanes_of_an_isolated_machine() -> Result<(), SpawnError> {
+fn lanes_of_an_isolated_machine() -> Result<(), LaneSpawnError> {
     let zero: CpuSet = "0".parse().expect("a list");
     let builder = Machine::builder().lanes(zero.clone()).isolated(zero);
-    let Ok(machine) = builder.start() else { return Err(SpawnError::AllIsolated) };
+    let Ok(machine) = builder.start() else { return Err(LaneSpawnError::AllIsolated) };
     let lanes = start(machine);
     let named = lanes.spawn_on(first(&lanes), || async { 7 }).expect("it is named");
     assert_eq!(join(named), 7);
@@ -238,8 +238,8 @@ fn shutdown_drops_what_is_pending() {
     for task in tasks {
         assert!(quietcore::time::block_on(task).expect_err("it never ends").is_cancelled());
     }
-    assert_eq!(handle.spawn(|| async {}).expect_err("too late"), SpawnError::ShutDown);
-    assert_eq!(handle.run(|| async {}), Err(SpawnError::ShutDown));
+    assert_eq!(handle.spawn(|| async {}).expect_err("too late"), LaneSpawnError::ShutDown);
+    assert_eq!(handle.run(|| async {}), Err(LaneSpawnError::ShutDown));
     let again = start(machine);
     assert_eq!(again.run(|| async { 7 }), Ok(7), "its CPUs are free again");
     again.shutdown();
@@ -451,16 +451,16 @@ fn a_callback_that_panics_leaves_the_lane_alive() {
 #[test]
 fn starting_is_all_or_nothing() {
     let without = Machine::start().expect("starts");
-    assert!(matches!(Lanes::start(without), Err(StartError::NoLanes)));
+    assert!(matches!(Lanes::start(without), Err(LanesStartError::NoLanes)));
     without.shutdown();
     let taken = Machine::builder().automatic_lanes().lane_threads(LaneThreads::new()).start();
     let taken = taken.expect("starts");
-    assert!(matches!(Lanes::start(taken), Err(StartError::Claim(_))));
+    assert!(matches!(Lanes::start(taken), Err(LanesStartError::Claim(_))));
     taken.shutdown();
     let machine = machine();
     let last = machine.lanes().iter().last().expect("there is one");
     let cpu = Cpu::claim(machine, last).expect("it is free");
-    assert!(matches!(Lanes::start(machine), Err(StartError::Claim(_))));
+    assert!(matches!(Lanes::start(machine), Err(LanesStartError::Claim(_))));
     drop(cpu);
     let lanes = Lanes::builder(machine).pinning(Pinning::Always).start().expect("all are free again");
     assert_eq!(
@@ -503,6 +503,6 @@ fn a_task_may_end_its_lanes() {
     while handle.spawn(|| async {}).is_ok() {
         thread::yield_now();
     }
-    assert_eq!(handle.spawn(|| async {}).expect_err("too late"), SpawnError::ShutDown);
+    assert_eq!(handle.spawn(|| async {}).expect_err("too late"), LaneSpawnError::ShutDown);
     machine.shutdown();
 }

@@ -12,13 +12,13 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 #[derive(Debug)]
-pub(super) struct Alarm {
+pub(super) struct LaneAlarm {
     descriptor: OwnedFd,
     /// For what it was set last. It has expired if that is over.
     at: Option<Nanos>,
 }
 
-impl Alarm {
+impl LaneAlarm {
     pub(super) fn new() -> io::Result<Self> {
         let descriptor =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
@@ -50,7 +50,7 @@ impl Alarm {
 
 #[cfg(test)]
 mod tests {
-    use super::Alarm;
+    use super::LaneAlarm;
     use quietcore_live::Nanos;
     use rustix::time::timerfd_gettime;
 
@@ -59,14 +59,15 @@ mod tests {
     #[test]
     fn it_is_left_alone_while_it_is_right() {
         let far = |seconds: u64| Some(Nanos(u64::MAX / 4 + seconds * 1_000_000_000));
-        let mut alarm = Alarm::new().expect("made");
-        let is_set =
-            |alarm: &Alarm| timerfd_gettime(&alarm.descriptor).expect("it is a timer").it_value.tv_sec != 0;
+        let mut alarm = LaneAlarm::new().expect("made");
+        let is_set = |alarm: &LaneAlarm| {
+            timerfd_gettime(&alarm.descriptor).expect("it is a timer").it_value.tv_sec != 0
+        };
         alarm.set(None, Nanos(1));
         assert!(!is_set(&alarm));
         alarm.set(far(1), Nanos(1));
         assert!(is_set(&alarm));
-        let mut other = Alarm { descriptor: alarm.descriptor().expect("a copy"), at: far(0) };
+        let mut other = LaneAlarm { descriptor: alarm.descriptor().expect("a copy"), at: far(0) };
         other.set(None, Nanos(1));
         alarm.set(far(1), Nanos(1));
         assert!(!is_set(&alarm), "it is set for that already, for all it knows");

@@ -5,19 +5,9 @@ use quietcore_live::{CpuId, lane::ClaimError};
 use std::io;
 
 /// Why lanes were not started. None of them runs.
-///
-/// ```
-/// use quietcore::Machine;
-/// use quietcore::tokio::lanes::{Lanes, StartError};
-///
-/// let machine = Machine::start()?; // without lanes
-/// assert!(matches!(Lanes::start(machine), Err(StartError::NoLanes)));
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum StartError {
+pub enum LanesStartError {
     /// None of the CPUs that were asked for is a lane of the machine.
     NoLanes,
     /// A CPU was not to be had.
@@ -33,7 +23,7 @@ pub enum StartError {
     },
 }
 
-impl fmt::Display for StartError {
+impl fmt::Display for LanesStartError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoLanes => out.write_str("no CPU that was asked for is a lane of this machine"),
@@ -43,31 +33,18 @@ impl fmt::Display for StartError {
     }
 }
 
-impl core::error::Error for StartError {}
+impl core::error::Error for LanesStartError {}
 
-impl From<ClaimError> for StartError {
+impl From<ClaimError> for LanesStartError {
     fn from(error: ClaimError) -> Self {
         Self::Claim(error)
     }
 }
 
 /// Why a task was not started.
-///
-/// ```
-/// # use quietcore::Machine;
-/// # use quietcore::tokio::lanes::{Lanes, SpawnError};
-/// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-/// let lanes = Lanes::start(machine)?;
-/// let cpu = quietcore::CpuId::new(5)?;
-/// let refused = lanes.spawn_on(cpu, || async {});
-/// assert_eq!(refused.expect_err("it has no such lane"), SpawnError::NotALane { cpu });
-/// # lanes.shutdown();
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum SpawnError {
+pub enum LaneSpawnError {
     /// The CPU hosts no runtime of these.
     NotALane {
         /// The CPU.
@@ -79,7 +56,7 @@ pub enum SpawnError {
     ShutDown,
 }
 
-impl fmt::Display for SpawnError {
+impl fmt::Display for LaneSpawnError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotALane { cpu } => write!(out, "CPU {cpu} is no lane with a runtime"),
@@ -89,4 +66,4 @@ impl fmt::Display for SpawnError {
     }
 }
 
-impl core::error::Error for SpawnError {}
+impl core::error::Error for LaneSpawnError {}

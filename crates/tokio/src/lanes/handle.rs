@@ -1,7 +1,7 @@
 //! Starting tasks on lanes, from any thread.
 
-use super::error::SpawnError;
-use super::host::{self, Order, Orders};
+use super::error::LaneSpawnError;
+use super::host::{self, LaneOrder, OrderSender};
 use super::join::{JoinHandle, promise};
 use core::fmt;
 use core::future::Future;
@@ -10,55 +10,32 @@ use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::spawn_local;
 
-struct Shared {
+struct LanesShared {
     machine: &'static Machine,
     /// By CPU.
-    posts: Box<[(CpuId, Orders)]>,
+    posts: Box<[(CpuId, OrderSender)]>,
     /// The post that is next in turn.
     next: Mutex<usize>,
 }
 
 /// Starts tasks on lanes. Cheap to clone; it does not keep the lanes running.
-///
-/// ```
-/// # use quietcore::Machine;
-/// # use quietcore::tokio::lanes::{Lanes, SpawnError};
-/// # let machine = Machine::builder().automatic_lanes().start()?;
-/// let lanes = Lanes::start(machine)?;
-/// let handle = lanes.handle().clone();
-/// lanes.shutdown();
-/// assert_eq!(handle.spawn(|| async {}).expect_err("too late"), SpawnError::ShutDown);
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone)]
-pub struct Handle(Arc<Shared>);
+pub struct LanesHandle(Arc<LanesShared>);
 
-impl Handle {
-    pub(super) fn new(machine: &'static Machine, posts: Vec<(CpuId, Orders)>) -> Self {
-        Self(Arc::new(Shared { machine, posts: posts.into(), next: Mutex::new(0) }))
+impl LanesHandle {
+    pub(super) fn new(machine: &'static Machine, posts: Vec<(CpuId, OrderSender)>) -> Self {
+        Self(Arc::new(LanesShared { machine, posts: posts.into(), next: Mutex::new(0) }))
     }
 
-    /// Tells every lane.
-    pub(super) fn order_all(&self, order: impl Fn() -> Order) {
+    /// Sends an order to every lane.
+    pub(super) fn order_all(&self, order: impl Fn() -> LaneOrder) {
         for (_, post) in &self.0.posts {
-            // Nobody takes orders any more where the lane has ended.
+            // An error: the lane has ended.
             let _ = post.send(order());
         }
     }
 
     /// The CPUs of the lanes.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::tokio::lanes::Lanes;
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// # let lanes = Lanes::start(machine)?;
-    /// assert_eq!(lanes.handle().cpus().to_string(), "0");
-    /// # lanes.shutdown();
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn cpus(&self) -> CpuSet {
         self.0.posts.iter().map(|(cpu, _)| *cpu).collect()
@@ -69,27 +46,15 @@ impl Handle {
     ///
     /// # Errors
     /// When every lane is isolated, or the lanes were shut down.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::tokio::lanes::Lanes;
-    /// # let machine = Machine::builder().automatic_lanes().start()?;
-    /// # let lanes = Lanes::start(machine)?;
-    /// let task = lanes.handle().spawn(|| async { *std::rc::Rc::new(49) })?;
-    /// assert_eq!(quietcore::time::block_on(task)?, 49);
-    /// # lanes.shutdown();
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn spawn<F>(
         &self,
         make: impl FnOnce() -> F + Send + 'static,
-    ) -> Result<JoinHandle<F::Output>, SpawnError>
+    ) -> Result<JoinHandle<F::Output>, LaneSpawnError>
     where
         F: Future + 'static,
         F::Output: Send + 'static,
     {
-        send(self.next_post().ok_or(SpawnError::AllIsolated)?, make)
+        send(self.next_post().ok_or(LaneSpawnError::AllIsolated)?, make)
     }
 
     /// Starts a task on the lane of `cpu`, isolated or not. Otherwise as [`spawn`](Self::spawn).
@@ -113,13 +78,13 @@ impl Handle {
         &self,
         cpu: CpuId,
         make: impl FnOnce() -> F + Send + 'static,
-    ) -> Result<JoinHandle<F::Output>, SpawnError>
+    ) -> Result<JoinHandle<F::Output>, LaneSpawnError>
     where
         F: Future + 'static,
         F::Output: Send + 'static,
     {
         let post = self.0.posts.iter().find(|(of, _)| *of == cpu);
-        send(&post.ok_or(SpawnError::NotALane { cpu })?.1, make)
+        send(&post.ok_or(LaneSpawnError::NotALane { cpu })?.1, make)
     }
 
     /// Runs a future on a lane, as [`spawn`](Self::spawn) would, while this thread waits for it.
@@ -146,7 +111,7 @@ impl Handle {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
-    pub fn run<F>(&self, make: impl FnOnce() -> F + Send + 'static) -> Result<F::Output, SpawnError>
+    pub fn run<F>(&self, make: impl FnOnce() -> F + Send + 'static) -> Result<F::Output, LaneSpawnError>
     where
         F: Future + 'static,
         F::Output: Send + 'static,
@@ -156,14 +121,14 @@ impl Handle {
             Ok(output) => Ok(output),
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
-                Err(_) => Err(SpawnError::ShutDown),
+                Err(_) => Err(LaneSpawnError::ShutDown),
             },
         }
     }
 
     /// The next in turn that is not isolated.
-    fn next_post(&self) -> Option<&Orders> {
-        let Shared { machine, posts, next } = &*self.0;
+    fn next_post(&self) -> Option<&OrderSender> {
+        let LanesShared { machine, posts, next } = &*self.0;
         // A machine that has ended isolates nothing, and one of a forked parent must not be asked.
         let isolated = if machine.is_running() { machine.isolated() } else { CpuSet::new() };
         let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
@@ -175,9 +140,9 @@ impl Handle {
 }
 
 fn send<F>(
-    post: &Orders,
+    post: &OrderSender,
     make: impl FnOnce() -> F + Send + 'static,
-) -> Result<JoinHandle<F::Output>, SpawnError>
+) -> Result<JoinHandle<F::Output>, LaneSpawnError>
 where
     F: Future + 'static,
     F::Output: Send + 'static,
@@ -185,12 +150,14 @@ where
     let (promise, handle) = promise();
     // In the task, so that its panics are those of a task.
     let start = || promise.keep(|| spawn_local(async { make().await }));
-    post.send(Order::Start(Box::new(start))).map_err(|_| SpawnError::ShutDown)?;
+    post.send(LaneOrder::Start(Box::new(start))).map_err(|_| LaneSpawnError::ShutDown)?;
     Ok(handle)
 }
 
-impl fmt::Debug for Handle {
+impl fmt::Debug for LanesHandle {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Handle").field("cpus", &format_args!("{}", self.cpus())).finish_non_exhaustive()
+        out.debug_struct("LanesHandle")
+            .field("cpus", &format_args!("{}", self.cpus()))
+            .finish_non_exhaustive()
     }
 }

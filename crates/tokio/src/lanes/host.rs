@@ -3,24 +3,24 @@
 //! The runtime is tokio's `current_thread`, and its worker is the lane. What a lane has to do is done in
 //! tokio's hooks:
 //!
-//! - Before the worker waits the lane goes idle in the books, and its alarm is set for the moment up to which
-//!   it may. If something is due it turns instead; if that leaves something, the runtime's root is woken, and
+//! - Before the worker waits the lane goes idle in the hierarchy, and its alarm is set for the moment until
+//!   which it may sleep. If something is due it turns instead; if that leaves something, the runtime's root is woken, and
 //!   the worker goes round once more.
 //! - After it waited the lane turns, and sets its alarm for the end of the tick.
 //! - A worker that does not wait calls no hooks. But it looks at its driver every `event_interval` polls,
 //!   which finds that the alarm expired, and wakes the root, which turns.
 //!
-//! Kicks arrive at a descriptor that the driver knows: that ends a wait, and nobody has to read it here. The
+//! Kicks arrive at a descriptor that the driver knows: that ends a wait, and it need not be read here. The
 //! hooks must be `Send` and a CPU belongs to its thread, so it is in a variable of the thread. Callbacks and
 //! wakers run while it is borrowed; what they may call here has to do without (`block_in_place`).
 //!
 //! Invariant: on a machine that runs, the alarm is set for the end of this tick or earlier whenever tasks
 //! run, and no later than the lane may sleep whenever the worker waits.
 
-use super::alarm::Alarm;
-use super::builder::Settings;
+use super::alarm::LaneAlarm;
 use super::descriptor::register;
-use super::error::StartError;
+use super::error::LanesStartError;
+use super::settings::LaneSettings;
 use core::cell::RefCell;
 use core::future::poll_fn;
 use core::task::{Context, Poll, Waker, ready};
@@ -33,29 +33,29 @@ use tokio::io::unix::AsyncFd;
 use tokio::runtime::{self as real, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
-/// What a lane is told.
-pub(super) enum Order {
+/// What the thread of a lane is asked to do.
+pub(super) enum LaneOrder {
     /// To make a task. Runs no user code.
     Start(Box<dyn FnOnce() + Send>),
     /// To end, and for how long to wait for blocking work; `None` for ever.
     End(Option<Duration>),
 }
 
-pub(super) type Orders = UnboundedSender<Order>;
+pub(super) type OrderSender = UnboundedSender<LaneOrder>;
 
 thread_local! {
-    static HERE: RefCell<Option<Hosted>> = const { RefCell::new(None) };
+    static CURRENT_LANE: RefCell<Option<HostedLane>> = const { RefCell::new(None) };
 }
 
 /// The lane of a thread. Only that thread has it.
-struct Hosted {
+struct HostedLane {
     cpu: Cpu,
-    alarm: Alarm,
+    alarm: LaneAlarm,
     /// The root's.
     root: Option<Waker>,
 }
 
-impl Hosted {
+impl HostedLane {
     fn machine(&self) -> &'static Machine {
         self.cpu.machine()
     }
@@ -105,13 +105,13 @@ impl Hosted {
 }
 
 /// With the lane of this thread, unless there is none, or it turns right now.
-fn with_lane<R>(act: impl FnOnce(&mut Hosted) -> R) -> Option<R> {
-    HERE.with(|here| here.try_borrow_mut().ok()?.as_mut().map(act))
+fn with_lane<R>(act: impl FnOnce(&mut HostedLane) -> R) -> Option<R> {
+    CURRENT_LANE.with(|here| here.try_borrow_mut().ok()?.as_mut().map(act))
 }
 
 /// Whether this thread is such a lane.
 pub(super) fn is_lane() -> bool {
-    HERE.with(|here| here.try_borrow().map_or(true, |here| here.is_some()))
+    CURRENT_LANE.with(|here| here.try_borrow().map_or(true, |here| here.is_some()))
 }
 
 /// Runs `block`, which may take long, on a lane: everything that others can do for it they do meanwhile, at
@@ -149,28 +149,28 @@ struct Leave;
 
 impl Drop for Leave {
     fn drop(&mut self) {
-        let hosted = HERE.with(|here| here.borrow_mut().take());
+        let hosted = CURRENT_LANE.with(|here| here.borrow_mut().take());
         drop(hosted);
     }
 }
 
 /// What a thread is started with.
-pub(super) struct Seat {
+pub(super) struct LaneThread {
     pub(super) machine: &'static Machine,
     pub(super) cpu: CpuId,
-    pub(super) settings: Settings,
-    pub(super) orders: UnboundedReceiver<Order>,
-    pub(super) started: mpsc::Sender<Result<(), StartError>>,
+    pub(super) settings: LaneSettings,
+    pub(super) orders: UnboundedReceiver<LaneOrder>,
+    pub(super) started: mpsc::Sender<Result<(), LanesStartError>>,
 }
 
-impl Seat {
-    /// Plays the lane until it is told to end; says first whether it does.
-    pub(super) fn serve(self) {
+impl LaneThread {
+    /// Drives the CPU until the order to end; first sends whether it could begin.
+    pub(super) fn drive(self) {
         let Self { machine, cpu, settings, orders, started } = self;
         let leave = Leave;
         match prepare(machine, cpu, &settings) {
             Ok((runtime, sources)) => {
-                // Whoever starts them waits for all of them.
+                // The caller of `start` waits for it.
                 let _ = started.send(Ok(()));
                 drop(started);
                 let patience = runtime.block_on(take_orders(orders, sources));
@@ -196,17 +196,17 @@ struct Sources {
 fn prepare(
     machine: &'static Machine,
     cpu: CpuId,
-    settings: &Settings,
-) -> Result<(LocalRuntime, Sources), StartError> {
-    let failed = |what| move |error| StartError::System { cpu, what, error };
+    settings: &LaneSettings,
+) -> Result<(LocalRuntime, Sources), LanesStartError> {
+    let failed = |what| move |error| LanesStartError::System { cpu, what, error };
     let lane = Cpu::claim_with(machine, cpu, WaitBy::KickFd)?;
     let kicks = lane.kick_fd().expect("it was claimed with one").try_clone_to_owned();
     let kicks = kicks.map_err(failed("copy a descriptor"))?;
-    let alarm = Alarm::new().map_err(failed("make a timer"))?;
+    let alarm = LaneAlarm::new().map_err(failed("make a timer"))?;
     let readable = alarm.descriptor().map_err(failed("copy a descriptor"))?;
     let before = rustix::thread::sched_getaffinity(None).ok();
     let before = before.filter(|_| lane.pin_thread(settings.pinning));
-    HERE.with(|here| *here.borrow_mut() = Some(Hosted { cpu: lane, alarm, root: None }));
+    CURRENT_LANE.with(|here| *here.borrow_mut() = Some(HostedLane { cpu: lane, alarm, root: None }));
     let runtime = build(machine, settings, before).map_err(failed("make a runtime"))?;
     let entered = runtime.enter();
     let register = |descriptor| register(descriptor).map_err(failed("watch a descriptor"));
@@ -218,7 +218,7 @@ fn prepare(
 /// `free` is where its other threads may run, if that is not where the calling one may.
 fn build(
     machine: &'static Machine,
-    settings: &Settings,
+    settings: &LaneSettings,
     free: Option<rustix::thread::CpuSet>,
 ) -> io::Result<LocalRuntime> {
     let mut builder = real::Builder::new_current_thread();
@@ -232,25 +232,25 @@ fn build(
                 let _ = rustix::thread::sched_setaffinity(None, free);
             }
         })
-        .on_thread_park(|| _ = with_lane(Hosted::before_wait))
-        .on_thread_unpark(|| _ = with_lane(Hosted::after_wait));
+        .on_thread_park(|| _ = with_lane(HostedLane::before_wait))
+        .on_thread_unpark(|| _ = with_lane(HostedLane::after_wait));
     builder.build_local(LocalOptions::default())
 }
 
-/// The root: makes tasks as it is told, and turns whenever it is polled, which is when the alarm expired, a
+/// The root: makes tasks as they are ordered, and turns whenever it is polled, which is when the alarm expired, a
 /// turn left something, or there is an order. tokio polls the root right after the driver, before any task.
-async fn take_orders(mut orders: UnboundedReceiver<Order>, sources: Sources) -> Option<Duration> {
+async fn take_orders(mut orders: UnboundedReceiver<LaneOrder>, sources: Sources) -> Option<Duration> {
     poll_fn(|context| {
         note_root(context.waker());
         watch(&sources.alarm, context);
-        if with_lane(Hosted::turn) == Some(true) {
+        if with_lane(HostedLane::turn) == Some(true) {
             // After the next tasks.
             context.waker().wake_by_ref();
         }
         loop {
             match ready!(orders.poll_recv(context)) {
-                Some(Order::Start(start)) => start(),
-                Some(Order::End(patience)) => return Poll::Ready(patience),
+                Some(LaneOrder::Start(start)) => start(),
+                Some(LaneOrder::End(patience)) => return Poll::Ready(patience),
                 None => return Poll::Ready(None),
             }
         }

@@ -14,7 +14,7 @@ use tokio::task as real;
 
 /// How far a task has come, as far as aborting is concerned.
 #[derive(Debug)]
-enum Stage {
+enum TaskStage {
     Queued,
     Aborted,
     Made(real::AbortHandle),
@@ -23,7 +23,7 @@ enum Stage {
 /// The lane's end.
 #[derive(Debug)]
 pub(super) struct Promise<T> {
-    stage: Arc<Mutex<Stage>>,
+    stage: Arc<Mutex<TaskStage>>,
     sender: oneshot::Sender<real::JoinHandle<T>>,
 }
 
@@ -32,13 +32,13 @@ impl<T> Promise<T> {
     pub(super) fn keep(self, make: impl FnOnce() -> real::JoinHandle<T>) {
         let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
         let task = make();
-        let before = core::mem::replace(&mut *stage, Stage::Made(task.abort_handle()));
+        let before = core::mem::replace(&mut *stage, TaskStage::Made(task.abort_handle()));
         drop(stage);
-        if matches!(before, Stage::Aborted) {
+        if matches!(before, TaskStage::Aborted) {
             // By tokio, which drops it as a task: whatever its drop does, the lane goes on.
             task.abort();
         }
-        // Nobody may want to wait for it; then it runs all the same.
+        // An error: its handle was dropped. The task runs all the same.
         let _ = self.sender.send(task);
     }
 }
@@ -46,34 +46,22 @@ impl<T> Promise<T> {
 /// Both ends.
 pub(super) fn promise<T>() -> (Promise<T>, JoinHandle<T>) {
     let (sender, receiver) = oneshot::channel();
-    let stage = Arc::new(Mutex::new(Stage::Queued));
-    let handle = JoinHandle { stage: Arc::clone(&stage), task: Task::Promised(receiver) };
+    let stage = Arc::new(Mutex::new(TaskStage::Queued));
+    let handle = JoinHandle { stage: Arc::clone(&stage), task: AwaitedTask::Promised(receiver) };
     (Promise { stage, sender }, handle)
 }
 
 #[derive(Debug)]
-enum Task<T> {
+enum AwaitedTask<T> {
     Promised(oneshot::Receiver<real::JoinHandle<T>>),
     Made(real::JoinHandle<T>),
 }
 
 /// Waits for a task on a lane. It can be awaited in any executor; dropping it leaves the task alone.
-///
-/// ```
-/// # use quietcore::Machine;
-/// # use quietcore::tokio::lanes::Lanes;
-/// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-/// let lanes = Lanes::start(machine)?;
-/// let task = lanes.spawn(|| async { 7 })?;
-/// assert_eq!(quietcore::time::block_on(task)?, 7);
-/// # lanes.shutdown();
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug)]
 pub struct JoinHandle<T> {
-    stage: Arc<Mutex<Stage>>,
-    task: Task<T>,
+    stage: Arc<Mutex<TaskStage>>,
+    task: AwaitedTask<T>,
 }
 
 impl<T> JoinHandle<T> {
@@ -94,9 +82,9 @@ impl<T> JoinHandle<T> {
     pub fn abort(&self) {
         let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
         match &*stage {
-            Stage::Queued => *stage = Stage::Aborted,
-            Stage::Aborted => {}
-            Stage::Made(task) => {
+            TaskStage::Queued => *stage = TaskStage::Aborted,
+            TaskStage::Aborted => {}
+            TaskStage::Made(task) => {
                 let task = task.clone();
                 drop(stage);
                 task.abort();
@@ -111,12 +99,12 @@ impl<T> Future for JoinHandle<T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         loop {
             match &mut self.task {
-                Task::Promised(promise) => match ready!(Pin::new(promise).poll(context)) {
-                    Ok(task) => self.task = Task::Made(task),
+                AwaitedTask::Promised(promise) => match ready!(Pin::new(promise).poll(context)) {
+                    Ok(task) => self.task = AwaitedTask::Made(task),
                     // Its lane ended before it was made.
                     Err(_) => return Poll::Ready(Err(JoinError(None))),
                 },
-                Task::Made(task) => {
+                AwaitedTask::Made(task) => {
                     return Pin::new(task).poll(context).map_err(|error| JoinError(Some(error)));
                 }
             }
@@ -142,24 +130,12 @@ pub struct JoinError(Option<real::JoinError>);
 
 impl JoinError {
     /// It was aborted, or its lane was shut down.
-    ///
-    /// ```
-    /// # use quietcore::tokio::lanes::JoinError;
-    /// let is_ours = |error: &JoinError| error.is_cancelled();
-    /// # let _ = is_ours;
-    /// ```
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.as_ref().is_none_or(real::JoinError::is_cancelled)
     }
 
     /// It panicked.
-    ///
-    /// ```
-    /// # use quietcore::tokio::lanes::JoinError;
-    /// let is_a_bug = |error: &JoinError| error.is_panic();
-    /// # let _ = is_a_bug;
-    /// ```
     #[must_use]
     pub fn is_panic(&self) -> bool {
         self.0.as_ref().is_some_and(real::JoinError::is_panic)
