@@ -64,15 +64,23 @@ pub fn find_lowest(
     seeker: Seeker<'_>,
     fits: impl Fn(CpuId) -> bool,
 ) -> Option<CpuId> {
+    search(priorities, topology, seeker, fits).or_else(|| search(priorities, topology, seeker, |_| true))
+}
+
+/// The same among those that `is_candidate` says yes of.
+pub(super) fn search(
+    priorities: &CpuPriorities,
+    topology: &Topology,
+    seeker: Seeker<'_>,
+    is_candidate: impl Fn(CpuId) -> bool,
+) -> Option<CpuId> {
     if seeker.affinity.len() < 2 {
         return None;
     }
-    let among = |fits: &dyn Fn(CpuId) -> bool| {
-        priorities.find_map(seeker.priority, |slot| {
-            choose(topology, seeker, |cpu| seeker.affinity.contains(cpu) && slot.contains(cpu) && fits(cpu))
-        })
-    };
-    among(&fits).or_else(|| among(&|_| true))
+    priorities.find_map(seeker.priority, |slot| {
+        let may_run = |cpu| seeker.affinity.contains(cpu) && slot.contains(cpu);
+        choose(topology, seeker, |cpu| may_run(cpu) && is_candidate(cpu))
+    })
 }
 
 /// One of those that `is_candidate` says yes of, the best first.

@@ -1,7 +1,8 @@
 //! Real-time tasks: which CPU one goes to, and who makes room.
 //!
 //! `cpupri.rs` knows for every CPU the highest priority that is queued there, without a lock; `lowest.rs`
-//! finds the CPU on which a task disturbs least; `wake.rs` decides where a task that wakes up goes;
+//! finds the CPU on which a task disturbs least; `wake.rs` decides where a task that wakes up goes, and
+//! `balance.rs` which waiting task moves;
 //! `fitness.rs` which CPUs a long softirq keeps busy, and what that changes; `queue.rs` is what waits on one
 //! CPU.
 //!
@@ -9,17 +10,19 @@
 //! Not here: threads, locks between two queues, normal tasks. Source: Linux 6.12, kernel/sched/cpupri.c and
 //! kernel/sched/rt.c, by behaviour; the fitness of the fifth version of the softirq-aware series (2022).
 
+mod balance;
 mod cpupri;
 mod fitness;
 mod lowest;
 mod queue;
 mod wake;
 
+pub use balance::{PullSource, pull_source, push_target};
 pub use cpupri::{CpuPriorities, CpuPriority, SlotView};
 pub use fitness::{Awareness, fits};
 pub use lowest::{Seeker, find_lowest};
 pub use queue::RealtimeQueue;
-pub use wake::{Running, Waking, wake_target};
+pub use wake::{RunnableTask, RunningTask, wake_target};
 
 use core::fmt;
 

@@ -14,10 +14,10 @@ use crate::topology::Topology;
 /// What runs on the CPU of a task that wakes up.
 ///
 /// ```
-/// assert_ne!(quietcore_core::realtime::Running::Normal, quietcore_core::realtime::Running::Nothing);
+/// assert_ne!(quietcore_core::realtime::RunningTask::Normal, quietcore_core::realtime::RunningTask::Nothing);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Running {
+pub enum RunningTask {
     /// Nothing.
     Nothing,
     /// A normal task.
@@ -29,34 +29,48 @@ pub enum Running {
         /// Whether it may run on more CPUs than this one.
         can_move: bool,
     },
+    /// Something that no task takes the CPU from, whatever its priority.
+    Uninterruptible,
 }
 
-/// A task that wakes up: where and how.
+impl RunningTask {
+    /// Whether a task of priority `waiting` in the queue of this CPU has to wait for what runs.
+    #[must_use]
+    pub fn holds_up(self, waiting: Priority) -> bool {
+        match self {
+            Self::Nothing | Self::Normal => false,
+            Self::Realtime { priority, .. } => priority >= waiting,
+            Self::Uninterruptible => true,
+        }
+    }
+}
+
+/// A task that wakes up or waits, and the CPU that it ran on last.
 ///
 /// ```
-/// use quietcore_core::realtime::{Priority, Running, Seeker, Waking};
+/// use quietcore_core::realtime::{Priority, RunningTask, Seeker, RunnableTask};
 /// use quietcore_core::{CpuId, CpuSet};
 ///
 /// let affinity = CpuSet::range(CpuId::default(), 2)?;
 /// let (previous, here) = (CpuId::new(0)?, CpuId::new(1)?);
 /// let seeker = Seeker { priority: Priority::LOWEST, affinity: &affinity, previous, here, turn: 0 };
-/// let waking = Waking { seeker, running: Running::Normal };
-/// assert_eq!(waking.running, Running::Normal);
+/// let waking = RunnableTask { seeker, running: RunningTask::Normal };
+/// assert_eq!(waking.running, RunningTask::Normal);
 /// # Ok::<(), quietcore_core::CpuError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Waking<'a> {
-    /// The task, its last CPU, and who wakes it.
+pub struct RunnableTask<'a> {
+    /// The task, its last CPU, and the CPU that looks for a place.
     pub seeker: Seeker<'a>,
     /// What runs on its last CPU now.
-    pub running: Running,
+    pub running: RunningTask,
 }
 
 /// The CPU for a task that wakes up. `fits` as in [`find_lowest`]. When nothing is better it is the last CPU:
 /// whether the task may still run there, and whether that CPU is there, the caller knows.
 ///
 /// ```
-/// use quietcore_core::realtime::{CpuPriorities, CpuPriority, Priority, Running, Seeker, Waking};
+/// use quietcore_core::realtime::{CpuPriorities, CpuPriority, Priority, RunningTask, Seeker, RunnableTask};
 /// use quietcore_core::realtime::wake_target;
 /// use quietcore_core::topology::Topology;
 /// use quietcore_core::CpuId;
@@ -67,8 +81,8 @@ pub struct Waking<'a> {
 /// priorities.set(free, CpuPriority::Normal);
 /// let affinity = machine.possible();
 /// let seeker = Seeker { priority: task, affinity, previous: busy, here: busy, turn: 0 };
-/// let running = Running::Realtime { priority: Priority::HIGHEST, can_move: true };
-/// let target = wake_target(&priorities, &machine, Waking { seeker, running }, |_| true);
+/// let running = RunningTask::Realtime { priority: Priority::HIGHEST, can_move: true };
+/// let target = wake_target(&priorities, &machine, RunnableTask { seeker, running }, |_| true);
 /// assert_eq!(target, free);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -76,13 +90,13 @@ pub struct Waking<'a> {
 pub fn wake_target(
     priorities: &CpuPriorities,
     topology: &Topology,
-    waking: Waking<'_>,
+    task: RunnableTask<'_>,
     fits: impl Fn(CpuId) -> bool,
 ) -> CpuId {
-    let Waking { seeker, running } = waking;
+    let RunnableTask { seeker, running } = task;
     let is_in_the_way = match running {
-        Running::Realtime { priority, can_move } => !can_move || priority >= seeker.priority,
-        Running::Nothing | Running::Normal => false,
+        RunningTask::Realtime { can_move: false, .. } => true,
+        other => other.holds_up(seeker.priority),
     };
     if !is_in_the_way && fits(seeker.previous) {
         return seeker.previous;
@@ -97,7 +111,7 @@ pub fn wake_target(
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{Running, Waking, wake_target};
+    use super::{RunnableTask, RunningTask, wake_target};
     use crate::realtime::{CpuPriorities, CpuPriority, Priority, Seeker};
     use crate::topology::Topology;
     use crate::{CpuId, CpuSet};
@@ -108,29 +122,31 @@ mod tests {
 
     /// The target of a task of priority 50 that ran on CPU 0, where `running` runs now; `others` are the
     /// priorities of CPUs 1 to 3, 0 for normal.
-    fn target(running: Running, others: [u8; 3], unfit: &str) -> usize {
+    fn target(running: RunningTask, others: [u8; 3], unfit: &str) -> usize {
         let (topology, priorities) = (Topology::builder(4).build().expect("valid"), CpuPriorities::new(4));
         let of = |number: u8| Priority::new(number).map_or(CpuPriority::Normal, CpuPriority::Realtime);
         for (cpu, number) in topology.possible().iter().skip(1).zip(others) {
             priorities.set(cpu, of(number));
         }
         let own = match running {
-            Running::Realtime { priority, .. } => CpuPriority::Realtime(priority),
-            Running::Nothing | Running::Normal => CpuPriority::Normal,
+            RunningTask::Realtime { priority, .. } => CpuPriority::Realtime(priority),
+            RunningTask::Nothing | RunningTask::Normal => CpuPriority::Normal,
+            RunningTask::Uninterruptible => CpuPriority::Higher,
         };
         priorities.set(CpuId::default(), own);
         let (previous, here) = (CpuId::default(), CpuId::new(3).expect("small"));
         let seeker =
             Seeker { priority: priority(50), affinity: topology.possible(), previous, here, turn: 0 };
         let unfit: CpuSet = unfit.parse().expect("a list");
-        wake_target(&priorities, &topology, Waking { seeker, running }, |cpu| !unfit.contains(cpu)).index()
+        wake_target(&priorities, &topology, RunnableTask { seeker, running }, |cpu| !unfit.contains(cpu))
+            .index()
     }
 
     /// Goal: a task stays where nothing is in its way and the CPU fits. Method: each kind of what runs there.
     #[test]
     fn it_stays_where_it_may_run() {
-        let lower = Running::Realtime { priority: priority(49), can_move: true };
-        for running in [Running::Nothing, Running::Normal, lower] {
+        let lower = RunningTask::Realtime { priority: priority(49), can_move: true };
+        for running in [RunningTask::Nothing, RunningTask::Normal, lower] {
             assert_eq!(target(running, [0, 0, 0], ""), 0, "{running:?}");
         }
     }
@@ -140,10 +156,10 @@ mod tests {
     #[test]
     fn it_makes_way() {
         for (number, can_move) in [(50, true), (60, true), (10, false)] {
-            let running = Running::Realtime { priority: priority(number), can_move };
+            let running = RunningTask::Realtime { priority: priority(number), can_move };
             assert_eq!(target(running, [0, 9, 9], ""), 1, "{running:?}");
         }
-        let higher = Running::Realtime { priority: priority(60), can_move: true };
+        let higher = RunningTask::Realtime { priority: priority(60), can_move: true };
         assert_eq!(target(higher, [50, 60, 99], ""), 0, "nobody is below it");
     }
 
@@ -151,13 +167,13 @@ mod tests {
     /// CPU does not fit; others fit, do not, or run something higher.
     #[test]
     fn fitness_alone() {
-        assert_eq!(target(Running::Normal, [0, 0, 0], "0"), 3, "the CPU that wakes it");
-        assert_eq!(target(Running::Normal, [60, 60, 60], "0"), 0, "all others are higher");
-        assert_eq!(target(Running::Normal, [60, 9, 60], "0"), 2, "lower than the task is enough");
-        assert_eq!(target(Running::Normal, [0, 0, 0], "0-3"), 0, "nobody fits");
-        let lower = Running::Realtime { priority: priority(10), can_move: true };
+        assert_eq!(target(RunningTask::Normal, [0, 0, 0], "0"), 3, "the CPU that wakes it");
+        assert_eq!(target(RunningTask::Normal, [60, 60, 60], "0"), 0, "all others are higher");
+        assert_eq!(target(RunningTask::Normal, [60, 9, 60], "0"), 2, "lower than the task is enough");
+        assert_eq!(target(RunningTask::Normal, [0, 0, 0], "0-3"), 0, "nobody fits");
+        let lower = RunningTask::Realtime { priority: priority(10), can_move: true };
         assert_eq!(target(lower, [0, 60, 60], "0-3"), 0, "the other one does not fit either");
-        let higher = Running::Realtime { priority: priority(60), can_move: true };
+        let higher = RunningTask::Realtime { priority: priority(60), can_move: true };
         assert_eq!(target(higher, [0, 60, 60], "0-3"), 1, "something is in its way, too");
     }
 }

@@ -19,7 +19,10 @@ use crate::timer::InRun;
 use crate::words::park::Notify;
 use crate::words::run_queue::Activity;
 use quietcore_core::CpuId;
-use quietcore_core::realtime::{Priority, Running, Seeker, Waking, find_lowest, fits, wake_target};
+use quietcore_core::realtime::{
+    Priority, PullSource, RunnableTask, RunningTask, Seeker, find_lowest, fits, pull_source, push_target,
+    wake_target,
+};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -149,13 +152,13 @@ impl Machine {
         let fits = |cpu| self.fits_realtime(cpu);
         let found = if self.is_free(last) {
             let running = match self.queue(last).map(|queue| queue.current.get()) {
-                None | Some((Activity::None | Activity::Softirq, _)) => Running::Nothing,
-                Some((Activity::Normal, _)) => {
-                    Running::Realtime { priority: Priority::HIGHEST, can_move: false }
+                None | Some((Activity::None | Activity::Softirq, _)) => RunningTask::Nothing,
+                Some((Activity::Normal, _)) => RunningTask::Uninterruptible,
+                Some((Activity::Realtime(priority), can_move)) => {
+                    RunningTask::Realtime { priority, can_move }
                 }
-                Some((Activity::Realtime(priority), can_move)) => Running::Realtime { priority, can_move },
             };
-            Some(wake_target(priorities, topology, Waking { seeker, running }, fits))
+            Some(wake_target(priorities, topology, RunnableTask { seeker, running }, fits))
         } else {
             find_lowest(priorities, topology, seeker, fits)
         };
@@ -167,12 +170,8 @@ impl Machine {
     /// stuck: the highest real-time task.
     pub(crate) fn pull_realtime(&self, cpu: CpuId, above: Option<Priority>) -> Option<(Priority, Item)> {
         let others = self.lane_set.iter().filter(|other| *other != cpu);
-        let waiting = others.filter_map(|other| {
-            let queue = self.queue(other)?;
-            let waits = self.realtime_to_take(queue).filter(|waits| Some(*waits) > above)?;
-            Some((waits, queue))
-        });
-        let (_, queue) = waiting.max_by_key(|(waits, _)| *waits)?;
+        let sources = others.filter_map(|other| self.pull_source(self.queue(other)?));
+        let queue = self.queue(pull_source(sources, above)?)?;
         let pulled = queue.take_realtime(above, &self.lanes.priorities);
         if pulled.is_some() {
             self.counts[cpu.index()].pulled.add(1);
@@ -191,9 +190,12 @@ impl Machine {
                 here: cpu,
                 turn: self.lanes.rotation.next(),
             };
-            let can_run = |other| other != cpu && self.fits_realtime(other);
-            let target = find_lowest(&self.lanes.priorities, self.core.topology(), seeker, can_run);
-            let Some(target) = target.filter(|target| can_run(*target)) else { return };
+            // It waits behind what this lane is about to run.
+            let task = RunnableTask { seeker, running: RunningTask::Uninterruptible };
+            let can_take = |other| self.fits_realtime(other);
+            let (priorities, topology) = (&self.lanes.priorities, self.core.topology());
+            let target = push_target(priorities, topology, task, can_take, |_| true);
+            let Some(target) = target else { return };
             let Some((_, item)) = queue.take_realtime(None, &self.lanes.priorities) else { return };
             self.counts[cpu.index()].pushed.add(1);
             if let Err(item) = self.push_to(target, item) {
@@ -240,21 +242,24 @@ impl Machine {
     pub(crate) fn is_help_wanted(&self, cpu: CpuId) -> bool {
         let mut others = self.lane_set.iter().filter(|other| *other != cpu);
         others.any(|other| {
-            self.queue(other)
-                .is_some_and(|queue| self.has_free_to_take(queue) || self.realtime_to_take(queue).is_some())
+            self.queue(other).is_some_and(|queue| {
+                self.has_free_to_take(queue) || pull_source(self.pull_source(queue), None).is_some()
+            })
         })
     }
 
-    /// The highest real-time task that waits on another lane and does not get to run there.
-    fn realtime_to_take(&self, queue: &RunQueue) -> Option<Priority> {
-        let waits = queue.realtime_movable()?;
+    /// What waits on another lane, if it is a real-time task, and what runs there.
+    fn pull_source(&self, queue: &RunQueue) -> Option<PullSource> {
+        let waiting = queue.realtime_movable()?;
         let is_busy = match queue.current.get().0 {
             Activity::None => false,
             // A kernel that does not look at softirqs leaves a task behind them.
             Activity::Softirq => self.awareness.places(),
             Activity::Normal | Activity::Realtime(_) => true,
         };
-        (is_busy || !self.is_free(queue.cpu())).then_some(waits)
+        let is_held_up = is_busy || !self.is_free(queue.cpu());
+        let running = if is_held_up { RunningTask::Uninterruptible } else { RunningTask::Nothing };
+        Some(PullSource { cpu: queue.cpu(), waiting, running })
     }
 
     /// The same for normal tasks and work: a lane that is just about to run its only one keeps it.

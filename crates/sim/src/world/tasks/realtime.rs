@@ -1,6 +1,6 @@
 //! Where real-time tasks run: where one wakes up, which of its tasks a CPU gives away, and which it takes.
 //!
-//! The core decides (`wake_target`, `find_lowest`, `RealtimeQueue`); this file keeps its `CpuPriorities`
+//! The core decides (`wake_target`, `push_target`, `pull_source`, `RealtimeQueue`); this file keeps its `CpuPriorities`
 //! true. Within a priority it is first come, first served, and a task that was preempted goes on before its
 //! equals.
 //!
@@ -13,7 +13,10 @@ use super::task::{Program, SimTask, SimTaskState};
 use crate::scenario::Cost;
 use crate::world::context::RunAccess;
 use crate::world::cpu_id::id;
-use quietcore_core::realtime::{CpuPriority, Running, Seeker, Waking, find_lowest, fits, wake_target};
+use quietcore_core::realtime::{
+    CpuPriority, PullSource, RunnableTask, RunningTask, Seeker, find_lowest, fits, pull_source, push_target,
+    wake_target,
+};
 
 impl TaskLayer<'_> {
     /// What others should know of `cpu`.
@@ -70,17 +73,9 @@ impl TaskLayer<'_> {
             return self.find_room(task, from);
         }
         let Some(seeker) = self.seeker(task, from) else { return previous };
-        let running = match self.cpus[usize::from(previous)].current {
-            None => Running::Nothing,
-            Some(other) => {
-                let other = &self.all[other as usize];
-                let can_move = other.may_move;
-                other.priority.map_or(Running::Normal, |priority| Running::Realtime { priority, can_move })
-            }
-        };
-        let waking = Waking { seeker, running };
+        let task = RunnableTask { seeker, running: self.running(previous) };
         let topology = &self.plan().topology;
-        let target = wake_target(&self.realtime.priorities, topology, waking, |cpu| self.fits(cpu.index()));
+        let target = wake_target(&self.realtime.priorities, topology, task, |cpu| self.fits(cpu.index()));
         self.realtime.turn += 1;
         target.index() as u16
     }
@@ -101,6 +96,14 @@ impl TaskLayer<'_> {
         let found = find_lowest(&self.realtime.priorities, topology, seeker, |cpu| self.fits(cpu.index()));
         self.realtime.turn += 1;
         found.map(|cpu| cpu.index() as u16)
+    }
+
+    /// What `cpu` runs.
+    fn running(&self, cpu: u16) -> RunningTask {
+        let Some(task) = self.cpus[usize::from(cpu)].current else { return RunningTask::Nothing };
+        let task = &self.all[task as usize];
+        let can_move = task.may_move;
+        task.priority.map_or(RunningTask::Normal, |priority| RunningTask::Realtime { priority, can_move })
     }
 
     fn seeker(&self, task: u32, from: u16) -> Option<Seeker<'_>> {
@@ -128,18 +131,25 @@ impl TaskLayer<'_> {
         loop {
             let this = &self.cpus[usize::from(cpu)];
             let found = this.realtime.first(|task| self.all[*task as usize].may_move);
-            let Some((priority, &task)) = found else { return cost };
-            let current = this.current.and_then(|task| self.all[task as usize].priority);
-            if current < Some(priority) {
-                return cost; // it runs here as soon as it can
-            }
-            let Some(target) = self.lowest(task, cpu).filter(|target| *target != cpu) else { return cost };
+            let Some((_, &task)) = found else { return cost };
+            let Some(target) = self.push_target(task, cpu) else { return cost };
             self.cpu(cpu).realtime.take_first(|other| *other == task);
             self.recorder().realtime().pushed += 1;
             self.renew_priority(cpu);
             self.enqueue(task, target);
             cost += self.cost(Cost::LockHandover) + self.reschedule(target, from, task);
         }
+    }
+
+    /// Where `task`, which waits on `cpu`, goes.
+    fn push_target(&mut self, task: u32, cpu: u16) -> Option<u16> {
+        let seeker = self.seeker(task, cpu)?;
+        let task = RunnableTask { seeker, running: self.running(cpu) };
+        let (priorities, topology) = (&self.realtime.priorities, &self.plan().topology);
+        let is_search = task.running.holds_up(seeker.priority);
+        let target = push_target(priorities, topology, task, |_| true, |cpu| self.fits(cpu.index()));
+        self.realtime.turn += usize::from(is_search);
+        target.map(|cpu| cpu.index() as u16)
     }
 
     /// `cpu` is about to run something lower than before: it takes tasks that wait elsewhere. Returns what
@@ -164,22 +174,20 @@ impl TaskLayer<'_> {
         cost
     }
 
-    /// The task of `source` that `cpu` may take: one that outranks all that `cpu` has, and not what `source`
-    /// runs, where it would run at once.
+    /// The task of `source` that `cpu` takes.
     fn to_pull(&self, cpu: u16, source: u16) -> Option<u32> {
         if source == cpu {
             return None;
         }
         let this = &self.cpus[usize::from(source)];
-        let current = this.current.and_then(|task| self.all[task as usize].priority);
         let may_go = |task: &u32| {
             let Program::Realtime { thread } = self.all[*task as usize].program else { return false };
             let affinity = self.realtime.threads[thread as usize].cyclic.affinity;
             self.all[*task as usize].may_move && self.plan().affinities[affinity as usize].contains(id(cpu))
         };
-        let (priority, task) = this.realtime.first(may_go)?;
-        let is_useful = Some(priority) > self.highest(cpu) && Some(priority) <= current;
-        is_useful.then_some(*task)
+        let (waiting, task) = this.realtime.first(may_go)?;
+        let source = PullSource { cpu: id(source), waiting, running: self.running(source) };
+        pull_source([source], self.highest(cpu)).map(|_| *task)
     }
 
     /// Whether `cpu` has real-time tasks that may move.
