@@ -62,8 +62,9 @@ pub mod topology;
 
 pub use actions::Actions;
 pub use base::{
-    Arm, ArmMode, ArmTarget, BaseId, BaseKind, Cancelled, Exact, ExactId, ExactRef, ExactTimer, Expired,
-    RemoveError, TickLength, Ticks, Timer, TimerId, TimerKind, TimerName, TimerOptions, TimerRef, TimerStore,
+    Arm, ArmMode, ArmTarget, BaseId, BaseKind, Cancelled, ExactId, ExactKind, ExactRef, ExactTimer, Expired,
+    RemoveError, TickKind, TickLength, Timer, TimerId, TimerKind, TimerName, TimerOptions, TimerRef,
+    TimerStore,
 };
 pub use cpu::{CPU_LIMIT, CpuError, CpuId, CpuSet};
 pub use lock::{RawLock, SequentialLock};

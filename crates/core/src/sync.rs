@@ -1,6 +1,6 @@
 //! Atomics, and the marks at which tests interleave: the only file that names either.
 //!
-//! Three builds of one code. Normally the atomics are `core`'s and [`site!`] is nothing. With `--cfg loom`
+//! Three builds of one code. Normally the atomics are `core`'s and [`interleave!`] is nothing. With `--cfg loom`
 //! they are loom's, which explores memory orderings. With `--cfg site` each mark calls the hook of its
 //! thread, so that a test can say "CPU 0 until `AfterCas`, CPU 1 to its end, CPU 0 to its end"; that explores
 //! the order of steps and is sequentially consistent.
@@ -13,13 +13,13 @@ pub(crate) use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// Marks a place between two steps, where another CPU may come in.
-macro_rules! site {
+macro_rules! interleave {
     ($name:ident) => {{
         #[cfg(site)]
         $crate::sync::script::reached($crate::sync::script::Site::$name);
     }};
 }
-pub(crate) use site;
+pub(crate) use interleave;
 
 /// What a test sees of the marks. Exists only with `--cfg site`.
 #[cfg(site)]

@@ -14,6 +14,7 @@
 mod exact;
 mod list;
 mod node;
+mod node_ref;
 mod shape;
 mod slots;
 mod tick;
@@ -23,8 +24,8 @@ mod wheel;
 pub use exact::{
     ExactExpired, ExactLinks, ExactNode, ExactNodes, ExactQueue, ExactTimers, Expiry, IntrusiveExactQueue,
 };
-pub use list::{NodeRef, Nodes, Pinned};
 pub use node::{Links, Node, WheelNodes};
+pub use node_ref::{NodeRef, Nodes, Pinned};
 pub use shape::{Placement, Precision, Shape};
 pub use slots::{Full, Index, Key, Slot, Slots, StaleKey};
 pub use tick::Tick;

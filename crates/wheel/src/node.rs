@@ -130,7 +130,7 @@ impl<N: Nodes<Node: AsRef<Links<N::Ref>>>> WheelNodes for N {
 #[derive(Debug)]
 pub struct Node<T> {
     links: Links<NodeRef<Self>>,
-    /// Whoever pins a node can rely on its staying where it is.
+    /// A pinned node stays where it is.
     _pinned: PhantomPinned,
     /// The caller's. While the timer is pending it is only read through shared references.
     pub value: T,
@@ -202,7 +202,7 @@ impl<T> Node<T> {
     }
 
     /// The tick that it was last armed for, also after it was handed out or cancelled; `Tick(0)` before its
-    /// first arm. For whoever runs it, to say how late it is.
+    /// first arm. For its runner, to say how late it is.
     ///
     /// ```
     /// # use quietcore_wheel::{Node, Tick};

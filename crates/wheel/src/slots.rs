@@ -1,7 +1,7 @@
 //! Nodes that are reached by index, in memory that the caller hands over; keys that cannot lie.
 //!
 //! A key is an index and a generation. A slot's generation goes up when its timer ends, so an old key
-//! stops working, whoever has the slot now. A slot whose generations are used up is not used again: a
+//! stops working, also when the slot is taken again. A slot whose generations are used up is not used again: a
 //! stale key is told from a living one for ever, at the price of one slot per 2^32 timers.
 //!
 //! Invariants: `free` links exactly the slots below `used` that are idle and not used up, through

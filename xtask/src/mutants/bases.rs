@@ -17,8 +17,8 @@ pub(super) const RULES: &[Mutant] = &[
         name: "idle-on-the-way",
         rule: "a timer stays pending while it changes its base, for those who look without a lock",
         file: BASE_ARM,
-        right: "shared.place.store(moved.at(request.onto));",
-        wrong: "shared.place.store(moved.at(request.onto).without(Place::PENDING));",
+        right: "shared.word.store(moved.at(request.onto));",
+        wrong: "shared.word.store(moved.at(request.onto).without(TimerWord::PENDING));",
         killers: &[Test(Models, "base::models::cancel_against_a_move")],
     },
     Mutant {
@@ -57,8 +57,8 @@ pub(super) const RULES: &[Mutant] = &[
         name: "moves-while-it-runs",
         rule: "a timer that runs stays on its base",
         file: BASE_ARM,
-        right: "        if old.records.is_running(timer.address()) {",
-        wrong: "        if false && old.records.is_running(timer.address()) {",
+        right: "        if old.runs.is_running(timer.address()) {",
+        wrong: "        if false && old.runs.is_running(timer.address()) {",
         killers: &[
             Test(Machine, "turns::a_running_timer_stays_on_its_base"),
             Test(Units, "base::tests::rules::a_timer_changes_its_base_unless_it_runs_or_stays_in_its_bucket"),
@@ -77,7 +77,7 @@ pub(super) const RULES: &[Mutant] = &[
         name: "records-skipped",
         rule: "a timer that is due while it runs waits for the end of that run",
         file: BASE_EXPIRE,
-        right: "            if !self.records.is_running(due.address()) {",
+        right: "            if !self.runs.is_running(due.address()) {",
         wrong: "            if true {",
         killers: &[Test(Units, "base::tests::rules::a_timer_that_is_due_while_it_runs_waits_for_the_end")],
     },
@@ -85,16 +85,16 @@ pub(super) const RULES: &[Mutant] = &[
         name: "place-read-once",
         rule: "an arm that has the lock looks whether it is still the timer's",
         file: BASE_ARM,
-        right: "        if !timer.shared().place.load().is_at(request.onto) {",
-        wrong: "        if false && !timer.shared().place.load().is_at(request.onto) {",
+        right: "        if !timer.shared().word.load().is_at(request.onto) {",
+        wrong: "        if false && !timer.shared().word.load().is_at(request.onto) {",
         killers: &[Test(Units, "base::tests::races::an_arm_loses_against_a_move")],
     },
     Mutant {
         name: "usual-place-read-once",
         rule: "so does an arm in the usual case",
         file: BASE_ARM,
-        right: "        if !seen.is_usual_at(onto) {\n            // Only who wins",
-        wrong: "        if false {\n            // Only who wins",
+        right: "        if !seen.is_fast_at(onto) {\n            // Only the winner",
+        wrong: "        if false {\n            // Only the winner",
         killers: &[Test(Units, "base::tests::races::a_usual_arm_loses_against_a_move")],
     },
     Mutant {
@@ -112,17 +112,17 @@ pub(super) const RULES: &[Mutant] = &[
         name: "usual-first-of-the-dead",
         rule: "a timer that was shut down gets no first base",
         file: BASE_ARM,
-        right: "            if !seen.is_usual_new() || !place.claim_for(seen, onto) {",
-        wrong: "            if !place.claim_for(seen, onto) {",
+        right: "            if !seen.is_fast_new() || !word.claim_for(seen, onto) {",
+        wrong: "            if !word.claim_for(seen, onto) {",
         killers: &[Test(Units, "base::tests::races::a_usual_first_arm_loses")],
     },
     Mutant {
         name: "usual-first-without-claim",
         rule: "of two threads that arm a new timer at once one wins",
         file: BASE_ARM,
-        right: "            if !seen.is_usual_new() || !place.claim_for(seen, onto) {",
-        wrong: "            place.store(seen.at(onto));
-            if !seen.is_usual_new() {",
+        right: "            if !seen.is_fast_new() || !word.claim_for(seen, onto) {",
+        wrong: "            word.store(seen.at(onto));
+            if !seen.is_fast_new() {",
         killers: &[Test(Models, "base::models::two_first_arms")],
     },
     Mutant {
@@ -146,10 +146,10 @@ pub(super) const RULES: &[Mutant] = &[
         rule: "what a world takes out of a timer is taken before the timer looks idle",
         file: BASE_EXPIRE,
         right: "        let taken = take(&run);
-        // The last access to the timer: a callback may end it; of a detached one whoever sees this.
+        // The last access to the timer: a callback may end it; of a detached one its owner, once it sees this.
         // Model: `base::models::taken_before_it_is_idle`.
-        shared.place.store(place.without(Place::PENDING).without(Place::COLLECTED));",
-        wrong: "        shared.place.store(place.without(Place::PENDING).without(Place::COLLECTED));
+        shared.word.store(word.without(TimerWord::PENDING).without(TimerWord::COLLECTED));",
+        wrong: "        shared.word.store(word.without(TimerWord::PENDING).without(TimerWord::COLLECTED));
         let taken = take(&run);",
         killers: &[
             Test(Models, "base::models::taken_before_it_is_idle"),
@@ -179,7 +179,7 @@ pub(super) const RULES: &[Mutant] = &[
         name: "cancels-while-it-runs",
         rule: "a cancel that must not overlook a run does nothing while there is one",
         file: BASE_ARM,
-        right: "        if base.records.is_running(timer.address()) {\n            return Cancelled::Running;",
+        right: "        if base.runs.is_running(timer.address()) {\n            return Cancelled::Running;",
         wrong: "        if false {\n            return Cancelled::Running;",
         killers: &[
             Test(Units, "base::tests::rules::a_timer_changes_its_base_unless_it_runs_or_stays_in_its_bucket"),
@@ -190,16 +190,16 @@ pub(super) const RULES: &[Mutant] = &[
         name: "idle-without-release",
         rule: "the runner touches a timer before it makes it idle, not after",
         file: BASE_SYNC,
-        right: "self.0.store(place.0, Ordering::Release);",
-        wrong: "self.0.store(place.0, Ordering::Relaxed);",
+        right: "self.0.store(word.0, Ordering::Release);",
+        wrong: "self.0.store(word.0, Ordering::Relaxed);",
         killers: DROP_AGAINST_EXPIRE,
     },
     Mutant {
         name: "idle-without-acquire",
         rule: "a thread that sees a timer idle may free it",
         file: BASE_SYNC,
-        right: "Place(self.0.load(Ordering::Acquire))",
-        wrong: "Place(self.0.load(Ordering::Relaxed))",
+        right: "TimerWord(self.0.load(Ordering::Acquire))",
+        wrong: "TimerWord(self.0.load(Ordering::Relaxed))",
         killers: DROP_AGAINST_EXPIRE,
     },
 ];

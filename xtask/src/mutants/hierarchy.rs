@@ -92,7 +92,7 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
 
     /// Writes",
         wrong: "            link = group.parent();
-            site!(BeforeParent);
+            interleave!(BeforeParent);
             if group.parent().is_none() {
                 return first;
             }
@@ -193,8 +193,8 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
         name: "21-base-not-read-again",
         rule: "a thread that has locked a timer's base looks whether it still is the timer's",
         file: ARM,
-        right: "        if !place.is_at(from) {",
-        wrong: "        if false && !place.is_at(from) {",
+        right: "        if !word.is_at(from) {",
+        wrong: "        if false && !word.is_at(from) {",
         killers: &[Test(Site, "machine::lock_timer_base_reload")],
     },
     Mutant {
@@ -225,9 +225,9 @@ pub(super) const STEPS: &[Mutant] = &[
         rule: "the child is read again whenever the compare-and-swap failed (race S)",
         file: STATE,
         right: "        loop {
-            site!(BeforeChildRead);
+            interleave!(BeforeChildRead);
             let after = if is_active()",
-        wrong: "        site!(BeforeChildRead);
+        wrong: "        interleave!(BeforeChildRead);
         let child_is_active = is_active();
         loop {
             let after = if child_is_active",
@@ -240,17 +240,17 @@ pub(super) const STEPS: &[Mutant] = &[
         name: "word-before-lock",
         rule: "a group's state is read under its lock when an event is queued (race L)",
         file: EVENT,
-        right: "        site!(BeforeGroupLock);
+        right: "        interleave!(BeforeGroupLock);
         let below = match child {",
         wrong: "        if let (Child::Cpu { event, .. }, true) = (child, self.word.load().is_active()) {
-            site!(BeforeGroupLock);
+            interleave!(BeforeGroupLock);
             let mut events = self.events.lock_remote();
             events.set(mask, *event);
             self.ignored.fetch_and(!mask.bits(), Ordering::Relaxed);
             self.refresh(&events);
             return Updated::GroupIsActive;
         }
-        site!(BeforeGroupLock);
+        interleave!(BeforeGroupLock);
         let below = match child {",
         killers: &[Test(Site, "kernel::race_l_last_idle_against_new_timer")],
     },
@@ -271,11 +271,11 @@ pub(super) const STEPS: &[Mutant] = &[
         name: "told-over-told",
         rule: "a parked puller writes down what is left under its record's lock",
         file: REMOTE,
-        right: "        site!(BeforeCpuLock);
+        right: "        interleave!(BeforeCpuLock);
         let record = this.record.lock_owner();
         if record.presence == Presence::Parked && record.is_available {",
         wrong: "        let left = self.first_of_idle_tree(this.leaf());
-        site!(BeforeCpuLock);
+        interleave!(BeforeCpuLock);
         let record = this.record.lock_owner();
         if record.presence == Presence::Parked && record.is_available {
             this.set_wakeup(left);
@@ -401,8 +401,8 @@ pub(super) const STALLS: &[Mutant] = &[
         name: "marked-takes-tokens",
         rule: "a CPU that was marked takes no token",
         file: BASES,
-        right: "!(id.kind.is_pullable() && standing.has(Standing::ABSENT))",
-        wrong: "!(id.kind.is_pullable() && standing.has(Standing::ABSENT) && false)",
+        right: "!(id.kind.is_pullable() && hints.has(CpuHints::ABSENT))",
+        wrong: "!(id.kind.is_pullable() && hints.has(CpuHints::ABSENT) && false)",
         killers: &[Test(Site, "stall::one_freezes_anywhere")],
     },
     Mutant {
@@ -430,9 +430,9 @@ pub(super) const STALLS: &[Mutant] = &[
         name: "concurrent-with-itself",
         rule: "a timer that runs is not handed out again",
         file: EXPIRE,
-        right: "            if !self.records.is_running(due.address()) {
+        right: "            if !self.runs.is_running(due.address()) {
                 break Some",
-        wrong: "            if true || !self.records.is_running(due.address()) {
+        wrong: "            if true || !self.runs.is_running(due.address()) {
                 break Some",
         killers: &[Test(Site, "stall::armed_while_it_runs")],
     },

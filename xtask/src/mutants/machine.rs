@@ -143,7 +143,7 @@ pub(super) const RULES: &[Mutant] = &[
         name: "isolated-takes-tokens",
         rule: "an isolated CPU takes no foreign token",
         file: BASE_BASES,
-        right: "may_run && (runner == id.cpu && id.kind != BaseKind::Guest || !standing.has(Standing::UNAVAILABLE))",
+        right: "may_run && (runner == id.cpu && id.kind != BaseKind::Guest || !hints.has(CpuHints::UNAVAILABLE))",
         wrong: "may_run",
         killers: &[
             Test(Machine, "isolation::an_isolated_cpu_takes_nothing_over"),

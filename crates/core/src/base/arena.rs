@@ -18,7 +18,7 @@ const CHUNK: usize = 256;
 
 /// A timer of a store. With 16 bytes of payload it is a cache line.
 #[derive(Debug)]
-pub(super) struct Slot<N> {
+pub(super) struct ArenaSlot<N> {
     timer: N,
     /// Odd while the slot is taken.
     generation: u32,
@@ -30,7 +30,7 @@ pub(super) struct Slot<N> {
 pub struct Arena<N> {
     /// Each points to `CHUNK` slots that this arena owns. No `Box`: a box that is moved claims to be the only
     /// way to its content, and queues link the timers in it.
-    chunks: Vec<NonNull<Slot<N>>>,
+    chunks: Vec<NonNull<ArenaSlot<N>>>,
     /// First of the free slots.
     free: u32,
     taken: usize,
@@ -55,7 +55,7 @@ impl<N> Arena<N> {
         (self.chunks.len() * CHUNK) as u32
     }
 
-    fn slot(&self, number: u32) -> Option<NonNull<Slot<N>>> {
+    fn slot(&self, number: u32) -> Option<NonNull<ArenaSlot<N>>> {
         let chunk = self.chunks.get(number as usize / CHUNK)?;
         // SAFETY: a chunk has `CHUNK` slots.
         Some(unsafe { chunk.add(number as usize % CHUNK) })
@@ -113,12 +113,12 @@ impl<N> Arena<N> {
     fn grow(&mut self, make: &impl Fn(u32) -> N) {
         let first = self.capacity();
         assert!(first < NO_NUMBER - CHUNK as u32, "a store has fewer than 2^32 timers");
-        let slots = (first..first + CHUNK as u32).map(|number| Slot {
+        let slots = (first..first + CHUNK as u32).map(|number| ArenaSlot {
             timer: make(number),
             generation: 0,
             next: if number + 1 == first + CHUNK as u32 { NO_NUMBER } else { number + 1 },
         });
-        let chunk: Box<[Slot<N>]> = slots.collect();
+        let chunk: Box<[ArenaSlot<N>]> = slots.collect();
         self.chunks.extend(NonNull::new(Box::into_raw(chunk).cast()));
         self.free = first;
     }

@@ -1,8 +1,8 @@
 //! Arm, cancel and shut down, whichever base a timer belongs to.
 //!
-//! All begin alike: read the timer's place once, lock the base that it names, and begin again if it names
+//! All begin alike: read the timer's word once, lock the base that it names, and begin again if it names
 //! another one by then. Where a timer changes its base both locks are taken, and three rules of the kernel
-//! decide whether it does (KERNEL 1.10): a pending timer that would stay in its bucket stays in its base,
+//! decide whether it does (docs/design/KERNEL.md 1.10): a pending timer that would stay in its bucket stays in its base,
 //! unless the base asked for is one that only its CPU runs; a running timer stays, so that it is never
 //! concurrent with itself; a base of an offline CPU takes nothing, its adopter does.
 //!
@@ -10,12 +10,12 @@
 //! timer that was never armed belongs to no base at all, so that its first arm locks one base only; an arm of
 //! a running timer on another CPU stays as well.
 
-use super::bases::{BaseGuard, Bases, Context};
-use super::place::{BaseId, Place};
+use super::bases::{BaseCaller, BaseGuard, Bases};
 use super::queues::Linked;
-use super::records::Wait;
+use super::runs::Wait;
 use super::timer::{TimerKind, TimerRef};
-use super::{Base, Change};
+use super::word::{BaseId, TimerWord};
+use super::{Base, ExpiryChange};
 use crate::lock::RawLock;
 use crate::time::NEVER;
 use crate::{CpuId, Nanos};
@@ -23,24 +23,24 @@ use quietcore_wheel::Tick;
 
 /// What an arm did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "when the base became due earlier, whoever waits for it must look again"]
-pub(crate) struct Armed {
+#[must_use = "when the base became due earlier, a CPU that waits for it must look again"]
+pub(crate) struct ArmOutcome {
     /// The timer was pending before: that period ended without a run.
     pub(crate) was_pending: bool,
     /// The timer was shut down, and stays so; nothing happened.
     pub(crate) is_refused: bool,
     /// Whether the base is due earlier than before, and was idle.
-    pub(crate) change: Change,
+    pub(crate) change: ExpiryChange,
     /// The base that the timer belongs to now.
     pub(crate) base: BaseId,
 }
 
 /// The same of an arm in the usual case, which changes no base and is never refused.
 #[derive(Clone, Copy, Debug)]
-#[must_use = "as for `Armed`"]
-pub(crate) struct UsualArm {
+#[must_use = "as for `ArmOutcome`"]
+pub(crate) struct FastArm {
     pub(crate) was_pending: bool,
-    pub(crate) change: Change,
+    pub(crate) change: ExpiryChange,
 }
 
 /// What a cancel did.
@@ -79,7 +79,7 @@ pub enum ArmMode {
     /// Always.
     #[default]
     Always,
-    /// Unless the timer is pending for that moment or an earlier one. Exact timers are compared by the moment
+    /// Unless the timer is pending for that moment or an earlier one. ExactKind timers are compared by the moment
     /// before which they do not run.
     Reduce,
     /// If the timer is pending.
@@ -147,11 +147,11 @@ impl<W> From<W> for Arm<W> {
 impl ArmTarget {
     /// The word of a timer after an arm.
     #[inline]
-    fn pin(self, place: Place) -> Place {
+    fn pin(self, word: TimerWord) -> TimerWord {
         match self {
-            Self::AsIs => place,
-            Self::Cpu(_) => place.with(Place::PINNED),
-            Self::Floating => place.without(Place::PINNED),
+            Self::AsIs => word,
+            Self::Cpu(_) => word.with(TimerWord::PINNED),
+            Self::Floating => word.without(TimerWord::PINNED),
         }
     }
 }
@@ -181,8 +181,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         timer: TimerRef<T, K>,
         arm: impl Into<Arm<K::When>>,
         onto: BaseId,
-        context: Context,
-    ) -> Armed {
+        context: BaseCaller,
+    ) -> ArmOutcome {
         let Arm { when, mode, target } = arm.into();
         let arm = Arm { when: K::key(when, self.length), mode, target };
         self.request(timer, Request { arm, onto, now: context.now }, context.cpu)
@@ -192,16 +192,16 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// first. `None` when it is another one, and then nothing was done. Inline and without detours where the
     /// timer is idle, because it is why arming costs little more than a lock.
     #[inline]
-    pub(crate) fn arm_usual(
+    pub(crate) fn arm_fast(
         &self,
         timer: TimerRef<T>,
         expires: Nanos,
         onto: BaseId,
-        context: Context,
-    ) -> Option<UsualArm> {
-        let place = &timer.shared().place;
-        let hint = place.load();
-        if !hint.is_usual_at(onto) && !hint.is_usual_new() {
+        context: BaseCaller,
+    ) -> Option<FastArm> {
+        let word = &timer.shared().word;
+        let hint = word.load();
+        if !hint.is_fast_at(onto) && !hint.is_fast_new() {
             return None;
         }
         let expires = self.length.floor(expires);
@@ -209,26 +209,26 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         if base.adopter.is_some() {
             return None;
         }
-        let mut seen = place.load();
-        if !seen.is_usual_at(onto) {
-            // Only who wins has the lock of the base that a new timer belongs to.
-            if !seen.is_usual_new() || !place.claim_for(seen, onto) {
+        let mut seen = word.load();
+        if !seen.is_fast_at(onto) {
+            // Only the winner has the lock of the base that a new timer belongs to.
+            if !seen.is_fast_new() || !word.claim_for(seen, onto) {
                 return None;
             }
             seen = seen.at(onto);
         }
         base.forward(context.now);
         base.counters.armed += 1;
-        if seen.has(Place::PENDING) {
-            return Some(UsualArm { was_pending: true, change: base.postpone(timer, expires) });
+        if seen.has(TimerWord::PENDING) {
+            return Some(FastArm { was_pending: true, change: base.postpone(timer, expires) });
         }
         // The wheel asks this as well, so that it costs nothing here, and what follows from it does.
         assert!(timer.linked().is_none(), "an idle timer is in no queue (W5)");
         let Linked { due, .. } = base.queues.enqueue(timer, expires);
         base.pending += 1;
-        place.store(seen.with(Place::PENDING));
-        let change = if due == NEVER { Change::default() } else { base.note(due) };
-        Some(UsualArm { was_pending: false, change })
+        word.store(seen.with(TimerWord::PENDING));
+        let change = if due == NEVER { ExpiryChange::default() } else { base.note(due) };
+        Some(FastArm { was_pending: false, change })
     }
 
     fn request<K: TimerKind>(
@@ -236,15 +236,15 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         timer: TimerRef<T, K>,
         mut request: Request<K::Key>,
         cpu: Option<CpuId>,
-    ) -> Armed {
+    ) -> ArmOutcome {
         loop {
-            let place = timer.shared().place.load();
-            let result = if place.is_at(request.onto) {
+            let word = timer.shared().word.load();
+            let result = if word.is_at(request.onto) {
                 self.arm_at(timer, &request, cpu)
-            } else if let Some(from) = place.base() {
+            } else if let Some(from) = word.base() {
                 self.arm_across(timer, &request, from, cpu)
             } else {
-                self.arm_new(timer, &request, place, cpu)
+                self.arm_new(timer, &request, word, cpu)
             };
             match result {
                 Ok(armed) => return armed,
@@ -260,13 +260,13 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         timer: TimerRef<T, K>,
         request: &Request<K::Key>,
         cpu: Option<CpuId>,
-    ) -> Result<Armed, Retry> {
+    ) -> Result<ArmOutcome, Retry> {
         let mut base = self.lock(request.onto, cpu);
-        if !timer.shared().place.load().is_at(request.onto) {
+        if !timer.shared().word.load().is_at(request.onto) {
             return Err(Retry::Moved);
         }
         if let Some(adopter) = base.adopter
-            && !base.records.is_running(timer.address())
+            && !base.runs.is_running(timer.address())
         {
             return Err(Retry::Adopted(adopter));
         }
@@ -279,20 +279,20 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         &self,
         timer: TimerRef<T, K>,
         request: &Request<K::Key>,
-        seen: Place,
+        seen: TimerWord,
         cpu: Option<CpuId>,
-    ) -> Result<Armed, Retry> {
-        if seen.has(Place::SHUT_DOWN) || request.arm.mode == ArmMode::ModPending {
-            let is_refused = seen.has(Place::SHUT_DOWN);
-            let change = Change::default();
-            return Ok(Armed { was_pending: false, is_refused, change, base: request.onto });
+    ) -> Result<ArmOutcome, Retry> {
+        if seen.has(TimerWord::SHUT_DOWN) || request.arm.mode == ArmMode::ModPending {
+            let is_refused = seen.has(TimerWord::SHUT_DOWN);
+            let change = ExpiryChange::default();
+            return Ok(ArmOutcome { was_pending: false, is_refused, change, base: request.onto });
         }
         let mut base = self.lock(request.onto, cpu);
         if let Some(adopter) = base.adopter {
             return Err(Retry::Adopted(adopter));
         }
-        // Only who wins has the lock of the base that the timer belongs to.
-        if !timer.shared().place.claim_for(seen, request.onto) {
+        // Only the winner has the lock of the base that the timer belongs to.
+        if !timer.shared().word.claim_for(seen, request.onto) {
             return Err(Retry::Moved);
         }
         Ok(base.arm(timer, request))
@@ -306,19 +306,19 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         request: &Request<K::Key>,
         from: BaseId,
         cpu: Option<CpuId>,
-    ) -> Result<Armed, Retry> {
+    ) -> Result<ArmOutcome, Retry> {
         let (mut old, mut new) = self.lock_pair(from, request.onto, cpu);
-        let place = timer.shared().place.load();
-        if !place.is_at(from) {
+        let word = timer.shared().word.load();
+        if !word.is_at(from) {
             return Err(Retry::Moved);
         }
-        if old.records.is_running(timer.address()) {
+        if old.runs.is_running(timer.address()) {
             return Ok(old.arm(timer, request));
         }
-        if old.ends_early(timer, request, place) {
-            return Ok(old.unchanged(place));
+        if old.ends_early(timer, request, word) {
+            return Ok(old.unchanged(word));
         }
-        if place.has(Place::PENDING) && from.kind.is_alike(request.onto.kind) {
+        if word.has(TimerWord::PENDING) && from.kind.is_alike(request.onto.kind) {
             old.forward(request.now);
             if old.queues.stays(timer, request.arm.when) {
                 return Ok(old.arm(timer, request));
@@ -327,19 +327,19 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         if let Some(adopter) = new.adopter {
             return Err(Retry::Adopted(adopter));
         }
-        let was_pending = place.has(Place::PENDING);
+        let was_pending = word.has(TimerWord::PENDING);
         if was_pending {
             old.detach(timer);
             old.counters.superseded += 1;
         }
         // It stays pending on the way, for those who look without a lock.
         let shared = timer.shared();
-        let moved = request.arm.target.pin(shared.place.load());
-        shared.place.store(moved.at(request.onto));
+        let moved = request.arm.target.pin(shared.word.load());
+        shared.word.store(moved.at(request.onto));
         new.forward(request.now);
         new.counters.armed += 1;
         let change = new.insert(timer, request.arm.when);
-        Ok(Armed { was_pending, is_refused: false, change, base: request.onto })
+        Ok(ArmOutcome { was_pending, is_refused: false, change, base: request.onto })
     }
 
     /// The base that `timer` belongs to, locked; `None` if it was never armed.
@@ -348,20 +348,20 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         timer: TimerRef<T, K>,
         cpu: Option<CpuId>,
     ) -> Option<BaseGuard<'_, L, T>> {
-        self.lock_base_as(timer, timer.shared().place.load(), cpu)
+        self.lock_base_as(timer, timer.shared().word.load(), cpu)
     }
 
-    /// The same, where its place was `seen` a moment ago.
+    /// The same, where its word was `seen` a moment ago.
     #[inline]
     fn lock_base_as<K: TimerKind>(
         &self,
         timer: TimerRef<T, K>,
-        mut seen: Place,
+        mut seen: TimerWord,
         cpu: Option<CpuId>,
     ) -> Option<BaseGuard<'_, L, T>> {
         loop {
             let base = self.lock_at(seen.index()?, cpu);
-            let now = timer.shared().place.load();
+            let now = timer.shared().word.load();
             if now.is_with(seen) {
                 return Some(base);
             }
@@ -372,9 +372,9 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// Takes `timer` out; waits for no run of it, and prevents none that has begun. Takes no lock when the
     /// timer is idle.
     #[inline]
-    pub(crate) fn cancel<K: TimerKind>(&self, timer: TimerRef<T, K>, context: Context) -> Cancelled {
-        let seen = timer.shared().place.load_idle();
-        if !seen.has(Place::PENDING) {
+    pub(crate) fn cancel<K: TimerKind>(&self, timer: TimerRef<T, K>, context: BaseCaller) -> Cancelled {
+        let seen = timer.shared().word.load_idle();
+        if !seen.has(TimerWord::PENDING) {
             return Cancelled::Idle;
         }
         let Some(mut base) = self.lock_base_as(timer, seen, context.cpu) else { return Cancelled::Idle };
@@ -385,44 +385,44 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     pub(crate) fn cancel_unless_running<K: TimerKind>(
         &self,
         timer: TimerRef<T, K>,
-        context: Context,
+        context: BaseCaller,
     ) -> Cancelled {
         let Some(mut base) = self.lock_base_of(timer, context.cpu) else { return Cancelled::Idle };
-        if base.records.is_running(timer.address()) {
+        if base.runs.is_running(timer.address()) {
             return Cancelled::Running;
         }
         base.cancel(timer)
     }
 
     /// Takes `timer` out, and refuses every arm from now on. A run that has begun is not waited for.
-    pub(crate) fn shutdown<K: TimerKind>(&self, timer: TimerRef<T, K>, context: Context) -> Cancelled {
-        let place = &timer.shared().place;
+    pub(crate) fn shutdown<K: TimerKind>(&self, timer: TimerRef<T, K>, context: BaseCaller) -> Cancelled {
+        let word = &timer.shared().word;
         loop {
             if let Some(mut base) = self.lock_base_of(timer, context.cpu) {
                 let result = base.cancel(timer);
-                place.store(place.load().with(Place::SHUT_DOWN));
+                word.store(word.load().with(TimerWord::SHUT_DOWN));
                 return result;
             }
-            let seen = place.load();
-            if seen.base().is_none() && place.claim(seen, seen.with(Place::SHUT_DOWN)) {
+            let seen = word.load();
+            if seen.base().is_none() && word.claim(seen, seen.with(TimerWord::SHUT_DOWN)) {
                 return Cancelled::Idle;
             }
         }
     }
 
     /// Whether a run of `timer` has begun and not ended.
-    pub(crate) fn is_running<K: TimerKind>(&self, timer: TimerRef<T, K>, context: Context) -> bool {
+    pub(crate) fn is_running<K: TimerKind>(&self, timer: TimerRef<T, K>, context: BaseCaller) -> bool {
         let base = self.lock_base_of(timer, context.cpu);
-        base.is_some_and(|base| base.records.is_running(timer.address()))
+        base.is_some_and(|base| base.runs.is_running(timer.address()))
     }
 }
 
 impl<T: Copy> Base<T> {
-    fn unchanged(&self, place: Place) -> Armed {
-        Armed {
-            was_pending: place.has(Place::PENDING),
-            is_refused: place.has(Place::SHUT_DOWN),
-            change: Change::default(),
+    fn unchanged(&self, word: TimerWord) -> ArmOutcome {
+        ArmOutcome {
+            was_pending: word.has(TimerWord::PENDING),
+            is_refused: word.has(TimerWord::SHUT_DOWN),
+            change: ExpiryChange::default(),
             base: self.id,
         }
     }
@@ -433,34 +433,34 @@ impl<T: Copy> Base<T> {
         &self,
         timer: TimerRef<T, K>,
         request: &Request<K::Key>,
-        place: Place,
+        word: TimerWord,
     ) -> bool {
-        if place.has(Place::SHUT_DOWN) {
+        if word.has(TimerWord::SHUT_DOWN) {
             return true;
         }
-        let is_pending = place.has(Place::PENDING);
+        let is_pending = word.has(TimerWord::PENDING);
         match request.arm.mode {
             ArmMode::Always => false,
             ArmMode::ModPending => !is_pending,
             ArmMode::Reduce => {
-                let on_record = || K::key_of(&self.records.pending(timer.address())?);
+                let on_record = || K::key_of(&self.runs.pending(timer.address())?);
                 let known = timer.linked().or_else(on_record);
                 is_pending && known.is_some_and(|known| !K::is_before(request.arm.when, known))
             }
         }
     }
 
-    /// Arms a timer whose place names this base.
-    fn arm<K: TimerKind>(&mut self, timer: TimerRef<T, K>, request: &Request<K::Key>) -> Armed {
-        let place = timer.shared().place.load();
-        if self.ends_early(timer, request, place) {
-            return self.unchanged(place);
+    /// Arms a timer whose word names this base.
+    fn arm<K: TimerKind>(&mut self, timer: TimerRef<T, K>, request: &Request<K::Key>) -> ArmOutcome {
+        let word = timer.shared().word.load();
+        if self.ends_early(timer, request, word) {
+            return self.unchanged(word);
         }
         self.forward(request.now);
-        let was_pending = place.has(Place::PENDING);
+        let was_pending = word.has(TimerWord::PENDING);
         let Arm { when, target, .. } = request.arm;
         if target != ArmTarget::AsIs {
-            timer.shared().place.store(target.pin(place));
+            timer.shared().word.store(target.pin(word));
         }
         let change = if self.adopter.is_some() {
             // The timer runs, or this base would not take it; no CPU looks at these queues.
@@ -472,32 +472,32 @@ impl<T: Copy> Base<T> {
         };
         self.counters.superseded += u64::from(was_pending);
         self.counters.armed += 1;
-        Armed { was_pending, is_refused: false, change, base: self.id }
+        ArmOutcome { was_pending, is_refused: false, change, base: self.id }
     }
 
     /// Moves a timer that is pending in this base to another tick.
     #[inline(never)]
-    fn postpone(&mut self, timer: TimerRef<T>, expires: Tick) -> Change {
+    fn postpone(&mut self, timer: TimerRef<T>, expires: Tick) -> ExpiryChange {
         self.counters.superseded += 1;
         self.requeue(timer, expires)
     }
 
-    /// Puts a timer whose place names this base, where it is not pending, into its queue.
+    /// Puts a timer whose word names this base, where it is not pending, into its queue.
     #[inline]
-    pub(super) fn insert<K: TimerKind>(&mut self, timer: TimerRef<T, K>, when: K::Key) -> Change {
+    pub(super) fn insert<K: TimerKind>(&mut self, timer: TimerRef<T, K>, when: K::Key) -> ExpiryChange {
         let Linked { due, .. } = self.queues.enqueue(timer, when);
         self.pending += 1;
-        let place = &timer.shared().place;
-        place.store(place.load().with(Place::PENDING));
+        let word = &timer.shared().word;
+        word.store(word.load().with(TimerWord::PENDING));
         self.note(due)
     }
 
     /// Puts a timer that is pending in this base, in a queue or on a record, where it belongs now.
     #[inline]
-    fn requeue<K: TimerKind>(&mut self, timer: TimerRef<T, K>, when: K::Key) -> Change {
+    fn requeue<K: TimerKind>(&mut self, timer: TimerRef<T, K>, when: K::Key) -> ExpiryChange {
         let Linked { was_linked, due } = self.queues.enqueue(timer, when);
         if !was_linked {
-            let was_waiting = self.records.forget(timer.address());
+            let was_waiting = self.runs.forget(timer.address());
             assert!(was_waiting, "a pending timer is in a queue or on a record (W5)");
         }
         self.is_stale = true;
@@ -506,23 +506,23 @@ impl<T: Copy> Base<T> {
 
     /// Lets a running timer of this base wait for the end of its run.
     #[cold]
-    fn park<K: TimerKind>(&mut self, timer: TimerRef<T, K>, when: K::Key) -> Change {
-        let place = timer.shared().place.load();
-        if place.has(Place::PENDING) {
+    fn park<K: TimerKind>(&mut self, timer: TimerRef<T, K>, when: K::Key) -> ExpiryChange {
+        let word = timer.shared().word.load();
+        if word.has(TimerWord::PENDING) {
             self.detach(timer);
         }
         self.pending += 1;
-        self.records.wait(timer.address(), Wait::Parked(K::due(timer, when)));
-        timer.shared().place.store(place.with(Place::PENDING).without(Place::COLLECTED));
-        Change { is_first: false, was_idle: self.is_idle }
+        self.runs.wait(timer.address(), Wait::Rearmed(K::due(timer, when)));
+        timer.shared().word.store(word.with(TimerWord::PENDING).without(TimerWord::COLLECTED));
+        ExpiryChange { is_first: false, was_idle: self.is_idle }
     }
 
-    /// Takes a timer that is pending in this base out of its queue or off its record. Its place still says
+    /// Takes a timer that is pending in this base out of its queue or off its record. Its word still says
     /// that it is pending.
     #[inline]
     fn detach<K: TimerKind>(&mut self, timer: TimerRef<T, K>) {
         if !self.queues.dequeue(timer) {
-            let was_waiting = self.records.forget(timer.address());
+            let was_waiting = self.runs.forget(timer.address());
             assert!(was_waiting, "a pending timer is in a queue or on a record (W5)");
         }
         self.is_stale = true;
@@ -531,13 +531,13 @@ impl<T: Copy> Base<T> {
 
     #[inline(always)]
     fn cancel<K: TimerKind>(&mut self, timer: TimerRef<T, K>) -> Cancelled {
-        let place = &timer.shared().place;
-        if !place.load().has(Place::PENDING) {
+        let word = &timer.shared().word;
+        if !word.load().has(TimerWord::PENDING) {
             return Cancelled::Idle;
         }
         self.detach(timer);
         self.counters.cancelled += 1;
-        place.store(place.load().without(Place::PENDING));
+        word.store(word.load().without(TimerWord::PENDING));
         Cancelled::WasPending
     }
 }

@@ -1,42 +1,42 @@
 //! All bases of a machine, each behind its lock, and when each is due without the lock.
 //!
 //! Locks nest by CPU, then by kind ([`BaseId`]'s order); [`Bases::lock_pair`] keeps to it. A guard publishes
-//! the base's next expiry before it unlocks, so that whoever sees the lock free sees the word that goes with
-//! it.
+//! the base's next expiry before it unlocks, so that a thread that sees the lock free sees the word that goes
+//! with it.
 
-use super::place::Place;
 use super::store::{ExactId, RemoveError, Stored, TimerId, TimerStore};
-use super::sync::{NextExpiry, Standing};
+use super::sync::{CpuHints, NextExpiry};
 #[cfg(test)]
 use super::timer::TimerRef;
+use super::word::TimerWord;
 use super::{Base, BaseId, BaseKind, TickLength, TimerOptions};
 use crate::lock::{Guard, Locked, RawLock};
-use crate::sync::site;
+use crate::sync::interleave;
 use crate::{CpuId, Nanos};
 use alloc::boxed::Box;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 
-/// Who calls, and when.
+/// The caller of a base, and the moment of its call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
-    /// The CPU whose thread this is; `None` for a stranger.
+pub(crate) struct BaseCaller {
+    /// The CPU that the calling thread drives; `None` for a foreign thread.
     pub(crate) cpu: Option<CpuId>,
     pub(crate) now: Nanos,
 }
 
-/// A base, its lock, and what is known of it without the lock. Nobody else's words share its cache lines.
+/// A base, its lock, and what is known of it without the lock, in cache lines of its own.
 #[repr(align(128))]
-struct Shelf<L, T> {
+struct LockedBase<L, T> {
     base: Locked<L, Base<T>>,
     next_expiry: NextExpiry,
 }
 
 /// The bases of CPUs 0 to `cpu_count` - 1, and the timers that the machine itself owns.
 pub(crate) struct Bases<L, T> {
-    shelves: Box<[Shelf<L, T>]>,
+    bases: Box<[LockedBase<L, T>]>,
     /// Of each CPU.
-    standing: Box<[Standing]>,
+    hints: Box<[CpuHints]>,
     pub(super) length: TickLength,
     /// Kept here, because references to its timers go to these bases and nowhere else.
     pub(super) store: TimerStore<T>,
@@ -48,45 +48,45 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     pub(crate) fn new(cpu_count: u16, length: TickLength, now: Nanos) -> Self {
         let ids = (0..cpu_count)
             .flat_map(|cpu| BaseKind::ALL.into_iter().map(move |kind| BaseId { cpu: CpuId(cpu), kind }));
-        let shelves = ids.map(|id| Shelf {
+        let bases = ids.map(|id| LockedBase {
             base: Locked::new(Base::new(id, length, now)),
             next_expiry: NextExpiry::new(),
         });
-        let standing = (0..cpu_count).map(|_| Standing::new()).collect();
-        Self { shelves: shelves.collect(), standing, length, store: TimerStore::new() }
+        let hints = (0..cpu_count).map(|_| CpuHints::new()).collect();
+        Self { bases: bases.collect(), hints, length, store: TimerStore::new() }
     }
 
     #[inline]
-    fn shelf(&self, id: BaseId) -> &Shelf<L, T> {
-        &self.shelves[id.index()]
+    fn locked_base(&self, id: BaseId) -> &LockedBase<L, T> {
+        &self.bases[id.index()]
     }
 
-    /// `cpu` is absent from now on, or not any more. Whoever marks it takes back its tokens afterwards, on
-    /// all bases.
+    /// `cpu` is absent from now on, or not any more. The marking CPU takes back its tokens
+    /// afterwards, on all bases.
     pub(crate) fn set_absent(&self, cpu: CpuId, is_absent: bool) {
-        self.standing[cpu.index()].change(Standing::ABSENT, is_absent);
+        self.hints[cpu.index()].change(CpuHints::ABSENT, is_absent);
     }
 
-    /// `cpu` runs nobody else's timers from now on, or does again. Tokens are taken back as above.
+    /// `cpu` runs no other CPU's timers from now on, or does again. Tokens are taken back as above.
     pub(crate) fn set_unavailable(&self, cpu: CpuId, is_unavailable: bool) {
-        self.standing[cpu.index()].change(Standing::UNAVAILABLE, is_unavailable);
+        self.hints[cpu.index()].change(CpuHints::UNAVAILABLE, is_unavailable);
     }
 
     /// Whether `runner` may take the token of this base; asked under its lock. A CPU that was marked and has
-    /// not noticed takes none that others can run, one that was isolated none of another CPU's: nobody would
-    /// take it back. Nor does it take its own GUEST base: what others have put there just before or after
+    /// not noticed takes none that others can run, one that was isolated none of another CPU's: it would not be
+    /// taken back. Nor does it take its own GUEST base: what others have put there just before or after
     /// they could see that it was isolated is moved by them. Tests: `site::stall::one_freezes_anywhere`,
     /// `isolation::an_isolated_cpu_takes_nothing_over`, `isolation::a_stranger_that_looked_before`.
     #[inline]
     pub(crate) fn may_take(&self, runner: CpuId, id: BaseId) -> bool {
-        let standing = &self.standing[runner.index()];
-        let may_run = !(id.kind.is_pullable() && standing.has(Standing::ABSENT));
-        may_run && (runner == id.cpu && id.kind != BaseKind::Guest || !standing.has(Standing::UNAVAILABLE))
+        let hints = &self.hints[runner.index()];
+        let may_run = !(id.kind.is_pullable() && hints.has(CpuHints::ABSENT));
+        may_run && (runner == id.cpu && id.kind != BaseKind::Guest || !hints.has(CpuHints::UNAVAILABLE))
     }
 
     /// How many CPUs have bases.
     pub(crate) fn cpu_count(&self) -> u16 {
-        (self.shelves.len() / BaseKind::ALL.len()) as u16
+        (self.bases.len() / BaseKind::ALL.len()) as u16
     }
 
     /// Locks a base, for the thread of `cpu`.
@@ -98,19 +98,19 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// The same by the base's [index](BaseId::index).
     #[inline]
     pub(super) fn lock_at(&self, index: usize, cpu: Option<CpuId>) -> BaseGuard<'_, L, T> {
-        site!(BeforeBaseLock);
-        let shelf = &self.shelves[index];
+        interleave!(BeforeBaseLock);
+        let locked = &self.bases[index];
         let is_owner = cpu.is_some_and(|cpu| cpu.index() == index / BaseKind::ALL.len());
-        let base = if is_owner { shelf.base.lock_owner() } else { shelf.base.lock_remote() };
-        BaseGuard { base, next_expiry: &shelf.next_expiry }
+        let base = if is_owner { locked.base.lock_owner() } else { locked.base.lock_remote() };
+        BaseGuard { base, next_expiry: &locked.next_expiry }
     }
 
     /// Locks a base if that is to be had within the bound of the world's lock.
     pub(crate) fn try_lock(&self, id: BaseId) -> Option<BaseGuard<'_, L, T>> {
-        site!(BeforeBaseLock);
-        let shelf = self.shelf(id);
-        let base = shelf.base.try_lock_remote()?;
-        Some(BaseGuard { base, next_expiry: &shelf.next_expiry })
+        interleave!(BeforeBaseLock);
+        let locked = self.locked_base(id);
+        let base = locked.base.try_lock_remote()?;
+        Some(BaseGuard { base, next_expiry: &locked.next_expiry })
     }
 
     /// Locks two bases, in locking order; returns them in the order asked for.
@@ -136,7 +136,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// When a base is due, without its lock: never later than the truth.
     #[inline]
     pub(crate) fn next_expiry(&self, id: BaseId) -> Option<Nanos> {
-        self.shelf(id).next_expiry.load()
+        self.locked_base(id).next_expiry.load()
     }
 
     /// When `cpu` is due for timers that only it runs, without a lock.
@@ -166,11 +166,11 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// Frees a timer that is idle.
     pub(crate) fn remove_timer<K: Stored>(&mut self, id: TimerId<K>) -> Result<(), RemoveError> {
         let timer = self.store.timer(id).ok_or(RemoveError::Unknown)?;
-        let context = Context { cpu: None, now: Nanos(0) };
+        let context = BaseCaller { cpu: None, now: Nanos(0) };
         if self.is_running(timer, context) {
             return Err(RemoveError::Running);
         }
-        if timer.shared().place.load_idle().has(Place::PENDING) {
+        if timer.shared().word.load_idle().has(TimerWord::PENDING) {
             return Err(RemoveError::Pending);
         }
         self.store.remove(id);
@@ -201,7 +201,7 @@ pub(crate) fn earliest(one: Option<Nanos>, two: Option<Nanos>) -> Option<Nanos> 
 
 impl<L, T> fmt::Debug for Bases<L, T> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Bases").field("bases", &self.shelves.len()).finish_non_exhaustive()
+        out.debug_struct("Bases").field("bases", &self.bases.len()).finish_non_exhaustive()
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::Base;
 use super::bases::Bases;
-use super::place::{BaseId, BaseKind, Place};
 use super::store::Stored;
-use super::timer::{Exact, Ticks, TimerKind, TimerRef};
+use super::timer::{ExactKind, TickKind, TimerKind, TimerRef};
+use super::word::{BaseId, BaseKind, TimerWord};
 use crate::lock::RawLock;
 use crate::time::NEVER;
 use crate::{CpuId, Nanos};
@@ -18,17 +18,17 @@ impl<T: Copy> Base<T> {
     pub(crate) fn check(&mut self) {
         let id = self.id;
         self.queues.check();
-        self.records.check();
-        for due in self.records.waiting() {
-            let place = due.shared().place.load();
+        self.runs.check();
+        for due in self.runs.waiting() {
+            let word = due.shared().word.load();
             assert!(
-                place.is_at(id) && place.has(Place::PENDING),
-                "{due:?} waits on {id}, but {place:?} (W5)"
+                word.is_at(id) && word.has(TimerWord::PENDING),
+                "{due:?} waits on {id}, but {word:?} (W5)"
             );
-            assert!(!place.has(Place::COLLECTED), "{due:?} is on a record and in a queue");
-            assert!(!place.has(Place::DETACHED), "{due:?} is detached and waits for the end of a run");
+            assert!(!word.has(TimerWord::COLLECTED), "{due:?} is on a record and in a queue");
+            assert!(!word.has(TimerWord::DETACHED), "{due:?} is detached and waits for the end of a run");
         }
-        let waiting = self.records.waiting().count();
+        let waiting = self.runs.waiting().count();
         assert!(waiting <= self.pending, "{id}: {waiting} wait and {} are pending", self.pending);
         if self.adopter.is_some() {
             assert_eq!(waiting, self.pending, "{id} is adopted and has timers in its queues");
@@ -48,8 +48,8 @@ impl<T: Copy> Base<T> {
 }
 
 impl<L: RawLock, T: Copy> Bases<L, T> {
-    /// Asserts the invariants of all bases and of the timers that the machine owns. Nobody else may use the
-    /// bases meanwhile. Cost: O(bases + timers).
+    /// Asserts the invariants of all bases and of the timers that the machine owns. No other thread may use
+    /// the bases meanwhile. Cost: O(bases + timers).
     ///
     /// # Panics
     /// When one does not hold.
@@ -67,11 +67,11 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         self.check_store();
     }
 
-    /// Every pending timer of the store is counted where its place says, and nowhere is more.
+    /// Every pending timer of the store is counted where its word says, and nowhere is more.
     fn check_store(&self) {
         let mut pending = vec![0; usize::from(self.cpu_count()) * BaseKind::ALL.len()];
-        self.count_stored::<Ticks>(&mut pending);
-        self.count_stored::<Exact>(&mut pending);
+        self.count_stored::<TickKind>(&mut pending);
+        self.count_stored::<ExactKind>(&mut pending);
         for (at, count) in pending.into_iter().enumerate() {
             let kind = BaseKind::ALL[at % BaseKind::ALL.len()];
             let id = BaseId { cpu: CpuId((at / BaseKind::ALL.len()) as u16), kind };
@@ -92,17 +92,17 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
 
     /// The base where a timer is pending.
     fn check_timer<K: TimerKind>(&self, timer: TimerRef<T, K>) -> Option<BaseId> {
-        let place = timer.shared().place.load();
-        let id = place.base()?;
+        let word = timer.shared().word.load();
+        let id = word.base()?;
         let base = self.lock(id, None);
-        let is_waiting = base.records.pending(timer.address()).is_some();
-        let is_running = base.records.is_running(timer.address());
-        assert!(!(is_running && place.has(Place::DETACHED)), "{place:?} has a record");
+        let is_waiting = base.runs.pending(timer.address()).is_some();
+        let is_running = base.runs.is_running(timer.address());
+        assert!(!(is_running && word.has(TimerWord::DETACHED)), "{word:?} has a record");
         let is_linked = timer.linked().is_some();
-        let is_pending = place.has(Place::PENDING);
-        assert!(is_pending == (is_linked || is_waiting), "{place:?}, {is_linked}, {is_waiting} (W5)");
-        assert!(!(is_linked && is_waiting), "{place:?} is in a queue and on a record (W5)");
-        assert!(!(is_pending && place.has(Place::SHUT_DOWN)), "{place:?} (W6)");
+        let is_pending = word.has(TimerWord::PENDING);
+        assert!(is_pending == (is_linked || is_waiting), "{word:?}, {is_linked}, {is_waiting} (W5)");
+        assert!(!(is_linked && is_waiting), "{word:?} is in a queue and on a record (W5)");
+        assert!(!(is_pending && word.has(TimerWord::SHUT_DOWN)), "{word:?} (W6)");
         is_pending.then_some(id)
     }
 }

@@ -1,35 +1,35 @@
 //! Expiry in two phases: collect what is due, then run it one by one.
 //!
-//! Collecting is for anybody entitled and needs one lock hold. Running is for the holder of the base's token,
-//! and each timer is popped and finished under a lock hold of its own. The token is politeness: it keeps two
-//! CPUs from going through the same list. That a timer is not run twice at a time is decided per timer, by
-//! its record. So a token may be taken from a CPU that is stuck ([`Base::revoke`]) without asking it: it
-//! notices at its next [`Bases::pop_with`], and the run that it is stuck in still ends with
-//! [`Bases::finish`]. Runs of detached timers have no record and no end.
+//! Collecting needs one lock hold. Running is for the holder of the base's token, and each timer is popped and
+//! finished under a lock hold of its own. The token is politeness: it keeps two CPUs from going through the
+//! same list. That a timer is not run twice at a time is decided per timer, by its record. So a token may be
+//! taken from a CPU that is stuck ([`Base::revoke`]) without asking it: it notices at its next
+//! [`Bases::pop_with`], and the run that it is stuck in still ends with [`Bases::finish`]. Runs of detached
+//! timers have no record and no end.
 //!
-//! Source: PROTOCOL section 2; Linux 6.12, kernel/time/timer.c, `__run_timers`, `expire_timers`. Model:
-//! `stall_model.py` (`P`, `C1`, `C2`, `take`, `revoke`).
+//! Source: docs/design/PROTOCOL.md, section 2; Linux 6.12, kernel/time/timer.c, `__run_timers`,
+//! `expire_timers`. Model: docs/design/stall_model.py (`P`, `C1`, `C2`, `take`, `revoke`).
 
-use super::bases::{Bases, Context};
-use super::place::Place;
-use super::records::Wait;
+use super::bases::{BaseCaller, Bases};
+use super::runs::Wait;
 use super::timer::Due;
-use super::{Base, BaseId, BaseKind, Change, ExactId, ExactRef, TimerId, TimerRef};
+use super::word::TimerWord;
+use super::{Base, BaseId, BaseKind, ExactId, ExactRef, ExpiryChange, TimerId, TimerRef};
 use crate::lock::RawLock;
-use crate::sync::site;
+use crate::sync::interleave;
 use crate::{CpuId, Nanos};
 
-/// The right to hand out what a base has collected. Whoever has it gives it back by popping until there is
-/// nothing left, or by [`Bases::release`]; else nobody runs that base until it is revoked.
+/// The right to hand out what a base has collected. Its holder gives it back by popping until there is
+/// nothing left, or by [`Bases::release`]; else no CPU runs that base until it is revoked.
 #[derive(Debug, PartialEq, Eq)]
-#[must_use = "a base whose token is dropped is run by nobody"]
-pub(crate) struct Token {
+#[must_use = "a base whose token is dropped is not run"]
+pub(crate) struct RunnerToken {
     pub(crate) base: BaseId,
     pub(crate) cpu: CpuId,
     generation: u64,
 }
 
-/// Which timer expired, in the words of whoever made it.
+/// Which timer expired: its number if the machine keeps it, else the reference that it was armed by.
 ///
 /// ```
 /// use quietcore_core::{TimerName, TimerOptions, TimerStore};
@@ -107,8 +107,8 @@ impl<T: Copy> Expired<T> {
         self.runner
     }
 
-    /// Whether the timer is [detached](crate::TimerOptions::detached): nobody waits for the end of this run,
-    /// and its owner may have ended the timer already.
+    /// Whether the timer is [detached](crate::TimerOptions::detached): this run has no end,
+    /// and its owner may have freed the timer already.
     #[inline]
     #[must_use]
     pub const fn is_detached(&self) -> bool {
@@ -125,16 +125,16 @@ pub(crate) struct Popped<T, R> {
     pub(crate) expired: Option<(Expired<T>, R)>,
     /// Timers that were collected before their time go back to the wheel, which may make the base due
     /// earlier.
-    pub(crate) change: Change,
+    pub(crate) change: ExpiryChange,
 }
 
 /// What the end of a run did.
 #[derive(Debug)]
 #[must_use = "the token has to be used"]
 pub(crate) struct Finished {
-    /// The timer was due while it ran, and nobody else is there to run it: pop with this.
-    pub(crate) token: Option<Token>,
-    pub(crate) change: Change,
+    /// The timer was due while it ran, and no token was out: pop with this.
+    pub(crate) token: Option<RunnerToken>,
+    pub(crate) change: ExpiryChange,
     /// The base that `change` is about: another one when that of the run was adopted meanwhile.
     pub(crate) base: BaseId,
 }
@@ -150,8 +150,8 @@ impl<T: Copy> Base<T> {
         self.has_expired()
     }
 
-    /// Gives the token to `runner` if there is something to run and nobody has it.
-    pub(crate) fn take(&mut self, runner: CpuId) -> Option<Token> {
+    /// Gives the token to `runner` if there is something to run and the token is free.
+    pub(crate) fn take(&mut self, runner: CpuId) -> Option<RunnerToken> {
         if self.is_closed || self.runner.is_some() || !self.has_expired() {
             return None;
         }
@@ -159,11 +159,11 @@ impl<T: Copy> Base<T> {
         self.runner = Some((runner, self.generation));
         // What was overdue is the runner's business now.
         self.renew();
-        Some(Token { base: self.id, cpu: runner, generation: self.generation })
+        Some(RunnerToken { base: self.id, cpu: runner, generation: self.generation })
     }
 
-    /// Takes the token away from whoever has it; what is left to run is anybody's again.
-    pub(crate) fn revoke(&mut self) -> Change {
+    /// Takes the token away from its holder; what is left to run is for any CPU again.
+    pub(crate) fn revoke(&mut self) -> ExpiryChange {
         self.counters.revoked += u64::from(self.runner.is_some());
         self.runner = None;
         self.renewed()
@@ -176,13 +176,13 @@ impl<T: Copy> Base<T> {
     }
 
     #[inline]
-    fn is_held_by(&self, token: &Token) -> bool {
+    fn is_held_by(&self, token: &RunnerToken) -> bool {
         debug_assert_eq!(self.id, token.base, "a token is for its base");
         self.runner == Some((token.cpu, token.generation))
     }
 
-    /// Gives the token back; what is left to run is anybody's again.
-    pub(crate) fn release(&mut self, token: &Token) -> Change {
+    /// Gives the token back; what is left to run is for any CPU again.
+    pub(crate) fn release(&mut self, token: &RunnerToken) -> ExpiryChange {
         if self.is_held_by(token) {
             self.runner = None;
         }
@@ -190,20 +190,24 @@ impl<T: Copy> Base<T> {
     }
 
     /// The next timer to run, and what `take` made of it. Without one the token is gone.
-    fn pop<R>(&mut self, token: &Token, take: impl FnOnce(&Run<T>) -> R) -> (Option<(Run<T>, R)>, Change) {
+    fn pop<R>(
+        &mut self,
+        token: &RunnerToken,
+        take: impl FnOnce(&Run<T>) -> R,
+    ) -> (Option<(Run<T>, R)>, ExpiryChange) {
         if !self.is_held_by(token) {
-            return (None, Change::default());
+            return (None, ExpiryChange::default());
         }
         let next = loop {
-            let ready = self.records.pop_ready();
+            let ready = self.runs.pop_ready();
             let Some(due) = ready.or_else(|| self.queues.pop_collected()) else { break None };
-            if !self.records.is_running(due.address()) {
+            if !self.runs.is_running(due.address()) {
                 break Some(self.begin(due, token.cpu, take));
             }
-            // It stays pending, but nobody can run it before that run has ended.
-            let place = &due.shared().place;
-            place.store(place.load().without(Place::COLLECTED));
-            self.records.wait(due.address(), Wait::Due(due));
+            // It stays pending, but cannot run before that run has ended.
+            let word = &due.shared().word;
+            word.store(word.load().without(TimerWord::COLLECTED));
+            self.runs.wait(due.address(), Wait::Due(due));
             self.counters.waited += 1;
         };
         if next.is_none() {
@@ -213,9 +217,14 @@ impl<T: Copy> Base<T> {
     }
 
     /// Hands out up to `room` detached timers, as long as the next one is such a one.
-    fn pop_detached(&mut self, token: &Token, room: u32, mut take: impl FnMut(&Run<T>)) -> (u32, Change) {
+    fn pop_detached(
+        &mut self,
+        token: &RunnerToken,
+        room: u32,
+        mut take: impl FnMut(&Run<T>),
+    ) -> (u32, ExpiryChange) {
         let mut taken = 0;
-        if self.is_held_by(token) && !self.records.has_ready() {
+        if self.is_held_by(token) && !self.runs.has_ready() {
             while taken < room
                 && let Some(due) = self.queues.pop_collected_detached()
             {
@@ -229,36 +238,41 @@ impl<T: Copy> Base<T> {
     #[inline]
     fn begin<R>(&mut self, due: Due<T>, runner: CpuId, take: impl FnOnce(&Run<T>) -> R) -> (Run<T>, R) {
         let shared = due.shared();
-        let place = shared.place.load();
-        let is_detached = place.has(Place::DETACHED);
+        let word = shared.word.load();
+        let is_detached = word.has(TimerWord::DETACHED);
         if !is_detached {
-            self.records.begin(due.address(), runner);
+            self.runs.begin(due.address(), runner);
         }
         self.pending -= 1;
         self.counters.ran += 1;
         self.counters.ran_remote += u64::from(runner != self.id.cpu);
         let run = Run { payload: shared.payload, number: shared.number(), due, is_detached };
         let taken = take(&run);
-        // The last access to the timer: a callback may end it; of a detached one whoever sees this.
+        // The last access to the timer: a callback may end it; of a detached one its owner, once it sees this.
         // Model: `base::models::taken_before_it_is_idle`.
-        shared.place.store(place.without(Place::PENDING).without(Place::COLLECTED));
+        shared.word.store(word.without(TimerWord::PENDING).without(TimerWord::COLLECTED));
         (run, taken)
     }
 
     /// The run of a timer has ended, on a base that still takes timers. One that waited for that is due at
     /// once, or when it was armed for.
-    fn end(&mut self, expired: &Expired<T>, now: Nanos, may_take: bool) -> (Option<Token>, Change) {
+    fn end(
+        &mut self,
+        expired: &Expired<T>,
+        now: Nanos,
+        may_take: bool,
+    ) -> (Option<RunnerToken>, ExpiryChange) {
         match self.end_record(expired) {
-            Wait::Nothing => (None, Change::default()),
-            Wait::Parked(due) if !due.is_due(now, self.queues.length) => {
+            Wait::Nothing => (None, ExpiryChange::default()),
+            Wait::Rearmed(due) if !due.is_due(now, self.queues.length) => {
                 self.pending -= 1;
                 (None, self.insert_due(due))
             }
-            Wait::Due(due) | Wait::Parked(due) => {
+            Wait::Due(due) | Wait::Rearmed(due) => {
                 let since = due.expires(self.queues.length).0;
                 self.overdue = if self.has_expired() { self.overdue.min(since) } else { since };
-                self.records.make_ready(due);
-                // Nobody else may be there to see it.
+                self.runs.make_ready(due);
+                // No other CPU may be there to see it.
                 let token = if may_take { self.take(expired.runner) } else { None };
                 (token, self.renewed())
             }
@@ -266,12 +280,12 @@ impl<T: Copy> Base<T> {
     }
 
     pub(super) fn end_record(&mut self, expired: &Expired<T>) -> Wait<T> {
-        let wait = self.records.end(expired.due.address());
+        let wait = self.runs.end(expired.due.address());
         wait.expect("a run ends once, on the base where it began")
     }
 
-    /// Puts a timer whose place names this base, where it is in no queue and on no record, into its queue.
-    pub(super) fn insert_due(&mut self, due: Due<T>) -> Change {
+    /// Puts a timer whose word names this base, where it is in no queue and on no record, into its queue.
+    pub(super) fn insert_due(&mut self, due: Due<T>) -> ExpiryChange {
         match due {
             Due::Tick(timer, when) => self.insert(timer, when),
             Due::Exact(timer, when) => self.insert(timer, when),
@@ -289,8 +303,13 @@ struct Run<T> {
 
 impl<L: RawLock, T: Copy> Bases<L, T> {
     /// Collects what is due and takes the token, for `runner`; `None` when there is nothing to run or
-    /// somebody runs it already.
-    pub(crate) fn collect_and_take(&self, id: BaseId, runner: CpuId, context: Context) -> Option<Token> {
+    /// the token is out.
+    pub(crate) fn collect_and_take(
+        &self,
+        id: BaseId,
+        runner: CpuId,
+        context: BaseCaller,
+    ) -> Option<RunnerToken> {
         let mut base = self.lock(id, context.cpu);
         if id.kind == BaseKind::Guest && !self.may_take(runner, id) {
             return None;
@@ -303,8 +322,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     #[inline]
     pub(crate) fn pop_with<R>(
         &self,
-        token: &Token,
-        context: Context,
+        token: &RunnerToken,
+        context: BaseCaller,
         take: impl FnOnce(T, TimerName<T>) -> R,
     ) -> Popped<T, R> {
         let take = |run: &Run<T>| take(run.payload, self.name(run));
@@ -315,23 +334,23 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// Up to `room` further timers, if they are detached: `take` is called with each, under the lock.
     pub(crate) fn pop_detached_with(
         &self,
-        token: &Token,
+        token: &RunnerToken,
         room: u32,
-        context: Context,
+        context: BaseCaller,
         mut take: impl FnMut(T, TimerName<T>, Nanos),
-    ) -> (u32, Change) {
+    ) -> (u32, ExpiryChange) {
         let take = |run: &Run<T>| take(run.payload, self.name(run), run.due.expires(self.length));
         self.lock(token.base, context.cpu).pop_detached(token, room, take)
     }
 
     /// Gives the token back before everything was run.
-    pub(crate) fn release(&self, token: Token, context: Context) -> Change {
+    pub(crate) fn release(&self, token: RunnerToken, context: BaseCaller) -> ExpiryChange {
         self.lock(token.base, context.cpu).release(&token)
     }
 
     #[inline]
-    fn popped<R>(&self, run: Option<(Run<T>, R)>, change: Change, token: &Token) -> Popped<T, R> {
-        site!(BeforeRun);
+    fn popped<R>(&self, run: Option<(Run<T>, R)>, change: ExpiryChange, token: &RunnerToken) -> Popped<T, R> {
+        interleave!(BeforeRun);
         let expired = run.map(|(run, taken)| {
             let expired = Expired {
                 due: run.due,
@@ -357,11 +376,11 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         }
     }
 
-    /// The run of a timer has ended. Of a detached one nobody has to know, and no lock is taken.
+    /// The run of a timer has ended. For a detached one this takes no lock.
     #[inline]
-    pub(crate) fn finish(&self, expired: Expired<T>, context: Context) -> Finished {
+    pub(crate) fn finish(&self, expired: Expired<T>, context: BaseCaller) -> Finished {
         if expired.is_detached {
-            return Finished { token: None, change: Change::default(), base: expired.base };
+            return Finished { token: None, change: ExpiryChange::default(), base: expired.base };
         }
         let mut base = self.lock(expired.base, context.cpu);
         if let Some(adopter) = base.adopter {
@@ -375,7 +394,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
 
     /// The same on a base that was adopted during the run: what the timer waits for, its adopter gets.
     #[cold]
-    fn finish_adopted(&self, expired: Expired<T>, adopter: CpuId, context: Context) -> Finished {
+    fn finish_adopted(&self, expired: Expired<T>, adopter: CpuId, context: BaseCaller) -> Finished {
         let mut onto = BaseId { cpu: adopter, ..expired.base };
         loop {
             let (mut old, mut new) = self.lock_pair(expired.base, onto, context.cpu);
@@ -389,8 +408,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
                 continue;
             }
             let change = match old.end_record(&expired) {
-                Wait::Nothing => Change::default(),
-                Wait::Due(due) | Wait::Parked(due) => old.hand_over(&mut new, due),
+                Wait::Nothing => ExpiryChange::default(),
+                Wait::Due(due) | Wait::Rearmed(due) => old.hand_over(&mut new, due),
             };
             return Finished { token: None, change, base: onto };
         }
@@ -405,8 +424,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     pub(crate) fn finish_and_pop_with<R>(
         &self,
         expired: Expired<T>,
-        token: &mut Token,
-        context: Context,
+        token: &mut RunnerToken,
+        context: BaseCaller,
         take: impl FnOnce(T, TimerName<T>) -> R,
     ) -> Result<Popped<T, R>, Expired<T>> {
         assert_eq!(expired.base, token.base, "a token is for its base");
@@ -427,6 +446,6 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         drop(base);
         let is_first = end.is_first || change.is_first;
         let was_idle = end.was_idle || change.was_idle;
-        Ok(self.popped(run, Change { is_first, was_idle }, token))
+        Ok(self.popped(run, ExpiryChange { is_first, was_idle }, token))
     }
 }

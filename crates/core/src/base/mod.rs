@@ -1,32 +1,33 @@
-//! Per-CPU timer bases: who may touch a timer, when it is due, and who runs it.
+//! Per-CPU timer bases: the lock of each timer, when it is due, and the CPU that runs it.
 //!
 //! Each CPU has four bases ([`BaseKind`]), each with a lock of its own. A [`Base`] is what one lock protects;
 //! it knows nothing of other bases, of the hierarchy or of policies. [`Bases`] is all of them with their
 //! locks: it finds the lock of a timer, moves timers between bases, and hands out what is due.
 //!
 //! ```text
-//! timer.rs  timers, references to them       place.rs sync.rs  the word beside a timer's links: its base
-//! store.rs  timers by number                 bases.rs          locks
-//! queues.rs a base's wheel and exact queues  arm.rs            arm, cancel, shut down, across bases
-//! records.rs what runs right now             expire.rs         collect, pop, finish
-//! check.rs  W1 to W6                         transfer.rs       adoption, evacuation
+//! timer.rs  timers, their kinds, references  word.rs sync.rs  the word beside a timer's links: its base
+//! options.rs what is fixed                   tick_length.rs   nanoseconds to ticks and back
+//! queues.rs a base's wheel and exact queues  bases.rs         locks
+//! runs.rs   what runs right now              arm.rs           arm, cancel, shut down, across bases
+//! arena.rs store.rs  timers by number        expire.rs        collect, pop, finish
+//! check.rs  W1 to W6                         transfer.rs      adoption, evacuation
 //! models.rs what is decided without a lock
 //! ```
 //!
 //! Invariants (`check.rs` asserts them; the W numbers are those of the wheel):
-//! - A timer's links are touched only under the lock of the base that its place names (W5).
-//! - Published next expiry is never later than the truth; after a cancel it may be earlier until somebody
-//!   looks.
+//! - A timer's links are touched only under the lock of the base that its word names (W5).
+//! - Published next expiry is never later than the truth; after a cancel it may be earlier until the
+//!   next look.
 //! - Collected timers are pending and cancellable. While a runner holds the token they are its business;
-//!   while nobody does they are overdue in `next_expiry`.
+//!   while the token is free they are overdue in `next_expiry`.
 //! - A timer that runs is on a record of its base and is not handed out again before that run has ended. A
 //!   detached one never is.
 //! - A timer that was shut down is never armed again (W6).
 //!
-//! Not here: clocks (`now` is an argument), callbacks, waking anybody: what an arm or a pop did is returned
-//! ([`Change`]). Source: Linux 6.12, kernel/time/timer.c. Deviations: expiry has two phases and a token
+//! Not here: clocks (`now` is an argument), callbacks, waking a CPU: what an arm or a pop did is returned
+//! ([`ExpiryChange`]). Source: Linux 6.12, kernel/time/timer.c. Deviations: expiry has two phases and a token
 //! instead of `running_timer`; a base change takes both locks, so that there is no state in between; a fourth
-//! base for strangers; nanosecond queues in the same bases.
+//! base for foreign threads; nanosecond queues in the same bases.
 
 mod arena;
 mod arm;
@@ -36,9 +37,8 @@ mod expire;
 #[cfg(all(test, loom))]
 mod models;
 mod options;
-mod place;
 mod queues;
-mod records;
+mod runs;
 mod store;
 mod sync;
 #[cfg(all(test, not(loom)))]
@@ -46,38 +46,39 @@ mod tests;
 mod tick_length;
 mod timer;
 mod transfer;
+mod word;
 
 #[cfg(test)]
-use arm::Armed;
+use arm::ArmOutcome;
 pub use arm::{Arm, ArmMode, ArmTarget, Cancelled};
-pub(crate) use bases::{BaseGuard, Bases, Context, earliest};
-pub(crate) use expire::Token;
+pub(crate) use bases::{BaseCaller, BaseGuard, Bases, earliest};
+pub(crate) use expire::RunnerToken;
 pub use expire::{Expired, TimerName};
 pub use options::TimerOptions;
-pub use place::{BaseId, BaseKind};
 pub(crate) use store::Stored;
 pub use store::{ExactId, RemoveError, TimerId, TimerStore};
 pub use tick_length::TickLength;
 pub(crate) use timer::{EitherRef, Moment};
-pub use timer::{Exact, ExactRef, ExactTimer, Ticks, Timer, TimerKind, TimerRef};
+pub use timer::{ExactKind, ExactRef, ExactTimer, TickKind, Timer, TimerKind, TimerRef};
+pub use word::{BaseId, BaseKind};
 
 use crate::time::NEVER;
 use crate::{CpuId, Nanos};
 use queues::Queues;
-use records::Records;
+use runs::Runs;
 
-/// What a call did to when a base is next due, for whoever has to tell somebody.
+/// What a call did to the next expiry of a base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "a base that is due earlier must be published when its CPU is idle"]
-pub(crate) struct Change {
+pub(crate) struct ExpiryChange {
     /// The base is due earlier than was known before.
     pub(crate) is_first: bool,
-    /// Its CPU was idle then: nobody looks at the base unless told.
+    /// Its CPU was idle then, and does not look at the base unless it is published.
     pub(crate) was_idle: bool,
 }
 
-impl Change {
-    /// Whether somebody has to be told.
+impl ExpiryChange {
+    /// Whether the new expiry has to be published.
     #[inline]
     pub(crate) const fn must_publish(self) -> bool {
         self.is_first && self.was_idle
@@ -86,7 +87,7 @@ impl Change {
 
 /// How often things happened in a base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counters {
+pub(crate) struct BaseCounters {
     /// Arms that had an effect.
     pub(crate) armed: u64,
     /// Pending periods that an arm ended.
@@ -107,10 +108,10 @@ pub(crate) struct Counters {
 pub(crate) struct Base<T> {
     pub(crate) id: BaseId,
     queues: Queues<T>,
-    records: Records<T>,
-    /// Nobody looks at this base by itself; written by anybody under the lock.
+    runs: Runs<T>,
+    /// Its CPU does not look at this base by itself.
     pub(crate) is_idle: bool,
-    /// Who hands out what was collected, and which of its turns that is.
+    /// The CPU that hands out what was collected, and the number of its token.
     runner: Option<(CpuId, u64)>,
     /// Tokens given so far.
     generation: u64,
@@ -126,7 +127,7 @@ pub(crate) struct Base<T> {
     pending: usize,
     /// The CPU is offline and this one has its timers: nothing is armed here.
     adopter: Option<CpuId>,
-    pub(crate) counters: Counters,
+    pub(crate) counters: BaseCounters,
 }
 
 impl<T: Copy> Base<T> {
@@ -134,7 +135,7 @@ impl<T: Copy> Base<T> {
         Self {
             id,
             queues: Queues::new(length, now),
-            records: Records::new(),
+            runs: Runs::new(),
             is_idle: false,
             runner: None,
             generation: 0,
@@ -144,11 +145,11 @@ impl<T: Copy> Base<T> {
             is_closed: false,
             pending: 0,
             adopter: None,
-            counters: Counters::default(),
+            counters: BaseCounters::default(),
         }
     }
 
-    /// When somebody has to look at this base, to the best of what is known; `None` for never.
+    /// When a CPU has to look at this base, to the best of what is known; `None` for never.
     pub(crate) fn next_expiry(&mut self) -> Option<Nanos> {
         self.renew();
         (self.published != NEVER).then_some(Nanos(self.published))
@@ -161,12 +162,12 @@ impl<T: Copy> Base<T> {
 
     /// Runs that have begun here and not ended.
     pub(crate) fn running(&self) -> usize {
-        self.records.running()
+        self.runs.running()
     }
 
     /// Whether a run of one of its timers on `cpu` has not ended.
     pub(crate) fn runs_on(&self, cpu: CpuId) -> bool {
-        self.records.runs_on(cpu)
+        self.runs.runs_on(cpu)
     }
 
     /// The CPU that holds the token.
@@ -183,7 +184,7 @@ impl<T: Copy> Base<T> {
     /// Whether anything may be handed out.
     #[inline]
     pub(crate) fn has_expired(&self) -> bool {
-        self.queues.has_collected() || self.records.has_ready()
+        self.queues.has_collected() || self.runs.has_ready()
     }
 
     /// Says when the base is due from now on; returns whether that is earlier than was known.
@@ -203,18 +204,18 @@ impl<T: Copy> Base<T> {
     }
 
     /// The same, as a result.
-    fn renewed(&mut self) -> Change {
+    fn renewed(&mut self) -> ExpiryChange {
         let is_first = self.renew();
-        Change { is_first, was_idle: self.is_idle }
+        ExpiryChange { is_first, was_idle: self.is_idle }
     }
 
     /// A queue is due at `due`; returns whether the base was due later.
     #[inline]
-    fn note(&mut self, due: u64) -> Change {
+    fn note(&mut self, due: u64) -> ExpiryChange {
         let is_first = due < self.published;
         if is_first {
             self.published = due;
         }
-        Change { is_first, was_idle: self.is_idle }
+        ExpiryChange { is_first, was_idle: self.is_idle }
     }
 }

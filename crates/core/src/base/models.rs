@@ -6,9 +6,9 @@
 
 extern crate std;
 
-use super::place::Place;
-use super::sync::SharedPlace;
-use super::{BaseId, BaseKind, Bases, Cancelled, Context, TickLength, TimerOptions};
+use super::sync::SharedTimerWord;
+use super::word::TimerWord;
+use super::{BaseCaller, BaseId, BaseKind, Bases, Cancelled, TickLength, TimerOptions};
 use crate::{CpuId, Nanos, SequentialLock};
 use alloc::collections::BTreeSet;
 use loom::cell::UnsafeCell;
@@ -33,28 +33,28 @@ fn ends<E: Ord + Send + 'static>(play: impl Fn() -> E + Send + Sync + 'static) -
 /// A timer's word and, for its links and its payload, one cell that loom watches: two who touch it without an
 /// order between them, one of them to free it, are a failure.
 struct Watched {
-    place: SharedPlace,
+    word: SharedTimerWord,
     memory: UnsafeCell<()>,
 }
 
-/// How whoever holds the base's lock makes a timer idle: it touches it, and its word last.
+/// How the holder of the base's lock makes a timer idle: it touches it, and its word last.
 fn make_idle(timer: &Watched) {
     timer.memory.with(|_| ());
-    timer.place.store(timer.place.load().without(Place::PENDING));
+    timer.word.store(timer.word.load().without(TimerWord::PENDING));
 }
 
-/// Goal: who sees without a lock that a timer is idle may free it: its runner, or whoever cancelled it,
+/// Goal: a thread that sees without a lock that a timer is idle may free it: its runner, or its canceller,
 /// touched it before. Method: the owner looks once, at any time; freeing is a write to the cell.
 #[test]
 fn drop_against_expire() {
     let base = BaseId { cpu: CpuId(0), kind: BaseKind::Global };
     let found = ends(move || {
-        let place = SharedPlace::new(Place::NOWHERE.at(base).with(Place::PENDING));
-        let timer = Arc::new(Watched { place, memory: UnsafeCell::new(()) });
+        let word = SharedTimerWord::new(TimerWord::NOWHERE.at(base).with(TimerWord::PENDING));
+        let timer = Arc::new(Watched { word, memory: UnsafeCell::new(()) });
         let owner = loom::thread::spawn({
             let timer = Arc::clone(&timer);
             move || {
-                let is_idle = !timer.place.load_idle().has(Place::PENDING);
+                let is_idle = !timer.word.load_idle().has(TimerWord::PENDING);
                 if is_idle {
                     timer.memory.with_mut(|_| ());
                 }
@@ -72,7 +72,7 @@ fn drop_against_expire() {
 #[test]
 fn taken_before_it_is_idle() {
     let id = BaseId { cpu: CpuId(0), kind: BaseKind::Guest };
-    let context = |cpu, nanos| Context { cpu, now: Nanos(nanos) };
+    let context = |cpu, nanos| BaseCaller { cpu, now: Nanos(nanos) };
     let found = ends(move || {
         let mut bases = Bases::<SequentialLock, u32>::new(1, TickLength::default(), Nanos(0));
         let timer = bases.add_timer(TimerOptions::new().detached(), 7);
@@ -102,15 +102,15 @@ fn taken_before_it_is_idle() {
     assert_eq!(found, BTreeSet::from([false, true]), "handed out, and cancelled before");
 }
 
-/// Goal: of two first arms at once, on two bases, one gives the timer its base, and the other one moves it.
-/// Method: both take the usual way, and if that is not theirs the other one, as machines do.
+/// Goal: of two first arms at once, on two bases, one gives the timer its base, and the second moves it.
+/// Method: both take the fast path, and if that is not theirs the slow one, as machines do.
 #[test]
 fn two_first_arms() {
     let base = |cpu| BaseId { cpu: CpuId(cpu), kind: BaseKind::Guest };
-    let context = Context { cpu: None, now: Nanos(0) };
+    let context = BaseCaller { cpu: None, now: Nanos(0) };
     let arm = move |bases: &Bases<SequentialLock, u32>, timer, onto| {
         let timer = bases.timer(timer).expect("in the store");
-        if bases.arm_usual(timer, Nanos(900_000_000), onto, context).is_none() {
+        if bases.arm_fast(timer, Nanos(900_000_000), onto, context).is_none() {
             let _ = bases.arm(timer, Nanos(900_000_000), onto, context);
             return false;
         }
@@ -141,7 +141,7 @@ fn two_first_arms() {
 #[test]
 fn cancel_against_a_move() {
     let base = |cpu| BaseId { cpu: CpuId(cpu), kind: BaseKind::Local };
-    let context = Context { cpu: None, now: Nanos(0) };
+    let context = BaseCaller { cpu: None, now: Nanos(0) };
     let found = ends(move || {
         let mut bases = Bases::<SequentialLock, u32>::new(2, TickLength::default(), Nanos(0));
         let id = bases.add_timer(TimerOptions::new(), 7);

@@ -1,6 +1,6 @@
 //! What is fixed when a timer is made.
 
-use super::place::Place;
+use super::word::TimerWord;
 use quietcore_wheel::Precision;
 
 /// What is fixed when a timer is made. Default: may run anywhere, wakes its CPU, coarse.
@@ -55,7 +55,7 @@ impl TimerOptions {
 
     /// A run of it is over as soon as it is handed out, because what runs does not need the timer: it takes
     /// what it needs under the lock ([`next_expired_with`](crate::Machine::next_expired_with)), wakes a task,
-    /// say. So the timer may be armed, handed out again, or freed while somebody still works on an earlier
+    /// say. So the timer may be armed, handed out again, or freed during an earlier
     /// run; it never counts as running, and telling the machine of the end costs no lock.
     ///
     /// ```
@@ -67,7 +67,7 @@ impl TimerOptions {
         Self { is_detached: true, ..self }
     }
 
-    /// How exactly it is kept. Exact timers have no use for it.
+    /// How exactly it is kept. ExactKind timers have no use for it.
     ///
     /// ```
     /// # use quietcore_core::{Precision, TimerOptions};
@@ -89,7 +89,7 @@ impl TimerOptions {
         self.is_pinned
     }
 
-    /// Whether it wakes nobody.
+    /// Whether it wakes no CPU.
     ///
     /// ```
     /// assert!(!quietcore_core::TimerOptions::new().pinned().is_deferrable());
@@ -109,13 +109,13 @@ impl TimerOptions {
         self.is_detached
     }
 
-    pub(super) fn place(self) -> Place {
+    pub(super) fn word(self) -> TimerWord {
         let flags = [
-            (self.is_pinned, Place::PINNED),
-            (self.is_deferrable, Place::DEFERRABLE),
-            (self.is_detached, Place::DETACHED),
+            (self.is_pinned, TimerWord::PINNED),
+            (self.is_deferrable, TimerWord::DEFERRABLE),
+            (self.is_detached, TimerWord::DETACHED),
         ];
         let asked = flags.into_iter().filter(|(is_asked, _)| *is_asked);
-        asked.fold(Place::NOWHERE, |place, (_, flag)| place.with(flag))
+        asked.fold(TimerWord::NOWHERE, |word, (_, flag)| word.with(flag))
     }
 }

@@ -3,12 +3,12 @@
 //!
 //! Two phases (docs/design/PROTOCOL.md, section 2). Collecting takes what is due out of the way of the clock
 //! and leaves it pending, so that it can be cancelled until a CPU runs it. The wheel keeps its own list of
-//! that; exact timers move to a second queue, in their order, and a flag in their place says in which of the
-//! two they are. Exact timers are handed out before those of ticks.
+//! that; exact timers move to a second queue, in their order, and a flag in their word says in which of
+//! the two they are. ExactKind timers are handed out before those of ticks.
 
-use super::place::Place;
 use super::tick_length::TickLength;
 use super::timer::{Due, EitherRef, ExactRef, Shared, TimerKind, TimerRef};
+use super::word::TimerWord;
 use crate::Nanos;
 use crate::time::NEVER;
 use core::fmt;
@@ -29,7 +29,7 @@ pub(crate) struct Linked {
 pub(crate) struct Queues<T> {
     wheel: IntrusiveWheel<Shared<T>>,
     exact: IntrusiveExactQueue<Shared<T>>,
-    /// Exact timers that were collected.
+    /// ExactKind timers that were collected.
     due: IntrusiveExactQueue<Shared<T>>,
     pub(super) length: TickLength,
 }
@@ -80,9 +80,9 @@ impl<T> Queues<T> {
     }
 
     fn dequeue_collected(&mut self, timer: ExactRef<T>) -> bool {
-        let place = timer.shared().place.load();
-        place.has(Place::COLLECTED) && {
-            timer.shared().place.store(place.without(Place::COLLECTED));
+        let word = timer.shared().word.load();
+        word.has(TimerWord::COLLECTED) && {
+            timer.shared().word.store(word.without(TimerWord::COLLECTED));
             self.due.cancel(timer.node())
         }
     }
@@ -138,8 +138,8 @@ impl<T> Queues<T> {
         {
             let _ = self.due.arm(node, expiry);
             let timer = ExactRef::from_node(node);
-            let place = &timer.shared().place;
-            place.store(place.load().with(Place::COLLECTED));
+            let word = &timer.shared().word;
+            word.store(word.load().with(TimerWord::COLLECTED));
             first = first.min(expiry.hard);
         }
         first
@@ -160,7 +160,7 @@ impl<T> Queues<T> {
         if self.due.first().is_some() {
             return None;
         }
-        let is_detached = |node| TimerRef::<T>::from_node(node).shared().place.load().has(Place::DETACHED);
+        let is_detached = |node| TimerRef::<T>::from_node(node).shared().word.load().has(TimerWord::DETACHED);
         self.wheel.pop_collected_if(is_detached).map(Self::handed_out)
     }
 

@@ -6,7 +6,7 @@
 
 use super::arena::Arena;
 use super::options::TimerOptions;
-use super::timer::{Exact, ExactTimer, Ticks, Timer, TimerKind, TimerRef};
+use super::timer::{ExactKind, ExactTimer, TickKind, Timer, TimerKind, TimerRef};
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -19,14 +19,14 @@ use core::marker::PhantomData;
 /// assert_ne!(one, store.add(TimerOptions::new(), 'a'));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TimerId<K = Ticks> {
+pub struct TimerId<K = TickKind> {
     number: u32,
     generation: u32,
     kind: PhantomData<K>,
 }
 
 /// Names an exact timer of a machine's store.
-pub type ExactId = TimerId<Exact>;
+pub type ExactId = TimerId<ExactKind>;
 
 /// Why a timer of the store was not removed.
 ///
@@ -77,7 +77,7 @@ pub trait Stored: TimerKind {
     fn arena_mut<T>(store: &mut TimerStore<T>) -> &mut Arena<Timer<T, Self>>;
 }
 
-impl Stored for Ticks {
+impl Stored for TickKind {
     #[inline]
     fn arena<T>(store: &TimerStore<T>) -> &Arena<Timer<T>> {
         &store.timers
@@ -88,7 +88,7 @@ impl Stored for Ticks {
     }
 }
 
-impl Stored for Exact {
+impl Stored for ExactKind {
     #[inline]
     fn arena<T>(store: &TimerStore<T>) -> &Arena<ExactTimer<T>> {
         &store.exact

@@ -1,46 +1,46 @@
 //! The two words of a base that are read without its lock: where a timer is, and when a base is next due.
 //!
-//! Both are written under the lock of the base concerned (a place that names no base: by compare-and-swap).
+//! Both are written under the lock of the base concerned (a timer's word that names no base: by compare-and-swap).
 //! What a word guards is guarded by that lock, not by the word, with one exception that is named below.
 
-use super::place::{BaseId, Place};
+use super::word::{BaseId, TimerWord};
 use crate::Nanos;
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::time::{NEVER, from_word};
 use core::fmt;
 
-/// The place of a timer, beside its links.
-pub(crate) struct SharedPlace(AtomicU32);
+/// The word of a timer, beside its links.
+pub(crate) struct SharedTimerWord(AtomicU32);
 
-impl SharedPlace {
-    pub(super) fn new(place: Place) -> Self {
-        Self(AtomicU32::new(place.0))
+impl SharedTimerWord {
+    pub(super) fn new(word: TimerWord) -> Self {
+        Self(AtomicU32::new(word.0))
     }
 
     /// Says which lock to take, and under that lock whether it was the right one.
     #[inline]
-    pub(super) fn load(&self) -> Place {
-        // Relaxed: whoever wrote it held the lock that the reader takes next, or holds.
-        Place(self.0.load(Ordering::Relaxed))
+    pub(super) fn load(&self) -> TimerWord {
+        // Relaxed: its writer held the lock that the reader takes next, or holds.
+        TimerWord(self.0.load(Ordering::Relaxed))
     }
 
-    /// For who sees that a timer is idle and then takes no lock: cancels nothing, or frees it.
+    /// For a caller that takes no lock when the timer is idle: it cancels nothing, or frees the timer.
     #[inline]
-    pub(super) fn load_idle(&self) -> Place {
+    pub(super) fn load_idle(&self) -> TimerWord {
         // Acquire: pairs with Release in `store`, the last that the holder of the lock did with the timer.
-        Place(self.0.load(Ordering::Acquire))
+        TimerWord(self.0.load(Ordering::Acquire))
     }
 
     /// For the holder of the lock of the base that the word names, as its last access to the timer.
     #[inline]
-    pub(super) fn store(&self, place: Place) {
+    pub(super) fn store(&self, word: TimerWord) {
         // Release: pairs with Acquire in `load_idle`.
-        self.0.store(place.0, Ordering::Release);
+        self.0.store(word.0, Ordering::Release);
     }
 
     /// Changes a word that names no base; says whether it still was as it was `seen`.
     #[inline]
-    pub(super) fn claim(&self, seen: Place, next: Place) -> bool {
+    pub(super) fn claim(&self, seen: TimerWord, next: TimerWord) -> bool {
         // AcqRel, Acquire: what an earlier claim did is seen by the next one. Links were never touched
         // before.
         self.0.compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire).is_ok()
@@ -48,12 +48,12 @@ impl SharedPlace {
 
     /// As a claim of a timer's first base.
     #[inline]
-    pub(super) fn claim_for(&self, seen: Place, base: BaseId) -> bool {
+    pub(super) fn claim_for(&self, seen: TimerWord, base: BaseId) -> bool {
         self.claim(seen, seen.at(base))
     }
 }
 
-impl fmt::Debug for SharedPlace {
+impl fmt::Debug for SharedTimerWord {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.load(), out)
     }
@@ -61,12 +61,12 @@ impl fmt::Debug for SharedPlace {
 
 /// Why a CPU takes no tokens: a bit each for absent and for unavailable.
 ///
-/// Written by whoever marks or isolates it, who locks every base afterwards to take back what the CPU has. So
-/// a CPU that takes a token under a base's lock either is seen there or sees the bit.
+/// Written by the CPU that marks or isolates it, which locks every base afterwards to take back its tokens. So a
+/// CPU that takes a token under a base's lock either is seen there or sees the bit.
 #[derive(Debug)]
-pub(super) struct Standing(AtomicU8);
+pub(super) struct CpuHints(AtomicU8);
 
-impl Standing {
+impl CpuHints {
     /// It takes no token of a base that others can run.
     pub(super) const ABSENT: u8 = 1;
     /// It takes no token of another CPU's base.
@@ -103,7 +103,8 @@ impl NextExpiry {
 
     #[inline]
     pub(super) fn load(&self) -> Option<Nanos> {
-        // Relaxed: a hint. Whoever acts on it locks the base; who missed it is told through `is_idle`.
+        // Relaxed: a hint. A reader that acts on it locks the base; for an idle CPU that missed it the arm
+        // publishes (`is_idle`).
         from_word(self.0.load(Ordering::Relaxed))
     }
 

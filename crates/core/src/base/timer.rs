@@ -3,7 +3,7 @@
 //!
 //! A timer waits for ticks or for nanoseconds ([`TimerKind`]). What a base does with it is written once, for
 //! either kind; the compiler makes two copies. Links are touched only under the lock of the base that the
-//! timer's [`Place`] names; value and options are read by any thread and written by none. Both together make
+//! timer's [`TimerWord`] names; value and options are read by any thread and written by none. Both together make
 //! timers `Sync`.
 //!
 //! `unsafe` here makes a reference to a timer, follows it, and sends links to another thread. What makes it
@@ -11,11 +11,11 @@
 #![allow(unsafe_code, reason = "a timer reached by address has the validity that its owner promised")]
 
 use super::options::TimerOptions;
-#[cfg(all(test, not(loom)))]
-use super::place::BaseId;
-use super::place::Place;
-use super::sync::SharedPlace;
+use super::sync::SharedTimerWord;
 use super::tick_length::TickLength;
+#[cfg(all(test, not(loom)))]
+use super::word::BaseId;
+use super::word::TimerWord;
 use crate::Nanos;
 use core::fmt;
 use core::num::NonZeroUsize;
@@ -27,7 +27,7 @@ pub(super) const NO_NUMBER: u32 = u32::MAX;
 
 /// What lies beside the links.
 pub(crate) struct Shared<T> {
-    pub(super) place: SharedPlace,
+    pub(super) word: SharedTimerWord,
     /// In the store of its machine.
     number: u32,
     pub(super) payload: T,
@@ -36,8 +36,8 @@ pub(crate) struct Shared<T> {
 impl<T> Shared<T> {
     fn new(payload: T, options: TimerOptions, number: u32) -> Self {
         const { assert!(size_of::<T>() <= 16, "a payload is two words at most") };
-        let place = SharedPlace::new(options.place());
-        Self { place, number, payload }
+        let word = SharedTimerWord::new(options.word());
+        Self { word, number, payload }
     }
 
     #[inline]
@@ -46,16 +46,16 @@ impl<T> Shared<T> {
     }
 }
 
-/// What a timer waits for. Sealed: [`Ticks`] and [`Exact`] are all there are.
+/// What a timer waits for. Sealed: [`TickKind`] and [`ExactKind`] are all there are.
 ///
 /// ```
-/// use quietcore_core::{Exact, Expiry, Nanos, Ticks, TimerKind};
+/// use quietcore_core::{ExactKind, Expiry, Nanos, TickKind, TimerKind};
 ///
 /// // A timer of ticks runs at the first edge after the moment that it is armed for.
-/// assert_eq!(Ticks::not_before(Nanos(1000), Nanos(50)), Nanos(999));
-/// assert_eq!(Exact::not_before(Nanos(1000), Nanos(50)), Expiry { soft: 1000, hard: 1050 });
+/// assert_eq!(TickKind::not_before(Nanos(1000), Nanos(50)), Nanos(999));
+/// assert_eq!(ExactKind::not_before(Nanos(1000), Nanos(50)), Expiry { soft: 1000, hard: 1050 });
 /// ```
-pub trait TimerKind: sealed::Kind {
+pub trait TimerKind: sealed::KindOps {
     /// What a timer of this kind is armed for.
     type When: Copy + fmt::Debug;
 
@@ -75,13 +75,13 @@ pub trait TimerKind: sealed::Kind {
 
 /// The kind of a timer that waits for a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Ticks {}
+pub enum TickKind {}
 
 /// The kind of a timer that waits for a nanosecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Exact {}
+pub enum ExactKind {}
 
-impl TimerKind for Ticks {
+impl TimerKind for TickKind {
     type When = Nanos;
 
     const IS_EXACT: bool = false;
@@ -102,7 +102,7 @@ impl TimerKind for Ticks {
     }
 }
 
-impl TimerKind for Exact {
+impl TimerKind for ExactKind {
     type When = Expiry;
 
     const IS_EXACT: bool = true;
@@ -146,12 +146,12 @@ pub enum Due<T> {
 /// What only the bases know of a kind.
 mod sealed {
     use super::{
-        Due, EitherRef, Exact, ExactNode, Expiry, Node, Tick, Ticks, TimerKind, TimerOptions, TimerRef,
+        Due, EitherRef, ExactKind, ExactNode, Expiry, Node, Tick, TickKind, TimerKind, TimerOptions, TimerRef,
     };
     use core::fmt::Debug;
     use core::hash::Hash;
 
-    pub trait Kind: Copy + Debug + Ord + Hash + 'static {
+    pub trait KindOps: Copy + Debug + Ord + Hash + 'static {
         /// The links, with a value beside them.
         type Node<V>;
         /// What its queue sorts by.
@@ -172,7 +172,7 @@ mod sealed {
         fn key_of<T>(due: &Due<T>) -> Option<Self::Key>;
     }
 
-    impl Kind for Ticks {
+    impl KindOps for TickKind {
         type Node<V> = Node<V>;
         type Key = Tick;
 
@@ -209,7 +209,7 @@ mod sealed {
         }
     }
 
-    impl Kind for Exact {
+    impl KindOps for ExactKind {
         type Node<V> = ExactNode<V>;
         type Key = Expiry;
 
@@ -261,19 +261,19 @@ mod sealed {
 /// assert!(exact.is_pinned());
 /// ```
 #[repr(transparent)]
-pub struct Timer<T, K: TimerKind = Ticks> {
+pub struct Timer<T, K: TimerKind = TickKind> {
     node: K::Node<Shared<T>>,
 }
 
 /// A timer that waits for a nanosecond.
-pub type ExactTimer<T> = Timer<T, Exact>;
+pub type ExactTimer<T> = Timer<T, ExactKind>;
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Timer<[usize; 2]>>() <= 56);
 
-// SAFETY: of a timer one reaches without a lock its place, which is atomic, and its number and payload, which
+// SAFETY: of a timer one reaches without a lock its word, which is atomic, and its number and payload, which
 // no thread writes; they may be read by many threads (`T: Sync`) and copied to any (`T: Send`). The links are
-// reached by the holder of the lock of the base that `place` names; no two threads hold it at a time, and it
+// reached by the holder of the lock of the base that its word names; no two threads hold it at a time, and it
 // orders one holder's accesses before the next one's.
 unsafe impl<T: Send + Sync, K: TimerKind> Sync for Timer<T, K> {}
 // SAFETY: a timer that is moved is not pending, so its links name no other timer.
@@ -299,8 +299,8 @@ impl<T: Copy, K: TimerKind> Timer<T, K> {
     }
 
     #[inline]
-    fn place(&self) -> Place {
-        K::value(&self.node).place.load()
+    fn word(&self) -> TimerWord {
+        K::value(&self.node).word.load()
     }
 
     /// What it was made with.
@@ -315,28 +315,28 @@ impl<T: Copy, K: TimerKind> Timer<T, K> {
     #[inline]
     #[must_use]
     pub fn is_pending(&self) -> bool {
-        K::value(&self.node).place.load_idle().has(Place::PENDING)
+        K::value(&self.node).word.load_idle().has(TimerWord::PENDING)
     }
 
-    /// Whether it runs on the CPU that it is armed on only.
+    /// Whether it runs only on the CPU that it is armed on.
     #[inline]
     #[must_use]
     pub fn is_pinned(&self) -> bool {
-        self.place().has(Place::PINNED)
+        self.word().has(TimerWord::PINNED)
     }
 
     /// Whether it wakes no CPU.
     #[inline]
     #[must_use]
     pub fn is_deferrable(&self) -> bool {
-        self.place().has(Place::DEFERRABLE)
+        self.word().has(TimerWord::DEFERRABLE)
     }
 
     /// Whether a run of it is over when it is handed out.
     #[inline]
     #[must_use]
     pub fn is_detached(&self) -> bool {
-        self.place().has(Place::DETACHED)
+        self.word().has(TimerWord::DETACHED)
     }
 }
 
@@ -345,7 +345,7 @@ impl<T: fmt::Debug, K: TimerKind> fmt::Debug for Timer<T, K> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shared = K::value(&self.node);
         out.debug_struct("Timer")
-            .field("place", &shared.place)
+            .field("word", &shared.word)
             .field("payload", &shared.payload)
             .finish_non_exhaustive()
     }
@@ -361,10 +361,10 @@ impl<T: fmt::Debug, K: TimerKind> fmt::Debug for Timer<T, K> {
 /// let reference = unsafe { TimerRef::new((&*timer).into()) };
 /// assert_eq!(reference.as_ptr(), (&*timer).into());
 /// ```
-pub struct TimerRef<T, K: TimerKind = Ticks>(NodeRef<K::Node<Shared<T>>>);
+pub struct TimerRef<T, K: TimerKind = TickKind>(NodeRef<K::Node<Shared<T>>>);
 
 /// Names an [`ExactTimer`] that stays where it is.
-pub type ExactRef<T> = TimerRef<T, Exact>;
+pub type ExactRef<T> = TimerRef<T, ExactKind>;
 
 impl<T, K: TimerKind> TimerRef<T, K> {
     /// Names the timer at `timer`.
@@ -387,7 +387,7 @@ impl<T, K: TimerKind> TimerRef<T, K> {
     #[must_use]
     pub const unsafe fn new(timer: NonNull<Timer<T, K>>) -> Self {
         // SAFETY: the caller promises what `NodeRef::new` asks for: the queues that link the timer are those
-        // of one machine, one after the other, and "one thread at a time" is the lock of the base in `place`.
+        // of one machine, one after the other, and "one thread at a time" is the lock of the base that its word names.
         Self(unsafe { NodeRef::new(timer.cast()) })
     }
 
@@ -444,28 +444,28 @@ impl<T, K: TimerKind> TimerRef<T, K> {
         self.0.as_ptr().addr()
     }
 
-    /// Whether it runs on the CPU that it is armed on only.
+    /// Whether it runs only on the CPU that it is armed on.
     #[inline]
     pub(crate) fn is_pinned(self) -> bool {
-        self.shared().place.load().has(Place::PINNED)
+        self.shared().word.load().has(TimerWord::PINNED)
     }
 
     /// Whether it wakes no CPU.
     #[inline]
     pub(crate) fn is_deferrable(self) -> bool {
-        self.shared().place.load().has(Place::DEFERRABLE)
+        self.shared().word.load().has(TimerWord::DEFERRABLE)
     }
 
     /// Whether it is armed and neither cancelled nor handed out.
     #[cfg(test)]
     pub(crate) fn is_pending(self) -> bool {
-        self.shared().place.load_idle().has(Place::PENDING)
+        self.shared().word.load_idle().has(TimerWord::PENDING)
     }
 
     /// The base that it belongs to: where it is pending or runs, or was last; `None` before its first arm.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn base(self) -> Option<BaseId> {
-        self.shared().place.load().base()
+        self.shared().word.load().base()
     }
 }
 

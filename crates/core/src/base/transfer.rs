@@ -8,11 +8,11 @@
 //! Source: Linux 6.12, kernel/time/timer.c, `timers_dead_cpu`, `timers_prepare_cpu`. Deviations: the kernel
 //! takes care that nothing runs on a dead CPU's bases; evacuation is ours.
 
-use super::bases::{BaseGuard, Bases, Context};
-use super::place::Place;
-use super::records::Wait;
+use super::bases::{BaseCaller, BaseGuard, Bases};
+use super::runs::Wait;
 use super::timer::Due;
-use super::{Base, BaseId, BaseKind, Change};
+use super::word::TimerWord;
+use super::{Base, BaseId, BaseKind, ExpiryChange};
 use crate::CpuId;
 use crate::lock::RawLock;
 
@@ -27,7 +27,7 @@ pub(crate) struct Adopted {
     /// Runs that began on the dead CPU's bases and have not ended.
     pub(crate) still_running: usize,
     /// Of the adopter's bases together.
-    pub(crate) change: Change,
+    pub(crate) change: ExpiryChange,
 }
 
 /// What an evacuation did.
@@ -39,10 +39,10 @@ pub(crate) struct Evacuated {
     pub(crate) remaining: usize,
     pub(crate) still_running: usize,
     /// Of the other CPU's bases together.
-    pub(crate) change: Change,
+    pub(crate) change: ExpiryChange,
 }
 
-impl Change {
+impl ExpiryChange {
     fn add(&mut self, other: Self) {
         self.is_first |= other.is_first;
         self.was_idle |= other.was_idle;
@@ -55,7 +55,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     ///
     /// # Panics
     /// When `onto` was adopted itself, or is `dead`.
-    pub(crate) fn adopt(&self, dead: CpuId, onto: CpuId, context: Context) -> Adopted {
+    pub(crate) fn adopt(&self, dead: CpuId, onto: CpuId, context: BaseCaller) -> Adopted {
         let mut adopted = Adopted::default();
         for kind in BaseKind::ALL {
             let (mut old, mut new) = self.lock_same_kind(dead, onto, kind, context);
@@ -70,7 +70,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     /// Makes the bases of a CPU that was adopted ready for its return.
-    pub(crate) fn prepare(&self, cpu: CpuId, context: Context) {
+    pub(crate) fn prepare(&self, cpu: CpuId, context: BaseCaller) {
         for kind in BaseKind::ALL {
             let mut base = self.lock(BaseId { cpu, kind }, context.cpu);
             base.adopter = None;
@@ -83,7 +83,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     ///
     /// # Panics
     /// When `onto` was adopted, or is `cpu`.
-    pub(crate) fn evacuate(&self, cpu: CpuId, onto: CpuId, limit: usize, context: Context) -> Evacuated {
+    pub(crate) fn evacuate(&self, cpu: CpuId, onto: CpuId, limit: usize, context: BaseCaller) -> Evacuated {
         let mut evacuated = Evacuated::default();
         for kind in BaseKind::ALL.into_iter().filter(|kind| kind.is_pullable()) {
             loop {
@@ -107,7 +107,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         from: CpuId,
         onto: CpuId,
         kind: BaseKind,
-        context: Context,
+        context: BaseCaller,
     ) -> (BaseGuard<'_, L, T>, BaseGuard<'_, L, T>) {
         let ids = [from, onto].map(|cpu| BaseId { cpu, kind });
         let (old, mut new) = self.lock_pair(ids[0], ids[1], context.cpu);
@@ -119,15 +119,15 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
 
 impl<T: Copy> Base<T> {
     /// Hands up to `limit` timers over; returns how many.
-    fn hand_over_some(&mut self, new: &mut Self, limit: usize) -> (usize, Change) {
-        let (mut moved, mut total) = (0, Change::default());
+    fn hand_over_some(&mut self, new: &mut Self, limit: usize) -> (usize, ExpiryChange) {
+        let (mut moved, mut total) = (0, ExpiryChange::default());
         while moved < limit {
-            let ready = self.records.pop_ready();
+            let ready = self.runs.pop_ready();
             let Some(due) = ready.or_else(|| self.queues.pop_pending()) else { break };
-            if self.records.is_running(due.address()) {
-                let place = &due.shared().place;
-                place.store(place.load().without(Place::COLLECTED));
-                self.records.wait(due.address(), Wait::Parked(due));
+            if self.runs.is_running(due.address()) {
+                let word = &due.shared().word;
+                word.store(word.load().without(TimerWord::COLLECTED));
+                self.runs.wait(due.address(), Wait::Rearmed(due));
                 continue;
             }
             total.add(self.hand_over(new, due));
@@ -138,10 +138,10 @@ impl<T: Copy> Base<T> {
     }
 
     /// Hands over a timer that is pending here, and was just taken out of its queue or off its record.
-    pub(super) fn hand_over(&mut self, new: &mut Self, due: Due<T>) -> Change {
+    pub(super) fn hand_over(&mut self, new: &mut Self, due: Due<T>) -> ExpiryChange {
         self.pending -= 1;
-        let place = &due.shared().place;
-        place.store(place.load().without(Place::COLLECTED).at(new.id));
+        let word = &due.shared().word;
+        word.store(word.load().without(TimerWord::COLLECTED).at(new.id));
         new.insert_due(due)
     }
 }

@@ -17,8 +17,7 @@
 use super::Machine;
 use super::name::AnyTimer;
 use crate::base::{
-    Arm, ArmTarget, BaseId, BaseKind, Context as BaseContext, EitherRef, Moment, TimerKind, TimerRef,
-    earliest,
+    Arm, ArmTarget, BaseCaller, BaseId, BaseKind, EitherRef, Moment, TimerKind, TimerRef, earliest,
 };
 use crate::place::{Arming, Caller, ExactMode, ExactPolicy, ExactStart, Origin, Policy};
 use crate::place::{exact_target, nearest_housekeeping, push_target};
@@ -69,8 +68,8 @@ impl Context {
     }
 
     #[inline]
-    pub(super) fn base(self) -> BaseContext {
-        BaseContext { cpu: self.is_cpu.then_some(self.cpu), now: self.now }
+    pub(super) fn base(self) -> BaseCaller {
+        BaseCaller { cpu: self.is_cpu.then_some(self.cpu), now: self.now }
     }
 }
 
@@ -176,25 +175,25 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let arm = arm.into();
         if arm.is_plain()
             && let (EitherRef::Tick(timer), Moment::Tick(expires)) = (K::either(timer), K::moment(arm.when))
-            && let Some(onto) = self.usual_base(context)
-            && let Some(armed) = self.bases.arm_usual(timer, expires, onto, context.base())
+            && let Some(onto) = self.fast_base(context)
+            && let Some(armed) = self.bases.arm_fast(timer, expires, onto, context.base())
         {
             if armed.change.must_publish() {
                 self.publish_first(onto, Promptness::Tick, actions);
             }
-            // As in `arm_at_length`.
+            // As in `arm_slow`.
             if !context.is_cpu {
                 self.leave_nothing_behind(onto.cpu, context.now, actions);
             }
             return Ok(Armed { was_pending: armed.was_pending, base: onto });
         }
-        self.arm_at_length(timer, arm, context, actions)
+        self.arm_slow(timer, arm, context, actions)
     }
 
     /// Where a floating timer goes when nothing is special about who arms it; [`base_for`](Self::base_for)
     /// says the same at length.
     #[inline]
-    fn usual_base(&self, context: Context) -> Option<BaseId> {
+    fn fast_base(&self, context: Context) -> Option<BaseId> {
         let (cpu, watch) = (context.cpu, self.watch.get(context.cpu.index())?);
         if !context.is_cpu {
             return watch.flags.load().takes_timers().then_some(BaseId { cpu, kind: BaseKind::Guest });
@@ -204,7 +203,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     #[inline(never)]
-    fn arm_at_length<K: TimerKind>(
+    fn arm_slow<K: TimerKind>(
         &self,
         timer: TimerRef<T, K>,
         arm: Arm<K::When>,

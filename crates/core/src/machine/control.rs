@@ -10,7 +10,7 @@
 
 use super::cpu_flags::CpuRole;
 use super::{Control, Machine};
-use crate::base::{BaseId, BaseKind, Context};
+use crate::base::{BaseCaller, BaseId, BaseKind};
 use crate::place::{Housekeeping, HousekeepingError, Isolation, nearest_housekeeping};
 use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, CpuSet, Nanos, RawLock};
@@ -107,7 +107,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         control.tick_cpu = control.tick_cpu.or(Some(cpu));
         self.renew_masks(&mut control);
         // What was left of an earlier life was adopted; the clocks are taken to the present.
-        self.bases.prepare(cpu, Context { cpu: None, now });
+        self.bases.prepare(cpu, BaseCaller { cpu: None, now });
         let mut bases = self.lock_bases(cpu, None);
         self.hierarchy.activate(cpu);
         bases.set_idle(false);
@@ -159,7 +159,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         // The tick CPU may have changed hands, and with it who is excluded.
         self.take_part(&control, actions);
         if let Some(heir) = nearest_housekeeping(&self.topology, cpu, housekeeping.work()) {
-            let _ = self.bases.adopt(cpu, heir, Context { cpu: None, now });
+            let _ = self.bases.adopt(cpu, heir, BaseCaller { cpu: None, now });
             self.first_may_have_changed(heir, actions);
         }
         self.take_all_tokens(cpu, actions);
@@ -204,7 +204,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         for cpu in report.left.iter() {
             let heir = nearest_housekeeping(&self.topology, cpu, housekeeping.work());
             let Some(heir) = heir.filter(|heir| *heir != cpu) else { continue };
-            let moved = self.bases.evacuate(cpu, heir, usize::MAX, Context { cpu: None, now });
+            let moved = self.bases.evacuate(cpu, heir, usize::MAX, BaseCaller { cpu: None, now });
             report.evacuated += moved.moved;
             self.first_may_have_changed(heir, actions);
             report.pinned_left += self.bases.lock(BaseId { cpu, kind: BaseKind::Local }, None).pending();
@@ -322,7 +322,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
         let Some(heir) = self.host_of(cpu).filter(|heir| *heir != cpu) else { return };
         if self.hierarchy.cpu_state(cpu) == CpuState::Unavailable {
-            let _ = self.bases.evacuate(cpu, heir, usize::MAX, Context { cpu: None, now });
+            let _ = self.bases.evacuate(cpu, heir, usize::MAX, BaseCaller { cpu: None, now });
             self.first_may_have_changed(heir, actions);
         }
     }

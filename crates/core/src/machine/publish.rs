@@ -6,13 +6,13 @@
 
 use super::Machine;
 use super::arm::Promptness;
-use crate::base::{BaseId, BaseKind, Change, earliest};
+use crate::base::{BaseId, BaseKind, ExpiryChange, earliest};
 use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// A base is due earlier than was known: if its CPU is idle, somebody must learn of it.
-    pub(super) fn publish_change(&self, base: BaseId, change: Change, actions: &mut Actions) {
+    pub(super) fn publish_change(&self, base: BaseId, change: ExpiryChange, actions: &mut Actions) {
         if change.must_publish() {
             self.publish_first(base, Promptness::Tick, actions);
         }

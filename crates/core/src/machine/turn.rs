@@ -9,8 +9,8 @@
 //! another generation. Source: PROTOCOL section 2; Linux 6.12, kernel/time/timer.c, `run_timer_softirq`.
 
 use super::Machine;
-use crate::base::{BaseId, BaseKind, Context, Expired, TimerName, Token, earliest};
-use crate::sync::site;
+use crate::base::{BaseCaller, BaseId, BaseKind, Expired, RunnerToken, TimerName, earliest};
+use crate::sync::interleave;
 use crate::tmigr::Pulled;
 use crate::{Actions, CpuId, Nanos, RawLock};
 use alloc::collections::VecDeque;
@@ -33,7 +33,7 @@ const TIME_BUDGET: Nanos = Nanos(2_000_000);
 #[derive(Debug)]
 pub struct Turn {
     cpu: CpuId,
-    tokens: VecDeque<Token>,
+    tokens: VecDeque<RunnerToken>,
     started: Nanos,
     left: u32,
     remote_is_due: bool,
@@ -145,7 +145,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         for kind in BaseKind::ALL {
             let id = BaseId { cpu, kind };
             if self.bases.next_expiry(id).is_some_and(|next| next <= now) {
-                turn.tokens.extend(self.bases.collect_and_take(id, cpu, Context { cpu: Some(cpu), now }));
+                turn.tokens.extend(self.bases.collect_and_take(id, cpu, BaseCaller { cpu: Some(cpu), now }));
             }
         }
     }
@@ -207,7 +207,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                 continue;
             };
             let base = token.base;
-            let popped = self.bases.pop_with(token, Context { cpu: Some(turn.cpu), now }, &mut take);
+            let popped = self.bases.pop_with(token, BaseCaller { cpu: Some(turn.cpu), now }, &mut take);
             self.publish_change(base, popped.change, actions);
             let Some(expired) = popped.expired else {
                 self.end_token(turn, now);
@@ -255,7 +255,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ) -> u32 {
         let room = room.min(turn.left);
         let Some(token) = turn.tokens.front().filter(|_| room > 0) else { return 0 };
-        let context = Context { cpu: Some(turn.cpu), now: at.now };
+        let context = BaseCaller { cpu: Some(turn.cpu), now: at.now };
         let (taken, change) = self.bases.pop_detached_with(token, room, context, take);
         let base = token.base;
         turn.left -= taken;
@@ -291,7 +291,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             // Its base has forgotten this run already, and armed again it may be anywhere.
             return;
         }
-        let finished = self.bases.finish(expired, Context { cpu: Some(turn.cpu), now });
+        let finished = self.bases.finish(expired, BaseCaller { cpu: Some(turn.cpu), now });
         self.publish_change(finished.base, finished.change, actions);
         turn.tokens.extend(finished.token);
         self.after_run(finished.base, turn.cpu, now, actions);
@@ -383,7 +383,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         };
         self.beat(turn.cpu, now);
         let base = token.base;
-        let context = Context { cpu: Some(turn.cpu), now };
+        let context = BaseCaller { cpu: Some(turn.cpu), now };
         let popped = match self.bases.finish_and_pop_with(expired, token, context, &mut take) {
             Ok(popped) => popped,
             Err(expired) => {
@@ -405,12 +405,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// The first token is used up. A timer that was collected before its time went back to the wheel, at
     /// least a level lower, and may be due there by now: a turn leaves nothing that was due when it began.
     fn end_token(&self, turn: &mut Turn, now: Nanos) {
-        let Some(Token { base, .. }) = turn.tokens.pop_front() else { return };
+        let Some(RunnerToken { base, .. }) = turn.tokens.pop_front() else { return };
         if self.bases.next_expiry(base).is_none_or(|next| next > turn.started) {
             return;
         }
         if base.cpu == turn.cpu {
-            let context = Context { cpu: Some(turn.cpu), now };
+            let context = BaseCaller { cpu: Some(turn.cpu), now };
             turn.tokens.extend(self.bases.collect_and_take(base, turn.cpu, context));
         } else {
             turn.remote_is_due = self.is_pulling();
@@ -434,7 +434,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         turn.remote_is_due = false;
         while let Some(token) = turn.tokens.pop_front() {
             let base = token.base;
-            let change = self.bases.release(token, Context { cpu: Some(turn.cpu), now });
+            let change = self.bases.release(token, BaseCaller { cpu: Some(turn.cpu), now });
             self.publish_change(base, change, actions);
         }
     }
@@ -457,7 +457,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                     tokens.extend(base.take(cpu));
                 }
             }
-            site!(BeforeRepublish);
+            interleave!(BeforeRepublish);
             let next = earliest(global.next_expiry(), guest.next_expiry());
             // This CPU is awake, or learns at the end of its look what is left to wake up for.
             let _ = self.hierarchy.publish(target, next);

@@ -9,7 +9,7 @@ use super::event::{Child, Event};
 use super::hierarchy::Hierarchy;
 use super::record::Presence;
 use super::walk::Walker;
-use crate::sync::site;
+use crate::sync::interleave;
 use crate::{CpuId, Nanos, RawLock};
 
 impl<L: RawLock> Hierarchy<L> {
@@ -26,7 +26,7 @@ impl<L: RawLock> Hierarchy<L> {
     /// assert_eq!(hierarchy.cpu_state(cpu), CpuState::Awake);
     /// ```
     pub fn set_available(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
-        site!(BeforeCpuLock);
+        interleave!(BeforeCpuLock);
         let this = self.cpu(cpu);
         let mut record = this.record.lock_remote();
         if core::mem::replace(&mut record.is_available, true) {
@@ -62,7 +62,7 @@ impl<L: RawLock> Hierarchy<L> {
     /// ```
     #[must_use = "nobody else wakes up for what is returned"]
     pub fn set_unavailable(&self, cpu: CpuId) -> Option<Nanos> {
-        site!(BeforeCpuLock);
+        interleave!(BeforeCpuLock);
         let this = self.cpu(cpu);
         let mut record = this.record.lock_remote();
         if !core::mem::replace(&mut record.is_available, false) {

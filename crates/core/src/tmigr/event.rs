@@ -16,7 +16,7 @@
 
 use super::state::{CHILDREN, ChildMask, GroupWord};
 use crate::lock::Locked;
-use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, site};
+use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, interleave};
 use crate::time::{NEVER, from_word, to_word};
 use crate::{CpuId, Nanos, RawLock};
 
@@ -197,7 +197,7 @@ impl<L: RawLock> Group<L> {
     /// queues one. Both come through this lock after they changed the word or before they read it: whoever is
     /// second sees the other. Test: `site::race_l_last_idle_against_new_timer`.
     pub(crate) fn update_event(&self, mask: ChildMask, child: &Child<'_, L>) -> Updated {
-        site!(BeforeGroupLock);
+        interleave!(BeforeGroupLock);
         let below = match child {
             Child::Cpu { .. } => None,
             Child::Group(group) => Some((group, group.events.lock_remote())),
@@ -220,7 +220,7 @@ impl<L: RawLock> Group<L> {
 
     /// The first event that is due by `now`, of a child that is not in `skipped`.
     pub(crate) fn first_due(&self, now: Nanos, skipped: u8) -> Option<(ChildMask, Event)> {
-        site!(BeforeGroupLock);
+        interleave!(BeforeGroupLock);
         let events = self.events.lock_remote();
         self.refresh(&events);
         events.first(self.ignored() | skipped).filter(|(_, event)| event.expires <= now)

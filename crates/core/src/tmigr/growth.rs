@@ -4,7 +4,7 @@ use super::event::Child;
 use super::hierarchy::Hierarchy;
 use super::shape::GroupId;
 use super::walk::Walker;
-use crate::sync::site;
+use crate::sync::interleave;
 use crate::{CpuId, RawLock};
 
 impl<L: RawLock> Hierarchy<L> {
@@ -49,7 +49,7 @@ impl<L: RawLock> Hierarchy<L> {
     /// `tests/loom/growth.rs`.
     fn carry_up(&self, old_root: GroupId) {
         let group = &self.groups[old_root.index()];
-        site!(AfterLink);
+        interleave!(AfterLink);
         let _ = group.word.load_in_order();
         let _ = self.walk_up(Child::Group(group), group.parent(), Walker::Other);
     }

@@ -4,7 +4,7 @@ use super::event::{Child, Event};
 use super::hierarchy::Hierarchy;
 use super::record::{Busy, CpuRecord, MigrationCpu, Presence};
 use super::walk::Walker;
-use crate::sync::site;
+use crate::sync::interleave;
 use crate::{CpuId, Nanos, RawLock};
 
 impl<L: RawLock> Hierarchy<L> {
@@ -21,7 +21,7 @@ impl<L: RawLock> Hierarchy<L> {
     /// assert_eq!((hierarchy.cpu_state(cpu), hierarchy.wakeup(cpu)), (CpuState::Awake, None));
     /// ```
     pub fn activate(&self, cpu: CpuId) {
-        site!(BeforeCpuLock);
+        interleave!(BeforeCpuLock);
         let this = self.cpu(cpu);
         let mut record = this.record.lock_owner();
         self.activate_locked(this, &mut record);
@@ -37,7 +37,7 @@ impl<L: RawLock> Hierarchy<L> {
     /// ```
     #[must_use = "a CPU whose record were not to be had is still absent"]
     pub fn try_activate(&self, cpu: CpuId) -> bool {
-        site!(BeforeCpuLock);
+        interleave!(BeforeCpuLock);
         let this = self.cpu(cpu);
         let Some(mut record) = this.record.try_lock_remote() else { return false };
         self.activate_locked(this, &mut record);
@@ -68,7 +68,7 @@ impl<L: RawLock> Hierarchy<L> {
     /// assert_eq!(hierarchy.deactivate(cpu, Some(Nanos(9))), Some(Nanos(9)));
     /// ```
     pub fn deactivate(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
-        site!(BeforeCpuLock);
+        interleave!(BeforeCpuLock);
         let this = self.cpu(cpu);
         let mut record = this.record.lock_owner();
         let was = core::mem::replace(&mut record.presence, Presence::Parked);
@@ -84,7 +84,7 @@ impl<L: RawLock> Hierarchy<L> {
     /// somebody does for what is returned.
     #[must_use = "nobody wakes up for what is returned"]
     pub(crate) fn stand_down(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
-        site!(BeforeCpuLock);
+        interleave!(BeforeCpuLock);
         let this = self.cpu(cpu);
         let mut record = this.record.lock_owner();
         let was = core::mem::replace(&mut record.presence, Presence::Parked);
@@ -110,7 +110,7 @@ impl<L: RawLock> Hierarchy<L> {
     /// ```
     #[must_use = "nobody else wakes up for what is returned"]
     pub fn go_absent(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
-        site!(BeforeCpuLock);
+        interleave!(BeforeCpuLock);
         let this = self.cpu(cpu);
         let mut record = this.record.lock_remote();
         self.go_absent_locked(cpu, &mut record, next)
@@ -118,7 +118,7 @@ impl<L: RawLock> Hierarchy<L> {
 
     /// The same if the record can be had within the lock's bound. `Err` when they cannot.
     pub(crate) fn try_go_absent(&self, cpu: CpuId, next: Option<Nanos>) -> Result<Option<Nanos>, Busy> {
-        site!(BeforeCpuLock);
+        interleave!(BeforeCpuLock);
         let Some(mut record) = self.cpu(cpu).record.try_lock_remote() else { return Err(Busy) };
         Ok(self.go_absent_locked(cpu, &mut record, next))
     }
@@ -129,7 +129,7 @@ impl<L: RawLock> Hierarchy<L> {
         cpu: CpuId,
         next: Option<Nanos>,
     ) -> Result<Option<Nanos>, Busy> {
-        site!(BeforeCpuLock);
+        interleave!(BeforeCpuLock);
         let record = self.cpu(cpu).record.try_lock_remote();
         let Some(mut record) = record.filter(|record| record.presence == Presence::Awake) else {
             return Err(Busy);
@@ -181,14 +181,14 @@ impl<L: RawLock> Hierarchy<L> {
     /// ```
     #[must_use = "nobody else wakes up for what is returned"]
     pub fn publish(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
-        site!(BeforeCpuLock);
+        interleave!(BeforeCpuLock);
         let mut record = self.cpu(cpu).record.lock_remote();
         self.publish_locked(cpu, &mut record, next)
     }
 
     /// The same if the record can be had within the lock's bound. `Err` when they cannot.
     pub(crate) fn try_publish(&self, cpu: CpuId, next: Option<Nanos>) -> Result<Option<Nanos>, Busy> {
-        site!(BeforeCpuLock);
+        interleave!(BeforeCpuLock);
         let Some(mut record) = self.cpu(cpu).record.try_lock_remote() else { return Err(Busy) };
         Ok(self.publish_locked(cpu, &mut record, next))
     }

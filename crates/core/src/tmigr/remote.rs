@@ -12,7 +12,7 @@ use super::hierarchy::Hierarchy;
 use super::record::Presence;
 use super::state::ChildMask;
 use crate::base::earliest;
-use crate::sync::site;
+use crate::sync::interleave;
 use crate::{CpuId, Nanos, RawLock};
 
 /// What became of an attempt to pull.
@@ -169,10 +169,10 @@ impl<L: RawLock> Hierarchy<L> {
             if !self.pull_due(group, mask.bits(), now, &mut pull) {
                 break;
             }
-            site!(BeforeParent);
+            interleave!(BeforeParent);
             link = self.groups[group].parent();
         }
-        site!(BeforeCpuLock);
+        interleave!(BeforeCpuLock);
         let record = this.record.lock_owner();
         if record.presence == Presence::Parked && record.is_available {
             // Looked up again under the lock: a timer of this CPU may have been published since, and what
@@ -209,7 +209,7 @@ impl<L: RawLock> Hierarchy<L> {
             if word.migrator().is_some_and(|migrator| migrator.bits() != mask) {
                 return false;
             }
-            site!(BeforePull);
+            interleave!(BeforePull);
             let Some((child, event)) = group.first_due(now, skipped) else { return true };
             // An event that stays as it was is somebody else's for this time.
             if last == Some(event) || pull(event.cpu) == Pulled::Left {

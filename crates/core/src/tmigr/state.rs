@@ -9,7 +9,7 @@
 //! Deviation from Linux 6.12 (kernel/time/timer_migration.c), where the word has 32 bits: 16 bits of `seq`
 //! wrap while a thread is off its CPU for 100 ms; 48 do not. A [`ChildMask`] is never zero, by its type.
 
-use crate::sync::{AtomicU64, Ordering, site};
+use crate::sync::{AtomicU64, Ordering, interleave};
 use core::fmt;
 use core::num::NonZeroU8;
 
@@ -263,15 +263,15 @@ impl GroupWord {
     pub(crate) fn transition(&self, child: ChildMask, is_active: impl Fn() -> bool) -> Transition {
         let mut before = self.load();
         loop {
-            site!(BeforeChildRead);
+            interleave!(BeforeChildRead);
             let after = if is_active() { before.with(child) } else { before.without(child) };
-            site!(BeforeCas);
+            interleave!(BeforeCas);
             // AcqRel: pairs with itself on another CPU. Release shows our child's change to whoever
             // replaces this word; Acquire shows us the child's changes that the replaced word knew of.
             // Acquire on failure: the child is read again, and not earlier than the word. In `load` as well.
             match self.0.compare_exchange(before.0, after.0, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
-                    site!(AfterCas);
+                    interleave!(AfterCas);
                     return Transition { before, after };
                 }
                 Err(bits) => before = Snapshot(bits),

@@ -11,7 +11,7 @@
 
 use super::event::{Child, Event, Link, Updated};
 use super::hierarchy::Hierarchy;
-use crate::sync::site;
+use crate::sync::interleave;
 use crate::{Nanos, RawLock};
 
 /// Whether the walker is a CPU that stays awake during its walk: only then may it ignore events.
@@ -52,7 +52,7 @@ impl<L: RawLock> Hierarchy<L> {
                     Updated::ChildIsActive | Updated::GroupIsActive => {}
                 }
             }
-            site!(BeforeParent);
+            interleave!(BeforeParent);
             link = group.parent();
             if link.is_none() {
                 return first;
@@ -73,7 +73,7 @@ impl<L: RawLock> Hierarchy<L> {
         while let Some((parent, mask)) = link {
             let group = &self.groups[parent];
             let Updated::GroupIsIdle(first) = group.update_event(mask, &child) else { return None };
-            site!(BeforeParent);
+            interleave!(BeforeParent);
             link = group.parent();
             if link.is_none() {
                 return first.map(|event| event.expires);

@@ -28,7 +28,7 @@ use crate::{Machine, Precision};
 use core::fmt;
 use core::pin::Pin;
 use core::task::{Poll, Waker};
-use quietcore_core::{Exact, Nanos, Ticks, Timer, TimerKind, TimerOptions, TimerRef};
+use quietcore_core::{ExactKind, Nanos, TickKind, Timer, TimerKind, TimerOptions, TimerRef};
 
 /// The clock that is cheap to read is behind by a tick of the kernel, which is 10 ms at the longest: a
 /// deadline within this span of it needs the other one. Where the kernel's tick itself is late, a deadline
@@ -233,8 +233,8 @@ fn assert_alive(machine: &Machine) {
 /// The timer of one future. Exact ones are larger, so they are elsewhere.
 #[derive(Debug)]
 enum Place {
-    Here(Slot<Ticks>),
-    Elsewhere(Pin<Box<Slot<Exact>>>),
+    Here(Slot<TickKind>),
+    Elsewhere(Pin<Box<Slot<ExactKind>>>),
 }
 
 /// What a future waits with.
@@ -300,8 +300,8 @@ impl Entry {
 
 /// A pinned [`Place`].
 enum PinnedPlace<'a> {
-    Here(Pin<&'a mut Slot<Ticks>>),
-    Elsewhere(Pin<&'a mut Slot<Exact>>),
+    Here(Pin<&'a mut Slot<TickKind>>),
+    Elsewhere(Pin<&'a mut Slot<ExactKind>>),
 }
 
 impl fmt::Debug for Entry {

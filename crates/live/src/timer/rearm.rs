@@ -9,7 +9,7 @@
 //! the timer waited or ran are skipped and counted.
 
 use super::sync::{Due, Follows};
-use quietcore_core::{Nanos, TickLength, Ticks, TimerKind};
+use quietcore_core::{Nanos, TickKind, TickLength, TimerKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Rearm {
         let (is_known, rounded) = match length {
             // The base keeps the start of the tick before the moment.
             Some(length) => {
-                let is_known = length.start(length.floor(Ticks::not_before(due, Nanos(0)))) == expires;
+                let is_known = length.start(length.floor(TickKind::not_before(due, Nanos(0)))) == expires;
                 (is_known, Nanos(expires.0.saturating_add(length.nanos().0)))
             }
             None => (due == expires, expires),
@@ -147,7 +147,7 @@ impl RearmGuard<'_> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::{Rearm, RunPlan};
-    use quietcore_core::{Nanos, TickLength, Ticks, TimerKind};
+    use quietcore_core::{Nanos, TickKind, TickLength, TimerKind};
 
     const RUN: RunPlan = RunPlan::Run { scheduled: Nanos(0), overruns: 0 };
 
@@ -199,7 +199,7 @@ mod tests {
         let millis = |count: u64| Nanos(count * 1_000_000);
         let rearm = Rearm::new();
         rearm.due.store(Nanos(5_000_001));
-        let expires = length.start(length.floor(Ticks::not_before(Nanos(5_000_001), Nanos(0))));
+        let expires = length.start(length.floor(TickKind::not_before(Nanos(5_000_001), Nanos(0))));
         let run = |scheduled| RunPlan::Run { scheduled, overruns: 0 };
         assert_eq!(rearm.plan(expires, millis(6), Some(length)), run(Nanos(5_000_001)));
         assert_eq!(rearm.plan(millis(2), millis(6), Some(length)), run(millis(3)));

@@ -103,7 +103,7 @@ impl<N: ExactNodes> ExactQueue<N> {
     /// assert!(queue.arm(beat, Expiry::with_slack(1_000, 50)).is_first);
     /// assert_eq!(queue.next_expiry(), Some(1_050));
     /// assert_eq!(queue.pop_expired(999), None);
-    /// assert_eq!(queue.pop_expired(1_000), Some(beat)); // somebody was awake anyway
+    /// assert_eq!(queue.pop_expired(1_000), Some(beat)); // early, within its slack
     /// ```
     #[inline]
     pub fn arm(&mut self, node: N::Ref, expiry: Expiry) -> Armed {

@@ -176,7 +176,7 @@ impl<N: Nodes<Node: AsRef<ExactLinks<N::Ref>>>> ExactNodes for N {
 #[derive(Debug)]
 pub struct ExactNode<T> {
     links: ExactLinks<NodeRef<Self>>,
-    /// Whoever pins a node can rely on its staying where it is.
+    /// A pinned node stays where it is.
     _pinned: PhantomPinned,
     /// The caller's. While the timer is pending it is only read through shared references.
     pub value: T,

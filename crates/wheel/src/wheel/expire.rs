@@ -2,7 +2,7 @@
 //!
 //! Source: Linux 6.12, kernel/time/timer.c, `forward_timer_base`, `timer_recalc_next_expiry`,
 //! `collect_expired_timers`, `__run_timers`. Deviation: collecting and running are two calls, so that
-//! whoever runs the timers decides when, and several ticks may be collected before the first timer runs;
+//! their runner decides when, and several ticks may be collected before the first timer runs;
 //! a tick whose timers were all cancelled neither holds the clock back nor is collected.
 
 use super::Wheel;
@@ -34,7 +34,7 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
         } else if now.is_before(self.next_expiry) {
             self.clock = now;
         } else if self.is_stale {
-            // Nobody has to wait for a bucket whose timers were all cancelled.
+            // A bucket whose timers were all cancelled is not waited for.
             self.renew_next_expiry();
             self.forward(now);
         } else {

@@ -22,8 +22,9 @@
 mod check;
 mod expire;
 
-use crate::list::{List, Pinned, unlink};
+use crate::list::{NodeList, unlink};
 use crate::node::WheelNodes;
+use crate::node_ref::Pinned;
 use crate::{Node, Nodes, Placement, Precision, Shape, Tick};
 use core::fmt;
 
@@ -39,7 +40,7 @@ use core::fmt;
 /// assert!(!was_pending && is_first);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "when the timer became the first, whoever waits for the wheel must look again"]
+#[must_use = "when the timer became the first, a thread that waits for the wheel must look again"]
 pub struct Armed {
     /// The timer was pending before, for another tick or the same.
     pub was_pending: bool,
@@ -77,9 +78,9 @@ pub struct Wheel<N: Nodes, const LEVELS: usize = 9, const BUCKETS: usize = 64> {
     is_stale: bool,
     /// Per level one bit for each bucket in use.
     occupied: [u64; LEVELS],
-    buckets: [[List<N::Ref>; BUCKETS]; LEVELS],
+    buckets: [[NodeList<N::Ref>; BUCKETS]; LEVELS],
     /// Collected, not yet handed out, in the order of running.
-    expired: List<N::Ref>,
+    expired: NodeList<N::Ref>,
 }
 
 impl<N: Nodes, const LEVELS: usize, const BUCKETS: usize> fmt::Debug for Wheel<N, LEVELS, BUCKETS> {
@@ -143,8 +144,8 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
             is_pending: false,
             is_stale: false,
             occupied: [0; LEVELS],
-            buckets: [const { [const { List::new() }; BUCKETS] }; LEVELS],
-            expired: List::new(),
+            buckets: [const { [const { NodeList::new() }; BUCKETS] }; LEVELS],
+            expired: NodeList::new(),
         }
     }
 

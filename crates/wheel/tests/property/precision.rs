@@ -100,7 +100,7 @@ fn an_empty_wheel_jumps_anywhere() {
     }
 }
 
-/// Goal: a cancelled timer holds the clock back for nobody. Method: the only timer, and the first of two.
+/// Goal: a cancelled timer does not hold the clock back. Method: the only timer, and the first of two.
 #[test]
 fn a_cancelled_bucket_does_not_hold_the_clock_back() {
     let mut timers = Timers::new(Tick(0), [const { Slot::new() }; 2]);

@@ -20,8 +20,8 @@ fn slots_stay_and_are_used_again() {
         assert_eq!(arena.find(number, generation), places[number as usize]);
         assert_eq!((arena.find(number, 1), arena.find(number, 2)), (None, None));
     }
-    for ((number, generation), place) in names.iter().zip(&places).skip(1).step_by(2) {
-        assert_eq!(arena.find(*number, *generation), *place);
+    for ((number, generation), word) in names.iter().zip(&places).skip(1).step_by(2) {
+        assert_eq!(arena.find(*number, *generation), *word);
     }
     assert_eq!(arena.find(3 * CHUNK as u32, 1), None);
 }

@@ -88,7 +88,7 @@ fn something_is_taken_of_each_timer_while_it_is_pending() {
 }
 
 /// Goal: a detached run that ends after its runner lost the token gets nothing and needs no second try; the
-/// rest is run by who has the token. Method: two timers, revoked in between.
+/// rest is run by the holder of the token. Method: two timers, revoked in between.
 #[test]
 fn a_detached_run_that_lost_its_token() {
     let mut bases = bases(2);

@@ -10,10 +10,13 @@ mod threads;
 
 mod transfers;
 
-use super::arm::UsualArm;
-use super::bases::{Bases, Context};
+use super::arm::FastArm;
+use super::bases::{BaseCaller, Bases};
 use super::expire::Popped;
-use super::{Armed, BaseId, BaseKind, Change, Expired, TickLength, TimerId, TimerOptions, TimerRef, Token};
+use super::{
+    ArmOutcome, BaseId, BaseKind, Expired, ExpiryChange, RunnerToken, TickLength, TimerId, TimerOptions,
+    TimerRef,
+};
 use crate::{CpuId, Nanos, RawLock, SequentialLock};
 use alloc::vec::Vec;
 use quietcore_wheel::Tick;
@@ -27,7 +30,7 @@ const TICK: u64 = 1000;
 #[derive(Debug)]
 pub(super) struct PlainPopped {
     pub(super) expired: Option<Expired<u32>>,
-    pub(super) change: Change,
+    pub(super) change: ExpiryChange,
 }
 
 impl From<Popped<u32, ()>> for PlainPopped {
@@ -38,7 +41,7 @@ impl From<Popped<u32, ()>> for PlainPopped {
 
 impl<L: RawLock> Bases<L, u32> {
     /// `pop_with`, where nothing is taken.
-    pub(super) fn pop(&self, token: &Token, context: Context) -> PlainPopped {
+    pub(super) fn pop(&self, token: &RunnerToken, context: BaseCaller) -> PlainPopped {
         self.pop_with(token, context, |_, _| ()).into()
     }
 
@@ -48,8 +51,8 @@ impl<L: RawLock> Bases<L, u32> {
         timer: TimerRef<u32>,
         tick: Tick,
         onto: BaseId,
-        context: Context,
-    ) -> Armed {
+        context: BaseCaller,
+    ) -> ArmOutcome {
         self.arm(timer, self.length.start(tick), onto, context)
     }
 
@@ -59,20 +62,20 @@ impl<L: RawLock> Bases<L, u32> {
         timer: TimerRef<u32>,
         expires: Nanos,
         onto: BaseId,
-        context: Context,
-    ) -> Armed {
-        let Some(UsualArm { was_pending, change }) = self.arm_usual(timer, expires, onto, context) else {
+        context: BaseCaller,
+    ) -> ArmOutcome {
+        let Some(FastArm { was_pending, change }) = self.arm_fast(timer, expires, onto, context) else {
             return self.arm(timer, expires, onto, context);
         };
-        Armed { was_pending, is_refused: false, change, base: onto }
+        ArmOutcome { was_pending, is_refused: false, change, base: onto }
     }
 
     /// `finish_and_pop_with`, where nothing is taken.
     fn finish_and_pop(
         &self,
         expired: Expired<u32>,
-        token: &mut Token,
-        context: Context,
+        token: &mut RunnerToken,
+        context: BaseCaller,
     ) -> Result<PlainPopped, Expired<u32>> {
         self.finish_and_pop_with(expired, token, context, |_, _| ()).map(PlainPopped::from)
     }
@@ -96,8 +99,8 @@ const fn global(cpu: u16) -> BaseId {
 }
 
 /// CPU 0 at the start of tick `tick`.
-const fn at(tick: u64) -> Context {
-    Context { cpu: Some(CpuId(0)), now: Nanos(tick * TICK) }
+const fn at(tick: u64) -> BaseCaller {
+    BaseCaller { cpu: Some(CpuId(0)), now: Nanos(tick * TICK) }
 }
 
 fn add(bases: &mut TestBases, payload: u32) -> (TimerId, TimerRef<u32>) {
@@ -106,7 +109,7 @@ fn add(bases: &mut TestBases, payload: u32) -> (TimerId, TimerRef<u32>) {
 }
 
 /// Collects and hands out all that is due in `id`; the runs do not end.
-fn start_all(bases: &TestBases, id: BaseId, context: Context) -> (Option<Token>, Vec<Expired<u32>>) {
+fn start_all(bases: &TestBases, id: BaseId, context: BaseCaller) -> (Option<RunnerToken>, Vec<Expired<u32>>) {
     let mut runs = Vec::new();
     let token = bases.collect_and_take(id, CpuId(0), context);
     if let Some(token) = &token {
@@ -118,7 +121,7 @@ fn start_all(bases: &TestBases, id: BaseId, context: Context) -> (Option<Token>,
 }
 
 /// Runs all that is due in `id`, and returns their payloads.
-fn run_all(bases: &TestBases, id: BaseId, context: Context) -> Vec<u32> {
+fn run_all(bases: &TestBases, id: BaseId, context: BaseCaller) -> Vec<u32> {
     let mut ran = Vec::new();
     while let Some(mut token) = bases.collect_and_take(id, CpuId(0), context) {
         let mut next = bases.pop(&token, context).expired;

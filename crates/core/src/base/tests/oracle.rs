@@ -1,11 +1,11 @@
 //! What must be true of timers, kept in plain lists: the oracle of the random scripts.
 //!
 //! It knows of each timer whether it is pending, for what and where, and whether it runs; of each base who
-//! holds its token and when it was last looked at. It knows nothing of wheels, buckets, records or places.
+//! holds its token and when it was last looked at. It knows nothing of wheels, buckets, runs or words.
 //! Where the bases have a choice (which base a re-arm that stays in its bucket ends in) it says what is
 //! allowed and then takes what was chosen.
 
-use super::super::{Armed, BaseId, BaseKind};
+use super::super::{ArmOutcome, BaseId, BaseKind};
 use crate::CpuId;
 use alloc::vec::Vec;
 
@@ -28,7 +28,7 @@ pub(super) struct Known {
     pub(super) runs_on: Option<BaseId>,
     pub(super) is_shut_down: bool,
     pub(super) is_exact: bool,
-    /// Armed with `Tick` precision.
+    /// ArmOutcome with `Tick` precision.
     pub(super) is_precise: bool,
     /// It never counts as running.
     pub(super) is_detached: bool,
@@ -82,7 +82,7 @@ impl Oracle {
     }
 
     /// An arm that had an effect unless the timer is shut down.
-    pub(super) fn arm(&mut self, timer: usize, expires: u64, onto: BaseId, armed: Armed) {
+    pub(super) fn arm(&mut self, timer: usize, expires: u64, onto: BaseId, armed: ArmOutcome) {
         let known = self.timers[timer].clone();
         assert_eq!(armed.is_refused, known.is_shut_down, "timer {timer}");
         assert_eq!(armed.was_pending, known.period.is_some(), "timer {timer} was pending: {known:?}");

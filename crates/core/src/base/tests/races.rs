@@ -1,4 +1,4 @@
-//! Somebody else comes between reading a timer's place and taking the lock that it names.
+//! Another thread comes between reading a timer's word and taking the lock that it names.
 //!
 //! Each test is one interleaving, made with a lock that calls back before it is taken.
 
@@ -69,7 +69,7 @@ fn a_usual_arm_loses_against_a_move() {
         } else {
             interrupt_with_arm(&bases, id);
         }
-        let again = bases.arm_usual(timer(&bases, id), Nanos(200_000_000), global(0), at(0));
+        let again = bases.arm_fast(timer(&bases, id), Nanos(200_000_000), global(0), at(0));
         assert!(again.is_none(), "{again:?}");
         assert_pending_only_in(&bases, (!is_adopted).then_some(local(1)));
     }
@@ -96,7 +96,7 @@ fn a_first_arm_loses_against_another() {
     assert_pending_only_in(&bases, Some(local(0)));
 }
 
-/// Goal: a cancel finds its timer wherever it went. Method: moved, and cancelled by somebody else.
+/// Goal: a cancel finds its timer wherever it went. Method: moved, and cancelled by another thread.
 #[test]
 fn a_cancel_follows_its_timer() {
     for is_cancelled in [false, true] {
@@ -132,7 +132,7 @@ fn a_usual_first_arm_loses() {
                 let _ = other.adopt(CpuId(0), CpuId(2), at(0));
             }),
         }
-        let armed = bases.arm_usual(timer(&bases, id), Nanos(200_000_000), global(0), at(0));
+        let armed = bases.arm_fast(timer(&bases, id), Nanos(200_000_000), global(0), at(0));
         assert!(armed.is_none(), "{other_does}: {armed:?}");
         assert_pending_only_in(&bases, (other_does == "arm").then_some(local(1)));
     }

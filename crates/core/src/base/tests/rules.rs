@@ -1,7 +1,7 @@
 //! One rule at a time: placement, running timers, tokens, what is published.
 
 use super::super::expire::Finished;
-use super::super::{Arm, Armed, Cancelled, Change, TimerName};
+use super::super::{Arm, ArmOutcome, Cancelled, ExpiryChange, TimerName};
 use super::{BaseKind, CpuId, Nanos, SequentialLock, TICK, TimerOptions};
 use super::{TestBases, add, at, base, bases, global, local, run_all, start_all};
 use crate::base::Expired;
@@ -58,7 +58,7 @@ fn a_pop_says_when_a_timer_went_back_to_the_wheel() {
     assert_eq!(now, 1001);
 }
 
-/// Goal: what is published is exact after arms, early after a cancel until somebody looks. Method: two
+/// Goal: what is published is exact after arms, early after a cancel until the next look. Method: two
 /// timers, each cancelled first.
 #[test]
 fn next_expiry_without_the_lock() {
@@ -75,7 +75,7 @@ fn next_expiry_without_the_lock() {
     bases.check();
 }
 
-/// Goal: a clock that nobody moved for long is taken to the present before a timer is placed by it, else the
+/// Goal: a clock that stood still for long is taken to the present before a timer is placed by it, else the
 /// timer is in a coarse bucket and late. Method: a first arm, another one on the same base and one on another
 /// base, each after 100,000 ticks, for three ticks ahead; by the call for all cases, and by that for the
 /// usual one.
@@ -108,7 +108,7 @@ fn the_usual_arm() {
     let (pinned, (_, dead)) = (bases.timer(pinned).expect("just made"), add(&mut bases, 4));
     let when = |tick: u64| Nanos(tick * TICK);
     let again = |timer, tick, onto| {
-        let done = bases.arm_usual(timer, when(tick), onto, at(1));
+        let done = bases.arm_fast(timer, when(tick), onto, at(1));
         done.map(|again| (again.was_pending, again.change.is_first))
     };
     assert_eq!(again(timer, 50, global(0)), Some((false, true)), "its first base");
@@ -195,7 +195,7 @@ fn a_timer_that_was_shut_down_refuses_every_arm() {
 fn a_timer_changes_its_base_unless_it_runs_or_stays_in_its_bucket() {
     let mut bases = bases(2);
     let (_, timer) = add(&mut bases, 1);
-    let armed_on = |armed: Armed| armed.base;
+    let armed_on = |armed: ArmOutcome| armed.base;
     assert_eq!(armed_on(bases.arm_tick(timer, Tick(100), global(0), at(0))), global(0));
     assert_eq!(armed_on(bases.arm_tick(timer, Tick(101), global(1), at(0))), global(0), "same bucket");
     assert_eq!(armed_on(bases.arm_tick(timer, Tick(200), global(1), at(0))), global(1));
@@ -358,7 +358,7 @@ fn an_arm_on_an_idle_base_must_be_published() {
         bases.lock(id, None).is_idle = true;
         assert!(bases.arm_tick(one, Tick(10), id, at(0)).change.must_publish());
         let later = bases.arm_tick(two, Tick(11), id, at(0)).change;
-        assert_eq!(later, Change { is_first: false, was_idle: true });
+        assert_eq!(later, ExpiryChange { is_first: false, was_idle: true });
         bases.lock(id, None).is_idle = false;
         assert!(!bases.arm_tick(two, Tick(5), id, at(0)).change.must_publish());
     }

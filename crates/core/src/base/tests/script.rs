@@ -1,11 +1,11 @@
 //! Random scripts on several CPUs against the oracle: the contract of a timer (never early, late within
 //! bounds, each pending period ends once, never concurrent with itself), and the invariants after every step.
 
-use super::super::{Arm, Armed, BaseId, BaseKind, Cancelled, Counters, ExactId, Expired};
-use super::super::{TimerId, TimerName, Token};
+use super::super::{Arm, ArmOutcome, BaseCounters, BaseId, BaseKind, Cancelled, ExactId, Expired};
+use super::super::{RunnerToken, TimerId, TimerName};
 use super::oracle::{Known, Oracle};
 use super::{TICK, TestBases, bases};
-use crate::base::{Context, TimerOptions};
+use crate::base::{BaseCaller, TimerOptions};
 use crate::{CpuId, Nanos};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -77,7 +77,7 @@ struct Rig {
     ids: Vec<TimerId>,
     exact: Vec<ExactId>,
     nanos: u64,
-    tokens: Vec<Token>,
+    tokens: Vec<RunnerToken>,
     runs: Vec<(usize, Expired<u32>)>,
 }
 
@@ -121,8 +121,8 @@ impl Rig {
         self.oracle.now = self.tick();
     }
 
-    fn context(&self) -> Context {
-        Context { cpu: Some(CpuId(0)), now: Nanos(self.nanos) }
+    fn context(&self) -> BaseCaller {
+        BaseCaller { cpu: Some(CpuId(0)), now: Nanos(self.nanos) }
     }
 
     fn step(&mut self, step: &Step) {
@@ -178,7 +178,7 @@ impl Rig {
         assert_eq!(is_first, after < before, "{base}: {before} before, {after} after");
     }
 
-    /// `mode`: 0 arms, 1 reduces, 2 modifies. Exact timers are only armed.
+    /// `mode`: 0 arms, 1 reduces, 2 modifies. ExactKind timers are only armed.
     fn arm(&mut self, timer: usize, delay: i64, onto: BaseId, mode: u8) {
         let never = Nanos(u64::MAX);
         let before: Vec<_> = every_base().map(|id| self.bases.next_expiry(id).unwrap_or(never)).collect();
@@ -209,12 +209,12 @@ impl Rig {
         }
     }
 
-    fn arm_exact(&self, timer: usize, expires: u64, onto: BaseId) -> Armed {
+    fn arm_exact(&self, timer: usize, expires: u64, onto: BaseId) -> ArmOutcome {
         let exact = self.bases.timer(self.exact[timer - WHEEL_TIMERS]).expect("in the store");
         self.bases.arm(exact, Expiry::at(expires), onto, self.context())
     }
 
-    fn arm_wheel(&self, timer: usize, expires: u64, onto: BaseId, mode: u8) -> Armed {
+    fn arm_wheel(&self, timer: usize, expires: u64, onto: BaseId, mode: u8) -> ArmOutcome {
         let wheel = self.bases.timer(self.ids[timer]).expect("in the store");
         let nanos = Nanos(expires * TICK + TICK / 2);
         match mode {
@@ -416,7 +416,7 @@ impl Rig {
         assert!(moved <= limit);
     }
 
-    /// Everything that the bases say of themselves, and that whoever sleeps until a base is due is not late.
+    /// Everything that the bases say of themselves, and that a CPU that sleeps until a base is due is not late.
     fn check(&self) {
         self.bases.check();
         self.oracle.check();
@@ -441,7 +441,7 @@ impl Rig {
         let (mut begun, mut ended) = (0, 0);
         for base in every_base() {
             let guard = self.bases.lock(base, None);
-            let Counters { armed, superseded, cancelled, ran, .. } = guard.counters;
+            let BaseCounters { armed, superseded, cancelled, ran, .. } = guard.counters;
             begun += armed;
             ended += superseded + cancelled + ran + guard.pending() as u64;
         }

@@ -5,7 +5,7 @@
 
 extern crate std;
 
-use super::super::{Arm, Bases, Cancelled, Context, Expired, TimerName};
+use super::super::{Arm, BaseCaller, Bases, Cancelled, Expired, TimerName};
 use super::locks::SpinLock;
 use super::{BaseId, BaseKind, CpuId, Nanos, TickLength, TimerId, TimerOptions};
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ const CPUS: u16 = 3;
 const TIMERS: usize = 12;
 const STEPS: u64 = if cfg!(miri) { 40 } else { 300_000 };
 
-/// What happened to a timer, counted by whoever did it.
+/// What happened to a timer, counted by the thread that did it.
 #[derive(Debug, Default)]
 struct Tally {
     is_running: AtomicBool,
@@ -30,7 +30,7 @@ struct World {
     bases: Bases<SpinLock, u32>,
     ids: Vec<TimerId>,
     tallies: Vec<Tally>,
-    /// Nanoseconds; goes on with every step of anybody.
+    /// Nanoseconds; goes on with every step of any thread.
     clock: AtomicU64,
 }
 
@@ -63,8 +63,8 @@ impl World {
         number % 4 == 3
     }
 
-    fn context(&self, cpu: impl Into<Option<CpuId>>) -> Context {
-        Context { cpu: cpu.into(), now: Nanos(self.clock.fetch_add(1, Ordering::Relaxed)) }
+    fn context(&self, cpu: impl Into<Option<CpuId>>) -> BaseCaller {
+        BaseCaller { cpu: cpu.into(), now: Nanos(self.clock.fetch_add(1, Ordering::Relaxed)) }
     }
 
     fn arm(&self, number: usize, cpu: impl Into<Option<CpuId>>, dice: &mut Dice) {
@@ -94,7 +94,7 @@ impl World {
         }
     }
 
-    /// A run: nobody else may be in one of the same timer, unless that is detached.
+    /// A run: no other thread may be in one of the same timer, unless that is detached.
     fn run(&self, expired: &Expired<u32>, cpu: CpuId, dice: &mut Dice) {
         let number = expired.payload() as usize;
         assert_eq!(expired.timer(), TimerName::Id(self.ids[number]));
@@ -220,8 +220,8 @@ impl World {
     }
 }
 
-/// Goal: never concurrent with itself, never lost, never twice, whoever does what at the same time
-/// (interleavings I2, I3, I4). Method: a thread per CPU and a stranger, in disorder; then everything is
+/// Goal: never concurrent with itself, never lost, never twice, whatever threads do at the same time
+/// (interleavings I2, I3, I4). Method: a thread per CPU and a foreign one, in disorder; then everything is
 /// counted.
 #[test]
 fn threads_agree_on_every_timer() {

@@ -13,10 +13,10 @@ use quietcore_wheel::{Expiry, Precision, Tick};
 fn an_adopter_gets_everything() {
     let mut bases = bases(2);
     for (number, kind) in BaseKind::ALL.into_iter().enumerate() {
-        for (place, delay) in [1, 70, 1000].into_iter().enumerate() {
-            let precision = if place == 0 { Precision::Coarse } else { Precision::Tick };
+        for (word, delay) in [1, 70, 1000].into_iter().enumerate() {
+            let precision = if word == 0 { Precision::Coarse } else { Precision::Tick };
             let options = TimerOptions::new().pinned().precision(precision);
-            let id = bases.add_timer(options, (number * 10 + place) as u32);
+            let id = bases.add_timer(options, (number * 10 + word) as u32);
             let timer = bases.timer(id).expect("just made");
             let _ = bases.arm_tick(timer, Tick(delay), base(1, kind), at(0));
         }

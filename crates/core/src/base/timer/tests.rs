@@ -4,7 +4,7 @@ extern crate std;
 
 use super::{Timer, TimerRef};
 use crate::base::tests::locks::SpinLock;
-use crate::base::{BaseId, BaseKind, Bases, Cancelled, Context, TickLength, TimerName, TimerOptions};
+use crate::base::{BaseCaller, BaseId, BaseKind, Bases, Cancelled, TickLength, TimerName, TimerOptions};
 use crate::{CpuId, Nanos, SequentialLock};
 use core::cell::Cell;
 use core::ptr::NonNull;
@@ -18,7 +18,7 @@ use std::thread;
 fn timers_of_the_caller() {
     let bases = Bases::<SequentialLock, u32>::new(1, TickLength::default(), Nanos(0));
     let base = BaseId { cpu: CpuId(0), kind: BaseKind::Local };
-    let at = |millis: u64| Context { cpu: Some(CpuId(0)), now: Nanos(millis * 1_000_000) };
+    let at = |millis: u64| BaseCaller { cpu: Some(CpuId(0)), now: Nanos(millis * 1_000_000) };
     for is_cancelled in [true, false] {
         let timer = Box::pin(Timer::new(9_u32, TimerOptions::new()));
         // SAFETY: the timer is pinned, goes to `bases` only, and is idle when it is dropped.
@@ -48,7 +48,7 @@ fn timers_of_the_caller() {
 fn a_detached_timer_is_freed_during_its_run() {
     let bases = Bases::<SequentialLock, u32>::new(1, TickLength::default(), Nanos(0));
     let base = BaseId { cpu: CpuId(0), kind: BaseKind::Local };
-    let at = |millis: u64| Context { cpu: Some(CpuId(0)), now: Nanos(millis * 1_000_000) };
+    let at = |millis: u64| BaseCaller { cpu: Some(CpuId(0)), now: Nanos(millis * 1_000_000) };
     let hand_out = |timer: &Timer<u32>, from: u64| {
         // SAFETY: the timer is boxed and goes to `bases` only. It is dropped when its run has ended, or,
         // if it is detached, when it was handed out.
@@ -93,7 +93,7 @@ fn arm_and_free(bases: &Bases<SpinLock, u32>, target: &Arc<()>, now: &Mutex<u64>
         // SAFETY: the entry, and with it the timer that is its first field, stays where it is until the
         // timer is idle, and is shared until then. It goes to `bases` only.
         let timer = unsafe { TimerRef::new(entry.cast::<Timer<u32>>()) };
-        let context = Context { cpu: None, now: Nanos(*now.lock().expect("nobody panicked")) };
+        let context = BaseCaller { cpu: None, now: Nanos(*now.lock().expect("nobody panicked")) };
         let _ = bases.arm(timer, context.now, base, context);
         if round % 3 == 0 {
             thread::yield_now();
@@ -104,7 +104,7 @@ fn arm_and_free(bases: &Bases<SpinLock, u32>, target: &Arc<()>, now: &Mutex<u64>
             }
             ran += 1;
         }
-        // SAFETY: `leak` gave it away; the timer is idle, so nobody else has it any more.
+        // SAFETY: `leak` gave it away; the timer is idle, so no other thread has it any more.
         drop(unsafe { Box::from_raw(entry.as_ptr()) });
     }
     ran
@@ -127,7 +127,7 @@ fn entries_are_freed_as_soon_as_they_are_idle() {
                 *now += 2_000_000;
                 *now
             };
-            let context = Context { cpu: Some(CpuId(0)), now: Nanos(nanos) };
+            let context = BaseCaller { cpu: Some(CpuId(0)), now: Nanos(nanos) };
             let Some(token) = bases.collect_and_take(id, CpuId(0), context) else { continue };
             let take = |_, name| {
                 let TimerName::Timer(timer) = name else { panic!("{name:?} is not ours") };
@@ -156,7 +156,7 @@ fn a_machine_is_dropped_with_pending_timers() {
     for payload in 0..300 {
         let id = bases.add_timer(TimerOptions::new(), payload);
         let timer = bases.timer(id).expect("just made");
-        let context = Context { cpu: None, now: Nanos(0) };
+        let context = BaseCaller { cpu: None, now: Nanos(0) };
         let _ = bases.arm(timer, Nanos(payload * 3_000_000), base, context);
     }
     assert_eq!(bases.lock(base, None).pending(), 300);

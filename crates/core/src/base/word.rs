@@ -1,9 +1,10 @@
 //! Where a timer is: one word beside its links, and the names of bases.
 //!
-//! [`Place`] says which base a timer belongs to, whether it is pending there, and what was asked for when it
-//! was made. Who writes it: whoever holds the lock of the base that it names; while it names none, whoever
-//! wins the compare-and-swap that makes it name one. Anybody may read it. So a reader that saw a base, locked
-//! it, and sees the same base again holds the lock of the timer (KERNEL 1.10, without the state in between).
+//! [`TimerWord`] says which base a timer belongs to, whether it is pending there, and what was asked for when it
+//! was made. It is written under the lock of the base that it names; while it names none, by the
+//! compare-and-swap that makes it name one. Any thread may read it. So a reader that saw a base, locked it, and
+//! sees the same base again holds the lock of the timer (docs/design/KERNEL.md 1.10, without the state in
+//! between).
 
 use crate::CpuId;
 use core::fmt;
@@ -24,7 +25,7 @@ pub enum BaseKind {
     Global,
     /// The same, armed by threads that are not the CPU's own.
     Guest,
-    /// Timers that wake nobody; they run when their CPU is busy anyway.
+    /// Timers that wake no CPU; they run when theirs is busy anyway.
     Deferrable,
 }
 
@@ -74,7 +75,7 @@ pub struct BaseId {
 }
 
 impl BaseId {
-    /// Its place among all bases, in locking order: CPU by CPU.
+    /// Its word among all bases, in locking order: CPU by CPU.
     #[inline]
     pub(crate) const fn index(self) -> usize {
         self.cpu.index() * BaseKind::ALL.len() + self.kind.index()
@@ -98,9 +99,9 @@ impl fmt::Display for BaseId {
 /// Bits 0 to 17 are the [index](BaseId::index) of the base, which says nothing unless
 /// [`PLACED`](Self::PLACED).
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place(pub(super) u32);
+pub(crate) struct TimerWord(pub(super) u32);
 
-impl Place {
+impl TimerWord {
     const INDEX_MASK: u32 = 0x3_ffff;
     const PLACED: Self = Self(1 << 18);
     const BASE_MASK: u32 = Self::INDEX_MASK | Self::PLACED.0;
@@ -153,18 +154,18 @@ impl Place {
     }
 
     /// What keeps an arm from being a usual one: the timer is pinned or deferrable, or was shut down.
-    const UNUSUAL: u32 = Self::SHUT_DOWN.0 | Self::PINNED.0 | Self::DEFERRABLE.0;
+    const NOT_FAST: u32 = Self::SHUT_DOWN.0 | Self::PINNED.0 | Self::DEFERRABLE.0;
 
     /// Whether it is that of a floating timer that belongs to `base` and was not shut down.
     #[inline]
-    pub(super) const fn is_usual_at(self, base: BaseId) -> bool {
-        self.0 & (Self::BASE_MASK | Self::UNUSUAL) == Self::encode(base)
+    pub(super) const fn is_fast_at(self, base: BaseId) -> bool {
+        self.0 & (Self::BASE_MASK | Self::NOT_FAST) == Self::encode(base)
     }
 
     /// Whether it is that of a floating timer that was never armed, and was not shut down.
     #[inline]
-    pub(super) const fn is_usual_new(self) -> bool {
-        self.0 & (Self::PLACED.0 | Self::UNUSUAL) == 0
+    pub(super) const fn is_fast_new(self) -> bool {
+        self.0 & (Self::PLACED.0 | Self::NOT_FAST) == 0
     }
 
     /// The index of the base that it belongs to; `None` before its first arm.
@@ -183,9 +184,9 @@ impl Place {
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for TimerWord {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Place")
+        out.debug_struct("TimerWord")
             .field("base", &self.base())
             .field("is_pending", &self.has(Self::PENDING))
             .field("is_pinned", &self.has(Self::PINNED))
@@ -198,24 +199,24 @@ impl fmt::Debug for Place {
 
 #[cfg(test)]
 mod tests {
-    use super::{BaseId, BaseKind, Place};
+    use super::{BaseId, BaseKind, TimerWord};
     use crate::CpuId;
 
     /// Goal: a word keeps its base and its flags apart. Method: every kind, both ends of the CPUs, all flags.
     #[test]
     fn base_and_flags_are_independent() {
-        let flags = Place::PENDING.with(Place::PINNED).with(Place::SHUT_DOWN);
+        let flags = TimerWord::PENDING.with(TimerWord::PINNED).with(TimerWord::SHUT_DOWN);
         assert_eq!(flags.base(), None);
         for cpu in [0, 1, crate::CPU_LIMIT - 1] {
             for kind in BaseKind::ALL {
                 let base = BaseId { cpu: CpuId(cpu), kind };
-                let place = flags.at(base);
-                assert_eq!(place.base(), Some(base));
-                assert!(place.is_at(base) && place.has(Place::PENDING) && place.has(Place::SHUT_DOWN));
-                assert!(!place.has(Place::DEFERRABLE) && !flags.is_at(base));
+                let word = flags.at(base);
+                assert_eq!(word.base(), Some(base));
+                assert!(word.is_at(base) && word.has(TimerWord::PENDING) && word.has(TimerWord::SHUT_DOWN));
+                assert!(!word.has(TimerWord::DEFERRABLE) && !flags.is_at(base));
                 let other = BaseId { cpu: CpuId(7), kind: BaseKind::Guest };
-                assert_eq!(place.at(other), flags.at(other));
-                assert_eq!(place.without(Place::PENDING).base(), Some(base));
+                assert_eq!(word.at(other), flags.at(other));
+                assert_eq!(word.without(TimerWord::PENDING).base(), Some(base));
             }
         }
     }

@@ -20,14 +20,14 @@ pub(super) enum Wait<T> {
     /// It became due while it ran: at once, when the run ends.
     Due(Due<T>),
     /// It is armed, but the queues that it would be in do not run it.
-    Parked(Due<T>),
+    Rearmed(Due<T>),
 }
 
 impl<T> Wait<T> {
     fn timer(self) -> Option<Due<T>> {
         match self {
             Self::Nothing => None,
-            Self::Due(due) | Self::Parked(due) => Some(due),
+            Self::Due(due) | Self::Rearmed(due) => Some(due),
         }
     }
 }
@@ -41,7 +41,7 @@ impl<T> Clone for Wait<T> {
 }
 
 #[derive(Debug)]
-enum State<T> {
+enum RunState<T> {
     Running {
         on: CpuId,
         wait: Wait<T>,
@@ -50,41 +50,41 @@ enum State<T> {
     Ready(Due<T>),
 }
 
-/// The address is only compared: a timer that is not pending is followed by nobody.
+/// The address is only compared: a timer that is not pending may be gone.
 #[derive(Debug)]
-struct Record<T> {
+struct RunRecord<T> {
     timer: NonZeroUsize,
-    state: State<T>,
+    state: RunState<T>,
 }
 
 const INLINE: usize = 4;
 
 /// The records of one base.
 #[derive(Debug)]
-pub(super) struct Records<T> {
-    inline: [Option<Record<T>>; INLINE],
-    spill: Vec<Record<T>>,
+pub(super) struct Runs<T> {
+    inline: [Option<RunRecord<T>>; INLINE],
+    spill: Vec<RunRecord<T>>,
     count: u32,
     ready: u32,
 }
 
-impl<T> Records<T> {
+impl<T> Runs<T> {
     pub(super) const fn new() -> Self {
         Self { inline: [const { None }; INLINE], spill: Vec::new(), count: 0, ready: 0 }
     }
 
-    fn iter(&self) -> impl Iterator<Item = &Record<T>> {
+    fn iter(&self) -> impl Iterator<Item = &RunRecord<T>> {
         self.inline.iter().flatten().chain(&self.spill)
     }
 
-    fn find(&mut self, timer: NonZeroUsize) -> Option<&mut Record<T>> {
+    fn find(&mut self, timer: NonZeroUsize) -> Option<&mut RunRecord<T>> {
         if self.count == 0 {
             return None;
         }
         self.inline.iter_mut().flatten().chain(&mut self.spill).find(|record| record.timer == timer)
     }
 
-    fn push(&mut self, record: Record<T>) {
+    fn push(&mut self, record: RunRecord<T>) {
         self.count += 1;
         match self.inline.iter_mut().find(|slot| slot.is_none()) {
             Some(slot) => *slot = Some(record),
@@ -92,7 +92,7 @@ impl<T> Records<T> {
         }
     }
 
-    fn remove(&mut self, is_it: impl Fn(&Record<T>) -> bool) -> Option<Record<T>> {
+    fn remove(&mut self, is_it: impl Fn(&RunRecord<T>) -> bool) -> Option<RunRecord<T>> {
         if self.count == 0 {
             return None;
         }
@@ -118,8 +118,8 @@ impl<T> Records<T> {
             return None;
         }
         self.iter().find(|record| record.timer == timer).and_then(|record| match record.state {
-            State::Running { on, .. } => Some(on),
-            State::Ready(_) => None,
+            RunState::Running { on, .. } => Some(on),
+            RunState::Ready(_) => None,
         })
     }
 
@@ -130,7 +130,7 @@ impl<T> Records<T> {
 
     /// Whether a run on `cpu` has not ended.
     pub(super) fn runs_on(&self, cpu: CpuId) -> bool {
-        self.iter().any(|record| matches!(record.state, State::Running { on, .. } if on == cpu))
+        self.iter().any(|record| matches!(record.state, RunState::Running { on, .. } if on == cpu))
     }
 
     /// How many runs have not ended.
@@ -141,13 +141,13 @@ impl<T> Records<T> {
     /// A run of `timer` on `on` begins.
     #[inline]
     pub(super) fn begin(&mut self, timer: NonZeroUsize, on: CpuId) {
-        self.push(Record { timer, state: State::Running { on, wait: Wait::Nothing } });
+        self.push(RunRecord { timer, state: RunState::Running { on, wait: Wait::Nothing } });
     }
 
     /// What a running timer, which is in no queue, waits for from now on.
     pub(super) fn wait(&mut self, timer: NonZeroUsize, next: Wait<T>) {
         match self.find(timer).map(|record| &mut record.state) {
-            Some(State::Running { wait, .. }) => *wait = next,
+            Some(RunState::Running { wait, .. }) => *wait = next,
             state => unreachable!("only a running timer waits for its end: {}", state.is_some()),
         }
     }
@@ -156,17 +156,17 @@ impl<T> Records<T> {
     #[inline]
     pub(super) fn end(&mut self, timer: NonZeroUsize) -> Option<Wait<T>> {
         let is_it =
-            |record: &Record<T>| record.timer == timer && matches!(record.state, State::Running { .. });
+            |record: &RunRecord<T>| record.timer == timer && matches!(record.state, RunState::Running { .. });
         match self.remove(is_it)?.state {
-            State::Running { wait, .. } => Some(wait),
-            State::Ready(_) => None,
+            RunState::Running { wait, .. } => Some(wait),
+            RunState::Ready(_) => None,
         }
     }
 
-    /// It is due, and nobody runs it.
+    /// It is due, and not running.
     pub(super) fn make_ready(&mut self, due: Due<T>) {
         self.ready += 1;
-        self.push(Record { timer: due.address(), state: State::Ready(due) });
+        self.push(RunRecord { timer: due.address(), state: RunState::Ready(due) });
     }
 
     /// Takes out a timer that is ready.
@@ -174,12 +174,12 @@ impl<T> Records<T> {
         if self.ready == 0 {
             return None;
         }
-        match self.remove(|record| matches!(record.state, State::Ready(_)))?.state {
-            State::Ready(due) => {
+        match self.remove(|record| matches!(record.state, RunState::Ready(_)))?.state {
+            RunState::Ready(due) => {
                 self.ready -= 1;
                 Some(due)
             }
-            State::Running { .. } => None,
+            RunState::Running { .. } => None,
         }
     }
 
@@ -187,16 +187,16 @@ impl<T> Records<T> {
     pub(super) fn pending(&self, timer: NonZeroUsize) -> Option<Due<T>> {
         let record = self.iter().find(|record| record.timer == timer)?;
         match record.state {
-            State::Running { wait, .. } => wait.timer(),
-            State::Ready(due) => Some(due),
+            RunState::Running { wait, .. } => wait.timer(),
+            RunState::Ready(due) => Some(due),
         }
     }
 
     /// It is pending here no more; says whether it was.
     pub(super) fn forget(&mut self, timer: NonZeroUsize) -> bool {
         match self.find(timer).map(|record| &mut record.state) {
-            Some(State::Running { wait, .. }) => core::mem::replace(wait, Wait::Nothing).timer().is_some(),
-            Some(State::Ready(_)) => {
+            Some(RunState::Running { wait, .. }) => core::mem::replace(wait, Wait::Nothing).timer().is_some(),
+            Some(RunState::Ready(_)) => {
                 self.ready -= 1;
                 self.remove(|record| record.timer == timer).is_some()
             }
@@ -207,14 +207,14 @@ impl<T> Records<T> {
     /// The timers that wait on records.
     pub(super) fn waiting(&self) -> impl Iterator<Item = Due<T>> {
         self.iter().filter_map(|record| match record.state {
-            State::Running { wait, .. } => wait.timer(),
-            State::Ready(due) => Some(due),
+            RunState::Running { wait, .. } => wait.timer(),
+            RunState::Ready(due) => Some(due),
         })
     }
 
     /// Asserts the invariants.
     pub(super) fn check(&self) {
-        let ready = self.iter().filter(|record| matches!(record.state, State::Ready(_))).count();
+        let ready = self.iter().filter(|record| matches!(record.state, RunState::Ready(_))).count();
         assert_eq!((self.iter().count(), ready), (self.count as usize, self.ready as usize), "counts");
         for (at, record) in self.iter().enumerate() {
             let again = self.iter().skip(at + 1).any(|other| other.timer == record.timer);

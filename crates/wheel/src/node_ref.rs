@@ -1,0 +1,149 @@
+//! How nodes are reached: by address or by index.
+//!
+//! A node belongs to the caller; a queue only links it. [`Nodes`] says how a queue gets from a reference
+//! to the node: [`Pinned`] nodes are reached by address and live wherever the caller put them; the
+//! [`Slots`](crate::Slots) of the safe interface are reached by index. Queues are written once, for both. All
+//! links are `Cell`s, so a node is only ever shared.
+//!
+//! This is the one file of the crate with `unsafe` in it: making a [`NodeRef`] and following it. One owner at a
+//! time uses a queue and its nodes; a caller that shares a queue brings the lock.
+#![allow(unsafe_code, reason = "a node reached by address has the validity that its owner promised")]
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+/// How a queue reaches the nodes that it links.
+///
+/// ```
+/// use quietcore_wheel::{Node, NodeRef, Nodes, Pinned};
+///
+/// let node = Box::pin(Node::new(7));
+/// // SAFETY: the node is pinned, and it is never linked here.
+/// let reference = unsafe { NodeRef::new((&*node).into()) };
+/// assert_eq!(Pinned::default().get(reference).value, 7);
+/// ```
+pub trait Nodes {
+    /// What is linked.
+    type Node;
+    /// Names a node.
+    type Ref: Copy + PartialEq + fmt::Debug;
+
+    /// The node that `node` names.
+    fn get(&self, node: Self::Ref) -> &Self::Node;
+}
+
+/// Nodes that are reached by address. Holds nothing.
+///
+/// ```
+/// use quietcore_wheel::{Node, Pinned};
+///
+/// assert_eq!(size_of::<Pinned<Node<u8>>>(), 0);
+/// ```
+pub struct Pinned<N>(PhantomData<fn() -> N>);
+
+impl<N> Nodes for Pinned<N> {
+    type Node = N;
+    type Ref = NodeRef<N>;
+
+    #[inline]
+    fn get(&self, node: NodeRef<N>) -> &N {
+        // SAFETY: the maker of the `NodeRef` promised in `NodeRef::new` that the node stays valid for
+        // shared access while a queue links it, during this call, and while the result is in use.
+        unsafe { node.0.as_ref() }
+    }
+}
+
+impl<N> Default for Pinned<N> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<N> fmt::Debug for Pinned<N> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Pinned")
+    }
+}
+
+/// The address of a node that its owner keeps in place.
+///
+/// ```
+/// use quietcore_wheel::{Node, NodeRef};
+///
+/// let node = Box::pin(Node::new("request 7"));
+/// // SAFETY: the node is pinned, and it is never linked here.
+/// let reference = unsafe { NodeRef::new((&*node).into()) };
+/// assert_eq!(reference, reference);
+/// ```
+pub struct NodeRef<N>(NonNull<N>);
+
+impl<N> NodeRef<N> {
+    /// Names the node at `node`.
+    ///
+    /// # Safety
+    /// From the moment that a queue links the node until it is idle again (cancelled, or handed out as
+    /// expired), during each call that gets this reference or a copy, and as long as a `&N` that
+    /// [`Nodes::get`] made of it is in use:
+    ///
+    /// - the node stays valid, at its address, and is only accessed through shared references;
+    /// - at most one queue links it, and every reference to it, however made, goes to that queue alone, on
+    ///   one thread at a time.
+    ///
+    /// If `N` is a type of your own, its `AsRef` for the links gives the same links each time, which belong
+    /// to this node alone, and does not panic.
+    ///
+    /// The exception: a queue may be dropped while it links nodes. Such a node is never idle again; it must
+    /// not be passed to any queue, only dropped.
+    ///
+    /// ```
+    /// # use quietcore_wheel::{Node, NodeRef};
+    /// let node = Box::pin(Node::new(7));
+    /// // SAFETY: the node is pinned, and it is never linked here.
+    /// let reference = unsafe { NodeRef::new((&*node).into()) };
+    /// # let _: NodeRef<Node<i32>> = reference;
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const unsafe fn new(node: NonNull<N>) -> Self {
+        Self(node)
+    }
+
+    /// The address.
+    ///
+    /// ```
+    /// # use quietcore_wheel::{Node, NodeRef};
+    /// let node = Box::pin(Node::new(7));
+    /// // SAFETY: the node is pinned, and it is never linked here.
+    /// let reference = unsafe { NodeRef::new((&*node).into()) };
+    /// assert_eq!(reference.as_ptr().as_ptr().cast_const(), &raw const *node);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn as_ptr(self) -> NonNull<N> {
+        self.0
+    }
+}
+
+impl<N> Copy for NodeRef<N> {}
+
+impl<N> Clone for NodeRef<N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<N> PartialEq for NodeRef<N> {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<N> Eq for NodeRef<N> {}
+
+impl<N> fmt::Debug for NodeRef<N> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "NodeRef({:p})", self.0)
+    }
+}
