@@ -1,8 +1,8 @@
 //! A run in 64 bits: two runs with equal hashes saw the same events at the same times.
 //!
 //! Defined here, so that it never changes with a dependency: per word a rotation, an exclusive or and a
-//! multiplication, at the end the finalizer of SplitMix64. It tells runs apart; it does not resist an attacker
-//! who wants two runs to look alike.
+//! multiplication, at the end the finalizer of SplitMix64. It tells runs apart; it does not resist an
+//! attacker who wants two runs to look alike.
 
 /// Odd, with bits spread evenly: 2^64 divided by the golden ratio.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -81,7 +81,7 @@ impl AwarenessName {
 /// When a real-time task runs in the place of ksoftirqd.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Ksoftirqd {
+pub(crate) enum KsoftirqdRule {
     /// At once: a kernel whose softirqs are threads, or a program's.
     #[default]
     Preempted,
@@ -89,7 +89,7 @@ pub(crate) enum Ksoftirqd {
     Whole,
 }
 
-impl Ksoftirqd {
+impl KsoftirqdRule {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Preempted => "preempted",

@@ -9,7 +9,7 @@ use super::expand::{Loads, Places};
 use super::faults::Faults;
 use super::load::PlannedLoad;
 use super::names::{
-    AwarenessName, ExclusionName, Ksoftirqd, Preempt, RaiseName, ScenarioPolicy, WakePlace, WatchdogName,
+    AwarenessName, ExclusionName, KsoftirqdRule, Preempt, RaiseName, ScenarioPolicy, WakePlace, WatchdogName,
 };
 use super::packets::{self, TransmitQueue, Varied};
 use super::raw::{RawMachine, RawScenario, RawVariants};
@@ -45,7 +45,7 @@ pub(crate) struct ScenarioPlan {
     pub(crate) skew: bool,
     pub(crate) awareness: Awareness,
     pub(crate) defer_limit: Nanos,
-    pub(crate) ksoftirqd: Ksoftirqd,
+    pub(crate) ksoftirqd: KsoftirqdRule,
     pub(crate) timer_raise: Option<TimerRaise>,
     pub(crate) costs: CostTable,
     pub(crate) loads: Vec<PlannedLoad>,
@@ -63,7 +63,7 @@ pub(super) struct Choice {
     exclusion: Option<Exclusion>,
     wake: Option<WakePlace>,
     awareness: Option<Awareness>,
-    ksoftirqd: Option<Ksoftirqd>,
+    ksoftirqd: Option<KsoftirqdRule>,
     timer_raise: Option<TimerRaise>,
     cpus: Option<u16>,
     pub(super) pairs: Option<usize>,
@@ -94,7 +94,7 @@ fn choices(raw: Option<&RawVariants>) -> Result<Vec<Choice>, ScenarioProblem> {
     extend(&mut choices, raw.awareness.as_ref(), rule, |choice, value| {
         choice.awareness = Some(value.rule());
     })?;
-    extend(&mut choices, raw.ksoftirqd.as_ref(), Ksoftirqd::name, |choice, value| {
+    extend(&mut choices, raw.ksoftirqd.as_ref(), KsoftirqdRule::name, |choice, value| {
         choice.ksoftirqd = Some(value);
     })?;
     let rule = |name: RaiseName| name.rule().name();

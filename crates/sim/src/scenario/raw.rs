@@ -3,7 +3,7 @@
 //! Unknown keys are errors. Nothing is checked here but types; `plan.rs` gives them meaning.
 
 use super::names::{
-    AwarenessName, ExclusionName, Ksoftirqd, Preempt, RaiseName, ScenarioPolicy, SenderName, Siblings,
+    AwarenessName, ExclusionName, KsoftirqdRule, Preempt, RaiseName, ScenarioPolicy, SenderName, Siblings,
     WakePlace, WatchdogName,
 };
 use super::value::{CpuChoice, Span};
@@ -59,7 +59,7 @@ pub(crate) struct RawMachine {
     pub(crate) skew: Option<bool>,
     /// What is done about long softirqs for the sake of real-time tasks.
     pub(crate) awareness: Option<AwarenessName>,
-    pub(crate) ksoftirqd: Option<Ksoftirqd>,
+    pub(crate) ksoftirqd: Option<KsoftirqdRule>,
     /// For how long at most a softirq waits for real-time tasks.
     pub(crate) defer_limit: Option<Spanned<Span>>,
     /// Isolated CPUs run TIMER in a thread of its own, and raise it by this rule.
@@ -83,7 +83,7 @@ pub(crate) struct RawVariants {
     pub(crate) exclusion: Option<Spanned<Vec<ExclusionName>>>,
     pub(crate) wake: Option<Spanned<Vec<WakePlace>>>,
     pub(crate) awareness: Option<Spanned<Vec<AwarenessName>>>,
-    pub(crate) ksoftirqd: Option<Spanned<Vec<Ksoftirqd>>>,
+    pub(crate) ksoftirqd: Option<Spanned<Vec<KsoftirqdRule>>>,
     pub(crate) timer_raise: Option<Spanned<Vec<RaiseName>>>,
     pub(crate) cpus: Option<Spanned<Vec<u16>>>,
     pub(crate) pairs: Option<Spanned<Vec<usize>>>,

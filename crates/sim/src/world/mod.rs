@@ -4,8 +4,8 @@
 //! alarm goes off, it is kicked, a fault begins. Between events time jumps. A CPU whose segment ends before
 //! anything else happens goes straight on, without a turn through the queue: the result is the same.
 //!
-//! The world is made of layers, each in a folder with its own state. A layer owns the layer below, asks it and
-//! gets values back (mostly: what the work costs a CPU); no layer knows the one above. From below:
+//! The world is made of layers, each in a folder with its own state. A layer owns the layer below, asks it
+//! and gets values back (mostly: what the work costs a CPU); no layer knows the one above. From below:
 //!
 //! 1. `context.rs` the run: time, plan, costs, the queue of events, figures.
 //! 2. `timers/` the core's machine, timers, kicks, locks.

@@ -215,7 +215,8 @@ impl CpuLayer<'_> {
         NextPart::Run(work)
     }
 
-    /// Arms on another CPU: decides just before the tick of that CPU, which sees the timer up to `slow` later.
+    /// Arms on another CPU: decides just before the tick of that CPU, which sees the timer up to `slow`
+    /// later.
     pub(crate) fn remote_part(&mut self, cpu: u16, task: u32) -> NextPart {
         let Program::Remote { target, period, slow, timer } = self.tasks().all[task as usize].program else {
             return NextPart::End;

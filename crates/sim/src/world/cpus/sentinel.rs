@@ -1,11 +1,11 @@
 //! The sentinel of a machine with lanes: it notices that no lane turns any more, because one is stuck and all
 //! others sleep.
 //!
-//! A lane that is awake moves the stall deadline in every tick. When the deadline passes, the machine is told: it
-//! marks the silent CPUs and names a lane to kick. The sentinel's own time is not simulated: it is a thread that
-//! hardly ever runs. A kernel has none, and needs none: its interrupts come whatever a CPU does. Source:
-//! docs/design/PROTOCOL.md, section 4; the sentinel of `live`. Absent: its doubts whether the whole process was
-//! stopped.
+//! A lane that is awake moves the stall deadline in every tick. When the deadline passes, the machine is
+//! told: it marks the silent CPUs and names a lane to kick. The sentinel's own time is not simulated: it is a
+//! thread that hardly ever runs. A kernel has none, and needs none: its interrupts come whatever a CPU does.
+//! Source: docs/design/PROTOCOL.md, section 4; the sentinel of `live`. Absent: its doubts whether the whole
+//! process was stopped.
 
 use super::layer::CpuLayer;
 use crate::scenario::names::ScenarioPolicy;

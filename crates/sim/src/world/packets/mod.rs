@@ -4,8 +4,8 @@
 //! timers: it decides on which CPU one is queued. The simulator adds the time, and who does what where, as
 //! the kernel does. The sender enqueues under the queue's lock and runs the queue, unless another CPU does. A
 //! run takes one packet per hold of the lock and gives it to the driver without it, 64 of them at most. When
-//! the head must wait, the run arms the watchdog on its CPU. The watchdog puts the queue on the list of the CPU
-//! where it goes off, and NET_TX there runs the list.
+//! the head must wait, the run arms the watchdog on its CPU. The watchdog puts the queue on the list of the
+//! CPU where it goes off, and NET_TX there runs the list.
 //!
 //! A *stream*'s sender is a receiver that acknowledges: frames arrive, an interrupt raises NET_RX on the
 //! queue's CPU, which takes in 300 at most, sends a packet for each, and leaves the data to a task that

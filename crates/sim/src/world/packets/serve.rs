@@ -34,8 +34,8 @@ impl SoftirqLayer<'_> {
         wait + handover
     }
 
-    /// `cpu` sends the packet of `queue` that it has in hand, and runs the queue unless another CPU does. Returns what
-    /// that costs, and what it has to go on with.
+    /// `cpu` sends the packet of `queue` that it has in hand, and runs the queue unless another CPU does.
+    /// Returns what that costs, and what it has to go on with.
     pub(crate) fn send_packet(&mut self, cpu: u16, queue: u16) -> (Option<QueueRun>, u64) {
         let spun = self.lock_queue(cpu, queue);
         let at = self.now() + spun;

@@ -70,7 +70,8 @@ impl SoftirqLayer<'_> {
         length
     }
 
-    /// ksoftirqd's pass is over: it goes on before all other tasks only if another vector has waited too long.
+    /// ksoftirqd's pass is over: it goes on before all other tasks only if another vector has waited too
+    /// long.
     fn stop_boost(&mut self, cpu: u16, pending: VectorSet) {
         if self.cpu(cpu).softirqs.is_boosted {
             let held = self.hold(cpu, pending);

@@ -8,7 +8,7 @@ use super::cpu::{ENDLESS, SimCpu};
 use super::task::{CpuWorker, Program, SimTask, SimTaskState};
 use super::threads::RealtimeState;
 use crate::scenario::Cost;
-use crate::scenario::names::{Ksoftirqd, WakePlace};
+use crate::scenario::names::{KsoftirqdRule, WakePlace};
 use crate::world::context::{RunAccess, RunContext};
 use crate::world::cpu_id::id;
 use crate::world::timers::TimerLayer;
@@ -70,7 +70,7 @@ impl TaskLayer<'_> {
     /// Whether ksoftirqd runs on `cpu` and lets no task in before its pass is over.
     pub(crate) fn is_whole(&self, cpu: u16) -> bool {
         let this = &self.cpus[usize::from(cpu)];
-        self.plan().ksoftirqd == Ksoftirqd::Whole
+        self.plan().ksoftirqd == KsoftirqdRule::Whole
             && this.softirqs.ksoftirqd_runs.pass_since.is_some()
             && this.current == this.softirqs.ksoftirqd
     }

@@ -1,4 +1,5 @@
-//! The softirqs of a CPU, as data: what is pending, what runs, what is held back, and what interrupts brought.
+//! The softirqs of a CPU, as data: what is pending, what runs, what is held back, and what interrupts
+//! brought.
 
 use quietcore_core::Nanos;
 use quietcore_core::softirq::{Claims, Deferral, Passes, Vector, VectorSet};

@@ -1,7 +1,7 @@
 //! Arming and cancelling the timers of loads, on the machine and with the locks of a run.
 //!
-//! Invariant: what this layer knows of a timer (pending or not, its base) is what the machine knows; each call
-//! checks it.
+//! Invariant: what this layer knows of a timer (pending or not, its base) is what the machine knows; each
+//! call checks it.
 
 use super::lock_costs::{GroupPath, LockCost, LockUse, Locks, paths};
 use super::timer::{SimTimer, TimerKey, TimerRole};

@@ -1,8 +1,8 @@
 //! Locks as queues, and the ways up the hierarchy: what shared state costs those who touch it.
 //!
-//! A lock is known by when it is free again and which CPU held it last. A CPU that comes earlier waits; one that
-//! did not hold it last pays for getting it. Events come in the order of time, so the queue is first come, first
-//! served.
+//! A lock is known by when it is free again and which CPU held it last. A CPU that comes earlier waits; one
+//! that did not hold it last pays for getting it. Events come in the order of time, so the queue is first
+//! come, first served.
 
 use quietcore_core::CpuId;
 use quietcore_core::tmigr::{ChildMask, GroupId, Levels, Tree};

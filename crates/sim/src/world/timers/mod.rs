@@ -1,7 +1,8 @@
 //! The lowest layer: the core's machine, the timers of the loads, and what touching them costs.
 //!
-//! `timer.rs` a timer; `lock_costs.rs` locks as queues; `layer.rs` arming and cancelling; `expiry.rs` what is counted when one runs; `kicks.rs` what the
-//! machine asks for; `machine.rs` what it is told; `raise.rs` timers that are armed on an isolated CPU from elsewhere.
+//! `timer.rs` a timer; `lock_costs.rs` locks as queues; `layer.rs` arming and cancelling; `expiry.rs` what is
+//! counted when one runs; `kicks.rs` what the machine asks for; `machine.rs` what it is told; `raise.rs`
+//! timers that are armed on an isolated CPU from elsewhere.
 
 mod expiry;
 mod kicks;

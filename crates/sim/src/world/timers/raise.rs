@@ -1,9 +1,10 @@
-//! TIMER on isolated CPUs whose softirqs are threads: when a tick raises it, and what arming from elsewhere does.
+//! TIMER on isolated CPUs whose softirqs are threads: when a tick raises it, and what arming from elsewhere
+//! does.
 //!
 //! With `timer_raise` in the scenario, every raise on an isolated CPU costs the way to a helper thread and
-//! back. The rule is the core's (`TimerRaise`), so is the flag that coalesces calls (`Call`). A
-//! task that arms a timer there from another CPU decides at one moment, and the isolated CPU sees the timer at a
-//! later one: between the two its tick may look. The simulator has no memory ordering; that span stands for it.
+//! back. The rule is the core's (`TimerRaise`), so is the flag that coalesces calls (`Call`). A task that
+//! arms a timer there from another CPU decides at one moment, and the isolated CPU sees the timer at a later
+//! one: between the two its tick may look. The simulator has no memory ordering; that span stands for it.
 
 use super::layer::TimerLayer;
 use crate::scenario::Cost;
