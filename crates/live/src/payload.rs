@@ -1,6 +1,6 @@
 //! What a timer of this world carries: whose it is, and what lies around it.
 
-use crate::Machine;
+use crate::machine::MachineRef;
 use crate::words::waker_cell::WakerCell;
 use core::ptr::NonNull;
 use quietcore_core::{Timer, TimerKind};
@@ -8,7 +8,7 @@ use quietcore_core::{Timer, TimerKind};
 /// What a timer carries: whose it is, and what it is the first field of. 16 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Payload {
-    machine: &'static Machine,
+    machine: MachineRef,
     kind: PayloadKind,
 }
 
@@ -35,17 +35,17 @@ pub(crate) struct WakeEntry<K: TimerKind> {
 
 impl Payload {
     /// For the timer of a [`WakeEntry`].
-    pub(crate) const fn wake(machine: &'static Machine) -> Self {
+    pub(crate) const fn wake(machine: MachineRef) -> Self {
         Self::new(machine, PayloadKind::Wake)
     }
 
-    pub(crate) const fn new(machine: &'static Machine, kind: PayloadKind) -> Self {
+    pub(crate) const fn new(machine: MachineRef, kind: PayloadKind) -> Self {
         Self { machine, kind }
     }
 
     /// Whose timer it is.
     #[inline]
-    pub(crate) const fn machine(self) -> &'static Machine {
+    pub(crate) const fn machine(self) -> MachineRef {
         self.machine
     }
 

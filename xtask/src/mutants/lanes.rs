@@ -19,7 +19,7 @@ const PLACE: &str = "crates/live/src/run_queue/place.rs";
 const QUEUE: &str = "crates/live/src/run_queue/queue.rs";
 const QUEUE_WORDS: &str = "crates/live/src/words/run_queue.rs";
 const ROUND: &str = "crates/live/src/softirq/round.rs";
-const TASK: &str = "crates/live/src/task/state.rs";
+const TASK: &str = "crates/live/src/task/poll.rs";
 const WORK: &str = "crates/live/src/words/work.rs";
 
 /// All of them.
@@ -207,7 +207,7 @@ pub(super) const LANES: &[Mutant] = &[
         name: "abort-ignored",
         rule: "a task that was aborted is not polled",
         file: TASK,
-        right: "if state.aborted.is_set() || !state.machine.is_running() {",
+        right: "if state.aborted.is_set() || !Machine::of(state.machine).is_running() {",
         wrong: "if !state.machine.is_running() {",
         killers: &[Test(Tasks, "rules::an_aborted_task_is_not_polled")],
     },

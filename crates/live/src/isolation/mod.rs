@@ -7,6 +7,7 @@
 //! ```
 
 mod builder;
+mod change;
 mod cpusets;
 mod files;
 mod host;
@@ -16,10 +17,11 @@ mod tests;
 mod watch;
 
 pub use crate::lane::IsolateError;
+pub use change::IsolationChange;
 pub(crate) use host::FromHost;
 pub use host::HostIsolation;
 pub use problems::IsolationProblem;
 pub use quietcore_core::IsolationReport;
 pub use quietcore_core::place::Exclusion;
 pub use quietcore_core::softirq::TimerRaise;
-pub use watch::{HostWatch, HostWatchGuard, IsolationChange};
+pub use watch::{HostWatch, HostWatchGuard};

@@ -9,13 +9,12 @@
 //! refused, and nothing changes. The thread ends with its guard, or with the machine. It holds no lock while
 //! it calls the program.
 
+use super::change::IsolationChange;
 use super::files::Below;
 use super::host::{HostIsolation, Reading, read};
-use crate::lane::IsolateError;
 use crate::machine::{Machine, StartError};
-use core::fmt;
 use core::time::Duration;
-use quietcore_core::{CpuSet, IsolationReport};
+use quietcore_core::CpuSet;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -84,46 +83,6 @@ impl HostWatch {
     #[must_use]
     pub fn below(self, root: impl Into<PathBuf>) -> Self {
         Self { files: Below(root.into()), ..self }
-    }
-}
-
-/// A change of the host's isolation, and what the machine made of it.
-///
-/// ```
-/// # use quietcore::{Machine, isolation::HostWatch};
-/// # let machine = Machine::start()?;
-/// let guard = machine.watch_host_isolation(HostWatch::new(), |change| eprintln!("{change}"))?;
-/// # drop(guard);
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct IsolationChange {
-    /// What the host says.
-    pub host: HostIsolation,
-    /// CPUs of the machine that were isolated at run time before.
-    pub before: CpuSet,
-    /// Those that should be.
-    pub wanted: CpuSet,
-    /// What was done; after an error it is as before.
-    pub outcome: Result<IsolationReport, IsolateError>,
-}
-
-impl fmt::Display for IsolationChange {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |set: &CpuSet| if set.is_empty() { "none".to_owned() } else { set.to_string() };
-        let (before, wanted) = (list(&self.before), list(&self.wanted));
-        match &self.outcome {
-            Ok(report) => write!(
-                out,
-                "isolated CPUs: {before} -> {wanted}; left {}, joined {}, {} timers moved",
-                list(&report.left),
-                list(&report.joined),
-                report.evacuated
-            ),
-            Err(error) => write!(out, "isolated CPUs stay {before}, not {wanted}: {error}"),
-        }
     }
 }
 

@@ -137,7 +137,7 @@ impl Cpu {
         let slot = machine.claim_slot(cpu, waits)?;
         machine.lane_claimed(cpu);
         let entered = machine.enter();
-        current::enter(machine, cpu, machine.now());
+        current::enter(core::ptr::from_ref(machine).cast(), cpu, machine.now());
         let slack = rustix::thread::current_timer_slack().ok();
         let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
         let lane = Lane::new(machine, slot);

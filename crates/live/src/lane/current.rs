@@ -3,13 +3,12 @@
 //! Cells of the thread, written when it claims a CPU and when it lets it go: they need no destructor, so they
 //! can be read while a thread ends.
 
-use crate::machine::Machine;
 use core::cell::Cell;
 use core::ptr;
 use quietcore_core::{CpuId, Nanos};
 
 struct Here {
-    machine: Cell<*const Machine>,
+    machine: Cell<*const ()>,
     cpu: Cell<Option<CpuId>>,
     now: Cell<Nanos>,
 }
@@ -20,12 +19,12 @@ thread_local! {
     };
 }
 
-/// The CPU of `machine` that this thread plays, and the moment at which it last looked at the clock in a
-/// turn. Cost: three loads.
+/// The CPU that this thread drives of the machine at this address, and the moment at which it last looked at the
+/// clock in a turn. Cost: three loads.
 #[inline]
-pub(crate) fn current_cpu(machine: &Machine) -> Option<(CpuId, Nanos)> {
+pub(crate) fn driven_here(machine: *const ()) -> Option<(CpuId, Nanos)> {
     HERE.with(|here| {
-        let cpu = here.cpu.get().filter(|_| ptr::eq(here.machine.get(), machine))?;
+        let cpu = here.cpu.get().filter(|_| here.machine.get() == machine)?;
         Some((cpu, here.now.get()))
     })
 }
@@ -35,7 +34,7 @@ pub(super) fn any() -> Option<CpuId> {
     HERE.with(|here| here.cpu.get())
 }
 
-pub(super) fn enter(machine: &Machine, cpu: CpuId, now: Nanos) {
+pub(super) fn enter(machine: *const (), cpu: CpuId, now: Nanos) {
     HERE.with(|here| {
         here.cpu.set(Some(cpu));
         here.now.set(now);

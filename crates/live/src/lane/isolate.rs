@@ -6,7 +6,6 @@
 //! reported. Works without lanes, too: then it is about where threads arm, and where the helper may run.
 //! Source: PROTOCOL section 9.
 
-use super::current::current_cpu;
 use crate::machine::Machine;
 use crate::run_queue::Item;
 use core::fmt;
@@ -92,7 +91,7 @@ impl Machine {
         self.tell_of_isolation(isolated, &outcome);
         let mut report = outcome?;
         let end = Instant::now() + PATIENCE;
-        let own = current_cpu(self).map(|(cpu, _)| cpu);
+        let own = self.current_cpu().map(|(cpu, _)| cpu);
         loop {
             let running = report.still_running.iter().filter(|cpu| self.runs_foreign(*cpu));
             report.still_running = running.collect();

@@ -13,8 +13,8 @@ use super::lane::Lane;
 use super::outcome::TurnWork;
 use crate::run_queue::{Item, NextItem, RunQueue};
 use crate::softirq::{Before, Softirqs};
-use crate::task;
 use crate::words::run_queue::Activity;
+use crate::{task, work};
 use quietcore_core::Nanos;
 
 /// Items per turn; the rest waits for the next one.
@@ -124,7 +124,7 @@ impl Lane {
             Item::Work(work) => {
                 let running = work.running();
                 let guarded = |run: &dyn Fn()| _ = machine.guarded(cpu, run);
-                if work.run(cpu, |run| machine.stalls.around(cpu, running, || guarded(run))) {
+                if work::run(work, cpu, |run| machine.stalls.around(cpu, running, || guarded(run))) {
                     machine.tell_of_end();
                 }
             }

@@ -3,17 +3,15 @@
 //! Made with the machine and never changed in size. Lock order: `control`, then anything of the core;
 //! `own_threads` and `notes` are held for no call; `aside`, then a run queue's lock.
 
-use super::current::current_cpu;
+use super::options::StartNote;
 use super::slot::Slot;
-use super::thread::StartNote;
-use crate::machine::Machine;
 use crate::run_queue::{Item, RunQueue};
 use crate::softirq::Ksoftirqd;
 use crate::words::park::{Notify, Parker};
 use crate::words::run_queue::Hint;
 use crate::words::stall_deadline::StallDeadline;
 use quietcore_core::realtime::CpuPriorities;
-use quietcore_core::{BaseId, CpuId, CpuSet, Nanos, Settings};
+use quietcore_core::{CpuId, CpuSet, Nanos, Settings};
 use rustix::thread::Pid;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -211,27 +209,5 @@ impl Lanes {
     /// Wakes every player that sleeps.
     pub(crate) fn wake_all(&self) {
         self.all().for_each(|slot| _ = slot.kick());
-    }
-}
-
-impl Machine {
-    /// A lane that takes part is awake from `now` on.
-    pub(super) fn arm_stall_deadline(&self, now: Nanos) {
-        self.lanes.stall_deadline.arm(&self.alarm, self.clock.to_kernel(now));
-    }
-
-    /// A pinned or an exact timer was put on `base`, to run at `at`: its CPU's lane is woken if it is awake
-    /// in the books, so that no action asks for it, but dozes beyond `at`. After the arm; by any thread.
-    /// Cost: a fence and a load; nothing without lanes.
-    #[inline]
-    pub(crate) fn interrupt_doze(&self, base: BaseId, at: Nanos) {
-        let Some(slot) = self.lanes.slot(base.cpu) else { return };
-        slot.interrupt_doze(at);
-        if self.timer_raise.calls()
-            && slot.standalone.is_set()
-            && current_cpu(self).is_none_or(|(cpu, _)| cpu != base.cpu)
-        {
-            slot.call();
-        }
     }
 }

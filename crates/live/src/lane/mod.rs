@@ -18,11 +18,13 @@
 mod claim;
 mod cpu;
 mod current;
+mod doze;
 mod idle_predictor;
 mod isolate;
 mod items;
 mod lane;
 mod lanes;
+mod options;
 mod outcome;
 mod realtime;
 mod sentinel;
@@ -37,7 +39,7 @@ pub use {
     claim::{ClaimError, WaitBy},
     cpu::{Cpu, Unparker},
     isolate::IsolateError,
+    options::{LaneThreads, Pinning, StartNote},
     outcome::{IdleUntil, TurnStats},
-    thread::{LaneThreads, Pinning, StartNote},
 };
-pub(crate) use {current::current_cpu, lanes::Lanes};
+pub(crate) use {current::driven_here, lanes::Lanes};

@@ -5,7 +5,7 @@ use crate::isolation::FromHost;
 use crate::lane::LaneThreads;
 use crate::run_queue::WakeTo;
 use crate::softirq::{Handlers, SoftirqRun};
-use crate::stall::KeepSites;
+use crate::stall::RecordLocations;
 use crate::virtual_time::Allowed;
 use core::time::Duration;
 use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
@@ -61,7 +61,7 @@ pub struct MachineBuilder {
     pub(super) defer_limit: Duration,
     pub(super) wake_to: WakeTo,
     pub(super) timer_raise: TimerRaise,
-    pub(crate) sites: KeepSites,
+    pub(crate) sites: RecordLocations,
 }
 
 impl Default for MachineBuilder {
@@ -86,7 +86,7 @@ impl Default for MachineBuilder {
             defer_limit: Duration::from_millis(50),
             wake_to: WakeTo::default(),
             timer_raise: TimerRaise::default(),
-            sites: KeepSites::default(),
+            sites: RecordLocations::default(),
         }
     }
 }

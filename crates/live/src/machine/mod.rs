@@ -15,6 +15,7 @@ mod error;
 mod helper;
 mod host;
 mod limits;
+mod reference;
 mod spare_turn;
 mod start;
 mod sync;
@@ -26,10 +27,11 @@ pub use builder::{MachineBuilder, OnPanic};
 pub use current::{EnterGuard, InstallError};
 pub use error::{ArmError, StartError};
 pub(crate) use limits::Limits;
+pub(crate) use reference::MachineRef;
 
 use crate::clock::Clock;
 use crate::events::Events;
-use crate::lane::{Lanes, current_cpu};
+use crate::lane::{Lanes, driven_here};
 use crate::metrics::CpuCounts;
 use crate::payload::Payload;
 use crate::probe;
@@ -98,6 +100,26 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// For parts of the machine that know it.
+    pub(crate) const fn reference(&'static self) -> MachineRef {
+        MachineRef::new(self)
+    }
+
+    /// The machine that a part of it knows.
+    #[inline]
+    #[allow(unsafe_code, reason = "the only type that a reference is made from")]
+    pub(crate) const fn of(reference: MachineRef) -> &'static Self {
+        // SAFETY: `reference` above is the only caller of `MachineRef::new`.
+        unsafe { reference.get() }
+    }
+
+    /// The CPU of this machine that the calling thread drives, and the moment at which the thread last looked at
+    /// the clock in a turn. Cost: three loads.
+    #[inline]
+    pub(crate) fn current_cpu(&self) -> Option<(CpuId, Nanos)> {
+        driven_here(core::ptr::from_ref(self).cast())
+    }
+
     /// Writes anew where foreign threads arm. After CPUs came, went, or were isolated.
     pub(crate) fn choose_hosts(&self) {
         let isolated = self.core.isolation().any();
@@ -165,7 +187,7 @@ impl Machine {
     /// ```
     #[must_use]
     pub fn cpu_here(&self) -> Option<CpuId> {
-        current_cpu(self).map(|(cpu, _)| cpu)
+        self.current_cpu().map(|(cpu, _)| cpu)
     }
 
     /// Whether this process got it from its parent, by a fork: then its locks may be held by nobody, and must
@@ -210,7 +232,7 @@ impl Machine {
     /// Who arms: the lane of this thread, or a foreign thread on the CPU that it runs on.
     #[inline]
     pub(crate) fn context(&self, now: Nanos) -> Context {
-        match current_cpu(self) {
+        match self.current_cpu() {
             Some((cpu, _)) => Context::on(cpu, now),
             None => Context::near(self.hosts.near(present_cpu::number()), now),
         }
@@ -220,7 +242,7 @@ impl Machine {
     /// last look at the clock will do, elsewhere the coarse clock.
     #[inline]
     pub(crate) fn coarse_context(&self) -> Context {
-        match current_cpu(self) {
+        match self.current_cpu() {
             Some((cpu, now)) => Context::on(cpu, now),
             None => Context::near(self.hosts.near(present_cpu::number()), self.clock.coarse()),
         }
@@ -229,7 +251,7 @@ impl Machine {
     /// The same for a cancel, which asks neither for the time nor where a foreign thread is.
     #[inline]
     pub(crate) fn cancel_context(&self) -> Context {
-        match current_cpu(self) {
+        match self.current_cpu() {
             Some((cpu, now)) => Context::on(cpu, now),
             None => Context::near(CpuId::default(), Nanos(0)),
         }

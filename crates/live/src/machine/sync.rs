@@ -1,6 +1,6 @@
 //! The words of a machine that its callers read without a lock: whether it lives, and where they arm.
 
-use crate::stall::KeepSites;
+use crate::stall::RecordLocations;
 use core::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 use quietcore_core::{CpuId, CpuSet};
 
@@ -18,8 +18,8 @@ const SHUT_DOWN: u8 = 1;
 const KEEPS_SITES: u8 = 2;
 
 impl Life {
-    pub(super) fn new(sites: KeepSites) -> Self {
-        let word = if sites == KeepSites::Yes { KEEPS_SITES } else { RUNNING };
+    pub(super) fn new(sites: RecordLocations) -> Self {
+        let word = if sites == RecordLocations::Yes { KEEPS_SITES } else { RUNNING };
         // Relaxed: no other thread has the word yet.
         Self { word: AtomicU8::new(word), forks: crate::fork::count() }
     }

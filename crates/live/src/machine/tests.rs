@@ -28,7 +28,8 @@ fn the_helper_wakes_what_is_due() {
     let (sender, receiver) = channel();
     let waker = Waker::from(Arc::new(Tell(Mutex::new(sender), machine)));
     let options = TimerOptions::new().detached().precision(Precision::Tick);
-    let entry = WakeEntry { timer: Timer::new(Payload::wake(machine), options), cell: WakerCell::new() };
+    let entry =
+        WakeEntry { timer: Timer::new(Payload::wake(machine.reference()), options), cell: WakerCell::new() };
     let entry = Box::pin(entry);
     for after in [0, 300_000, 30_000_000, 5_000_000] {
         entry.cell.reset();

@@ -5,7 +5,6 @@
 
 use super::{Machine, OnPanic};
 use crate::job::Job;
-use crate::lane::current_cpu;
 use crate::probe;
 use crate::stall::RunningCode;
 use crate::timer::InRun;
@@ -120,7 +119,7 @@ impl Machine {
 
     /// A task has panicked: it has ended, and nothing else.
     pub(crate) fn count_task_panic(&self) {
-        let cpu = current_cpu(self).map_or(self.spare, |(cpu, _)| cpu);
+        let cpu = self.current_cpu().map_or(self.spare, |(cpu, _)| cpu);
         self.counts[cpu.index()].panics.add(1);
     }
 

@@ -10,6 +10,7 @@
 
 mod place;
 mod queue;
+mod wake_to;
 
-pub use place::WakeTo;
 pub(crate) use queue::{Item, NextItem, RunQueue};
+pub use wake_to::WakeTo;

@@ -13,7 +13,7 @@
 //! Absent: running. Source: KERNEL section 6; PROTOCOL section 4, "marking opens X's run queues".
 
 use super::queue::{Item, NextItem, RunQueue};
-use crate::lane::current_cpu;
+use super::wake_to::WakeTo;
 use crate::machine::Machine;
 use crate::timer::InRun;
 use crate::words::park::Notify;
@@ -25,20 +25,6 @@ use quietcore_core::realtime::{
 };
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// Where a normal task or work is run that was woken.
-///
-/// ```
-/// assert_eq!(quietcore::task::WakeTo::default(), quietcore::task::WakeTo::Last);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WakeTo {
-    /// On the lane that it ran on last.
-    #[default]
-    Last,
-    /// On the lane that wakes it; where it ran last if that is no lane.
-    Here,
-}
 
 impl Machine {
     fn queue(&self, cpu: CpuId) -> Option<&RunQueue> {
@@ -87,7 +73,7 @@ impl Machine {
         let is_woken = self.lanes.kick_lane(cpu) == Some(Notify::Woke);
         // What a lane leaves for itself it runs soon, if somebody sees to it that it does; two of those are
         // one for somebody else. What others leave with it while it runs something, too.
-        let is_here = current_cpu(self).map(|(here, _)| here) == Some(cpu);
+        let is_here = self.current_cpu().map(|(here, _)| here) == Some(cpu);
         let is_busy = matches!(queue.current.get().0, Activity::Normal | Activity::Realtime(_));
         let waited = if is_here { waited } else { waited + usize::from(is_busy) };
         let may_wait = usize::from(is_here);
@@ -117,7 +103,7 @@ impl Machine {
     }
 
     fn normal_target(&self, last: CpuId) -> Option<CpuId> {
-        let here = current_cpu(self).map(|(cpu, _)| cpu);
+        let here = self.current_cpu().map(|(cpu, _)| cpu);
         let preferred = match self.wake_to {
             WakeTo::Last => [Some(last), here],
             WakeTo::Here => [here, Some(last)],
@@ -145,7 +131,7 @@ impl Machine {
     }
 
     fn realtime_target(&self, priority: Priority, last: CpuId) -> Option<CpuId> {
-        let here = current_cpu(self).map_or(last, |(cpu, _)| cpu);
+        let here = self.current_cpu().map_or(last, |(cpu, _)| cpu);
         let turn = self.lanes.rotation.next();
         let seeker = Seeker { priority, affinity: &self.lane_set, previous: last, here, turn };
         let (priorities, topology) = (&self.lanes.priorities, self.core.topology());
@@ -311,7 +297,7 @@ impl Machine {
             core::mem::forget(item);
             return;
         }
-        let is_ours = |cpu| current_cpu(self).map(|(here, _)| here) == Some(cpu);
+        let is_ours = |cpu| self.current_cpu().map(|(here, _)| here) == Some(cpu);
         match item.bound_to().filter(|_| item.is_of_thread()) {
             Some(cpu) if !is_ours(cpu) => {
                 let queue = self.queue(cpu).expect("its lane made it");

@@ -5,55 +5,13 @@
 //! of the machine's own threads (the kernel's does not leave: ours). There is one only if some vector with a
 //! handler may leave its lane.
 
+use super::bell::Ksoftirqd;
 use super::handlers::EndEarly;
 use crate::machine::{Machine, StartError};
 use crate::run_queue::RunQueue;
-use crate::words::park::Parker;
-use crate::words::run_queue::Doorbell;
 use quietcore_core::softirq::{Budget, Passes, Runner, Step, VectorSet};
 use quietcore_core::{CpuId, Nanos};
 use std::thread;
-
-/// Where the thread of one lane waits.
-#[derive(Debug)]
-pub(crate) struct Ksoftirqd {
-    asked: Doorbell,
-    parker: Parker,
-}
-
-impl Ksoftirqd {
-    pub(crate) fn new() -> Self {
-        Self { asked: Doorbell::new(), parker: Parker::futex() }
-    }
-
-    /// Something is pending that the lane leaves.
-    pub(crate) fn ask(&self) {
-        self.asked.ring();
-        self.wake();
-    }
-
-    /// So that it looks whether the machine has ended.
-    pub(crate) fn wake(&self) {
-        let _ = self.parker.unpark();
-    }
-
-    /// Waits to be asked; says whether it was, and not only the machine has ended.
-    fn wait(&self, machine: &Machine) -> bool {
-        while !self.asked.answer() {
-            self.parker.prepare();
-            if !machine.is_running() {
-                let _ = self.parker.finish();
-                return false;
-            }
-            if self.asked.is_rung() {
-                let _ = self.parker.finish();
-            } else {
-                let _ = self.parker.wait(None);
-            }
-        }
-        true
-    }
-}
 
 /// Nothing waits for a thread of normal priority.
 #[derive(Debug)]
@@ -87,7 +45,7 @@ impl Machine {
         self.join_own_threads();
         let ksoftirqd = self.lanes.ksoftirqd(cpu).expect("a lane has one");
         let queue = self.lanes.queue(cpu).expect("a lane has one");
-        while ksoftirqd.wait(self) {
+        while ksoftirqd.wait(|| self.is_running()) {
             self.counts[cpu.index()].ksoftirqd_wakeups.add(1);
             while self.is_running() && self.ksoftirqd_round(cpu, queue) {
                 // Its time is up: whoever waits for the CPU goes first.

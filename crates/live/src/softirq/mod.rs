@@ -12,13 +12,15 @@
 //! `round.rs` is the lane's part, `ksoftirqd.rs` the thread's. TIMER and HRTIMER are the machine's own: they
 //! are what [`Cpu::turn`](crate::Cpu::turn) does with timers. Source: KERNEL section 5; PROTOCOL section 9.
 
+mod bell;
 mod handlers;
 mod ksoftirqd;
 mod round;
+mod run;
 
+pub(crate) use bell::Ksoftirqd;
 pub(crate) use handlers::Handlers;
 pub use handlers::{RaiseError, SoftirqRun};
-pub(crate) use ksoftirqd::Ksoftirqd;
 pub use quietcore_core::realtime::Awareness;
 pub use quietcore_core::softirq::{Runner, Vector, VectorSet};
 pub(crate) use round::{Before, Softirqs};

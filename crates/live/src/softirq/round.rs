@@ -148,7 +148,7 @@ impl Machine {
         for vector in vectors.iter() {
             let Some(handler) = self.softirqs.get(vector) else { continue };
             ran += 1;
-            let run = SoftirqRun { machine: self, cpu, vector, runner, until, must_end_early };
+            let run = SoftirqRun { machine: self.reference(), cpu, vector, runner, until, must_end_early };
             let handle = || _ = self.guarded(cpu, || handler(&run));
             match runner {
                 Runner::Lane => {

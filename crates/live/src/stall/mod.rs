@@ -14,11 +14,12 @@
 //! Absent: marking; whose wakers a timer wakes (a waker says nothing of its task); what a ksoftirqd runs, as
 //! no lane waits for that.
 
+mod locations;
 mod log;
 mod report;
 mod turn;
 
 pub(crate) use crate::words::stall_record::{Callback, RunningCode};
+pub(crate) use locations::RecordLocations;
 pub(crate) use log::Stalls;
 pub use report::{StallCause, StallReport};
-pub(crate) use turn::KeepSites;

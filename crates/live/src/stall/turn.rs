@@ -1,17 +1,10 @@
 //! Where a machine and its lanes meet the reports.
 
+use super::locations::RecordLocations;
 use super::log::Marked;
 use super::report::StallReport;
 use crate::machine::Machine;
 use crate::{CpuId, MachineBuilder, Nanos};
-
-/// Whether timers keep where they were armed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum KeepSites {
-    Yes,
-    #[default]
-    No,
-}
 
 impl MachineBuilder {
     /// Timers of [`Machine::timer`] keep where in the program they were armed last, and tasks where they were
@@ -26,7 +19,7 @@ impl MachineBuilder {
     /// ```
     #[must_use]
     pub const fn arm_sites(mut self) -> Self {
-        self.sites = KeepSites::Yes;
+        self.sites = RecordLocations::Yes;
         self
     }
 }

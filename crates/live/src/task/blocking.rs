@@ -7,94 +7,12 @@
 
 use super::error::SpawnError;
 use super::join::JoinHandle;
-use super::state::{Contained, Origin, Runnable, TaskPlace, TaskState, run};
+use super::poll::Contained;
+use super::state::{Origin, Runnable, TaskPlace, TaskState};
 use crate::machine::Machine;
 use core::panic::Location;
 use quietcore_core::CpuId;
-use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-/// The most threads of a machine.
-const LIMIT: usize = 512;
-
-/// How long a thread waits for another closure.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-#[derive(Debug, Default)]
-struct PoolState {
-    waiting: VecDeque<Runnable>,
-    threads: usize,
-    idle: usize,
-    is_over: bool,
-}
-
-/// The closures of a machine that block, and who runs them.
-#[derive(Debug, Default)]
-pub(crate) struct BlockingPool {
-    state: Mutex<PoolState>,
-    changed: Condvar,
-}
-
-impl BlockingPool {
-    fn lock(&self) -> MutexGuard<'_, PoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Leaves `task`; says whether another thread is needed.
-    fn push(&self, task: Runnable) -> bool {
-        let mut state = self.lock();
-        if state.is_over {
-            drop(state);
-            drop(task);
-            return false;
-        }
-        state.waiting.push_back(task);
-        let is_needed = state.waiting.len() > state.idle && state.threads < LIMIT;
-        if is_needed {
-            state.threads += 1;
-        }
-        drop(state);
-        self.changed.notify_one();
-        is_needed
-    }
-
-    /// The calling thread runs closures until it has had none for a while.
-    fn work(&self) {
-        let mut state = self.lock();
-        loop {
-            if let Some(task) = state.waiting.pop_front() {
-                drop(state);
-                // Its panic is its result.
-                let _ = run(task, CpuId::default());
-                state = self.lock();
-                continue;
-            }
-            if state.is_over {
-                break;
-            }
-            state.idle += 1;
-            let (after, timeout) =
-                self.changed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner);
-            state = after;
-            state.idle -= 1;
-            if timeout.timed_out() && state.waiting.is_empty() {
-                break;
-            }
-        }
-        state.threads -= 1;
-    }
-
-    /// Nothing is begun any more: what waits is dropped, threads end when they are done.
-    pub(crate) fn end(&self) {
-        let mut state = self.lock();
-        state.is_over = true;
-        let waiting = core::mem::take(&mut state.waiting);
-        drop(state);
-        self.changed.notify_all();
-        drop(waiting);
-    }
-}
+use std::sync::Arc;
 
 impl Machine {
     /// Runs `closure`, which may block, on a thread that is nobody's lane. Works without lanes, too. When the
@@ -119,8 +37,8 @@ impl Machine {
         if !self.is_running() {
             return Err(SpawnError::NotRunning);
         }
-        let origin = Origin::of::<F>(self, Location::caller());
-        let state = TaskState::new(self, TaskPlace::Anywhere, None, CpuId::default(), origin);
+        let origin = Origin::of::<F>(self.spawn_site(Location::caller()));
+        let state = TaskState::new(self.reference(), TaskPlace::Anywhere, None, CpuId::default(), origin);
         let make =
             move |state: &Arc<TaskState>| Contained::new(async move { closure() }, Arc::clone(state), None);
         let (runnable, task) = async_task::Builder::new().metadata(state).spawn(make, leave);
@@ -155,7 +73,7 @@ impl Machine {
 
 /// A closure is polled once; only an abort wakes it, to be dropped.
 fn leave(task: Runnable) {
-    let machine = task.metadata().machine;
+    let machine = Machine::of(task.metadata().machine);
     if machine.blocking.push(task)
         && let Err(error) = machine.start_blocking_thread()
     {

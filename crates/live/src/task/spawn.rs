@@ -5,9 +5,9 @@
 
 use super::error::SpawnError;
 use super::join::JoinHandle;
-use super::live::LiveTasks;
-use super::state::{Contained, Origin, TaskPlace, TaskState, schedule};
-use crate::lane::{Cpu, current_cpu};
+use super::poll::{Contained, schedule};
+use super::state::{Origin, TaskPlace, TaskState};
+use crate::lane::Cpu;
 use crate::machine::Machine;
 use core::panic::Location;
 use quietcore_core::CpuId;
@@ -170,8 +170,8 @@ impl Machine {
     {
         let place = options.lane.map_or(TaskPlace::Anywhere, TaskPlace::Lane);
         let first = self.check_spawn(options.lane)?;
-        let origin = Origin::of::<F>(self, Location::caller());
-        let state = TaskState::new(self, place, options.priority, first, origin);
+        let origin = Origin::of::<F>(self.spawn_site(Location::caller()));
+        let state = TaskState::new(self.reference(), place, options.priority, first, origin);
         let turn = self.lanes.rotation.next();
         let (runnable, handle) = self.tasks.list(turn, |listed| {
             let make = move |state: &Arc<TaskState>| Contained::new(future, Arc::clone(state), Some(listed));
@@ -183,6 +183,12 @@ impl Machine {
         Ok(handle)
     }
 
+    /// `site`, if this machine keeps where tasks are started.
+    pub(super) fn spawn_site(&self, site: &'static Location<'static>) -> Option<&'static Location<'static>> {
+        // It runs, so if it does not take plain arms it keeps them.
+        Some(site).filter(|_| !self.takes_plain_arms())
+    }
+
     /// Where a task that this thread starts counts as having run last.
     pub(crate) fn check_spawn(&self, lane: Option<CpuId>) -> Result<CpuId, SpawnError> {
         if !self.is_running() {
@@ -191,7 +197,7 @@ impl Machine {
         if let Some(cpu) = lane.filter(|cpu| !self.lane_set.contains(*cpu)) {
             return Err(SpawnError::NotALane { cpu });
         }
-        let here = current_cpu(self).map(|(cpu, _)| cpu);
+        let here = self.current_cpu().map(|(cpu, _)| cpu);
         lane.or(here).or(self.lane_set.first()).ok_or(SpawnError::NoLanes)
     }
 }
@@ -228,9 +234,9 @@ impl Cpu {
     {
         let machine = self.machine();
         machine.check_spawn(None)?;
-        let origin = Origin::of::<F>(machine, Location::caller());
+        let origin = Origin::of::<F>(machine.spawn_site(Location::caller()));
         let place = TaskPlace::Thread(self.cpu());
-        let state = TaskState::new(machine, place, None, self.cpu(), origin);
+        let state = TaskState::new(machine.reference(), place, None, self.cpu(), origin);
         let (runnable, handle) = self.local_tasks().list(0, |listed| {
             let make = move |state: &Arc<TaskState>| Contained::new(future, Arc::clone(state), Some(listed));
             let (runnable, task) = async_task::Builder::new().metadata(state).spawn_local(make, schedule);
@@ -239,19 +245,5 @@ impl Cpu {
         });
         runnable.schedule();
         Ok(handle)
-    }
-}
-
-/// Ends the tasks of a lane's thread; by that thread, which still plays the lane.
-pub(crate) fn end_local_tasks(machine: &'static Machine, cpu: CpuId, tasks: &LiveTasks) {
-    // A task that is woken while its future is dropped comes back to the queue; one that another thread has
-    // just woken is on its way there.
-    while tasks.count() > 0 {
-        tasks.wake_all();
-        let items = machine.lanes.take_of_thread(cpu);
-        if items.is_empty() {
-            std::thread::yield_now();
-        }
-        items.into_iter().for_each(|item| machine.dismiss(item));
     }
 }

@@ -62,12 +62,12 @@ impl<K: TimerKind> Slot<K> {
             Precision::Coarse => quietcore_core::Precision::Coarse,
             Precision::Tick | Precision::Exact => quietcore_core::Precision::Tick,
         });
-        let timer = Timer::of_kind(Payload::wake(machine), options);
+        let timer = Timer::of_kind(Payload::wake(machine.reference()), options);
         Self { entry: WakeEntry { timer, cell: WakerCell::new() }, state: State::Idle, precision }
     }
 
     fn machine(&self) -> &'static Machine {
-        self.entry.timer.payload().machine()
+        Machine::of(self.entry.timer.payload().machine())
     }
 
     /// For an owner who has a slot to itself. The entry is only shared, however exclusive the borrow is: the
@@ -190,7 +190,7 @@ impl<K: TimerKind> Drop for Slot<K> {
 /// The entry stays where it is, shared, until its timer is idle.
 #[inline]
 unsafe fn arm<K: TimerKind>(entry: &WakeEntry<K>, deadline: Nanos, now: Nanos) -> bool {
-    let machine = entry.timer.payload().machine();
+    let machine = Machine::of(entry.timer.payload().machine());
     let at = K::not_before(deadline, Nanos(0));
     // SAFETY: the caller promises that the entry stays; all references go to the machine in its payload, which
     // no thread writes.
@@ -205,7 +205,7 @@ unsafe fn arm<K: TimerKind>(entry: &WakeEntry<K>, deadline: Nanos, now: Nanos) -
 
 /// Takes the timer of an entry out; says whether it was pending.
 fn cancel<K: TimerKind>(entry: &WakeEntry<K>) -> bool {
-    let machine = entry.timer.payload().machine();
+    let machine = Machine::of(entry.timer.payload().machine());
     // SAFETY: the entry is valid and shared during this call, and the reference is not kept.
     let timer = unsafe { TimerRef::new(entry.address()) };
     machine.core.cancel(timer, machine.cancel_context()).expect(KNOWN)

@@ -309,7 +309,7 @@ impl Machine {
     where
         F: FnMut(&Run<'_>) + Send + 'static,
     {
-        let raw = RawTimer::of_kind(Payload::new(self, PayloadKind::Counted), options, run::<F>);
+        let raw = RawTimer::of_kind(Payload::new(self.reference(), PayloadKind::Counted), options, run::<F>);
         let vtable = const {
             &CountedVtable {
                 acquire_ref: acquire::<F>,

@@ -20,6 +20,7 @@
 
 mod arm;
 mod callback;
+mod ends;
 mod options;
 mod raw;
 mod rearm;
@@ -30,10 +31,10 @@ mod tests;
 mod wait;
 
 pub use callback::TimerHandle;
+pub(crate) use ends::{InRun, RunEnds};
 pub use options::{Precision, TimerOptions};
 pub use quietcore_core::Cancelled;
 pub use quietcore_core::place::{ExactPolicy, Policy};
 pub(crate) use raw::DueCallback;
 pub use raw::{CallbackTimer, RawFn, RawTimer, Run};
 pub use wait::{CancelAndWait, WouldBlock};
-pub(crate) use wait::{InRun, RunEnds};

@@ -117,7 +117,7 @@ impl RawTimer {
         run: RawFn,
         argument: *mut (),
     ) -> Self {
-        Self { argument, ..Self::of_kind(Payload::new(machine, PayloadKind::Raw), options, run) }
+        Self { argument, ..Self::of_kind(Payload::new(machine.reference(), PayloadKind::Raw), options, run) }
     }
 
     /// Without an argument.
@@ -179,7 +179,7 @@ impl RawTimer {
 
     #[inline]
     pub(super) fn machine(&self) -> &'static Machine {
-        self.payload().machine()
+        Machine::of(self.payload().machine())
     }
 
     #[inline]

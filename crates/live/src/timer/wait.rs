@@ -7,17 +7,12 @@
 //! Who must not wait: a thread that is inside of a run (the other run may wait for this one), and a lane
 //! (others may wait for its turn). Absent: time limits.
 
+use super::ends::InRun;
 use super::raw::{CallbackTimer, TimerPtr, with_either};
-use super::sync::Tasks;
-use crate::lane::current_cpu;
-use crate::words::run_wait::RunWait;
-use core::cell::Cell;
 use core::fmt;
-use core::marker::PhantomData;
 use core::pin::Pin;
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll};
 use quietcore_core::Cancelled;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The timer was cancelled, but a run of it has not ended, and this thread must not wait for it.
 ///
@@ -36,116 +31,6 @@ impl fmt::Display for WouldBlock {
 }
 
 impl core::error::Error for WouldBlock {}
-
-thread_local! {
-    static RUNS: Cell<u32> = const { Cell::new(0) };
-}
-
-/// While it lives, its thread is inside of a run.
-#[derive(Debug)]
-pub(crate) struct InRun(PhantomData<*const ()>);
-
-impl InRun {
-    #[inline]
-    pub(crate) fn begin() -> Self {
-        RUNS.with(|runs| runs.set(runs.get() + 1));
-        Self(PhantomData)
-    }
-
-    /// Whether the calling thread is inside of a run.
-    pub(crate) fn is_here() -> bool {
-        RUNS.with(Cell::get) != 0
-    }
-}
-
-impl Drop for InRun {
-    #[inline]
-    fn drop(&mut self) {
-        RUNS.with(|runs| runs.set(runs.get() - 1));
-    }
-}
-
-/// Who waits for the end of a run, of one machine.
-#[derive(Debug)]
-pub(crate) struct RunEnds {
-    threads: RunWait,
-    tasks: Tasks,
-    wakers: Mutex<Wakers>,
-}
-
-#[derive(Debug)]
-struct Wakers {
-    waiting: Vec<(u64, Waker)>,
-    last: u64,
-}
-
-impl RunEnds {
-    pub(crate) fn new() -> Self {
-        let wakers = Wakers { waiting: Vec::new(), last: 0 };
-        Self { threads: RunWait::new(), tasks: Tasks::new(), wakers: Mutex::new(wakers) }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Wakers> {
-        self.wakers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns when `is_running` says no. It is asked again after every run's end.
-    pub(crate) fn wait_while(&self, is_running: impl FnMut() -> bool) {
-        self.threads.wait_while(is_running);
-    }
-
-    /// A run is over, and the base knows it. The caller wakes what this returns: it is user code. Cost: a
-    /// fence and two loads.
-    #[inline]
-    pub(crate) fn finished(&self) -> Vec<Waker> {
-        self.threads.finished();
-        if self.tasks.any() { self.waiting_tasks() } else { Vec::new() }
-    }
-
-    /// Whether a task waits.
-    #[cfg(test)]
-    pub(super) fn is_awaited(&self) -> bool {
-        self.tasks.any()
-    }
-
-    #[cold]
-    fn waiting_tasks(&self) -> Vec<Waker> {
-        let mut wakers = self.lock();
-        let waiting = core::mem::take(&mut wakers.waiting);
-        self.tasks.store(0);
-        drop(wakers);
-        waiting.into_iter().map(|(_, waker)| waker).collect()
-    }
-
-    /// From now on the end of any run wakes `waker`, once. `ticket` is of this task's last call.
-    fn register(&self, ticket: Option<u64>, waker: &Waker) -> u64 {
-        // Cloned before, and dropped after the lock is held: both are user code.
-        let waker = waker.clone();
-        let mut wakers = self.lock();
-        let known = wakers.waiting.iter_mut().find(|(number, _)| Some(*number) == ticket);
-        if let Some((number, known)) = known {
-            let (number, before) = (*number, core::mem::replace(known, waker));
-            drop(wakers);
-            drop(before);
-            return number;
-        }
-        wakers.last += 1;
-        let number = wakers.last;
-        wakers.waiting.push((number, waker));
-        self.tasks.store(wakers.waiting.len());
-        number
-    }
-
-    fn leave(&self, ticket: u64) {
-        let mut wakers = self.lock();
-        let at = wakers.waiting.iter().position(|(number, _)| *number == ticket);
-        let waker = at.map(|at| wakers.waiting.swap_remove(at));
-        self.tasks.store(wakers.waiting.len());
-        drop(wakers);
-        // Dropping it is its owner's code.
-        drop(waker);
-    }
-}
 
 /// What a cancel that may have to wait has found so far.
 #[derive(Clone, Copy, Debug)]
@@ -202,7 +87,7 @@ impl TimerPtr {
         let machine = self.timer().machine();
         let mut found = self.look(Found::Idle(false));
         if matches!(found, Found::Running(_)) {
-            if InRun::is_here() || current_cpu(machine).is_some() {
+            if InRun::is_here() || machine.current_cpu().is_some() {
                 return Err(WouldBlock);
             }
             machine.run_ends.wait_while(|| {

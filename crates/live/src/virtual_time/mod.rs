@@ -21,6 +21,7 @@ mod control;
 mod error;
 mod mover;
 mod participant;
+mod shared;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,6 @@ mod tests;
 pub use attend::{attend, block_on};
 pub use control::{advance, hold, pause, resume};
 pub use error::TimeError;
-pub(crate) use mover::{Allowed, VirtualTime};
 pub use participant::{Hold, Participant};
+pub(crate) use shared::{Allowed, VirtualTime};
 pub use state::{IdleOutcome, Participate};

@@ -1,9 +1,9 @@
 //! Work as a program has it, and as a queue has it.
 
-use crate::lane::current_cpu;
+use super::queued::{Queued, WorkInner};
 use crate::machine::Machine;
 use crate::run_queue::Item;
-use crate::stall::{Callback, RunningCode};
+use crate::stall::Callback;
 use crate::task::{LastCpu, SpawnError};
 use crate::timer::{InRun, WouldBlock};
 use crate::words::work::{QueueDuty, WorkState};
@@ -50,16 +50,6 @@ impl WorkOptions {
     }
 }
 
-struct WorkInner {
-    machine: &'static Machine,
-    bound: Option<CpuId>,
-    last: LastCpu,
-    state: WorkState,
-    /// What a stall report says of it.
-    callback: &'static Callback,
-    run: Box<dyn Fn() + Send + Sync>,
-}
-
 /// A closure that lanes run whenever it is queued. Clones are the same work.
 ///
 /// ```
@@ -82,8 +72,7 @@ pub struct Work(Arc<WorkInner>);
 
 impl fmt::Debug for Work {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let WorkInner { bound, state, .. } = &*self.0;
-        out.debug_struct("Work").field("bound", bound).field("state", state).finish_non_exhaustive()
+        fmt::Debug::fmt(&*self.0, out)
     }
 }
 
@@ -108,8 +97,14 @@ impl Machine {
     ) -> Result<Work, SpawnError> {
         let first = self.check_spawn(options.bound)?;
         let (last, state, callback) = (LastCpu::new(first), WorkState::new(), Callback::work(&run));
-        let inner =
-            WorkInner { machine: self, bound: options.bound, last, state, callback, run: Box::new(run) };
+        let inner = WorkInner {
+            machine: self.reference(),
+            bound: options.bound,
+            last,
+            state,
+            callback,
+            run: Box::new(run),
+        };
         Ok(Work(Arc::new(inner)))
     }
 }
@@ -130,12 +125,12 @@ impl Work {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn queue(&self) -> Result<bool, SpawnError> {
-        if !self.0.machine.is_running() {
+        if !self.machine().is_running() {
             return Err(SpawnError::NotRunning);
         }
         let queue = self.0.state.queue();
         if queue == QueueDuty::Enqueue {
-            self.0.machine.enqueue(Item::Work(Queued(Self::clone(self))));
+            self.machine().enqueue(Item::Work(Queued(Arc::clone(&self.0))));
         }
         Ok(queue != QueueDuty::Known)
     }
@@ -153,9 +148,9 @@ impl Work {
     #[must_use = "a run may be under way whatever it says"]
     pub fn cancel(&self) -> bool {
         let waited = self.0.state.cancel();
-        if waited && !self.0.machine.is_forked() {
+        if waited && !self.machine().is_forked() {
             // Somebody may wait for what will not come.
-            self.0.machine.tell_of_end();
+            self.machine().tell_of_end();
         }
         waited
     }
@@ -198,12 +193,16 @@ impl Work {
         self.wait_while(|state| state.is_pending() || state.is_running())
     }
 
+    fn machine(&self) -> &'static Machine {
+        Machine::of(self.0.machine)
+    }
+
     fn wait_while(&self, is_wanted: impl Fn(&WorkState) -> bool) -> Result<(), WouldBlock> {
-        let machine = self.0.machine;
+        let machine = self.machine();
         if !is_wanted(&self.0.state) {
             return Ok(());
         }
-        if InRun::is_here() || current_cpu(machine).is_some() {
+        if InRun::is_here() || machine.current_cpu().is_some() {
             return Err(WouldBlock);
         }
         machine.run_ends.wait_while(|| machine.is_running() && is_wanted(&self.0.state));
@@ -225,36 +224,17 @@ impl Work {
     }
 }
 
-/// Work that waits in a queue.
-#[derive(Debug)]
-pub(crate) struct Queued(Work);
-
-impl Queued {
-    pub(crate) fn bound_to(&self) -> Option<CpuId> {
-        self.0.0.bound
+/// Runs `work` on `cpu`, unless it was cancelled; says whether it did. The caller counts panics, and tells
+/// those who wait for the end.
+pub(crate) fn run(work: Queued, cpu: CpuId, call: impl FnOnce(&dyn Fn())) -> bool {
+    let inner = &work.0;
+    if !inner.state.begin() {
+        return false;
     }
-
-    pub(crate) fn last(&self) -> CpuId {
-        self.0.0.last.get()
+    let _ = inner.last.replace(cpu);
+    call(&*inner.run);
+    if inner.state.end() {
+        Machine::of(inner.machine).enqueue(Item::Work(Queued(Arc::clone(inner))));
     }
-
-    /// What a lane says that it runs.
-    pub(crate) fn running(&self) -> RunningCode {
-        RunningCode::of(self.0.0.callback, 0, None)
-    }
-
-    /// Runs it on `cpu`, unless it was cancelled; says whether it did. The caller counts panics, and tells
-    /// those who wait for the end.
-    pub(crate) fn run(self, cpu: CpuId, call: impl FnOnce(&dyn Fn())) -> bool {
-        let inner = &self.0.0;
-        if !inner.state.begin() {
-            return false;
-        }
-        let _ = inner.last.replace(cpu);
-        call(&*inner.run);
-        if inner.state.end() {
-            inner.machine.enqueue(Item::Work(Self(Work(Arc::clone(inner)))));
-        }
-        true
-    }
+    true
 }

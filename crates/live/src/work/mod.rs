@@ -10,7 +10,9 @@
 
 mod delayed;
 mod item;
+mod queued;
 
 pub use delayed::DelayedWork;
-pub(crate) use item::Queued;
+pub(crate) use item::run;
 pub use item::{Work, WorkOptions};
+pub(crate) use queued::Queued;

@@ -1,0 +1,35 @@
+//! A machine as its own parts know it: by its address, without its type.
+//!
+//! A machine has queues of tasks, and a task knows its machine; the same holds for timers, work and handlers. What
+//! those parts are is said in files that `Machine` is built from, so they keep this; the files that act on it
+//! go on with `Machine::of`.
+#![allow(unsafe_code, reason = "an address whose type is known to one file")]
+
+use core::ptr::NonNull;
+
+/// The address of a machine, which is there for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MachineRef(NonNull<()>);
+
+// SAFETY: it is made from a `&'static M` of a type that threads share, in `new`.
+unsafe impl Send for MachineRef {}
+// SAFETY: as above.
+unsafe impl Sync for MachineRef {}
+
+impl MachineRef {
+    /// For `Machine::reference`.
+    pub(super) const fn new<M: Sync>(machine: &'static M) -> Self {
+        // SAFETY: a reference is not null.
+        Self(unsafe { NonNull::new_unchecked(core::ptr::from_ref(machine).cast_mut().cast()) })
+    }
+
+    /// For `Machine::of`.
+    ///
+    /// # Safety
+    /// It was made from an `M`.
+    #[inline]
+    pub(super) const unsafe fn get<M: Sync>(self) -> &'static M {
+        // SAFETY: the caller says so, and what it was made from is there for ever.
+        unsafe { self.0.cast().as_ref() }
+    }
+}

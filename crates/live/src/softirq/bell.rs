@@ -1,0 +1,45 @@
+//! How a ksoftirqd is asked, and waits to be.
+
+use crate::words::park::Parker;
+use crate::words::run_queue::Doorbell;
+
+/// Where the thread of one lane waits.
+#[derive(Debug)]
+pub(crate) struct Ksoftirqd {
+    asked: Doorbell,
+    parker: Parker,
+}
+
+impl Ksoftirqd {
+    pub(crate) fn new() -> Self {
+        Self { asked: Doorbell::new(), parker: Parker::futex() }
+    }
+
+    /// Something is pending that the lane leaves.
+    pub(crate) fn ask(&self) {
+        self.asked.ring();
+        self.wake();
+    }
+
+    /// So that it looks whether the machine has ended.
+    pub(crate) fn wake(&self) {
+        let _ = self.parker.unpark();
+    }
+
+    /// Waits to be asked; says whether it was, and not only the machine has ended.
+    pub(super) fn wait(&self, is_running: impl Fn() -> bool) -> bool {
+        while !self.asked.answer() {
+            self.parker.prepare();
+            if !is_running() {
+                let _ = self.parker.finish();
+                return false;
+            }
+            if self.asked.is_rung() {
+                let _ = self.parker.finish();
+            } else {
+                let _ = self.parker.wait(None);
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,80 @@
+//! One poll of a task, and what a task that was woken does.
+
+use super::error::{JoinError, Panic};
+use super::live::Listed;
+use super::state::{Runnable, TaskState};
+use crate::machine::Machine;
+use crate::run_queue::Item;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use pin_project_lite::pin_project;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// What a task that was woken does: it goes into a queue.
+pub(super) fn schedule(task: Runnable) {
+    let machine = Machine::of(task.metadata().machine);
+    machine.enqueue(Item::Task(task));
+}
+
+pin_project! {
+    /// The future of a task: it ends when it is aborted or its machine has ended, and a panic, also of its
+    /// destructor, is its result.
+    pub(super) struct Contained<F> {
+        #[pin]
+        future: Option<F>,
+        state: Arc<TaskState>,
+        // After the future: the list says that there is one.
+        listed: Option<Listed>,
+    }
+
+    impl<F> PinnedDrop for Contained<F> {
+        fn drop(this: Pin<&mut Self>) {
+            let mut this = this.project();
+            // Nobody is left who would hear of a panic.
+            let _ = drop_future(this.future.as_mut(), this.state);
+        }
+    }
+}
+
+/// Drops what is left of a future; a panic of its destructor is counted.
+fn drop_future<F>(mut future: Pin<&mut Option<F>>, state: &TaskState) -> Result<(), Panic> {
+    let dropped = catch_unwind(AssertUnwindSafe(|| future.set(None)));
+    if dropped.is_err() {
+        Machine::of(state.machine).count_task_panic();
+    }
+    dropped
+}
+
+impl<F> Contained<F> {
+    pub(super) const fn new(future: F, state: Arc<TaskState>, listed: Option<Listed>) -> Self {
+        Self { future: Some(future), state, listed }
+    }
+}
+
+impl<F: Future> Future for Contained<F> {
+    type Output = Result<F::Output, JoinError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let state: &TaskState = this.state;
+        // Asked here, where the task counts as running: whoever aborts it or ends the machine after this
+        // wakes it, and it is polled, or dropped by its queue, once more. Before this it is seen.
+        if state.aborted.is_set() || !Machine::of(state.machine).is_running() {
+            let dropped = drop_future(this.future.as_mut(), state);
+            return Poll::Ready(Err(dropped.map_or_else(JoinError::Panicked, |()| JoinError::Cancelled)));
+        }
+        let future = this.future.as_mut().as_pin_mut().expect("it is not polled after its end");
+        // It is not polled again after a panic, so nobody sees what it left broken.
+        let result = match catch_unwind(AssertUnwindSafe(|| future.poll(context))) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(result)) => Ok(result),
+            Err(panic) => {
+                Machine::of(state.machine).count_task_panic();
+                Err(panic)
+            }
+        };
+        let dropped = drop_future(this.future.as_mut(), state);
+        Poll::Ready(result.and_then(|result| dropped.map(|()| result)).map_err(JoinError::Panicked))
+    }
+}

@@ -1,0 +1,88 @@
+//! The closures of a machine that block, and the threads that run them.
+
+use super::state::{Runnable, run};
+use quietcore_core::CpuId;
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The most threads of a machine.
+const LIMIT: usize = 512;
+
+/// How long a thread waits for another closure.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Default)]
+pub(super) struct PoolState {
+    pub(super) waiting: VecDeque<Runnable>,
+    pub(super) threads: usize,
+    idle: usize,
+    is_over: bool,
+}
+
+/// The closures of a machine that block, and who runs them.
+#[derive(Debug, Default)]
+pub(crate) struct BlockingPool {
+    state: Mutex<PoolState>,
+    changed: Condvar,
+}
+
+impl BlockingPool {
+    pub(super) fn lock(&self) -> MutexGuard<'_, PoolState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leaves `task`; says whether another thread is needed.
+    pub(super) fn push(&self, task: Runnable) -> bool {
+        let mut state = self.lock();
+        if state.is_over {
+            drop(state);
+            drop(task);
+            return false;
+        }
+        state.waiting.push_back(task);
+        let is_needed = state.waiting.len() > state.idle && state.threads < LIMIT;
+        if is_needed {
+            state.threads += 1;
+        }
+        drop(state);
+        self.changed.notify_one();
+        is_needed
+    }
+
+    /// The calling thread runs closures until it has had none for a while.
+    pub(super) fn work(&self) {
+        let mut state = self.lock();
+        loop {
+            if let Some(task) = state.waiting.pop_front() {
+                drop(state);
+                // Its panic is its result.
+                let _ = run(task, CpuId::default());
+                state = self.lock();
+                continue;
+            }
+            if state.is_over {
+                break;
+            }
+            state.idle += 1;
+            let (after, timeout) =
+                self.changed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner);
+            state = after;
+            state.idle -= 1;
+            if timeout.timed_out() && state.waiting.is_empty() {
+                break;
+            }
+        }
+        state.threads -= 1;
+    }
+
+    /// Nothing is begun any more: what waits is dropped, threads end when they are done.
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        state.is_over = true;
+        let waiting = core::mem::take(&mut state.waiting);
+        drop(state);
+        self.changed.notify_all();
+        drop(waiting);
+    }
+}
