@@ -177,7 +177,7 @@ fn line(kind: Kind, number: u64, long: &str, text: &mut Vec<u8>) -> io::Result<(
                 text,
                 "          <idle>-0       [000] d..2. {seconds:5}.{micros:06}: ipi_send_cpumask: cpumask={long}0"
             )?;
-            line(Kind::SameLine, number, long, text) // whoever refuses such a mask still has events
+            line(Kind::SameLine, number, long, text) // a reader that refuses such a mask still has events
         }
         _ => changes(number, text),
     }

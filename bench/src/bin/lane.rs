@@ -41,7 +41,7 @@ const LONG_REST: Duration = Duration::from_millis(6);
 /// A row: its name, and what it measures, in ns.
 type Row = (&'static str, fn(&mut Lane) -> Result<f64, Box<dyn Error>>);
 
-const ROWS: [Row; 13] = [
+const ROWS: [Row; 12] = [
     ("a look at the clock", |lane| Ok(lane.each(|cpu| _ = black_box(cpu.machine().now())))),
     ("a mutex, locked and unlocked", |lane| {
         let mutex = Mutex::new(0_u64);
@@ -122,7 +122,7 @@ impl Lane {
                 }
             }
         });
-        thread::sleep(Duration::from_millis(50)); // the other one sleeps by then
+        thread::sleep(Duration::from_millis(50)); // the other lane sleeps by then
         Ok(Self { machine, cpu })
     }
 

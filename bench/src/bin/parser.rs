@@ -181,8 +181,10 @@ fn measure(args: &Args) -> io::Result<Outcome> {
         }
     }
     let grep = ways.iter().position(|&way| way == Way::Grep).map(|at| seconds[at].clone());
-    let size = (bytes as f64, lines as f64);
-    let figures = ways.iter().zip(&seconds).map(|(&way, spans)| figures(way, spans, grep.as_deref(), size));
+    let rate = |way, spans: &Vec<f64>| {
+        figures(way, spans, grep.as_deref(), TraceSize { bytes: bytes as f64, lines: lines as f64 })
+    };
+    let figures = ways.iter().zip(&seconds).map(|(&way, spans)| rate(way, spans));
     Ok(Outcome {
         machine: Machine::here(),
         recordings: args.recordings.clone(),
@@ -194,7 +196,14 @@ fn measure(args: &Args) -> io::Result<Outcome> {
     })
 }
 
-fn figures(way: Way, spans: &[f64], grep: Option<&[f64]>, (bytes, lines): (f64, f64)) -> Figures {
+/// What is read.
+struct TraceSize {
+    bytes: f64,
+    lines: f64,
+}
+
+fn figures(way: Way, spans: &[f64], grep: Option<&[f64]>, size: TraceSize) -> Figures {
+    let TraceSize { bytes, lines } = size;
     // Seconds the other way round: a ratio of throughputs.
     let ratio = grep.and_then(|grep| Summary::of_ratios(grep, spans));
     let Summary { median, min, max } = Summary::of(spans).expect("there is at least one round");

@@ -1,7 +1,7 @@
 //! `peers`: timer structures of one owner side by side.
 //!
 //! Every round runs every peer once, in an order that is shuffled for each round, so that a slow moment of
-//! the machine falls on all of them and nobody always comes after the same neighbour. A first round is not
+//! the machine falls on all of them and no peer always comes after the same neighbour. A first round is not
 //! counted; it is also where the answers are audited. Nothing is pinned and no frequency is fixed.
 
 use clap::{Parser, ValueEnum};
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     let shown = measure(&args).and_then(|outcome| show(&outcome, &args));
     match shown {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads the table may stop at any line.
+        // The reader of the table may stop at any line.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("peers: {error}");

@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     match outcome.and_then(|outcome| show(&outcome, &args).map(|()| is_whole(&outcome, &args))) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        // Whoever reads the table may stop at any line.
+        // The reader of the table may stop at any line.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("runtimes: {error}");
@@ -117,7 +117,7 @@ fn measure(args: &Args) -> io::Result<Outcome> {
             eprintln!("runtimes: round {round} of {}: {}", args.rounds, measure.name);
             random.shuffle(&mut order);
             for &at in &order {
-                let ran = run(measure, &sizes, &ready[at], (round, &mut raw))?;
+                let ran = run(measure, &sizes, &ready[at], &mut raw, round)?;
                 block.add(measure, at, &ran);
             }
         }
@@ -128,12 +128,7 @@ fn measure(args: &Args) -> io::Result<Outcome> {
 }
 
 /// All runs of one measure of one peer, which are also added to the file of the round.
-fn run(
-    measure: &Measure,
-    sizes: &Sizes,
-    peer: &Ready,
-    (round, raw): (u32, &mut Raw),
-) -> io::Result<Vec<Ran>> {
+fn run(measure: &Measure, sizes: &Sizes, peer: &Ready, raw: &mut Raw, round: u32) -> io::Result<Vec<Ran>> {
     let mut all = Vec::new();
     for arguments in (measure.runs)(sizes) {
         let arguments: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
@@ -150,7 +145,7 @@ fn run(
     Ok(all)
 }
 
-/// Compiles everybody; those that do not compile are skipped.
+/// Compiles all peers; those that do not compile are skipped.
 fn make(programs: &[&'static Program], folder: &std::path::Path) -> (Vec<Ready>, Vec<Skipped>) {
     let (mut ready, mut skipped) = (Vec::new(), Vec::new());
     for &program in programs {

@@ -244,8 +244,8 @@ mod tests {
         assert_eq!(victims, sorted[..plan.operations]);
     }
 
-    /// Goal: every doubling is as likely, and no end of a range is left. Method: ten doublings, 10 000 draws, a
-    /// tenth give or take 15 %; a small range.
+    /// Goal: every doubling is as likely, and no end of a range is left. Method: ten doublings, 10 000
+    /// draws, a tenth give or take 15 %; a small range.
     #[test]
     fn log_uniform_is_even_over_doublings() {
         let (mut random, mut counts) = (Rng::with_seed(2), [0_u32; 10]);

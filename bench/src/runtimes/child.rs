@@ -1,6 +1,6 @@
 //! One run of one program: its lines read, its usage taken when it says so, an end put to it if need be.
 //!
-//! At most one child is alive. It is kept where whoever handles Ctrl-C can end it.
+//! At most one child is alive. It is kept where the handler of Ctrl-C can end it.
 
 use super::usage::{Usage, Window};
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! `quietcore calibrate`: what things cost on this machine, for the simulator.
 
 use crate::error::CliError;
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutcome;
 use crate::output::{self, AtomicFile};
 use crate::text::{self, Page};
 use clap::Args;
@@ -19,7 +19,7 @@ pub(crate) struct CalibrateArgs {
     pub(crate) json: bool,
 }
 
-pub(crate) fn run(args: &CalibrateArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &CalibrateArgs) -> Result<CommandOutcome, CliError> {
     let found = quietcore_lab::calibrate()?;
     if let Some(path) = &args.output {
         write(&found.costs, path)?;
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Outcome, CliError> {
         text::costs(&mut page, &found);
         output::print(&page.into_text())?;
     }
-    Ok(Outcome::Fine)
+    Ok(CommandOutcome::Fine)
 }
 
 /// Writes the costs as a file that scenarios can name.

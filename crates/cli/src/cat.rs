@@ -2,10 +2,10 @@
 
 use crate::args::CatArgs;
 use crate::error::CliError;
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutcome;
 use std::io::{self, Read, Write};
 
-pub(crate) fn run(args: &CatArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &CatArgs) -> Result<CommandOutcome, CliError> {
     let mut source = quietcore_trace::open(&args.trace)?;
     let mut out = io::stdout().lock();
     let mut buffer = vec![0; 64 * 1024];
@@ -15,7 +15,7 @@ pub(crate) fn run(args: &CatArgs) -> Result<Outcome, CliError> {
             .map_err(|error| CliError::Read(args.trace.clone(), quietcore_trace::ReadError::Io(error)))?;
         if count == 0 {
             out.flush()?;
-            return Ok(Outcome::Fine);
+            return Ok(CommandOutcome::Fine);
         }
         out.write_all(&buffer[..count])?;
     }

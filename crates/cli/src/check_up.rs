@@ -7,10 +7,10 @@ use crate::args::CheckUpArgs;
 use crate::doctor::{self, Doctor};
 use crate::error::CliError;
 use crate::explain::{self, LiveExplanation};
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::recordings::{Bundled, ISOLATION};
-use crate::signals::Interrupt;
+use crate::signals::SignalFlag;
 use crate::text::{self, Page, Style};
 use quietcore_explain::{Explanation, Finding, Severity};
 use serde::Serialize;
@@ -35,8 +35,8 @@ struct Recording {
     report: Explanation,
 }
 
-pub(crate) fn run(args: &CheckUpArgs) -> Result<Outcome, CliError> {
-    let interrupt = Interrupt::install()?;
+pub(crate) fn run(args: &CheckUpArgs) -> Result<CommandOutcome, CliError> {
+    let interrupt = SignalFlag::install()?;
     output::say("looking at this host, at four bundled recordings, and at the running kernel");
     let doctor = doctor::look_at(Path::new("/"));
     let recordings = ISOLATION.iter().map(explain_bundled).collect::<Result<Vec<_>, _>>()?;
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &CheckUpArgs) -> Result<Outcome, CliError> {
         show(&mut page, &check_up);
         output::print(&page.into_text())?;
     }
-    Ok(if interrupted { Outcome::Interrupted } else { Outcome::Fine })
+    Ok(if interrupted { CommandOutcome::Interrupted } else { CommandOutcome::Fine })
 }
 
 fn explain_bundled(bundled: &'static Bundled) -> Result<Recording, CliError> {
@@ -62,7 +62,7 @@ fn explain_bundled(bundled: &'static Bundled) -> Result<Recording, CliError> {
 /// The running kernel, or the sentence why it cannot be recorded.
 fn live(
     args: &CheckUpArgs,
-    interrupt: &Interrupt,
+    interrupt: &SignalFlag,
 ) -> Result<(Option<LiveExplanation>, Option<String>, bool), CliError> {
     if args.live.is_zero() {
         return Ok((None, Some("skipped (--live 0s)".to_owned()), false));

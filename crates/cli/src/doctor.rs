@@ -2,7 +2,7 @@
 
 use crate::args::DoctorArgs;
 use crate::error::CliError;
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::text::{self, Page};
 use quietcore_explain::{Examination, Facts, Finding, Severity, examine};
@@ -29,7 +29,7 @@ struct Unreadable {
     why: String,
 }
 
-pub(crate) fn run(args: &DoctorArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutcome, CliError> {
     if !args.root.is_dir() {
         return Err(CliError::Usage(format!(
             "--root {}: not a directory; name one that holds a copy of a host's proc and sys",
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Outcome, CliError> {
         text::findings(&mut page, &doctor.findings);
         output::print(&page.into_text())?;
     }
-    Ok(if doctor.warns() && !args.exit_zero { Outcome::Found } else { Outcome::Fine })
+    Ok(if doctor.warns() && !args.exit_zero { CommandOutcome::Found } else { CommandOutcome::Fine })
 }
 
 /// Reads and examines the host below `root`.

@@ -4,10 +4,10 @@ use crate::args::{DEFAULT_BUFFER_KIB, ExplainArgs};
 use crate::error::CliError;
 use crate::host;
 use crate::live::{Own, Request, Session};
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::progress::Display;
-use crate::signals::Interrupt;
+use crate::signals::SignalFlag;
 use crate::sinks::{SinkFiles, Sinks};
 use crate::text::{self, Page};
 use quietcore_explain::{ExplainOptions, Explanation, Severity};
@@ -30,7 +30,7 @@ pub(crate) struct LiveExplanation {
     own_disturbance: Option<Own>,
 }
 
-pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &ExplainArgs) -> Result<CommandOutcome, CliError> {
     match (&args.trace, args.live) {
         (Some(path), _) => {
             let explanation = LiveExplanation { report: explain_file(args, path)?, own_disturbance: None };
@@ -71,11 +71,11 @@ pub(crate) fn explain_recording(path: &Path, source: impl Read) -> Result<Explan
     explain_reader(path, source, SinkFiles::default(), &|header| Ok(recorded_options(header)))
 }
 
-fn explain_live(args: &ExplainArgs, span: Duration) -> Result<Outcome, CliError> {
+fn explain_live(args: &ExplainArgs, span: Duration) -> Result<CommandOutcome, CliError> {
     if span.is_zero() {
         return Err(CliError::Usage("--live 0s records nothing; give it a time, as --live 10s".to_owned()));
     }
-    let interrupt = Interrupt::install()?;
+    let interrupt = SignalFlag::install()?;
     let facts = host::facts();
     let mut options = host::options(&facts);
     if let Some(isolated) = &args.isolated {
@@ -87,13 +87,13 @@ fn explain_live(args: &ExplainArgs, span: Duration) -> Result<Outcome, CliError>
     let request = Request { span, seeds: seeds(args)?, buffer_kib: args.buffer, housekeeping };
     let (explanation, interrupted) = record(&request, options, SinkFiles::open(args)?, &interrupt)?;
     let outcome = show(args, "--live", &explanation)?;
-    Ok(if interrupted { Outcome::Interrupted } else { outcome })
+    Ok(if interrupted { CommandOutcome::Interrupted } else { outcome })
 }
 
 /// Records the running kernel with everything as the host has it; true when a signal ended it.
 pub(crate) fn record_host(
     span: Duration,
-    interrupt: &Interrupt,
+    interrupt: &SignalFlag,
 ) -> Result<(LiveExplanation, bool), CliError> {
     let facts = host::facts();
     let housekeeping = facts.housekeeping();
@@ -105,7 +105,7 @@ fn record(
     request: &Request<'_>,
     options: ExplainOptions,
     files: SinkFiles,
-    interrupt: &Interrupt,
+    interrupt: &SignalFlag,
 ) -> Result<(LiveExplanation, bool), CliError> {
     let session = Session::start(request, interrupt)?;
     let options = ExplainOptions { switched_on: session.switched_on(), ..options };
@@ -176,7 +176,7 @@ fn kernel_option(args: &ExplainArgs) -> Result<Option<KernelRelease>, CliError> 
 }
 
 /// Prints the report and says what it found.
-fn show(args: &ExplainArgs, name: &str, explanation: &LiveExplanation) -> Result<Outcome, CliError> {
+fn show(args: &ExplainArgs, name: &str, explanation: &LiveExplanation) -> Result<CommandOutcome, CliError> {
     let LiveExplanation { report, own_disturbance } = explanation;
     if args.json {
         output::print_json(explanation)?;
@@ -186,5 +186,5 @@ fn show(args: &ExplainArgs, name: &str, explanation: &LiveExplanation) -> Result
         output::print(&page.into_text())?;
     }
     let found = report.findings.iter().any(|finding| finding.severity >= Severity::Warning);
-    Ok(if found && !args.exit_zero { Outcome::Found } else { Outcome::Fine })
+    Ok(if found && !args.exit_zero { CommandOutcome::Found } else { CommandOutcome::Fine })
 }

@@ -2,11 +2,11 @@
 
 use crate::args::value::lab_span;
 use crate::error::CliError;
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutcome;
 use crate::output::{self, AtomicFile};
 use crate::predict::{self, PredictArgs};
 use crate::progress::Display;
-use crate::signals::Interrupt;
+use crate::signals::SignalFlag;
 use crate::text::{self, Page};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand};
@@ -76,7 +76,7 @@ struct Files {
     perfetto: Option<(PathBuf, AtomicFile)>,
 }
 
-pub(crate) fn run(args: &LabArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &LabArgs) -> Result<CommandOutcome, CliError> {
     if let Some(LabVerb::Predict(args)) = &args.verb {
         return predict::run(args);
     }
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &LabArgs) -> Result<Outcome, CliError> {
     let is_asked = |plan: &RowPlan| args.row.as_ref().is_none_or(|name| name == plan.name);
     let plans: Vec<&'static RowPlan> = ROWS.iter().copied().filter(|plan| is_asked(plan)).collect();
     let files = open(args)?;
-    let interrupt = Interrupt::install()?;
+    let interrupt = SignalFlag::install()?;
     let options = LabOptions {
         scale: if args.quick { RunScale::Quick } else { RunScale::Full },
         span: args.span,
@@ -99,9 +99,9 @@ pub(crate) fn run(args: &LabArgs) -> Result<Outcome, CliError> {
     let (report, slices) = ran?;
     finish(args, &report, files, &slices)?;
     Ok(match (report.complete, report.holds()) {
-        (false, _) => Outcome::Interrupted,
-        (true, false) => Outcome::Found,
-        (true, true) => Outcome::Fine,
+        (false, _) => CommandOutcome::Interrupted,
+        (true, false) => CommandOutcome::Found,
+        (true, true) => CommandOutcome::Fine,
     })
 }
 

@@ -4,7 +4,7 @@
 use crate::error::CliError;
 use crate::output::say;
 use crate::progress::Display;
-use crate::signals::Interrupt;
+use crate::signals::SignalFlag;
 use quietcore_core::CpuSet;
 use quietcore_trace::live::{LiveError, OwnDisturbance, Recording, Tracefs, run_on, tracepoints};
 use quietcore_trace::{Progress, Record, Tally, TraceReader};
@@ -32,7 +32,7 @@ pub(crate) struct Request<'a> {
 
 /// What was recorded, besides the events themselves.
 #[derive(Debug)]
-pub(crate) struct Recorded {
+pub(crate) struct LiveRecording {
     pub(crate) tally: Tally,
     pub(crate) unknown: Vec<(String, u64)>,
     /// `None` when it cannot be known.
@@ -57,13 +57,13 @@ pub(crate) struct Session {
     // The pipe must close before the instance can be removed: fields drop in this order.
     reader: TraceReader<File>,
     recording: Recording,
-    interrupt: Interrupt,
+    interrupt: SignalFlag,
     deadline: Instant,
 }
 
 impl Session {
     /// Announces, makes the instance, and switches the tracepoints on.
-    pub(crate) fn start(request: &Request<'_>, interrupt: &Interrupt) -> Result<Self, CliError> {
+    pub(crate) fn start(request: &Request<'_>, interrupt: &SignalFlag) -> Result<Self, CliError> {
         let tracefs = Tracefs::find().map_err(live_error)?;
         for name in tracefs.remove_leftovers() {
             say(&format!("removed the tracing instance {name} that a killed run left behind"));
@@ -100,7 +100,7 @@ impl Session {
     }
 
     /// Hands every event to `visit` until the span is over or a signal arrives.
-    pub(crate) fn run(mut self, visit: &mut dyn FnMut(&Record<'_>)) -> Result<Recorded, CliError> {
+    pub(crate) fn run(mut self, visit: &mut dyn FnMut(&Record<'_>)) -> Result<LiveRecording, CliError> {
         let threads = own_threads();
         let is_known = threads.is_some();
         let mut own = OwnDisturbance::of(threads.unwrap_or_default());
@@ -121,7 +121,7 @@ impl Session {
         let unknown = self.reader.unknown_events();
         drop(self.reader);
         self.recording.remove().map_err(live_error)?;
-        Ok(Recorded {
+        Ok(LiveRecording {
             tally,
             unknown,
             own: is_known.then(|| own_report(&own)),

@@ -31,19 +31,19 @@ mod text;
 mod verify;
 mod whatif;
 
-use args::{Cli, Verb};
+use args::{Cli, CliVerb};
 use clap::Parser;
 use error::CliError;
-use outcome::Outcome;
+use outcome::CommandOutcome;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     match run(&cli) {
-        Ok(Outcome::Fine) => ExitCode::SUCCESS,
-        Ok(Outcome::Found) => ExitCode::from(1),
-        Ok(Outcome::Interrupted) => ExitCode::from(130),
-        Ok(Outcome::Exited(code)) => ExitCode::from(code),
+        Ok(CommandOutcome::Fine) => ExitCode::SUCCESS,
+        Ok(CommandOutcome::Found) => ExitCode::from(1),
+        Ok(CommandOutcome::Interrupted) => ExitCode::from(130),
+        Ok(CommandOutcome::Exited(code)) => ExitCode::from(code),
         Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
         Err(error) => {
             output::say(&error.to_string());
@@ -52,18 +52,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: &Cli) -> Result<Outcome, CliError> {
+fn run(cli: &Cli) -> Result<CommandOutcome, CliError> {
     match &cli.verb {
         None => check_up::run(&cli.check_up),
-        Some(Verb::Doctor(args)) => doctor::run(args),
-        Some(Verb::Explain(args)) => explain::run(args),
-        Some(Verb::Verify(args)) => verify::run(args),
-        Some(Verb::Whatif(args)) => whatif::run(args),
-        Some(Verb::Sim(args)) => sim::run(args),
-        Some(Verb::Lab(args)) => lab::run(args),
-        Some(Verb::Calibrate(args)) => calibrate::run(args),
-        Some(Verb::Netem(args)) => netem::run(args),
-        Some(Verb::Tc(args)) => tc::run(args),
-        Some(Verb::Cat(args)) => cat::run(args),
+        Some(CliVerb::Doctor(args)) => doctor::run(args),
+        Some(CliVerb::Explain(args)) => explain::run(args),
+        Some(CliVerb::Verify(args)) => verify::run(args),
+        Some(CliVerb::Whatif(args)) => whatif::run(args),
+        Some(CliVerb::Sim(args)) => sim::run(args),
+        Some(CliVerb::Lab(args)) => lab::run(args),
+        Some(CliVerb::Calibrate(args)) => calibrate::run(args),
+        Some(CliVerb::Netem(args)) => netem::run(args),
+        Some(CliVerb::Tc(args)) => tc::run(args),
+        Some(CliVerb::Cat(args)) => cat::run(args),
     }
 }

@@ -2,7 +2,7 @@
 
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum CommandOutcome {
     /// Nothing of severity warning or above, and no mismatch.
     Fine,
     /// At least one finding of severity warning or above, or a mismatch.

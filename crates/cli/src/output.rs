@@ -16,7 +16,7 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Says a line on standard error. If nobody can hear it, the work goes on.
+/// Says a line on standard error. Where it cannot be written the work goes on.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "quietcore: {text}");
 }
@@ -28,7 +28,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
     print(&text)
 }
 
-/// A file that appears under its name only when it is finished, so that nobody ever sees half of
+/// A file that appears under its name only when it is finished, so that no reader sees half of
 /// it. Where the file system can do that (`O_TMPFILE`) it has no name until then, and even a
 /// killed process leaves nothing; elsewhere it has a hidden name that a drop removes.
 #[derive(Debug)]

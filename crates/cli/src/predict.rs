@@ -4,10 +4,10 @@ use crate::args::value::lab_span;
 use crate::calibrate;
 use crate::error::CliError;
 use crate::input;
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::progress::Display;
-use crate::signals::Interrupt;
+use crate::signals::SignalFlag;
 use crate::text::{self, Page};
 use clap::Args;
 use quietcore_core::CpuSet;
@@ -43,12 +43,12 @@ pub(crate) struct PredictArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: &PredictArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &PredictArgs) -> Result<CommandOutcome, CliError> {
     // A wrong --cpus is refused before the costs are measured.
     quietcore_lab::two_cpus(args.cpus.as_ref(), &quietcore_lab::allowed_cpus()?)?;
     let costs = costs(args)?;
     // Until here Ctrl-C simply ends the process: nothing was begun that would have to be ended.
-    let interrupt = Interrupt::install()?;
+    let interrupt = SignalFlag::install()?;
     let predictor = Predictor::new(costs, args.span, args.cpus.as_ref(), interrupt.stop_flag())?;
     for one in predictor.predictions() {
         let value = number(one.predicted);
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Outcome, CliError> {
         text::predictions(&mut page, &report);
         output::print(&page.into_text())?;
     }
-    Ok(if report.complete { Outcome::Fine } else { Outcome::Interrupted })
+    Ok(if report.complete { CommandOutcome::Fine } else { CommandOutcome::Interrupted })
 }
 
 fn costs(args: &PredictArgs) -> Result<CostTable, CliError> {

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Set once SIGINT, SIGTERM or SIGHUP arrived. Further ones change nothing: cleaning up takes some
 /// ms, and a process that is cut short would leave its instance recording.
 #[derive(Clone, Debug)]
-pub(crate) struct Interrupt(Arc<AtomicBool>);
+pub(crate) struct SignalFlag(Arc<AtomicBool>);
 
-impl Interrupt {
+impl SignalFlag {
     /// Takes the signals over from the system's default, which is to end the process.
     pub(crate) fn install() -> Result<Self, CliError> {
         let flag = Arc::new(AtomicBool::new(false));

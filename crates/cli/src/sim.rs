@@ -2,10 +2,10 @@
 
 use crate::error::CliError;
 use crate::input::read;
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutcome;
 use crate::output::{self, AtomicFile};
 use crate::progress::Display;
-use crate::signals::Interrupt;
+use crate::signals::SignalFlag;
 use crate::text::{self, Page};
 use clap::Args;
 use quietcore_core::Nanos;
@@ -58,7 +58,7 @@ struct Report<'a> {
     outcome: &'a quietcore_sim::SimOutcome,
 }
 
-pub(crate) fn run(args: &SimArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &SimArgs) -> Result<CommandOutcome, CliError> {
     let text = read(&args.scenario)
         .map_err(|error| CliError::Usage(format!("{}: {error}", args.scenario.display())))?;
     let parsed = Scenario::parse(&args.scenario, &text, &read);
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &SimArgs) -> Result<Outcome, CliError> {
     if let Some(duration) = args.duration {
         scenario.set_duration(Nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)));
     }
-    let interrupt = Interrupt::install()?;
+    let interrupt = SignalFlag::install()?;
     let mut files = Files { pattern: args.perfetto.clone(), open: Vec::new(), failed: None };
     let mut display = Display::new();
     let options = SimOptions { sensitivity: args.sensitivity, ..SimOptions::default() };
@@ -82,10 +82,10 @@ pub(crate) fn run(args: &SimArgs) -> Result<Outcome, CliError> {
     if let Some(error) = files.failed.take() {
         return Err(error);
     }
-    let Some(outcome) = ran? else { return Ok(Outcome::Interrupted) };
+    let Some(outcome) = ran? else { return Ok(CommandOutcome::Interrupted) };
     files.finish()?;
     show(args, &scenario, &outcome)?;
-    Ok(if outcome.holds || args.exit_zero { Outcome::Fine } else { Outcome::Found })
+    Ok(if outcome.holds || args.exit_zero { CommandOutcome::Fine } else { CommandOutcome::Found })
 }
 
 fn show(args: &SimArgs, scenario: &Scenario, outcome: &quietcore_sim::SimOutcome) -> Result<(), CliError> {

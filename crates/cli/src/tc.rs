@@ -1,10 +1,10 @@
 //! `quietcore tc`: says to a running `quietcore netem` what `tc` would say to the kernel.
 //!
-//! What is no command is refused here, before anybody is asked. The instance that has the device answers.
+//! What is no command is refused here, before the instance is asked. The instance that has the device answers.
 
 use crate::error::CliError;
 use crate::netem::script::Script;
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutcome;
 use crate::output;
 use clap::Args;
 use quietcore_net::instance::{self, InstanceRecord, ask};
@@ -63,7 +63,7 @@ impl Request {
     }
 }
 
-pub(crate) fn run(args: &TcArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &TcArgs) -> Result<CommandOutcome, CliError> {
     let request = Request::new(&args.words)?;
     if let Some(file) = &request.batch {
         let script = Script::read(Path::new(file))?;
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &TcArgs) -> Result<Outcome, CliError> {
             execute(instances, command, line)
         })?;
         output::print(&printed)?;
-        return Ok(Outcome::Fine);
+        return Ok(CommandOutcome::Fine);
     }
     let no_command = |error| CliError::Usage(format!("this is no command of tc:\n{error}"));
     let command = parse(&request.line).map_err(no_command)?;
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &TcArgs) -> Result<Outcome, CliError> {
         Ok(text) => output::print(&text)?,
         Err(why) => return Err(CliError::Live(why)),
     }
-    Ok(Outcome::Fine)
+    Ok(CommandOutcome::Fine)
 }
 
 type Running = (InstanceRecord, UnixStream);

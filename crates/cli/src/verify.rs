@@ -2,10 +2,10 @@
 
 use crate::args::VerifyArgs;
 use crate::error::CliError;
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::progress::Display;
-use crate::signals::Interrupt;
+use crate::signals::SignalFlag;
 use crate::text::{self, Page};
 use quietcore_trace::{Progress, TraceReader};
 use quietcore_verify::{Verification, Verify};
@@ -13,13 +13,13 @@ use quietcore_verify::{Verification, Verify};
 /// How many lines are read between two looks at the progress display and at Ctrl-C.
 const LINES_PER_TURN: u64 = 100_000;
 
-pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &VerifyArgs) -> Result<CommandOutcome, CliError> {
     let failed = |error| CliError::Read(args.trace.clone(), error);
     let mut reader = TraceReader::new(quietcore_trace::open(&args.trace)?);
     // Only where reading never waits: elsewhere the system's own way of Ctrl-C is the one that ends it.
     let is_file = args.trace.metadata().is_ok_and(|found| found.is_file());
-    let interrupt = if is_file { Some(Interrupt::install()?) } else { None };
-    let is_over = || interrupt.as_ref().is_some_and(Interrupt::arrived);
+    let interrupt = if is_file { Some(SignalFlag::install()?) } else { None };
+    let is_over = || interrupt.as_ref().is_some_and(SignalFlag::arrived);
     reader.read_header().map_err(failed)?;
     let mut verify = Verify::new(reader.header());
     let mut display = Display::new();
@@ -36,9 +36,9 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, CliError> {
     }
     show(args, &verification)?;
     Ok(match verification.ok {
-        _ if is_over() => Outcome::Interrupted,
-        false if !args.exit_zero => Outcome::Found,
-        _ => Outcome::Fine,
+        _ if is_over() => CommandOutcome::Interrupted,
+        false if !args.exit_zero => CommandOutcome::Found,
+        _ => CommandOutcome::Fine,
     })
 }
 

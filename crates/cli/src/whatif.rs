@@ -3,9 +3,9 @@
 //! One pass over the input feeds the explanation (what was recorded) and the load (what is replayed).
 
 use crate::args::WhatIfArgs;
-use crate::args::value::PolicyName;
+use crate::args::value::PolicyArg;
 use crate::error::CliError;
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::progress::Display;
 use crate::text::{self, Page};
@@ -55,10 +55,10 @@ pub(crate) struct RecordedKernel<'a> {
     pub(crate) warnings: &'a [String],
 }
 
-pub(crate) fn run(args: &WhatIfArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &WhatIfArgs) -> Result<CommandOutcome, CliError> {
     let (report, load) = read(args)?;
     let question = WhatifQuestion {
-        policy: args.policy.map_or(load.policy(), PolicyName::policy),
+        policy: args.policy.map_or(load.policy(), PolicyArg::policy),
         excluded: args.exclude.clone().map_or(Excluded::AsRecorded, Excluded::These),
         kept_awake: args.keep_awake.clone().unwrap_or_default(),
     };
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &WhatIfArgs) -> Result<Outcome, CliError> {
         text::comparison(&mut page, &args.trace.display().to_string(), &comparison);
         output::print(&page.into_text())?;
     }
-    Ok(Outcome::Fine)
+    Ok(CommandOutcome::Fine)
 }
 
 fn refused(path: &Path, why: &dyn std::fmt::Display) -> CliError {

@@ -200,7 +200,7 @@ fn a_closed_pipe_is_not_an_error() {
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
 }
 
-/// Goal: nobody listening on standard error is no reason to panic.
+/// Goal: a standard error that cannot be written is no reason to panic.
 #[test]
 fn a_full_standard_error_changes_no_exit_code() {
     for (args, code) in [(vec!["explain", "no/such/file"], 2), (vec!["--live", "0s"], 0)] {

@@ -47,7 +47,7 @@ fn exit_codes_say_what_happened() {
     std::fs::remove_dir_all(folder).expect("it is ours");
 }
 
-/// Goal: nobody takes a figure for a measurement. Method: text and JSON of a scenario of the project.
+/// Goal: no figure can be taken for a measurement. Method: text and JSON of a scenario of the project.
 #[test]
 fn figures_are_called_simulated() {
     let text = String::from_utf8(quietcore(&["sim", "scenarios/stall.toml"]).stdout).expect("UTF-8");

@@ -6,8 +6,9 @@
 //! floor says nothing about this machine. Beside it stand, never mixed in, figures that others published and
 //! what the simulator says.
 //!
-//! [`run`] runs rows of [`ROWS`], [`Predictor`] holds the simulator against this machine, [`calibrate`] measures
-//! what things cost for the simulator. Nothing is printed, no argument is parsed: `quietcore lab` does that.
+//! [`run`] runs rows of [`ROWS`], [`Predictor`] holds the simulator against this machine, [`calibrate`]
+//! measures what things cost for the simulator. Nothing is printed, no argument is parsed: `quietcore lab`
+//! does that.
 //!
 //! ```text
 //! rows/          the experiments                  plan.rs      what a row is

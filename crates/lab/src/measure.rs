@@ -153,16 +153,12 @@ fn comparison(variants: &[VariantReport], compare: Compare) -> Option<FigureComp
         after_median,
         ratio: (before_median != 0.0).then(|| after_median / before_median),
         floor: floor.and_then(|floor| floor.median),
-        verdict: verdict(old, new, (compare.better, noise.unwrap_or(0.0)))?,
+        verdict: verdict(old, new, compare.better, noise.unwrap_or(0.0))?,
     })
 }
 
 /// `noise` is what the rounds of the noise floor differ by.
-fn verdict(
-    old: &FigureReport,
-    new: &FigureReport,
-    (better, noise): (Better, f64),
-) -> Option<ComparisonVerdict> {
+fn verdict(old: &FigureReport, new: &FigureReport, better: Better, noise: f64) -> Option<ComparisonVerdict> {
     if (old.median? - new.median?).abs() <= noise {
         return Some(ComparisonVerdict::NoDifference);
     }

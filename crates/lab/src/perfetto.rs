@@ -1,8 +1,8 @@
 //! What ran where in the last round of each variant, as a Perfetto trace.
 //!
-//! The file is made by the writer that shows recordings of the kernel, so a callback that ran on another lane
-//! than the one that armed it is a pull there, too. Tasks are on the track of the timers of their CPU, where a
-//! lane runs one or the other. The variants come one after the other on one time axis, as they ran.
+//! The file is made by the writer that shows recordings of the kernel, so a callback that ran on another
+//! lane than the one that armed it is a pull there, too. Tasks are on the track of the timers of their CPU,
+//! where a lane runs one or the other. The variants come one after the other on one time axis, as they ran.
 
 use crate::slice::{SLICES_MAX, Slice, SliceKind, VariantSlices};
 use quietcore_core::{CpuId, Nanos};

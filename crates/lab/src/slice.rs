@@ -1,7 +1,7 @@
 //! What ran where while a variant was measured.
 //!
-//! A row says of each callback which lane armed it and which thread ran it from when to when; the same of polls
-//! of tasks and of softirqs' handlers. Each is taken down when it has ended, if a trace was asked for.
+//! A row says of each callback which lane armed it and which thread ran it from when to when; the same of
+//! polls of tasks and of softirqs' handlers. Each is taken down when it has ended, if a trace was asked for.
 
 use quietcore_core::{CpuId, Nanos};
 use quietcore_live::{Machine, softirq::SoftirqRun, timer::Run};

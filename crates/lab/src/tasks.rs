@@ -1,8 +1,8 @@
-//! Tasks on a lane, as few lines as they can be: futures that a lane polls between turns.
+//! LaneTasks on a lane, as few lines as they can be: futures that a lane polls between turns.
 //!
-//! The runtime has no tasks of its own yet, and the lab wants its timeouts as users have them, around a
-//! future. A lane polls [`BATCH`] tasks, turns, and waits when nobody is ready. Deliberately absent:
-//! fairness, stealing, priorities, tasks that end.
+//! The lab measures timeouts around futures, and an executor that takes as little time as possible. A lane
+//! polls [`BATCH`] tasks, turns, and waits when no task is ready. There is no fairness, stealing or priority,
+//! and no task ends.
 //!
 //! A future with a timeout must not be polled once the machine was shut down. So a lane is stopped first
 //! ([`stop`]): when that returns no lane polls any more.
@@ -22,10 +22,10 @@ use std::task::{Context, Poll, Wake, Waker};
 const BATCH: usize = 8;
 
 /// A task of one lane.
-pub(crate) type Task = Pin<Box<dyn Future<Output = ()>>>;
+pub(crate) type LaneTask = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Makes the tasks of a lane, on its thread.
-pub(crate) type Tasks = Box<dyn FnOnce(&'static Machine) -> Vec<Task> + Send>;
+pub(crate) type LaneTasks = Box<dyn FnOnce(&'static Machine) -> Vec<LaneTask> + Send>;
 
 /// The tasks of a lane that are to be polled, and how to wake the lane.
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ pub(crate) fn stop(harness: &LaneHarness, context: &TrialContext, stop: &StopFla
 }
 
 /// A lane that polls `tasks` until it is stopped, and turns until the machine is shut down.
-pub(crate) fn play(tasks: Tasks, stop: StopFlag) -> LaneBody {
+pub(crate) fn play(tasks: LaneTasks, stop: StopFlag) -> LaneBody {
     Box::new(move |machine, mut cpu| {
         let ready = Arc::new(Ready::default());
         let _ = ready.lane.set(cpu.unparker());
@@ -101,7 +101,7 @@ impl<T> Mailbox<T> {
         Self(Mutex::new((None, None)))
     }
 
-    /// Replaces a message that nobody took.
+    /// Replaces a message that was not received.
     pub(crate) fn send(&self, message: T) {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         held.0 = Some(message);

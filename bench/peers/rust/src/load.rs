@@ -41,7 +41,7 @@ pub enum Place {
 /// How an expiry is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// So long from now: somebody must read a clock.
+    /// So long from now: the program or the runtime must read a clock.
     After,
     /// A moment that is known beforehand.
     At,

@@ -40,7 +40,7 @@ pub fn absent(reason: &str) {
 
 fn line(text: &str) {
     let mut out = std::io::stdout().lock();
-    // If nobody reads any more, nobody needs the rest.
+    // Without a reader the rest is not needed.
     if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
         std::process::exit(1);
     }

@@ -124,7 +124,7 @@ pub fn remote_cancel<R: Runtime>(runtime: &'static R, load: &Load) {
     output::figure("ns", result.recv().expect("the job ends"));
 }
 
-/// Arms batches until nobody takes them any more.
+/// Arms batches until the canceller takes no more.
 fn arm_batches<R: Runtime>(
     runtime: &R,
     count: usize,

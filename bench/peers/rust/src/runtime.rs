@@ -110,7 +110,7 @@ pub fn boxed<S: Future>(sleep: S, waker: &Waker) -> Pin<Box<Option<S>>> {
     kept
 }
 
-/// Polls `sleep`, which arms it and wakes nobody when it expires.
+/// Polls `sleep`, which arms it and wakes no thread when it expires.
 ///
 /// # Panics
 /// If it is over.

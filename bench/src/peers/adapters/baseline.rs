@@ -35,7 +35,7 @@ macro_rules! idle {
         }
 
         #[inline]
-        fn cancel(&mut self, id: u32, (): &mut ()) -> bool {
+        fn cancel(&mut self, id: u32, _handle: &mut ()) -> bool {
             black_box(id);
             true
         }
@@ -70,7 +70,7 @@ impl Peer for Empty {
     }
 
     #[inline]
-    fn rearm(&mut self, id: u32, (): &mut (), when: u64) {
+    fn rearm(&mut self, id: u32, _handle: &mut (), when: u64) {
         black_box((id, when));
     }
 
@@ -107,7 +107,7 @@ impl Peer for Touch {
     fn arm(&mut self, _id: u32, _when: u64) {}
 
     #[inline]
-    fn rearm(&mut self, id: u32, (): &mut (), when: u64) {
+    fn rearm(&mut self, id: u32, _handle: &mut (), when: u64) {
         let word = &mut self.0[id as usize].0[0];
         *word = word.wrapping_add(when);
     }
@@ -153,7 +153,7 @@ impl Peer for TouchNeighbours {
     }
 
     #[inline]
-    fn rearm(&mut self, id: u32, (): &mut (), when: u64) {
+    fn rearm(&mut self, id: u32, _handle: &mut (), when: u64) {
         let line = &mut self.0[id as usize].0;
         line[0] = line[0].wrapping_add(when);
         let (next, previous) = (line[1] as usize, line[2] as usize);
@@ -176,7 +176,7 @@ impl Peer for TouchInTurn {
     }
 
     #[inline]
-    fn rearm(&mut self, id: u32, (): &mut (), when: u64) {
+    fn rearm(&mut self, id: u32, _handle: &mut (), when: u64) {
         // The word is always 0, which the processor does not know before it has read it.
         let line = &mut self.0[(u64::from(id) ^ self.1) as usize].0;
         line[0] = line[0].wrapping_add(when);

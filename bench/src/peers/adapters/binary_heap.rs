@@ -80,7 +80,7 @@ impl Peer for LazyHeap {
     }
 
     #[inline]
-    fn cancel(&mut self, id: u32, (): &mut ()) -> bool {
+    fn cancel(&mut self, id: u32, _handle: &mut ()) -> bool {
         let generation = &mut self.generations[id as usize];
         if generation.is_multiple_of(2) {
             return false;

@@ -55,7 +55,7 @@ impl Peer for HashWheel {
     }
 
     #[inline]
-    fn cancel(&mut self, id: u32, (): &mut ()) -> bool {
+    fn cancel(&mut self, id: u32, _handle: &mut ()) -> bool {
         let was_pending = self.wheel.cancel(&u64::from(id)).is_ok();
         self.pending -= usize::from(was_pending);
         was_pending

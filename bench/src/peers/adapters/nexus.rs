@@ -2,8 +2,8 @@
 //!
 //! Driven as its documentation says for a known number of timers and steady polling: `BoundedWheel`, whose
 //! slab is allocated up front; `schedule` and `cancel` with the handle; `reschedule`;
-//! `poll_and_rebalance`; `free` of the handle of a timer that expired, which it asks for. Timers that nobody
-//! can cancel need no handle: they are a row of their own in `expire`.
+//! `poll_and_rebalance`; `free` of the handle of a timer that expired, which it asks for. Timers without
+//! a handle cannot be cancelled: they are a row of their own in `expire`.
 
 use crate::peers::peer::{Answer, Peer, Role};
 use crate::peers::plan::Workload;
@@ -31,8 +31,8 @@ impl Peer for Nexus {
 
     type When = Instant;
     type Now = Instant;
-    /// Every call consumes the handle, so whoever keeps it must be able to take it out of where it is;
-    /// and it objects to being dropped.
+    /// Every call consumes the handle, so it is kept where it can be taken out; and it objects to being
+    /// dropped.
     type Handle = ManuallyDrop<Option<TimerHandle<u32>>>;
 
     fn new(capacity: usize) -> Self {
@@ -92,7 +92,7 @@ impl Peer for Nexus {
     }
 }
 
-/// The same with `schedule_forget`: timers that nobody can cancel.
+/// The same with `schedule_forget`: timers that cannot be cancelled.
 pub struct Forgetful(Nexus);
 
 impl Peer for Forgetful {
@@ -132,7 +132,7 @@ impl Peer for Forgetful {
         self.0.wheel.schedule_forget(when, id);
     }
 
-    fn cancel(&mut self, _id: u32, (): &mut ()) -> bool {
+    fn cancel(&mut self, _id: u32, _handle: &mut ()) -> bool {
         false
     }
 

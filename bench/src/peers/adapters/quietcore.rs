@@ -72,12 +72,12 @@ impl Peer for Intrusive {
     }
 
     #[inline]
-    fn cancel(&mut self, id: u32, (): &mut ()) -> bool {
+    fn cancel(&mut self, id: u32, _handle: &mut ()) -> bool {
         self.wheel.cancel(self.node(id))
     }
 
     #[inline]
-    fn rearm(&mut self, id: u32, (): &mut (), when: Tick) {
+    fn rearm(&mut self, id: u32, _handle: &mut (), when: Tick) {
         let _ = self.wheel.arm(self.node(id), when);
     }
 

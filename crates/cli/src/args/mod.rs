@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand};
 use quietcore_core::CpuSet;
 use std::path::PathBuf;
 use std::time::Duration;
-use value::{PolicyName, cpus, identities, span};
+use value::{PolicyArg, cpus, identities, span};
 
 /// Kernel buffer per CPU of a live recording.
 pub(crate) const DEFAULT_BUFFER_KIB: u32 = 4096;
@@ -22,22 +22,49 @@ Exit codes: 0 every line agrees with the wheel; 1 at least one does not (--exit-
 const WHATIF_EXIT_CODES: &str = "\
 Exit codes: 0 the question was answered; 2 an error.";
 
-/// Who disturbed which CPU, armed where, why it ran there, and what to change.
-///
-/// Without a command: the check-up. It looks at this host (no root needed), records the running
-/// kernel for ten seconds if that is permitted, shows the bundled recordings of three kernels
-/// side by side, and ends with the next command worth typing.
+/// The page of `quietcore --help`: commands by what a person wants, 80 columns.
+const PAGE: &str = "\
+{about-with-newline}
+{usage-heading} {usage}
+
+Look at this machine:
+  (no command)    The check-up: this host, and ten seconds of its kernel if permitted
+  doctor          Examine this host's configuration, or a copy of another's (no root)
+  explain --live  Who disturbs which CPU while it records the kernel (root)
+
+Look at a recording:
+  explain         Who disturbed which CPU, and what to change
+  verify          Replay its timers in our wheel; name the first line that differs
+  whatif          Replay its timers under another policy: pulls and wake-ups
+  cat             Print it as text (decompresses; `-` reads standard input)
+
+Try things out:
+  sim             Run a scenario on simulated CPUs, and check what it expects
+  lab             Measure the timer runtime on this machine, before and after
+  calibrate       Measure what things cost on this machine, for the simulator
+
+Packets:
+  netem           Delay, lose and queue packets of real programs, in user space
+  tc              Say to a running netem what tc would say to the kernel
+
+Options:
+{options}
+
+`quietcore COMMAND --help` has a command's options.{after-help}";
+
+/// Who disturbed which CPU, armed where, why it ran there, and what to change
 #[derive(Debug, Parser)]
-#[command(name = "quietcore", version, after_help = EXIT_CODES, args_conflicts_with_subcommands = true)]
+#[command(name = "quietcore", version, help_template = PAGE, after_help = EXIT_CODES)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) verb: Option<Verb>,
+    pub(crate) verb: Option<CliVerb>,
     #[command(flatten)]
     pub(crate) check_up: CheckUpArgs,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Verb {
+pub(crate) enum CliVerb {
     /// Explain a trace, or the running kernel: who disturbed which CPU, and what to change
     Explain(ExplainArgs),
     /// Examine this host's configuration (no root, no tracing), or a copy of another host's
@@ -144,7 +171,7 @@ pub(crate) struct WhatIfArgs {
     pub(crate) trace: PathBuf,
     /// Where unpinned timers go [default: as the kernel of the trace placed them]
     #[arg(long, value_name = "POLICY")]
-    pub(crate) policy: Option<PolicyName>,
+    pub(crate) policy: Option<PolicyArg>,
     /// CPUs that neither pull nor are pulled, as 1-7,9, or none [default: as recorded]
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub(crate) exclude: Option<CpuSet>,
@@ -170,12 +197,27 @@ pub(crate) struct CatArgs {
 
 #[cfg(test)]
 mod tests {
-    use super::Cli;
+    use super::{Cli, PAGE};
     use clap::CommandFactory;
 
     /// Goal: the definitions are consistent (clap's own check).
     #[test]
     fn the_definitions_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// Goal: the page has every command, fits 80 columns, and an unknown command is told its neighbour. Method:
+    /// the definitions; the usual slips.
+    #[test]
+    fn the_page_has_every_command() {
+        for command in Cli::command().get_subcommands().filter(|command| command.get_name() != "help") {
+            let line = format!("\n  {:<16}", command.get_name());
+            assert_eq!(PAGE.matches(&line).count(), 1, "{}", command.get_name());
+        }
+        assert!(PAGE.lines().all(|line| line.len() <= 80), "{PAGE}");
+        for (typed, meant) in [("explian", "explain"), ("docter", "doctor"), ("what-if", "whatif")] {
+            let error = Cli::command().try_get_matches_from(["quietcore", typed]).expect_err(typed);
+            assert!(error.to_string().contains(&format!("'{meant}'")), "{error}");
+        }
     }
 }

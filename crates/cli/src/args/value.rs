@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Where an unpinned timer goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PolicyName {
+pub(crate) enum PolicyArg {
     /// It stays where it is armed; a CPU that is awake runs it when its own is idle (6.9 on)
     Pull,
     /// A busy CPU is chosen when it is armed (up to 6.8)
@@ -16,7 +16,7 @@ pub(crate) enum PolicyName {
     Stay,
 }
 
-impl PolicyName {
+impl PolicyArg {
     pub(crate) const fn policy(self) -> Policy {
         match self {
             Self::Pull => Policy::Pull,

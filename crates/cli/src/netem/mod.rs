@@ -10,7 +10,7 @@ pub(crate) mod script;
 mod tun;
 
 use crate::error::CliError;
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutcome;
 use clap::{Args, Subcommand};
 use quietcore_net::instance::InstanceError;
 use quietcore_net::tun::TunError;
@@ -29,7 +29,7 @@ enum NetemVerb {
     Relay(relay::RelayArgs),
 }
 
-pub(crate) fn run(args: &NetemArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &NetemArgs) -> Result<CommandOutcome, CliError> {
     match &args.verb {
         NetemVerb::Tun(args) => tun::run(args),
         NetemVerb::Relay(args) => relay::run(args),

@@ -3,9 +3,9 @@
 use super::figures::{DeviceFigures, Figures, QueueFigures};
 use super::script::Script;
 use crate::error::CliError;
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutcome;
 use crate::output;
-use crate::signals::Interrupt;
+use crate::signals::SignalFlag;
 use crate::text::Page;
 use clap::Args;
 use quietcore_core::CpuSet;
@@ -128,10 +128,10 @@ impl RelayFigures {
     }
 }
 
-pub(crate) fn run(args: &RelayArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &RelayArgs) -> Result<CommandOutcome, CliError> {
     let cpus = crate::host::lane_cpus(args.cpus.as_ref())?;
     let scripts = args.script.iter().map(|path| Script::read(path)).collect::<Result<Vec<_>, _>>()?;
-    let interrupt = Interrupt::install()?;
+    let interrupt = SignalFlag::install()?;
     let running = Running { args, instance: RelayInstance::start(options(args, cpus))? };
     for script in scripts {
         let printed = script.run(|_, line| Ok(running.instance.execute(line)))?;
@@ -150,7 +150,7 @@ pub(crate) fn run(args: &RelayArgs) -> Result<Outcome, CliError> {
     } else {
         output::print(&figures.text(Page::for_stdout()))?;
     }
-    Ok(Outcome::Interrupted)
+    Ok(CommandOutcome::Interrupted)
 }
 
 fn options(args: &RelayArgs, cpus: CpuSet) -> RelayInstanceOptions {

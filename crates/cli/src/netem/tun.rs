@@ -2,11 +2,11 @@
 
 use super::figures::{DeviceFigures, Figures, QueueFigures};
 use super::script::Script;
-use crate::args::value::PolicyName;
+use crate::args::value::PolicyArg;
 use crate::error::CliError;
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutcome;
 use crate::output::{self, say};
-use crate::signals::Interrupt;
+use crate::signals::SignalFlag;
 use crate::text::{Page, visible};
 use clap::{Args, ValueEnum};
 use quietcore_core::CpuSet;
@@ -59,7 +59,7 @@ pub(crate) struct TunArgs {
     watchdog: WatchdogName,
     /// Where timers go that may move
     #[arg(long, value_name = "POLICY", default_value = "pull")]
-    policy: PolicyName,
+    policy: PolicyArg,
     /// Longest packet of the interfaces, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..=65_535))]
     mtu: u16,
@@ -130,7 +130,7 @@ fn interface(text: &str) -> Result<String, String> {
     Err(format!("{text:?} is no name of an interface: 1 to 15 letters, digits, -, _ and ."))
 }
 
-pub(crate) fn run(args: &TunArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &TunArgs) -> Result<CommandOutcome, CliError> {
     if args.dev == args.peer {
         let sentence = format!("--dev and --peer are both {}; tc could not tell them apart", args.dev);
         return Err(CliError::Usage(sentence));
@@ -141,7 +141,7 @@ pub(crate) fn run(args: &TunArgs) -> Result<Outcome, CliError> {
     let map = map.map_err(|error| CliError::Usage(format!("--xps: {error}")))?;
     let script = args.script.as_deref().map(Script::read).transpose()?;
     can_be(Path::new("/dev/net/tun"))?;
-    let interrupt = Interrupt::install()?;
+    let interrupt = SignalFlag::install()?;
     let instance = TunInstance::start(options(args, cpus, map))?;
     for name in instance.removed() {
         say(&format!("removed the network namespace {name} that a killed run left behind"));
@@ -158,7 +158,7 @@ pub(crate) fn run(args: &TunArgs) -> Result<Outcome, CliError> {
         while !interrupt.arrived() {
             let _ = rustix::event::poll(&mut [], Some(&LOOK));
         }
-        Outcome::Interrupted
+        CommandOutcome::Interrupted
     } else {
         running.run_command(&args.command, &interrupt)?
     };
@@ -200,7 +200,7 @@ struct Running<'a> {
 impl Running<'_> {
     /// Runs `command` in the first namespace until it ends. A signal that should end us is passed on to it
     /// after [`GRACE`]: Ctrl-C on a terminal reaches it by itself, and its last words should not be cut.
-    fn run_command(&self, command: &[OsString], interrupt: &Interrupt) -> Result<Outcome, CliError> {
+    fn run_command(&self, command: &[OsString], interrupt: &SignalFlag) -> Result<CommandOutcome, CliError> {
         let shown = || visible(&command[0].to_string_lossy());
         let failed = |error: std::io::Error| CliError::Live(format!("{} cannot be run: {error}", shown()));
         let start = || Command::new(&command[0]).args(&command[1..]).spawn();
@@ -212,7 +212,7 @@ impl Running<'_> {
         loop {
             if let Some(status) = child.try_wait().map_err(failed)? {
                 let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
-                return Ok(Outcome::Exited(u8::try_from(code).unwrap_or(u8::MAX)));
+                return Ok(CommandOutcome::Exited(u8::try_from(code).unwrap_or(u8::MAX)));
             }
             if interrupt.arrived() && asked.get_or_insert_with(Instant::now).elapsed() >= GRACE && !is_told {
                 is_told = true;

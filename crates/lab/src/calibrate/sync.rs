@@ -1,4 +1,4 @@
-//! What needs two threads: handing over a cache line and a lock, waking somebody, switching tasks; and
+//! What needs two threads: handing over a cache line and a lock, waking a thread, switching tasks; and
 //! interrupts.
 //!
 //! Each repeat is the median of its own samples, so a thread that loses its CPU for a while does not count.

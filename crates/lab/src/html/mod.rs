@@ -115,7 +115,7 @@ fn row(out: &mut String, row: &RowReport) {
     attachments(out, row);
 }
 
-fn figure(out: &mut String, class: &str, (title, below): (&str, &str), picture: &str) {
+fn figure(out: &mut String, class: &str, title: &str, below: &str, picture: &str) {
     let _ = writeln!(
         out,
         "<figure class=\"{class}\"><figcaption>{}<small>{}</small></figcaption>\n{picture}</figure>",
@@ -128,24 +128,24 @@ fn plots(out: &mut String, row: &RowReport) {
     out.push_str("<div class=\"plots\">\n");
     let spread = "median; whisker: smallest and largest round";
     if plot::is_series(row) {
-        figure(out, "long", ("All variants", spread), &plot::series(row));
+        figure(out, "long", "All variants", spread, &plot::series(row));
         if let (Some(picture), Some(first)) = (plot::differences(row), row.comparisons.first()) {
             let title = format!("{} against {}", first.after, first.before);
-            figure(out, "long", (&title, "difference of the medians; below 0 is a loss"), &picture);
+            figure(out, "long", &title, "difference of the medians; below 0 is a loss", &picture);
         }
     } else {
         for one in &row.comparisons {
             let place = plot::place(row, one.figure, one.unit);
             if let Some(picture) = place.and_then(|at| plot::measured(row, at)) {
                 let below = format!("measured, {}; {spread}", one.better.name());
-                figure(out, "measured", (one.figure, &below), &picture);
+                figure(out, "measured", one.figure, &below, &picture);
             }
         }
     }
     for one in row.simulated.iter().flat_map(|simulated| &simulated.comparisons) {
         if let Some(picture) = plot::simulated(row, one) {
             let below = format!("simulated, {}; whisker: costs halved, doubled", one.better.name());
-            figure(out, "simulated", (one.what, &below), &picture);
+            figure(out, "simulated", one.what, &below, &picture);
         }
     }
     out.push_str("</div>\n");

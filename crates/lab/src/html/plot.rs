@@ -2,9 +2,9 @@
 //!
 //! Bars begin at 0. A whisker is the smallest and the largest round; of what is simulated, all costs halved
 //! and doubled. The noise floor is a dashed line with its value in the margin, where nothing else is.
-//! Whoever cannot tell colours apart has the names below the bars.
+//! Names stand below the bars for readers who cannot tell colours apart.
 
-use super::svg::{Anchor, AxisScale, Svg};
+use super::svg::{Anchor, AxisScale, Svg, point};
 use crate::plan::Role;
 use crate::report::{FigureReport, RowReport, ScenarioComparison, ScenarioValue, number};
 
@@ -64,34 +64,34 @@ fn bars_of(title: &str, unit: &str, bars: &[Bar<'_>], floor: Option<f64>) -> Str
     let right = LEFT + SLOT * bars.len() as f64;
     let mut svg = Svg::new(width, TOP + HEIGHT + BOTTOM, title);
     let values = bars.iter().map(|bar| bar.high).chain(floor);
-    let scale = AxisScale::holding(values, (TOP + HEIGHT, TOP + 14.0));
+    let scale = AxisScale::holding(values, TOP + HEIGHT, TOP + 14.0);
     axis(&mut svg, &scale, right, unit);
     for (at, bar) in bars.iter().enumerate() {
         let middle = LEFT + SLOT * (at as f64 + 0.5);
         let (base, top) = (scale.at(0.0), scale.at(bar.value));
-        svg.rect(bar.class, (middle - BAR / 2.0, top.min(base)), (BAR, (base - top).abs()));
-        whisker(&mut svg, middle, (scale.at(bar.low), scale.at(bar.high)));
+        svg.rect(bar.class, point(middle - BAR / 2.0, top.min(base)), BAR, (base - top).abs());
+        whisker(&mut svg, middle, scale.at(bar.low), scale.at(bar.high));
         let (above, over) = (scale.at(bar.high.max(bar.value)), scale.at(bar.value));
         // Above the whisker; beside it where that would be far from the bar.
         let (place, anchor) = if over - above < 24.0 {
-            ((middle, above - 6.0), Anchor::Middle)
+            (point(middle, above - 6.0), Anchor::Middle)
         } else {
-            ((middle + 6.0, over - 6.0), Anchor::Start)
+            (point(middle + 6.0, over - 6.0), Anchor::Start)
         };
         svg.text("value", place, anchor, &number(bar.value));
         // A long one, of several axes, in two lines.
         let parts = if bar.name.len() > 14 { bar.name.rsplit_once('/') } else { None };
         let (upper, lower) = parts.unwrap_or((bar.name, ""));
-        svg.text("name", (middle, TOP + HEIGHT + 16.0), Anchor::Middle, upper);
+        svg.text("name", point(middle, TOP + HEIGHT + 16.0), Anchor::Middle, upper);
         if !lower.is_empty() {
-            svg.text("name", (middle, TOP + HEIGHT + 28.0), Anchor::Middle, lower);
+            svg.text("name", point(middle, TOP + HEIGHT + 28.0), Anchor::Middle, lower);
         }
     }
     if let Some(floor) = floor {
         let y = scale.at(floor);
-        svg.line("floor", (LEFT, y), (right, y));
-        svg.text("floor-label", (right + 4.0, y - 3.0), Anchor::Start, "noise floor");
-        svg.text("floor-label", (right + 4.0, y + 11.0), Anchor::Start, &number(floor));
+        svg.line("floor", point(LEFT, y), point(right, y));
+        svg.text("floor-label", point(right + 4.0, y - 3.0), Anchor::Start, "noise floor");
+        svg.text("floor-label", point(right + 4.0, y + 11.0), Anchor::Start, &number(floor));
     }
     svg.finish()
 }
@@ -99,22 +99,22 @@ fn bars_of(title: &str, unit: &str, bars: &[Bar<'_>], floor: Option<f64>) -> Str
 fn axis(svg: &mut Svg, scale: &AxisScale, right: f64, unit: &str) {
     for tick in scale.ticks() {
         let y = scale.at(tick);
-        svg.line("grid", (LEFT, y), (right, y));
+        svg.line("grid", point(LEFT, y), point(right, y));
         let text = if tick.abs() < 1e6 { number(tick) } else { format!("{}M", number(tick / 1e6)) };
-        svg.text("tick", (LEFT - 6.0, y + 4.0), Anchor::End, &text);
+        svg.text("tick", point(LEFT - 6.0, y + 4.0), Anchor::End, &text);
     }
-    svg.line("axis", (LEFT, TOP), (LEFT, TOP + HEIGHT));
-    svg.line("axis", (LEFT, scale.at(0.0)), (right, scale.at(0.0)));
-    svg.text("unit", (4.0, 16.0), Anchor::Start, unit);
+    svg.line("axis", point(LEFT, TOP), point(LEFT, TOP + HEIGHT));
+    svg.line("axis", point(LEFT, scale.at(0.0)), point(right, scale.at(0.0)));
+    svg.text("unit", point(4.0, 16.0), Anchor::Start, unit);
 }
 
-fn whisker(svg: &mut Svg, x: f64, (low, high): (f64, f64)) {
+fn whisker(svg: &mut Svg, x: f64, low: f64, high: f64) {
     if (low - high).abs() < 1.0 {
         return;
     }
-    svg.line("whisker", (x, low), (x, high));
-    svg.line("whisker", (x - 5.0, low), (x + 5.0, low));
-    svg.line("whisker", (x - 5.0, high), (x + 5.0, high));
+    svg.line("whisker", point(x, low), point(x, high));
+    svg.line("whisker", point(x - 5.0, low), point(x + 5.0, low));
+    svg.line("whisker", point(x - 5.0, high), point(x + 5.0, high));
 }
 
 /// Whether the compared figures are many of one unit, which are lines rather than bars.
@@ -139,12 +139,12 @@ pub(crate) fn series(row: &RowReport) -> String {
     let all = row.variants.iter().flat_map(|variant| &variant.figures);
     let chosen =
         all.filter(|figure| places.iter().any(|at| row.variants[0].figures[*at].name == figure.name));
-    let scale = AxisScale::holding(chosen.filter_map(|figure| figure.largest), (TOP + HEIGHT, TOP));
+    let scale = AxisScale::holding(chosen.filter_map(|figure| figure.largest), TOP + HEIGHT, TOP);
     axis(&mut svg, &scale, right, unit);
     for (at, place) in places.iter().enumerate() {
         let name = row.variants[0].figures[*place].name;
         let middle = LEFT + GROUP * (at as f64 + 0.5);
-        svg.text("name", (middle, TOP + HEIGHT + 20.0), Anchor::Middle, name);
+        svg.text("name", point(middle, TOP + HEIGHT + 20.0), Anchor::Middle, name);
     }
     let mut legend = LEFT;
     for (number, variant) in row.variants.iter().enumerate() {
@@ -159,10 +159,10 @@ pub(crate) fn series(row: &RowReport) -> String {
         // Side by side, so that whiskers do not hide each other.
         let aside = (number as f64 - (row.variants.len() as f64 - 1.0) / 2.0) * 9.0;
         let figures = places.iter().map(|at| &variant.figures[*at]);
-        draw(&mut svg, &scale, class, (figures, aside));
+        draw(&mut svg, &scale, class, figures, aside);
         let y = TOP + HEIGHT + BOTTOM + 12.0;
-        svg.line(class, (legend, y - 4.0), (legend + 26.0, y - 4.0));
-        svg.text("name", (legend + 32.0, y), Anchor::Start, variant.name);
+        svg.line(class, point(legend, y - 4.0), point(legend + 26.0, y - 4.0));
+        svg.text("name", point(legend + 32.0, y), Anchor::Start, variant.name);
         legend += 56.0 + 7.0 * variant.name.len() as f64;
     }
     svg.finish()
@@ -173,7 +173,8 @@ fn draw<'a>(
     svg: &mut Svg,
     scale: &AxisScale,
     class: &str,
-    (figures, aside): (impl Iterator<Item = &'a FigureReport>, f64),
+    figures: impl Iterator<Item = &'a FigureReport>,
+    aside: f64,
 ) {
     let mut points = Vec::new();
     for (at, figure) in figures.enumerate() {
@@ -181,8 +182,8 @@ fn draw<'a>(
         let (Some(value), Some(low), Some(high)) = (figure.median, figure.smallest, figure.largest) else {
             continue;
         };
-        whisker(svg, x, (scale.at(low), scale.at(high)));
-        points.push((x, scale.at(value)));
+        whisker(svg, x, scale.at(low), scale.at(high));
+        points.push(point(x, scale.at(value)));
     }
     svg.polyline(class, &points);
     points.iter().for_each(|point| svg.circle(&format!("{class} point"), *point, 3.0));
@@ -196,16 +197,15 @@ pub(crate) fn differences(row: &RowReport) -> Option<String> {
     let right = LEFT + GROUP * percent.len() as f64;
     let title = format!("{}: {} against {} in percent", row.experiment, first.after, first.before);
     let mut svg = Svg::new(right + 12.0, TOP + HEIGHT + BOTTOM, &title);
-    let scale =
-        AxisScale::holding(percent.iter().map(|(_, value)| *value), (TOP + HEIGHT - 16.0, TOP + 16.0));
+    let scale = AxisScale::holding(percent.iter().map(|(_, value)| *value), TOP + HEIGHT - 16.0, TOP + 16.0);
     axis(&mut svg, &scale, right, &format!("% more with {}", first.after));
     for (at, (name, value)) in percent.iter().enumerate() {
         let middle = LEFT + GROUP * (at as f64 + 0.5);
         let (base, end) = (scale.at(0.0), scale.at(*value));
-        svg.rect("after", (middle - 14.0, end.min(base)), (28.0, (base - end).abs()));
+        svg.rect("after", point(middle - 14.0, end.min(base)), 28.0, (base - end).abs());
         let y = if *value < 0.0 { end + 15.0 } else { end - 6.0 };
-        svg.text("value", (middle, y), Anchor::Middle, &format!("{value:+.1}"));
-        svg.text("name", (middle, TOP + HEIGHT + 24.0), Anchor::Middle, name);
+        svg.text("value", point(middle, y), Anchor::Middle, &format!("{value:+.1}"));
+        svg.text("name", point(middle, TOP + HEIGHT + 24.0), Anchor::Middle, name);
     }
     Some(svg.finish())
 }

@@ -31,6 +31,18 @@ pub(crate) enum Anchor {
     End,
 }
 
+/// A place in a picture: to the right and down from its upper left corner.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SvgPoint {
+    x: f64,
+    y: f64,
+}
+
+/// The place `x`, `y`.
+pub(crate) const fn point(x: f64, y: f64) -> SvgPoint {
+    SvgPoint { x, y }
+}
+
 /// A picture that grows.
 pub(crate) struct Svg(String);
 
@@ -45,9 +57,9 @@ impl Svg {
         ))
     }
 
-    /// From `x`, `y`, to the right and down.
-    pub(crate) fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
-        let [x, y, width, height] = [x, y, width.max(0.0), height.max(0.0)].map(coordinate);
+    /// From `corner` to the right and down.
+    pub(crate) fn rect(&mut self, class: &str, corner: SvgPoint, width: f64, height: f64) {
+        let [x, y, width, height] = [corner.x, corner.y, width.max(0.0), height.max(0.0)].map(coordinate);
         let class = escaped(class);
         let _ = writeln!(
             self.0,
@@ -55,32 +67,32 @@ impl Svg {
         );
     }
 
-    pub(crate) fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
-        let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(coordinate);
+    pub(crate) fn line(&mut self, class: &str, from: SvgPoint, to: SvgPoint) {
+        let [x1, y1, x2, y2] = [from.x, from.y, to.x, to.y].map(coordinate);
         let class = escaped(class);
         let _ = writeln!(self.0, "<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>");
     }
 
-    pub(crate) fn polyline(&mut self, class: &str, points: &[(f64, f64)]) {
+    pub(crate) fn polyline(&mut self, class: &str, points: &[SvgPoint]) {
         let points: Vec<String> =
-            points.iter().map(|(x, y)| format!("{},{}", coordinate(*x), coordinate(*y))).collect();
+            points.iter().map(|point| format!("{},{}", coordinate(point.x), coordinate(point.y))).collect();
         let _ = writeln!(self.0, "<polyline class=\"{}\" points=\"{}\"/>", escaped(class), points.join(" "));
     }
 
-    pub(crate) fn circle(&mut self, class: &str, (x, y): (f64, f64), radius: f64) {
-        let [x, y, radius] = [x, y, radius].map(coordinate);
+    pub(crate) fn circle(&mut self, class: &str, centre: SvgPoint, radius: f64) {
+        let [x, y, radius] = [centre.x, centre.y, radius].map(coordinate);
         let _ =
             writeln!(self.0, "<circle class=\"{}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"/>", escaped(class));
     }
 
     /// The baseline is at `y`.
-    pub(crate) fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+    pub(crate) fn text(&mut self, class: &str, place: SvgPoint, anchor: Anchor, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
             Anchor::End => "end",
         };
-        let [x, y] = [x, y].map(coordinate);
+        let [x, y] = [place.x, place.y].map(coordinate);
         let (class, text) = (escaped(class), escaped(text));
         let _ = writeln!(
             self.0,
@@ -111,12 +123,13 @@ pub(crate) struct AxisScale {
     top: f64,
     step: f64,
     /// Where `bottom` and `top` are in the picture.
-    place: (f64, f64),
+    low_place: f64,
+    high_place: f64,
 }
 
 impl AxisScale {
-    /// Holds 0 and all `values`; `place` is where the bottom and the top are in the picture.
-    pub(crate) fn holding(values: impl Iterator<Item = f64>, place: (f64, f64)) -> Self {
+    /// Holds 0 and all `values`; their places are those of the bottom and the top in the picture.
+    pub(crate) fn holding(values: impl Iterator<Item = f64>, low_place: f64, high_place: f64) -> Self {
         let (mut low, mut high) = (0.0_f64, 0.0_f64);
         for value in values.filter(|value| value.is_finite()) {
             low = low.min(value);
@@ -125,13 +138,13 @@ impl AxisScale {
         let step = round_step((high - low) / 4.0);
         let (bottom, top) = ((low / step).floor() * step, (high / step).ceil() * step);
         let top = if top > bottom { top } else { bottom + step };
-        Self { bottom, top, step, place }
+        Self { bottom, top, step, low_place, high_place }
     }
 
     /// Where `value` is.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let share = (value - self.bottom) / (self.top - self.bottom);
-        self.place.0 + share * (self.place.1 - self.place.0)
+        self.low_place + share * (self.high_place - self.low_place)
     }
 
     /// The round numbers.
@@ -153,9 +166,9 @@ fn round_step(step: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Anchor, AxisScale, Svg, coordinate, escaped, round_step};
+    use super::{Anchor, AxisScale, Svg, coordinate, escaped, point, round_step};
 
-    /// Goal: nothing that somebody else wrote becomes markup. Method: every special character, in a text, a
+    /// Goal: no text of a host becomes markup. Method: every special character, in a text, a
     /// class and a title.
     #[test]
     fn texts_and_attributes_are_escaped() {
@@ -163,11 +176,11 @@ mod tests {
         let safe = "&lt;script&gt;&quot;&#39;&amp;\u{fffd}[2J&lt;/script&gt;";
         assert_eq!(escaped(hostile), safe);
         let mut svg = Svg::new(10.0, 10.0, hostile);
-        svg.text(hostile, (1.0, 2.0), Anchor::Start, hostile);
-        svg.rect(hostile, (0.0, 0.0), (1.0, 1.0));
-        svg.line(hostile, (0.0, 0.0), (1.0, 1.0));
-        svg.circle(hostile, (0.0, 0.0), 1.0);
-        svg.polyline(hostile, &[(0.0, 0.0)]);
+        svg.text(hostile, point(1.0, 2.0), Anchor::Start, hostile);
+        svg.rect(hostile, point(0.0, 0.0), 1.0, 1.0);
+        svg.line(hostile, point(0.0, 0.0), point(1.0, 1.0));
+        svg.circle(hostile, point(0.0, 0.0), 1.0);
+        svg.polyline(hostile, &[point(0.0, 0.0)]);
         let text = svg.finish();
         assert_eq!(text.matches(safe).count(), 7, "{text}");
         assert!(!text.contains("<script"), "{text}");
@@ -188,7 +201,7 @@ mod tests {
             assert_eq!(coordinate(value), text);
         }
         let mut svg = Svg::new(1.0, 1.0, "");
-        svg.rect("", (0.0, f64::NAN), (-3.0, f64::INFINITY));
+        svg.rect("", point(0.0, f64::NAN), -3.0, f64::INFINITY);
         assert!(svg.finish().contains("y=\"0\" width=\"0\" height=\"0\""));
     }
 
@@ -198,14 +211,14 @@ mod tests {
         for values in
             [vec![], vec![0.0], vec![97_025.0, 2_080.0], vec![0.31], vec![-7.0, 4.0], vec![f64::NAN]]
         {
-            let scale = AxisScale::holding(values.iter().copied(), (200.0, 0.0));
+            let scale = AxisScale::holding(values.iter().copied(), 200.0, 0.0);
             let ticks = scale.ticks();
             assert!((2..=8).contains(&ticks.len()), "{values:?}: {ticks:?}");
             for value in values.iter().copied().chain([0.0]).filter(|value| value.is_finite()) {
                 assert!((-0.01..=200.01).contains(&scale.at(value)), "{values:?}: {value}");
             }
         }
-        let scale = AxisScale::holding([100.0].into_iter(), (200.0, 0.0));
+        let scale = AxisScale::holding([100.0].into_iter(), 200.0, 0.0);
         assert_eq!(scale.ticks(), [0.0, 50.0, 100.0]);
         assert_eq!((scale.at(0.0), scale.at(100.0)), (200.0, 0.0));
         assert_eq!([0.3, 1.0, 2.1, 0.0].map(round_step), [0.5, 1.0, 5.0, 1.0]);

@@ -6,9 +6,9 @@
 use crate::error::LabError;
 use crate::harness::LaneMode;
 use crate::plan::TrialContext;
-use crate::rows::blocked::{self, STALL, Setup};
-use crate::rows::dbench::{self, Guard, Load, REQUEST, SERVICE, Seating};
-use crate::rows::enqueue::{self, Place};
+use crate::rows::blocked::{self, BlockedSetup, STALL};
+use crate::rows::dbench::{self, PairLoad, PairSeating, REQUEST, RequestGuard, SERVICE};
+use crate::rows::enqueue::{self, LaneIsolation};
 use crate::rows::idle;
 use quietcore_live::timer::Policy;
 
@@ -81,7 +81,7 @@ pub(crate) const CASES: &[PredictCase] = &[
         },
         figures: &[pair("arm and cancel, push", "push"), pair("arm and cancel, pull", "pull")],
         live: |context| {
-            let of = |policy| enqueue::trial(context, policy, Place::Isolated);
+            let of = |policy| enqueue::trial(context, policy, LaneIsolation::Isolated);
             Ok(vec![of(Policy::Push)?[0], of(Policy::Pull)?[0]])
         },
     },
@@ -112,8 +112,12 @@ pub(crate) const CASES: &[PredictCase] = &[
         figures: &[requests("2 pairs", "2"), requests("8 pairs", "8")],
         live: |context| {
             let of = |pairs| {
-                let load =
-                    Load { policy: Policy::Pull, guard: Guard::Timeout, seating: Seating::Apart, pairs };
+                let load = PairLoad {
+                    policy: Policy::Pull,
+                    guard: RequestGuard::Timeout,
+                    seating: PairSeating::Apart,
+                    pairs,
+                };
                 dbench::throughput(context, load, context.span)
             };
             Ok(vec![of(2)?.0, of(8)?.0])
@@ -136,7 +140,8 @@ fn blocked_lanes() -> String {
 
 /// The p99 of stay and of pull.
 fn late_live(context: &TrialContext, other: LaneMode) -> Result<Vec<f64>, LabError> {
-    let of = |policy| blocked::trial(context, Setup { policy, stall_after: STALL, blocks: true, other });
+    let of =
+        |policy| blocked::trial(context, BlockedSetup { policy, stall_after: STALL, blocks: true, other });
     Ok(vec![of(Policy::Stay)?[2], of(Policy::Pull)?[2]])
 }
 

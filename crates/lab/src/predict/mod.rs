@@ -1,8 +1,8 @@
 //! The simulator held against this machine.
 //!
 //! The order is the point: costs are measured and frozen, then figures are predicted, then the same is
-//! measured. Nothing flows back. A prediction that is off by more than [`TOLERATED`] says by how much, and what
-//! of its own figures could be the reason.
+//! measured. Nothing flows back. A prediction that is off by more than [`TOLERATED`] says by how much, and
+//! what of its own figures could be the reason.
 
 mod cases;
 
@@ -123,8 +123,8 @@ impl Predictor {
         &self.report.predictions
     }
 
-    /// Measures every figure once in each of `rounds`, until the stop flag is set; `tell` hears which case and
-    /// which round begins.
+    /// Measures every figure once in each of `rounds`, until the stop flag is set; `tell` hears which case
+    /// and which round begins.
     ///
     /// # Errors
     ///

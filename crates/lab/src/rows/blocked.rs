@@ -10,6 +10,7 @@ use crate::plan::{
 };
 use crate::slice::SliceLog;
 use quietcore_live::{Machine, TimerHandle, timer::Policy};
+use quietcore_sim::Random;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -32,7 +33,12 @@ pub(crate) const PLAN: RowPlan = RowPlan {
             run: |context| {
                 trial(
                     context,
-                    Setup { policy: Policy::Pull, stall_after: STALL, blocks: false, other: LaneMode::Parks },
+                    BlockedSetup {
+                        policy: Policy::Pull,
+                        stall_after: STALL,
+                        blocks: false,
+                        other: LaneMode::Parks,
+                    },
                 )
             },
         },
@@ -43,7 +49,12 @@ pub(crate) const PLAN: RowPlan = RowPlan {
             run: |context| {
                 trial(
                     context,
-                    Setup { policy: Policy::Stay, stall_after: STALL, blocks: true, other: LaneMode::Parks },
+                    BlockedSetup {
+                        policy: Policy::Stay,
+                        stall_after: STALL,
+                        blocks: true,
+                        other: LaneMode::Parks,
+                    },
                 )
             },
         },
@@ -54,7 +65,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
             run: |context| {
                 trial(
                     context,
-                    Setup {
+                    BlockedSetup {
                         policy: Policy::Pull,
                         stall_after: Duration::MAX,
                         blocks: true,
@@ -70,7 +81,12 @@ pub(crate) const PLAN: RowPlan = RowPlan {
             run: |context| {
                 trial(
                     context,
-                    Setup { policy: Policy::Pull, stall_after: STALL, blocks: true, other: LaneMode::Parks },
+                    BlockedSetup {
+                        policy: Policy::Pull,
+                        stall_after: STALL,
+                        blocks: true,
+                        other: LaneMode::Parks,
+                    },
                 )
             },
         },
@@ -110,7 +126,7 @@ const TIMERS: u64 = 64;
 const BLOCKED: Duration = Duration::from_millis(100);
 const FREE: Duration = Duration::from_millis(20);
 
-pub(crate) struct Setup {
+pub(crate) struct BlockedSetup {
     pub(crate) policy: Policy,
     pub(crate) stall_after: Duration,
     pub(crate) blocks: bool,
@@ -118,14 +134,15 @@ pub(crate) struct Setup {
     pub(crate) other: LaneMode,
 }
 
-pub(crate) fn trial(context: &TrialContext, setup: Setup) -> Result<Vec<f64>, LabError> {
+pub(crate) fn trial(context: &TrialContext, setup: BlockedSetup) -> Result<Vec<f64>, LabError> {
     let builder = Machine::builder().policy(setup.policy).stall_after(setup.stall_after);
     let lanes = [(context.cpus[0], LaneMode::Parks), (context.cpus[1], setup.other)];
     let harness = LaneHarness::start(builder, context, &lanes)?;
     let machine = harness.machine;
     let late = Arc::new(Mutex::new(Vec::new()));
-    let note = context.slices.clone();
-    let timers: Vec<TimerHandle> = (0..TIMERS).map(|number| sleeper(machine, number, &late, &note)).collect();
+    let slices = context.slices.clone();
+    let timers: Vec<TimerHandle> =
+        (0..TIMERS).map(|number| sleeper(machine, number, &late, &slices)).collect();
     let timers = Arc::new(timers);
     for (half, cpu) in context.cpus.into_iter().enumerate() {
         let timers = Arc::clone(&timers);
@@ -136,7 +153,7 @@ pub(crate) fn trial(context: &TrialContext, setup: Setup) -> Result<Vec<f64>, La
             }
         })?;
     }
-    let (own, lane) = (note.clone(), context.cpus[0]);
+    let (own, lane) = (slices.clone(), context.cpus[0]);
     let blocker = machine.timer(tick().pinned(), move |run| {
         thread::sleep(BLOCKED);
         let _ = run.timer().arm_after(FREE);
@@ -161,21 +178,18 @@ fn sleeper(
     machine: &'static Machine,
     number: u64,
     late: &Arc<Mutex<Vec<u64>>>,
-    note: &SliceLog,
+    slices: &SliceLog,
 ) -> TimerHandle {
-    let (late, note) = (Arc::clone(late), note.clone());
+    let (late, slices) = (Arc::clone(late), slices.clone());
     // Half of them begin on each lane; from then on each is armed where it ran.
     let mut armed = None;
-    let mut state = number;
+    let mut spread = Random::new(1, number);
     machine.timer(tick(), move |run| {
         let nanos = run.lateness().as_nanos() as u64;
         late.lock().unwrap_or_else(PoisonError::into_inner).push(nanos);
-        // Any spread will do: a linear congruence, its high bits.
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407 + number);
-        let span = Duration::from_micros(10_000 + (state >> 33) % 6_000);
+        let span = Duration::from_micros(10_000 + spread.below(6_000));
         let _ = run.timer().arm_after(span);
-        note.ran(number, "sleeper", armed, run);
+        slices.ran(number, "sleeper", armed, run);
         armed = Some(run.cpu());
     })
 }

@@ -21,6 +21,7 @@ use quietcore_live::{
     softirq::{Awareness, SoftirqRun, Vector},
     task::{JoinHandle, Priority},
 };
+use quietcore_sim::Random;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -153,18 +154,13 @@ fn compute(work: Duration) {
     }
 }
 
-/// The same numbers in every variant.
-struct Draws(u64);
+/// What devices do: the same numbers in every variant.
+struct Draws(Random);
 
 impl Draws {
-    /// In (0, 1], by the generator of Steele, Lea and Flood ("Fast splittable pseudorandom number
-    /// generators", 2014).
+    /// In (0, 1].
     fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((bits ^ (bits >> 31)) >> 11).max(1) as f64 / (1_u64 << 53) as f64
+        (self.0.below(1 << 53) + 1) as f64 / (1_u64 << 53) as f64
     }
 
     fn pause(&mut self) -> u64 {
@@ -202,7 +198,7 @@ type Devices = Arc<Vec<(CpuId, [Device; 2])>>;
 
 const VECTORS: [Vector; 2] = [Vector::NET_RX, Vector::BLOCK];
 
-fn handle(devices: &Devices, kind: usize, run: &SoftirqRun<'_>, note: &SliceLog) {
+fn handle(devices: &Devices, kind: usize, run: &SoftirqRun<'_>, slices: &SliceLog) {
     let Some((_, of)) = devices.iter().find(|(cpu, _)| *cpu == run.cpu()) else { return };
     let device = &of[kind];
     let piece = lock(&device.waiting).pop_front();
@@ -210,7 +206,7 @@ fn handle(devices: &Devices, kind: usize, run: &SoftirqRun<'_>, note: &SliceLog)
     let began = run.machine().now();
     lock(&device.delays).push(began.since(raised).0);
     compute(length);
-    note.handled(run, began);
+    slices.handled(run, began);
     if !lock(&device.waiting).is_empty() {
         run.raise_again();
     }
@@ -253,8 +249,8 @@ impl Trial {
         let mut builder = Machine::builder().lanes(context.lanes()).awareness(awareness);
         builder = builder.lane_threads(LaneThreads::new().pinning(Pinning::Always).fifo(10));
         for (kind, vector) in VECTORS.into_iter().enumerate() {
-            let (devices, note) = (Arc::clone(&devices), context.slices.clone());
-            builder = builder.softirq(vector, move |run| handle(&devices, kind, run, &note));
+            let (devices, slices) = (Arc::clone(&devices), context.slices.clone());
+            builder = builder.softirq(vector, move |run| handle(&devices, kind, run, &slices));
         }
         let machine = builder.start()?;
         let floating = LaneThreads::new().pinning(Pinning::Never).fifo(50);
@@ -267,12 +263,12 @@ impl Trial {
     }
 
     /// Starts the tasks, and what interrupts for them.
-    fn tasks(&mut self, note: &SliceLog) -> Result<(), LabError> {
+    fn tasks(&mut self, slices: &SliceLog) -> Result<(), LabError> {
         let machine = self.machine;
         let first = self.hardware.now().0 + 10_000_000;
         for number in 0..TASKS {
             let (event, period) = (Arc::new(Mutex::new(Event::default())), PERIOD + number * STEP);
-            let cycle = cycles(machine, Arc::clone(&event), (number, note.clone()));
+            let cycle = cycles(machine, Arc::clone(&event), number, slices.clone());
             let task = machine.spawn_rt(Priority::HIGHEST, cycle)?;
             let interrupt = Arc::clone(&event);
             self.every(first + number * 100_000, move |due| {
@@ -298,7 +294,7 @@ impl Trial {
         for (at, cpu) in self.devices.iter().map(|(cpu, _)| *cpu).enumerate().collect::<Vec<_>>() {
             for (kind, vector) in VECTORS.into_iter().enumerate() {
                 let (machine, devices) = (self.machine, Arc::clone(&self.devices));
-                let mut draws = Draws((at * 2 + kind) as u64);
+                let mut draws = Draws(Random::new(1, (at * 2 + kind) as u64));
                 self.every(first, move |due| {
                     let device = &devices[at].1[kind];
                     lock(&device.waiting).push_back((due, draws.length()));
@@ -401,7 +397,7 @@ impl Trial {
 }
 
 /// A task: waits for its interrupt, notes how late it is, computes.
-async fn cycles(machine: &'static Machine, event: Arc<Mutex<Event>>, (number, note): (u64, SliceLog)) {
+async fn cycles(machine: &'static Machine, event: Arc<Mutex<Event>>, number: u64, slices: SliceLog) {
     loop {
         poll_fn(|context| {
             let mut event = lock(&event);
@@ -414,6 +410,6 @@ async fn cycles(machine: &'static Machine, event: Arc<Mutex<Event>>, (number, no
             Poll::Ready(())
         })
         .await;
-        note.around(machine, "task", Some(number), || compute(WORK));
+        slices.around(machine, "task", Some(number), || compute(WORK));
     }
 }

@@ -14,7 +14,7 @@ use crate::plan::{
 };
 use crate::slice::SliceLog;
 use crate::sync::{SharedCount, StopFlag};
-use crate::tasks::{Mailbox, Task, Tasks, play, stop};
+use crate::tasks::{LaneTask, LaneTasks, Mailbox, play, stop};
 use quietcore_live::{Machine, time, timer::Policy};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,25 +41,25 @@ pub(crate) const PLAN: RowPlan = RowPlan {
             name: "no timeouts",
             what: "the same requests, unguarded",
             role: Role::NoiseFloor,
-            run: |context| trial(context, Policy::Pull, Guard::None),
+            run: |context| trial(context, Policy::Pull, RequestGuard::None),
         },
         RowVariant {
             name: "push",
             what: "a busy CPU is looked for when a timer is armed on an idle or isolated one (Linux up to 6.8)",
             role: Role::Before,
-            run: |context| trial(context, Policy::Push, Guard::Timeout),
+            run: |context| trial(context, Policy::Push, RequestGuard::Timeout),
         },
         RowVariant {
             name: "stay",
             what: "each lane runs its own timers, and nobody else's",
             role: Role::Before,
-            run: |context| trial(context, Policy::Stay, Guard::Timeout),
+            run: |context| trial(context, Policy::Stay, RequestGuard::Timeout),
         },
         RowVariant {
             name: "pull",
             what: "a timer stays where it is armed; who expires it is decided when it is due",
             role: Role::After,
-            run: |context| trial(context, Policy::Pull, Guard::Timeout),
+            run: |context| trial(context, Policy::Pull, RequestGuard::Timeout),
         },
     ],
     compares: &[
@@ -125,14 +125,14 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What guards a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Guard {
+pub(crate) enum RequestGuard {
     None,
     Timeout,
 }
 
 /// Who sits where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seating {
+pub(crate) enum PairSeating {
     /// Every other pair the other way round.
     Crossed,
     /// All clients on the first lane.
@@ -141,10 +141,10 @@ pub(crate) enum Seating {
 
 /// A load of this kind.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
+pub(crate) struct PairLoad {
     pub(crate) policy: Policy,
-    pub(crate) guard: Guard,
-    pub(crate) seating: Seating,
+    pub(crate) guard: RequestGuard,
+    pub(crate) seating: PairSeating,
     pub(crate) pairs: usize,
 }
 
@@ -155,7 +155,7 @@ struct Tally {
     timed_out: SharedCount,
 }
 
-fn trial(context: &TrialContext, policy: Policy, guard: Guard) -> Result<Vec<f64>, LabError> {
+fn trial(context: &TrialContext, policy: Policy, guard: RequestGuard) -> Result<Vec<f64>, LabError> {
     let chosen: &[usize] = if context.scale == RunScale::Quick { &QUICK } else { &PAIRS };
     let span = context.span / chosen.len() as u32;
     let (mut figures, mut timed_out) = (Vec::new(), 0);
@@ -164,7 +164,7 @@ fn trial(context: &TrialContext, policy: Policy, guard: Guard) -> Result<Vec<f64
             figures.push(NOT_MEASURED);
             continue;
         }
-        let load = Load { policy, guard, seating: Seating::Crossed, pairs };
+        let load = PairLoad { policy, guard, seating: PairSeating::Crossed, pairs };
         let ran = throughput(context, load, span)?;
         figures.push(ran.0);
         timed_out += ran.1;
@@ -174,19 +174,23 @@ fn trial(context: &TrialContext, policy: Policy, guard: Guard) -> Result<Vec<f64
 }
 
 /// Requests per second, and how many timed out.
-pub(crate) fn throughput(context: &TrialContext, load: Load, span: Duration) -> Result<(f64, u64), LabError> {
+pub(crate) fn throughput(
+    context: &TrialContext,
+    load: PairLoad,
+    span: Duration,
+) -> Result<(f64, u64), LabError> {
     let (tally, over) = (Arc::new(Tally::default()), StopFlag::default());
-    let mut tasks: [Vec<(usize, Seat)>; 2] = [Vec::new(), Vec::new()];
+    let mut tasks: [Vec<(usize, PairEnd)>; 2] = [Vec::new(), Vec::new()];
     for pair in 0..load.pairs {
         let wires = Arc::new(Wires { request: Mailbox::new(), answer: Mailbox::new() });
-        let client = if load.seating == Seating::Crossed { pair % 2 } else { 0 };
-        tasks[client].push((pair, Seat::Client(Arc::clone(&wires))));
-        tasks[1 - client].push((pair, Seat::Server(wires)));
+        let client = if load.seating == PairSeating::Crossed { pair % 2 } else { 0 };
+        tasks[client].push((pair, PairEnd::Client(Arc::clone(&wires))));
+        tasks[1 - client].push((pair, PairEnd::Server(wires)));
     }
     let lanes = context.cpus.into_iter().zip(tasks).map(|(cpu, seats)| {
-        let (tally, note) = (Arc::clone(&tally), context.slices.clone());
-        let make: Tasks = Box::new(move |machine| {
-            let work = |pair| Work { machine, note: note.clone(), pair };
+        let (tally, slices) = (Arc::clone(&tally), context.slices.clone());
+        let make: LaneTasks = Box::new(move |machine| {
+            let work = |pair| Work { machine, slices: slices.clone(), pair };
             seats.into_iter().map(|(pair, seat)| seat.sit(load.guard, &tally, work(pair as u64))).collect()
         });
         (cpu, play(make, over.clone()))
@@ -211,13 +215,13 @@ struct Wires {
 }
 
 /// An end of a pair.
-enum Seat {
+enum PairEnd {
     Client(Arc<Wires>),
     Server(Arc<Wires>),
 }
 
-impl Seat {
-    fn sit(self, guard: Guard, tally: &Arc<Tally>, work: Work) -> Task {
+impl PairEnd {
+    fn sit(self, guard: RequestGuard, tally: &Arc<Tally>, work: Work) -> LaneTask {
         let tally = Arc::clone(tally);
         match self {
             Self::Client(wires) => Box::pin(client(wires, guard, tally, work)),
@@ -232,16 +236,16 @@ impl Seat {
     }
 }
 
-async fn client(wires: Arc<Wires>, guard: Guard, tally: Arc<Tally>, work: Work) {
+async fn client(wires: Arc<Wires>, guard: RequestGuard, tally: Arc<Tally>, work: Work) {
     loop {
         wires.request.send(());
         let answer = wires.answer.receive();
         let is_answered = match guard {
-            Guard::None => {
+            RequestGuard::None => {
                 answer.await;
                 true
             }
-            Guard::Timeout => time::timeout(TIMEOUT, answer).await.is_ok(),
+            RequestGuard::Timeout => time::timeout(TIMEOUT, answer).await.is_ok(),
         };
         let count = if is_answered { &tally.answered } else { &tally.timed_out };
         count.add_one();
@@ -252,14 +256,14 @@ async fn client(wires: Arc<Wires>, guard: Guard, tally: Arc<Tally>, work: Work) 
 /// What an end does with its CPU.
 struct Work {
     machine: &'static Machine,
-    note: SliceLog,
+    slices: SliceLog,
     pair: u64,
 }
 
 impl Work {
     /// Keeps the CPU for `span`.
     fn take(&self, name: &'static str, span: Duration) {
-        self.note.around(self.machine, name, Some(self.pair), || {
+        self.slices.around(self.machine, name, Some(self.pair), || {
             let began = Instant::now();
             while began.elapsed() < span {
                 std::hint::spin_loop();

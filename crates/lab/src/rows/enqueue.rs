@@ -24,19 +24,19 @@ pub(crate) const PLAN: RowPlan = RowPlan {
             name: "not isolated",
             what: "pull, on a lane that is not isolated: no rule has anything to do",
             role: Role::NoiseFloor,
-            run: |context| trial(context, Policy::Pull, Place::Housekeeping),
+            run: |context| trial(context, Policy::Pull, LaneIsolation::Housekeeping),
         },
         RowVariant {
             name: "push",
             what: "a busy CPU is looked for when a timer is armed (Linux up to 6.8)",
             role: Role::Before,
-            run: |context| trial(context, Policy::Push, Place::Isolated),
+            run: |context| trial(context, Policy::Push, LaneIsolation::Isolated),
         },
         RowVariant {
             name: "pull",
             what: "a timer stays where it is armed; who expires it is decided when it is due",
             role: Role::After,
-            run: |context| trial(context, Policy::Pull, Place::Isolated),
+            run: |context| trial(context, Policy::Pull, LaneIsolation::Isolated),
         },
     ],
     compares: &[Compare { figure: 0, better: Better::Lower }],
@@ -65,15 +65,19 @@ pub(crate) const PLAN: RowPlan = RowPlan {
 const PAIRS: u32 = 1000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum LaneIsolation {
     Housekeeping,
     Isolated,
 }
 
-pub(crate) fn trial(context: &TrialContext, policy: Policy, place: Place) -> Result<Vec<f64>, LabError> {
+pub(crate) fn trial(
+    context: &TrialContext,
+    policy: Policy,
+    isolation: LaneIsolation,
+) -> Result<Vec<f64>, LabError> {
     let [busy, quiet] = context.cpus;
     let isolated: CpuSet =
-        if place == Place::Isolated { [quiet].into_iter().collect() } else { CpuSet::new() };
+        if isolation == LaneIsolation::Isolated { [quiet].into_iter().collect() } else { CpuSet::new() };
     let builder = Machine::builder()
         .policy(policy)
         .isolated(CpuSet::new())
@@ -85,13 +89,13 @@ pub(crate) fn trial(context: &TrialContext, policy: Policy, place: Place) -> Res
     let (span, result) = (context.span, Arc::new(Mutex::new(None)));
     let (sender, done) = channel();
     let stop = context.stop.clone();
-    let (out, subject, note) = (Arc::clone(&result), Arc::clone(&timer), context.slices.clone());
+    let (out, subject, slices) = (Arc::clone(&result), Arc::clone(&timer), context.slices.clone());
     let worker = machine.timer(tick().pinned(), move |_| {
         let begin = Instant::now();
         let mut pairs = 0_u64;
         while begin.elapsed() < span && !stop.is_set() {
             let at = Nanos(machine.now().0 + 1_000_000_000);
-            note.around(machine, "1000 arms and cancels", None, || {
+            slices.around(machine, "1000 arms and cancels", None, || {
                 for _ in 0..PAIRS {
                     let _ = subject.arm_at(at);
                     subject.cancel();

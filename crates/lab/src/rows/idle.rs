@@ -1,4 +1,4 @@
-//! Two lanes with nothing to do but timers: how often is anybody woken up for 1000 of them, or for none?
+//! Two lanes with nothing to do but timers: how often is a thread woken up for 1000 of them, or for none?
 //!
 //! Wake-ups are context switches that a thread made by itself (/proc/self/task), of all threads but the one
 //! that measures.
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub(crate) const PLAN: RowPlan = RowPlan {
     name: "idle",
-    question: "two idle lanes and 1000 timers of 100 ms: how often is anybody woken up?",
+    question: "two idle lanes and 1000 timers of 100 ms: how often is a thread woken up?",
     figures: &[
         ("wake-ups per second", "all threads"),
         ("CPU time", "% of one CPU"),
@@ -83,10 +83,10 @@ pub(crate) fn trial(context: &TrialContext, policy: Policy, timers: u64) -> Resu
     let lanes = context.cpus.map(|cpu| (cpu, LaneMode::Parks));
     let harness = LaneHarness::start(Machine::builder().policy(policy), context, &lanes)?;
     let machine = harness.machine;
-    let note = context.slices.clone();
+    let slices = context.slices.clone();
     let timer = |number: u64| {
-        let (note, armed) = (note.clone(), context.cpus[number as usize % 2]);
-        machine.timer(tick(), move |run| note.ran(number, "timer", Some(armed), run))
+        let (slices, armed) = (slices.clone(), context.cpus[number as usize % 2]);
+        machine.timer(tick(), move |run| slices.ran(number, "timer", Some(armed), run))
     };
     let timers: Vec<TimerHandle> = (0..timers).map(timer).collect();
     let timers = std::sync::Arc::new(timers);

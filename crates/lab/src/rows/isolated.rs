@@ -55,7 +55,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
     variants: &[
         RowVariant {
             name: "no timers",
-            what: "next expiry, and nobody arms anything; gaps are what the machine does",
+            what: "next expiry, and nothing is armed; gaps are what the machine does",
             role: Role::NoiseFloor,
             run: |context| trial(context, TimerRaise::NextExpiry, Load::None),
         },
@@ -73,13 +73,13 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         },
         RowVariant {
             name: "bitmap",
-            what: "a timer turn in every tick in which any timer waits; who arms from elsewhere calls (seed 004)",
+            what: "a timer turn in every tick in which any timer waits; an arm from elsewhere calls",
             role: Role::After,
             run: |context| trial(context, TimerRaise::Bitmap, Load::Arms),
         },
     ],
     compares: &[
-        // Not the quantiles of all gaps: who has fewer of them has a larger share that is the host's.
+        // Not the quantiles of all gaps: of a variant with fewer gaps a larger share is the host's.
         Compare { figure: 2, better: Better::Lower },
         Compare { figure: 3, better: Better::Lower },
         Compare { figure: 5, better: Better::Lower },
@@ -118,7 +118,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
                 better: Better::Lower,
             },
             ScenarioCompare {
-                what: "the same with the bitmap, which is what the mail proposes",
+                what: "the same with the bitmap",
                 figure: "gap_p99",
                 unit: ("us", 1e3),
                 before: "unconditional",
@@ -335,12 +335,12 @@ struct Arms {
 /// A thread that is no lane arms for `span`.
 fn arm_for(context: &TrialContext, machine: &'static Machine, span: Duration) -> Result<Arms, LabError> {
     let [sleeper, busy] = context.cpus;
-    let (stop, note) = (&context.stop, context.slices.clone());
+    let (stop, slices) = (&context.stop, context.slices.clone());
     let go_on = |began: Instant| began.elapsed() < span && !stop.is_set();
     thread::scope(|scope| {
         let foreign = scope.spawn(move || {
             stay_on(sleeper).map_err(LabError::Trial)?;
-            let mut armer = Armer::new(machine, busy, &note);
+            let mut armer = Armer::new(machine, busy, &slices);
             let began = Instant::now();
             while go_on(began) {
                 armer.burst()?;
@@ -367,14 +367,14 @@ struct Armer {
 }
 
 impl Armer {
-    fn new(machine: &'static Machine, busy: CpuId, note: &SliceLog) -> Self {
+    fn new(machine: &'static Machine, busy: CpuId, slices: &SliceLog) -> Self {
         let (sender, reports) = channel();
         let timer = |number| {
-            let (sender, note) = (sender.clone(), note.clone());
+            let (sender, slices) = (sender.clone(), slices.clone());
             machine.timer(tick().pinned(), move |run| {
-                // Nobody listens when the trial is over.
+                // The receiver is gone when the trial is over.
                 let _ = sender.send((number, run.now()));
-                note.ran(number as u64, "armed from elsewhere", None, run);
+                slices.ran(number as u64, "armed from elsewhere", None, run);
             })
         };
         let timers = (0..TIMERS).map(timer).collect();

@@ -2,7 +2,7 @@
 //!
 //! The second lane looks at the clock all the time, with turns in between; a look that comes late was a gap.
 //! On the first CPU a pinned timer plays a device and a thread plays a program: both arm timers whose
-//! callbacks take [`WORK`]. A callback that ran on the second lane's thread was foreign, since nobody arms
+//! callbacks take [`WORK`]. A callback that ran on the second lane's thread was foreign, since no timer is armed
 //! anything there; it is counted by thread and, apart from that, by the runtime. With exclusion there must
 //! be none at all.
 
@@ -123,9 +123,9 @@ fn trial(context: &TrialContext, exclusion: Exclusion, load: Load) -> Result<Vec
     let lanes = vec![(sleeper, LaneMode::Parks.play()), (busy, watch(context.span, &found))];
     let harness = LaneHarness::start_with(builder, context, lanes)?;
     let machine = harness.machine;
-    let (runners, note) = (Runners::default(), context.slices.clone());
+    let (runners, slices) = (Runners::default(), context.slices.clone());
     let works = |first: u64| -> Vec<TimerHandle> {
-        (first..).zip(DELAYS).map(|(number, _)| work(machine, number, sleeper, (&runners, &note))).collect()
+        (first..).zip(DELAYS).map(|(number, _)| work(machine, number, sleeper, (&runners, &slices))).collect()
     };
     let began = Instant::now();
     let (end, program) = if load == Load::Works {
@@ -195,14 +195,14 @@ fn watch(span: Duration, found: &Found) -> LaneBody {
 
 /// A timer whose callback works, and says who ran it.
 fn work(machine: &'static Machine, number: u64, armed: CpuId, to: (&Runners, &SliceLog)) -> TimerHandle {
-    let (runners, note) = (Arc::clone(to.0), to.1.clone());
+    let (runners, slices) = (Arc::clone(to.0), to.1.clone());
     machine.timer(tick(), move |run| {
         runners.lock().unwrap_or_else(PoisonError::into_inner).push(gettid());
         let began = Instant::now();
         while began.elapsed() < WORK {
             std::hint::spin_loop();
         }
-        note.ran(number, "driver work", Some(armed), run);
+        slices.ran(number, "driver work", Some(armed), run);
     })
 }
 

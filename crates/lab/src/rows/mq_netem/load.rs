@@ -48,7 +48,7 @@ pub(crate) enum Discipline {
 
 /// A variant.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Setup {
+pub(crate) struct QueueSetup {
     pub(crate) discipline: Discipline,
     pub(crate) policy: Policy,
     pub(crate) watchdog: Watchdog,
@@ -69,7 +69,7 @@ impl Packet for Frame {
 
 /// A queue's sender and driver.
 #[derive(Debug)]
-struct Window {
+struct QueueWindow {
     /// Packets that it may send.
     room: u64,
     sent: u64,
@@ -77,22 +77,22 @@ struct Window {
     late: Vec<u64>,
 }
 
-type Windows = Arc<Vec<Mutex<Window>>>;
+type QueueWindows = Arc<Vec<Mutex<QueueWindow>>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Both senders' work.
-struct Load {
+struct QueueLoad {
     machine: &'static Machine,
     device: Device<Frame>,
-    windows: Windows,
+    windows: QueueWindows,
     delays: [u64; QUEUES],
-    note: SliceLog,
+    slices: SliceLog,
 }
 
-impl Load {
+impl QueueLoad {
     /// Sends what there is room for in `queues`.
     fn refill(&self, queues: Range<usize>) {
         let rooms = queues.clone().map(|queue| std::mem::take(&mut lock(&self.windows[queue]).room));
@@ -100,11 +100,11 @@ impl Load {
         if rooms.iter().all(|room| *room == 0) {
             return;
         }
-        self.note.around(self.machine, "send through queues from", Some(queues.start as u64), || {
+        self.slices.around(self.machine, "send through queues from", Some(queues.start as u64), || {
             for (queue, room) in queues.zip(rooms) {
                 for _ in 0..room {
                     let due = self.machine.now().0 + self.delays[queue];
-                    // Windows are far below limits: none is refused.
+                    // QueueWindows are far below limits: none is refused.
                     let _ = self.device.send_through(queue, Frame { due });
                 }
             }
@@ -119,8 +119,8 @@ impl Load {
 /// Counts what leaves, and makes room for the next.
 fn driver(
     machine: &'static Machine,
-    windows: &Windows,
-    note: SliceLog,
+    windows: &QueueWindows,
+    slices: SliceLog,
 ) -> impl Fn(usize, Frame) -> Result<(), Frame> + use<> {
     let windows = Arc::clone(windows);
     move |queue, frame| {
@@ -132,14 +132,14 @@ fn driver(
         let is_shown = window.sent.is_multiple_of(SHOWN);
         drop(window);
         if is_shown {
-            note.around(machine, "one of 64 packets leaves queue", Some(queue as u64), || {});
+            slices.around(machine, "one of 64 packets leaves queue", Some(queue as u64), || {});
         }
         Ok(())
     }
 }
 
 /// The lane that never waits, and sends.
-fn busy(load: &Arc<OnceLock<Load>>, stop: &StopFlag) -> LaneBody {
+fn busy(load: &Arc<OnceLock<QueueLoad>>, stop: &StopFlag) -> LaneBody {
     let (load, stop) = (Arc::clone(load), stop.clone());
     Box::new(move |machine, mut cpu| {
         let mut next = Nanos(0);
@@ -158,7 +158,7 @@ fn busy(load: &Arc<OnceLock<Load>>, stop: &StopFlag) -> LaneBody {
 }
 
 /// The thread that sends for the other CPU, whose lane sleeps.
-fn beside(load: Arc<OnceLock<Load>>, cpu: CpuId, stop: StopFlag) -> JoinHandle<Result<(), String>> {
+fn beside(load: Arc<OnceLock<QueueLoad>>, cpu: CpuId, stop: StopFlag) -> JoinHandle<Result<(), String>> {
     thread::spawn(move || {
         stay_on(cpu)?;
         while !stop.is_set() {
@@ -171,7 +171,7 @@ fn beside(load: Arc<OnceLock<Load>>, cpu: CpuId, stop: StopFlag) -> JoinHandle<R
     })
 }
 
-pub(crate) fn trial(context: &TrialContext, setup: Setup) -> Result<Vec<f64>, LabError> {
+pub(crate) fn trial(context: &TrialContext, setup: QueueSetup) -> Result<Vec<f64>, LabError> {
     let [first, second] = context.cpus;
     let (load, stop) = (Arc::new(OnceLock::new()), StopFlag::default());
     // As hrtimers, which are pushed when they are started wherever timers are.
@@ -195,22 +195,22 @@ pub(crate) fn trial(context: &TrialContext, setup: Setup) -> Result<Vec<f64>, La
     ended.map_err(LabError::Trial)?;
     drop(harness);
     late.sort_unstable();
-    Ok(figures(seconds, (&before, &after), &late))
+    Ok(figures(seconds, &before, &after, &late))
 }
 
 fn device(
     context: &TrialContext,
     machine: &'static Machine,
     network: &Network,
-    setup: Setup,
-) -> Result<Load, DeviceError> {
-    let window = || Mutex::new(Window { room: WINDOW, sent: 0, late: Vec::new() });
-    let windows: Windows = Arc::new((0..QUEUES).map(|_| window()).collect());
+    setup: QueueSetup,
+) -> Result<QueueLoad, DeviceError> {
+    let window = || Mutex::new(QueueWindow { room: WINDOW, sent: 0, late: Vec::new() });
+    let windows: QueueWindows = Arc::new((0..QUEUES).map(|_| window()).collect());
     let cpu_of = |queue| if HALVES[0].contains(&queue) { context.cpus[0] } else { context.cpus[1] };
     let map = (0..QUEUES).map(|queue| [cpu_of(queue)].into_iter().collect()).collect();
     let options = DeviceOptions::new(QUEUES).transmit_map(map).watchdog(setup.watchdog);
-    let note = context.slices.clone();
-    let device = Device::new(network, machine, options, driver(machine, &windows, note.clone()))?;
+    let slices = context.slices.clone();
+    let device = Device::new(network, machine, options, driver(machine, &windows, slices.clone()))?;
     let mut delays = [0; QUEUES];
     for (queue, (limit, millis)) in NETEMS.into_iter().enumerate() {
         if setup.discipline == Discipline::Fifo {
@@ -224,14 +224,10 @@ fn device(
         let netem = Netem::new(settings, || 0, machine.now()).expect("limit and delay go together");
         device.graft(queue, netem);
     }
-    Ok(Load { machine, device, windows, delays, note })
+    Ok(QueueLoad { machine, device, windows, delays, slices })
 }
 
-fn figures(
-    seconds: f64,
-    (before, after): (&[QueueStatistics], &[QueueStatistics]),
-    late: &[u64],
-) -> Vec<f64> {
+fn figures(seconds: f64, before: &[QueueStatistics], after: &[QueueStatistics], late: &[u64]) -> Vec<f64> {
     let grown = |queues: Range<usize>, of: &dyn Fn(&QueueStatistics) -> u64| -> f64 {
         queues.map(|queue| of(&after[queue]) - of(&before[queue])).sum::<u64>() as f64
     };

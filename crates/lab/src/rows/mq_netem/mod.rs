@@ -18,7 +18,7 @@ use crate::plan::{
     Better, Citation, CitedFigure, Compare, ExactCheck, Role, RowPlan, RowScenario, RowVariant,
     ScenarioCompare, TrialContext, TrialSpans,
 };
-use load::{Discipline, Setup, trial};
+use load::{Discipline, QueueSetup, trial};
 use quietcore_live::timer::Policy;
 use quietcore_net::Watchdog;
 use std::time::Duration;
@@ -45,25 +45,25 @@ pub(crate) const PLAN: RowPlan = RowPlan {
             name: "no delay",
             what: "fifos instead of netem: nothing waits for a watchdog",
             role: Role::NoiseFloor,
-            run: |context| run(context, Discipline::Fifo, (Policy::Push, Watchdog::Pinned)),
+            run: |context| run(context, Discipline::Fifo, Policy::Push, Watchdog::Pinned),
         },
         RowVariant {
             name: "movable",
             what: "timers migrate, watchdogs too, as kernels did until 2014",
             role: Role::Before,
-            run: |context| run(context, Discipline::Netem, (Policy::Push, Watchdog::Movable)),
+            run: |context| run(context, Discipline::Netem, Policy::Push, Watchdog::Movable),
         },
         RowVariant {
             name: "pinned",
             what: "timers migrate, watchdogs stay with their queue's CPU",
             role: Role::After,
-            run: |context| run(context, Discipline::Netem, (Policy::Push, Watchdog::Pinned)),
+            run: |context| run(context, Discipline::Netem, Policy::Push, Watchdog::Pinned),
         },
         RowVariant {
             name: "migration off",
             what: "no timer migrates (kernel.timer_migration = 0)",
             role: Role::After,
-            run: |context| run(context, Discipline::Netem, (Policy::Stay, Watchdog::Movable)),
+            run: |context| run(context, Discipline::Netem, Policy::Stay, Watchdog::Movable),
         },
     ],
     compares: &[
@@ -77,8 +77,8 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         ExactCheck { variant: "migration off", figure: ELSEWHERE, value: 0.0 },
     ],
     notes: &[
-        "Two CPUs, four queues each: whoever is busy attracts the watchdogs of one other CPU, not of seven as in the mail, \
-         and a lock is wanted by two. What moves can be seen here; how much that costs a machine with eight, hardly.",
+        "Two CPUs, four queues each: a busy CPU attracts the watchdogs of one other CPU, not of seven as on the machine \
+         that this was first seen on, and a lock is wanted by two. What moves can be seen here; how much that costs a machine with eight, hardly.",
         "The busy CPU's own queues are never taken out elsewhere: it is not idle when it arms. The other's are, by the busy \
          lane; but their sender takes out what it finds due, and a watchdog that would then be the busy CPU's first event is \
          not moved. That one stays: the second lane, which runs it, is awake when it arms again, and so not idle, where a \
@@ -130,7 +130,8 @@ const ELSEWHERE: usize = 1;
 fn run(
     context: &TrialContext,
     discipline: Discipline,
-    (policy, watchdog): (Policy, Watchdog),
+    policy: Policy,
+    watchdog: Watchdog,
 ) -> Result<Vec<f64>, LabError> {
-    trial(context, Setup { discipline, policy, watchdog })
+    trial(context, QueueSetup { discipline, policy, watchdog })
 }
