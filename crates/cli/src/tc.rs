@@ -1,6 +1,6 @@
 //! `quietcore tc`: says to a running `quietcore netem` what `tc` would say to the kernel.
 //!
-//! What is no command is refused here, before the instance is asked. The instance that has the device answers.
+//! What is no command is refused here, before the instance that has the device is asked.
 
 use crate::error::CliError;
 use crate::netem::script::Script;

@@ -6,7 +6,7 @@
 //! needs no assumption about how rounds are spread, and says "no difference" rather too often.
 
 use crate::error::LabError;
-use crate::plan::{Better, Compare, ExactCheck, Role, RowPlan, RowVariant, ToolOutput, TrialContext};
+use crate::plan::{Better, Compare, ExactCheck, RowPlan, RowVariant, ToolOutput, TrialContext, VariantRole};
 use crate::report::{
     ComparisonVerdict, ExactCheckReport, FigureComparison, FigureReport, RowReport, VariantReport, number,
 };
@@ -133,15 +133,16 @@ impl RowRounds {
 }
 
 /// The first variant of a role.
-pub(crate) fn of_role(variants: &[VariantReport], role: Role) -> Option<&VariantReport> {
+pub(crate) fn of_role(variants: &[VariantReport], role: VariantRole) -> Option<&VariantReport> {
     variants.iter().find(|variant| variant.role == role)
 }
 
 fn comparison(variants: &[VariantReport], compare: Compare) -> Option<FigureComparison> {
-    let (before, after) = (of_role(variants, Role::Before)?, of_role(variants, Role::After)?);
+    let (before, after) = (of_role(variants, VariantRole::Before)?, of_role(variants, VariantRole::After)?);
     let (old, new) = (before.figures.get(compare.figure)?, after.figures.get(compare.figure)?);
     let (before_median, after_median) = (old.median?, new.median?);
-    let floor = of_role(variants, Role::NoiseFloor).and_then(|floor| floor.figures.get(compare.figure));
+    let floor =
+        of_role(variants, VariantRole::NoiseFloor).and_then(|floor| floor.figures.get(compare.figure));
     let noise = floor.and_then(|floor| Some(floor.largest? - floor.smallest?));
     Some(FigureComparison {
         figure: old.name,

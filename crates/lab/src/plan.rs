@@ -22,7 +22,7 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 /// What a variant is compared as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum VariantRole {
     /// The same work with nothing in its way.
     NoiseFloor,
     /// The old rule.
@@ -31,7 +31,7 @@ pub enum Role {
     After,
 }
 
-impl Role {
+impl VariantRole {
     /// In words.
     pub const fn name(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ pub struct RowVariant {
     /// A sentence.
     pub what: &'static str,
     /// What it is compared as.
-    pub role: Role,
+    pub role: VariantRole,
     /// Runs it once; figures in the order of [`RowPlan::figures`].
     pub run: fn(&TrialContext) -> Result<Vec<f64>, LabError>,
 }

@@ -3,7 +3,7 @@
 //! Invariant: names of fields and verdicts do not change within a schema; new ones may appear.
 
 use crate::host::LabHost;
-use crate::plan::{Better, Citation, Role, ToolOutput};
+use crate::plan::{Better, Citation, ToolOutput, VariantRole};
 use serde::Serialize;
 
 /// Rises when a field changes its meaning or goes away.
@@ -68,7 +68,7 @@ pub struct VariantReport {
     /// In a few words.
     pub what: &'static str,
     /// What it is compared as.
-    pub role: Role,
+    pub role: VariantRole,
     /// In the order of the plan.
     pub figures: Vec<FigureReport>,
     /// In another tool's format, of the last round.

@@ -66,7 +66,7 @@ impl Bell {
 mod tests {
     use super::*;
 
-    /// Goal: no thread sleeps through a ring, and none is woken for nothing. Method: every order of two steps.
+    /// Goal: no thread sleeps through a ring, none is woken for nothing. Method: every order of two steps.
     #[test]
     fn a_ring_is_heard_once() {
         let bell = Bell::default();

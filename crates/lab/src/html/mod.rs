@@ -6,7 +6,7 @@
 mod plot;
 mod svg;
 
-use crate::plan::{Citation, Role};
+use crate::plan::{Citation, VariantRole};
 use crate::report::{
     ComparisonVerdict, FigureComparison, LabReport, RowReport, ScenarioReport, maybe, number,
 };
@@ -186,7 +186,7 @@ fn table(out: &mut String, row: &RowReport) {
     }
     out.push_str("</table></div>\n<p class=\"aside\">");
     for variant in &row.variants {
-        let is = if variant.role == Role::NoiseFloor { " (noise floor)" } else { "" };
+        let is = if variant.role == VariantRole::NoiseFloor { " (noise floor)" } else { "" };
         let _ = write!(out, "<b>{}</b>{is}: {}. ", escaped(variant.name), escaped(variant.what));
     }
     out.push_str("</p>\n");

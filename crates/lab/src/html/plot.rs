@@ -5,7 +5,7 @@
 //! Names stand below the bars for readers who cannot tell colours apart.
 
 use super::svg::{Anchor, AxisScale, Svg, point};
-use crate::plan::Role;
+use crate::plan::VariantRole;
 use crate::report::{FigureReport, RowReport, ScenarioComparison, ScenarioValue, number};
 
 const LEFT: f64 = 58.0;
@@ -30,15 +30,15 @@ struct Bar<'a> {
 
 /// One figure of all variants, measured.
 pub(crate) fn measured(row: &RowReport, at: usize) -> Option<String> {
-    let of = |role: Role| row.variants.iter().filter(move |variant| variant.role == role);
-    let floor = of(Role::NoiseFloor).find_map(|variant| variant.figures.get(at)?.median);
+    let of = |role: VariantRole| row.variants.iter().filter(move |variant| variant.role == role);
+    let floor = of(VariantRole::NoiseFloor).find_map(|variant| variant.figures.get(at)?.median);
     let mut bars = Vec::new();
-    for variant in of(Role::Before).chain(of(Role::After)) {
+    for variant in of(VariantRole::Before).chain(of(VariantRole::After)) {
         let figure = variant.figures.get(at)?;
         let (Some(value), Some(low), Some(high)) = (figure.median, figure.smallest, figure.largest) else {
             continue;
         };
-        let class = if variant.role == Role::After { "after" } else { "before" };
+        let class = if variant.role == VariantRole::After { "after" } else { "before" };
         bars.push(Bar { name: variant.name, class, value, low, high });
     }
     let figure = row.variants.first()?.figures.get(at)?;
@@ -149,12 +149,12 @@ pub(crate) fn series(row: &RowReport) -> String {
     let mut legend = LEFT;
     for (number, variant) in row.variants.iter().enumerate() {
         let class = match variant.role {
-            Role::NoiseFloor => "floor",
-            Role::Before if row.comparisons.first().is_some_and(|one| one.before == variant.name) => {
+            VariantRole::NoiseFloor => "floor",
+            VariantRole::Before if row.comparisons.first().is_some_and(|one| one.before == variant.name) => {
                 "line-before"
             }
-            Role::Before => "line-other",
-            Role::After => "line-after",
+            VariantRole::Before => "line-other",
+            VariantRole::After => "line-after",
         };
         // Side by side, so that whiskers do not hide each other.
         let aside = (number as f64 - (row.variants.len() as f64 - 1.0) / 2.0) * 9.0;

@@ -6,11 +6,12 @@
 use crate::error::LabError;
 use crate::harness::{LaneHarness, LaneMode, arm_now, tick};
 use crate::plan::{
-    Better, Compare, PLAIN, Role, RowPlan, RowScenario, RowVariant, ScenarioCompare, TrialContext, quantile,
+    Better, Compare, PLAIN, RowPlan, RowScenario, RowVariant, ScenarioCompare, TrialContext, VariantRole,
+    quantile,
 };
 use crate::slice::SliceLog;
 use quietcore_live::{Machine, TimerHandle, timer::Policy};
-use quietcore_sim::Random;
+use quietcore_sim::SimRandom;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -29,7 +30,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         RowVariant {
             name: "nobody blocks",
             what: "pull, and no lane blocks",
-            role: Role::NoiseFloor,
+            role: VariantRole::NoiseFloor,
             run: |context| {
                 trial(
                     context,
@@ -45,7 +46,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         RowVariant {
             name: "stay",
             what: "each lane runs its own timers, as in one wheel per worker",
-            role: Role::Before,
+            role: VariantRole::Before,
             run: |context| {
                 trial(
                     context,
@@ -61,7 +62,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         RowVariant {
             name: "stalls ignored",
             what: "pull, but nobody looks whether a lane that is awake turns",
-            role: Role::Before,
+            role: VariantRole::Before,
             run: |context| {
                 trial(
                     context,
@@ -77,7 +78,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         RowVariant {
             name: "pull",
             what: "a lane that does not turn for 2 ms is taken for absent",
-            role: Role::After,
+            role: VariantRole::After,
             run: |context| {
                 trial(
                     context,
@@ -183,7 +184,7 @@ fn sleeper(
     let (late, slices) = (Arc::clone(late), slices.clone());
     // Half of them begin on each lane; from then on each is armed where it ran.
     let mut armed = None;
-    let mut spread = Random::new(1, number);
+    let mut spread = SimRandom::new(1, number);
     machine.timer(tick(), move |run| {
         let nanos = run.lateness().as_nanos() as u64;
         late.lock().unwrap_or_else(PoisonError::into_inner).push(nanos);

@@ -10,8 +10,8 @@
 
 use crate::error::LabError;
 use crate::plan::{
-    Better, Citation, CitedFigure, Compare, ExactCheck, Role, RowPlan, RowScenario, RowVariant,
-    ScenarioCompare, TrialContext, TrialSpans, quantile,
+    Better, Citation, CitedFigure, Compare, ExactCheck, RowPlan, RowScenario, RowVariant, ScenarioCompare,
+    TrialContext, TrialSpans, VariantRole, quantile,
 };
 use crate::slice::SliceLog;
 use quietcore_live::{
@@ -21,7 +21,7 @@ use quietcore_live::{
     softirq::{Awareness, SoftirqRun, Vector},
     task::{JoinHandle, Priority},
 };
-use quietcore_sim::Random;
+use quietcore_sim::SimRandom;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -51,31 +51,31 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         RowVariant {
             name: "no softirqs",
             what: "the same tasks, and no device raises anything",
-            role: Role::NoiseFloor,
+            role: VariantRole::NoiseFloor,
             run: |context| trial(context, Awareness::None, Load::None),
         },
         RowVariant {
             name: "none",
             what: "placed by priority alone, softirqs run where they are raised",
-            role: Role::Before,
+            role: VariantRole::Before,
             run: |context| trial(context, Awareness::None, Load::Devices),
         },
         RowVariant {
             name: "both",
             what: "placed away from long softirqs, which are deferred (50 ms at most)",
-            role: Role::After,
+            role: VariantRole::After,
             run: |context| trial(context, Awareness::Both, Load::Devices),
         },
         RowVariant {
             name: "place",
             what: "placed away from long softirqs",
-            role: Role::After,
+            role: VariantRole::After,
             run: |context| trial(context, Awareness::Place, Load::Devices),
         },
         RowVariant {
             name: "defer",
             what: "long softirqs are deferred",
-            role: Role::After,
+            role: VariantRole::After,
             run: |context| trial(context, Awareness::Defer, Load::Devices),
         },
     ],
@@ -155,7 +155,7 @@ fn compute(work: Duration) {
 }
 
 /// What devices do: the same numbers in every variant.
-struct Draws(Random);
+struct Draws(SimRandom);
 
 impl Draws {
     /// In (0, 1].
@@ -294,7 +294,7 @@ impl Trial {
         for (at, cpu) in self.devices.iter().map(|(cpu, _)| *cpu).enumerate().collect::<Vec<_>>() {
             for (kind, vector) in VECTORS.into_iter().enumerate() {
                 let (machine, devices) = (self.machine, Arc::clone(&self.devices));
-                let mut draws = Draws(Random::new(1, (at * 2 + kind) as u64));
+                let mut draws = Draws(SimRandom::new(1, (at * 2 + kind) as u64));
                 self.every(first, move |due| {
                     let device = &devices[at].1[kind];
                     lock(&device.waiting).push_back((due, draws.length()));

@@ -9,8 +9,8 @@
 use crate::error::LabError;
 use crate::harness::LaneHarness;
 use crate::plan::{
-    Better, Citation, CitedFigure, Compare, ExactCheck, NOT_MEASURED, Role, RowPlan, RowScenario, RowVariant,
-    RunScale, ScenarioCompare, TrialContext, TrialSpans,
+    Better, Citation, CitedFigure, Compare, ExactCheck, NOT_MEASURED, RowPlan, RowScenario, RowVariant,
+    RunScale, ScenarioCompare, TrialContext, TrialSpans, VariantRole,
 };
 use crate::slice::SliceLog;
 use crate::sync::{SharedCount, StopFlag};
@@ -40,25 +40,25 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         RowVariant {
             name: "no timeouts",
             what: "the same requests, unguarded",
-            role: Role::NoiseFloor,
+            role: VariantRole::NoiseFloor,
             run: |context| trial(context, Policy::Pull, RequestGuard::None),
         },
         RowVariant {
             name: "push",
             what: "a busy CPU is looked for when a timer is armed on an idle or isolated one (Linux up to 6.8)",
-            role: Role::Before,
+            role: VariantRole::Before,
             run: |context| trial(context, Policy::Push, RequestGuard::Timeout),
         },
         RowVariant {
             name: "stay",
             what: "each lane runs its own timers, and nobody else's",
-            role: Role::Before,
+            role: VariantRole::Before,
             run: |context| trial(context, Policy::Stay, RequestGuard::Timeout),
         },
         RowVariant {
             name: "pull",
             what: "a timer stays where it is armed; who expires it is decided when it is due",
-            role: Role::After,
+            role: VariantRole::After,
             run: |context| trial(context, Policy::Pull, RequestGuard::Timeout),
         },
     ],

@@ -7,8 +7,8 @@
 use crate::error::LabError;
 use crate::harness::{LaneHarness, LaneMode, tick};
 use crate::plan::{
-    Better, Citation, CitedFigure, Compare, PLAIN, Role, RowPlan, RowScenario, RowVariant, ScenarioCompare,
-    TrialContext,
+    Better, Citation, CitedFigure, Compare, PLAIN, RowPlan, RowScenario, RowVariant, ScenarioCompare,
+    TrialContext, VariantRole,
 };
 use quietcore_live::{CpuSet, Machine, Nanos, timer::Policy};
 use std::sync::mpsc::channel;
@@ -23,19 +23,19 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         RowVariant {
             name: "not isolated",
             what: "pull, on a lane that is not isolated: no rule has anything to do",
-            role: Role::NoiseFloor,
+            role: VariantRole::NoiseFloor,
             run: |context| trial(context, Policy::Pull, LaneIsolation::Housekeeping),
         },
         RowVariant {
             name: "push",
             what: "a busy CPU is looked for when a timer is armed (Linux up to 6.8)",
-            role: Role::Before,
+            role: VariantRole::Before,
             run: |context| trial(context, Policy::Push, LaneIsolation::Isolated),
         },
         RowVariant {
             name: "pull",
             what: "a timer stays where it is armed; who expires it is decided when it is due",
-            role: Role::After,
+            role: VariantRole::After,
             run: |context| trial(context, Policy::Pull, LaneIsolation::Isolated),
         },
     ],

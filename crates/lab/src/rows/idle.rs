@@ -6,8 +6,8 @@
 use crate::error::LabError;
 use crate::harness::{LaneHarness, LaneMode, tick};
 use crate::plan::{
-    Better, Citation, CitedFigure, Compare, PLAIN, Role, RowPlan, RowScenario, RowVariant, ScenarioCompare,
-    TrialContext,
+    Better, Citation, CitedFigure, Compare, PLAIN, RowPlan, RowScenario, RowVariant, ScenarioCompare,
+    TrialContext, VariantRole,
 };
 use quietcore_live::{Machine, Nanos, TimerHandle, timer::Policy};
 use rustix::time::{ClockId, clock_gettime};
@@ -27,19 +27,19 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         RowVariant {
             name: "nothing armed",
             what: "pull, and no timer at all",
-            role: Role::NoiseFloor,
+            role: VariantRole::NoiseFloor,
             run: |context| trial(context, Policy::Pull, 0),
         },
         RowVariant {
             name: "stay",
             what: "each lane wakes up for its own timers",
-            role: Role::Before,
+            role: VariantRole::Before,
             run: |context| trial(context, Policy::Stay, TIMERS),
         },
         RowVariant {
             name: "pull",
             what: "one lane wakes up for all",
-            role: Role::After,
+            role: VariantRole::After,
             run: |context| trial(context, Policy::Pull, TIMERS),
         },
     ],

@@ -15,8 +15,8 @@ use crate::error::LabError;
 use crate::gaps::Gaps;
 use crate::harness::{LaneBody, LaneHarness, LaneMode, stay_on, tick};
 use crate::plan::{
-    Better, Citation, CitedFigure, Compare, ExactCheck, Role, RowPlan, RowScenario, RowVariant,
-    ScenarioCompare, TrialContext, TrialSpans, quantile,
+    Better, Citation, CitedFigure, Compare, ExactCheck, RowPlan, RowScenario, RowVariant, ScenarioCompare,
+    TrialContext, TrialSpans, VariantRole, quantile,
 };
 use crate::slice::SliceLog;
 use quietcore_live::{
@@ -56,25 +56,25 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         RowVariant {
             name: "no timers",
             what: "next expiry, and nothing is armed; gaps are what the machine does",
-            role: Role::NoiseFloor,
+            role: VariantRole::NoiseFloor,
             run: |context| trial(context, TimerRaise::NextExpiry, Load::None),
         },
         RowVariant {
             name: "unconditional",
             what: "a timer turn in every tick, as kernels did until 2019",
-            role: Role::Before,
+            role: VariantRole::Before,
             run: |context| trial(context, TimerRaise::Unconditional, Load::Arms),
         },
         RowVariant {
             name: "next expiry",
             what: "a timer turn when one is due, as kernels do today",
-            role: Role::After,
+            role: VariantRole::After,
             run: |context| trial(context, TimerRaise::NextExpiry, Load::Arms),
         },
         RowVariant {
             name: "bitmap",
             what: "a timer turn in every tick in which any timer waits; an arm from elsewhere calls",
-            role: Role::After,
+            role: VariantRole::After,
             run: |context| trial(context, TimerRaise::Bitmap, Load::Arms),
         },
     ],

@@ -2,16 +2,16 @@
 //!
 //! The second lane looks at the clock all the time, with turns in between; a look that comes late was a gap.
 //! On the first CPU a pinned timer plays a device and a thread plays a program: both arm timers whose
-//! callbacks take [`WORK`]. A callback that ran on the second lane's thread was foreign, since no timer is armed
-//! anything there; it is counted by thread and, apart from that, by the runtime. With exclusion there must
-//! be none at all.
+//! callbacks take [`WORK`]. A callback that ran on the second lane's thread was foreign, since no timer is
+//! armed there; it is counted by thread and, apart from that, by the runtime. With exclusion there must be
+//! none at all.
 
 use crate::error::LabError;
 use crate::gaps::Gaps;
 use crate::harness::{LaneBody, LaneHarness, LaneMode, stay_on, tick};
 use crate::plan::{
-    Better, Citation, CitedFigure, Compare, ExactCheck, PLAIN, Role, RowPlan, RowScenario, RowVariant,
-    ScenarioCompare, TrialContext,
+    Better, Citation, CitedFigure, Compare, ExactCheck, PLAIN, RowPlan, RowScenario, RowVariant,
+    ScenarioCompare, TrialContext, VariantRole,
 };
 use crate::slice::SliceLog;
 use quietcore_live::{CpuId, Machine, TimerHandle, isolation::Exclusion, timer::Policy};
@@ -37,19 +37,19 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         RowVariant {
             name: "no timers",
             what: "the same loop, and nobody arms anything; gaps are what the machine does",
-            role: Role::NoiseFloor,
+            role: VariantRole::NoiseFloor,
             run: |context| trial(context, Exclusion::Merged, Load::None),
         },
         RowVariant {
             name: "exclusion off",
             what: "the isolated lane pulls, as every lane that is awake (Linux 6.9 to 6.18)",
-            role: Role::Before,
+            role: VariantRole::Before,
             run: |context| trial(context, Exclusion::Off, Load::Works),
         },
         RowVariant {
             name: "exclusion on",
             what: "the isolated lane neither pulls nor is pulled (Linux from 6.19 on)",
-            role: Role::After,
+            role: VariantRole::After,
             run: |context| trial(context, Exclusion::Merged, Load::Works),
         },
     ],

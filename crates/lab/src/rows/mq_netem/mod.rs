@@ -15,8 +15,8 @@ mod load;
 
 use crate::error::LabError;
 use crate::plan::{
-    Better, Citation, CitedFigure, Compare, ExactCheck, Role, RowPlan, RowScenario, RowVariant,
-    ScenarioCompare, TrialContext, TrialSpans,
+    Better, Citation, CitedFigure, Compare, ExactCheck, RowPlan, RowScenario, RowVariant, ScenarioCompare,
+    TrialContext, TrialSpans, VariantRole,
 };
 use load::{Discipline, QueueSetup, trial};
 use quietcore_live::timer::Policy;
@@ -44,25 +44,25 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         RowVariant {
             name: "no delay",
             what: "fifos instead of netem: nothing waits for a watchdog",
-            role: Role::NoiseFloor,
+            role: VariantRole::NoiseFloor,
             run: |context| run(context, Discipline::Fifo, Policy::Push, Watchdog::Pinned),
         },
         RowVariant {
             name: "movable",
             what: "timers migrate, watchdogs too, as kernels did until 2014",
-            role: Role::Before,
+            role: VariantRole::Before,
             run: |context| run(context, Discipline::Netem, Policy::Push, Watchdog::Movable),
         },
         RowVariant {
             name: "pinned",
             what: "timers migrate, watchdogs stay with their queue's CPU",
-            role: Role::After,
+            role: VariantRole::After,
             run: |context| run(context, Discipline::Netem, Policy::Push, Watchdog::Pinned),
         },
         RowVariant {
             name: "migration off",
             what: "no timer migrates (kernel.timer_migration = 0)",
-            role: Role::After,
+            role: VariantRole::After,
             run: |context| run(context, Discipline::Netem, Policy::Stay, Watchdog::Movable),
         },
     ],
