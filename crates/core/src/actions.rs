@@ -77,8 +77,8 @@ impl Actions {
         }
     }
 
-    /// Asks that some CPU that may pull is awake at `expires`: nobody in the hierarchy will be.
-    /// The earliest of several counts.
+    /// Asks that some CPU that may pull is awake at `expires`: no CPU in the hierarchy will be. The earliest
+    /// of several counts.
     ///
     /// ```
     /// # use quietcore_core::{Actions, Nanos};

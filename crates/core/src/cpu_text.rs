@@ -34,8 +34,8 @@ impl FromStr for CpuSet {
     }
 }
 
-/// A list may name this many CPUs in all, repetitions included: a bound on the work that hostile
-/// text can cause (`0-8191` thousands of times), far above what anybody writes.
+/// A list may name this many CPUs in all, repetitions included: a bound on the work that hostile text can
+/// cause (`0-8191` thousands of times), far above what is written by hand.
 const NAMED_MAX: u64 = 4 * CPU_LIMIT as u64;
 
 /// Reads one range; returns how many CPUs it spans.

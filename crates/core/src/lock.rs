@@ -31,7 +31,7 @@ use core::ops::{Deref, DerefMut};
 pub unsafe trait RawLock: Default {
     /// Waits and takes the lock, for the CPU that owns the data.
     fn lock_owner(&self);
-    /// Waits and takes the lock, for anybody else.
+    /// Waits and takes the lock, for any other thread.
     fn lock_remote(&self);
     /// Takes the lock if it is to be had within the world's bound (1 us); says whether.
     fn try_lock_remote(&self) -> bool;
@@ -39,7 +39,7 @@ pub unsafe trait RawLock: Default {
     fn unlock(&self);
 }
 
-/// The lock of a world with one thread: it only checks that nobody takes it twice.
+/// The lock of a world with one thread: it only checks that it is not taken twice.
 ///
 /// ```
 /// use quietcore_core::{RawLock, SequentialLock};
@@ -125,7 +125,7 @@ impl<L: RawLock, T> Deref for Guard<'_, L, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: this guard is the holder, so nobody else reaches the value until it is dropped.
+        // SAFETY: this guard is the holder, so no other thread reaches the value until it is dropped.
         unsafe { &*self.locked.value.get() }
     }
 }

@@ -1,20 +1,20 @@
-//! Who wakes up when nobody is awake, or nobody who is awake turns.
+//! Which CPU wakes up when no CPU is awake, or none that is awake turns.
 //!
-//! A tree in which nobody is awake asks its world for an alarm; a world with a sentinel tells of a silence.
+//! A tree in which no CPU is awake asks its world for an alarm; a world with a sentinel tells of a silence.
 //! Both times the answer is a kick of the lowest parked CPU, which then pulls, watches and marks. Which of
-//! the parked ones it is makes no difference to the timers; the lowest is one that everybody finds.
+//! the parked ones it is makes no difference to the timers; the lowest is one that every CPU finds.
 //!
-//! Source: PROTOCOL section 4; the kernel needs neither, as its idle CPUs program their own timers and its
-//! busy ones have interrupts.
+//! Source: docs/design/PROTOCOL.md, section 4; the kernel needs neither, as its idle CPUs program their own
+//! timers and its busy ones have interrupts.
 
 use super::Machine;
 use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
-/// Who can look after the events of a tree.
+/// Which CPU can look after the events of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waker {
-    /// Somebody is awake and will.
+    /// A CPU is awake and will.
     Awake,
     /// This CPU, if it is kicked; the lowest of those.
     Parked(CpuId),
@@ -22,14 +22,14 @@ enum Waker {
 }
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
-    /// Somebody must be awake at `first`, and nobody in the hierarchy will be.
+    /// A CPU must be awake at `first`, and none in the hierarchy will be.
     pub(super) fn ask_for_alarm(&self, first: Option<Nanos>, actions: &mut Actions) {
         let Some(first) = first else { return };
         self.alarm.ask_for(first);
         actions.set_alarm(first);
     }
 
-    /// The alarm that an action asked for went off: if nobody is awake, the lowest parked CPU is kicked.
+    /// The alarm that an action asked for went off: if no CPU is awake, the lowest parked one is kicked.
     ///
     /// Once it is awake it looks after everything that is due. When every CPU is absent it asks for another
     /// alarm a tick later. Cost: one look at each CPU.
@@ -40,7 +40,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// #     Machine::new(Topology::builder(4).build()?, Settings::default())?;
     /// let mut actions = Actions::new(4);
     /// machine.handle_alarm(Nanos(5), &mut actions);
-    /// assert!(actions.is_empty()); // nobody had asked
+    /// assert!(actions.is_empty()); // no alarm was asked for
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn handle_alarm(&self, now: Nanos, actions: &mut Actions) {
@@ -51,18 +51,18 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         match self.waker() {
             Waker::Awake => {}
             Waker::Parked(cpu) => actions.kick(cpu),
-            // Every CPU is stalled: somebody may come back, or a spare lane be started.
+            // Every CPU is stalled: one may return, or a spare lane be started.
             Waker::Nobody => self.ask_again(now, actions),
         }
     }
 
     /// A world's sentinel found that no CPU has turned for longer than is allowed, though timers wait, and
-    /// that it was not stopped itself: whoever is awake in the hierarchy and silent is marked absent, and the
-    /// lowest parked CPU is kicked, whatever the hierarchy says of the others, and takes over. Says whether it was
-    /// true: not if a CPU is awake and turns, only late to say so; then nobody is kicked.
+    /// that it was not stopped itself: each CPU that is awake in the hierarchy and stalled is marked absent,
+    /// and the lowest parked CPU is kicked, whatever the hierarchy says of the others, and takes over. Says
+    /// whether it was true: not if a CPU is awake and turns, only late to say so; then no CPU is kicked.
     ///
-    /// When no CPU is parked it asks for an alarm a tick later: somebody may come back, or a spare one be
-    /// started. By any thread. Waits for no lock: a CPU that was stopped inside its record's lock is no help anyway.
+    /// When no CPU is parked it asks for an alarm a tick later: one may return, or a spare one be started. By
+    /// any thread. Waits for no lock: a CPU that was stopped inside its record's lock is no help anyway.
     /// Cost: one look at each CPU.
     ///
     /// ```
@@ -78,11 +78,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn handle_silence(&self, now: Nanos, actions: &mut Actions) -> bool {
-        // Where nobody pulls, nobody can take over.
+        // Where no CPU pulls, none can take over.
         if !self.is_pulling() {
             return true;
         }
-        // One that should have woken up by itself is no help.
+        // A CPU that missed its own wake-up is no help.
         self.mark_missed_wakeups(now, actions);
         if self.mark_all_stalled(now, actions) {
             return false;
@@ -95,13 +95,13 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         true
     }
 
-    /// Nobody can be kicked now: again a tick later.
+    /// No CPU can be kicked now: again a tick later.
     fn ask_again(&self, now: Nanos, actions: &mut Actions) {
         let tick = self.settings.tick.nanos();
         self.ask_for_alarm(Some(Nanos(now.0.saturating_add(tick.0))), actions);
     }
 
-    /// The last CPU that was awake has left: somebody who is available must wake up and look at the events.
+    /// The last CPU that was awake has left: an available CPU must wake up and look at the events.
     pub(super) fn wake_somebody(&self, first: Option<Nanos>, actions: &mut Actions) {
         if first.is_none() {
             return;

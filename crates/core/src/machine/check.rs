@@ -7,8 +7,8 @@ use crate::{CpuId, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Asserts the invariants of bases (W1 to W6), of the hierarchy (T1 to T6) and of both together: what an
-    /// idle or absent CPU has published is what its bases hold, `is_idle` says what the hierarchy says, nothing
-    /// waits on a base of a CPU that is offline, and no CPU is kicked that is absent.
+    /// idle or absent CPU has published is what its bases hold, `is_idle` says what the hierarchy says,
+    /// nothing waits on a base of a CPU that is offline, and no CPU is kicked that is absent.
     ///
     /// For tests: only while no other call is under way, and after actions were carried out. Cost: one look
     /// at every timer.

@@ -1,7 +1,7 @@
-//! Isolation and hotplug: who takes part, decided while the machine runs.
+//! Isolation and hotplug: which CPUs take part, decided while the machine runs.
 //!
 //! Everything here runs on the caller, under one lock, and is complete when it returns. Joiners come before
-//! leavers, so that there is always somebody to pull; at least one housekeeping CPU remains. A CPU that is
+//! leavers, so that there is always a CPU that pulls; at least one housekeeping CPU remains. A CPU that is
 //! isolated gives its pending global timers to the nearest housekeeping CPU (the kernel leaves them where
 //! they are; users ask for this); one that goes offline gives away all it has, pinned timers too.
 //!
@@ -84,8 +84,8 @@ pub struct IsolationReport {
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// `cpu` comes online: it joins the tree, if this is the first time, and takes part unless it is
-    /// isolated. By a CPU that is online, or by whoever starts the machine; `cpu` turns only after this
-    /// returned.
+    /// isolated. By a CPU that is online, or by the thread that starts the machine; `cpu` turns only after
+    /// this returned.
     ///
     /// # Errors
     /// When the machine has no such CPU, or it is online.
@@ -139,7 +139,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # machine.online(first, Nanos(0), &mut actions)?;
     /// # machine.online(second, Nanos(0), &mut actions)?;
     /// machine.offline(second, Nanos(9), &mut actions)?;
-    /// assert!(machine.offline(first, Nanos(9), &mut actions).is_err()); // somebody must stay
+    /// assert!(machine.offline(first, Nanos(9), &mut actions).is_err()); // one must stay
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn offline(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> Result<(), ControlError> {
@@ -167,9 +167,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// From now on the CPUs of `isolated` are isolated at run time, and only those. Complete when it returns:
-    /// none of those that the rule excludes ([`IsolationReport::left`]) starts anything foreign after that. Under
-    /// [`Exclusion::Merged`](crate::place::Exclusion::Merged) `nohz_full` CPUs and the CPU that keeps time
-    /// are not excluded. Exact timers that the kernel's rule pushed to a CPU are its own and count as pinned.
+    /// none of those that the rule excludes ([`IsolationReport::left`]) starts anything foreign after that.
+    /// Under [`Exclusion::Merged`](crate::place::Exclusion::Merged) `nohz_full` CPUs and the CPU that keeps
+    /// time are not excluded. Exact timers that the kernel's rule pushed to a CPU are its own and count as
+    /// pinned.
     ///
     /// # Errors
     /// When no housekeeping CPU would be left. Nothing was changed then.
@@ -254,7 +255,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
     }
 
-    /// Makes everybody available who should be, and then nobody else: joiners first.
+    /// Makes every CPU available that should be, and then takes the others out: joiners first.
     fn take_part(&self, control: &Control, actions: &mut Actions) -> IsolationReport {
         let excluded = self.excluded(control);
         let mut report = IsolationReport::default();
@@ -306,8 +307,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// A timer that others armed came to rest on `cpu` after it was isolated: it was running elsewhere when
-    /// `cpu` was evacuated, or whoever armed it had looked at the masks before. It goes where the others
-    /// went.
+    /// `cpu` was evacuated, or the caller that armed it had looked at the masks before. It goes where the
+    /// others went.
     #[inline]
     pub(super) fn leave_nothing_behind(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
         if !self.flags(cpu).takes_timers() {

@@ -96,8 +96,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         sum
     }
 
-    /// How often others marked `cpu` absent. From any thread, without a lock: a world that has let somebody
-    /// mark looks whom they marked.
+    /// How often others marked `cpu` absent. From any thread, without a lock: a world looks here which CPUs a
+    /// call has marked.
     ///
     /// ```
     /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};

@@ -22,7 +22,7 @@ impl<L: RawLock, T: Copy> CpuBases<'_, L, T> {
         earliest(self.global.next_expiry(), self.guest.next_expiry())
     }
 
-    /// Whether nobody looks at these bases unless told.
+    /// Whether the CPU looks at these bases only when it is kicked or wakes up.
     pub(super) fn is_idle(&self) -> bool {
         self.local.is_idle
     }

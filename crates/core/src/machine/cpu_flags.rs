@@ -8,8 +8,8 @@
 //! | `TAKES_TIMERS`, `ONLINE` | hotplug and isolation | the lock of control |
 //! | `MARK_INCOMPLETE`, `REVOKE`, `PUBLISH`: *repairs* that the next watcher makes | any CPU that watches | see below |
 //!
-//! Invariants (model `models.rs`): an incomplete mark is a mark; the sum over all CPUs of their repairs is the
-//! machine's count of pending ones, once every caller has followed its [`FlagsChange`].
+//! Invariants (model `models.rs`): an incomplete mark is a mark; the sum over all CPUs of their repairs is
+//! the machine's count of pending ones, once every caller has followed its [`FlagsChange`].
 //!
 //! Every access is Relaxed: the word orders nothing. A CPU that acts on a flag takes the lock that decides
 //! and looks again; the partner of each access is that lock. A flag that is read too late costs a tick, or a

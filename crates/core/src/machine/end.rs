@@ -1,9 +1,9 @@
 //! The end of a machine: nothing is handed out any more, and nothing that was runs.
 //!
 //! Closing goes through the bases one lock after the other, and takes every token. A pop that came before it
-//! on its base has left a record there; one that comes after it finds nothing. So whoever sees no record on
-//! any base after it has closed all of them knows that no callback runs, and that none will. Detached timers
-//! leave no record. Absent: who waits, and for whom not.
+//! on its base has left a record there; one that comes after it finds nothing. So a thread that sees no
+//! record on any base after it has closed all of them knows that no callback runs, and that none will.
+//! Detached timers leave no record. Not here: waiting.
 
 use super::Machine;
 use crate::RawLock;
@@ -37,7 +37,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// Whether a timer was handed out whose run has not ended; of [detached](crate::TimerOptions::detached)
-    /// ones nobody knows. From any thread. Cost: all locks, one after the other.
+    /// ones there is no record. From any thread. Cost: all locks, one after the other.
     ///
     /// ```
     /// # use quietcore_core::{Machine, SequentialLock, Settings, topology::Topology};

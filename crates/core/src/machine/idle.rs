@@ -1,12 +1,12 @@
-//! Going idle and coming back: what a CPU publishes, and when it must wake up.
+//! Going idle and waking up: what a CPU publishes, and when it must wake up.
 //!
 //! A CPU that goes idle looks at its pinned and its global timers under their locks. If a pinned one comes
 //! first it will be awake anyway and publishes nothing; otherwise the hierarchy learns its first global
 //! expiry, and says whether the CPU must wake up for others. All that happens in one section, in which
-//! `is_idle` is written too: whoever arms a timer either is seen here or sees the flag and publishes.
+//! `is_idle` is written too: an arm either is seen here or sees the flag and publishes.
 //!
 //! Deferrable timers never count. Under `Push` and `Stay` every timer is the CPU's own. Source: Linux 6.12,
-//! kernel/time/timer.c, `timer_base_try_to_set_idle`. Deviation: coming back takes the base locks, too, since
+//! kernel/time/timer.c, `timer_base_try_to_set_idle`. Deviation: waking up takes the base locks, too, since
 //! here others may mark a CPU absent at the same moment.
 
 use super::Machine;
@@ -31,7 +31,7 @@ pub enum IdleDecision {
     },
     /// Stop the tick and sleep; the hierarchy knows that this CPU is idle.
     Sleep {
-        /// Until then at the latest; `None` until somebody kicks.
+        /// Until then at the latest; `None` until it is kicked.
         until: Option<Nanos>,
     },
 }
@@ -179,9 +179,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.beat(cpu, now);
     }
 
-    /// [`enter_idle`](Self::enter_idle) of a CPU that only stands in for others: it wakes up for nobody but
-    /// itself. If no CPU is awake the world is asked for an alarm instead, whose kick goes to the lowest one
-    /// that sleeps. By the CPU itself.
+    /// [`enter_idle`](Self::enter_idle) of a CPU that only stands in for others: it wakes up for its own
+    /// timers only. If no CPU is awake the world is asked for an alarm instead, whose kick goes to the lowest
+    /// one that sleeps. By the CPU itself.
     ///
     /// ```
     /// # use quietcore_core::{Actions, Context, CpuId, IdleDecision, Machine, Nanos, SequentialLock, Settings};
@@ -195,7 +195,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// machine.arm(timer, Nanos(50_000_000), Context::on(lane, Nanos(0)), &mut actions)?;
     /// assert_eq!(machine.enter_idle(lane, Nanos(0)), IdleDecision::Sleep { until: None }); // beside one awake
     /// assert_eq!(machine.stand_down(spare, Nanos(0), &mut actions), IdleDecision::Sleep { until: None });
-    /// let at = actions.take_alarm().expect("nobody wakes up by itself");
+    /// let at = actions.take_alarm().expect("no CPU wakes up by itself");
     /// machine.handle_alarm(at, &mut actions);
     /// assert_eq!(actions.take_kick(), Some(lane));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -229,7 +229,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// When something is due on `cpu` itself: what its LOCAL, GLOBAL and GUEST bases say without their locks
-    /// (deferrable timers wake nobody). Never later than the truth. For a CPU that is about to sleep, after
+    /// (deferrable timers wake no CPU). Never later than the truth. For a CPU that is about to sleep, after
     /// it said so to those who would wake it: an arm that came before that is seen here. From any thread;
     /// cost: three loads.
     ///
@@ -271,7 +271,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// let context = Context::on(cpu, Nanos(0));
     /// machine.arm(timer, Nanos(4_500_000), context, &mut actions)?;
     /// machine.cancel(timer, context)?;
-    /// assert_eq!(machine.next_event(cpu), Some(Nanos(5_000_000))); // nobody has looked since
+    /// assert_eq!(machine.next_event(cpu), Some(Nanos(5_000_000))); // the base was not looked at since
     /// assert_eq!(machine.renewed_next_event(cpu), None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

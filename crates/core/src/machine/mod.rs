@@ -1,14 +1,16 @@
-//! The machine: CPUs with timer bases, the hierarchy over them, and who is isolated. It decides, never acts.
+//! The machine: CPUs with timer bases, the hierarchy over them, and which are isolated. It decides, never
+//! acts.
 //!
 //! A world feeds it (`handle_*`, `enter_idle`, `exit_idle`, arms), carries out [`Actions`], and runs the
 //! timers that [`next_expired`](Machine::next_expired) hands out, one at a time. `now` is an argument of
 //! every call; the lock type is the world's.
 //!
-//! Where what is decided: `arm.rs` which base a timer goes to, `exact.rs` the same for exact ones, `cancel.rs`
-//! how it is taken out; `publish.rs` who learns of a new first expiry; `turn.rs` what a CPU runs; `idle.rs`
-//! what it publishes when it has nothing to run; `alarm.rs` who wakes up when nobody is awake; `stall/` CPUs
-//! that do not turn or did not wake up; `control.rs` isolation and hotplug; `counters.rs` what happened so
-//! far; `check.rs` the invariants. Lock order: ARCHITECTURE.md. Not here: waiting, clocks, callbacks.
+//! Where what is decided: `arm.rs` which base a timer goes to,
+//! `cancel.rs` how it is taken out; `publish.rs` what becomes of a new first expiry; `turn.rs` what a CPU
+//! runs; `idle.rs` what it publishes when it has nothing to run; `alarm.rs` which CPU wakes up when none is
+//! awake; `stall/` CPUs that do not turn or did not wake up; `control.rs` isolation and hotplug;
+//! `counters.rs` what happened so far; `check.rs` the invariants. Lock order: ARCHITECTURE.md. Not here:
+//! waiting, clocks, callbacks.
 
 mod alarm;
 mod arm;
@@ -58,8 +60,8 @@ struct Control {
     tick_cpu: Option<CpuId>,
 }
 
-/// CPUs, their timers, and who expires them. `T` is what a timer carries for the world: a function and its
-/// argument, or a number.
+/// CPUs, their timers, and which CPU expires them. `T` is what a timer carries for the world: a function and
+/// its argument, or a number.
 ///
 /// Calls come from any thread if the world's lock allows it, unless they say "by the CPU itself": then one
 /// thread at a time speaks for that CPU.

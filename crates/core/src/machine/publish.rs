@@ -1,5 +1,5 @@
-//! Publishing: when the first global expiry of a CPU that is not awake changes, the hierarchy learns of it, or
-//! the CPU is kicked.
+//! Publishing: when the first global expiry of a CPU that is not awake changes, the hierarchy learns of it,
+//! or the CPU is kicked.
 //!
 //! Each way exists twice: one that waits for the locks, and one (`try_*`) for CPUs that watch others, which
 //! wait for no lock that a stopped CPU may hold.
@@ -11,7 +11,7 @@ use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
-    /// A base is due earlier than was known: if its CPU is idle, somebody must learn of it.
+    /// A base is due earlier than was known: if its CPU is idle, the hierarchy or the CPU must learn of it.
     pub(super) fn publish_change(&self, base: BaseId, change: ExpiryChange, actions: &mut Actions) {
         if change.must_publish() {
             self.publish_first(base, Promptness::Tick, actions);
@@ -64,7 +64,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// A CPU that was marked turns when it can, and a kick does not make it do so sooner; unless it sleeps.
-    /// It says that it is idle before it looks at its bases, and who arms after that sees it.
+    /// It says that it is idle before it looks at its bases, and an arm after that sees it.
     pub(super) fn kick_unless_stuck(&self, cpu: CpuId, actions: &mut Actions) {
         if !self.flags(cpu).is_marked() || self.flags(cpu).is_idle() {
             actions.kick(cpu);

@@ -5,8 +5,9 @@
 //! hierarchy held. A turn keeps its tokens until their bases are empty or until it has used its time, and
 //! takes them up again.
 //!
-//! A stalled CPU loses its tokens to whoever marks it absent and notices when it comes back: the pop finds
-//! another generation. Source: PROTOCOL section 2; Linux 6.12, kernel/time/timer.c, `run_timer_softirq`.
+//! A stalled CPU loses its tokens to the CPU that marks it absent and notices when it returns: the pop finds
+//! another generation. Source: docs/design/PROTOCOL.md, section 2; Linux 6.12, kernel/time/timer.c,
+//! `run_timer_softirq`.
 
 use super::Machine;
 use crate::base::{BaseCaller, BaseId, BaseKind, Expired, RunnerToken, TimerName, earliest};
@@ -222,8 +223,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// After a detached timer was handed out: more of the same base in one lock hold, at most `room`, as long
     /// as they are detached, too. `take` is called with the payload, the name and the moment of each, as in
     /// [`next_expired_with`](Self::next_expired_with); nothing has to be finished. Returns how many there
-    /// were. What is taken is no longer anybody's but the caller's, also if it is marked absent now: so
-    /// `room` is how many timers wait when its thread loses its CPU at the wrong moment.
+    /// were. What is taken is the caller's alone, also if its CPU is marked absent now: so `room` is how many
+    /// timers wait when its thread loses its CPU at the wrong moment.
     ///
     /// ```
     /// # use quietcore_core::{Actions, At, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
@@ -263,8 +264,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         taken
     }
 
-    /// The callback of `expired` has returned at `now`. By whoever got it, also if it was marked absent
-    /// meanwhile.
+    /// The callback of `expired` has returned at `now`. By the thread that got it, also if its CPU was marked
+    /// absent meanwhile.
     ///
     /// ```
     /// # use quietcore_core::{Actions, Context, CpuId, Machine};
@@ -297,8 +298,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.after_run(finished.base, turn.cpu, now, actions);
     }
 
-    /// A timer of `base` that was armed again while it ran on `runner` came to rest there, whoever was
-    /// isolated meanwhile. What a CPU armed on its own base stays. Tests:
+    /// A timer of `base` that was armed again while it ran on `runner` came to rest there, though that CPU
+    /// may have been isolated meanwhile. What a CPU armed on its own base stays. Tests:
     /// `isolation::a_timer_that_arms_itself_leaves_an_isolated_cpu`, `isolation::armed_again_by_a_stranger`.
     #[inline]
     fn after_run(&self, base: BaseId, runner: CpuId, now: Nanos, actions: &mut Actions) {

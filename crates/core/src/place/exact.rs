@@ -1,8 +1,8 @@
 //! Exact timers: on which CPU one is queued when it is started.
 //!
-//! Decides by the kernel's rule for hrtimers ([`ExactPolicy::Kernel`]) or as for wheel timers under
-//! `Pull`. The kernel's rule still pushes: an unpinned timer goes to a busy CPU nearby, but never becomes a
-//! remote CPU's first event, because nobody can program another CPU's clock event device.
+//! Decides by the kernel's rule for hrtimers ([`ExactPolicy::Kernel`]) or as for wheel timers under `Pull`.
+//! The kernel's rule still pushes: an unpinned timer goes to a busy CPU nearby, but never becomes a remote
+//! CPU's first event, because no CPU can program another CPU's clock event device.
 //!
 //! Invariants: a timer whose callback runs stays where it runs, so it is never concurrent with itself; an
 //! online CPU's pinned timer is queued on that CPU; an online CPU's timer is never a remote CPU's first.
@@ -81,7 +81,7 @@ pub enum Origin {
         /// It is that CPU's next event.
         first: bool,
     },
-    /// Its callback runs on `cpu`; it may start itself from there, or somebody else may start it.
+    /// Its callback runs on `cpu`; it may start itself from there, or another CPU may start it.
     Running {
         /// Whose queue it belongs to.
         cpu: CpuId,

@@ -10,12 +10,12 @@
 //! | the tick CPU under `nohz_full`  | as the others             | stays, however isolated   |
 //!
 //! `Merged` keeps `nohz_full` CPUs because their tick is stopped: they look idle, and the tick CPU, which
-//! never stops its own tick as long as `nohz_full` is in use, runs their global timers. So this CPU must
-//! stay as well. Without `nohz_full` there is no such CPU: whoever keeps time may be unplugged.
-//! Invariant: excluded CPUs are online and isolated.
-//! Not here: that an offline CPU is unavailable, too, and joining before leaving (the hierarchy's).
-//! Source: Linux 6.19 kernel/time/timer_migration.c (`tmigr_isolated_exclude_cpumask`); seed 001.
-//! Deviation: the rules are functions of sets; the kernel applies them when a set changes.
+//! never stops its own tick as long as `nohz_full` is in use, runs their global timers. So this CPU must stay
+//! as well. Without `nohz_full` there is no such CPU: the CPU that keeps time may be unplugged. Invariant:
+//! excluded CPUs are online and isolated. Not here: that an offline CPU is unavailable, too, and joining
+//! before leaving (the hierarchy's). Source: Linux 6.19 kernel/time/timer_migration.c
+//! (`tmigr_isolated_exclude_cpumask`); seed 001. Deviation: the rules are functions of sets; the kernel
+//! applies them when a set changes.
 
 use super::Isolation;
 use crate::{CpuId, CpuSet};
@@ -36,7 +36,7 @@ use crate::{CpuId, CpuSet};
 pub enum Exclusion {
     /// None: isolated CPUs pull and are pulled (Linux 6.9 to 6.18).
     Off,
-    /// All of them, however isolated; may leave nobody in the hierarchy.
+    /// All of them, however isolated; may leave no CPU in the hierarchy.
     V2,
     /// Those that are isolated from scheduling but not `nohz_full`, and never the tick CPU (Linux from 6.19
     /// on).

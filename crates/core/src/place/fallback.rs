@@ -30,7 +30,7 @@ pub fn nearest_housekeeping(topology: &Topology, cpu: CpuId, housekeeping: &CpuS
     }
     let within = |cpus: &[CpuId]| cpus.iter().copied().find(|&near| housekeeping.contains(near));
     let near = topology.domains(cpu).find_map(|domain| within(domain.cpus));
-    // A CPU that the machine cannot have is near to nobody; its thread still needs somebody.
+    // A CPU that the machine cannot have is near to no other; its thread still needs a CPU.
     near.or_else(|| housekeeping.iter_common(topology.possible()).next())
 }
 
@@ -63,8 +63,8 @@ mod tests {
         }
     }
 
-    /// Goal: a CPU that the machine cannot have still gets somebody, never itself. Method: CPU 9 of four, in
-    /// the mask.
+    /// Goal: a CPU that the machine cannot have still gets another CPU, never itself. Method: CPU 9 of four,
+    /// in the mask.
     #[test]
     fn an_unknown_cpu_gets_the_lowest() {
         let machine = Topology::builder(4).build().unwrap();

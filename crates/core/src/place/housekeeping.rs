@@ -4,14 +4,14 @@
 //!
 //! | mask    | what may go there                        | without                           |
 //! | ------- | ---------------------------------------- | --------------------------------- |
-//! | `timers`| timers that somebody else armed (push)   | `nohz_full`                       |
+//! | `timers`| timers that other CPUs armed (push)      | `nohz_full`                       |
 //! | `tasks` | tasks that the scheduler moves           | `isolcpus=domain`, run-time set   |
 //! | `work`  | unbound work, stealing                   | all three                         |
 //!
-//! Invariants: no mask is empty; `work` is what `timers` and `tasks` have in common.
-//! Not here: per-interrupt affinity (`managed_irq`), and changing the masks of a running machine.
-//! Source: Linux 6.12 Documentation/admin-guide/kernel-parameters.txt (`isolcpus`, `nohz_full`).
-//! Deviation: the kernel drops an isolation that leaves nobody, with a warning; here it is an error.
+//! Invariants: no mask is empty; `work` is what `timers` and `tasks` have in common. Not here: per-interrupt
+//! affinity (`managed_irq`), and changing the masks of a running machine. Source: Linux 6.12
+//! Documentation/admin-guide/kernel-parameters.txt (`isolcpus`, `nohz_full`). Deviation: the kernel drops an
+//! isolation that leaves no CPU, with a warning; here it is an error.
 
 use crate::CpuSet;
 use core::fmt;
@@ -271,7 +271,7 @@ mod tests {
         }
     }
 
-    /// Goal: the error says which chore has nobody and why. Method: every way of isolating all.
+    /// Goal: the error says which chore has no CPU and why. Method: every way of isolating all.
     #[test]
     fn the_empty_mask_is_named() {
         for (given, mask, reason) in [

@@ -30,7 +30,7 @@ pub use push::{Arming, push_target};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// It stays where it is armed, and whoever is awake runs it when its CPU is idle (Linux from 6.9 on).
+    /// It stays where it is armed, and an awake CPU runs it when its own is idle (Linux from 6.9 on).
     #[default]
     Pull,
     /// A busy CPU is chosen when it is armed (Linux before 6.9): [`push_target`].

@@ -1,15 +1,15 @@
 //! Push: which CPU gets an unpinned timer when it is armed (Linux before 6.9; exact timers still today).
 //!
-//! Decides by a guess: a CPU that is busy now will be busy when the timer expires, so nobody has to wake up.
-//! The arming CPU, if it is a busy timer housekeeper; else the first busy one in the smallest of its
-//! domains; else the arming CPU, if it may keep timers; else its nearest housekeeper.
-//! The guess is asked at every arm though most timers are cancelled, which is why `Pull` replaced it.
+//! Decides by a guess: a CPU that is busy now will be busy when the timer expires, so no CPU has to wake up.
+//! The arming CPU, if it is a busy timer housekeeper; else the first busy one in the smallest of its domains;
+//! else the arming CPU, if it may keep timers; else its nearest housekeeper. The guess is asked at every arm
+//! though most timers are cancelled, which is why `Pull` replaced it.
 //!
-//! Invariant: no timer goes to another CPU that is isolated in any way, and none to a `nohz_full` CPU.
-//! Not here: pinned timers, which stay where they are armed.
-//! Source: Linux 6.1 kernel/sched/core.c (`get_nohz_timer_target`), by behaviour. A CPU that is isolated
-//! from scheduling has no scheduling domain: it is not found, and finds nobody.
-//! Deviation: the kernel's last resort is any housekeeper of the node; here it is the nearest one.
+//! Invariant: no timer goes to another CPU that is isolated in any way, and none to a `nohz_full` CPU. Not
+//! here: pinned timers, which stay where they are armed. Source: Linux 6.1 kernel/sched/core.c
+//! (`get_nohz_timer_target`), by behaviour. A CPU that is isolated from scheduling has no scheduling domain:
+//! it is not found, and finds none. Deviation: the kernel's last resort is any housekeeper of the node; here
+//! it is the nearest one.
 
 use super::Housekeeping;
 use crate::CpuId;
@@ -112,8 +112,8 @@ mod tests {
         (target.index(), asked)
     }
 
-    /// Goal: the walk goes from near to far and by number; nobody busy: the arming CPU. Method: one busy
-    /// set per outcome, all seen from CPU 5.
+    /// Goal: the walk goes from near to far and by number; none busy: the arming CPU. Method: one busy set
+    /// per outcome, all seen from CPU 5.
     #[test]
     fn the_nearest_busy_cpu_gets_it() {
         for (busy, expected) in
@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// Goal: a busy arming CPU asks nobody; an idle one stops at the first busy CPU. Method: count the
+    /// Goal: a busy arming CPU asks no other; an idle one stops at the first busy CPU. Method: count the
     /// questions, and look what is left of the domains.
     #[test]
     fn the_walk_is_as_short_as_it_can_be() {

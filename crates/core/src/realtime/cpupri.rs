@@ -24,7 +24,7 @@ use alloc::boxed::Box;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CpuPriority {
-    /// It is offline or isolated: nobody looks for it.
+    /// It is offline or isolated: no search finds it.
     Absent,
     /// No real-time task.
     Normal,
@@ -133,12 +133,12 @@ impl CpuPriorities {
     /// ```
     #[must_use]
     pub fn of(&self, cpu: CpuId) -> CpuPriority {
-        // Relaxed: the holder of the queue reads its own write, anybody else looks again under its lock.
+        // Relaxed: the holder of the queue reads its own write, any other thread looks again under its lock.
         CpuPriority::from_word(self.present[cpu.index()].load(Ordering::Relaxed))
     }
 
-    /// `cpu` has `priority` from now on. By whoever holds that CPU's queue; one at a time for each CPU.
-    /// Cost: nothing if that is no news; else four read-modify-writes.
+    /// `cpu` has `priority` from now on. By the holder of that CPU's queue; one at a time for each CPU. Cost:
+    /// nothing if that is no news; else four read-modify-writes.
     ///
     /// # Panics
     /// When there is no such CPU.
@@ -165,8 +165,8 @@ impl CpuPriorities {
         }
         if let Some(slot) = before.slot() {
             let slot = &self.slots[slot];
-            // Release, both: pair with Acquire in `SlotView::iter` and in `find_map`: whoever reads that this
-            // CPU is not here finds it in its new slot.
+            // Release, both: pair with Acquire in `SlotView::iter` and in `find_map`: a searcher that reads
+            // that this CPU is not here finds it in its new slot.
             slot.count.fetch_sub(1, Ordering::Release);
             slot.cpus[word].fetch_and(!bit, Ordering::Release);
         }

@@ -2,7 +2,7 @@
 //!
 //! Of the CPUs with the lowest priority below the task's: the one that it ran on last, whose caches know it;
 //! else one near that, the CPU that asks before others in the same domain; else the CPU that asks; else any.
-//! Those that do not fit count only if nobody does: priority beats fitness.
+//! Those that do not fit count only if none does: priority beats fitness.
 //!
 //! Source: Linux 6.12, kernel/sched/rt.c (`find_lowest_rq`) and kernel/sched/cpupri.c
 //! (`cpupri_find_fitness`), by behaviour. Deviation: the rotating choice is by a number that the caller
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(lowest(&all, "0-7", (2, 0), ""), None);
     }
 
-    /// Goal: fitness decides among those that outrank nobody, and not at all when nobody fits. Method: CPUs
+    /// Goal: fitness decides among those that outrank no task, and not at all when none fits. Method: CPUs
     /// that do not fit, then all.
     #[test]
     fn priority_beats_fitness() {

@@ -57,7 +57,7 @@ impl<T> RealtimeQueue<T> {
         self.len
     }
 
-    /// Whether nobody waits.
+    /// Whether no task waits.
     ///
     /// ```
     /// assert!(quietcore_core::realtime::RealtimeQueue::<u32>::default().is_empty());
@@ -206,7 +206,7 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: the highest priority first, in the order of arrival within one, and nobody is lost. Method:
+        /// Goal: the highest priority first, in the order of arrival within one, and no task is lost. Method:
         /// a list that is searched from the front.
         #[test]
         fn like_a_sorted_list(steps in steps()) {

@@ -102,7 +102,7 @@ pub fn wake_target(
         return seeker.previous;
     }
     let target = find_lowest(priorities, topology, seeker, &fits);
-    // The search may be out of date by now: what counts is what is queued there, if anybody is.
+    // The search may be out of date by now: what counts is what is queued there now.
     let below = CpuPriority::Normal..CpuPriority::Realtime(seeker.priority);
     let is_below = |cpu: &CpuId| below.contains(&priorities.of(*cpu));
     let is_better = |cpu: &CpuId| is_in_the_way || fits(*cpu);

@@ -1,13 +1,13 @@
 //! Telling a CPU that a timer was armed on it: one call under way at a time.
 //!
 //! A CPU that raises TIMER only when it sees something pending may look just before a timer becomes visible
-//! (seed 004). So whoever arms on it calls it afterwards, and the handler raises. Calls are coalesced by a
-//! flag: who finds it set relies on a handler that is still to come. Hence the handler clears the flag
-//! *before* it looks: an arm that finds the flag set came before the look. Cleared after the look, an arm
-//! could come in between and be missed. Model: `models`, `no_arm_is_missed`.
+//! (question 4). So the CPU that arms on it calls it afterwards, and the handler raises. Calls are coalesced
+//! by a flag: a caller that finds it set relies on a handler that is still to come. Hence the handler clears
+//! the flag *before* it looks: an arm that finds the flag set came before the look. Cleared after the look,
+//! an arm could come in between and be missed. Model: `models`, `no_arm_is_missed`.
 //!
-//! Source: seed 004 and its review (KERNEL 7.2, 7.3). Deviation: coalescing; the original had one call per
-//! CPU, and waited for it.
+//! Source: docs/design/KERNEL.md 7.2 and 7.3. Deviation: coalescing; the original had one call per CPU, and
+//! waited for it.
 
 use crate::sync::{AtomicU32, Ordering};
 

@@ -1,11 +1,11 @@
 //! Which vectors of a CPU are pending, and who runs which: one word.
 //!
-//! Anybody raises; the lane and its ksoftirqd claim. A claim takes a vector out of what is pending and says
-//! who runs it, in one step; a vector that the other one runs is not to be had, so no handler runs twice at a
-//! time on a CPU, and it stays pending for who finishes. What was raised while its handler ran is pending
-//! when the handler returns, so it is run again: a raise is never lost.
+//! Any thread raises; the lane and its ksoftirqd claim. A claim takes a vector out of what is pending and
+//! says who runs it, in one step; a vector that one of them runs cannot be claimed by the other, so no
+//! handler runs twice at a time on a CPU, and it stays pending for who finishes. What was raised while its
+//! handler ran is pending when the handler returns, so it is run again: a raise is never lost.
 //!
-//! Models: `models`. Absent: whom to wake ([`Raise`] says whether anybody), budgets (`pass.rs`). Source:
+//! Models: `models`. Absent: which thread to wake ([`Raise`] says whether one), budgets (`pass.rs`). Source:
 //! Linux 6.12, kernel/softirq.c. Deviation: the kernel has one thread at a time on a CPU and needs no claims.
 
 use super::{Runner, VectorSet};
@@ -21,7 +21,7 @@ use crate::sync::{AtomicU64, Ordering};
 pub enum Raise {
     /// Some of it was not pending: the CPU has to be told, if it is not the caller.
     News,
-    /// All of it was pending already, so somebody was told.
+    /// All of it was pending already, so a runner was told.
     Known,
 }
 
@@ -33,7 +33,7 @@ pub enum Raise {
 /// let claims = Claims::new();
 /// assert_eq!(claims.raise(VectorSet::LONG), Raise::News);
 /// assert_eq!(claims.claim(Runner::Lane, VectorSet::LONG), VectorSet::LONG);
-/// // Raised again while it runs: not for anybody else.
+/// // Raised again while it runs: not for the other runner.
 /// assert_eq!(claims.raise(VectorSet::LONG), Raise::News);
 /// assert!(claims.claim(Runner::Ksoftirqd, VectorSet::LONG).is_empty());
 /// assert_eq!(claims.finish(Runner::Lane), VectorSet::LONG); // still pending

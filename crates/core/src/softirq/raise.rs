@@ -3,11 +3,11 @@
 //! Where TIMER runs in a thread of its own, every raise is two switches that an isolated CPU's task has to
 //! wait for. So the tick asks first: something pending at all (seed 004), or something due (today's kernel).
 //! A tick that looks without a lock can look just before an arm on another CPU becomes visible. Under the
-//! bitmap whoever arms tells the CPU ([`Call`](super::Call)), and nothing is late for it; under the next
-//! expiry nobody does, and the following tick finds it: at most one tick late.
+//! bitmap the CPU that arms tells the other ([`Call`](super::Call)), and nothing is late for it; under the
+//! next expiry it does not, and the following tick finds it: at most one tick late.
 //!
 //! Pure functions; reading the words is the world's. Source: seed 004 and its review; Linux 6.12,
-//! kernel/time/timer.c (`run_local_timers`), by behaviour (KERNEL 7.1 to 7.4).
+//! kernel/time/timer.c (`run_local_timers`), by behaviour (docs/design/KERNEL.md 7.1 to 7.4).
 
 use crate::Nanos;
 

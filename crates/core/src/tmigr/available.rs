@@ -1,9 +1,9 @@
-//! Joining and leaving: a CPU that is isolated or offline is in no active mask, runs nobody else's global
-//! timers, and nobody runs its own (T4).
+//! Joining and leaving: a CPU that is isolated or offline is in no active mask, runs no other CPU's global
+//! timers, and no other runs its own (T4).
 //!
-//! Both calls may be made by anybody, under the record's lock, because this machine keeps whether a CPU is idle
-//! in the hierarchy; the kernel reads it from the CPU itself and so has to run there. Both are idempotent.
-//! Joiners come before leavers, by the caller. Source: Linux 6.19, kernel/time/timer_migration.c.
+//! Both calls may come from any thread, under the record's lock, because this machine keeps whether a CPU is
+//! idle in the hierarchy; the kernel reads it from the CPU itself and so has to run there. Both are
+//! idempotent. Joiners come before leavers, by the caller. Source: Linux 6.19, kernel/time/timer_migration.c.
 
 use super::event::{Child, Event};
 use super::hierarchy::Hierarchy;
@@ -15,7 +15,7 @@ use crate::{CpuId, Nanos, RawLock};
 impl<L: RawLock> Hierarchy<L> {
     /// `cpu` takes part from now on; `next` is its first global expiry, which counts if it is not awake.
     ///
-    /// Returns the first expiry of a tree in which nobody is awake: somebody must wake up for it.
+    /// Returns the first expiry of a tree in which no CPU is awake: one must wake up for it.
     ///
     /// ```
     /// # use quietcore_core::{CpuId, SequentialLock, tmigr::{CpuState, Hierarchy}};
@@ -45,8 +45,8 @@ impl<L: RawLock> Hierarchy<L> {
 
     /// `cpu` takes no part from now on.
     ///
-    /// Returns the first expiry of a tree in which nobody is awake any more: the caller must wake somebody
-    /// who is available, and see that it is awake, before it relies on that expiry.
+    /// Returns the first expiry of a tree in which no CPU is awake any more: the caller must wake an
+    /// available one, and see that it is awake, before it relies on that expiry.
     ///
     /// ```
     /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::Hierarchy};

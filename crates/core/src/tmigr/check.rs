@@ -1,4 +1,4 @@
-//! What must be true of the tree whenever nobody is on the way in it (T1 to T6 of the README).
+//! What must be true of the tree whenever no walk is under way in it (T1 to T6 of the README).
 
 use super::hierarchy::Hierarchy;
 use super::record::{CpuRecord, Presence};
@@ -7,10 +7,10 @@ use crate::time::{NEVER, from_word, to_word};
 use crate::{CpuId, Nanos, RawLock};
 
 impl<L: RawLock> Hierarchy<L> {
-    /// Asserts the invariants. `alarm` is what the world was asked to wake somebody for, if it was.
+    /// Asserts the invariants. `alarm` is when the world was asked to wake a CPU, if it was.
     ///
     /// Only while no other call is under way, and no event of a call is left to be carried out. Cost: one
-    /// look at every CPU and group. Also asserts a debt towards T3: that every event is known where somebody
+    /// look at every CPU and group. Also asserts a debt towards T3: that every event is known where a CPU
     /// looks.
     ///
     /// # Panics

@@ -1,7 +1,7 @@
 //! Events: when a child of a group must be looked after, and which CPU that is about.
 //!
 //! Each group queues one event per child. An idle CPU's event is its first global expiry; an idle group's
-//! event is the first of its own events. The event of an active child is *ignored*: somebody awake looks
+//! event is the first of its own events. The event of an active child is *ignored*: a CPU that is awake looks
 //! after it.
 //!
 //! Who writes what: slots and `next_expiry` under the group's lock; `ignored` is set without it, by the CPU
@@ -104,7 +104,7 @@ pub(crate) enum Updated {
     ChildIsActive,
     /// The group is active: its migrator will see the event.
     GroupIsActive,
-    /// Nobody in the group is awake; its first event has to be known further up.
+    /// No CPU in the group is awake; its first event has to be known further up.
     GroupIsIdle(Option<Event>),
 }
 
@@ -194,8 +194,8 @@ impl<L: RawLock> Group<L> {
     /// Writes the event of a child that is not active.
     ///
     /// Interleaving L (KERNEL: "race L"): the last CPU goes idle and finds no event here, while an idle CPU
-    /// queues one. Both come through this lock after they changed the word or before they read it: whoever is
-    /// second sees the other. Test: `site::race_l_last_idle_against_new_timer`.
+    /// queues one. Both come through this lock after they changed the word or before they read it: the second
+    /// sees the first. Test: `site::race_l_last_idle_against_new_timer`.
     pub(crate) fn update_event(&self, mask: ChildMask, child: &Child<'_, L>) -> Updated {
         interleave!(BeforeGroupLock);
         let below = match child {

@@ -41,10 +41,10 @@ impl<L: RawLock> Hierarchy<L> {
 
     /// Tells a new root whether the old one is active.
     ///
-    /// Interleaving 18 (KERNEL 3): a CPU makes the old root active and is delayed before it looks for a
-    /// parent; it saw none. Or it looks later and sees ours. `load_in_order` stands between the two: who
-    /// changed the word before it is seen here, who changes it after it sees the link. Then the new root gets
-    /// what the old one says *now*, never what this CPU believes. Tests:
+    /// Interleaving 18 (docs/design/KERNEL.md 3): a CPU makes the old root active and is delayed before it
+    /// looks for a parent; it saw none. Or it looks later and sees ours. `load_in_order` stands between the
+    /// two: a walk that changed the word before it is seen here, one that changes it after it sees the link.
+    /// Then the new root gets what the old one says *now*, never what this CPU believes. Tests:
     /// `site::root_growth_activates_inactive_root`, `site::root_growth_false_active`, model
     /// `tests/loom/growth.rs`.
     fn carry_up(&self, old_root: GroupId) {

@@ -42,7 +42,7 @@ pub struct Hierarchy<L: RawLock> {
 }
 
 impl<L: RawLock> Hierarchy<L> {
-    /// A tree for as many CPUs as `nodes` is long, with the node of each; nobody has joined.
+    /// A tree for as many CPUs as `nodes` is long, with the node of each; none has joined.
     ///
     /// All memory there will ever be is allocated here, so joining cannot fail half way.
     ///

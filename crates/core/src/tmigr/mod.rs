@@ -1,11 +1,12 @@
 //! Migration hierarchy: which CPU expires an idle CPU's global timers.
 //!
 //! Groups of eight form a tree. A group with an active child has exactly one *migrator*, which looks after
-//! the events of the idle ones; the last CPU to go idle carries the tree's first expiry home and must wake
-//! for it.
+//! the events of the idle children; the last CPU to go idle carries the tree's first expiry home and must
+//! wake for it.
 //!
-//! A CPU is in one of four states in the hierarchy ([`CpuState`]): awake, parked, absent (stalled: it publishes, but
-//! nothing is expected of it), unavailable (isolated or offline: it neither pulls nor is pulled).
+//! A CPU is in one of four states in the hierarchy ([`CpuState`]): awake, parked, absent (stalled: it
+//! publishes, but nothing is expected of it), unavailable (isolated or offline: it neither pulls nor is
+//! pulled).
 //!
 //! Invariants ([`Hierarchy::check`]; T1 to T8 and the proofs are in this folder's README.md). Not here:
 //! timers, clocks, threads, sleeping. Expiries arrive as arguments; who must wake up when is returned.

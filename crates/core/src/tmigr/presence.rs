@@ -80,8 +80,8 @@ impl<L: RawLock> Hierarchy<L> {
         first
     }
 
-    /// [`deactivate`](Self::deactivate) of a CPU that wakes up for nobody: the caller must see to it that
-    /// somebody does for what is returned.
+    /// [`deactivate`](Self::deactivate) of a CPU that wakes up for no other: the caller must see to it that
+    /// another one does for what is returned.
     #[must_use = "nobody wakes up for what is returned"]
     pub(crate) fn stand_down(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
         interleave!(BeforeCpuLock);
@@ -96,8 +96,8 @@ impl<L: RawLock> Hierarchy<L> {
     }
 
     /// `cpu` stalls: it publishes `next`, even if that is overdue, and nothing is expected of it. By the CPU
-    /// itself before it blocks, or by whoever watches it. Returns the first expiry of a tree in which nobody
-    /// is awake: the caller must see to it, since an absent CPU cannot.
+    /// itself before it blocks, or by a CPU that watches it. Returns the first expiry of a tree in which no
+    /// CPU is awake: the caller must see to it, since an absent CPU cannot.
     ///
     /// ```
     /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::{CpuState, Hierarchy}};
@@ -164,10 +164,10 @@ impl<L: RawLock> Hierarchy<L> {
         }
     }
 
-    /// The first global expiry of an idle or absent CPU is `next` now. By anybody.
+    /// The first global expiry of an idle or absent CPU is `next` now. From any thread.
     ///
-    /// Returns the first expiry of a tree in which nobody is awake, if that is news: somebody must wake up
-    /// for it. If `cpu` is parked, its [`wakeup`](Self::wakeup) says so too.
+    /// Returns the first expiry of a tree in which no CPU is awake, if that is news: one must wake up for it.
+    /// If `cpu` is parked, its [`wakeup`](Self::wakeup) says so too.
     ///
     /// ```
     /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::Hierarchy};

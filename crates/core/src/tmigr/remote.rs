@@ -48,7 +48,7 @@ impl<L: RawLock> Hierarchy<L> {
         while let Some((group, mask)) = link {
             let group = &self.groups[group];
             let word = group.word.load();
-            // Not active at all: idle, absent or unavailable below. Somebody else's business.
+            // Not active at all: idle, absent or unavailable below. Another CPU's business.
             if word.active() & mask.bits() == 0 || !word.is_migrator_or_none(mask) {
                 return false;
             }
@@ -92,7 +92,7 @@ impl<L: RawLock> Hierarchy<L> {
         first
     }
 
-    /// Whether somebody other than `cpu` is awake in its tree. Without a lock: a forecast.
+    /// Whether a CPU other than `cpu` is awake in its tree. Without a lock: a forecast.
     pub(crate) fn others_are_active(&self, cpu: CpuId) -> bool {
         let mut link = self.cpu(cpu).leaf();
         while let Some((group, mask)) = link {
@@ -105,8 +105,8 @@ impl<L: RawLock> Hierarchy<L> {
         false
     }
 
-    /// Whether somebody is awake in the tree that `cpu` has joined: in `cpu`'s group or above it. Without a
-    /// lock; of two that go idle at once the later one finds that nobody is.
+    /// Whether a CPU is awake in the tree that `cpu` has joined: in `cpu`'s group or above it. Without a
+    /// lock; of two that go idle at once the later one finds that none is.
     ///
     /// ```
     /// # use quietcore_core::{CpuId, SequentialLock, tmigr::Hierarchy};
@@ -161,8 +161,8 @@ impl<L: RawLock> Hierarchy<L> {
         if self.is_unavailable(cpu) {
             return;
         }
-        // Asked before each pull: who is made unavailable meanwhile begins no other (T4).
-        // Test: `site::available::a_puller_that_leaves_pulls_no_more`.
+        // Asked before each pull: a CPU that is made unavailable meanwhile begins no other (T4). Test:
+        // `site::available::a_puller_that_leaves_pulls_no_more`.
         let mut pull = |target: CpuId| if self.is_unavailable(cpu) { Pulled::Left } else { pull(target) };
         let mut link = this.leaf();
         while let Some((group, mask)) = link {
@@ -181,7 +181,7 @@ impl<L: RawLock> Hierarchy<L> {
         }
     }
 
-    /// The first expiry of a tree in which nobody is awake, as far as can be seen from one place.
+    /// The first expiry of a tree in which no CPU is awake, as far as can be seen from one place.
     fn first_of_idle_tree(&self, mut link: Option<Link>) -> Option<Nanos> {
         let mut first = None;
         while let Some((group, _)) = link {
@@ -211,7 +211,7 @@ impl<L: RawLock> Hierarchy<L> {
             }
             interleave!(BeforePull);
             let Some((child, event)) = group.first_due(now, skipped) else { return true };
-            // An event that stays as it was is somebody else's for this time.
+            // An event that stays as it was is another CPU's for this time.
             if last == Some(event) || pull(event.cpu) == Pulled::Left {
                 skipped |= child.bits();
             }

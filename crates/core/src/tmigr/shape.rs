@@ -1,8 +1,8 @@
 //! The shape of the tree: how many levels, which group a CPU or a group joins, when the tree grows.
 //!
-//! Built one CPU at a time, in the order in which CPUs first come online, as in the kernel: a group is
-//! looked up before one is made, and the root moves up only when it has to. Pure and sequential; who shares a
-//! tree brings the lock, and learns from [`Join`] what to publish in which order.
+//! Built one CPU at a time, in the order in which CPUs first come online, as in the kernel: a group is looked
+//! up before one is made, and the root moves up only when it has to. Pure and sequential; a caller that
+//! shares a tree brings the lock, and learns from [`Join`] what to publish in which order.
 //!
 //! Invariants ([`Tree::check`], T6): the children of a group have distinct masks, at most eight; there is one
 //! root; below the crossing level a group's CPUs are of one node. Groups are never taken away.
@@ -228,7 +228,7 @@ impl Tree {
         let is_new_root = self.group(top).parent.is_none() && old_root != Some(top);
         if is_new_root {
             self.root = Some(top);
-            // The old root becomes child 0: its mask is given away before anybody else's.
+            // The old root becomes child 0: its mask is given away before any other.
             self.groups[top.index()].child_count += u8::from(old_root.is_some());
         }
         let mut new_links = self.connect(&path);

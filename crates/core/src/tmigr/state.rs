@@ -3,8 +3,8 @@
 //! One `u64`: `active` (8 bits) | `migrator` (8 bits, one of `active`, or 0 for none) | `seq` (48 bits).
 //! Invariants ([`Snapshot::check`]; model `tests/loom/group_word.rs`):
 //! - T2: the migrator is one of the active children; there is none exactly when no child is active.
-//! - T7: `seq` moves on every transition, also on one that changes nothing else, so that whoever decided on
-//!   an older word loses its compare-and-swap and decides again.
+//! - T7: `seq` moves on every transition, also on one that changes nothing else, so that a walker that
+//!   decided on an older word loses its compare-and-swap and decides again.
 //!
 //! Deviation from Linux 6.12 (kernel/time/timer_migration.c), where the word has 32 bits: 16 bits of `seq`
 //! wrap while a thread is off its CPU for 100 ms; 48 do not. A [`ChildMask`] is never zero, by its type.
@@ -153,7 +153,7 @@ impl Snapshot {
         self.active() != 0
     }
 
-    /// Whether `child` looks after this group, or nobody does.
+    /// Whether `child` looks after this group, or none does.
     ///
     /// ```
     /// # use quietcore_core::tmigr::{ChildMask, Snapshot};
@@ -164,7 +164,7 @@ impl Snapshot {
         self.migrator().is_none_or(|migrator| migrator == child)
     }
 
-    /// After `child` became active: it takes the role of the migrator if nobody has it.
+    /// After `child` became active: it takes the role of the migrator if none has it.
     ///
     /// ```
     /// # use quietcore_core::tmigr::{ChildMask, Snapshot};
@@ -255,18 +255,18 @@ impl GroupWord {
 
     /// Makes the bit of `child` say what `is_active` says, asking again whenever another CPU was faster.
     ///
-    /// Who comes last has read the child after the word that it replaces, so the bit is right when nobody is
+    /// The last walker has read the child after the word that it replaces, so the bit is right when none is
     /// on the way any more. Interleaving S (KERNEL: "race S"): CPU 0 clears its group and is delayed before
     /// the parent; CPU 1 of the group wakes up and sets both; CPU 0 goes on with what it saw. Its
-    /// compare-and-swap fails on `seq`, it asks again and leaves the bit.
-    /// Tests: `site::race_s_late_idle_cpu`, model `tests/loom/group_word.rs`.
+    /// compare-and-swap fails on `seq`, it asks again and leaves the bit. Tests:
+    /// `site::race_s_late_idle_cpu`, model `tests/loom/group_word.rs`.
     pub(crate) fn transition(&self, child: ChildMask, is_active: impl Fn() -> bool) -> Transition {
         let mut before = self.load();
         loop {
             interleave!(BeforeChildRead);
             let after = if is_active() { before.with(child) } else { before.without(child) };
             interleave!(BeforeCas);
-            // AcqRel: pairs with itself on another CPU. Release shows our child's change to whoever
+            // AcqRel: pairs with itself on another CPU. Release shows our child's change to the walker that
             // replaces this word; Acquire shows us the child's changes that the replaced word knew of.
             // Acquire on failure: the child is read again, and not earlier than the word. In `load` as well.
             match self.0.compare_exchange(before.0, after.0, Ordering::AcqRel, Ordering::Acquire) {
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(seen, 16 * (8 * 128 + 8), "every mask with every migrator");
     }
 
-    /// Goal: the successor of a migrator is the lowest active child, and nobody else's leaving changes the
+    /// Goal: the successor of a migrator is the lowest active child, and no other's leaving changes the
     /// migrator. Method: three children.
     #[test]
     fn the_lowest_active_child_takes_over() {

@@ -5,9 +5,9 @@
 //! write a state that it only assumed. The kernel has two walks, and lost timers where one of them assumed
 //! (8a, 9, 11 and 18 in README.md).
 //!
-//! Whoever makes a group idle writes its event one level up before it goes on, so the events of idle CPUs
-//! are always known at the lowest active group above them, or at the root.
-//! Locks: a CPU's record is held by the caller; groups' words need none, their events one or two at a time.
+//! The walker that makes a group idle writes its event one level up before it goes on, so the events of idle
+//! CPUs are always known at the lowest active group above them, or at the root. Locks: a CPU's record is held
+//! by the caller; groups' words need none, their events one or two at a time.
 
 use super::event::{Child, Event, Link, Updated};
 use super::hierarchy::Hierarchy;
@@ -19,13 +19,13 @@ use crate::{Nanos, RawLock};
 pub(super) enum Walker {
     /// The CPU below woke up; the caller holds its record.
     Awake,
-    /// Anybody else.
+    /// Any other caller.
     Other,
 }
 
 impl<L: RawLock> Hierarchy<L> {
     /// Brings the bits above `child` up to date. Returns what the caller must see to: the first expiry of a
-    /// tree in which nobody is awake.
+    /// tree in which no CPU is awake.
     pub(super) fn walk_up(&self, child: Child<'_, L>, link: Option<Link>, walker: Walker) -> Option<Nanos> {
         let (mut child, mut link) = (child, link);
         while let Some((parent, mask)) = link {
@@ -42,7 +42,7 @@ impl<L: RawLock> Hierarchy<L> {
             } else {
                 // Interleaving E: this child leaves a group in which another is active, and is delayed before
                 // it writes its event; the other leaves, too, and carries up what it finds. So the group's
-                // state under the lock decides, not the one that the transition left: who writes last goes
+                // state under the lock decides, not the one that the transition left: the last writer goes
                 // on. Test: `site::walks::two_go_idle_in_one_group`.
                 match group.update_event(mask, &child) {
                     Updated::GroupIsIdle(event) => first = event.map(|event| event.expires),
@@ -62,8 +62,8 @@ impl<L: RawLock> Hierarchy<L> {
         None
     }
 
-    /// Writes an idle CPU's event and carries it up to where somebody is awake. Returns the first expiry of a
-    /// tree in which nobody is.
+    /// Writes an idle CPU's event and carries it up to where a CPU is awake. Returns the first expiry of a
+    /// tree in which none is.
     ///
     /// It goes on upwards without an event, too: others may be waiting in the same group for their turn.
     /// Test: `site::deactivate_ignored_own_event_hides_sibling`.

@@ -260,7 +260,7 @@ impl Topology {
         self.node_ids.iter().copied().zip(self.nodes.groups())
     }
 
-    /// The hardware threads of the core of `cpu`, itself among them, ascending; nobody for a CPU that the
+    /// The hardware threads of the core of `cpu`, itself among them, ascending; none for a CPU that the
     /// machine cannot have.
     ///
     /// ```
@@ -300,9 +300,9 @@ impl Topology {
         self.nodes.members(cpu)
     }
 
-    /// The scheduling domains of `cpu`, from the smallest to the largest. A level that adds nobody to the
-    /// one before is left out, so spans grow strictly; the last one is the machine. None for the only CPU
-    /// of a machine, and for a CPU that the machine cannot have. Making one is O(1).
+    /// The scheduling domains of `cpu`, from the smallest to the largest. A level that adds no CPU to the one
+    /// before is left out, so spans grow strictly; the last one is the machine. None for the only CPU of a
+    /// machine, and for a CPU that the machine cannot have. Making one is O(1).
     ///
     /// ```
     /// use quietcore_core::{CpuId, topology::{Layout, Share, Topology}};

@@ -56,7 +56,7 @@ impl Partition {
         self.group.get(cpu.index()).copied().filter(|&group| group != NO_GROUP)
     }
 
-    /// The CPUs that belong together with `cpu`, itself among them; nobody for an unknown CPU. O(1).
+    /// The CPUs that belong together with `cpu`, itself among them; none for an unknown CPU. O(1).
     pub(super) fn members(&self, cpu: CpuId) -> &[CpuId] {
         self.group(cpu).map_or(&[], |group| self.group_members(usize::from(group)))
     }

@@ -246,7 +246,7 @@ pub enum Expected {
         /// The CPU.
         cpu: CpuId,
     },
-    /// A list that fits those of other CPUs: whoever is in it has the same list.
+    /// A list that fits those of other CPUs: every CPU in it has the same list.
     Agreement {
         /// The CPU whose file it is.
         cpu: CpuId,

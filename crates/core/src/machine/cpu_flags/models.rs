@@ -24,7 +24,8 @@ impl Cpu {
 }
 
 /// Goal: an incomplete mark is a mark for every reader, and the count of repairs is that of the flags.
-/// Method: a marker, the marked CPU and a watcher change the word at once; the watcher looks before and after.
+/// Method: a marker, the marked CPU and a watcher change the word at once; the watcher looks before and
+/// after.
 #[test]
 fn the_count_follows_the_flags() {
     loom::model(|| {

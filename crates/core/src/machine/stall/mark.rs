@@ -26,7 +26,7 @@ pub enum MarkOutcome {
 }
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
-    /// `cpu` is about to block in user code: its global timers become everybody's. By the CPU itself.
+    /// `cpu` is about to block in user code: other CPUs may run its global timers. By the CPU itself.
     ///
     /// ```
     /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
@@ -54,7 +54,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.take_back_tokens(cpu, actions);
     }
 
-    /// Somebody else notices that `cpu` does not turn. Never waits for a lock.
+    /// Another CPU notices that `cpu` does not turn. Never waits for a lock.
     ///
     /// ```
     /// # use quietcore_core::{Actions, CpuId, Machine, MarkOutcome, Nanos, SequentialLock, Settings};
@@ -126,7 +126,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
     }
 
-    /// Without the bases' locks: the mark of `cpu` has to be completed, or ended, by whoever comes.
+    /// Without the bases' locks: the mark of `cpu` has to be completed, or ended, by the next watcher.
     /// [`watch`](Self::watch) alone would look at active CPUs only. Test: `site::stall::armed_while_it_runs`.
     fn defer_mark(&self, cpu: CpuId) {
         self.count_repairs(self.watch[cpu.index()].flags.transition_to_mark_incomplete());

@@ -1,13 +1,13 @@
 //! Parked CPUs that did not wake up when they said they would.
 //!
 //! A CPU whose own timer comes first publishes nothing when it goes idle: it will be awake by then. If its
-//! thread does not get to run, nobody else knows of its global timers. So whoever is awake looks, once per
-//! tick of the whole machine, for parked CPUs whose wake-up is over by more than a stall, with something
-//! overdue, and marks them absent: then others serve them, and nobody waits for their kick. A world's
-//! sentinel does the same when nobody is awake.
+//! thread does not get to run, no other CPU knows of its global timers. So an awake CPU looks, once per tick
+//! of the whole machine, for parked CPUs that should have woken up more than a stall ago and have something
+//! overdue, and marks them absent: then others serve them, and no CPU waits for their kick. A world's
+//! sentinel does the same when no CPU is awake.
 //!
-//! Hints decide whom to look at, locks what is true: the mark is made under LOCAL, GLOBAL, GUEST and the
-//! record, as every mark. Source: PROTOCOL section 3 ("overslept").
+//! Hints decide which CPUs to look at, locks what is true: the mark is made under LOCAL, GLOBAL, GUEST and
+//! the record, as every mark. Source: docs/design/PROTOCOL.md, section 3 ("overslept").
 
 use super::super::Machine;
 use super::policy::Patience;
@@ -16,9 +16,9 @@ use crate::{Actions, CpuId, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Marks every parked CPU absent that should have woken up by itself more than
-    /// [`StallPolicy::after`](crate::StallPolicy::after) ago and has a global timer that is overdue by a tick;
-    /// returns how many. By any thread; an awake CPU does it with its [`watch`](Self::watch). Waits for no
-    /// lock. Cost: a look at each CPU.
+    /// [`StallPolicy::after`](crate::StallPolicy::after) ago and has a global timer that is overdue by a
+    /// tick; returns how many. By any thread; an awake CPU does it with its [`watch`](Self::watch). Waits for
+    /// no lock. Cost: a look at each CPU.
     ///
     /// ```
     /// # use quietcore_core::{Actions, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
@@ -59,8 +59,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// When `cpu` wakes up by itself, to the best of what is known without a lock; `None` while it is not
-    /// idle, was marked, or sleeps until somebody kicks it. For a sentinel, which looks for those that do
-    /// not.
+    /// idle, was marked, or sleeps until it is kicked. For a sentinel, which looks for missed wake-ups.
     ///
     /// ```
     /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};

@@ -1,7 +1,7 @@
 //! The return: a CPU that was marked turns again.
 //!
-//! It takes the same locks in the same order as the mark, each within its bound: a CPU that comes back never
-//! waits for one that was stopped inside them. Until it could take them it goes on as an absent CPU.
+//! It takes the same locks in the same order as the mark, each within its bound: a CPU that returns never
+//! waits for a CPU that was stopped inside them. Until it could take them it goes on as an absent CPU.
 
 use super::super::Machine;
 use super::super::cpu_bases::CpuBases;
@@ -9,7 +9,7 @@ use super::super::cpu_flags::FlagsSnapshot;
 use crate::{CpuId, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
-    /// A CPU that was marked turns again; says whether its locks were to be had. If not it goes on as an
+    /// A CPU that was marked turns again; says whether its locks could be taken. If not it goes on as an
     /// absent one and tries again in its next turn. By the CPU itself.
     ///
     /// ```
@@ -43,7 +43,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         true
     }
 
-    /// A mark ends, under the bases' locks, when the hierarchy has the CPU as awake. Returns what the mark was.
+    /// A mark ends, under the bases' locks, when the hierarchy has the CPU as awake. Returns what the mark
+    /// was.
     pub(in crate::machine) fn end_mark(&self, cpu: CpuId, bases: &mut CpuBases<'_, L, T>) -> FlagsSnapshot {
         bases.set_idle(false);
         self.bases.set_absent(cpu, false);
@@ -52,7 +53,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         change.before
     }
 
-    /// Whether somebody has marked `cpu` absent, or it did so itself, and it is not back: a hint. From any
+    /// Whether `cpu` was marked absent, by another CPU or by itself, and has not returned: a hint. From any
     /// thread; cost: a load.
     ///
     /// ```

@@ -1,15 +1,15 @@
 //! Tokens of absent CPUs: what they collected and have not run is taken back and published.
 //!
-//! Any CPU that watches does it, so a CPU may stop at any point in between: what is left to do is noted in the
-//! flags of the CPU concerned before the lock that protects it is given back.
+//! Any CPU that watches does it, so a CPU may stop at any point in between: what is left to do is noted in
+//! the flags of the CPU concerned before the lock that protects it is given back.
 
 use super::super::Machine;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Takes the tokens that `holder` has on any base, and publishes what waits there. Waits for no lock: a
-    /// base whose lock is not to be had keeps its token, and one that could not be published is owed, until
-    /// somebody looks again ([`watch`](Self::watch)).
+    /// base whose lock is taken keeps its token, and one that could not be published is noted, until a CPU
+    /// looks again ([`watch`](Self::watch)).
     pub(in crate::machine) fn take_back_tokens(&self, holder: CpuId, actions: &mut Actions) {
         let mut is_complete = true;
         for id in self.base_ids() {
@@ -21,8 +21,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                 continue;
             }
             let must_publish = base.revoke().must_publish();
-            // Owed before the lock is given back: whoever is stopped after it has left that, whoever is
-            // stopped before it the token. Test: `site::stall::two_freeze_anywhere`.
+            // Noted before the lock is given back: a CPU that is stopped after that has left the note, one
+            // that is stopped before it the token. Test: `site::stall::two_freeze_anywhere`.
             let flags = &self.watch[id.cpu.index()].flags;
             if must_publish {
                 self.count_repairs(flags.transition_to_unpublished());
@@ -37,7 +37,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
     }
 
-    /// Ends what others have left undone: tokens of CPUs that are absent.
+    /// Finishes what other watchers have left undone.
     pub(super) fn finish_repairs(&self, now: Nanos, actions: &mut Actions) {
         if self.pending_repairs.get() == 0 {
             return;
@@ -59,7 +59,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
     }
 
-    /// The same for who may wait; and the tokens that others have on the bases of `cpu`.
+    /// The same by a caller that may wait for locks; also the tokens that other CPUs have on the bases of
+    /// `cpu`.
     pub(in crate::machine) fn take_all_tokens(&self, cpu: CpuId, actions: &mut Actions) {
         for id in self.base_ids() {
             let mut base = self.bases.lock(id, None);

@@ -6,10 +6,10 @@ use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
-    /// Looks after the neighbours, once per tick: whoever is stalled with something overdue is marked. By the
-    /// CPU itself, awake. Returns how many were marked.
+    /// Looks at the neighbours, once per tick: a stalled CPU that has something overdue is marked. By the CPU
+    /// itself, awake. Returns how many were marked.
     ///
-    /// It judges only if its own last look was recent: when the whole machine was stopped, everybody looks
+    /// It judges only if its own last look was recent: when the whole machine was stopped, every heartbeat is
     /// old.
     ///
     /// ```
@@ -19,16 +19,16 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
     /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
     /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// assert_eq!(machine.watch(cpu, Nanos(5), &mut actions), 0); // nobody else is there
+    /// assert_eq!(machine.watch(cpu, Nanos(5), &mut actions), 0); // no other CPU is there
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn watch(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> u32 {
         self.mark_stalled(cpu, now, actions, |other| self.has_overdue(other, now))
     }
 
-    /// The same by a CPU that is about to sleep: whoever is stalled is marked, also with nothing overdue.
-    /// Asleep it would not see that something is; and a stalled CPU that is the only one awake in the hierarchy
-    /// answers for all timers.
+    /// The same by a CPU that is about to sleep: every stalled CPU is marked, also with nothing overdue.
+    /// Asleep it would not see that something is; and a stalled CPU that is the only one awake in the
+    /// hierarchy answers for all timers.
     ///
     /// ```
     /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
@@ -49,14 +49,14 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.mark_stalled(cpu, now, actions, |_| true)
     }
 
-    /// Whether the next one that `cpu` watches has not turned for longer than is allowed: a CPU that sees
-    /// that should not sleep before it has looked twice. Without a lock.
+    /// Whether the next CPU that `cpu` watches is stalled: a CPU that sees that should not sleep before it
+    /// has looked twice. Without a lock.
     ///
     /// ```
     /// # use quietcore_core::{CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
     /// # let machine: Machine<SequentialLock, u32> =
     /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// assert!(!machine.watches_stalled(CpuId::default(), Nanos(5))); // nobody else is there
+    /// assert!(!machine.watches_stalled(CpuId::default(), Nanos(5))); // no other CPU is there
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -87,8 +87,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.finish_repairs(now, actions);
         let mut marked = self.mark_missed_wakeups_once_per_tick(now, actions);
         self.hierarchy.watched(cpu, |other| {
-            // One that turns ends the look at this level: it watches the next itself. Behind one that does
-            // not, the next is looked at, also if that one has nothing to be marked for. Test:
+            // A CPU that turns ends the look at this level: it watches the next itself. Behind one that does
+            // not turn, the next is looked at, even if the first has nothing to be marked for. Test:
             // `site::stall::one_freezes_anywhere`.
             if !self.is_stalled(other, now) {
                 return true;
@@ -134,7 +134,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let tick = self.settings.tick.nanos();
         let overdue = |next| self.settings.stall.is_overdue(next, now, tick);
         // Its own timers, those of a group that it looks after (it may have become the migrator only when
-        // another one was marked), or those that it has collected. Tests: `site::stall`.
+        // another CPU was marked), or those that it has collected. Tests: `site::stall`.
         self.bases.next_global(cpu).is_some_and(overdue)
             || self.hierarchy.requires_handle_remote(cpu, now.since(tick))
             || self.holds_tokens(cpu)

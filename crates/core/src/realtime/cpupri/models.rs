@@ -1,4 +1,4 @@
-//! A CPU whose priority rises while somebody searches.
+//! A CPU whose priority rises while another CPU searches.
 
 use super::{CpuPriorities, CpuPriority};
 use crate::CpuId;

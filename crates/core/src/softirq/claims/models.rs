@@ -61,7 +61,7 @@ fn one_at_a_time_and_none_lost() {
         cpu.run(Runner::Lane);
         poster.join().expect("no panic");
         ksoftirqd.join().expect("no panic");
-        // Whoever was told of the last raise comes once more.
+        // The runner that was told of the last raise comes once more.
         cpu.run(Runner::Lane);
         assert!(cpu.claims.pending().is_empty() && cpu.claims.active().is_empty());
         let load = |word: &AtomicU32| word.load(Ordering::Relaxed);
