@@ -69,8 +69,8 @@ pub use base::{
 pub use cpu::{CPU_LIMIT, CpuError, CpuId, CpuSet};
 pub use lock::{RawLock, SequentialLock};
 pub use machine::{
-    AnyTimer, ArmError, Armed, At, Context, ControlError, Counters, IdleDecision, IsolationReport, Machine,
-    MarkOutcome, Patience, Settings, Silence, StallPolicy, Turn,
+    AnyTimer, ArmError, Armed, At, Context, Counters, CpuControlError, IdleDecision, IsolationReport,
+    Machine, MarkOutcome, Patience, Settings, Silence, StallPolicy, Turn,
 };
 #[cfg(site)]
 pub use sync::script;

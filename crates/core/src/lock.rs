@@ -8,10 +8,14 @@
 //! its owner can be told apart later. This and `base/timer.rs` are the files of this crate with `unsafe`.
 #![allow(unsafe_code, reason = "data behind a lock is reached through the lock's holder alone")]
 
+#[cfg(loom)]
+mod modelled;
+
 use core::cell::Cell;
 #[cfg(not(loom))]
 use core::cell::UnsafeCell;
 use core::fmt;
+#[cfg(not(loom))]
 use core::ops::{Deref, DerefMut};
 
 /// A lock of a world: a spin lock, a futex, or, where everything runs on one thread, [`SequentialLock`].
@@ -84,8 +88,8 @@ pub(crate) struct Locked<L, T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached through a `Guard` only, and a `Guard` exists only between `lock` and `unlock`
-// of a `RawLock`, whose implementation promises one holder at a time.
+// SAFETY: the value is reached through a `LockedGuard` only, and a `LockedGuard` exists only between `lock`
+// and `unlock` of a `RawLock`, whose implementation promises one holder at a time.
 #[cfg(not(loom))]
 unsafe impl<L: RawLock + Sync, T: Send> Sync for Locked<L, T> {}
 
@@ -96,31 +100,31 @@ impl<L: RawLock, T> Locked<L, T> {
     }
 
     #[inline]
-    pub(crate) fn lock_owner(&self) -> Guard<'_, L, T> {
+    pub(crate) fn lock_owner(&self) -> LockedGuard<'_, L, T> {
         self.raw.lock_owner();
-        Guard { locked: self }
+        LockedGuard { locked: self }
     }
 
     #[inline]
-    pub(crate) fn lock_remote(&self) -> Guard<'_, L, T> {
+    pub(crate) fn lock_remote(&self) -> LockedGuard<'_, L, T> {
         self.raw.lock_remote();
-        Guard { locked: self }
+        LockedGuard { locked: self }
     }
 
     #[inline]
-    pub(crate) fn try_lock_remote(&self) -> Option<Guard<'_, L, T>> {
-        self.raw.try_lock_remote().then(|| Guard { locked: self })
+    pub(crate) fn try_lock_remote(&self) -> Option<LockedGuard<'_, L, T>> {
+        self.raw.try_lock_remote().then(|| LockedGuard { locked: self })
     }
 }
 
 /// Holds a lock until it is dropped.
 #[cfg(not(loom))]
-pub(crate) struct Guard<'a, L: RawLock, T> {
+pub(crate) struct LockedGuard<'a, L: RawLock, T> {
     locked: &'a Locked<L, T>,
 }
 
 #[cfg(not(loom))]
-impl<L: RawLock, T> Deref for Guard<'_, L, T> {
+impl<L: RawLock, T> Deref for LockedGuard<'_, L, T> {
     type Target = T;
 
     #[inline]
@@ -131,7 +135,7 @@ impl<L: RawLock, T> Deref for Guard<'_, L, T> {
 }
 
 #[cfg(not(loom))]
-impl<L: RawLock, T> DerefMut for Guard<'_, L, T> {
+impl<L: RawLock, T> DerefMut for LockedGuard<'_, L, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: this guard is the holder, and it is borrowed exclusively.
@@ -140,61 +144,15 @@ impl<L: RawLock, T> DerefMut for Guard<'_, L, T> {
 }
 
 #[cfg(not(loom))]
-impl<L: RawLock, T> Drop for Guard<'_, L, T> {
+impl<L: RawLock, T> Drop for LockedGuard<'_, L, T> {
     #[inline]
     fn drop(&mut self) {
         self.locked.raw.unlock();
     }
 }
 
-/// Under loom the lock is loom's, so that its models see what a lock orders; `L` says nothing.
 #[cfg(loom)]
-pub(crate) struct Locked<L, T> {
-    value: loom::sync::Mutex<T>,
-    raw: core::marker::PhantomData<fn() -> L>,
-}
-
-#[cfg(loom)]
-impl<L: RawLock, T> Locked<L, T> {
-    pub(crate) fn new(value: T) -> Self {
-        Self { value: loom::sync::Mutex::new(value), raw: core::marker::PhantomData }
-    }
-
-    pub(crate) fn lock_owner(&self) -> Guard<'_, L, T> {
-        Guard { held: self.value.lock().expect("no holder panicked"), raw: core::marker::PhantomData }
-    }
-
-    pub(crate) fn lock_remote(&self) -> Guard<'_, L, T> {
-        self.lock_owner()
-    }
-
-    pub(crate) fn try_lock_remote(&self) -> Option<Guard<'_, L, T>> {
-        self.value.try_lock().ok().map(|held| Guard { held, raw: core::marker::PhantomData })
-    }
-}
-
-/// Holds a lock until it is dropped.
-#[cfg(loom)]
-pub(crate) struct Guard<'a, L, T> {
-    held: loom::sync::MutexGuard<'a, T>,
-    raw: core::marker::PhantomData<fn() -> L>,
-}
-
-#[cfg(loom)]
-impl<L, T> Deref for Guard<'_, L, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.held
-    }
-}
-
-#[cfg(loom)]
-impl<L, T> DerefMut for Guard<'_, L, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.held
-    }
-}
+pub(crate) use modelled::{ModelGuard as LockedGuard, ModelLocked as Locked};
 
 impl<L: RawLock, T: fmt::Debug> fmt::Debug for Locked<L, T> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

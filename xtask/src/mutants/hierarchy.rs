@@ -44,9 +44,9 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
         name: "2-no-event-no-walk",
         rule: "a CPU without a timer updates its group: siblings may wait there",
         file: EVENT,
-        right: "(Child::Cpu { event, .. }, _) => *event,",
-        wrong: "(Child::Cpu { event: None, .. }, _) => return Updated::ChildIsActive,
-            (Child::Cpu { event, .. }, _) => *event,",
+        right: "(TreeChild::Cpu { event, .. }, _) => *event,",
+        wrong: "(TreeChild::Cpu { event: None, .. }, _) => return EventUpdate::ChildIsActive,
+            (TreeChild::Cpu { event, .. }, _) => *event,",
         killers: &[Test(Site, "kernel::deactivate_ignored_own_event_hides_sibling"), LIST],
     },
     Mutant {
@@ -85,7 +85,7 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
             if link.is_none() {
                 return first;
             }
-            child = Child::Group(group);
+            child = TreeChild::Group(group);
         }
         None
     }
@@ -96,7 +96,7 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
             if group.parent().is_none() {
                 return first;
             }
-            child = Child::Group(group);
+            child = TreeChild::Group(group);
         }
         None
     }
@@ -108,7 +108,7 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
         name: "8-old-belief",
         rule: "growth asks the old root again whenever the new one's word changed",
         file: GROWTH,
-        right: "let _ = self.walk_up(Child::Group(group), group.parent(), Walker::Other);",
+        right: "let _ = self.walk_up(TreeChild::Group(group), group.parent(), Walker::Other);",
         wrong: "let was_active = group.word.load().is_active();
         if let Some((parent, mask)) = group.parent() {
             let _ = self.groups[parent].word.transition(mask, || was_active);
@@ -160,8 +160,8 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
         name: "18-grown-means-active",
         rule: "growth does not take the old root for active because it is being grown",
         file: GROWTH,
-        right: "let _ = self.walk_up(Child::Group(group), group.parent(), Walker::Other);",
-        wrong: "let child = Child::Cpu { is_active: true, event: None };
+        right: "let _ = self.walk_up(TreeChild::Group(group), group.parent(), Walker::Other);",
+        wrong: "let child = TreeChild::Cpu { is_active: true, event: None };
         let _ = self.walk_up(child, group.parent(), Walker::Other);",
         killers: &[Test(Site, "kernel::root_growth_activates_inactive_root")],
     },
@@ -242,13 +242,13 @@ pub(super) const STEPS: &[Mutant] = &[
         file: EVENT,
         right: "        interleave!(BeforeGroupLock);
         let below = match child {",
-        wrong: "        if let (Child::Cpu { event, .. }, true) = (child, self.word.load().is_active()) {
+        wrong: "        if let (TreeChild::Cpu { event, .. }, true) = (child, self.word.load().is_active()) {
             interleave!(BeforeGroupLock);
             let mut events = self.events.lock_remote();
             events.set(mask, *event);
             self.ignored.fetch_and(!mask.bits(), Ordering::Relaxed);
             self.refresh(&events);
-            return Updated::GroupIsActive;
+            return EventUpdate::GroupIsActive;
         }
         interleave!(BeforeGroupLock);
         let below = match child {",
@@ -258,9 +258,9 @@ pub(super) const STEPS: &[Mutant] = &[
         name: "late-writer-stops",
         rule: "a walker that writes an event into a group that went idle meanwhile carries it up",
         file: WALK,
-        right: "Updated::GroupIsIdle(event) => first = event.map(|event| event.expires),",
-        wrong: "Updated::GroupIsIdle(_) if transition.after.is_active() => return None,
-                    Updated::GroupIsIdle(event) => first = event.map(|event| event.expires),",
+        right: "EventUpdate::GroupIsIdle(event) => first = event.map(|event| event.expires),",
+        wrong: "EventUpdate::GroupIsIdle(_) if transition.after.is_active() => return None,
+                    EventUpdate::GroupIsIdle(event) => first = event.map(|event| event.expires),",
         killers: &[
             Test(Site, "walks::two_go_idle_in_one_group"),
             Test(Site, "walks::two_go_idle_in_one_group_of_two"),
@@ -323,16 +323,16 @@ pub(super) const STEPS: &[Mutant] = &[
         rule: "a mark takes the CPU out of the masks",
         file: PRESENCE,
         right: "        if was == Presence::Awake {
-            self.walk_up(Child::Cpu { is_active: false, event }, leaf, Walker::Other)",
+            self.walk_up(TreeChild::Cpu { is_active: false, event }, leaf, Walker::Other)",
         wrong: "        if was == Presence::Awake && record.presence != Presence::Absent {
-            self.walk_up(Child::Cpu { is_active: false, event }, leaf, Walker::Other)",
+            self.walk_up(TreeChild::Cpu { is_active: false, event }, leaf, Walker::Other)",
         killers: &[LIST, Test(Loom, "absent::mark_against_return")],
     },
     Mutant {
         name: "return-without-walk",
         rule: "a return makes the CPU active in its group",
         file: PRESENCE,
-        right: "let _ = self.walk_up(Child::Cpu { is_active: true, event: None }, this.leaf(), Walker::Awake);",
+        right: "let _ = self.walk_up(TreeChild::Cpu { is_active: true, event: None }, this.leaf(), Walker::Awake);",
         wrong: "let _ = this.leaf();",
         killers: &[LIST, Test(Loom, "absent::mark_against_return")],
     },
@@ -360,8 +360,8 @@ pub(super) const STALLS: &[Mutant] = &[
         name: "a-failed-try-unlocks",
         rule: "a try that failed gives no lock back",
         file: "crates/core/src/lock.rs",
-        right: "        self.raw.try_lock_remote().then(|| Guard { locked: self })\n",
-        wrong: "        self.raw.try_lock_remote().then_some(Guard { locked: self })\n",
+        right: "        self.raw.try_lock_remote().then(|| LockedGuard { locked: self })\n",
+        wrong: "        self.raw.try_lock_remote().then_some(LockedGuard { locked: self })\n",
         killers: &[Test(Machine, "absence::a_failed_try_leaves_the_lock_to_its_holder")],
     },
     Mutant {

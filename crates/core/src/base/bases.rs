@@ -10,7 +10,7 @@ use super::sync::{CpuHints, NextExpiry};
 use super::timer::TimerRef;
 use super::word::TimerWord;
 use super::{Base, BaseId, BaseKind, TickLength, TimerOptions};
-use crate::lock::{Guard, Locked, RawLock};
+use crate::lock::{Locked, LockedGuard, RawLock};
 use crate::sync::interleave;
 use crate::{CpuId, Nanos};
 use alloc::boxed::Box;
@@ -207,7 +207,7 @@ impl<L, T> fmt::Debug for Bases<L, T> {
 
 /// A base whose lock is held; unlocks, and publishes when the base is due, when it is dropped.
 pub(crate) struct BaseGuard<'a, L: RawLock, T> {
-    base: Guard<'a, L, Base<T>>,
+    base: LockedGuard<'a, L, Base<T>>,
     next_expiry: &'a NextExpiry,
 }
 

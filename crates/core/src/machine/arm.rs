@@ -19,7 +19,7 @@ use super::name::AnyTimer;
 use crate::base::{
     Arm, ArmTarget, BaseCaller, BaseId, BaseKind, EitherRef, Moment, TimerKind, TimerRef, earliest,
 };
-use crate::place::{Arming, Caller, ExactMode, ExactPolicy, ExactStart, Origin, Policy};
+use crate::place::{Arming, Caller, ExactMode, ExactOrigin, ExactPolicy, ExactStart, Policy};
 use crate::place::{exact_target, nearest_housekeeping, push_target};
 use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, Nanos, RawLock};
@@ -324,7 +324,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             caller: Caller::Online,
             mode: if is_pinned { ExactMode::Pinned } else { ExactMode::Floating },
             expires,
-            origin: Origin::Inactive,
+            origin: ExactOrigin::Inactive,
         };
         let tick = |cpu| (!self.flags(cpu).is_idle()).then(|| self.next_tick(now));
         let first_event = |cpu| earliest(self.bases.next_local(cpu), tick(cpu));

@@ -19,15 +19,15 @@ use core::fmt;
 /// Why a CPU cannot come or go. Nothing was changed.
 ///
 /// ```
-/// use quietcore_core::{ControlError, CpuId};
+/// use quietcore_core::{CpuControlError, CpuId};
 ///
-/// let error = ControlError::UnknownCpu { cpu: CpuId::new(9)? };
+/// let error = CpuControlError::UnknownCpu { cpu: CpuId::new(9)? };
 /// assert_eq!(error.to_string(), "CPU 9 is not a possible CPU of this machine");
 /// # Ok::<(), quietcore_core::CpuError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ControlError {
+pub enum CpuControlError {
     /// The machine has no such CPU.
     UnknownCpu {
         /// The CPU.
@@ -44,7 +44,7 @@ pub enum ControlError {
     Housekeeping(HousekeepingError),
 }
 
-impl fmt::Display for ControlError {
+impl fmt::Display for CpuControlError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownCpu { cpu } => write!(out, "CPU {cpu} is not a possible CPU of this machine"),
@@ -55,9 +55,9 @@ impl fmt::Display for ControlError {
     }
 }
 
-impl core::error::Error for ControlError {}
+impl core::error::Error for CpuControlError {}
 
-impl From<HousekeepingError> for ControlError {
+impl From<HousekeepingError> for CpuControlError {
     fn from(error: HousekeepingError) -> Self {
         Self::Housekeeping(error)
     }
@@ -99,7 +99,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// assert!(machine.online(CpuId::default(), Nanos(0), &mut actions).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn online(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> Result<(), ControlError> {
+    pub fn online(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> Result<(), CpuControlError> {
         let mut control = self.control.lock_remote();
         self.known(&control, cpu, false)?;
         self.hierarchy.connect(cpu);
@@ -142,7 +142,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// assert!(machine.offline(first, Nanos(9), &mut actions).is_err()); // one must stay
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn offline(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> Result<(), ControlError> {
+    pub fn offline(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> Result<(), CpuControlError> {
         let mut control = self.control.lock_remote();
         self.known(&control, cpu, true)?;
         let mut online = control.online.clone();
@@ -195,7 +195,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         isolated: &CpuSet,
         now: Nanos,
         actions: &mut Actions,
-    ) -> Result<IsolationReport, ControlError> {
+    ) -> Result<IsolationReport, CpuControlError> {
         let mut control = self.control.lock_remote();
         let isolation = Isolation { runtime: isolated.clone(), ..control.isolation.clone() };
         let housekeeping = Housekeeping::new(&control.online, &isolation)?;
@@ -233,12 +233,16 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.control.lock_remote().isolation.clone()
     }
 
-    fn known(&self, control: &Control, cpu: CpuId, should_be_online: bool) -> Result<(), ControlError> {
+    fn known(&self, control: &Control, cpu: CpuId, should_be_online: bool) -> Result<(), CpuControlError> {
         if !self.topology.possible().contains(cpu) {
-            return Err(ControlError::UnknownCpu { cpu });
+            return Err(CpuControlError::UnknownCpu { cpu });
         }
         let is_online = control.online.contains(cpu);
-        if is_online == should_be_online { Ok(()) } else { Err(ControlError::WrongState { cpu, is_online }) }
+        if is_online == should_be_online {
+            Ok(())
+        } else {
+            Err(CpuControlError::WrongState { cpu, is_online })
+        }
     }
 
     fn excluded(&self, control: &Control) -> CpuSet {

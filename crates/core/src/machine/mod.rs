@@ -30,7 +30,7 @@ mod sync;
 mod turn;
 
 pub use arm::{ArmError, Armed, Context};
-pub use control::{ControlError, IsolationReport};
+pub use control::{CpuControlError, IsolationReport};
 pub use counters::{Counters, Silence};
 pub use idle::IdleDecision;
 pub use name::AnyTimer;

@@ -65,13 +65,13 @@ pub enum ExactMode {
 /// Where the timer is when it is started.
 ///
 /// ```
-/// use quietcore_core::{CpuId, place::Origin};
-/// let origin = Origin::Queued { cpu: CpuId::new(1)?, first: true };
-/// assert_ne!(origin, Origin::Inactive);
+/// use quietcore_core::{CpuId, place::ExactOrigin};
+/// let origin = ExactOrigin::Queued { cpu: CpuId::new(1)?, first: true };
+/// assert_ne!(origin, ExactOrigin::Inactive);
 /// # Ok::<(), quietcore_core::CpuError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum ExactOrigin {
     /// Neither queued nor running.
     Inactive,
     /// Pending on `cpu`.
@@ -111,14 +111,14 @@ pub enum Caller {
 /// One start of an exact timer.
 ///
 /// ```
-/// use quietcore_core::{CpuId, Nanos, place::{Caller, ExactMode, ExactStart, Origin}};
+/// use quietcore_core::{CpuId, Nanos, place::{Caller, ExactMode, ExactStart, ExactOrigin}};
 ///
 /// let start = ExactStart {
 ///     cpu: CpuId::new(1)?,
 ///     caller: Caller::Online,
 ///     mode: ExactMode::Floating,
 ///     expires: Nanos::from_micros(50),
-///     origin: Origin::Inactive,
+///     origin: ExactOrigin::Inactive,
 /// };
 /// assert_eq!(start.expires.as_u64(), 50_000);
 /// # Ok::<(), quietcore_core::CpuError>(())
@@ -134,7 +134,7 @@ pub struct ExactStart {
     /// When it is due at the latest (its hard expiry), a moment.
     pub expires: Nanos,
     /// Where it is now.
-    pub origin: Origin,
+    pub origin: ExactOrigin,
 }
 
 /// The CPU in whose queue the timer belongs.
@@ -145,7 +145,7 @@ pub struct ExactStart {
 ///
 /// ```
 /// use quietcore_core::{CpuId, Nanos};
-/// use quietcore_core::place::{Caller, ExactMode, ExactPolicy, ExactStart, Origin, exact_target};
+/// use quietcore_core::place::{Caller, ExactMode, ExactPolicy, ExactStart, ExactOrigin, exact_target};
 ///
 /// let (here, busy) = (CpuId::new(0)?, CpuId::new(1)?);
 /// let start = ExactStart {
@@ -153,7 +153,7 @@ pub struct ExactStart {
 ///     caller: Caller::Online,
 ///     mode: ExactMode::Floating,
 ///     expires: Nanos(700),
-///     origin: Origin::Inactive,
+///     origin: ExactOrigin::Inactive,
 /// };
 /// let queued_at = |first| exact_target(ExactPolicy::Kernel, &start, || busy, |_| Some(Nanos(first)));
 /// assert_eq!((queued_at(700), queued_at(701)), (busy, here));
@@ -167,11 +167,11 @@ pub fn exact_target(
     first_event: impl FnOnce(CpuId) -> Option<Nanos>,
 ) -> CpuId {
     match (start.origin, start.caller) {
-        (Origin::Running { cpu }, _) => return cpu,
+        (ExactOrigin::Running { cpu }, _) => return cpu,
         (_, Caller::Offline { stand_in }) => return stand_in,
         // Moving it away would program this CPU's device twice.
-        (Origin::Queued { cpu, first: true }, Caller::Online) if cpu == start.cpu => return cpu,
-        (Origin::Queued { .. } | Origin::Inactive, Caller::Online) => {}
+        (ExactOrigin::Queued { cpu, first: true }, Caller::Online) if cpu == start.cpu => return cpu,
+        (ExactOrigin::Queued { .. } | ExactOrigin::Inactive, Caller::Online) => {}
     }
     let target = match (policy, start.mode) {
         (ExactPolicy::Kernel, ExactMode::Floating) => push(),
@@ -183,14 +183,14 @@ pub fn exact_target(
 
 #[cfg(test)]
 mod tests {
-    use super::{Caller, ExactMode, ExactPolicy, ExactStart, Origin, exact_target};
+    use super::{Caller, ExactMode, ExactOrigin, ExactPolicy, ExactStart, exact_target};
     use crate::{CpuId, Nanos};
 
     fn cpu(number: u64) -> CpuId {
         CpuId::new(number).unwrap()
     }
 
-    fn start(origin: Origin) -> ExactStart {
+    fn start(origin: ExactOrigin) -> ExactStart {
         let expires = Nanos(100);
         ExactStart { cpu: cpu(0), caller: Caller::Online, mode: ExactMode::Floating, expires, origin }
     }
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn a_remote_cpu_keeps_its_first_event() {
         for (first, expected) in [(Some(99), 7), (Some(100), 7), (Some(101), 0), (None, 0)] {
-            for origin in [Origin::Inactive, Origin::Queued { cpu: cpu(7), first: true }] {
+            for origin in [ExactOrigin::Inactive, ExactOrigin::Queued { cpu: cpu(7), first: true }] {
                 let found =
                     exact_target(ExactPolicy::Kernel, &start(origin), || cpu(7), |_| first.map(Nanos));
                 assert_eq!(found, cpu(expected), "first event {first:?}, {origin:?}");
@@ -212,17 +212,23 @@ mod tests {
     /// a push target that would accept everything, and must not be asked.
     #[test]
     fn what_forbids_the_push() {
-        let here = Origin::Queued { cpu: cpu(0), first: true };
+        let here = ExactOrigin::Queued { cpu: cpu(0), first: true };
         let offline = Caller::Offline { stand_in: cpu(4) };
         for (what, expected) in [
-            (start(Origin::Running { cpu: cpu(3) }), 3),
-            (ExactStart { caller: offline, ..start(Origin::Running { cpu: cpu(3) }) }, 3),
-            (ExactStart { mode: ExactMode::Pinned, ..start(Origin::Running { cpu: cpu(3) }) }, 3),
+            (start(ExactOrigin::Running { cpu: cpu(3) }), 3),
+            (ExactStart { caller: offline, ..start(ExactOrigin::Running { cpu: cpu(3) }) }, 3),
+            (ExactStart { mode: ExactMode::Pinned, ..start(ExactOrigin::Running { cpu: cpu(3) }) }, 3),
             (ExactStart { caller: offline, ..start(here) }, 4),
-            (ExactStart { caller: offline, mode: ExactMode::Pinned, ..start(Origin::Inactive) }, 4),
+            (ExactStart { caller: offline, mode: ExactMode::Pinned, ..start(ExactOrigin::Inactive) }, 4),
             (start(here), 0),
-            (ExactStart { mode: ExactMode::Pinned, ..start(Origin::Inactive) }, 0),
-            (ExactStart { mode: ExactMode::Pinned, ..start(Origin::Queued { cpu: cpu(5), first: true }) }, 0),
+            (ExactStart { mode: ExactMode::Pinned, ..start(ExactOrigin::Inactive) }, 0),
+            (
+                ExactStart {
+                    mode: ExactMode::Pinned,
+                    ..start(ExactOrigin::Queued { cpu: cpu(5), first: true })
+                },
+                0,
+            ),
         ] {
             for policy in ExactPolicy::ALL {
                 let found = exact_target(policy, &what, || unreachable!("pushed"), |_| Some(Nanos(0)));
@@ -235,7 +241,7 @@ mod tests {
     #[test]
     fn the_first_event_of_the_own_queue_stays() {
         for (first, kernel) in [(true, 0), (false, 7)] {
-            let what = start(Origin::Queued { cpu: cpu(0), first });
+            let what = start(ExactOrigin::Queued { cpu: cpu(0), first });
             for (policy, expected) in [(ExactPolicy::Kernel, kernel), (ExactPolicy::Pull, 0)] {
                 let found = exact_target(policy, &what, || cpu(7), |_| Some(Nanos(0)));
                 assert_eq!(found, cpu(expected), "{policy:?}, first there: {first}");

@@ -13,7 +13,7 @@ mod fallback;
 mod housekeeping;
 mod push;
 
-pub use exact::{Caller, ExactMode, ExactPolicy, ExactStart, Origin, exact_target};
+pub use exact::{Caller, ExactMode, ExactOrigin, ExactPolicy, ExactStart, exact_target};
 pub use exclusion::Exclusion;
 pub use fallback::nearest_housekeeping;
 pub use housekeeping::{Housekeeping, HousekeepingError, Isolation, Mask};

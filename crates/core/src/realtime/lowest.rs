@@ -138,7 +138,7 @@ mod tests {
         (topology, priorities)
     }
 
-    fn lowest(busy: &[(u64, u8)], affinity: &str, (here, turn): (u64, usize), unfit: &str) -> Option<usize> {
+    fn lowest(busy: &[(u64, u8)], affinity: &str, here: u64, turn: usize, unfit: &str) -> Option<usize> {
         let (topology, priorities) = machine(busy);
         let (affinity, unfit): (CpuSet, CpuSet) =
             (affinity.parse().expect("a list"), unfit.parse().expect("a list"));
@@ -150,14 +150,14 @@ mod tests {
     /// Goal: the order of the module's text. Method: one case per clause; the task ran last on CPU 2.
     #[test]
     fn from_near_to_far() {
-        assert_eq!(lowest(&[], "0-7", (5, 0), ""), Some(2), "where it was");
-        assert_eq!(lowest(&[(2, 60)], "0-7", (3, 0), ""), Some(3), "near, and here");
-        assert_eq!(lowest(&[(2, 60)], "0-7", (5, 0), ""), Some(3), "near before here");
-        assert_eq!(lowest(&[(2, 60), (3, 60)], "0-7", (5, 0), ""), Some(0), "the same node");
-        assert_eq!(lowest(&[(2, 60), (3, 60)], "0-7", (5, 1), ""), Some(1), "in turns");
-        assert_eq!(lowest(&[(2, 60), (3, 60)], "4-7", (5, 0), ""), Some(5), "here");
-        assert_eq!(lowest(&[(2, 60), (3, 60)], "4,6-7", (5, 1), ""), Some(6), "in turns");
-        assert_eq!(lowest(&[], "2", (5, 0), ""), None, "it may not go anywhere");
+        assert_eq!(lowest(&[], "0-7", 5, 0, ""), Some(2), "where it was");
+        assert_eq!(lowest(&[(2, 60)], "0-7", 3, 0, ""), Some(3), "near, and here");
+        assert_eq!(lowest(&[(2, 60)], "0-7", 5, 0, ""), Some(3), "near before here");
+        assert_eq!(lowest(&[(2, 60), (3, 60)], "0-7", 5, 0, ""), Some(0), "the same node");
+        assert_eq!(lowest(&[(2, 60), (3, 60)], "0-7", 5, 1, ""), Some(1), "in turns");
+        assert_eq!(lowest(&[(2, 60), (3, 60)], "4-7", 5, 0, ""), Some(5), "here");
+        assert_eq!(lowest(&[(2, 60), (3, 60)], "4,6-7", 5, 1, ""), Some(6), "in turns");
+        assert_eq!(lowest(&[], "2", 5, 0, ""), None, "it may not go anywhere");
     }
 
     /// Goal: a lower priority comes before a nearer CPU, and none at all is as high as the task. Method:
@@ -165,18 +165,18 @@ mod tests {
     #[test]
     fn priority_comes_first() {
         let busy = [(0, 9), (1, 9), (2, 9), (3, 9), (4, 9), (5, 9), (6, 8), (7, 9)];
-        assert_eq!(lowest(&busy, "0-7", (2, 0), ""), Some(6));
-        assert_eq!(lowest(&busy, "0-7", (2, 0), "6"), Some(2), "what fits comes before what is lower");
+        assert_eq!(lowest(&busy, "0-7", 2, 0, ""), Some(6));
+        assert_eq!(lowest(&busy, "0-7", 2, 0, "6"), Some(2), "what fits comes before what is lower");
         let all = busy.map(|(cpu, _)| (cpu, 50));
-        assert_eq!(lowest(&all, "0-7", (2, 0), ""), None);
+        assert_eq!(lowest(&all, "0-7", 2, 0, ""), None);
     }
 
     /// Goal: fitness decides among those that outrank no task, and not at all when none fits. Method: CPUs
     /// that do not fit, then all.
     #[test]
     fn priority_beats_fitness() {
-        assert_eq!(lowest(&[(3, 49)], "2-3", (2, 0), "2"), Some(3), "it is below the task");
-        assert_eq!(lowest(&[(3, 50)], "2-3", (2, 0), "2"), Some(2), "it is not");
-        assert_eq!(lowest(&[], "0-7", (5, 0), "0-7"), Some(2));
+        assert_eq!(lowest(&[(3, 49)], "2-3", 2, 0, "2"), Some(3), "it is below the task");
+        assert_eq!(lowest(&[(3, 50)], "2-3", 2, 0, "2"), Some(2), "it is not");
+        assert_eq!(lowest(&[], "0-7", 5, 0, "0-7"), Some(2));
     }
 }

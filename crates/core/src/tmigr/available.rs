@@ -5,7 +5,7 @@
 //! idle in the hierarchy; the kernel reads it from the CPU itself and so has to run there. Both are
 //! idempotent. Joiners come before leavers, by the caller. Source: Linux 6.19, kernel/time/timer_migration.c.
 
-use super::event::{Child, Event};
+use super::event::{TreeChild, TreeEvent};
 use super::hierarchy::Hierarchy;
 use super::record::Presence;
 use super::walk::Walker;
@@ -33,10 +33,10 @@ impl<L: RawLock> Hierarchy<L> {
             return None;
         }
         if record.presence == Presence::Awake {
-            return self.walk_up(Child::Cpu { is_active: true, event: None }, this.leaf(), Walker::Awake);
+            return self.walk_up(TreeChild::Cpu { is_active: true, event: None }, this.leaf(), Walker::Awake);
         }
         record.published = next;
-        let first = self.publish_up(next.map(|expires| Event { expires, cpu }), this.leaf());
+        let first = self.publish_up(next.map(|expires| TreeEvent { expires, cpu }), this.leaf());
         if record.presence == Presence::Parked {
             this.set_wakeup(first);
         }

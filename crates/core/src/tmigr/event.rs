@@ -22,27 +22,27 @@ use crate::{CpuId, Nanos, RawLock};
 
 /// When, and on whose behalf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Event {
+pub(crate) struct TreeEvent {
     pub(crate) expires: Nanos,
     pub(crate) cpu: CpuId,
 }
 
 /// The events of a group's children.
 #[derive(Debug)]
-pub(crate) struct Events {
-    slots: [Option<(Event, u32)>; CHILDREN],
+pub(crate) struct TreeEvents {
+    slots: [Option<(TreeEvent, u32)>; CHILDREN],
     /// Events queued so far; breaks ties.
     queued: u32,
 }
 
-impl Events {
+impl TreeEvents {
     const fn new() -> Self {
         Self { slots: [None; CHILDREN], queued: 0 }
     }
 
     /// An event with the same expiry keeps its place but takes the new CPU: it may be another one's turn
     /// now. Test: `site::stale_cpu_on_equal_expiry`.
-    fn set(&mut self, child: ChildMask, event: Option<Event>) {
+    fn set(&mut self, child: ChildMask, event: Option<TreeEvent>) {
         let slot = &mut self.slots[usize::from(child.slot())];
         *slot = match (event, *slot) {
             (Some(event), Some((old, place))) if old.expires == event.expires => Some((event, place)),
@@ -55,13 +55,13 @@ impl Events {
     }
 
     /// The first event of a child that is in neither of the masks.
-    pub(crate) fn first(&self, ignored: u8) -> Option<(ChildMask, Event)> {
-        let mut best: Option<(u8, Event, u32)> = None;
+    pub(crate) fn first(&self, ignored: u8) -> Option<(ChildMask, TreeEvent)> {
+        let mut best: Option<(u8, TreeEvent, u32)> = None;
         for (slot, entry) in (0..).zip(self.slots) {
             let Some((event, place)) = entry.filter(|_| ignored >> slot & 1 == 0) else { continue };
             // The older of two equal ones: ages, because places wrap.
             let age = |place: u32| self.queued.wrapping_sub(place);
-            let is_better = |(_, other, other_place): (u8, Event, u32)| {
+            let is_better = |(_, other, other_place): (u8, TreeEvent, u32)| {
                 event.expires < other.expires
                     || (event.expires == other.expires && age(place) > age(other_place))
             };
@@ -72,23 +72,23 @@ impl Events {
         best.and_then(|(slot, event, _)| ChildMask::new(slot).map(|child| (child, event)))
     }
 
-    pub(crate) fn get(&self, child: ChildMask) -> Option<Event> {
+    pub(crate) fn get(&self, child: ChildMask) -> Option<TreeEvent> {
         self.slots[usize::from(child.slot())].map(|(event, _)| event)
     }
 }
 
 /// A child as the walk sees it: a CPU whose record the walker holds, or a group.
 #[derive(Debug)]
-pub(crate) enum Child<'a, L: RawLock> {
+pub(crate) enum TreeChild<'a, L: RawLock> {
     /// Whether it is active, and its event if it is not.
     Cpu {
         is_active: bool,
-        event: Option<Event>,
+        event: Option<TreeEvent>,
     },
     Group(&'a Group<L>),
 }
 
-impl<L: RawLock> Child<'_, L> {
+impl<L: RawLock> TreeChild<'_, L> {
     pub(crate) fn is_active(&self) -> bool {
         match self {
             Self::Cpu { is_active, .. } => *is_active,
@@ -99,13 +99,13 @@ impl<L: RawLock> Child<'_, L> {
 
 /// What an update of a child's event came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Updated {
+pub(crate) enum EventUpdate {
     /// The child is active again: its own migrator looks after its events.
     ChildIsActive,
     /// The group is active: its migrator will see the event.
     GroupIsActive,
     /// No CPU in the group is awake; its first event has to be known further up.
-    GroupIsIdle(Option<Event>),
+    GroupIsIdle(Option<TreeEvent>),
 }
 
 /// A group of the tree.
@@ -118,7 +118,7 @@ pub(crate) struct Group<L: RawLock> {
     ignored: AtomicU8,
     /// First event that counted when it was written; for polling without the lock.
     next_expiry: AtomicU64,
-    pub(crate) events: Locked<L, Events>,
+    pub(crate) events: Locked<L, TreeEvents>,
     /// Number of the CPU or group behind each mask, plus one; written before the mask is used.
     children: [AtomicU32; CHILDREN],
 }
@@ -126,7 +126,8 @@ pub(crate) struct Group<L: RawLock> {
 /// A parent's number and the child's mask there.
 pub(crate) type Link = (usize, ChildMask);
 
-pub(crate) fn pack_link((parent, mask): Link) -> u32 {
+pub(crate) fn pack_link(link: Link) -> u32 {
+    let (parent, mask) = link;
     (parent as u32 + 1) << 8 | u32::from(mask.bits())
 }
 
@@ -141,7 +142,7 @@ impl<L: RawLock> Group<L> {
             link: AtomicU32::new(0),
             ignored: AtomicU8::new(0),
             next_expiry: AtomicU64::new(NEVER),
-            events: Locked::new(Events::new()),
+            events: Locked::new(TreeEvents::new()),
             children: core::array::from_fn(|_| AtomicU32::new(0)),
         }
     }
@@ -184,7 +185,7 @@ impl<L: RawLock> Group<L> {
     }
 
     /// The first event that counts; `next_expiry` says the same afterwards. For the holder of `events`.
-    pub(crate) fn refresh(&self, events: &Events) -> Option<Event> {
+    pub(crate) fn refresh(&self, events: &TreeEvents) -> Option<TreeEvent> {
         let first = events.first(self.ignored()).map(|(_, event)| event);
         // Relaxed: written under the lock; see `next_expiry`.
         self.next_expiry.store(to_word(first.map(|event| event.expires)), Ordering::Relaxed);
@@ -196,18 +197,18 @@ impl<L: RawLock> Group<L> {
     /// Interleaving L (KERNEL: "race L"): the last CPU goes idle and finds no event here, while an idle CPU
     /// queues one. Both come through this lock after they changed the word or before they read it: the second
     /// sees the first. Test: `site::race_l_last_idle_against_new_timer`.
-    pub(crate) fn update_event(&self, mask: ChildMask, child: &Child<'_, L>) -> Updated {
+    pub(crate) fn update_event(&self, mask: ChildMask, child: &TreeChild<'_, L>) -> EventUpdate {
         interleave!(BeforeGroupLock);
         let below = match child {
-            Child::Cpu { .. } => None,
-            Child::Group(group) => Some((group, group.events.lock_remote())),
+            TreeChild::Cpu { .. } => None,
+            TreeChild::Group(group) => Some((group, group.events.lock_remote())),
         };
         let mut events = self.events.lock_remote();
         // The states are read here, after both locks.
         let event = match (child, &below) {
-            (Child::Cpu { is_active: true, .. }, _) => return Updated::ChildIsActive,
-            (Child::Cpu { event, .. }, _) => *event,
-            (_, Some((group, _))) if group.word.load().is_active() => return Updated::ChildIsActive,
+            (TreeChild::Cpu { is_active: true, .. }, _) => return EventUpdate::ChildIsActive,
+            (TreeChild::Cpu { event, .. }, _) => *event,
+            (_, Some((group, _))) if group.word.load().is_active() => return EventUpdate::ChildIsActive,
             (_, Some((group, below))) => group.refresh(below),
             (_, None) => None,
         };
@@ -215,11 +216,15 @@ impl<L: RawLock> Group<L> {
         // Relaxed: see `ignore`.
         self.ignored.fetch_and(!mask.bits(), Ordering::Relaxed);
         let first = self.refresh(&events);
-        if self.word.load().is_active() { Updated::GroupIsActive } else { Updated::GroupIsIdle(first) }
+        if self.word.load().is_active() {
+            EventUpdate::GroupIsActive
+        } else {
+            EventUpdate::GroupIsIdle(first)
+        }
     }
 
     /// The first event that is due by `now`, of a child that is not in `skipped`.
-    pub(crate) fn first_due(&self, now: Nanos, skipped: u8) -> Option<(ChildMask, Event)> {
+    pub(crate) fn first_due(&self, now: Nanos, skipped: u8) -> Option<(ChildMask, TreeEvent)> {
         interleave!(BeforeGroupLock);
         let events = self.events.lock_remote();
         self.refresh(&events);

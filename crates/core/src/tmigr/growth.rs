@@ -1,6 +1,6 @@
 //! Growth: a CPU joins the tree, and the root moves up when it has to.
 
-use super::event::Child;
+use super::event::TreeChild;
 use super::hierarchy::Hierarchy;
 use super::shape::GroupId;
 use super::walk::Walker;
@@ -51,6 +51,6 @@ impl<L: RawLock> Hierarchy<L> {
         let group = &self.groups[old_root.index()];
         interleave!(AfterLink);
         let _ = group.word.load_in_order();
-        let _ = self.walk_up(Child::Group(group), group.parent(), Walker::Other);
+        let _ = self.walk_up(TreeChild::Group(group), group.parent(), Walker::Other);
     }
 }

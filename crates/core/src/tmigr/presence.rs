@@ -1,6 +1,6 @@
 //! A CPU wakes up, goes idle or stalls, and what it publishes while it is not awake.
 
-use super::event::{Child, Event};
+use super::event::{TreeChild, TreeEvent};
 use super::hierarchy::Hierarchy;
 use super::record::{Busy, CpuRecord, MigrationCpu, Presence};
 use super::walk::Walker;
@@ -51,7 +51,7 @@ impl<L: RawLock> Hierarchy<L> {
         }
         record.published = None;
         this.set_wakeup(None);
-        let _ = self.walk_up(Child::Cpu { is_active: true, event: None }, this.leaf(), Walker::Awake);
+        let _ = self.walk_up(TreeChild::Cpu { is_active: true, event: None }, this.leaf(), Walker::Awake);
     }
 
     /// `cpu` goes idle with `next` as its first global expiry, or none to publish. By the CPU itself.
@@ -155,10 +155,10 @@ impl<L: RawLock> Hierarchy<L> {
         next: Option<Nanos>,
     ) -> Option<Nanos> {
         record.published = next;
-        let event = next.map(|expires| Event { expires, cpu });
+        let event = next.map(|expires| TreeEvent { expires, cpu });
         let leaf = self.cpu(cpu).leaf();
         if was == Presence::Awake {
-            self.walk_up(Child::Cpu { is_active: false, event }, leaf, Walker::Other)
+            self.walk_up(TreeChild::Cpu { is_active: false, event }, leaf, Walker::Other)
         } else {
             self.publish_up(event, leaf)
         }
@@ -199,7 +199,7 @@ impl<L: RawLock> Hierarchy<L> {
             return None;
         }
         record.published = next;
-        let first = self.publish_up(next.map(|expires| Event { expires, cpu }), this.leaf());
+        let first = self.publish_up(next.map(|expires| TreeEvent { expires, cpu }), this.leaf());
         if record.presence == Presence::Parked {
             this.set_wakeup(first);
         }

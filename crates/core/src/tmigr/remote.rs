@@ -7,7 +7,7 @@
 //!
 //! Source: Linux 6.12, kernel/time/timer_migration.c, `tmigr_handle_remote`, `tmigr_quick_check`.
 
-use super::event::{Event, Link};
+use super::event::{Link, TreeEvent};
 use super::hierarchy::Hierarchy;
 use super::record::Presence;
 use super::state::ChildMask;
@@ -203,7 +203,7 @@ impl<L: RawLock> Hierarchy<L> {
     fn pull_due(&self, group: usize, mask: u8, now: Nanos, pull: &mut dyn FnMut(CpuId) -> Pulled) -> bool {
         let group = &self.groups[group];
         let mut skipped = 0;
-        let mut last: Option<Event> = None;
+        let mut last: Option<TreeEvent> = None;
         loop {
             let word = group.word.load();
             if word.migrator().is_some_and(|migrator| migrator.bits() != mask) {

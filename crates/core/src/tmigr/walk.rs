@@ -9,7 +9,7 @@
 //! CPUs are always known at the lowest active group above them, or at the root. Locks: a CPU's record is held
 //! by the caller; groups' words need none, their events one or two at a time.
 
-use super::event::{Child, Event, Link, Updated};
+use super::event::{EventUpdate, Link, TreeChild, TreeEvent};
 use super::hierarchy::Hierarchy;
 use crate::sync::interleave;
 use crate::{Nanos, RawLock};
@@ -26,7 +26,12 @@ pub(super) enum Walker {
 impl<L: RawLock> Hierarchy<L> {
     /// Brings the bits above `child` up to date. Returns what the caller must see to: the first expiry of a
     /// tree in which no CPU is awake.
-    pub(super) fn walk_up(&self, child: Child<'_, L>, link: Option<Link>, walker: Walker) -> Option<Nanos> {
+    pub(super) fn walk_up(
+        &self,
+        child: TreeChild<'_, L>,
+        link: Option<Link>,
+        walker: Walker,
+    ) -> Option<Nanos> {
         let (mut child, mut link) = (child, link);
         while let Some((parent, mask)) = link {
             let group = &self.groups[parent];
@@ -45,11 +50,13 @@ impl<L: RawLock> Hierarchy<L> {
                 // state under the lock decides, not the one that the transition left: the last writer goes
                 // on. Test: `site::walks::two_go_idle_in_one_group`.
                 match group.update_event(mask, &child) {
-                    Updated::GroupIsIdle(event) => first = event.map(|event| event.expires),
-                    Updated::ChildIsActive | Updated::GroupIsActive if transition.after.is_active() => {
+                    EventUpdate::GroupIsIdle(event) => first = event.map(|event| event.expires),
+                    EventUpdate::ChildIsActive | EventUpdate::GroupIsActive
+                        if transition.after.is_active() =>
+                    {
                         return None;
                     }
-                    Updated::ChildIsActive | Updated::GroupIsActive => {}
+                    EventUpdate::ChildIsActive | EventUpdate::GroupIsActive => {}
                 }
             }
             interleave!(BeforeParent);
@@ -57,7 +64,7 @@ impl<L: RawLock> Hierarchy<L> {
             if link.is_none() {
                 return first;
             }
-            child = Child::Group(group);
+            child = TreeChild::Group(group);
         }
         None
     }
@@ -67,18 +74,18 @@ impl<L: RawLock> Hierarchy<L> {
     ///
     /// It goes on upwards without an event, too: others may be waiting in the same group for their turn.
     /// Test: `site::deactivate_ignored_own_event_hides_sibling`.
-    pub(super) fn publish_up(&self, event: Option<Event>, link: Option<Link>) -> Option<Nanos> {
-        let mut child = Child::Cpu { is_active: false, event };
+    pub(super) fn publish_up(&self, event: Option<TreeEvent>, link: Option<Link>) -> Option<Nanos> {
+        let mut child = TreeChild::Cpu { is_active: false, event };
         let mut link = link;
         while let Some((parent, mask)) = link {
             let group = &self.groups[parent];
-            let Updated::GroupIsIdle(first) = group.update_event(mask, &child) else { return None };
+            let EventUpdate::GroupIsIdle(first) = group.update_event(mask, &child) else { return None };
             interleave!(BeforeParent);
             link = group.parent();
             if link.is_none() {
                 return first.map(|event| event.expires);
             }
-            child = Child::Group(group);
+            child = TreeChild::Group(group);
         }
         None
     }

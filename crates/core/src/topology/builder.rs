@@ -5,7 +5,7 @@
 //! CPUs, as memory-only nodes are.
 //! Invariant: the same calls build the same topology, whatever their order.
 
-use super::{NODE_LIMIT, NodeId, Place, Topology};
+use super::{CpuLocation, NODE_LIMIT, NodeId, Topology};
 use crate::{CPU_LIMIT, CpuId, CpuSet};
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -46,7 +46,7 @@ pub enum Layout {
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Builder {
+pub struct TopologyBuilder {
     cpu_count: u16,
     threads: (u16, Layout),
     nodes: Nodes,
@@ -60,7 +60,7 @@ enum Nodes {
     Listed(Vec<CpuSet>),
 }
 
-impl Builder {
+impl TopologyBuilder {
     pub(super) fn new(cpu_count: u16) -> Self {
         let nodes = Nodes::Dealt(1, Layout::Blocks);
         Self { cpu_count, threads: (1, Layout::Blocks), nodes, cores_per_cache: None, nodes_per_package: 1 }
@@ -80,7 +80,7 @@ impl Builder {
         self
     }
 
-    /// `count` nodes; cores are dealt out to them. Replaces [`Builder::node_lists`].
+    /// `count` nodes; cores are dealt out to them. Replaces [`TopologyBuilder::node_lists`].
     ///
     /// ```
     /// use quietcore_core::{CpuId, topology::{Layout, Topology}};
@@ -94,7 +94,7 @@ impl Builder {
     }
 
     /// The CPUs of node 0, node 1 and so on, in any pattern; a CPU in no list is on node 0. Replaces
-    /// [`Builder::nodes`].
+    /// [`TopologyBuilder::nodes`].
     ///
     /// ```
     /// use quietcore_core::{CpuId, CpuSet, topology::{NodeId, Topology}};
@@ -176,7 +176,7 @@ impl Builder {
             });
             let cache = position / self.cores_per_cache.unwrap_or(CPU_LIMIT);
             let package = u32::from(node / self.nodes_per_package);
-            places.push(Place { node: NodeId(node), cache: Some(cache), core, package });
+            places.push(CpuLocation { node: NodeId(node), cache: Some(cache), core, package });
         }
         let possible = CpuSet::range(CpuId::default(), self.cpu_count)
             .map_err(|_| BuildError::CpuCount { count: self.cpu_count })?;
@@ -225,7 +225,7 @@ impl Nodes {
     }
 }
 
-/// Which number of a [`Builder`] was zero.
+/// Which number of a [`TopologyBuilder`] was zero.
 ///
 /// ```
 /// use quietcore_core::topology::{BuildError, Each, Topology};
@@ -234,15 +234,15 @@ impl Nodes {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Each {
-    /// [`Builder::threads_per_core`].
+    /// [`TopologyBuilder::threads_per_core`].
     ThreadsPerCore,
-    /// [`Builder::cores_per_cache`].
+    /// [`TopologyBuilder::cores_per_cache`].
     CoresPerCache,
-    /// [`Builder::nodes_per_package`].
+    /// [`TopologyBuilder::nodes_per_package`].
     NodesPerPackage,
 }
 
-/// Why [`Builder::build`] refused.
+/// Why [`TopologyBuilder::build`] refused.
 ///
 /// ```
 /// use quietcore_core::topology::{Layout, Topology};

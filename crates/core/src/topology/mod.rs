@@ -14,13 +14,13 @@ mod builder;
 mod partition;
 mod sysfs;
 
-pub use builder::{BuildError, Builder, Each, Layout};
+pub use builder::{BuildError, Each, Layout, TopologyBuilder};
 pub use sysfs::{Expected, SysfsError, SysfsText};
 
 use crate::{CpuId, CpuSet};
 use alloc::vec::Vec;
 use core::fmt;
-use partition::Partition;
+use partition::CpuPartition;
 
 /// One more than the highest NUMA node number: the largest `MAX_NUMNODES` that Linux can be built with.
 pub const NODE_LIMIT: u16 = 1024;
@@ -97,9 +97,9 @@ pub struct Domain<'a> {
 pub struct Topology {
     possible: CpuSet,
     all: Vec<CpuId>,
-    cores: Partition,
-    caches: Partition,
-    nodes: Partition,
+    cores: CpuPartition,
+    caches: CpuPartition,
+    nodes: CpuPartition,
     /// By group of `nodes`: its number.
     node_ids: Vec<NodeId>,
     /// By CPU number.
@@ -109,7 +109,7 @@ pub struct Topology {
 
 /// What is known of one CPU before borders are cut. Equal numbers belong together.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct CpuLocation {
     node: NodeId,
     /// `None`: no cache is known, so its core is all it shares one with.
     cache: Option<u16>,
@@ -126,56 +126,22 @@ impl Topology {
     /// assert_eq!(Topology::builder(128).build()?.cpu_count(), 128);
     /// # Ok::<(), quietcore_core::topology::BuildError>(())
     /// ```
-    pub fn builder(cpu_count: u16) -> Builder {
-        Builder::new(cpu_count)
-    }
-
-    /// A real machine, from the text of its files below `/sys/devices/system`.
-    ///
-    /// Asked for, and what a missing file means:
-    /// - `cpu/possible`: the only one that must be there.
-    /// - `node/possible`: missing (a kernel without NUMA) is one node 0 with every CPU.
-    /// - `node/nodeN/cpulist`: missing is a node without CPUs. A CPU that no node lists, as one that is
-    ///   offline, belongs to the node with the lowest number.
-    /// - `cpu/cpuN/topology/thread_siblings_list`: missing (the CPU is offline) is a core of its own.
-    /// - `cpu/cpuN/cache/indexI/{level,type,shared_cpu_list}`, I from 0 until `level` is missing: the
-    ///   unified cache of the highest level counts. None, as in many virtual machines: it shares a cache
-    ///   with its core only.
-    /// - `cpu/cpuN/topology/physical_package_id`: missing or -1 (unknown) is package 0.
-    ///
-    /// CPUs that a list names but the machine cannot have are ignored.
-    ///
-    /// # Errors
-    /// [`SysfsError`] names the file that is missing, malformed, or contradicts another one, and what was
-    /// expected there.
-    ///
-    /// ```
-    /// use quietcore_core::{CpuId, topology::Topology};
-    ///
-    /// let machine = Topology::read(|file: &str| match file {
-    ///     "/sys/devices/system/cpu/possible" => Some("0-3\n".to_string()),
-    ///     "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list" => Some("0,2\n".to_string()),
-    ///     _ => None, // on a real machine: std::fs::read_to_string(file).ok()
-    /// })?;
-    /// assert_eq!(machine.core(CpuId::new(2)?).len(), 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn read(mut files: impl SysfsText) -> Result<Self, SysfsError> {
-        sysfs::read(&mut files)
+    pub fn builder(cpu_count: u16) -> TopologyBuilder {
+        TopologyBuilder::new(cpu_count)
     }
 
     /// Cuts the levels so that they nest. `possible` is not empty; `place` knows each of its CPUs.
-    fn assemble(possible: CpuSet, node_count: u16, place: impl Fn(CpuId) -> Place) -> Self {
-        let cache_key = |place: Place| (place.node, place.cache, place.cache.map_or(place.core, |_| 0));
-        let nodes = Partition::by_key(&possible, |cpu| place(cpu).node);
+    fn assemble(possible: CpuSet, node_count: u16, place: impl Fn(CpuId) -> CpuLocation) -> Self {
+        let cache_key = |place: CpuLocation| (place.node, place.cache, place.cache.map_or(place.core, |_| 0));
+        let nodes = CpuPartition::by_key(&possible, |cpu| place(cpu).node);
         let mut packages = alloc::vec![0; possible.last().map_or(0, |last| last.index() + 1)];
         for cpu in possible.iter() {
             packages[cpu.index()] = place(cpu).package;
         }
         Self {
             all: possible.iter().collect(),
-            cores: Partition::by_key(&possible, |cpu| (cache_key(place(cpu)), place(cpu).core)),
-            caches: Partition::by_key(&possible, |cpu| cache_key(place(cpu))),
+            cores: CpuPartition::by_key(&possible, |cpu| (cache_key(place(cpu)), place(cpu).core)),
+            caches: CpuPartition::by_key(&possible, |cpu| cache_key(place(cpu))),
             node_ids: nodes.groups().map(|cpus| place(cpus[0]).node).collect(),
             nodes,
             packages,

@@ -9,12 +9,12 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Stands in `Partition::group` for a CPU that the machine does not have; no group has this number,
+/// Stands in `CpuPartition::group` for a CPU that the machine does not have; no group has this number,
 /// because there are not more groups than CPUs.
 const NO_GROUP: u16 = u16::MAX;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Partition {
+pub(super) struct CpuPartition {
     /// By CPU number: the group, or [`NO_GROUP`].
     group: Vec<u16>,
     /// By group: where its members begin in `members`; one more entry for the end of the last.
@@ -22,7 +22,7 @@ pub(super) struct Partition {
     members: Vec<CpuId>,
 }
 
-impl Partition {
+impl CpuPartition {
     /// CPUs with equal keys belong together.
     pub(super) fn by_key<K: Ord>(cpus: &CpuSet, key: impl Fn(CpuId) -> K) -> Self {
         let mut numbers: BTreeMap<K, u16> = BTreeMap::new();
@@ -73,7 +73,7 @@ impl Partition {
 
 #[cfg(test)]
 mod tests {
-    use super::Partition;
+    use super::CpuPartition;
     use crate::{CpuId, CpuSet};
     use alloc::vec::Vec;
 
@@ -83,7 +83,7 @@ mod tests {
     fn members_are_those_with_the_same_key() {
         for list in ["0-9", "3,5-8,64-70", "8191", "1"] {
             let cpus: CpuSet = list.parse().unwrap();
-            let partition = Partition::by_key(&cpus, |cpu| cpu.index() % 3);
+            let partition = CpuPartition::by_key(&cpus, |cpu| cpu.index() % 3);
             for cpu in cpus.iter() {
                 let expected: Vec<CpuId> =
                     cpus.iter().filter(|other| other.index() % 3 == cpu.index() % 3).collect();

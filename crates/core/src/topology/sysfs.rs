@@ -7,7 +7,7 @@
 //! Not here: opening files, and telling a missing one from one that cannot be read: that is the caller's.
 //! Source: Linux Documentation/ABI/testing/sysfs-devices-system-cpu and ABI/stable/sysfs-devices-node.
 
-use super::{NODE_LIMIT, NodeId, Place, Topology};
+use super::{CpuLocation, NODE_LIMIT, NodeId, Topology};
 use crate::{CPU_LIMIT, CpuError, CpuId, CpuSet};
 use alloc::format;
 use alloc::string::String;
@@ -52,11 +52,47 @@ const NODE_DIR: &str = "/sys/devices/system/node";
 /// Caches of one CPU that are looked at; real machines have four or five.
 const CACHE_LIMIT: u8 = 16;
 
-pub(super) fn read(files: &mut impl SysfsText) -> Result<Topology, SysfsError> {
+impl Topology {
+    /// A real machine, from the text of its files below `/sys/devices/system`.
+    ///
+    /// Asked for, and what a missing file means:
+    /// - `cpu/possible`: the only one that must be there.
+    /// - `node/possible`: missing (a kernel without NUMA) is one node 0 with every CPU.
+    /// - `node/nodeN/cpulist`: missing is a node without CPUs. A CPU that no node lists, as one that is
+    ///   offline, belongs to the node with the lowest number.
+    /// - `cpu/cpuN/topology/thread_siblings_list`: missing (the CPU is offline) is a core of its own.
+    /// - `cpu/cpuN/cache/indexI/{level,type,shared_cpu_list}`, I from 0 until `level` is missing: the
+    ///   unified cache of the highest level counts. None, as in many virtual machines: it shares a cache
+    ///   with its core only.
+    /// - `cpu/cpuN/topology/physical_package_id`: missing or -1 (unknown) is package 0.
+    ///
+    /// CPUs that a list names but the machine cannot have are ignored.
+    ///
+    /// # Errors
+    /// [`SysfsError`] names the file that is missing, malformed, or contradicts another one, and what was
+    /// expected there.
+    ///
+    /// ```
+    /// use quietcore_core::{CpuId, topology::Topology};
+    ///
+    /// let machine = Topology::read(|file: &str| match file {
+    ///     "/sys/devices/system/cpu/possible" => Some("0-3\n".to_string()),
+    ///     "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list" => Some("0,2\n".to_string()),
+    ///     _ => None, // on a real machine: std::fs::read_to_string(file).ok()
+    /// })?;
+    /// assert_eq!(machine.core(CpuId::new(2)?).len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read(mut files: impl SysfsText) -> Result<Self, SysfsError> {
+        read(&mut files)
+    }
+}
+
+fn read(files: &mut impl SysfsText) -> Result<Topology, SysfsError> {
     let file = format!("{CPU_DIR}/possible");
     let possible = cpu_list(files, &file)?.ok_or_else(|| refuse(&file, Expected::Possible))?;
     let places = match possible.last() {
-        Some(last) => vec![Place::default(); last.index() + 1],
+        Some(last) => vec![CpuLocation::default(); last.index() + 1],
         None => return Err(refuse(&file, Expected::Possible)),
     };
     let mut reader = Reader { files, possible, places };
@@ -80,7 +116,7 @@ struct Reader<'a, T> {
     files: &'a mut T,
     possible: CpuSet,
     /// By CPU number.
-    places: Vec<Place>,
+    places: Vec<CpuLocation>,
 }
 
 impl<T: SysfsText> Reader<'_, T> {

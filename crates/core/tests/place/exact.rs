@@ -3,7 +3,7 @@
 use crate::machines::{cpu, machine, set};
 use proptest::prelude::*;
 use quietcore_core::place::{
-    Arming, Caller, ExactMode, ExactPolicy, ExactStart, Housekeeping, Isolation, Origin, exact_target,
+    Arming, Caller, ExactMode, ExactOrigin, ExactPolicy, ExactStart, Housekeeping, Isolation, exact_target,
     push_target,
 };
 use quietcore_core::{CpuId, Nanos};
@@ -13,11 +13,11 @@ const MOMENTS: u64 = 3;
 
 fn starts() -> impl Iterator<Item = ExactStart> {
     let cpus = || (0..CPUS).map(cpu);
-    let queued = cpus().flat_map(|cpu| [true, false].map(|first| Origin::Queued { cpu, first }));
-    let origins: Vec<Origin> = [Origin::Inactive]
+    let queued = cpus().flat_map(|cpu| [true, false].map(|first| ExactOrigin::Queued { cpu, first }));
+    let origins: Vec<ExactOrigin> = [ExactOrigin::Inactive]
         .into_iter()
         .chain(queued)
-        .chain(cpus().map(|cpu| Origin::Running { cpu }))
+        .chain(cpus().map(|cpu| ExactOrigin::Running { cpu }))
         .collect();
     let callers = [Caller::Online, Caller::Offline { stand_in: cpu(2) }];
     let modes = [ExactMode::Pinned, ExactMode::Floating];
@@ -43,7 +43,7 @@ fn starts() -> impl Iterator<Item = ExactStart> {
 /// The invariants of the module, for one start and its outcome.
 fn check(policy: ExactPolicy, start: &ExactStart, first: [Option<Nanos>; CPUS], target: CpuId) {
     let told = format!("{policy:?}, {start:?}, first events {first:?}: queued on CPU {target}");
-    if let Origin::Running { cpu } = start.origin {
+    if let ExactOrigin::Running { cpu } = start.origin {
         assert_eq!(target, cpu, "a running callback's timer moved: {told}");
         return;
     }
@@ -54,7 +54,7 @@ fn check(policy: ExactPolicy, start: &ExactStart, first: [Option<Nanos>; CPUS], 
     if target != start.cpu {
         assert_eq!(policy, ExactPolicy::Kernel, "pushed: {told}");
         assert_eq!(start.mode, ExactMode::Floating, "a pinned timer moved: {told}");
-        assert!(start.origin != Origin::Queued { cpu: start.cpu, first: true }, "device twice: {told}");
+        assert!(start.origin != ExactOrigin::Queued { cpu: start.cpu, first: true }, "device twice: {told}");
         let earlier = first[target.index()].is_none_or(|first| start.expires < first);
         assert!(!earlier, "became a remote CPU's first event: {told}");
     }
@@ -109,7 +109,7 @@ proptest! {
                 caller: Caller::Online,
                 mode: ExactMode::Floating,
                 expires: Nanos(expires),
-                origin: Origin::Inactive,
+                origin: ExactOrigin::Inactive,
             };
             let first = |at: CpuId| firsts[at.index()].map(Nanos);
             let target = exact_target(ExactPolicy::Kernel, &start, || wanted, first);

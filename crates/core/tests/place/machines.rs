@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use quietcore_core::place::Isolation;
-use quietcore_core::topology::{Builder, Layout, Topology};
+use quietcore_core::topology::{Layout, Topology, TopologyBuilder};
 use quietcore_core::{CpuId, CpuSet};
 
 pub(crate) fn cpu(number: usize) -> CpuId {
@@ -14,7 +14,7 @@ pub(crate) fn layout() -> impl Strategy<Value = Layout> {
 }
 
 /// Any shape: also more nodes, threads or cores per cache than CPUs.
-pub(crate) fn builder(cpus: impl Strategy<Value = u16>) -> impl Strategy<Value = Builder> {
+pub(crate) fn builder(cpus: impl Strategy<Value = u16>) -> impl Strategy<Value = TopologyBuilder> {
     let nodes = (1_u16..6, layout());
     let threads = (1_u16..5, layout());
     (cpus, nodes, threads, prop::option::of(1_u16..7), 1_u16..4).prop_map(
