@@ -4,7 +4,7 @@
 //! still counts as queued, and as not yet sent, but the inner discipline has room for one more. Source:
 //! Linux `qdisc_peek_dequeued` (include/net/sch_generic.h), by behaviour.
 
-use crate::{Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
+use crate::{Delays, Dequeued, Fifo, Packet, Qdisc, Statistics, Verdict};
 use alloc::boxed::Box;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
@@ -40,6 +40,15 @@ impl<P: Packet + Debug> Child<P> {
     #[must_use]
     pub fn new(qdisc: impl Qdisc<P> + 'static) -> Self {
         Self::boxed(Box::new(qdisc))
+    }
+
+    /// What a class has inside to begin with: a `pfifo` of 1,000 packets.
+    #[must_use]
+    pub fn first() -> Self
+    where
+        P: Send,
+    {
+        Self::new(Fifo::first())
     }
 
     /// The same for one whose type is not known.

@@ -2,9 +2,9 @@
 
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    Cbq, CbqClass, CbqOverlimit, CbqSettings, Chance, Child, ClassId, Delays, Dequeued, Fifo, Fq, FqSettings,
-    Hfsc, HfscClass, Htb, HtbClass, HtbSettings, Limit, Loss, Netem, NetemSettings, Probability, Qdisc, Rate,
-    ServiceCurve, Tbf, TbfLimit, TbfSettings, Verdict,
+    Cbq, CbqClass, CbqOverlimit, CbqSettings, Chance, Child, ClassId, Classful, Delays, Dequeued, Fifo, Fq,
+    FqSettings, Hfsc, HfscClass, Htb, HtbClass, HtbSettings, Limit, Loss, Netem, NetemSettings, Probability,
+    Qdisc, Rate, ServiceCurve, Tbf, TbfLimit, TbfSettings, Verdict,
 };
 use std::any::Any;
 
@@ -53,6 +53,10 @@ fn hurry(inner: &mut Child<Packet>) {
     tbf_inside.change(tbf(1_000_000_000), Nanos(1)).expect("settings that can be");
 }
 
+fn hurry_inside<Q: Classful<Packet>>(outer: &mut Q) {
+    outer.change_inner(Nanos(1), CLASS, &mut hurry);
+}
+
 /// The first packet leaves, the second one waits for years; after `change` it leaves at once.
 fn check<Q: Qdisc<Packet>>(mut outer: Q, change: impl FnOnce(&mut Q)) {
     for _ in 0..2 {
@@ -73,17 +77,17 @@ fn check<Q: Qdisc<Packet>>(mut outer: Q, change: impl FnOnce(&mut Q)) {
 fn a_change_inside_is_noticed() {
     let mut outer = htb();
     outer.set_inner(CLASS, Child::new(slow())).expect("a leaf");
-    check(outer, |outer| outer.with_inner(CLASS, hurry).expect("a leaf"));
+    check(outer, hurry_inside);
     let mut outer = hfsc();
     outer.set_leaf(Nanos(0), CLASS, Box::new(slow())).expect("a leaf");
-    check(outer, |outer| outer.with_inner(Nanos(1), CLASS, hurry).expect("a leaf"));
+    check(outer, hurry_inside);
     let mut outer = cbq(CbqOverlimit::Classic);
     outer.set_inner(CLASS, Child::new(slow())).expect("a class");
-    check(outer, |outer| outer.with_inner(CLASS, hurry).expect("a class"));
+    check(outer, hurry_inside);
     let outer = Netem::new(NetemSettings::default(), || 0, Nanos(0)).expect("they go together");
-    check(outer.with_inner(Child::new(slow())), |outer| hurry(outer.inner_mut().expect("it has one")));
+    check(outer.with_inner(Child::new(slow())), hurry_inside);
     let outer = Tbf::new(tbf(1_000_000_000), Nanos(0)).expect("settings that can be");
-    check(outer.with_inner(Child::new(slow())), |outer| hurry(outer.inner_mut()));
+    check(outer.with_inner(Child::new(slow())), hurry_inside);
 }
 
 /// Goal: what is lost inside of netem, and what is inside when another one is put there, is dropped and

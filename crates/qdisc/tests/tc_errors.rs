@@ -1,6 +1,6 @@
 //! The exact texts of errors: the line, the mark, what is wrong, what may stand there.
 
-use quietcore_qdisc::tc::{Problem, parse, parse_script};
+use quietcore_qdisc::tc::{TcProblem, parse, parse_script};
 
 /// The first line of `text` is a line of `tc`, the whole text its error.
 fn check(text: &str) {
@@ -450,10 +450,10 @@ fn marks_below_words() {
 fn parts_of_an_error() {
     let error = parse("qd add dev eth0 root netem d 6ms").expect_err("ambiguous");
     assert_eq!(error.position(), 27..28);
-    assert_eq!(error.problem(), &Problem::Ambiguous { role: "option of netem" });
+    assert_eq!(error.problem(), &TcProblem::Ambiguous { role: "option of netem" });
     assert_eq!(error.allowed(), ["delay", "distribution", "drop", "duplicate"]);
     let error = parse("qd add dev eth0 root netem delay  # too short").expect_err("no value");
-    assert_eq!((error.position(), error.problem()), (32..32, &Problem::MissingValue { option: "delay" }));
+    assert_eq!((error.position(), error.problem()), (32..32, &TcProblem::MissingValue { option: "delay" }));
 }
 
 /// Goal: a script's error says which line. Method: one between valid ones.

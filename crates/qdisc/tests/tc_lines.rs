@@ -3,11 +3,11 @@
 use quietcore_core::Nanos;
 use quietcore_qdisc::tc::{
     BeyondHorizon, BfifoOptions, BitRate, Burst, Bytes, CbqBorrow, CbqClassOptions, CbqOptions, CbqShare,
-    Chance, ClassCommand, ClassOptions, Classifier, Command, Curve, Delay, Distribution, Ecn, Estimation,
-    FilterCommand, FilterVerb, FqOptions, HfscClassOptions, HfscOptions, HtbClassOptions, HtbOptions,
-    LinkRate, Loss, Match, Minor, MqOptions, NetemOptions, Object, Pacing, Percent, PfifoOptions, Place,
-    Priomap, Protocol, QdiscCommand, QdiscOptions, ShowCommand, Slot, SlotTiming, TbfOptions, Verb, Weights,
-    parse, parse_script,
+    ClassCommand, ClassOptions, Classifier, Command, Curve, DistributionName, Ecn, Estimation, FilterCommand,
+    FilterVerb, FqOptions, HfscClassOptions, HfscOptions, HtbClassOptions, HtbOptions, LinkRate, Match,
+    Minor, MqOptions, NetemOptions, Object, Pacing, Percent, Place, Priomap, Protocol, QdiscCommand,
+    QdiscOptions, ShowCommand, SlotTiming, TbfOptions, TypedChance, TypedDelay, TypedLoss, TypedSlot, Verb,
+    Weights, parse, parse_script,
 };
 use quietcore_qdisc::{ClassId, LinkLayer};
 
@@ -23,8 +23,8 @@ fn percent(thousandths: u64) -> Percent {
     Percent::from_billionths(thousandths * 1_000_000).expect("not above 100 %")
 }
 
-fn chance(thousandths: u64) -> Chance {
-    Chance { percent: percent(thousandths), correlation: None }
+fn chance(thousandths: u64) -> TypedChance {
+    TypedChance { percent: percent(thousandths), correlation: None }
 }
 
 /// `qdisc add dev eth0 root` and these options.
@@ -66,14 +66,14 @@ fn the_script_of_the_first_seed() {
     let command = |verb, place, handle, est, options| {
         Command::Qdisc(QdiscCommand { verb, device: "eth1".into(), place: Some(place), handle, est, options })
     };
-    let mq = QdiscOptions::Mq(MqOptions {});
+    let mq = QdiscOptions::Mq(Box::new(MqOptions {}));
     let mut expected = vec![
         (1, command(Verb::Delete, Place::Root, None, None, None)),
         (2, command(Verb::Add, Place::Root, Some(id(1, 0)), None, Some(mq))),
     ];
     for (line, (queue, limit, delay)) in (3..).zip(queues) {
         let est = Some(Estimation { interval: Nanos(S), time_constant: Nanos(4 * S) });
-        let delay = Delay { time: Nanos(delay * MS), jitter: None, correlation: None };
+        let delay = TypedDelay { time: Nanos(delay * MS), jitter: None, correlation: None };
         let netem = NetemOptions { limit: Some(limit), delay: Some(delay), ..NetemOptions::default() };
         let netem = Some(QdiscOptions::Netem(Box::new(netem)));
         expected.push((line, command(Verb::Add, Place::Parent(id(1, queue)), None, est, netem)));
@@ -136,7 +136,7 @@ fn show() {
 /// Goal: each form of each option of netem. Method: a table.
 #[test]
 fn netem_options() {
-    let delay = |time, jitter, correlation| Delay { time: Nanos(time), jitter, correlation };
+    let delay = |time, jitter, correlation| TypedDelay { time: Nanos(time), jitter, correlation };
     let default = NetemOptions::default;
     let table = [
         ("", default()),
@@ -146,14 +146,14 @@ fn netem_options() {
             "delay 100ms 10ms 25% distribution paretonormal",
             NetemOptions {
                 delay: Some(delay(100 * MS, Some(Nanos(10 * MS)), Some(percent(25_000)))),
-                distribution: Some(Distribution::ParetoNormal),
+                distribution: Some(DistributionName::ParetoNormal),
                 ..default()
             },
         ),
         (
             "loss 0.3% 25%",
             NetemOptions {
-                loss: Some(Loss::Random(Chance {
+                loss: Some(TypedLoss::Random(TypedChance {
                     percent: percent(300),
                     correlation: Some(percent(25_000)),
                 })),
@@ -162,12 +162,12 @@ fn netem_options() {
         ),
         (
             "loss random 1 ecn",
-            NetemOptions { loss: Some(Loss::Random(chance(1_000))), ecn: Some(Ecn::Mark), ..default() },
+            NetemOptions { loss: Some(TypedLoss::Random(chance(1_000))), ecn: Some(Ecn::Mark), ..default() },
         ),
         (
             "loss state 1% 80% limit 3",
             NetemOptions {
-                loss: Some(Loss::State {
+                loss: Some(TypedLoss::State {
                     p13: percent(1_000),
                     others: [Some(percent(80_000)), None, None, None],
                 }),
@@ -178,7 +178,7 @@ fn netem_options() {
         (
             "loss gemodel 1% 10% 70% 0.1%",
             NetemOptions {
-                loss: Some(Loss::GeModel {
+                loss: Some(TypedLoss::GeModel {
                     p: percent(1_000),
                     others: [Some(percent(10_000)), Some(percent(70_000)), Some(percent(100))],
                 }),
@@ -195,13 +195,13 @@ fn netem_options() {
 #[test]
 fn netem_options_without_delay_or_loss() {
     let default = NetemOptions::default;
-    let delay = Delay { time: Nanos(10 * MS), jitter: None, correlation: None };
+    let delay = TypedDelay { time: Nanos(10 * MS), jitter: None, correlation: None };
     let table = [
         (
             "corrupt 0.1% duplicate 1% 50%",
             NetemOptions {
                 corrupt: Some(chance(100)),
-                duplicate: Some(Chance { percent: percent(1_000), correlation: Some(percent(50_000)) }),
+                duplicate: Some(TypedChance { percent: percent(1_000), correlation: Some(percent(50_000)) }),
                 ..default()
             },
         ),
@@ -229,7 +229,7 @@ fn netem_rates_and_slots() {
         assert_eq!(netem(line).rate, Some(expected), "{line}");
     }
     let between = |min, max| SlotTiming::Between { min: Nanos(min), max };
-    let normal = Distribution::Normal;
+    let normal = DistributionName::Normal;
     let distributed =
         SlotTiming::Distributed { distribution: normal, delay: Nanos(2 * MS), jitter: Nanos(100_000) };
     for (line, timing, packets, bytes) in [
@@ -238,18 +238,21 @@ fn netem_rates_and_slots() {
         ("slot 1ms bytes 64k packets 1", between(MS, None), Some(1), Some(Bytes(65_536))),
         ("slot distribution normal 2ms 100us", distributed, None, None),
     ] {
-        assert_eq!(netem(line).slot, Some(Slot { timing, packets, bytes }), "{line}");
+        assert_eq!(netem(line).slot, Some(TypedSlot { timing, packets, bytes }), "{line}");
     }
     let both = netem("delay 5ms 1ms slot 1ms distribution pareto");
     let (slot, distribution) = (both.slot.map(|slot| slot.timing), both.distribution);
-    assert_eq!((slot, distribution), (Some(between(MS, None)), Some(Distribution::Pareto)));
+    assert_eq!((slot, distribution), (Some(between(MS, None)), Some(DistributionName::Pareto)));
 }
 
 /// Goal: the other disciplines without classes. Method: lines with all of their options.
 #[test]
 fn plain_options() {
-    assert_eq!(options("pfifo"), QdiscOptions::Pfifo(PfifoOptions::default()));
-    assert_eq!(options("bfifo limit 10kb"), QdiscOptions::Bfifo(BfifoOptions { limit: Some(Bytes(10_240)) }));
+    assert_eq!(options("pfifo"), QdiscOptions::Pfifo(Box::default()));
+    assert_eq!(
+        options("bfifo limit 10kb"),
+        QdiscOptions::Bfifo(Box::new(BfifoOptions { limit: Some(Bytes(10_240)) }))
+    );
     let tbf = TbfOptions {
         rate: Some(BitRate(500_000)),
         burst: Some(Burst { size: Bytes(5_120), cell: None }),
@@ -294,7 +297,7 @@ fn plain_options() {
 #[test]
 fn classful_options() {
     let htb = HtbOptions { default: Some(Minor(0x30)), r2q: Some(10), direct_qlen: Some(1_000) };
-    assert_eq!(options("htb default 30 r2q 10 direct_qlen 1000"), QdiscOptions::Htb(htb));
+    assert_eq!(options("htb default 30 r2q 10 direct_qlen 1000"), QdiscOptions::Htb(Box::new(htb)));
     let burst = |size| Some(Burst { size: Bytes(size), cell: None });
     let class = HtbClassOptions {
         rate: Some(BitRate(1_000_000)),
@@ -343,7 +346,10 @@ fn classful_options() {
 /// Goal: `hfsc` and every form of a curve. Method: a table.
 #[test]
 fn curves() {
-    assert_eq!(options("hfsc default 10"), QdiscOptions::Hfsc(HfscOptions { default: Some(Minor(16)) }));
+    assert_eq!(
+        options("hfsc default 10"),
+        QdiscOptions::Hfsc(Box::new(HfscOptions { default: Some(Minor(16)) }))
+    );
     let slopes = |m1, d, m2| Curve::Slopes { m1, d, m2: BitRate(m2) };
     let work = |umax, dmax, rate| Curve::Work { umax, dmax, rate: BitRate(rate) };
     for (text, expected) in [

@@ -1,12 +1,7 @@
-//! `class add`, `change`, `replace`, `del`, of htb, hfsc and cbq.
+//! `class add`, `change`, `replace`, `del`.
 
-use super::body::Body;
-use super::class_settings::{
-    cbq_class, cbq_error, hfsc_class, hfsc_error, hfsc_merged, htb_class, htb_error,
-};
 use super::node::{Class, Estimate, Node};
 use super::qdiscs::estimate;
-use super::tree::has_classes;
 use super::{ControlError, State};
 use core::fmt::Debug;
 use quietcore_live::Nanos;
@@ -36,9 +31,9 @@ impl<P: Packet + Debug + Send> State<P> {
         }
         let estimate = estimate(command.est, now)?;
         entry.change((id.major(), now), |node| {
-            if !has_classes(node.options.kind()) {
+            if !ClassOptions::has_kind(node.options.kind()) {
                 let what = format!("{} {} has no classes of its own", node.options.kind(), node.id());
-                return not_possible(what, "only htb, hfsc and cbq have");
+                return not_possible(what, "name a discipline whose classes are added");
             }
             if id.minor() == 0 {
                 return not_possible(
@@ -90,70 +85,22 @@ impl<P: Packet + Debug + Send> Node<P> {
                         "`del` it and add it again",
                     );
                 }
-                let options = self.change_class(id, options, now)?;
-                if let Some(class) = self.classes.get_mut(&id) {
-                    class.options = options;
-                    class.estimate = estimate.or(class.estimate.take());
+                let Some(mut class) = self.classes.remove(&id) else { return Err(self.unknown_class(id)) };
+                let changed = options.clone().change(&class.options, &mut *self.body, id, now);
+                if let Ok(told) = &changed {
+                    class.options = told.clone();
+                    class.estimate = estimate.or(class.estimate);
                 }
+                self.classes.insert(id, class);
+                changed.map_err(|refusal| self.refused(refusal))?;
             }
             (false, _) => {
-                self.add_class(parent, id, options)?;
+                let added = options.add(&mut *self.body, parent, id);
+                added.map_err(|refusal| self.refused(refusal))?;
                 self.classes.insert(id, Class { parent, options: options.clone(), estimate });
             }
         }
         Ok(())
-    }
-
-    fn add_class(
-        &mut self,
-        parent: Option<ClassId>,
-        id: ClassId,
-        options: &ClassOptions,
-    ) -> Result<(), ControlError> {
-        let known = self.class_names();
-        match (&mut self.body, options) {
-            (Body::Htb(htb), ClassOptions::Htb(typed)) => {
-                htb.add_class(parent, id, htb_class(typed)?).map_err(|error| htb_error(error, known))
-            }
-            (Body::Hfsc(hfsc), ClassOptions::Hfsc(typed)) => {
-                hfsc.add_class(parent, id, hfsc_class(typed)?).map_err(|error| hfsc_error(error, known))
-            }
-            (Body::Cbq(cbq), ClassOptions::Cbq(typed)) => {
-                let class = cbq_class(typed, cbq.settings())?;
-                cbq.add_class(parent, id, class).map_err(|error| cbq_error(error, known))
-            }
-            _ => Err(ControlError::OtherKind { found: self.options.kind(), named: options.kind() }),
-        }
-    }
-
-    /// Gives what the class has been told in all then.
-    fn change_class(
-        &mut self,
-        id: ClassId,
-        options: &ClassOptions,
-        now: Nanos,
-    ) -> Result<ClassOptions, ControlError> {
-        let known = self.class_names();
-        match (&mut self.body, options) {
-            (Body::Htb(htb), ClassOptions::Htb(typed)) => {
-                htb.change_class(id, htb_class(typed)?).map_err(|error| htb_error(error, known))?;
-            }
-            (Body::Hfsc(hfsc), ClassOptions::Hfsc(typed)) => {
-                let merged = match self.classes.get(&id).map(|class| &class.options) {
-                    Some(ClassOptions::Hfsc(before)) => hfsc_merged((**typed).clone(), before),
-                    _ => (**typed).clone(),
-                };
-                let changed = hfsc.change_class(now, id, hfsc_class(&merged)?);
-                changed.map_err(|error| hfsc_error(error, known))?;
-                return Ok(ClassOptions::Hfsc(Box::new(merged)));
-            }
-            (Body::Cbq(cbq), ClassOptions::Cbq(typed)) => {
-                let class = cbq_class(typed, cbq.settings())?;
-                cbq.change_class(id, class).map_err(|error| cbq_error(error, known))?;
-            }
-            _ => return Err(ControlError::OtherKind { found: self.options.kind(), named: options.kind() }),
-        }
-        Ok(options.clone())
     }
 
     fn remove_class(&mut self, id: ClassId) -> Result<(), ControlError> {
@@ -163,13 +110,7 @@ impl<P: Packet + Debug + Send> Node<P> {
         if self.filters.hold(id) {
             return Err(ControlError::ClassInUse { class: id, by: "a filter" });
         }
-        let known = self.class_names();
-        match &mut self.body {
-            Body::Htb(htb) => htb.remove_class(id).map_err(|error| htb_error(error, known))?,
-            Body::Hfsc(hfsc) => hfsc.remove_class(id).map_err(|error| hfsc_error(error, known))?,
-            Body::Cbq(cbq) => cbq.remove_class(id).map_err(|error| cbq_error(error, known))?,
-            _ => {}
-        }
+        self.body.remove_class(id).map_err(|refusal| self.refused(refusal))?;
         self.classes.remove(&id);
         Ok(())
     }

@@ -5,7 +5,7 @@
 
 use core::fmt;
 use quietcore_qdisc::ClassId;
-use quietcore_qdisc::tc::TcError;
+use quietcore_qdisc::tc::{TcError, TcRefusal};
 
 /// Why a command was not carried out. Nothing has changed then.
 ///
@@ -128,6 +128,31 @@ pub enum ControlError {
         /// What it can have.
         remedy: String,
     },
+}
+
+impl ControlError {
+    /// An option that cannot be as it is.
+    pub(super) fn setting(
+        of: &'static str,
+        option: &'static str,
+        value: impl ToString,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self::Setting { of, option, value: value.to_string(), remedy: remedy.into() }
+    }
+
+    /// What a discipline says, which has the classes `known`.
+    pub(super) fn refused(refusal: TcRefusal, known: Vec<ClassId>) -> Self {
+        match refusal {
+            TcRefusal::Setting { of, option, value, remedy } => Self::Setting { of, option, value, remedy },
+            TcRefusal::NotPossible { what, remedy } => Self::NotPossible { what, remedy },
+            TcRefusal::OtherKind { found, named } => Self::OtherKind { found, named },
+            TcRefusal::UnknownClass(class) => Self::UnknownClass { class, known },
+            TcRefusal::ClassExists(class) => Self::ClassExists { class },
+            TcRefusal::ClassInUse { class, by } => Self::ClassInUse { class, by },
+            other => Self::NotPossible { what: other.to_string(), remedy: "type something else" },
+        }
+    }
 }
 
 impl From<TcError> for ControlError {

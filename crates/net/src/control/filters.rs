@@ -3,8 +3,6 @@
 use super::filter::Wanted;
 use super::node::Node;
 use super::qdiscs::root_handle;
-use super::settings::refuse;
-use super::tree::has_classes;
 use super::{ControlError, State};
 use core::fmt::Debug;
 use quietcore_live::Nanos;
@@ -38,7 +36,7 @@ impl<P: Packet + Debug + Send> State<P> {
             let wanted = Wanted::new(command.protocol, command.prio, classifier)?;
             if wanted.flow.major() != node.handle || wanted.flow == parent {
                 let remedy = format!("name another class of {}", node.id());
-                return Err(refuse(wanted.kind.name(), "flowid", wanted.flow, remedy));
+                return Err(ControlError::setting(wanted.kind.name(), "flowid", wanted.flow, remedy));
             }
             node.filters.add(parent, wanted)
         })
@@ -48,9 +46,12 @@ impl<P: Packet + Debug + Send> State<P> {
 impl<P: Packet + Debug + Send> Node<P> {
     /// Whether `parent`, which is this or a class of it, can have filters.
     pub(super) fn filterable(&self, parent: ClassId) -> Result<(), ControlError> {
-        if !has_classes(self.options.kind()) {
+        if !self.body.has_filters() {
             let what = format!("{} {} has no classes to choose from", self.options.kind(), self.id());
-            return Err(ControlError::NotPossible { what, remedy: "filters belong to htb, hfsc and cbq" });
+            return Err(ControlError::NotPossible {
+                what,
+                remedy: "filters belong to a discipline with classes",
+            });
         }
         if parent.minor() != 0 && !self.classes.contains_key(&parent) {
             return Err(ControlError::UnknownClass { class: parent, known: self.class_names() });

@@ -9,9 +9,9 @@
 //! all packets go through queue 0 and its lock, as the kernel has one root lock then. What is not named gets
 //! handles from 8001: on, as from the kernel.
 //!
-//! `settings` and `class_settings` are the defaults of `tc`; `body` is one discipline of any kind, `node`
-//! what belongs to it (classes, filters, estimates), `qdiscs`, `classes` and `filters` the commands,
-//! `estimates` the timer behind `est`, `show` and `report` what is answered, `text` how `tc` writes it.
+//! What a kind's options mean, and how they are shown, is the kind's own (`quietcore_qdisc`). `node` is one
+//! discipline of any kind with its classes, filters and estimates; `qdiscs`, `classes` and `filters` are the
+//! commands, `estimates` the timer behind `est`, `show` and `report` what is answered.
 //!
 //! Random numbers of netem: those of `seed N` if the line says so, else of a seed that is drawn from the
 //! control's own by the order of commands: the same lines to the same `Control` give the same network again.
@@ -23,8 +23,6 @@
 //! is taken is refused, where the kernel would put that discipline to a second place; one queue is enough for
 //! `mq`; a class has to be named when it is added.
 
-mod body;
-mod class_settings;
 mod classes;
 mod error;
 mod estimates;
@@ -33,9 +31,7 @@ mod filters;
 mod node;
 mod qdiscs;
 mod report;
-mod settings;
 mod show;
-mod text;
 mod tree;
 
 pub use error::ControlError;

@@ -4,14 +4,14 @@
 //! Invariant: a class is in `classes` exactly when the discipline has it; `cbq`'s link, and what netem and
 //! tbf have inside, are classes that nobody made, and are not.
 
-use super::body::Body;
+use super::ControlError;
 use super::filter::Filters;
 use core::any::Any;
 use core::fmt::Debug;
 use quietcore_live::Nanos;
-use quietcore_qdisc::tc::{ClassOptions, Estimation, QdiscOptions};
+use quietcore_qdisc::tc::{ClassOptions, Estimation, QdiscOptions, TcDescription, TcRefusal};
 use quietcore_qdisc::{
-    ClassId, Delays, Dequeued, Estimator, EstimatorError, Packet, Qdisc, Statistics, Verdict,
+    ClassId, Classful, Delays, Dequeued, Estimator, EstimatorError, Packet, Qdisc, Statistics, Verdict,
 };
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ pub(super) struct Node<P> {
     pub(super) options: QdiscOptions,
     /// Of netem's numbers: named by a line, or drawn.
     pub(super) seed: u64,
-    pub(super) body: Body<P>,
+    pub(super) body: Box<dyn Classful<P>>,
     pub(super) estimate: Option<Estimate>,
     pub(super) classes: BTreeMap<ClassId, Class>,
     pub(super) filters: Filters,
@@ -73,26 +73,45 @@ impl<P: Packet + Debug + Send> Node<P> {
         ClassId::new(self.handle, 0)
     }
 
+    /// The class of what netem and tbf have inside, whatever they would call it.
+    const fn only_slot(&self) -> ClassId {
+        ClassId::new(self.handle, 1)
+    }
+
+    /// All its classes, in order, those included that no line made.
+    pub(super) fn all_classes(&self) -> Vec<ClassId> {
+        if self.body.wraps_one() { vec![self.only_slot()] } else { self.body.classes() }
+    }
+
     /// The classes that can have a discipline inside, in order.
     pub(super) fn slots(&self) -> Vec<ClassId> {
-        match &self.body {
-            Body::Fifo(_) | Body::Fq(_) => Vec::new(),
-            Body::Netem(_) | Body::Tbf(_) => vec![ClassId::new(self.handle, 1)],
-            Body::Cbq(_) => [self.id()].into_iter().chain(self.classes.keys().copied()).collect(),
-            Body::Htb(_) | Body::Hfsc(_) => {
-                self.classes.keys().copied().filter(|class| self.body.inner(*class).is_some()).collect()
-            }
-        }
+        if self.body.wraps_one() { vec![self.only_slot()] } else { self.body.slots() }
     }
 
     /// The slot that a command's `parent` names.
     pub(super) fn slot(&self, named: ClassId) -> Option<ClassId> {
-        let named = match &self.body {
-            // `1:` is as good as `1:1`.
-            Body::Netem(_) | Body::Tbf(_) if named.minor() == 0 => ClassId::new(named.major(), 1),
-            _ => named,
-        };
+        // `1:` is as good as `1:1` where there is one.
+        let any = self.body.wraps_one() && named == self.id();
+        let named = if any { self.only_slot() } else { named };
         self.slots().into_iter().find(|slot| *slot == named)
+    }
+
+    /// What `tc` shows of it.
+    pub(super) fn describe(&self) -> TcDescription {
+        self.options.describe(&*self.body)
+    }
+
+    /// What `tc` shows of a class.
+    pub(super) fn describe_class(&self, id: ClassId) -> TcDescription {
+        match self.classes.get(&id) {
+            Some(class) => class.options.describe(&*self.body, id),
+            None => self.body.describe_class(id),
+        }
+    }
+
+    /// What it says of a class, where that is refused.
+    pub(super) fn refused(&self, refusal: TcRefusal) -> ControlError {
+        ControlError::refused(refusal, self.class_names())
     }
 
     /// What somebody put into a class.
@@ -129,7 +148,7 @@ impl<P: Packet + Debug + Send> Node<P> {
         let below =
             self.slots().into_iter().find(|slot| self.child(*slot).is_some_and(|it| it.holds(handle)));
         let Some(slot) = below else { return };
-        self.body.with_inner(now, slot, |inner| {
+        self.body.change_inner(now, slot, &mut |inner| {
             if let Some(node) = node_mut(inner.qdisc_mut()) {
                 node.with(now, handle, change);
             }
@@ -141,7 +160,7 @@ impl<P: Packet + Debug + Send> Node<P> {
         change(self);
         for slot in self.slots() {
             if self.child(slot).is_some() {
-                self.body.with_inner(now, slot, |inner| {
+                self.body.change_inner(now, slot, &mut |inner| {
                     if let Some(node) = node_mut(inner.qdisc_mut()) {
                         node.with_all(now, change);
                     }
@@ -150,38 +169,15 @@ impl<P: Packet + Debug + Send> Node<P> {
         }
     }
 
-    /// What a class has done, and holds.
-    pub(super) fn class_statistics(&self, class: ClassId) -> Option<Statistics> {
-        let mut all = Statistics::default();
-        match &self.body {
-            Body::Fifo(_) | Body::Fq(_) => return None,
-            Body::Netem(_) | Body::Tbf(_) => return Some(self.body.inner(class)?.statistics()),
-            Body::Hfsc(hfsc) => return Some(hfsc.class_statistics(class)?.queue),
-            Body::Htb(htb) => {
-                let told = htb.class(class)?;
-                (all.sent_bytes, all.sent_packets) = (told.sent_bytes, told.sent_packets);
-                (all.dropped, all.overlimits) = (told.dropped, told.overlimits);
-                (all.backlog, all.qlen) = (told.backlog, told.qlen);
-            }
-            Body::Cbq(cbq) => {
-                let told = cbq.class(class)?;
-                (all.sent_bytes, all.sent_packets) = (told.sent_bytes, told.sent_packets);
-                (all.dropped, all.overlimits) = (told.dropped, told.overlimits);
-                (all.backlog, all.qlen) = (told.backlog, told.qlen);
-            }
-        }
-        Some(all)
-    }
-
     /// Tells the estimates what was sent; the first moment at which one is to be told again.
     pub(super) fn sample(&mut self, now: Nanos) -> Option<Nanos> {
         let mut next = Vec::new();
-        let sent = self.body.qdisc().statistics();
+        let sent = self.body.statistics();
         next.extend(self.estimate.as_mut().map(|estimate| estimate.take(now, &sent)));
         let estimated = self.classes.iter().filter(|(_, class)| class.estimate.is_some());
         let names: Vec<ClassId> = estimated.map(|(name, _)| *name).collect();
         for name in names {
-            let sent = self.class_statistics(name).unwrap_or_default();
+            let sent = self.body.class_statistics(name).unwrap_or_default();
             let estimate = self.classes.get_mut(&name).and_then(|class| class.estimate.as_mut());
             next.extend(estimate.map(|estimate| estimate.take(now, &sent)));
         }
@@ -192,13 +188,8 @@ impl<P: Packet + Debug + Send> Node<P> {
     fn class_of(&self, packet: &P) -> Option<ClassId> {
         let mut class = self.filters.first(self.id(), packet)?;
         for _ in 0..LEVELS {
-            let is_leaf = match &self.body {
-                Body::Htb(htb) => htb.is_leaf(class),
-                Body::Hfsc(hfsc) => hfsc.inner(class).is_some(),
-                _ => false,
-            };
             match self.filters.first(class, packet) {
-                Some(next) if !is_leaf => class = next,
+                Some(next) if self.body.hands_on(class) => class = next,
                 _ => break,
             }
         }
@@ -208,40 +199,37 @@ impl<P: Packet + Debug + Send> Node<P> {
 
 impl<P: Packet + Debug + Send> Qdisc<P> for Node<P> {
     fn kind(&self) -> &'static str {
-        self.body.qdisc().kind()
+        self.body.kind()
     }
 
     fn enqueue(&mut self, now: Nanos, packet: P) -> Verdict {
-        let class = self.class_of(&packet);
-        match (class, &mut self.body) {
-            (Some(class), Body::Htb(htb)) => htb.enqueue_to(now, class, packet),
-            (Some(class), Body::Hfsc(hfsc)) => hfsc.enqueue_filtered(now, class, packet),
-            (Some(class), Body::Cbq(cbq)) => cbq.enqueue_to(now, class, packet),
-            (_, body) => body.qdisc_mut().enqueue(now, packet),
+        match self.class_of(&packet) {
+            Some(class) => self.body.enqueue_filtered(now, class, packet),
+            None => self.body.enqueue(now, packet),
         }
     }
 
     fn head(&self) -> Option<u32> {
-        self.body.qdisc().head()
+        self.body.head()
     }
 
     fn dequeue(&mut self, now: Nanos) -> Dequeued<P> {
-        self.body.qdisc_mut().dequeue(now)
+        self.body.dequeue(now)
     }
 
     fn reset(&mut self, now: Nanos) {
-        self.body.qdisc_mut().reset(now);
+        self.body.reset(now);
     }
 
     fn statistics(&self) -> Statistics {
-        self.body.qdisc().statistics()
+        self.body.statistics()
     }
 
     fn delays(&self) -> Delays {
-        self.body.qdisc().delays()
+        self.body.delays()
     }
 
     fn end_delays(&mut self, now: Nanos) {
-        self.body.qdisc_mut().end_delays(now);
+        self.body.end_delays(now);
     }
 }

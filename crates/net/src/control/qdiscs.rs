@@ -4,18 +4,18 @@
 //! kernel's `tc_modify_qdisc`: `add` never meets anybody; `replace` changes who is there if it is of the same
 //! kind and of the same handle, or of none, and puts another in its place else; `change` only changes.
 
-use super::body::Body;
 use super::filter::Filters;
 use super::node::{Estimate, Node};
-use super::settings::refuse;
-use super::text::time;
 use super::tree::{Entry, Occupant, Root, Spot, place_text};
 use super::{ControlError, FIRST_HANDLE, State};
 use core::fmt::Debug;
 use quietcore_live::Nanos;
-use quietcore_qdisc::tc::{Estimation, Place, QdiscCommand, QdiscOptions, Verb};
+use quietcore_qdisc::tc::{
+    Estimation, Place, QdiscCommand, QdiscContext, QdiscOptions, RandomWords, SeedUse, Verb, time_text,
+};
 use quietcore_qdisc::{ClassId, Fifo, Limit, Packet, Qdisc};
-use rand_chacha::rand_core::Rng as _;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 use std::collections::BTreeMap;
 
 /// Disciplines inside of each other: as deep as the kernel lets them be (`check_loop`).
@@ -25,8 +25,8 @@ const DEPTH_MAX: usize = 8;
 pub(super) fn estimate(asked: Option<Estimation>, now: Nanos) -> Result<Option<Estimate>, ControlError> {
     let Some(asked) = asked else { return Ok(None) };
     let estimate = Estimate::new(asked, now).map_err(|error| {
-        let value = format!("{} {}", time(asked.interval), time(asked.time_constant));
-        refuse("est", "est", value, error.to_string())
+        let value = format!("{} {}", time_text(asked.interval), time_text(asked.time_constant));
+        ControlError::setting("est", "est", value, error.to_string())
     })?;
     Ok(Some(estimate))
 }
@@ -120,12 +120,10 @@ impl<P: Packet + Debug + Send> State<P> {
     }
 }
 
-/// The seed that a line names.
-fn seed_of(options: &QdiscOptions) -> Option<u64> {
-    match options {
-        QdiscOptions::Netem(typed) => typed.seed,
-        _ => None,
-    }
+/// The numbers of a seed: ChaCha8's.
+fn random(seed: u64) -> RandomWords {
+    let mut generator = ChaCha8Rng::seed_from_u64(seed);
+    Box::new(move || generator.next_u32())
 }
 
 /// The handle that a command names, if any.
@@ -215,8 +213,12 @@ impl<P: Packet + Debug + Send> Entry<P> {
             return Ok(());
         }
         self.change((occupant.handle, now), |node| {
-            node.options = node.body.change((options.clone(), &node.options), node.handle, now)?;
-            node.seed = seed_of(options).unwrap_or(node.seed);
+            let context = QdiscContext { handle: node.handle, now, seed: node.seed, random };
+            let changed = options.clone().change(&node.options, &mut *node.body, &context);
+            node.options = changed.map_err(|refusal| node.refused(refusal))?;
+            if let SeedUse::Named(seed) = options.seed() {
+                node.seed = seed;
+            }
             node.estimate = estimate.or(node.estimate.take());
             Ok(())
         })
@@ -233,9 +235,11 @@ impl<P: Packet + Debug + Send> Entry<P> {
             self.root = Root::Mq { handle, estimate };
             return Ok(());
         }
-        let body = Body::new(options, handle, seed, now)?;
+        let context = QdiscContext { handle, now, seed, random };
+        let made = options.make(&context);
+        let body = made.map_err(|refusal| ControlError::refused(refusal, Vec::new()))?;
         let (classes, filters) = (BTreeMap::new(), Filters::default());
-        let seed = seed_of(options).unwrap_or(seed);
+        let seed = if let SeedUse::Named(named) = options.seed() { named } else { seed };
         let node = Node { handle, options: options.clone(), seed, body, estimate, classes, filters };
         match spot {
             Spot::Root => {
@@ -259,7 +263,7 @@ impl<P: Packet + Debug + Send> Entry<P> {
         now: Nanos,
     ) -> Result<(), ControlError> {
         self.change((owner, now), |node| {
-            if node.body.set_inner(now, class, inner) {
+            if node.body.graft_inner(now, class, inner) {
                 return Ok(());
             }
             let what = format!("{} has no room for a discipline", place_text(Some(class)));

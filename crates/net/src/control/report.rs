@@ -2,10 +2,9 @@
 //!
 //! A report has all that is known, whatever the line asked for; [`Shown`] says what its text has of it.
 
-use super::text;
 use crate::QueueStatistics;
 use core::fmt::{self, Formatter};
-use quietcore_qdisc::tc::{Match, Protocol};
+use quietcore_qdisc::tc::{Match, Protocol, rate_text, size_text};
 use quietcore_qdisc::{ClassId, Statistics};
 
 /// What a command answered.
@@ -237,7 +236,7 @@ impl fmt::Display for Answer {
 
 impl fmt::Display for RateReport {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(out, "rate {} {}pps", text::rate(self.bits_per_second), self.packets_per_second)
+        write!(out, "rate {} {}pps", rate_text(self.bits_per_second), self.packets_per_second)
     }
 }
 
@@ -252,7 +251,7 @@ fn write_statistics(
         write!(out, "{rate} ")?;
     }
     let Statistics { backlog, qlen, requeues, .. } = statistics;
-    write!(out, "backlog {} {qlen}p requeues {requeues}", text::size(*backlog))
+    write!(out, "backlog {} {qlen}p requeues {requeues}", size_text(*backlog))
 }
 
 fn write_place(parent: Option<ClassId>, out: &mut Formatter<'_>) -> fmt::Result {

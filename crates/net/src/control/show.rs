@@ -1,28 +1,20 @@
 //! `qdisc show`, `class show`, `filter show`: reports of what there is.
 
-use super::body::Body;
 use super::node::{Estimate, Node, node};
 use super::qdiscs::root_handle;
 use super::report::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport, RateReport, Shown};
 use super::tree::{Entry, Root};
-use super::{ControlError, State, class_settings, filter, text};
+use super::{ControlError, State, filter};
 use core::any::Any;
 use core::fmt::Debug;
-use quietcore_qdisc::tc::{ClassOptions, Object, Place, QdiscOptions, ShowCommand};
-use quietcore_qdisc::{ClassId, Fifo, Limit, Packet, Qdisc};
+use quietcore_qdisc::tc::{Object, Place, SeedUse, ShowCommand, TcDescription};
+use quietcore_qdisc::{ClassId, Fifo, Packet, Qdisc};
 
 fn rate(estimate: Option<&Estimate>) -> Option<RateReport> {
     estimate.map(|estimate| RateReport {
         bits_per_second: estimate.estimator.bits_per_second(),
         packets_per_second: estimate.estimator.packets_per_second(),
     })
-}
-
-fn limit_text(limit: Limit) -> String {
-    match limit {
-        Limit::Packets(packets) => format!("limit {packets}p"),
-        Limit::Bytes(bytes) => format!("limit {}", text::size(bytes)),
-    }
 }
 
 /// Whether something below `parent` is asked for.
@@ -175,7 +167,7 @@ fn plain<P: Packet + Debug + Send>(
         handle: ClassId::new(0, 0),
         parent,
         device: device.into(),
-        options: fifo.map_or_else(String::new, |fifo| limit_text(fifo.limit())),
+        options: fifo.map_or_else(String::new, |fifo| fifo.limit().to_string()),
         details: String::new(),
         statistics: qdisc.statistics(),
         rate: None,
@@ -187,14 +179,18 @@ fn plain<P: Packet + Debug + Send>(
 
 impl<P: Packet + Debug + Send> Node<P> {
     fn report(&self, parent: Option<ClassId>, device: &str, shown: Shown) -> QdiscReport {
-        let (options, notes) = self.describe();
+        let TcDescription { options, details, notes } = self.describe();
+        let seed = match self.options.seed() {
+            SeedUse::Drawn => format!("seed {}", self.seed),
+            _ => String::new(),
+        };
         QdiscReport {
             kind: self.options.kind(),
             handle: self.id(),
             parent,
             device: device.into(),
             options,
-            details: self.details(),
+            details: if details.is_empty() { seed } else { details },
             statistics: self.statistics(),
             rate: rate(self.estimate.as_ref()),
             notes,
@@ -203,79 +199,10 @@ impl<P: Packet + Debug + Send> Node<P> {
         }
     }
 
-    /// What `-d` adds.
-    fn details(&self) -> String {
-        match &self.options {
-            QdiscOptions::Netem(typed) if typed.seed.is_none() => format!("seed {}", self.seed),
-            _ => String::new(),
-        }
-    }
-
-    /// What it was told, and what it has counted besides what all do.
-    fn describe(&self) -> (String, Vec<String>) {
-        let typed = &self.options;
-        match (&self.body, typed) {
-            (Body::Fifo(fifo), _) => (limit_text(fifo.limit()), Vec::new()),
-            (Body::Netem(netem), QdiscOptions::Netem(typed)) => {
-                let marked = netem.marked();
-                let notes = if typed.ecn.is_some() { vec![format!("ecn_mark {marked}")] } else { Vec::new() };
-                (text::netem(typed), notes)
-            }
-            (Body::Tbf(tbf), _) => (text::tbf(tbf.settings()), Vec::new()),
-            (Body::Fq(fq), _) => {
-                let told = fq.fq_statistics();
-                let flows = format!(
-                    "flows {} (inactive {} throttled {})",
-                    told.flows, told.inactive_flows, told.throttled_flows
-                );
-                let counts = format!(
-                    "gc {} fastpath {} throttled {} latency {} ce_mark {} flows_plimit {} horizon_drops {} \
-                     horizon_caps {}",
-                    told.collected_flows,
-                    told.fast_path_packets,
-                    told.throttled,
-                    text::time(told.unthrottle_latency),
-                    told.ce_marks,
-                    told.flow_limit_drops,
-                    told.horizon_drops,
-                    told.horizon_caps
-                );
-                (text::fq(fq.settings()), vec![flows, counts])
-            }
-            (Body::Htb(htb), _) => {
-                let told = htb.settings();
-                let default = match told.default_class {
-                    0 => "0".into(),
-                    minor => format!("{minor:#x}"),
-                };
-                let options = format!(
-                    "r2q {} default {default} direct_packets_stat {} direct_qlen {}",
-                    told.r2q,
-                    htb.direct_packets(),
-                    told.direct_qlen
-                );
-                (options, Vec::new())
-            }
-            (Body::Hfsc(_), QdiscOptions::Hfsc(typed)) => {
-                let default = typed.default.map(|minor| format!("default {minor}"));
-                (default.unwrap_or_default(), Vec::new())
-            }
-            (Body::Cbq(cbq), _) => (text::cbq(cbq.settings().bandwidth.get()), Vec::new()),
-            _ => (String::new(), Vec::new()),
-        }
-    }
-
     fn report_classes(&self, device: &str, shown: Shown, reports: &mut Vec<ClassReport>) {
-        let mut names = self.class_names();
-        match &self.body {
-            // Those that nobody made.
-            Body::Cbq(_) => names.insert(0, self.id()),
-            Body::Netem(_) | Body::Tbf(_) => names = self.slots(),
-            _ => {}
-        }
-        for id in names {
+        for id in self.all_classes() {
             let class = self.classes.get(&id);
-            let (options, details, notes) = self.describe_class(id);
+            let TcDescription { options, details, notes } = self.describe_class(id);
             reports.push(ClassReport {
                 kind: self.options.kind(),
                 id,
@@ -284,7 +211,7 @@ impl<P: Packet + Debug + Send> Node<P> {
                 leaf: self.child(id).map(Self::id),
                 options,
                 details,
-                statistics: self.class_statistics(id).unwrap_or_default(),
+                statistics: self.body.class_statistics(id).unwrap_or_default(),
                 rate: rate(class.and_then(|class| class.estimate.as_ref())),
                 notes,
                 shown,
@@ -295,58 +222,7 @@ impl<P: Packet + Debug + Send> Node<P> {
     /// What `tc` says a class is in: htb's first ones are in the root, other kinds' in the discipline.
     fn shown_parent(&self, id: ClassId) -> Option<ClassId> {
         let above = self.classes.get(&id).and_then(|class| class.parent);
-        let is_top = matches!(self.body, Body::Htb(_)) || id == self.id();
+        let is_top = self.body.top_is_root() || id == self.id();
         above.or((!is_top).then_some(self.id()))
     }
-
-    /// What a class was told, what `-d` adds, and what it has counted besides what all do.
-    fn describe_class(&self, id: ClassId) -> (String, String, Vec<String>) {
-        let nothing = (String::new(), String::new(), Vec::new());
-        let options = self.classes.get(&id).map(|class| &class.options);
-        match (&self.body, options) {
-            (Body::Htb(htb), Some(ClassOptions::Htb(typed))) => {
-                let (Ok(told), Some(counted)) = (class_settings::htb_class(typed), htb.class(id)) else {
-                    return nothing;
-                };
-                let leaf = htb.is_leaf(id).then_some(counted.quantum);
-                let (text, mut details) = text::htb_class(typed, &told, leaf);
-                details += &format!(" level {}", counted.level);
-                let mut notes = vec![
-                    format!(
-                        "lended: {} borrowed: {} giants: {}",
-                        counted.lends, counted.borrows, counted.giants
-                    ),
-                    format!("tokens: {} ctokens: {}", ticks(counted.tokens), ticks(counted.ctokens)),
-                ];
-                notes.extend(counted.quantum_warning.map(|warning| format!("[quietcore] {warning}")));
-                (text, details.trim_start().into(), notes)
-            }
-            (Body::Hfsc(hfsc), Some(ClassOptions::Hfsc(typed))) => {
-                let counted = hfsc.class_statistics(id).unwrap_or_default();
-                let work = format!(
-                    "period {} work {} bytes rtwork {} bytes level {}",
-                    counted.periods, counted.queue.sent_bytes, counted.realtime_bytes, counted.level
-                );
-                (text::hfsc_class(typed), String::new(), vec![work])
-            }
-            (Body::Cbq(cbq), options) => {
-                let text = match options {
-                    Some(ClassOptions::Cbq(typed)) => text::cbq_class(typed),
-                    _ => text::cbq(cbq.settings().bandwidth.get()),
-                };
-                let counted = cbq.class(id).unwrap_or_default();
-                let note = format!(
-                    "borrowed {} overactions {} avgidle {}",
-                    counted.borrows, counted.overactions, counted.average_idle
-                );
-                (text, String::new(), vec![note])
-            }
-            _ => nothing,
-        }
-    }
-}
-
-/// The kernel's ticks, of 64 ns.
-const fn ticks(nanos: i64) -> i64 {
-    nanos / 64
 }

@@ -186,7 +186,7 @@ impl<P: Packet + Debug + Send> Entry<P> {
             if let Some(class) = node.slot(named) {
                 return Ok(Spot::Slot { queue, owner, class });
             }
-            if slots.is_empty() && node.classes.is_empty() && !has_classes(node.options.kind()) {
+            if slots.is_empty() && !node.body.has_filters() {
                 let what = format!("{} {} has no classes", node.options.kind(), node.id());
                 return Err(ControlError::NotPossible {
                     what,
@@ -214,9 +214,4 @@ impl<P: Packet + Debug + Send> Entry<P> {
             }
         }
     }
-}
-
-/// Whether a kind of discipline can be given classes.
-pub(super) fn has_classes(kind: &str) -> bool {
-    matches!(kind, "htb" | "hfsc" | "cbq")
 }

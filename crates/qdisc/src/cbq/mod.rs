@@ -23,17 +23,15 @@ mod inner;
 mod node;
 mod serve;
 mod settings;
+pub(crate) mod tc;
 
 pub use settings::{CbqClass, CbqClassStatistics, CbqError, CbqOverlimit, CbqSettings};
 
-use crate::{Child, ClassId, Fifo, Limit, Packet, Statistics, Verdict};
+use crate::{Child, ClassId, Packet, Statistics, Verdict};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use core::fmt::Debug;
 use node::{ALL_LEVELS, CbqNode};
 use quietcore_core::Nanos;
-
-/// Packets that a class's first queue holds.
-const CLASS_LIMIT: u32 = 1_000;
 
 /// What a class sends in its turn at least: rounds are to end.
 const LEAST_QUANTUM: u128 = 256;
@@ -100,7 +98,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
             counted: Statistics::default(),
         };
         let class = CbqClass { bounded: true, isolated: true, ..CbqClass::new(settings.bandwidth) };
-        cbq.classes.insert(link, CbqNode::new(None, first_queue(), class, &settings));
+        cbq.classes.insert(link, CbqNode::new(None, Child::first(), class, &settings));
         cbq.weigh();
         cbq
     }
@@ -141,7 +139,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
             return Err(CbqError::TooDeep(id));
         }
         self.node_mut(parent).children += 1;
-        self.classes.insert(id, CbqNode::new(Some(parent), first_queue(), class, &self.settings));
+        self.classes.insert(id, CbqNode::new(Some(parent), Child::first(), class, &self.settings));
         self.measure();
         self.weigh();
         Ok(())
@@ -290,6 +288,12 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
         self.classes.get(&id).map(CbqNode::statistics)
     }
 
+    /// What it was told.
+    #[must_use]
+    pub const fn settings(&self) -> &CbqSettings {
+        &self.settings
+    }
+
     fn known(&self, id: ClassId) -> Result<&CbqNode<P>, CbqError> {
         self.classes.get(&id).ok_or(CbqError::Unknown(id))
     }
@@ -332,8 +336,4 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
             node.quantum = i64::try_from(share.clamp(LEAST_QUANTUM, most)).unwrap_or(i64::MAX);
         }
     }
-}
-
-fn first_queue<P: Packet + Debug + Send + 'static>() -> Child<P> {
-    Child::new(Fifo::new(Limit::Packets(CLASS_LIMIT)))
 }

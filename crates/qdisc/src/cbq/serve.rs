@@ -4,8 +4,9 @@
 //! penalty, or because its queue is throttled.
 
 use super::Cbq;
-use super::node::{ALL_LEVELS, TICK};
+use super::node::{ALL_LEVELS, CbqNode, TICK};
 use super::settings::CbqOverlimit;
+use crate::classful::{end_inner_delays, inner_delays};
 use crate::{ClassId, Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
 use alloc::collections::{BTreeSet, VecDeque};
 use core::fmt::Debug;
@@ -270,11 +271,17 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Cbq<P> {
     }
 
     fn delays(&self) -> Delays {
-        self.all_delays()
+        let is_delayed = |node: &CbqNode<P>| node.settings.overlimit == CbqOverlimit::Delay;
+        let own = match self.delay_timer() {
+            Some(moment) => Delays::Until(moment),
+            None if self.classes.values().any(is_delayed) => Delays::Idle,
+            None => Delays::Absent,
+        };
+        own.and(inner_delays(self))
     }
 
     fn end_delays(&mut self, now: Nanos) {
         self.end_penalties(now);
-        self.end_inner_delays(now);
+        end_inner_delays(self, now);
     }
 }

@@ -27,6 +27,7 @@ mod bands;
 mod flows;
 mod settings;
 mod statistics;
+pub(crate) mod tc;
 
 pub use settings::{FqError, FqSettings, Horizon};
 pub use statistics::FqStatistics;

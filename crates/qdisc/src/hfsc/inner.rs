@@ -1,8 +1,10 @@
-//! What is inside a class: looked at, and changed while it runs.
+//! The classes of an [`Hfsc`], and what is inside of them.
 
-use super::settings::HfscKey;
-use super::{Hfsc, HfscClass};
-use crate::{Child, ClassId, Delays, Packet, Verdict};
+use super::{Hfsc, HfscClass, HfscError};
+use crate::classful::Classful;
+use crate::refusal::TcRefusal;
+use crate::{Child, ClassId, Fifo, Packet, Qdisc, Statistics, Verdict};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
@@ -29,77 +31,60 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
     pub fn class(&self, name: ClassId) -> Option<&HfscClass> {
         self.key(name).ok().map(|key| &self.tree.class(key).config)
     }
+}
 
-    /// Takes a packet for a class as if a filter had named it: where that is no leaf, for the default class.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{ClassId, Hfsc, HfscClass, HfscError, ServiceCurve, Verdict};
-    /// let (mut queue, class): (Hfsc<Vec<u8>>, _) = (Hfsc::new(), ClassId::new(1, 1));
-    /// queue.add_class(None, class, HfscClass::guaranteed_share(ServiceCurve::linear(1_000)))?;
-    /// queue.set_default_class(Some(class));
-    /// assert_eq!(queue.enqueue_filtered(Nanos(0), ClassId::new(1, 2), vec![0; 60]), Verdict::Queued);
-    /// # Ok::<(), HfscError>(())
-    /// ```
-    pub fn enqueue_filtered(&mut self, now: Nanos, class: ClassId, packet: P) -> Verdict {
+impl<P: Packet + Debug + Send> Classful<P> for Hfsc<P> {
+    fn classes(&self) -> Vec<ClassId> {
+        self.names.keys().copied().collect()
+    }
+
+    /// Leaves.
+    fn slots(&self) -> Vec<ClassId> {
+        let leaves = self.names.iter().filter(|(_, key)| self.tree.class(**key).leaf.is_some());
+        leaves.map(|(name, _)| *name).collect()
+    }
+
+    fn inner(&self, class: ClassId) -> Option<&Child<P>> {
+        let key = self.key(class).ok()?;
+        self.tree.class(key).leaf.as_ref().map(|leaf| &leaf.child)
+    }
+
+    fn change_inner(&mut self, now: Nanos, class: ClassId, change: &mut dyn FnMut(&mut Child<P>)) {
+        let Ok(key) = self.key(class) else { return };
+        let Some(leaf) = &mut self.tree.class_mut(key).leaf else { return };
+        change(&mut leaf.child);
+        // A packet that was looked at is held; only a leaf that waits may have one earlier than it said.
+        if leaf.head.is_none() {
+            self.refresh(key, now);
+        }
+    }
+
+    fn graft_inner(&mut self, now: Nanos, class: ClassId, inner: Option<Box<dyn Qdisc<P>>>) -> bool {
+        let inner = inner.unwrap_or_else(|| Box::new(Fifo::first()));
+        self.set_leaf(now, class, inner).is_ok()
+    }
+
+    /// Where the class is no leaf, for the default class.
+    fn enqueue_filtered(&mut self, now: Nanos, class: ClassId, packet: P) -> Verdict {
         match self.leaf_of(class).or_else(|| self.leaf_of(self.default?)) {
             Some(key) => self.enqueue_leaf(now, key, packet),
             None => self.refuse(),
         }
     }
 
-    /// The queue of a leaf.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{ClassId, Hfsc};
-    /// assert!(Hfsc::<Vec<u8>>::new().inner(ClassId::new(1, 1)).is_none());
-    /// ```
-    #[must_use]
-    pub fn inner(&self, name: ClassId) -> Option<&Child<P>> {
-        let key = self.key(name).ok()?;
-        self.tree.class(key).leaf.as_ref().map(|leaf| &leaf.child)
+    fn has_filters(&self) -> bool {
+        true
     }
 
-    /// Changes the queue of a leaf at `now`; who waited for it looks again.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{ClassId, Hfsc, HfscClass, HfscError, ServiceCurve};
-    /// let (mut queue, class): (Hfsc<Vec<u8>>, _) = (Hfsc::new(), ClassId::new(1, 1));
-    /// queue.add_class(None, class, HfscClass::guaranteed_share(ServiceCurve::linear(1_000)))?;
-    /// assert_eq!(queue.with_inner(Nanos(0), class, |queue| queue.kind()), Some("pfifo"));
-    /// # Ok::<(), HfscError>(())
-    /// ```
-    pub fn with_inner<R>(
-        &mut self,
-        now: Nanos,
-        name: ClassId,
-        change: impl FnOnce(&mut Child<P>) -> R,
-    ) -> Option<R> {
-        let key = self.key(name).ok()?;
-        let leaf = self.tree.class_mut(key).leaf.as_mut()?;
-        let answer = change(&mut leaf.child);
-        // What was looked at is held; only who waits may have something earlier than it said.
-        if leaf.head.is_none() {
-            self.refresh(key, now);
-        }
-        Some(answer)
+    fn hands_on(&self, class: ClassId) -> bool {
+        self.inner(class).is_none()
     }
 
-    pub(super) fn inner_delays(&self) -> Delays {
-        let leaves = self.tree.classes.values().filter_map(|class| class.leaf.as_ref());
-        leaves.fold(Delays::Absent, |delays, leaf| delays.and(leaf.child.delays()))
+    fn class_statistics(&self, class: ClassId) -> Option<Statistics> {
+        Self::class_statistics(self, class).map(|told| told.queue)
     }
 
-    pub(super) fn end_inner_delays(&mut self, now: Nanos) {
-        let is_due = |key: &HfscKey| {
-            let leaf = self.tree.class(*key).leaf.as_ref();
-            leaf.and_then(|leaf| leaf.child.delays().until()).is_some_and(|until| until <= now)
-        };
-        let due: Vec<ClassId> =
-            self.names.iter().filter(|(_, key)| is_due(key)).map(|(name, _)| *name).collect();
-        for name in due {
-            self.with_inner(now, name, |queue| queue.end_delays(now));
-        }
+    fn remove_class(&mut self, class: ClassId) -> Result<(), TcRefusal> {
+        Self::remove_class(self, class).map_err(HfscError::into)
     }
 }

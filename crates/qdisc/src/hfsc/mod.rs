@@ -29,12 +29,14 @@ mod realtime;
 mod settings;
 mod share;
 mod shifted;
+pub(crate) mod tc;
 mod tree;
 
 pub use curve::{CurveError, ServiceCurve};
 pub use manage::HfscError;
 pub use settings::{HfscClass, HfscStatistics};
 
+use crate::classful::{end_inner_delays, inner_delays};
 use crate::{ClassId, Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -293,10 +295,10 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Hfsc<P> {
     }
 
     fn delays(&self) -> Delays {
-        self.inner_delays()
+        inner_delays(self)
     }
 
     fn end_delays(&mut self, now: Nanos) {
-        self.end_inner_delays(now);
+        end_inner_delays(self, now);
     }
 }

@@ -3,7 +3,7 @@
 use super::realtime::RealTime;
 use super::settings::{HfscClass, HfscKey, ROOT};
 use super::share::{ChildChange, ChildOrders, LinkShare};
-use crate::{Child, Fifo, Limit, Packet, Statistics};
+use crate::{Child, Packet, Statistics};
 use alloc::collections::BTreeMap;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
@@ -67,12 +67,9 @@ pub(super) struct HfscLeaf<P> {
     pub(super) realtime: Option<RealTime>,
 }
 
-/// How many packets the queue of a leaf holds that was given none.
-const DEFAULT_LIMIT: u32 = 1_000;
-
 impl<P: Packet + Debug + Send + 'static> HfscLeaf<P> {
     pub(super) fn new(config: &HfscClass) -> Self {
-        let child = Child::new(Fifo::new(Limit::Packets(DEFAULT_LIMIT)));
+        let child = Child::first();
         Self { child, head: None, wake: None, realtime: config.realtime.map(RealTime::new) }
     }
 }

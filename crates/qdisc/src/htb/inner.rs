@@ -1,73 +1,75 @@
-//! What is inside a class: looked at, and changed while it runs.
+//! The classes of an [`Htb`], and what is inside of them.
 
-use super::Htb;
-use crate::{Child, ClassId, Delays, Packet};
+use super::{Htb, HtbError};
+use crate::classful::Classful;
+use crate::refusal::TcRefusal;
+use crate::{Child, ClassId, Packet, Qdisc, Statistics, Verdict};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 
-impl<P: Packet + Debug + Send + 'static> Htb<P> {
-    /// Whether `class` is there and has a queue: whether packets can be put into it.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{ClassId, Htb, HtbSettings};
-    /// assert!(!Htb::<Vec<u8>>::new(HtbSettings::default()).is_leaf(ClassId::new(1, 1)));
-    /// ```
-    #[must_use]
-    pub fn is_leaf(&self, class: ClassId) -> bool {
-        self.inner(class).is_some()
+impl<P: Packet + Debug + Send> Classful<P> for Htb<P> {
+    fn classes(&self) -> Vec<ClassId> {
+        self.tree.classes.keys().copied().collect()
     }
 
-    /// The queue of a leaf.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Child, ClassId, Htb, HtbClass, HtbError, HtbSettings, Rate};
-    /// # let mut htb = Htb::<Vec<u8>>::new(HtbSettings::default());
-    /// let leaf = ClassId::new(1, 2);
-    /// htb.add_class(None, leaf, HtbClass::new(Rate::bytes_per_second(1_000).expect("not 0")))?;
-    /// assert_eq!(htb.inner(leaf).map(Child::kind), Some("pfifo"));
-    /// # Ok::<(), HtbError>(())
-    /// ```
-    #[must_use]
-    pub fn inner(&self, class: ClassId) -> Option<&Child<P>> {
+    /// Leaves.
+    fn slots(&self) -> Vec<ClassId> {
+        let leaves = self.tree.classes.iter().filter(|(_, node)| node.queue.is_some());
+        leaves.map(|(class, _)| *class).collect()
+    }
+
+    fn inner(&self, class: ClassId) -> Option<&Child<P>> {
         self.tree.classes.get(&class)?.queue.as_ref()
     }
 
-    /// Changes the queue of a leaf; who waited for it looks again.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{ClassId, Htb, HtbClass, HtbError, HtbSettings, Rate};
-    /// # let mut htb = Htb::<Vec<u8>>::new(HtbSettings::default());
-    /// let leaf = ClassId::new(1, 2);
-    /// htb.add_class(None, leaf, HtbClass::new(Rate::bytes_per_second(1_000).expect("not 0")))?;
-    /// assert_eq!(htb.with_inner(leaf, |queue| queue.kind()), Some("pfifo"));
-    /// # Ok::<(), HtbError>(())
-    /// ```
-    pub fn with_inner<R>(&mut self, class: ClassId, change: impl FnOnce(&mut Child<P>) -> R) -> Option<R> {
-        let node = self.tree.classes.get_mut(&class)?;
-        let answer = change(node.queue.as_mut()?);
+    fn change_inner(&mut self, _: Nanos, class: ClassId, change: &mut dyn FnMut(&mut Child<P>)) {
+        let Some(node) = self.tree.classes.get_mut(&class) else { return };
+        let Some(queue) = &mut node.queue else { return };
+        change(queue);
         let is_empty = node.is_empty();
         // It may give a packet earlier than it said.
         self.tree.deactivate(class);
         if !is_empty {
             self.tree.activate(class);
         }
-        Some(answer)
     }
 
-    pub(super) fn inner_delays(&self) -> Delays {
-        let queues = self.tree.classes.values().filter_map(|node| node.queue.as_ref());
-        queues.fold(Delays::Absent, |delays, queue| delays.and(queue.delays()))
+    fn graft_inner(&mut self, _: Nanos, class: ClassId, inner: Option<Box<dyn Qdisc<P>>>) -> bool {
+        self.set_inner(class, inner.map_or_else(Child::first, Child::boxed)).is_ok()
     }
 
-    pub(super) fn end_inner_delays(&mut self, now: Nanos) {
-        let is_due = |queue: &Child<P>| queue.delays().until().is_some_and(|until| until <= now);
-        let due = |(&id, node): (&ClassId, &super::node::HtbNode<P>)| {
-            node.queue.as_ref().filter(|queue| is_due(queue)).map(|_| id)
-        };
-        let due: alloc::vec::Vec<ClassId> = self.tree.classes.iter().filter_map(due).collect();
-        for class in due {
-            self.with_inner(class, |queue| queue.end_delays(now));
-        }
+    fn enqueue_filtered(&mut self, now: Nanos, class: ClassId, packet: P) -> Verdict {
+        self.enqueue_to(now, class, packet)
+    }
+
+    fn has_filters(&self) -> bool {
+        true
+    }
+
+    fn hands_on(&self, class: ClassId) -> bool {
+        self.inner(class).is_none()
+    }
+
+    fn class_statistics(&self, class: ClassId) -> Option<Statistics> {
+        let told = self.class(class)?;
+        Some(Statistics {
+            sent_bytes: told.sent_bytes,
+            sent_packets: told.sent_packets,
+            dropped: told.dropped,
+            overlimits: told.overlimits,
+            requeues: 0,
+            backlog: told.backlog,
+            qlen: told.qlen,
+        })
+    }
+
+    fn top_is_root(&self) -> bool {
+        true
+    }
+
+    fn remove_class(&mut self, class: ClassId) -> Result<(), TcRefusal> {
+        Self::remove_class(self, class).map_err(HtbError::into)
     }
 }

@@ -30,6 +30,7 @@ mod node;
 mod round_robin;
 mod serve;
 mod settings;
+pub(crate) mod tc;
 mod tree;
 
 pub use settings::{HtbClass, HtbClassStatistics, HtbError, HtbQuantumWarning, HtbSettings};
@@ -39,9 +40,6 @@ use core::fmt::Debug;
 use node::HtbNode;
 use quietcore_core::Nanos;
 use tree::HtbTree;
-
-/// Packets that a leaf's first queue holds.
-const LEAF_LIMIT: u32 = 1_000;
 
 /// The level of a class that has classes below it and none above.
 const TOP_LEVEL: u8 = node::LEVELS as u8 - 1;
@@ -134,7 +132,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
         if let Some(parent) = parent {
             self.make_parent(parent, id)?;
         }
-        let mut node = HtbNode::new(class, parent, first_queue());
+        let mut node = HtbNode::new(class, parent, Child::first());
         node.quantum = class.quantum_bytes(self.settings.r2q).0;
         self.tree.classes.insert(id, node);
         Ok(())
@@ -210,7 +208,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
             let node = self.tree.node_mut(parent);
             node.children -= 1;
             if node.children == 0 {
-                self.tree.parent_to_leaf(parent, first_queue());
+                self.tree.parent_to_leaf(parent, Child::first());
             }
         }
         Ok(())
@@ -333,8 +331,4 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     fn known(&self, id: ClassId) -> Result<&HtbNode<P>, HtbError> {
         self.tree.classes.get(&id).ok_or(HtbError::Unknown(id))
     }
-}
-
-fn first_queue<P: Packet + Debug + Send + 'static>() -> Child<P> {
-    Child::new(Fifo::new(Limit::Packets(LEAF_LIMIT)))
 }

@@ -4,6 +4,7 @@
 //! ends; and after it nothing is due, so the moment that is named is later than now.
 
 use super::Htb;
+use crate::classful::{end_inner_delays, inner_delays};
 use crate::{ClassId, Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
@@ -78,10 +79,10 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Htb<P> {
     }
 
     fn delays(&self) -> Delays {
-        self.inner_delays()
+        inner_delays(self)
     }
 
     fn end_delays(&mut self, now: Nanos) {
-        self.end_inner_delays(now);
+        end_inner_delays(self, now);
     }
 }

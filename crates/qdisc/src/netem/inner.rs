@@ -1,18 +1,42 @@
-//! What is inside a netem: through which packets leave when their moment has come.
+//! What is inside a [`Netem`]: through which packets leave when their moment has come.
 
 use super::Netem;
-use crate::{Child, Packet};
-use core::fmt;
+use crate::classful::Classful;
+use crate::{Child, ClassId, Packet, Qdisc};
+use alloc::boxed::Box;
+use core::fmt::Debug;
+use quietcore_core::Nanos;
 
-impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
+impl<P: Packet + Debug + Send, R: FnMut() -> u32 + Send + 'static> Classful<P> for Netem<P, R> {
+    fn wraps_one(&self) -> bool {
+        true
+    }
+
+    fn inner(&self, _: ClassId) -> Option<&Child<P>> {
+        self.inner.as_ref()
+    }
+
+    fn change_inner(&mut self, _: Nanos, _: ClassId, change: &mut dyn FnMut(&mut Child<P>)) {
+        self.inner.iter_mut().for_each(change);
+    }
+
+    /// Without one, packets leave straight.
+    fn graft_inner(&mut self, _: Nanos, _: ClassId, inner: Option<Box<dyn Qdisc<P>>>) -> bool {
+        self.set_inner(inner.map(Child::boxed));
+        true
+    }
+}
+
+impl<P: Packet + Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
     /// Packets whose moment has come leave through `inner`.
     ///
     /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Child, Fifo, Limit, Netem, NetemSettings};
-    /// # let netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), || 4, Nanos(0))?;
+    /// use quietcore_core::Nanos;
+    /// use quietcore_qdisc::{Child, Classful, ClassId, Fifo, Limit, Netem, NetemSettings};
+    ///
+    /// let netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), || 4, Nanos(0))?;
     /// let netem = netem.with_inner(Child::new(Fifo::new(Limit::Packets(10))));
-    /// # let _ = netem;
+    /// assert_eq!(netem.inner(ClassId::new(1, 1)).map(Child::kind), Some("pfifo"));
     /// # Ok::<(), quietcore_qdisc::NetemError>(())
     /// ```
     #[must_use]
@@ -22,45 +46,10 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
     }
 
     /// From now on packets leave through `inner`, or straight; what the one before held is dropped.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Child, Fifo, Limit, Netem, NetemSettings};
-    /// # let mut netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), || 4, Nanos(0))?;
-    /// netem.set_inner(Some(Child::new(Fifo::new(Limit::Packets(10)))));
-    /// assert_eq!(netem.inner().map(Child::kind), Some("pfifo"));
-    /// # Ok::<(), quietcore_qdisc::NetemError>(())
-    /// ```
     pub fn set_inner(&mut self, inner: Option<Child<P>>) {
         if let Some(before) = core::mem::replace(&mut self.inner, inner) {
             let before = before.statistics();
             self.statistics.dropped += before.dropped + before.qlen;
         }
-    }
-
-    /// Through which packets leave.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Netem, NetemSettings};
-    /// # let netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), || 4, Nanos(0))?;
-    /// assert!(netem.inner().is_none());
-    /// # Ok::<(), quietcore_qdisc::NetemError>(())
-    /// ```
-    pub const fn inner(&self) -> Option<&Child<P>> {
-        self.inner.as_ref()
-    }
-
-    /// The same, to be changed.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Netem, NetemSettings};
-    /// # let mut netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), || 4, Nanos(0))?;
-    /// assert!(netem.inner_mut().is_none());
-    /// # Ok::<(), quietcore_qdisc::NetemError>(())
-    /// ```
-    pub const fn inner_mut(&mut self) -> Option<&mut Child<P>> {
-        self.inner.as_mut()
     }
 }

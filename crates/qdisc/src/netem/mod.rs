@@ -16,8 +16,11 @@
 mod chance;
 mod inner;
 mod loss;
+pub(crate) mod options;
 mod queue;
 mod settings;
+pub(crate) mod tc;
+mod text;
 
 pub use chance::{Chance, Probability};
 pub use loss::Loss;

@@ -17,7 +17,9 @@
 //! never be sent; a peak rate whose overheads make a packet longer than the bucket is an error, for the same
 //! reason.
 
+mod inner;
 mod settings;
+pub(crate) mod tc;
 
 pub use settings::{Peak, TbfError, TbfLimit, TbfSettings};
 
@@ -97,72 +99,6 @@ impl<P: Packet + Debug + Send + 'static> Tbf<P> {
             checked: now,
             own: Statistics::default(),
         })
-    }
-
-    /// The same before another discipline, whose own limit holds; what the one before held is dropped.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Child, Fifo, Limit, Qdisc, Rate, Tbf, TbfLimit, TbfSettings, Verdict};
-    /// # let rate = Rate::bytes_per_second(125_000).expect("not 0");
-    /// # let settings = TbfSettings::new(rate, 1_500, TbfLimit::Bytes(10_000));
-    /// # let queue = Tbf::new(settings, Nanos(0)).expect("settings that can be");
-    /// let mut queue = queue.with_inner(Child::new(Fifo::new(Limit::Packets(0))));
-    /// assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Verdict::Dropped);
-    /// ```
-    #[must_use]
-    pub fn with_inner(mut self, inner: Child<P>) -> Self {
-        self.set_inner(Some(inner));
-        self
-    }
-
-    /// Another discipline inside, or a `bfifo` of its limit; what the one before held is dropped.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Child, Fifo, Limit, Rate, Tbf, TbfLimit, TbfSettings};
-    /// # let rate = Rate::bytes_per_second(125_000).expect("not 0");
-    /// # let settings = TbfSettings::new(rate, 1_500, TbfLimit::Bytes(10_000));
-    /// # let mut queue = Tbf::<Vec<u8>>::new(settings, Nanos(0)).expect("settings that can be");
-    /// queue.set_inner(Some(Child::new(Fifo::new(Limit::Packets(7)))));
-    /// assert_eq!(queue.inner().kind(), "pfifo");
-    /// queue.set_inner(None);
-    /// assert_eq!(queue.inner().kind(), "bfifo");
-    /// ```
-    pub fn set_inner(&mut self, inner: Option<Child<P>>) {
-        let before = self.inner.statistics();
-        self.own.dropped += before.dropped + before.qlen;
-        let limit = self.settings.limit_bytes();
-        self.inner = inner.unwrap_or_else(|| Child::new(Fifo::new(Limit::Bytes(limit))));
-    }
-
-    /// What holds the packets.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Rate, Tbf, TbfLimit, TbfSettings};
-    /// # let rate = Rate::bytes_per_second(125_000).expect("not 0");
-    /// # let settings = TbfSettings::new(rate, 1_500, TbfLimit::Bytes(10_000));
-    /// # let queue = Tbf::<Vec<u8>>::new(settings, Nanos(0)).expect("settings that can be");
-    /// assert!(queue.inner().is_empty());
-    /// ```
-    #[must_use]
-    pub const fn inner(&self) -> &Child<P> {
-        &self.inner
-    }
-
-    /// The same, to be changed.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Rate, Tbf, TbfLimit, TbfSettings};
-    /// # let rate = Rate::bytes_per_second(125_000).expect("not 0");
-    /// # let settings = TbfSettings::new(rate, 1_500, TbfLimit::Bytes(10_000));
-    /// # let mut queue = Tbf::<Vec<u8>>::new(settings, Nanos(0)).expect("settings that can be");
-    /// assert_eq!(queue.inner_mut().kind(), "bfifo");
-    /// ```
-    pub const fn inner_mut(&mut self) -> &mut Child<P> {
-        &mut self.inner
     }
 
     /// Other settings from `now` on, with full buckets; what waits stays, and the limit of a `bfifo` inside

@@ -13,14 +13,14 @@ use core::ops::Range;
 /// What is wrong with a word, or with the place behind the last one.
 ///
 /// ```
-/// use quietcore_qdisc::tc::{Problem, parse};
+/// use quietcore_qdisc::tc::{TcProblem, parse};
 ///
 /// let error = parse("qdisc add dev eth0 root fq limit 1 limit 2").expect_err("one limit too many");
-/// assert_eq!(error.problem(), &Problem::Twice { option: "limit" });
+/// assert_eq!(error.problem(), &TcProblem::Twice { option: "limit" });
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum TcProblem {
     /// No word of this role.
     Unknown {
         /// What was expected: "option of netem", "kind of qdisc".
@@ -101,12 +101,12 @@ struct TcErrorParts {
     line: String,
     /// Empty: behind the last word.
     word: Range<usize>,
-    problem: Problem,
+    problem: TcProblem,
     allowed: Vec<&'static str>,
 }
 
 impl TcError {
-    pub(super) fn new(line: &str, word: Range<usize>, problem: Problem, allowed: &[&'static str]) -> Self {
+    pub(crate) fn new(line: &str, word: Range<usize>, problem: TcProblem, allowed: &[&'static str]) -> Self {
         Self(Box::new(TcErrorParts { line: line.to_owned(), word, problem, allowed: allowed.to_vec() }))
     }
 
@@ -136,12 +136,12 @@ impl TcError {
     /// What is wrong.
     ///
     /// ```
-    /// # use quietcore_qdisc::tc::{Problem, parse};
+    /// # use quietcore_qdisc::tc::{TcProblem, parse};
     /// let error = parse("class bad").expect_err("no such command");
-    /// assert_eq!(error.problem(), &Problem::Unknown { role: "command" });
+    /// assert_eq!(error.problem(), &TcProblem::Unknown { role: "command" });
     /// ```
     #[must_use]
-    pub fn problem(&self) -> &Problem {
+    pub fn problem(&self) -> &TcProblem {
         &self.0.problem
     }
 
@@ -179,22 +179,22 @@ impl TcError {
         let shown: String =
             self.0.line[self.position()].chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         match &self.0.problem {
-            Problem::Unknown { role } => write!(out, "unknown {role} `{shown}`"),
-            Problem::Ambiguous { role } => write!(out, "`{shown}` begins more than one {role}"),
-            Problem::MissingValue { option } => write!(out, "the value of `{option}` is missing"),
-            Problem::Missing { of, what } => write!(out, "{of} lacks {what}"),
-            Problem::Malformed { form } => write!(out, "`{shown}` is not {form}"),
-            Problem::OutOfRange { low, high } => {
+            TcProblem::Unknown { role } => write!(out, "unknown {role} `{shown}`"),
+            TcProblem::Ambiguous { role } => write!(out, "`{shown}` begins more than one {role}"),
+            TcProblem::MissingValue { option } => write!(out, "the value of `{option}` is missing"),
+            TcProblem::Missing { of, what } => write!(out, "{of} lacks {what}"),
+            TcProblem::Malformed { form } => write!(out, "`{shown}` is not {form}"),
+            TcProblem::OutOfRange { low, high } => {
                 write!(out, "`{shown}` is out of range: from {low} to {high}")
             }
-            Problem::Twice { option } if shown == *option => write!(out, "`{option}` is given twice"),
-            Problem::Twice { option } => write!(out, "`{shown}` sets `{option}`, which is given already"),
-            Problem::Excludes { option, other } => {
+            TcProblem::Twice { option } if shown == *option => write!(out, "`{option}` is given twice"),
+            TcProblem::Twice { option } => write!(out, "`{shown}` sets `{option}`, which is given already"),
+            TcProblem::Excludes { option, other } => {
                 write!(out, "`{option}` and `{other}` exclude each other")
             }
-            Problem::Needs { option, needs } => write!(out, "`{option}` needs {needs}"),
-            Problem::NotSupported { why } => write!(out, "`{shown}` is not supported: {why}"),
-            Problem::Superfluous => write!(out, "`{shown}` is too much: the command is complete before it"),
+            TcProblem::Needs { option, needs } => write!(out, "`{option}` needs {needs}"),
+            TcProblem::NotSupported { why } => write!(out, "`{shown}` is not supported: {why}"),
+            TcProblem::Superfluous => write!(out, "`{shown}` is too much: the command is complete before it"),
         }
     }
 }

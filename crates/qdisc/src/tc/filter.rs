@@ -3,7 +3,7 @@
 //! A small part of what `tc` has: `u32` with the fields of an IP header that have names, and `matchall`.
 //! Absent: handles, hash tables, offsets, actions, policing. Source: tc-u32(8), tc-matchall(8).
 
-use super::error::{Problem, TcError};
+use super::error::{TcError, TcProblem};
 use super::number::{hexadecimal, integer};
 use super::parent::{Place, write_id};
 use super::scalar::{Scalar, Show};
@@ -87,12 +87,12 @@ impl Show for Protocol {
 impl Scalar for Protocol {
     const ALLOWED: &'static [&'static str] = &["all", "ip", "ipv6", "arp", "a number"];
 
-    fn read(word: &str) -> Result<Self, Problem> {
+    fn read(word: &str) -> Result<Self, TcProblem> {
         if let Some((_, number)) = PROTOCOLS.iter().find(|(name, _)| *name == word) {
             return Ok(Self(*number));
         }
-        let number = integer(word).ok_or(Problem::Malformed { form: "a protocol" })?;
-        let range = |_| Problem::OutOfRange { low: "0".into(), high: "0xffff".into() };
+        let number = integer(word).ok_or(TcProblem::Malformed { form: "a protocol" })?;
+        let range = |_| TcProblem::OutOfRange { low: "0".into(), high: "0xffff".into() };
         u16::try_from(number).map(Self).map_err(range)
     }
 }
@@ -185,25 +185,25 @@ impl Show for Ipv4Network {
 impl Scalar for Ipv4Network {
     const ALLOWED: &'static [&'static str] = &["ADDRESS", "ADDRESS/LENGTH", "ADDRESS/MASK", "any"];
 
-    fn read(word: &str) -> Result<Self, Problem> {
+    fn read(word: &str) -> Result<Self, TcProblem> {
         let form = "an IPv4 address";
         if matches!(word, "any" | "all" | "default") {
             return Ok(Self(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED));
         }
         let (address, mask) =
             word.split_once('/').map_or((word, None), |(address, mask)| (address, Some(mask)));
-        let address = address.parse().map_err(|_| Problem::Malformed { form })?;
+        let address = address.parse().map_err(|_| TcProblem::Malformed { form })?;
         let Some(mask) = mask else { return Ok(Self(address, Ipv4Addr::BROADCAST)) };
         if let Ok(mask) = mask.parse() {
             return Ok(Self(address, mask));
         }
         let length = mask.bytes().all(|digit| digit.is_ascii_digit()).then(|| integer(mask)).flatten();
-        match u32::try_from(length.ok_or(Problem::Malformed { form })?) {
+        match u32::try_from(length.ok_or(TcProblem::Malformed { form })?) {
             Ok(length @ 0..=32) => {
                 let ones = u32::MAX.checked_shl(32 - length).unwrap_or(0);
                 Ok(Self(address, Ipv4Addr::from_bits(ones)))
             }
-            _ => Err(Problem::OutOfRange { low: "/0".into(), high: "/32".into() }),
+            _ => Err(TcProblem::OutOfRange { low: "/0".into(), high: "/32".into() }),
         }
     }
 }
@@ -220,11 +220,11 @@ impl<T: fmt::LowerHex> Show for FieldMask<T> {
 impl<T: fmt::LowerHex + TryFrom<u128>> Scalar for FieldMask<T> {
     const ALLOWED: &'static [&'static str] = &["a hexadecimal mask"];
 
-    fn read(word: &str) -> Result<Self, Problem> {
-        let mask = hexadecimal(word).ok_or(Problem::Malformed { form: "a mask" })?;
+    fn read(word: &str) -> Result<Self, TcProblem> {
+        let mask = hexadecimal(word).ok_or(TcProblem::Malformed { form: "a mask" })?;
         // All ones, of a type of this size.
         let high = alloc::format!("{:#x}", u64::MAX >> (64 - 8 * size_of::<T>()));
-        T::try_from(mask).map(Self).map_err(|_| Problem::OutOfRange { low: "0".into(), high })
+        T::try_from(mask).map(Self).map_err(|_| TcProblem::OutOfRange { low: "0".into(), high })
     }
 }
 
@@ -235,7 +235,7 @@ impl Match {
     /// Takes what stands behind `match`.
     fn take(words: &mut LineWords<'_>) -> Result<Self, TcError> {
         if words.value("match", &["ip"])? != "ip" {
-            return Err(words.here(Problem::Unknown { role: "header" }, &["ip"]));
+            return Err(words.here(TcProblem::Unknown { role: "header" }, &["ip"]));
         }
         let names: Vec<&'static str> = FIELDS.iter().map(|(name, _)| *name).collect();
         words.value("match ip", &names)?;
@@ -298,7 +298,7 @@ impl Classifier {
         Some(match kind {
             "u32" => Self::take_options(words, U32_OPTIONS, "option of u32").and_then(|(matches, flow)| {
                 if demand == Demand::Enough && matches.is_empty() {
-                    return Err(words.at_end(Problem::Missing { of: "u32", what: "`match`" }, &[]));
+                    return Err(words.at_end(TcProblem::Missing { of: "u32", what: "`match`" }, &[]));
                 }
                 Self::U32 { matches, flow }.demanding(words, demand)
             }),
@@ -312,7 +312,7 @@ impl Classifier {
         let (Self::U32 { flow, .. } | Self::MatchAll { flow }) = &self;
         if demand == Demand::Enough && flow.is_none() {
             let of = if matches!(self, Self::U32 { .. }) { "u32" } else { "matchall" };
-            return Err(words.at_end(Problem::Missing { of, what: "`flowid`" }, &[]));
+            return Err(words.at_end(TcProblem::Missing { of, what: "`flowid`" }, &[]));
         }
         Ok(self)
     }

@@ -1,171 +1,276 @@
-//! The kinds of disciplines, and of classes, each with its options.
+//! All kinds of disciplines, and of classes, by name: the list that a new kind is added to.
 
-use super::error::{Problem, TcError};
+use super::error::{TcError, TcProblem};
+use super::mq::MqOptions;
 use super::table::{Demand, OptionTable, take};
 use super::words::LineWords;
-use super::{
-    BfifoOptions, CbqClassOptions, CbqOptions, FqOptions, HfscClassOptions, HfscOptions, HtbClassOptions,
-    HtbOptions, MqOptions, NetemOptions, PfifoOptions, TbfOptions,
-};
+use crate::cbq::tc::{CbqClassOptions, CbqOptions};
+use crate::classful::{Classful, TcDescription};
+use crate::fifo::tc::{BfifoOptions, PfifoOptions};
+use crate::fq::tc::FqOptions;
+use crate::hfsc::tc::{HfscClassOptions, HfscOptions};
+use crate::htb::tc::{HtbClassOptions, HtbOptions};
+use crate::kind::{ClassKind, QdiscContext, QdiscKind, SeedUse, known, known_mut};
+use crate::netem::options::NetemOptions;
+use crate::refusal::TcRefusal;
+use crate::tbf::tc::TbfOptions;
+use crate::{ClassId, Packet};
 use alloc::boxed::Box;
-use core::fmt::{self, Formatter};
+use core::fmt::{self, Debug, Formatter};
+use quietcore_core::Nanos;
 
-/// A kind of discipline, and what was typed behind it.
-///
-/// ```
-/// use quietcore_qdisc::tc::{MqOptions, QdiscOptions};
-///
-/// let mq = QdiscOptions::Mq(MqOptions {});
-/// assert_eq!((mq.kind(), mq.to_string().as_str()), ("mq", "mq"));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum QdiscOptions {
-    /// First in, first out, counted in packets.
-    Pfifo(PfifoOptions),
-    /// First in, first out, counted in bytes.
-    Bfifo(BfifoOptions),
-    /// One discipline per queue of the device.
-    Mq(MqOptions),
-    /// An emulated network.
-    Netem(Box<NetemOptions>),
-    /// A token bucket.
-    Tbf(Box<TbfOptions>),
-    /// Fair queueing, paced.
-    Fq(Box<FqOptions>),
-    /// A hierarchy of token buckets.
-    Htb(HtbOptions),
-    /// Fair service curves in a hierarchy.
-    Hfsc(HfscOptions),
-    /// Classes by estimated idle time.
-    Cbq(Box<CbqOptions>),
+kinds! {
+    qdiscs {
+        /// First in, first out, counted in packets.
+        Pfifo(PfifoOptions),
+        /// First in, first out, counted in bytes.
+        Bfifo(BfifoOptions),
+        /// One discipline per queue of the device.
+        Mq(MqOptions),
+        /// An emulated network.
+        Netem(NetemOptions),
+        /// A token bucket.
+        Tbf(TbfOptions),
+        /// Fair queueing, paced.
+        Fq(FqOptions),
+        /// A hierarchy of token buckets.
+        Htb(HtbOptions),
+        /// Fair service curves in a hierarchy.
+        Hfsc(HfscOptions),
+        /// Classes by estimated idle time.
+        Cbq(CbqOptions),
+    }
+    classes {
+        /// Of a hierarchy of token buckets.
+        Htb(HtbClassOptions),
+        /// Of fair service curves.
+        Hfsc(HfscClassOptions),
+        /// By estimated idle time.
+        Cbq(CbqClassOptions),
+    }
 }
 
-/// The names of all kinds.
-pub(super) const QDISC_KINDS: &[&str] = &["pfifo", "bfifo", "mq", "netem", "tbf", "fq", "htb", "hfsc", "cbq"];
-/// The kinds that have classes.
-pub(super) const CLASS_KINDS: &[&str] = &["htb", "hfsc", "cbq"];
-
-impl QdiscOptions {
-    /// Takes what stands behind `kind`, if that is one.
-    pub(super) fn take(
-        kind: &str,
-        words: &mut LineWords<'_>,
-        demand: Demand,
-    ) -> Option<Result<Self, TcError>> {
-        Some(match kind {
-            "pfifo" => take(words, demand).map(Self::Pfifo),
-            "bfifo" => take(words, demand).map(Self::Bfifo),
-            "mq" => take(words, demand).map(Self::Mq),
-            "netem" => take(words, demand).map(|options| Self::Netem(Box::new(options))),
-            "tbf" => take(words, demand).map(|options| Self::Tbf(Box::new(options))),
-            "fq" => take(words, demand).map(|options| Self::Fq(Box::new(options))),
-            "htb" => take(words, demand).map(Self::Htb),
-            "hfsc" => take(words, demand).map(Self::Hfsc),
-            "cbq" => take(words, demand).map(|options| Self::Cbq(Box::new(options))),
-            _ => return None,
-        })
-    }
-
-    /// The name of its kind.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::tc::{PfifoOptions, QdiscOptions};
-    /// assert_eq!(QdiscOptions::Pfifo(PfifoOptions::default()).kind(), "pfifo");
-    /// ```
-    #[must_use]
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::Pfifo(_) => PfifoOptions::KIND,
-            Self::Bfifo(_) => BfifoOptions::KIND,
-            Self::Mq(_) => MqOptions::KIND,
-            Self::Netem(_) => NetemOptions::KIND,
-            Self::Tbf(_) => TbfOptions::KIND,
-            Self::Fq(_) => FqOptions::KIND,
-            Self::Htb(_) => HtbOptions::KIND,
-            Self::Hfsc(_) => HfscOptions::KIND,
-            Self::Cbq(_) => CbqOptions::KIND,
+macro_rules! kinds {
+    (
+        qdiscs { $($(#[$about:meta])* $name:ident($options:ty),)* }
+        classes { $($(#[$class_about:meta])* $class:ident($class_options:ty),)* }
+    ) => {
+        /// A kind of discipline, and what was typed behind it.
+        ///
+        /// ```
+        /// use quietcore_qdisc::tc::{PfifoOptions, QdiscContext, QdiscOptions};
+        ///
+        /// let typed = QdiscOptions::Pfifo(Box::new(PfifoOptions { limit: Some(10) }));
+        /// assert_eq!((typed.kind(), typed.to_string().as_str()), ("pfifo", "pfifo limit 10"));
+        /// let mut queue = typed.make::<Vec<u8>>(&QdiscContext::default())?;
+        /// assert_eq!(typed.describe(&*queue).options, "limit 10p");
+        /// let more = QdiscOptions::Pfifo(Box::new(PfifoOptions { limit: Some(20) }));
+        /// let told = more.change(&typed, &mut *queue, &QdiscContext::default())?;
+        /// assert_eq!(told.describe(&*queue).options, "limit 20p");
+        /// # Ok::<(), quietcore_qdisc::tc::TcRefusal>(())
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum QdiscOptions {
+            $($(#[$about])* $name(Box<$options>),)*
         }
-    }
-}
 
-/// Its kind, and what was typed behind it.
-impl fmt::Display for QdiscOptions {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Pfifo(options) => options.fmt(out),
-            Self::Bfifo(options) => options.fmt(out),
-            Self::Mq(options) => options.fmt(out),
-            Self::Netem(options) => options.fmt(out),
-            Self::Tbf(options) => options.fmt(out),
-            Self::Fq(options) => options.fmt(out),
-            Self::Htb(options) => options.fmt(out),
-            Self::Hfsc(options) => options.fmt(out),
-            Self::Cbq(options) => options.fmt(out),
-        }
-    }
-}
+        /// The names of all kinds.
+        pub(super) const QDISC_KINDS: &[&str] = &[$(<$options>::KIND),*];
+        /// The kinds whose classes a line can add.
+        pub(super) const CLASS_KINDS: &[&str] = &[$(<$class_options>::KIND),*];
 
-/// A kind of class, and what was typed behind it.
-///
-/// ```
-/// use quietcore_qdisc::tc::{BitRate, ClassOptions, HtbClassOptions};
-///
-/// let options = HtbClassOptions { rate: Some(BitRate(1_000)), ..HtbClassOptions::default() };
-/// assert_eq!(ClassOptions::Htb(Box::new(options)).to_string(), "htb rate 1kbit");
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ClassOptions {
-    /// Of a hierarchy of token buckets.
-    Htb(Box<HtbClassOptions>),
-    /// Of fair service curves.
-    Hfsc(Box<HfscClassOptions>),
-    /// By estimated idle time.
-    Cbq(Box<CbqClassOptions>),
-}
-
-impl ClassOptions {
-    /// Takes what stands behind `kind`, if that has classes.
-    pub(super) fn take(
-        kind: &str,
-        words: &mut LineWords<'_>,
-        demand: Demand,
-    ) -> Option<Result<Self, TcError>> {
-        Some(match kind {
-            "htb" => take(words, demand).map(|options| Self::Htb(Box::new(options))),
-            "hfsc" => take(words, demand).map(|options| Self::Hfsc(Box::new(options))),
-            "cbq" => take(words, demand).map(|options| Self::Cbq(Box::new(options))),
-            _ if QDISC_KINDS.contains(&kind) => {
-                Err(words.here(Problem::NotSupported { why: "it has no classes" }, CLASS_KINDS))
+        impl QdiscOptions {
+            /// Takes what stands behind `kind`, if that is one.
+            pub(super) fn take(
+                kind: &str,
+                words: &mut LineWords<'_>,
+                demand: Demand,
+            ) -> Option<Result<Self, TcError>> {
+                $(if kind == <$options>::KIND {
+                    return Some(take(words, demand).map(|options| Self::$name(Box::new(options))));
+                })*
+                None
             }
-            _ => return None,
-        })
-    }
 
-    /// The name of its kind.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::tc::{ClassOptions, HfscClassOptions};
-    /// assert_eq!(ClassOptions::Hfsc(Box::default()).kind(), "hfsc");
-    /// ```
-    #[must_use]
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::Htb(_) => HtbClassOptions::KIND,
-            Self::Hfsc(_) => HfscClassOptions::KIND,
-            Self::Cbq(_) => CbqClassOptions::KIND,
+            /// The name of its kind.
+            #[must_use]
+            pub const fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$name(_) => <$options>::KIND,)*
+                }
+            }
+
+            /// A discipline that is told this.
+            ///
+            /// # Errors
+            /// [`TcRefusal`], where options do not go together, or where a device makes it (`mq`).
+            pub fn make<P: Packet + Debug + Send>(
+                &self,
+                context: &QdiscContext,
+            ) -> Result<Box<dyn Classful<P>>, TcRefusal> {
+                match self {
+                    $(Self::$name(options) => Ok(Box::new(options.make::<P>(context)?)),)*
+                }
+            }
+
+            /// Tells a discipline, which was told `before`, this; what it holds stays. Gives what it has
+            /// been told in all then.
+            ///
+            /// # Errors
+            /// [`TcRefusal`], where it cannot be so, or is of another kind.
+            pub fn change<P: Packet + Debug + Send>(
+                self,
+                before: &Self,
+                queue: &mut dyn Classful<P>,
+                context: &QdiscContext,
+            ) -> Result<Self, TcRefusal> {
+                match (self, before) {
+                    $((Self::$name(options), Self::$name(before)) => {
+                        let queue = known_mut(queue, <$options>::KIND)?;
+                        Ok(Self::$name(Box::new((*options).change::<P>(queue, before, context)?)))
+                    })*
+                    (options, before) => {
+                        Err(TcRefusal::OtherKind { found: before.kind(), named: options.kind() })
+                    }
+                }
+            }
+
+            /// What `tc` shows of a discipline that was told this; nothing of one of another kind.
+            #[must_use]
+            pub fn describe<P: Packet + Debug + Send>(&self, queue: &dyn Classful<P>) -> TcDescription {
+                match self {
+                    $(Self::$name(options) => {
+                        known(queue).map_or_else(TcDescription::default, |queue| options.describe::<P>(queue))
+                    })*
+                }
+            }
+
+            /// Where its random numbers come from.
+            #[must_use]
+            pub fn seed(&self) -> SeedUse {
+                match self {
+                    $(Self::$name(options) => QdiscKind::seed(&**options),)*
+                }
+            }
         }
-    }
+
+        /// Its kind, and what was typed behind it.
+        impl fmt::Display for QdiscOptions {
+            fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$name(options) => fmt::Display::fmt(&**options, out),)*
+                }
+            }
+        }
+
+        /// A kind of class, and what was typed behind it.
+        ///
+        /// ```
+        /// use quietcore_qdisc::tc::{BitRate, ClassOptions, HtbClassOptions};
+        ///
+        /// let options = HtbClassOptions { rate: Some(BitRate(1_000)), ..HtbClassOptions::default() };
+        /// assert_eq!(ClassOptions::Htb(Box::new(options)).to_string(), "htb rate 1kbit");
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum ClassOptions {
+            $($(#[$class_about])* $class(Box<$class_options>),)*
+        }
+
+        impl ClassOptions {
+            /// Takes what stands behind `kind`, if lines can add classes to that.
+            pub(super) fn take(
+                kind: &str,
+                words: &mut LineWords<'_>,
+                demand: Demand,
+            ) -> Option<Result<Self, TcError>> {
+                $(if kind == <$class_options>::KIND {
+                    return Some(take(words, demand).map(|options| Self::$class(Box::new(options))));
+                })*
+                QDISC_KINDS.contains(&kind).then(|| {
+                    Err(words.here(TcProblem::NotSupported { why: "it has no classes" }, CLASS_KINDS))
+                })
+            }
+
+            /// The name of its kind.
+            #[must_use]
+            pub const fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$class(_) => <$class_options>::KIND,)*
+                }
+            }
+
+            /// Whether lines can add classes to disciplines of a kind.
+            #[must_use]
+            pub fn has_kind(kind: &str) -> bool {
+                CLASS_KINDS.contains(&kind)
+            }
+
+            /// Adds a class that is told this below `parent`, or below none.
+            ///
+            /// # Errors
+            /// [`TcRefusal`], where it cannot be so, or the discipline is of another kind.
+            pub fn add<P: Packet + Debug + Send>(
+                &self,
+                queue: &mut dyn Classful<P>,
+                parent: Option<ClassId>,
+                id: ClassId,
+            ) -> Result<(), TcRefusal> {
+                match self {
+                    $(Self::$class(options) => {
+                        options.add::<P>(known_mut(queue, <$class_options>::KIND)?, parent, id)
+                    })*
+                }
+            }
+
+            /// Tells a class, which was told `before`, this; gives what it has been told in all then.
+            ///
+            /// # Errors
+            /// [`TcRefusal`], where it cannot be so, or is of another kind.
+            pub fn change<P: Packet + Debug + Send>(
+                self,
+                before: &Self,
+                queue: &mut dyn Classful<P>,
+                id: ClassId,
+                now: Nanos,
+            ) -> Result<Self, TcRefusal> {
+                match (self, before) {
+                    $((Self::$class(options), Self::$class(before)) => {
+                        let queue = known_mut(queue, <$class_options>::KIND)?;
+                        Ok(Self::$class(Box::new((*options).change::<P>(queue, id, before, now)?)))
+                    })*
+                    (options, before) => {
+                        Err(TcRefusal::OtherKind { found: before.kind(), named: options.kind() })
+                    }
+                }
+            }
+
+            /// What `tc` shows of a class that was told this; nothing of one of another kind.
+            #[must_use]
+            pub fn describe<P: Packet + Debug + Send>(
+                &self,
+                queue: &dyn Classful<P>,
+                id: ClassId,
+            ) -> TcDescription {
+                match self {
+                    $(Self::$class(options) => {
+                        let queue = known(queue);
+                        queue.map_or_else(TcDescription::default, |queue| options.describe::<P>(queue, id))
+                    })*
+                }
+            }
+        }
+
+        /// Its kind, and what was typed behind it.
+        impl fmt::Display for ClassOptions {
+            fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$class(options) => fmt::Display::fmt(&**options, out),)*
+                }
+            }
+        }
+    };
 }
 
-/// Its kind, and what was typed behind it.
-impl fmt::Display for ClassOptions {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Htb(options) => options.fmt(out),
-            Self::Hfsc(options) => options.fmt(out),
-            Self::Cbq(options) => options.fmt(out),
-        }
-    }
-}
+use kinds;

@@ -5,7 +5,7 @@
 //! `link`, of which `tc` has an `l`, does not exist.
 
 use super::command::{ClassCommand, Command, Estimation, Object, QdiscCommand, ShowCommand, Verb};
-use super::error::{Problem, TcError};
+use super::error::{TcError, TcProblem};
 use super::filter::{CLASSIFIERS, Classifier, FilterCommand, FilterVerb, Protocol};
 use super::kinds::{CLASS_KINDS, ClassOptions, QDISC_KINDS, QdiscOptions};
 use super::parent::Place;
@@ -66,7 +66,7 @@ pub fn parse(line: &str) -> Result<Command, TcError> {
     let mut words = LineWords::new(line);
     let flags = take_flags(&mut words)?;
     let Some(_) = words.take() else {
-        let problem = Problem::Missing { of: "tc", what: "an object" };
+        let problem = TcProblem::Missing { of: "tc", what: "an object" };
         return Err(words.at_end(problem, &["qdisc", "class", "filter"]));
     };
     match words.full_name(OBJECTS, "object")? {
@@ -159,11 +159,11 @@ impl Head {
     fn take_place(&mut self, root: bool, words: &mut LineWords<'_>) -> Result<(), TcError> {
         let (option, other) = if root { ("root", "parent") } else { ("parent", "root") };
         match self.place {
-            Some(Place::Root) if !root => return Err(words.here(Problem::Excludes { option, other }, &[])),
+            Some(Place::Root) if !root => return Err(words.here(TcProblem::Excludes { option, other }, &[])),
             Some(Place::Parent(_)) if root => {
-                return Err(words.here(Problem::Excludes { option, other }, &[]));
+                return Err(words.here(TcProblem::Excludes { option, other }, &[]));
             }
-            Some(_) => return Err(words.here(Problem::Twice { option }, &[])),
+            Some(_) => return Err(words.here(TcProblem::Twice { option }, &[])),
             None => {}
         }
         self.place = Some(if root { Place::Root } else { Place::Parent(words.scalar("parent")?) });
@@ -179,7 +179,7 @@ impl Head {
     ) -> Result<(), TcError> {
         let all = [&[(self.device.is_some(), "`dev`")], needed].concat();
         let Some(problem) = first_missing(of, &all) else { return Ok(()) };
-        let kind = matches!(problem, Problem::Missing { what: A_KIND, .. });
+        let kind = matches!(problem, TcProblem::Missing { what: A_KIND, .. });
         Err(words.at_end(problem, if kind { self.kinds } else { &[] }))
     }
 }
@@ -189,7 +189,7 @@ fn take_device(words: &mut LineWords<'_>) -> Result<String, TcError> {
     let name = words.value("dev", &["the name of a device"])?;
     if name.len() > 15 || name.contains(['/', ':']) || matches!(name, "." | "..") {
         let form = "the name of a device: at most 15 bytes, without / and :";
-        return Err(words.here(Problem::Malformed { form }, &[]));
+        return Err(words.here(TcProblem::Malformed { form }, &[]));
     }
     Ok(name.into())
 }
@@ -200,7 +200,7 @@ fn take_estimation(words: &mut LineWords<'_>) -> Result<Estimation, TcError> {
         if time.0 > 0 {
             return Ok(time);
         }
-        let problem = Problem::OutOfRange { low: "1ns".into(), high: alloc::format!("{}ns", i64::MAX) };
+        let problem = TcProblem::OutOfRange { low: "1ns".into(), high: alloc::format!("{}ns", i64::MAX) };
         Err(words.here(problem, &[]))
     };
     Ok(Estimation { interval: positive()?, time_constant: positive()? })
@@ -224,10 +224,10 @@ fn take_body<T>(
         }
         if matches!(word, "ingress" | "clsact") {
             let why = "only what leaves a device is queued";
-            return Err(words.here(Problem::NotSupported { why }, &[]));
+            return Err(words.here(TcProblem::NotSupported { why }, &[]));
         }
         let others: Vec<&'static str> = names.iter().map(|(name, _)| *name).collect();
-        return Err(words.here(Problem::Unknown { role }, &[kinds, &["dev"], &others].concat()));
+        return Err(words.here(TcProblem::Unknown { role }, &[kinds, &["dev"], &others].concat()));
     }
     Ok((head, None))
 }

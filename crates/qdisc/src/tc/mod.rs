@@ -20,39 +20,46 @@
 //! Source: iproute2's manual, tc(8) and the page of each kind, by behaviour; deviations are told in each
 //! file.
 
-mod classful;
+pub(crate) mod burst;
 mod command;
-mod error;
+pub(crate) mod error;
 mod filter;
 mod kinds;
 mod line;
-mod netem;
+mod mq;
 mod number;
 mod parent;
-mod plain;
-mod scalar;
+pub(crate) mod scalar;
 mod script;
-mod table;
+pub(crate) mod table;
 #[cfg(test)]
-mod tests;
-mod units;
-mod value;
-mod words;
+pub(crate) mod tests;
+pub(crate) mod text;
+pub(crate) mod told;
+pub(crate) mod units;
+pub(crate) mod value;
+pub(crate) mod words;
 
-pub use classful::{
-    CbqBorrow, CbqClassOptions, CbqOptions, CbqShare, Curve, HfscClassOptions, HfscOptions, HtbClassOptions,
-    HtbOptions,
+pub use crate::cbq::tc::{CbqBorrow, CbqClassOptions, CbqOptions, CbqShare};
+pub use crate::classful::TcDescription;
+pub use crate::fifo::tc::{BfifoOptions, PfifoOptions};
+pub use crate::fq::tc::{BeyondHorizon, FqOptions, Pacing, Priomap, Weights};
+pub use crate::hfsc::tc::{Curve, HfscClassOptions, HfscOptions};
+pub use crate::htb::tc::{HtbClassOptions, HtbOptions};
+pub use crate::kind::{QdiscContext, RandomWords, SeedUse};
+pub use crate::netem::options::{
+    DistributionName, Ecn, LinkRate, NetemOptions, SlotTiming, TypedChance, TypedDelay, TypedLoss, TypedSlot,
 };
+pub use crate::refusal::TcRefusal;
+pub use crate::tbf::tc::TbfOptions;
+pub use burst::Burst;
 pub use command::{ClassCommand, Command, Estimation, Object, QdiscCommand, ShowCommand, Verb};
-pub use error::{Problem, TcError};
+pub use error::{TcError, TcProblem};
 pub use filter::{Classifier, FilterCommand, FilterVerb, Match, Protocol};
 pub use kinds::{ClassOptions, QdiscOptions};
 pub use line::parse;
-pub use netem::{Chance, Delay, Distribution, Ecn, LinkRate, Loss, NetemOptions, Slot, SlotTiming};
+pub use mq::MqOptions;
 pub use parent::Place;
-pub use plain::{
-    BeyondHorizon, BfifoOptions, Burst, FqOptions, MqOptions, Pacing, PfifoOptions, Priomap, TbfOptions,
-    Weights,
-};
 pub use script::{ScriptError, parse_script};
+pub use text::{rate_text, size_text, time_text};
 pub use units::{BitRate, Bytes, Minor, Percent};

@@ -11,7 +11,7 @@ const FRACTION: u128 = 10_u128.pow(FRACTION_DIGITS as u32);
 
 /// A decimal number that is not negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Decimal {
+pub(crate) struct Decimal {
     /// At most [`TOO_LARGE`].
     whole: u128,
     /// In parts of [`FRACTION`].
@@ -20,13 +20,13 @@ pub(super) struct Decimal {
 
 impl Decimal {
     /// How many whole ones it is, if one is `unit` of them; `unit` is below 2^60.
-    pub(super) const fn scaled(self, unit: u128) -> u128 {
+    pub(crate) const fn scaled(self, unit: u128) -> u128 {
         self.whole * unit + self.fraction * unit / FRACTION
     }
 }
 
 /// Splits `1.5mbit` into its number and its unit; `None` without a digit at the beginning.
-pub(super) fn decimal(text: &str) -> Option<(Decimal, &str)> {
+pub(crate) fn decimal(text: &str) -> Option<(Decimal, &str)> {
     let (whole, rest) = digits(text);
     let (fraction, unit) = rest.strip_prefix('.').map_or(("", rest), digits);
     if whole.is_empty() && fraction.is_empty() {
@@ -39,7 +39,7 @@ pub(super) fn decimal(text: &str) -> Option<(Decimal, &str)> {
 }
 
 /// An integer as C reads it: `0x` is hexadecimal, a leading `0` octal.
-pub(super) fn integer(text: &str) -> Option<u128> {
+pub(crate) fn integer(text: &str) -> Option<u128> {
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         return based(digits, 16);
     }
@@ -48,7 +48,7 @@ pub(super) fn integer(text: &str) -> Option<u128> {
 }
 
 /// An integer in hexadecimal, with or without `0x`.
-pub(super) fn hexadecimal(text: &str) -> Option<u128> {
+pub(crate) fn hexadecimal(text: &str) -> Option<u128> {
     based(text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text), 16)
 }
 

@@ -1,10 +1,10 @@
 //! A value of one word, as the grammar and its types see it.
 
-use super::error::Problem;
+use super::error::TcProblem;
 use core::fmt::{self, Formatter};
 
 /// Writes a blank and the value; nothing if there is none.
-pub(super) trait Show {
+pub(crate) trait Show {
     fn show(&self, out: &mut Formatter<'_>) -> fmt::Result;
 }
 
@@ -15,11 +15,11 @@ impl<T: Show> Show for Option<T> {
 }
 
 /// A value that is one word.
-pub(super) trait Scalar: Show + Sized {
+pub(crate) trait Scalar: Show + Sized {
     /// What may stand there, for errors.
     const ALLOWED: &'static [&'static str];
 
-    fn read(word: &str) -> Result<Self, Problem>;
+    fn read(word: &str) -> Result<Self, TcProblem>;
 
     /// Whether a word is meant as such a value, where it may also be the next option.
     fn begins(word: &str) -> bool {

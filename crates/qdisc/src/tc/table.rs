@@ -4,11 +4,11 @@
 //! alone. A field's first name is its full one; a name may be shortened as long as it fits one field only
 //! (Deviation: `tc` allows that for some options, and takes the first that fits).
 
-use super::error::{Problem, TcError};
+use super::error::{TcError, TcProblem};
 use super::words::{LineWords, OptionName};
 
 /// A structure of options.
-pub(super) trait OptionTable: Default {
+pub(crate) trait OptionTable: Default {
     /// What they are options of.
     const KIND: &'static str;
     /// "option of" that.
@@ -21,9 +21,9 @@ pub(super) trait OptionTable: Default {
 }
 
 /// What a structure of options lacks to be carried out.
-pub(super) trait Complete: OptionTable {
+pub(crate) trait Complete: OptionTable {
     /// The first thing that it lacks.
-    fn lacks(&self) -> Option<Problem> {
+    fn lacks(&self) -> Option<TcProblem> {
         None
     }
 }
@@ -33,7 +33,7 @@ fn take_options<T: OptionTable>(words: &mut LineWords<'_>) -> Result<T, TcError>
     let mut options = T::default();
     while words.take().is_some() {
         if T::NAMES.is_empty() {
-            return Err(words.here(Problem::Superfluous, &[]));
+            return Err(words.here(TcProblem::Superfluous, &[]));
         }
         let name = words.full_name(T::NAMES, T::ROLE)?;
         options.set(name, words)?;
@@ -45,7 +45,7 @@ fn take_options<T: OptionTable>(words: &mut LineWords<'_>) -> Result<T, TcError>
 fn complete<T: Complete>(options: &T, words: &LineWords<'_>) -> Result<(), TcError> {
     match options.lacks() {
         None => Ok(()),
-        Some(problem @ (Problem::Needs { option, .. } | Problem::Excludes { option, .. })) => {
+        Some(problem @ (TcProblem::Needs { option, .. } | TcProblem::Excludes { option, .. })) => {
             Err(words.at_option(T::NAMES, option, problem))
         }
         Some(problem) => Err(words.at_end(problem, &[])),
@@ -54,7 +54,7 @@ fn complete<T: Complete>(options: &T, words: &LineWords<'_>) -> Result<(), TcErr
 
 /// Whether options have to be enough to make something of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Demand {
+pub(crate) enum Demand {
     /// To make it, or to change it.
     Enough,
     /// To remove it.
@@ -62,7 +62,7 @@ pub(super) enum Demand {
 }
 
 /// Takes options until the line ends, and complains about what they lack, if that matters.
-pub(super) fn take<T: Complete>(words: &mut LineWords<'_>, demand: Demand) -> Result<T, TcError> {
+pub(crate) fn take<T: Complete>(words: &mut LineWords<'_>, demand: Demand) -> Result<T, TcError> {
     let options = take_options(words)?;
     if demand == Demand::Enough {
         complete(&options, words)?;
@@ -71,9 +71,9 @@ pub(super) fn take<T: Complete>(words: &mut LineWords<'_>, demand: Demand) -> Re
 }
 
 /// The first of `needed` that is not there.
-pub(super) fn first_missing(of: &'static str, needed: &[(bool, &'static str)]) -> Option<Problem> {
+pub(crate) fn first_missing(of: &'static str, needed: &[(bool, &'static str)]) -> Option<TcProblem> {
     let missing = needed.iter().find(|(there, _)| !there);
-    missing.map(|(_, what)| Problem::Missing { of, what })
+    missing.map(|(_, what)| TcProblem::Missing { of, what })
 }
 
 macro_rules! options {
@@ -201,5 +201,5 @@ macro_rules! switch {
 }
 
 #[cfg(test)]
-pub(super) use random_value;
-pub(super) use {options, switch};
+pub(crate) use random_value;
+pub(crate) use {options, switch};

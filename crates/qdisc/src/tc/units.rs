@@ -15,7 +15,7 @@ const GIGA: u64 = 1_000_000_000;
 const TERA: u64 = 1_000_000_000_000;
 
 /// Units of rates, in bits per second.
-pub(super) const RATES: &[(&str, u64)] = &[
+pub(crate) const RATES: &[(&str, u64)] = &[
     ("", 1),
     ("bit", 1),
     ("kbit", KILO),
@@ -38,7 +38,7 @@ pub(super) const RATES: &[(&str, u64)] = &[
 ];
 
 /// Units of sizes, in bytes.
-pub(super) const SIZES: &[(&str, u64)] = &[
+pub(crate) const SIZES: &[(&str, u64)] = &[
     ("", 1),
     ("b", 1),
     ("k", KIBI),
@@ -53,7 +53,7 @@ pub(super) const SIZES: &[(&str, u64)] = &[
 ];
 
 /// Units of times, in nanoseconds.
-pub(super) const TIMES: &[(&str, u64)] = &[
+pub(crate) const TIMES: &[(&str, u64)] = &[
     ("", KILO),
     ("s", GIGA),
     ("sec", GIGA),
@@ -70,16 +70,16 @@ pub(super) const TIMES: &[(&str, u64)] = &[
 ];
 
 /// One percent, in billionths of one.
-pub(super) const PERCENT: u64 = GIGA;
+pub(crate) const PERCENT: u64 = GIGA;
 
 /// Units in which times are written, the largest first.
-pub(super) const TIMES_WRITTEN: &[(&str, u64)] = &[("s", GIGA), ("ms", MEGA), ("us", KILO), ("ns", 1)];
+pub(crate) const TIMES_WRITTEN: &[(&str, u64)] = &[("s", GIGA), ("ms", MEGA), ("us", KILO), ("ns", 1)];
 const RATES_WRITTEN: &[(&str, u64)] =
     &[("tbit", TERA), ("gbit", GIGA), ("mbit", MEGA), ("kbit", KILO), ("bit", 1)];
 const SIZES_WRITTEN: &[(&str, u64)] = &[("gb", GIBI), ("mb", MEBI), ("kb", KIBI), ("b", 1)];
 
 /// Writes `number` in the largest unit of which it is a whole multiple; 0 in the smallest.
-pub(super) fn write_largest(
+pub(crate) fn write_largest(
     out: &mut Formatter<'_>,
     before: &str,
     number: u64,

@@ -2,7 +2,7 @@
 //!
 //! Invariant, of every type here: what [`Show`] writes, [`Scalar`] or [`OptionValue`] reads back as it was.
 
-use super::error::{Problem, TcError};
+use super::error::{TcError, TcProblem};
 use super::number::{decimal, hexadecimal, integer};
 use super::scalar::{Scalar, Show};
 use super::units::{self, BitRate, Bytes, Minor, Percent};
@@ -13,7 +13,7 @@ use core::fmt::{self, Formatter};
 use quietcore_core::Nanos;
 
 /// What stands behind the name of an option: one word, several, or none.
-pub(super) trait OptionValue: Sized {
+pub(crate) trait OptionValue: Sized {
     /// Takes it; the word `name` was just taken.
     fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError>;
 
@@ -33,8 +33,8 @@ impl<T: Scalar> OptionValue for T {
 }
 
 /// Brings a number into a type, or says that type's range in its own form.
-fn fit<T: TryFrom<u128>>(number: u128, low: &str, high: impl fmt::Display) -> Result<T, Problem> {
-    T::try_from(number).map_err(|_| Problem::OutOfRange { low: low.into(), high: format!("{high}") })
+fn fit<T: TryFrom<u128>>(number: u128, low: &str, high: impl fmt::Display) -> Result<T, TcProblem> {
+    T::try_from(number).map_err(|_| TcProblem::OutOfRange { low: low.into(), high: format!("{high}") })
 }
 
 macro_rules! integers {
@@ -48,8 +48,8 @@ macro_rules! integers {
         impl Scalar for $ty {
             const ALLOWED: &'static [&'static str] = &[];
 
-            fn read(word: &str) -> Result<Self, Problem> {
-                fit(integer(word).ok_or(Problem::Malformed { form: "an integer" })?, "0", Self::MAX)
+            fn read(word: &str) -> Result<Self, TcProblem> {
+                fit(integer(word).ok_or(TcProblem::Malformed { form: "an integer" })?, "0", Self::MAX)
             }
         }
     )*};
@@ -66,12 +66,13 @@ impl Show for i32 {
 impl Scalar for i32 {
     const ALLOWED: &'static [&'static str] = &[];
 
-    fn read(word: &str) -> Result<Self, Problem> {
+    fn read(word: &str) -> Result<Self, TcProblem> {
         let digits = word.strip_prefix('-');
-        let size = integer(digits.unwrap_or(word)).ok_or(Problem::Malformed { form: "an integer" })?;
+        let size = integer(digits.unwrap_or(word)).ok_or(TcProblem::Malformed { form: "an integer" })?;
         // At most 2^64: the conversion is exact.
         let value = if digits.is_some() { -(size as i128) } else { size as i128 };
-        let range = || Problem::OutOfRange { low: format!("{}", Self::MIN), high: format!("{}", Self::MAX) };
+        let range =
+            || TcProblem::OutOfRange { low: format!("{}", Self::MIN), high: format!("{}", Self::MAX) };
         Self::try_from(value).map_err(|_| range())
     }
 
@@ -81,10 +82,10 @@ impl Scalar for i32 {
 }
 
 /// Reads a number and its unit; units differ in case only in how they are written.
-fn with_unit(word: &str, units: &[(&str, u64)], form: &'static str) -> Result<u128, Problem> {
-    let (number, unit) = decimal(word).ok_or(Problem::Malformed { form })?;
+fn with_unit(word: &str, units: &[(&str, u64)], form: &'static str) -> Result<u128, TcProblem> {
+    let (number, unit) = decimal(word).ok_or(TcProblem::Malformed { form })?;
     let known = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit));
-    let (_, one) = known.ok_or(Problem::Malformed { form })?;
+    let (_, one) = known.ok_or(TcProblem::Malformed { form })?;
     Ok(number.scaled(u128::from(*one)))
 }
 
@@ -101,7 +102,7 @@ impl Scalar for BitRate {
         "kibit and so on",
     ];
 
-    fn read(word: &str) -> Result<Self, Problem> {
+    fn read(word: &str) -> Result<Self, TcProblem> {
         fit(with_unit(word, units::RATES, "a rate")?, "0", format_args!("{}bit", u64::MAX)).map(Self)
     }
 }
@@ -115,7 +116,7 @@ impl Show for Bytes {
 impl Scalar for Bytes {
     const ALLOWED: &'static [&'static str] = &["a number with b, k, m or g (bytes)", "kbit, mbit or gbit"];
 
-    fn read(word: &str) -> Result<Self, Problem> {
+    fn read(word: &str) -> Result<Self, TcProblem> {
         fit(with_unit(word, units::SIZES, "a size")?, "0", u32::MAX).map(Self)
     }
 }
@@ -130,7 +131,7 @@ impl Show for Nanos {
 impl Scalar for Nanos {
     const ALLOWED: &'static [&'static str] = &["a number with s, ms, us or ns"];
 
-    fn read(word: &str) -> Result<Self, Problem> {
+    fn read(word: &str) -> Result<Self, TcProblem> {
         let nanos: i64 = fit(with_unit(word, units::TIMES, "a time")?, "0", format_args!("{}ns", i64::MAX))?;
         Ok(Self(nanos.unsigned_abs()))
     }
@@ -145,11 +146,11 @@ impl Show for Percent {
 impl Scalar for Percent {
     const ALLOWED: &'static [&'static str] = &["a number from 0 to 100, with or without %"];
 
-    fn read(word: &str) -> Result<Self, Problem> {
+    fn read(word: &str) -> Result<Self, TcProblem> {
         let units: &[(&str, u64)] = &[("", units::PERCENT), ("%", units::PERCENT)];
         let billionths = with_unit(word, units, "a percentage")?;
         let known = u64::try_from(billionths).ok().and_then(Self::from_billionths);
-        known.ok_or_else(|| Problem::OutOfRange { low: "0%".into(), high: "100%".into() })
+        known.ok_or_else(|| TcProblem::OutOfRange { low: "0%".into(), high: "100%".into() })
     }
 }
 
@@ -162,8 +163,8 @@ impl Show for Minor {
 impl Scalar for Minor {
     const ALLOWED: &'static [&'static str] = &["a hexadecimal number from 0 to ffff"];
 
-    fn read(word: &str) -> Result<Self, Problem> {
-        let number = hexadecimal(word).ok_or(Problem::Malformed { form: "the number of a class" })?;
+    fn read(word: &str) -> Result<Self, TcProblem> {
+        let number = hexadecimal(word).ok_or(TcProblem::Malformed { form: "the number of a class" })?;
         fit(number, "0", "ffff").map(Self)
     }
 }
@@ -180,11 +181,11 @@ impl Show for LinkLayer {
 impl Scalar for LinkLayer {
     const ALLOWED: &'static [&'static str] = &["ethernet", "atm", "adsl"];
 
-    fn read(word: &str) -> Result<Self, Problem> {
+    fn read(word: &str) -> Result<Self, TcProblem> {
         match word {
             "ethernet" => Ok(Self::Ethernet),
             "atm" | "adsl" => Ok(Self::Atm),
-            _ => Err(Problem::Malformed { form: "a link layer" }),
+            _ => Err(TcProblem::Malformed { form: "a link layer" }),
         }
     }
 }
@@ -202,17 +203,17 @@ impl Show for ClassId {
 impl Scalar for ClassId {
     const ALLOWED: &'static [&'static str] = &["MAJOR:MINOR in hexadecimal, from 1: to ffff:ffff"];
 
-    fn read(word: &str) -> Result<Self, Problem> {
+    fn read(word: &str) -> Result<Self, TcProblem> {
         let form = "an id such as 1:10";
-        let (major, minor) = word.split_once(':').ok_or(Problem::Malformed { form })?;
+        let (major, minor) = word.split_once(':').ok_or(TcProblem::Malformed { form })?;
         let number = |digits: &str| {
             let plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
             let number = if plain { hexadecimal(digits) } else { None };
-            fit::<u16>(number.ok_or(Problem::Malformed { form })?, "1:", "ffff:ffff")
+            fit::<u16>(number.ok_or(TcProblem::Malformed { form })?, "1:", "ffff:ffff")
         };
         let minor = if minor.is_empty() { 0 } else { number(minor)? };
         match number(major)? {
-            0 => Err(Problem::OutOfRange { low: "1:".into(), high: "ffff:ffff".into() }),
+            0 => Err(TcProblem::OutOfRange { low: "1:".into(), high: "ffff:ffff".into() }),
             major => Ok(Self::new(major, minor)),
         }
     }
@@ -220,7 +221,7 @@ impl Scalar for ClassId {
 
 /// What a discipline is called: an id without a class.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct QdiscHandle(pub(super) ClassId);
+pub(crate) struct QdiscHandle(pub(crate) ClassId);
 
 impl Show for QdiscHandle {
     fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
@@ -231,14 +232,14 @@ impl Show for QdiscHandle {
 impl Scalar for QdiscHandle {
     const ALLOWED: &'static [&'static str] = &["MAJOR: in hexadecimal, from 1: to ffff:"];
 
-    fn read(word: &str) -> Result<Self, Problem> {
+    fn read(word: &str) -> Result<Self, TcProblem> {
         let form = "a handle such as 1:";
         // `tc` takes a handle without its colon, too.
         let digits = word.strip_suffix(":0").or_else(|| word.strip_suffix(':')).unwrap_or(word);
         let plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
         let number = if plain { hexadecimal(digits) } else { None };
-        match fit::<u16>(number.ok_or(Problem::Malformed { form })?, "1:", "ffff:")? {
-            0 => Err(Problem::OutOfRange { low: "1:".into(), high: "ffff:".into() }),
+        match fit::<u16>(number.ok_or(TcProblem::Malformed { form })?, "1:", "ffff:")? {
+            0 => Err(TcProblem::OutOfRange { low: "1:".into(), high: "ffff:".into() }),
             major => Ok(Self(ClassId::new(major, 0))),
         }
     }

@@ -3,24 +3,24 @@
 //! LineWords are split at white space. Before them, `tc` or `quietcore tc` is skipped; behind them, a comment
 //! (from a word that begins with `#`) and `2>/dev/null`. Quotes, `\` and variables mean nothing here.
 
-use super::error::{Problem, TcError};
+use super::error::{TcError, TcProblem};
 use super::scalar::Scalar;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 /// A word and the full name that it, or a beginning of it, stands for.
-pub(super) type OptionName = (&'static str, &'static str);
+pub(crate) type OptionName = (&'static str, &'static str);
 
 /// The way through the words of a line.
 #[derive(Debug)]
-pub(super) struct LineWords<'a> {
+pub(crate) struct LineWords<'a> {
     line: &'a str,
     spans: Vec<Range<usize>>,
     taken: usize,
 }
 
 impl<'a> LineWords<'a> {
-    pub(super) fn new(line: &'a str) -> Self {
+    pub(crate) fn new(line: &'a str) -> Self {
         let mut spans = Vec::new();
         let mut rest = line;
         loop {
@@ -47,49 +47,49 @@ impl<'a> LineWords<'a> {
     }
 
     /// Whether no word is left.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.taken == self.spans.len()
     }
 
-    pub(super) fn peek(&self) -> Option<&'a str> {
+    pub(crate) fn peek(&self) -> Option<&'a str> {
         self.word(self.taken)
     }
 
-    pub(super) fn take(&mut self) -> Option<&'a str> {
+    pub(crate) fn take(&mut self) -> Option<&'a str> {
         let word = self.peek()?;
         self.taken += 1;
         Some(word)
     }
 
     /// Takes the next word if it is this one.
-    pub(super) fn take_if(&mut self, word: &str) -> bool {
+    pub(crate) fn take_if(&mut self, word: &str) -> bool {
         let is_it = self.peek() == Some(word);
         self.taken += usize::from(is_it);
         is_it
     }
 
     /// Takes the value of `option`, whatever it is.
-    pub(super) fn value(
+    pub(crate) fn value(
         &mut self,
         option: &'static str,
         allowed: &[&'static str],
     ) -> Result<&'a str, TcError> {
-        self.take().ok_or_else(|| self.at_end(Problem::MissingValue { option }, allowed))
+        self.take().ok_or_else(|| self.at_end(TcProblem::MissingValue { option }, allowed))
     }
 
     /// Takes a value of `option`.
-    pub(super) fn scalar<T: Scalar>(&mut self, option: &'static str) -> Result<T, TcError> {
+    pub(crate) fn scalar<T: Scalar>(&mut self, option: &'static str) -> Result<T, TcError> {
         let word = self.value(option, T::ALLOWED)?;
         T::read(word).map_err(|problem| self.here(problem, T::ALLOWED))
     }
 
     /// Takes a further value, if the next word looks like one.
-    pub(super) fn optional<T: Scalar>(&mut self, option: &'static str) -> Result<Option<T>, TcError> {
+    pub(crate) fn optional<T: Scalar>(&mut self, option: &'static str) -> Result<Option<T>, TcError> {
         if self.peek().is_some_and(T::begins) { self.scalar(option).map(Some) } else { Ok(None) }
     }
 
     /// Complains unless the value that was just taken is in `range`.
-    pub(super) fn in_range(
+    pub(crate) fn in_range(
         &self,
         value: impl Into<u32>,
         range: core::ops::RangeInclusive<u32>,
@@ -98,16 +98,16 @@ impl<'a> LineWords<'a> {
             return Ok(());
         }
         let (low, high) = (alloc::format!("{}", range.start()), alloc::format!("{}", range.end()));
-        Err(self.here(Problem::OutOfRange { low, high }, &[]))
+        Err(self.here(TcProblem::OutOfRange { low, high }, &[]))
     }
 
     /// Complains if the option that was just taken is there already.
-    pub(super) fn first_time<T>(&self, there: Option<&T>, option: &'static str) -> Result<(), TcError> {
-        if there.is_some() { Err(self.here(Problem::Twice { option }, &[])) } else { Ok(()) }
+    pub(crate) fn first_time<T>(&self, there: Option<&T>, option: &'static str) -> Result<(), TcError> {
+        if there.is_some() { Err(self.here(TcProblem::Twice { option }, &[])) } else { Ok(()) }
     }
 
     /// The full name of the word that was just taken: it may be a beginning that fits one name only.
-    pub(super) fn full_name(
+    pub(crate) fn full_name(
         &self,
         names: &[OptionName],
         role: &'static str,
@@ -120,18 +120,18 @@ impl<'a> LineWords<'a> {
             names.iter().filter(|(name, _)| name.starts_with(word)).copied().collect();
         let every: Vec<&'static str> = names.iter().map(|(name, _)| *name).collect();
         let Some(&(_, first)) = fitting.first() else {
-            return Err(self.here(Problem::Unknown { role }, &every));
+            return Err(self.here(TcProblem::Unknown { role }, &every));
         };
         if fitting.iter().all(|(_, full)| *full == first) {
             return Ok(first);
         }
         fitting.dedup_by_key(|(_, full)| *full);
         let candidates: Vec<&'static str> = fitting.iter().map(|(name, _)| *name).collect();
-        Err(self.here(Problem::Ambiguous { role }, &candidates))
+        Err(self.here(TcProblem::Ambiguous { role }, &candidates))
     }
 
     /// An error at the word that was just taken.
-    pub(super) fn here(&self, problem: Problem, allowed: &[&'static str]) -> TcError {
+    pub(crate) fn here(&self, problem: TcProblem, allowed: &[&'static str]) -> TcError {
         match self.taken.checked_sub(1).and_then(|last| self.spans.get(last)) {
             Some(word) => TcError::new(self.line, word.clone(), problem, allowed),
             None => self.at_end(problem, allowed),
@@ -139,7 +139,7 @@ impl<'a> LineWords<'a> {
     }
 
     /// An error at the next word.
-    pub(super) fn ahead(&self, problem: Problem, allowed: &[&'static str]) -> TcError {
+    pub(crate) fn ahead(&self, problem: TcProblem, allowed: &[&'static str]) -> TcError {
         match self.spans.get(self.taken) {
             Some(word) => TcError::new(self.line, word.clone(), problem, allowed),
             None => self.at_end(problem, allowed),
@@ -147,7 +147,7 @@ impl<'a> LineWords<'a> {
     }
 
     /// An error at the last word that stands for `option`.
-    pub(super) fn at_option(&self, names: &[OptionName], option: &str, problem: Problem) -> TcError {
+    pub(crate) fn at_option(&self, names: &[OptionName], option: &str, problem: TcProblem) -> TcError {
         let stands_for = |span: &&Range<usize>| {
             let word = &self.line[(*span).clone()];
             names.iter().any(|(name, full)| *full == option && name.starts_with(word))
@@ -159,7 +159,7 @@ impl<'a> LineWords<'a> {
     }
 
     /// An error behind the last word.
-    pub(super) fn at_end(&self, problem: Problem, allowed: &[&'static str]) -> TcError {
+    pub(crate) fn at_end(&self, problem: TcProblem, allowed: &[&'static str]) -> TcError {
         let end = self.spans.last().map_or(0, |word| word.end);
         TcError::new(self.line, end..end, problem, allowed)
     }

@@ -1,4 +1,4 @@
 //! Tests of the grammar: random commands, random text.
 
-pub(super) mod random;
+pub(crate) mod random;
 mod round_trip;

@@ -1,8 +1,8 @@
 //! Random values of each kind, as far as they can be typed.
 
 use crate::tc::{
-    BitRate, Burst, Bytes, Chance, Curve, Delay, Distribution, LinkRate, Loss, Minor, Percent, Priomap, Slot,
-    SlotTiming, Weights,
+    BitRate, Burst, Bytes, Curve, DistributionName, LinkRate, Minor, Percent, Priomap, SlotTiming,
+    TypedChance, TypedDelay, TypedLoss, TypedSlot, Weights,
 };
 use crate::{ClassId, LinkLayer};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use proptest::strategy::BoxedStrategy;
 use quietcore_core::Nanos;
 
 /// Any value that a line can hold.
-pub(in crate::tc) trait Random: Sized {
+pub(crate) trait Random: Sized {
     fn random() -> BoxedStrategy<Self>;
 }
 
@@ -91,14 +91,14 @@ impl Random for Burst {
     }
 }
 
-impl Random for Distribution {
+impl Random for DistributionName {
     fn random() -> BoxedStrategy<Self> {
         let all = &[Self::Uniform, Self::Normal, Self::Pareto, Self::ParetoNormal];
         proptest::sample::select(&all[..]).boxed()
     }
 }
 
-impl Random for Delay {
+impl Random for TypedDelay {
     fn random() -> BoxedStrategy<Self> {
         let jitter = proptest::option::of((any_of(), maybe()));
         (any_of(), jitter)
@@ -111,7 +111,7 @@ impl Random for Delay {
     }
 }
 
-impl Random for Chance {
+impl Random for TypedChance {
     fn random() -> BoxedStrategy<Self> {
         (any_of(), maybe()).prop_map(|(percent, correlation)| Self { percent, correlation }).boxed()
     }
@@ -124,7 +124,7 @@ fn first_few<const N: usize>() -> BoxedStrategy<[Option<Percent>; N]> {
         .boxed()
 }
 
-impl Random for Loss {
+impl Random for TypedLoss {
     fn random() -> BoxedStrategy<Self> {
         prop_oneof![
             any_of().prop_map(Self::Random),
@@ -149,7 +149,7 @@ impl Random for LinkRate {
     }
 }
 
-impl Random for Slot {
+impl Random for TypedSlot {
     fn random() -> BoxedStrategy<Self> {
         let between = (any_of(), maybe()).prop_map(|(min, max)| SlotTiming::Between { min, max });
         let distributed = (any_of(), any_of(), any_of()).prop_map(|(distribution, delay, jitter)| {

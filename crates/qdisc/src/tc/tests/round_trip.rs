@@ -90,14 +90,14 @@ fn cbq_class() -> BoxedStrategy<CbqClassOptions> {
 
 fn qdisc_options() -> BoxedStrategy<QdiscOptions> {
     prop_oneof![
-        1 => Random::random().prop_map(QdiscOptions::Pfifo),
-        1 => Random::random().prop_map(QdiscOptions::Bfifo),
-        1 => Random::random().prop_map(QdiscOptions::Mq),
+        1 => Random::random().prop_map(|typed| QdiscOptions::Pfifo(Box::new(typed))),
+        1 => Random::random().prop_map(|typed| QdiscOptions::Bfifo(Box::new(typed))),
+        1 => Random::random().prop_map(|typed| QdiscOptions::Mq(Box::new(typed))),
         6 => netem().prop_map(|netem| QdiscOptions::Netem(Box::new(netem))),
         2 => tbf().prop_map(|tbf| QdiscOptions::Tbf(Box::new(tbf))),
         3 => Random::random().prop_map(|fq| QdiscOptions::Fq(Box::new(fq))),
-        1 => Random::random().prop_map(QdiscOptions::Htb),
-        1 => Random::random().prop_map(QdiscOptions::Hfsc),
+        1 => Random::random().prop_map(|typed| QdiscOptions::Htb(Box::new(typed))),
+        1 => Random::random().prop_map(|typed| QdiscOptions::Hfsc(Box::new(typed))),
         1 => cbq().prop_map(|cbq| QdiscOptions::Cbq(Box::new(cbq))),
     ]
     .boxed()

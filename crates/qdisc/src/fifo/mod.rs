@@ -2,9 +2,14 @@
 //!
 //! What does not fit is dropped on arrival. Source: Linux net/sched/sch_fifo.c, by behaviour.
 
+pub(crate) mod tc;
+
 use crate::{Dequeued, Packet, Qdisc, Statistics, Verdict};
 use alloc::collections::VecDeque;
 use quietcore_core::Nanos;
+
+/// Packets of a `pfifo` without a limit.
+const PFIFO_LIMIT: u32 = 1_000;
 
 /// What a [`Fifo`] holds at most.
 ///
@@ -58,12 +63,14 @@ impl<P: Packet> Fifo<P> {
         Self { limit, packets: VecDeque::new(), statistics }
     }
 
+    /// A `pfifo` of 1,000 packets: what a class has inside to begin with, as the kernel takes it from a
+    /// device's queue length.
+    #[must_use]
+    pub const fn first() -> Self {
+        Self::new(Limit::Packets(PFIFO_LIMIT))
+    }
+
     /// What it holds at most.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Fifo, Limit};
-    /// assert_eq!(Fifo::<Vec<u8>>::new(Limit::Bytes(1)).limit(), Limit::Bytes(1));
-    /// ```
     #[must_use]
     pub const fn limit(&self) -> Limit {
         self.limit

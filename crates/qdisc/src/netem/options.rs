@@ -3,12 +3,12 @@
 //! Values that may be left out are taken as long as the next word begins with a digit. Source: tc-netem(8);
 //! the aliases `latency` and `drop` are those of `tc` itself.
 
-use super::error::{Problem, TcError};
-use super::scalar::{Scalar, Show};
-use super::table::{Complete, options, switch};
-use super::units::{BitRate, Bytes, Percent};
-use super::value::OptionValue;
-use super::words::LineWords;
+use crate::tc::error::{TcError, TcProblem};
+use crate::tc::scalar::{Scalar, Show};
+use crate::tc::table::{Complete, options, switch};
+use crate::tc::units::{BitRate, Bytes, Percent};
+use crate::tc::value::OptionValue;
+use crate::tc::words::LineWords;
 use core::fmt::{self, Formatter};
 use quietcore_core::Nanos;
 
@@ -16,10 +16,10 @@ options! {
     /// What was typed behind `netem`.
     ///
     /// ```
-    /// use quietcore_qdisc::tc::{Delay, NetemOptions, QdiscOptions};
+    /// use quietcore_qdisc::tc::{TypedDelay, NetemOptions, QdiscOptions};
     /// # use quietcore_core::Nanos;
     ///
-    /// let delay = Delay { time: Nanos(6_000_000), jitter: None, correlation: None };
+    /// let delay = TypedDelay { time: Nanos(6_000_000), jitter: None, correlation: None };
     /// let typed = NetemOptions { limit: Some(70_000), delay: Some(delay), ..NetemOptions::default() };
     /// assert_eq!(typed.to_string(), "netem limit 70000 delay 6ms");
     /// ```
@@ -27,32 +27,32 @@ options! {
         /// Packets that it holds at most.
         limit: u32 = "limit",
         /// How long packets are delayed.
-        delay: Delay = "delay" | "latency",
+        delay: TypedDelay = "delay" | "latency",
         /// How jitter is distributed.
-        distribution: Distribution = "distribution",
+        distribution: DistributionName = "distribution",
         /// What is lost.
-        loss: Loss = "loss" | "drop",
+        loss: TypedLoss = "loss" | "drop",
         /// What would be lost is marked, where it can be.
         ecn: Ecn = "ecn",
         /// What gets a wrong bit.
-        corrupt: Chance = "corrupt",
+        corrupt: TypedChance = "corrupt",
         /// What is sent twice.
-        duplicate: Chance = "duplicate",
+        duplicate: TypedChance = "duplicate",
         /// What is not delayed.
-        reorder: Chance = "reorder",
+        reorder: TypedChance = "reorder",
         /// Every so many packets one is not delayed.
         gap: u32 = "gap",
         /// What the link carries.
         rate: LinkRate = "rate",
         /// Packets leave in bursts.
-        slot: Slot = "slot",
+        slot: TypedSlot = "slot",
         /// Where its random numbers begin.
         seed: u64 = "seed",
     }
 }
 
 impl Complete for NetemOptions {
-    fn lacks(&self) -> Option<Problem> {
+    fn lacks(&self) -> Option<TcProblem> {
         let jitter = self.delay.is_some_and(|delay| delay.jitter.is_some());
         let needs = [
             (self.distribution.is_some(), jitter, "distribution", "`delay` with a jitter"),
@@ -61,7 +61,7 @@ impl Complete for NetemOptions {
             (self.ecn.is_some(), self.loss.is_some(), "ecn", "`loss`"),
         ];
         let unmet = needs.into_iter().find(|(given, met, ..)| *given && !met);
-        unmet.map(|(_, _, option, needs)| Problem::Needs { option, needs })
+        unmet.map(|(_, _, option, needs)| TcProblem::Needs { option, needs })
     }
 }
 
@@ -81,13 +81,13 @@ switch! {
 ///
 /// ```
 /// use quietcore_core::Nanos;
-/// use quietcore_qdisc::tc::Delay;
+/// use quietcore_qdisc::tc::TypedDelay;
 ///
-/// let delay = Delay { time: Nanos(10_000_000), jitter: Some(Nanos(1_000_000)), correlation: None };
+/// let delay = TypedDelay { time: Nanos(10_000_000), jitter: Some(Nanos(1_000_000)), correlation: None };
 /// assert!(delay.jitter < Some(delay.time));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delay {
+pub struct TypedDelay {
     /// How long.
     pub time: Nanos,
     /// How much more or less it may be.
@@ -96,7 +96,7 @@ pub struct Delay {
     pub correlation: Option<Percent>,
 }
 
-impl OptionValue for Delay {
+impl OptionValue for TypedDelay {
     fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
         let time = words.scalar(name)?;
         let jitter = words.optional(name)?;
@@ -115,10 +115,10 @@ impl OptionValue for Delay {
 /// The name of a distribution.
 ///
 /// ```
-/// assert_eq!(quietcore_qdisc::tc::Distribution::ParetoNormal.name(), "paretonormal");
+/// assert_eq!(quietcore_qdisc::tc::DistributionName::ParetoNormal.name(), "paretonormal");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Distribution {
+pub enum DistributionName {
     /// Every value between the edges is as likely.
     Uniform,
     /// Gauss's.
@@ -129,13 +129,13 @@ pub enum Distribution {
     ParetoNormal,
 }
 
-impl Distribution {
+impl DistributionName {
     const ALL: [Self; 4] = [Self::Uniform, Self::Normal, Self::Pareto, Self::ParetoNormal];
 
     /// As it is typed.
     ///
     /// ```
-    /// assert_eq!(quietcore_qdisc::tc::Distribution::Normal.name(), "normal");
+    /// assert_eq!(quietcore_qdisc::tc::DistributionName::Normal.name(), "normal");
     /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -148,38 +148,38 @@ impl Distribution {
     }
 }
 
-impl Show for Distribution {
+impl Show for DistributionName {
     fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
         write!(out, " {}", self.name())
     }
 }
 
-impl Scalar for Distribution {
+impl Scalar for DistributionName {
     const ALLOWED: &'static [&'static str] = &["uniform", "normal", "pareto", "paretonormal"];
 
-    fn read(word: &str) -> Result<Self, Problem> {
+    fn read(word: &str) -> Result<Self, TcProblem> {
         let known = Self::ALL.into_iter().find(|known| known.name() == word);
-        known.ok_or(Problem::Malformed { form: "a distribution" })
+        known.ok_or(TcProblem::Malformed { form: "a distribution" })
     }
 }
 
 /// `PERCENT [CORRELATION]`.
 ///
 /// ```
-/// use quietcore_qdisc::tc::{Chance, Percent};
+/// use quietcore_qdisc::tc::{TypedChance, Percent};
 ///
 /// let percent = Percent::from_billionths(100_000_000).expect("0.1 %");
-/// assert_eq!(Chance { percent, correlation: None }.percent, percent);
+/// assert_eq!(TypedChance { percent, correlation: None }.percent, percent);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chance {
+pub struct TypedChance {
     /// Of how many packets.
     pub percent: Percent,
     /// How much a decision is like the one before.
     pub correlation: Option<Percent>,
 }
 
-impl OptionValue for Chance {
+impl OptionValue for TypedChance {
     fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
         Ok(Self { percent: words.scalar(name)?, correlation: words.optional(name)? })
     }
@@ -195,16 +195,16 @@ impl OptionValue for Chance {
 /// by none.
 ///
 /// ```
-/// use quietcore_qdisc::tc::{Chance, Loss, Percent};
+/// use quietcore_qdisc::tc::{TypedChance, TypedLoss, Percent};
 ///
 /// let percent = Percent::from_billionths(1_000_000_000).expect("1 %");
-/// let loss = Loss::Random(Chance { percent, correlation: None });
-/// assert!(matches!(loss, Loss::Random(chance) if chance.correlation.is_none()));
+/// let loss = TypedLoss::Random(TypedChance { percent, correlation: None });
+/// assert!(matches!(loss, TypedLoss::Random(chance) if chance.correlation.is_none()));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loss {
+pub enum TypedLoss {
     /// Each packet for itself.
-    Random(Chance),
+    Random(TypedChance),
     /// Four states: `state P13 [P31 [P32 [P23 [P14]]]]`.
     State {
         /// From good to lost in a burst.
@@ -236,7 +236,7 @@ fn take_some<const N: usize>(
     Ok(values)
 }
 
-impl OptionValue for Loss {
+impl OptionValue for TypedLoss {
     fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
         if words.take_if("state") {
             return Ok(Self::State { p13: words.scalar("loss state")?, others: take_some(words, name)? });
@@ -245,11 +245,11 @@ impl OptionValue for Loss {
             return Ok(Self::GeModel { p: words.scalar("loss gemodel")?, others: take_some(words, name)? });
         }
         if words.take_if("random") || words.peek().is_some_and(Percent::begins) {
-            return Chance::take(words, name).map(Self::Random);
+            return TypedChance::take(words, name).map(Self::Random);
         }
         words.value(name, &["random", "state", "gemodel", "a percentage"])?;
         let form = "a model of loss";
-        Err(words.here(Problem::Malformed { form }, &["random", "state", "gemodel", "a percentage"]))
+        Err(words.here(TcProblem::Malformed { form }, &["random", "state", "gemodel", "a percentage"]))
     }
 
     fn put(&self, name: &'static str, out: &mut Formatter<'_>) -> fmt::Result {
@@ -326,7 +326,7 @@ pub enum SlotTiming {
     /// `distribution NAME DELAY JITTER`.
     Distributed {
         /// Which one.
-        distribution: Distribution,
+        distribution: DistributionName,
         /// So long behind the one before.
         delay: Nanos,
         /// How much more or less it may be.
@@ -338,13 +338,13 @@ pub enum SlotTiming {
 ///
 /// ```
 /// use quietcore_core::Nanos;
-/// use quietcore_qdisc::tc::{Slot, SlotTiming};
+/// use quietcore_qdisc::tc::{TypedSlot, SlotTiming};
 ///
 /// let timing = SlotTiming::Between { min: Nanos(800_000), max: None };
-/// assert_eq!(Slot { timing, packets: Some(32), bytes: None }.packets, Some(32));
+/// assert_eq!(TypedSlot { timing, packets: Some(32), bytes: None }.packets, Some(32));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct TypedSlot {
     /// When they open.
     pub timing: SlotTiming,
     /// Packets that leave in one.
@@ -353,7 +353,7 @@ pub struct Slot {
     pub bytes: Option<Bytes>,
 }
 
-impl OptionValue for Slot {
+impl OptionValue for TypedSlot {
     fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
         let timing = if words.take_if("distribution") {
             let (of, distribution) = ("slot distribution", words.scalar("slot distribution")?);

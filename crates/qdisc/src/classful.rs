@@ -1,0 +1,133 @@
+//! Disciplines that have others inside, by class: reached and changed where they run.
+
+use crate::refusal::TcRefusal;
+use crate::{Child, ClassId, Delays, Packet, Qdisc, Statistics, Verdict};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Debug;
+use quietcore_core::Nanos;
+
+/// What `tc` shows of a discipline or of a class.
+///
+/// ```
+/// assert!(quietcore_qdisc::tc::TcDescription::default().options.is_empty());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TcDescription {
+    /// What it was told, with defaults.
+    pub options: String,
+    /// What `-d` adds.
+    pub details: String,
+    /// Lines that `-s` adds: what it has counted besides what all disciplines count.
+    pub notes: Vec<String>,
+}
+
+/// A discipline as `tc` sees it: with its classes, and with what is inside of them.
+///
+/// A discipline without classes needs none of the methods. Names of classes have the discipline's handle as
+/// their major number.
+///
+/// ```
+/// use quietcore_core::Nanos;
+/// use quietcore_qdisc::{Classful, ClassId, Fifo, Htb, HtbClass, HtbSettings, Limit, Rate};
+///
+/// let leaf = ClassId::new(1, 2);
+/// let mut htb = Htb::<Vec<u8>>::new(HtbSettings::default());
+/// htb.add_class(None, leaf, HtbClass::new(Rate::bytes_per_second(1_000).expect("not 0")))?;
+/// assert!(htb.graft_inner(Nanos(0), leaf, Some(Box::new(Fifo::new(Limit::Bytes(9_000))))));
+/// assert_eq!(htb.inner(leaf).map(|inner| inner.kind()), Some("bfifo"));
+/// # Ok::<(), quietcore_qdisc::HtbError>(())
+/// ```
+pub trait Classful<P: Packet + Debug>: Qdisc<P> {
+    /// Whether it has one discipline inside, whatever the class is called that this is in.
+    fn wraps_one(&self) -> bool {
+        false
+    }
+
+    /// All its classes, in order, those included that no line made; none of a discipline that wraps one.
+    fn classes(&self) -> Vec<ClassId> {
+        Vec::new()
+    }
+
+    /// The classes that can have a discipline inside, in order.
+    fn slots(&self) -> Vec<ClassId> {
+        self.classes()
+    }
+
+    /// What is inside a class.
+    fn inner(&self, class: ClassId) -> Option<&Child<P>> {
+        let _ = class;
+        None
+    }
+
+    /// Changes what is inside a class, if anything is; the discipline then looks again at what may leave.
+    fn change_inner(&mut self, now: Nanos, class: ClassId, change: &mut dyn FnMut(&mut Child<P>)) {
+        let _ = (now, class, change);
+    }
+
+    /// Puts a discipline into a class, or the default one; what the one before held is dropped. Says whether
+    /// the class can have one.
+    fn graft_inner(&mut self, now: Nanos, class: ClassId, inner: Option<Box<dyn Qdisc<P>>>) -> bool {
+        let _ = (now, class, inner);
+        false
+    }
+
+    /// Takes a packet that a filter has sent to a class.
+    fn enqueue_filtered(&mut self, now: Nanos, class: ClassId, packet: P) -> Verdict {
+        let _ = class;
+        self.enqueue(now, packet)
+    }
+
+    /// Whether filters can choose between its classes.
+    fn has_filters(&self) -> bool {
+        false
+    }
+
+    /// Whether filters of the class itself are asked where to send a packet on.
+    fn hands_on(&self, class: ClassId) -> bool {
+        let _ = class;
+        true
+    }
+
+    /// What a class has done, and holds.
+    fn class_statistics(&self, class: ClassId) -> Option<Statistics> {
+        self.inner(class).map(Child::statistics)
+    }
+
+    /// What `tc` shows of a class that no line made.
+    fn describe_class(&self, class: ClassId) -> TcDescription {
+        let _ = class;
+        TcDescription::default()
+    }
+
+    /// Whether `tc` shows a class without a parent as one of the root, not of the discipline.
+    fn top_is_root(&self) -> bool {
+        false
+    }
+
+    /// Removes a class.
+    ///
+    /// # Errors
+    /// [`TcRefusal`], where it is used or does not exist.
+    fn remove_class(&mut self, class: ClassId) -> Result<(), TcRefusal> {
+        Err(TcRefusal::UnknownClass(class))
+    }
+}
+
+/// The second timers of all that is inside.
+pub(crate) fn inner_delays<P: Packet + Debug>(queue: &dyn Classful<P>) -> Delays {
+    let slots = queue.slots();
+    let inside = slots.iter().filter_map(|class| queue.inner(*class));
+    inside.fold(Delays::Absent, |delays, inner| delays.and(inner.delays()))
+}
+
+/// Does what is due at `now` of what the second timers inside are for.
+pub(crate) fn end_inner_delays<P: Packet + Debug>(queue: &mut dyn Classful<P>, now: Nanos) {
+    for class in queue.slots() {
+        let until = queue.inner(class).and_then(|inner| inner.delays().until());
+        if until.is_some_and(|until| until <= now) {
+            queue.change_inner(now, class, &mut |inner| inner.end_delays(now));
+        }
+    }
+}

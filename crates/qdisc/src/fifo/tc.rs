@@ -1,0 +1,114 @@
+//! `pfifo` and `bfifo` in `tc`: the options, their defaults, what is shown.
+//!
+//! Source: tc-pfifo(8), and `tc` by behaviour.
+
+use super::{Fifo, Limit, PFIFO_LIMIT};
+use crate::Packet;
+use crate::classful::{Classful, TcDescription};
+use crate::kind::{QdiscContext, QdiscKind};
+use crate::refusal::TcRefusal;
+use crate::tc::table::{Complete, options};
+use crate::tc::text::size_text;
+use crate::tc::units::Bytes;
+use alloc::string::ToString as _;
+use core::fmt::{self, Debug, Formatter};
+
+/// Bytes of a `bfifo` without a limit: a `pfifo`'s packets, of Ethernet.
+const BFIFO_LIMIT: u32 = PFIFO_LIMIT * 1514;
+
+options! {
+    /// What was typed behind `pfifo`.
+    ///
+    /// ```
+    /// let typed = quietcore_qdisc::tc::PfifoOptions { limit: Some(10) };
+    /// assert_eq!(typed.to_string(), "pfifo limit 10");
+    /// ```
+    pub struct PfifoOptions of "pfifo" {
+        /// Packets that it holds at most.
+        limit: u32 = "limit",
+    }
+}
+
+options! {
+    /// What was typed behind `bfifo`.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::tc::{BfifoOptions, Bytes};
+    /// assert_eq!(BfifoOptions { limit: Some(Bytes(2_048)) }.to_string(), "bfifo limit 2kb");
+    /// ```
+    pub struct BfifoOptions of "bfifo" {
+        /// Bytes that it holds at most.
+        limit: Bytes = "limit",
+    }
+}
+
+impl Complete for PfifoOptions {}
+impl Complete for BfifoOptions {}
+
+/// As `tc` shows it.
+impl fmt::Display for Limit {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Packets(packets) => write!(out, "limit {packets}p"),
+            Self::Bytes(bytes) => write!(out, "limit {}", size_text(bytes)),
+        }
+    }
+}
+
+impl<P: Packet + Debug + Send> Classful<P> for Fifo<P> {}
+
+impl PfifoOptions {
+    fn told(&self) -> Limit {
+        Limit::Packets(self.limit.unwrap_or(PFIFO_LIMIT))
+    }
+}
+
+impl BfifoOptions {
+    fn told(&self) -> Limit {
+        Limit::Bytes(u64::from(self.limit.map_or(BFIFO_LIMIT, |limit| limit.0)))
+    }
+}
+
+impl QdiscKind for PfifoOptions {
+    type Made<P: Packet + Debug + Send> = Fifo<P>;
+
+    fn make<P: Packet + Debug + Send>(&self, _: &QdiscContext) -> Result<Fifo<P>, TcRefusal> {
+        Ok(Fifo::new(self.told()))
+    }
+
+    fn change<P: Packet + Debug + Send>(
+        self,
+        queue: &mut Fifo<P>,
+        _: &Self,
+        _: &QdiscContext,
+    ) -> Result<Self, TcRefusal> {
+        queue.set_limit(self.told());
+        Ok(self)
+    }
+
+    fn describe<P: Packet + Debug + Send>(&self, queue: &Fifo<P>) -> TcDescription {
+        TcDescription { options: queue.limit().to_string(), ..TcDescription::default() }
+    }
+}
+
+impl QdiscKind for BfifoOptions {
+    type Made<P: Packet + Debug + Send> = Fifo<P>;
+
+    fn make<P: Packet + Debug + Send>(&self, _: &QdiscContext) -> Result<Fifo<P>, TcRefusal> {
+        Ok(Fifo::new(self.told()))
+    }
+
+    fn change<P: Packet + Debug + Send>(
+        self,
+        queue: &mut Fifo<P>,
+        _: &Self,
+        _: &QdiscContext,
+    ) -> Result<Self, TcRefusal> {
+        queue.set_limit(self.told());
+        Ok(self)
+    }
+
+    fn describe<P: Packet + Debug + Send>(&self, queue: &Fifo<P>) -> TcDescription {
+        TcDescription { options: queue.limit().to_string(), ..TcDescription::default() }
+    }
+}

@@ -1,0 +1,275 @@
+//! `fq` in `tc`: the options, their defaults, what is shown.
+//!
+//! Source: tc-fq(8), and `tc` by behaviour.
+
+use super::{Fq, FqError, FqSettings, Horizon};
+use crate::Packet;
+use crate::classful::{Classful, TcDescription};
+use crate::kind::{QdiscContext, QdiscKind};
+use crate::refusal::TcRefusal;
+use crate::tc::error::TcError;
+use crate::tc::scalar::Show;
+use crate::tc::table::{Complete, options, switch};
+use crate::tc::text::{byte_rate_text, size_text, time_text};
+use crate::tc::units::{BitRate, Bytes};
+use crate::tc::value::OptionValue;
+use crate::tc::words::LineWords;
+use alloc::string::{String, ToString as _};
+use alloc::{format, vec};
+use core::fmt::{self, Debug, Formatter};
+use quietcore_core::Nanos;
+
+options! {
+    /// What was typed behind `fq`.
+    ///
+    /// ```
+    /// use quietcore_qdisc::tc::{FqOptions, Pacing};
+    ///
+    /// let typed = FqOptions { pacing: Some(Pacing::Off), ..FqOptions::default() };
+    /// assert_eq!(typed.to_string(), "fq nopacing");
+    /// ```
+    pub struct FqOptions of "fq" {
+        /// Packets that it holds at most.
+        limit: u32 = "limit",
+        /// Packets of one flow that it holds at most.
+        flow_limit: u32 = "flow_limit",
+        /// Bytes that a flow sends in its turn.
+        quantum: Bytes = "quantum",
+        /// Bytes that a new flow sends at once.
+        initial_quantum: Bytes = "initial_quantum",
+        /// The most that a flow is paced to.
+        maxrate: BitRate = "maxrate",
+        /// Buckets of flows.
+        buckets: u32 = "buckets",
+        /// Which bits of a hash tell flows without a socket apart.
+        orphan_mask: u32 = "orphan_mask",
+        /// Whether flows are paced.
+        pacing: Pacing = "pacing" | "nopacing",
+        /// How long a flow has been idle when it gets a new quantum.
+        refill_delay: Nanos = "refill_delay",
+        /// Below it, each packet is paced for itself.
+        low_rate_threshold: BitRate = "low_rate_threshold",
+        /// So late, packets are marked.
+        ce_threshold: Nanos = "ce_threshold",
+        /// How late the timer may be.
+        timer_slack: Nanos = "timer_slack",
+        /// How far ahead a packet may ask to leave.
+        horizon: Nanos = "horizon",
+        /// What happens to packets that ask for more.
+        beyond: BeyondHorizon = "horizon_drop" | "horizon_cap",
+        /// How many bands; three is all that there are.
+        bands: u32 = "bands" in 3..=3,
+        /// Each priority's band.
+        priomap: Priomap = "priomap",
+        /// Each band's share.
+        weights: Weights = "weights",
+    }
+}
+
+impl Complete for FqOptions {}
+
+switch! {
+    /// Whether `fq` paces.
+    ///
+    /// ```
+    /// assert_ne!(quietcore_qdisc::tc::Pacing::On, quietcore_qdisc::tc::Pacing::Off);
+    /// ```
+    pub enum Pacing {
+        /// `pacing`.
+        On = "pacing",
+        /// `nopacing`.
+        Off = "nopacing",
+    }
+}
+
+switch! {
+    /// What `fq` does with a packet that asks to leave beyond the horizon.
+    ///
+    /// ```
+    /// assert_ne!(quietcore_qdisc::tc::BeyondHorizon::Drop, quietcore_qdisc::tc::BeyondHorizon::Cap);
+    /// ```
+    pub enum BeyondHorizon {
+        /// `horizon_drop`: it is dropped.
+        Drop = "horizon_drop",
+        /// `horizon_cap`: it leaves at the horizon.
+        Cap = "horizon_cap",
+    }
+}
+
+/// Each priority's band, from 0 to 2.
+///
+/// ```
+/// assert_eq!(quietcore_qdisc::tc::Priomap([1; 16]).0.len(), 16);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Priomap(
+    /// Bands.
+    pub [u8; 16],
+);
+
+/// Each band's share of the bytes, from 1 to 2^31 - 1.
+///
+/// ```
+/// assert_eq!(quietcore_qdisc::tc::Weights([4, 2, 1]).0[0], 4);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weights(
+    /// Shares.
+    pub [u32; 3],
+);
+
+impl OptionValue for Priomap {
+    fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
+        let mut bands = [0; 16];
+        for band in &mut bands {
+            *band = words.scalar(name)?;
+            words.in_range(*band, 0..=2)?;
+        }
+        Ok(Self(bands))
+    }
+
+    fn put(&self, name: &'static str, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, " {name}")?;
+        self.0.iter().try_for_each(|band| band.show(out))
+    }
+}
+
+impl OptionValue for Weights {
+    fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
+        let mut weights = [0; 3];
+        for weight in &mut weights {
+            *weight = words.scalar(name)?;
+            words.in_range(*weight, 1..=i32::MAX.unsigned_abs())?;
+        }
+        Ok(Self(weights))
+    }
+
+    fn put(&self, name: &'static str, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, " {name}")?;
+        self.0.iter().try_for_each(|weight| weight.show(out))
+    }
+}
+
+impl<P: Packet + Debug + Send> Classful<P> for Fq<P> {}
+
+impl FqOptions {
+    /// What is typed now, and for the rest what was typed before: a change is of what it names.
+    fn merged(self, before: &Self) -> Self {
+        Self {
+            limit: self.limit.or(before.limit),
+            flow_limit: self.flow_limit.or(before.flow_limit),
+            quantum: self.quantum.or(before.quantum),
+            initial_quantum: self.initial_quantum.or(before.initial_quantum),
+            maxrate: self.maxrate.or(before.maxrate),
+            buckets: self.buckets.or(before.buckets),
+            orphan_mask: self.orphan_mask.or(before.orphan_mask),
+            pacing: self.pacing.or(before.pacing),
+            refill_delay: self.refill_delay.or(before.refill_delay),
+            low_rate_threshold: self.low_rate_threshold.or(before.low_rate_threshold),
+            ce_threshold: self.ce_threshold.or(before.ce_threshold),
+            timer_slack: self.timer_slack.or(before.timer_slack),
+            horizon: self.horizon.or(before.horizon),
+            beyond: self.beyond.or(before.beyond),
+            bands: self.bands.or(before.bands),
+            priomap: self.priomap.or(before.priomap),
+            weights: self.weights.or(before.weights),
+        }
+    }
+
+    fn told(&self) -> FqSettings {
+        let mut settings = FqSettings::default();
+        settings.limit = self.limit.unwrap_or(settings.limit);
+        settings.flow_limit = self.flow_limit.unwrap_or(settings.flow_limit);
+        settings.quantum = self.quantum.map_or(settings.quantum, |bytes| bytes.0);
+        settings.initial_quantum = self.initial_quantum.map_or(settings.initial_quantum, |bytes| bytes.0);
+        // As the kernel: a rate of 0 is none.
+        settings.maxrate = self.maxrate.map(BitRate::bytes_per_second).filter(|rate| *rate > 0);
+        settings.buckets = self.buckets.unwrap_or(settings.buckets);
+        settings.orphan_mask = self.orphan_mask.map(u64::from);
+        settings.pacing = self.pacing != Some(Pacing::Off);
+        settings.refill_delay = self.refill_delay.unwrap_or(settings.refill_delay);
+        let threshold = self.low_rate_threshold.map(BitRate::bytes_per_second);
+        settings.low_rate_threshold = threshold.unwrap_or(settings.low_rate_threshold);
+        settings.ce_threshold = self.ce_threshold;
+        settings.timer_slack = self.timer_slack.unwrap_or(settings.timer_slack);
+        let (Horizon::Drop(span) | Horizon::Cap(span)) = settings.horizon;
+        let span: Nanos = self.horizon.unwrap_or(span);
+        let caps = self.beyond == Some(BeyondHorizon::Cap);
+        settings.horizon = if caps { Horizon::Cap(span) } else { Horizon::Drop(span) };
+        settings.priomap = self.priomap.map_or(settings.priomap, |map| map.0);
+        settings.weights = self.weights.map_or(settings.weights, |weights| weights.0);
+        settings
+    }
+}
+
+/// What an fq says of its settings.
+fn refused(error: &FqError) -> TcRefusal {
+    let (option, value) = match error {
+        FqError::Quantum { bytes } => ("quantum", u64::from(*bytes)),
+        FqError::Buckets { count } => ("buckets", u64::from(*count)),
+        FqError::Band { band, .. } => ("priomap", u64::from(*band)),
+        FqError::Weight { weight, .. } => ("weights", u64::from(*weight)),
+    };
+    TcRefusal::setting("fq", option, value, error.to_string())
+}
+
+impl QdiscKind for FqOptions {
+    type Made<P: Packet + Debug + Send> = Fq<P>;
+
+    fn make<P: Packet + Debug + Send>(&self, _: &QdiscContext) -> Result<Fq<P>, TcRefusal> {
+        Fq::new(self.told()).map_err(|error| refused(&error))
+    }
+
+    fn change<P: Packet + Debug + Send>(
+        self,
+        queue: &mut Fq<P>,
+        before: &Self,
+        _: &QdiscContext,
+    ) -> Result<Self, TcRefusal> {
+        let merged = self.merged(before);
+        queue.change(merged.told()).map_err(|error| refused(&error))?;
+        Ok(merged)
+    }
+
+    fn describe<P: Packet + Debug + Send>(&self, queue: &Fq<P>) -> TcDescription {
+        let told = queue.fq_statistics();
+        let flows = format!(
+            "flows {} (inactive {} throttled {})",
+            told.flows, told.inactive_flows, told.throttled_flows
+        );
+        let counts = format!(
+            "gc {} fastpath {} throttled {} latency {} ce_mark {} flows_plimit {} horizon_drops {} \
+             horizon_caps {}",
+            told.collected_flows,
+            told.fast_path_packets,
+            told.throttled,
+            time_text(told.unthrottle_latency),
+            told.ce_marks,
+            told.flow_limit_drops,
+            told.horizon_drops,
+            told.horizon_caps
+        );
+        let options = text(queue.settings());
+        TcDescription { options, notes: vec![flows, counts], ..TcDescription::default() }
+    }
+}
+
+fn text(told: &FqSettings) -> String {
+    let numbers = |numbers: &[u32]| -> String { numbers.iter().map(|one| format!(" {one}")).collect() };
+    let mut text = format!("limit {}p flow_limit {}p buckets {}", told.limit, told.flow_limit, told.buckets);
+    text += &told.orphan_mask.map_or_else(String::new, |mask| format!(" orphan_mask {mask}"));
+    text += if told.pacing { "" } else { " nopacing" };
+    text += &format!(" bands 3 priomap{}", numbers(&told.priomap.map(u32::from)));
+    text += &format!(" weights{}", numbers(&told.weights));
+    let (quantum, initial) = (size_text(u64::from(told.quantum)), size_text(u64::from(told.initial_quantum)));
+    text += &format!(" quantum {quantum} initial_quantum {initial}");
+    text += &told.maxrate.map_or_else(String::new, |rate| format!(" maxrate {}", byte_rate_text(rate)));
+    text += &format!(" low_rate_threshold {}", byte_rate_text(told.low_rate_threshold));
+    text += &format!(" refill_delay {}", time_text(told.refill_delay));
+    text += &told.ce_threshold.map_or_else(String::new, |span| format!(" ce_threshold {}", time_text(span)));
+    text += &format!(" timer_slack {}", time_text(told.timer_slack));
+    match told.horizon {
+        Horizon::Drop(span) => text + &format!(" horizon {} horizon_drop", time_text(span)),
+        Horizon::Cap(span) => text + &format!(" horizon {} horizon_cap", time_text(span)),
+    }
+}

@@ -1,0 +1,320 @@
+//! `hfsc` and its classes in `tc`: the options, their defaults, what is shown.
+//!
+//! Source: tc-hfsc(8), and `tc` by behaviour.
+
+use super::{CurveError, Hfsc, HfscClass, HfscError, ServiceCurve};
+use crate::classful::TcDescription;
+use crate::kind::{ClassKind, QdiscContext, QdiscKind};
+use crate::refusal::TcRefusal;
+use crate::tc::error::{TcError, TcProblem};
+use crate::tc::scalar::Show;
+use crate::tc::table::{Complete, first_missing, options};
+use crate::tc::text::{byte_rate_text, time_text};
+use crate::tc::units::{BitRate, Bytes, Minor};
+use crate::tc::value::OptionValue;
+use crate::tc::words::LineWords;
+use crate::{ClassId, Packet};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use core::fmt::{self, Debug, Formatter};
+use quietcore_core::Nanos;
+
+options! {
+    /// What was typed behind `hfsc`.
+    ///
+    /// ```
+    /// # use quietcore_qdisc::tc::{HfscOptions, Minor};
+    /// assert_eq!(HfscOptions { default: Some(Minor(16)) }.to_string(), "hfsc default 10");
+    /// ```
+    pub struct HfscOptions of "hfsc" {
+        /// The class of what no filter knows.
+        default: Minor = "default",
+    }
+}
+
+options! {
+    /// What was typed behind `hfsc`, for a class.
+    ///
+    /// ```
+    /// use quietcore_qdisc::tc::{BitRate, Curve, HfscClassOptions};
+    ///
+    /// let rate = Curve::Work { umax: None, dmax: None, rate: BitRate(1_000_000) };
+    /// let typed = HfscClassOptions { sc: Some(rate), ..HfscClassOptions::default() };
+    /// assert_eq!(typed.to_string(), "hfsc sc rate 1mbit");
+    /// ```
+    pub struct HfscClassOptions of "hfsc" {
+        /// What it gets in any case.
+        rt: Curve = "rt",
+        /// Its share of what is left.
+        ls: Curve = "ls",
+        /// Both at once.
+        sc: Curve = "sc",
+        /// The most that it gets.
+        ul: Curve = "ul",
+    }
+}
+
+impl Complete for HfscOptions {}
+
+impl Complete for HfscClassOptions {
+    fn lacks(&self) -> Option<TcProblem> {
+        let Self { rt, ls, sc, ul } = self;
+        match () {
+            () if sc.is_some() && rt.is_some() => Some(TcProblem::Excludes { option: "rt", other: "sc" }),
+            () if sc.is_some() && ls.is_some() => Some(TcProblem::Excludes { option: "ls", other: "sc" }),
+            () if ul.is_some() && sc.is_none() && ls.is_none() => {
+                Some(TcProblem::Needs { option: "ul", needs: "`ls` or `sc`" })
+            }
+            () => {
+                let curve = rt.is_some() || ls.is_some() || sc.is_some();
+                first_missing("hfsc", &[(curve, "a curve: `rt`, `ls` or `sc`")])
+            }
+        }
+    }
+}
+
+/// A service curve of two pieces.
+///
+/// ```
+/// use quietcore_core::Nanos;
+/// use quietcore_qdisc::tc::{BitRate, Curve};
+///
+/// let linear = Curve::Slopes { m1: None, d: None, m2: BitRate(8_000) };
+/// assert_ne!(linear, Curve::Slopes { m1: None, d: Some(Nanos(1_000)), m2: BitRate(8_000) });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Curve {
+    /// `[[m1 RATE] d TIME] m2 RATE`: the first slope for so long, then the second.
+    Slopes {
+        /// The first slope; only with `d`.
+        m1: Option<BitRate>,
+        /// How long it lasts.
+        d: Option<Nanos>,
+        /// The second slope.
+        m2: BitRate,
+    },
+    /// `[[umax BYTES] dmax TIME] rate RATE`: so much within so long, then the rate.
+    Work {
+        /// How much; only with `dmax`.
+        umax: Option<Bytes>,
+        /// How long it may take.
+        dmax: Option<Nanos>,
+        /// What follows.
+        rate: BitRate,
+    },
+}
+
+/// Takes `name VALUE`, if that is what comes.
+fn take_named<T: OptionValue>(words: &mut LineWords<'_>, name: &'static str) -> Result<Option<T>, TcError> {
+    if words.take_if(name) { T::take(words, name).map(Some) } else { Ok(None) }
+}
+
+/// Takes `name VALUE`, which has to come.
+fn take_last(words: &mut LineWords<'_>, name: &'static str, of: &'static str) -> Result<BitRate, TcError> {
+    if let Some(rate) = take_named(words, name)? {
+        return Ok(rate);
+    }
+    if words.is_empty() {
+        return Err(words.at_end(TcProblem::MissingValue { option: of }, &[name]));
+    }
+    Err(words.ahead(TcProblem::Unknown { role: "part of a curve" }, &[name]))
+}
+
+impl OptionValue for Curve {
+    fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
+        let allowed = ["m1", "d", "m2", "umax", "dmax", "rate"];
+        match words.peek() {
+            Some("m1" | "d" | "m2") => {
+                let m1 = take_named(words, "m1")?;
+                let d = take_named(words, "d")?;
+                if m1.is_some() && d.is_none() {
+                    return Err(
+                        words.ahead(TcProblem::Needs { option: "m1", needs: "`d` behind it" }, &["d"])
+                    );
+                }
+                Ok(Self::Slopes { m1, d, m2: take_last(words, "m2", name)? })
+            }
+            Some("umax" | "dmax" | "rate") => {
+                let umax = take_named(words, "umax")?;
+                let dmax = take_named(words, "dmax")?;
+                if umax.is_some() && dmax.is_none() {
+                    let problem = TcProblem::Needs { option: "umax", needs: "`dmax` behind it" };
+                    return Err(words.ahead(problem, &["dmax"]));
+                }
+                Ok(Self::Work { umax, dmax, rate: take_last(words, "rate", name)? })
+            }
+            Some(_) => Err(words.ahead(TcProblem::Unknown { role: "part of a curve" }, &allowed)),
+            None => Err(words.at_end(TcProblem::MissingValue { option: name }, &allowed)),
+        }
+    }
+
+    fn put(&self, name: &'static str, out: &mut Formatter<'_>) -> fmt::Result {
+        fn some(value: Option<&impl Show>, name: &str, out: &mut Formatter<'_>) -> fmt::Result {
+            value.map_or(Ok(()), |value| {
+                write!(out, " {name}")?;
+                value.show(out)
+            })
+        }
+        write!(out, " {name}")?;
+        match self {
+            Self::Slopes { m1, d, m2 } => {
+                some(m1.as_ref(), "m1", out)?;
+                some(d.as_ref(), "d", out)?;
+                m2.put("m2", out)
+            }
+            Self::Work { umax, dmax, rate } => {
+                some(umax.as_ref(), "umax", out)?;
+                some(dmax.as_ref(), "dmax", out)?;
+                rate.put("rate", out)
+            }
+        }
+    }
+}
+
+impl Curve {
+    fn told(self, option: &'static str) -> Result<ServiceCurve, TcRefusal> {
+        match self {
+            Self::Slopes { m1, d, m2 } => {
+                let (m1, m2) = (m1.map_or(0, BitRate::bytes_per_second), m2.bytes_per_second());
+                match d {
+                    None | Some(Nanos(0)) => Ok(ServiceCurve::linear(m2)),
+                    Some(d) => Ok(ServiceCurve::two_piece(m1, d, m2)),
+                }
+            }
+            Self::Work { dmax: None, rate, .. } => Ok(ServiceCurve::linear(rate.bytes_per_second())),
+            Self::Work { umax, dmax: Some(dmax), rate } => {
+                let umax = umax.map_or(0, |umax| umax.0);
+                ServiceCurve::from_delay(umax, dmax, rate.bytes_per_second()).map_err(|error| {
+                    let value = format!("umax {umax}b dmax {} rate {rate}", time_text(dmax));
+                    TcRefusal::setting("hfsc", option, value, format!("{error}"))
+                })
+            }
+        }
+    }
+
+    /// Its slopes and the length of the first, as they were typed.
+    fn slopes(self) -> (u64, Nanos, u64) {
+        match self {
+            Self::Slopes { m1, d, m2 } => {
+                (m1.map_or(0, BitRate::bytes_per_second), d.unwrap_or_default(), m2.bytes_per_second())
+            }
+            Self::Work { umax, dmax, rate } => {
+                let rate = rate.bytes_per_second();
+                let curve: Result<ServiceCurve, CurveError> = dmax.map_or(Err(CurveError::NoTime), |dmax| {
+                    ServiceCurve::from_delay(umax.map_or(0, |umax| umax.0), dmax, rate)
+                });
+                curve.map_or((0, Nanos(0), rate), |curve| (curve.m1, curve.d, curve.m2))
+            }
+        }
+    }
+}
+
+impl HfscClassOptions {
+    fn told(&self) -> Result<HfscClass, TcRefusal> {
+        let of = |option, typed: Option<Curve>| typed.map(|typed| typed.told(option)).transpose();
+        let both = of("sc", self.sc)?;
+        Ok(HfscClass {
+            realtime: of("rt", self.rt)?.or(both),
+            link_share: of("ls", self.ls)?.or(both),
+            upper_limit: of("ul", self.ul)?,
+        })
+    }
+
+    /// What is typed now, and for the rest what was typed before: a change of a class is of the curves that
+    /// it names.
+    fn merged(&self, before: &Self) -> Self {
+        // `sc` is `rt` and `ls`, which may be changed apart.
+        let (rt, ls) = (self.rt.or(self.sc), self.ls.or(self.sc));
+        let (rt, ls) = (rt.or(before.rt).or(before.sc), ls.or(before.ls).or(before.sc));
+        let ul = self.ul.or(before.ul);
+        if rt == ls {
+            return Self { sc: rt, ul, ..Self::default() };
+        }
+        Self { rt, ls, sc: None, ul }
+    }
+}
+
+impl QdiscKind for HfscOptions {
+    type Made<P: Packet + Debug + Send> = Hfsc<P>;
+
+    fn make<P: Packet + Debug + Send>(&self, context: &QdiscContext) -> Result<Hfsc<P>, TcRefusal> {
+        let mut queue = Hfsc::new();
+        queue.set_default_class(self.default.map(|minor| ClassId::new(context.handle, minor.0)));
+        Ok(queue)
+    }
+
+    fn change<P: Packet + Debug + Send>(
+        self,
+        queue: &mut Hfsc<P>,
+        _: &Self,
+        context: &QdiscContext,
+    ) -> Result<Self, TcRefusal> {
+        queue.set_default_class(self.default.map(|minor| ClassId::new(context.handle, minor.0)));
+        Ok(self)
+    }
+
+    fn describe<P: Packet + Debug + Send>(&self, _: &Hfsc<P>) -> TcDescription {
+        let options = self.default.map_or_else(String::new, |minor| format!("default {minor}"));
+        TcDescription { options, ..TcDescription::default() }
+    }
+}
+
+impl ClassKind for HfscClassOptions {
+    type Of<P: Packet + Debug + Send> = Hfsc<P>;
+
+    fn add<P: Packet + Debug + Send>(
+        &self,
+        queue: &mut Hfsc<P>,
+        parent: Option<ClassId>,
+        id: ClassId,
+    ) -> Result<(), TcRefusal> {
+        Ok(queue.add_class(parent, id, self.told()?)?)
+    }
+
+    fn change<P: Packet + Debug + Send>(
+        self,
+        queue: &mut Hfsc<P>,
+        id: ClassId,
+        before: &Self,
+        now: Nanos,
+    ) -> Result<Self, TcRefusal> {
+        let merged = self.merged(before);
+        queue.change_class(now, id, merged.told()?)?;
+        Ok(merged)
+    }
+
+    fn describe<P: Packet + Debug + Send>(&self, queue: &Hfsc<P>, id: ClassId) -> TcDescription {
+        let mut options = String::new();
+        for (name, typed) in [("rt", self.rt), ("ls", self.ls), ("sc", self.sc), ("ul", self.ul)] {
+            let Some((m1, d, m2)) = typed.map(Curve::slopes) else { continue };
+            // A part of no length is shown in microseconds.
+            let d = if d.0 == 0 { "0us".into() } else { time_text(d) };
+            options += &format!(" {name} m1 {} d {d} m2 {}", byte_rate_text(m1), byte_rate_text(m2));
+        }
+        let counted = queue.class_statistics(id).unwrap_or_default();
+        let work = format!(
+            "period {} work {} bytes rtwork {} bytes level {}",
+            counted.periods, counted.queue.sent_bytes, counted.realtime_bytes, counted.level
+        );
+        let options = options.trim_start().into();
+        TcDescription { options, notes: vec![work], ..TcDescription::default() }
+    }
+}
+
+impl From<HfscError> for TcRefusal {
+    fn from(error: HfscError) -> Self {
+        match error {
+            HfscError::Unknown(class) => Self::UnknownClass(class),
+            HfscError::Exists(class) => Self::ClassExists(class),
+            HfscError::HasChildren(class) => Self::ClassInUse { class, by: "classes below it" },
+            HfscError::TooDeep(_) => {
+                Self::NotPossible { what: format!("{error}"), remedy: "put it further up" }
+            }
+            other => {
+                let remedy = "give `ls` or `sc` a rate; only `rt` and `ul` may do without";
+                Self::NotPossible { what: format!("{other}"), remedy }
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! `htb` and its classes in `tc`: the options, their defaults, what is shown.
+//!
+//! Source: tc-htb(8), and `tc` by behaviour. Absent: `offload`.
+
+use super::{Htb, HtbClass, HtbError, HtbSettings};
+use crate::classful::{Classful as _, TcDescription};
+use crate::kind::{ClassKind, QdiscContext, QdiscKind};
+use crate::refusal::TcRefusal;
+use crate::tc::burst::Burst;
+use crate::tc::error::TcProblem;
+use crate::tc::table::{Complete, first_missing, options};
+use crate::tc::text::{byte_rate_text, size_text};
+use crate::tc::told::{LinkCosts, needed, rate_of};
+use crate::tc::units::{BitRate, Bytes, Minor};
+use crate::{ClassId, LinkLayer, Packet};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use core::fmt::Debug;
+use quietcore_core::Nanos;
+
+options! {
+    /// What was typed behind `htb`.
+    ///
+    /// ```
+    /// use quietcore_qdisc::tc::{HtbOptions, Minor};
+    ///
+    /// let typed = HtbOptions { default: Some(Minor(0x30)), ..HtbOptions::default() };
+    /// assert_eq!(typed.to_string(), "htb default 30");
+    /// ```
+    pub struct HtbOptions of "htb" {
+        /// The class of what no filter knows.
+        default: Minor = "default",
+        /// What rates are divided by to get quanta.
+        r2q: u32 = "r2q",
+        /// Packets of no class that it holds at most.
+        direct_qlen: u32 = "direct_qlen",
+    }
+}
+
+options! {
+    /// What was typed behind `htb`, for a class.
+    ///
+    /// ```
+    /// use quietcore_qdisc::tc::{BitRate, HtbClassOptions};
+    ///
+    /// let typed = HtbClassOptions { rate: Some(BitRate(8_000)), prio: Some(7), ..Default::default() };
+    /// assert_eq!(typed.to_string(), "htb rate 8kbit prio 7");
+    /// ```
+    pub struct HtbClassOptions of "htb" {
+        /// What it is sure of.
+        rate: BitRate = "rate",
+        /// The most that it gets.
+        ceil: BitRate = "ceil",
+        /// Bytes above its rate.
+        burst: Burst = "burst" | "buffer" | "maxburst",
+        /// Bytes above its most.
+        cburst: Burst = "cburst" | "cbuffer" | "cmaxburst",
+        /// Who is served first: the lowest.
+        prio: u32 = "prio" in 0..=7,
+        /// Bytes that it sends in its turn.
+        quantum: Bytes = "quantum",
+        /// The longest packet.
+        mtu: Bytes = "mtu",
+        /// Bytes that any packet counts at least.
+        mpu: Bytes = "mpu",
+        /// Bytes more per packet.
+        overhead: u16 = "overhead",
+        /// How packets are packed.
+        linklayer: LinkLayer = "linklayer",
+    }
+}
+
+impl Complete for HtbOptions {}
+
+impl Complete for HtbClassOptions {
+    fn lacks(&self) -> Option<TcProblem> {
+        first_missing("htb", &[(self.rate.is_some(), "`rate`")])
+    }
+}
+
+impl HtbClassOptions {
+    fn told(&self) -> Result<HtbClass, TcRefusal> {
+        let costs = LinkCosts { overhead: self.overhead, mpu: self.mpu, layer: self.linklayer };
+        let rate = costs.at(rate_of("htb", "rate", needed("htb", "rate", self.rate)?)?);
+        let ceil = self.ceil.map(|ceil| rate_of("htb", "ceil", ceil)).transpose()?;
+        if self.quantum.is_some_and(|quantum| quantum.0 == 0) {
+            let remedy = "it could never send: leave it out, or name a packet's size";
+            return Err(TcRefusal::setting("htb", "quantum", 0, remedy));
+        }
+        let mut class = HtbClass { ceil: ceil.map_or(rate, |ceil| costs.at(ceil)), ..HtbClass::new(rate) };
+        class.burst = self.burst.map(|burst| u64::from(burst.size.0));
+        class.cburst = self.cburst.map(|burst| u64::from(burst.size.0));
+        class.prio = u8::try_from(self.prio.unwrap_or(0)).unwrap_or(7);
+        class.quantum = self.quantum.map(|quantum| quantum.0);
+        class.mtu = self.mtu.map_or(class.mtu, |mtu| mtu.0);
+        Ok(class)
+    }
+
+    /// What `-d` adds; `quantum` is a leaf's.
+    fn details(&self, quantum: Option<u32>, level: u8) -> String {
+        let cell = |name: &str, burst: Option<Burst>| {
+            burst.and_then(|burst| burst.cell).map_or_else(String::new, |cell| format!(" {name} {cell}"))
+        };
+        let mut details = quantum.map_or_else(String::new, |quantum| format!("quantum {quantum}"));
+        details += &cell("burst cell", self.burst);
+        details += &cell("cburst cell", self.cburst);
+        details += &self.mpu.map_or_else(String::new, |mpu| format!(" mpu {}", size_text(u64::from(mpu.0))));
+        details += &self.overhead.map_or_else(String::new, |bytes| format!(" overhead {bytes}b"));
+        details += &format!(" level {level}");
+        details.trim_start().into()
+    }
+}
+
+impl QdiscKind for HtbOptions {
+    type Made<P: Packet + Debug + Send> = Htb<P>;
+
+    fn make<P: Packet + Debug + Send>(&self, context: &QdiscContext) -> Result<Htb<P>, TcRefusal> {
+        let before = HtbSettings::default();
+        let r2q = self.r2q.unwrap_or(before.r2q);
+        if r2q == 0 {
+            return Err(TcRefusal::setting("htb", "r2q", r2q, "rates are divided by it: 1 at least"));
+        }
+        Ok(Htb::new(HtbSettings {
+            major: context.handle,
+            default_class: self.default.map_or(0, |minor| minor.0),
+            r2q,
+            direct_qlen: self.direct_qlen.unwrap_or(before.direct_qlen),
+        }))
+    }
+
+    fn change<P: Packet + Debug + Send>(
+        self,
+        _: &mut Htb<P>,
+        _: &Self,
+        _: &QdiscContext,
+    ) -> Result<Self, TcRefusal> {
+        Err(TcRefusal::unchangeable("htb"))
+    }
+
+    fn describe<P: Packet + Debug + Send>(&self, queue: &Htb<P>) -> TcDescription {
+        let told = queue.settings();
+        let default = match told.default_class {
+            0 => "0".into(),
+            minor => format!("{minor:#x}"),
+        };
+        let options = format!(
+            "r2q {} default {default} direct_packets_stat {} direct_qlen {}",
+            told.r2q,
+            queue.direct_packets(),
+            told.direct_qlen
+        );
+        TcDescription { options, ..TcDescription::default() }
+    }
+}
+
+impl ClassKind for HtbClassOptions {
+    type Of<P: Packet + Debug + Send> = Htb<P>;
+
+    fn add<P: Packet + Debug + Send>(
+        &self,
+        queue: &mut Htb<P>,
+        parent: Option<ClassId>,
+        id: ClassId,
+    ) -> Result<(), TcRefusal> {
+        Ok(queue.add_class(parent, id, self.told()?)?)
+    }
+
+    fn change<P: Packet + Debug + Send>(
+        self,
+        queue: &mut Htb<P>,
+        id: ClassId,
+        _: &Self,
+        _: Nanos,
+    ) -> Result<Self, TcRefusal> {
+        queue.change_class(id, self.told()?)?;
+        Ok(self)
+    }
+
+    fn describe<P: Packet + Debug + Send>(&self, queue: &Htb<P>, id: ClassId) -> TcDescription {
+        let (Ok(told), Some(counted)) = (self.told(), queue.class(id)) else {
+            return TcDescription::default();
+        };
+        let quantum = queue.inner(id).map(|_| counted.quantum);
+        let mut options = quantum.map_or_else(String::new, |_| format!("prio {} ", told.prio));
+        options +=
+            &format!("rate {} ceil {}", byte_rate_text(told.rate.get()), byte_rate_text(told.ceil.get()));
+        let (burst, cburst) = (size_text(told.burst_bytes()), size_text(told.cburst_bytes()));
+        options += &format!(" burst {burst} cburst {cburst}");
+        let mut notes = vec![
+            format!("lended: {} borrowed: {} giants: {}", counted.lends, counted.borrows, counted.giants),
+            format!("tokens: {} ctokens: {}", ticks(counted.tokens), ticks(counted.ctokens)),
+        ];
+        notes.extend(counted.quantum_warning.map(|warning| format!("[quietcore] {warning}")));
+        TcDescription { options, details: self.details(quantum, counted.level), notes }
+    }
+}
+
+/// The kernel's ticks, of 64 ns.
+const fn ticks(nanos: i64) -> i64 {
+    nanos / 64
+}
+
+impl From<HtbError> for TcRefusal {
+    fn from(error: HtbError) -> Self {
+        match error {
+            HtbError::Unknown(class) | HtbError::UnknownParent(class) => Self::UnknownClass(class),
+            HtbError::Exists(class) => Self::ClassExists(class),
+            HtbError::HasChildren(class) => Self::ClassInUse { class, by: "classes below it" },
+            HtbError::HoldsPackets(class) => Self::ClassInUse { class, by: "packets that are queued in it" },
+            other => Self::NotPossible { what: format!("{other}"), remedy: "there are 8 levels" },
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What a kind of discipline is to `tc`: how it is made of what was typed, changed, and shown.
+//!
+//! A kind's options, as the grammar reads them, implement [`QdiscKind`], and those of its classes
+//! [`ClassKind`]; `tc/kinds.rs` is the list of all.
+
+use crate::classful::{Classful, TcDescription};
+use crate::refusal::TcRefusal;
+use crate::{ClassId, Packet};
+use alloc::boxed::Box;
+use core::any::Any;
+use core::fmt::Debug;
+use quietcore_core::Nanos;
+
+/// Random numbers.
+pub type RandomWords = Box<dyn FnMut() -> u32 + Send>;
+
+/// What a discipline is told besides what was typed.
+///
+/// ```
+/// use quietcore_core::Nanos;
+/// use quietcore_qdisc::tc::QdiscContext;
+///
+/// let context = QdiscContext { handle: 0x8001, now: Nanos(7), ..QdiscContext::default() };
+/// assert_eq!(context.seed, 0);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct QdiscContext {
+    /// The major number of its own name, and of its classes'.
+    pub handle: u16,
+    /// The moment.
+    pub now: Nanos,
+    /// Of its random numbers, if no line names one.
+    pub seed: u64,
+    /// The random numbers of a seed; by default, of every seed the same few.
+    pub random: fn(u64) -> RandomWords,
+}
+
+impl Default for QdiscContext {
+    fn default() -> Self {
+        Self { handle: 1, now: Nanos(0), seed: 0, random: |_| Box::new(|| 4) }
+    }
+}
+
+/// Where the random numbers of a discipline come from.
+///
+/// ```
+/// use quietcore_qdisc::tc::{NetemOptions, QdiscOptions, SeedUse};
+///
+/// let typed = NetemOptions { seed: Some(7), ..NetemOptions::default() };
+/// assert_eq!(QdiscOptions::Netem(Box::new(typed)).seed(), SeedUse::Named(7));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeedUse {
+    /// It needs none.
+    None,
+    /// From [`QdiscContext::seed`].
+    Drawn,
+    /// From the seed that the line names.
+    Named(u64),
+}
+
+/// The options of a kind of discipline.
+pub(crate) trait QdiscKind: Sized + 'static {
+    /// What is made of them.
+    type Made<P: Packet + Debug + Send>: Classful<P>;
+
+    /// Makes one.
+    fn make<P: Packet + Debug + Send>(&self, context: &QdiscContext) -> Result<Self::Made<P>, TcRefusal>;
+
+    /// Tells one that runs something else; what it holds stays. Gives what it has been told in all then.
+    fn change<P: Packet + Debug + Send>(
+        self,
+        queue: &mut Self::Made<P>,
+        before: &Self,
+        context: &QdiscContext,
+    ) -> Result<Self, TcRefusal>;
+
+    /// What `tc` shows of one that was told this.
+    fn describe<P: Packet + Debug + Send>(&self, queue: &Self::Made<P>) -> TcDescription;
+
+    /// Where its random numbers come from.
+    fn seed(&self) -> SeedUse {
+        SeedUse::None
+    }
+}
+
+/// The options of a kind of class.
+pub(crate) trait ClassKind: Sized + 'static {
+    /// What they are classes of.
+    type Of<P: Packet + Debug + Send>: Classful<P>;
+
+    /// Adds a class below `parent`, or below none.
+    fn add<P: Packet + Debug + Send>(
+        &self,
+        queue: &mut Self::Of<P>,
+        parent: Option<ClassId>,
+        id: ClassId,
+    ) -> Result<(), TcRefusal>;
+
+    /// Tells a class something else; gives what it has been told in all then.
+    fn change<P: Packet + Debug + Send>(
+        self,
+        queue: &mut Self::Of<P>,
+        id: ClassId,
+        before: &Self,
+        now: Nanos,
+    ) -> Result<Self, TcRefusal>;
+
+    /// What `tc` shows of a class that was told this.
+    fn describe<P: Packet + Debug + Send>(&self, queue: &Self::Of<P>, id: ClassId) -> TcDescription;
+}
+
+/// The discipline of a kind.
+pub(crate) fn known<P: Packet + Debug, Q: Classful<P>>(queue: &dyn Classful<P>) -> Option<&Q> {
+    (queue as &dyn Any).downcast_ref()
+}
+
+/// The discipline of a kind, to be changed; `named` is the kind.
+pub(crate) fn known_mut<'a, P: Packet + Debug, Q: Classful<P>>(
+    queue: &'a mut dyn Classful<P>,
+    named: &'static str,
+) -> Result<&'a mut Q, TcRefusal> {
+    let found = queue.kind();
+    (queue as &mut dyn Any).downcast_mut().ok_or(TcRefusal::OtherKind { found, named })
+}

@@ -1,0 +1,168 @@
+//! `netem` in `tc`: the defaults of its options, and what is made of them.
+//!
+//! Source: tc-netem(8), and `tc` by behaviour. Deviations: `gap` alone reorders every packet that it lets, as
+//! the kernel does (`tc` refuses it); a `change` states all of it, where the kernel keeps corruption, a rate
+//! and slots that are not named again.
+
+use super::options::{
+    DistributionName, LinkRate, NetemOptions, SlotTiming, TypedChance, TypedLoss, TypedSlot,
+};
+use super::text::text;
+use super::{
+    Chance, Delay, Loss, Netem, NetemError, NetemRate, NetemSettings, OnLoss, Probability, Slot, SlotSpacing,
+};
+use crate::classful::TcDescription;
+use crate::kind::{QdiscContext, QdiscKind, RandomWords, SeedUse};
+use crate::refusal::TcRefusal;
+use crate::tc::text::time_text;
+use crate::tc::told::rate_of;
+use crate::tc::units::Percent;
+use crate::{Distribution, Packet};
+use alloc::format;
+use alloc::string::{String, ToString as _};
+use core::fmt::Debug;
+
+fn probability(percent: Percent) -> Probability {
+    Probability::from_share(percent.share())
+}
+
+fn maybe(percent: Option<Percent>) -> Probability {
+    percent.map_or(Probability::NEVER, probability)
+}
+
+fn chance(typed: Option<TypedChance>) -> Chance {
+    typed.map_or_else(Chance::default, |typed| Chance {
+        probability: probability(typed.percent),
+        correlation: maybe(typed.correlation),
+    })
+}
+
+fn table(distribution: DistributionName) -> Option<Distribution> {
+    match distribution {
+        DistributionName::Uniform => None,
+        DistributionName::Normal => Some(Distribution::normal()),
+        DistributionName::Pareto => Some(Distribution::pareto()),
+        DistributionName::ParetoNormal => Some(Distribution::paretonormal()),
+    }
+}
+
+/// What is not typed of a model follows from its first number, as `tc` has it.
+fn loss(typed: Option<TypedLoss>) -> Loss {
+    match typed {
+        None => Loss::None,
+        Some(TypedLoss::Random(random)) => Loss::Random(chance(Some(random))),
+        Some(TypedLoss::State { p13, others: [p31, p32, p23, p14] }) => {
+            let p13 = probability(p13);
+            let p31 = p31.map_or(p13.complement(), probability);
+            let p23 = p23.map_or(Probability::ALWAYS, probability);
+            Loss::FourStates { p13, p31, p32: maybe(p32), p23, p14: maybe(p14) }
+        }
+        Some(TypedLoss::GeModel { p, others: [r, lost_in_bad, lost_in_good] }) => {
+            let p = probability(p);
+            Loss::GilbertElliott {
+                p,
+                r: r.map_or(p.complement(), probability),
+                h: lost_in_bad.map_or(Probability::NEVER, |lost| probability(lost).complement()),
+                lost_in_good: maybe(lost_in_good),
+            }
+        }
+    }
+}
+
+fn slot(typed: TypedSlot) -> Slot {
+    let spacing = match typed.timing {
+        SlotTiming::Between { min, max } => SlotSpacing::Between { min, max: max.unwrap_or(min) },
+        SlotTiming::Distributed { distribution, delay, jitter } => SlotSpacing::Distributed(Delay {
+            latency: delay,
+            jitter,
+            correlation: Probability::NEVER,
+            distribution: table(distribution),
+        }),
+    };
+    let bytes = typed.bytes.map_or(0, |bytes| u64::from(bytes.0));
+    Slot { spacing, packets: typed.packets.unwrap_or(0), bytes }
+}
+
+fn link_rate(typed: LinkRate) -> Result<NetemRate, TcRefusal> {
+    let bytes_per_second = rate_of("netem", "rate", typed.rate)?.get();
+    let (overhead, cell) = (typed.overhead.unwrap_or(0), typed.cell.unwrap_or(0));
+    let cell_overhead = typed.cell_overhead.unwrap_or(0);
+    Ok(NetemRate { bytes_per_second, overhead, cell, cell_overhead })
+}
+
+fn told(typed: &NetemOptions) -> Result<NetemSettings, TcRefusal> {
+    let delay = typed.delay.map_or_else(Delay::default, |delay| Delay {
+        latency: delay.time,
+        jitter: delay.jitter.unwrap_or_default(),
+        correlation: maybe(delay.correlation),
+        distribution: typed.distribution.and_then(table),
+    });
+    let gap = typed.gap.unwrap_or(u32::from(typed.reorder.is_some()));
+    let settings = NetemSettings {
+        limit: typed.limit.unwrap_or(1000),
+        delay,
+        loss: loss(typed.loss),
+        on_loss: if typed.ecn.is_some() { OnLoss::Mark } else { OnLoss::Drop },
+        duplicate: chance(typed.duplicate),
+        corrupt: chance(typed.corrupt),
+        reorder: chance(typed.reorder),
+        gap,
+        rate: typed.rate.map(link_rate).transpose()?.unwrap_or_default(),
+        slot: typed.slot.map(slot),
+    };
+    settings.check().map_err(|error| {
+        let (option, value, remedy) = match error {
+            NetemError::ReorderWithoutDelay => {
+                let option = if typed.reorder.is_some() { "reorder" } else { "gap" };
+                (option, gap.to_string(), "reordering is not possible without some delay".into())
+            }
+            NetemError::SlotSpacing { min, max } => (
+                "slot",
+                format!("{} {}", time_text(min), time_text(max)),
+                "the shortest spacing comes first".into(),
+            ),
+            other => ("delay", delay_text(typed), other.to_string()),
+        };
+        TcRefusal::setting("netem", option, value, remedy)
+    })?;
+    Ok(settings)
+}
+
+fn delay_text(typed: &NetemOptions) -> String {
+    typed.delay.map_or_else(String::new, |delay| time_text(delay.time))
+}
+
+fn refused(error: &NetemError) -> TcRefusal {
+    TcRefusal::setting("netem", "delay", "", error.to_string())
+}
+
+impl QdiscKind for NetemOptions {
+    type Made<P: Packet + Debug + Send> = Netem<P, RandomWords>;
+
+    fn make<P: Packet + Debug + Send>(&self, context: &QdiscContext) -> Result<Self::Made<P>, TcRefusal> {
+        let random = (context.random)(self.seed.unwrap_or(context.seed));
+        Netem::new(told(self)?, random, context.now).map_err(|error| refused(&error))
+    }
+
+    fn change<P: Packet + Debug + Send>(
+        self,
+        queue: &mut Self::Made<P>,
+        _: &Self,
+        context: &QdiscContext,
+    ) -> Result<Self, TcRefusal> {
+        queue.change(told(&self)?, context.now).map_err(|error| refused(&error))?;
+        if let Some(seed) = self.seed {
+            queue.set_random((context.random)(seed));
+        }
+        Ok(self)
+    }
+
+    fn describe<P: Packet + Debug + Send>(&self, queue: &Self::Made<P>) -> TcDescription {
+        let marked = self.ecn.map(|_| format!("ecn_mark {}", queue.marked()));
+        TcDescription { options: text(self), notes: marked.into_iter().collect(), ..TcDescription::default() }
+    }
+
+    fn seed(&self) -> SeedUse {
+        self.seed.map_or(SeedUse::Drawn, SeedUse::Named)
+    }
+}

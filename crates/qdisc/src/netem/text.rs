@@ -1,0 +1,89 @@
+//! How `tc` shows a netem.
+//!
+//! Source: `tc` by behaviour.
+
+use super::options::{Ecn, NetemOptions, SlotTiming, TypedChance, TypedLoss, TypedSlot};
+use crate::tc::text::{percent_text, rate_text, time_text};
+use crate::tc::units::Percent;
+use alloc::format;
+use alloc::string::String;
+
+fn percents<'a>(values: impl IntoIterator<Item = &'a Option<Percent>>) -> String {
+    values.into_iter().flatten().map(|value| format!(" {}", percent_text(*value))).collect()
+}
+
+fn chance(name: &str, typed: Option<TypedChance>) -> String {
+    typed.map_or_else(String::new, |typed| {
+        format!(" {name} {}{}", percent_text(typed.percent), percents([&typed.correlation]))
+    })
+}
+
+fn loss(typed: TypedLoss) -> String {
+    match typed {
+        TypedLoss::Random(random) => chance("loss", Some(random)),
+        TypedLoss::State { p13, others } => {
+            format!(" loss state p13 {}{}", percent_text(p13), named_states(&others))
+        }
+        TypedLoss::GeModel { p, others } => {
+            let names = ["r", "1-h", "1-k"];
+            let others = names.iter().zip(others).filter_map(|(name, other)| Some((name, other?)));
+            let others: String =
+                others.map(|(name, other)| format!(" {name} {}", percent_text(other))).collect();
+            format!(" loss gemodel p {}{others}", percent_text(p))
+        }
+    }
+}
+
+fn named_states(others: &[Option<Percent>; 4]) -> String {
+    let names = ["p31", "p32", "p23", "p14"];
+    let given = names.iter().zip(others).filter_map(|(name, other)| Some((name, (*other)?)));
+    given.map(|(name, other)| format!(" {name} {}", percent_text(other))).collect()
+}
+
+pub(super) fn text(typed: &NetemOptions) -> String {
+    let mut text = format!("limit {}", typed.limit.unwrap_or(1000));
+    if let Some(delay) = typed.delay {
+        text += &format!(" delay {}", time_text(delay.time));
+        if let Some(jitter) = delay.jitter {
+            text += &format!(" {}{}", time_text(jitter), percents([&delay.correlation]));
+        }
+    }
+    if let Some(distribution) = typed.distribution {
+        text += &format!(" distribution {}", distribution.name());
+    }
+    text += &typed.loss.map_or_else(String::new, loss);
+    text += &chance("duplicate", typed.duplicate);
+    text += &chance("reorder", typed.reorder);
+    text += &chance("corrupt", typed.corrupt);
+    if let Some(link) = typed.rate {
+        text += &format!(" rate {}", rate_text(link.rate.0 / 8 * 8));
+        let costs = [("packetoverhead", link.overhead), ("celloverhead", link.cell_overhead)];
+        for (name, bytes) in costs {
+            text += &bytes.map_or_else(String::new, |bytes| format!(" {name} {bytes}"));
+        }
+        text += &link.cell.map_or_else(String::new, |bytes| format!(" cellsize {bytes}"));
+    }
+    text += &typed.slot.map_or_else(String::new, slot);
+    if typed.ecn == Some(Ecn::Mark) {
+        text += " ecn";
+    }
+    if let Some(gap) = typed.gap.or(typed.reorder.map(|_| 1)) {
+        text += &format!(" gap {gap}");
+    }
+    text += &typed.seed.map_or_else(String::new, |seed| format!(" seed {seed}"));
+    text
+}
+
+fn slot(typed: TypedSlot) -> String {
+    let mut text = match typed.timing {
+        SlotTiming::Between { min, max } => {
+            format!(" slot {} {}", time_text(min), time_text(max.unwrap_or(min)))
+        }
+        SlotTiming::Distributed { distribution, delay, jitter } => {
+            format!(" slot distribution {} {} {}", distribution.name(), time_text(delay), time_text(jitter))
+        }
+    };
+    text += &typed.packets.map_or_else(String::new, |packets| format!(" packets {packets}"));
+    text += &typed.bytes.map_or_else(String::new, |bytes| format!(" bytes {}", bytes.0));
+    text
+}

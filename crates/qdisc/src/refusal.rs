@@ -1,0 +1,90 @@
+//! Why a discipline or a class cannot be as a line of `tc` says.
+
+use crate::ClassId;
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt;
+
+/// Why a discipline or a class cannot be as a line of `tc` says. Nothing has changed then.
+///
+/// ```
+/// use quietcore_qdisc::tc::{Command, QdiscContext, TcRefusal, parse};
+///
+/// let Ok(Command::Qdisc(typed)) = parse("qdisc add dev eth0 root htb r2q 0") else { panic!("a line") };
+/// let options = typed.options.expect("a kind");
+/// let refused = options.make::<Vec<u8>>(&QdiscContext::default()).expect_err("r2q divides");
+/// assert!(matches!(refused, TcRefusal::Setting { of: "htb", option: "r2q", .. }));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TcRefusal {
+    /// The value of an option.
+    Setting {
+        /// The kind.
+        of: &'static str,
+        /// The option's full name.
+        option: &'static str,
+        /// As it was typed; empty if it is missing.
+        value: String,
+        /// What can be done.
+        remedy: String,
+    },
+    /// What the line asks for as a whole.
+    NotPossible {
+        /// What that is.
+        what: String,
+        /// What can be done.
+        remedy: &'static str,
+    },
+    /// The discipline is of another kind than the options.
+    OtherKind {
+        /// The discipline's.
+        found: &'static str,
+        /// The options'.
+        named: &'static str,
+    },
+    /// There is no such class.
+    UnknownClass(ClassId),
+    /// There is such a class.
+    ClassExists(ClassId),
+    /// The class cannot go or change.
+    ClassInUse {
+        /// The class.
+        class: ClassId,
+        /// By what it is used.
+        by: &'static str,
+    },
+}
+
+impl TcRefusal {
+    /// A kind that cannot be changed while it runs.
+    pub(crate) fn unchangeable(kind: &str) -> Self {
+        let what = format!("Change operation not supported by specified qdisc: {kind}");
+        Self::NotPossible { what, remedy: "`del` it and add it again; its classes can be changed" }
+    }
+
+    /// An option that cannot be as it is.
+    pub(crate) fn setting(
+        of: &'static str,
+        option: &'static str,
+        value: impl ToString,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self::Setting { of, option, value: value.to_string(), remedy: remedy.into() }
+    }
+}
+
+impl fmt::Display for TcRefusal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Setting { of, option, value, remedy } => write!(out, "{of}: {option} {value}: {remedy}"),
+            Self::NotPossible { what, remedy } => write!(out, "{what}: {remedy}"),
+            Self::OtherKind { found, named } => write!(out, "it is {found}, not {named}"),
+            Self::UnknownClass(class) => write!(out, "there is no class {class}"),
+            Self::ClassExists(class) => write!(out, "there is a class {class} already"),
+            Self::ClassInUse { class, by } => write!(out, "class {class} is used by {by}"),
+        }
+    }
+}
+
+impl core::error::Error for TcRefusal {}

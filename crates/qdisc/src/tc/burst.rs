@@ -1,0 +1,49 @@
+//! The depth of a bucket, as several kinds are told it.
+
+use super::error::TcProblem;
+use super::scalar::{Scalar, Show};
+use super::units::Bytes;
+use core::fmt::{self, Formatter};
+
+/// The depth of a bucket: `BYTES` or `BYTES/CELL`.
+///
+/// ```
+/// use quietcore_qdisc::tc::{Burst, Bytes};
+///
+/// assert_eq!(Burst { size: Bytes(6_000), cell: Some(16) }.to_string(), "6000b/16");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// How much it holds.
+    pub size: Bytes,
+    /// The steps in which `tc` would reckon times; a power of 2. Nothing here is in such steps.
+    pub cell: Option<u32>,
+}
+
+impl fmt::Display for Burst {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, "{}", self.size)?;
+        self.cell.map_or(Ok(()), |cell| write!(out, "/{cell}"))
+    }
+}
+
+impl Show for Burst {
+    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, " {self}")
+    }
+}
+
+impl Scalar for Burst {
+    const ALLOWED: &'static [&'static str] = &["a number with b, k, m or g (bytes)", "the same and /CELL"];
+
+    fn read(word: &str) -> Result<Self, TcProblem> {
+        let Some((size, cell)) = word.split_once('/') else {
+            return Ok(Self { size: Bytes::read(word)?, cell: None });
+        };
+        let (size, cell) = (Bytes::read(size)?, u32::read(cell)?);
+        if !cell.is_power_of_two() {
+            return Err(TcProblem::Malformed { form: "a size with a cell that is a power of 2" });
+        }
+        Ok(Self { size, cell: Some(cell) })
+    }
+}

@@ -1,0 +1,124 @@
+//! How `tc` writes rates, sizes and times of what there is; `units` writes what was typed.
+//!
+//! Source: iproute2's `tc` by behaviour (`print_rate`, `print_size`, `print_time`, `print_percent`).
+
+use super::units::Percent;
+use alloc::format;
+use alloc::string::{String, ToString as _};
+use quietcore_core::Nanos;
+
+/// A number with so many digits that matter, as C's `%.*g` writes it.
+fn general(number: f64, digits: usize) -> String {
+    if number == 0.0 {
+        return "0".into();
+    }
+    let written = format!("{:.*e}", digits - 1, number);
+    let (mantissa, exponent) = written.split_once('e').unwrap_or((&written, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let trimmed = |text: &str| {
+        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
+        text.to_string()
+    };
+    if exponent < -4 || exponent >= digits as i32 {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{}e{sign}{:02}", trimmed(mantissa), exponent.abs());
+    }
+    trimmed(&format!("{number:.*}", (digits as i32 - 1 - exponent).max(0) as usize))
+}
+
+/// Bits per second, of which `tc` writes thousands as long as nothing is lost, or much is left.
+///
+/// ```
+/// assert_eq!(quietcore_qdisc::tc::rate_text(1_500_000), "1500Kbit");
+/// ```
+#[must_use]
+pub fn rate_text(mut bits: u64) -> String {
+    let units = ["", "K", "M", "G", "T"];
+    let mut unit = 0;
+    while unit + 1 < units.len() && bits >= 1000 && (bits.is_multiple_of(1000) || bits >= 1_000_000) {
+        bits /= 1000;
+        unit += 1;
+    }
+    format!("{bits}{}bit", units[unit])
+}
+
+pub(crate) fn byte_rate_text(bytes: u64) -> String {
+    rate_text(bytes.saturating_mul(8))
+}
+
+/// A number of bytes.
+///
+/// ```
+/// assert_eq!(quietcore_qdisc::tc::size_text(10_240), "10Kb");
+/// ```
+#[must_use]
+pub fn size_text(bytes: u64) -> String {
+    let (kilo, mega) = (1_u64 << 10, 1_u64 << 20);
+    let near = |unit: u64, off: u64| {
+        let whole = (bytes + unit / 2) / unit;
+        (bytes >= unit && (whole * unit).abs_diff(bytes) < off).then_some(whole)
+    };
+    match (near(mega, 1024), near(kilo, 16)) {
+        (Some(whole), _) => format!("{whole}Mb"),
+        (None, Some(whole)) => format!("{whole}Kb"),
+        (None, None) => format!("{bytes}b"),
+    }
+}
+
+/// A span of time.
+///
+/// ```
+/// assert_eq!(quietcore_qdisc::tc::time_text(quietcore_core::Nanos(6_000_000)), "6ms");
+/// ```
+#[must_use]
+pub fn time_text(span: Nanos) -> String {
+    let nanos = span.0 as f64;
+    match span.0 {
+        1_000_000_000.. => format!("{}s", general(nanos / 1e9, 3)),
+        1_000_000.. => format!("{}ms", general(nanos / 1e6, 3)),
+        1_000.. => format!("{}us", general(nanos / 1e3, 3)),
+        other => format!("{other}ns"),
+    }
+}
+
+pub(crate) fn percent_text(percent: Percent) -> String {
+    format!("{}%", general(100.0 * f64::from(percent.share()) / f64::from(u32::MAX), 6))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{general, rate_text, size_text, time_text};
+    use quietcore_core::Nanos;
+
+    /// Goal: numbers are written as `tc` writes them. Method: texts that it printed, and both sides of
+    /// limits.
+    #[test]
+    fn numbers() {
+        for (number, digits, text) in
+            [(6.0, 3, "6"), (1.5, 3, "1.5"), (1234.0, 3, "1.23e+03"), (0.1, 6, "0.1"), (99.99999, 6, "100")]
+        {
+            assert_eq!(general(number, digits), text);
+        }
+        for (bits, text) in [
+            (0, "0bit"),
+            (999, "999bit"),
+            (1_000, "1Kbit"),
+            (1_500, "1500bit"),
+            (1_500_000, "1500Kbit"),
+            (12_345_678, "12345Kbit"),
+            (10_000_000_000, "10Gbit"),
+        ] {
+            assert_eq!(rate_text(bits), text);
+        }
+        for (bytes, text) in
+            [(0, "0b"), (1_514, "1514b"), (1_600, "1600b"), (2_048, "2Kb"), (15_140, "15140b")]
+        {
+            assert_eq!(size_text(bytes), text);
+        }
+        for (nanos, text) in
+            [(999, "999ns"), (6_000_000, "6ms"), (1_500_000, "1.5ms"), (40_000_000_000, "40s")]
+        {
+            assert_eq!(time_text(Nanos(nanos)), text);
+        }
+    }
+}
