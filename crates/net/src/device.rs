@@ -3,7 +3,7 @@
 use super::driver::Driver;
 use super::network::Network;
 use super::options::{DeviceError, DeviceOptions};
-use super::queue::{Queue, Sharing};
+use super::queue::{QueuePlace, Sharing, TransmitQueue};
 use super::statistics::QueueStatistics;
 use core::fmt::{self, Debug};
 use quietcore_live::{CpuId, CpuSet, Machine};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// See the [module](super).
 pub struct Device<P> {
     machine: &'static Machine,
-    queues: Vec<Arc<Queue<P>>>,
+    queues: Vec<Arc<TransmitQueue<P>>>,
     /// By index of the CPU: its queues.
     of_cpu: Vec<Vec<usize>>,
 }
@@ -72,9 +72,8 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
         }
         let driver: Arc<dyn Driver<P>> = Arc::new(driver);
         let queue = |(number, home)| {
-            let place = (number, home, watchdog);
-            let shared = (machine, network.clone());
-            let queue = Arc::new(Queue::new(shared, Arc::clone(&driver), place, first_qdisc()));
+            let place = QueuePlace { machine, network: network.clone(), number, home, stays: watchdog };
+            let queue = Arc::new(TransmitQueue::new(place, Arc::clone(&driver), first_qdisc()));
             queue.watch();
             queue
         };

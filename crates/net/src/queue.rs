@@ -1,15 +1,15 @@
-//! One transmit queue: its discipline under a lock, its watchdog, who runs it, and what that costs.
+//! One transmit queue: its lock, its timers, and what runs it on which CPU; the run loop itself is
+//! [`TxQueue`].
 //!
-//! Who sends enqueues under the lock and runs the queue if nobody else does. Whoever runs it takes some
-//! packets out under the lock, gives them to the driver without it, and looks again; so senders wait for an
-//! enqueue or a batch, never for the driver. A packet that came while somebody runs the queue is found by
-//! that one's last look, which is under the same lock. Where a driver or a discipline panics, its queue waits
-//! as for a driver without room, with the packets that were not taken from it.
+//! A sender enqueues under the lock and runs the queue unless a run is under way. A run takes some packets
+//! out under the lock, gives them to the driver without it, and looks again; so senders wait for an enqueue
+//! or a batch, never for the driver. Where a driver or a discipline panics, its queue waits as for a driver
+//! without room, with the packets that were not taken from it.
 //!
 //! Two timers: the watchdog for what is throttled, and, for disciplines that have one (`cbq`), the delay
-//! timer. Both are armed and cancelled under the lock, so the last one to ask is the last one to be heard,
-//! and both only put the queue on a list: nothing is taken out by a timer's callback. A moment that has
-//! passed when it is asked for goes there at once, without a timer.
+//! timer. Both are armed and cancelled under the lock, so the last call to ask for a moment is the one that
+//! counts, and both only put the queue on a list: nothing is taken out by a timer's callback. A moment that
+//! has passed when it is asked for goes there at once, without a timer.
 
 use super::driver::Driver;
 use super::network::{Network, Scheduled};
@@ -18,18 +18,25 @@ use super::statistics::QueueStatistics;
 use core::fmt::Debug;
 use core::time::Duration;
 use quietcore_live::{CpuId, Machine, Nanos, Precision, TimerHandle, TimerOptions, softirq::Vector};
-use quietcore_qdisc::{Delays, Dequeued, Packet, Qdisc, Verdict};
+use quietcore_qdisc::{Packet, Qdisc, TxQueue, TxTake, TxThen, Verdict};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 
 /// Packets that are taken out at a time.
 const BATCH: usize = 16;
-/// Packets that one run lets through before others get the CPU (the kernel's `dev_tx_weight`).
-const WEIGHT: usize = 64;
-/// After a driver had no room: when it is asked again, unless it says so itself.
-const RETRY: Nanos = Nanos(1_000_000);
+/// What a queue belongs to.
+pub(super) struct QueuePlace {
+    pub(super) machine: &'static Machine,
+    pub(super) network: Network,
+    /// Its number in the device.
+    pub(super) number: usize,
+    /// The CPU that it belongs to.
+    pub(super) home: CpuId,
+    pub(super) stays: Watchdog,
+}
 
-pub(super) struct Queue<P> {
+/// See the module.
+pub(super) struct TransmitQueue<P> {
     pub(super) machine: &'static Machine,
     pub(super) network: Network,
     pub(super) driver: Arc<dyn Driver<P>>,
@@ -41,32 +48,15 @@ pub(super) struct Queue<P> {
     pub(super) watchdog: OnceLock<TimerHandle>,
     /// Made when a discipline needs it.
     delay_timer: OnceLock<TimerHandle>,
-    state: Mutex<State<P>>,
+    state: Mutex<QueueState<P>>,
 }
 
 #[derive(Debug)]
-struct State<P> {
-    qdisc: Box<dyn Qdisc<P>>,
-    /// Taken out, and the driver had no room: they go first.
-    back: VecDeque<P>,
-    /// Somebody runs it, and looks again before it ends.
-    is_running: bool,
-    /// It is on some CPU's list.
-    is_scheduled: bool,
-    /// The driver said that it has room, perhaps before who runs the queue knew that it had none.
-    is_woken: bool,
-    /// Disciplines that it has had.
-    grafts: u64,
-    /// For when the watchdog is armed.
-    armed: Option<Nanos>,
-    /// The discipline has a second timer.
-    has_delays: bool,
-    /// For when that is armed.
-    delay_armed: Option<Nanos>,
+struct QueueState<P> {
+    tx: TxQueue<P>,
     /// Its packets go to the device's first queue, which has one discipline for all.
     is_passing_on: bool,
     statistics: QueueStatistics,
-    requeues: u64,
 }
 
 /// Which queues have a discipline of their own.
@@ -78,18 +68,6 @@ pub(super) enum Sharing {
     First,
 }
 
-/// Why a run ends.
-enum End {
-    Empty,
-    Throttled(Nanos),
-    /// The driver has no room.
-    Full,
-    /// The driver had no room, and has.
-    Woken,
-    /// Others wait for the CPU.
-    Weight,
-}
-
 /// What is left to do after a run.
 #[derive(PartialEq, Eq)]
 #[must_use = "a queue that is not run again stalls"]
@@ -99,66 +77,46 @@ enum Then {
     Again,
 }
 
-/// A run of the queue. One that ends by a panic of who is asked leaves a queue that can be run.
-struct Turn<'a, P: Packet + Debug + Send + 'static> {
-    queue: &'a Arc<Queue<P>>,
+/// A run of the queue. One that ends by a panic of the driver or of the discipline leaves a queue that can be
+/// run.
+struct QueueRun<'a, P: Packet + Debug + Send + 'static> {
+    queue: &'a Arc<TransmitQueue<P>>,
     /// Nothing while the driver has the packets.
-    state: Option<MutexGuard<'a, State<P>>>,
+    state: Option<MutexGuard<'a, QueueState<P>>>,
     batch: VecDeque<P>,
     cpu: Option<CpuId>,
     is_over: bool,
 }
 
-impl<P: Packet + Debug + Send + 'static> Drop for Turn<'_, P> {
+impl<P: Packet + Debug + Send + 'static> Drop for QueueRun<'_, P> {
     fn drop(&mut self) {
         if self.is_over {
             return;
         }
         let mut state = self.state.take().unwrap_or_else(|| self.queue.lock());
-        state.is_running = false;
-        if !self.batch.is_empty() {
-            state.back = core::mem::take(&mut self.batch);
-        }
-        let then = self.queue.arm(&mut state, self.queue.retry(), self.cpu);
+        let then = state.tx.abandon(self.queue.machine.now(), &mut self.batch);
+        let then = self.queue.obey(&mut state, then, self.cpu);
         drop(state);
         if then == Then::Again {
-            // Refused when the machine has ended: whoever sends next runs it.
+            // Refused when the machine has ended: the next sender runs it.
             let _ = self.queue.enlist(self.cpu.unwrap_or(self.queue.home));
         }
     }
 }
 
-impl<P: Packet + Debug + Send + 'static> Queue<P> {
-    pub(super) fn new(
-        (machine, network): (&'static Machine, Network),
-        driver: Arc<dyn Driver<P>>,
-        (number, home, stays): (usize, CpuId, Watchdog),
-        qdisc: Box<dyn Qdisc<P>>,
-    ) -> Self {
-        let state = State {
-            qdisc,
-            back: VecDeque::new(),
-            is_running: false,
-            is_scheduled: false,
-            is_woken: false,
-            grafts: 0,
-            armed: None,
-            has_delays: false,
-            delay_armed: None,
-            is_passing_on: false,
-            statistics: QueueStatistics::default(),
-            requeues: 0,
-        };
+impl<P: Packet + Debug + Send + 'static> TransmitQueue<P> {
+    pub(super) fn new(place: QueuePlace, driver: Arc<dyn Driver<P>>, qdisc: Box<dyn Qdisc<P>>) -> Self {
+        let tx = TxQueue::new(qdisc);
+        let state = QueueState { tx, is_passing_on: false, statistics: QueueStatistics::default() };
         let (watchdog, delay_timer, state) = (OnceLock::new(), OnceLock::new(), Mutex::new(state));
-        let queue = Self { machine, network, driver, number, home, stays, watchdog, delay_timer, state };
-        queue.lock().look_for_delays();
-        queue
+        let QueuePlace { machine, network, number, home, stays } = place;
+        Self { machine, network, driver, number, home, stays, watchdog, delay_timer, state }
     }
 
-    /// Makes the watchdog. It holds the queue weakly: who drops the device ends both.
+    /// Makes the watchdog. It holds the queue weakly: both end with the device.
     pub(super) fn watch(self: &Arc<Self>) {
         let timer = self.timer(|queue, state, cpu| {
-            state.armed = None;
+            state.tx.watchdog_expired();
             state.statistics.watchdogs += 1;
             state.statistics.watchdogs_elsewhere += u64::from(cpu != queue.home);
         });
@@ -167,7 +125,7 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
     }
 
     /// A timer that does `due` under the lock, and has the queue run by the softirq of the CPU it ran on.
-    fn timer(self: &Arc<Self>, due: fn(&Self, &mut State<P>, CpuId)) -> TimerHandle {
+    fn timer(self: &Arc<Self>, due: fn(&Self, &mut QueueState<P>, CpuId)) -> TimerHandle {
         let weak = Arc::downgrade(self);
         let options = TimerOptions::new().precision(Precision::Exact);
         let options = if self.stays == Watchdog::Pinned { options.pinned() } else { options };
@@ -180,7 +138,7 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
     }
 
     /// The lock, and how long it was waited for.
-    fn lock(&self) -> MutexGuard<'_, State<P>> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<P>> {
         let (mut state, waited) = match self.state.try_lock() {
             Ok(state) => (state, None),
             Err(TryLockError::Poisoned(poisoned)) => (poisoned.into_inner(), None),
@@ -198,27 +156,27 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
         state
     }
 
-    /// The lock, of who only looks on: not counted.
-    fn lock_unseen(&self) -> MutexGuard<'_, State<P>> {
+    /// The lock, to look only: not counted.
+    fn lock_unseen(&self) -> MutexGuard<'_, QueueState<P>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a packet from who plays `cpu`, and runs the queue if nobody does. Gives it back if it is the
-    /// first queue's.
+    /// Takes a packet from the lane that drives `cpu`, and runs the queue unless a run is under way. Gives it
+    /// back if it is the first queue's.
     pub(super) fn send(self: &Arc<Self>, packet: P, cpu: Option<CpuId>) -> Result<Verdict, P> {
         let mut state = self.lock();
         if state.is_passing_on {
             return Err(packet);
         }
-        let verdict = state.qdisc.enqueue(self.machine.now(), packet);
+        let verdict = state.tx.enqueue(self.machine.now(), packet);
         if verdict == Verdict::Queued {
             self.run(state, cpu);
         }
         Ok(verdict)
     }
 
-    /// Takes all of them, and runs the queue if nobody does; says no, and takes none, if they are the first
-    /// queue's.
+    /// Takes all of them, and runs the queue unless a run is under way; says no, and takes none, if they are
+    /// the first queue's.
     pub(super) fn send_all(self: &Arc<Self>, packets: &mut dyn Iterator<Item = P>, cpu: CpuId) -> bool {
         let mut state = self.lock();
         if state.is_passing_on {
@@ -227,7 +185,7 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
         let now = self.machine.now();
         let mut is_any_queued = false;
         for packet in packets {
-            is_any_queued |= state.qdisc.enqueue(now, packet) == Verdict::Queued;
+            is_any_queued |= state.tx.enqueue(now, packet) == Verdict::Queued;
         }
         if is_any_queued {
             self.run(state, Some(cpu));
@@ -248,34 +206,29 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
         self.put(state, qdisc);
     }
 
-    fn put(&self, mut state: MutexGuard<'_, State<P>>, qdisc: Box<dyn Qdisc<P>>) {
-        let before = core::mem::replace(&mut state.qdisc, qdisc);
-        let back = core::mem::take(&mut state.back);
-        (state.armed, state.delay_armed, state.requeues) = (None, None, 0);
-        state.grafts += 1;
-        state.look_for_delays();
-        // Under the lock: not what somebody arms for the new one.
+    fn put(&self, mut state: MutexGuard<'_, QueueState<P>>, qdisc: Box<dyn Qdisc<P>>) {
+        let before = state.tx.graft(qdisc);
+        // Under the lock: not what is armed for the new discipline.
         for timer in [self.watchdog.get(), self.delay_timer.get()].into_iter().flatten() {
             let _ = timer.cancel();
         }
         drop(state);
         // User code, perhaps: packets' destructors.
-        drop((before, back));
+        drop(before);
     }
 
-    /// Looks at the discipline, or changes what nobody who waits for a packet notices.
+    /// Looks at the discipline, or changes it where no packet may leave earlier then.
     pub(super) fn look<R>(&self, look: impl FnOnce(&mut dyn Qdisc<P>) -> R) -> R {
-        look(&mut *self.lock_unseen().qdisc)
+        look(self.lock_unseen().tx.qdisc_mut())
     }
 
     /// Changes the discipline; then the softirq of the queue's CPU runs it, which arms its timers anew.
     pub(super) fn change<R>(self: &Arc<Self>, change: impl FnOnce(&mut dyn Qdisc<P>) -> R) -> R {
         let mut state = self.lock();
-        let answer = change(&mut *state.qdisc);
-        state.look_for_delays();
-        let holds = state.qdisc.statistics().qlen > 0 || !state.back.is_empty();
+        let answer = state.tx.change(change);
+        let holds_packets = state.tx.holds_packets();
         drop(state);
-        if holds {
+        if holds_packets {
             self.schedule(self.home);
         }
         answer
@@ -284,24 +237,19 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
     /// The driver has room again.
     pub(super) fn wake(self: &Arc<Self>) {
         let mut state = self.lock();
-        state.is_woken = true;
+        state.tx.wake();
         self.run(state, self.machine.cpu_here());
     }
 
     pub(super) fn statistics(&self) -> QueueStatistics {
         let state = self.lock_unseen();
-        let mut statistics = state.statistics;
-        statistics.qdisc = state.qdisc.statistics();
-        statistics.qdisc.requeues += state.requeues;
-        statistics.qdisc.qlen += state.back.len() as u64;
-        statistics.qdisc.backlog += state.back.iter().map(|packet| u64::from(packet.len())).sum::<u64>();
-        statistics
+        QueueStatistics { qdisc: state.tx.statistics(), ..state.statistics }
     }
 
     /// The softirq of `cpu` is to run it.
     fn schedule(self: &Arc<Self>, cpu: CpuId) {
         if !self.enlist(cpu) {
-            // The machine has ended: whoever asks does it.
+            // The machine has ended: the caller does it.
             let state = self.lock();
             self.run(state, None);
         }
@@ -309,24 +257,20 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
 
     /// The same; says whether it will.
     fn enlist(self: &Arc<Self>, cpu: CpuId) -> bool {
-        if core::mem::replace(&mut self.lock().is_scheduled, true) {
+        if !self.lock().tx.schedule() {
             return true;
         }
         let (place, item) = ((cpu, Vector::NET_TX), Arc::downgrade(self) as Weak<dyn Scheduled>);
         let is_enlisted = self.network.schedule(self.machine, place, &item);
         if !is_enlisted {
-            self.lock().is_scheduled = false;
+            self.lock().tx.scheduled();
         }
         is_enlisted
     }
 
-    /// Lets go what may go; `cpu` is the one that the caller plays.
-    fn run<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State<P>>, mut cpu: Option<CpuId>) {
-        loop {
-            if core::mem::replace(&mut state.is_running, true) {
-                // That one looks again.
-                return;
-            }
+    /// Lets go what may go; `cpu` is the one that the caller drives.
+    fn run<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, QueueState<P>>, mut cpu: Option<CpuId>) {
+        while state.tx.begin() {
             if self.run_once(state, cpu) == Then::Nothing || self.enlist(cpu.unwrap_or(self.home)) {
                 return;
             }
@@ -335,90 +279,62 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
     }
 
     /// Until nothing may go, or others have their turn.
-    fn run_once<'a>(self: &'a Arc<Self>, state: MutexGuard<'a, State<P>>, cpu: Option<CpuId>) -> Then {
-        let mut turn = Turn { queue: self, state: Some(state), batch: VecDeque::new(), cpu, is_over: false };
-        let end = turn.work();
-        turn.is_over = true;
-        let mut state = turn.state.take().unwrap_or_else(|| self.lock());
-        state.is_running = false;
+    fn run_once<'a>(self: &'a Arc<Self>, state: MutexGuard<'a, QueueState<P>>, cpu: Option<CpuId>) -> Then {
+        let (state, batch) = (Some(state), VecDeque::new());
+        let mut run = QueueRun { queue: self, state, batch, cpu, is_over: false };
+        let then = run.work();
+        run.is_over = true;
+        let mut state = run.state.take().unwrap_or_else(|| self.lock());
         self.arm_delay_timer(&mut state, cpu);
-        match end {
-            End::Empty => Then::Nothing,
-            End::Throttled(until) => self.arm(&mut state, until, cpu),
-            End::Full => self.arm(&mut state, self.retry(), cpu),
-            End::Woken | End::Weight => Then::Again,
-        }
+        let then = self.obey(&mut state, then, cpu);
+        drop(state);
+        // Without the lock: packets of a discipline that was replaced meanwhile.
+        drop(run);
+        then
     }
 
-    /// Up to a batch; and why it is empty, if it is.
-    fn take_batch(&self, state: &mut State<P>, batch: &mut VecDeque<P>, cpu: Option<CpuId>) -> End {
-        core::mem::swap(batch, &mut state.back);
-        let mut end = End::Empty;
-        let now = self.machine.now();
-        while batch.len() < BATCH {
-            match state.qdisc.dequeue(now) {
-                Dequeued::Packet(packet) => {
-                    batch.push_back(packet);
-                    let count = match cpu {
-                        None => &mut state.statistics.dequeued_by_strangers,
-                        Some(cpu) if cpu == self.home => &mut state.statistics.dequeued_at_home,
-                        Some(_) => &mut state.statistics.dequeued_elsewhere,
-                    };
-                    *count += 1;
+    /// Where packets were taken out of the discipline.
+    fn count(&self, statistics: &mut QueueStatistics, cpu: Option<CpuId>, dequeued: u64) {
+        let count = match cpu {
+            None => &mut statistics.dequeued_by_strangers,
+            Some(cpu) if cpu == self.home => &mut statistics.dequeued_at_home,
+            Some(_) => &mut statistics.dequeued_elsewhere,
+        };
+        *count += dequeued;
+    }
+
+    /// Arms the watchdog, if it is to be armed.
+    fn obey(&self, state: &mut QueueState<P>, then: TxThen, cpu: Option<CpuId>) -> Then {
+        match then {
+            TxThen::Nothing => Then::Nothing,
+            TxThen::Again => Then::Again,
+            TxThen::Arm(until) if until <= self.machine.now() => {
+                // It has passed meanwhile: a softirq, as the timer would have raised it.
+                state.tx.watchdog_expired();
+                Then::Again
+            }
+            TxThen::Arm(until) => {
+                if let Some(watchdog) = self.watchdog.get() {
+                    self.arm_timer(watchdog, until, cpu);
                 }
-                Dequeued::Throttled(until) => {
-                    end = End::Throttled(until);
-                    break;
-                }
-                Dequeued::Empty => break,
+                Then::Nothing
             }
         }
-        end
-    }
-
-    /// When a driver without room is asked again.
-    fn retry(&self) -> Nanos {
-        Nanos(self.machine.now().0.saturating_add(RETRY.0))
-    }
-
-    /// The watchdog is to go off at `until`, armed by who plays `cpu`. The same moment again costs nothing.
-    fn arm(&self, state: &mut State<P>, until: Nanos, cpu: Option<CpuId>) -> Then {
-        if state.armed == Some(until) {
-            return Then::Nothing;
-        }
-        if until <= self.machine.now() {
-            // It has passed meanwhile: a softirq, as the timer would have raised it.
-            state.armed = None;
-            return Then::Again;
-        }
-        state.armed = Some(until);
-        if let Some(watchdog) = self.watchdog.get() {
-            self.arm_timer(watchdog, until, cpu);
-        }
-        Then::Nothing
     }
 
     /// The delay timer is to go off when the discipline says.
-    fn arm_delay_timer(self: &Arc<Self>, state: &mut State<P>, cpu: Option<CpuId>) {
-        if !state.has_delays {
-            return;
-        }
-        let Some(until) = state.qdisc.delays().until().filter(|until| state.delay_armed != Some(*until))
-        else {
-            return;
-        };
-        state.delay_armed = Some(until);
+    fn arm_delay_timer(self: &Arc<Self>, state: &mut QueueState<P>, cpu: Option<CpuId>) {
+        let Some(until) = state.tx.arm_delays() else { return };
         let timer = self.delay_timer.get_or_init(|| {
             self.timer(|queue, state, _| {
-                state.delay_armed = None;
                 state.statistics.delay_timers += 1;
-                state.qdisc.end_delays(queue.machine.now());
+                state.tx.delays_expired(queue.machine.now());
             })
         });
         self.arm_timer(timer, until, cpu);
     }
 
-    /// Under the lock, so that the last one to ask is the last one to arm. Refused when the machine has
+    /// Under the lock, so that the last call to ask is the last one to arm. Refused when the machine has
     /// ended.
     fn arm_timer(&self, timer: &TimerHandle, until: Nanos, cpu: Option<CpuId>) {
         let stranger = self.machine.cpu_here().is_none();
@@ -432,55 +348,31 @@ impl<P: Packet + Debug + Send + 'static> Queue<P> {
     }
 }
 
-impl<P: Packet> State<P> {
-    /// Whether the discipline has a second timer changes only when it is told something.
-    fn look_for_delays(&mut self) {
-        self.has_delays = self.qdisc.delays() != Delays::Absent;
-    }
-}
-
-impl<P: Packet + Debug + Send + 'static> Turn<'_, P> {
+impl<P: Packet + Debug + Send + 'static> QueueRun<'_, P> {
     /// Asks the discipline and the driver, in turns.
-    fn work(&mut self) -> End {
-        let (queue, mut passed) = (self.queue, 0);
+    fn work(&mut self) -> TxThen {
+        let queue = self.queue;
         loop {
             let state = self.state.get_or_insert_with(|| queue.lock());
-            let end = queue.take_batch(state, &mut self.batch, self.cpu);
-            if self.batch.is_empty() {
-                // Found under the lock: whoever enqueues from now on finds nobody who runs it.
-                return end;
+            match state.tx.take(queue.machine.now(), &mut self.batch, BATCH) {
+                // Found under the lock: a sender that enqueues from now on finds no run under way.
+                TxTake::Over(then) => return then,
+                TxTake::Batch(dequeued) => queue.count(&mut state.statistics, self.cpu, dequeued as u64),
             }
-            passed += self.batch.len();
-            state.is_woken = false;
-            let grafts = state.grafts;
             self.state = None;
             queue.driver.transmit_batch(queue.number, &mut self.batch);
-            let mut back = core::mem::take(&mut self.batch);
             let state = self.state.insert(queue.lock());
-            if !back.is_empty() {
-                let end = if state.is_woken { End::Woken } else { End::Full };
-                if state.grafts == grafts {
-                    state.requeues += back.len() as u64;
-                    // Nobody else has taken packets out meanwhile.
-                    core::mem::swap(&mut state.back, &mut back);
-                } else {
-                    // Another discipline's, and dropped as what that one held; without the lock.
-                    self.state = None;
-                    drop(back);
-                }
-                return end;
-            }
-            if passed >= WEIGHT {
-                return End::Weight;
+            if let Some(then) = state.tx.transmitted(queue.machine.now(), &mut self.batch) {
+                return then;
             }
         }
     }
 }
 
-impl<P: Packet + Debug + Send + 'static> Scheduled for Queue<P> {
+impl<P: Packet + Debug + Send + 'static> Scheduled for TransmitQueue<P> {
     fn run_on(self: Arc<Self>, cpu: CpuId) {
         let mut state = self.lock();
-        state.is_scheduled = false;
+        state.tx.scheduled();
         self.run(state, Some(cpu));
     }
 }

@@ -10,10 +10,8 @@ use super::network::{Network, Scheduled};
 use super::options::DeviceError;
 use core::fmt;
 use quietcore_live::{CpuId, Machine, softirq::Vector};
+use quietcore_qdisc::DEVICE_WEIGHT;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-
-/// Packets that a receiver may take in before others have their turn (the kernel's `NAPI_POLL_WEIGHT`).
-const BUDGET: usize = 64;
 
 /// What a receiver found.
 ///
@@ -226,6 +224,6 @@ impl Scheduled for Line {
         *state = State::Running;
         drop(state);
         let mut run = Run { line: &self, received: Received::More };
-        run.received = self.receive.receive(cpu, BUDGET);
+        run.received = self.receive.receive(cpu, DEVICE_WEIGHT);
     }
 }

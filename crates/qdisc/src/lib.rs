@@ -49,6 +49,7 @@ mod refusal;
 mod statistics;
 mod tbf;
 pub mod tc;
+mod tx_queue;
 
 pub use cbq::{Cbq, CbqClass, CbqClassStatistics, CbqError, CbqOverlimit, CbqSettings};
 pub use child::Child;
@@ -69,3 +70,4 @@ pub use qdisc::{Delays, Dequeued, Qdisc, Verdict};
 pub use rate::{LinkLayer, Rate};
 pub use statistics::Statistics;
 pub use tbf::{Peak, Tbf, TbfError, TbfLimit, TbfSettings};
+pub use tx_queue::{DEVICE_WEIGHT, TxQueue, TxTake, TxThen};

@@ -3,6 +3,7 @@
 use super::killer::{Killer, Mutant, Suite};
 
 const NETEM: &str = "crates/qdisc/src/netem/mod.rs";
+const TX_QUEUE: &str = "crates/qdisc/src/tx_queue.rs";
 const QUEUE: &str = "crates/net/src/queue.rs";
 
 /// Any test of a discipline.
@@ -56,6 +57,22 @@ pub(super) const PACKETS: &[Mutant] = &[
         file: "crates/qdisc/src/fq/mod.rs",
         right: "flow.credit -= i64::from(bytes);",
         wrong: "flow.credit -= i64::from(bytes) / 2;",
+        killers: DISCIPLINES,
+    },
+    Mutant {
+        name: "tx-queue-wake-lost",
+        rule: "a driver that has room again is asked at once, though it had none when it got the packets",
+        file: TX_QUEUE,
+        right: "if self.is_woken { self.end_again() }",
+        wrong: "if self.is_running() && !self.is_woken { self.end_again() }",
+        killers: DISCIPLINES,
+    },
+    Mutant {
+        name: "tx-queue-weight-off-by-one",
+        rule: "a run that has sent its weight lets others have the CPU",
+        file: TX_QUEUE,
+        right: "(self.run >= Some(DEVICE_WEIGHT))",
+        wrong: "(self.run > Some(DEVICE_WEIGHT))",
         killers: DISCIPLINES,
     },
     Mutant {

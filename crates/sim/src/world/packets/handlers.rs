@@ -25,22 +25,22 @@ impl SoftirqLayer<'_> {
     fn transmit_step(&mut self, cpu: u16) -> Option<u64> {
         let at = usize::from(cpu);
         loop {
-            if let Some(run) = self.packets.stations[at].transmits.take() {
-                let (run, cost) = self.run_step(cpu, run);
-                self.packets.stations[at].transmits = run;
+            if let Some(queue) = self.packets.stations[at].transmits.take() {
+                let (goes_on, cost) = self.run_step(cpu, queue);
+                self.packets.stations[at].transmits = goes_on.then_some(queue);
                 return Some(cost);
             }
             let queue = self.packets.stations[at].in_hand.pop_front()?;
-            let this = &mut self.packets.queues[usize::from(queue)];
-            this.is_scheduled = false;
-            // Another CPU may run it: that CPU looks again.
-            self.packets.stations[at].transmits = this.begin_run(queue);
+            let tx = &mut self.packets.queues[usize::from(queue)].tx;
+            tx.scheduled();
+            // A run that is under way looks again.
+            self.packets.stations[at].transmits = tx.begin().then_some(queue);
         }
     }
 
     /// `queue` is to be run by NET_TX of `cpu`.
     pub(crate) fn schedule_queue(&mut self, cpu: u16, queue: u16) {
-        if !std::mem::replace(&mut self.packets.queues[usize::from(queue)].is_scheduled, true) {
+        if self.packets.queues[usize::from(queue)].tx.schedule() {
             self.packets.stations[usize::from(cpu)].scheduled.push_back(queue);
         }
         self.raise(cpu, Vector::NET_TX);
@@ -49,7 +49,7 @@ impl SoftirqLayer<'_> {
     /// The watchdog of `queue` has gone off on `cpu`.
     pub(crate) fn watchdog_ends(&mut self, cpu: u16, queue: u16) {
         let this = &mut self.packets.queues[usize::from(queue)];
-        this.armed = None;
+        this.tx.watchdog_expired();
         let is_elsewhere = cpu != this.home;
         let figures = self.recorder().packets();
         *figures.watchdogs.entry(cpu).or_default() += 1;
@@ -67,7 +67,7 @@ impl SoftirqLayer<'_> {
         self.expect_frames(queue);
     }
 
-    /// Interrupts when there is something for `queue`, unless a handler or task looks anyway.
+    /// Interrupts when there is something for `queue`, unless its CPU looks anyway.
     pub(super) fn expect_frames(&mut self, queue: u16) {
         let now = self.now();
         let this = &mut self.packets.queues[usize::from(queue)];
@@ -93,13 +93,13 @@ impl SoftirqLayer<'_> {
     pub(crate) fn check_packets(&self) {
         for (number, queue) in self.packets.queues.iter().enumerate() {
             assert_eq!(queue.lost(), 0, "queue {number}: {queue:?}");
-            let is_served = queue.is_running || queue.is_scheduled || queue.armed.is_some();
+            let (tx, armed) = (&queue.tx, queue.tx.armed());
+            let is_served = tx.is_running() || tx.is_scheduled() || armed.is_some();
             assert!(is_served || queue.qlen() == 0, "queue {number} is served by no CPU: {queue:?}");
             let expires = self.tasks.timers.all[queue.watchdog as usize].expires;
             assert!(
-                queue.armed.is_none_or(|armed| armed == expires),
-                "queue {number}: its watchdog is not armed for {:?}",
-                queue.armed
+                armed.is_none_or(|armed| armed.0 == expires),
+                "queue {number}: its watchdog is not armed for {armed:?}"
             );
         }
     }

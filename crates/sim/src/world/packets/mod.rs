@@ -1,15 +1,15 @@
 //! Packets: transmit queues with a netem, a lock and a watchdog each, and their senders.
 //!
 //! Disciplines are those that programs use (`quietcore_qdisc::Netem`), watchdogs are the machine's exact
-//! timers: it decides on which CPU one is queued. The simulator adds the time, and who does what where, as
-//! the kernel does. The sender enqueues under the queue's lock and runs the queue, unless another CPU does. A
-//! run takes one packet per hold of the lock and gives it to the driver without it, 64 of them at most. When
-//! the head must wait, the run arms the watchdog on its CPU. The watchdog puts the queue on the list of the
-//! CPU where it goes off, and NET_TX there runs the list.
+//! timers: it decides on which CPU one is queued. The simulator adds the time, and what is done on which
+//! CPU, as the kernel does: a sender enqueues under the queue's lock and runs the queue, unless a run is under
+//! way; a run (`quietcore_qdisc::TxQueue`) takes one packet per hold of the lock and gives it to the driver
+//! without it; a queue whose head must wait arms the watchdog, where it was run; the watchdog puts the queue
+//! on the list of the CPU where it goes off, and NET_TX there runs the list.
 //!
 //! A *stream*'s sender is a receiver that acknowledges: frames arrive, an interrupt raises NET_RX on the
 //! queue's CPU, which takes in 300 at most, sends a packet for each, and leaves the data to a task that
-//! copies it. A *datagram*'s sender is a task. Waiting for the lock is time of the waiting CPU.
+//! copies it. A *datagram*'s sender is a task. A wait for the lock is at the expense of the CPU that waits.
 //!
 //! Invariants, checked with the others: no packet of a window is lost; a queue whose head must wait has its
 //! watchdog armed, is on a list, or is being run. Absent: interrupts while the lock is held (its holder is

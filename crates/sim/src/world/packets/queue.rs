@@ -3,13 +3,11 @@
 use crate::engine::{SimRandom, interval};
 use crate::scenario::{Arrivals, TransmitQueue};
 use quietcore_core::Nanos;
-use quietcore_qdisc::{Netem, Packet, Qdisc};
+use quietcore_qdisc::{Netem, Packet, TxQueue};
 use std::collections::VecDeque;
 
 /// A packet counts as so many bytes: an acknowledgement with a time stamp, in Ethernet.
 const BYTES: u32 = 66;
-/// Packets that one run lets through before others get the CPU (`dev_tx_weight`).
-const WEIGHT: u32 = 64;
 
 /// A packet: when it may leave, if that is known beforehand.
 #[derive(Clone, Copy, Debug)]
@@ -25,37 +23,25 @@ impl Packet for SimFrame {
 
 type Draws = Box<dyn FnMut() -> u32 + Send>;
 
-/// A run of a queue.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct QueueRun {
-    pub(crate) queue: u16,
-    /// So many packets may yet pass.
-    pub(crate) left: u32,
-}
-
 /// See the file.
 #[derive(Debug)]
 pub(crate) struct SimQueue {
     pub(crate) load: TransmitQueue,
     pub(crate) home: u16,
-    pub(crate) netem: Netem<SimFrame, Draws>,
+    pub(crate) tx: TxQueue<SimFrame>,
     /// The number of its timer.
     pub(crate) watchdog: u32,
     /// Its sender, if that is a task.
     pub(crate) task: Option<u32>,
     /// That task runs it.
-    pub(crate) sender_run: Option<QueueRun>,
-    /// For when the watchdog is armed.
-    pub(crate) armed: Option<u64>,
-    pub(crate) is_running: bool,
-    pub(crate) is_scheduled: bool,
+    pub(crate) is_run_by_task: bool,
     /// When frames arrive, or there is room for a packet, in this order.
     pub(crate) wire: VecDeque<u64>,
     /// An interrupt for them is ahead.
     pub(crate) is_expected: bool,
     /// A handler or task takes them in, or is about to.
     pub(crate) is_polled: bool,
-    /// UnderLock in, and not sent yet.
+    /// Taken in, and not sent yet.
     pub(crate) in_hand: u64,
     /// Packets that were dropped and will be sent again.
     pub(crate) missed: u64,
@@ -85,13 +71,10 @@ impl SimQueue {
         Self {
             home: load.cpu.index() as u16,
             load,
-            netem,
+            tx: TxQueue::new(Box::new(netem)),
             watchdog,
             task: None,
-            sender_run: None,
-            armed: None,
-            is_running: false,
-            is_scheduled: false,
+            is_run_by_task: false,
             born: wire.len() as u64,
             wire,
             is_expected: false,
@@ -157,14 +140,8 @@ impl SimQueue {
         SimFrame { due: (delay.jitter == Nanos(0)).then(|| at + delay.latency.0) }
     }
 
-    /// Begins to run it, unless it is being run.
-    pub(crate) fn begin_run(&mut self, number: u16) -> Option<QueueRun> {
-        let begins = !std::mem::replace(&mut self.is_running, true);
-        begins.then_some(QueueRun { queue: number, left: WEIGHT })
-    }
-
     pub(crate) fn qlen(&self) -> u64 {
-        self.netem.statistics().qlen
+        self.tx.statistics().qlen
     }
 
     /// Packets that are nowhere; 0 unless something is wrong.

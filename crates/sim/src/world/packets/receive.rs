@@ -1,6 +1,5 @@
 //! Senders: NET_RX that acknowledges what came, or a task.
 
-use super::queue::QueueRun;
 use super::station::{ReceiveState, WEIGHT};
 use crate::world::context::RunAccess;
 use crate::world::softirqs::SoftirqLayer;
@@ -14,19 +13,19 @@ impl SoftirqLayer<'_> {
 
     /// NET_RX of `cpu`: the queue that it runs, an answer, the next frame; `None` when it is over.
     pub(crate) fn receive_step(&mut self, cpu: u16) -> Option<u64> {
-        if let Some(run) = self.receives(cpu).run.take() {
-            let (run, cost) = self.run_step(cpu, run);
-            self.receives(cpu).run = run;
+        if let Some(queue) = self.receives(cpu).runs.take() {
+            let (goes_on, cost) = self.run_step(cpu, queue);
+            self.receives(cpu).runs = goes_on.then_some(queue);
             return Some(cost);
         }
         let mut cost = None;
         if let Some(queue) = self.receives(cpu).answers.take() {
-            let (run, spent) = self.send_packet(cpu, queue);
+            let (goes_on, spent) = self.send_packet(cpu, queue);
             let copy = self.packets.queues[usize::from(queue)].load.copy;
             let this = self.receives(cpu);
-            (this.run, this.copies) = (run, this.copies + copy);
+            (this.runs, this.copies) = (goes_on.then_some(queue), this.copies + copy);
             cost = Some(spent);
-            if this.run.is_some() {
+            if goes_on {
                 return cost;
             }
         }
@@ -86,13 +85,13 @@ impl SoftirqLayer<'_> {
     pub(crate) fn sender_part(&mut self, cpu: u16, task: u32, queue: u16) -> NextPart {
         let now = self.now();
         let this = &mut self.packets.queues[usize::from(queue)];
-        if let Some(run) = this.sender_run.take() {
-            let (run, cost) = self.run_step(cpu, run);
-            return self.sender_goes_on(cpu, queue, run, cost);
-        }
-        if this.in_hand > 0 {
-            let (run, cost) = self.send_packet(cpu, queue);
-            return self.sender_goes_on(cpu, queue, run, cost);
+        if this.is_run_by_task || this.in_hand > 0 {
+            let step = if this.is_run_by_task { Self::run_step } else { Self::send_packet };
+            let (goes_on, cost) = step(self, cpu, queue);
+            self.packets.queues[usize::from(queue)].is_run_by_task = goes_on;
+            // As where bottom halves are enabled again: what was raised meanwhile runs.
+            let _ = self.begin_round(cpu);
+            return NextPart::Run(cost);
         }
         if this.take_in(now) {
             let work = this.load.work;
@@ -103,12 +102,5 @@ impl SoftirqLayer<'_> {
         this.is_polled = false;
         self.expect_frames(queue);
         NextPart::Block
-    }
-
-    fn sender_goes_on(&mut self, cpu: u16, queue: u16, run: Option<QueueRun>, cost: u64) -> NextPart {
-        self.packets.queues[usize::from(queue)].sender_run = run;
-        // As where bottom halves are enabled again: what was raised meanwhile runs.
-        let _ = self.begin_round(cpu);
-        NextPart::Run(cost)
     }
 }

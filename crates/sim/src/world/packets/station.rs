@@ -1,13 +1,14 @@
 //! All transmit queues, and what each CPU has to do with them, as data.
 
-use super::queue::{QueueRun, SimQueue};
+use super::queue::SimQueue;
 use crate::world::timers::Locks;
 use quietcore_core::softirq::Vector;
+use quietcore_qdisc::DEVICE_WEIGHT;
 use std::collections::VecDeque;
 
 /// Frames that one handler takes in (`netdev_budget`), and those of one queue before the next one's turn.
 const BUDGET: u32 = 300;
-pub(super) const WEIGHT: u32 = 64;
+pub(super) const WEIGHT: u32 = DEVICE_WEIGHT as u32;
 
 /// All queues, and what CPUs have to do with them.
 #[derive(Debug)]
@@ -23,9 +24,10 @@ pub(crate) struct PacketState {
 pub(super) struct PacketStation {
     /// Queues that its NET_TX is to run.
     pub(super) scheduled: VecDeque<u16>,
-    /// Those that a handler of it runs now, the first of them as `run` says.
+    /// Those that a handler of it runs next.
     pub(super) in_hand: VecDeque<u16>,
-    pub(super) transmits: Option<QueueRun>,
+    /// The one that it runs now.
+    pub(super) transmits: Option<u16>,
     pub(super) receives: ReceiveState,
 }
 
@@ -65,8 +67,8 @@ pub(super) struct ReceiveState {
     pub(super) weight: u32,
     /// This queue's frame has been taken in, and is to be answered.
     pub(super) answers: Option<u16>,
-    /// It runs a queue.
-    pub(super) run: Option<QueueRun>,
+    /// It runs this queue.
+    pub(super) runs: Option<u16>,
     /// What it has for the task that copies, in ns.
     pub(super) copies: u64,
 }
