@@ -163,6 +163,8 @@ impl Suite {
                 "netem",
                 "--test",
                 "tbf",
+                "--test",
+                "tx_queue",
                 "--",
                 "--exact",
             ],

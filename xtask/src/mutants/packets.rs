@@ -64,7 +64,7 @@ pub(super) const PACKETS: &[Mutant] = &[
         rule: "a driver that has room again is asked at once, though it had none when it got the packets",
         file: TX_QUEUE,
         right: "if self.is_woken { self.end_again() }",
-        wrong: "if self.is_running() && !self.is_woken { self.end_again() }",
+        wrong: "if self.is_scheduled { self.end_again() }",
         killers: DISCIPLINES,
     },
     Mutant {
