@@ -1,4 +1,4 @@
-//! What all disciplines are to whoever drives them.
+//! What all disciplines are to the caller that drives them.
 
 use crate::{Packet, Statistics};
 use core::any::Any;

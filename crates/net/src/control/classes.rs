@@ -8,7 +8,7 @@ use quietcore_live::Nanos;
 use quietcore_qdisc::tc::{ClassCommand, ClassOptions, Verb};
 use quietcore_qdisc::{ClassId, Packet};
 
-/// What nobody can do.
+/// What cannot be done.
 fn not_possible<T>(what: String, remedy: &'static str) -> Result<T, ControlError> {
     Err(ControlError::NotPossible { what, remedy })
 }
@@ -50,7 +50,7 @@ impl<P: Packet + Debug + Send> State<P> {
 }
 
 impl<P: Packet + Debug + Send> Node<P> {
-    /// Those that somebody made.
+    /// The classes that lines made.
     pub(super) fn class_names(&self) -> Vec<ClassId> {
         self.classes.keys().copied().collect()
     }

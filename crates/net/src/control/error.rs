@@ -1,6 +1,6 @@
 //! Why a command is not carried out: what is wrong, and what to do instead.
 //!
-//! The words of `tc` and of the kernel are in front, so that who knows them finds them; what they leave out,
+//! The words of `tc` and of the kernel are in front, so that they can be searched for; what they leave out,
 //! what there is instead, stands behind.
 
 use core::fmt;
@@ -53,7 +53,7 @@ pub enum ControlError {
     HandleInUse {
         /// The handle.
         handle: ClassId,
-        /// Where that one is.
+        /// Where the other discipline is.
         place: String,
     },
     /// No discipline has that handle.
@@ -63,7 +63,7 @@ pub enum ControlError {
         /// Those that there are.
         known: Vec<ClassId>,
     },
-    /// What is there is a default one, which belongs to nobody.
+    /// What is there is a default one, which no line made.
     DefaultQdisc {
         /// Which device.
         device: String,

@@ -1,6 +1,6 @@
 //! The timer behind `est`: it tells all estimates what was sent, when the first of them is due.
 //!
-//! One timer for all, which may be moved and coalesced, as nobody waits for it; an estimate that is told late
+//! One timer for all, which may be moved and coalesced, as nothing waits for it; an estimate that is told late
 //! takes what was sent for evenly spread. It holds the control weakly, and is idle while nothing is
 //! estimated.
 
@@ -27,8 +27,8 @@ pub(super) fn watch<P: Packet + Debug + Send>(shared: &Arc<Shared<P>>) {
     });
 }
 
-/// Tells all estimates, and has the timer armed for the next one. Under the lock: whoever looked last arms
-/// last, and nobody puts off an estimate that he does not know.
+/// Tells all estimates, and has the timer armed for the next one. Under the lock: the last look arms
+/// last, and no look puts off an estimate that it did not see.
 fn sample<P: Packet + Debug + Send>(shared: &Shared<P>, arm: impl FnOnce(Nanos)) {
     let mut state = shared.state();
     let now = shared.machine.now();

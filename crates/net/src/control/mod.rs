@@ -219,7 +219,7 @@ impl<P: Packet + Debug + Send> Control<P> {
         Ok(Answer::Done)
     }
 
-    /// Reads a line, as somebody types it, and carries it out.
+    /// Reads a line, as it is typed, and carries it out.
     ///
     /// # Errors
     /// [`ControlError::Line`] marks the word that cannot be; else as [`execute`](Self::execute).

@@ -2,7 +2,7 @@
 //! a discipline, so all of that is where the packets are: under the lock of the queue.
 //!
 //! Invariant: a class is in `classes` exactly when the discipline has it; `cbq`'s link, and what netem and
-//! tbf have inside, are classes that nobody made, and are not.
+//! tbf have inside, are classes that no line made, and are not.
 
 use super::ControlError;
 use super::filter::Filters;
@@ -36,7 +36,7 @@ impl Estimate {
     }
 }
 
-/// A class that somebody made.
+/// A class that a line made.
 #[derive(Debug)]
 pub(super) struct Class {
     pub(super) parent: Option<ClassId>,
@@ -114,7 +114,7 @@ impl<P: Packet + Debug + Send> Node<P> {
         ControlError::refused(refusal, self.class_names())
     }
 
-    /// What somebody put into a class.
+    /// What a line put into a class.
     pub(super) fn child(&self, class: ClassId) -> Option<&Self> {
         node(self.body.inner(class)?.qdisc())
     }

@@ -1,7 +1,7 @@
 //! `qdisc add`, `change`, `replace`, `del`.
 //!
-//! What happens depends on who is at the place, on the handle that is named, and on the verb, as in the
-//! kernel's `tc_modify_qdisc`: `add` never meets anybody; `replace` changes who is there if it is of the same
+//! What happens depends on what is at the place, on the handle that is named, and on the verb, as in the
+//! kernel's `tc_modify_qdisc`: `add` wants the place empty; `replace` changes what is there if it is of the same
 //! kind and of the same handle, or of none, and puts another in its place else; `change` only changes.
 
 use super::filter::Filters;
@@ -69,7 +69,7 @@ impl<P: Packet + Debug + Send> State<P> {
         }
     }
 
-    /// The next handle that nobody has.
+    /// The next handle that is free.
     fn free_handle(&mut self, device: &str) -> Result<u16, ControlError> {
         let taken = self.entry(device)?.handles();
         for _ in FIRST_HANDLE..u16::MAX {

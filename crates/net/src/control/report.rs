@@ -152,7 +152,7 @@ pub struct ClassReport {
     pub parent: Option<ClassId>,
     /// The device.
     pub device: String,
-    /// The discipline inside, if somebody put it there.
+    /// The discipline inside, if a line put it there.
     pub leaf: Option<ClassId>,
     /// What it was told, with defaults, as `tc` writes it.
     pub options: String,
@@ -193,7 +193,7 @@ pub struct FilterReport {
     pub device: String,
     /// What it looks at.
     pub protocol: Protocol,
-    /// Who is asked first: the lowest.
+    /// The lowest is asked first.
     pub prio: u16,
     /// Of what kind.
     pub kind: &'static str,

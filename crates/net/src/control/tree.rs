@@ -39,7 +39,7 @@ pub(super) enum Spot {
     },
 }
 
-/// Who is at a place, if it is no default.
+/// The discipline at a place, if it is no default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Occupant {
     pub(super) handle: u16,
@@ -67,7 +67,7 @@ impl<P: Packet + Debug + Send> Entry<P> {
     /// The place of a queue's discipline.
     pub(super) fn top(&self, queue: usize) -> Option<ClassId> {
         match &self.root {
-            // Devices have fewer queues than there are minor numbers; who has more cannot name those.
+            // Devices have fewer queues than there are minor numbers; more than that cannot be named.
             Root::Mq { handle, .. } => {
                 Some(ClassId::new(*handle, u16::try_from(queue + 1).unwrap_or(u16::MAX)))
             }
@@ -200,7 +200,7 @@ impl<P: Packet + Debug + Send> Entry<P> {
         })?
     }
 
-    /// Who is there, if it is no default.
+    /// The discipline there, if it is no default.
     pub(super) fn occupant(&self, spot: Spot) -> Option<Occupant> {
         let of = |node: &Node<P>| Occupant { handle: node.handle, kind: node.options.kind() };
         match (spot, &self.root) {

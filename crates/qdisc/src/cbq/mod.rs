@@ -2,16 +2,16 @@
 //!
 //! A class is above its rate when the weighted average of its idle time, between its packets and less what
 //! they take at its rate, is not above 0. It then borrows from the nearest class above that is under its
-//! rate, unless it is bounded, and as long as nobody below the `top level` needs less; else it is delayed.
+//! rate, unless it is bounded, and as long as no class below the `top level` needs less; else it is delayed.
 //! Priorities go in order; within one, classes go in rounds, by weight.
 //!
 //! The link itself is the class `major:0`. It is not shaped: packets are to be taken as the link takes them,
 //! or a borrower gets more than there is. `settings.rs` is what is told and asked, `node.rs` one class and
-//! its estimate, `serve.rs` who may send.
+//! its estimate, `serve.rs` which class may send, `inner.rs` what is inside, `tc.rs` what `tc` types and shows.
 //!
 //! It has two timers. The watchdog is the moment of `Throttled`. Classes that are told
 //! [`CbqOverlimit::Delay`] are brought back by [`delay_timer`](Cbq::delay_timer) and
-//! [`delay_expired`](Cbq::delay_expired); who has one timer only needs neither, as `Throttled` names that
+//! [`delay_expired`](Cbq::delay_expired); a caller with one timer needs neither, as `Throttled` names that
 //! moment too, and [`dequeue`](Qdisc::dequeue) does what is due.
 //!
 //! Deliberately absent: filters, estimators of rates, the strategies that drop or lower a priority. Source:
@@ -63,9 +63,9 @@ pub struct Cbq<P> {
     settings: CbqSettings,
     link: ClassId,
     classes: BTreeMap<ClassId, CbqNode<P>>,
-    /// By band, who holds packets, from whose turn it is.
+    /// By band, the classes that hold packets; the first has its turn.
     rounds: [VecDeque<ClassId>; 8],
-    /// Who is out of its round until a moment: for being above its rate, and for its throttled queue.
+    /// Classes that are out of their rounds until a moment: above their rate, or with a throttled queue.
     penalties: BTreeSet<(Nanos, ClassId)>,
     throttled: BTreeSet<(Nanos, ClassId)>,
     /// Classes of a higher level do not lend.
@@ -299,11 +299,11 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     }
 
     fn node(&self, id: ClassId) -> &CbqNode<P> {
-        self.classes.get(&id).expect("who is in a round or is a parent is here")
+        self.classes.get(&id).expect("rounds and parents name classes that are here")
     }
 
     fn node_mut(&mut self, id: ClassId) -> &mut CbqNode<P> {
-        self.classes.get_mut(&id).expect("who is in a round or is a parent is here")
+        self.classes.get_mut(&id).expect("rounds and parents name classes that are here")
     }
 
     /// Finds the levels again: a class is above the highest of those below it.

@@ -1,4 +1,5 @@
-//! Who may send: limits, borrowing, the rounds of a priority, and what is done with who is above its rate.
+//! Which class may send: limits, borrowing, the rounds of a priority, and what is done with a class that is
+//! above its rate.
 //!
 //! Invariant: a class that holds packets is in the round of its band, or it is out until a moment: for a
 //! penalty, or because its queue is throttled.
@@ -30,7 +31,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
         }
     }
 
-    /// Brings back who was kept out until a moment that has come.
+    /// Brings back classes that were kept out until a moment that has come.
     fn end_throttling(&mut self, now: Nanos) {
         while let Some(&(moment, id)) = self.throttled.first()
             && moment <= now
@@ -55,7 +56,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
         if node.settings.bounded { None } else { node.parent }
     }
 
-    /// Who pays for a packet of `id`: itself or who lends to it; `None` if nobody does.
+    /// The class that pays for a packet of `id`: itself or its lender; `None` if there is none.
     fn payer(&mut self, id: ClassId, now: Nanos) -> Option<ClassId> {
         let mut payer = id;
         while payer != self.link && !self.node(payer).is_under_limit(now) {
@@ -76,7 +77,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
         Some(payer)
     }
 
-    /// A class is above its rate, and nobody lends to it.
+    /// A class is above its rate, and no class lends to it.
     fn delay(&mut self, id: ClassId, now: Nanos) {
         let node = self.node_mut(id);
         node.counted.overlimits += 1;
@@ -86,7 +87,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
             self.deactivate(id);
             return;
         }
-        // It may also be the first who lends to it that is under its rate again, if any may lend.
+        // It may also be the first lender that is under its rate again, if any may lend.
         let mut lender = self.lender_of(id).filter(|_| self.top_level == ALL_LEVELS);
         while let Some(id) = lender {
             let least = Nanos(now.0.saturating_add(TICK.unsigned_abs()));
@@ -100,7 +101,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     fn serve_band(&mut self, band: usize, now: Nanos) -> Option<P> {
         loop {
             let (mut is_poor, mut at) = (false, 0);
-            // Who is refused keeps its place: the turn goes on only when somebody has used up its own.
+            // A class that is refused keeps its place: the turn goes on only when a class has used up its own.
             while let Some(&id) = self.rounds[band].get(at) {
                 let Some(payer) = self.payer(id, now) else {
                     at += usize::from(self.rounds[band].get(at) == Some(&id));
@@ -131,7 +132,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
         }
     }
 
-    /// The turn of `id` is over: who comes after it is next.
+    /// The turn of `id` is over: the class after it is next.
     fn pass(&mut self, band: usize, id: ClassId) {
         let round = &mut self.rounds[band];
         if let Some(at) = round.iter().position(|&one| one == id) {
@@ -140,7 +141,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
         }
     }
 
-    /// A packet leaves: the round, the estimates of who shares it, and how far up may be borrowed now.
+    /// A packet leaves: the round, the estimates of the classes that share it, and how far up may be borrowed now.
     fn sent(&mut self, id: ClassId, payer: ClassId, bytes: u32, now: Nanos) {
         let node = self.node_mut(id);
         node.deficit -= i64::from(bytes);
@@ -170,7 +171,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
         self.lower_top_level(payer, is_empty);
     }
 
-    /// As long as classes hold packets that need not borrow from above `payer`, nobody may.
+    /// As long as classes hold packets that need not borrow from above `payer`, none may.
     fn lower_top_level(&mut self, payer: ClassId, is_empty: bool) {
         if is_empty || self.top_level < self.node(payer).level {
             return;
@@ -185,7 +186,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
         }
     }
 
-    /// A packet came to `id`: who need not borrow from far does not let others do so.
+    /// A packet came to `id`: a class that need not borrow from far does not let others do so.
     pub(super) fn mark_top_level(&mut self, id: ClassId, now: Nanos) {
         let mut class = Some(id);
         while let Some(id) = class {
@@ -213,7 +214,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
             if self.top_level == ALL_LEVELS && self.node(link).under_time.is_none() {
                 return None;
             }
-            // Nobody may send: then all may borrow, from the link too.
+            // No class may send: then all may borrow, from the link too.
             self.top_level = ALL_LEVELS;
             self.node_mut(link).under_time = None;
         }
@@ -238,7 +239,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Cbq<P> {
             self.counted.sent_packets += 1;
             return Dequeued::Packet(packet);
         }
-        // Who is out and has nothing, as its queue was exchanged, is not waited for.
+        // A class that is out and has nothing, as its queue was exchanged, is not waited for.
         let holds = |id: ClassId| !self.node(id).queue.is_empty();
         let moment = |out: &BTreeSet<(Nanos, ClassId)>| out.iter().find(|one| holds(one.1)).map(|one| one.0);
         let moments = [self.watchdog, moment(&self.throttled), moment(&self.penalties)];

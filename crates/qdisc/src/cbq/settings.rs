@@ -71,7 +71,7 @@ pub struct CbqClass {
     pub allot: u32,
     /// How its turns compare to those of others of its priority; its rate by default.
     pub weight: Option<u64>,
-    /// Who is served first, from 1; 0 is 1, and above 8 is 8.
+    /// The lowest is served first, from 1; 0 is 1, and above 8 is 8.
     pub prio: u8,
     /// Packets that it may send at once after a pause.
     pub max_burst: u32,
@@ -203,7 +203,7 @@ pub struct CbqClassStatistics {
     pub backlog: u64,
     /// Packets in its own queue.
     pub qlen: u64,
-    /// How often it was its turn and it was above its rate, with nobody to borrow from.
+    /// How often it was its turn and it was above its rate, with no class to borrow from.
     pub overlimits: u64,
     /// How often something was done about that: once each time it goes above.
     pub overactions: u64,

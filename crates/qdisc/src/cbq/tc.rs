@@ -63,7 +63,7 @@ options! {
         rate: BitRate = "rate",
         /// Bytes that it sends in its turn.
         allot: Bytes = "allot",
-        /// Who is served first: the lowest.
+        /// The lowest is served first.
         prio: u32 = "prio" in 1..=8,
         /// Its share among those of its priority.
         weight: BitRate = "weight",

@@ -67,7 +67,7 @@ impl<P: Packet> Flow<P> {
         if !settings.pacing {
             return false;
         }
-        // Who says when a packet is to leave has paced it; only what nobody may exceed holds.
+        // A sender that says when a packet is to leave has paced it; only `maxrate` holds, which no flow may exceed.
         let stamped = packet.departure().is_some();
         let wanted = if stamped { None } else { packet.pacing_rate() };
         let rates = [wanted, settings.maxrate];
@@ -85,7 +85,7 @@ impl<P: Packet> Flow<P> {
         let delay = (u64::from(bytes) * SECOND).checked_div(rate).unwrap_or(u64::MAX);
         let too_long = delay > SECOND;
         let delay = delay.min(SECOND);
-        // Whoever was let go late catches up, with half of each delay at most.
+        // A flow that was let go late catches up, with half of each delay at most.
         let late = self.next.map_or(Nanos(0), |due| now.since(due));
         self.next = Some(Nanos(now.0.saturating_add(delay - late.0.min(delay / 2))));
         too_long
@@ -95,7 +95,7 @@ impl<P: Packet> Flow<P> {
 /// All flows that are known.
 #[derive(Debug)]
 pub(super) struct Flows<P> {
-    /// Those of `free` are nobody's.
+    /// Those of `free` are in no use.
     flows: Vec<Flow<P>>,
     free: Vec<usize>,
     by_key: BTreeMap<u64, usize>,

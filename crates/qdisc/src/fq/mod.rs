@@ -2,19 +2,19 @@
 //!
 //! Packets wait in the queue of their flow, in order of the moment at which they may leave. Flows take turns
 //! by deficit round robin; those that woke go before those that had a turn. A flow whose first packet may
-//! not leave yet waits for its time and is in nobody's way. After a packet its flow waits for as long as the
+//! not leave yet waits for its time and is in no other flow's way. After a packet its flow waits for as long as the
 //! packet takes at the flow's rate.
 //!
 //! A packet that may leave at once while nothing else could takes a short way past all that, as long as
-//! nobody paces it. A packet that says when it departs has been paced by its sender: only `maxrate`, which no
-//! flow may exceed, makes its flow wait behind it. `overlimits` stays 0: who waits is counted in
+//! no rate paces it. A packet that says when it departs has been paced by its sender: only `maxrate`, which no
+//! flow may exceed, makes its flow wait behind it. `overlimits` stays 0: a wait is counted in
 //! [`FqStatistics`].
 //!
 //! Invariants (tests/fq.rs): no packet leaves before its departure time or before its flow's pace allows;
 //! a flow that waits does not hold up others; the moment that `Throttled` names is the earliest at which a
 //! flow is due, and then one sends.
 //!
-//! Not here: timer slack (whoever arms the watchdog may be so late, see [`FqSettings::timer_slack`]),
+//! Not here: timer slack (the watchdog may be armed so late, see [`FqSettings::timer_slack`]),
 //! offload of pacing to a device.
 //!
 //! Source: Linux net/sched/sch_fq.c, by behaviour. Deviations: a packet's flow is a number and is taken for
@@ -186,7 +186,7 @@ impl<P: Packet> Fq<P> {
         Some(horizon)
     }
 
-    /// Whether a packet may take the short way: nobody paces it, and nothing that is queued could leave now.
+    /// Whether a packet may take the short way: no rate paces it, and nothing that is queued could leave now.
     fn is_fast(&self, now: Nanos, due: Nanos, packet: &P) -> bool {
         let paced = self.settings.pacing && packet.pacing_rate().is_some();
         if due > now || paced || self.settings.maxrate.is_some() {

@@ -55,7 +55,7 @@ pub struct FqSettings {
     pub low_rate_threshold: u64,
     /// Packets that leave so much later than they could have are marked.
     pub ce_threshold: Option<Nanos>,
-    /// How late the watchdog may be; for whoever arms it.
+    /// How late the watchdog may be; for the caller, which arms it.
     pub timer_slack: Nanos,
     /// How far ahead packets may ask to leave.
     pub horizon: Horizon,
@@ -223,7 +223,7 @@ impl FqSettings {
         Self { ce_threshold: Some(span), ..self }
     }
 
-    /// How late the watchdog may be; for whoever arms it.
+    /// How late the watchdog may be; for the caller, which arms it.
     ///
     /// ```
     /// # use quietcore_core::Nanos;
@@ -296,7 +296,7 @@ impl FqSettings {
 /// ```
 /// use quietcore_qdisc::{Fq, FqError, FqSettings};
 ///
-/// let error = Fq::<Vec<u8>>::new(FqSettings::default().quantum(0)).expect_err("nobody could send");
+/// let error = Fq::<Vec<u8>>::new(FqSettings::default().quantum(0)).expect_err("no flow could send");
 /// assert_eq!(error, FqError::Quantum { bytes: 0 });
 /// assert_eq!(error.to_string(), "quantum of 0 bytes lets no flow send");
 /// ```

@@ -1,4 +1,4 @@
-//! Link sharing: which class has what nobody is guaranteed.
+//! Link sharing: which class has what no guarantee takes.
 //!
 //! Every parent's backlogged children are in the order of their virtual times, which say how much each had of
 //! its share; the link's first child that its upper limit lets send is asked for its first such child, down
@@ -130,7 +130,7 @@ impl ChildOrders {
         self.by_fit.first().map(|(fit, _)| *fit)
     }
 
-    /// Forgets who is backlogged.
+    /// Takes all children out.
     pub(super) fn clear(&mut self) {
         self.ceiling = self.by_virtual_time.last().map_or(self.ceiling, |(last, _)| self.ceiling.max(*last));
         self.by_virtual_time.clear();
@@ -142,7 +142,7 @@ impl ChildOrders {
         let (Some((least, _)), Some((greatest, _))) =
             (self.by_virtual_time.first(), self.by_virtual_time.last())
         else {
-            return self.ceiling; // which the floor is not above, as who was chosen has stopped since
+            return self.ceiling; // which the floor is not above, as the chosen child has stopped since
         };
         u128::midpoint(self.floor.max(*least), self.floor.max(*greatest))
     }

@@ -12,7 +12,7 @@
 //!
 //! All curves that count are kept here because a guarantee needs them: keeping one convex curve only, the
 //! old one if it is the lower one at the moment of the change, gives deadlines that are earlier than the
-//! guarantee asks for where that one is the higher one later, at the cost of others' (a rule like that fails
+//! guarantee asks for where the kept curve is the higher one later, at the cost of others' (a rule like that fails
 //! `a_guarantee_is_kept` in tests/hfsc). Whether the kernel keeps one or more is not known here.
 //!
 //! Deviation: the kernel's slopes are fixed-point numbers and its moments ticks of 1024 ns.

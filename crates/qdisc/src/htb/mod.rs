@@ -4,7 +4,7 @@
 //! `rate` is, it may borrow from the class above; else it may send, and lend to classes below it.
 //! Packets of no class go first and unshaped. Then leaves that send on their own tokens go before those that
 //! borrow, near lenders before far ones, lower priorities before higher ones; within that, rounds by class
-//! id, a quantum each (deficit round robin). Who borrows pays with tokens of the lender, and of all above it,
+//! id, a quantum each (deficit round robin). A borrower pays with tokens of the lender, and of all above it,
 //! and against the ceil of every class on the way.
 //!
 //! Over any window of `w` a leaf sends at most `cburst + ceil * w` bytes and a packet. Classes with leaves
@@ -12,8 +12,9 @@
 //! bound of a parent holds if its leaves' rates and bursts fit into its own, as an administrator should
 //! provide.
 //!
-//! `settings.rs` is what is told and asked, `node.rs` one class, `round_robin.rs` a round, `tree.rs` who may send,
-//! `serve.rs` what all disciplines do, `inner.rs` what is inside. A moment that `Throttled` names may be one
+//! `settings.rs` is what is told and asked, `node.rs` one class, `round_robin.rs` a round, `tree.rs` which
+//! class may send, `serve.rs` what all disciplines do, `inner.rs` what is inside, `tc.rs` what `tc` types and
+//! shows. A moment that `Throttled` names may be one
 //! at which a class's mode changes but nothing leaves yet; the next one named is later then.
 //!
 //! Deliberately absent: filters, hysteresis of modes, offload to devices. Source: Linux
@@ -69,7 +70,7 @@ const TOP_LEVEL: u8 = node::LEVELS as u8 - 1;
 /// for _ in 0..2 {
 ///     assert!(htb.dequeue(Nanos(0)).packet().is_some());
 /// }
-/// // It is above its rate for 4 ms; but nobody else sends, so it only waits for the link: 400 us.
+/// // It is above its rate for 4 ms; but no other class sends, so it only waits for the link: 400 us.
 /// assert_eq!(htb.dequeue(Nanos(0)), Dequeued::Throttled(Nanos(400_000)));
 /// assert!(htb.dequeue(Nanos(400_000)).packet().is_some());
 /// # Ok::<(), quietcore_qdisc::HtbError>(())
@@ -81,7 +82,7 @@ pub struct Htb<P> {
     /// Packets of no class.
     direct: Fifo<P>,
     direct_packets: u64,
-    /// What left, and what was dropped with classes that are gone; what is queued is asked of who holds it.
+    /// What left, and what was dropped with classes that are gone; what is queued is asked of the queues.
     counted: Statistics,
 }
 
@@ -257,7 +258,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
         let handle = ClassId::new(self.settings.major, 0);
         let default = ClassId::new(self.settings.major, self.settings.default_class);
         let is_leaf = |id: &ClassId| self.tree.classes.get(id).is_some_and(|node| node.level == 0);
-        // Who names the discipline itself wants no class.
+        // The name of the discipline itself means no class.
         let leaf = if class == handle { None } else { [class, default].into_iter().find(is_leaf) };
         let Some(leaf) = leaf else { return self.enqueue_direct(now, packet) };
         let node = self.tree.node_mut(leaf);

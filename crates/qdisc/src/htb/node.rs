@@ -39,7 +39,7 @@ pub(super) struct HtbNode<P> {
     pub(super) mode: HtbMode,
     /// When the mode may be another: what it is in the wait tree by.
     pub(super) event: Option<Nanos>,
-    /// Of a leaf, its priority's bit while it takes part; of others, a bit for each feed that has somebody.
+    /// Of a leaf, its priority's bit while it takes part; of others, a bit for each feed that is not empty.
     pub(super) activity: u8,
     /// A leaf whose queue is throttled does not take part before that.
     pub(super) throttled_until: Option<Nanos>,
@@ -79,7 +79,7 @@ impl<P: Packet + Debug> HtbNode<P> {
         node
     }
 
-    /// Its buckets are full at `now`, and it is in nobody's way.
+    /// Its buckets are full at `now`, and it takes no part.
     pub(super) fn fill(&mut self, now: Nanos) {
         (self.mode, self.event, self.throttled_until, self.activity) = (HtbMode::CanSend, None, None, 0);
         (self.counted.tokens, self.counted.ctokens) = self.depths();
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(node.mode_at(Nanos(110_000_000)), (HtbMode::CanSend, None));
     }
 
-    /// Goal: who borrows pays its ceil only. Method: the same packet on its own and on another's tokens.
+    /// Goal: a borrower pays its ceil only. Method: the same packet on its own and on another's tokens.
     #[test]
     fn borrowers_keep_their_tokens() {
         for (lender, tokens) in [(0, 50_000_000), (1, 100_000_000)] {

@@ -1,4 +1,4 @@
-//! What `Htb` does for whoever drives it: the loop that takes packets out.
+//! What `Htb` does as a discipline: the loop that takes packets out.
 //!
 //! Invariant: a round of the loop sends, or takes a leaf out of all rows until its queue has something, so it
 //! ends; and after it nothing is due, so the moment that is named is later than now.

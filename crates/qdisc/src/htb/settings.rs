@@ -7,7 +7,7 @@ use quietcore_core::Nanos;
 /// What passes between two moments that timers can tell apart: `tc` adds it to the defaults of `burst`.
 const TICK: Nanos = Nanos(1);
 
-/// What a class may send per round if nobody said, at least and at most, in bytes.
+/// What a class may send per round by default, at least and at most, in bytes.
 const QUANTUM: (u64, u64) = (1_000, 200_000);
 
 /// What a whole [`Htb`](super::Htb) is told.
@@ -57,7 +57,7 @@ pub struct HtbClass {
     pub burst: Option<u64>,
     /// Bytes that it may send at once at all; see [`cburst_bytes`](Self::cburst_bytes).
     pub cburst: Option<u64>,
-    /// Who is served first when several may send, from 0; above 7 is 7. Only leaves have one.
+    /// The lowest is served first when several may send, from 0; above 7 is 7. Only leaves have one.
     pub prio: u8,
     /// Bytes per round where several of one priority may send; see
     /// [`quantum_bytes`](Self::quantum_bytes).

@@ -56,7 +56,7 @@ options! {
         burst: Burst = "burst" | "buffer" | "maxburst",
         /// Bytes above its most.
         cburst: Burst = "cburst" | "cbuffer" | "cmaxburst",
-        /// Who is served first: the lowest.
+        /// The lowest is served first.
         prio: u32 = "prio" in 0..=7,
         /// Bytes that it sends in its turn.
         quantum: Bytes = "quantum",

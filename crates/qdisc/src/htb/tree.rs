@@ -1,13 +1,13 @@
-//! Who may send: rows of classes that can, feeds of classes that want to borrow, and when that changes.
+//! Which class may send: rows of classes that can, feeds of classes that want to borrow, and when that changes.
 //!
 //! A leaf that takes part is in the row of level 0 if it [can send](HtbMode::CanSend). If it may borrow, it is
-//! in its parent's feed, and the parent, as long as somebody feeds it, is where its own mode puts it: so the
+//! in its parent's feed, and the parent, as long as a class feeds it, is where its own mode puts it: so the
 //! row of a level has the classes that lend to leaves so many levels below them. Leaves of a lower level and
 //! then of a lower priority go first.
 //!
 //! Invariants: a class other than one that can send is in `wait` by the exact moment of its next change; a
-//! bit of `activity` is set exactly when that feed has somebody; a bit of `priorities` exactly when that row
-//! has.
+//! bit of `activity` is set exactly when the feed is not empty; a bit of `priorities` exactly when the row
+//! is not.
 
 use super::node::{HtbMode, HtbNode, LEVELS, PRIORITIES};
 use super::round_robin::RoundRobin;
@@ -47,11 +47,11 @@ impl<P: Packet + Debug> HtbTree<P> {
     }
 
     pub(super) fn node(&self, id: ClassId) -> &HtbNode<P> {
-        self.classes.get(&id).expect("who is named by a row, a feed or a child is here")
+        self.classes.get(&id).expect("rows, feeds and children name classes that are here")
     }
 
     pub(super) fn node_mut(&mut self, id: ClassId) -> &mut HtbNode<P> {
-        self.classes.get_mut(&id).expect("who is named by a row, a feed or a child is here")
+        self.classes.get_mut(&id).expect("rows, feeds and children name classes that are here")
     }
 
     /// Whether no leaf has anything.
@@ -207,13 +207,13 @@ impl<P: Packet + Debug> HtbTree<P> {
         [first(&self.wait), first(&self.throttled)].into_iter().flatten().min()
     }
 
-    /// The lowest level at which somebody may send, and the lowest priority at it.
+    /// The lowest level at which a class may send, and the lowest priority at it.
     pub(super) fn first_row(&self) -> Option<(u8, usize)> {
         let level = self.priorities.iter().position(|&mask| mask != 0)?;
         Some((level as u8, self.priorities[level].trailing_zeros() as usize))
     }
 
-    /// The leaf whose turn it is in a row that has somebody. Where a feed's round is over, the turn of its
+    /// The leaf whose turn it is in a row that is not empty. Where a feed's round is over, the turn of its
     /// class is, too.
     pub(super) fn leaf_in_turn(&mut self, level: u8, prio: usize) -> ClassId {
         let mut lender = None;
@@ -232,7 +232,7 @@ impl<P: Packet + Debug> HtbTree<P> {
         }
     }
 
-    /// Whose feed a class is in that takes part at `level`: nobody's if it is in the row.
+    /// The class whose feed a class is in that takes part at `level`; none if it is in the row.
     fn lender_of(&self, id: ClassId, level: u8) -> Option<ClassId> {
         let node = self.node(id);
         if node.level == level { None } else { node.parent }
@@ -246,7 +246,7 @@ impl<P: Packet + Debug> HtbTree<P> {
         }
     }
 
-    /// A packet of `bytes` leaves from `leaf`, whose turn it was in a row: who pays, and is the turn over?
+    /// A packet of `bytes` leaves from `leaf`, whose turn it was in a row: which classes pay, and is the turn over?
     pub(super) fn sent(&mut self, leaf: ClassId, row: (u8, usize), bytes: u32, now: Nanos) {
         let (level, prio) = row;
         let node = self.node_mut(leaf);
@@ -307,7 +307,7 @@ impl<P: Packet + Debug> HtbTree<P> {
         }
     }
 
-    /// Nothing is queued, nobody owes anything.
+    /// Nothing is queued, and no bucket is in debt.
     pub(super) fn reset(&mut self, now: Nanos) {
         self.rows = Default::default();
         self.priorities = [0; LEVELS];

@@ -6,7 +6,7 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// As many extension headers as IPv6 knows kinds: a packet with more of them wants to keep somebody busy.
+/// As many extension headers as IPv6 knows kinds: a packet with more of them is made to cost time.
 const EXTENSIONS_MAX: usize = 8;
 const AUTHENTICATION: u8 = 51;
 const FRAGMENT: u8 = 44;

@@ -86,7 +86,7 @@ impl IpPacket {
         &self.bytes
     }
 
-    /// Its bytes, for who has no other use for it.
+    /// Its bytes.
     ///
     /// ```
     /// assert_eq!(quietcore_qdisc::IpPacket::new(vec![1, 2]).into_bytes(), [1, 2]);

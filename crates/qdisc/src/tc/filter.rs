@@ -48,7 +48,7 @@ pub struct FilterCommand {
     pub place: Option<Place>,
     /// What kind of packets it looks at.
     pub protocol: Option<Protocol>,
-    /// Who is asked first: the lowest.
+    /// The lowest is asked first.
     pub prio: Option<u16>,
     /// What it decides by; known unless something is removed.
     pub classifier: Option<Classifier>,

@@ -1,7 +1,7 @@
-//! The grammar of `tc`: from a line that somebody typed to plain data, and back.
+//! The grammar of `tc`: from a line as it is typed to plain data, and back.
 //!
-//! [`parse`] reads one line, [`parse_script`] several. What comes out is what was typed: defaults are the
-//! business of who carries a [`Command`] out, and so is what exists. [`TcError`] shows the line, marks the
+//! [`parse`] reads one line, [`parse_script`] several. What comes out is what was typed: defaults,
+//! and what exists, are up to the program that carries a [`Command`] out. [`TcError`] shows the line, marks the
 //! word, and says what may stand there. A command's text ([`Display`](core::fmt::Display)) is canonical:
 //! full names, the largest unit without a fraction.
 //!
