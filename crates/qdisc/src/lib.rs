@@ -42,6 +42,7 @@ mod ip;
 mod kind;
 mod netem;
 mod packet;
+mod prio;
 mod qdisc;
 mod rate;
 mod refusal;
@@ -65,6 +66,7 @@ pub use netem::{
     Chance, Delay, Loss, Netem, NetemError, NetemRate, NetemSettings, OnLoss, Probability, Slot, SlotSpacing,
 };
 pub use packet::Packet;
+pub use prio::{Prio, PrioError, PrioSettings};
 pub use qdisc::{Delays, Dequeued, Qdisc, Verdict};
 pub use rate::{LinkLayer, Rate};
 pub use statistics::Statistics;

@@ -69,7 +69,7 @@ the value of `dev` is missing; allowed: the name of a device
 
 qdisc add dev eth0 root
                         ^
-qdisc add lacks a kind; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq
+qdisc add lacks a kind; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio
 
 class add dev eth0 parent 1:
                              ^
@@ -85,7 +85,7 @@ qdisc add lacks `root` or `parent`
 
 qdisc add dev eth0 root sfq
                         ^^^
-unknown kind of qdisc `sfq`; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, dev, root, parent, handle, est
+unknown kind of qdisc `sfq`; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio, dev, root, parent, handle, est
 
 qdisc add dev eth0 ingress
                    ^^^^^^^

@@ -164,6 +164,8 @@ impl Suite {
                 "--test",
                 "tbf",
                 "--test",
+                "prio",
+                "--test",
                 "tx_queue",
                 "--",
                 "--exact",

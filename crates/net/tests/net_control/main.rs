@@ -5,6 +5,7 @@ mod classes;
 mod errors;
 mod estimates;
 mod load;
+mod prio;
 mod random;
 mod script;
 mod timers;

@@ -12,6 +12,7 @@ use crate::hfsc::tc::{HfscClassOptions, HfscOptions};
 use crate::htb::tc::{HtbClassOptions, HtbOptions};
 use crate::kind::{ClassKind, QdiscContext, QdiscKind, SeedUse, known, known_mut};
 use crate::netem::options::NetemOptions;
+use crate::prio::tc::PrioOptions;
 use crate::refusal::TcRefusal;
 use crate::tbf::tc::TbfOptions;
 use crate::{ClassId, Packet};
@@ -39,6 +40,8 @@ kinds! {
         Hfsc(HfscOptions),
         /// Classes by estimated idle time.
         Cbq(CbqOptions),
+        /// Strict priorities.
+        Prio(PrioOptions),
     }
     classes {
         /// Of a hierarchy of token buckets.

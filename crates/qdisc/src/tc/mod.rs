@@ -50,6 +50,7 @@ pub use crate::kind::{QdiscContext, RandomWords, SeedUse};
 pub use crate::netem::options::{
     DistributionName, Ecn, LinkRate, NetemOptions, SlotTiming, TypedChance, TypedDelay, TypedLoss, TypedSlot,
 };
+pub use crate::prio::tc::{PrioBands, PrioOptions};
 pub use crate::refusal::TcRefusal;
 pub use crate::tbf::tc::TbfOptions;
 pub use burst::Burst;

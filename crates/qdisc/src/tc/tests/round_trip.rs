@@ -99,6 +99,7 @@ fn qdisc_options() -> BoxedStrategy<QdiscOptions> {
         1 => Random::random().prop_map(|typed| QdiscOptions::Htb(Box::new(typed))),
         1 => Random::random().prop_map(|typed| QdiscOptions::Hfsc(Box::new(typed))),
         1 => cbq().prop_map(|cbq| QdiscOptions::Cbq(Box::new(cbq))),
+        1 => Random::random().prop_map(|typed| QdiscOptions::Prio(Box::new(typed))),
     ]
     .boxed()
 }

@@ -1,0 +1,118 @@
+//! `prio` in `tc`: the options, their defaults, what is shown.
+//!
+//! Source: tc-prio(8), and `tc` by behaviour.
+
+use super::{Prio, PrioError, PrioSettings};
+use crate::Packet;
+use crate::classful::TcDescription;
+use crate::kind::{QdiscContext, QdiscKind};
+use crate::refusal::TcRefusal;
+use crate::tc::error::TcError;
+use crate::tc::scalar::Show as _;
+use crate::tc::table::{Complete, options};
+use crate::tc::value::OptionValue;
+use crate::tc::words::LineWords;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::{self, Debug, Formatter};
+
+options! {
+    /// What was typed behind `prio`.
+    ///
+    /// ```
+    /// use quietcore_qdisc::tc::{PrioBands, PrioOptions};
+    ///
+    /// let typed = PrioOptions { bands: Some(2), priomap: Some(PrioBands(vec![1, 0])) };
+    /// assert_eq!(typed.to_string(), "prio bands 2 priomap 1 0");
+    /// ```
+    pub struct PrioOptions of "prio" {
+        /// How many bands there are.
+        bands: u8 = "bands" in 2..=16,
+        /// Each priority's band.
+        priomap: PrioBands = "priomap",
+    }
+}
+
+impl Complete for PrioOptions {}
+
+/// The bands of the first priorities, from 1 to 16 of them; the others have the default's.
+///
+/// ```
+/// assert_eq!(quietcore_qdisc::tc::PrioBands(vec![1, 0]).0.len(), 2);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrioBands(
+    /// Bands, from 0.
+    pub Vec<u8>,
+);
+
+impl OptionValue for PrioBands {
+    fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
+        let mut bands = Vec::new();
+        let mut next = Some(words.scalar(name)?);
+        while let Some(band) = next {
+            words.in_range(band, 0..=15)?;
+            bands.push(band);
+            next = if bands.len() < 16 { words.optional(name)? } else { None };
+        }
+        Ok(Self(bands))
+    }
+
+    fn put(&self, name: &'static str, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, " {name}")?;
+        self.0.iter().try_for_each(|band| band.show(out))
+    }
+}
+
+impl PrioOptions {
+    fn told(&self, major: u16) -> PrioSettings {
+        let mut settings = PrioSettings { major, ..PrioSettings::default() };
+        settings.bands = self.bands.unwrap_or(settings.bands);
+        for (entry, band) in settings.priomap.iter_mut().zip(self.priomap.iter().flat_map(|typed| &typed.0)) {
+            *entry = *band;
+        }
+        settings
+    }
+}
+
+fn refused(error: PrioError) -> TcRefusal {
+    let (option, value) = match error {
+        PrioError::Bands { count } => ("bands", count),
+        PrioError::Band { band, .. } => ("priomap", band),
+    };
+    TcRefusal::setting("prio", option, value, format!("{error}"))
+}
+
+impl QdiscKind for PrioOptions {
+    type Made<P: Packet + Debug + Send> = Prio<P>;
+
+    fn make<P: Packet + Debug + Send>(&self, context: &QdiscContext) -> Result<Prio<P>, TcRefusal> {
+        Prio::new(self.told(context.handle)).map_err(refused)
+    }
+
+    /// As in the kernel, which is told all of it: what is not typed is the default's.
+    fn change<P: Packet + Debug + Send>(
+        self,
+        queue: &mut Prio<P>,
+        _: &Self,
+        context: &QdiscContext,
+    ) -> Result<Self, TcRefusal> {
+        queue.change(self.told(context.handle)).map_err(refused)?;
+        Ok(self)
+    }
+
+    fn describe<P: Packet + Debug + Send>(&self, queue: &Prio<P>) -> TcDescription {
+        let told = queue.settings();
+        let map: String = told.priomap.iter().map(|band| format!(" {band}")).collect();
+        TcDescription { options: format!("bands {} priomap{map}", told.bands), ..TcDescription::default() }
+    }
+}
+
+#[cfg(test)]
+impl crate::tc::tests::random::Random for PrioBands {
+    fn random() -> proptest::strategy::BoxedStrategy<Self> {
+        use proptest::strategy::Strategy as _;
+        proptest::collection::vec(0..=15_u8, 1..=16).prop_map(Self).boxed()
+    }
+}

@@ -1,0 +1,169 @@
+//! Strict priorities: against a model, and where the kernel's rules have corners.
+
+use quietcore_core::Nanos;
+use quietcore_qdisc::{
+    Child, ClassId, Classful, Dequeued, Fifo, Limit, Packet, Prio, PrioError, PrioSettings, Qdisc, Rate, Tbf,
+    TbfLimit, TbfSettings, Verdict,
+};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
+use std::collections::VecDeque;
+
+/// A number with a priority.
+#[derive(Debug, PartialEq, Eq)]
+struct Urgent {
+    id: u64,
+    priority: u32,
+}
+
+impl Packet for Urgent {
+    fn len(&self) -> u32 {
+        100
+    }
+
+    fn priority(&self) -> u32 {
+        self.priority
+    }
+}
+
+const NOW: Nanos = Nanos(0);
+const LIMIT: usize = 1_000;
+
+fn class(minor: u16) -> ClassId {
+    ClassId::new(1, minor)
+}
+
+/// Bands as lists. The kernel's way to choose one is written out here, step by step.
+struct Model {
+    lists: Vec<VecDeque<u64>>,
+    map: [u8; 16],
+    sent: u64,
+    dropped: u64,
+}
+
+impl Model {
+    fn band(&self, priority: u32, filtered: Option<u16>) -> usize {
+        let minor = match (priority >> 16, filtered) {
+            (1, _) => Some(priority & 0xffff),
+            (_, Some(minor)) => Some(u32::from(minor)),
+            (0, None) => return self.map[(priority & 15) as usize].into(),
+            (_, None) => return self.map[0].into(),
+        };
+        match minor {
+            Some(minor) if minor >= 1 && minor as usize <= self.lists.len() => minor as usize - 1,
+            _ => self.map[0].into(),
+        }
+    }
+
+    fn enqueue(&mut self, id: u64, priority: u32, filtered: Option<u16>) -> Verdict {
+        let band = self.band(priority, filtered);
+        if self.lists[band].len() == LIMIT {
+            self.dropped += 1;
+            return Verdict::Dropped;
+        }
+        self.lists[band].push_back(id);
+        Verdict::Queued
+    }
+
+    fn dequeue(&mut self) -> Option<u64> {
+        let id = self.lists.iter_mut().find_map(VecDeque::pop_front)?;
+        self.sent += 1;
+        Some(id)
+    }
+}
+
+/// Goal: packets leave as from lists that are asked in order, whatever names the band; bands come and go with
+/// what they hold. Method: random steps, and every count after each.
+#[test]
+fn packets_leave_as_the_model_says() {
+    for seed in 0..300 {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut below = |most: u32| random.next_u32() % most;
+        let settings = PrioSettings::default();
+        let mut queue = Prio::new(settings).expect("defaults");
+        let mut model = Model { lists: vec![VecDeque::new(); 3], map: settings.priomap, sent: 0, dropped: 0 };
+        for id in 0..400 {
+            match below(20) {
+                0..=9 => {
+                    let majors = [0, 0, 0, 1 << 16, 7 << 16];
+                    let priority = majors[below(5) as usize] + below(20);
+                    let filtered = (below(3) == 0).then(|| below(20) as u16);
+                    let packet = Urgent { id, priority };
+                    let verdict = match filtered {
+                        Some(minor) => queue.enqueue_filtered(NOW, class(minor), packet),
+                        None => queue.enqueue(NOW, packet),
+                    };
+                    assert_eq!(verdict, model.enqueue(id, priority, filtered), "seed {seed}, packet {id}");
+                }
+                10..=17 => {
+                    let sent = queue.dequeue(NOW).packet().map(|packet| packet.id);
+                    assert_eq!(sent, model.dequeue(), "seed {seed}, step {id}");
+                }
+                18 => {
+                    let bands = 2 + below(15) as u8;
+                    let priomap = std::array::from_fn(|_| below(u32::from(bands)) as u8);
+                    queue.change(PrioSettings { bands, priomap, ..settings }).expect("bands that are there");
+                    let gone = model.lists.drain(usize::from(bands).min(model.lists.len())..);
+                    model.dropped += gone.map(|list| list.len() as u64).sum::<u64>();
+                    model.lists.resize(bands.into(), VecDeque::new());
+                    model.map = priomap;
+                }
+                _ => {
+                    let minor = 1 + below(16) as u16;
+                    let is_there = usize::from(minor) <= model.lists.len();
+                    assert_eq!(queue.graft_inner(NOW, class(minor), None), is_there);
+                    if is_there {
+                        let list = std::mem::take(&mut model.lists[usize::from(minor) - 1]);
+                        model.dropped += list.len() as u64;
+                    }
+                }
+            }
+            let held = model.lists.iter().map(VecDeque::len).sum::<usize>() as u64;
+            let told = queue.statistics();
+            let counts = (told.sent_packets, told.dropped, told.qlen, told.backlog);
+            assert_eq!(counts, (model.sent, model.dropped, held, 100 * held), "seed {seed}, step {id}");
+        }
+    }
+}
+
+/// Goal: a throttled band holds back itself only, and its moment is told when no other band has a packet.
+#[test]
+fn a_throttled_band_holds_back_itself_only() {
+    let rate = Rate::bytes_per_second(100).expect("not 0");
+    let bucket = Tbf::new(TbfSettings::new(rate, 100, TbfLimit::Bytes(1_000)), NOW).expect("a bucket");
+    let mut queue = Prio::new(PrioSettings::default()).expect("defaults");
+    assert!(queue.graft_inner(NOW, class(1), Some(Box::new(bucket))));
+    for (id, band) in [(0, 1), (1, 1), (2, 2), (3, 3)] {
+        assert!(queue.enqueue_to(NOW, class(band), Urgent { id, priority: 0 }).is_accepted());
+    }
+    let sent: Vec<u64> = std::iter::from_fn(|| queue.dequeue(NOW).packet()).map(|packet| packet.id).collect();
+    assert_eq!(sent, [0, 2, 3], "100 bytes are the bucket");
+    assert_eq!(queue.dequeue(NOW), Dequeued::Throttled(Nanos(1_000_000_000)));
+    assert!(queue.dequeue(Nanos(1_000_000_000)).packet().is_some());
+    assert_eq!(queue.dequeue(Nanos(1_000_000_000)), Dequeued::Empty);
+}
+
+/// Goal: a discipline around it that has looked at the next packet does not hold that back from a more urgent
+/// one. Method: a child, which looks first.
+#[test]
+fn a_look_does_not_choose() {
+    let mut child = Child::new(Prio::new(PrioSettings::default()).expect("defaults"));
+    assert!(child.enqueue(NOW, Urgent { id: 0, priority: 2 }).is_accepted());
+    assert_eq!(child.peek(NOW), Dequeued::Packet(100));
+    assert!(child.enqueue(NOW, Urgent { id: 1, priority: 6 }).is_accepted());
+    assert_eq!(child.dequeue(NOW).packet().map(|packet| packet.id), Some(1));
+}
+
+/// Goal: settings that cannot be are refused, and change nothing. Method: both sides of each limit.
+#[test]
+fn settings_that_cannot_be() {
+    let with = |bands, band| PrioSettings { bands, priomap: [band; 16], ..PrioSettings::default() };
+    let mut queue = Prio::<Urgent>::new(with(2, 1)).expect("the least");
+    assert_eq!(queue.change(with(1, 0)), Err(PrioError::Bands { count: 1 }));
+    assert_eq!(queue.change(with(17, 0)), Err(PrioError::Bands { count: 17 }));
+    assert_eq!(queue.change(with(2, 2)), Err(PrioError::Band { priority: 0, band: 2 }));
+    assert_eq!(queue.settings(), &with(2, 1));
+    assert_eq!(queue.change(with(16, 15)), Ok(()));
+    assert_eq!(queue.classes().last(), Some(&class(16)));
+    assert!(!queue.graft_inner(NOW, class(17), Some(Box::new(Fifo::new(Limit::Packets(1))))));
+}
