@@ -1,8 +1,9 @@
 //! `class add`, `change`, `replace`, `del`.
 
-use super::node::{Class, Estimate, Node};
+use super::ControlError;
+use super::node::{Estimate, MadeClass, QdiscNode};
 use super::qdiscs::estimate;
-use super::{ControlError, State};
+use super::state::ControlState;
 use core::fmt::Debug;
 use quietcore_live::Nanos;
 use quietcore_qdisc::tc::{ClassCommand, ClassOptions, Verb};
@@ -13,7 +14,7 @@ fn not_possible<T>(what: String, remedy: &'static str) -> Result<T, ControlError
     Err(ControlError::NotPossible { what, remedy })
 }
 
-impl<P: Packet + Debug + Send> State<P> {
+impl<P: Packet + Debug + Send> ControlState<P> {
     pub(super) fn class(&mut self, command: &ClassCommand, now: Nanos) -> Result<(), ControlError> {
         let entry = self.entry(&command.device)?;
         let Some(id) = command.id else {
@@ -30,7 +31,7 @@ impl<P: Packet + Debug + Send> State<P> {
             );
         }
         let estimate = estimate(command.est, now)?;
-        entry.change((id.major(), now), |node| {
+        entry.change(id.major(), now, |node| {
             if !ClassOptions::has_kind(node.options.kind()) {
                 let what = format!("{} {} has no classes of its own", node.options.kind(), node.id());
                 return not_possible(what, "name a discipline whose classes are added");
@@ -44,12 +45,12 @@ impl<P: Packet + Debug + Send> State<P> {
             if command.verb == Verb::Delete {
                 return node.remove_class(id);
             }
-            node.make_class(command, (id, estimate), now)
+            node.make_class(command, id, estimate, now)
         })
     }
 }
 
-impl<P: Packet + Debug + Send> Node<P> {
+impl<P: Packet + Debug + Send> QdiscNode<P> {
     /// The classes that lines made.
     pub(super) fn class_names(&self) -> Vec<ClassId> {
         self.classes.keys().copied().collect()
@@ -62,7 +63,8 @@ impl<P: Packet + Debug + Send> Node<P> {
     fn make_class(
         &mut self,
         command: &ClassCommand,
-        (id, estimate): (ClassId, Option<Estimate>),
+        id: ClassId,
+        estimate: Option<Estimate>,
         now: Nanos,
     ) -> Result<(), ControlError> {
         let Some(options) = &command.options else {
@@ -97,7 +99,7 @@ impl<P: Packet + Debug + Send> Node<P> {
             (false, _) => {
                 let added = options.add(&mut *self.body, parent, id);
                 added.map_err(|refusal| self.refused(refusal))?;
-                self.classes.insert(id, Class { parent, options: options.clone(), estimate });
+                self.classes.insert(id, MadeClass { parent, options: options.clone(), estimate });
             }
         }
         Ok(())

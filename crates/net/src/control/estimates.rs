@@ -4,16 +4,16 @@
 //! takes what was sent for evenly spread. It holds the control weakly, and is idle while nothing is
 //! estimated.
 
-use super::Shared;
 use super::node::node_mut;
-use super::tree::{Entry, Root};
+use super::state::ControlShared;
+use super::tree::{DeviceEntry, DeviceRoot};
 use core::fmt::Debug;
 use quietcore_live::{Nanos, TimerOptions};
 use quietcore_qdisc::{Packet, Statistics};
 use std::sync::Arc;
 
 /// Arms the timer, if something is estimated.
-pub(super) fn watch<P: Packet + Debug + Send>(shared: &Arc<Shared<P>>) {
+pub(super) fn watch<P: Packet + Debug + Send>(shared: &Arc<ControlShared<P>>) {
     sample(shared, |next| {
         let timer = shared.sampler.get_or_init(|| {
             let weak = Arc::downgrade(shared);
@@ -29,7 +29,7 @@ pub(super) fn watch<P: Packet + Debug + Send>(shared: &Arc<Shared<P>>) {
 
 /// Tells all estimates, and has the timer armed for the next one. Under the lock: the last look arms
 /// last, and no look puts off an estimate that it did not see.
-fn sample<P: Packet + Debug + Send>(shared: &Shared<P>, arm: impl FnOnce(Nanos)) {
+fn sample<P: Packet + Debug + Send>(shared: &ControlShared<P>, arm: impl FnOnce(Nanos)) {
     let mut state = shared.state();
     let now = shared.machine.now();
     let next = state.devices.values_mut().filter_map(|entry| entry.sample(now)).min();
@@ -38,12 +38,12 @@ fn sample<P: Packet + Debug + Send>(shared: &Shared<P>, arm: impl FnOnce(Nanos))
     }
 }
 
-impl<P: Packet + Debug + Send> Entry<P> {
+impl<P: Packet + Debug + Send> DeviceEntry<P> {
     fn sample(&mut self, now: Nanos) -> Option<Nanos> {
         let mut next: Option<Nanos> = None;
         let mut sooner = |at: Option<Nanos>| next = next.into_iter().chain(at).min();
         let all = self.queues_statistics();
-        if let Root::Mq { estimate: Some(estimate), .. } = &mut self.root {
+        if let DeviceRoot::Mq { estimate: Some(estimate), .. } = &mut self.root {
             sooner(Some(estimate.take(now, &all)));
         }
         let mut estimated = vec![false; self.device.queues()];

@@ -26,7 +26,7 @@ const FIRST_NUMBER: u16 = 0x800;
 pub(super) struct Filter {
     pub(super) prio: u16,
     pub(super) protocol: Protocol,
-    pub(super) kind: Kind,
+    pub(super) kind: FilterKind,
     pub(super) flow: ClassId,
     /// The kernel's `800:` and `800`: of its priority, and in it.
     pub(super) table: u16,
@@ -34,12 +34,12 @@ pub(super) struct Filter {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FilterKind {
     U32(Vec<Match>),
     MatchAll,
 }
 
-impl Kind {
+impl FilterKind {
     pub(super) const fn name(&self) -> &'static str {
         match self {
             Self::U32(_) => "u32",
@@ -52,9 +52,9 @@ impl Filter {
     fn is_for(&self, packet: &impl Packet) -> bool {
         let any = Match::Source { address: Ipv4Addr::UNSPECIFIED, mask: Ipv4Addr::UNSPECIFIED };
         match &self.kind {
-            Kind::U32(matches) => matches.iter().all(|rule| packet.matches(rule)),
+            FilterKind::U32(matches) => matches.iter().all(|rule| packet.matches(rule)),
             // An address that may be any is one of IPv4.
-            Kind::MatchAll => self.protocol == ALL || packet.matches(&any),
+            FilterKind::MatchAll => self.protocol == ALL || packet.matches(&any),
         }
     }
 }
@@ -67,14 +67,14 @@ pub(super) struct Filters {
 }
 
 /// What is to be added.
-pub(super) struct Wanted {
+pub(super) struct NewFilter {
     pub(super) protocol: Protocol,
     pub(super) prio: Option<u16>,
-    pub(super) kind: Kind,
+    pub(super) kind: FilterKind,
     pub(super) flow: ClassId,
 }
 
-impl Wanted {
+impl NewFilter {
     /// What a line says, if it can be.
     pub(super) fn new(
         protocol: Option<Protocol>,
@@ -82,8 +82,8 @@ impl Wanted {
         classifier: &Classifier,
     ) -> Result<Self, ControlError> {
         let (kind, flow) = match classifier {
-            Classifier::U32 { matches, flow } => (Kind::U32(matches.clone()), *flow),
-            Classifier::MatchAll { flow } => (Kind::MatchAll, *flow),
+            Classifier::U32 { matches, flow } => (FilterKind::U32(matches.clone()), *flow),
+            Classifier::MatchAll { flow } => (FilterKind::MatchAll, *flow),
             other => {
                 let what = format!("a filter of the kind of `{other}` is not known here");
                 return Err(ControlError::NotPossible { what, remedy: "use u32 or matchall" });
@@ -128,9 +128,9 @@ impl Filters {
         !self.of(class).is_empty() || self.of.values().flatten().any(|filter| filter.flow == class)
     }
 
-    pub(super) fn add(&mut self, parent: ClassId, wanted: Wanted) -> Result<(), ControlError> {
+    pub(super) fn add(&mut self, parent: ClassId, wanted: NewFilter) -> Result<(), ControlError> {
         let filters = self.of.entry(parent).or_default();
-        let Wanted { protocol, prio, kind, flow } = wanted;
+        let NewFilter { protocol, prio, kind, flow } = wanted;
         // As the kernel: before all others.
         let auto = filters.first().map_or(AUTO_PRIO, |first| first.prio - 1);
         let prio = prio.unwrap_or(auto);
@@ -147,7 +147,7 @@ impl Filters {
                     format!("priority {prio} of {parent} is {} of {}", other.kind.name(), other.protocol);
                 return Err(ControlError::NotPossible { what, remedy });
             }
-            if kind == Kind::MatchAll {
+            if kind == FilterKind::MatchAll {
                 let what = format!("File exists: priority {prio} of {parent} has its matchall");
                 return Err(ControlError::NotPossible {
                     what,

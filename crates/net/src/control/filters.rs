@@ -1,15 +1,16 @@
 //! `filter add` and `del`.
 
-use super::filter::Wanted;
-use super::node::Node;
+use super::ControlError;
+use super::filter::NewFilter;
+use super::node::QdiscNode;
 use super::qdiscs::root_handle;
-use super::{ControlError, State};
+use super::state::ControlState;
 use core::fmt::Debug;
 use quietcore_live::Nanos;
 use quietcore_qdisc::tc::{Classifier, FilterCommand, FilterVerb};
 use quietcore_qdisc::{ClassId, Packet};
 
-impl<P: Packet + Debug + Send> State<P> {
+impl<P: Packet + Debug + Send> ControlState<P> {
     pub(super) fn filter(&mut self, command: &FilterCommand, now: Nanos) -> Result<(), ControlError> {
         let entry = self.entry(&command.device)?;
         let parent = root_handle(entry, command.place).unwrap_or(ClassId::new(0, 0));
@@ -20,7 +21,7 @@ impl<P: Packet + Debug + Send> State<P> {
                 remedy: "name a discipline with classes as `parent`",
             });
         }
-        entry.change((parent.major(), now), |node| {
+        entry.change(parent.major(), now, |node| {
             node.filterable(parent)?;
             if command.verb == FilterVerb::Delete {
                 let kind = command.classifier.as_ref().map(|classifier| match classifier {
@@ -33,7 +34,7 @@ impl<P: Packet + Debug + Send> State<P> {
                 let what = format!("`{command}` names no kind");
                 return Err(ControlError::NotPossible { what, remedy: "use u32 or matchall" });
             };
-            let wanted = Wanted::new(command.protocol, command.prio, classifier)?;
+            let wanted = NewFilter::new(command.protocol, command.prio, classifier)?;
             if wanted.flow.major() != node.handle || wanted.flow == parent {
                 let remedy = format!("name another class of {}", node.id());
                 return Err(ControlError::setting(wanted.kind.name(), "flowid", wanted.flow, remedy));
@@ -43,7 +44,7 @@ impl<P: Packet + Debug + Send> State<P> {
     }
 }
 
-impl<P: Packet + Debug + Send> Node<P> {
+impl<P: Packet + Debug + Send> QdiscNode<P> {
     /// Whether `parent`, which is this or a class of it, can have filters.
     pub(super) fn filterable(&self, parent: ClassId) -> Result<(), ControlError> {
         if !self.body.has_filters() {

@@ -32,6 +32,7 @@ mod node;
 mod qdiscs;
 mod report;
 mod show;
+mod state;
 mod tree;
 
 pub use error::ControlError;
@@ -39,17 +40,15 @@ pub use report::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport, Ra
 
 use super::device::Device;
 use core::fmt::{self, Debug};
-use quietcore_live::{Machine, TimerHandle};
+use quietcore_live::Machine;
 use quietcore_qdisc::Packet;
 use quietcore_qdisc::tc::{self, Command};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
+use state::{ControlShared, ControlState, FIRST_HANDLE};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use tree::{Entry, Root};
-
-/// The first handle that is given to what has none.
-const FIRST_HANDLE: u16 = 0x8001;
+use std::sync::{Arc, Mutex, OnceLock};
+use tree::{DeviceEntry, DeviceRoot};
 
 /// Carries out lines of `tc`. From any thread; one command at a time.
 ///
@@ -81,43 +80,12 @@ const FIRST_HANDLE: u16 = 0x8001;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Control<P> {
-    shared: Arc<Shared<P>>,
+    shared: Arc<ControlShared<P>>,
 }
 
 impl<P> Debug for Control<P> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Control").finish_non_exhaustive()
-    }
-}
-
-/// What the timer of the estimates has, too.
-struct Shared<P> {
-    machine: &'static Machine,
-    /// Taken before any queue's lock.
-    state: Mutex<State<P>>,
-    /// Made when something is estimated.
-    sampler: OnceLock<TimerHandle>,
-}
-
-struct State<P> {
-    devices: BTreeMap<String, Entry<P>>,
-    next_handle: u16,
-    seeds: ChaCha8Rng,
-}
-
-impl<P> Shared<P> {
-    fn state(&self) -> MutexGuard<'_, State<P>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<P> State<P> {
-    fn entry(&mut self, device: &str) -> Result<&mut Entry<P>, ControlError> {
-        if !self.devices.contains_key(device) {
-            let known = self.devices.keys().cloned().collect();
-            return Err(ControlError::UnknownDevice { device: device.into(), known });
-        }
-        Ok(self.devices.get_mut(device).expect("it is there"))
     }
 }
 
@@ -135,9 +103,9 @@ impl<P: Packet + Debug + Send> Control<P> {
     #[must_use]
     pub fn new(machine: &'static Machine, seed: u64) -> Self {
         let seeds = ChaCha8Rng::seed_from_u64(seed);
-        let state = State { devices: BTreeMap::new(), next_handle: FIRST_HANDLE, seeds };
+        let state = ControlState { devices: BTreeMap::new(), next_handle: FIRST_HANDLE, seeds };
         let (state, sampler) = (Mutex::new(state), OnceLock::new());
-        Self { shared: Arc::new(Shared { machine, state, sampler }) }
+        Self { shared: Arc::new(ControlShared { machine, state, sampler }) }
     }
 
     /// From now on lines can name `device`, as `name`: it begins with `mq 0:` and fifos; what it held is
@@ -160,13 +128,16 @@ impl<P: Packet + Debug + Send> Control<P> {
     /// ```
     pub fn add_device(&self, name: &str, device: Arc<Device<P>>) -> Result<(), ControlError> {
         let mut state = self.shared.state();
-        let is_there =
-            |(known, entry): &(&String, &Entry<P>)| *known == name || Arc::ptr_eq(&entry.device, &device);
+        let is_there = |(known, entry): &(&String, &DeviceEntry<P>)| {
+            *known == name || Arc::ptr_eq(&entry.device, &device)
+        };
         if let Some((known, _)) = state.devices.iter().find(is_there) {
             return Err(ControlError::DeviceExists { device: known.clone() });
         }
         device.graft_each();
-        state.devices.insert(name.into(), Entry { device, root: Root::Mq { handle: 0, estimate: None } });
+        state
+            .devices
+            .insert(name.into(), DeviceEntry { device, root: DeviceRoot::Mq { handle: 0, estimate: None } });
         Ok(())
     }
 

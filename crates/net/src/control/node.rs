@@ -38,14 +38,14 @@ impl Estimate {
 
 /// A class that a line made.
 #[derive(Debug)]
-pub(super) struct Class {
+pub(super) struct MadeClass {
     pub(super) parent: Option<ClassId>,
     pub(super) options: ClassOptions,
     pub(super) estimate: Option<Estimate>,
 }
 
 #[derive(Debug)]
-pub(super) struct Node<P> {
+pub(super) struct QdiscNode<P> {
     /// Its major number.
     pub(super) handle: u16,
     pub(super) options: QdiscOptions,
@@ -53,21 +53,21 @@ pub(super) struct Node<P> {
     pub(super) seed: u64,
     pub(super) body: Box<dyn Classful<P>>,
     pub(super) estimate: Option<Estimate>,
-    pub(super) classes: BTreeMap<ClassId, Class>,
+    pub(super) classes: BTreeMap<ClassId, MadeClass>,
     pub(super) filters: Filters,
 }
 
 /// The node that a discipline is, if `Control` made it.
-pub(super) fn node<P: Packet + Debug + Send>(qdisc: &dyn Qdisc<P>) -> Option<&Node<P>> {
+pub(super) fn node<P: Packet + Debug + Send>(qdisc: &dyn Qdisc<P>) -> Option<&QdiscNode<P>> {
     (qdisc as &dyn Any).downcast_ref()
 }
 
 /// The same, to be changed.
-pub(super) fn node_mut<P: Packet + Debug + Send>(qdisc: &mut dyn Qdisc<P>) -> Option<&mut Node<P>> {
+pub(super) fn node_mut<P: Packet + Debug + Send>(qdisc: &mut dyn Qdisc<P>) -> Option<&mut QdiscNode<P>> {
     (qdisc as &mut dyn Any).downcast_mut()
 }
 
-impl<P: Packet + Debug + Send> Node<P> {
+impl<P: Packet + Debug + Send> QdiscNode<P> {
     /// Its own name.
     pub(super) const fn id(&self) -> ClassId {
         ClassId::new(self.handle, 0)
@@ -197,7 +197,7 @@ impl<P: Packet + Debug + Send> Node<P> {
     }
 }
 
-impl<P: Packet + Debug + Send> Qdisc<P> for Node<P> {
+impl<P: Packet + Debug + Send> Qdisc<P> for QdiscNode<P> {
     fn kind(&self) -> &'static str {
         self.body.kind()
     }

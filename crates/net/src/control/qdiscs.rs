@@ -4,10 +4,11 @@
 //! kernel's `tc_modify_qdisc`: `add` wants the place empty; `replace` changes what is there if it is of the same
 //! kind and of the same handle, or of none, and puts another in its place else; `change` only changes.
 
+use super::ControlError;
 use super::filter::Filters;
-use super::node::{Estimate, Node};
-use super::tree::{Entry, Occupant, Root, Spot, place_text};
-use super::{ControlError, FIRST_HANDLE, State};
+use super::node::{Estimate, QdiscNode};
+use super::state::{ControlState, FIRST_HANDLE};
+use super::tree::{Attachment, DeviceEntry, DeviceRoot, Occupant, place_text};
 use core::fmt::Debug;
 use quietcore_live::Nanos;
 use quietcore_qdisc::tc::{
@@ -32,12 +33,12 @@ pub(super) fn estimate(asked: Option<Estimation>, now: Nanos) -> Result<Option<E
 }
 
 /// What is to be done to whom.
-enum Deed {
+enum Operation {
     Create,
     Change(Occupant),
 }
 
-impl<P: Packet + Debug + Send> State<P> {
+impl<P: Packet + Debug + Send> ControlState<P> {
     pub(super) fn qdisc(&mut self, command: &QdiscCommand, now: Nanos) -> Result<(), ControlError> {
         self.entry(&command.device)?;
         if command.verb == Verb::Delete {
@@ -48,11 +49,11 @@ impl<P: Packet + Debug + Send> State<P> {
             return Err(ControlError::NotPossible { what, remedy: "name what it is to be: mq, netem, ..." });
         };
         let entry = self.entry(&command.device)?;
-        let (spot, deed) = entry.deed(command, options)?;
+        let (spot, operation) = entry.operation(command, options)?;
         let estimate = estimate(command.est, now)?;
-        match deed {
-            Deed::Change(occupant) => entry.change_qdisc(occupant, (options, estimate), now),
-            Deed::Create => {
+        match operation {
+            Operation::Change(occupant) => entry.change_qdisc(occupant, options, estimate, now),
+            Operation::Create => {
                 let before = (self.next_handle, self.seeds.clone());
                 let handle = match handle_of(command) {
                     Some(handle) => handle,
@@ -60,7 +61,8 @@ impl<P: Packet + Debug + Send> State<P> {
                 };
                 let seed = self.seeds.next_u64();
                 let entry = self.entry(&command.device)?;
-                let made = entry.create((spot, handle), (options, estimate), (seed, now));
+                let context = QdiscContext { handle, now, seed, random };
+                let made = entry.create(spot, options, estimate, &context);
                 if made.is_err() {
                     (self.next_handle, self.seeds) = before;
                 }
@@ -106,16 +108,16 @@ impl<P: Packet + Debug + Send> State<P> {
             return Err(ControlError::OtherKind { found: occupant.kind, named: options.kind() });
         }
         match spot {
-            Spot::Root => {
+            Attachment::Root => {
                 entry.device.graft_each();
-                entry.root = Root::Mq { handle: 0, estimate: None };
+                entry.root = DeviceRoot::Mq { handle: 0, estimate: None };
                 Ok(())
             }
-            Spot::Queue(queue) => {
+            Attachment::Queue(queue) => {
                 entry.device.graft(queue, Fifo::new(Limit::Packets(1000)));
                 Ok(())
             }
-            Spot::Slot { owner, class, .. } => entry.put((owner, class), None, now),
+            Attachment::Slot { owner, class, .. } => entry.put(owner, class, None, now),
         }
     }
 }
@@ -131,13 +133,17 @@ fn handle_of(command: &QdiscCommand) -> Option<u16> {
     command.handle.map(ClassId::major).filter(|handle| *handle != 0)
 }
 
-impl<P: Packet + Debug + Send> Entry<P> {
+impl<P: Packet + Debug + Send> DeviceEntry<P> {
     /// What a command is to do, and where.
-    fn deed(&self, command: &QdiscCommand, options: &QdiscOptions) -> Result<(Spot, Deed), ControlError> {
+    fn operation(
+        &self,
+        command: &QdiscCommand,
+        options: &QdiscOptions,
+    ) -> Result<(Attachment, Operation), ControlError> {
         let handle = handle_of(command);
         let Some(place) = command.place else {
             let handle = handle.ok_or_else(|| self.unknown(0))?;
-            return self.with_handle(handle).map(|occupant| (Spot::Root, Deed::Change(occupant)));
+            return self.with_handle(handle).map(|occupant| (Attachment::Root, Operation::Change(occupant)));
         };
         let spot = self.resolve(place)?;
         let occupant = self.occupant(spot);
@@ -151,22 +157,22 @@ impl<P: Packet + Debug + Send> Entry<P> {
             kind: occupant.kind,
             handle: ClassId::new(occupant.handle, 0),
         };
-        let deed = match (occupant, command.verb) {
+        let operation = match (occupant, command.verb) {
             (Some(occupant), Verb::Add) => return Err(exists(occupant)),
             (Some(occupant), Verb::Change | Verb::Delete) => match handle {
                 Some(named) if named != occupant.handle => {
                     let (found, named) = (ClassId::new(occupant.handle, 0), ClassId::new(named, 0));
                     return Err(ControlError::OtherHandle { found, named });
                 }
-                _ => Deed::Change(occupant),
+                _ => Operation::Change(occupant),
             },
             (Some(occupant), Verb::Replace) => match handle {
                 Some(named) if named != occupant.handle => {
                     is_new(named)?;
-                    Deed::Create
+                    Operation::Create
                 }
-                None if options.kind() != occupant.kind => Deed::Create,
-                _ => Deed::Change(occupant),
+                None if options.kind() != occupant.kind => Operation::Create,
+                _ => Operation::Change(occupant),
             },
             (None, Verb::Change | Verb::Delete) => {
                 let what = format!("Qdisc not found: {} {place} has its default", command.device);
@@ -174,20 +180,22 @@ impl<P: Packet + Debug + Send> Entry<P> {
             }
             (None, Verb::Add | Verb::Replace) => {
                 handle.map_or(Ok(()), is_new)?;
-                Deed::Create
+                Operation::Create
             }
         };
-        if let (Deed::Create, QdiscOptions::Mq(_), false) = (&deed, options, spot == Spot::Root) {
+        if let (Operation::Create, QdiscOptions::Mq(_), false) =
+            (&operation, options, spot == Attachment::Root)
+        {
             let what = "mq can only be a device's root".to_string();
             return Err(ControlError::NotPossible { what, remedy: "use `root`" });
         }
-        if let (Deed::Create, Spot::Slot { owner, .. }) = (&deed, spot)
+        if let (Operation::Create, Attachment::Slot { owner, .. }) = (&operation, spot)
             && self.depth(owner) >= DEPTH_MAX
         {
             let what = format!("{} {place} is inside of {DEPTH_MAX} others already", command.device);
             return Err(ControlError::NotPossible { what, remedy: "put it further up" });
         }
-        Ok((spot, deed))
+        Ok((spot, operation))
     }
 
     fn with_handle(&self, handle: u16) -> Result<Occupant, ControlError> {
@@ -200,19 +208,20 @@ impl<P: Packet + Debug + Send> Entry<P> {
     fn change_qdisc(
         &mut self,
         occupant: Occupant,
-        (options, estimate): (&QdiscOptions, Option<Estimate>),
+        options: &QdiscOptions,
+        estimate: Option<Estimate>,
         now: Nanos,
     ) -> Result<(), ControlError> {
         if options.kind() != occupant.kind {
             return Err(ControlError::OtherKind { found: occupant.kind, named: options.kind() });
         }
-        if let Root::Mq { handle, estimate: before } = &mut self.root
+        if let DeviceRoot::Mq { handle, estimate: before } = &mut self.root
             && *handle == occupant.handle
         {
             *before = estimate.or(before.take());
             return Ok(());
         }
-        self.change((occupant.handle, now), |node| {
+        self.change(occupant.handle, now, |node| {
             let context = QdiscContext { handle: node.handle, now, seed: node.seed, random };
             let changed = options.clone().change(&node.options, &mut *node.body, &context);
             node.options = changed.map_err(|refusal| node.refused(refusal))?;
@@ -226,43 +235,45 @@ impl<P: Packet + Debug + Send> Entry<P> {
 
     fn create(
         &mut self,
-        (spot, handle): (Spot, u16),
-        (options, estimate): (&QdiscOptions, Option<Estimate>),
-        (seed, now): (u64, Nanos),
+        spot: Attachment,
+        options: &QdiscOptions,
+        estimate: Option<Estimate>,
+        context: &QdiscContext,
     ) -> Result<(), ControlError> {
         if matches!(options, QdiscOptions::Mq(_)) {
             self.device.graft_each();
-            self.root = Root::Mq { handle, estimate };
+            self.root = DeviceRoot::Mq { handle: context.handle, estimate };
             return Ok(());
         }
-        let context = QdiscContext { handle, now, seed, random };
-        let made = options.make(&context);
+        let QdiscContext { handle, now, seed, .. } = *context;
+        let made = options.make(context);
         let body = made.map_err(|refusal| ControlError::refused(refusal, Vec::new()))?;
         let (classes, filters) = (BTreeMap::new(), Filters::default());
         let seed = if let SeedUse::Named(named) = options.seed() { named } else { seed };
-        let node = Node { handle, options: options.clone(), seed, body, estimate, classes, filters };
+        let node = QdiscNode { handle, options: options.clone(), seed, body, estimate, classes, filters };
         match spot {
-            Spot::Root => {
+            Attachment::Root => {
                 self.device.graft_root(node);
-                self.root = Root::One;
+                self.root = DeviceRoot::One;
                 Ok(())
             }
-            Spot::Queue(queue) => {
+            Attachment::Queue(queue) => {
                 self.device.graft(queue, node);
                 Ok(())
             }
-            Spot::Slot { owner, class, .. } => self.put((owner, class), Some(Box::new(node)), now),
+            Attachment::Slot { owner, class, .. } => self.put(owner, class, Some(Box::new(node)), now),
         }
     }
 
     /// Puts a discipline into a class, or the default one.
     fn put(
         &self,
-        (owner, class): (u16, ClassId),
+        owner: u16,
+        class: ClassId,
         inner: Option<Box<dyn Qdisc<P>>>,
         now: Nanos,
     ) -> Result<(), ControlError> {
-        self.change((owner, now), |node| {
+        self.change(owner, now, |node| {
             if node.body.graft_inner(now, class, inner) {
                 return Ok(());
             }
@@ -274,11 +285,11 @@ impl<P: Packet + Debug + Send> Entry<P> {
 
 /// The place that a command about filters or classes means, as a discipline.
 pub(super) fn root_handle<P: Packet + Debug + Send>(
-    entry: &Entry<P>,
+    entry: &DeviceEntry<P>,
     place: Option<Place>,
 ) -> Option<ClassId> {
     match place {
         Some(Place::Parent(named)) => Some(named),
-        _ => entry.occupant(Spot::Root).map(|root| ClassId::new(root.handle, 0)),
+        _ => entry.occupant(Attachment::Root).map(|root| ClassId::new(root.handle, 0)),
     }
 }

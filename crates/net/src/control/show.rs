@@ -1,10 +1,12 @@
 //! `qdisc show`, `class show`, `filter show`: reports of what there is.
 
-use super::node::{Estimate, Node, node};
+use super::ControlError;
+use super::filter;
+use super::node::{Estimate, QdiscNode, node};
 use super::qdiscs::root_handle;
 use super::report::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport, RateReport, Shown};
-use super::tree::{Entry, Root};
-use super::{ControlError, State, filter};
+use super::state::ControlState;
+use super::tree::{DeviceEntry, DeviceRoot};
 use core::any::Any;
 use core::fmt::Debug;
 use quietcore_qdisc::tc::{Object, Place, SeedUse, ShowCommand, TcDescription};
@@ -26,7 +28,7 @@ fn is_below(asked: Option<Place>, parent: Option<ClassId>) -> bool {
     }
 }
 
-impl<P: Packet + Debug + Send> State<P> {
+impl<P: Packet + Debug + Send> ControlState<P> {
     pub(super) fn show(&mut self, command: &ShowCommand) -> Result<Answer, ControlError> {
         let (statistics, details) = (command.statistics, command.details);
         let shown = Shown { statistics, details, device: command.device.is_none() };
@@ -57,7 +59,7 @@ impl<P: Packet + Debug + Send> State<P> {
             Object::Filter => {
                 let mut reports = Vec::new();
                 for (name, entry) in devices {
-                    entry.show_filters(name, (command.place, shown), &mut reports)?;
+                    entry.show_filters(name, command.place, shown, &mut reports)?;
                 }
                 Ok(Answer::Filters(reports))
             }
@@ -65,10 +67,10 @@ impl<P: Packet + Debug + Send> State<P> {
     }
 }
 
-impl<P: Packet + Debug + Send> Entry<P> {
+impl<P: Packet + Debug + Send> DeviceEntry<P> {
     fn show_qdiscs(&self, device: &str, shown: Shown, reports: &mut Vec<QdiscReport>) {
         let queues = match &self.root {
-            Root::Mq { handle, estimate } => {
+            DeviceRoot::Mq { handle, estimate } => {
                 reports.push(QdiscReport {
                     kind: "mq",
                     handle: ClassId::new(*handle, 0),
@@ -84,7 +86,7 @@ impl<P: Packet + Debug + Send> Entry<P> {
                 });
                 self.device.queues()
             }
-            Root::One => 1,
+            DeviceRoot::One => 1,
         };
         for number in 0..queues {
             let from = reports.len();
@@ -93,7 +95,7 @@ impl<P: Packet + Debug + Send> Entry<P> {
                 Some(node) => node.walk(top, &mut |place, node| {
                     reports.push(node.report(place, device, shown));
                 }),
-                None => reports.push(plain(qdisc, (top, device), shown)),
+                None => reports.push(plain(qdisc, top, device, shown)),
             });
             let statistics = self.device.statistics(number);
             if let Some(root) = reports.get_mut(from) {
@@ -106,7 +108,7 @@ impl<P: Packet + Debug + Send> Entry<P> {
     fn show_classes(&self, device: &str, shown: Shown, reports: &mut Vec<ClassReport>) {
         if let Some(handle) = self.mq() {
             for number in 0..self.device.queues() {
-                let leaf = self.device.look(number, |qdisc| node(qdisc).map(Node::id));
+                let leaf = self.device.look(number, |qdisc| node(qdisc).map(QdiscNode::id));
                 reports.push(ClassReport {
                     kind: "mq",
                     id: self.top(number).unwrap_or(ClassId::new(handle, 0)),
@@ -128,7 +130,8 @@ impl<P: Packet + Debug + Send> Entry<P> {
     fn show_filters(
         &self,
         device: &str,
-        (place, shown): (Option<Place>, Shown),
+        place: Option<Place>,
+        shown: Shown,
         reports: &mut Vec<FilterReport>,
     ) -> Result<(), ControlError> {
         let Some(parent) = root_handle(self, place).filter(|parent| self.mq() != Some(parent.major())) else {
@@ -143,8 +146,8 @@ impl<P: Packet + Debug + Send> Entry<P> {
                 kind: filter.kind.name(),
                 flow: filter.flow,
                 rules: match &filter.kind {
-                    filter::Kind::U32(rules) => rules.clone(),
-                    filter::Kind::MatchAll => Vec::new(),
+                    filter::FilterKind::U32(rules) => rules.clone(),
+                    filter::FilterKind::MatchAll => Vec::new(),
                 },
                 table: filter.table,
                 number: filter.number,
@@ -158,7 +161,8 @@ impl<P: Packet + Debug + Send> Entry<P> {
 /// A discipline that `Control` did not make.
 fn plain<P: Packet + Debug + Send>(
     qdisc: &dyn Qdisc<P>,
-    (parent, device): (Option<ClassId>, &str),
+    parent: Option<ClassId>,
+    device: &str,
     shown: Shown,
 ) -> QdiscReport {
     let fifo = (qdisc as &dyn Any).downcast_ref::<Fifo<P>>();
@@ -177,7 +181,7 @@ fn plain<P: Packet + Debug + Send>(
     }
 }
 
-impl<P: Packet + Debug + Send> Node<P> {
+impl<P: Packet + Debug + Send> QdiscNode<P> {
     fn report(&self, parent: Option<ClassId>, device: &str, shown: Shown) -> QdiscReport {
         let TcDescription { options, details, notes } = self.describe();
         let seed = match self.options.seed() {

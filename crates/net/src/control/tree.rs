@@ -1,6 +1,6 @@
 //! What a device has: its root, and where in it a command's words lead.
 
-use super::node::{Estimate, Node, node, node_mut};
+use super::node::{Estimate, QdiscNode, node, node_mut};
 use super::{ControlError, Device};
 use core::fmt::Debug;
 use quietcore_live::Nanos;
@@ -9,12 +9,12 @@ use quietcore_qdisc::{ClassId, Packet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub(super) struct Entry<P> {
+pub(super) struct DeviceEntry<P> {
     pub(super) device: Arc<Device<P>>,
-    pub(super) root: Root,
+    pub(super) root: DeviceRoot,
 }
 
-pub(super) enum Root {
+pub(super) enum DeviceRoot {
     /// One discipline per queue.
     Mq {
         /// 0 of the default.
@@ -27,7 +27,7 @@ pub(super) enum Root {
 
 /// A place that can have a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spot {
+pub(super) enum Attachment {
     Root,
     /// A queue of `mq`.
     Queue(usize),
@@ -51,9 +51,9 @@ pub(super) fn place_text(place: Option<ClassId>) -> String {
     place.map_or_else(|| "root".into(), |parent| format!("parent {parent}"))
 }
 
-impl<P: Packet + Debug + Send> Entry<P> {
+impl<P: Packet + Debug + Send> DeviceEntry<P> {
     /// Shows every discipline that `Control` made, with its queue and its place.
-    pub(super) fn each(&self, mut visit: impl FnMut(usize, Option<ClassId>, &Node<P>)) {
+    pub(super) fn each(&self, mut visit: impl FnMut(usize, Option<ClassId>, &QdiscNode<P>)) {
         for queue in 0..self.device.queues() {
             let top = self.top(queue);
             self.device.look(queue, |qdisc| {
@@ -68,10 +68,10 @@ impl<P: Packet + Debug + Send> Entry<P> {
     pub(super) fn top(&self, queue: usize) -> Option<ClassId> {
         match &self.root {
             // Devices have fewer queues than there are minor numbers; more than that cannot be named.
-            Root::Mq { handle, .. } => {
+            DeviceRoot::Mq { handle, .. } => {
                 Some(ClassId::new(*handle, u16::try_from(queue + 1).unwrap_or(u16::MAX)))
             }
-            Root::One => None,
+            DeviceRoot::One => None,
         }
     }
 
@@ -101,7 +101,7 @@ impl<P: Packet + Debug + Send> Entry<P> {
     /// All handles that there are, in order of their places.
     pub(super) fn handles(&self) -> Vec<ClassId> {
         let mut handles = Vec::new();
-        if let Root::Mq { handle, .. } = self.root
+        if let DeviceRoot::Mq { handle, .. } = self.root
             && handle != 0
         {
             handles.push(ClassId::new(handle, 0));
@@ -127,13 +127,17 @@ impl<P: Packet + Debug + Send> Entry<P> {
     /// The handle of `mq`, if it is one that can be named.
     pub(super) const fn mq(&self) -> Option<u16> {
         match &self.root {
-            Root::Mq { handle, .. } if *handle != 0 => Some(*handle),
+            DeviceRoot::Mq { handle, .. } if *handle != 0 => Some(*handle),
             _ => None,
         }
     }
 
     /// Looks at the discipline of a handle.
-    pub(super) fn look<R>(&self, handle: u16, look: impl FnOnce(&Node<P>) -> R) -> Result<R, ControlError> {
+    pub(super) fn look<R>(
+        &self,
+        handle: u16,
+        look: impl FnOnce(&QdiscNode<P>) -> R,
+    ) -> Result<R, ControlError> {
         let mut look = Some(look);
         let mut answer = None;
         self.each(|_, _, node| {
@@ -153,8 +157,9 @@ impl<P: Packet + Debug + Send> Entry<P> {
     /// Changes the discipline of a handle; the queue is run again then.
     pub(super) fn change<R>(
         &self,
-        (handle, now): (u16, Nanos),
-        change: impl FnOnce(&mut Node<P>) -> Result<R, ControlError>,
+        handle: u16,
+        now: Nanos,
+        change: impl FnOnce(&mut QdiscNode<P>) -> Result<R, ControlError>,
     ) -> Result<R, ControlError> {
         let queue = self.queue_of(handle).ok_or_else(|| self.unknown(handle))?;
         let (mut change, mut answer) = (Some(change), None);
@@ -167,8 +172,8 @@ impl<P: Packet + Debug + Send> Entry<P> {
     }
 
     /// Where a command's words lead.
-    pub(super) fn resolve(&self, place: Place) -> Result<Spot, ControlError> {
-        let Place::Parent(named) = place else { return Ok(Spot::Root) };
+    pub(super) fn resolve(&self, place: Place) -> Result<Attachment, ControlError> {
+        let Place::Parent(named) = place else { return Ok(Attachment::Root) };
         let owner = named.major();
         if owner == 0 {
             return Err(self.unknown(0));
@@ -178,13 +183,13 @@ impl<P: Packet + Debug + Send> Entry<P> {
                 usize::from(named.minor()).checked_sub(1).filter(|queue| *queue < self.device.queues());
             let known = (0..self.device.queues()).filter_map(|queue| self.top(queue)).collect();
             let unknown = || ControlError::UnknownClass { class: named, known };
-            return queue.map(Spot::Queue).ok_or_else(unknown);
+            return queue.map(Attachment::Queue).ok_or_else(unknown);
         }
         let queue = self.queue_of(owner).ok_or_else(|| self.unknown(owner))?;
         self.look(owner, |node| {
             let slots = node.slots();
             if let Some(class) = node.slot(named) {
-                return Ok(Spot::Slot { queue, owner, class });
+                return Ok(Attachment::Slot { queue, owner, class });
             }
             if slots.is_empty() && !node.body.has_filters() {
                 let what = format!("{} {} has no classes", node.options.kind(), node.id());
@@ -201,15 +206,15 @@ impl<P: Packet + Debug + Send> Entry<P> {
     }
 
     /// The discipline there, if it is no default.
-    pub(super) fn occupant(&self, spot: Spot) -> Option<Occupant> {
-        let of = |node: &Node<P>| Occupant { handle: node.handle, kind: node.options.kind() };
+    pub(super) fn occupant(&self, spot: Attachment) -> Option<Occupant> {
+        let of = |node: &QdiscNode<P>| Occupant { handle: node.handle, kind: node.options.kind() };
         match (spot, &self.root) {
-            (Spot::Root, Root::Mq { handle, .. }) => {
+            (Attachment::Root, DeviceRoot::Mq { handle, .. }) => {
                 (*handle != 0).then_some(Occupant { handle: *handle, kind: "mq" })
             }
-            (Spot::Root, Root::One) => self.device.look(0, |qdisc| node(qdisc).map(of)),
-            (Spot::Queue(queue), _) => self.device.look(queue, |qdisc| node(qdisc).map(of)),
-            (Spot::Slot { owner, class, .. }, _) => {
+            (Attachment::Root, DeviceRoot::One) => self.device.look(0, |qdisc| node(qdisc).map(of)),
+            (Attachment::Queue(queue), _) => self.device.look(queue, |qdisc| node(qdisc).map(of)),
+            (Attachment::Slot { owner, class, .. }, _) => {
                 self.look(owner, |node| node.child(class).map(of)).ok().flatten()
             }
         }
