@@ -4,7 +4,7 @@
 //! `not_recorded`, and forgetting identities only ever makes counts smaller.
 
 use quietcore_core::{CpuId, CpuSet};
-use quietcore_explain::{Disturbance, HrtimerTotals, DelayQuantiles, Explanation};
+use quietcore_explain::{DelayQuantiles, Disturbance, Explanation, HrtimerTotals};
 use std::collections::BTreeMap;
 
 /// Up to so many (CPU, function) pairs every CPU has its own row with complete counts.

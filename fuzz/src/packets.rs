@@ -2,7 +2,7 @@
 //!
 //! Not here: what a header says; that is in the tests of the crate.
 
-use quietcore_qdisc::tc::Match;
+use quietcore_qdisc::tc::FieldMatch;
 use quietcore_qdisc::{IpPacket, Packet};
 use std::net::Ipv4Addr;
 
@@ -29,7 +29,7 @@ fn check_reading(packet: &IpPacket) {
     assert_eq!(packet, &IpPacket::new(packet.bytes().to_vec()));
     assert_eq!(packet.duplicate().as_ref(), Some(packet));
     assert!(matches!(packet.priority(), 0 | 2 | 4 | 6));
-    let any = Match::Protocol { value: 0, mask: 0 };
+    let any = FieldMatch::Protocol { value: 0, mask: 0 };
     let Some(header) = packet.header() else {
         assert_eq!((packet.flow(), packet.priority(), packet.matches(&any)), (0, 0, false));
         return;
@@ -41,13 +41,13 @@ fn check_reading(packet: &IpPacket) {
     if let (std::net::IpAddr::V4(source), std::net::IpAddr::V4(destination)) =
         (header.source, header.destination)
     {
-        assert!(packet.matches(&Match::Source { address: source, mask: all }));
-        assert!(packet.matches(&Match::Destination { address: destination, mask: all }));
+        assert!(packet.matches(&FieldMatch::Source { address: source, mask: all }));
+        assert!(packet.matches(&FieldMatch::Destination { address: destination, mask: all }));
     }
     let (source, destination) = header.ports.unwrap_or_default();
     let known = v4 && header.ports.is_some();
-    assert_eq!(packet.matches(&Match::SourcePort { value: source, mask: 0xffff }), known);
-    assert_eq!(packet.matches(&Match::DestinationPort { value: destination, mask: 0xffff }), known);
+    assert_eq!(packet.matches(&FieldMatch::SourcePort { value: source, mask: 0xffff }), known);
+    assert_eq!(packet.matches(&FieldMatch::DestinationPort { value: destination, mask: 0xffff }), known);
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use fastrand::Rng;
 use quietcore_bench::statistics::Summary;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    Chance, Delay, Dequeued, Distribution, Loss, Netem, NetemRate, NetemSettings, Packet, Probability, Qdisc,
+    Chance, Dequeued, Distribution, Netem, NetemDelay, NetemLoss, NetemRate, NetemSettings, Packet,
+    Probability, Qdisc,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -55,7 +56,7 @@ const WORKLOADS: [(&str, Setup); 4] = [
     ("delay 10ms 3ms distribution normal loss gemodel 1% 10%", || {
         let percent = |percent| Probability::percent(percent).expect("0 to 100");
         NetemSettings {
-            loss: Loss::gilbert(percent(1.0), percent(10.0)),
+            loss: NetemLoss::gilbert(percent(1.0), percent(10.0)),
             ..with(3_000_000, Some(Distribution::normal()))
         }
     }),
@@ -71,7 +72,7 @@ const WORKLOADS: [(&str, Setup); 4] = [
 ];
 
 fn with(jitter: u64, distribution: Option<Distribution>) -> NetemSettings {
-    let delay = Delay {
+    let delay = NetemDelay {
         latency: Nanos(LATENCY),
         jitter: Nanos(jitter),
         distribution,

@@ -3,11 +3,11 @@
 use super::driver::Driver;
 use super::network::Network;
 use super::options::{DeviceError, DeviceOptions};
-use super::queue::{QueuePlace, Sharing, TransmitQueue};
+use super::queue::{DeviceQueue, QueuePlace, Sharing};
 use super::statistics::QueueStatistics;
 use core::fmt::{self, Debug};
 use quietcore_live::{CpuId, CpuSet, Machine};
-use quietcore_qdisc::{Fifo, Limit, Packet, Qdisc, Verdict};
+use quietcore_qdisc::{Enqueued, Fifo, FifoLimit, Packet, Qdisc};
 use std::sync::Arc;
 
 /// A device with transmit queues. Dropped, it sends nothing any more; what it holds is dropped.
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// See the [module](super).
 pub struct Device<P> {
     machine: &'static Machine,
-    queues: Vec<Arc<TransmitQueue<P>>>,
+    queues: Vec<Arc<DeviceQueue<P>>>,
     /// By index of the CPU: its queues.
     of_cpu: Vec<Vec<usize>>,
 }
@@ -73,7 +73,7 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
         let driver: Arc<dyn Driver<P>> = Arc::new(driver);
         let queue = |(number, home)| {
             let place = QueuePlace { machine, network: network.clone(), number, home, stays: watchdog };
-            let queue = Arc::new(TransmitQueue::new(place, Arc::clone(&driver), first_qdisc()));
+            let queue = Arc::new(DeviceQueue::new(place, Arc::clone(&driver), first_qdisc()));
             queue.watch();
             queue
         };
@@ -127,7 +127,7 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn send(&self, packet: P) -> Verdict {
+    pub fn send(&self, packet: P) -> Enqueued {
         let cpu = self.machine.cpu_here();
         self.send_as(cpu, self.queue_of(cpu, packet.flow()), packet)
     }
@@ -146,7 +146,7 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn send_through(&self, queue: usize, packet: P) -> Verdict {
+    pub fn send_through(&self, queue: usize, packet: P) -> Enqueued {
         self.send_as(self.machine.cpu_here(), queue, packet)
     }
 
@@ -166,11 +166,11 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn send_on(&self, cpu: CpuId, queue: usize, packet: P) -> Verdict {
+    pub fn send_on(&self, cpu: CpuId, queue: usize, packet: P) -> Enqueued {
         self.send_as(Some(cpu), queue, packet)
     }
 
-    fn send_as(&self, cpu: Option<CpuId>, queue: usize, packet: P) -> Verdict {
+    fn send_as(&self, cpu: Option<CpuId>, queue: usize, packet: P) -> Enqueued {
         let mut sent = self.queues[queue].send(packet, cpu);
         loop {
             // The first queue passes nothing on, and takes it.
@@ -229,11 +229,11 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     /// If there is no such queue.
     ///
     /// ```
-    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, Limit}};
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, FifoLimit}};
     /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
     /// # let machine = builder.start()?;
     /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
-    /// device.graft(0, Fifo::new(Limit::Bytes(100_000)));
+    /// device.graft(0, Fifo::new(FifoLimit::Bytes(100_000)));
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -245,11 +245,11 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     /// and its lock. What the queues held is dropped.
     ///
     /// ```
-    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, Limit}};
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, FifoLimit}};
     /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
     /// # let machine = builder.start()?;
     /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
-    /// device.graft_root(Fifo::new(Limit::Packets(100)));
+    /// device.graft_root(Fifo::new(FifoLimit::Packets(100)));
     /// assert!(device.send_through(1, vec![0; 60]).is_accepted());
     /// assert_eq!(device.statistics(0).qdisc.sent_packets, 1);
     /// # machine.shutdown();
@@ -267,11 +267,11 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     /// queues held is dropped.
     ///
     /// ```
-    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, Limit}};
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, FifoLimit}};
     /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
     /// # let machine = builder.start()?;
     /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
-    /// device.graft_root(Fifo::new(Limit::Packets(100)));
+    /// device.graft_root(Fifo::new(FifoLimit::Packets(100)));
     /// device.graft_each();
     /// assert!(device.send_through(1, vec![0; 60]).is_accepted());
     /// assert_eq!(device.statistics(1).qdisc.sent_packets, 1);
@@ -292,13 +292,13 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     /// If there is no such queue.
     ///
     /// ```
-    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, Limit}};
+    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, FifoLimit}};
     /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
     /// # let machine = builder.start()?;
     /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
     /// let kind = device.with_qdisc(0, |qdisc| {
     ///     let any: &mut dyn std::any::Any = &mut *qdisc;
-    ///     any.downcast_mut::<Fifo<Vec<u8>>>().expect("to begin with").set_limit(Limit::Packets(7));
+    ///     any.downcast_mut::<Fifo<Vec<u8>>>().expect("to begin with").set_limit(FifoLimit::Packets(7));
     ///     qdisc.kind()
     /// });
     /// assert_eq!(kind, "pfifo");
@@ -354,7 +354,7 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
 
 /// What a queue has to begin with.
 fn first_qdisc<P: Packet + Debug + Send>() -> Box<dyn Qdisc<P>> {
-    Box::new(Fifo::new(Limit::Packets(1000)))
+    Box::new(Fifo::new(FifoLimit::Packets(1000)))
 }
 
 /// Queues in turns over the lanes.

@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use quietcore::net::{Device, DeviceOptions, Network};
-//! use quietcore::qdisc::{Fifo, Limit};
+//! use quietcore::qdisc::{Fifo, FifoLimit};
 //! use quietcore::{LaneThreads, Machine};
 //! use std::sync::{Mutex, mpsc};
 //!
@@ -23,7 +23,7 @@
 //!     Ok(())
 //! };
 //! let device = Device::new(&network, machine, DeviceOptions::new(1), driver)?;
-//! device.graft(0, Fifo::new(Limit::Packets(100)));
+//! device.graft(0, Fifo::new(FifoLimit::Packets(100)));
 //! assert!(device.send(vec![0_u8; 60]).is_accepted());
 //! assert_eq!(sent.recv()?.len(), 60);
 //! assert_eq!(device.statistics(0).qdisc.sent_packets, 1);
@@ -56,7 +56,8 @@ mod statistics;
 pub mod tun;
 
 pub use control::{
-    Answer, ClassReport, Control, ControlError, FilterReport, QdiscReport, QueueReport, RateReport, Shown,
+    Answer, ClassReport, Control, FilterReport, QdiscReport, QueueReport, RateReport, ShowOptions,
+    TcControlError,
 };
 pub use device::Device;
 pub use driver::Driver;

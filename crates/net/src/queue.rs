@@ -18,7 +18,7 @@ use super::statistics::QueueStatistics;
 use core::fmt::Debug;
 use core::time::Duration;
 use quietcore_live::{CpuId, Machine, Nanos, Precision, TimerHandle, TimerOptions, softirq::Vector};
-use quietcore_qdisc::{Packet, Qdisc, TxQueue, TxTake, TxThen, Verdict};
+use quietcore_qdisc::{Enqueued, Packet, Qdisc, TxQueue, TxTake, TxThen};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 
@@ -36,7 +36,7 @@ pub(super) struct QueuePlace {
 }
 
 /// See the module.
-pub(super) struct TransmitQueue<P> {
+pub(super) struct DeviceQueue<P> {
     pub(super) machine: &'static Machine,
     pub(super) network: Network,
     pub(super) driver: Arc<dyn Driver<P>>,
@@ -80,7 +80,7 @@ enum Then {
 /// A run of the queue. One that ends by a panic of the driver or of the discipline leaves a queue that can be
 /// run.
 struct QueueRun<'a, P: Packet + Debug + Send + 'static> {
-    queue: &'a Arc<TransmitQueue<P>>,
+    queue: &'a Arc<DeviceQueue<P>>,
     /// Nothing while the driver has the packets.
     state: Option<MutexGuard<'a, QueueState<P>>>,
     batch: VecDeque<P>,
@@ -104,7 +104,7 @@ impl<P: Packet + Debug + Send + 'static> Drop for QueueRun<'_, P> {
     }
 }
 
-impl<P: Packet + Debug + Send + 'static> TransmitQueue<P> {
+impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
     pub(super) fn new(place: QueuePlace, driver: Arc<dyn Driver<P>>, qdisc: Box<dyn Qdisc<P>>) -> Self {
         let tx = TxQueue::new(qdisc);
         let state = QueueState { tx, is_passing_on: false, statistics: QueueStatistics::default() };
@@ -163,13 +163,13 @@ impl<P: Packet + Debug + Send + 'static> TransmitQueue<P> {
 
     /// Takes a packet from the lane that drives `cpu`, and runs the queue unless a run is under way. Gives it
     /// back if it is the first queue's.
-    pub(super) fn send(self: &Arc<Self>, packet: P, cpu: Option<CpuId>) -> Result<Verdict, P> {
+    pub(super) fn send(self: &Arc<Self>, packet: P, cpu: Option<CpuId>) -> Result<Enqueued, P> {
         let mut state = self.lock();
         if state.is_passing_on {
             return Err(packet);
         }
         let verdict = state.tx.enqueue(self.machine.now(), packet);
-        if verdict == Verdict::Queued {
+        if verdict == Enqueued::Queued {
             self.run(state, cpu);
         }
         Ok(verdict)
@@ -185,7 +185,7 @@ impl<P: Packet + Debug + Send + 'static> TransmitQueue<P> {
         let now = self.machine.now();
         let mut is_any_queued = false;
         for packet in packets {
-            is_any_queued |= state.tx.enqueue(now, packet) == Verdict::Queued;
+            is_any_queued |= state.tx.enqueue(now, packet) == Enqueued::Queued;
         }
         if is_any_queued {
             self.run(state, Some(cpu));
@@ -369,7 +369,7 @@ impl<P: Packet + Debug + Send + 'static> QueueRun<'_, P> {
     }
 }
 
-impl<P: Packet + Debug + Send + 'static> Scheduled for TransmitQueue<P> {
+impl<P: Packet + Debug + Send + 'static> Scheduled for DeviceQueue<P> {
     fn run_on(self: Arc<Self>, cpu: CpuId) {
         let mut state = self.lock();
         state.tx.scheduled();

@@ -1,7 +1,7 @@
 //! Devices: packets come out once, in order and in time, on the CPU that they belong to.
 
 use quietcore::net::{Device, DeviceError, DeviceOptions, Network, Watchdog};
-use quietcore::qdisc::{Delay, Fifo, Limit, Netem, NetemSettings, Verdict};
+use quietcore::qdisc::{Enqueued, Fifo, FifoLimit, Netem, NetemDelay, NetemSettings};
 use quietcore::{Cpu, CpuId, CpuSet, LaneThreads, Machine, Nanos, Precision, TimerOptions};
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -45,7 +45,7 @@ fn next(receiver: &Receiver<Sent>) -> Sent {
 }
 
 fn delayed(machine: &Machine, millis: u64) -> Netem<Vec<u8>, impl FnMut() -> u32 + Send + use<>> {
-    let delay = Delay { latency: Nanos(millis * 1_000_000), ..Delay::default() };
+    let delay = NetemDelay { latency: Nanos(millis * 1_000_000), ..NetemDelay::default() };
     let settings = NetemSettings { delay, limit: 100_000, ..NetemSettings::default() };
     Netem::new(settings, || 0, machine.now()).expect("they go together")
 }
@@ -69,7 +69,7 @@ fn delayed_packets_leave_at_home() {
             for number in 0..EACH {
                 let at = machine.now().0.to_le_bytes();
                 let packet = [&at[..], &number.to_le_bytes(), &[lane as u8]].concat();
-                assert_eq!(device.send(packet), Verdict::Queued);
+                assert_eq!(device.send(packet), Enqueued::Queued);
             }
         });
         tasks.push(task.expect("it runs"));
@@ -115,7 +115,7 @@ fn a_pinned_watchdog_is_not_pulled() {
         let queue = Arc::clone(&device);
         let lane = thread::spawn(move || {
             let mut lane = Cpu::claim(machine, cpu(1)).expect("a free lane");
-            assert_eq!(queue.send(vec![1]), Verdict::Queued);
+            assert_eq!(queue.send(vec![1]), Enqueued::Queued);
             let (later, ran) = channel();
             let exact = TimerOptions::new().precision(Precision::Exact);
             let timer = machine.timer(exact, move |run| later.send(run.cpu()).expect("the test waits"));
@@ -167,7 +167,7 @@ fn senders_race() {
     };
     let device = Device::new(&network, machine, DeviceOptions::new(2), driver).expect("it has lanes");
     for queue in 0..2 {
-        device.graft(queue, Fifo::new(Limit::Packets(u32::MAX)));
+        device.graft(queue, Fifo::new(FifoLimit::Packets(u32::MAX)));
     }
     thread::scope(|scope| {
         for thread in 0..4_u64 {
@@ -175,7 +175,7 @@ fn senders_race() {
             scope.spawn(move || {
                 for number in 0..EACH {
                     let packet = [thread.to_le_bytes(), number.to_le_bytes()].concat();
-                    assert_eq!(device.send_through((thread % 2) as usize, packet), Verdict::Queued);
+                    assert_eq!(device.send_through((thread % 2) as usize, packet), Enqueued::Queued);
                 }
             });
         }
@@ -203,13 +203,13 @@ fn what_is_dropped_is_not_sent() {
     let options = DeviceOptions::new(1).watchdog(Watchdog::Movable);
     let device = Device::new(&network, machine, options, driver).expect("it has lanes");
     device.graft(0, delayed(machine, 3));
-    assert_eq!(device.send(vec![1]), Verdict::Queued);
+    assert_eq!(device.send(vec![1]), Enqueued::Queued);
     device.graft(0, delayed(machine, 1));
     assert_eq!(device.statistics(0).qdisc.qlen, 0);
-    assert_eq!(device.send(vec![2]), Verdict::Queued);
+    assert_eq!(device.send(vec![2]), Enqueued::Queued);
     assert_eq!(next(&sent).1, [2]);
     device.graft(0, delayed(machine, 3_600_000));
-    assert_eq!(device.send(vec![3]), Verdict::Queued);
+    assert_eq!(device.send(vec![3]), Enqueued::Queued);
     drop(device);
     // The driver went with the device, and with it the other end.
     assert!(sent.recv_timeout(PATIENCE).is_err());

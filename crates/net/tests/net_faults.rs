@@ -1,7 +1,7 @@
 //! What others do wrong, a driver, a receiver, a program that ends, stays theirs.
 
 use quietcore::net::{Device, DeviceOptions, Driver, Network, Received, Receiver};
-use quietcore::qdisc::{Delay, Fifo, Limit, Netem, NetemSettings};
+use quietcore::qdisc::{Fifo, FifoLimit, Netem, NetemDelay, NetemSettings};
 use quietcore::{CpuId, LaneThreads, Machine, Nanos, OnPanic};
 use std::collections::VecDeque;
 use std::sync::mpsc::channel;
@@ -29,7 +29,7 @@ fn panics(machine: &Machine) -> u64 {
 }
 
 fn delayed(machine: &Machine, millis: u64) -> Netem<Vec<u8>, impl FnMut() -> u32 + Send + use<>> {
-    let delay = Delay { latency: Nanos(millis * 1_000_000), ..Delay::default() };
+    let delay = NetemDelay { latency: Nanos(millis * 1_000_000), ..NetemDelay::default() };
     let settings = NetemSettings { delay, limit: 100_000, ..NetemSettings::default() };
     Netem::new(settings, || 0, machine.now()).expect("they go together")
 }
@@ -104,7 +104,7 @@ fn a_driver_that_panics_is_asked_again() {
     let came: Vec<u8> = (0..3).map(|_| sent.recv_timeout(PATIENCE).expect("it is sent")).collect();
     assert_eq!(came, [0, 2, 3]);
     assert_eq!(panics(machine), 1);
-    device.graft(0, Fifo::new(Limit::Packets(10)));
+    device.graft(0, Fifo::new(FifoLimit::Packets(10)));
     assert!(device.send(vec![9]).is_accepted());
     assert_eq!(sent.recv_timeout(PATIENCE), Ok(9));
     machine.shutdown();
@@ -171,7 +171,7 @@ fn a_full_device_outlives_its_machine() {
         }
     };
     let device = Device::new(&network, machine, DeviceOptions::new(1), driver).expect("it has lanes");
-    device.graft(0, Fifo::new(Limit::Packets(u32::MAX)));
+    device.graft(0, Fifo::new(FifoLimit::Packets(u32::MAX)));
     for _ in 0..COUNT {
         assert!(device.send(Vec::new()).is_accepted());
     }
@@ -218,7 +218,7 @@ fn what_was_grafted_away_does_not_come_back() {
     let own = Arc::clone(&itself);
     let driver = move |queue: usize, packet: Vec<u8>| {
         if let Some(device) = own.lock().expect("no panic").take() {
-            device.graft(queue, Fifo::new(Limit::Packets(10)));
+            device.graft(queue, Fifo::new(FifoLimit::Packets(10)));
         }
         Err(packet)
     };

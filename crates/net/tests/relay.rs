@@ -2,8 +2,10 @@
 
 use proptest::prelude::*;
 use quietcore::net::{Network, Relay, RelayEnd, RelayError, RelayOptions, RelaySide, RelayStatistics};
-use quietcore::qdisc::tc::Match;
-use quietcore::qdisc::{Chance, Delay, Fifo, Limit, Loss, Netem, NetemSettings, Packet, Probability};
+use quietcore::qdisc::tc::FieldMatch;
+use quietcore::qdisc::{
+    Chance, Fifo, FifoLimit, Netem, NetemDelay, NetemLoss, NetemSettings, Packet, Probability,
+};
 use quietcore::{LaneThreads, Machine, Nanos};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
@@ -152,7 +154,7 @@ fn what_leaves_is_what_came_times_duplicates() {
     let given = || (payloads(), chance(), chance());
     proptest!(ProptestConfig::with_cases(30), |((sent, duplicate, loss) in given())| {
         let bench = Bench::new(&shared);
-        let loss = Loss::Random(loss);
+        let loss = NetemLoss::Random(loss);
         let settings = NetemSettings { duplicate, loss, ..NetemSettings::default() };
         bench.relay.device(RelaySide::A).graft(0, netem(shared.1, settings));
         for payload in &sent {
@@ -201,7 +203,7 @@ fn always_duplicated_is_exactly_twice() {
 fn disciplines_act_on_datagrams() {
     let shared = start();
     let bench = Bench::new(&shared);
-    let delay = Delay { latency: Nanos(20_000_000), ..Delay::default() };
+    let delay = NetemDelay { latency: Nanos(20_000_000), ..NetemDelay::default() };
     let settings = NetemSettings { delay, ..NetemSettings::default() };
     bench.relay.device(RelaySide::A).graft(0, netem(shared.1, settings));
     for number in 0..5 {
@@ -212,7 +214,7 @@ fn disciplines_act_on_datagrams() {
     }
     let queue = bench.relay.device(RelaySide::A).statistics(0).qdisc;
     assert_eq!((queue.sent_packets, queue.sent_bytes), (5, 5 * 29), "headers count");
-    bench.relay.device(RelaySide::A).graft(0, Fifo::new(Limit::Packets(0)));
+    bench.relay.device(RelaySide::A).graft(0, Fifo::new(FifoLimit::Packets(0)));
     bench.send(RelaySide::A, b"lost");
     bench.wait(RelaySide::A, |a| a.received == 6);
     assert_eq!(bench.relay.device(RelaySide::A).statistics(0).qdisc.dropped, 1);
@@ -231,11 +233,11 @@ fn filters_see_the_peer() {
         fn kind(&self) -> &'static str {
             "only"
         }
-        fn enqueue(&mut self, now: Nanos, packet: quietcore::qdisc::IpPacket) -> quietcore::qdisc::Verdict {
-            if packet.matches(&Match::SourcePort { value: self.0, mask: 0xffff }) {
+        fn enqueue(&mut self, now: Nanos, packet: quietcore::qdisc::IpPacket) -> quietcore::qdisc::Enqueued {
+            if packet.matches(&FieldMatch::SourcePort { value: self.0, mask: 0xffff }) {
                 self.1.enqueue(now, packet)
             } else {
-                quietcore::qdisc::Verdict::Dropped
+                quietcore::qdisc::Enqueued::Dropped
             }
         }
         fn dequeue(&mut self, now: Nanos) -> quietcore::qdisc::Dequeued<quietcore::qdisc::IpPacket> {
@@ -252,10 +254,10 @@ fn filters_see_the_peer() {
     let shared = start();
     let bench = Bench::new(&shared);
     let port = bench.peers[0].local_addr().expect("bound").port();
-    bench.relay.device(RelaySide::A).graft(0, OnlyFrom(port ^ 1, Fifo::new(Limit::Packets(10))));
+    bench.relay.device(RelaySide::A).graft(0, OnlyFrom(port ^ 1, Fifo::new(FifoLimit::Packets(10))));
     bench.send(RelaySide::A, b"another port's");
     bench.wait(RelaySide::A, |a| a.received == 1);
-    bench.relay.device(RelaySide::A).graft(0, OnlyFrom(port, Fifo::new(Limit::Packets(10))));
+    bench.relay.device(RelaySide::A).graft(0, OnlyFrom(port, Fifo::new(FifoLimit::Packets(10))));
     bench.send(RelaySide::A, b"its own");
     assert_eq!(bench.next(RelaySide::B), b"its own");
     drop(bench);

@@ -4,7 +4,7 @@
 //! still counts as queued, and as not yet sent, but the inner discipline has room for one more. Source:
 //! Linux `qdisc_peek_dequeued` (include/net/sch_generic.h), by behaviour.
 
-use crate::{Delays, Dequeued, Fifo, Packet, Qdisc, Statistics, Verdict};
+use crate::{DelayTimer, Dequeued, Enqueued, Fifo, Packet, Qdisc, Statistics};
 use alloc::boxed::Box;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
@@ -13,28 +13,28 @@ use quietcore_core::Nanos;
 ///
 /// ```
 /// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{Child, Dequeued, Fifo, Limit};
+/// use quietcore_qdisc::{InnerQdisc, Dequeued, Fifo, FifoLimit};
 ///
-/// let mut child = Child::new(Fifo::new(Limit::Packets(10)));
+/// let mut child = InnerQdisc::new(Fifo::new(FifoLimit::Packets(10)));
 /// assert!(child.enqueue(Nanos(0), vec![0_u8; 60]).is_accepted());
 /// assert_eq!(child.peek(Nanos(0)), Dequeued::Packet(60), "how long the next one is");
 /// assert_eq!(child.statistics().qlen, 1, "it has not left");
 /// assert!(child.dequeue(Nanos(0)).packet().is_some());
 /// ```
 #[derive(Debug)]
-pub struct Child<P> {
+pub struct InnerQdisc<P> {
     qdisc: Box<dyn Qdisc<P>>,
     held: Option<P>,
     /// Held when it was reset, bytes and packets: the inner one has counted them as sent.
     withdrawn: (u64, u64),
 }
 
-impl<P: Packet + Debug> Child<P> {
+impl<P: Packet + Debug> InnerQdisc<P> {
     /// Puts `qdisc` into another one.
     ///
     /// ```
-    /// # use quietcore_qdisc::{Child, Fifo, Limit};
-    /// let child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Packets(10)));
+    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
+    /// let child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Packets(10)));
     /// assert_eq!(child.kind(), "pfifo");
     /// ```
     #[must_use]
@@ -54,8 +54,8 @@ impl<P: Packet + Debug> Child<P> {
     /// The same for one whose type is not known.
     ///
     /// ```
-    /// # use quietcore_qdisc::{Child, Fifo, Limit};
-    /// let child: Child<Vec<u8>> = Child::boxed(Box::new(Fifo::new(Limit::Packets(10))));
+    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
+    /// let child: InnerQdisc<Vec<u8>> = InnerQdisc::boxed(Box::new(Fifo::new(FifoLimit::Packets(10))));
     /// assert!(child.is_empty());
     /// ```
     #[must_use]
@@ -66,8 +66,8 @@ impl<P: Packet + Debug> Child<P> {
     /// Its name in `tc`.
     ///
     /// ```
-    /// # use quietcore_qdisc::{Child, Fifo, Limit};
-    /// # let child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Bytes(10)));
+    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
+    /// # let child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Bytes(10)));
     /// assert_eq!(child.kind(), "bfifo");
     /// ```
     #[must_use]
@@ -78,8 +78,8 @@ impl<P: Packet + Debug> Child<P> {
     /// The discipline itself, to look at.
     ///
     /// ```
-    /// # use quietcore_qdisc::{Child, Fifo, Limit};
-    /// # let child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Bytes(10)));
+    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
+    /// # let child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Bytes(10)));
     /// assert_eq!(child.qdisc().statistics().qlen, 0);
     /// ```
     #[must_use]
@@ -90,10 +90,10 @@ impl<P: Packet + Debug> Child<P> {
     /// The discipline itself, to change. What was looked at already stays what leaves next.
     ///
     /// ```
-    /// # use quietcore_qdisc::{Child, Fifo, Limit};
-    /// # let mut child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Packets(10)));
+    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
+    /// # let mut child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Packets(10)));
     /// let inner: &mut dyn core::any::Any = child.qdisc_mut();
-    /// inner.downcast_mut::<Fifo<Vec<u8>>>().expect("it is one").set_limit(Limit::Packets(20));
+    /// inner.downcast_mut::<Fifo<Vec<u8>>>().expect("it is one").set_limit(FifoLimit::Packets(20));
     /// ```
     pub fn qdisc_mut(&mut self) -> &mut dyn Qdisc<P> {
         &mut *self.qdisc
@@ -102,20 +102,20 @@ impl<P: Packet + Debug> Child<P> {
     /// Its second timer.
     ///
     /// ```
-    /// # use quietcore_qdisc::{Child, Delays, Fifo, Limit};
-    /// # let child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Bytes(10)));
-    /// assert_eq!(child.delays(), Delays::Absent);
+    /// # use quietcore_qdisc::{InnerQdisc, DelayTimer, Fifo, FifoLimit};
+    /// # let child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Bytes(10)));
+    /// assert_eq!(child.delays(), DelayTimer::Absent);
     /// ```
     #[must_use]
-    pub fn delays(&self) -> Delays {
+    pub fn delays(&self) -> DelayTimer {
         self.qdisc.delays()
     }
 
     /// Does what its second timer is for.
     ///
     /// ```
-    /// # use quietcore_qdisc::{Child, Fifo, Limit};
-    /// # let mut child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Bytes(10)));
+    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
+    /// # let mut child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Bytes(10)));
     /// child.end_delays(quietcore_core::Nanos(0));
     /// ```
     pub fn end_delays(&mut self, now: Nanos) {
@@ -125,19 +125,19 @@ impl<P: Packet + Debug> Child<P> {
     /// Gives it a packet.
     ///
     /// ```
-    /// # use quietcore_qdisc::{Child, Fifo, Limit, Verdict};
-    /// # let mut child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Packets(0)));
-    /// assert_eq!(child.enqueue(quietcore_core::Nanos(0), vec![0; 60]), Verdict::Dropped);
+    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit, Enqueued};
+    /// # let mut child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Packets(0)));
+    /// assert_eq!(child.enqueue(quietcore_core::Nanos(0), vec![0; 60]), Enqueued::Dropped);
     /// ```
-    pub fn enqueue(&mut self, now: Nanos, packet: P) -> Verdict {
+    pub fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
         self.qdisc.enqueue(now, packet)
     }
 
     /// How long the packet is that [`dequeue`](Self::dequeue) would give now.
     ///
     /// ```
-    /// # use quietcore_qdisc::{Child, Dequeued, Fifo, Limit};
-    /// # let mut child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Packets(1)));
+    /// # use quietcore_qdisc::{InnerQdisc, Dequeued, Fifo, FifoLimit};
+    /// # let mut child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Packets(1)));
     /// assert_eq!(child.peek(quietcore_core::Nanos(0)), Dequeued::Empty);
     /// ```
     pub fn peek(&mut self, now: Nanos) -> Dequeued<u32> {
@@ -157,8 +157,8 @@ impl<P: Packet + Debug> Child<P> {
     /// Takes its next packet.
     ///
     /// ```
-    /// # use quietcore_qdisc::{Child, Dequeued, Fifo, Limit};
-    /// # let mut child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Packets(1)));
+    /// # use quietcore_qdisc::{InnerQdisc, Dequeued, Fifo, FifoLimit};
+    /// # let mut child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Packets(1)));
     /// assert_eq!(child.dequeue(quietcore_core::Nanos(0)), Dequeued::Empty);
     /// ```
     pub fn dequeue(&mut self, now: Nanos) -> Dequeued<P> {
@@ -168,8 +168,8 @@ impl<P: Packet + Debug> Child<P> {
     /// Whether it holds nothing.
     ///
     /// ```
-    /// # use quietcore_qdisc::{Child, Fifo, Limit};
-    /// # let mut child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Packets(1)));
+    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
+    /// # let mut child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Packets(1)));
     /// assert!(child.enqueue(quietcore_core::Nanos(0), vec![0; 60]).is_accepted() && !child.is_empty());
     /// ```
     #[must_use]
@@ -180,8 +180,8 @@ impl<P: Packet + Debug> Child<P> {
     /// Empties it.
     ///
     /// ```
-    /// # use quietcore_qdisc::{Child, Fifo, Limit};
-    /// # let mut child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Packets(1)));
+    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
+    /// # let mut child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Packets(1)));
     /// # let _ = child.enqueue(quietcore_core::Nanos(0), vec![0; 60]);
     /// child.reset(quietcore_core::Nanos(0));
     /// assert!(child.is_empty());
@@ -197,8 +197,8 @@ impl<P: Packet + Debug> Child<P> {
     /// Its statistics; a packet that was looked at has not left.
     ///
     /// ```
-    /// # use quietcore_qdisc::{Child, Fifo, Limit};
-    /// # let child: Child<Vec<u8>> = Child::new(Fifo::new(Limit::Packets(1)));
+    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
+    /// # let child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Packets(1)));
     /// assert_eq!(child.statistics(), Default::default());
     /// ```
     #[must_use]
@@ -217,15 +217,15 @@ impl<P: Packet + Debug> Child<P> {
 
 #[cfg(test)]
 mod tests {
-    use super::Child;
-    use crate::{Dequeued, Fifo, Limit, Statistics};
+    use super::InnerQdisc;
+    use crate::{Dequeued, Fifo, FifoLimit, Statistics};
     use alloc::vec;
     use quietcore_core::Nanos;
 
     /// Goal: what was only looked at is neither sent nor gone. Method: two packets, a look before each step.
     #[test]
     fn a_look_changes_no_statistics() {
-        let mut child = Child::new(Fifo::new(Limit::Packets(10)));
+        let mut child = InnerQdisc::new(Fifo::new(FifoLimit::Packets(10)));
         for bytes in [60, 100] {
             assert!(child.enqueue(Nanos(0), vec![0_u8; bytes]).is_accepted());
         }

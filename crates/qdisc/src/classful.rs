@@ -1,7 +1,7 @@
 //! Disciplines that have others inside, by class: reached and changed where they run.
 
 use crate::refusal::TcRefusal;
-use crate::{Child, ClassId, Delays, Packet, Qdisc, Statistics, Verdict};
+use crate::{ClassId, DelayTimer, Enqueued, InnerQdisc, Packet, Qdisc, Statistics};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -30,12 +30,12 @@ pub struct TcDescription {
 ///
 /// ```
 /// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{Classful, ClassId, Fifo, Htb, HtbClass, HtbSettings, Limit, Rate};
+/// use quietcore_qdisc::{Classful, ClassId, Fifo, Htb, HtbClass, HtbSettings, FifoLimit, Rate};
 ///
 /// let leaf = ClassId::new(1, 2);
 /// let mut htb = Htb::<Vec<u8>>::new(HtbSettings::default());
 /// htb.add_class(None, leaf, HtbClass::new(Rate::bytes_per_second(1_000).expect("not 0")))?;
-/// assert!(htb.graft_inner(Nanos(0), leaf, Some(Box::new(Fifo::new(Limit::Bytes(9_000))))));
+/// assert!(htb.graft_inner(Nanos(0), leaf, Some(Box::new(Fifo::new(FifoLimit::Bytes(9_000))))));
 /// assert_eq!(htb.inner(leaf).map(|inner| inner.kind()), Some("bfifo"));
 /// # Ok::<(), quietcore_qdisc::HtbError>(())
 /// ```
@@ -56,13 +56,13 @@ pub trait Classful<P: Packet + Debug>: Qdisc<P> {
     }
 
     /// What is inside a class.
-    fn inner(&self, class: ClassId) -> Option<&Child<P>> {
+    fn inner(&self, class: ClassId) -> Option<&InnerQdisc<P>> {
         let _ = class;
         None
     }
 
     /// Changes what is inside a class, if anything is; the discipline then looks again at what may leave.
-    fn change_inner(&mut self, now: Nanos, class: ClassId, change: &mut dyn FnMut(&mut Child<P>)) {
+    fn change_inner(&mut self, now: Nanos, class: ClassId, change: &mut dyn FnMut(&mut InnerQdisc<P>)) {
         let _ = (now, class, change);
     }
 
@@ -74,7 +74,7 @@ pub trait Classful<P: Packet + Debug>: Qdisc<P> {
     }
 
     /// Takes a packet that a filter has sent to a class.
-    fn enqueue_filtered(&mut self, now: Nanos, class: ClassId, packet: P) -> Verdict {
+    fn enqueue_filtered(&mut self, now: Nanos, class: ClassId, packet: P) -> Enqueued {
         let _ = class;
         self.enqueue(now, packet)
     }
@@ -92,7 +92,7 @@ pub trait Classful<P: Packet + Debug>: Qdisc<P> {
 
     /// What a class has done, and holds.
     fn class_statistics(&self, class: ClassId) -> Option<Statistics> {
-        self.inner(class).map(Child::statistics)
+        self.inner(class).map(InnerQdisc::statistics)
     }
 
     /// What `tc` shows of a class that no line made.
@@ -116,10 +116,10 @@ pub trait Classful<P: Packet + Debug>: Qdisc<P> {
 }
 
 /// The second timers of all that is inside.
-pub(crate) fn inner_delays<P: Packet + Debug>(queue: &dyn Classful<P>) -> Delays {
+pub(crate) fn inner_delays<P: Packet + Debug>(queue: &dyn Classful<P>) -> DelayTimer {
     let slots = queue.slots();
     let inside = slots.iter().filter_map(|class| queue.inner(*class));
-    inside.fold(Delays::Absent, |delays, inner| delays.and(inner.delays()))
+    inside.fold(DelayTimer::Absent, |delays, inner| delays.and(inner.delays()))
 }
 
 /// Does what is due at `now` of what the second timers inside are for.

@@ -6,11 +6,11 @@
 //!
 //! ```
 //! use quietcore_core::Nanos;
-//! use quietcore_qdisc::{Dequeued, Fifo, Limit, Qdisc, Verdict};
+//! use quietcore_qdisc::{Dequeued, Fifo, FifoLimit, Qdisc, Enqueued};
 //!
-//! let mut queue = Fifo::new(Limit::Packets(1));
-//! assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Verdict::Queued);
-//! assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Verdict::Dropped, "one is all it holds");
+//! let mut queue = Fifo::new(FifoLimit::Packets(1));
+//! assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Enqueued::Queued);
+//! assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Enqueued::Dropped, "one is all it holds");
 //! assert!(matches!(queue.dequeue(Nanos(0)), Dequeued::Packet(packet) if packet.len() == 60));
 //! assert_eq!(queue.statistics().to_string(), "Sent 60 bytes 1 pkt (dropped 1, overlimits 0 requeues 0)");
 //! ```
@@ -52,23 +52,24 @@ pub mod tc;
 mod tx_queue;
 
 pub use cbq::{Cbq, CbqClass, CbqClassStatistics, CbqError, CbqOverlimit, CbqSettings};
-pub use child::Child;
+pub use child::InnerQdisc;
 pub use class::{ClassId, ClassIdError};
 pub use classful::Classful;
 pub use distribution::{Distribution, DistributionError};
 pub use estimator::{Estimator, EstimatorError};
-pub use fifo::{Fifo, Limit};
+pub use fifo::{Fifo, FifoLimit};
 pub use fq::{Fq, FqError, FqSettings, FqStatistics, Horizon};
 pub use hfsc::{CurveError, Hfsc, HfscClass, HfscError, HfscStatistics, ServiceCurve};
 pub use htb::{Htb, HtbClass, HtbClassStatistics, HtbError, HtbQuantumWarning, HtbSettings};
 pub use ip::{IpHeader, IpPacket};
 pub use netem::{
-    Chance, Delay, Loss, Netem, NetemError, NetemRate, NetemSettings, OnLoss, Probability, Slot, SlotSpacing,
+    Chance, Netem, NetemDelay, NetemError, NetemLoss, NetemRate, NetemSettings, NetemSlot, OnLoss,
+    Probability, SlotSpacing,
 };
 pub use packet::Packet;
 pub use prio::{Prio, PrioError, PrioSettings};
-pub use qdisc::{Delays, Dequeued, Qdisc, Verdict};
+pub use qdisc::{DelayTimer, Dequeued, Enqueued, Qdisc};
 pub use rate::{LinkLayer, Rate};
 pub use statistics::Statistics;
-pub use tbf::{Peak, Tbf, TbfError, TbfLimit, TbfSettings};
+pub use tbf::{Tbf, TbfError, TbfLimit, TbfPeak, TbfSettings};
 pub use tx_queue::{DEVICE_WEIGHT, TxQueue, TxTake, TxThen};

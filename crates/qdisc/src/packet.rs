@@ -1,6 +1,6 @@
 //! What a queueing discipline asks of a packet.
 
-use crate::tc::Match;
+use crate::tc::FieldMatch;
 use alloc::vec::Vec;
 use quietcore_core::Nanos;
 
@@ -98,12 +98,12 @@ pub trait Packet: Sized + 'static {
     /// Whether a filter's field is as `rule` tells; a packet of which nothing is known matches no rule.
     ///
     /// ```
-    /// use quietcore_qdisc::{Packet, tc::Match};
+    /// use quietcore_qdisc::{Packet, tc::FieldMatch};
     ///
-    /// let web = Match::DestinationPort { value: 80, mask: 0xffff };
+    /// let web = FieldMatch::DestinationPort { value: 80, mask: 0xffff };
     /// assert!(!vec![0_u8; 60].matches(&web));
     /// ```
-    fn matches(&self, rule: &Match) -> bool {
+    fn matches(&self, rule: &FieldMatch) -> bool {
         let _ = rule;
         false
     }

@@ -8,12 +8,12 @@ use quietcore_core::Nanos;
 /// What became of a packet.
 ///
 /// ```
-/// use quietcore_qdisc::Verdict;
-/// assert!(Verdict::Lost.is_accepted() && !Verdict::Dropped.is_accepted());
+/// use quietcore_qdisc::Enqueued;
+/// assert!(Enqueued::Lost.is_accepted() && !Enqueued::Dropped.is_accepted());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Verdict {
+pub enum Enqueued {
     /// It is in the queue.
     Queued,
     /// It was dropped, as the link it plays would have lost it: its sender is to notice by itself.
@@ -22,11 +22,11 @@ pub enum Verdict {
     Dropped,
 }
 
-impl Verdict {
+impl Enqueued {
     /// Whether the sender is told that all is well.
     ///
     /// ```
-    /// assert!(quietcore_qdisc::Verdict::Queued.is_accepted());
+    /// assert!(quietcore_qdisc::Enqueued::Queued.is_accepted());
     /// ```
     #[must_use]
     pub const fn is_accepted(self) -> bool {
@@ -71,13 +71,13 @@ impl<P> Dequeued<P> {
 ///
 /// ```
 /// use quietcore_core::Nanos;
-/// use quietcore_qdisc::Delays;
+/// use quietcore_qdisc::DelayTimer;
 ///
-/// assert_eq!(Delays::Idle.and(Delays::Until(Nanos(7))), Delays::Until(Nanos(7)));
-/// assert_eq!(Delays::Absent.and(Delays::Idle), Delays::Idle);
+/// assert_eq!(DelayTimer::Idle.and(DelayTimer::Until(Nanos(7))), DelayTimer::Until(Nanos(7)));
+/// assert_eq!(DelayTimer::Absent.and(DelayTimer::Idle), DelayTimer::Idle);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Delays {
+pub enum DelayTimer {
     /// As it is told now, it needs none.
     #[default]
     Absent,
@@ -87,13 +87,13 @@ pub enum Delays {
     Until(Nanos),
 }
 
-impl Delays {
+impl DelayTimer {
     /// One timer for both: the earlier moment.
     ///
     /// ```
     /// use quietcore_core::Nanos;
-    /// use quietcore_qdisc::Delays;
-    /// let both = Delays::Until(Nanos(7)).and(Delays::Until(Nanos(5)));
+    /// use quietcore_qdisc::DelayTimer;
+    /// let both = DelayTimer::Until(Nanos(7)).and(DelayTimer::Until(Nanos(5)));
     /// assert_eq!(both.until(), Some(Nanos(5)));
     /// ```
     #[must_use]
@@ -109,7 +109,7 @@ impl Delays {
     /// The moment, if there is one.
     ///
     /// ```
-    /// assert_eq!(quietcore_qdisc::Delays::Idle.until(), None);
+    /// assert_eq!(quietcore_qdisc::DelayTimer::Idle.until(), None);
     /// ```
     #[must_use]
     pub const fn until(self) -> Option<Nanos> {
@@ -126,7 +126,7 @@ impl Delays {
 ///
 /// ```
 /// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{Dequeued, Fifo, Limit, Packet, Qdisc};
+/// use quietcore_qdisc::{Dequeued, Fifo, FifoLimit, Packet, Qdisc};
 ///
 /// /// Sends what may be sent; says when there is more.
 /// fn drain<P: Packet>(queue: &mut dyn Qdisc<P>, now: Nanos, mut send: impl FnMut(P)) -> Option<Nanos> {
@@ -138,7 +138,7 @@ impl Delays {
 ///         }
 ///     }
 /// }
-/// let mut queue = Fifo::new(Limit::Packets(10));
+/// let mut queue = Fifo::new(FifoLimit::Packets(10));
 /// assert!(queue.enqueue(Nanos(0), vec![1; 100]).is_accepted());
 /// assert_eq!(drain(&mut queue, Nanos(0), |packet| assert_eq!(packet.len(), 100)), None);
 ///
@@ -150,21 +150,21 @@ pub trait Qdisc<P: Packet>: Any + fmt::Debug + Send {
     /// The name that it has in `tc`.
     ///
     /// ```
-    /// use quietcore_qdisc::{Fifo, Limit, Qdisc};
-    /// assert_eq!(Qdisc::<Vec<u8>>::kind(&Fifo::new(Limit::Packets(1))), "pfifo");
+    /// use quietcore_qdisc::{Fifo, FifoLimit, Qdisc};
+    /// assert_eq!(Qdisc::<Vec<u8>>::kind(&Fifo::new(FifoLimit::Packets(1))), "pfifo");
     /// ```
     fn kind(&self) -> &'static str;
 
     /// Takes a packet that arrives at `now`.
-    fn enqueue(&mut self, now: Nanos, packet: P) -> Verdict;
+    fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued;
 
     /// How long the packet is that [`dequeue`](Self::dequeue) gives next, if that is known without taking it
     /// out.
     ///
     /// ```
     /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Fifo, Limit, Qdisc};
-    /// let mut queue = Fifo::new(Limit::Packets(10));
+    /// # use quietcore_qdisc::{Fifo, FifoLimit, Qdisc};
+    /// let mut queue = Fifo::new(FifoLimit::Packets(10));
     /// assert!(queue.enqueue(Nanos(0), vec![0_u8; 60]).is_accepted());
     /// assert_eq!(queue.head(), Some(60));
     /// ```
@@ -188,19 +188,19 @@ pub trait Qdisc<P: Packet>: Any + fmt::Debug + Send {
     /// as what is inside.
     ///
     /// ```
-    /// # use quietcore_qdisc::{Delays, Fifo, Limit, Qdisc};
-    /// assert_eq!(Qdisc::<Vec<u8>>::delays(&Fifo::new(Limit::Packets(1))), Delays::Absent);
+    /// # use quietcore_qdisc::{DelayTimer, Fifo, FifoLimit, Qdisc};
+    /// assert_eq!(Qdisc::<Vec<u8>>::delays(&Fifo::new(FifoLimit::Packets(1))), DelayTimer::Absent);
     /// ```
-    fn delays(&self) -> Delays {
-        Delays::Absent
+    fn delays(&self) -> DelayTimer {
+        DelayTimer::Absent
     }
 
     /// Does what is due at `now` of what the second timer is for.
     ///
     /// ```
     /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Fifo, Limit, Qdisc};
-    /// Qdisc::<Vec<u8>>::end_delays(&mut Fifo::new(Limit::Packets(1)), Nanos(0)); // nothing
+    /// # use quietcore_qdisc::{Fifo, FifoLimit, Qdisc};
+    /// Qdisc::<Vec<u8>>::end_delays(&mut Fifo::new(FifoLimit::Packets(1)), Nanos(0)); // nothing
     /// ```
     fn end_delays(&mut self, now: Nanos) {
         let _ = now;

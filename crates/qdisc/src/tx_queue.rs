@@ -17,7 +17,7 @@
 //! gave them; a queue whose [`TxThen`] was obeyed and that holds packets is being run, on a list, or has its
 //! watchdog armed. Source: Linux net/core/dev.c and net/sched/sch_generic.c, by behaviour.
 
-use crate::{Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
+use crate::{DelayTimer, Dequeued, Enqueued, Packet, Qdisc, Statistics};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::fmt::Debug;
@@ -61,7 +61,7 @@ pub enum TxThen {
 ///
 /// ```
 /// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{Fifo, Limit, TxQueue, TxTake, TxThen, Verdict};
+/// use quietcore_qdisc::{Fifo, FifoLimit, TxQueue, TxTake, TxThen, Enqueued};
 /// use std::collections::VecDeque;
 ///
 /// /// What a sender does under the queue's lock, but for the driver, which has no lock.
@@ -80,8 +80,8 @@ pub enum TxThen {
 ///         }
 ///     }
 /// }
-/// let mut queue = TxQueue::new(Box::new(Fifo::new(Limit::Packets(10))));
-/// assert_eq!(queue.enqueue(Nanos(0), vec![1; 60]), Verdict::Queued);
+/// let mut queue = TxQueue::new(Box::new(Fifo::new(FifoLimit::Packets(10))));
+/// assert_eq!(queue.enqueue(Nanos(0), vec![1; 60]), Enqueued::Queued);
 /// let mut sent = Vec::new();
 /// assert_eq!(run(&mut queue, Nanos(0), |packet| sent.push(packet)), TxThen::Nothing);
 /// assert_eq!(sent, [vec![1; 60]]);
@@ -111,7 +111,7 @@ impl<P: Packet + Debug> TxQueue<P> {
     /// A queue that nothing runs.
     #[must_use]
     pub fn new(qdisc: Box<dyn Qdisc<P>>) -> Self {
-        let has_delays = qdisc.delays() != Delays::Absent;
+        let has_delays = qdisc.delays() != DelayTimer::Absent;
         Self {
             qdisc,
             returned: VecDeque::new(),
@@ -133,7 +133,7 @@ impl<P: Packet + Debug> TxQueue<P> {
     }
 
     /// Takes a packet. One that is queued needs a run.
-    pub fn enqueue(&mut self, now: Nanos, packet: P) -> Verdict {
+    pub fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
         self.qdisc.enqueue(now, packet)
     }
 
@@ -291,7 +291,7 @@ impl<P: Packet + Debug> TxQueue<P> {
 
     /// Whether the discipline has a second timer changes only when it is told something.
     fn look_for_delays(&mut self) {
-        self.has_delays = self.qdisc.delays() != Delays::Absent;
+        self.has_delays = self.qdisc.delays() != DelayTimer::Absent;
     }
 
     /// Whether packets wait in it.

@@ -5,7 +5,9 @@
 //! own, so that the order is one of priorities and quanta, not of microseconds.
 
 use quietcore_core::Nanos;
-use quietcore_qdisc::{Child, ClassId, Dequeued, Fifo, Htb, HtbClass, HtbSettings, Limit, Qdisc, Rate};
+use quietcore_qdisc::{
+    ClassId, Dequeued, Fifo, FifoLimit, Htb, HtbClass, HtbSettings, InnerQdisc, Qdisc, Rate,
+};
 
 const RECORDED: &str = include_str!("recorded/htb-order-linux-6.18.txt");
 const PACKETS: usize = 10_000;
@@ -52,7 +54,7 @@ fn shaped() -> Htb<Vec<u8>> {
         let mut class = HtbClass { ceil: bits(1_000_000_000), prio, ..HtbClass::new(bits(200)) };
         (class.burst, class.cburst, class.quantum) = (Some(100), Some(1_000_000), Some(quantum));
         htb.add_class(Some(root), leaf(number), class).expect("a new one");
-        htb.set_inner(leaf(number), Child::new(Fifo::new(Limit::Packets(20_000)))).expect("a leaf");
+        htb.set_inner(leaf(number), InnerQdisc::new(Fifo::new(FifoLimit::Packets(20_000)))).expect("a leaf");
     }
     htb
 }

@@ -2,9 +2,9 @@
 
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    Cbq, CbqClass, CbqOverlimit, CbqSettings, Chance, Child, ClassId, Classful, Delays, Dequeued, Fifo, Fq,
-    FqSettings, Hfsc, HfscClass, Htb, HtbClass, HtbSettings, Limit, Loss, Netem, NetemSettings, Probability,
-    Qdisc, Rate, ServiceCurve, Tbf, TbfLimit, TbfSettings, Verdict,
+    Cbq, CbqClass, CbqOverlimit, CbqSettings, Chance, ClassId, Classful, DelayTimer, Dequeued, Enqueued,
+    Fifo, FifoLimit, Fq, FqSettings, Hfsc, HfscClass, Htb, HtbClass, HtbSettings, InnerQdisc, Netem,
+    NetemLoss, NetemSettings, Probability, Qdisc, Rate, ServiceCurve, Tbf, TbfLimit, TbfSettings,
 };
 use std::any::Any;
 
@@ -47,7 +47,7 @@ fn cbq(overlimit: CbqOverlimit) -> Cbq<Packet> {
 }
 
 /// Makes the bucket fast, deep inside.
-fn hurry(inner: &mut Child<Packet>) {
+fn hurry(inner: &mut InnerQdisc<Packet>) {
     let any: &mut dyn Any = inner.qdisc_mut();
     let tbf_inside = any.downcast_mut::<Tbf<Packet>>().expect("it was put there");
     tbf_inside.change(tbf(1_000_000_000), Nanos(1)).expect("settings that can be");
@@ -60,7 +60,7 @@ fn hurry_inside<Q: Classful<Packet>>(outer: &mut Q) {
 /// The first packet leaves, the second one waits for years; after `change` it leaves at once.
 fn check<Q: Qdisc<Packet>>(mut outer: Q, change: impl FnOnce(&mut Q)) {
     for _ in 0..2 {
-        assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Verdict::Queued);
+        assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Enqueued::Queued);
     }
     assert!(outer.dequeue(Nanos(0)).packet().is_some(), "{}", outer.kind());
     assert!(matches!(outer.dequeue(Nanos(0)), Dequeued::Throttled(until) if until > Nanos(1)));
@@ -76,18 +76,18 @@ fn check<Q: Qdisc<Packet>>(mut outer: Q, change: impl FnOnce(&mut Q)) {
 #[test]
 fn a_change_inside_is_noticed() {
     let mut outer = htb();
-    outer.set_inner(CLASS, Child::new(slow())).expect("a leaf");
+    outer.set_inner(CLASS, InnerQdisc::new(slow())).expect("a leaf");
     check(outer, hurry_inside);
     let mut outer = hfsc();
     outer.set_leaf(Nanos(0), CLASS, Box::new(slow())).expect("a leaf");
     check(outer, hurry_inside);
     let mut outer = cbq(CbqOverlimit::Classic);
-    outer.set_inner(CLASS, Child::new(slow())).expect("a class");
+    outer.set_inner(CLASS, InnerQdisc::new(slow())).expect("a class");
     check(outer, hurry_inside);
     let outer = Netem::new(NetemSettings::default(), || 0, Nanos(0)).expect("they go together");
-    check(outer.with_inner(Child::new(slow())), hurry_inside);
+    check(outer.with_inner(InnerQdisc::new(slow())), hurry_inside);
     let outer = Tbf::new(tbf(1_000_000_000), Nanos(0)).expect("settings that can be");
-    check(outer.with_inner(Child::new(slow())), hurry_inside);
+    check(outer.with_inner(InnerQdisc::new(slow())), hurry_inside);
 }
 
 /// Goal: what is lost inside of netem, and what is inside when another one is put there, is dropped and
@@ -95,17 +95,17 @@ fn a_change_inside_is_noticed() {
 #[test]
 fn netem_counts_what_is_inside() {
     let always = Chance { probability: Probability::ALWAYS, ..Chance::default() };
-    let settings = NetemSettings { loss: Loss::Random(always), ..NetemSettings::default() };
+    let settings = NetemSettings { loss: NetemLoss::Random(always), ..NetemSettings::default() };
     let losing = Netem::new(settings, || 0, Nanos(0)).expect("they go together");
     let mut outer = Netem::new(NetemSettings::default(), || 0, Nanos(0)).expect("they go together");
-    outer.set_inner(Some(Child::new(losing)));
-    assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Verdict::Queued);
+    outer.set_inner(Some(InnerQdisc::new(losing)));
+    assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Enqueued::Queued);
     assert_eq!(outer.dequeue(Nanos(0)), Dequeued::Empty);
     let lost = outer.statistics();
     assert_eq!((lost.sent_packets, lost.dropped, lost.qlen, lost.backlog), (0, 1, 0, 0));
-    outer.set_inner(Some(Child::new(slow())));
+    outer.set_inner(Some(InnerQdisc::new(slow())));
     for _ in 0..3 {
-        assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Verdict::Queued);
+        assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Enqueued::Queued);
     }
     assert!(outer.dequeue(Nanos(0)).packet().is_some());
     assert!(outer.dequeue(Nanos(0)).packet().is_none());
@@ -119,22 +119,23 @@ fn netem_counts_what_is_inside() {
 /// kind, with and without.
 #[test]
 fn delays_are_found_inside() {
-    for (overlimit, delays) in [(CbqOverlimit::Delay, Delays::Idle), (CbqOverlimit::Classic, Delays::Absent)]
+    for (overlimit, delays) in
+        [(CbqOverlimit::Delay, DelayTimer::Idle), (CbqOverlimit::Classic, DelayTimer::Absent)]
     {
         let mut in_htb = htb();
-        in_htb.set_inner(CLASS, Child::new(cbq(overlimit))).expect("a leaf");
+        in_htb.set_inner(CLASS, InnerQdisc::new(cbq(overlimit))).expect("a leaf");
         let mut in_hfsc = hfsc();
         in_hfsc.set_leaf(Nanos(0), CLASS, Box::new(cbq(overlimit))).expect("a leaf");
         let mut in_cbq = cbq(CbqOverlimit::Classic);
-        in_cbq.set_inner(CLASS, Child::new(cbq(overlimit))).expect("a class");
+        in_cbq.set_inner(CLASS, InnerQdisc::new(cbq(overlimit))).expect("a class");
         let in_netem = Netem::new(NetemSettings::default(), || 0, Nanos(0)).expect("they go together");
         let in_tbf = Tbf::new(tbf(1_000), Nanos(0)).expect("settings that can be");
         let all: [Box<dyn Qdisc<Packet>>; 5] = [
             Box::new(in_htb),
             Box::new(in_hfsc),
             Box::new(in_cbq),
-            Box::new(in_netem.with_inner(Child::new(cbq(overlimit)))),
-            Box::new(in_tbf.with_inner(Child::new(cbq(overlimit)))),
+            Box::new(in_netem.with_inner(InnerQdisc::new(cbq(overlimit)))),
+            Box::new(in_tbf.with_inner(InnerQdisc::new(cbq(overlimit)))),
         ];
         for qdisc in all {
             assert_eq!(qdisc.delays(), delays, "{}", qdisc.kind());
@@ -151,17 +152,17 @@ fn delays_end() {
     let class = CbqClass { bounded: true, max_burst: 0, overlimit, ..CbqClass::new(rate(1_000)) };
     inner.add_class(None, CLASS, class).expect("a class");
     let mut outer = htb();
-    outer.set_inner(CLASS, Child::new(inner)).expect("a leaf");
+    outer.set_inner(CLASS, InnerQdisc::new(inner)).expect("a leaf");
     for _ in 0..4 {
-        assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Verdict::Queued);
+        assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Enqueued::Queued);
     }
     while outer.dequeue(Nanos(0)).packet().is_some() {}
     let until = Qdisc::delays(&outer).until().expect("it is above its rate");
     assert!(until > Nanos(0));
     outer.end_delays(Nanos(until.0 - 1));
-    assert_eq!(Qdisc::delays(&outer), Delays::Until(until), "not before");
+    assert_eq!(Qdisc::delays(&outer), DelayTimer::Until(until), "not before");
     outer.end_delays(until);
-    assert_eq!(Qdisc::delays(&outer), Delays::Idle);
+    assert_eq!(Qdisc::delays(&outer), DelayTimer::Idle);
     assert!(outer.dequeue(until).packet().is_some());
 }
 
@@ -172,12 +173,12 @@ fn fq_moves_bands() {
     let paced = FqSettings::default().maxrate(1).limit(3);
     let mut fq = Fq::new(paced).expect("settings that can be");
     for _ in 0..3 {
-        assert_eq!(fq.enqueue(Nanos(0), vec![0; 100]), Verdict::Queued);
+        assert_eq!(fq.enqueue(Nanos(0), vec![0; 100]), Enqueued::Queued);
     }
     assert_eq!(fq.fq_statistics().band_packets, [0, 3, 0]);
     fq.change(paced.priomap([2; 16])).expect("settings that can be");
     assert_eq!(fq.fq_statistics().band_packets, [0, 0, 3]);
-    assert_eq!(fq.enqueue(Nanos(0), vec![0; 100]), Verdict::Dropped);
+    assert_eq!(fq.enqueue(Nanos(0), vec![0; 100]), Enqueued::Dropped);
     assert!(fq.change(FqSettings::default().quantum(0)).is_err());
     assert_eq!(fq.settings().priomap, [2; 16], "as it was");
     assert!(fq.dequeue(Nanos(0)).packet().is_some());
@@ -189,15 +190,15 @@ fn fq_moves_bands() {
 fn limits_change() {
     let mut outer = slow();
     for _ in 0..3 {
-        assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Verdict::Queued);
+        assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Enqueued::Queued);
     }
     outer.change(TbfSettings::new(rate(1), 100, TbfLimit::Bytes(300)), Nanos(0)).expect("can be");
-    assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Verdict::Dropped);
+    assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Enqueued::Dropped);
     assert_eq!(outer.statistics().qlen, 3);
-    let mut fifo = Fifo::new(Limit::Packets(1));
-    assert_eq!(fifo.enqueue(Nanos(0), vec![0_u8; 100]), Verdict::Queued);
-    fifo.set_limit(Limit::Bytes(200));
-    assert_eq!((fifo.limit(), Qdisc::<Packet>::kind(&fifo)), (Limit::Bytes(200), "bfifo"));
-    assert_eq!(fifo.enqueue(Nanos(0), vec![0; 100]), Verdict::Queued);
-    assert_eq!(fifo.enqueue(Nanos(0), vec![0; 100]), Verdict::Dropped);
+    let mut fifo = Fifo::new(FifoLimit::Packets(1));
+    assert_eq!(fifo.enqueue(Nanos(0), vec![0_u8; 100]), Enqueued::Queued);
+    fifo.set_limit(FifoLimit::Bytes(200));
+    assert_eq!((fifo.limit(), Qdisc::<Packet>::kind(&fifo)), (FifoLimit::Bytes(200), "bfifo"));
+    assert_eq!(fifo.enqueue(Nanos(0), vec![0; 100]), Enqueued::Queued);
+    assert_eq!(fifo.enqueue(Nanos(0), vec![0; 100]), Enqueued::Dropped);
 }

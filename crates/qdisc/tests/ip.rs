@@ -1,7 +1,7 @@
 //! IP packets: what their headers say, what changes them, and bytes that nobody should send.
 
 use proptest::prelude::*;
-use quietcore_qdisc::tc::Match;
+use quietcore_qdisc::tc::FieldMatch;
 use quietcore_qdisc::{IpHeader, IpPacket, Packet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -180,24 +180,24 @@ fn filters_compare_what_their_masks_leave() {
     let ten = Ipv4Addr::new(10, 99, 99, 99);
     let (eight, all) = (Ipv4Addr::new(255, 0, 0, 0), Ipv4Addr::BROADCAST);
     for (rule, wanted) in [
-        (Match::Source { address: ten, mask: eight }, true),
-        (Match::Source { address: ten, mask: all }, false),
-        (Match::Destination { address: Ipv4Addr::new(10, 0, 0, 2), mask: all }, true),
-        (Match::Destination { address: Ipv4Addr::new(10, 0, 0, 1), mask: all }, false),
-        (Match::SourcePort { value: 1000, mask: 0xffff }, true),
-        (Match::SourcePort { value: 1001, mask: 0xfffe }, true),
-        (Match::DestinationPort { value: 53, mask: 0xffff }, true),
-        (Match::DestinationPort { value: 1000, mask: 0xffff }, false),
-        (Match::Protocol { value: UDP, mask: 0xff }, true),
-        (Match::Protocol { value: 6, mask: 0xff }, false),
-        (Match::Protocol { value: 6, mask: 0 }, true),
+        (FieldMatch::Source { address: ten, mask: eight }, true),
+        (FieldMatch::Source { address: ten, mask: all }, false),
+        (FieldMatch::Destination { address: Ipv4Addr::new(10, 0, 0, 2), mask: all }, true),
+        (FieldMatch::Destination { address: Ipv4Addr::new(10, 0, 0, 1), mask: all }, false),
+        (FieldMatch::SourcePort { value: 1000, mask: 0xffff }, true),
+        (FieldMatch::SourcePort { value: 1001, mask: 0xfffe }, true),
+        (FieldMatch::DestinationPort { value: 53, mask: 0xffff }, true),
+        (FieldMatch::DestinationPort { value: 1000, mask: 0xffff }, false),
+        (FieldMatch::Protocol { value: UDP, mask: 0xff }, true),
+        (FieldMatch::Protocol { value: 6, mask: 0xff }, false),
+        (FieldMatch::Protocol { value: 6, mask: 0 }, true),
     ] {
         assert_eq!(packet.matches(&rule), wanted, "{rule}");
         assert!(!IpPacket::new(v6(0, UDP, &datagram())).matches(&rule), "{rule} is of IPv4");
         assert!(!IpPacket::new(vec![0x45; 10]).matches(&rule), "{rule} in a cut packet");
     }
     let later = IpPacket::new(v4(0, 0, 9, UDP, &datagram()));
-    assert!(!later.matches(&Match::SourcePort { value: 0, mask: 0 }), "it has no port");
+    assert!(!later.matches(&FieldMatch::SourcePort { value: 0, mask: 0 }), "it has no port");
 }
 
 /// Goal: priorities are tc-prio(8)'s. Method: its table.

@@ -2,8 +2,8 @@
 
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    Child, ClassId, Classful, Dequeued, Fifo, Limit, Packet, Prio, PrioError, PrioSettings, Qdisc, Rate, Tbf,
-    TbfLimit, TbfSettings, Verdict,
+    ClassId, Classful, Dequeued, Enqueued, Fifo, FifoLimit, InnerQdisc, Packet, Prio, PrioError,
+    PrioSettings, Qdisc, Rate, Tbf, TbfLimit, TbfSettings,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
@@ -55,14 +55,14 @@ impl Model {
         }
     }
 
-    fn enqueue(&mut self, id: u64, priority: u32, filtered: Option<u16>) -> Verdict {
+    fn enqueue(&mut self, id: u64, priority: u32, filtered: Option<u16>) -> Enqueued {
         let band = self.band(priority, filtered);
         if self.lists[band].len() == LIMIT {
             self.dropped += 1;
-            return Verdict::Dropped;
+            return Enqueued::Dropped;
         }
         self.lists[band].push_back(id);
-        Verdict::Queued
+        Enqueued::Queued
     }
 
     fn dequeue(&mut self) -> Option<u64> {
@@ -147,7 +147,7 @@ fn a_throttled_band_holds_back_itself_only() {
 /// one. Method: a child, which looks first.
 #[test]
 fn a_look_does_not_choose() {
-    let mut child = Child::new(Prio::new(PrioSettings::default()).expect("defaults"));
+    let mut child = InnerQdisc::new(Prio::new(PrioSettings::default()).expect("defaults"));
     assert!(child.enqueue(NOW, Urgent { id: 0, priority: 2 }).is_accepted());
     assert_eq!(child.peek(NOW), Dequeued::Packet(100));
     assert!(child.enqueue(NOW, Urgent { id: 1, priority: 6 }).is_accepted());
@@ -165,5 +165,5 @@ fn settings_that_cannot_be() {
     assert_eq!(queue.settings(), &with(2, 1));
     assert_eq!(queue.change(with(16, 15)), Ok(()));
     assert_eq!(queue.classes().last(), Some(&class(16)));
-    assert!(!queue.graft_inner(NOW, class(17), Some(Box::new(Fifo::new(Limit::Packets(1))))));
+    assert!(!queue.graft_inner(NOW, class(17), Some(Box::new(Fifo::new(FifoLimit::Packets(1))))));
 }

@@ -1,13 +1,13 @@
 //! `tbf` against a model that is written from the description of the kernel's, and what it promises.
 //!
 //! The model keeps packets in a `Vec`, computes with signed 128-bit numbers, and knows neither `Rate` nor
-//! `Child`.
+//! `InnerQdisc`.
 
 use proptest::prelude::*;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    Child, Dequeued, Fifo, Limit, LinkLayer, Packet, Qdisc, Rate, Statistics, Tbf, TbfError, TbfLimit,
-    TbfSettings, Verdict,
+    Dequeued, Enqueued, Fifo, FifoLimit, InnerQdisc, LinkLayer, Packet, Qdisc, Rate, Statistics, Tbf,
+    TbfError, TbfLimit, TbfSettings,
 };
 
 /// A packet that is only its number and its length.
@@ -126,14 +126,14 @@ impl Model {
         self.queue.iter().map(|packet| u64::from(packet.bytes)).sum()
     }
 
-    fn enqueue(&mut self, packet: Datagram) -> Verdict {
+    fn enqueue(&mut self, packet: Datagram) -> Enqueued {
         let fits = u128::from(self.backlog()) + u128::from(packet.bytes) <= self.limit;
         if packet.bytes > self.asked.longest() || !fits {
             self.dropped += 1;
-            return Verdict::Dropped;
+            return Enqueued::Dropped;
         }
         self.queue.push(packet);
-        Verdict::Queued
+        Enqueued::Queued
     }
 
     fn dequeue(&mut self, now: Nanos) -> Dequeued<Datagram> {
@@ -346,7 +346,7 @@ fn slow() -> TbfSettings {
 fn filled(settings: TbfSettings, lengths: &[u32]) -> Tbf<Datagram> {
     let mut queue = Tbf::new(settings, Nanos(0)).expect("settings that can be");
     for (number, bytes) in (0..).zip(lengths) {
-        assert_eq!(queue.enqueue(Nanos(0), Datagram { number, bytes: *bytes }), Verdict::Queued);
+        assert_eq!(queue.enqueue(Nanos(0), Datagram { number, bytes: *bytes }), Enqueued::Queued);
     }
     queue
 }
@@ -375,7 +375,7 @@ fn too_long_is_dropped() {
     for (settings, longest) in [(slow(), 1_000), (peak, 600)] {
         let mut queue = filled(settings, &[longest]);
         let verdict = queue.enqueue(Nanos(0), Datagram { number: 9, bytes: longest + 1 });
-        assert_eq!((verdict, queue.statistics().dropped), (Verdict::Dropped, 1));
+        assert_eq!((verdict, queue.statistics().dropped), (Enqueued::Dropped, 1));
         assert_eq!(queue.dequeue(Nanos(0)), Dequeued::Packet(Datagram { number: 0, bytes: longest }));
     }
 }
@@ -419,7 +419,7 @@ fn settings_that_cannot_be() {
     assert_eq!(error(wrong), Some(TbfError::Burst { bytes: 0 }));
     wrong = slow();
     wrong.limit = TbfLimit::Bytes(0);
-    assert_eq!(error(wrong), Some(TbfError::Limit { bytes: 0 }));
+    assert_eq!(error(wrong), Some(TbfError::FifoLimit { bytes: 0 }));
     assert_eq!(error(slow().peak(line(2_000_000), 0)), Some(TbfError::Minburst { bytes: 0 }));
     let below = TbfError::PeakRate { rate: 1_000_000, peak: 999_999 };
     assert_eq!(error(slow().peak(line(999_999), 100)), Some(below));
@@ -429,7 +429,8 @@ fn settings_that_cannot_be() {
     let overhead = TbfError::PeakOverhead { time: Nanos(1_250 * MICROS), bucket: Nanos(1_000 * MICROS) };
     assert_eq!(error(slow().peak(costly, 1_000)), Some(overhead));
     assert_eq!(error(slow().peak(costly, 500)), None);
-    for (error, words) in [(below, "999999"), (overhead, "1.2 ms"), (TbfError::Limit { bytes: 0 }, "0 bytes")]
+    for (error, words) in
+        [(below, "999999"), (overhead, "1.2 ms"), (TbfError::FifoLimit { bytes: 0 }, "0 bytes")]
     {
         assert!(error.to_string().contains(words), "{error}");
     }
@@ -441,7 +442,7 @@ fn settings_that_cannot_be() {
 fn other_disciplines_inside() {
     let slower = TbfSettings::new(Line::plain(500_000).built(), 1_000, TbfLimit::Bytes(10_000));
     let inner = Tbf::new(slower, Nanos(0)).expect("settings that can be");
-    let mut queue = filled(slow(), &[]).with_inner(Child::new(inner));
+    let mut queue = filled(slow(), &[]).with_inner(InnerQdisc::new(inner));
     for number in 0..2 {
         assert!(queue.enqueue(Nanos(0), Datagram { number, bytes: 1_000 }).is_accepted());
     }
@@ -450,11 +451,11 @@ fn other_disciplines_inside() {
     assert_eq!((queue.statistics().qlen, queue.statistics().overlimits), (1, 0));
     assert!(queue.dequeue(Nanos(2_000 * MICROS)).packet().is_some());
 
-    let mut fifo = Fifo::new(Limit::Packets(3));
+    let mut fifo = Fifo::new(FifoLimit::Packets(3));
     for (number, bytes) in [(0, 1_001), (1, 10), (2, 5_000)] {
         assert!(fifo.enqueue(Nanos(0), Datagram { number, bytes }).is_accepted());
     }
-    let mut queue = filled(slow(), &[7]).with_inner(Child::new(fifo));
+    let mut queue = filled(slow(), &[7]).with_inner(InnerQdisc::new(fifo));
     assert_eq!(queue.statistics().dropped, 1, "what waited before");
     assert_eq!(queue.dequeue(Nanos(0)), Dequeued::Packet(Datagram { number: 1, bytes: 10 }));
     assert_eq!((queue.dequeue(Nanos(0)), queue.statistics().dropped), (Dequeued::Empty, 3));

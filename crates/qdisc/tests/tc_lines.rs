@@ -3,11 +3,11 @@
 use quietcore_core::Nanos;
 use quietcore_qdisc::tc::{
     BeyondHorizon, BfifoOptions, BitRate, Burst, Bytes, CbqBorrow, CbqClassOptions, CbqOptions, CbqShare,
-    ClassCommand, ClassOptions, Classifier, Command, Curve, DistributionName, Ecn, Estimation, FilterCommand,
-    FilterVerb, FqOptions, HfscClassOptions, HfscOptions, HtbClassOptions, HtbOptions, LinkRate, Match,
-    Minor, MqOptions, NetemOptions, Object, Pacing, Percent, Place, Priomap, Protocol, QdiscCommand,
-    QdiscOptions, ShowCommand, SlotTiming, TbfOptions, TypedChance, TypedDelay, TypedLoss, TypedSlot, Verb,
-    Weights, parse, parse_script,
+    ClassCommand, ClassOptions, Classifier, Command, Curve, DistributionName, Ecn, Estimation, FieldMatch,
+    FilterCommand, FilterVerb, FqOptions, HfscClassOptions, HfscOptions, HtbClassOptions, HtbOptions,
+    LinkRate, Minor, MqOptions, NetemOptions, Pacing, Percent, Priomap, Protocol, QdiscCommand, QdiscOptions,
+    ShowCommand, SlotTiming, TbfOptions, TcObject, TcParent, TcVerb, TypedChance, TypedDelay, TypedLoss,
+    TypedSlot, Weights, parse, parse_script,
 };
 use quietcore_qdisc::{ClassId, LinkLayer};
 
@@ -68,15 +68,15 @@ fn the_script_of_the_first_seed() {
     };
     let mq = QdiscOptions::Mq(Box::new(MqOptions {}));
     let mut expected = vec![
-        (1, command(Verb::Delete, Place::Root, None, None, None)),
-        (2, command(Verb::Add, Place::Root, Some(id(1, 0)), None, Some(mq))),
+        (1, command(TcVerb::Delete, TcParent::Root, None, None, None)),
+        (2, command(TcVerb::Add, TcParent::Root, Some(id(1, 0)), None, Some(mq))),
     ];
     for (line, (queue, limit, delay)) in (3..).zip(queues) {
         let est = Some(Estimation { interval: Nanos(S), time_constant: Nanos(4 * S) });
         let delay = TypedDelay { time: Nanos(delay * MS), jitter: None, correlation: None };
         let netem = NetemOptions { limit: Some(limit), delay: Some(delay), ..NetemOptions::default() };
         let netem = Some(QdiscOptions::Netem(Box::new(netem)));
-        expected.push((line, command(Verb::Add, Place::Parent(id(1, queue)), None, est, netem)));
+        expected.push((line, command(TcVerb::Add, TcParent::Parent(id(1, queue)), None, est, netem)));
     }
     assert_eq!(commands, expected);
 }
@@ -121,9 +121,9 @@ fn canonical_lines() {
 #[test]
 fn show() {
     let expected = ShowCommand {
-        object: Object::Class,
+        object: TcObject::Class,
         device: Some("eth0".into()),
-        place: Some(Place::Parent(id(1, 0))),
+        place: Some(TcParent::Parent(id(1, 0))),
         id: Some(id(1, 0x10)),
         statistics: true,
         details: false,
@@ -375,20 +375,23 @@ fn filters() {
     let (any, network) = ("0.0.0.0".parse().expect("an address"), "192.168.8.0".parse().expect("an address"));
     let mask = |text: &str| text.parse().expect("a mask");
     for (text, field) in [
-        ("src 192.168.8.0/24", Match::Source { address: network, mask: mask("255.255.255.0") }),
-        ("dst 192.168.8.0", Match::Destination { address: network, mask: mask("255.255.255.255") }),
-        ("dst 192.168.8.0/255.0.255.0", Match::Destination { address: network, mask: mask("255.0.255.0") }),
-        ("dst any", Match::Destination { address: any, mask: any }),
-        ("sport 0x50 ff00", Match::SourcePort { value: 80, mask: 0xff00 }),
-        ("dport 80 0xffff", Match::DestinationPort { value: 80, mask: 0xffff }),
-        ("protocol 6 0xff", Match::Protocol { value: 6, mask: 0xff }),
+        ("src 192.168.8.0/24", FieldMatch::Source { address: network, mask: mask("255.255.255.0") }),
+        ("dst 192.168.8.0", FieldMatch::Destination { address: network, mask: mask("255.255.255.255") }),
+        (
+            "dst 192.168.8.0/255.0.255.0",
+            FieldMatch::Destination { address: network, mask: mask("255.0.255.0") },
+        ),
+        ("dst any", FieldMatch::Destination { address: any, mask: any }),
+        ("sport 0x50 ff00", FieldMatch::SourcePort { value: 80, mask: 0xff00 }),
+        ("dport 80 0xffff", FieldMatch::DestinationPort { value: 80, mask: 0xffff }),
+        ("protocol 6 0xff", FieldMatch::Protocol { value: 6, mask: 0xff }),
     ] {
         let line =
             format!("tc filter add dev eth0 protocol ip parent 1: prio 1 u32 match ip {text} classid 1:1");
         let expected = FilterCommand {
             verb: FilterVerb::Add,
             device: "eth0".into(),
-            place: Some(Place::Parent(id(1, 0))),
+            place: Some(TcParent::Parent(id(1, 0))),
             protocol: Some(Protocol(0x0800)),
             prio: Some(1),
             classifier: Some(Classifier::U32 { matches: vec![field], flow: Some(id(1, 1)) }),

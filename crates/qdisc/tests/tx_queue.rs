@@ -3,9 +3,9 @@
 
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    DEVICE_WEIGHT, Dequeued, Fifo, Limit, Packet, Qdisc, Statistics, TxQueue, TxTake, TxThen,
+    DEVICE_WEIGHT, Dequeued, Fifo, FifoLimit, Packet, Qdisc, Statistics, TxQueue, TxTake, TxThen,
 };
-use quietcore_qdisc::{Netem, NetemSettings, Verdict};
+use quietcore_qdisc::{Enqueued, Netem, NetemSettings};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 use std::collections::VecDeque;
@@ -32,9 +32,9 @@ impl Qdisc<Timed> for Timetable {
         "timetable"
     }
 
-    fn enqueue(&mut self, _: Nanos, packet: Timed) -> Verdict {
+    fn enqueue(&mut self, _: Nanos, packet: Timed) -> Enqueued {
         self.0.push_back(packet);
-        Verdict::Queued
+        Enqueued::Queued
     }
 
     fn dequeue(&mut self, now: Nanos) -> Dequeued<Timed> {
@@ -96,7 +96,7 @@ impl Bench {
             Step::Come(count, due) => {
                 for _ in 0..count {
                     let packet = Timed { id: self.next, due };
-                    assert_eq!(self.queue.enqueue(Nanos(self.now), packet), Verdict::Queued);
+                    assert_eq!(self.queue.enqueue(Nanos(self.now), packet), Enqueued::Queued);
                     self.next += 1;
                 }
                 return None;
@@ -261,7 +261,7 @@ fn random_scripts_do_what_the_model_does() {
 /// Goal: a queue is on one list at most, and can be put on one again when the list has come to it.
 #[test]
 fn one_list_at_a_time() {
-    let mut queue = TxQueue::<Timed>::new(Box::new(Fifo::new(Limit::Packets(1))));
+    let mut queue = TxQueue::<Timed>::new(Box::new(Fifo::new(FifoLimit::Packets(1))));
     assert!(queue.schedule());
     assert!(!queue.schedule() && queue.is_scheduled());
     queue.scheduled();
@@ -275,7 +275,7 @@ fn statistics_have_what_came_back() {
     let netem = Netem::new(NetemSettings::default(), || 4, Nanos(0)).expect("defaults");
     let mut queue = TxQueue::new(Box::new(netem));
     for byte in 0..2 {
-        assert_eq!(queue.enqueue(Nanos(0), vec![byte; 60]), Verdict::Queued);
+        assert_eq!(queue.enqueue(Nanos(0), vec![byte; 60]), Enqueued::Queued);
     }
     let mut batch = VecDeque::new();
     assert!(queue.begin());

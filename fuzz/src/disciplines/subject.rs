@@ -5,9 +5,10 @@ use super::rate;
 use arbitrary::{Result, Unstructured};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    Cbq, CbqClass, CbqOverlimit, CbqSettings, Chance, Child, ClassId, Delay, Distribution, Fifo, Fq,
-    FqSettings, Hfsc, HfscClass, Horizon, Htb, HtbClass, HtbSettings, Limit, Loss, Netem, NetemRate,
-    NetemSettings, OnLoss, Probability, Qdisc, ServiceCurve, Slot, SlotSpacing, Tbf, TbfLimit, TbfSettings,
+    Cbq, CbqClass, CbqOverlimit, CbqSettings, Chance, ClassId, Classful, Distribution, Fifo, FifoLimit, Fq,
+    FqSettings, Hfsc, HfscClass, Horizon, Htb, HtbClass, HtbSettings, InnerQdisc, Netem, NetemDelay,
+    NetemLoss, NetemRate, NetemSettings, NetemSlot, OnLoss, Prio, PrioSettings, Probability, Qdisc,
+    ServiceCurve, SlotSpacing, Tbf, TbfLimit, TbfSettings,
 };
 
 type Random = Box<dyn FnMut() -> u32 + Send>;
@@ -22,6 +23,7 @@ pub enum Subject {
     Htb(Htb<Parcel>),
     Hfsc(Hfsc<Parcel>),
     Cbq(Cbq<Parcel>),
+    Prio(Prio<Parcel>),
 }
 
 impl Subject {
@@ -35,12 +37,13 @@ impl Subject {
             Self::Htb(queue) => queue,
             Self::Hfsc(queue) => queue,
             Self::Cbq(queue) => queue,
+            Self::Prio(queue) => queue,
         }
     }
 
     /// `None` where the settings do not go together.
     pub fn arbitrary(now: Nanos, u: &mut Unstructured<'_>) -> Result<Option<Self>> {
-        Ok(Some(match u.int_in_range(0..=6_u8)? {
+        Ok(Some(match u.int_in_range(0..=7_u8)? {
             0 => Self::Fifo(fifo(u)?),
             1 => {
                 let Some(tbf) = tbf(now, u)? else { return Ok(None) };
@@ -61,11 +64,15 @@ impl Subject {
                 ..HtbSettings::default()
             })),
             5 => Self::Hfsc(Hfsc::new()),
-            _ => Self::Cbq(Cbq::new(CbqSettings {
+            6 => Self::Cbq(Cbq::new(CbqSettings {
                 default_class: u.int_in_range(0..=4)?,
                 average_packet: u.int_in_range(1..=9_000)?,
                 ..CbqSettings::new(rate(u)?)
             })),
+            _ => {
+                let Ok(prio) = Prio::new(prio_settings(u)?) else { return Ok(None) };
+                Self::Prio(prio)
+            }
         }))
     }
 
@@ -104,10 +111,19 @@ impl Subject {
                 3 => _ = queue.remove_class(class),
                 _ => _ = queue.set_inner(class, inner(now, u)?),
             },
+            Self::Prio(queue) => match verb {
+                0 | 1 => _ = queue.change(prio_settings(u)?),
+                _ => _ = queue.graft_inner(now, class, Some(inner_boxed(now, u)?)),
+            },
             Self::Fifo(_) | Self::Tbf(_) | Self::Fq(_) => {}
         }
         Ok(())
     }
+}
+
+fn prio_settings(u: &mut Unstructured<'_>) -> Result<PrioSettings> {
+    let priomap = u.arbitrary::<[u8; 16]>()?.map(|band| band % 4);
+    Ok(PrioSettings { bands: u.int_in_range(2..=5)?, priomap, ..PrioSettings::default() })
 }
 
 fn class_id(u: &mut Unstructured<'_>) -> Result<ClassId> {
@@ -126,8 +142,8 @@ fn chance(u: &mut Unstructured<'_>) -> Result<Chance> {
     Ok(Chance { probability: probability(u)?, correlation: probability(u)? })
 }
 
-fn inner(now: Nanos, u: &mut Unstructured<'_>) -> Result<Child<Parcel>> {
-    Ok(Child::boxed(inner_boxed(now, u)?))
+fn inner(now: Nanos, u: &mut Unstructured<'_>) -> Result<InnerQdisc<Parcel>> {
+    Ok(InnerQdisc::boxed(inner_boxed(now, u)?))
 }
 
 fn inner_boxed(now: Nanos, u: &mut Unstructured<'_>) -> Result<Box<dyn Qdisc<Parcel>>> {
@@ -150,9 +166,9 @@ fn inner_boxed(now: Nanos, u: &mut Unstructured<'_>) -> Result<Box<dyn Qdisc<Par
 
 fn fifo(u: &mut Unstructured<'_>) -> Result<Fifo<Parcel>> {
     Ok(Fifo::new(if u.arbitrary()? {
-        Limit::Packets(u.int_in_range(0..=50)?)
+        FifoLimit::Packets(u.int_in_range(0..=50)?)
     } else {
-        Limit::Bytes(u.int_in_range(0..=200_000)?)
+        FifoLimit::Bytes(u.int_in_range(0..=200_000)?)
     }))
 }
 
@@ -169,8 +185,8 @@ fn tbf(now: Nanos, u: &mut Unstructured<'_>) -> Result<Option<Tbf<Parcel>>> {
     Ok(Tbf::new(settings, now).ok())
 }
 
-fn delay(u: &mut Unstructured<'_>) -> Result<Delay> {
-    Ok(Delay {
+fn delay(u: &mut Unstructured<'_>) -> Result<NetemDelay> {
+    Ok(NetemDelay {
         latency: span(u)?,
         jitter: span(u)?,
         correlation: probability(u)?,
@@ -180,10 +196,10 @@ fn delay(u: &mut Unstructured<'_>) -> Result<Delay> {
 
 fn netem_settings(duplicate: Chance, u: &mut Unstructured<'_>) -> Result<NetemSettings> {
     let loss = match u.int_in_range(0..=3_u8)? {
-        0 => Loss::None,
-        1 => Loss::Random(chance(u)?),
-        2 => Loss::gilbert(probability(u)?, probability(u)?),
-        _ => Loss::FourStates {
+        0 => NetemLoss::None,
+        1 => NetemLoss::Random(chance(u)?),
+        2 => NetemLoss::gilbert(probability(u)?, probability(u)?),
+        _ => NetemLoss::FourStates {
             p13: probability(u)?,
             p31: probability(u)?,
             p32: probability(u)?,
@@ -196,7 +212,7 @@ fn netem_settings(duplicate: Chance, u: &mut Unstructured<'_>) -> Result<NetemSe
     } else {
         SlotSpacing::Distributed(delay(u)?)
     };
-    let slot = Slot { spacing, packets: u.int_in_range(0..=4)?, bytes: u.int_in_range(0..=5_000)? };
+    let slot = NetemSlot { spacing, packets: u.int_in_range(0..=4)?, bytes: u.int_in_range(0..=5_000)? };
     Ok(NetemSettings {
         limit: u.int_in_range(0..=50)?,
         delay: delay(u)?,

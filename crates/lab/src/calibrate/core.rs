@@ -10,7 +10,7 @@ use quietcore_core::topology::Topology;
 use quietcore_core::{
     Actions, Context, CpuId, Machine, Nanos, SequentialLock, Settings, TimerId, TimerOptions, Turn,
 };
-use quietcore_qdisc::{Delay, Dequeued, Netem, NetemSettings, Packet, Qdisc};
+use quietcore_qdisc::{Dequeued, Netem, NetemDelay, NetemSettings, Packet, Qdisc};
 use quietcore_sim::Cost;
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -162,7 +162,7 @@ impl Packet for Frame {
 
 /// Packets through a netem that holds [`QUEUED`] of them.
 fn packets(locked: &dyn Fn(Vec<f64>) -> Vec<f64>, set: SetCost<'_>) {
-    let delay = Delay { latency: Nanos(10_000_000), ..Delay::default() };
+    let delay = NetemDelay { latency: Nanos(10_000_000), ..NetemDelay::default() };
     let settings = NetemSettings { delay, limit: u32::MAX, ..NetemSettings::default() };
     let Ok(mut netem) = Netem::new(settings, (|| 0) as fn() -> u32, Nanos(0)) else { return };
     let apart = 10_000_000 / QUEUED;

@@ -1,21 +1,21 @@
 //! `class add`, `change`, `replace`, `del`.
 
-use super::ControlError;
+use super::TcControlError;
 use super::node::{Estimate, MadeClass, QdiscNode};
 use super::qdiscs::estimate;
 use super::state::ControlState;
 use core::fmt::Debug;
 use quietcore_live::Nanos;
-use quietcore_qdisc::tc::{ClassCommand, ClassOptions, Verb};
+use quietcore_qdisc::tc::{ClassCommand, ClassOptions, TcVerb};
 use quietcore_qdisc::{ClassId, Packet};
 
 /// What cannot be done.
-fn not_possible<T>(what: String, remedy: &'static str) -> Result<T, ControlError> {
-    Err(ControlError::NotPossible { what, remedy })
+fn not_possible<T>(what: String, remedy: &'static str) -> Result<T, TcControlError> {
+    Err(TcControlError::NotPossible { what, remedy })
 }
 
 impl<P: Packet + Debug + Send> ControlState<P> {
-    pub(super) fn class(&mut self, command: &ClassCommand, now: Nanos) -> Result<(), ControlError> {
+    pub(super) fn class(&mut self, command: &ClassCommand, now: Nanos) -> Result<(), TcControlError> {
         let entry = self.entry(&command.device)?;
         let Some(id) = command.id else {
             return not_possible(format!("`{command}` names no class"), "name it with `classid`");
@@ -42,7 +42,7 @@ impl<P: Packet + Debug + Send> ControlState<P> {
                     "name a class: its number is not 0",
                 );
             }
-            if command.verb == Verb::Delete {
+            if command.verb == TcVerb::Delete {
                 return node.remove_class(id);
             }
             node.make_class(command, id, estimate, now)
@@ -56,8 +56,8 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
         self.classes.keys().copied().collect()
     }
 
-    fn unknown_class(&self, class: ClassId) -> ControlError {
-        ControlError::UnknownClass { class, known: self.class_names() }
+    fn unknown_class(&self, class: ClassId) -> TcControlError {
+        TcControlError::UnknownClass { class, known: self.class_names() }
     }
 
     fn make_class(
@@ -66,18 +66,18 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
         id: ClassId,
         estimate: Option<Estimate>,
         now: Nanos,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), TcControlError> {
         let Some(options) = &command.options else {
             return not_possible(format!("`{command}` names no kind"), "name that of the discipline");
         };
         if options.kind() != self.options.kind() {
-            return Err(ControlError::OtherKind { found: self.options.kind(), named: options.kind() });
+            return Err(TcControlError::OtherKind { found: self.options.kind(), named: options.kind() });
         }
         // Below the discipline is below no class.
         let parent = command.parent.filter(|parent| parent.minor() != 0);
         match (self.classes.contains_key(&id), command.verb) {
-            (true, Verb::Add) => return Err(ControlError::ClassExists { class: id }),
-            (false, Verb::Change | Verb::Delete) => return Err(self.unknown_class(id)),
+            (true, TcVerb::Add) => return Err(TcControlError::ClassExists { class: id }),
+            (false, TcVerb::Change | TcVerb::Delete) => return Err(self.unknown_class(id)),
             (true, _) => {
                 let before = self.classes.get(&id).and_then(|class| class.parent);
                 if command.parent.is_some() && parent != before {
@@ -105,12 +105,12 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
         Ok(())
     }
 
-    fn remove_class(&mut self, id: ClassId) -> Result<(), ControlError> {
+    fn remove_class(&mut self, id: ClassId) -> Result<(), TcControlError> {
         if !self.classes.contains_key(&id) {
             return Err(self.unknown_class(id));
         }
         if self.filters.hold(id) {
-            return Err(ControlError::ClassInUse { class: id, by: "a filter" });
+            return Err(TcControlError::ClassInUse { class: id, by: "a filter" });
         }
         self.body.remove_class(id).map_err(|refusal| self.refused(refusal))?;
         self.classes.remove(&id);

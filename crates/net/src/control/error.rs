@@ -11,19 +11,19 @@ use quietcore_qdisc::tc::{TcError, TcRefusal};
 ///
 /// ```
 /// use quietcore::Machine;
-/// use quietcore::net::{Control, ControlError};
+/// use quietcore::net::{Control, TcControlError};
 ///
 /// let machine = Machine::start()?;
 /// let control = Control::<Vec<u8>>::new(machine, 1);
 /// let error = control.execute_line("tc qd del dev eth1 root").expect_err("there is no device");
-/// assert!(matches!(error, ControlError::UnknownDevice { .. }));
+/// assert!(matches!(error, TcControlError::UnknownDevice { .. }));
 /// assert_eq!(error.to_string(), "Cannot find device \"eth1\"; there is none");
 /// # machine.shutdown();
 /// # Ok::<(), quietcore::StartError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ControlError {
+pub enum TcControlError {
     /// The line is no command.
     Line(TcError),
     /// No device has that name.
@@ -130,7 +130,7 @@ pub enum ControlError {
     },
 }
 
-impl ControlError {
+impl TcControlError {
     /// An option that cannot be as it is.
     pub(super) fn setting(
         of: &'static str,
@@ -155,7 +155,7 @@ impl ControlError {
     }
 }
 
-impl From<TcError> for ControlError {
+impl From<TcError> for TcControlError {
     fn from(error: TcError) -> Self {
         Self::Line(error)
     }
@@ -168,7 +168,7 @@ fn write_known<T: fmt::Display>(known: &[T], out: &mut fmt::Formatter<'_>) -> fm
     others.iter().try_for_each(|other| write!(out, ", {other}"))
 }
 
-impl fmt::Display for ControlError {
+impl fmt::Display for TcControlError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(error) => error.fmt(out),
@@ -222,7 +222,7 @@ impl fmt::Display for ControlError {
     }
 }
 
-impl core::error::Error for ControlError {
+impl core::error::Error for TcControlError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             Self::Line(error) => Some(error),

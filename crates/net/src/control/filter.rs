@@ -7,8 +7,8 @@
 //! Source: Linux net/sched/cls_api.c, cls_u32.c, cls_matchall.c, by behaviour. Deviation: what no rule of
 //! ours can tell (protocols other than IPv4) is refused, not ignored.
 
-use super::ControlError;
-use quietcore_qdisc::tc::{Classifier, Match, Protocol};
+use super::TcControlError;
+use quietcore_qdisc::tc::{Classifier, FieldMatch, Protocol};
 use quietcore_qdisc::{ClassId, Packet};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -35,7 +35,7 @@ pub(super) struct Filter {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FilterKind {
-    U32(Vec<Match>),
+    U32(Vec<FieldMatch>),
     MatchAll,
 }
 
@@ -50,7 +50,7 @@ impl FilterKind {
 
 impl Filter {
     fn is_for(&self, packet: &impl Packet) -> bool {
-        let any = Match::Source { address: Ipv4Addr::UNSPECIFIED, mask: Ipv4Addr::UNSPECIFIED };
+        let any = FieldMatch::Source { address: Ipv4Addr::UNSPECIFIED, mask: Ipv4Addr::UNSPECIFIED };
         match &self.kind {
             FilterKind::U32(matches) => matches.iter().all(|rule| packet.matches(rule)),
             // An address that may be any is one of IPv4.
@@ -80,17 +80,17 @@ impl NewFilter {
         protocol: Option<Protocol>,
         prio: Option<u16>,
         classifier: &Classifier,
-    ) -> Result<Self, ControlError> {
+    ) -> Result<Self, TcControlError> {
         let (kind, flow) = match classifier {
             Classifier::U32 { matches, flow } => (FilterKind::U32(matches.clone()), *flow),
             Classifier::MatchAll { flow } => (FilterKind::MatchAll, *flow),
             other => {
                 let what = format!("a filter of the kind of `{other}` is not known here");
-                return Err(ControlError::NotPossible { what, remedy: "use u32 or matchall" });
+                return Err(TcControlError::NotPossible { what, remedy: "use u32 or matchall" });
             }
         };
         let of = kind.name();
-        let setting = |option, value: String, remedy: &str| ControlError::Setting {
+        let setting = |option, value: String, remedy: &str| TcControlError::Setting {
             of,
             option,
             value,
@@ -128,7 +128,7 @@ impl Filters {
         !self.of(class).is_empty() || self.of.values().flatten().any(|filter| filter.flow == class)
     }
 
-    pub(super) fn add(&mut self, parent: ClassId, wanted: NewFilter) -> Result<(), ControlError> {
+    pub(super) fn add(&mut self, parent: ClassId, wanted: NewFilter) -> Result<(), TcControlError> {
         let filters = self.of.entry(parent).or_default();
         let NewFilter { protocol, prio, kind, flow } = wanted;
         // As the kernel: before all others.
@@ -136,7 +136,7 @@ impl Filters {
         let prio = prio.unwrap_or(auto);
         if prio == 0 {
             let what = format!("no priority is left before the first filter of {parent}");
-            return Err(ControlError::NotPossible { what, remedy: "name one with `prio`" });
+            return Err(TcControlError::NotPossible { what, remedy: "name one with `prio`" });
         }
         let like = filters.iter().filter(|filter| filter.prio == prio);
         let (mut table, mut number) = (None, FIRST_NUMBER);
@@ -145,11 +145,11 @@ impl Filters {
             if other.kind.name() != kind.name() || other.protocol != protocol {
                 let what =
                     format!("priority {prio} of {parent} is {} of {}", other.kind.name(), other.protocol);
-                return Err(ControlError::NotPossible { what, remedy });
+                return Err(TcControlError::NotPossible { what, remedy });
             }
             if kind == FilterKind::MatchAll {
                 let what = format!("File exists: priority {prio} of {parent} has its matchall");
-                return Err(ControlError::NotPossible {
+                return Err(TcControlError::NotPossible {
                     what,
                     remedy: "`del` it first, or name another `prio`",
                 });
@@ -169,14 +169,14 @@ impl Filters {
         parent: ClassId,
         prio: Option<u16>,
         kind: Option<&'static str>,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), TcControlError> {
         let mut known: Vec<u16> = self.of(parent).iter().map(|filter| filter.prio).collect();
         known.dedup();
         let is_meant = |filter: &Filter| {
             prio.is_none_or(|prio| filter.prio == prio) && kind.is_none_or(|kind| filter.kind.name() == kind)
         };
         let Some(filters) = self.of.get_mut(&parent).filter(|filters| filters.iter().any(is_meant)) else {
-            return Err(ControlError::UnknownFilter { parent, known });
+            return Err(TcControlError::UnknownFilter { parent, known });
         };
         filters.retain(|filter| !is_meant(filter));
         if filters.is_empty() {

@@ -1,6 +1,6 @@
 //! `filter add` and `del`.
 
-use super::ControlError;
+use super::TcControlError;
 use super::filter::NewFilter;
 use super::node::QdiscNode;
 use super::qdiscs::root_handle;
@@ -11,12 +11,12 @@ use quietcore_qdisc::tc::{Classifier, FilterCommand, FilterVerb};
 use quietcore_qdisc::{ClassId, Packet};
 
 impl<P: Packet + Debug + Send> ControlState<P> {
-    pub(super) fn filter(&mut self, command: &FilterCommand, now: Nanos) -> Result<(), ControlError> {
+    pub(super) fn filter(&mut self, command: &FilterCommand, now: Nanos) -> Result<(), TcControlError> {
         let entry = self.entry(&command.device)?;
         let parent = root_handle(entry, command.place).unwrap_or(ClassId::new(0, 0));
         if parent.major() == 0 || entry.mq() == Some(parent.major()) {
             let what = format!("mq {parent} has no filters: the sender's CPU decides the queue");
-            return Err(ControlError::NotPossible {
+            return Err(TcControlError::NotPossible {
                 what,
                 remedy: "name a discipline with classes as `parent`",
             });
@@ -32,12 +32,12 @@ impl<P: Packet + Debug + Send> ControlState<P> {
             }
             let Some(classifier) = &command.classifier else {
                 let what = format!("`{command}` names no kind");
-                return Err(ControlError::NotPossible { what, remedy: "use u32 or matchall" });
+                return Err(TcControlError::NotPossible { what, remedy: "use u32 or matchall" });
             };
             let wanted = NewFilter::new(command.protocol, command.prio, classifier)?;
             if wanted.flow.major() != node.handle || wanted.flow == parent {
                 let remedy = format!("name another class of {}", node.id());
-                return Err(ControlError::setting(wanted.kind.name(), "flowid", wanted.flow, remedy));
+                return Err(TcControlError::setting(wanted.kind.name(), "flowid", wanted.flow, remedy));
             }
             node.filters.add(parent, wanted)
         })
@@ -46,16 +46,16 @@ impl<P: Packet + Debug + Send> ControlState<P> {
 
 impl<P: Packet + Debug + Send> QdiscNode<P> {
     /// Whether `parent`, which is this or a class of it, can have filters.
-    pub(super) fn filterable(&self, parent: ClassId) -> Result<(), ControlError> {
+    pub(super) fn filterable(&self, parent: ClassId) -> Result<(), TcControlError> {
         if !self.body.has_filters() {
             let what = format!("{} {} has no classes to choose from", self.options.kind(), self.id());
-            return Err(ControlError::NotPossible {
+            return Err(TcControlError::NotPossible {
                 what,
                 remedy: "filters belong to a discipline with classes",
             });
         }
         if parent.minor() != 0 && !self.classes.contains_key(&parent) {
-            return Err(ControlError::UnknownClass { class: parent, known: self.class_names() });
+            return Err(TcControlError::UnknownClass { class: parent, known: self.class_names() });
         }
         Ok(())
     }

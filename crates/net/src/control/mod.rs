@@ -35,8 +35,8 @@ mod show;
 mod state;
 mod tree;
 
-pub use error::ControlError;
-pub use report::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport, RateReport, Shown};
+pub use error::TcControlError;
+pub use report::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport, RateReport, ShowOptions};
 
 use super::device::Device;
 use core::fmt::{self, Debug};
@@ -112,7 +112,7 @@ impl<P: Packet + Debug + Send> Control<P> {
     /// dropped.
     ///
     /// # Errors
-    /// [`ControlError::DeviceExists`], by that name, or this one by another.
+    /// [`TcControlError::DeviceExists`], by that name, or this one by another.
     ///
     /// ```
     /// # use quietcore::{Machine, net::{Control, Device, DeviceOptions, Network}};
@@ -126,13 +126,13 @@ impl<P: Packet + Debug + Send> Control<P> {
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn add_device(&self, name: &str, device: Arc<Device<P>>) -> Result<(), ControlError> {
+    pub fn add_device(&self, name: &str, device: Arc<Device<P>>) -> Result<(), TcControlError> {
         let mut state = self.shared.state();
         let is_there = |(known, entry): &(&String, &DeviceEntry<P>)| {
             *known == name || Arc::ptr_eq(&entry.device, &device)
         };
         if let Some((known, _)) = state.devices.iter().find(is_there) {
-            return Err(ControlError::DeviceExists { device: known.clone() });
+            return Err(TcControlError::DeviceExists { device: known.clone() });
         }
         device.graft_each();
         state
@@ -160,7 +160,7 @@ impl<P: Packet + Debug + Send> Control<P> {
     /// Carries out a command.
     ///
     /// # Errors
-    /// [`ControlError`] says what is wrong and what to do instead; nothing has changed then.
+    /// [`TcControlError`] says what is wrong and what to do instead; nothing has changed then.
     ///
     /// ```
     /// # use quietcore::{Machine, net::{Answer, Control}, qdisc::tc};
@@ -171,7 +171,7 @@ impl<P: Packet + Debug + Send> Control<P> {
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn execute(&self, command: &Command) -> Result<Answer, ControlError> {
+    pub fn execute(&self, command: &Command) -> Result<Answer, TcControlError> {
         let mut state = self.shared.state();
         let now = self.shared.machine.now();
         let done = match command {
@@ -181,7 +181,7 @@ impl<P: Packet + Debug + Send> Control<P> {
             Command::Filter(command) => state.filter(command, now),
             other => {
                 let what = format!("`{other}` is not known here");
-                Err(ControlError::NotPossible { what, remedy: "use qdisc, class or filter" })
+                Err(TcControlError::NotPossible { what, remedy: "use qdisc, class or filter" })
             }
         };
         drop(state);
@@ -193,7 +193,7 @@ impl<P: Packet + Debug + Send> Control<P> {
     /// Reads a line, as it is typed, and carries it out.
     ///
     /// # Errors
-    /// [`ControlError::Line`] marks the word that cannot be; else as [`execute`](Self::execute).
+    /// [`TcControlError::Line`] marks the word that cannot be; else as [`execute`](Self::execute).
     ///
     /// ```
     /// # use quietcore::{Machine, net::Control};
@@ -204,7 +204,7 @@ impl<P: Packet + Debug + Send> Control<P> {
     /// # machine.shutdown();
     /// # Ok::<(), quietcore::StartError>(())
     /// ```
-    pub fn execute_line(&self, line: &str) -> Result<Answer, ControlError> {
+    pub fn execute_line(&self, line: &str) -> Result<Answer, TcControlError> {
         self.execute(&tc::parse(line)?)
     }
 }

@@ -4,14 +4,14 @@
 //! Invariant: a class is in `classes` exactly when the discipline has it; `cbq`'s link, and what netem and
 //! tbf have inside, are classes that no line made, and are not.
 
-use super::ControlError;
+use super::TcControlError;
 use super::filter::Filters;
 use core::any::Any;
 use core::fmt::Debug;
 use quietcore_live::Nanos;
 use quietcore_qdisc::tc::{ClassOptions, Estimation, QdiscOptions, TcDescription, TcRefusal};
 use quietcore_qdisc::{
-    ClassId, Classful, Delays, Dequeued, Estimator, EstimatorError, Packet, Qdisc, Statistics, Verdict,
+    ClassId, Classful, DelayTimer, Dequeued, Enqueued, Estimator, EstimatorError, Packet, Qdisc, Statistics,
 };
 use std::collections::BTreeMap;
 
@@ -110,8 +110,8 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
     }
 
     /// What it says of a class, where that is refused.
-    pub(super) fn refused(&self, refusal: TcRefusal) -> ControlError {
-        ControlError::refused(refusal, self.class_names())
+    pub(super) fn refused(&self, refusal: TcRefusal) -> TcControlError {
+        TcControlError::refused(refusal, self.class_names())
     }
 
     /// What a line put into a class.
@@ -202,7 +202,7 @@ impl<P: Packet + Debug + Send> Qdisc<P> for QdiscNode<P> {
         self.body.kind()
     }
 
-    fn enqueue(&mut self, now: Nanos, packet: P) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
         match self.class_of(&packet) {
             Some(class) => self.body.enqueue_filtered(now, class, packet),
             None => self.body.enqueue(now, packet),
@@ -225,7 +225,7 @@ impl<P: Packet + Debug + Send> Qdisc<P> for QdiscNode<P> {
         self.body.statistics()
     }
 
-    fn delays(&self) -> Delays {
+    fn delays(&self) -> DelayTimer {
         self.body.delays()
     }
 

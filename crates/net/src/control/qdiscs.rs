@@ -4,7 +4,7 @@
 //! kernel's `tc_modify_qdisc`: `add` wants the place empty; `replace` changes what is there if it is of the same
 //! kind and of the same handle, or of none, and puts another in its place else; `change` only changes.
 
-use super::ControlError;
+use super::TcControlError;
 use super::filter::Filters;
 use super::node::{Estimate, QdiscNode};
 use super::state::{ControlState, FIRST_HANDLE};
@@ -12,9 +12,9 @@ use super::tree::{Attachment, DeviceEntry, DeviceRoot, Occupant, place_text};
 use core::fmt::Debug;
 use quietcore_live::Nanos;
 use quietcore_qdisc::tc::{
-    Estimation, Place, QdiscCommand, QdiscContext, QdiscOptions, RandomWords, SeedUse, Verb, time_text,
+    Estimation, QdiscCommand, QdiscContext, QdiscOptions, RandomWords, SeedUse, TcParent, TcVerb, time_text,
 };
-use quietcore_qdisc::{ClassId, Fifo, Limit, Packet, Qdisc};
+use quietcore_qdisc::{ClassId, Fifo, FifoLimit, Packet, Qdisc};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 use std::collections::BTreeMap;
@@ -23,11 +23,11 @@ use std::collections::BTreeMap;
 const DEPTH_MAX: usize = 8;
 
 /// What `est` asks for.
-pub(super) fn estimate(asked: Option<Estimation>, now: Nanos) -> Result<Option<Estimate>, ControlError> {
+pub(super) fn estimate(asked: Option<Estimation>, now: Nanos) -> Result<Option<Estimate>, TcControlError> {
     let Some(asked) = asked else { return Ok(None) };
     let estimate = Estimate::new(asked, now).map_err(|error| {
         let value = format!("{} {}", time_text(asked.interval), time_text(asked.time_constant));
-        ControlError::setting("est", "est", value, error.to_string())
+        TcControlError::setting("est", "est", value, error.to_string())
     })?;
     Ok(Some(estimate))
 }
@@ -39,14 +39,17 @@ enum Operation {
 }
 
 impl<P: Packet + Debug + Send> ControlState<P> {
-    pub(super) fn qdisc(&mut self, command: &QdiscCommand, now: Nanos) -> Result<(), ControlError> {
+    pub(super) fn qdisc(&mut self, command: &QdiscCommand, now: Nanos) -> Result<(), TcControlError> {
         self.entry(&command.device)?;
-        if command.verb == Verb::Delete {
+        if command.verb == TcVerb::Delete {
             return self.delete_qdisc(command, now);
         }
         let Some(options) = &command.options else {
             let what = format!("`{command}` names no kind");
-            return Err(ControlError::NotPossible { what, remedy: "name what it is to be: mq, netem, ..." });
+            return Err(TcControlError::NotPossible {
+                what,
+                remedy: "name what it is to be: mq, netem, ...",
+            });
         };
         let entry = self.entry(&command.device)?;
         let (spot, operation) = entry.operation(command, options)?;
@@ -72,7 +75,7 @@ impl<P: Packet + Debug + Send> ControlState<P> {
     }
 
     /// The next handle that is free.
-    fn free_handle(&mut self, device: &str) -> Result<u16, ControlError> {
+    fn free_handle(&mut self, device: &str) -> Result<u16, TcControlError> {
         let taken = self.entry(device)?.handles();
         for _ in FIRST_HANDLE..u16::MAX {
             let handle = self.next_handle;
@@ -82,10 +85,10 @@ impl<P: Packet + Debug + Send> ControlState<P> {
             }
         }
         let what = "all handles from 8001: on are taken".to_string();
-        Err(ControlError::NotPossible { what, remedy: "name one with `handle`" })
+        Err(TcControlError::NotPossible { what, remedy: "name one with `handle`" })
     }
 
-    fn delete_qdisc(&mut self, command: &QdiscCommand, now: Nanos) -> Result<(), ControlError> {
+    fn delete_qdisc(&mut self, command: &QdiscCommand, now: Nanos) -> Result<(), TcControlError> {
         let entry = self.entry(&command.device)?;
         let handle = handle_of(command);
         let Some(place) = command.place else {
@@ -93,19 +96,19 @@ impl<P: Packet + Debug + Send> ControlState<P> {
                 return Err(entry.unknown(handle));
             }
             let what = "Classid cannot be zero: a discipline is deleted where it is".to_string();
-            return Err(ControlError::NotPossible { what, remedy: "name its place: `root` or `parent`" });
+            return Err(TcControlError::NotPossible { what, remedy: "name its place: `root` or `parent`" });
         };
         let spot = entry.resolve(place)?;
         let Some(occupant) = entry.occupant(spot) else {
             let place = place.to_string();
-            return Err(ControlError::DefaultQdisc { device: command.device.clone(), place });
+            return Err(TcControlError::DefaultQdisc { device: command.device.clone(), place });
         };
         if let Some(handle) = handle.filter(|handle| *handle != occupant.handle) {
             let (found, named) = (ClassId::new(occupant.handle, 0), ClassId::new(handle, 0));
-            return Err(ControlError::OtherHandle { found, named });
+            return Err(TcControlError::OtherHandle { found, named });
         }
         if let Some(options) = command.options.as_ref().filter(|options| options.kind() != occupant.kind) {
-            return Err(ControlError::OtherKind { found: occupant.kind, named: options.kind() });
+            return Err(TcControlError::OtherKind { found: occupant.kind, named: options.kind() });
         }
         match spot {
             Attachment::Root => {
@@ -114,7 +117,7 @@ impl<P: Packet + Debug + Send> ControlState<P> {
                 Ok(())
             }
             Attachment::Queue(queue) => {
-                entry.device.graft(queue, Fifo::new(Limit::Packets(1000)));
+                entry.device.graft(queue, Fifo::new(FifoLimit::Packets(1000)));
                 Ok(())
             }
             Attachment::Slot { owner, class, .. } => entry.put(owner, class, None, now),
@@ -139,7 +142,7 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         &self,
         command: &QdiscCommand,
         options: &QdiscOptions,
-    ) -> Result<(Attachment, Operation), ControlError> {
+    ) -> Result<(Attachment, Operation), TcControlError> {
         let handle = handle_of(command);
         let Some(place) = command.place else {
             let handle = handle.ok_or_else(|| self.unknown(0))?;
@@ -149,24 +152,24 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         let occupant = self.occupant(spot);
         let is_new = |asked: u16| match self.place_of(asked) {
             None => Ok(()),
-            Some(place) => Err(ControlError::HandleInUse { handle: ClassId::new(asked, 0), place }),
+            Some(place) => Err(TcControlError::HandleInUse { handle: ClassId::new(asked, 0), place }),
         };
-        let exists = |occupant: Occupant| ControlError::QdiscExists {
+        let exists = |occupant: Occupant| TcControlError::QdiscExists {
             device: command.device.clone(),
             place: place.to_string(),
             kind: occupant.kind,
             handle: ClassId::new(occupant.handle, 0),
         };
         let operation = match (occupant, command.verb) {
-            (Some(occupant), Verb::Add) => return Err(exists(occupant)),
-            (Some(occupant), Verb::Change | Verb::Delete) => match handle {
+            (Some(occupant), TcVerb::Add) => return Err(exists(occupant)),
+            (Some(occupant), TcVerb::Change | TcVerb::Delete) => match handle {
                 Some(named) if named != occupant.handle => {
                     let (found, named) = (ClassId::new(occupant.handle, 0), ClassId::new(named, 0));
-                    return Err(ControlError::OtherHandle { found, named });
+                    return Err(TcControlError::OtherHandle { found, named });
                 }
                 _ => Operation::Change(occupant),
             },
-            (Some(occupant), Verb::Replace) => match handle {
+            (Some(occupant), TcVerb::Replace) => match handle {
                 Some(named) if named != occupant.handle => {
                     is_new(named)?;
                     Operation::Create
@@ -174,11 +177,11 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
                 None if options.kind() != occupant.kind => Operation::Create,
                 _ => Operation::Change(occupant),
             },
-            (None, Verb::Change | Verb::Delete) => {
+            (None, TcVerb::Change | TcVerb::Delete) => {
                 let what = format!("Qdisc not found: {} {place} has its default", command.device);
-                return Err(ControlError::NotPossible { what, remedy: "use `add` or `replace`" });
+                return Err(TcControlError::NotPossible { what, remedy: "use `add` or `replace`" });
             }
-            (None, Verb::Add | Verb::Replace) => {
+            (None, TcVerb::Add | TcVerb::Replace) => {
                 handle.map_or(Ok(()), is_new)?;
                 Operation::Create
             }
@@ -187,18 +190,18 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
             (&operation, options, spot == Attachment::Root)
         {
             let what = "mq can only be a device's root".to_string();
-            return Err(ControlError::NotPossible { what, remedy: "use `root`" });
+            return Err(TcControlError::NotPossible { what, remedy: "use `root`" });
         }
         if let (Operation::Create, Attachment::Slot { owner, .. }) = (&operation, spot)
             && self.depth(owner) >= DEPTH_MAX
         {
             let what = format!("{} {place} is inside of {DEPTH_MAX} others already", command.device);
-            return Err(ControlError::NotPossible { what, remedy: "put it further up" });
+            return Err(TcControlError::NotPossible { what, remedy: "put it further up" });
         }
         Ok((spot, operation))
     }
 
-    fn with_handle(&self, handle: u16) -> Result<Occupant, ControlError> {
+    fn with_handle(&self, handle: u16) -> Result<Occupant, TcControlError> {
         if self.mq() == Some(handle) {
             return Ok(Occupant { handle, kind: "mq" });
         }
@@ -211,9 +214,9 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         options: &QdiscOptions,
         estimate: Option<Estimate>,
         now: Nanos,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), TcControlError> {
         if options.kind() != occupant.kind {
-            return Err(ControlError::OtherKind { found: occupant.kind, named: options.kind() });
+            return Err(TcControlError::OtherKind { found: occupant.kind, named: options.kind() });
         }
         if let DeviceRoot::Mq { handle, estimate: before } = &mut self.root
             && *handle == occupant.handle
@@ -239,7 +242,7 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         options: &QdiscOptions,
         estimate: Option<Estimate>,
         context: &QdiscContext,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), TcControlError> {
         if matches!(options, QdiscOptions::Mq(_)) {
             self.device.graft_each();
             self.root = DeviceRoot::Mq { handle: context.handle, estimate };
@@ -247,7 +250,7 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         }
         let QdiscContext { handle, now, seed, .. } = *context;
         let made = options.make(context);
-        let body = made.map_err(|refusal| ControlError::refused(refusal, Vec::new()))?;
+        let body = made.map_err(|refusal| TcControlError::refused(refusal, Vec::new()))?;
         let (classes, filters) = (BTreeMap::new(), Filters::default());
         let seed = if let SeedUse::Named(named) = options.seed() { named } else { seed };
         let node = QdiscNode { handle, options: options.clone(), seed, body, estimate, classes, filters };
@@ -272,13 +275,13 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         class: ClassId,
         inner: Option<Box<dyn Qdisc<P>>>,
         now: Nanos,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), TcControlError> {
         self.change(owner, now, |node| {
             if node.body.graft_inner(now, class, inner) {
                 return Ok(());
             }
             let what = format!("{} has no room for a discipline", place_text(Some(class)));
-            Err(ControlError::NotPossible { what, remedy: "name a class without classes below it" })
+            Err(TcControlError::NotPossible { what, remedy: "name a class without classes below it" })
         })
     }
 }
@@ -286,10 +289,10 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
 /// The place that a command about filters or classes means, as a discipline.
 pub(super) fn root_handle<P: Packet + Debug + Send>(
     entry: &DeviceEntry<P>,
-    place: Option<Place>,
+    place: Option<TcParent>,
 ) -> Option<ClassId> {
     match place {
-        Some(Place::Parent(named)) => Some(named),
+        Some(TcParent::Parent(named)) => Some(named),
         _ => entry.occupant(Attachment::Root).map(|root| ClassId::new(root.handle, 0)),
     }
 }

@@ -1,10 +1,10 @@
 //! What a command answers: plain data, which is written as `tc` writes it.
 //!
-//! A report has all that is known, whatever the line asked for; [`Shown`] says what its text has of it.
+//! A report has all that is known, whatever the line asked for; [`ShowOptions`] says what its text has of it.
 
 use crate::QueueStatistics;
 use core::fmt::{self, Formatter};
-use quietcore_qdisc::tc::{Match, Protocol, rate_text, size_text};
+use quietcore_qdisc::tc::{FieldMatch, Protocol, rate_text, size_text};
 use quietcore_qdisc::{ClassId, Statistics};
 
 /// What a command answered.
@@ -30,11 +30,11 @@ pub enum Answer {
 /// What the text of a report has.
 ///
 /// ```
-/// assert!(!quietcore::net::Shown::default().statistics);
+/// assert!(!quietcore::net::ShowOptions::default().statistics);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Shown {
+pub struct ShowOptions {
     /// `-s`: what was counted.
     pub statistics: bool,
     /// `-d`: what is rarely asked for.
@@ -121,7 +121,7 @@ pub struct QdiscReport {
     /// The transmit queue, of its root discipline.
     pub queue: Option<QueueReport>,
     /// What its text has.
-    pub shown: Shown,
+    pub shown: ShowOptions,
 }
 
 /// A class.
@@ -165,7 +165,7 @@ pub struct ClassReport {
     /// Lines that `-s` has for its kind.
     pub notes: Vec<String>,
     /// What its text has.
-    pub shown: Shown,
+    pub shown: ShowOptions,
 }
 
 /// A filter.
@@ -200,13 +200,13 @@ pub struct FilterReport {
     /// Where it sends packets.
     pub flow: ClassId,
     /// What has to be true, of `u32`.
-    pub rules: Vec<Match>,
+    pub rules: Vec<FieldMatch>,
     /// The number of its hash table, of `u32`.
     pub table: u16,
     /// Its number in that table.
     pub number: u16,
     /// What its text has.
-    pub shown: Shown,
+    pub shown: ShowOptions,
 }
 
 impl fmt::Display for Answer {
@@ -360,14 +360,14 @@ impl FilterReport {
 }
 
 /// The word of the header that a rule looks at: value, mask, and how far behind the header's begin.
-fn key(rule: &Match) -> (u32, u32, u32) {
+fn key(rule: &FieldMatch) -> (u32, u32, u32) {
     let upper = |value: u16| u32::from(value) << 16;
     match *rule {
-        Match::Source { address, mask } => (address.to_bits() & mask.to_bits(), mask.to_bits(), 12),
-        Match::Destination { address, mask } => (address.to_bits() & mask.to_bits(), mask.to_bits(), 16),
-        Match::SourcePort { value, mask } => (upper(value & mask), upper(mask), 20),
-        Match::DestinationPort { value, mask } => (u32::from(value & mask), u32::from(mask), 20),
-        Match::Protocol { value, mask } => (u32::from(value & mask) << 16, u32::from(mask) << 16, 8),
+        FieldMatch::Source { address, mask } => (address.to_bits() & mask.to_bits(), mask.to_bits(), 12),
+        FieldMatch::Destination { address, mask } => (address.to_bits() & mask.to_bits(), mask.to_bits(), 16),
+        FieldMatch::SourcePort { value, mask } => (upper(value & mask), upper(mask), 20),
+        FieldMatch::DestinationPort { value, mask } => (u32::from(value & mask), u32::from(mask), 20),
+        FieldMatch::Protocol { value, mask } => (u32::from(value & mask) << 16, u32::from(mask) << 16, 8),
     }
 }
 

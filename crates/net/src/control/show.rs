@@ -1,15 +1,15 @@
 //! `qdisc show`, `class show`, `filter show`: reports of what there is.
 
-use super::ControlError;
+use super::TcControlError;
 use super::filter;
 use super::node::{Estimate, QdiscNode, node};
 use super::qdiscs::root_handle;
-use super::report::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport, RateReport, Shown};
+use super::report::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport, RateReport, ShowOptions};
 use super::state::ControlState;
 use super::tree::{DeviceEntry, DeviceRoot};
 use core::any::Any;
 use core::fmt::Debug;
-use quietcore_qdisc::tc::{Object, Place, SeedUse, ShowCommand, TcDescription};
+use quietcore_qdisc::tc::{SeedUse, ShowCommand, TcDescription, TcObject, TcParent};
 use quietcore_qdisc::{ClassId, Fifo, Packet, Qdisc};
 
 fn rate(estimate: Option<&Estimate>) -> Option<RateReport> {
@@ -20,25 +20,25 @@ fn rate(estimate: Option<&Estimate>) -> Option<RateReport> {
 }
 
 /// Whether something below `parent` is asked for.
-fn is_below(asked: Option<Place>, parent: Option<ClassId>) -> bool {
+fn is_below(asked: Option<TcParent>, parent: Option<ClassId>) -> bool {
     match asked {
         None => true,
-        Some(Place::Root) => parent.is_none(),
-        Some(Place::Parent(asked)) => parent == Some(asked),
+        Some(TcParent::Root) => parent.is_none(),
+        Some(TcParent::Parent(asked)) => parent == Some(asked),
     }
 }
 
 impl<P: Packet + Debug + Send> ControlState<P> {
-    pub(super) fn show(&mut self, command: &ShowCommand) -> Result<Answer, ControlError> {
+    pub(super) fn show(&mut self, command: &ShowCommand) -> Result<Answer, TcControlError> {
         let (statistics, details) = (command.statistics, command.details);
-        let shown = Shown { statistics, details, device: command.device.is_none() };
+        let shown = ShowOptions { statistics, details, device: command.device.is_none() };
         if let Some(device) = &command.device {
             self.entry(device)?;
         }
         let is_named = |name: &str| command.device.as_ref().is_none_or(|device| device == name);
         let devices = self.devices.iter().filter(|(name, _)| is_named(name));
         match command.object {
-            Object::Qdisc => {
+            TcObject::Qdisc => {
                 let mut reports = Vec::new();
                 devices.for_each(|(name, entry)| entry.show_qdiscs(name, shown, &mut reports));
                 reports.retain(|report| {
@@ -46,17 +46,17 @@ impl<P: Packet + Debug + Send> ControlState<P> {
                 });
                 Ok(Answer::Qdiscs(reports))
             }
-            Object::Class => {
+            TcObject::Class => {
                 let mut reports = Vec::new();
                 devices.for_each(|(name, entry)| entry.show_classes(name, shown, &mut reports));
                 reports.retain(|report| {
-                    let own = command.place == Some(Place::Parent(ClassId::new(report.id.major(), 0)));
+                    let own = command.place == Some(TcParent::Parent(ClassId::new(report.id.major(), 0)));
                     let below = is_below(command.place, report.parent) || (own && report.parent.is_none());
                     below && command.id.is_none_or(|id| id == report.id)
                 });
                 Ok(Answer::Classes(reports))
             }
-            Object::Filter => {
+            TcObject::Filter => {
                 let mut reports = Vec::new();
                 for (name, entry) in devices {
                     entry.show_filters(name, command.place, shown, &mut reports)?;
@@ -68,7 +68,7 @@ impl<P: Packet + Debug + Send> ControlState<P> {
 }
 
 impl<P: Packet + Debug + Send> DeviceEntry<P> {
-    fn show_qdiscs(&self, device: &str, shown: Shown, reports: &mut Vec<QdiscReport>) {
+    fn show_qdiscs(&self, device: &str, shown: ShowOptions, reports: &mut Vec<QdiscReport>) {
         let queues = match &self.root {
             DeviceRoot::Mq { handle, estimate } => {
                 reports.push(QdiscReport {
@@ -105,7 +105,7 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         }
     }
 
-    fn show_classes(&self, device: &str, shown: Shown, reports: &mut Vec<ClassReport>) {
+    fn show_classes(&self, device: &str, shown: ShowOptions, reports: &mut Vec<ClassReport>) {
         if let Some(handle) = self.mq() {
             for number in 0..self.device.queues() {
                 let leaf = self.device.look(number, |qdisc| node(qdisc).map(QdiscNode::id));
@@ -130,10 +130,10 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
     fn show_filters(
         &self,
         device: &str,
-        place: Option<Place>,
-        shown: Shown,
+        place: Option<TcParent>,
+        shown: ShowOptions,
         reports: &mut Vec<FilterReport>,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), TcControlError> {
         let Some(parent) = root_handle(self, place).filter(|parent| self.mq() != Some(parent.major())) else {
             return Ok(());
         };
@@ -163,7 +163,7 @@ fn plain<P: Packet + Debug + Send>(
     qdisc: &dyn Qdisc<P>,
     parent: Option<ClassId>,
     device: &str,
-    shown: Shown,
+    shown: ShowOptions,
 ) -> QdiscReport {
     let fifo = (qdisc as &dyn Any).downcast_ref::<Fifo<P>>();
     QdiscReport {
@@ -182,7 +182,7 @@ fn plain<P: Packet + Debug + Send>(
 }
 
 impl<P: Packet + Debug + Send> QdiscNode<P> {
-    fn report(&self, parent: Option<ClassId>, device: &str, shown: Shown) -> QdiscReport {
+    fn report(&self, parent: Option<ClassId>, device: &str, shown: ShowOptions) -> QdiscReport {
         let TcDescription { options, details, notes } = self.describe();
         let seed = match self.options.seed() {
             SeedUse::Drawn => format!("seed {}", self.seed),
@@ -203,7 +203,7 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
         }
     }
 
-    fn report_classes(&self, device: &str, shown: Shown, reports: &mut Vec<ClassReport>) {
+    fn report_classes(&self, device: &str, shown: ShowOptions, reports: &mut Vec<ClassReport>) {
         for id in self.all_classes() {
             let class = self.classes.get(&id);
             let TcDescription { options, details, notes } = self.describe_class(id);

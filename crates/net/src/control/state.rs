@@ -1,6 +1,6 @@
 //! What a control knows: the devices by name, and what the next discipline gets.
 
-use super::ControlError;
+use super::TcControlError;
 use super::tree::DeviceEntry;
 use quietcore_live::Machine;
 use quietcore_live::TimerHandle;
@@ -34,10 +34,10 @@ impl<P> ControlShared<P> {
 }
 
 impl<P> ControlState<P> {
-    pub(super) fn entry(&mut self, device: &str) -> Result<&mut DeviceEntry<P>, ControlError> {
+    pub(super) fn entry(&mut self, device: &str) -> Result<&mut DeviceEntry<P>, TcControlError> {
         if !self.devices.contains_key(device) {
             let known = self.devices.keys().cloned().collect();
-            return Err(ControlError::UnknownDevice { device: device.into(), known });
+            return Err(TcControlError::UnknownDevice { device: device.into(), known });
         }
         Ok(self.devices.get_mut(device).expect("it is there"))
     }

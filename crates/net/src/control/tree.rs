@@ -1,10 +1,10 @@
 //! What a device has: its root, and where in it a command's words lead.
 
 use super::node::{Estimate, QdiscNode, node, node_mut};
-use super::{ControlError, Device};
+use super::{Device, TcControlError};
 use core::fmt::Debug;
 use quietcore_live::Nanos;
-use quietcore_qdisc::tc::Place;
+use quietcore_qdisc::tc::TcParent;
 use quietcore_qdisc::{ClassId, Packet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -137,7 +137,7 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         &self,
         handle: u16,
         look: impl FnOnce(&QdiscNode<P>) -> R,
-    ) -> Result<R, ControlError> {
+    ) -> Result<R, TcControlError> {
         let mut look = Some(look);
         let mut answer = None;
         self.each(|_, _, node| {
@@ -150,8 +150,8 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         answer.ok_or_else(|| self.unknown(handle))
     }
 
-    pub(super) fn unknown(&self, handle: u16) -> ControlError {
-        ControlError::UnknownHandle { handle: ClassId::new(handle, 0), known: self.handles() }
+    pub(super) fn unknown(&self, handle: u16) -> TcControlError {
+        TcControlError::UnknownHandle { handle: ClassId::new(handle, 0), known: self.handles() }
     }
 
     /// Changes the discipline of a handle; the queue is run again then.
@@ -159,8 +159,8 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         &self,
         handle: u16,
         now: Nanos,
-        change: impl FnOnce(&mut QdiscNode<P>) -> Result<R, ControlError>,
-    ) -> Result<R, ControlError> {
+        change: impl FnOnce(&mut QdiscNode<P>) -> Result<R, TcControlError>,
+    ) -> Result<R, TcControlError> {
         let queue = self.queue_of(handle).ok_or_else(|| self.unknown(handle))?;
         let (mut change, mut answer) = (Some(change), None);
         self.device.with_qdisc(queue, |qdisc| {
@@ -172,8 +172,8 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
     }
 
     /// Where a command's words lead.
-    pub(super) fn resolve(&self, place: Place) -> Result<Attachment, ControlError> {
-        let Place::Parent(named) = place else { return Ok(Attachment::Root) };
+    pub(super) fn resolve(&self, place: TcParent) -> Result<Attachment, TcControlError> {
+        let TcParent::Parent(named) = place else { return Ok(Attachment::Root) };
         let owner = named.major();
         if owner == 0 {
             return Err(self.unknown(0));
@@ -182,7 +182,7 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
             let queue =
                 usize::from(named.minor()).checked_sub(1).filter(|queue| *queue < self.device.queues());
             let known = (0..self.device.queues()).filter_map(|queue| self.top(queue)).collect();
-            let unknown = || ControlError::UnknownClass { class: named, known };
+            let unknown = || TcControlError::UnknownClass { class: named, known };
             return queue.map(Attachment::Queue).ok_or_else(unknown);
         }
         let queue = self.queue_of(owner).ok_or_else(|| self.unknown(owner))?;
@@ -193,15 +193,15 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
             }
             if slots.is_empty() && !node.body.has_filters() {
                 let what = format!("{} {} has no classes", node.options.kind(), node.id());
-                return Err(ControlError::NotPossible {
+                return Err(TcControlError::NotPossible {
                     what,
                     remedy: "only classes have disciplines inside",
                 });
             }
             if node.classes.contains_key(&named) {
-                return Err(ControlError::ClassInUse { class: named, by: "classes below it" });
+                return Err(TcControlError::ClassInUse { class: named, by: "classes below it" });
             }
-            Err(ControlError::UnknownClass { class: named, known: slots })
+            Err(TcControlError::UnknownClass { class: named, known: slots })
         })?
     }
 

@@ -1,6 +1,6 @@
 //! Why there is no instance.
 
-use crate::control::ControlError;
+use crate::control::TcControlError;
 use crate::relay::RelayError;
 use crate::tun::TunError;
 use core::fmt;
@@ -46,7 +46,7 @@ pub enum InstanceError {
     /// The machine does not start.
     Machine(StartError),
     /// A device has no place in the control.
-    Control(ControlError),
+    Control(TcControlError),
     /// The wire between TUN interfaces cannot be made.
     Tun(TunError),
     /// The relay cannot be made.
@@ -104,7 +104,7 @@ macro_rules! from {
 
 from! {
     StartError => Machine,
-    ControlError => Control,
+    TcControlError => Control,
     TunError => Tun,
     RelayError => Relay,
 }

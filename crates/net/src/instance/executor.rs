@@ -2,7 +2,7 @@
 
 use super::control_socket::Reply;
 use super::report_json;
-use crate::control::{Control, ControlError};
+use crate::control::{Control, TcControlError};
 use crate::device::Device;
 use quietcore_live::Machine;
 use quietcore_qdisc::IpPacket;
@@ -20,7 +20,7 @@ impl LineExecutor {
         Self { control: Control::new(machine, seed) }
     }
 
-    pub(super) fn add_device(&self, name: &str, device: Arc<Device<IpPacket>>) -> Result<(), ControlError> {
+    pub(super) fn add_device(&self, name: &str, device: Arc<Device<IpPacket>>) -> Result<(), TcControlError> {
         self.control.add_device(name, device)
     }
 

@@ -208,13 +208,13 @@ impl Relay {
     ///
     /// ```
     /// # use quietcore::{Machine, net::{Network, Relay, RelayEnd, RelayOptions, RelaySide}};
-    /// # use quietcore::qdisc::{Delay, Netem, NetemSettings};
+    /// # use quietcore::qdisc::{NetemDelay, Netem, NetemSettings};
     /// # use quietcore::Nanos;
     /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
     /// # let machine = builder.start()?;
     /// # let end = |peer| RelayEnd { listen: ([127, 0, 0, 1], 0).into(), peer: ([127, 0, 0, 1], peer).into() };
     /// let relay = Relay::start(&network, machine, RelayOptions::new(end(7001), end(7002)))?;
-    /// let delay = Delay { latency: Nanos(5_000_000), ..Delay::default() };
+    /// let delay = NetemDelay { latency: Nanos(5_000_000), ..NetemDelay::default() };
     /// let netem = Netem::new(NetemSettings { delay, ..NetemSettings::default() }, || 0, machine.now())?;
     /// relay.device(RelaySide::A).graft(0, netem);
     /// # drop(relay);

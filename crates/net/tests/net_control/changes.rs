@@ -134,7 +134,7 @@ fn seeds() {
         let world = World::new(1);
         world.tc(lines);
         let packets = (0..64).map(|_| world.device.send_through(0, parcel(1, 100)));
-        packets.map(|verdict| verdict == quietcore::qdisc::Verdict::Lost).collect()
+        packets.map(|verdict| verdict == quietcore::qdisc::Enqueued::Lost).collect()
     };
     let one = "tc qd add dev eth1 root netem loss 50%";
     assert_eq!(lost(one), lost(one));

@@ -2,7 +2,7 @@
 
 use super::world::{PATIENCE, Parcel, World, parcel};
 use quietcore::net::Control;
-use quietcore::qdisc::Verdict;
+use quietcore::qdisc::Enqueued;
 use std::collections::BTreeSet;
 use std::sync::mpsc;
 use std::thread;
@@ -40,7 +40,7 @@ fn commands_while_packets_pass() {
                 let packets = (0..EACH)
                     .map(|number| Parcel { number: 2 * number + sender, ..parcel(sender as u16, 100) });
                 let taken =
-                    packets.filter(|packet| device.send_through(0, packet.clone()) == Verdict::Queued);
+                    packets.filter(|packet| device.send_through(0, packet.clone()) == Enqueued::Queued);
                 ends.send(taken.count() as u64).expect("the test waits");
             });
         }

@@ -7,7 +7,7 @@ use super::world::{Parcel, World, parcel};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use quietcore::net::{Answer, ClassReport, QdiscReport};
-use quietcore::qdisc::{ClassId, Verdict};
+use quietcore::qdisc::{ClassId, Enqueued};
 use std::collections::BTreeSet;
 
 const QDISCS: [&str; 15] = [
@@ -212,7 +212,7 @@ proptest! {
                 Step::Send { queue, port, bytes } => {
                     number += 1;
                     let packet = Parcel { number, ..parcel(*port, *bytes) };
-                    if world.device.send_through(*queue, packet) == Verdict::Queued {
+                    if world.device.send_through(*queue, packet) == Enqueued::Queued {
                         accepted.insert(number);
                     }
                 }

@@ -2,7 +2,7 @@
 
 use super::world::{World, parcel};
 use quietcore::net::Answer;
-use quietcore::qdisc::Verdict;
+use quietcore::qdisc::Enqueued;
 
 const ADDED: [(u32, u32); 8] = [
     (70_000, 6),
@@ -182,7 +182,7 @@ fn two_devices() {
 fn a_drawn_seed_is_shown() {
     let lost = |world: &World| -> Vec<bool> {
         let packets = (0..64).map(|_| world.device.send_through(0, parcel(1, 100)));
-        packets.map(|verdict| verdict == Verdict::Lost).collect()
+        packets.map(|verdict| verdict == Enqueued::Lost).collect()
     };
     let world = World::new(1);
     world.tc("tc qd add dev eth1 root handle 5: netem loss 50%");

@@ -4,8 +4,8 @@
 use super::world::{Parcel, World, parcel};
 use quietcore::Nanos;
 use quietcore::qdisc::{
-    Cbq, CbqClass, CbqOverlimit, CbqSettings, Child, ClassId, Delays, Dequeued, Fifo, Htb, HtbClass,
-    HtbSettings, Limit, Qdisc, Rate, Statistics, Verdict,
+    Cbq, CbqClass, CbqOverlimit, CbqSettings, ClassId, DelayTimer, Dequeued, Enqueued, Fifo, FifoLimit, Htb,
+    HtbClass, HtbSettings, InnerQdisc, Qdisc, Rate, Statistics,
 };
 
 fn rate(bytes: u64) -> Rate {
@@ -43,8 +43,8 @@ fn ten_packets_leave(graft: impl FnOnce(&World)) {
 fn the_delay_timer_runs() {
     let mut outer = Htb::new(HtbSettings { default_class: 1, ..HtbSettings::default() });
     outer.add_class(None, ClassId::new(1, 1), HtbClass::new(rate(1_000_000_000))).expect("a class");
-    outer.set_inner(ClassId::new(1, 1), Child::new(delayed())).expect("a leaf");
-    assert_eq!(Qdisc::delays(&outer), Delays::Idle);
+    outer.set_inner(ClassId::new(1, 1), InnerQdisc::new(delayed())).expect("a leaf");
+    assert_eq!(Qdisc::delays(&outer), DelayTimer::Idle);
     ten_packets_leave(|world| world.device.graft(0, delayed()));
     ten_packets_leave(|world| world.device.graft(0, outer));
     let world = World::new(1);
@@ -66,7 +66,7 @@ fn a_change_brings_the_timer() {
     let mut cbq = delayed();
     let class = CbqClass { bounded: true, max_burst: 0, ..CbqClass::new(rate(100_000)) };
     cbq.change_class(ClassId::new(1, 1), class).expect("it is there");
-    assert_eq!(Qdisc::delays(&cbq), Delays::Absent);
+    assert_eq!(Qdisc::delays(&cbq), DelayTimer::Absent);
     world.device.graft(0, cbq);
     world.device.with_qdisc(0, |qdisc| {
         let any: &mut dyn std::any::Any = qdisc;
@@ -95,7 +95,7 @@ impl Qdisc<Parcel> for Late {
         "late"
     }
 
-    fn enqueue(&mut self, now: Nanos, packet: Parcel) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: Parcel) -> Enqueued {
         self.queue.enqueue(now, packet)
     }
 
@@ -121,7 +121,7 @@ impl Qdisc<Parcel> for Late {
 #[test]
 fn what_is_due_is_a_softirq() {
     let world = World::new(1);
-    world.device.graft(0, Late { queue: Fifo::new(Limit::Packets(10)), is_due: false });
+    world.device.graft(0, Late { queue: Fifo::new(FifoLimit::Packets(10)), is_due: false });
     for _ in 0..5 {
         world.send(parcel(1, 100));
         world.gate.next();

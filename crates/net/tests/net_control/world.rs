@@ -1,7 +1,7 @@
 //! A machine with two lanes, a device, its control, and a driver that can be closed.
 
 use quietcore::net::{Answer, Control, Device, DeviceOptions, Driver, Network, QdiscReport};
-use quietcore::qdisc::{Packet, Verdict, tc};
+use quietcore::qdisc::{Enqueued, Packet, tc};
 use quietcore::{CpuSet, LaneThreads, Machine};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -145,7 +145,7 @@ impl World {
 
     /// Sends through queue 0; it is taken.
     pub(crate) fn send(&self, packet: Parcel) {
-        assert_ne!(self.device.send_through(0, packet), Verdict::Dropped);
+        assert_ne!(self.device.send_through(0, packet), Enqueued::Dropped);
     }
 
     /// Sends packets that fill what is taken out ahead while the driver has no room, so that what follows

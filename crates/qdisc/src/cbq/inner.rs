@@ -4,7 +4,7 @@ use super::tc::{class_notes, link_text};
 use super::{Cbq, CbqError};
 use crate::classful::{Classful, TcDescription};
 use crate::refusal::TcRefusal;
-use crate::{Child, ClassId, Packet, Qdisc, Statistics, Verdict};
+use crate::{ClassId, Enqueued, InnerQdisc, Packet, Qdisc, Statistics};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::Debug;
@@ -16,11 +16,11 @@ impl<P: Packet + Debug + Send> Classful<P> for Cbq<P> {
         self.classes.keys().copied().collect()
     }
 
-    fn inner(&self, class: ClassId) -> Option<&Child<P>> {
+    fn inner(&self, class: ClassId) -> Option<&InnerQdisc<P>> {
         self.classes.get(&class).map(|node| &node.queue)
     }
 
-    fn change_inner(&mut self, _: Nanos, class: ClassId, change: &mut dyn FnMut(&mut Child<P>)) {
+    fn change_inner(&mut self, _: Nanos, class: ClassId, change: &mut dyn FnMut(&mut InnerQdisc<P>)) {
         let Some(node) = self.classes.get_mut(&class) else { return };
         change(&mut node.queue);
         // It may give a packet earlier than it said.
@@ -29,10 +29,10 @@ impl<P: Packet + Debug + Send> Classful<P> for Cbq<P> {
     }
 
     fn graft_inner(&mut self, _: Nanos, class: ClassId, inner: Option<Box<dyn Qdisc<P>>>) -> bool {
-        self.set_inner(class, inner.map_or_else(Child::first, Child::boxed)).is_ok()
+        self.set_inner(class, inner.map_or_else(InnerQdisc::first, InnerQdisc::boxed)).is_ok()
     }
 
-    fn enqueue_filtered(&mut self, now: Nanos, class: ClassId, packet: P) -> Verdict {
+    fn enqueue_filtered(&mut self, now: Nanos, class: ClassId, packet: P) -> Enqueued {
         self.enqueue_to(now, class, packet)
     }
 

@@ -27,7 +27,7 @@ pub(crate) mod tc;
 
 pub use settings::{CbqClass, CbqClassStatistics, CbqError, CbqOverlimit, CbqSettings};
 
-use crate::{Child, ClassId, Packet, Statistics, Verdict};
+use crate::{ClassId, Enqueued, InnerQdisc, Packet, Statistics};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use core::fmt::Debug;
 use node::{ALL_LEVELS, CbqNode};
@@ -98,7 +98,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
             counted: Statistics::default(),
         };
         let class = CbqClass { bounded: true, isolated: true, ..CbqClass::new(settings.bandwidth) };
-        cbq.classes.insert(link, CbqNode::new(None, Child::first(), class, &settings));
+        cbq.classes.insert(link, CbqNode::new(None, InnerQdisc::first(), class, &settings));
         cbq.weigh();
         cbq
     }
@@ -139,7 +139,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
             return Err(CbqError::TooDeep(id));
         }
         self.node_mut(parent).children += 1;
-        self.classes.insert(id, CbqNode::new(Some(parent), Child::first(), class, &self.settings));
+        self.classes.insert(id, CbqNode::new(Some(parent), InnerQdisc::first(), class, &self.settings));
         self.measure();
         self.weigh();
         Ok(())
@@ -207,13 +207,13 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     /// [`CbqError::Unknown`].
     ///
     /// ```
-    /// # use quietcore_qdisc::{Cbq, CbqError, CbqSettings, Child, ClassId, Fifo, Limit, Rate};
+    /// # use quietcore_qdisc::{Cbq, CbqError, CbqSettings, InnerQdisc, ClassId, Fifo, FifoLimit, Rate};
     /// # let rate = Rate::bytes_per_second(1_000_000).expect("not 0");
     /// # let mut cbq = Cbq::<Vec<u8>>::new(CbqSettings::new(rate));
-    /// cbq.set_inner(ClassId::new(1, 0), Child::new(Fifo::new(Limit::Bytes(9_000))))?;
+    /// cbq.set_inner(ClassId::new(1, 0), InnerQdisc::new(Fifo::new(FifoLimit::Bytes(9_000))))?;
     /// # Ok::<(), CbqError>(())
     /// ```
-    pub fn set_inner(&mut self, id: ClassId, queue: Child<P>) -> Result<(), CbqError> {
+    pub fn set_inner(&mut self, id: ClassId, queue: InnerQdisc<P>) -> Result<(), CbqError> {
         self.known(id)?;
         self.deactivate(id);
         self.throttled.retain(|&(_, one)| one != id);
@@ -236,7 +236,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     /// assert!(cbq.enqueue_to(Nanos(0), ClassId::new(7, 7), vec![0; 60]).is_accepted());
     /// assert_eq!(cbq.class(ClassId::new(1, 0)).map(|link| link.qlen), Some(1));
     /// ```
-    pub fn enqueue_to(&mut self, now: Nanos, class: ClassId, packet: P) -> Verdict {
+    pub fn enqueue_to(&mut self, now: Nanos, class: ClassId, packet: P) -> Enqueued {
         let default = ClassId::new(self.settings.major, self.settings.default_class);
         let named = [class, default].into_iter().find(|id| self.classes.contains_key(id));
         let id = named.unwrap_or(self.link);

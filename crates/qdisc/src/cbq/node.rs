@@ -5,7 +5,7 @@
 //! assumed from the link's bandwidth, hence imprecise.
 
 use super::settings::{CbqClass, CbqClassStatistics, CbqSettings};
-use crate::{Child, ClassId, Packet};
+use crate::{ClassId, InnerQdisc, Packet};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 
@@ -25,7 +25,7 @@ pub(super) struct CbqNode<P> {
     pub(super) children: u32,
     /// 0 without classes below it, else above the highest of them.
     pub(super) level: u8,
-    pub(super) queue: Child<P>,
+    pub(super) queue: InnerQdisc<P>,
     /// It is above its rate before that.
     pub(super) under_time: Option<Nanos>,
     /// It was delayed, and has not been under its rate since.
@@ -41,7 +41,12 @@ pub(super) struct CbqNode<P> {
 }
 
 impl<P: Packet + Debug> CbqNode<P> {
-    pub(super) fn new(parent: Option<ClassId>, queue: Child<P>, class: CbqClass, all: &CbqSettings) -> Self {
+    pub(super) fn new(
+        parent: Option<ClassId>,
+        queue: InnerQdisc<P>,
+        class: CbqClass,
+        all: &CbqSettings,
+    ) -> Self {
         let mut node = Self {
             settings: class,
             parent,

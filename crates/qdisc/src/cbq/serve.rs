@@ -8,7 +8,7 @@ use super::Cbq;
 use super::node::{ALL_LEVELS, CbqNode, TICK};
 use super::settings::CbqOverlimit;
 use crate::classful::{end_inner_delays, inner_delays};
-use crate::{ClassId, Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
+use crate::{ClassId, DelayTimer, Dequeued, Enqueued, Packet, Qdisc, Statistics};
 use alloc::collections::{BTreeSet, VecDeque};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
@@ -226,7 +226,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Cbq<P> {
         "cbq"
     }
 
-    fn enqueue(&mut self, now: Nanos, packet: P) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
         let priority = packet.priority();
         self.enqueue_to(now, ClassId::new((priority >> 16) as u16, (priority & 0xffff) as u16), packet)
     }
@@ -271,12 +271,12 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Cbq<P> {
         all
     }
 
-    fn delays(&self) -> Delays {
+    fn delays(&self) -> DelayTimer {
         let is_delayed = |node: &CbqNode<P>| node.settings.overlimit == CbqOverlimit::Delay;
         let own = match self.delay_timer() {
-            Some(moment) => Delays::Until(moment),
-            None if self.classes.values().any(is_delayed) => Delays::Idle,
-            None => Delays::Absent,
+            Some(moment) => DelayTimer::Until(moment),
+            None if self.classes.values().any(is_delayed) => DelayTimer::Idle,
+            None => DelayTimer::Absent,
         };
         own.and(inner_delays(self))
     }

@@ -51,7 +51,7 @@ pub enum CbqOverlimit {
     #[default]
     Classic,
     /// It leaves its round until the delay timer, a second one, brings it back.
-    Delay,
+    NetemDelay,
 }
 
 /// What a class is told.

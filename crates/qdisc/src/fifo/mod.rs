@@ -4,7 +4,7 @@
 
 pub(crate) mod tc;
 
-use crate::{Dequeued, Packet, Qdisc, Statistics, Verdict};
+use crate::{Dequeued, Enqueued, Packet, Qdisc, Statistics};
 use alloc::collections::VecDeque;
 use quietcore_core::Nanos;
 
@@ -14,10 +14,10 @@ const PFIFO_LIMIT: u32 = 1_000;
 /// What a [`Fifo`] holds at most.
 ///
 /// ```
-/// assert_ne!(quietcore_qdisc::Limit::Packets(1000), quietcore_qdisc::Limit::Bytes(1000));
+/// assert_ne!(quietcore_qdisc::FifoLimit::Packets(1000), quietcore_qdisc::FifoLimit::Bytes(1000));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum FifoLimit {
     /// `pfifo`: packets.
     Packets(u32),
     /// `bfifo`: bytes.
@@ -28,16 +28,16 @@ pub enum Limit {
 ///
 /// ```
 /// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{Fifo, Limit, Qdisc, Verdict};
+/// use quietcore_qdisc::{Fifo, FifoLimit, Qdisc, Enqueued};
 ///
-/// let mut queue = Fifo::new(Limit::Bytes(100));
-/// assert_eq!(queue.enqueue(Nanos(0), vec![0; 100]), Verdict::Queued);
-/// assert_eq!(queue.enqueue(Nanos(0), vec![0; 1]), Verdict::Dropped);
+/// let mut queue = Fifo::new(FifoLimit::Bytes(100));
+/// assert_eq!(queue.enqueue(Nanos(0), vec![0; 100]), Enqueued::Queued);
+/// assert_eq!(queue.enqueue(Nanos(0), vec![0; 1]), Enqueued::Dropped);
 /// assert_eq!(queue.statistics().backlog, 100);
 /// ```
 #[derive(Debug)]
 pub struct Fifo<P> {
-    limit: Limit,
+    limit: FifoLimit,
     packets: VecDeque<P>,
     statistics: Statistics,
 }
@@ -46,11 +46,11 @@ impl<P: Packet> Fifo<P> {
     /// An empty one.
     ///
     /// ```
-    /// # use quietcore_qdisc::{Fifo, Limit, Qdisc};
-    /// assert_eq!(Fifo::<Vec<u8>>::new(Limit::Bytes(1)).kind(), "bfifo");
+    /// # use quietcore_qdisc::{Fifo, FifoLimit, Qdisc};
+    /// assert_eq!(Fifo::<Vec<u8>>::new(FifoLimit::Bytes(1)).kind(), "bfifo");
     /// ```
     #[must_use]
-    pub const fn new(limit: Limit) -> Self {
+    pub const fn new(limit: FifoLimit) -> Self {
         let statistics = Statistics {
             sent_bytes: 0,
             sent_packets: 0,
@@ -67,12 +67,12 @@ impl<P: Packet> Fifo<P> {
     /// device's queue length.
     #[must_use]
     pub const fn first() -> Self {
-        Self::new(Limit::Packets(PFIFO_LIMIT))
+        Self::new(FifoLimit::Packets(PFIFO_LIMIT))
     }
 
     /// What it holds at most.
     #[must_use]
-    pub const fn limit(&self) -> Limit {
+    pub const fn limit(&self) -> FifoLimit {
         self.limit
     }
 
@@ -80,20 +80,20 @@ impl<P: Packet> Fifo<P> {
     ///
     /// ```
     /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Fifo, Limit, Qdisc, Verdict};
-    /// let mut queue = Fifo::new(Limit::Packets(1));
-    /// assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Verdict::Queued);
-    /// queue.set_limit(Limit::Packets(0));
+    /// # use quietcore_qdisc::{Fifo, FifoLimit, Qdisc, Enqueued};
+    /// let mut queue = Fifo::new(FifoLimit::Packets(1));
+    /// assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Enqueued::Queued);
+    /// queue.set_limit(FifoLimit::Packets(0));
     /// assert_eq!(queue.statistics().qlen, 1);
     /// ```
-    pub const fn set_limit(&mut self, limit: Limit) {
+    pub const fn set_limit(&mut self, limit: FifoLimit) {
         self.limit = limit;
     }
 
     fn has_room(&self, bytes: u32) -> bool {
         match self.limit {
-            Limit::Packets(limit) => self.statistics.qlen < u64::from(limit),
-            Limit::Bytes(limit) => self.statistics.backlog + u64::from(bytes) <= limit,
+            FifoLimit::Packets(limit) => self.statistics.qlen < u64::from(limit),
+            FifoLimit::Bytes(limit) => self.statistics.backlog + u64::from(bytes) <= limit,
         }
     }
 }
@@ -101,20 +101,20 @@ impl<P: Packet> Fifo<P> {
 impl<P: Packet + core::fmt::Debug + Send + 'static> Qdisc<P> for Fifo<P> {
     fn kind(&self) -> &'static str {
         match self.limit {
-            Limit::Packets(_) => "pfifo",
-            Limit::Bytes(_) => "bfifo",
+            FifoLimit::Packets(_) => "pfifo",
+            FifoLimit::Bytes(_) => "bfifo",
         }
     }
 
-    fn enqueue(&mut self, _: Nanos, packet: P) -> Verdict {
+    fn enqueue(&mut self, _: Nanos, packet: P) -> Enqueued {
         let bytes = packet.len();
         if !self.has_room(bytes) {
             self.statistics.dropped += 1;
-            return Verdict::Dropped;
+            return Enqueued::Dropped;
         }
         self.statistics.arrived(bytes);
         self.packets.push_back(packet);
-        Verdict::Queued
+        Enqueued::Queued
     }
 
     fn head(&self) -> Option<u32> {

@@ -2,7 +2,7 @@
 //!
 //! Source: tc-pfifo(8), and `tc` by behaviour.
 
-use super::{Fifo, Limit, PFIFO_LIMIT};
+use super::{Fifo, FifoLimit, PFIFO_LIMIT};
 use crate::Packet;
 use crate::classful::{Classful, TcDescription};
 use crate::kind::{QdiscContext, QdiscKind};
@@ -46,7 +46,7 @@ impl Complete for PfifoOptions {}
 impl Complete for BfifoOptions {}
 
 /// As `tc` shows it.
-impl fmt::Display for Limit {
+impl fmt::Display for FifoLimit {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Packets(packets) => write!(out, "limit {packets}p"),
@@ -58,14 +58,14 @@ impl fmt::Display for Limit {
 impl<P: Packet + Debug + Send> Classful<P> for Fifo<P> {}
 
 impl PfifoOptions {
-    fn told(&self) -> Limit {
-        Limit::Packets(self.limit.unwrap_or(PFIFO_LIMIT))
+    fn told(&self) -> FifoLimit {
+        FifoLimit::Packets(self.limit.unwrap_or(PFIFO_LIMIT))
     }
 }
 
 impl BfifoOptions {
-    fn told(&self) -> Limit {
-        Limit::Bytes(u64::from(self.limit.map_or(BFIFO_LIMIT, |limit| limit.0)))
+    fn told(&self) -> FifoLimit {
+        FifoLimit::Bytes(u64::from(self.limit.map_or(BFIFO_LIMIT, |limit| limit.0)))
     }
 }
 

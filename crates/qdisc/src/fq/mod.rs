@@ -32,7 +32,7 @@ pub(crate) mod tc;
 pub use settings::{FqError, FqSettings, Horizon};
 pub use statistics::FqStatistics;
 
-use crate::{Dequeued, Packet, Qdisc, Statistics, Verdict};
+use crate::{Dequeued, Enqueued, Packet, Qdisc, Statistics};
 use alloc::collections::{BTreeSet, VecDeque};
 use bands::{Bands, FlowList, FlowTurn};
 use core::fmt::Debug;
@@ -165,9 +165,9 @@ impl<P: Packet> Fq<P> {
         self.throttled.first().map(|(due, ..)| *due)
     }
 
-    fn dropped(&mut self) -> Verdict {
+    fn dropped(&mut self) -> Enqueued {
         self.statistics.dropped += 1;
-        Verdict::Dropped
+        Enqueued::Dropped
     }
 
     /// When the packet may leave; `None` if it asks for a moment that is too far off to keep it.
@@ -276,7 +276,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Fq<P> {
         "fq"
     }
 
-    fn enqueue(&mut self, now: Nanos, packet: P) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
         let band = self.settings.band_of(packet.priority());
         if self.counted.band_packets[band] >= u64::from(self.settings.limit) {
             self.counted.band_drops[band] += 1;
@@ -288,7 +288,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Fq<P> {
             self.counted.fast_path_packets += 1;
             self.statistics.arrived(bytes);
             self.internal.push_back(packet);
-            return Verdict::Queued;
+            return Enqueued::Queued;
         }
         let key = packet.flow() & self.settings.orphan_mask.unwrap_or(u64::MAX);
         let flow = self.flows.find(&self.settings, now, key);
@@ -304,7 +304,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Fq<P> {
         self.counted.band_packets[band] += 1;
         self.statistics.arrived(bytes);
         self.flows.get_mut(flow).push(due, packet);
-        Verdict::Queued
+        Enqueued::Queued
     }
 
     fn dequeue(&mut self, now: Nanos) -> Dequeued<P> {

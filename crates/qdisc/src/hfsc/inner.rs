@@ -3,7 +3,7 @@
 use super::{Hfsc, HfscClass, HfscError};
 use crate::classful::Classful;
 use crate::refusal::TcRefusal;
-use crate::{Child, ClassId, Fifo, Packet, Qdisc, Statistics, Verdict};
+use crate::{ClassId, Enqueued, Fifo, InnerQdisc, Packet, Qdisc, Statistics};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::Debug;
@@ -44,12 +44,12 @@ impl<P: Packet + Debug + Send> Classful<P> for Hfsc<P> {
         leaves.map(|(name, _)| *name).collect()
     }
 
-    fn inner(&self, class: ClassId) -> Option<&Child<P>> {
+    fn inner(&self, class: ClassId) -> Option<&InnerQdisc<P>> {
         let key = self.key(class).ok()?;
         self.tree.class(key).leaf.as_ref().map(|leaf| &leaf.child)
     }
 
-    fn change_inner(&mut self, now: Nanos, class: ClassId, change: &mut dyn FnMut(&mut Child<P>)) {
+    fn change_inner(&mut self, now: Nanos, class: ClassId, change: &mut dyn FnMut(&mut InnerQdisc<P>)) {
         let Ok(key) = self.key(class) else { return };
         let Some(leaf) = &mut self.tree.class_mut(key).leaf else { return };
         change(&mut leaf.child);
@@ -65,7 +65,7 @@ impl<P: Packet + Debug + Send> Classful<P> for Hfsc<P> {
     }
 
     /// Where the class is no leaf, for the default class.
-    fn enqueue_filtered(&mut self, now: Nanos, class: ClassId, packet: P) -> Verdict {
+    fn enqueue_filtered(&mut self, now: Nanos, class: ClassId, packet: P) -> Enqueued {
         match self.leaf_of(class).or_else(|| self.leaf_of(self.default?)) {
             Some(key) => self.enqueue_leaf(now, key, packet),
             None => self.refuse(),

@@ -3,7 +3,7 @@
 use super::settings::{HfscKey, ROOT};
 use super::tree::{HfscLeaf, HfscNode};
 use super::{Hfsc, HfscClass, HfscStatistics};
-use crate::{Child, ClassId, Packet, Qdisc};
+use crate::{ClassId, InnerQdisc, Packet, Qdisc};
 use alloc::boxed::Box;
 use core::fmt;
 use quietcore_core::Nanos;
@@ -208,11 +208,11 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
     ///
     /// ```
     /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{ClassId, Fifo, Hfsc, HfscClass, HfscError, Limit, Qdisc, ServiceCurve, Verdict};
+    /// # use quietcore_qdisc::{ClassId, Fifo, Hfsc, HfscClass, HfscError, FifoLimit, Qdisc, ServiceCurve, Enqueued};
     /// let (mut queue, class): (Hfsc<Vec<u8>>, _) = (Hfsc::new(), ClassId::new(1, 1));
     /// queue.add_class(None, class, HfscClass::guaranteed_share(ServiceCurve::linear(1_000)))?;
-    /// queue.set_leaf(Nanos(0), class, Box::new(Fifo::new(Limit::Packets(0))))?;
-    /// assert_eq!(queue.enqueue_to(Nanos(0), class, vec![0; 60]), Verdict::Dropped);
+    /// queue.set_leaf(Nanos(0), class, Box::new(Fifo::new(FifoLimit::Packets(0))))?;
+    /// assert_eq!(queue.enqueue_to(Nanos(0), class, vec![0; 60]), Enqueued::Dropped);
     /// # Ok::<(), HfscError>(())
     /// ```
     pub fn set_leaf(&mut self, now: Nanos, name: ClassId, queue: Box<dyn Qdisc<P>>) -> Result<(), HfscError> {
@@ -222,7 +222,7 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
         }
         self.purge(key);
         let class = self.tree.class_mut(key);
-        class.leaf = Some(HfscLeaf { child: Child::boxed(queue), ..HfscLeaf::new(&class.config) });
+        class.leaf = Some(HfscLeaf { child: InnerQdisc::boxed(queue), ..HfscLeaf::new(&class.config) });
         self.refresh(key, now);
         Ok(())
     }

@@ -37,7 +37,7 @@ pub use manage::HfscError;
 pub use settings::{HfscClass, HfscStatistics};
 
 use crate::classful::{end_inner_delays, inner_delays};
-use crate::{ClassId, Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
+use crate::{ClassId, DelayTimer, Dequeued, Enqueued, Packet, Qdisc, Statistics};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::fmt::Debug;
@@ -118,12 +118,12 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
     ///
     /// ```
     /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{ClassId, Hfsc, HfscClass, HfscError, Qdisc, ServiceCurve, Verdict};
+    /// # use quietcore_qdisc::{ClassId, Hfsc, HfscClass, HfscError, Qdisc, ServiceCurve, Enqueued};
     /// let (mut queue, class): (Hfsc<Vec<u8>>, _) = (Hfsc::new(), ClassId::new(1, 1));
     /// queue.add_class(None, class, HfscClass::guaranteed_share(ServiceCurve::linear(1_000)))?;
-    /// assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Verdict::Dropped);
+    /// assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Enqueued::Dropped);
     /// queue.set_default_class(Some(class));
-    /// assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Verdict::Queued);
+    /// assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Enqueued::Queued);
     /// # Ok::<(), HfscError>(())
     /// ```
     pub fn set_default_class(&mut self, class: Option<ClassId>) {
@@ -134,11 +134,11 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
     ///
     /// ```
     /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{ClassId, Hfsc, Verdict};
+    /// # use quietcore_qdisc::{ClassId, Hfsc, Enqueued};
     /// let mut queue = Hfsc::new();
-    /// assert_eq!(queue.enqueue_to(Nanos(0), ClassId::new(1, 1), vec![0; 60]), Verdict::Dropped);
+    /// assert_eq!(queue.enqueue_to(Nanos(0), ClassId::new(1, 1), vec![0; 60]), Enqueued::Dropped);
     /// ```
-    pub fn enqueue_to(&mut self, now: Nanos, class: ClassId, packet: P) -> Verdict {
+    pub fn enqueue_to(&mut self, now: Nanos, class: ClassId, packet: P) -> Enqueued {
         match self.leaf_of(class) {
             Some(key) => self.enqueue_leaf(now, key, packet),
             None => self.refuse(),
@@ -149,12 +149,12 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
         self.key(class).ok().filter(|key| self.tree.class(*key).leaf.is_some())
     }
 
-    fn refuse(&mut self) -> Verdict {
+    fn refuse(&mut self) -> Enqueued {
         self.statistics.dropped += 1;
-        Verdict::Dropped
+        Enqueued::Dropped
     }
 
-    fn enqueue_leaf(&mut self, now: Nanos, key: HfscKey, packet: P) -> Verdict {
+    fn enqueue_leaf(&mut self, now: Nanos, key: HfscKey, packet: P) -> Enqueued {
         let leaf = self.tree.leaf_mut(key);
         let verdict = leaf.child.enqueue(now, packet);
         if leaf.head.is_none() {
@@ -245,7 +245,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Hfsc<P> {
     }
 
     /// Takes a packet for the leaf that its priority names, else for the default class.
-    fn enqueue(&mut self, now: Nanos, packet: P) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
         let named = self.leaf_of(ClassId(packet.priority()));
         match named.or_else(|| self.leaf_of(self.default?)) {
             Some(key) => self.enqueue_leaf(now, key, packet),
@@ -294,7 +294,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Hfsc<P> {
         statistics
     }
 
-    fn delays(&self) -> Delays {
+    fn delays(&self) -> DelayTimer {
         inner_delays(self)
     }
 

@@ -3,7 +3,7 @@
 use super::realtime::RealTime;
 use super::settings::{HfscClass, HfscKey, ROOT};
 use super::share::{ChildChange, ChildOrders, LinkShare};
-use crate::{Child, Packet, Statistics};
+use crate::{InnerQdisc, Packet, Statistics};
 use alloc::collections::BTreeMap;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
@@ -59,7 +59,7 @@ impl<P: Packet + Debug> HfscNode<P> {
 /// What only a leaf has.
 #[derive(Debug)]
 pub(super) struct HfscLeaf<P> {
-    pub(super) child: Child<P>,
+    pub(super) child: InnerQdisc<P>,
     /// How long the packet is that leaves next; the child holds it ready.
     pub(super) head: Option<u32>,
     /// When a child is to be asked again that holds packets but gives none.
@@ -69,7 +69,7 @@ pub(super) struct HfscLeaf<P> {
 
 impl<P: Packet + Debug + Send + 'static> HfscLeaf<P> {
     pub(super) fn new(config: &HfscClass) -> Self {
-        let child = Child::first();
+        let child = InnerQdisc::first();
         Self { child, head: None, wake: None, realtime: config.realtime.map(RealTime::new) }
     }
 }

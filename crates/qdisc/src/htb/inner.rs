@@ -3,7 +3,7 @@
 use super::{Htb, HtbError};
 use crate::classful::Classful;
 use crate::refusal::TcRefusal;
-use crate::{Child, ClassId, Packet, Qdisc, Statistics, Verdict};
+use crate::{ClassId, Enqueued, InnerQdisc, Packet, Qdisc, Statistics};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::Debug;
@@ -20,11 +20,11 @@ impl<P: Packet + Debug + Send> Classful<P> for Htb<P> {
         leaves.map(|(class, _)| *class).collect()
     }
 
-    fn inner(&self, class: ClassId) -> Option<&Child<P>> {
+    fn inner(&self, class: ClassId) -> Option<&InnerQdisc<P>> {
         self.tree.classes.get(&class)?.queue.as_ref()
     }
 
-    fn change_inner(&mut self, _: Nanos, class: ClassId, change: &mut dyn FnMut(&mut Child<P>)) {
+    fn change_inner(&mut self, _: Nanos, class: ClassId, change: &mut dyn FnMut(&mut InnerQdisc<P>)) {
         let Some(node) = self.tree.classes.get_mut(&class) else { return };
         let Some(queue) = &mut node.queue else { return };
         change(queue);
@@ -37,10 +37,10 @@ impl<P: Packet + Debug + Send> Classful<P> for Htb<P> {
     }
 
     fn graft_inner(&mut self, _: Nanos, class: ClassId, inner: Option<Box<dyn Qdisc<P>>>) -> bool {
-        self.set_inner(class, inner.map_or_else(Child::first, Child::boxed)).is_ok()
+        self.set_inner(class, inner.map_or_else(InnerQdisc::first, InnerQdisc::boxed)).is_ok()
     }
 
-    fn enqueue_filtered(&mut self, now: Nanos, class: ClassId, packet: P) -> Verdict {
+    fn enqueue_filtered(&mut self, now: Nanos, class: ClassId, packet: P) -> Enqueued {
         self.enqueue_to(now, class, packet)
     }
 

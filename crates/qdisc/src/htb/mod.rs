@@ -36,7 +36,7 @@ mod tree;
 
 pub use settings::{HtbClass, HtbClassStatistics, HtbError, HtbQuantumWarning, HtbSettings};
 
-use crate::{Child, ClassId, Fifo, Limit, Packet, Qdisc, Statistics, Verdict};
+use crate::{ClassId, Enqueued, Fifo, FifoLimit, InnerQdisc, Packet, Qdisc, Statistics};
 use core::fmt::Debug;
 use node::HtbNode;
 use quietcore_core::Nanos;
@@ -95,7 +95,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     /// ```
     #[must_use]
     pub fn new(settings: HtbSettings) -> Self {
-        let direct = Fifo::new(Limit::Packets(settings.direct_qlen));
+        let direct = Fifo::new(FifoLimit::Packets(settings.direct_qlen));
         Self { settings, tree: HtbTree::new(), direct, direct_packets: 0, counted: Statistics::default() }
     }
 
@@ -133,7 +133,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
         if let Some(parent) = parent {
             self.make_parent(parent, id)?;
         }
-        let mut node = HtbNode::new(class, parent, Child::first());
+        let mut node = HtbNode::new(class, parent, InnerQdisc::first());
         node.quantum = class.quantum_bytes(self.settings.r2q).0;
         self.tree.classes.insert(id, node);
         Ok(())
@@ -209,7 +209,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
             let node = self.tree.node_mut(parent);
             node.children -= 1;
             if node.children == 0 {
-                self.tree.parent_to_leaf(parent, Child::first());
+                self.tree.parent_to_leaf(parent, InnerQdisc::first());
             }
         }
         Ok(())
@@ -223,15 +223,15 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     ///
     /// ```
     /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Child, ClassId, Fifo, Htb, HtbClass, HtbError, HtbSettings, Limit, Rate, Verdict};
+    /// # use quietcore_qdisc::{InnerQdisc, ClassId, Fifo, Htb, HtbClass, HtbError, HtbSettings, FifoLimit, Rate, Enqueued};
     /// # let mut htb = Htb::<Vec<u8>>::new(HtbSettings::default());
     /// # let leaf = ClassId::new(1, 2);
     /// # htb.add_class(None, leaf, HtbClass::new(Rate::bytes_per_second(1_000).expect("not 0")))?;
-    /// htb.set_inner(leaf, Child::new(Fifo::new(Limit::Bytes(100))))?;
-    /// assert_eq!(htb.enqueue_to(Nanos(0), leaf, vec![0; 101]), Verdict::Dropped);
+    /// htb.set_inner(leaf, InnerQdisc::new(Fifo::new(FifoLimit::Bytes(100))))?;
+    /// assert_eq!(htb.enqueue_to(Nanos(0), leaf, vec![0; 101]), Enqueued::Dropped);
     /// # Ok::<(), HtbError>(())
     /// ```
-    pub fn set_inner(&mut self, id: ClassId, queue: Child<P>) -> Result<(), HtbError> {
+    pub fn set_inner(&mut self, id: ClassId, queue: InnerQdisc<P>) -> Result<(), HtbError> {
         if self.known(id)?.level > 0 {
             return Err(HtbError::HasChildren(id));
         }
@@ -249,12 +249,12 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     ///
     /// ```
     /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{ClassId, Htb, HtbSettings, Verdict};
+    /// # use quietcore_qdisc::{ClassId, Htb, HtbSettings, Enqueued};
     /// # let mut htb = Htb::<Vec<u8>>::new(HtbSettings::default());
-    /// assert_eq!(htb.enqueue_to(Nanos(0), ClassId::new(1, 2), vec![0; 60]), Verdict::Queued);
+    /// assert_eq!(htb.enqueue_to(Nanos(0), ClassId::new(1, 2), vec![0; 60]), Enqueued::Queued);
     /// assert_eq!(htb.direct_packets(), 1);
     /// ```
-    pub fn enqueue_to(&mut self, now: Nanos, class: ClassId, packet: P) -> Verdict {
+    pub fn enqueue_to(&mut self, now: Nanos, class: ClassId, packet: P) -> Enqueued {
         let handle = ClassId::new(self.settings.major, 0);
         let default = ClassId::new(self.settings.major, self.settings.default_class);
         let is_leaf = |id: &ClassId| self.tree.classes.get(id).is_some_and(|node| node.level == 0);
@@ -262,16 +262,16 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
         let leaf = if class == handle { None } else { [class, default].into_iter().find(is_leaf) };
         let Some(leaf) = leaf else { return self.enqueue_direct(now, packet) };
         let node = self.tree.node_mut(leaf);
-        let verdict = node.queue.as_mut().map_or(Verdict::Dropped, |queue| queue.enqueue(now, packet));
+        let verdict = node.queue.as_mut().map_or(Enqueued::Dropped, |queue| queue.enqueue(now, packet));
         if verdict.is_accepted() && (node.activity == 0 && !node.is_empty()) {
             self.tree.activate(leaf);
         }
         verdict
     }
 
-    fn enqueue_direct(&mut self, now: Nanos, packet: P) -> Verdict {
+    fn enqueue_direct(&mut self, now: Nanos, packet: P) -> Enqueued {
         let verdict = self.direct.enqueue(now, packet);
-        self.direct_packets += u64::from(verdict == Verdict::Queued);
+        self.direct_packets += u64::from(verdict == Enqueued::Queued);
         verdict
     }
 

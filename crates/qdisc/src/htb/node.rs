@@ -7,7 +7,7 @@
 
 use super::round_robin::RoundRobin;
 use super::settings::{HtbClass, HtbClassStatistics};
-use crate::{Child, ClassId, Packet};
+use crate::{ClassId, InnerQdisc, Packet};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 
@@ -46,7 +46,7 @@ pub(super) struct HtbNode<P> {
     /// Those below it that want to borrow, by priority.
     pub(super) feeds: [RoundRobin; PRIORITIES],
     /// A leaf's queue.
-    pub(super) queue: Option<Child<P>>,
+    pub(super) queue: Option<InnerQdisc<P>>,
     /// What it may still send in its turn at each level, in bytes.
     pub(super) deficits: [i64; LEVELS],
     pub(super) quantum: u32,
@@ -58,7 +58,7 @@ pub(super) struct HtbNode<P> {
 
 impl<P: Packet + Debug> HtbNode<P> {
     /// A leaf with full buckets.
-    pub(super) fn new(settings: HtbClass, parent: Option<ClassId>, queue: Child<P>) -> Self {
+    pub(super) fn new(settings: HtbClass, parent: Option<ClassId>, queue: InnerQdisc<P>) -> Self {
         let mut node = Self {
             settings,
             parent,
@@ -147,19 +147,19 @@ impl<P: Packet + Debug> HtbNode<P> {
     }
 
     /// Takes its queue away or gives it another one; what is in the old one is dropped.
-    pub(super) fn replace_queue(&mut self, queue: Option<Child<P>>) {
+    pub(super) fn replace_queue(&mut self, queue: Option<InnerQdisc<P>>) {
         let statistics = self.statistics();
         self.counted.dropped = statistics.dropped + statistics.qlen;
         self.queue = queue;
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.queue.as_ref().is_none_or(Child::is_empty)
+        self.queue.as_ref().is_none_or(InnerQdisc::is_empty)
     }
 
     /// All of them but what only the whole knows.
     pub(super) fn statistics(&self) -> HtbClassStatistics {
-        let queue = self.queue.as_ref().map(Child::statistics).unwrap_or_default();
+        let queue = self.queue.as_ref().map(InnerQdisc::statistics).unwrap_or_default();
         HtbClassStatistics {
             dropped: self.counted.dropped + queue.dropped,
             backlog: queue.backlog,
@@ -178,7 +178,7 @@ fn signed(span: Nanos) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::{HtbMode, HtbNode};
-    use crate::{Child, Fifo, HtbClass, Limit, Rate};
+    use crate::{Fifo, FifoLimit, HtbClass, InnerQdisc, Rate};
     use alloc::vec::Vec;
     use quietcore_core::Nanos;
 
@@ -187,7 +187,7 @@ mod tests {
         let rate = |bytes| Rate::bytes_per_second(bytes).expect("not 0");
         let (burst, cburst) = (Some(100), Some(200));
         let settings = HtbClass { ceil: rate(2_000), burst, cburst, ..HtbClass::new(rate(1_000)) };
-        HtbNode::new(settings, None, Child::new(Fifo::new(Limit::Packets(1))))
+        HtbNode::new(settings, None, InnerQdisc::new(Fifo::new(FifoLimit::Packets(1))))
     }
 
     /// Goal: modes change at the nanosecond that is named. Method: both edges of both buckets.

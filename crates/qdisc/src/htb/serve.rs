@@ -5,7 +5,7 @@
 
 use super::Htb;
 use crate::classful::{end_inner_delays, inner_delays};
-use crate::{ClassId, Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
+use crate::{ClassId, DelayTimer, Dequeued, Enqueued, Packet, Qdisc, Statistics};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 
@@ -39,7 +39,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Htb<P> {
         "htb"
     }
 
-    fn enqueue(&mut self, now: Nanos, packet: P) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
         let priority = packet.priority();
         self.enqueue_to(now, ClassId::new((priority >> 16) as u16, (priority & 0xffff) as u16), packet)
     }
@@ -78,7 +78,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Htb<P> {
         all
     }
 
-    fn delays(&self) -> Delays {
+    fn delays(&self) -> DelayTimer {
         inner_delays(self)
     }
 

@@ -11,7 +11,7 @@
 
 use super::node::{HtbMode, HtbNode, LEVELS, PRIORITIES};
 use super::round_robin::RoundRobin;
-use crate::{Child, ClassId, Packet};
+use crate::{ClassId, InnerQdisc, Packet};
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
@@ -279,7 +279,7 @@ impl<P: Packet + Debug> HtbTree<P> {
     }
 
     /// A class without classes below it becomes a leaf that has never sent.
-    pub(super) fn parent_to_leaf(&mut self, id: ClassId, queue: Child<P>) {
+    pub(super) fn parent_to_leaf(&mut self, id: ClassId, queue: InnerQdisc<P>) {
         self.set_event(id, None);
         let node = self.node_mut(id);
         node.fill(Nanos(0));

@@ -11,7 +11,7 @@ mod header;
 pub use header::IpHeader;
 
 use crate::packet::Packet;
-use crate::tc::Match;
+use crate::tc::FieldMatch;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 
@@ -21,13 +21,13 @@ const ECN: u8 = 0b11;
 /// The bytes of an IP packet, and what their headers say.
 ///
 /// ```
-/// use quietcore_qdisc::{IpPacket, Packet, tc::Match};
+/// use quietcore_qdisc::{IpPacket, Packet, tc::FieldMatch};
 ///
 /// let mut bytes = vec![0; 28];
 /// (bytes[0], bytes[3], bytes[9], bytes[23]) = (0x45, 28, 17, 53); // IPv4, 28 bytes, UDP, to port 53
 /// let packet = IpPacket::new(bytes);
-/// assert!(packet.matches(&Match::DestinationPort { value: 53, mask: 0xffff }));
-/// assert!(!packet.matches(&Match::Protocol { value: 6, mask: 0xff }));
+/// assert!(packet.matches(&FieldMatch::DestinationPort { value: 53, mask: 0xffff }));
+/// assert!(!packet.matches(&FieldMatch::Protocol { value: 6, mask: 0xff }));
 /// assert_eq!(packet.len(), 28);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,7 +146,7 @@ impl Packet for IpPacket {
         true
     }
 
-    fn matches(&self, rule: &Match) -> bool {
+    fn matches(&self, rule: &FieldMatch) -> bool {
         // Every field that a rule can name is one of IPv4, or of what it carries.
         let Some(IpHeader {
             source: IpAddr::V4(source),
@@ -163,11 +163,11 @@ impl Packet for IpPacket {
         };
         let port = |port: Option<u16>, wanted, mask| port.is_some_and(|port| (port ^ wanted) & mask == 0);
         match *rule {
-            Match::Source { address: wanted, mask } => address(source, wanted, mask),
-            Match::Destination { address: wanted, mask } => address(destination, wanted, mask),
-            Match::SourcePort { value, mask } => port(ports.map(|(source, _)| source), value, mask),
-            Match::DestinationPort { value, mask } => port(ports.map(|(_, to)| to), value, mask),
-            Match::Protocol { value, mask } => (protocol ^ value) & mask == 0,
+            FieldMatch::Source { address: wanted, mask } => address(source, wanted, mask),
+            FieldMatch::Destination { address: wanted, mask } => address(destination, wanted, mask),
+            FieldMatch::SourcePort { value, mask } => port(ports.map(|(source, _)| source), value, mask),
+            FieldMatch::DestinationPort { value, mask } => port(ports.map(|(_, to)| to), value, mask),
+            FieldMatch::Protocol { value, mask } => (protocol ^ value) & mask == 0,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Netem;
 use crate::classful::Classful;
-use crate::{Child, ClassId, Packet, Qdisc};
+use crate::{ClassId, InnerQdisc, Packet, Qdisc};
 use alloc::boxed::Box;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
@@ -12,17 +12,17 @@ impl<P: Packet + Debug + Send, R: FnMut() -> u32 + Send + 'static> Classful<P> f
         true
     }
 
-    fn inner(&self, _: ClassId) -> Option<&Child<P>> {
+    fn inner(&self, _: ClassId) -> Option<&InnerQdisc<P>> {
         self.inner.as_ref()
     }
 
-    fn change_inner(&mut self, _: Nanos, _: ClassId, change: &mut dyn FnMut(&mut Child<P>)) {
+    fn change_inner(&mut self, _: Nanos, _: ClassId, change: &mut dyn FnMut(&mut InnerQdisc<P>)) {
         self.inner.iter_mut().for_each(change);
     }
 
     /// Without one, packets leave straight.
     fn graft_inner(&mut self, _: Nanos, _: ClassId, inner: Option<Box<dyn Qdisc<P>>>) -> bool {
-        self.set_inner(inner.map(Child::boxed));
+        self.set_inner(inner.map(InnerQdisc::boxed));
         true
     }
 }
@@ -32,21 +32,21 @@ impl<P: Packet + Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
     ///
     /// ```
     /// use quietcore_core::Nanos;
-    /// use quietcore_qdisc::{Child, Classful, ClassId, Fifo, Limit, Netem, NetemSettings};
+    /// use quietcore_qdisc::{InnerQdisc, Classful, ClassId, Fifo, FifoLimit, Netem, NetemSettings};
     ///
     /// let netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), || 4, Nanos(0))?;
-    /// let netem = netem.with_inner(Child::new(Fifo::new(Limit::Packets(10))));
-    /// assert_eq!(netem.inner(ClassId::new(1, 1)).map(Child::kind), Some("pfifo"));
+    /// let netem = netem.with_inner(InnerQdisc::new(Fifo::new(FifoLimit::Packets(10))));
+    /// assert_eq!(netem.inner(ClassId::new(1, 1)).map(InnerQdisc::kind), Some("pfifo"));
     /// # Ok::<(), quietcore_qdisc::NetemError>(())
     /// ```
     #[must_use]
-    pub fn with_inner(mut self, inner: Child<P>) -> Self {
+    pub fn with_inner(mut self, inner: InnerQdisc<P>) -> Self {
         self.set_inner(Some(inner));
         self
     }
 
     /// From now on packets leave through `inner`, or straight; what the one before held is dropped.
-    pub fn set_inner(&mut self, inner: Option<Child<P>>) {
+    pub fn set_inner(&mut self, inner: Option<InnerQdisc<P>>) {
         if let Some(before) = core::mem::replace(&mut self.inner, inner) {
             let before = before.statistics();
             self.statistics.dropped += before.dropped + before.qlen;

@@ -10,14 +10,14 @@ use super::chance::{Chance, Correlated, Probability};
 /// A model of losses.
 ///
 /// ```
-/// use quietcore_qdisc::{Loss, Probability};
+/// use quietcore_qdisc::{NetemLoss, Probability};
 ///
 /// let percent = |percent| Probability::percent(percent).expect("0 to 100");
-/// let bursts = Loss::gilbert(percent(1.0), percent(10.0));
+/// let bursts = NetemLoss::gilbert(percent(1.0), percent(10.0));
 /// assert!(bursts.mean().is_some_and(|mean| (mean - 1.0 / 11.0).abs() < 1e-9));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Loss {
+pub enum NetemLoss {
     /// None are lost.
     #[default]
     None,
@@ -49,12 +49,12 @@ pub enum Loss {
     },
 }
 
-impl Loss {
+impl NetemLoss {
     /// Bad times in which all is lost, good times in which nothing is (`loss gemodel P R`).
     ///
     /// ```
-    /// # use quietcore_qdisc::{Loss, Probability};
-    /// let never = Loss::gilbert(Probability::NEVER, Probability::ALWAYS);
+    /// # use quietcore_qdisc::{NetemLoss, Probability};
+    /// let never = NetemLoss::gilbert(Probability::NEVER, Probability::ALWAYS);
     /// assert_eq!(never.mean(), Some(0.0));
     /// ```
     #[must_use]
@@ -66,9 +66,9 @@ impl Loss {
     /// chains that stay where they began.
     ///
     /// ```
-    /// # use quietcore_qdisc::{Chance, Loss, Probability};
+    /// # use quietcore_qdisc::{Chance, NetemLoss, Probability};
     /// let half = Chance { probability: Probability::percent(50.0).expect("is one"), ..Chance::default() };
-    /// assert!(Loss::Random(half).mean().is_some_and(|mean| (mean - 0.5).abs() < 1e-9));
+    /// assert!(NetemLoss::Random(half).mean().is_some_and(|mean| (mean - 0.5).abs() < 1e-9));
     /// ```
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
@@ -115,12 +115,12 @@ pub(super) struct Chain {
 
 impl Chain {
     /// Whether the next packet is lost.
-    pub(super) fn loses(&mut self, loss: &Loss, random: &mut impl FnMut() -> u32) -> bool {
+    pub(super) fn loses(&mut self, loss: &NetemLoss, random: &mut impl FnMut() -> u32) -> bool {
         match *loss {
-            Loss::None => false,
-            Loss::Random(chance) => self.random.happens(chance, random),
-            Loss::FourStates { .. } => self.four_states(loss, random()),
-            Loss::GilbertElliott { p, r, h, lost_in_good } => {
+            NetemLoss::None => false,
+            NetemLoss::Random(chance) => self.random.happens(chance, random),
+            NetemLoss::FourStates { .. } => self.four_states(loss, random()),
+            NetemLoss::GilbertElliott { p, r, h, lost_in_good } => {
                 // The packet meets the times before the step.
                 let moves = random();
                 if self.times == LossPeriod::Bad {
@@ -139,8 +139,8 @@ impl Chain {
     }
 
     /// One number decides where the chain goes; the packet meets where it went.
-    fn four_states(&mut self, loss: &Loss, random: u32) -> bool {
-        let Loss::FourStates { p13, p31, p32, p23, p14 } = *loss else { return false };
+    fn four_states(&mut self, loss: &NetemLoss, random: u32) -> bool {
+        let NetemLoss::FourStates { p13, p31, p32, p23, p14 } = *loss else { return false };
         let either = |one: Probability, other: Probability| u64::from(one.share()) + u64::from(other.share());
         let is_below = |sum: u64| u64::from(random) < sum;
         self.times = match self.times {

@@ -23,11 +23,11 @@ pub(crate) mod tc;
 mod text;
 
 pub use chance::{Chance, Probability};
-pub use loss::Loss;
-pub use settings::{Delay, NetemError, NetemRate, NetemSettings, OnLoss, Slot, SlotSpacing};
+pub use loss::NetemLoss;
+pub use settings::{NetemDelay, NetemError, NetemRate, NetemSettings, NetemSlot, OnLoss, SlotSpacing};
 
 use crate::distribution::SCALE;
-use crate::{Child, Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
+use crate::{DelayTimer, Dequeued, Enqueued, InnerQdisc, Packet, Qdisc, Statistics};
 use alloc::collections::VecDeque;
 use chance::Correlated;
 use core::fmt;
@@ -41,9 +41,9 @@ use quietcore_core::Nanos;
 ///
 /// ```
 /// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{Delay, Dequeued, Netem, NetemSettings, Qdisc};
+/// use quietcore_qdisc::{NetemDelay, Dequeued, Netem, NetemSettings, Qdisc};
 ///
-/// let delay = Delay { latency: Nanos::from_micros(6_000), ..Delay::default() };
+/// let delay = NetemDelay { latency: Nanos::from_micros(6_000), ..NetemDelay::default() };
 /// let settings = NetemSettings { delay, limit: 70_000, ..NetemSettings::default() };
 /// let mut netem = Netem::new(settings, || 0, Nanos(0))?;
 /// assert!(netem.enqueue(Nanos(500), vec![0_u8; 60]).is_accepted());
@@ -62,7 +62,7 @@ pub struct Netem<P, R> {
     overtaking: VecDeque<P>,
     waiting: TimeQueue<P>,
     slot: Opening,
-    inner: Option<Child<P>>,
+    inner: Option<InnerQdisc<P>>,
     /// Of what waits here, what was sent, and what was dropped here; the inner one knows the rest.
     statistics: Statistics,
     marked: u64,
@@ -194,7 +194,7 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
         self.random = random;
     }
 
-    fn take(&mut self, now: Nanos, mut packet: P, copies: Copies) -> Verdict {
+    fn take(&mut self, now: Nanos, mut packet: P, copies: Copies) -> Enqueued {
         let Self { settings, random, chances, chain, .. } = self;
         let comes_twice = copies == Copies::Allowed && chances.duplicate.happens(settings.duplicate, random);
         let mut count = 1 + u32::from(comes_twice);
@@ -207,7 +207,7 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
         }
         if count == 0 {
             self.statistics.dropped += 1;
-            return Verdict::Lost;
+            return Enqueued::Lost;
         }
         let copy = if count > 1 { packet.duplicate() } else { None };
         if chances.corrupt.happens(settings.corrupt, random) {
@@ -216,7 +216,7 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
         }
         if self.waiting.len() as u64 >= u64::from(settings.limit) {
             self.statistics.dropped += 1;
-            return Verdict::Dropped;
+            return Enqueued::Dropped;
         }
         if let Some(copy) = copy {
             // Its own fate is in the statistics.
@@ -224,7 +224,7 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
         }
         self.statistics.arrived(packet.len());
         self.place(now, packet);
-        Verdict::Queued
+        Enqueued::Queued
     }
 
     /// Decides when it leaves.
@@ -327,7 +327,7 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
 }
 
 /// How much later than now; may be before it.
-fn drawn(delay: &Delay, last: &mut Correlated, random: &mut impl FnMut() -> u32) -> i128 {
+fn drawn(delay: &NetemDelay, last: &mut Correlated, random: &mut impl FnMut() -> u32) -> i128 {
     let (latency, jitter) = (i128::from(delay.latency.0), i128::from(delay.jitter.0));
     if jitter == 0 {
         return latency;
@@ -352,7 +352,7 @@ impl NetemSettings {
     }
 }
 
-impl Slot {
+impl NetemSlot {
     /// What it lets through, packets and bytes.
     fn room(&self) -> (u64, u64) {
         let packets = if self.packets == 0 { u64::MAX } else { u64::from(self.packets) };
@@ -369,7 +369,7 @@ where
         "netem"
     }
 
-    fn enqueue(&mut self, now: Nanos, packet: P) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
         self.take(now, packet, Copies::Allowed)
     }
 
@@ -414,8 +414,8 @@ where
         all
     }
 
-    fn delays(&self) -> Delays {
-        self.inner.as_ref().map_or(Delays::Absent, Child::delays)
+    fn delays(&self) -> DelayTimer {
+        self.inner.as_ref().map_or(DelayTimer::Absent, InnerQdisc::delays)
     }
 
     fn end_delays(&mut self, now: Nanos) {

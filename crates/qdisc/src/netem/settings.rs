@@ -1,7 +1,7 @@
 //! What a netem is asked for, in the words of `tc`.
 
 use super::chance::{Chance, Probability};
-use super::loss::Loss;
+use super::loss::NetemLoss;
 use crate::Distribution;
 use core::fmt;
 use quietcore_core::Nanos;
@@ -10,13 +10,13 @@ use quietcore_core::Nanos;
 ///
 /// ```
 /// use quietcore_core::Nanos;
-/// use quietcore_qdisc::Delay;
+/// use quietcore_qdisc::NetemDelay;
 ///
-/// let delay = Delay { latency: Nanos::from_micros(10_000), ..Delay::default() };
+/// let delay = NetemDelay { latency: Nanos::from_micros(10_000), ..NetemDelay::default() };
 /// assert_eq!(delay.jitter, Nanos(0));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Delay {
+pub struct NetemDelay {
     /// The mean.
     pub latency: Nanos,
     /// Without a distribution the most by which a delay differs from the mean; with one its standard
@@ -74,14 +74,14 @@ impl NetemRate {
 ///
 /// ```
 /// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{Slot, SlotSpacing};
+/// use quietcore_qdisc::{NetemSlot, SlotSpacing};
 ///
 /// let spacing = SlotSpacing::Between { min: Nanos(800_000), max: Nanos(1_000_000) };
-/// let slot = Slot { spacing, packets: 32, bytes: 0 };
+/// let slot = NetemSlot { spacing, packets: 32, bytes: 0 };
 /// assert_eq!(slot.bytes, 0, "any number of bytes");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct NetemSlot {
     /// From one opening to the next.
     pub spacing: SlotSpacing,
     /// Packets that one slot lets through; 0 is any number.
@@ -108,7 +108,7 @@ pub enum SlotSpacing {
         max: Nanos,
     },
     /// `slot distribution`.
-    Distributed(Delay),
+    Distributed(NetemDelay),
 }
 
 /// What becomes of a packet that would be lost.
@@ -129,17 +129,17 @@ pub enum OnLoss {
 ///
 /// ```
 /// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{Delay, Distribution, Loss, NetemSettings, Probability};
+/// use quietcore_qdisc::{NetemDelay, Distribution, NetemLoss, NetemSettings, Probability};
 ///
 /// let percent = |percent| Probability::percent(percent).expect("0 to 100");
 /// let settings = NetemSettings {
-///     delay: Delay {
+///     delay: NetemDelay {
 ///         latency: Nanos::from_micros(10_000),
 ///         jitter: Nanos::from_micros(3_000),
 ///         distribution: Some(Distribution::normal()),
-///         ..Delay::default()
+///         ..NetemDelay::default()
 ///     },
-///     loss: Loss::gilbert(percent(1.0), percent(10.0)),
+///     loss: NetemLoss::gilbert(percent(1.0), percent(10.0)),
 ///     ..NetemSettings::default()
 /// };
 /// assert_eq!(settings.limit, 1000);
@@ -150,9 +150,9 @@ pub struct NetemSettings {
     /// Packets that wait at most; 1000 by default, which drops at 1 Gbit/s and 20 ms already.
     pub limit: u32,
     /// How long they wait.
-    pub delay: Delay,
+    pub delay: NetemDelay,
     /// Which are lost.
-    pub loss: Loss,
+    pub loss: NetemLoss,
     /// What becomes of those.
     pub on_loss: OnLoss,
     /// Which come twice.
@@ -166,15 +166,15 @@ pub struct NetemSettings {
     /// How fast the link is.
     pub rate: NetemRate,
     /// Whether packets leave in bursts.
-    pub slot: Option<Slot>,
+    pub slot: Option<NetemSlot>,
 }
 
 impl Default for NetemSettings {
     fn default() -> Self {
         Self {
             limit: 1000,
-            delay: Delay::default(),
-            loss: Loss::None,
+            delay: NetemDelay::default(),
+            loss: NetemLoss::None,
             on_loss: OnLoss::Drop,
             duplicate: Chance::default(),
             corrupt: Chance::default(),
@@ -240,13 +240,13 @@ impl NetemSettings {
     /// ```
     pub fn check(&self) -> Result<(), NetemError> {
         let slots = match &self.slot {
-            Some(Slot { spacing: SlotSpacing::Between { min, max }, .. }) => {
+            Some(NetemSlot { spacing: SlotSpacing::Between { min, max }, .. }) => {
                 if min > max {
                     return Err(NetemError::SlotSpacing { min: *min, max: *max });
                 }
                 [*min, *max]
             }
-            Some(Slot { spacing: SlotSpacing::Distributed(delay), .. }) => [delay.latency, delay.jitter],
+            Some(NetemSlot { spacing: SlotSpacing::Distributed(delay), .. }) => [delay.latency, delay.jitter],
             None => [Nanos(0); 2],
         };
         let spans = [self.delay.latency, self.delay.jitter].into_iter().chain(slots);

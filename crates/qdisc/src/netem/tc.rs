@@ -9,7 +9,8 @@ use super::options::{
 };
 use super::text::text;
 use super::{
-    Chance, Delay, Loss, Netem, NetemError, NetemRate, NetemSettings, OnLoss, Probability, Slot, SlotSpacing,
+    Chance, Netem, NetemDelay, NetemError, NetemLoss, NetemRate, NetemSettings, NetemSlot, OnLoss,
+    Probability, SlotSpacing,
 };
 use crate::classful::TcDescription;
 use crate::kind::{QdiscContext, QdiscKind, RandomWords, SeedUse};
@@ -47,19 +48,19 @@ fn table(distribution: DistributionName) -> Option<Distribution> {
 }
 
 /// What is not typed of a model follows from its first number, as `tc` has it.
-fn loss(typed: Option<TypedLoss>) -> Loss {
+fn loss(typed: Option<TypedLoss>) -> NetemLoss {
     match typed {
-        None => Loss::None,
-        Some(TypedLoss::Random(random)) => Loss::Random(chance(Some(random))),
+        None => NetemLoss::None,
+        Some(TypedLoss::Random(random)) => NetemLoss::Random(chance(Some(random))),
         Some(TypedLoss::State { p13, others: [p31, p32, p23, p14] }) => {
             let p13 = probability(p13);
             let p31 = p31.map_or(p13.complement(), probability);
             let p23 = p23.map_or(Probability::ALWAYS, probability);
-            Loss::FourStates { p13, p31, p32: maybe(p32), p23, p14: maybe(p14) }
+            NetemLoss::FourStates { p13, p31, p32: maybe(p32), p23, p14: maybe(p14) }
         }
         Some(TypedLoss::GeModel { p, others: [r, lost_in_bad, lost_in_good] }) => {
             let p = probability(p);
-            Loss::GilbertElliott {
+            NetemLoss::GilbertElliott {
                 p,
                 r: r.map_or(p.complement(), probability),
                 h: lost_in_bad.map_or(Probability::NEVER, |lost| probability(lost).complement()),
@@ -69,10 +70,10 @@ fn loss(typed: Option<TypedLoss>) -> Loss {
     }
 }
 
-fn slot(typed: TypedSlot) -> Slot {
+fn slot(typed: TypedSlot) -> NetemSlot {
     let spacing = match typed.timing {
         SlotTiming::Between { min, max } => SlotSpacing::Between { min, max: max.unwrap_or(min) },
-        SlotTiming::Distributed { distribution, delay, jitter } => SlotSpacing::Distributed(Delay {
+        SlotTiming::Distributed { distribution, delay, jitter } => SlotSpacing::Distributed(NetemDelay {
             latency: delay,
             jitter,
             correlation: Probability::NEVER,
@@ -80,7 +81,7 @@ fn slot(typed: TypedSlot) -> Slot {
         }),
     };
     let bytes = typed.bytes.map_or(0, |bytes| u64::from(bytes.0));
-    Slot { spacing, packets: typed.packets.unwrap_or(0), bytes }
+    NetemSlot { spacing, packets: typed.packets.unwrap_or(0), bytes }
 }
 
 fn link_rate(typed: LinkRate) -> Result<NetemRate, TcRefusal> {
@@ -91,7 +92,7 @@ fn link_rate(typed: LinkRate) -> Result<NetemRate, TcRefusal> {
 }
 
 fn told(typed: &NetemOptions) -> Result<NetemSettings, TcRefusal> {
-    let delay = typed.delay.map_or_else(Delay::default, |delay| Delay {
+    let delay = typed.delay.map_or_else(NetemDelay::default, |delay| NetemDelay {
         latency: delay.time,
         jitter: delay.jitter.unwrap_or_default(),
         correlation: maybe(delay.correlation),

@@ -2,7 +2,7 @@
 
 use super::Prio;
 use crate::classful::Classful;
-use crate::{Child, ClassId, Packet, Qdisc, Verdict};
+use crate::{ClassId, Enqueued, InnerQdisc, Packet, Qdisc};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::Debug;
@@ -13,11 +13,11 @@ impl<P: Packet + Debug + Send> Classful<P> for Prio<P> {
         (1..=u16::from(self.settings.bands)).map(|minor| ClassId::new(self.settings.major, minor)).collect()
     }
 
-    fn inner(&self, class: ClassId) -> Option<&Child<P>> {
+    fn inner(&self, class: ClassId) -> Option<&InnerQdisc<P>> {
         self.bands.get(self.band_of(class)?)
     }
 
-    fn change_inner(&mut self, _: Nanos, class: ClassId, change: &mut dyn FnMut(&mut Child<P>)) {
+    fn change_inner(&mut self, _: Nanos, class: ClassId, change: &mut dyn FnMut(&mut InnerQdisc<P>)) {
         if let Some(band) = self.band_of(class) {
             change(&mut self.bands[band]);
         }
@@ -25,14 +25,14 @@ impl<P: Packet + Debug + Send> Classful<P> for Prio<P> {
 
     fn graft_inner(&mut self, _: Nanos, class: ClassId, inner: Option<Box<dyn Qdisc<P>>>) -> bool {
         let Some(band) = self.band_of(class) else { return false };
-        let inner = inner.map_or_else(Child::first, Child::boxed);
+        let inner = inner.map_or_else(InnerQdisc::first, InnerQdisc::boxed);
         let before = core::mem::replace(&mut self.bands[band], inner).statistics();
         self.counted.dropped += before.dropped + before.qlen;
         true
     }
 
     /// Where the packet's priority names a class of this discipline, that is meant, as in the kernel.
-    fn enqueue_filtered(&mut self, now: Nanos, class: ClassId, packet: P) -> Verdict {
+    fn enqueue_filtered(&mut self, now: Nanos, class: ClassId, packet: P) -> Enqueued {
         let named = self.named_class(packet.priority());
         self.enqueue_to(now, named.unwrap_or(class), packet)
     }

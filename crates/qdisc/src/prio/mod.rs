@@ -15,7 +15,7 @@ pub(crate) mod tc;
 pub use settings::{PrioError, PrioSettings};
 
 use crate::classful::{end_inner_delays, inner_delays};
-use crate::{Child, ClassId, Delays, Dequeued, Packet, Qdisc, Statistics, Verdict};
+use crate::{ClassId, DelayTimer, Dequeued, Enqueued, InnerQdisc, Packet, Qdisc, Statistics};
 use alloc::vec::Vec;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
@@ -36,7 +36,7 @@ use quietcore_core::Nanos;
 #[derive(Debug)]
 pub struct Prio<P> {
     settings: PrioSettings,
-    bands: Vec<Child<P>>,
+    bands: Vec<InnerQdisc<P>>,
     /// What was sent, and what was dropped with disciplines that are gone.
     counted: Statistics,
 }
@@ -48,7 +48,7 @@ impl<P: Packet + Debug + Send> Prio<P> {
     /// [`PrioError`] names the setting that cannot be.
     pub fn new(settings: PrioSettings) -> Result<Self, PrioError> {
         settings.check()?;
-        let bands = (0..settings.bands).map(|_| Child::first()).collect();
+        let bands = (0..settings.bands).map(|_| InnerQdisc::first()).collect();
         Ok(Self { settings, bands, counted: Statistics::default() })
     }
 
@@ -64,7 +64,7 @@ impl<P: Packet + Debug + Send> Prio<P> {
             let held = gone.statistics();
             self.counted.dropped += held.dropped + held.qlen;
         }
-        self.bands.resize_with(count, Child::first);
+        self.bands.resize_with(count, InnerQdisc::first);
         Ok(())
     }
 
@@ -76,7 +76,7 @@ impl<P: Packet + Debug + Send> Prio<P> {
 
     /// Takes a packet for a class, as if a filter had named it; where there is none, for the band of
     /// priority 0.
-    pub fn enqueue_to(&mut self, now: Nanos, class: ClassId, packet: P) -> Verdict {
+    pub fn enqueue_to(&mut self, now: Nanos, class: ClassId, packet: P) -> Enqueued {
         let band = self.band_of(class).unwrap_or(usize::from(self.settings.priomap[0]));
         self.bands[band].enqueue(now, packet)
     }
@@ -97,7 +97,7 @@ impl<P: Packet + Debug + Send> Qdisc<P> for Prio<P> {
         "prio"
     }
 
-    fn enqueue(&mut self, now: Nanos, packet: P) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
         let priority = packet.priority();
         if let Some(class) = self.named_class(priority) {
             return self.enqueue_to(now, class, packet);
@@ -134,7 +134,7 @@ impl<P: Packet + Debug + Send> Qdisc<P> for Prio<P> {
 
     fn statistics(&self) -> Statistics {
         let mut all = self.counted;
-        for inside in self.bands.iter().map(Child::statistics) {
+        for inside in self.bands.iter().map(InnerQdisc::statistics) {
             all.dropped += inside.dropped;
             all.backlog += inside.backlog;
             all.qlen += inside.qlen;
@@ -142,7 +142,7 @@ impl<P: Packet + Debug + Send> Qdisc<P> for Prio<P> {
         all
     }
 
-    fn delays(&self) -> Delays {
+    fn delays(&self) -> DelayTimer {
         inner_delays(self)
     }
 

@@ -2,7 +2,7 @@
 
 use super::Tbf;
 use crate::classful::Classful;
-use crate::{Child, ClassId, Fifo, Limit, Packet, Qdisc};
+use crate::{ClassId, Fifo, FifoLimit, InnerQdisc, Packet, Qdisc};
 use alloc::boxed::Box;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
@@ -12,16 +12,16 @@ impl<P: Packet + Debug + Send> Classful<P> for Tbf<P> {
         true
     }
 
-    fn inner(&self, _: ClassId) -> Option<&Child<P>> {
+    fn inner(&self, _: ClassId) -> Option<&InnerQdisc<P>> {
         Some(&self.inner)
     }
 
-    fn change_inner(&mut self, _: Nanos, _: ClassId, change: &mut dyn FnMut(&mut Child<P>)) {
+    fn change_inner(&mut self, _: Nanos, _: ClassId, change: &mut dyn FnMut(&mut InnerQdisc<P>)) {
         change(&mut self.inner);
     }
 
     fn graft_inner(&mut self, _: Nanos, _: ClassId, inner: Option<Box<dyn Qdisc<P>>>) -> bool {
-        self.set_inner(inner.map(Child::boxed));
+        self.set_inner(inner.map(InnerQdisc::boxed));
         true
     }
 }
@@ -31,26 +31,26 @@ impl<P: Packet + Debug + Send> Tbf<P> {
     ///
     /// ```
     /// use quietcore_core::Nanos;
-    /// use quietcore_qdisc::{Child, Fifo, Limit, Qdisc, Rate, Tbf, TbfLimit, TbfSettings, Verdict};
+    /// use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit, Qdisc, Rate, Tbf, TbfLimit, TbfSettings, Enqueued};
     ///
     /// let rate = Rate::bytes_per_second(125_000).expect("not 0");
     /// let settings = TbfSettings::new(rate, 1_500, TbfLimit::Bytes(10_000));
     /// let queue = Tbf::new(settings, Nanos(0))?;
-    /// let mut queue = queue.with_inner(Child::new(Fifo::new(Limit::Packets(0))));
-    /// assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Verdict::Dropped);
+    /// let mut queue = queue.with_inner(InnerQdisc::new(Fifo::new(FifoLimit::Packets(0))));
+    /// assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Enqueued::Dropped);
     /// # Ok::<(), quietcore_qdisc::TbfError>(())
     /// ```
     #[must_use]
-    pub fn with_inner(mut self, inner: Child<P>) -> Self {
+    pub fn with_inner(mut self, inner: InnerQdisc<P>) -> Self {
         self.set_inner(Some(inner));
         self
     }
 
     /// Another discipline inside, or a `bfifo` of its limit; what the one before held is dropped.
-    pub fn set_inner(&mut self, inner: Option<Child<P>>) {
+    pub fn set_inner(&mut self, inner: Option<InnerQdisc<P>>) {
         let before = self.inner.statistics();
         self.own.dropped += before.dropped + before.qlen;
         let limit = self.settings.limit_bytes();
-        self.inner = inner.unwrap_or_else(|| Child::new(Fifo::new(Limit::Bytes(limit))));
+        self.inner = inner.unwrap_or_else(|| InnerQdisc::new(Fifo::new(FifoLimit::Bytes(limit))));
     }
 }

@@ -21,9 +21,9 @@ mod inner;
 mod settings;
 pub(crate) mod tc;
 
-pub use settings::{Peak, TbfError, TbfLimit, TbfSettings};
+pub use settings::{TbfError, TbfLimit, TbfPeak, TbfSettings};
 
-use crate::{Child, Delays, Dequeued, Fifo, Limit, Packet, Qdisc, Statistics, Verdict};
+use crate::{DelayTimer, Dequeued, Enqueued, Fifo, FifoLimit, InnerQdisc, Packet, Qdisc, Statistics};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 
@@ -66,7 +66,7 @@ impl Bucket {
 #[derive(Debug)]
 pub struct Tbf<P> {
     settings: TbfSettings,
-    inner: Child<P>,
+    inner: InnerQdisc<P>,
     at_rate: Bucket,
     at_peak: Option<Bucket>,
     /// When the buckets were last written: when a packet last left.
@@ -93,7 +93,7 @@ impl<P: Packet + Debug + Send + 'static> Tbf<P> {
         let limit = settings.limit_bytes();
         Ok(Self {
             settings,
-            inner: Child::new(Fifo::new(Limit::Bytes(limit))),
+            inner: InnerQdisc::new(Fifo::new(FifoLimit::Bytes(limit))),
             at_rate: Bucket::full(settings.rate.time(settings.burst)),
             at_peak: settings.peak.map(|peak| Bucket::full(peak.rate.time(peak.minburst))),
             checked: now,
@@ -126,9 +126,9 @@ impl<P: Packet + Debug + Send + 'static> Tbf<P> {
         self.checked = now;
         let inner: &mut dyn core::any::Any = self.inner.qdisc_mut();
         if let Some(fifo) = inner.downcast_mut::<Fifo<P>>()
-            && matches!(fifo.limit(), Limit::Bytes(_))
+            && matches!(fifo.limit(), FifoLimit::Bytes(_))
         {
-            fifo.set_limit(Limit::Bytes(settings.limit_bytes()));
+            fifo.set_limit(FifoLimit::Bytes(settings.limit_bytes()));
         }
         Ok(())
     }
@@ -177,10 +177,10 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Tbf<P> {
         "tbf"
     }
 
-    fn enqueue(&mut self, now: Nanos, packet: P) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
         if packet.len() > self.settings.longest() {
             self.own.dropped += 1;
-            return Verdict::Dropped;
+            return Enqueued::Dropped;
         }
         self.inner.enqueue(now, packet)
     }
@@ -222,7 +222,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Tbf<P> {
         Statistics { dropped, backlog: inner.backlog, qlen: inner.qlen, ..self.own }
     }
 
-    fn delays(&self) -> Delays {
+    fn delays(&self) -> DelayTimer {
         self.inner.delays()
     }
 

@@ -38,18 +38,18 @@ pub struct TbfSettings {
     /// How much may wait.
     pub limit: TbfLimit,
     /// What passes within a burst.
-    pub peak: Option<Peak>,
+    pub peak: Option<TbfPeak>,
 }
 
 /// How fast a burst may pass.
 ///
 /// ```
-/// # use quietcore_qdisc::{Peak, Rate};
+/// # use quietcore_qdisc::{TbfPeak, Rate};
 /// let rate = Rate::bytes_per_second(1_000_000).expect("not 0");
-/// assert_eq!(Peak { rate, minburst: 1_514 }.minburst, 1_514);
+/// assert_eq!(TbfPeak { rate, minburst: 1_514 }.minburst, 1_514);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peak {
+pub struct TbfPeak {
     /// `peakrate`: more than the rate.
     pub rate: Rate,
     /// `minburst` or `mtu`: bytes that pass at once: no longer packet is taken.
@@ -79,7 +79,7 @@ impl TbfSettings {
     /// ```
     #[must_use]
     pub const fn peak(self, rate: Rate, minburst: u32) -> Self {
-        Self { peak: Some(Peak { rate, minburst }), ..self }
+        Self { peak: Some(TbfPeak { rate, minburst }), ..self }
     }
 
     /// Bytes of the longest packet that is taken.
@@ -117,7 +117,7 @@ impl TbfSettings {
             return Err(TbfError::Burst { bytes: self.burst });
         }
         if self.limit_bytes() == 0 {
-            return Err(TbfError::Limit { bytes: 0 });
+            return Err(TbfError::FifoLimit { bytes: 0 });
         }
         let Some(peak) = self.peak else { return Ok(()) };
         if peak.minburst == 0 {
@@ -156,7 +156,7 @@ pub enum TbfError {
         bytes: u32,
     },
     /// No packet could ever wait.
-    Limit {
+    FifoLimit {
         /// That may wait.
         bytes: u64,
     },
@@ -185,7 +185,7 @@ impl fmt::Display for TbfError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Burst { bytes } => write!(out, "burst of {bytes} bytes lets no packet pass"),
-            Self::Limit { bytes } => write!(out, "limit of {bytes} bytes lets no packet wait"),
+            Self::FifoLimit { bytes } => write!(out, "limit of {bytes} bytes lets no packet wait"),
             Self::Minburst { bytes } => write!(out, "minburst of {bytes} bytes lets no packet pass"),
             Self::PeakRate { rate, peak } => {
                 write!(out, "peak rate of {peak} bytes/s is not above the rate of {rate} bytes/s")

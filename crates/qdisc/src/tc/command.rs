@@ -4,7 +4,7 @@
 
 use super::filter::{FilterCommand, FilterVerb};
 use super::kinds::{ClassOptions, QdiscOptions};
-use super::parent::{Place, write_id};
+use super::parent::{TcParent, write_id};
 use super::scalar::Show as _;
 use super::value::OptionValue as _;
 use crate::ClassId;
@@ -38,10 +38,10 @@ pub enum Command {
 /// What is done to a discipline or to a class.
 ///
 /// ```
-/// assert_eq!(quietcore_qdisc::tc::Verb::Delete.name(), "del");
+/// assert_eq!(quietcore_qdisc::tc::TcVerb::Delete.name(), "del");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
+pub enum TcVerb {
     /// Made; nothing may be there.
     Add,
     /// Changed; it has to be there.
@@ -52,11 +52,11 @@ pub enum Verb {
     Delete,
 }
 
-impl Verb {
+impl TcVerb {
     /// As it is typed.
     ///
     /// ```
-    /// assert_eq!(quietcore_qdisc::tc::Verb::Add.name(), "add");
+    /// assert_eq!(quietcore_qdisc::tc::TcVerb::Add.name(), "add");
     /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -89,12 +89,12 @@ pub struct Estimation {
 /// `qdisc add`, `change`, `replace` or `del`.
 ///
 /// ```
-/// use quietcore_qdisc::tc::{Command, Place, QdiscCommand, Verb, parse};
+/// use quietcore_qdisc::tc::{Command, TcParent, QdiscCommand, TcVerb, parse};
 ///
 /// let removal = QdiscCommand {
-///     verb: Verb::Delete,
+///     verb: TcVerb::Delete,
 ///     device: "eth1".into(),
-///     place: Some(Place::Root),
+///     place: Some(TcParent::Root),
 ///     handle: None,
 ///     est: None,
 ///     options: None,
@@ -104,11 +104,11 @@ pub struct Estimation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QdiscCommand {
     /// What is done.
-    pub verb: Verb,
+    pub verb: TcVerb,
     /// To which device.
     pub device: String,
     /// Where; known if something is added or replaced.
-    pub place: Option<Place>,
+    pub place: Option<TcParent>,
     /// What it is, or will be, called; its second number is 0.
     pub handle: Option<ClassId>,
     /// How its rates are estimated.
@@ -120,10 +120,10 @@ pub struct QdiscCommand {
 /// `class add`, `change`, `replace` or `del`.
 ///
 /// ```
-/// use quietcore_qdisc::{ClassId, tc::{ClassCommand, Command, Verb, parse}};
+/// use quietcore_qdisc::{ClassId, tc::{ClassCommand, Command, TcVerb, parse}};
 ///
 /// let removal = ClassCommand {
-///     verb: Verb::Delete,
+///     verb: TcVerb::Delete,
 ///     device: "eth1".into(),
 ///     parent: None,
 ///     id: Some(ClassId::new(1, 0x10)),
@@ -135,7 +135,7 @@ pub struct QdiscCommand {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassCommand {
     /// What is done.
-    pub verb: Verb,
+    pub verb: TcVerb,
     /// To which device.
     pub device: String,
     /// The discipline, or the class, that it is in; known if something is added or replaced.
@@ -151,10 +151,10 @@ pub struct ClassCommand {
 /// What there is of.
 ///
 /// ```
-/// assert_eq!(quietcore_qdisc::tc::Object::Qdisc.name(), "qdisc");
+/// assert_eq!(quietcore_qdisc::tc::TcObject::Qdisc.name(), "qdisc");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Object {
+pub enum TcObject {
     /// Disciplines.
     Qdisc,
     /// Classes.
@@ -163,11 +163,11 @@ pub enum Object {
     Filter,
 }
 
-impl Object {
+impl TcObject {
     /// As it is typed.
     ///
     /// ```
-    /// assert_eq!(quietcore_qdisc::tc::Object::Filter.name(), "filter");
+    /// assert_eq!(quietcore_qdisc::tc::TcObject::Filter.name(), "filter");
     /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -190,11 +190,11 @@ impl Object {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShowCommand {
     /// What is shown.
-    pub object: Object,
+    pub object: TcObject,
     /// Of which device; of all, if none is named, which only disciplines are.
     pub device: Option<String>,
     /// Only what is below this.
-    pub place: Option<Place>,
+    pub place: Option<TcParent>,
     /// Only what is called so.
     pub id: Option<ClassId>,
     /// `-s`: with statistics.
@@ -274,6 +274,6 @@ impl fmt::Display for ShowCommand {
         write!(out, "{} show", self.object.name())?;
         self.device.iter().try_for_each(|device| write!(out, " dev {device}"))?;
         behind_blank(self.place.as_ref(), out)?;
-        write_id(if self.object == Object::Class { "classid" } else { "handle" }, self.id, out)
+        write_id(if self.object == TcObject::Class { "classid" } else { "handle" }, self.id, out)
     }
 }

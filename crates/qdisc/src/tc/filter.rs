@@ -5,7 +5,7 @@
 
 use super::error::{TcError, TcProblem};
 use super::number::{hexadecimal, integer};
-use super::parent::{Place, write_id};
+use super::parent::{TcParent, write_id};
 use super::scalar::{Scalar, Show};
 use super::table::Demand;
 use super::value::OptionValue;
@@ -45,7 +45,7 @@ pub struct FilterCommand {
     /// To which device.
     pub device: String,
     /// The discipline that it belongs to.
-    pub place: Option<Place>,
+    pub place: Option<TcParent>,
     /// What kind of packets it looks at.
     pub protocol: Option<Protocol>,
     /// The lowest is asked first.
@@ -111,7 +111,7 @@ pub enum Classifier {
     /// All of these fields are as told.
     U32 {
         /// At least one, unless something is removed.
-        matches: Vec<Match>,
+        matches: Vec<FieldMatch>,
         /// The class that packets go to; known unless something is removed.
         flow: Option<ClassId>,
     },
@@ -125,12 +125,12 @@ pub enum Classifier {
 /// One field of a packet, and what it has to be.
 ///
 /// ```
-/// use quietcore_qdisc::tc::Match;
+/// use quietcore_qdisc::tc::FieldMatch;
 ///
-/// assert_eq!(Match::DestinationPort { value: 80, mask: 0xffff }.to_string(), "match ip dport 80 0xffff");
+/// assert_eq!(FieldMatch::DestinationPort { value: 80, mask: 0xffff }.to_string(), "match ip dport 80 0xffff");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Match {
+pub enum FieldMatch {
     /// `ip src ADDRESS[/LENGTH]`, or with a mask for the length.
     Source {
         /// What it has to be, where the mask has ones.
@@ -231,7 +231,7 @@ impl<T: fmt::LowerHex + TryFrom<u128>> Scalar for FieldMask<T> {
 const FIELDS: &[OptionName] =
     &[("src", "src"), ("dst", "dst"), ("sport", "sport"), ("dport", "dport"), ("protocol", "protocol")];
 
-impl Match {
+impl FieldMatch {
     /// Takes what stands behind `match`.
     fn take(words: &mut LineWords<'_>) -> Result<Self, TcError> {
         if words.value("match", &["ip"])? != "ip" {
@@ -264,7 +264,7 @@ impl Match {
     }
 }
 
-impl fmt::Display for Match {
+impl fmt::Display for FieldMatch {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         fn masked(name: &str, value: &impl Show, mask: &impl Show, out: &mut Formatter<'_>) -> fmt::Result {
             write!(out, "match ip {name}")?;
@@ -321,11 +321,11 @@ impl Classifier {
         words: &mut LineWords<'_>,
         names: &[OptionName],
         role: &'static str,
-    ) -> Result<(Vec<Match>, Option<ClassId>), TcError> {
+    ) -> Result<(Vec<FieldMatch>, Option<ClassId>), TcError> {
         let (mut matches, mut flow) = (Vec::new(), None);
         while words.take().is_some() {
             if words.full_name(names, role)? == "match" {
-                matches.push(Match::take(words)?);
+                matches.push(FieldMatch::take(words)?);
             } else {
                 words.first_time(flow.as_ref(), "flowid")?;
                 flow = Some(ClassId::take(words, "flowid")?);

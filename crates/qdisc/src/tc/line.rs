@@ -4,11 +4,11 @@
 //! `handle` and `classid` not. Deviation: flags that only matter to `show` are taken and forgotten elsewhere;
 //! `link`, of which `tc` has an `l`, does not exist.
 
-use super::command::{ClassCommand, Command, Estimation, Object, QdiscCommand, ShowCommand, Verb};
+use super::command::{ClassCommand, Command, Estimation, QdiscCommand, ShowCommand, TcObject, TcVerb};
 use super::error::{TcError, TcProblem};
 use super::filter::{CLASSIFIERS, Classifier, FilterCommand, FilterVerb, Protocol};
 use super::kinds::{CLASS_KINDS, ClassOptions, QDISC_KINDS, QdiscOptions};
-use super::parent::Place;
+use super::parent::TcParent;
 use super::table::{Demand, first_missing};
 use super::value::QdiscHandle;
 use super::words::{LineWords, OptionName};
@@ -104,7 +104,7 @@ const A_KIND: &str = "a kind";
 #[derive(Debug, Default)]
 struct Head {
     device: Option<String>,
-    place: Option<Place>,
+    place: Option<TcParent>,
     id: Option<ClassId>,
     est: Option<Estimation>,
     protocol: Option<Protocol>,
@@ -159,14 +159,16 @@ impl Head {
     fn take_place(&mut self, root: bool, words: &mut LineWords<'_>) -> Result<(), TcError> {
         let (option, other) = if root { ("root", "parent") } else { ("parent", "root") };
         match self.place {
-            Some(Place::Root) if !root => return Err(words.here(TcProblem::Excludes { option, other }, &[])),
-            Some(Place::Parent(_)) if root => {
+            Some(TcParent::Root) if !root => {
+                return Err(words.here(TcProblem::Excludes { option, other }, &[]));
+            }
+            Some(TcParent::Parent(_)) if root => {
                 return Err(words.here(TcProblem::Excludes { option, other }, &[]));
             }
             Some(_) => return Err(words.here(TcProblem::Twice { option }, &[])),
             None => {}
         }
-        self.place = Some(if root { Place::Root } else { Place::Parent(words.scalar("parent")?) });
+        self.place = Some(if root { TcParent::Root } else { TcParent::Parent(words.scalar("parent")?) });
         Ok(())
     }
 
@@ -237,26 +239,26 @@ fn take_verb(words: &mut LineWords<'_>, verbs: &[OptionName]) -> Result<&'static
     if words.take().is_some() { words.full_name(verbs, "command") } else { Ok("show") }
 }
 
-const fn demand_of(verb: Verb) -> Demand {
+const fn demand_of(verb: TcVerb) -> Demand {
     match verb {
-        Verb::Add | Verb::Change | Verb::Replace => Demand::Enough,
-        Verb::Delete => Demand::Any,
+        TcVerb::Add | TcVerb::Change | TcVerb::Replace => Demand::Enough,
+        TcVerb::Delete => Demand::Any,
     }
 }
 
-fn verb_named(name: &str) -> Option<Verb> {
+fn verb_named(name: &str) -> Option<TcVerb> {
     match name {
-        "add" => Some(Verb::Add),
-        "change" => Some(Verb::Change),
-        "replace" => Some(Verb::Replace),
-        "delete" => Some(Verb::Delete),
+        "add" => Some(TcVerb::Add),
+        "change" => Some(TcVerb::Change),
+        "replace" => Some(TcVerb::Replace),
+        "delete" => Some(TcVerb::Delete),
         _ => None,
     }
 }
 
 fn parse_qdisc(words: &mut LineWords<'_>, flags: Flags) -> Result<Command, TcError> {
     let Some(verb) = verb_named(take_verb(words, VERBS)?) else {
-        return parse_show(words, flags, Object::Qdisc);
+        return parse_show(words, flags, TcObject::Qdisc);
     };
     let demand = demand_of(verb);
     let kind = |word: &str, words: &mut LineWords<'_>| QdiscOptions::take(word, words, demand);
@@ -265,10 +267,10 @@ fn parse_qdisc(words: &mut LineWords<'_>, flags: Flags) -> Result<Command, TcErr
     let named = (head.place.is_some() || head.id.is_some(), "`root`, `parent` or `handle`");
     let kind = (options.is_some(), A_KIND);
     match verb {
-        Verb::Add => head.demand("qdisc add", &[placed, kind], words)?,
-        Verb::Replace => head.demand("qdisc replace", &[placed, kind], words)?,
-        Verb::Change => head.demand("qdisc change", &[named, kind], words)?,
-        Verb::Delete => head.demand("qdisc del", &[named], words)?,
+        TcVerb::Add => head.demand("qdisc add", &[placed, kind], words)?,
+        TcVerb::Replace => head.demand("qdisc replace", &[placed, kind], words)?,
+        TcVerb::Change => head.demand("qdisc change", &[named, kind], words)?,
+        TcVerb::Delete => head.demand("qdisc del", &[named], words)?,
     }
     let Head { device, place, id: handle, est, .. } = head;
     let device = device.unwrap_or_default();
@@ -277,23 +279,23 @@ fn parse_qdisc(words: &mut LineWords<'_>, flags: Flags) -> Result<Command, TcErr
 
 fn parse_class(words: &mut LineWords<'_>, flags: Flags) -> Result<Command, TcError> {
     let Some(verb) = verb_named(take_verb(words, VERBS)?) else {
-        return parse_show(words, flags, Object::Class);
+        return parse_show(words, flags, TcObject::Class);
     };
     let demand = demand_of(verb);
     let kind = |word: &str, words: &mut LineWords<'_>| ClassOptions::take(word, words, demand);
     let (head, options) = take_body(words, CLASS_HEAD, "kind of class", kind, CLASS_KINDS)?;
     let parent = match head.place {
-        Some(Place::Parent(id)) => Some(id),
+        Some(TcParent::Parent(id)) => Some(id),
         _ => None,
     };
     let placed = (parent.is_some(), "`parent`");
     let named = (head.id.is_some(), "`classid`");
     let kind = (options.is_some(), A_KIND);
     match verb {
-        Verb::Add => head.demand("class add", &[placed, kind], words)?,
-        Verb::Replace => head.demand("class replace", &[placed, kind], words)?,
-        Verb::Change => head.demand("class change", &[named, kind], words)?,
-        Verb::Delete => head.demand("class del", &[named], words)?,
+        TcVerb::Add => head.demand("class add", &[placed, kind], words)?,
+        TcVerb::Replace => head.demand("class replace", &[placed, kind], words)?,
+        TcVerb::Change => head.demand("class change", &[named, kind], words)?,
+        TcVerb::Delete => head.demand("class del", &[named], words)?,
     }
     let Head { device, id, est, .. } = head;
     let device = device.unwrap_or_default();
@@ -304,7 +306,7 @@ fn parse_filter(words: &mut LineWords<'_>, flags: Flags) -> Result<Command, TcEr
     let verb = match take_verb(words, FILTER_VERBS)? {
         "add" => FilterVerb::Add,
         "delete" => FilterVerb::Delete,
-        _ => return parse_show(words, flags, Object::Filter),
+        _ => return parse_show(words, flags, TcObject::Filter),
     };
     let demand = if verb == FilterVerb::Add { Demand::Enough } else { Demand::Any };
     let kind = |word: &str, words: &mut LineWords<'_>| Classifier::take(word, words, demand);
@@ -318,18 +320,18 @@ fn parse_filter(words: &mut LineWords<'_>, flags: Flags) -> Result<Command, TcEr
     Ok(Command::Filter(FilterCommand { verb, device, place, protocol, prio, classifier }))
 }
 
-fn parse_show(words: &mut LineWords<'_>, flags: Flags, object: Object) -> Result<Command, TcError> {
+fn parse_show(words: &mut LineWords<'_>, flags: Flags, object: TcObject) -> Result<Command, TcError> {
     let names = match object {
-        Object::Qdisc => QDISC_SHOW,
-        Object::Class => CLASS_SHOW,
-        Object::Filter => FILTER_SHOW,
+        TcObject::Qdisc => QDISC_SHOW,
+        TcObject::Class => CLASS_SHOW,
+        TcObject::Filter => FILTER_SHOW,
     };
     let none = |_: &str, _: &mut LineWords<'_>| None::<Result<(), TcError>>;
     let (head, _) = take_body(words, names, "word for show", none, &[])?;
     match object {
-        Object::Qdisc => {}
-        Object::Class => head.demand("class show", &[], words)?,
-        Object::Filter => head.demand("filter show", &[], words)?,
+        TcObject::Qdisc => {}
+        TcObject::Class => head.demand("class show", &[], words)?,
+        TcObject::Filter => head.demand("filter show", &[], words)?,
     }
     let Flags { statistics, details, json } = flags;
     let Head { device, place, id, .. } = head;

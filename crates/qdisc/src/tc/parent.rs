@@ -8,19 +8,19 @@ use core::fmt::{self, Formatter};
 /// Below what something is.
 ///
 /// ```
-/// use quietcore_qdisc::{ClassId, tc::Place};
+/// use quietcore_qdisc::{ClassId, tc::TcParent};
 ///
-/// assert_ne!(Place::Root, Place::Parent(ClassId::new(1, 1)));
+/// assert_ne!(TcParent::Root, TcParent::Parent(ClassId::new(1, 1)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TcParent {
     /// The device itself.
     Root,
     /// A class, or a discipline.
     Parent(ClassId),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TcParent {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root => out.write_str("root"),

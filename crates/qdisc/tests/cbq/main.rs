@@ -7,8 +7,8 @@ mod model;
 use proptest::prelude::*;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    Cbq, CbqClass, CbqError, CbqOverlimit, CbqSettings, Child, ClassId, Dequeued, Fifo, Htb, HtbClass,
-    HtbSettings, Limit, Packet, Qdisc, Rate,
+    Cbq, CbqClass, CbqError, CbqOverlimit, CbqSettings, ClassId, Dequeued, Fifo, FifoLimit, Htb, HtbClass,
+    HtbSettings, InnerQdisc, Packet, Qdisc, Rate,
 };
 
 const LINK: u64 = 1_000_000;
@@ -248,7 +248,7 @@ fn a_throttled_class_steps_aside() {
     let mut inner = Htb::new(HtbSettings { default_class: 7, ..HtbSettings::default() });
     let told = HtbClass { burst: Some(0), cburst: Some(0), ..HtbClass::new(rate(100_000)) };
     inner.add_class(None, id(7), told).expect("new");
-    cbq.set_inner(id(1), Child::new(inner)).expect("added");
+    cbq.set_inner(id(1), InnerQdisc::new(inner)).expect("added");
     feed(&mut cbq, 0, 1, 2);
     assert_eq!(next(&mut cbq, 0), Some(id(1)));
     for now in [Nanos(1_000_000), Nanos(2_000_000)] {
@@ -276,7 +276,7 @@ fn refusals() {
     assert_eq!(cbq.remove_class(id(6)), Err(CbqError::InUse(id(6))));
     assert_eq!([cbq.remove_class(id(7)), cbq.remove_class(id(6))], [Ok(()); 2]);
     assert_eq!(cbq.remove_class(id(6)), Err(CbqError::Unknown(id(6))));
-    let queue = Child::new(Fifo::new(Limit::Packets(1)));
+    let queue = InnerQdisc::new(Fifo::new(FifoLimit::Packets(1)));
     assert_eq!(cbq.set_inner(id(6), queue), Err(CbqError::Unknown(id(6))));
 }
 

@@ -5,7 +5,7 @@
 
 use crate::Datagram;
 use quietcore_core::Nanos;
-use quietcore_qdisc::{Dequeued, FqSettings, FqStatistics, Horizon, Packet, Statistics, Verdict};
+use quietcore_qdisc::{Dequeued, Enqueued, FqSettings, FqStatistics, Horizon, Packet, Statistics};
 
 /// Where a flow is; those in a list with their ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,12 +89,12 @@ impl Model {
         self.throttled().iter().map(|flow| flow.time_next_packet).min()
     }
 
-    fn dropped(&mut self) -> Verdict {
+    fn dropped(&mut self) -> Enqueued {
         self.statistics.dropped += 1;
-        Verdict::Dropped
+        Enqueued::Dropped
     }
 
-    pub(crate) fn enqueue(&mut self, now: u64, packet: Datagram) -> Verdict {
+    pub(crate) fn enqueue(&mut self, now: u64, packet: Datagram) -> Enqueued {
         let band = usize::from(self.settings.priomap[(packet.priority() & 15) as usize]);
         let of_band = self.packets.iter().filter(|queued| queued.flow.is_some() && queued.band == band);
         if of_band.count() >= self.settings.limit as usize {
@@ -128,7 +128,7 @@ impl Model {
         };
         let ticket = self.ticket();
         self.packets.push(Queued { packet, flow, band, time_to_send, ticket });
-        Verdict::Queued
+        Enqueued::Queued
     }
 
     fn is_fast(&self, now: u64, time_to_send: u64, packet: &Datagram) -> bool {

@@ -3,7 +3,7 @@
 use crate::Datagram;
 use proptest::prelude::*;
 use quietcore_core::Nanos;
-use quietcore_qdisc::{Dequeued, Fq, FqError, FqSettings, Horizon, Qdisc, Verdict};
+use quietcore_qdisc::{Dequeued, Enqueued, Fq, FqError, FqSettings, Horizon, Qdisc};
 
 const MICROS: u64 = 1_000;
 const MILLIS: u64 = 1_000_000;
@@ -18,7 +18,7 @@ fn packet(flow: u64, bytes: u32) -> Datagram {
 }
 
 fn put(queue: &mut Fq<Datagram>, now: u64, packet: Datagram) {
-    assert_eq!(queue.enqueue(Nanos(now), packet), Verdict::Queued, "{packet:?}");
+    assert_eq!(queue.enqueue(Nanos(now), packet), Enqueued::Queued, "{packet:?}");
 }
 
 /// The flow of the next packet.
@@ -233,7 +233,7 @@ fn the_horizon() {
     let at = |departure| Datagram { departure: Some(Nanos(departure)), ..packet(1, 100) };
     let mut queue = fq(FqSettings::default());
     put(&mut queue, 0, at(10 * SECOND));
-    assert_eq!(queue.enqueue(Nanos(0), at(10 * SECOND + 1)), Verdict::Dropped);
+    assert_eq!(queue.enqueue(Nanos(0), at(10 * SECOND + 1)), Enqueued::Dropped);
     assert_eq!((queue.fq_statistics().horizon_drops, queue.statistics().dropped), (1, 1));
     let mut queue = fq(FqSettings::default().horizon(Horizon::Cap(Nanos(SECOND))));
     put(&mut queue, 0, at(u64::MAX));

@@ -2,8 +2,8 @@
 
 use crate::packet::{Tagged, name, throttled};
 use quietcore_core::Nanos;
-use quietcore_qdisc::{Dequeued, Fifo, Hfsc, HfscClass, HfscError, Limit, Qdisc};
-use quietcore_qdisc::{ServiceCurve, Statistics, Verdict};
+use quietcore_qdisc::{Dequeued, Fifo, FifoLimit, Hfsc, HfscClass, HfscError, Qdisc};
+use quietcore_qdisc::{Enqueued, ServiceCurve, Statistics};
 
 const MILLISECOND: u64 = 1_000_000;
 
@@ -33,12 +33,12 @@ fn a_priority_names_a_leaf() {
         let held = |leaf| queue.class_statistics(name(leaf)).expect("it is there").queue.qlen;
         (verdict, held(2), held(3))
     };
-    assert_eq!(enqueue(None, 2), (Verdict::Queued, 1, 0));
-    assert_eq!(enqueue(None, 1), (Verdict::Dropped, 1, 0), "an inner class");
-    assert_eq!(enqueue(None, 9), (Verdict::Dropped, 1, 0), "nobody");
-    assert_eq!(enqueue(Some(name(3)), 1), (Verdict::Queued, 1, 1));
-    assert_eq!(enqueue(Some(name(3)), 2), (Verdict::Queued, 2, 1));
-    assert_eq!(enqueue(Some(name(1)), 9), (Verdict::Dropped, 2, 1), "the default is no leaf");
+    assert_eq!(enqueue(None, 2), (Enqueued::Queued, 1, 0));
+    assert_eq!(enqueue(None, 1), (Enqueued::Dropped, 1, 0), "an inner class");
+    assert_eq!(enqueue(None, 9), (Enqueued::Dropped, 1, 0), "nobody");
+    assert_eq!(enqueue(Some(name(3)), 1), (Enqueued::Queued, 1, 1));
+    assert_eq!(enqueue(Some(name(3)), 2), (Enqueued::Queued, 2, 1));
+    assert_eq!(enqueue(Some(name(1)), 9), (Enqueued::Dropped, 2, 1), "the default is no leaf");
     assert_eq!(queue.statistics().dropped, 3);
 }
 
@@ -122,7 +122,7 @@ impl Qdisc<Tagged> for Gate {
         "gate"
     }
 
-    fn enqueue(&mut self, now: Nanos, packet: Tagged) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: Tagged) -> Enqueued {
         self.inner.enqueue(now, packet)
     }
 
@@ -169,7 +169,7 @@ fn a_leaf_may_be_throttled() {
 
 /// A gate of 10 ms.
 fn gate(early: u64) -> Gate {
-    Gate { inner: Fifo::new(Limit::Packets(10)), every: 10 * MILLISECOND, next: Nanos(0), early }
+    Gate { inner: Fifo::new(FifoLimit::Packets(10)), every: 10 * MILLISECOND, next: Nanos(0), early }
 }
 
 /// Goal: a class whose queue is throttled can go, and a queue that names a moment that has come is not asked
@@ -200,7 +200,7 @@ fn classes_count() {
     let voice = HfscClass::guaranteed_share(ServiceCurve::linear(1_000));
     queue.add_class(Some(name(1)), name(2), voice).expect("it can be");
     queue.add_class(Some(name(1)), name(3), share(1_000)).expect("it can be");
-    queue.set_leaf(Nanos(0), name(3), Box::new(Fifo::new(Limit::Packets(1)))).expect("it is a leaf");
+    queue.set_leaf(Nanos(0), name(3), Box::new(Fifo::new(FifoLimit::Packets(1)))).expect("it is a leaf");
     for class in [2, 2, 3, 3, 3] {
         let _ = queue.enqueue(Nanos(0), packet(class, 100));
     }
@@ -253,7 +253,7 @@ fn what_cannot_be_is_refused() {
     }
     queue.add_class(Some(name(1)), name(3), share(1)).expect("it can be");
     assert_eq!(queue.remove_class(name(1)), Err(HfscError::HasChildren(name(1))));
-    let fifo = Box::new(Fifo::new(Limit::Packets(1)));
+    let fifo = Box::new(Fifo::new(FifoLimit::Packets(1)));
     assert_eq!(queue.set_leaf(Nanos(0), name(1), fifo), Err(HfscError::HasChildren(name(1))));
     let alone = guarantee(ServiceCurve::linear(1));
     assert_eq!(queue.change_class(Nanos(0), name(1), alone), Err(HfscError::ParentWithoutShare(name(1))));

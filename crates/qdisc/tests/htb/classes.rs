@@ -3,8 +3,8 @@
 use crate::packet::{Parcel, class, id, rate};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    Child, ClassId, Dequeued, Fifo, Htb, HtbClass, HtbError, HtbQuantumWarning, HtbSettings, Limit, Qdisc,
-    Statistics, Verdict,
+    ClassId, Dequeued, Enqueued, Fifo, FifoLimit, Htb, HtbClass, HtbError, HtbQuantumWarning, HtbSettings,
+    InnerQdisc, Qdisc, Statistics,
 };
 
 fn parcel(class: ClassId) -> Parcel {
@@ -33,7 +33,7 @@ fn refusals() {
     assert!(htb.dequeue(Nanos(0)).packet().is_some());
     assert_eq!(htb.add_class(Some(id(1)), id(2), told), Ok(()));
     assert_eq!(htb.remove_class(id(1)), Err(HtbError::HasChildren(id(1))));
-    let queue = Child::new(Fifo::new(Limit::Packets(1)));
+    let queue = InnerQdisc::new(Fifo::new(FifoLimit::Packets(1)));
     assert_eq!(htb.set_inner(id(1), queue), Err(HtbError::HasChildren(id(1))));
     let classes: Vec<_> = htb.classes().map(|(id, parent, _)| (id, parent)).collect();
     assert_eq!(classes, [(id(1), None), (id(2), Some(id(1)))]);
@@ -69,10 +69,10 @@ fn packets_of_no_class() {
     let mut htb = new();
     htb.add_class(None, id(1), class(1_000, 1_000)).expect("new");
     htb.add_class(Some(id(1)), id(2), class(1_000, 1_000)).expect("new");
-    assert_eq!(htb.enqueue(Nanos(0), parcel(id(2))), Verdict::Queued);
+    assert_eq!(htb.enqueue(Nanos(0), parcel(id(2))), Enqueued::Queued);
     let none = [ClassId::new(1, 0), id(1), ClassId::new(2, 2)];
     let verdicts = none.map(|class| htb.enqueue(Nanos(0), parcel(class)));
-    assert_eq!(verdicts, [Verdict::Queued, Verdict::Queued, Verdict::Dropped]);
+    assert_eq!(verdicts, [Enqueued::Queued, Enqueued::Queued, Enqueued::Dropped]);
     assert_eq!(htb.direct_packets(), 2);
     let sent: Vec<_> = (0..3).filter_map(|_| htb.dequeue(Nanos(0)).packet()).collect();
     assert_eq!(sent.iter().map(|parcel| parcel.class).collect::<Vec<_>>(), [none[0], none[1], id(2)]);
@@ -100,7 +100,7 @@ fn every_packet_is_accounted_for() {
     let told = class(1_000, 1_000);
     htb.add_class(None, id(1), told).expect("new");
     htb.add_class(Some(id(1)), id(2), told).expect("new");
-    htb.set_inner(id(2), Child::new(Fifo::new(Limit::Packets(2)))).expect("a leaf");
+    htb.set_inner(id(2), InnerQdisc::new(Fifo::new(FifoLimit::Packets(2)))).expect("a leaf");
     let mut came = 0;
     let mut feed = |htb: &mut Htb<Parcel>| {
         for _ in 0..3 {
@@ -113,13 +113,13 @@ fn every_packet_is_accounted_for() {
     feed(&mut htb);
     assert_eq!(htb.class(id(2)).map(|class| (class.dropped, class.qlen, class.backlog)), Some((1, 2, 2_000)));
     assert!(htb.dequeue(Nanos(0)).packet().is_some());
-    htb.set_inner(id(2), Child::new(Fifo::new(Limit::Packets(2)))).expect("a leaf");
+    htb.set_inner(id(2), InnerQdisc::new(Fifo::new(FifoLimit::Packets(2)))).expect("a leaf");
     assert_eq!(htb.class(id(2)).map(|class| class.dropped), Some(2));
     feed(&mut htb);
     htb.remove_class(id(2)).expect("a leaf");
     assert_eq!((htb.statistics().dropped, htb.statistics().qlen), (5, 0));
     assert_eq!(htb.dequeue(Nanos(0)), Dequeued::Empty);
-    htb.set_inner(id(1), Child::new(Fifo::new(Limit::Packets(2)))).expect("it is a leaf again");
+    htb.set_inner(id(1), InnerQdisc::new(Fifo::new(FifoLimit::Packets(2)))).expect("it is a leaf again");
     let before = htb.statistics();
     assert!(htb.enqueue(Nanos(0), parcel(id(1))).is_accepted());
     htb.reset(Nanos(7));
@@ -181,7 +181,7 @@ impl Qdisc<Parcel> for Late {
         "late"
     }
 
-    fn enqueue(&mut self, now: Nanos, packet: Parcel) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: Parcel) -> Enqueued {
         self.queue.enqueue(now, packet)
     }
 
@@ -209,8 +209,8 @@ fn a_throttled_leaf_steps_aside() {
     for minor in [1, 2] {
         htb.add_class(None, id(minor), class(1_000_000, 1_000_000)).expect("new");
     }
-    let late = Late { from: Nanos(1_000_000), queue: Fifo::new(Limit::Packets(9)) };
-    htb.set_inner(id(1), Child::new(late)).expect("a leaf");
+    let late = Late { from: Nanos(1_000_000), queue: Fifo::new(FifoLimit::Packets(9)) };
+    htb.set_inner(id(1), InnerQdisc::new(late)).expect("a leaf");
     for class in [id(1), id(2), id(1)] {
         assert!(htb.enqueue(Nanos(0), parcel(class)).is_accepted());
     }

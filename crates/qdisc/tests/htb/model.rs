@@ -32,7 +32,7 @@ pub(crate) struct Class {
 
 /// Where a round is held: among those that may send at a level, or those that borrow from a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum TcParent {
     Row(usize, u8),
     Feed(u32, u8),
 }
@@ -42,7 +42,7 @@ pub(crate) struct Model {
     pub(crate) classes: Vec<Class>,
     pub(crate) direct: Vec<Parcel>,
     /// Who is next at a place: this one or the next higher.
-    cursors: Vec<(Place, u64)>,
+    cursors: Vec<(TcParent, u64)>,
 }
 
 /// What it has, as `Dequeued`.
@@ -154,7 +154,7 @@ impl Model {
     }
 
     fn forget(&mut self, id: u32) {
-        self.cursors.retain(|(place, _)| !matches!(place, Place::Feed(feed, _) if *feed == id));
+        self.cursors.retain(|(place, _)| !matches!(place, TcParent::Feed(feed, _) if *feed == id));
     }
 
     pub(crate) fn dequeue(&mut self, now: u64) -> Answer {
@@ -172,7 +172,7 @@ impl Model {
         };
         candidates.retain(|one| (one.level, one.prio) == (level, prio));
         let leaf = loop {
-            if let Some(leaf) = self.pick(Place::Row(level, prio), &candidates) {
+            if let Some(leaf) = self.pick(TcParent::Row(level, prio), &candidates) {
                 break leaf;
             }
         };
@@ -203,12 +203,12 @@ impl Model {
     }
 
     /// The leaf whose turn it is; `None` if the round was over, and has begun again.
-    fn pick(&mut self, place: Place, candidates: &[Candidate]) -> Option<u32> {
+    fn pick(&mut self, place: TcParent, candidates: &[Candidate]) -> Option<u32> {
         loop {
             let next = self.cursor(place);
             let here = |candidate: &Candidate| match place {
-                Place::Row(..) => candidate.chain.last().copied(),
-                Place::Feed(id, _) => {
+                TcParent::Row(..) => candidate.chain.last().copied(),
+                TcParent::Feed(id, _) => {
                     let at = candidate.chain.iter().position(|&one| one == id)?;
                     Some(candidate.chain[at - 1])
                 }
@@ -222,19 +222,19 @@ impl Model {
             if !self.has_children(member) {
                 return Some(member);
             }
-            let (Place::Row(_, prio) | Place::Feed(_, prio)) = place;
-            if let Some(leaf) = self.pick(Place::Feed(member, prio), candidates) {
+            let (TcParent::Row(_, prio) | TcParent::Feed(_, prio)) = place;
+            if let Some(leaf) = self.pick(TcParent::Feed(member, prio), candidates) {
                 return Some(leaf);
             }
             self.set_cursor(place, u64::from(member) + 1);
         }
     }
 
-    fn cursor(&self, place: Place) -> u64 {
+    fn cursor(&self, place: TcParent) -> u64 {
         self.cursors.iter().find(|(one, _)| *one == place).map_or(0, |(_, next)| *next)
     }
 
-    fn set_cursor(&mut self, place: Place, next: u64) {
+    fn set_cursor(&mut self, place: TcParent, next: u64) {
         self.cursors.retain(|(one, _)| *one != place);
         self.cursors.push((place, next));
     }
@@ -247,8 +247,8 @@ impl Model {
         if self.classes[at].deficits[level] < 0 {
             self.classes[at].deficits[level] += quantum;
             let place = match self.classes[at].parent {
-                Some(parent) if level > 0 => Place::Feed(parent, prio),
-                _ => Place::Row(level, prio),
+                Some(parent) if level > 0 => TcParent::Feed(parent, prio),
+                _ => TcParent::Row(level, prio),
             };
             self.set_cursor(place, u64::from(leaf) + 1);
         }

@@ -5,7 +5,7 @@ use crate::model::{Answer, Class, Model};
 use crate::packet::{Parcel, id, rate};
 use proptest::prelude::*;
 use quietcore_core::Nanos;
-use quietcore_qdisc::{ClassId, Dequeued, Htb, HtbClass, HtbError, HtbSettings, Qdisc, Verdict};
+use quietcore_qdisc::{ClassId, Dequeued, Enqueued, Htb, HtbClass, HtbError, HtbSettings, Qdisc};
 
 /// Classes of a script at most.
 const CLASSES: u16 = 12;
@@ -135,13 +135,13 @@ impl Run {
         let expected = match leaf {
             Some(at) => {
                 self.model.classes[at].queue.push(parcel);
-                Verdict::Queued
+                Enqueued::Queued
             }
             None if self.model.direct.len() < 4 => {
                 self.model.direct.push(parcel);
-                Verdict::Queued
+                Enqueued::Queued
             }
-            None => Verdict::Dropped,
+            None => Enqueued::Dropped,
         };
         assert_eq!(verdict, expected);
     }

@@ -8,8 +8,8 @@ use model::Model;
 use proptest::prelude::*;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    Chance, Delay, Dequeued, Distribution, Loss, Netem, NetemRate, NetemSettings, OnLoss, Packet,
-    Probability, Qdisc, Slot, SlotSpacing,
+    Chance, Dequeued, Distribution, Netem, NetemDelay, NetemLoss, NetemRate, NetemSettings, NetemSlot,
+    OnLoss, Packet, Probability, Qdisc, SlotSpacing,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -79,12 +79,12 @@ fn chance() -> impl Strategy<Value = Chance> {
     ]
 }
 
-fn delay() -> impl Strategy<Value = Delay> {
+fn delay() -> impl Strategy<Value = NetemDelay> {
     let table = prop::collection::vec(any::<i16>(), 1..9)
         .prop_map(|table| Some(Distribution::from_table(&table).expect("1 to 8 entries")));
     let span = || prop_oneof![Just(0), 0..10_u64, 0..5_000_u64];
     (span(), span(), probability(), prop_oneof![Just(None), table]).prop_map(
-        |(latency, jitter, correlation, distribution)| Delay {
+        |(latency, jitter, correlation, distribution)| NetemDelay {
             latency: Nanos(latency),
             jitter: Nanos(jitter),
             correlation,
@@ -93,25 +93,25 @@ fn delay() -> impl Strategy<Value = Delay> {
     )
 }
 
-fn loss() -> impl Strategy<Value = Loss> {
+fn loss() -> impl Strategy<Value = NetemLoss> {
     prop_oneof![
-        2 => Just(Loss::None),
-        1 => chance().prop_map(Loss::Random),
+        2 => Just(NetemLoss::None),
+        1 => chance().prop_map(NetemLoss::Random),
         1 => (probability(), probability(), probability(), probability(), probability())
-            .prop_map(|(p13, p31, p32, p23, p14)| Loss::FourStates { p13, p31, p32, p23, p14 }),
+            .prop_map(|(p13, p31, p32, p23, p14)| NetemLoss::FourStates { p13, p31, p32, p23, p14 }),
         1 => (probability(), probability(), probability(), probability())
-            .prop_map(|(p, r, h, lost_in_good)| Loss::GilbertElliott { p, r, h, lost_in_good }),
+            .prop_map(|(p, r, h, lost_in_good)| NetemLoss::GilbertElliott { p, r, h, lost_in_good }),
     ]
 }
 
-fn slot() -> impl Strategy<Value = Option<Slot>> {
+fn slot() -> impl Strategy<Value = Option<NetemSlot>> {
     let spacing = prop_oneof![
         (0..3_000_u64, 0..3_000_u64)
             .prop_map(|(min, more)| SlotSpacing::Between { min: Nanos(min), max: Nanos(min + more) }),
         delay().prop_map(SlotSpacing::Distributed),
     ];
     let slot = (spacing, 0..4_u32, prop_oneof![Just(0), 1..5_000_u64])
-        .prop_map(|(spacing, packets, bytes)| Some(Slot { spacing, packets, bytes }));
+        .prop_map(|(spacing, packets, bytes)| Some(NetemSlot { spacing, packets, bytes }));
     prop_oneof![2 => Just(None), 1 => slot]
 }
 

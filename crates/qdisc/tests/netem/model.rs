@@ -4,7 +4,8 @@
 use super::Parcel;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    Delay, Dequeued, Loss, NetemSettings, OnLoss, Packet, Probability, SlotSpacing, Statistics, Verdict,
+    Dequeued, Enqueued, NetemDelay, NetemLoss, NetemSettings, OnLoss, Packet, Probability, SlotSpacing,
+    Statistics,
 };
 
 /// Indices of the random numbers before.
@@ -88,12 +89,12 @@ impl Model {
 
     fn is_lost(&mut self) -> bool {
         match self.settings.loss {
-            Loss::None => false,
-            Loss::Random(chance) => {
+            NetemLoss::None => false,
+            NetemLoss::Random(chance) => {
                 chance.probability.share() > 0
                     && chance.probability.share() >= self.draw(LOSS, chance.correlation)
             }
-            Loss::FourStates { p13, p31, p32, p23, p14 } => {
+            NetemLoss::FourStates { p13, p31, p32, p23, p14 } => {
                 let number = u64::from((self.random)());
                 let [p13, p31, p32, p23, p14] =
                     [p13, p31, p32, p23, p14].map(|probability| u64::from(probability.share()));
@@ -110,7 +111,7 @@ impl Model {
                 };
                 self.state >= 3
             }
-            Loss::GilbertElliott { p, r, h, lost_in_good } => {
+            NetemLoss::GilbertElliott { p, r, h, lost_in_good } => {
                 let (moves, decides) = ((self.random)(), (self.random)());
                 let was_good = self.state == 1;
                 if was_good && moves < p.share() {
@@ -125,7 +126,7 @@ impl Model {
     }
 
     /// In whole ns; may be negative.
-    fn delay(&mut self, which: usize, delay: &Delay) -> i128 {
+    fn delay(&mut self, which: usize, delay: &NetemDelay) -> i128 {
         let (mean, jitter) = (i128::from(delay.latency.0), i128::from(delay.jitter.0));
         if jitter == 0 {
             return mean;
@@ -143,12 +144,12 @@ impl Model {
         }
     }
 
-    pub(crate) fn enqueue(&mut self, now: Nanos, parcel: Parcel) -> Verdict {
+    pub(crate) fn enqueue(&mut self, now: Nanos, parcel: Parcel) -> Enqueued {
         let is_double = self.happens(DUPLICATE);
         self.arrives(now, parcel, is_double)
     }
 
-    fn arrives(&mut self, now: Nanos, mut parcel: Parcel, is_double: bool) -> Verdict {
+    fn arrives(&mut self, now: Nanos, mut parcel: Parcel, is_double: bool) -> Enqueued {
         let mut count = if is_double { 2 } else { 1 };
         if self.is_lost() {
             let is_marked = self.settings.on_loss == OnLoss::Mark && parcel.mark_congestion();
@@ -160,7 +161,7 @@ impl Model {
         }
         if count == 0 {
             self.dropped += 1;
-            return Verdict::Lost;
+            return Enqueued::Lost;
         }
         let other = parcel.clone();
         if self.happens(CORRUPT) {
@@ -170,13 +171,13 @@ impl Model {
         }
         if self.waiting.len() >= self.settings.limit as usize {
             self.dropped += 1;
-            return Verdict::Dropped;
+            return Enqueued::Dropped;
         }
         if count == 2 {
             let _ = self.arrives(now, other, false);
         }
         self.waits(now, parcel);
-        Verdict::Queued
+        Enqueued::Queued
     }
 
     fn waits(&mut self, now: Nanos, parcel: Parcel) {

@@ -2,7 +2,7 @@
 
 use super::Parcel;
 use quietcore_core::Nanos;
-use quietcore_qdisc::{Delay, Dequeued, Netem, NetemSettings, Qdisc};
+use quietcore_qdisc::{Dequeued, Netem, NetemDelay, NetemSettings, Qdisc};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -11,9 +11,9 @@ const RECORDED: &str = include_str!("../recorded/netem-delays-linux-6.12.txt");
 /// were 2 us late and its softirqs, emulated, the rest.
 const LATE: u64 = 300;
 
-/// Delays of `count` packets in microseconds, sorted.
+/// DelayTimer of `count` packets in microseconds, sorted.
 fn played(seed: u64, count: usize) -> Vec<u64> {
-    let delay = Delay { latency: Nanos(10_000_000), jitter: Nanos(3_000_000), ..Delay::default() };
+    let delay = NetemDelay { latency: Nanos(10_000_000), jitter: Nanos(3_000_000), ..NetemDelay::default() };
     let settings = NetemSettings { delay, ..NetemSettings::default() };
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut netem = Netem::new(settings, move || random.next_u32(), Nanos(0)).expect("they go together");

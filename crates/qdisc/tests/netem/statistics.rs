@@ -3,7 +3,7 @@
 use super::generator;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    Chance, Delay, Dequeued, Distribution, Loss, Netem, NetemSettings, Probability, Qdisc, Verdict,
+    Chance, Dequeued, Distribution, Enqueued, Netem, NetemDelay, NetemLoss, NetemSettings, Probability, Qdisc,
 };
 
 /// Half the width of an interval that holds 99 % of a normal distribution, in standard deviations.
@@ -16,13 +16,13 @@ fn percent(percent: f64) -> Probability {
 }
 
 /// Which of so many packets were lost.
-fn losses(loss: Loss, seed: u64) -> Vec<bool> {
+fn losses(loss: NetemLoss, seed: u64) -> Vec<bool> {
     let settings = NetemSettings { loss, ..NetemSettings::default() };
     let mut netem = Netem::new(settings, generator(seed), Nanos(0)).expect("they go together");
     let take = |at| {
         let verdict = netem.enqueue(Nanos(at), vec![0_u8; 60]);
         let _ = netem.dequeue(Nanos(at));
-        verdict == Verdict::Lost
+        verdict == Enqueued::Lost
     };
     (0..PACKETS).map(take).collect()
 }
@@ -32,7 +32,7 @@ fn losses(loss: Loss, seed: u64) -> Vec<bool> {
 fn random_losses() {
     for (seed, share) in [(1, 0.1), (2, 1.0), (3, 30.0)] {
         let chance = Chance { probability: percent(share), ..Chance::default() };
-        let lost = losses(Loss::Random(chance), seed).iter().filter(|lost| **lost).count() as f64;
+        let lost = losses(NetemLoss::Random(chance), seed).iter().filter(|lost| **lost).count() as f64;
         let (mean, p) = (PACKETS as f64 * share / 100.0, share / 100.0);
         let off = (lost - mean).abs() / (mean * (1.0 - p)).sqrt();
         assert!(off < WITHIN, "{share} %: {lost} of {mean}");
@@ -43,7 +43,7 @@ fn random_losses() {
 /// geometric lengths with a mean of 10, gaps with a mean of 100.
 #[test]
 fn gilbert_bursts() {
-    let model = Loss::gilbert(percent(1.0), percent(10.0));
+    let model = NetemLoss::gilbert(percent(1.0), percent(10.0));
     let lost = losses(model, 4);
     let runs = |wanted: bool| -> Vec<f64> {
         let runs = lost.chunk_by(|one, next| one == next).filter(|run| run[0] == wanted);
@@ -61,12 +61,12 @@ fn gilbert_bursts() {
     assert!((share - expected).abs() < WITHIN * deviation, "{share}, not {expected}");
 }
 
-/// Goal: the four states lose what their stationary distribution says. Method: against `Loss::mean`, within
+/// Goal: the four states lose what their stationary distribution says. Method: against `NetemLoss::mean`, within
 /// three times the interval of independent losses, as neighbours are alike.
 #[test]
 fn four_states() {
     let [p13, p31, p32, p23, p14] = [1.0, 20.0, 10.0, 50.0, 0.5].map(percent);
-    let model = Loss::FourStates { p13, p31, p32, p23, p14 };
+    let model = NetemLoss::FourStates { p13, p31, p32, p23, p14 };
     let share = losses(model, 5).iter().filter(|lost| **lost).count() as f64 / PACKETS as f64;
     let expected = model.mean().expect("it has one");
     let deviation = (expected * (1.0 - expected) / PACKETS as f64).sqrt();
@@ -74,12 +74,12 @@ fn four_states() {
 }
 
 /// How long each packet waited that had all the time it wanted.
-fn delays(delay: Delay, seed: u64) -> Vec<f64> {
+fn delays(delay: NetemDelay, seed: u64) -> Vec<f64> {
     let settings = NetemSettings { delay, ..NetemSettings::default() };
     let mut netem = Netem::new(settings, generator(seed), Nanos(0)).expect("they go together");
     let mut wait = |number: u64| {
         let sent = Nanos(number * 1_000_000_000);
-        assert_eq!(netem.enqueue(sent, vec![0_u8; 60]), Verdict::Queued);
+        assert_eq!(netem.enqueue(sent, vec![0_u8; 60]), Enqueued::Queued);
         match netem.dequeue(sent) {
             Dequeued::Throttled(until) => {
                 assert!(netem.dequeue(until).packet().is_some());
@@ -101,11 +101,11 @@ fn moments(values: &[f64]) -> (f64, f64) {
 /// Goal: `delay 10ms 3ms distribution normal`: mean and deviation, and nothing outside of four of them.
 #[test]
 fn normal_delays() {
-    let delay = Delay {
+    let delay = NetemDelay {
         latency: Nanos(10_000_000),
         jitter: Nanos(2_000_000),
         distribution: Some(Distribution::normal()),
-        ..Delay::default()
+        ..NetemDelay::default()
     };
     let values = delays(delay, 6);
     let (mean, deviation) = moments(&values);
@@ -121,7 +121,7 @@ fn normal_delays() {
 /// Goal: jitter without a distribution is uniform, its lower end included and its upper end not.
 #[test]
 fn uniform_delays() {
-    let delay = Delay { latency: Nanos(50), jitter: Nanos(3), ..Delay::default() };
+    let delay = NetemDelay { latency: Nanos(50), jitter: Nanos(3), ..NetemDelay::default() };
     let values = delays(delay, 7);
     let count = values.len() as f64;
     for wanted in 47..53 {

@@ -10,8 +10,8 @@ use super::names::{Preempt, SenderName, WatchdogName};
 use super::raw::RawPackets;
 use super::value::within;
 use quietcore_core::{CpuId, Nanos};
-use quietcore_qdisc::tc::{self, Command, NetemOptions, Place, QdiscOptions, Verb};
-use quietcore_qdisc::{Delay, NetemSettings};
+use quietcore_qdisc::tc::{self, Command, NetemOptions, QdiscOptions, TcParent, TcVerb};
+use quietcore_qdisc::{NetemDelay, NetemSettings};
 use toml::Spanned;
 
 /// The most queues of one plan.
@@ -147,8 +147,8 @@ fn disciplines(entry: &Spanned<RawPackets>) -> Result<Vec<NetemSettings>, Scenar
             ));
         };
         match (command.verb, &command.options, command.place) {
-            (Verb::Delete, ..) | (_, Some(QdiscOptions::Mq(_)), Some(Place::Root)) => {}
-            (_, Some(QdiscOptions::Netem(netem)), Some(Place::Parent(parent))) => {
+            (TcVerb::Delete, ..) | (_, Some(QdiscOptions::Mq(_)), Some(TcParent::Root)) => {}
+            (_, Some(QdiscOptions::Netem(netem)), Some(TcParent::Parent(parent))) => {
                 let number = parent.minor();
                 if number == 0 || found.iter().any(|(other, _)| *other == number) {
                     return Err(ScenarioProblem::at(
@@ -188,6 +188,6 @@ fn settings(line: &Spanned<String>, typed: &NetemOptions) -> Result<NetemSetting
     if latency > SPAN_MAX || latency.saturating_sub(jitter) < LOOP_MIN {
         return Err(ScenarioProblem::at(line, "delay less jitter must be between 1us and 60s"));
     }
-    let delay = Delay { latency: Nanos(latency), jitter: Nanos(jitter), ..Delay::default() };
+    let delay = NetemDelay { latency: Nanos(latency), jitter: Nanos(jitter), ..NetemDelay::default() };
     Ok(NetemSettings { delay, limit: typed.limit.unwrap_or(LIMIT), ..NetemSettings::default() })
 }

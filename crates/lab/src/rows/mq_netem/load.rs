@@ -10,7 +10,7 @@ use quietcore_live::{
     timer::{ExactPolicy, Policy},
 };
 use quietcore_net::{Device, DeviceError, DeviceOptions, Network, QueueStatistics, Watchdog};
-use quietcore_qdisc::{Delay, Fifo, Limit, Netem, NetemSettings, Packet};
+use quietcore_qdisc::{Fifo, FifoLimit, Netem, NetemDelay, NetemSettings, Packet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -214,11 +214,11 @@ fn device(
     let mut delays = [0; QUEUES];
     for (queue, (limit, millis)) in NETEMS.into_iter().enumerate() {
         if setup.discipline == Discipline::Fifo {
-            device.graft(queue, Fifo::new(Limit::Packets(limit)));
+            device.graft(queue, Fifo::new(FifoLimit::Packets(limit)));
             continue;
         }
         delays[queue] = millis * 1_000_000;
-        let delay = Delay { latency: Nanos(delays[queue]), ..Delay::default() };
+        let delay = NetemDelay { latency: Nanos(delays[queue]), ..NetemDelay::default() };
         let settings = NetemSettings { delay, limit, ..NetemSettings::default() };
         // Nothing is drawn: delays have no jitter.
         let netem = Netem::new(settings, || 0, machine.now()).expect("limit and delay go together");

@@ -4,9 +4,9 @@
 
 use super::random::Random;
 use crate::tc::{
-    CbqClassOptions, CbqOptions, ClassCommand, ClassOptions, Classifier, Command, Estimation, FilterCommand,
-    FilterVerb, HfscClassOptions, HtbClassOptions, Match, NetemOptions, Object, Place, Protocol,
-    QdiscCommand, QdiscOptions, ShowCommand, TbfOptions, Verb, parse, parse_script,
+    CbqClassOptions, CbqOptions, ClassCommand, ClassOptions, Classifier, Command, Estimation, FieldMatch,
+    FilterCommand, FilterVerb, HfscClassOptions, HtbClassOptions, NetemOptions, Protocol, QdiscCommand,
+    QdiscOptions, ShowCommand, TbfOptions, TcObject, TcParent, TcVerb, parse, parse_script,
 };
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -120,8 +120,8 @@ fn device() -> BoxedStrategy<String> {
         .boxed()
 }
 
-fn place() -> BoxedStrategy<Place> {
-    prop_oneof![Just(Place::Root), Random::random().prop_map(Place::Parent)].boxed()
+fn place() -> BoxedStrategy<TcParent> {
+    prop_oneof![Just(TcParent::Root), Random::random().prop_map(TcParent::Parent)].boxed()
 }
 
 fn handle() -> BoxedStrategy<crate::ClassId> {
@@ -133,17 +133,18 @@ fn estimation() -> BoxedStrategy<Estimation> {
     (time(), time()).prop_map(|(interval, time_constant)| Estimation { interval, time_constant }).boxed()
 }
 
-fn verb() -> BoxedStrategy<Verb> {
-    select(&[Verb::Add, Verb::Change, Verb::Replace, Verb::Delete][..]).boxed()
+fn verb() -> BoxedStrategy<TcVerb> {
+    select(&[TcVerb::Add, TcVerb::Change, TcVerb::Replace, TcVerb::Delete][..]).boxed()
 }
 
 fn qdisc() -> BoxedStrategy<Command> {
     let options = (qdisc_options(), any::<bool>());
     (verb(), device(), place(), option::of(handle()), option::of(estimation()), options)
         .prop_map(|(verb, device, place, handle, est, (options, named))| {
-            let by_handle = handle.is_some() && matches!(verb, Verb::Change | Verb::Delete);
+            let by_handle = handle.is_some() && matches!(verb, TcVerb::Change | TcVerb::Delete);
             let place = if by_handle { Some(place).filter(|_| named) } else { Some(place) };
-            let options = if verb == Verb::Delete { Some(options).filter(|_| named) } else { Some(options) };
+            let options =
+                if verb == TcVerb::Delete { Some(options).filter(|_| named) } else { Some(options) };
             Command::Qdisc(QdiscCommand { verb, device, place, handle, est, options })
         })
         .boxed()
@@ -153,25 +154,26 @@ fn class() -> BoxedStrategy<Command> {
     let options = (class_options(), any::<bool>());
     (verb(), device(), Random::random(), Random::random(), option::of(estimation()), options)
         .prop_map(|(verb, device, parent, id, est, (options, named))| {
-            let known = matches!(verb, Verb::Change | Verb::Delete);
+            let known = matches!(verb, TcVerb::Change | TcVerb::Delete);
             let parent = Some(parent).filter(|_| named || !known);
             let id = Some(id).filter(|_| named || known);
-            let options = if verb == Verb::Delete { Some(options).filter(|_| named) } else { Some(options) };
+            let options =
+                if verb == TcVerb::Delete { Some(options).filter(|_| named) } else { Some(options) };
             Command::Class(ClassCommand { verb, device, parent, id, est, options })
         })
         .boxed()
 }
 
-fn field() -> BoxedStrategy<Match> {
+fn field() -> BoxedStrategy<FieldMatch> {
     let address = || any::<u32>().prop_map(Ipv4Addr::from_bits);
     let length = (0..=32_u32).prop_map(|length| u32::MAX.checked_shl(32 - length).unwrap_or(0));
     let mask = prop_oneof![length.prop_map(Ipv4Addr::from_bits), address()].boxed();
     prop_oneof![
-        (address(), mask.clone()).prop_map(|(address, mask)| Match::Source { address, mask }),
-        (address(), mask).prop_map(|(address, mask)| Match::Destination { address, mask }),
-        any::<(u16, u16)>().prop_map(|(value, mask)| Match::SourcePort { value, mask }),
-        any::<(u16, u16)>().prop_map(|(value, mask)| Match::DestinationPort { value, mask }),
-        any::<(u8, u8)>().prop_map(|(value, mask)| Match::Protocol { value, mask }),
+        (address(), mask.clone()).prop_map(|(address, mask)| FieldMatch::Source { address, mask }),
+        (address(), mask).prop_map(|(address, mask)| FieldMatch::Destination { address, mask }),
+        any::<(u16, u16)>().prop_map(|(value, mask)| FieldMatch::SourcePort { value, mask }),
+        any::<(u16, u16)>().prop_map(|(value, mask)| FieldMatch::DestinationPort { value, mask }),
+        any::<(u8, u8)>().prop_map(|(value, mask)| FieldMatch::Protocol { value, mask }),
     ]
     .boxed()
 }
@@ -192,11 +194,12 @@ fn filter() -> BoxedStrategy<Command> {
 }
 
 fn show() -> BoxedStrategy<Command> {
-    let object = select(&[Object::Qdisc, Object::Class, Object::Filter][..]);
+    let object = select(&[TcObject::Qdisc, TcObject::Class, TcObject::Filter][..]);
     (object, option::of(device()), option::of(place()), option::of(handle()), any::<[bool; 3]>())
         .prop_map(|(object, device, place, id, [statistics, details, json])| {
-            let device = if object == Object::Qdisc { device } else { device.or_else(|| Some("lo".into())) };
-            let id = id.filter(|_| object != Object::Filter);
+            let device =
+                if object == TcObject::Qdisc { device } else { device.or_else(|| Some("lo".into())) };
+            let id = id.filter(|_| object != TcObject::Filter);
             Command::Show(ShowCommand { object, device, place, id, statistics, details, json })
         })
         .boxed()

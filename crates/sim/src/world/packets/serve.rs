@@ -6,7 +6,7 @@ use crate::world::event::SimEvent;
 use crate::world::softirqs::SoftirqLayer;
 use crate::world::timers::{LockCost, LockUse};
 use quietcore_core::Nanos;
-use quietcore_qdisc::{TxTake, TxThen, Verdict};
+use quietcore_qdisc::{Enqueued, TxTake, TxThen};
 use std::collections::VecDeque;
 
 /// For how long a packet that was dropped is missed: the shortest time-out of TCP (`TCP_RTO_MIN`).
@@ -49,13 +49,13 @@ impl SoftirqLayer<'_> {
         figures.enqueue_ns += taken.held;
         figures.queue_max = figures.queue_max.max(length);
         match verdict {
-            Verdict::Queued => {
+            Enqueued::Queued => {
                 if self.packets.queues[usize::from(queue)].tx.begin() {
                     let more = self.take_out(cpu, queue, at);
                     taken = UnderLock { held: taken.held + more.held, ..more };
                 }
             }
-            Verdict::Lost | Verdict::Dropped => {
+            Enqueued::Lost | Enqueued::Dropped => {
                 figures.dropped += 1;
                 if self.packets.queues[usize::from(queue)].dropped() {
                     self.push(Nanos(self.now() + RETRY), SimEvent::SendAgain(queue));
