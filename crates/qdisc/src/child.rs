@@ -31,12 +31,6 @@ pub struct InnerQdisc<P> {
 
 impl<P: Packet + Debug> InnerQdisc<P> {
     /// Puts `qdisc` into another one.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
-    /// let child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Packets(10)));
-    /// assert_eq!(child.kind(), "pfifo");
-    /// ```
     #[must_use]
     pub fn new(qdisc: impl Qdisc<P> + 'static) -> Self {
         Self::boxed(Box::new(qdisc))
@@ -52,94 +46,45 @@ impl<P: Packet + Debug> InnerQdisc<P> {
     }
 
     /// The same for one whose type is not known.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
-    /// let child: InnerQdisc<Vec<u8>> = InnerQdisc::boxed(Box::new(Fifo::new(FifoLimit::Packets(10))));
-    /// assert!(child.is_empty());
-    /// ```
     #[must_use]
     pub fn boxed(qdisc: Box<dyn Qdisc<P>>) -> Self {
         Self { qdisc, held: None, withdrawn: (0, 0) }
     }
 
     /// Its name in `tc`.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
-    /// # let child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Bytes(10)));
-    /// assert_eq!(child.kind(), "bfifo");
-    /// ```
     #[must_use]
     pub fn kind(&self) -> &'static str {
         self.qdisc.kind()
     }
 
     /// The discipline itself, to look at.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
-    /// # let child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Bytes(10)));
-    /// assert_eq!(child.qdisc().statistics().qlen, 0);
-    /// ```
     #[must_use]
     pub fn qdisc(&self) -> &dyn Qdisc<P> {
         &*self.qdisc
     }
 
     /// The discipline itself, to change. What was looked at already stays what leaves next.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
-    /// # let mut child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Packets(10)));
-    /// let inner: &mut dyn core::any::Any = child.qdisc_mut();
-    /// inner.downcast_mut::<Fifo<Vec<u8>>>().expect("it is one").set_limit(FifoLimit::Packets(20));
-    /// ```
     pub fn qdisc_mut(&mut self) -> &mut dyn Qdisc<P> {
         &mut *self.qdisc
     }
 
     /// Its second timer.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{InnerQdisc, DelayTimer, Fifo, FifoLimit};
-    /// # let child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Bytes(10)));
-    /// assert_eq!(child.delays(), DelayTimer::Absent);
-    /// ```
     #[must_use]
     pub fn delays(&self) -> DelayTimer {
         self.qdisc.delays()
     }
 
     /// Does what its second timer is for.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
-    /// # let mut child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Bytes(10)));
-    /// child.end_delays(quietcore_core::Nanos(0));
-    /// ```
     pub fn end_delays(&mut self, now: Nanos) {
         self.qdisc.end_delays(now);
     }
 
     /// Gives it a packet.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit, Enqueued};
-    /// # let mut child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Packets(0)));
-    /// assert_eq!(child.enqueue(quietcore_core::Nanos(0), vec![0; 60]), Enqueued::Dropped);
-    /// ```
     pub fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
         self.qdisc.enqueue(now, packet)
     }
 
     /// How long the packet is that [`dequeue`](Self::dequeue) would give now.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{InnerQdisc, Dequeued, Fifo, FifoLimit};
-    /// # let mut child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Packets(1)));
-    /// assert_eq!(child.peek(quietcore_core::Nanos(0)), Dequeued::Empty);
-    /// ```
     pub fn peek(&mut self, now: Nanos) -> Dequeued<u32> {
         if self.held.is_none() {
             if let Some(bytes) = self.qdisc.head() {
@@ -155,37 +100,17 @@ impl<P: Packet + Debug> InnerQdisc<P> {
     }
 
     /// Takes its next packet.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{InnerQdisc, Dequeued, Fifo, FifoLimit};
-    /// # let mut child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Packets(1)));
-    /// assert_eq!(child.dequeue(quietcore_core::Nanos(0)), Dequeued::Empty);
-    /// ```
     pub fn dequeue(&mut self, now: Nanos) -> Dequeued<P> {
         self.held.take().map_or_else(|| self.qdisc.dequeue(now), Dequeued::Packet)
     }
 
     /// Whether it holds nothing.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
-    /// # let mut child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Packets(1)));
-    /// assert!(child.enqueue(quietcore_core::Nanos(0), vec![0; 60]).is_accepted() && !child.is_empty());
-    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.held.is_none() && self.qdisc.statistics().qlen == 0
     }
 
     /// Empties it.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
-    /// # let mut child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Packets(1)));
-    /// # let _ = child.enqueue(quietcore_core::Nanos(0), vec![0; 60]);
-    /// child.reset(quietcore_core::Nanos(0));
-    /// assert!(child.is_empty());
-    /// ```
     pub fn reset(&mut self, now: Nanos) {
         if let Some(held) = self.held.take() {
             self.withdrawn.0 += u64::from(held.len());
@@ -195,12 +120,6 @@ impl<P: Packet + Debug> InnerQdisc<P> {
     }
 
     /// Its statistics; a packet that was looked at has not left.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit};
-    /// # let child: InnerQdisc<Vec<u8>> = InnerQdisc::new(Fifo::new(FifoLimit::Packets(1)));
-    /// assert_eq!(child.statistics(), Default::default());
-    /// ```
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         let mut statistics = self.qdisc.statistics();

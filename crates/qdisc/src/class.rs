@@ -25,30 +25,18 @@ pub struct ClassId(
 
 impl ClassId {
     /// A class by its two numbers.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::ClassId::new(1, 0x10).to_string(), "1:10");
-    /// ```
     #[must_use]
     pub const fn new(major: u16, minor: u16) -> Self {
         Self((major as u32) << 16 | minor as u32)
     }
 
     /// The number of the discipline.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::ClassId(0x0001_0010).major(), 1);
-    /// ```
     #[must_use]
     pub const fn major(self) -> u16 {
         (self.0 >> 16) as u16
     }
 
     /// The number of the class in its discipline.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::ClassId(0x0001_0010).minor(), 0x10);
-    /// ```
     #[must_use]
     pub const fn minor(self) -> u16 {
         self.0 as u16

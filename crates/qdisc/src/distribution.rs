@@ -66,22 +66,12 @@ impl Distribution {
     }
 
     /// Pareto's, of shape 3: short delays, and a few long ones.
-    ///
-    /// ```
-    /// let table = quietcore_qdisc::Distribution::pareto();
-    /// assert!(table.table().iter().all(|entry| *entry > -4731), "nothing is far below the mean");
-    /// ```
     #[must_use]
     pub fn pareto() -> Self {
         Self::of(pareto_quantile)
     }
 
     /// A quarter of a normal and three quarters of a Pareto's, standardised.
-    ///
-    /// ```
-    /// let table = quietcore_qdisc::Distribution::paretonormal();
-    /// assert_ne!(table, quietcore_qdisc::Distribution::pareto());
-    /// ```
     #[must_use]
     pub fn paretonormal() -> Self {
         let (normal, pareto) = (0.25, 0.75);
@@ -98,12 +88,6 @@ impl Distribution {
     ///
     /// # Errors
     /// Of no entries, or of more than 65536.
-    ///
-    /// ```
-    /// let late = quietcore_qdisc::Distribution::from_table(&[0, 0, 0, 8192])?;
-    /// assert_eq!(late.table().len(), 4);
-    /// # Ok::<(), quietcore_qdisc::DistributionError>(())
-    /// ```
     pub fn from_table(table: &[i16]) -> Result<Self, DistributionError> {
         let entries = table.len();
         if (1..=65_536).contains(&entries) {
@@ -114,11 +98,6 @@ impl Distribution {
     }
 
     /// Its entries, in 8192ths of a standard deviation.
-    ///
-    /// ```
-    /// # let table = quietcore_qdisc::Distribution::pareto();
-    /// assert_eq!(table.table().last(), Some(&i16::MAX), "the longest are clipped");
-    /// ```
     #[must_use]
     pub fn table(&self) -> &[i16] {
         &self.0

@@ -96,14 +96,6 @@ impl Estimator {
     ///
     /// # Errors
     /// See [`EstimatorError`].
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::Estimator;
-    /// let estimator = Estimator::new(Nanos(1_000_000_000), Nanos(4_000_000_000), Nanos(0))?;
-    /// assert_eq!(estimator.next(), Nanos(1_000_000_000));
-    /// # Ok::<(), quietcore_qdisc::EstimatorError>(())
-    /// ```
     pub fn new(interval: Nanos, time_constant: Nanos, now: Nanos) -> Result<Self, EstimatorError> {
         const SHORTEST: u64 = 250_000_000;
         let asked = interval;
@@ -125,14 +117,6 @@ impl Estimator {
     }
 
     /// When it is to be told next.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::Estimator;
-    /// # let estimator = Estimator::new(Nanos(200_000_000), Nanos(4_000_000_000), Nanos(7))?;
-    /// assert_eq!(estimator.next(), Nanos(250_000_007));
-    /// # Ok::<(), quietcore_qdisc::EstimatorError>(())
-    /// ```
     #[must_use]
     pub const fn next(&self) -> Nanos {
         self.next
@@ -167,28 +151,12 @@ impl Estimator {
     }
 
     /// Bits per second, as `tc` prints them.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::Estimator;
-    /// # let estimator = Estimator::new(Nanos(250_000_000), Nanos(4_000_000_000), Nanos(0))?;
-    /// assert_eq!(estimator.bits_per_second(), 0);
-    /// # Ok::<(), quietcore_qdisc::EstimatorError>(())
-    /// ```
     #[must_use]
     pub fn bits_per_second(&self) -> u64 {
         u64::try_from((self.bytes.rate * 8) >> FRACTION).unwrap_or(u64::MAX)
     }
 
     /// Packets per second.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::Estimator;
-    /// # let estimator = Estimator::new(Nanos(250_000_000), Nanos(4_000_000_000), Nanos(0))?;
-    /// assert_eq!(estimator.packets_per_second(), 0);
-    /// # Ok::<(), quietcore_qdisc::EstimatorError>(())
-    /// ```
     #[must_use]
     pub fn packets_per_second(&self) -> u64 {
         self.packets.per_second()

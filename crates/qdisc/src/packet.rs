@@ -24,53 +24,29 @@ use quietcore_core::Nanos;
 #[expect(clippy::len_without_is_empty, reason = "a packet without bytes is no packet")]
 pub trait Packet: Sized + 'static {
     /// Bytes that it takes on the link, headers of the link layer included where they count.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::Packet::len(&vec![0_u8; 60]), 60);
-    /// ```
     fn len(&self) -> u32;
 
     /// Which flow it belongs to: what has the same number is kept in order and shares a queue.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::Packet::flow(&vec![0_u8; 60]), 0);
-    /// ```
     fn flow(&self) -> u64 {
         0
     }
 
     /// The earliest moment at which it may leave, where its sender asked for one.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::Packet::departure(&vec![0_u8; 60]), None);
-    /// ```
     fn departure(&self) -> Option<Nanos> {
         None
     }
 
     /// What its sender wants its flow paced to, in bytes per second.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::Packet::pacing_rate(&vec![0_u8; 60]), None);
-    /// ```
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
 
     /// Its priority, as a socket's: which band it is of.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::Packet::priority(&vec![0_u8; 60]), 0);
-    /// ```
     fn priority(&self) -> u32 {
         0
     }
 
     /// Another one like it.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::Packet::duplicate(&vec![7_u8; 60]), Some(vec![7; 60]));
-    /// ```
     fn duplicate(&self) -> Option<Self> {
         None
     }
@@ -87,10 +63,6 @@ pub trait Packet: Sized + 'static {
     }
 
     /// Marks it as having met congestion (ECN); says whether it can be, and is now.
-    ///
-    /// ```
-    /// assert!(!quietcore_qdisc::Packet::mark_congestion(&mut vec![0_u8; 60]));
-    /// ```
     fn mark_congestion(&mut self) -> bool {
         false
     }

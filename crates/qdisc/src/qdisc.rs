@@ -24,10 +24,6 @@ pub enum Enqueued {
 
 impl Enqueued {
     /// Whether the sender is told that all is well.
-    ///
-    /// ```
-    /// assert!(quietcore_qdisc::Enqueued::Queued.is_accepted());
-    /// ```
     #[must_use]
     pub const fn is_accepted(self) -> bool {
         !matches!(self, Self::Dropped)
@@ -55,10 +51,6 @@ pub enum Dequeued<P> {
 
 impl<P> Dequeued<P> {
     /// The packet, if there is one.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::Dequeued::<u32>::Empty.packet(), None);
-    /// ```
     pub fn packet(self) -> Option<P> {
         match self {
             Self::Packet(packet) => Some(packet),
@@ -107,10 +99,6 @@ impl DelayTimer {
     }
 
     /// The moment, if there is one.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::DelayTimer::Idle.until(), None);
-    /// ```
     #[must_use]
     pub const fn until(self) -> Option<Nanos> {
         match self {
@@ -148,11 +136,6 @@ impl DelayTimer {
 /// ```
 pub trait Qdisc<P: Packet>: Any + fmt::Debug + Send {
     /// The name that it has in `tc`.
-    ///
-    /// ```
-    /// use quietcore_qdisc::{Fifo, FifoLimit, Qdisc};
-    /// assert_eq!(Qdisc::<Vec<u8>>::kind(&Fifo::new(FifoLimit::Packets(1))), "pfifo");
-    /// ```
     fn kind(&self) -> &'static str;
 
     /// Takes a packet that arrives at `now`.
@@ -186,22 +169,11 @@ pub trait Qdisc<P: Packet>: Any + fmt::Debug + Send {
     ///
     /// Whether it needs one changes only when it, or something inside, is told something else. Costs as much
     /// as what is inside.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{DelayTimer, Fifo, FifoLimit, Qdisc};
-    /// assert_eq!(Qdisc::<Vec<u8>>::delays(&Fifo::new(FifoLimit::Packets(1))), DelayTimer::Absent);
-    /// ```
     fn delays(&self) -> DelayTimer {
         DelayTimer::Absent
     }
 
     /// Does what is due at `now` of what the second timer is for.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Fifo, FifoLimit, Qdisc};
-    /// Qdisc::<Vec<u8>>::end_delays(&mut Fifo::new(FifoLimit::Packets(1)), Nanos(0)); // nothing
-    /// ```
     fn end_delays(&mut self, now: Nanos) {
         let _ = now;
     }

@@ -41,10 +41,6 @@ pub struct Rate {
 
 impl Rate {
     /// A rate; `None` of 0.
-    ///
-    /// ```
-    /// assert!(quietcore_qdisc::Rate::bytes_per_second(0).is_none());
-    /// ```
     #[must_use]
     pub const fn bytes_per_second(bytes_per_second: u64) -> Option<Self> {
         if bytes_per_second == 0 {
@@ -54,56 +50,30 @@ impl Rate {
     }
 
     /// Every packet counts so many bytes more, or fewer.
-    ///
-    /// ```
-    /// # let rate = quietcore_qdisc::Rate::bytes_per_second(1_000_000_000).expect("not 0");
-    /// assert_eq!(rate.overhead(4).time(60).0, 64);
-    /// ```
     #[must_use]
     pub const fn overhead(self, bytes: i32) -> Self {
         Self { overhead: bytes, ..self }
     }
 
     /// No packet counts less.
-    ///
-    /// ```
-    /// # let rate = quietcore_qdisc::Rate::bytes_per_second(1_000_000_000).expect("not 0");
-    /// assert_eq!(rate.mpu(64).time(40).0, 64);
-    /// ```
     #[must_use]
     pub const fn mpu(self, bytes: u32) -> Self {
         Self { mpu: bytes, ..self }
     }
 
     /// How packets are packed.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{LinkLayer, Rate};
-    /// # let rate = Rate::bytes_per_second(1_000_000_000).expect("not 0");
-    /// assert_eq!(rate.link_layer(LinkLayer::Atm).time(49).0, 106);
-    /// ```
     #[must_use]
     pub const fn link_layer(self, layer: LinkLayer) -> Self {
         Self { layer, ..self }
     }
 
     /// Bytes per second.
-    ///
-    /// ```
-    /// # let rate = quietcore_qdisc::Rate::bytes_per_second(7).expect("not 0");
-    /// assert_eq!(rate.get(), 7);
-    /// ```
     #[must_use]
     pub const fn get(self) -> u64 {
         self.bytes_per_second
     }
 
     /// How many bytes a packet of `bytes` counts.
-    ///
-    /// ```
-    /// # let rate = quietcore_qdisc::Rate::bytes_per_second(7).expect("not 0");
-    /// assert_eq!(rate.overhead(-100).counted(60), 0);
-    /// ```
     #[must_use]
     pub const fn counted(self, bytes: u32) -> u64 {
         let with = bytes as i64 + self.overhead as i64;
@@ -115,22 +85,12 @@ impl Rate {
     }
 
     /// How long a packet of `bytes` takes.
-    ///
-    /// ```
-    /// # let rate = quietcore_qdisc::Rate::bytes_per_second(1_000).expect("not 0");
-    /// assert_eq!(rate.time(1).0, 1_000_000);
-    /// ```
     #[must_use]
     pub const fn time(self, bytes: u32) -> Nanos {
         self.time_of(self.counted(bytes))
     }
 
     /// How long so many bytes take, as they are.
-    ///
-    /// ```
-    /// # let rate = quietcore_qdisc::Rate::bytes_per_second(1_000).expect("not 0");
-    /// assert_eq!(rate.overhead(7).time_of(2).0, 2_000_000);
-    /// ```
     #[must_use]
     pub const fn time_of(self, bytes: u64) -> Nanos {
         let time = bytes as u128 * SECOND / self.bytes_per_second as u128;
@@ -138,12 +98,6 @@ impl Rate {
     }
 
     /// How many whole bytes pass in `span`.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # let rate = quietcore_qdisc::Rate::bytes_per_second(1_000).expect("not 0");
-    /// assert_eq!(rate.bytes_in(Nanos(1_500_000)), 1);
-    /// ```
     #[must_use]
     pub const fn bytes_in(self, span: Nanos) -> u64 {
         let bytes = span.0 as u128 * self.bytes_per_second as u128 / SECOND;

@@ -34,12 +34,6 @@ pub struct Statistics {
 
 impl Statistics {
     /// A packet of `bytes` was queued.
-    ///
-    /// ```
-    /// # let mut statistics = quietcore_qdisc::Statistics::default();
-    /// statistics.arrived(60);
-    /// assert_eq!((statistics.backlog, statistics.qlen), (60, 1));
-    /// ```
     pub fn arrived(&mut self, bytes: u32) {
         self.backlog += u64::from(bytes);
         self.qlen += 1;

@@ -91,15 +91,6 @@ impl<P> Debug for Control<P> {
 
 impl<P: Packet + Debug + Send> Control<P> {
     /// One without devices. The seeds of netem's that name none are drawn from `seed`.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, net::Control};
-    /// # let machine = Machine::start()?;
-    /// let control = Control::<Vec<u8>>::new(machine, 7);
-    /// assert_eq!(control.execute_line("tc qdisc show")?.to_string(), "");
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn new(machine: &'static Machine, seed: u64) -> Self {
         let seeds = ChaCha8Rng::seed_from_u64(seed);
@@ -142,15 +133,6 @@ impl<P: Packet + Debug + Send> Control<P> {
     }
 
     /// Forgets a device; it goes on as it is. Nothing happens if there is none of that name.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, net::Control};
-    /// # let machine = Machine::start()?;
-    /// # let control = Control::<Vec<u8>>::new(machine, 7);
-    /// control.remove_device("veth0");
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn remove_device(&self, name: &str) {
         let removed = self.shared.state().devices.remove(name);
         // Without the lock: the device may end, and its packets with it.
@@ -161,16 +143,6 @@ impl<P: Packet + Debug + Send> Control<P> {
     ///
     /// # Errors
     /// [`TcControlError`] says what is wrong and what to do instead; nothing has changed then.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, net::{Answer, Control}, qdisc::tc};
-    /// # let machine = Machine::start()?;
-    /// # let control = Control::<Vec<u8>>::new(machine, 7);
-    /// let answer = control.execute(&tc::parse("tc -s qdisc show")?)?;
-    /// assert!(matches!(answer, Answer::Qdiscs(reports) if reports.is_empty()));
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn execute(&self, command: &Command) -> Result<Answer, TcControlError> {
         let mut state = self.shared.state();
         let now = self.shared.machine.now();
@@ -194,16 +166,6 @@ impl<P: Packet + Debug + Send> Control<P> {
     ///
     /// # Errors
     /// [`TcControlError::Line`] marks the word that cannot be; else as [`execute`](Self::execute).
-    ///
-    /// ```
-    /// # use quietcore::{Machine, net::Control};
-    /// # let machine = Machine::start()?;
-    /// # let control = Control::<Vec<u8>>::new(machine, 7);
-    /// let error = control.execute_line("tc qdisc shwo").expect_err("a typing error");
-    /// assert!(error.to_string().contains("^^^^"));
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn execute_line(&self, line: &str) -> Result<Answer, TcControlError> {
         self.execute(&tc::parse(line)?)
     }

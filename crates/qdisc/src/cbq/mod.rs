@@ -77,12 +77,6 @@ pub struct Cbq<P> {
 
 impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     /// A link without other classes.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Cbq, CbqSettings, Qdisc, Rate};
-    /// let rate = Rate::bytes_per_second(1_000_000).expect("not 0");
-    /// assert_eq!(Cbq::<Vec<u8>>::new(CbqSettings::new(rate)).kind(), "cbq");
-    /// ```
     #[must_use]
     pub fn new(settings: CbqSettings) -> Self {
         let link = ClassId::new(settings.major, 0);
@@ -150,14 +144,6 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     /// # Errors
     ///
     /// [`CbqError::Unknown`].
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Cbq, CbqClass, CbqError, CbqSettings, ClassId, Rate};
-    /// # let rate = Rate::bytes_per_second(1_000_000).expect("not 0");
-    /// # let mut cbq = Cbq::<Vec<u8>>::new(CbqSettings::new(rate));
-    /// let id = ClassId::new(1, 2);
-    /// assert_eq!(cbq.change_class(id, CbqClass::new(rate)), Err(CbqError::Unknown(id)));
-    /// ```
     pub fn change_class(&mut self, id: ClassId, class: CbqClass) -> Result<(), CbqError> {
         self.known(id)?;
         self.deactivate(id);
@@ -173,14 +159,6 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     /// # Errors
     ///
     /// [`CbqError::Unknown`] and [`CbqError::InUse`].
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Cbq, CbqClass, CbqError, CbqSettings, ClassId, Rate};
-    /// # let rate = Rate::bytes_per_second(1_000_000).expect("not 0");
-    /// # let mut cbq = Cbq::<Vec<u8>>::new(CbqSettings::new(rate));
-    /// let id = ClassId::new(1, 0);
-    /// assert_eq!(cbq.remove_class(id), Err(CbqError::InUse(id)));
-    /// ```
     pub fn remove_class(&mut self, id: ClassId) -> Result<(), CbqError> {
         if self.known(id)?.children > 0 || id == self.link {
             return Err(CbqError::InUse(id));
@@ -205,14 +183,6 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     /// # Errors
     ///
     /// [`CbqError::Unknown`].
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Cbq, CbqError, CbqSettings, InnerQdisc, ClassId, Fifo, FifoLimit, Rate};
-    /// # let rate = Rate::bytes_per_second(1_000_000).expect("not 0");
-    /// # let mut cbq = Cbq::<Vec<u8>>::new(CbqSettings::new(rate));
-    /// cbq.set_inner(ClassId::new(1, 0), InnerQdisc::new(Fifo::new(FifoLimit::Bytes(9_000))))?;
-    /// # Ok::<(), CbqError>(())
-    /// ```
     pub fn set_inner(&mut self, id: ClassId, queue: InnerQdisc<P>) -> Result<(), CbqError> {
         self.known(id)?;
         self.deactivate(id);
@@ -227,15 +197,6 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
 
     /// Takes a packet for a class, as if a filter had named it; where there is no such class, it goes where
     /// packets go that name none.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Cbq, CbqSettings, ClassId, Rate};
-    /// # let rate = Rate::bytes_per_second(1_000_000).expect("not 0");
-    /// # let mut cbq = Cbq::new(CbqSettings::new(rate));
-    /// assert!(cbq.enqueue_to(Nanos(0), ClassId::new(7, 7), vec![0; 60]).is_accepted());
-    /// assert_eq!(cbq.class(ClassId::new(1, 0)).map(|link| link.qlen), Some(1));
-    /// ```
     pub fn enqueue_to(&mut self, now: Nanos, class: ClassId, packet: P) -> Enqueued {
         let default = ClassId::new(self.settings.major, self.settings.default_class);
         let named = [class, default].into_iter().find(|id| self.classes.contains_key(id));
@@ -251,38 +212,17 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     }
 
     /// When the second timer is due, which brings back classes that are told [`CbqOverlimit::Delay`].
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Cbq, CbqSettings, Rate};
-    /// # let rate = Rate::bytes_per_second(1_000_000).expect("not 0");
-    /// assert_eq!(Cbq::<Vec<u8>>::new(CbqSettings::new(rate)).delay_timer(), None);
-    /// ```
     #[must_use]
     pub fn delay_timer(&self) -> Option<Nanos> {
         self.penalties.first().map(|&(moment, _)| moment)
     }
 
     /// The second timer is due; then something may be [dequeued](crate::Qdisc::dequeue).
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Cbq, CbqSettings, Rate};
-    /// # let rate = Rate::bytes_per_second(1_000_000).expect("not 0");
-    /// # let mut cbq = Cbq::<Vec<u8>>::new(CbqSettings::new(rate));
-    /// cbq.delay_expired(Nanos(0));
-    /// assert_eq!(cbq.delay_timer(), None);
-    /// ```
     pub fn delay_expired(&mut self, now: Nanos) {
         self.end_penalties(now);
     }
 
     /// What a class has done; `None` of one that does not exist.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Cbq, CbqSettings, ClassId, Rate};
-    /// # let rate = Rate::bytes_per_second(1_000_000).expect("not 0");
-    /// assert_eq!(Cbq::<Vec<u8>>::new(CbqSettings::new(rate)).class(ClassId::new(1, 1)), None);
-    /// ```
     #[must_use]
     pub fn class(&self, id: ClassId) -> Option<CbqClassStatistics> {
         self.classes.get(&id).map(CbqNode::statistics)

@@ -28,12 +28,6 @@ pub struct CbqSettings {
 
 impl CbqSettings {
     /// A link of that rate, with packets of 1,000 bytes.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{CbqSettings, Rate};
-    /// let rate = Rate::bytes_per_second(125_000).expect("not 0");
-    /// assert_eq!(CbqSettings::new(rate).bandwidth, rate);
-    /// ```
     #[must_use]
     pub const fn new(bandwidth: Rate) -> Self {
         Self { major: 1, bandwidth, average_packet: 1_000, default_class: 0 }
@@ -91,12 +85,6 @@ pub struct CbqClass {
 
 impl CbqClass {
     /// A class that may borrow, with `tc`'s defaults.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{CbqClass, Rate};
-    /// let class = CbqClass::new(Rate::bytes_per_second(12_500).expect("not 0"));
-    /// assert!(!class.bounded && !class.isolated && class.prio == 8);
-    /// ```
     #[must_use]
     pub const fn new(rate: Rate) -> Self {
         Self {

@@ -90,10 +90,6 @@ options! {
 
 switch! {
     /// Whether a class of `cbq` borrows from its parent.
-    ///
-    /// ```
-    /// assert_ne!(quietcore_qdisc::tc::CbqBorrow::Bounded, quietcore_qdisc::tc::CbqBorrow::Borrow);
-    /// ```
     pub enum CbqBorrow {
         /// `bounded`: it does not.
         Bounded = "bounded",
@@ -104,10 +100,6 @@ switch! {
 
 switch! {
     /// Whether a class of `cbq` lends to its siblings.
-    ///
-    /// ```
-    /// assert_ne!(quietcore_qdisc::tc::CbqShare::Isolated, quietcore_qdisc::tc::CbqShare::Sharing);
-    /// ```
     pub enum CbqShare {
         /// `isolated`: it does not.
         Isolated = "isolated",

@@ -12,10 +12,6 @@ use quietcore_core::Nanos;
 const PFIFO_LIMIT: u32 = 1_000;
 
 /// What a [`Fifo`] holds at most.
-///
-/// ```
-/// assert_ne!(quietcore_qdisc::FifoLimit::Packets(1000), quietcore_qdisc::FifoLimit::Bytes(1000));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FifoLimit {
     /// `pfifo`: packets.
@@ -44,11 +40,6 @@ pub struct Fifo<P> {
 
 impl<P: Packet> Fifo<P> {
     /// An empty one.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Fifo, FifoLimit, Qdisc};
-    /// assert_eq!(Fifo::<Vec<u8>>::new(FifoLimit::Bytes(1)).kind(), "bfifo");
-    /// ```
     #[must_use]
     pub const fn new(limit: FifoLimit) -> Self {
         let statistics = Statistics {

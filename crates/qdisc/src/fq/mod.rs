@@ -79,12 +79,6 @@ impl<P: Packet> Fq<P> {
     ///
     /// # Errors
     /// [`FqError`] names the setting that cannot be.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Fq, FqError, FqSettings};
-    /// let error = Fq::<Vec<u8>>::new(FqSettings::default().priomap([3; 16])).err();
-    /// assert_eq!(error, Some(FqError::Band { priority: 0, band: 3 }));
-    /// ```
     pub fn new(settings: FqSettings) -> Result<Self, FqError> {
         settings.check()?;
         Ok(Self {
@@ -100,12 +94,6 @@ impl<P: Packet> Fq<P> {
     }
 
     /// What it was asked for.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Fq, FqSettings};
-    /// let queue = Fq::<Vec<u8>>::new(FqSettings::default()).expect("settings that can be");
-    /// assert_eq!(queue.settings().timer_slack.0, 10_000);
-    /// ```
     #[must_use]
     pub const fn settings(&self) -> &FqSettings {
         &self.settings

@@ -73,11 +73,6 @@ impl Default for FqSettings {
 
 impl FqSettings {
     /// The kernel's, for a device whose packets have up to `mtu` bytes, the link's header included.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::FqSettings;
-    /// assert_eq!(FqSettings::new(9_014).quantum, 18_028);
-    /// ```
     #[must_use]
     pub const fn new(mtu: u32) -> Self {
         Self {
@@ -100,170 +95,90 @@ impl FqSettings {
     }
 
     /// Packets that may be queued, of each band.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::FqSettings;
-    /// assert_eq!(FqSettings::default().limit(7).limit, 7);
-    /// ```
     #[must_use]
     pub const fn limit(self, packets: u32) -> Self {
         Self { limit: packets, ..self }
     }
 
     /// Packets that may be queued, of each flow.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::FqSettings;
-    /// assert_eq!(FqSettings::default().flow_limit(7).flow_limit, 7);
-    /// ```
     #[must_use]
     pub const fn flow_limit(self, packets: u32) -> Self {
         Self { flow_limit: packets, ..self }
     }
 
     /// Bytes that a flow may send in its turn: at least 1.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::FqSettings;
-    /// assert_eq!(FqSettings::default().quantum(7).quantum, 7);
-    /// ```
     #[must_use]
     pub const fn quantum(self, bytes: u32) -> Self {
         Self { quantum: bytes, ..self }
     }
 
     /// Bytes that a flow may send in its first turn.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::FqSettings;
-    /// assert_eq!(FqSettings::default().initial_quantum(7).initial_quantum, 7);
-    /// ```
     #[must_use]
     pub const fn initial_quantum(self, bytes: u32) -> Self {
         Self { initial_quantum: bytes, ..self }
     }
 
     /// Bytes per second that a flow may send, whatever its packets ask for.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::FqSettings;
-    /// assert_eq!(FqSettings::default().maxrate(125_000).maxrate, Some(125_000));
-    /// ```
     #[must_use]
     pub const fn maxrate(self, bytes_per_second: u64) -> Self {
         Self { maxrate: Some(bytes_per_second), ..self }
     }
 
     /// From twice as many flows on, idle ones are forgotten: at least 1.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::FqSettings;
-    /// assert_eq!(FqSettings::default().buckets(64).buckets, 64);
-    /// ```
     #[must_use]
     pub const fn buckets(self, count: u32) -> Self {
         Self { buckets: count, ..self }
     }
 
     /// Flows whose numbers agree in these bits are one.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::FqSettings;
-    /// assert_eq!(FqSettings::default().orphan_mask(1_023).orphan_mask, Some(1_023));
-    /// ```
     #[must_use]
     pub const fn orphan_mask(self, mask: u64) -> Self {
         Self { orphan_mask: Some(mask), ..self }
     }
 
     /// Keeps no rates; what packets say of their departure holds.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::FqSettings;
-    /// assert!(FqSettings::default().pacing && !FqSettings::default().nopacing().pacing);
-    /// ```
     #[must_use]
     pub const fn nopacing(self) -> Self {
         Self { pacing: false, ..self }
     }
 
     /// After so long without packets a flow has at least a quantum again.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::FqSettings;
-    /// assert_eq!(FqSettings::default().refill_delay(Nanos(7)).refill_delay, Nanos(7));
-    /// ```
     #[must_use]
     pub const fn refill_delay(self, span: Nanos) -> Self {
         Self { refill_delay: span, ..self }
     }
 
     /// Flows of at most so many bytes per second are paced packet by packet.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::FqSettings;
-    /// assert_eq!(FqSettings::default().low_rate_threshold, 68_750, "550 kbit/s");
-    /// assert_eq!(FqSettings::default().low_rate_threshold(0).low_rate_threshold, 0);
-    /// ```
     #[must_use]
     pub const fn low_rate_threshold(self, bytes_per_second: u64) -> Self {
         Self { low_rate_threshold: bytes_per_second, ..self }
     }
 
     /// Packets that leave more than so much later than they could have are marked.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::FqSettings;
-    /// assert_eq!(FqSettings::default().ce_threshold(Nanos(7)).ce_threshold, Some(Nanos(7)));
-    /// ```
     #[must_use]
     pub const fn ce_threshold(self, span: Nanos) -> Self {
         Self { ce_threshold: Some(span), ..self }
     }
 
     /// How late the watchdog may be; for the caller, which arms it.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::FqSettings;
-    /// assert_eq!(FqSettings::default().timer_slack(Nanos(7)).timer_slack, Nanos(7));
-    /// ```
     #[must_use]
     pub const fn timer_slack(self, span: Nanos) -> Self {
         Self { timer_slack: span, ..self }
     }
 
     /// How far ahead packets may ask to leave.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{FqSettings, Horizon};
-    /// assert_eq!(FqSettings::default().horizon(Horizon::Cap(Nanos(7))).horizon, Horizon::Cap(Nanos(7)));
-    /// ```
     #[must_use]
     pub const fn horizon(self, horizon: Horizon) -> Self {
         Self { horizon, ..self }
     }
 
     /// The band of each priority: 0, 1 or 2.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::FqSettings;
-    /// assert_eq!(FqSettings::default().priomap([2; 16]).priomap, [2; 16]);
-    /// ```
     #[must_use]
     pub const fn priomap(self, bands: [u8; 16]) -> Self {
         Self { priomap: bands, ..self }
     }
 
     /// Bytes that each band may send in its turn: at least 16384.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::FqSettings;
-    /// assert_eq!(FqSettings::default().weights([65_536; 3]).weights, [65_536; 3]);
-    /// ```
     #[must_use]
     pub const fn weights(self, bytes: [u32; BANDS]) -> Self {
         Self { weights: bytes, ..self }

@@ -70,10 +70,6 @@ impl Complete for FqOptions {}
 
 switch! {
     /// Whether `fq` paces.
-    ///
-    /// ```
-    /// assert_ne!(quietcore_qdisc::tc::Pacing::On, quietcore_qdisc::tc::Pacing::Off);
-    /// ```
     pub enum Pacing {
         /// `pacing`.
         On = "pacing",
@@ -84,10 +80,6 @@ switch! {
 
 switch! {
     /// What `fq` does with a packet that asks to leave beyond the horizon.
-    ///
-    /// ```
-    /// assert_ne!(quietcore_qdisc::tc::BeyondHorizon::Drop, quietcore_qdisc::tc::BeyondHorizon::Cap);
-    /// ```
     pub enum BeyondHorizon {
         /// `horizon_drop`: it is dropped.
         Drop = "horizon_drop",

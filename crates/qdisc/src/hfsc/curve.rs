@@ -34,25 +34,12 @@ pub struct ServiceCurve {
 
 impl ServiceCurve {
     /// One rate, in bytes per second.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::ServiceCurve;
-    /// assert_eq!(ServiceCurve::linear(1_000).bytes(Nanos(2_500_000)), 2);
-    /// ```
     #[must_use]
     pub const fn linear(rate: u64) -> Self {
         Self { m1: rate, d: Nanos(0), m2: rate }
     }
 
     /// `m1` bytes per second for `d`, then `m2`.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::ServiceCurve;
-    /// let late = ServiceCurve::two_piece(0, Nanos(1_000_000_000), 500);
-    /// assert_eq!((late.bytes(late.d), late.bytes(Nanos(3_000_000_000))), (0, 1_000));
-    /// ```
     #[must_use]
     pub const fn two_piece(m1: u64, d: Nanos, m2: u64) -> Self {
         Self { m1, d, m2 }
@@ -94,11 +81,6 @@ impl ServiceCurve {
     }
 
     /// The whole bytes that it gives within `span`.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// assert_eq!(quietcore_qdisc::ServiceCurve::linear(7).bytes(Nanos(1_000_000_000)), 7);
-    /// ```
     #[must_use]
     pub const fn bytes(&self, span: Nanos) -> u64 {
         let first = if span.0 < self.d.0 { span.0 } else { self.d.0 };

@@ -11,22 +11,12 @@ use quietcore_core::Nanos;
 
 impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
     /// The class of packets whose priority names no leaf.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::Hfsc;
-    /// assert_eq!(Hfsc::<Vec<u8>>::new().default_class(), None);
-    /// ```
     #[must_use]
     pub const fn default_class(&self) -> Option<ClassId> {
         self.default
     }
 
     /// What a class was given; `None` of one that does not exist.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{ClassId, Hfsc};
-    /// assert_eq!(Hfsc::<Vec<u8>>::new().class(ClassId::new(1, 1)), None);
-    /// ```
     #[must_use]
     pub fn class(&self, name: ClassId) -> Option<&HfscClass> {
         self.key(name).ok().map(|key| &self.tree.class(key).config)

@@ -228,11 +228,6 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
     }
 
     /// What a class has done, and holds.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{ClassId, Hfsc};
-    /// assert_eq!(Hfsc::<Vec<u8>>::new().class_statistics(ClassId::new(1, 1)), None);
-    /// ```
     #[must_use]
     pub fn class_statistics(&self, name: ClassId) -> Option<HfscStatistics> {
         let key = self.key(name).ok()?;
@@ -244,11 +239,6 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
     }
 
     /// All classes, in the order of their names.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::Hfsc;
-    /// assert_eq!(Hfsc::<Vec<u8>>::new().classes().count(), 0);
-    /// ```
     pub fn classes(&self) -> impl Iterator<Item = ClassId> {
         self.names.keys().copied()
     }

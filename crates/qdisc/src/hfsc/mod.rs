@@ -96,11 +96,6 @@ impl<P: Packet + Debug + Send + 'static> Default for Hfsc<P> {
 
 impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
     /// One without classes, and without a default class.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Hfsc, Qdisc};
-    /// assert_eq!(Hfsc::<Vec<u8>>::new().kind(), "hfsc");
-    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -131,13 +126,6 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
     }
 
     /// Takes a packet for a class; dropped if that is no leaf.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{ClassId, Hfsc, Enqueued};
-    /// let mut queue = Hfsc::new();
-    /// assert_eq!(queue.enqueue_to(Nanos(0), ClassId::new(1, 1), vec![0; 60]), Enqueued::Dropped);
-    /// ```
     pub fn enqueue_to(&mut self, now: Nanos, class: ClassId, packet: P) -> Enqueued {
         match self.leaf_of(class) {
             Some(key) => self.enqueue_leaf(now, key, packet),

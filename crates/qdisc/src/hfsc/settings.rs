@@ -30,12 +30,6 @@ pub struct HfscClass {
 
 impl HfscClass {
     /// `sc`: one curve as guarantee and as share.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{HfscClass, ServiceCurve};
-    /// let class = HfscClass::guaranteed_share(ServiceCurve::linear(1_000));
-    /// assert_eq!((class.realtime, class.upper_limit), (class.link_share, None));
-    /// ```
     #[must_use]
     pub const fn guaranteed_share(curve: ServiceCurve) -> Self {
         Self { realtime: Some(curve), link_share: Some(curve), upper_limit: None }

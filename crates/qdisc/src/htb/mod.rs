@@ -88,11 +88,6 @@ pub struct Htb<P> {
 
 impl<P: Packet + Debug + Send + 'static> Htb<P> {
     /// One without classes: all packets go straight through.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Htb, HtbSettings, Qdisc};
-    /// assert_eq!(Htb::<Vec<u8>>::new(HtbSettings::default()).kind(), "htb");
-    /// ```
     #[must_use]
     pub fn new(settings: HtbSettings) -> Self {
         let direct = Fifo::new(FifoLimit::Packets(settings.direct_qlen));
@@ -220,17 +215,6 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     /// # Errors
     ///
     /// [`HtbError::Unknown`] and [`HtbError::HasChildren`].
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{InnerQdisc, ClassId, Fifo, Htb, HtbClass, HtbError, HtbSettings, FifoLimit, Rate, Enqueued};
-    /// # let mut htb = Htb::<Vec<u8>>::new(HtbSettings::default());
-    /// # let leaf = ClassId::new(1, 2);
-    /// # htb.add_class(None, leaf, HtbClass::new(Rate::bytes_per_second(1_000).expect("not 0")))?;
-    /// htb.set_inner(leaf, InnerQdisc::new(Fifo::new(FifoLimit::Bytes(100))))?;
-    /// assert_eq!(htb.enqueue_to(Nanos(0), leaf, vec![0; 101]), Enqueued::Dropped);
-    /// # Ok::<(), HtbError>(())
-    /// ```
     pub fn set_inner(&mut self, id: ClassId, queue: InnerQdisc<P>) -> Result<(), HtbError> {
         if self.known(id)?.level > 0 {
             return Err(HtbError::HasChildren(id));
@@ -246,14 +230,6 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
 
     /// Takes a packet for a class, as if a filter had named it: where that is no leaf, it goes where packets
     /// go that name no class.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{ClassId, Htb, HtbSettings, Enqueued};
-    /// # let mut htb = Htb::<Vec<u8>>::new(HtbSettings::default());
-    /// assert_eq!(htb.enqueue_to(Nanos(0), ClassId::new(1, 2), vec![0; 60]), Enqueued::Queued);
-    /// assert_eq!(htb.direct_packets(), 1);
-    /// ```
     pub fn enqueue_to(&mut self, now: Nanos, class: ClassId, packet: P) -> Enqueued {
         let handle = ClassId::new(self.settings.major, 0);
         let default = ClassId::new(self.settings.major, self.settings.default_class);
@@ -276,22 +252,12 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     }
 
     /// How many packets had no class.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Htb, HtbSettings};
-    /// assert_eq!(Htb::<Vec<u8>>::new(HtbSettings::default()).direct_packets(), 0);
-    /// ```
     #[must_use]
     pub const fn direct_packets(&self) -> u64 {
         self.direct_packets
     }
 
     /// What it was told.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Htb, HtbSettings};
-    /// assert_eq!(Htb::<Vec<u8>>::new(HtbSettings::default()).settings().r2q, 10);
-    /// ```
     #[must_use]
     pub const fn settings(&self) -> &HtbSettings {
         &self.settings

@@ -68,12 +68,6 @@ pub struct HtbClass {
 
 impl HtbClass {
     /// A class that never sends faster than `rate`, with all defaults.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{HtbClass, Rate};
-    /// let class = HtbClass::new(Rate::bytes_per_second(1).expect("not 0"));
-    /// assert_eq!((class.ceil, class.prio, class.mtu), (class.rate, 0, 1_600));
-    /// ```
     #[must_use]
     pub const fn new(rate: Rate) -> Self {
         Self { rate, ceil: rate, burst: None, cburst: None, prio: 0, quantum: None, mtu: 1_600 }
@@ -81,24 +75,12 @@ impl HtbClass {
 
     /// `burst`, or the default: the longest packet, and what passes at `rate` in a tick. A tick is a
     /// nanosecond, as `tc` finds it where timers are exact; where they are late, give a burst.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{HtbClass, Rate};
-    /// let class = HtbClass::new(Rate::bytes_per_second(5_000_000_000).expect("not 0"));
-    /// assert_eq!(class.burst_bytes(), 1_605);
-    /// ```
     #[must_use]
     pub fn burst_bytes(&self) -> u64 {
         self.burst.unwrap_or(u64::from(self.mtu) + self.rate.bytes_in(TICK))
     }
 
     /// `cburst`, or the default: the longest packet, and what passes at `ceil` in a tick.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{HtbClass, Rate};
-    /// let class = HtbClass { mtu: 9_000, ..HtbClass::new(Rate::bytes_per_second(1_000).expect("not 0")) };
-    /// assert_eq!(class.cburst_bytes(), 9_000);
-    /// ```
     #[must_use]
     pub fn cburst_bytes(&self) -> u64 {
         self.cburst.unwrap_or(u64::from(self.mtu) + self.ceil.bytes_in(TICK))

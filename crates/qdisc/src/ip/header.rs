@@ -39,10 +39,6 @@ pub struct IpHeader {
 
 impl IpHeader {
     /// Reads the headers; `None` if they are not those of IPv4 or IPv6, or are cut.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::IpHeader::parse(b"no packet at all"), None);
-    /// ```
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         match bytes.first()? >> 4 {

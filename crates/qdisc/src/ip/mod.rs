@@ -41,10 +41,6 @@ pub struct IpPacket {
 
 impl IpPacket {
     /// Takes the bytes and reads their headers, once. Cost: one pass over the headers, nothing allocated.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::IpPacket::new(vec![0xff; 3]).header(), None);
-    /// ```
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
         let header = IpHeader::parse(&bytes);
@@ -53,11 +49,6 @@ impl IpPacket {
 
     /// The same packet on a link that puts so many bytes before it: they count where bytes are counted, as
     /// the 14 of Ethernet do in disciplines of the kernel on an Ethernet device.
-    ///
-    /// ```
-    /// use quietcore_qdisc::{IpPacket, Packet};
-    /// assert_eq!(IpPacket::new(vec![0; 28]).with_link_header(14).len(), 42);
-    /// ```
     #[must_use]
     pub fn with_link_header(self, bytes: u16) -> Self {
         Self { link_header: bytes, ..self }
@@ -77,20 +68,12 @@ impl IpPacket {
     }
 
     /// Its bytes.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::IpPacket::new(vec![1, 2]).bytes(), [1, 2]);
-    /// ```
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// Its bytes.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::IpPacket::new(vec![1, 2]).into_bytes(), [1, 2]);
-    /// ```
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes

@@ -25,20 +25,12 @@ impl Probability {
     pub const ALWAYS: Self = Self(u32::MAX);
 
     /// From the share itself.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::Probability::from_share(u32::MAX), quietcore_qdisc::Probability::ALWAYS);
-    /// ```
     #[must_use]
     pub const fn from_share(share: u32) -> Self {
         Self(share)
     }
 
     /// From 0 to 100; `None` of anything else.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::Probability::percent(f64::NAN), None);
-    /// ```
     #[must_use]
     pub fn percent(percent: f64) -> Option<Self> {
         let share = libm::rint(percent / 100.0 * f64::from(u32::MAX));
@@ -46,21 +38,12 @@ impl Probability {
     }
 
     /// The share.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::Probability::NEVER.share(), 0);
-    /// ```
     #[must_use]
     pub const fn share(self) -> u32 {
         self.0
     }
 
     /// What is left to 100 %.
-    ///
-    /// ```
-    /// use quietcore_qdisc::Probability;
-    /// assert_eq!(Probability::NEVER.complement(), Probability::ALWAYS);
-    /// ```
     #[must_use]
     pub const fn complement(self) -> Self {
         Self(u32::MAX - self.0)

@@ -51,12 +51,6 @@ pub enum NetemLoss {
 
 impl NetemLoss {
     /// Bad times in which all is lost, good times in which nothing is (`loss gemodel P R`).
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{NetemLoss, Probability};
-    /// let never = NetemLoss::gilbert(Probability::NEVER, Probability::ALWAYS);
-    /// assert_eq!(never.mean(), Some(0.0));
-    /// ```
     #[must_use]
     pub const fn gilbert(p: Probability, r: Probability) -> Self {
         Self::GilbertElliott { p, r, h: Probability::NEVER, lost_in_good: Probability::NEVER }
@@ -64,12 +58,6 @@ impl NetemLoss {
 
     /// The share of packets that is lost in the long run; `None` where no formula tells: correlated losses,
     /// chains that stay where they began.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Chance, NetemLoss, Probability};
-    /// let half = Chance { probability: Probability::percent(50.0).expect("is one"), ..Chance::default() };
-    /// assert!(NetemLoss::Random(half).mean().is_some_and(|mean| (mean - 0.5).abs() < 1e-9));
-    /// ```
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let share = |probability: Probability| f64::from(probability.share()) / f64::from(u32::MAX);

@@ -107,14 +107,6 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
     ///
     /// # Errors
     /// Of settings that do not go together, see [`NetemError`].
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Netem, NetemSettings, Qdisc};
-    /// let netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), || 4, Nanos(0))?;
-    /// assert_eq!(netem.kind(), "netem");
-    /// # Ok::<(), quietcore_qdisc::NetemError>(())
-    /// ```
     pub fn new(settings: NetemSettings, random: R, now: Nanos) -> Result<Self, NetemError> {
         settings.check()?;
         let mut netem = Self {
@@ -138,15 +130,6 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
     ///
     /// # Errors
     /// Of settings that do not go together: then nothing has changed.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Netem, NetemSettings};
-    /// # let mut netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), || 4, Nanos(0))?;
-    /// netem.change(NetemSettings { limit: 10, ..NetemSettings::default() }, Nanos(5))?;
-    /// assert_eq!(netem.settings().limit, 10);
-    /// # Ok::<(), quietcore_qdisc::NetemError>(())
-    /// ```
     pub fn change(&mut self, settings: NetemSettings, now: Nanos) -> Result<(), NetemError> {
         settings.check()?;
         self.settings = settings;
@@ -155,41 +138,16 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
     }
 
     /// What it does.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Netem, NetemSettings};
-    /// # let netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), || 4, Nanos(0))?;
-    /// assert_eq!(netem.settings(), &NetemSettings::default());
-    /// # Ok::<(), quietcore_qdisc::NetemError>(())
-    /// ```
     pub const fn settings(&self) -> &NetemSettings {
         &self.settings
     }
 
     /// Packets that were marked instead of lost.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Netem, NetemSettings};
-    /// # let netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), || 4, Nanos(0))?;
-    /// assert_eq!(netem.marked(), 0);
-    /// # Ok::<(), quietcore_qdisc::NetemError>(())
-    /// ```
     pub const fn marked(&self) -> u64 {
         self.marked
     }
 
     /// Draws other numbers from now on: as if begun with another seed.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Netem, NetemSettings};
-    /// # let numbers: fn() -> u32 = || 4;
-    /// # let mut netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), numbers, Nanos(0))?;
-    /// netem.set_random(|| 7);
-    /// # Ok::<(), quietcore_qdisc::NetemError>(())
-    /// ```
     pub fn set_random(&mut self, random: R) {
         self.random = random;
     }

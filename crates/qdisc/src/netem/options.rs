@@ -133,10 +133,6 @@ impl DistributionName {
     const ALL: [Self; 4] = [Self::Uniform, Self::Normal, Self::Pareto, Self::ParetoNormal];
 
     /// As it is typed.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::tc::DistributionName::Normal.name(), "normal");
-    /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -307,13 +303,6 @@ impl OptionValue for LinkRate {
 }
 
 /// When slots open.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::tc::SlotTiming;
-///
-/// assert_ne!(SlotTiming::Between { min: Nanos(1), max: None }, SlotTiming::Between { min: Nanos(2), max: None });
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotTiming {
     /// `MIN [MAX]`: so long behind the one before.

@@ -134,15 +134,6 @@ impl<P: Packet + Debug + Send + 'static> Tbf<P> {
     }
 
     /// What it was asked for.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Rate, Tbf, TbfLimit, TbfSettings};
-    /// # let rate = Rate::bytes_per_second(125_000).expect("not 0");
-    /// # let settings = TbfSettings::new(rate, 1_500, TbfLimit::Bytes(10_000));
-    /// let queue = Tbf::<Vec<u8>>::new(settings, Nanos(0)).expect("settings that can be");
-    /// assert_eq!(queue.settings().burst, 1_500);
-    /// ```
     #[must_use]
     pub const fn settings(&self) -> &TbfSettings {
         &self.settings

@@ -5,11 +5,6 @@ use core::fmt;
 use quietcore_core::Nanos;
 
 /// How much may wait in a [`Tbf`](crate::Tbf).
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// assert_ne!(quietcore_qdisc::TbfLimit::Bytes(3_000), quietcore_qdisc::TbfLimit::Latency(Nanos(3_000)));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TbfLimit {
     /// `limit`: so many bytes.
@@ -58,12 +53,6 @@ pub struct TbfPeak {
 
 impl TbfSettings {
     /// Without a peak rate.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Rate, TbfLimit, TbfSettings};
-    /// let rate = Rate::bytes_per_second(125_000).expect("not 0");
-    /// assert_eq!(TbfSettings::new(rate, 5_000, TbfLimit::Bytes(3_000)).peak, None);
-    /// ```
     #[must_use]
     pub const fn new(rate: Rate, burst: u32, limit: TbfLimit) -> Self {
         Self { rate, burst, limit, peak: None }
@@ -83,24 +72,12 @@ impl TbfSettings {
     }
 
     /// Bytes of the longest packet that is taken.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Rate, TbfLimit, TbfSettings};
-    /// # let rate = Rate::bytes_per_second(125_000).expect("not 0");
-    /// assert_eq!(TbfSettings::new(rate, 5_000, TbfLimit::Bytes(3_000)).longest(), 5_000);
-    /// ```
     #[must_use]
     pub fn longest(&self) -> u32 {
         self.peak.map_or(self.burst, |peak| self.burst.min(peak.minburst))
     }
 
     /// Bytes that may wait.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Rate, TbfLimit, TbfSettings};
-    /// # let rate = Rate::bytes_per_second(125_000).expect("not 0");
-    /// assert_eq!(TbfSettings::new(rate, 5_000, TbfLimit::Bytes(3_000)).limit_bytes(), 3_000);
-    /// ```
     #[must_use]
     pub fn limit_bytes(&self) -> u64 {
         let latency = match self.limit {

@@ -54,10 +54,6 @@ pub enum TcVerb {
 
 impl TcVerb {
     /// As it is typed.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::tc::TcVerb::Add.name(), "add");
-    /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -165,10 +161,6 @@ pub enum TcObject {
 
 impl TcObject {
     /// As it is typed.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::tc::TcObject::Filter.name(), "filter");
-    /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -111,11 +111,6 @@ impl TcError {
     }
 
     /// The whole line.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::tc::parse;
-    /// assert_eq!(parse("qdisk").expect_err("a typing error").line(), "qdisk");
-    /// ```
     #[must_use]
     pub fn line(&self) -> &str {
         &self.0.line
@@ -123,34 +118,18 @@ impl TcError {
 
     /// The bytes of the line that are meant; empty, and at the end of the last word, if something is missing
     /// behind it.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::tc::parse;
-    /// assert_eq!(parse("class bad").expect_err("no such command").position(), 6..9);
-    /// ```
     #[must_use]
     pub fn position(&self) -> Range<usize> {
         self.0.word.clone()
     }
 
     /// What is wrong.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::tc::{TcProblem, parse};
-    /// let error = parse("class bad").expect_err("no such command");
-    /// assert_eq!(error.problem(), &TcProblem::Unknown { role: "command" });
-    /// ```
     #[must_use]
     pub fn problem(&self) -> &TcProblem {
         &self.0.problem
     }
 
     /// What may stand there; empty if that is no list.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::tc::parse;
-    /// assert_eq!(parse("").expect_err("nothing").allowed(), ["qdisc", "class", "filter"]);
-    /// ```
     #[must_use]
     pub fn allowed(&self) -> &[&'static str] {
         &self.0.allowed

@@ -17,10 +17,6 @@ use core::fmt::{self, Formatter};
 use core::net::Ipv4Addr;
 
 /// What is done to a filter.
-///
-/// ```
-/// assert_ne!(quietcore_qdisc::tc::FilterVerb::Add, quietcore_qdisc::tc::FilterVerb::Delete);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterVerb {
     /// Made.

@@ -6,12 +6,6 @@ use crate::ClassId;
 use core::fmt::{self, Formatter};
 
 /// Below what something is.
-///
-/// ```
-/// use quietcore_qdisc::{ClassId, tc::TcParent};
-///
-/// assert_ne!(TcParent::Root, TcParent::Parent(ClassId::new(1, 1)));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcParent {
     /// The device itself.

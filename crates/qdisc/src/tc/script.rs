@@ -20,22 +20,12 @@ pub struct ScriptError {
 
 impl ScriptError {
     /// The number of the line; the first is 1.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::tc::parse_script;
-    /// assert_eq!(parse_script("what").expect_err("no command").line(), 1);
-    /// ```
     #[must_use]
     pub const fn line(&self) -> usize {
         self.line
     }
 
     /// What is wrong with it.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::tc::parse_script;
-    /// assert_eq!(parse_script("qd\n  what").expect_err("no command").error().position(), 2..6);
-    /// ```
     #[must_use]
     pub const fn error(&self) -> &TcError {
         &self.error

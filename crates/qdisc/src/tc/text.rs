@@ -27,10 +27,6 @@ fn general(number: f64, digits: usize) -> String {
 }
 
 /// Bits per second, of which `tc` writes thousands as long as nothing is lost, or much is left.
-///
-/// ```
-/// assert_eq!(quietcore_qdisc::tc::rate_text(1_500_000), "1500Kbit");
-/// ```
 #[must_use]
 pub fn rate_text(mut bits: u64) -> String {
     let units = ["", "K", "M", "G", "T"];
@@ -47,10 +43,6 @@ pub(crate) fn byte_rate_text(bytes: u64) -> String {
 }
 
 /// A number of bytes.
-///
-/// ```
-/// assert_eq!(quietcore_qdisc::tc::size_text(10_240), "10Kb");
-/// ```
 #[must_use]
 pub fn size_text(bytes: u64) -> String {
     let (kilo, mega) = (1_u64 << 10, 1_u64 << 20);
@@ -66,10 +58,6 @@ pub fn size_text(bytes: u64) -> String {
 }
 
 /// A span of time.
-///
-/// ```
-/// assert_eq!(quietcore_qdisc::tc::time_text(quietcore_core::Nanos(6_000_000)), "6ms");
-/// ```
 #[must_use]
 pub fn time_text(span: Nanos) -> String {
     let nanos = span.0 as f64;

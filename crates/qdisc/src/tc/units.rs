@@ -108,10 +108,6 @@ pub struct BitRate(
 
 impl BitRate {
     /// Whole bytes per second: what `tc` tells the kernel.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::tc::BitRate(17).bytes_per_second(), 2);
-    /// ```
     #[must_use]
     pub const fn bytes_per_second(self) -> u64 {
         self.0 / 8
@@ -155,32 +151,18 @@ pub struct Percent(u64);
 
 impl Percent {
     /// From billionths of one percent; `None` above 100 percent.
-    ///
-    /// ```
-    /// assert!(quietcore_qdisc::tc::Percent::from_billionths(100_000_000_001).is_none());
-    /// ```
     #[must_use]
     pub const fn from_billionths(billionths: u64) -> Option<Self> {
         if billionths <= 100 * PERCENT { Some(Self(billionths)) } else { None }
     }
 
     /// In billionths of one percent.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::tc::Percent;
-    /// assert_eq!(Percent::from_billionths(7).map(Percent::billionths), Some(7));
-    /// ```
     #[must_use]
     pub const fn billionths(self) -> u64 {
         self.0
     }
 
     /// As a share of 2^32 - 1, which is 100 percent; rounded to the nearest.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::tc::Percent;
-    /// assert_eq!(Percent::from_billionths(100_000_000_000).map(Percent::share), Some(u32::MAX));
-    /// ```
     #[must_use]
     pub const fn share(self) -> u32 {
         let all = 100 * PERCENT as u128;
