@@ -32,10 +32,10 @@ impl Packet for Parcel {
         Some(self.clone())
     }
 
-    fn matches(&self, rule: &tc::Match) -> bool {
+    fn matches(&self, rule: &tc::FieldMatch) -> bool {
         match *rule {
-            tc::Match::DestinationPort { value, mask } => self.port & mask == value & mask,
-            tc::Match::Source { mask, .. } => mask == Ipv4Addr::UNSPECIFIED,
+            tc::FieldMatch::DestinationPort { value, mask } => self.port & mask == value & mask,
+            tc::FieldMatch::Source { mask, .. } => mask == Ipv4Addr::UNSPECIFIED,
             _ => false,
         }
     }

@@ -45,7 +45,7 @@ pub enum CbqOverlimit {
     #[default]
     Classic,
     /// It leaves its round until the delay timer, a second one, brings it back.
-    NetemDelay,
+    Delay,
 }
 
 /// What a class is told.

@@ -94,7 +94,7 @@ impl TbfSettings {
             return Err(TbfError::Burst { bytes: self.burst });
         }
         if self.limit_bytes() == 0 {
-            return Err(TbfError::FifoLimit { bytes: 0 });
+            return Err(TbfError::Limit { bytes: 0 });
         }
         let Some(peak) = self.peak else { return Ok(()) };
         if peak.minburst == 0 {
@@ -133,7 +133,7 @@ pub enum TbfError {
         bytes: u32,
     },
     /// No packet could ever wait.
-    FifoLimit {
+    Limit {
         /// That may wait.
         bytes: u64,
     },
@@ -162,7 +162,7 @@ impl fmt::Display for TbfError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Burst { bytes } => write!(out, "burst of {bytes} bytes lets no packet pass"),
-            Self::FifoLimit { bytes } => write!(out, "limit of {bytes} bytes lets no packet wait"),
+            Self::Limit { bytes } => write!(out, "limit of {bytes} bytes lets no packet wait"),
             Self::Minburst { bytes } => write!(out, "minburst of {bytes} bytes lets no packet pass"),
             Self::PeakRate { rate, peak } => {
                 write!(out, "peak rate of {peak} bytes/s is not above the rate of {rate} bytes/s")

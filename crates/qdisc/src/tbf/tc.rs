@@ -89,7 +89,7 @@ impl TbfOptions {
         let text = |value: Option<&dyn ToString>| value.map_or_else(String::new, ToString::to_string);
         let (option, value) = match error {
             TbfError::Burst { .. } => ("burst", text(self.burst.as_ref().map(|burst| burst as _))),
-            TbfError::FifoLimit { .. } => ("limit", text(self.limit.as_ref().map(|limit| limit as _))),
+            TbfError::Limit { .. } => ("limit", text(self.limit.as_ref().map(|limit| limit as _))),
             TbfError::Minburst { .. } => ("mtu", text(self.mtu.as_ref().map(|mtu| mtu as _))),
             _ => ("peakrate", text(self.peakrate.as_ref().map(|peak| peak as _))),
         };

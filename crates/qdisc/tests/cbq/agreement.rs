@@ -21,7 +21,7 @@ enum Step {
     Wait(u64),
     /// Time passes until the moment that was named last, less so much.
     Until(u64),
-    DelayTimer,
+    Delays,
     Reset,
 }
 
@@ -68,7 +68,7 @@ fn step() -> impl Strategy<Value = Step> {
         10 => (1..20_u16).prop_map(Step::Send),
         6 => times.prop_map(Step::Wait),
         6 => (0..2_u64).prop_map(Step::Until),
-        1 => Just(Step::DelayTimer),
+        1 => Just(Step::Delays),
         1 => Just(Step::Reset),
     ]
 }
@@ -110,7 +110,7 @@ impl Run {
             }
             Step::Wait(nanos) => self.now += nanos,
             Step::Until(less) => self.now = self.now.max(self.named.saturating_sub(less)),
-            Step::DelayTimer => {
+            Step::Delays => {
                 assert_eq!(self.cbq.delay_timer().map(|moment| moment.0), self.model.next_penalty());
                 self.cbq.delay_expired(Nanos(self.now));
                 self.model.end_penalties(self.now);

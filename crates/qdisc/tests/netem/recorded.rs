@@ -11,7 +11,7 @@ const RECORDED: &str = include_str!("../recorded/netem-delays-linux-6.12.txt");
 /// were 2 us late and its softirqs, emulated, the rest.
 const LATE: u64 = 300;
 
-/// DelayTimer of `count` packets in microseconds, sorted.
+/// Delays of `count` packets in microseconds, sorted.
 fn played(seed: u64, count: usize) -> Vec<u64> {
     let delay = NetemDelay { latency: Nanos(10_000_000), jitter: Nanos(3_000_000), ..NetemDelay::default() };
     let settings = NetemSettings { delay, ..NetemSettings::default() };
