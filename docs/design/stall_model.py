@@ -27,7 +27,7 @@ MUT = set()
 # state: (now, bases, tms, lanes, arms, done, fpc)
 # base: (wheel tuple of sorted (t,due), expired tuple, runner or None (lane,gen), gen, is_idle)
 # tm  : (idle, ev or None, remote lane or None)
-# lane: (pc, b, g, t, priv); record = running timer (t, b) when pc is C1 or C2; priv = a list of its own (mutant)
+# lane: (pc, b, g, t, priv); record = running timer (t, b) when pc is C1 or C2; priv = own list (mutant)
 def nxt(base):
     w, x, r, g, i = base
     if x:

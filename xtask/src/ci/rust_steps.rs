@@ -17,7 +17,7 @@ const NO_STD: [(&str, &str); 3] = [
     ("quietcore-qdisc", "crates/qdisc/src/lib.rs"),
 ];
 
-/// What no crate of the workspace turns on by itself; the build without is that of the release and of mutants.
+/// What no crate of the workspace turns on by itself; release and mutants are built without.
 const FEATURES: &str = "quietcore-live/tracing,quietcore-live/usdt";
 
 pub(super) fn fmt(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {

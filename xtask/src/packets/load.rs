@@ -40,7 +40,7 @@ impl Numbers {
     }
 }
 
-/// Four classes: one packet each, so that no class has tokens of its own left; then a heap of the first class,
+/// Four classes: one packet each, so that no class has tokens of its own left; then a heap of the first,
 /// behind which all others meet in the queue; then all the others, mixed.
 fn ordered() -> Vec<Step> {
     let mut numbers = Numbers(7);

@@ -1,8 +1,8 @@
 //! Rule about citations in comments: a file that is named is there, and so is the section.
 //!
 //! A word that ends like a file of ours is looked for from the root, from the citing file's folder, and as
-//! the end of any path. Behind a document a number (`docs/design/PROTOCOL.md, section 4` or `KERNEL.md 1.10`) must be
-//! that of a heading. The names of documents without their file are errors: they lead nowhere.
+//! the end of any path. Behind a document a number (`docs/design/PROTOCOL.md, section 4` or `KERNEL.md 1.10`)
+//! must be that of a heading. The names of documents without their file are errors: they lead nowhere.
 
 use super::source::{SourceFile, SourceTree, Violation};
 
