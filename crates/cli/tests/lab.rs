@@ -81,8 +81,12 @@ fn a_row_has_text_json_and_files() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let shown = text(&output.stdout);
     assert!(shown.starts_with("quietcore lab oslat (measured)\n"), "{shown}");
-    for part in ["    Duration:\t ", "exactly 0 with exclusion on", "Simulated (oslat-128.toml)", "Seed 001"]
-    {
+    for part in [
+        "    Duration:\t ",
+        "exactly 0 with exclusion on",
+        "Simulated (oslat-128.toml)",
+        "Published elsewhere (isolation)",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let html = std::fs::read_to_string(&page).expect("it was written");
@@ -94,7 +98,7 @@ fn a_row_has_text_json_and_files() {
     std::fs::remove_dir_all(folder).expect("it is ours");
     let json = lab(&[&short[..], &["--json", "--no-sim"]].concat());
     let value: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
-    assert_eq!((&value["schema"], &value["complete"]), (&1.into(), &true.into()));
+    assert_eq!((&value["schema"], &value["complete"]), (&2.into(), &true.into()));
     let row = &value["rows"][0];
     assert_eq!((&row["experiment"], &row["rounds"]), (&"oslat".into(), &1.into()));
     assert_eq!(row["simulated"], serde_json::Value::Null);

@@ -85,9 +85,9 @@ impl RowRounds {
             plan.variants.iter().enumerate().map(|(at, variant)| self.measured(plan, at, variant)).collect();
         let comparisons: Vec<FigureComparison> =
             plan.compares.iter().filter_map(|compare| comparison(&variants, *compare)).collect();
-        let musts: Vec<ExactCheckReport> =
-            plan.musts.iter().filter_map(|must| held(&variants, *must)).collect();
-        let mut words = words(&comparisons, &musts);
+        let exact_checks: Vec<ExactCheckReport> =
+            plan.exact_checks.iter().filter_map(|check| held(&variants, *check)).collect();
+        let mut words = words(&comparisons, &exact_checks);
         words.extend(plan.notes.iter().map(|note| (*note).to_owned()));
         RowReport {
             experiment: plan.name,
@@ -100,9 +100,9 @@ impl RowRounds {
             command,
             variants,
             comparisons,
-            musts,
+            exact_checks,
             words,
-            seed: plan.seed,
+            cited: plan.cited,
             simulated: None,
         }
     }
@@ -177,23 +177,23 @@ fn verdict(old: &FigureReport, new: &FigureReport, better: Better, noise: f64) -
     Some(if std::ptr::eq(wanted, new) { ComparisonVerdict::Better } else { ComparisonVerdict::Worse })
 }
 
-fn held(variants: &[VariantReport], must: ExactCheck) -> Option<ExactCheckReport> {
-    let variant = variants.iter().find(|variant| variant.name == must.variant)?;
-    let figure = variant.figures.get(must.figure)?;
-    let away = |value: &f64| (value - must.value).abs();
+fn held(variants: &[VariantReport], check: ExactCheck) -> Option<ExactCheckReport> {
+    let variant = variants.iter().find(|variant| variant.name == check.variant)?;
+    let figure = variant.figures.get(check.figure)?;
+    let away = |value: &f64| (value - check.value).abs();
     let found = figure.rounds.iter().copied().max_by(|one, other| away(one).total_cmp(&away(other)))?;
     Some(ExactCheckReport {
         variant: variant.name,
         figure: figure.name,
         unit: figure.unit,
-        value: must.value,
+        value: check.value,
         found,
-        holds: figure.rounds.iter().all(|value| value.total_cmp(&must.value).is_eq()),
+        holds: figure.rounds.iter().all(|value| value.total_cmp(&check.value).is_eq()),
     })
 }
 
-fn words(comparisons: &[FigureComparison], musts: &[ExactCheckReport]) -> Vec<String> {
-    let mut words: Vec<String> = musts.iter().map(must_in_words).collect();
+fn words(comparisons: &[FigureComparison], exact_checks: &[ExactCheckReport]) -> Vec<String> {
+    let mut words: Vec<String> = exact_checks.iter().map(check_in_words).collect();
     match comparisons {
         [] => {}
         // Many figures of one kind: who is better where.
@@ -216,10 +216,10 @@ impl RowReport {
     }
 }
 
-fn must_in_words(must: &ExactCheckReport) -> String {
-    let ExactCheckReport { variant, figure, unit, value, found, .. } = must;
+fn check_in_words(check: &ExactCheckReport) -> String {
+    let ExactCheckReport { variant, figure, unit, value, found, .. } = check;
     let value = number(*value);
-    if must.holds {
+    if check.holds {
         return format!("{figure}, {unit}: exactly {value} with {variant} in every round, as it must be.");
     }
     format!("BROKEN: {figure}, {unit}, must be {value} with {variant}, and was {}.", number(*found))

@@ -8,7 +8,8 @@ use crate::error::LabError;
 use crate::slice::SliceLog;
 use crate::sync::StopFlag;
 use quietcore_core::{CpuId, CpuSet};
-use serde::Serialize;
+use quietcore_trace::Question;
+use serde::{Serialize, Serializer};
 use std::cell::RefCell;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -104,13 +105,18 @@ pub struct TrialSpans {
     pub quick: Duration,
 }
 
-/// What others published about the row's question, word for word.
+/// What others published about the question that a row is part of, word for word.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Citation {
-    /// The question's number.
-    pub id: &'static str,
+    /// Which of the five questions.
+    #[serde(serialize_with = "by_name")]
+    pub question: Question,
     /// Measured by others on other machines.
     pub figures: &'static [CitedFigure],
+}
+
+fn by_name<S: Serializer>(question: &Question, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(question.name())
 }
 
 /// A figure that others published.
@@ -164,13 +170,13 @@ pub struct RowPlan {
     /// Figures that are compared.
     pub compares: &'static [Compare],
     /// Figures that must have one value.
-    pub musts: &'static [ExactCheck],
+    pub exact_checks: &'static [ExactCheck],
     /// What a reader of the figures must know, in sentences.
     pub notes: &'static [&'static str],
     /// How long it runs.
     pub spans: TrialSpans,
     /// What others published.
-    pub seed: Option<Citation>,
+    pub cited: Option<Citation>,
     /// What the simulator is asked.
     pub scenario: Option<RowScenario>,
 }
@@ -182,10 +188,10 @@ pub(crate) const PLAIN: RowPlan = RowPlan {
     figures: &[],
     variants: &[],
     compares: &[],
-    musts: &[],
+    exact_checks: &[],
     notes: &[],
     spans: TrialSpans { full: Duration::from_secs(2), quick: Duration::from_millis(600) },
-    seed: None,
+    cited: None,
     scenario: None,
 };
 

@@ -7,7 +7,7 @@ use crate::plan::{Better, Citation, ToolOutput, VariantRole};
 use serde::Serialize;
 
 /// Rises when a field changes its meaning or goes away.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Everything that is printed.
 #[derive(Clone, Debug, Serialize)]
@@ -51,11 +51,11 @@ pub struct RowReport {
     /// In the order of the plan.
     pub comparisons: Vec<FigureComparison>,
     /// Figures that must have one value.
-    pub musts: Vec<ExactCheckReport>,
+    pub exact_checks: Vec<ExactCheckReport>,
     /// What the comparisons amount to, in sentences.
     pub words: Vec<String>,
     /// What others published about it.
-    pub seed: Option<Citation>,
+    pub cited: Option<Citation>,
     /// `null` when it was left out.
     pub simulated: Option<ScenarioReport>,
 }
@@ -194,7 +194,7 @@ pub struct ScenarioValue {
 impl LabReport {
     /// Whether every figure that must have one value has it.
     pub fn holds(&self) -> bool {
-        self.rows.iter().all(|row| row.musts.iter().all(|must| must.holds))
+        self.rows.iter().all(|row| row.exact_checks.iter().all(|must| must.holds))
     }
 }
 

@@ -175,10 +175,11 @@ fn beside(page: &mut Page, row: &RowReport) {
     if let Some(simulated) = &row.simulated {
         sim(page, simulated);
     }
-    if let Some(seed) = &row.seed {
+    if let Some(cited) = &row.cited {
         page.blank();
-        page.line(&format!("  Seed {}, for comparison only: measured by others, elsewhere", seed.id));
-        for figure in seed.figures {
+        let of = cited.question;
+        page.line(&format!("  Published elsewhere ({of}), for comparison only: measured by others"));
+        for figure in cited.figures {
             page.item(4, figure.what, 46, figure.verbatim);
         }
     }

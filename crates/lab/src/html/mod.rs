@@ -109,8 +109,8 @@ fn row(out: &mut String, row: &RowReport) {
     if let Some(simulated) = &row.simulated {
         sim(out, row, simulated);
     }
-    if let Some(seed) = &row.seed {
-        reference(out, seed);
+    if let Some(cited) = &row.cited {
+        reference(out, cited);
     }
     attachments(out, row);
 }
@@ -222,13 +222,13 @@ fn sim(out: &mut String, row: &RowReport, simulated: &ScenarioReport) {
     out.push_str("</table></div>\n");
 }
 
-fn reference(out: &mut String, seed: &Citation) {
+fn reference(out: &mut String, cited: &Citation) {
     let _ = writeln!(
         out,
-        "<h3>Seed {}</h3>\n<p class=\"aside\">For comparison only: measured by others, elsewhere.</p>\n<table>",
-        escaped(seed.id)
+        "<h3>Published elsewhere ({})</h3>\n<p class=\"aside\">For comparison only: measured by others, on other machines.</p>\n<table>",
+        cited.question
     );
-    for figure in seed.figures {
+    for figure in cited.figures {
         let _ = writeln!(
             out,
             "<tr><td>{}</td><td><code>{}</code></td></tr>",

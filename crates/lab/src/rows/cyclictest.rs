@@ -5,7 +5,7 @@
 //! free to move between two lanes. Their timer interrupt is a lane of another machine with a higher priority
 //! of the system, which softirqs do not hold up; lateness is from the moment that was due to the first line
 //! of the cycle. Devices of the same other machine raise NET_RX and BLOCK on both lanes, with work of very
-//! different lengths. All four modes get the same load, drawn from the same seed. Every raised piece of work
+//! different lengths. All four modes get the same load, with the same random numbers. Every raised piece of work
 //! must have been done at the end: what is gained for tasks is not taken from packets by losing them.
 
 use crate::error::LabError;
@@ -22,6 +22,7 @@ use quietcore_live::{
     task::{JoinHandle, Priority},
 };
 use quietcore_sim::SimRandom;
+use quietcore_trace::Question;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -84,7 +85,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         Compare { figure: 2, better: Better::Lower },
         Compare { figure: 6, better: Better::Lower },
     ],
-    musts: &[
+    exact_checks: &[
         ExactCheck { variant: "none", figure: 10, value: 0.0 },
         ExactCheck { variant: "both", figure: 10, value: 0.0 },
         ExactCheck { variant: "place", figure: 10, value: 0.0 },
@@ -92,8 +93,8 @@ pub(crate) const PLAN: RowPlan = RowPlan {
     ],
     notes: &[],
     spans: TrialSpans { full: Duration::from_secs(4), quick: Duration::from_millis(1200) },
-    seed: Some(Citation {
-        id: "003",
+    cited: Some(Citation {
+        question: Question::RealTime,
         figures: &[
             CitedFigure {
                 what: "cyclictest's maxima of eight threads in us, before",

@@ -16,6 +16,7 @@ use crate::slice::SliceLog;
 use crate::sync::{SharedCount, StopFlag};
 use crate::tasks::{LaneTask, LaneTasks, Mailbox, play, stop};
 use quietcore_live::{Machine, time, timer::Policy};
+use quietcore_trace::Question;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -75,11 +76,11 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         more(9),
         more(10),
     ],
-    musts: &[ExactCheck { variant: "pull", figure: 11, value: 0.0 }],
+    exact_checks: &[ExactCheck { variant: "pull", figure: 11, value: 0.0 }],
     notes: &[],
     spans: TrialSpans { full: Duration::from_millis(3_300), quick: Duration::from_millis(900) },
-    seed: Some(Citation {
-        id: "002",
+    cited: Some(Citation {
+        question: Question::Placement,
         figures: &[
             CitedFigure {
                 what: "menu, largest loss (pairs, before, after)",

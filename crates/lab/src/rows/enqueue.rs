@@ -11,6 +11,7 @@ use crate::plan::{
     TrialContext, VariantRole,
 };
 use quietcore_live::{CpuSet, Machine, Nanos, timer::Policy};
+use quietcore_trace::Question;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -40,8 +41,8 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         },
     ],
     compares: &[Compare { figure: 0, better: Better::Lower }],
-    seed: Some(Citation {
-        id: "002",
+    cited: Some(Citation {
+        question: Question::Placement,
         figures: &[
             CitedFigure { what: "a timer enqueued and dequeued, before", verbatim: "145ns plain v6" },
             CitedFigure { what: "the same, after", verbatim: "109ns v6 with patch queue" },

@@ -10,6 +10,7 @@ use crate::plan::{
     TrialContext, VariantRole,
 };
 use quietcore_live::{Machine, Nanos, TimerHandle, timer::Policy};
+use quietcore_trace::Question;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::time::Duration;
@@ -44,8 +45,8 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         },
     ],
     compares: &[Compare { figure: 0, better: Better::Lower }, Compare { figure: 1, better: Better::Lower }],
-    seed: Some(Citation {
-        id: "002",
+    cited: Some(Citation {
+        question: Question::Placement,
         figures: &[CitedFigure {
             what: "idle states and the ping-pong: told in words, without figures",
             verbatim: "none",

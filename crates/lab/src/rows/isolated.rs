@@ -24,6 +24,7 @@ use quietcore_live::{
     isolation::TimerRaise,
     metrics::{CpuMetrics, Metrics},
 };
+use quietcore_trace::Question;
 use std::cell::Cell;
 use std::fs;
 use std::sync::mpsc::{Receiver, channel};
@@ -85,7 +86,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         Compare { figure: 5, better: Better::Lower },
         Compare { figure: 7, better: Better::Lower },
     ],
-    musts: &[
+    exact_checks: &[
         ExactCheck { variant: "unconditional", figure: NEVER, value: 0.0 },
         ExactCheck { variant: "unconditional", figure: EARLY, value: 0.0 },
         ExactCheck { variant: "unconditional", figure: BEYOND, value: 0.0 },
@@ -98,8 +99,8 @@ pub(crate) const PLAN: RowPlan = RowPlan {
     ],
     notes: &[],
     spans: TrialSpans { full: Duration::from_secs(4), quick: Duration::from_millis(600) },
-    seed: Some(Citation {
-        id: "004",
+    cited: Some(Citation {
+        question: Question::EmptySoftirqs,
         figures: &[
             CitedFigure { what: "cyclictest's latency, before", verbatim: "25us" },
             CitedFigure { what: "the same, after", verbatim: "14us" },

@@ -15,6 +15,7 @@ use crate::plan::{
 };
 use crate::slice::SliceLog;
 use quietcore_live::{CpuId, Machine, TimerHandle, isolation::Exclusion, timer::Policy};
+use quietcore_trace::Question;
 use rustix::thread::{Pid, gettid};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -58,12 +59,12 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         Compare { figure: 3, better: Better::Lower },
         Compare { figure: 5, better: Better::Lower },
     ],
-    musts: &[
+    exact_checks: &[
         ExactCheck { variant: "exclusion on", figure: 0, value: 0.0 },
         ExactCheck { variant: "exclusion on", figure: 1, value: 0.0 },
     ],
-    seed: Some(Citation {
-        id: "001",
+    cited: Some(Citation {
+        question: Question::Isolation,
         figures: &[
             CitedFigure { what: "oslat's last line, before", verbatim: "Maximum: 1203 10 3 4 ... 5 (us)" },
             CitedFigure { what: "the same, after", verbatim: "Maximum: 10 4 3 4 3 ... 5 (us)" },

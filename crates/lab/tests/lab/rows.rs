@@ -31,7 +31,7 @@ fn every_row_runs() {
         let measured = |figure: &usize| row.variants[0].figures[*figure].median.is_some();
         let compared = plan.compares.iter().map(|compare| compare.figure).filter(measured).count();
         assert_eq!(row.comparisons.len(), compared, "{}", plan.name);
-        assert!(compared > 0 && row.musts.len() == plan.musts.len(), "{}", plan.name);
+        assert!(compared > 0 && row.exact_checks.len() == plan.exact_checks.len(), "{}", plan.name);
     }
 }
 
@@ -48,8 +48,8 @@ fn nothing_foreign_runs_on_an_isolated_lane() {
         let rounds = RowRounds::measure(oslat, &context, 1, &mut |_, _| {}).expect("two lanes");
         let shown = &rounds.slices;
         let row = rounds.row(oslat, &context, String::new());
-        assert_eq!(row.musts.len(), 2);
-        assert!(row.musts.iter().all(|must| must.holds), "{:?}", row.musts);
+        assert_eq!(row.exact_checks.len(), 2);
+        assert!(row.exact_checks.iter().all(|check| check.holds), "{:?}", row.exact_checks);
         let ran_on_busy = |at: usize| shown[at].slices.iter().filter(|ran| ran.cpu == cpus[1]).count();
         assert_eq!((shown.len(), ran_on_busy(0), ran_on_busy(2)), (3, 0, 0));
         let count = |figure: usize| row.variants[1].figures[figure].rounds[0];
@@ -75,8 +75,8 @@ fn watchdogs_that_may_move_take_queues_along() {
     for _ in 0..20 {
         let rounds = RowRounds::measure(mq_netem, &context, 1, &mut |_, _| {});
         let row = rounds.expect("two lanes").row(mq_netem, &context, String::new());
-        assert_eq!(row.musts.len(), 2);
-        assert!(row.musts.iter().all(|must| must.holds), "{:?}", row.musts);
+        assert_eq!(row.exact_checks.len(), 2);
+        assert!(row.exact_checks.iter().all(|check| check.holds), "{:?}", row.exact_checks);
         assert!(row.words.iter().any(|word| word.contains("Two CPUs, four queues each")), "{:?}", row.words);
         let [floor, movable] = [0, 1].map(|at| &row.variants[at]);
         let figure = |at: usize| movable.figures[at].rounds[0];

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// As the mail types them: `netem limit .. delay ..ms`.
+/// As the report that asked the question typed them: `netem limit .. delay ..ms`.
 const NETEMS: [(u32, u64); QUEUES] = [
     (70_000, 6),
     (70_000, 8),

@@ -1,11 +1,11 @@
 //! Eight transmit queues with a netem each on two CPUs: where do their watchdogs go off, and who takes
 //! packets out of whose queue?
 //!
-//! Queues, delays and limits are those that the mail types; four queues belong to each CPU. The first CPU's
+//! Queues, delays and limits are those of the report that asked the question; four queues belong to each CPU. The first CPU's
 //! lane never waits, as one that is busy with softirqs: it sends through its own queues. The second one's has
 //! nothing to do but its watchdogs; what sends through its queues is a thread beside it that is no lane. So
 //! when that thread finds that a packet has to wait and arms the watchdog, the lane of its CPU is idle, and
-//! timer migration looks for one that is not: the mechanism of the mail, whose senders were softirqs on top
+//! timer migration looks for one that is not: the mechanism of that report, whose senders were softirqs on top
 //! of idle CPUs. (A lane that sends is not idle, so it would never give a watchdog away.)
 //!
 //! Both senders look for room in their windows every [`LOOK`], as a card interrupts, and send what there is
@@ -21,6 +21,7 @@ use crate::plan::{
 use load::{Discipline, QueueSetup, trial};
 use quietcore_live::timer::Policy;
 use quietcore_net::Watchdog;
+use quietcore_trace::Question;
 use std::time::Duration;
 
 pub(crate) const PLAN: RowPlan = RowPlan {
@@ -72,7 +73,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         Compare { figure: 10, better: Better::Lower },
         Compare { figure: 0, better: Better::Higher },
     ],
-    musts: &[
+    exact_checks: &[
         ExactCheck { variant: "pinned", figure: ELSEWHERE, value: 0.0 },
         ExactCheck { variant: "migration off", figure: ELSEWHERE, value: 0.0 },
     ],
@@ -85,8 +86,8 @@ pub(crate) const PLAN: RowPlan = RowPlan {
          kernel's CPU is that runs softirqs on top of nothing.",
     ],
     spans: TrialSpans { full: Duration::from_secs(2), quick: Duration::from_millis(350) },
-    seed: Some(Citation {
-        id: "000",
+    cited: Some(Citation {
+        question: Question::PacketTimers,
         figures: &[
             CitedFigure { what: "_raw_spin_lock's share of a profile, before", verbatim: "39.24%" },
             CitedFigure { what: "the same, after", verbatim: "4.83%" },
