@@ -1,6 +1,6 @@
 //! `quietcore tc`: says to a running `quietcore netem` what `tc` would say to the kernel.
 //!
-//! What is no command is refused here, before the instance that has the device is asked.
+//! A line that is no command is refused here. Others are sent to the instance that has the device.
 
 use crate::error::CliError;
 use crate::netem::script::Script;
@@ -26,7 +26,7 @@ never touched.";
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct TcArgs {
-    /// What tc would be told, as it would be typed
+    /// The words that tc would be given
     #[arg(value_name = "WORDS", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }
@@ -93,7 +93,7 @@ fn all(name: Option<&str>) -> Vec<Running> {
     found
 }
 
-/// Asks who has the device; without a device, the only instance.
+/// Asks the instance that has the device; without a device, the only instance.
 fn execute(
     instances: &mut [Running],
     command: &Command,
@@ -128,7 +128,7 @@ fn chosen(records: &[&InstanceRecord], device: Option<&str>) -> Result<usize, St
         (&[at], _) => Ok(at),
         ([], _) if records.is_empty() => {
             let remedy = "start one: quietcore netem tun (root), or quietcore netem relay";
-            Err(format!("no instance runs that could be told; {remedy}"))
+            Err(format!("no instance runs; {remedy}"))
         }
         ([], device) => {
             let devices = records.iter().flat_map(|record| record.devices.iter().map(String::as_str));

@@ -31,7 +31,7 @@ pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
     forward("main", arguments, item)
 }
 
-/// `item` below tokio's attribute `name`, told to use our builder.
+/// `item` below tokio's attribute `name`, with the path of our builder.
 fn forward(name: &str, arguments: TokenStream, item: TokenStream) -> TokenStream {
     let Given { kept, path, starts_paused } = Given::read(arguments);
     let mut inner = kept;

@@ -23,12 +23,6 @@ pub trait Driver<P>: Send + Sync + 'static {
     /// # Errors
     /// The packet, if there is no room for it: the device tries again after a millisecond, or when
     /// [`Device::wake_queue`](crate::Device::wake_queue) is called.
-    ///
-    /// ```
-    /// use quietcore::net::Driver;
-    /// let full = |_: usize, packet: Vec<u8>| Err(packet);
-    /// assert_eq!(full.transmit(0, vec![7]), Err(vec![7]));
-    /// ```
     fn transmit(&self, queue: usize, packet: P) -> Result<(), P>;
 
     /// Sends packets of queue `queue`, from the front; those for which there is no room stay. For drivers

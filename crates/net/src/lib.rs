@@ -19,7 +19,7 @@
 //! let (sender, sent) = mpsc::channel();
 //! let sender = Mutex::new(sender);
 //! let driver = move |_queue: usize, packet: Vec<u8>| {
-//!     sender.lock().expect("no panic").send(packet).expect("somebody waits");
+//!     sender.lock().expect("no panic").send(packet).expect("it is received");
 //!     Ok(())
 //! };
 //! let device = Device::new(&network, machine, DeviceOptions::new(1), driver)?;

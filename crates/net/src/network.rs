@@ -10,11 +10,11 @@ use std::vec::IntoIter;
 
 /// A queue or a receiver that waits to be run.
 pub(super) trait Scheduled: Send + Sync {
-    /// Runs it, by the softirq of `cpu`; whoever has more to do schedules itself again.
+    /// Runs it, by the softirq of `cpu`. If more is left to do, it schedules itself again.
     fn run_on(self: Arc<Self>, cpu: CpuId);
 }
 
-/// Who drops a queue or a receiver ends it, also one that waits here.
+/// Queues and receivers that wait to be run. One that is dropped meanwhile is left out.
 type List = Mutex<Vec<Weak<dyn Scheduled>>>;
 
 /// What waits for a CPU.
@@ -57,12 +57,6 @@ impl fmt::Debug for Network {
 impl Network {
     /// Takes NET_TX and NET_RX of the machine that `builder` will start. A program without a
     /// [`Receiver`](super::Receiver) may give NET_RX another handler afterwards.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, net::Network};
-    /// let (network, builder) = Network::new(Machine::builder());
-    /// # let _ = (network, builder);
-    /// ```
     #[must_use]
     pub fn new(builder: MachineBuilder) -> (Self, MachineBuilder) {
         let network = Self { lists: Arc::default() };
@@ -82,11 +76,12 @@ impl Network {
         self.lists.get()?.get(cpu.index()).map(|lists| lists.of(vector))
     }
 
-    /// `item` is to be run by `vector`, NET_TX or NET_RX, of `cpu`; says whether it will be.
+    /// `item` is to be run by `vector`, NET_TX or NET_RX, of `cpu`. Returns whether it will be.
     pub(super) fn schedule(
         &self,
         machine: &Machine,
-        (cpu, vector): (CpuId, Vector),
+        cpu: CpuId,
+        vector: Vector,
         item: &Weak<dyn Scheduled>,
     ) -> bool {
         let Some(list) = self.list(cpu, vector) else { return false };
@@ -94,7 +89,7 @@ impl Network {
         locked().push(Weak::clone(item));
         let is_raised = machine.raise(cpu, vector).is_ok();
         if !is_raised {
-            // Nobody takes it from there: the machine has ended.
+            // The machine has ended: no softirq takes it from there.
             locked().retain(|waiting| !Weak::ptr_eq(waiting, item));
         }
         is_raised
@@ -103,7 +98,7 @@ impl Network {
     fn handle(&self, run: &SoftirqRun<'_>) {
         let Some(list) = self.list(run.cpu(), run.vector()) else { return };
         let items = core::mem::take(&mut *list.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut rest = Rest { list, run, items: items.into_iter() };
+        let mut rest = UnrunItems { list, run, items: items.into_iter() };
         for item in rest.items.by_ref() {
             if let Some(item) = item.upgrade() {
                 item.run_on(run.cpu());
@@ -115,14 +110,14 @@ impl Network {
     }
 }
 
-/// What a run of the softirq has not come to yet; goes back to the list when the run ends, also by a panic.
-struct Rest<'a> {
+/// What a run of the softirq has not come to yet. It goes back to the list when the run ends, also by a panic.
+struct UnrunItems<'a> {
     list: &'a List,
     run: &'a SoftirqRun<'a>,
     items: IntoIter<Weak<dyn Scheduled>>,
 }
 
-impl Drop for Rest<'_> {
+impl Drop for UnrunItems<'_> {
     fn drop(&mut self) {
         if self.items.len() > 0 {
             let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);

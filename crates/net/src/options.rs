@@ -1,16 +1,12 @@
-//! What a device is asked for, and why it cannot be.
+//! Settings of a device, and why there is no device.
 
 use core::fmt;
 use quietcore_live::CpuSet;
 
 /// Whether a queue's watchdog stays with the CPU that arms it.
-///
-/// ```
-/// assert_eq!(quietcore::net::Watchdog::default(), quietcore::net::Watchdog::Pinned);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Watchdog {
-    /// As Linux's since the change that seed 000 is (v3.15).
+    /// As Linux's since version 3.15.
     #[default]
     Pinned,
     /// Where the machine's policy puts it.
@@ -33,11 +29,6 @@ pub struct DeviceOptions {
 
 impl DeviceOptions {
     /// A device with so many transmit queues, dealt out to the lanes in turns.
-    ///
-    /// ```
-    /// let options = quietcore::net::DeviceOptions::new(1);
-    /// # let _ = options;
-    /// ```
     #[must_use]
     pub const fn new(queues: usize) -> Self {
         Self { queues, map: None, watchdog: Watchdog::Pinned }
@@ -58,12 +49,6 @@ impl DeviceOptions {
     }
 
     /// Whether watchdogs stay where they are armed. Default: yes.
-    ///
-    /// ```
-    /// # use quietcore::net::{DeviceOptions, Watchdog};
-    /// let options = DeviceOptions::new(2).watchdog(Watchdog::Pinned);
-    /// # let _ = options;
-    /// ```
     #[must_use]
     pub const fn watchdog(mut self, watchdog: Watchdog) -> Self {
         self.watchdog = watchdog;
@@ -72,10 +57,6 @@ impl DeviceOptions {
 }
 
 /// Why a device cannot be.
-///
-/// ```
-/// assert_eq!(quietcore::net::DeviceError::NoQueues.to_string(), "a device has one queue at least");
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeviceError {

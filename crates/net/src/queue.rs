@@ -260,8 +260,8 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
         if !self.lock().tx.schedule() {
             return true;
         }
-        let (place, item) = ((cpu, Vector::NET_TX), Arc::downgrade(self) as Weak<dyn Scheduled>);
-        let is_enlisted = self.network.schedule(self.machine, place, &item);
+        let item = Arc::downgrade(self) as Weak<dyn Scheduled>;
+        let is_enlisted = self.network.schedule(self.machine, cpu, Vector::NET_TX, &item);
         if !is_enlisted {
             self.lock().tx.scheduled();
         }

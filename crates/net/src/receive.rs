@@ -1,8 +1,8 @@
-//! Receiving: who brings packets in, in the NET_RX softirq of the CPU that they belong to.
+//! Receiving: packets come in in the NET_RX softirq of the CPU that they belong to.
 //!
-//! An interrupt, or what plays one, only says that there is something ([`Receiver::schedule`]) and is off
-//! from then on; the softirq takes packets in, a budget at a time, and whoever finds nothing more asks for
-//! interrupts again. Invariant: a receiver is on one list at most and run by one thread at a time; a
+//! An interrupt, or a thread that stands for one, only says that there is something
+//! ([`Receiver::schedule`]), and is off from then on. The softirq takes packets in, a budget at a time; the
+//! run that finds nothing more turns interrupts on again. Invariant: a receiver is on one list at most and run by one thread at a time; a
 //! `schedule` that comes while it runs makes it run again, and so does a panic: interrupts are off then.
 //! Source: Linux net/core/dev.c (NAPI), by behaviour.
 
@@ -14,11 +14,6 @@ use quietcore_qdisc::DEVICE_WEIGHT;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// What a receiver found.
-///
-/// ```
-/// use quietcore::net::Received;
-/// assert_ne!(Received::More, Received::Done);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
     /// The budget was used up, and there may be more.
@@ -27,7 +22,7 @@ pub enum Received {
     Done,
 }
 
-/// Who takes packets in.
+/// What takes packets in.
 ///
 /// ```
 /// use quietcore::CpuId;
@@ -47,14 +42,6 @@ pub trait Receive: Send + Sync + 'static {
     /// Takes up to `budget` packets in, in the NET_RX softirq of `cpu`; never by two threads at a time.
     /// Before it returns [`Received::Done`] it sees to it that [`Receiver::schedule`] is called when there is
     /// something. After a panic it is called again.
-    ///
-    /// ```
-    /// use quietcore::CpuId;
-    /// use quietcore::net::{Receive, Received};
-    /// let endless = |_: CpuId, _: usize| Received::More;
-    /// assert_eq!(endless.receive(CpuId::new(0)?, 64), Received::More);
-    /// # Ok::<(), quietcore::CpuError>(())
-    /// ```
     fn receive(&self, cpu: CpuId, budget: usize) -> Received;
 }
 
@@ -77,7 +64,7 @@ impl<F: Fn(CpuId, usize) -> Received + Send + Sync + 'static> Receive for F {
 /// let (sender, asked) = mpsc::channel();
 /// let sender = Mutex::new(sender);
 /// let receive = move |cpu: CpuId, budget: usize| {
-///     sender.lock().expect("no panic").send((cpu.index(), budget)).expect("somebody waits");
+///     sender.lock().expect("no panic").send((cpu.index(), budget)).expect("it is received");
 ///     Received::Done
 /// };
 /// let receiver = Receiver::new(&network, machine, CpuId::new(0)?, receive)?;
@@ -99,16 +86,16 @@ struct Line {
     network: Network,
     cpu: CpuId,
     receive: Box<dyn Receive>,
-    state: Mutex<State>,
+    state: Mutex<ReceiverState>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ReceiverState {
     Idle,
     /// On the list.
     Scheduled,
     Running,
-    /// It runs, and was asked meanwhile.
+    /// It runs, and was scheduled meanwhile.
     Missed,
     /// Dropped.
     Ended,
@@ -140,22 +127,11 @@ impl Receiver {
             return Err(DeviceError::NoLanes);
         }
         network.serve(machine);
-        let (network, state) = (network.clone(), Mutex::new(State::Idle));
+        let (network, state) = (network.clone(), Mutex::new(ReceiverState::Idle));
         Ok(Self(Arc::new(Line { machine, network, cpu, receive: Box::new(receive), state })))
     }
 
     /// There is something to take in. From any thread; also while it is being run.
-    ///
-    /// ```
-    /// # use quietcore::{CpuId, Machine, net::{Network, Received, Receiver}};
-    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-    /// # let machine = builder.start()?;
-    /// let receiver = Receiver::new(&network, machine, CpuId::new(0)?, |_: CpuId, _: usize| Received::Done)?;
-    /// receiver.schedule();
-    /// receiver.schedule(); // is on the list already
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn schedule(&self) {
         self.0.schedule();
     }
@@ -163,7 +139,7 @@ impl Receiver {
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        *self.0.state.lock().unwrap_or_else(PoisonError::into_inner) = State::Ended;
+        *self.0.state.lock().unwrap_or_else(PoisonError::into_inner) = ReceiverState::Ended;
     }
 }
 
@@ -171,31 +147,31 @@ impl Line {
     fn schedule(self: &Arc<Self>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match *state {
-            State::Idle => *state = State::Scheduled,
-            State::Running => {
-                *state = State::Missed;
+            ReceiverState::Idle => *state = ReceiverState::Scheduled,
+            ReceiverState::Running => {
+                *state = ReceiverState::Missed;
                 return;
             }
-            State::Scheduled | State::Missed | State::Ended => return,
+            ReceiverState::Scheduled | ReceiverState::Missed | ReceiverState::Ended => return,
         }
         drop(state);
         self.enlist();
     }
 
     fn enlist(self: &Arc<Self>) {
-        // Refused when the machine has ended: nobody receives any more.
+        // Refused when the machine has ended: nothing is received any more.
         let item = Arc::downgrade(self) as Weak<dyn Scheduled>;
-        let _ = self.network.schedule(self.machine, (self.cpu, Vector::NET_RX), &item);
+        let _ = self.network.schedule(self.machine, self.cpu, Vector::NET_RX, &item);
     }
 
     fn ran(self: &Arc<Self>, received: Received) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let again = match (*state, received) {
-            (State::Ended, _) => return,
-            (State::Running, Received::Done) => false,
+            (ReceiverState::Ended, _) => return,
+            (ReceiverState::Running, Received::Done) => false,
             _ => true,
         };
-        *state = if again { State::Scheduled } else { State::Idle };
+        *state = if again { ReceiverState::Scheduled } else { ReceiverState::Idle };
         drop(state);
         if again {
             self.enlist();
@@ -218,10 +194,10 @@ impl Drop for Run<'_> {
 impl Scheduled for Line {
     fn run_on(self: Arc<Self>, cpu: CpuId) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if *state == State::Ended {
+        if *state == ReceiverState::Ended {
             return;
         }
-        *state = State::Running;
+        *state = ReceiverState::Running;
         drop(state);
         let mut run = Run { line: &self, received: Received::More };
         run.received = self.receive.receive(cpu, DEVICE_WEIGHT);

@@ -18,7 +18,7 @@ pub struct QueueStatistics {
     pub dequeued_at_home: u64,
     /// By another one.
     pub dequeued_elsewhere: u64,
-    /// By a thread that plays no CPU.
+    /// By a thread that drives no CPU.
     pub dequeued_by_strangers: u64,
     /// How often the watchdog ran, and how often on a CPU that the queue does not belong to.
     pub watchdogs: u64,

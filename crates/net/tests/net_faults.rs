@@ -2,7 +2,7 @@
 
 use quietcore::net::{Device, DeviceOptions, Driver, Network, Received, Receiver};
 use quietcore::qdisc::{Fifo, FifoLimit, Netem, NetemDelay, NetemSettings};
-use quietcore::{CpuId, LaneThreads, Machine, Nanos, OnPanic};
+use quietcore::{CpuId, LaneThreads, Machine, Nanos, machine::OnPanic};
 use std::collections::VecDeque;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -56,7 +56,7 @@ fn what_comes_in_is_taken_in_once() {
                     return Received::Done;
                 };
                 drop(ring);
-                // The fifo is short, and empty: whoever sends runs it.
+                // The fifo is short, and empty: the sender runs it.
                 assert!(device.send_on(on, queue, packet).is_accepted());
             }
             Received::More

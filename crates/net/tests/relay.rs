@@ -100,8 +100,8 @@ fn payloads() -> impl Strategy<Value = Vec<Vec<u8>>> {
     prop::collection::vec(prop::collection::vec(any::<u8>(), 0..1_200), 1..30)
 }
 
-/// Goal: datagrams arrive as they were sent, in order, both ways at once, and nobody else's do, whoever sends
-/// them. Method: random datagrams of both peers and of a stranger, mixed.
+/// Goal: datagrams arrive as they were sent, in order, both ways at once, and those of strangers do not.
+/// Method: random datagrams of both peers and of a stranger, mixed.
 #[test]
 fn datagrams_of_the_peers_arrive_and_no_others() {
     let shared = start();
@@ -289,7 +289,7 @@ fn a_peer_that_is_away_is_counted_and_may_come_back() {
     shared.1.shutdown();
 }
 
-/// Goal: a dropped relay is gone. Method: its addresses are free at once, and its devices, which somebody
+/// Goal: a dropped relay is gone. Method: its addresses are free at once, and its devices, which the test
 /// still has, send nothing.
 #[test]
 fn a_dropped_relay_has_no_sockets() {

@@ -120,7 +120,7 @@ struct Block {
     is_missed: bool,
 }
 
-/// Mixes a block per period for as long as somebody listens.
+/// Mixes a block per period for as long as the receiver is there.
 async fn play(blocks: Sender<Block>) {
     let mut mixer = Mixer::new();
     let mut due = Instant::now() + PERIOD;
@@ -185,8 +185,8 @@ fn start_bulk(machine: &'static Machine) -> Outcome<Bulk> {
     Ok(Bulk { tasks, work, timers })
 }
 
-/// NET_RX: a burst of packets, one after the other. It does not look whether somebody waits for the CPU, as
-/// handlers mostly do not (`SoftirqRun::should_end` would tell).
+/// NET_RX: a burst of packets, one after the other. It does not look whether a task waits for the CPU, as
+/// handlers mostly do not (`SoftirqRun::should_end` would say).
 fn receive(_run: &SoftirqRun<'_>) {
     compute(BURST);
 }

@@ -116,7 +116,7 @@ fn listen(port: u16) -> std::io::Result<TcpListener> {
     socket.listen(1024)
 }
 
-/// Serves until it is dropped. On the lanes' side nothing is different from the other one: `tokio::spawn`.
+/// Serves until it is dropped. The code is the same with and without lanes: `tokio::spawn`.
 async fn serve(listener: TcpListener, wait: Duration) {
     loop {
         let (stream, _) = match listener.accept().await {

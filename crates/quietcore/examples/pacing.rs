@@ -76,7 +76,7 @@ fn wait_until(machine: &Machine, moment: Nanos) {
 /// Gives each window to the device ahead of its time, and sleeps until the next one.
 fn paced(machine: &'static Machine, network: &Network, socket: UdpSocket) -> Outcome<()> {
     let driver = move |_queue: usize, datagram: Datagram| {
-        // Loopback refuses only when nobody listens any more.
+        // Loopback refuses only when the receiver is gone.
         let _ = socket.send(&payload(datagram.number));
         Ok(())
     };

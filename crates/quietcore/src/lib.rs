@@ -1,25 +1,26 @@
-//! Timers that scale with threads and survive a blocked one.
+//! Timers that scale with threads and survive a blocked thread.
 //!
-//! Arming and cancelling take a lock that belongs to one CPU, so threads do not wait for each other; and what
-//! is due is run by whoever is awake, so a thread that is stuck delays only its own work.
+//! ```toml
+//! [dependencies]
+//! quietcore = "0.1"
+//! ```
 //!
 //! ```
 //! use quietcore::{Machine, time};
 //! use std::time::Duration;
 //!
-//! let machine = Machine::start()?;
+//! let machine = Machine::start()?; // a helper thread, and timer bases for every CPU
 //! machine.install_default()?;
-//! time::block_on(async {
-//!     time::sleep(Duration::from_millis(5)).await;
-//!     let slow = std::future::pending::<()>();
-//!     assert!(time::timeout(Duration::from_millis(5), slow).await.is_err());
-//! });
+//! time::block_on(time::sleep(Duration::from_millis(5)));
 //! # machine.shutdown();
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The futures of [`time`] have tokio's names and meaning and run in any executor; one helper thread expires
-//! them. In a program that uses tokio, a machine is started once and the imports change:
+//! Arming and cancelling take a lock that belongs to one CPU, so threads do not wait for each other. A timer
+//! that is due runs on any thread that is awake, so a stuck thread delays only its own work.
+//!
+//! The futures of [`time`] have tokio's names and meaning and run in any executor. In a program that uses
+//! tokio (feature `macros`), the imports change:
 //!
 //! ```
 //! # #[cfg(feature = "macros")]
@@ -36,18 +37,28 @@
 //! # }
 //! ```
 //!
-//! Tests need no real time: [`time::pause`] stops it, and it jumps to the next timer when nobody has anything
-//! to do, on any number of threads.
+//! Tests need no real time: [`time::pause`] stops it, and it jumps to the next timer when no thread has
+//! anything to do.
 //!
 //! | module | what it has |
 //! | --- | --- |
-//! | [`time`] | futures: `sleep`, `timeout`, `interval`, `DelayQueue`; paused time |
+//! | [`time`], [`virtual_time`] | futures: `sleep`, `timeout`, `interval`, `DelayQueue`; paused time |
+//! | [`timer`] | callbacks: where they may run, how exact they are |
+//! | [`lane`], [`task`], [`softirq`] | threads that drive a CPU, and what runs on them besides timers |
+//! | [`isolation`], [`stall`], [`metrics`] | quiet CPUs, threads that got stuck, what was counted |
 //! | `tokio` | runtimes of tokio with a machine (feature `tokio`; `macros` for the attributes) |
 //! | `net`, `qdisc` | packets: devices with transmit queues, and their disciplines (feature `net`) |
 //! | `sim` | the same core on a simulated machine (feature `sim`) |
+//!
+//! The parts without std are crates of their own: `quietcore-wheel`, `quietcore-core`, `quietcore-qdisc`.
 
 #[doc(inline)]
-pub use quietcore_live::*;
+pub use quietcore_live::{
+    ArmError, Cpu, CpuError, CpuId, CpuSet, LaneThreads, Machine, Nanos, Precision, StartError, TimerHandle,
+    TimerOptions,
+};
+#[doc(inline)]
+pub use quietcore_live::{isolation, lane, metrics, softirq, stall, task, timer, virtual_time};
 /// ```
 /// use quietcore::time::sleep;
 /// use std::time::Duration;
@@ -83,6 +94,11 @@ pub use quietcore_tokio as tokio;
 #[cfg(feature = "macros")]
 #[doc(hidden)]
 pub use quietcore_tokio::attributes;
+
+/// Making and entering a [`Machine`]: types that a program seldom has to name.
+pub mod machine {
+    pub use quietcore_live::{EnterGuard, InstallError, MachineBuilder, OnPanic};
+}
 
 /// Futures that wait, and time that can be paused.
 ///

@@ -81,7 +81,7 @@ fn one_thread_is_deterministic() {
     assert_eq!(first, run());
 }
 
-/// Goal: time stands still as long as I/O makes anybody go on, however long the chain. Method: two spawned
+/// Goal: time stands still as long as I/O makes a task go on, however long the chain. Method: two spawned
 /// tasks send each other bytes under a timeout that a jump would fire.
 #[quietcore::test(start_paused = true)]
 async fn io_is_done_before_time_moves() {
@@ -125,7 +125,7 @@ async fn the_root_does_io_before_time_moves() {
     echo.await.expect("no panic");
 }
 
-/// Goal: a timer that wakes nobody here does not end time. Method: a sleep polled with a waker that does
+/// Goal: a timer that wakes no task here does not end time. Method: a sleep polled with a waker that does
 /// nothing, due before the one that is waited for; on both flavors.
 #[test]
 fn a_timer_that_wakes_nobody_is_passed() {

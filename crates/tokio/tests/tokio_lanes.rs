@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use quietcore::time::{Duration, Instant, sleep, sleep_until, timeout};
 use quietcore::tokio::lanes::{self, JoinHandle, LaneSpawnError, Lanes, LanesStartError};
-use quietcore::{Cpu, CpuId, CpuSet, LaneThreads, Machine, OnPanic, Precision, TimerOptions, lane::Pinning};
+use quietcore::{
+    Cpu, CpuId, CpuSet, LaneThreads, Machine, Precision, TimerOptions, lane::Pinning, machine::OnPanic,
+};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -340,7 +342,7 @@ fn a_busy_lane_turns() {
     machine.shutdown();
 }
 
-/// Goal: more than a turn's budget is run at once, not a tick later each; nobody is forgotten. Method: a
+/// Goal: more than a turn's budget is run at once, not a tick later each; no sleep is forgotten. Method: a
 /// thousand sleeps that are due together.
 #[test]
 fn many_that_are_due_together_all_run() {

@@ -20,7 +20,7 @@ const SIDES: [RelaySide; 2] = [RelaySide::A, RelaySide::B];
 
 const MORE: &str = "\
 A program at PEER of --a sends to LISTEN of --a and is heard by PEER of --b, as coming from LISTEN of --b; and
-back. What comes from anybody else is counted and thrown away, and nothing is sent to anybody else.
+back. What comes from any other program is counted and thrown away, and nothing is sent to others.
 Exit codes: 130 after Ctrl-C or SIGTERM; 2 an error, and nothing is left.";
 
 #[derive(Debug, Args)]
@@ -38,7 +38,7 @@ pub(crate) struct RelayArgs {
     /// The instance's name
     #[arg(long, value_name = "NAME", default_value = "relay")]
     name: InstanceName,
-    /// The CPUs that lanes play [default: those that this process may run on]
+    /// The CPUs that lanes drive [default: those that this process may run on]
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
     /// Where everything random begins: the same seed, the same losses for the same packets
@@ -47,8 +47,8 @@ pub(crate) struct RelayArgs {
     /// Lines of tc to begin with; `-` is standard input; may be given several times
     #[arg(long, value_name = "FILE")]
     script: Vec<PathBuf>,
-    /// Let addresses be of other machines. Anybody who can write a peer's address into a datagram is then
-    /// carried to the other peer: between networks of your own only
+    /// Let addresses be of other machines. Any program that can write a peer's address into a datagram
+    /// then reaches the other peer: between networks of your own only
     #[arg(long)]
     beyond_loopback: bool,
     /// Print the figures as JSON instead of text
@@ -219,7 +219,7 @@ mod tests {
     use super::{EndFigures, devices, end};
     use quietcore_net::RelayStatistics;
 
-    /// Goal: ends and names are read as they are told. Method: good ones and bad ones.
+    /// Goal: ends and names are read as they are typed. Method: good ones and bad ones.
     #[test]
     fn ends_and_names() {
         let good = end("127.0.0.1:7000,[::1]:7001").unwrap();

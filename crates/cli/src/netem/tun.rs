@@ -51,7 +51,7 @@ pub(crate) struct TunArgs {
     /// CPUs of queues, as 0=0-3,1=4-7; the first that is in --cpus does the work [default: in blocks]
     #[arg(long, value_name = "QUEUE=CPUS,...")]
     xps: Option<TransmitMap>,
-    /// The CPUs that lanes play [default: those that this process may run on]
+    /// The CPUs that lanes drive [default: those that this process may run on]
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
     /// Whether the timer of a queue that has to wait stays with the CPU that armed it

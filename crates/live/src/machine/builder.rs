@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// What happens when a callback or a waker panics.
 ///
 /// ```
-/// assert_eq!(quietcore::OnPanic::default(), quietcore::OnPanic::Abort);
+/// assert_eq!(quietcore::machine::OnPanic::default(), quietcore::machine::OnPanic::Abort);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnPanic {
@@ -271,7 +271,7 @@ impl MachineBuilder {
     /// What happens when a callback panics. Default: the process ends.
     ///
     /// ```
-    /// # use quietcore::{Machine, OnPanic};
+    /// # use quietcore::{Machine, machine::OnPanic};
     /// let machine = Machine::builder().on_panic(OnPanic::Continue).start()?;
     /// # machine.shutdown();
     /// # Ok::<(), quietcore::StartError>(())

@@ -17,7 +17,7 @@ thread_local! {
 /// The process has a default machine already.
 ///
 /// ```
-/// use quietcore::InstallError;
+/// use quietcore::machine::InstallError;
 ///
 /// assert_eq!(InstallError.to_string(), "this process has a default machine already");
 /// ```
@@ -84,7 +84,7 @@ impl Machine {
     /// When there is a default already.
     ///
     /// ```
-    /// # use quietcore::{InstallError, Machine};
+    /// # use quietcore::{Machine, machine::InstallError};
     /// let machine = Machine::start()?;
     /// machine.install_default()?;
     /// assert_eq!(machine.install_default(), Err(InstallError));

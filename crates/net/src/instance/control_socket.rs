@@ -82,7 +82,7 @@ fn converse(mut stream: UnixStream, stop: &OwnedFd, execute: &dyn Fn(&str) -> Re
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    while let Some(request) = receive(&mut Hurried::new(&stream, stop), REQUEST_MAX)? {
+    while let Some(request) = receive(&mut TimedReader::new(&stream, stop), REQUEST_MAX)? {
         let reply = match std::str::from_utf8(&request) {
             Ok(line) => execute(line),
             Err(_) => Err("a line of tc is text".to_owned()),
@@ -98,7 +98,7 @@ fn converse(mut stream: UnixStream, stop: &OwnedFd, execute: &dyn Fn(&str) -> Re
 
 /// A client's message, which has to arrive in time as a whole: a byte now and then does not hold up the
 /// server.
-struct Hurried<'a> {
+struct TimedReader<'a> {
     stream: &'a UnixStream,
     /// Ends the wait, too.
     stop: &'a OwnedFd,
@@ -106,13 +106,13 @@ struct Hurried<'a> {
     until: Option<Instant>,
 }
 
-impl<'a> Hurried<'a> {
+impl<'a> TimedReader<'a> {
     const fn new(stream: &'a UnixStream, stop: &'a OwnedFd) -> Self {
         Self { stream, stop, until: None }
     }
 }
 
-impl Read for Hurried<'_> {
+impl Read for TimedReader<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         if Instant::now() > *self.until.get_or_insert_with(|| Instant::now() + PATIENCE) {
             return Err(io::ErrorKind::TimedOut.into());

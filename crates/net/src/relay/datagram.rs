@@ -2,7 +2,7 @@
 //! a link.
 //!
 //! The headers are made anew, from the peer's address to the relay's; what a discipline does to them (a bit
-//! that `netem` flips there, a mark of congestion) goes with them and harms nobody. Checksums are 0.
+//! that `netem` flips there, a mark of congestion) goes with them and does no harm. Checksums are 0.
 
 use quietcore_qdisc::IpPacket;
 use std::net::{IpAddr, SocketAddr};

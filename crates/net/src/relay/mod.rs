@@ -8,11 +8,11 @@
 //!
 //! What peer a sends to the relay's address a goes through device a, and from the relay's address b to peer
 //! b; the same back. A datagram is read by the NET_RX softirq of its device's CPU and sent by NET_TX of
-//! whichever CPU runs the queue. In the device it is an IP packet with headers, so that lengths, filters and
+//! the CPU that runs the queue. In the device it is an IP packet with headers, so that lengths, filters and
 //! flows are those of a link.
 //!
-//! Invariants (tests/relay.rs): nothing is ever sent to an address other than the two peers; datagrams from
-//! anybody else are counted and dropped; as many leave as came in at most, times what a discipline
+//! Invariants (tests/relay.rs): nothing is ever sent to an address other than the two peers; datagrams of
+//! strangers are counted and dropped; as many leave as came in at most, times what a discipline
 //! duplicates; a dropped relay has no thread and no socket. ICMP errors are counted and end nothing.
 //!
 //! Deliberately absent: more than one peer an end, TCP, marks of congestion (the made headers say that their
@@ -31,7 +31,7 @@ use super::options::DeviceOptions;
 use super::receive::Receiver;
 use core::fmt;
 use poller::{Poller, Strangers};
-use port::{Entry, Exit, Line, Port};
+use port::{EntryReceiver, PeerEntry, PeerExit, Port};
 use quietcore_live::Machine;
 use quietcore_qdisc::IpPacket;
 use rustix::event::epoll::{self, CreateFlags};
@@ -40,10 +40,6 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// An end of a relay, and the device for what comes in there.
-///
-/// ```
-/// assert_ne!(quietcore::net::RelaySide::A, quietcore::net::RelaySide::B);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelaySide {
     /// The first.
@@ -53,10 +49,6 @@ pub enum RelaySide {
 }
 
 /// What an end of a relay has done.
-///
-/// ```
-/// assert_eq!(quietcore::net::RelayStatistics::default().strangers, 0);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RelayStatistics {
@@ -64,13 +56,13 @@ pub struct RelayStatistics {
     pub received: u64,
     /// Bytes in them.
     pub received_bytes: u64,
-    /// Datagrams that came from somebody else, and were dropped.
+    /// Datagrams of strangers, which were dropped.
     pub strangers: u64,
     /// Datagrams that were sent to its peer.
     pub sent: u64,
     /// Bytes in them.
     pub sent_bytes: u64,
-    /// ICMP errors: mostly that nobody listens at the peer.
+    /// ICMP errors: mostly that no program listens at the peer.
     pub refused: u64,
     /// Datagrams to its peer that the kernel did not take.
     pub unsent: u64,
@@ -100,7 +92,7 @@ pub struct RelayStatistics {
 /// ```
 pub struct Relay {
     ways: [Way; 2],
-    /// Ends first, so that nobody asks for a run of what is closed.
+    /// Dropped first, so that no run of a closed end is asked for.
     poller: Option<Poller>,
 }
 
@@ -108,9 +100,9 @@ pub struct Relay {
 struct Way {
     listen: SocketAddr,
     device: Arc<Device<IpPacket>>,
-    entry: Arc<Entry>,
+    entry: Arc<PeerEntry>,
     /// At the other end.
-    exit: Arc<Exit>,
+    exit: Arc<PeerExit>,
     strangers: Arc<Mutex<u64>>,
 }
 
@@ -160,7 +152,7 @@ impl Relay {
             let socket = ports[to].of_peer.try_clone();
             let socket =
                 socket.map_err(|error| RelayError::Socket { listen: ports[to].end.listen, error })?;
-            let exit = Arc::new(Exit::new(ports[from].end.peer, socket));
+            let exit = Arc::new(PeerExit::new(ports[from].end.peer, socket));
             let driver = Arc::clone(&exit);
             let driver = move |_: usize, packet: IpPacket| driver.transmit(packet);
             Ok::<_, RelayError>((Arc::new(Device::new(network, machine, queue, driver)?), exit))
@@ -169,9 +161,14 @@ impl Relay {
         let (mut ways, mut receivers, mut strangers) = (Vec::new(), Vec::new(), Vec::new());
         for (token, (port, (device, exit))) in (0..).zip(ports.into_iter().zip(devices)) {
             let Port { end, of_peer, of_strangers } = port;
-            let entry = Entry::new((end, of_peer), Arc::clone(&device), (Arc::clone(&epoll), token));
+            let entry = PeerEntry::new(end, of_peer, Arc::clone(&device), Arc::clone(&epoll), token);
             let entry = Arc::new(entry.map_err(RelayError::Poller)?);
-            receivers.push(Receiver::new(network, machine, device.home(0), Line(Arc::clone(&entry)))?);
+            receivers.push(Receiver::new(
+                network,
+                machine,
+                device.home(0),
+                EntryReceiver(Arc::clone(&entry)),
+            )?);
             let count = Arc::default();
             let way = Way { listen: end.listen, device, entry, exit, strangers: Arc::clone(&count) };
             strangers.push(Strangers { socket: of_strangers, peer: end.peer, count });

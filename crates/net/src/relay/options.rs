@@ -28,7 +28,7 @@ pub(super) enum Reach {
     Beyond,
 }
 
-/// What a [`Relay`](super::Relay) is told.
+/// Settings of a [`Relay`](super::Relay).
 ///
 /// ```
 /// use quietcore::net::{RelayEnd, RelayOptions};
@@ -92,7 +92,7 @@ impl RelayOptions {
         self
     }
 
-    /// What can be told before there are sockets.
+    /// Checks all that can be checked before there are sockets.
     pub(super) fn check(&self) -> Result<(), RelayError> {
         for RelayEnd { listen, peer } in self.ends {
             if listen.is_ipv4() != peer.is_ipv4() {
@@ -168,7 +168,7 @@ impl fmt::Display for RelayError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotLoopback { address } => {
-                write!(out, "{address} is not on loopback, and nobody asked for more")
+                write!(out, "{address} is not on loopback, and `beyond_loopback` was not asked for")
             }
             Self::Peer { peer } => {
                 write!(out, "{peer} is no peer: it must be the address and port of one program")
@@ -179,7 +179,7 @@ impl fmt::Display for RelayError {
             }
             Self::Socket { listen, error } => write!(out, "no socket at {listen}: {error}"),
             Self::Device(error) => write!(out, "{error}"),
-            Self::Poller(error) => write!(out, "nobody can wait for datagrams: {error}"),
+            Self::Poller(error) => write!(out, "datagrams cannot be waited for: {error}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The thread that plays the interrupts: it waits for datagrams, has NET_RX take the peers', and throws
+//! The thread that stands for interrupts: it waits for datagrams, has NET_RX take the peers', and throws
 //! strangers' away.
 
 use super::super::receive::Receiver;
@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 /// What is done when the descriptor of that number is ready: entries 0 and 1, strangers 2 and 3, the end 4.
 const STRANGERS: u64 = 2;
 const STOP: u64 = 4;
-/// Datagrams of strangers that are thrown away before somebody else has a turn.
+/// Datagrams of strangers that are thrown away before other descriptors have a turn.
 const BUDGET: usize = 64;
 
 /// The sockets that strangers reach, and how many came.
@@ -65,10 +65,10 @@ impl Poller {
 
 impl Drop for Poller {
     fn drop(&mut self) {
-        // A counter that is full is as good.
+        // If the counter is full the poller ends as well.
         let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
-            // It panicked: that was told, and there is nothing left to wait for.
+            // An error is a panic, which was printed; there is nothing left to wait for.
             let _ = thread.join();
         }
     }

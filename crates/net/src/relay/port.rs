@@ -1,9 +1,9 @@
-//! An end of the relay as sockets: one for the peer, one for everybody else.
+//! An end of the relay as sockets: one for the peer, one for strangers.
 //!
-//! Both have the same address. The one that is connected gets what comes from the peer, and learns of ICMP
-//! errors; the other one gets the rest, so that strangers can neither be taken for the peer nor fill the
-//! buffer that the peer's datagrams wait in. While the two are made the address can be shared; afterwards
-//! nobody else can bind to it.
+//! Both have the same address. The connected socket gets what comes from the peer, and learns of ICMP errors.
+//! The unconnected socket gets the rest, so that strangers can neither be taken for the peer nor fill the
+//! buffer that the peer's datagrams wait in. While the two are made the address can be shared; afterwards no
+//! other program can bind to it.
 
 use super::super::device::Device;
 use super::super::receive::{Receive, Received};
@@ -32,7 +32,7 @@ impl Port {
     /// Binds both; `end.listen` is then what the port is.
     pub(super) fn open(end: RelayEnd) -> Result<Self, RelayError> {
         let failed = |error: io::Error| RelayError::Socket { listen: end.listen, error };
-        // Alone, so that it gets nobody's address.
+        // Without sharing, so that it does not get the address of another program.
         let of_strangers = UdpSocket::bind(end.listen).map_err(failed)?;
         of_strangers.set_nonblocking(true).map_err(failed)?;
         let listen = of_strangers.local_addr().map_err(failed)?;
@@ -43,7 +43,7 @@ impl Port {
     /// Whether what is sent to `address` comes in here.
     pub(super) fn is_at(&self, address: SocketAddr) -> bool {
         let (own, ip) = (self.end.listen, address.ip());
-        // Whoever listens to all addresses has all those that this host lets somebody bind to.
+        // A socket of all addresses has every address that this host lets a program bind to.
         let is_ours = || own.ip().is_unspecified() && UdpSocket::bind((ip, 0)).is_ok();
         own.port() == address.port() && (own.ip() == ip || is_ours())
     }
@@ -68,7 +68,7 @@ fn beside(first: &UdpSocket, listen: SocketAddr, peer: SocketAddr) -> io::Result
 pub(super) struct Counts {
     pub(super) packets: u64,
     pub(super) bytes: u64,
-    /// ICMP errors that a socket was told of.
+    /// ICMP errors that a socket reported.
     pub(super) refused: u64,
     /// Received: not from the peer. Sent: what the kernel did not take.
     pub(super) dropped: u64,
@@ -79,15 +79,15 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Where the peer's datagrams come in.
-pub(super) struct Entry {
+pub(super) struct PeerEntry {
     pub(super) end: RelayEnd,
     pub(super) device: Arc<Device<IpPacket>>,
     pub(super) epoll: Arc<OwnedFd>,
     pub(super) token: u64,
-    state: Mutex<EntryState>,
+    state: Mutex<PeerEntryState>,
 }
 
-struct EntryState {
+struct PeerEntryState {
     /// Nothing when the relay was dropped.
     socket: Option<UdpSocket>,
     /// Long enough for any datagram.
@@ -95,14 +95,17 @@ struct EntryState {
     counts: Counts,
 }
 
-impl Entry {
+impl PeerEntry {
     pub(super) fn new(
-        (end, socket): (RelayEnd, UdpSocket),
+        end: RelayEnd,
+        socket: UdpSocket,
         device: Arc<Device<IpPacket>>,
-        (epoll, token): (Arc<OwnedFd>, u64),
+        epoll: Arc<OwnedFd>,
+        token: u64,
     ) -> io::Result<Self> {
         epoll::add(&*epoll, &socket, EventData::new_u64(token), EventFlags::IN | EventFlags::ONESHOT)?;
-        let state = EntryState { socket: Some(socket), buffer: vec![0; LONGEST], counts: Counts::default() };
+        let state =
+            PeerEntryState { socket: Some(socket), buffer: vec![0; LONGEST], counts: Counts::default() };
         Ok(Self { end, device, epoll, token, state: Mutex::new(state) })
     }
 
@@ -117,13 +120,15 @@ impl Entry {
 }
 
 /// As the receiver of NET_RX, which the poller shares it with.
-pub(super) struct Line(pub(super) Arc<Entry>);
+pub(super) struct EntryReceiver(pub(super) Arc<PeerEntry>);
 
-impl Receive for Line {
+impl Receive for EntryReceiver {
     fn receive(&self, cpu: CpuId, budget: usize) -> Received {
-        let Entry { end, device, epoll, token, state } = &*self.0;
+        let PeerEntry { end, device, epoll, token, state } = &*self.0;
         let mut state = locked(state);
-        let EntryState { socket: Some(socket), buffer, counts } = &mut *state else { return Received::Done };
+        let PeerEntryState { socket: Some(socket), buffer, counts } = &mut *state else {
+            return Received::Done;
+        };
         for _ in 0..budget {
             match socket.recv_from(buffer) {
                 Ok((length, from)) if from == end.peer => {
@@ -141,7 +146,7 @@ impl Receive for Line {
                     let _ = epoll::modify(&**epoll, &*socket, EventData::new_u64(*token), flags);
                     return Received::Done;
                 }
-                // Nobody listens at the peer: told once for each datagram to it, and nothing is wrong here.
+                // No program listens at the peer: reported once for each datagram to it, and no error here.
                 Err(_) => counts.refused += 1,
             }
         }
@@ -150,13 +155,13 @@ impl Receive for Line {
 }
 
 /// Where datagrams go out to the peer.
-pub(super) struct Exit {
+pub(super) struct PeerExit {
     /// Whose datagrams they were.
     from: SocketAddr,
     state: Mutex<(Option<UdpSocket>, Counts)>,
 }
 
-impl Exit {
+impl PeerExit {
     pub(super) fn new(from: SocketAddr, socket: UdpSocket) -> Self {
         Self { from, state: Mutex::new((Some(socket), Counts::default())) }
     }
@@ -175,7 +180,7 @@ impl Exit {
         let payload = datagram::payload(self.from, &packet);
         let mut state = locked(&self.state);
         let (Some(socket), counts) = &mut *state else { return Ok(()) };
-        // An error that is told may be an earlier datagram's; then this one was not sent yet.
+        // The error may be an earlier datagram's; then this one was not sent yet.
         for _ in 0..2 {
             match socket.send(payload) {
                 Ok(_) => {

@@ -25,9 +25,9 @@ pub const SEGMENTS_MAX: usize = 64;
 
 /// What a descriptor is called in the poller's epoll: its place in the poller's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Token(pub(super) u64);
+pub(super) struct EpollToken(pub(super) u64);
 
-impl Token {
+impl EpollToken {
     /// Of the end of queue `queue` of `queues` at `side` at which packets are read.
     pub(super) const fn of_entry(side: usize, queue: usize, queues: usize) -> Self {
         Self(((side * queues + queue) * 2) as u64)
@@ -44,7 +44,12 @@ impl Token {
 }
 
 /// A descriptor of its own for `file`, added to `epoll`.
-fn watched(file: &SyncDevice, epoll: &OwnedFd, token: Token, flags: EventFlags) -> Result<OwnedFd, TunError> {
+fn watched(
+    file: &SyncDevice,
+    epoll: &OwnedFd,
+    token: EpollToken,
+    flags: EventFlags,
+) -> Result<OwnedFd, TunError> {
     let copy = rustix::io::fcntl_dupfd_cloexec(file, 0);
     let copy = copy.map_err(|error| TunError::wire("a queue of a TUN interface cannot be used", error))?;
     epoll::add(epoll, &copy, token.data(), flags)
@@ -53,9 +58,9 @@ fn watched(file: &SyncDevice, epoll: &OwnedFd, token: Token, flags: EventFlags) 
 }
 
 /// Where packets of a queue are written.
-pub(super) struct Exit {
+pub(super) struct TunExit {
     file: OwnedFd,
-    token: Token,
+    token: EpollToken,
     coalescer: Mutex<Coalescer>,
     /// Packets that the kernel did not take: damaged ones, or the interface is down.
     refused: Mutex<u64>,
@@ -68,13 +73,13 @@ enum Written {
     Full,
 }
 
-impl Exit {
+impl TunExit {
     /// Queue `file` of an interface; silent in `epoll` until a packet finds no room.
     pub(super) fn new(
         file: &SyncDevice,
         offload: Offload,
         epoll: &OwnedFd,
-        token: Token,
+        token: EpollToken,
     ) -> Result<Self, TunError> {
         let file = watched(file, epoll, token, EventFlags::ONESHOT)?;
         Ok(Self { file, token, coalescer: Mutex::new(Coalescer::new(offload)), refused: Mutex::new(0) })
@@ -106,13 +111,13 @@ impl Exit {
 }
 
 /// Where packets of a device are written.
-pub(super) struct Exits {
-    pub(super) queues: Vec<Exit>,
+pub(super) struct TunExits {
+    pub(super) queues: Vec<TunExit>,
     pub(super) epoll: Arc<OwnedFd>,
 }
 
 /// The driver of a device; its figures are read through the wire.
-pub(super) struct TunDriver(pub(super) Arc<Exits>);
+pub(super) struct TunDriver(pub(super) Arc<TunExits>);
 
 impl Driver<IpPacket> for TunDriver {
     fn transmit(&self, queue: usize, packet: IpPacket) -> Result<(), IpPacket> {
@@ -136,25 +141,25 @@ impl Driver<IpPacket> for TunDriver {
 }
 
 /// Where packets of a queue are read.
-pub(super) struct Entry {
+pub(super) struct TunEntry {
     tun: Arc<SyncDevice>,
     /// The same queue, as the poller waits for it.
     file: OwnedFd,
     epoll: Arc<OwnedFd>,
-    token: Token,
+    token: EpollToken,
     device: Arc<Device<IpPacket>>,
     queue: usize,
     buffers: Mutex<Buffers>,
 }
 
-impl Entry {
+impl TunEntry {
     /// Queue `queue` of `tun`, whose packets go through the queue of that number of `device`.
     pub(super) fn new(
         tun: &TunInterface,
         queue: usize,
         device: &Arc<Device<IpPacket>>,
         epoll: &Arc<OwnedFd>,
-        token: Token,
+        token: EpollToken,
     ) -> Result<Self, TunError> {
         let source = &tun.queues[queue];
         Ok(Self {
@@ -203,7 +208,7 @@ impl Buffers {
     }
 }
 
-impl Receive for Entry {
+impl Receive for TunEntry {
     fn receive(&self, cpu: CpuId, budget: usize) -> Received {
         let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut left = budget;

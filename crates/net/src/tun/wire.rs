@@ -5,7 +5,7 @@
 //! TUN a, queue k -> poller -> NET_RX of k's CPU -> device a->b, queue k -> TUN b, queue k     (and back)
 //! ```
 //!
-//! A poller thread plays the interrupts. It schedules the receiver of a queue that has packets, and the queue
+//! A poller thread stands for the interrupts. It schedules the receiver of a queue that has packets, and the queue
 //! is silent until the receiver has emptied it (`EPOLLONESHOT`). The receiver reads the packets and sends
 //! them through the device's queue of the same number; the driver writes what the discipline lets go to the
 //! other interface's queue of that number. The kernel sends answers through the queue that it last got a
@@ -14,7 +14,7 @@
 //! With [`Offload::On`](super::Offload::On) one system call reads up to 64 KiB of a stream, which are cut
 //! into packets at once, and one call writes packets that leave together ([coalescing](super::Coalescer)).
 
-use super::ends::{Entry, Exit, Exits, Token, TunDriver};
+use super::ends::{EpollToken, TunDriver, TunEntry, TunExit, TunExits};
 use super::error::TunError;
 use super::interface::TunInterface;
 use crate::device::Device;
@@ -34,7 +34,7 @@ use std::thread::{self, JoinHandle};
 const STOP: u64 = u64::MAX;
 
 /// What the poller does when a descriptor is ready.
-enum Ready {
+enum ReadyAction {
     Receive(Receiver),
     Transmit(Arc<Device<IpPacket>>, usize),
 }
@@ -43,7 +43,7 @@ enum Ready {
 pub struct Direction {
     name: String,
     device: Arc<Device<IpPacket>>,
-    exits: Arc<Exits>,
+    exits: Arc<TunExits>,
 }
 
 impl fmt::Debug for Direction {
@@ -152,10 +152,11 @@ impl Parts<'_> {
         let WireOptions { sides, transmit_map, watchdog } = self.options;
         let (queues, other) = (transmit_map.len(), 1 - side);
         let tun = &sides[other].1;
-        let exit =
-            |(queue, file)| Exit::new(file, tun.offload, self.epoll, Token::of_exit(other, queue, queues));
+        let exit = |(queue, file)| {
+            TunExit::new(file, tun.offload, self.epoll, EpollToken::of_exit(other, queue, queues))
+        };
         let exits = tun.queues.iter().map(AsRef::as_ref).enumerate().map(exit);
-        let exits = Exits { queues: exits.collect::<Result<_, _>>()?, epoll: Arc::clone(self.epoll) };
+        let exits = TunExits { queues: exits.collect::<Result<_, _>>()?, epoll: Arc::clone(self.epoll) };
         let exits = Arc::new(exits);
         let options = DeviceOptions::new(queues).transmit_map(transmit_map.clone()).watchdog(*watchdog);
         let device = Device::new(self.network, self.machine, options, TunDriver(Arc::clone(&exits)))?;
@@ -168,23 +169,23 @@ impl Parts<'_> {
         &self,
         side: usize,
         directions: &[Direction; 2],
-        table: &mut Vec<Ready>,
+        table: &mut Vec<ReadyAction>,
     ) -> Result<(), TunError> {
         let tun = &self.options.sides[side].1;
         let (out, back) = (&directions[side].device, &directions[1 - side].device);
         for queue in 0..tun.queues.len() {
-            let token = Token::of_entry(side, queue, self.options.transmit_map.len());
-            let entry = Entry::new(tun, queue, out, self.epoll, token)?;
+            let token = EpollToken::of_entry(side, queue, self.options.transmit_map.len());
+            let entry = TunEntry::new(tun, queue, out, self.epoll, token)?;
             let receiver = Receiver::new(self.network, self.machine, out.home(queue), entry)?;
-            table.push(Ready::Receive(receiver));
-            table.push(Ready::Transmit(Arc::clone(back), queue));
+            table.push(ReadyAction::Receive(receiver));
+            table.push(ReadyAction::Transmit(Arc::clone(back), queue));
         }
         Ok(())
     }
 }
 
-/// Plays the interrupts until the descriptor called `STOP` is ready.
-fn poll(epoll: &OwnedFd, table: &[Ready]) {
+/// Stands for the interrupts until the descriptor called `STOP` is ready.
+fn poll(epoll: &OwnedFd, table: &[ReadyAction]) {
     let mut events = Vec::with_capacity(64);
     loop {
         events.clear();
@@ -198,8 +199,8 @@ fn poll(epoll: &OwnedFd, table: &[Ready]) {
                 return;
             }
             match table.get(token as usize) {
-                Some(Ready::Receive(receiver)) => receiver.schedule(),
-                Some(Ready::Transmit(device, queue)) => device.wake_queue(*queue),
+                Some(ReadyAction::Receive(receiver)) => receiver.schedule(),
+                Some(ReadyAction::Transmit(device, queue)) => device.wake_queue(*queue),
                 None => {}
             }
         }

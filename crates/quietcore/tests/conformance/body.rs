@@ -36,7 +36,7 @@ pub(crate) type Story = Vec<(u64, u32, ScriptEvent)>;
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) steps: Vec<Step>,
-    /// When it ends, in ticks: nothing is told of what comes later.
+    /// When it ends, in ticks: what comes later is not reported.
     pub(crate) ticks: u64,
 }
 

@@ -10,7 +10,7 @@ use std::thread;
 type Log = Arc<Mutex<Story>>;
 
 /// What happens, from the beginning to the end of the program.
-pub(crate) fn play(program: &Program) -> Story {
+pub(crate) fn run(program: &Program) -> Story {
     let machine = Machine::builder().virtual_time().start().expect("starts");
     machine.pause().expect("its time can be paused");
     let entered = machine.enter();
@@ -39,13 +39,13 @@ pub(crate) fn play(program: &Program) -> Story {
             .await;
     });
     threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
-    let told = core::mem::take(&mut *log.lock().expect("no panic"));
-    assert!(told.is_sorted_by_key(|(at, _, _)| *at), "time went back: {told:?}");
+    let logged = core::mem::take(&mut *log.lock().expect("no panic"));
+    assert!(logged.is_sorted_by_key(|(at, _, _)| *at), "time went back: {logged:?}");
     drop(entered);
     machine.shutdown();
-    let mut told = told;
-    told.sort();
-    told
+    let mut logged = logged;
+    logged.sort();
+    logged
 }
 
 fn handle(machine: &'static Machine, start: Instant, timer: u32, log: &Log) -> TimerHandle {

@@ -2,7 +2,7 @@
 //! timer, and it must be the right one.
 //!
 //! `body.rs` has the programs, and what has to come of them by a sorted list; `live_arm.rs` and `sim_arm.rs`
-//! play them.
+//! run them.
 
 mod body;
 mod live_arm;
@@ -13,7 +13,7 @@ use body::Program;
 /// A program in both worlds, and by the list.
 fn check(program: &Program, what: &str) {
     let expected = program.expected();
-    for (world, happened) in [("live", live_arm::play(program)), ("sim", sim_arm::play(program))] {
+    for (world, happened) in [("live", live_arm::run(program)), ("sim", sim_arm::run(program))] {
         let differs = expected.iter().zip(&happened).position(|(expected, found)| expected != found);
         let differs = differs.unwrap_or(expected.len().min(happened.len()));
         assert!(
@@ -25,7 +25,7 @@ fn check(program: &Program, what: &str) {
     }
 }
 
-/// Goal: each way in which a pending period ends is told by both worlds. Method: a program for each, written
+/// Goal: each way in which a pending period ends is reported by both worlds. Method: a program for each, written
 /// out.
 #[test]
 fn every_end_of_a_timer() {
@@ -46,7 +46,7 @@ fn every_end_of_a_timer() {
     }
 }
 
-/// Goal: the worlds agree on programs that nobody thought of. Method: random arms, re-arms and cancels of a
+/// Goal: the worlds agree on programs that were not thought of. Method: random arms, re-arms and cancels of a
 /// few timers by four CPUs, with idle spans of all lengths; many seeds.
 #[test]
 fn random_programs() {

@@ -4,8 +4,8 @@
 //! tokio's hooks:
 //!
 //! - Before the worker waits the lane goes idle in the hierarchy, and its alarm is set for the moment until
-//!   which it may sleep. If something is due it turns instead; if that leaves something, the runtime's root is woken, and
-//!   the worker goes round once more.
+//!   which it may sleep. If something is due it turns instead; if that leaves something, the runtime's root
+//!   is woken, and the worker goes round once more.
 //! - After it waited the lane turns, and sets its alarm for the end of the tick.
 //! - A worker that does not wait calls no hooks. But it looks at its driver every `event_interval` polls,
 //!   which finds that the alarm expired, and wakes the root, which turns.
@@ -237,8 +237,9 @@ fn build(
     builder.build_local(LocalOptions::default())
 }
 
-/// The root: makes tasks as they are ordered, and turns whenever it is polled, which is when the alarm expired, a
-/// turn left something, or there is an order. tokio polls the root right after the driver, before any task.
+/// The root: makes tasks as they are ordered, and turns whenever it is polled, which is when
+/// the alarm expired, a turn left something, or there is an order. tokio polls the root right after the
+/// driver, before any task.
 async fn take_orders(mut orders: UnboundedReceiver<LaneOrder>, sources: Sources) -> Option<Duration> {
     poll_fn(|context| {
         note_root(context.waker());

@@ -190,7 +190,7 @@ impl LanesBuilder {
     /// let builder = Lanes::builder(machine).event_interval(1);
     /// # let _ = builder;
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore::LanesStartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     #[track_caller]
     pub fn event_interval(mut self, polls: u32) -> Self {
@@ -211,7 +211,7 @@ impl LanesBuilder {
     /// });
     /// # let _ = builder;
     /// # machine.shutdown();
-    /// # Ok::<(), quietcore::LanesStartError>(())
+    /// # Ok::<(), quietcore::StartError>(())
     /// ```
     pub fn configure(mut self, change: impl Fn(&mut real::Builder) + Send + Sync + 'static) -> Self {
         self.settings.change = BuilderChange::new(change);
