@@ -62,14 +62,14 @@ pub mod topology;
 
 pub use actions::Actions;
 pub use base::{
-    Arm, ArmMode, ArmTarget, BaseId, BaseKind, Cancelled, ExactId, ExactKind, ExactRef, ExactTimer, Expired,
-    RemoveError, TickKind, TickLength, Timer, TimerId, TimerKind, TimerName, TimerOptions, TimerRef,
-    TimerStore,
+    Arm, ArmMode, ArmTarget, BaseId, BaseKind, Cancelled, ExactId, ExactKind, ExactRef, ExactTimer,
+    ExpiredTimer, RemoveError, TickKind, TickLength, Timer, TimerId, TimerKind, TimerName, TimerOptions,
+    TimerRef, TimerStore,
 };
 pub use cpu::{CPU_LIMIT, CpuError, CpuId, CpuSet};
 pub use lock::{RawLock, SequentialLock};
 pub use machine::{
-    AnyTimer, ArmError, Armed, At, Context, Counters, CpuControlError, IdleDecision, IsolationReport,
+    AnyTimer, ArmRefusal, Armed, At, Context, Counters, CpuControlError, IdleDecision, IsolationReport,
     Machine, MarkOutcome, Patience, Settings, Silence, StallPolicy, Turn,
 };
 #[cfg(site)]

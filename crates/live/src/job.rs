@@ -35,9 +35,9 @@ impl Job {
     fn of<K: TimerKind>(payload: Payload, timer: TimerRef<Payload, K>) -> Self {
         match payload.kind() {
             PayloadKind::Wake => {
-                // SAFETY: a timer with this payload is the first field of a `WakeEntry`, and its reference was
-                // made from a pointer to the whole entry (`WakeEntry::address`). The entry is valid: its owner
-                // frees it only after it saw the timer idle, which is stored after this.
+                // SAFETY: a timer with this payload is the first field of a `WakeEntry`, and its reference
+                // was made from a pointer to the whole entry (`WakeEntry::address`). The entry is valid:
+                // its owner frees it only after it saw the timer idle, which is stored after this.
                 let entry = unsafe { timer.as_ptr().cast::<WakeEntry<K>>().as_ref() };
                 Self::Wake(entry.cell.take())
             }

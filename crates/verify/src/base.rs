@@ -14,7 +14,7 @@
 use crate::class::ClockClass;
 use crate::wheel::{BaseWheel, PendingTimer, WheelLevels};
 use quietcore_core::CpuId;
-use quietcore_wheel::{Key, Tick};
+use quietcore_wheel::{SlotKey, Tick};
 use std::fmt;
 
 /// So many emptied buckets are remembered: every bucket of the wheel.
@@ -53,7 +53,7 @@ impl fmt::Display for BaseName {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArmedTimer {
     pub(crate) base: BaseName,
-    pub(crate) key: Key,
+    pub(crate) key: SlotKey,
 }
 
 /// A clock that a base can have, and why it is not jiffies.
@@ -82,7 +82,7 @@ pub(crate) struct BucketRun {
 /// A timer that a softirq took out, and that is still in its bucket here.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WaitingTimer {
-    pub(crate) key: Key,
+    pub(crate) key: SlotKey,
     pub(crate) timer: u64,
     /// Whose softirq.
     pub(crate) cpu: CpuId,
@@ -156,19 +156,19 @@ impl TimerBase {
     }
 
     /// Arms a timer; an earlier bucket than the next expiry becomes it, so that old ones are forgotten.
-    pub(crate) fn arm(&mut self, expires: Tick, pending: PendingTimer) -> Key {
+    pub(crate) fn arm(&mut self, expires: Tick, pending: PendingTimer) -> SlotKey {
         self.emptied.retain(|expiry| expiry.is_before(pending.place.expiry));
         self.wheel.arm(expires, pending)
     }
 
     /// Whether a run that begins now begins with the timer's bucket.
-    pub(crate) fn is_in_first_bucket(&mut self, key: Key) -> bool {
+    pub(crate) fn is_in_first_bucket(&mut self, key: SlotKey) -> bool {
         let expiry = self.wheel.get(key).map(|pending| pending.place.expiry);
         expiry.is_some() && expiry == self.wheel.next_expiry()
     }
 
     /// Takes a timer out of its bucket, or out of those that are to expire.
-    pub(crate) fn take_out(&mut self, key: Key, timer: u64) -> Option<(PendingTimer, TakenFrom)> {
+    pub(crate) fn take_out(&mut self, key: SlotKey, timer: u64) -> Option<(PendingTimer, TakenFrom)> {
         let front = self.front().map(|front| front.timer);
         if front == Some(timer) {
             let pending = self.run.as_mut()?.front.take()?;
@@ -248,9 +248,9 @@ mod tests {
     use super::{ClockClass, PossibleClock, TakenFrom, TimerBase};
     use crate::wheel::{PendingTimer, WheelLevels};
     use quietcore_core::CpuId;
-    use quietcore_wheel::{Key, Tick};
+    use quietcore_wheel::{SlotKey, Tick};
 
-    fn arm(base: &mut TimerBase, timer: u64, expires: u64) -> Key {
+    fn arm(base: &mut TimerBase, timer: u64, expires: u64) -> SlotKey {
         let place = base.wheel.place(Tick(expires));
         base.arm(Tick(expires), PendingTimer { timer, place, is_early: false })
     }

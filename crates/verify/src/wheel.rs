@@ -3,7 +3,7 @@
 //! Decides nothing about timers. `quietcore-wheel` places, collects and orders; the replay only asks it.
 //! Invariant: a [`PendingTimer`] that was armed here keeps the place that the wheel gave it.
 
-use quietcore_wheel::{Key, Placement, Precision, Shape, Slot, Tick, Timers};
+use quietcore_wheel::{Placement, Precision, Shape, Slot, SlotKey, Tick, Timers};
 
 /// How many levels the kernel's wheel has: 9, or 8 where a second has 100 ticks or fewer.
 ///
@@ -96,7 +96,7 @@ impl BaseWheel {
         in_either!(self, timers => timers.place(expires, Precision::Coarse))
     }
 
-    pub(crate) fn arm(&mut self, expires: Tick, pending: PendingTimer) -> Key {
+    pub(crate) fn arm(&mut self, expires: Tick, pending: PendingTimer) -> SlotKey {
         in_either!(self, timers => {
             // Most bases hold a handful: growing from 4 keeps a hostile trace of many bases small.
             if timers.len() >= timers.capacity() {
@@ -106,12 +106,12 @@ impl BaseWheel {
         })
     }
 
-    pub(crate) fn get(&self, key: Key) -> Option<&PendingTimer> {
+    pub(crate) fn get(&self, key: SlotKey) -> Option<&PendingTimer> {
         in_either!(self, timers => timers.get(key))
     }
 
     /// `None` when the key's timer was popped.
-    pub(crate) fn cancel(&mut self, key: Key) -> Option<PendingTimer> {
+    pub(crate) fn cancel(&mut self, key: SlotKey) -> Option<PendingTimer> {
         in_either!(self, timers => timers.cancel(key)).ok()
     }
 

@@ -9,7 +9,7 @@
 //!
 //! One thread, one wheel, no lock. The peers' numbers are the only thing that crosses threads.
 
-use quietcore_wheel::{Key, Slot, Tick, Timers};
+use quietcore_wheel::{Slot, SlotKey, Tick, Timers};
 use rustix::event::epoll;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -60,7 +60,7 @@ fn run_loop(socket: &OwnedFd, count: u32, begin: Instant) -> Result<Tally, Box<d
     epoll::add(&epoll, socket, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
     let mut timers = Timers::new(present(begin), Vec::<Slot<u32>>::new());
     let arm = |connection: u32| timers.arm_growing(Tick(idle_ticks(connection)), connection);
-    let keys: Vec<Key> = (0..count).map(arm).collect();
+    let keys: Vec<SlotKey> = (0..count).map(arm).collect();
 
     let mut tally = Tally::default();
     let mut events = Vec::with_capacity(16);

@@ -3,7 +3,8 @@
 //!
 //! # Map
 //!
-//! - safe, with values and keys: [`Timers`], [`ExactTimers`] in [`Slot`]s; [`Key`], [`StaleKey`], [`Full`];
+//! - safe, with values and keys: [`Timers`], [`ExactTimers`] in [`Slot`]s; [`SlotKey`], [`StaleKey`],
+//!   [`Full`];
 //! - caller-owned nodes: [`Wheel`] and [`Node`], [`ExactQueue`] and [`ExactNode`], named by [`NodeRef`];
 //! - arithmetic: [`Tick`], [`Shape`], [`Placement`], [`Precision`], [`Expiry`].
 //!
@@ -27,7 +28,7 @@ pub use exact::{
 pub use node::{Links, Node, WheelNodes};
 pub use node_ref::{NodeRef, Nodes, Pinned};
 pub use shape::{Placement, Precision, Shape};
-pub use slots::{Full, Index, Key, Slot, Slots, StaleKey};
+pub use slots::{Full, Index, Slot, SlotKey, Slots, StaleKey};
 pub use tick::Tick;
-pub use timers::{Expired, Timers};
-pub use wheel::{Armed, IntrusiveWheel, Wheel};
+pub use timers::{Timers, WheelExpired};
+pub use wheel::{IntrusiveWheel, QueueArm, Wheel};

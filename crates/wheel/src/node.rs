@@ -141,12 +141,6 @@ const _: () = assert!(size_of::<Node<[usize; 3]>>() <= 56);
 
 impl<T> Node<T> {
     /// An idle timer of [`Precision::Coarse`].
-    ///
-    /// ```
-    /// # use quietcore_wheel::Node;
-    /// static IDLE: fn() -> Node<u8> = || Node::new(7);
-    /// assert_eq!(IDLE().expires(), None);
-    /// ```
     #[must_use]
     pub const fn new(value: T) -> Self {
         Self { links: Links::new(Precision::Coarse), _pinned: PhantomPinned, value }
@@ -156,11 +150,6 @@ impl<T> Node<T> {
     ///
     /// # Panics
     /// While the timer is pending.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Node, Precision};
-    /// assert_eq!(Node::new(()).with_precision(Precision::Tick).precision(), Precision::Tick);
-    /// ```
     #[must_use]
     pub fn with_precision(self, precision: Precision) -> Self {
         assert!(!self.is_pending(), "the precision of a pending timer cannot change");
@@ -169,33 +158,18 @@ impl<T> Node<T> {
     }
 
     /// How exactly it is kept.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Node, Precision};
-    /// assert_eq!(Node::new(()).precision(), Precision::Coarse);
-    /// ```
     #[must_use]
     pub fn precision(&self) -> Precision {
         self.links.precision()
     }
 
     /// Whether it is armed and was not handed out yet.
-    ///
-    /// ```
-    /// # use quietcore_wheel::Node;
-    /// assert!(!Node::new(()).is_pending());
-    /// ```
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.links.is_pending()
     }
 
     /// The tick that it was last armed for; `None` while it is idle.
-    ///
-    /// ```
-    /// # use quietcore_wheel::Node;
-    /// assert_eq!(Node::new(()).expires(), None);
-    /// ```
     #[must_use]
     pub fn expires(&self) -> Option<Tick> {
         self.is_pending().then(|| self.links.expires())
@@ -203,11 +177,6 @@ impl<T> Node<T> {
 
     /// The tick that it was last armed for, also after it was handed out or cancelled; `Tick(0)` before its
     /// first arm. For its runner, to say how late it is.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Node, Tick};
-    /// assert_eq!(Node::new(()).last_expires(), Tick(0));
-    /// ```
     #[inline]
     #[must_use]
     pub fn last_expires(&self) -> Tick {

@@ -5,8 +5,8 @@
 //! [`Slots`](crate::Slots) of the safe interface are reached by index. Queues are written once, for both. All
 //! links are `Cell`s, so a node is only ever shared.
 //!
-//! This is the one file of the crate with `unsafe` in it: making a [`NodeRef`] and following it. One owner at a
-//! time uses a queue and its nodes; a caller that shares a queue brings the lock.
+//! This is the one file of the crate with `unsafe` in it: making a [`NodeRef`] and following it. One owner
+//! at a time uses a queue and its nodes; a caller that shares a queue brings the lock.
 #![allow(unsafe_code, reason = "a node reached by address has the validity that its owner promised")]
 
 use core::fmt;

@@ -1,8 +1,8 @@
 //! Nodes that are reached by index, in memory that the caller hands over; keys that cannot lie.
 //!
 //! A key is an index and a generation. A slot's generation goes up when its timer ends, so an old key
-//! stops working, also when the slot is taken again. A slot whose generations are used up is not used again: a
-//! stale key is told from a living one for ever, at the price of one slot per 2^32 timers.
+//! stops working, also when the slot is taken again. A slot whose generations are used up is not used
+//! again: a stale key is told from a living one for ever, at the price of one slot per 2^32 timers.
 //!
 //! Invariants: `free` links exactly the slots below `used` that are idle and not used up, through
 //! `next_free`. Slots from `used` on were never handed out, and
@@ -47,7 +47,7 @@ impl Index {
 /// assert_ne!(first, second);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct SlotKey {
     index: Index,
     generation: u32,
 }
@@ -186,7 +186,7 @@ where
 
     /// Puts `value` into a free slot.
     #[inline]
-    pub(crate) fn take(&mut self, value: T) -> Result<(Key, Index), Full<T>> {
+    pub(crate) fn take(&mut self, value: T) -> Result<(SlotKey, Index), Full<T>> {
         let Some(index) = self.free.or_else(|| self.unused()) else { return Err(Full(value)) };
         let slot = &mut self.storage.as_mut()[index.place()];
         // What an earlier owner left is dropped last: its drop may panic.
@@ -200,7 +200,7 @@ where
             slot.generation = slot.generation.wrapping_add(1);
         }
         self.taken += 1;
-        Ok((Key { index, generation: slot.generation }, index))
+        Ok((SlotKey { index, generation: slot.generation }, index))
     }
 
     fn unused(&self) -> Option<Index> {
@@ -210,15 +210,15 @@ where
 
     /// The slot of a living key.
     #[inline]
-    pub(crate) fn find(&self, key: Key) -> Result<Index, StaleKey> {
+    pub(crate) fn find(&self, key: SlotKey) -> Result<Index, StaleKey> {
         let slot = self.storage.as_ref().get(key.index.place()).ok_or(StaleKey)?;
         let lives = slot.generation == key.generation && slot.value.is_some();
         if lives && key.index.place() < self.used { Ok(key.index) } else { Err(StaleKey) }
     }
 
     /// The key of a taken slot.
-    pub(crate) fn key(&self, index: Index) -> Key {
-        Key { index, generation: self.get(index).generation }
+    pub(crate) fn key(&self, index: Index) -> SlotKey {
+        SlotKey { index, generation: self.get(index).generation }
     }
 
     /// Ends the timer in an idle slot: its key is stale from now on.

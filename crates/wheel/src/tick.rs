@@ -28,11 +28,6 @@ pub struct Tick(
 
 impl Tick {
     /// The tick `ticks` later.
-    ///
-    /// ```
-    /// # use quietcore_wheel::Tick;
-    /// assert_eq!(Tick(5).plus(2), Tick(7));
-    /// ```
     #[inline]
     #[must_use]
     pub const fn plus(self, ticks: u64) -> Self {
@@ -40,11 +35,6 @@ impl Tick {
     }
 
     /// How many ticks `self` is after `other`; negative when it is before.
-    ///
-    /// ```
-    /// # use quietcore_wheel::Tick;
-    /// assert_eq!(Tick(5).since(Tick(7)), -2);
-    /// ```
     #[inline]
     #[must_use]
     pub const fn since(self, other: Self) -> i64 {
@@ -52,12 +42,6 @@ impl Tick {
     }
 
     /// Whether `self` comes before `other`.
-    ///
-    /// ```
-    /// # use quietcore_wheel::Tick;
-    /// assert!(Tick(5).is_before(Tick(7)));
-    /// assert!(!Tick(7).is_before(Tick(7)));
-    /// ```
     #[inline]
     #[must_use]
     pub const fn is_before(self, other: Self) -> bool {

@@ -146,8 +146,8 @@ pub(super) const RULES: &[Mutant] = &[
         rule: "what a world takes out of a timer is taken before the timer looks idle",
         file: BASE_EXPIRE,
         right: "        let taken = take(&run);
-        // The last access to the timer: a callback may end it; of a detached one its owner, once it sees this.
-        // Model: `base::models::taken_before_it_is_idle`.
+        // The last access to the timer: a callback may end it; of a detached one its owner, once it sees
+        // this. Model: `base::models::taken_before_it_is_idle`.
         shared.word.store(word.without(TimerWord::PENDING).without(TimerWord::COLLECTED));",
         wrong: "        shared.word.store(word.without(TimerWord::PENDING).without(TimerWord::COLLECTED));
         let taken = take(&run);",

@@ -5,7 +5,7 @@
 
 use crate::peers::peer::{Answer, Peer, Role};
 use crate::peers::plan::Workload;
-use quietcore_wheel::{IntrusiveWheel, Key, Node, NodeRef, Precision, Slot, Tick, Timers};
+use quietcore_wheel::{IntrusiveWheel, SlotKey, Node, NodeRef, Precision, Slot, Tick, Timers};
 
 /// A node with three words of the caller's, in a cache line of its own.
 #[derive(Debug)]
@@ -160,7 +160,7 @@ impl Peer for Keyed {
 
     type When = Tick;
     type Now = Tick;
-    type Handle = Key;
+    type Handle = SlotKey;
 
     fn new(capacity: usize) -> Self {
         let mut timers = Timers::new(Tick(0), Vec::new());
@@ -181,17 +181,17 @@ impl Peer for Keyed {
     }
 
     #[inline]
-    fn arm(&mut self, id: u32, when: Tick) -> Key {
+    fn arm(&mut self, id: u32, when: Tick) -> SlotKey {
         self.0.arm_growing(when, id)
     }
 
     #[inline]
-    fn cancel(&mut self, id: u32, key: &mut Key) -> bool {
+    fn cancel(&mut self, id: u32, key: &mut SlotKey) -> bool {
         self.0.cancel(*key) == Ok(id)
     }
 
     #[inline]
-    fn rearm(&mut self, _id: u32, key: &mut Key, when: Tick) {
+    fn rearm(&mut self, _id: u32, key: &mut SlotKey, when: Tick) {
         let moved = self.0.re_arm(*key, when);
         debug_assert!(moved.is_ok());
     }

@@ -127,9 +127,9 @@ impl<N> Arena<N> {
 impl<T, K: TimerKind> Arena<Timer<T, K>> {
     /// A reference to a taken slot's timer.
     ///
-    /// Sound because of its callers: `Bases` keeps the store, and with it this arena, beside its queues, gives
-    /// these references to these queues only, and shows none to users, who hold a `TimerId`. Slots stay valid
-    /// as long as the arena.
+    /// Sound because of its callers: `Bases` keeps the store, and with it this arena, beside its queues,
+    /// gives these references to these queues only, and shows none to users, who hold a `TimerId`. Slots
+    /// stay valid as long as the arena.
     #[inline]
     pub(super) fn reference(&self, number: u32, generation: u32) -> Option<TimerRef<T, K>> {
         let timer = self.find(number, generation)?;
@@ -142,8 +142,8 @@ impl<N> Drop for Arena<N> {
     fn drop(&mut self) {
         for chunk in &self.chunks {
             let slots = core::ptr::slice_from_raw_parts_mut(chunk.as_ptr(), CHUNK);
-            // SAFETY: `grow` took it from a box of `CHUNK` slots, which nothing has freed since. Queues that link
-            // its timers are those of the machine that keeps this arena, and are not used again.
+            // SAFETY: `grow` took it from a box of `CHUNK` slots, which nothing has freed since. BaseQueues
+            // that link its timers are those of the machine that keeps this arena, and are not used again.
             drop(unsafe { Box::from_raw(slots) });
         }
     }

@@ -2,9 +2,9 @@
 //!
 //! All begin alike: read the timer's word once, lock the base that it names, and begin again if it names
 //! another one by then. Where a timer changes its base both locks are taken, and three rules of the kernel
-//! decide whether it does (docs/design/KERNEL.md 1.10): a pending timer that would stay in its bucket stays in its base,
-//! unless the base asked for is one that only its CPU runs; a running timer stays, so that it is never
-//! concurrent with itself; a base of an offline CPU takes nothing, its adopter does.
+//! decide whether it does (docs/design/KERNEL.md 1.10): a pending timer that would stay in its bucket stays
+//! in its base, unless the base asked for is one that only its CPU runs; a running timer stays, so that it
+//! is never concurrent with itself; a base of an offline CPU takes nothing, its adopter does.
 //!
 //! Source: Linux 6.12, kernel/time/timer.c, `lock_timer_base`, `__mod_timer`, `add_timer_on`. Deviation: a
 //! timer that was never armed belongs to no base at all, so that its first arm locks one base only; an arm of
@@ -79,8 +79,8 @@ pub enum ArmMode {
     /// Always.
     #[default]
     Always,
-    /// Unless the timer is pending for that moment or an earlier one. ExactKind timers are compared by the moment
-    /// before which they do not run.
+    /// Unless the timer is pending for that moment or an earlier one. ExactKind timers are compared by the
+    /// moment before which they do not run.
     Reduce,
     /// If the timer is pending.
     ModPending,

@@ -73,10 +73,11 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     /// Whether `runner` may take the token of this base; asked under its lock. A CPU that was marked and has
-    /// not noticed takes none that others can run, one that was isolated none of another CPU's: it would not be
-    /// taken back. Nor does it take its own GUEST base: what others have put there just before or after
-    /// they could see that it was isolated is moved by them. Tests: `site::stall::one_freezes_anywhere`,
-    /// `isolation::an_isolated_cpu_takes_nothing_over`, `isolation::a_stranger_that_looked_before`.
+    /// not noticed takes none that others can run, one that was isolated none of another CPU's: it would
+    /// not be taken back. Nor does it take its own GUEST base: what others have put there just before or
+    /// after they could see that it was isolated is moved by them. Tests:
+    /// `site::stall::one_freezes_anywhere`, `isolation::an_isolated_cpu_takes_nothing_over`,
+    /// `isolation::a_stranger_that_looked_before`.
     #[inline]
     pub(crate) fn may_take(&self, runner: CpuId, id: BaseId) -> bool {
         let hints = &self.hints[runner.index()];

@@ -1,9 +1,9 @@
 //! Expiry in two phases: collect what is due, then run it one by one.
 //!
-//! Collecting needs one lock hold. Running is for the holder of the base's token, and each timer is popped and
-//! finished under a lock hold of its own. The token is politeness: it keeps two CPUs from going through the
-//! same list. That a timer is not run twice at a time is decided per timer, by its record. So a token may be
-//! taken from a CPU that is stuck ([`Base::revoke`]) without asking it: it notices at its next
+//! Collecting needs one lock hold. Running is for the holder of the base's token, and each timer is popped
+//! and finished under a lock hold of its own. The token is politeness: it keeps two CPUs from going through
+//! the same list. That a timer is not run twice at a time is decided per timer, by its record. So a token
+//! may be taken from a CPU that is stuck ([`Base::revoke`]) without asking it: it notices at its next
 //! [`Bases::pop_with`], and the run that it is stuck in still ends with [`Bases::finish`]. Runs of detached
 //! timers have no record and no end.
 //!
@@ -61,7 +61,7 @@ impl<T> Clone for TimerName<T> {
 /// is not handed out again before the machine is told that this run has finished.
 #[derive(Debug)]
 #[must_use = "a timer that never finishes never runs again"]
-pub struct Expired<T> {
+pub struct ExpiredTimer<T> {
     due: Due<T>,
     payload: T,
     name: TimerName<T>,
@@ -71,7 +71,7 @@ pub struct Expired<T> {
     is_detached: bool,
 }
 
-impl<T: Copy> Expired<T> {
+impl<T: Copy> ExpiredTimer<T> {
     /// What the timer was made with.
     #[inline]
     #[must_use]
@@ -122,7 +122,7 @@ impl<T: Copy> Expired<T> {
 pub(crate) struct Popped<T, R> {
     /// To be run, and what was taken of it; `None` when the token is gone, because it was revoked or nothing
     /// is left.
-    pub(crate) expired: Option<(Expired<T>, R)>,
+    pub(crate) expired: Option<(ExpiredTimer<T>, R)>,
     /// Timers that were collected before their time go back to the wheel, which may make the base due
     /// earlier.
     pub(crate) change: ExpiryChange,
@@ -248,8 +248,8 @@ impl<T: Copy> Base<T> {
         self.counters.ran_remote += u64::from(runner != self.id.cpu);
         let run = Run { payload: shared.payload, number: shared.number(), due, is_detached };
         let taken = take(&run);
-        // The last access to the timer: a callback may end it; of a detached one its owner, once it sees this.
-        // Model: `base::models::taken_before_it_is_idle`.
+        // The last access to the timer: a callback may end it; of a detached one its owner, once it sees
+        // this. Model: `base::models::taken_before_it_is_idle`.
         shared.word.store(word.without(TimerWord::PENDING).without(TimerWord::COLLECTED));
         (run, taken)
     }
@@ -258,7 +258,7 @@ impl<T: Copy> Base<T> {
     /// once, or when it was armed for.
     fn end(
         &mut self,
-        expired: &Expired<T>,
+        expired: &ExpiredTimer<T>,
         now: Nanos,
         may_take: bool,
     ) -> (Option<RunnerToken>, ExpiryChange) {
@@ -279,7 +279,7 @@ impl<T: Copy> Base<T> {
         }
     }
 
-    pub(super) fn end_record(&mut self, expired: &Expired<T>) -> Wait<T> {
+    pub(super) fn end_record(&mut self, expired: &ExpiredTimer<T>) -> Wait<T> {
         let wait = self.runs.end(expired.due.address());
         wait.expect("a run ends once, on the base where it began")
     }
@@ -352,7 +352,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     fn popped<R>(&self, run: Option<(Run<T>, R)>, change: ExpiryChange, token: &RunnerToken) -> Popped<T, R> {
         interleave!(BeforeRun);
         let expired = run.map(|(run, taken)| {
-            let expired = Expired {
+            let expired = ExpiredTimer {
                 due: run.due,
                 payload: run.payload,
                 name: self.name(&run),
@@ -378,7 +378,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
 
     /// The run of a timer has ended. For a detached one this takes no lock.
     #[inline]
-    pub(crate) fn finish(&self, expired: Expired<T>, context: BaseCaller) -> Finished {
+    pub(crate) fn finish(&self, expired: ExpiredTimer<T>, context: BaseCaller) -> Finished {
         if expired.is_detached {
             return Finished { token: None, change: ExpiryChange::default(), base: expired.base };
         }
@@ -394,7 +394,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
 
     /// The same on a base that was adopted during the run: what the timer waits for, its adopter gets.
     #[cold]
-    fn finish_adopted(&self, expired: Expired<T>, adopter: CpuId, context: BaseCaller) -> Finished {
+    fn finish_adopted(&self, expired: ExpiredTimer<T>, adopter: CpuId, context: BaseCaller) -> Finished {
         let mut onto = BaseId { cpu: adopter, ..expired.base };
         loop {
             let (mut old, mut new) = self.lock_pair(expired.base, onto, context.cpu);
@@ -423,11 +423,11 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     #[inline]
     pub(crate) fn finish_and_pop_with<R>(
         &self,
-        expired: Expired<T>,
+        expired: ExpiredTimer<T>,
         token: &mut RunnerToken,
         context: BaseCaller,
         take: impl FnOnce(T, TimerName<T>) -> R,
-    ) -> Result<Popped<T, R>, Expired<T>> {
+    ) -> Result<Popped<T, R>, ExpiredTimer<T>> {
         assert_eq!(expired.base, token.base, "a token is for its base");
         if expired.is_detached {
             return Ok(self.pop_with(token, context, take));

@@ -53,7 +53,7 @@ use arm::ArmOutcome;
 pub use arm::{Arm, ArmMode, ArmTarget, Cancelled};
 pub(crate) use bases::{BaseCaller, BaseGuard, Bases, earliest};
 pub(crate) use expire::RunnerToken;
-pub use expire::{Expired, TimerName};
+pub use expire::{ExpiredTimer, TimerName};
 pub use options::TimerOptions;
 pub(crate) use store::Stored;
 pub use store::{ExactId, RemoveError, TimerId, TimerStore};
@@ -64,7 +64,7 @@ pub use word::{BaseId, BaseKind};
 
 use crate::time::NEVER;
 use crate::{CpuId, Nanos};
-use queues::Queues;
+use queues::BaseQueues;
 use runs::Runs;
 
 /// What a call did to the next expiry of a base.
@@ -107,7 +107,7 @@ pub(crate) struct BaseCounters {
 #[derive(Debug)]
 pub(crate) struct Base<T> {
     pub(crate) id: BaseId,
-    queues: Queues<T>,
+    queues: BaseQueues<T>,
     runs: Runs<T>,
     /// Its CPU does not look at this base by itself.
     pub(crate) is_idle: bool,
@@ -134,7 +134,7 @@ impl<T: Copy> Base<T> {
     fn new(id: BaseId, length: TickLength, now: Nanos) -> Self {
         Self {
             id,
-            queues: Queues::new(length, now),
+            queues: BaseQueues::new(length, now),
             runs: Runs::new(),
             is_idle: false,
             runner: None,

@@ -21,33 +21,18 @@ pub struct TimerOptions {
 
 impl TimerOptions {
     /// The defaults.
-    ///
-    /// ```
-    /// # use quietcore_core::TimerOptions;
-    /// assert!(!TimerOptions::new().is_pinned());
-    /// ```
     #[must_use]
     pub const fn new() -> Self {
         Self { is_pinned: false, is_deferrable: false, is_detached: false, precision: Precision::Coarse }
     }
 
     /// It runs on the CPU that it is armed on, and on no other.
-    ///
-    /// ```
-    /// # use quietcore_core::TimerOptions;
-    /// assert!(TimerOptions::new().pinned().is_pinned());
-    /// ```
     #[must_use]
     pub const fn pinned(self) -> Self {
         Self { is_pinned: true, ..self }
     }
 
     /// It wakes no CPU: it runs when its CPU is busy anyway.
-    ///
-    /// ```
-    /// # use quietcore_core::TimerOptions;
-    /// assert!(TimerOptions::new().deferrable().is_deferrable());
-    /// ```
     #[must_use]
     pub const fn deferrable(self) -> Self {
         Self { is_deferrable: true, ..self }
@@ -57,53 +42,30 @@ impl TimerOptions {
     /// what it needs under the lock ([`next_expired_with`](crate::Machine::next_expired_with)), wakes a task,
     /// say. So the timer may be armed, handed out again, or freed during an earlier
     /// run; it never counts as running, and telling the machine of the end costs no lock.
-    ///
-    /// ```
-    /// # use quietcore_core::TimerOptions;
-    /// assert!(TimerOptions::new().detached().is_detached());
-    /// ```
     #[must_use]
     pub const fn detached(self) -> Self {
         Self { is_detached: true, ..self }
     }
 
     /// How exactly it is kept. ExactKind timers have no use for it.
-    ///
-    /// ```
-    /// # use quietcore_core::{Precision, TimerOptions};
-    /// let options = TimerOptions::new().precision(Precision::Tick);
-    /// assert_ne!(options, TimerOptions::new());
-    /// ```
     #[must_use]
     pub const fn precision(self, precision: Precision) -> Self {
         Self { precision, ..self }
     }
 
     /// Whether it is pinned.
-    ///
-    /// ```
-    /// assert!(!quietcore_core::TimerOptions::new().deferrable().is_pinned());
-    /// ```
     #[must_use]
     pub const fn is_pinned(self) -> bool {
         self.is_pinned
     }
 
     /// Whether it wakes no CPU.
-    ///
-    /// ```
-    /// assert!(!quietcore_core::TimerOptions::new().pinned().is_deferrable());
-    /// ```
     #[must_use]
     pub const fn is_deferrable(self) -> bool {
         self.is_deferrable
     }
 
     /// Whether a run of it is over when it is handed out.
-    ///
-    /// ```
-    /// assert!(!quietcore_core::TimerOptions::new().pinned().is_detached());
-    /// ```
     #[must_use]
     pub const fn is_detached(self) -> bool {
         self.is_detached

@@ -12,7 +12,7 @@ use super::word::TimerWord;
 use crate::Nanos;
 use crate::time::NEVER;
 use core::fmt;
-use quietcore_wheel::{Armed, Expiry, IntrusiveExactQueue, IntrusiveWheel, Node, NodeRef};
+use quietcore_wheel::{Expiry, IntrusiveExactQueue, IntrusiveWheel, Node, NodeRef, QueueArm};
 
 type WheelRef<T> = NodeRef<Node<Shared<T>>>;
 
@@ -26,7 +26,7 @@ pub(crate) struct Linked {
 }
 
 /// What waits in a base.
-pub(crate) struct Queues<T> {
+pub(crate) struct BaseQueues<T> {
     wheel: IntrusiveWheel<Shared<T>>,
     exact: IntrusiveExactQueue<Shared<T>>,
     /// ExactKind timers that were collected.
@@ -37,9 +37,9 @@ pub(crate) struct Queues<T> {
 // SAFETY: queues are behind the lock of their base. They hold addresses of timers, which are `Sync`, and hand
 // out copies of payloads.
 #[allow(unsafe_code, reason = "links of timers go to another thread with the lock of their base")]
-unsafe impl<T: Send + Sync> Send for Queues<T> {}
+unsafe impl<T: Send + Sync> Send for BaseQueues<T> {}
 
-impl<T> Queues<T> {
+impl<T> BaseQueues<T> {
     pub(super) fn new(length: TickLength, now: Nanos) -> Self {
         Self {
             wheel: IntrusiveWheel::new(length.floor(now)),
@@ -54,7 +54,7 @@ impl<T> Queues<T> {
     pub(super) fn enqueue<K: TimerKind>(&mut self, timer: TimerRef<T, K>, key: K::Key) -> Linked {
         match K::due(timer, key) {
             Due::Tick(timer, when) => {
-                let Armed { was_pending, is_first } = self.wheel.arm(timer.node(), when);
+                let QueueArm { was_pending, is_first } = self.wheel.arm(timer.node(), when);
                 // An arm that became the first left the wheel's next expiry fresh: this is a load.
                 let due = if is_first { self.wheel_expiry() } else { NEVER };
                 Linked { was_linked: was_pending, due }
@@ -65,7 +65,7 @@ impl<T> Queues<T> {
 
     fn enqueue_exact(&mut self, timer: ExactRef<T>, expiry: Expiry) -> Linked {
         let was_collected = self.dequeue_collected(timer);
-        let Armed { was_pending, is_first } = self.exact.arm(timer.node(), expiry);
+        let QueueArm { was_pending, is_first } = self.exact.arm(timer.node(), expiry);
         let due = if is_first { self.exact.next_expiry().unwrap_or(NEVER) } else { NEVER };
         Linked { was_linked: was_pending || was_collected, due }
     }
@@ -198,9 +198,9 @@ impl<T> Queues<T> {
     }
 }
 
-impl<T> fmt::Debug for Queues<T> {
+impl<T> fmt::Debug for BaseQueues<T> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Queues")
+        out.debug_struct("BaseQueues")
             .field("wheel", &self.wheel)
             .field("exact", &self.exact)
             .field("due", &self.due)

@@ -1,7 +1,8 @@
 //! The two words of a base that are read without its lock: where a timer is, and when a base is next due.
 //!
-//! Both are written under the lock of the base concerned (a timer's word that names no base: by compare-and-swap).
-//! What a word guards is guarded by that lock, not by the word, with one exception that is named below.
+//! Both are written under the lock of the base concerned (a timer's word that names no base: by
+//! compare-and-swap). What a word guards is guarded by that lock, not by the word, with one exception that
+//! is named below.
 
 use super::word::{BaseId, TimerWord};
 use crate::Nanos;
@@ -61,8 +62,8 @@ impl fmt::Debug for SharedTimerWord {
 
 /// Why a CPU takes no tokens: a bit each for absent and for unavailable.
 ///
-/// Written by the CPU that marks or isolates it, which locks every base afterwards to take back its tokens. So a
-/// CPU that takes a token under a base's lock either is seen there or sees the bit.
+/// Written by the CPU that marks or isolates it, which locks every base afterwards to take back its tokens.
+/// So a CPU that takes a token under a base's lock either is seen there or sees the bit.
 #[derive(Debug)]
 pub(super) struct CpuHints(AtomicU8);
 

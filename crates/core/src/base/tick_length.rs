@@ -28,11 +28,6 @@ pub struct TickLength {
 
 impl TickLength {
     /// A tick of `length`; `None` when that is zero.
-    ///
-    /// ```
-    /// # use quietcore_core::{Nanos, TickLength};
-    /// assert!(TickLength::new(Nanos(1)).is_some());
-    /// ```
     #[must_use]
     pub const fn new(length: Nanos) -> Option<Self> {
         let nanos = length.0;
@@ -48,23 +43,12 @@ impl TickLength {
     }
 
     /// The length in nanoseconds.
-    ///
-    /// ```
-    /// # use quietcore_core::{Nanos, TickLength};
-    /// assert_eq!(TickLength::default().nanos(), Nanos(1_000_000));
-    /// ```
     #[must_use]
     pub const fn nanos(self) -> Nanos {
         Nanos(self.nanos)
     }
 
     /// The tick that `moment` lies in.
-    ///
-    /// ```
-    /// # use quietcore_core::{Nanos, TickLength};
-    /// let tick = TickLength::default();
-    /// assert_eq!((tick.floor(Nanos(1_999_999)).0, tick.floor(Nanos(2_000_000)).0), (1, 2));
-    /// ```
     #[inline]
     #[must_use]
     pub const fn floor(self, moment: Nanos) -> Tick {
@@ -73,12 +57,6 @@ impl TickLength {
     }
 
     /// When `tick` begins; ends one nanosecond before the end of time, which stands for "never".
-    ///
-    /// ```
-    /// # use quietcore_core::{Nanos, TickLength};
-    /// let tick = TickLength::default();
-    /// assert_eq!(tick.start(tick.floor(Nanos(1_999_999))), Nanos(1_000_000));
-    /// ```
     #[inline]
     #[must_use]
     pub const fn start(self, tick: Tick) -> Nanos {

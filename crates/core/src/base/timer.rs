@@ -3,8 +3,8 @@
 //!
 //! A timer waits for ticks or for nanoseconds ([`TimerKind`]). What a base does with it is written once, for
 //! either kind; the compiler makes two copies. Links are touched only under the lock of the base that the
-//! timer's [`TimerWord`] names; value and options are read by any thread and written by none. Both together make
-//! timers `Sync`.
+//! timer's [`TimerWord`] names; value and options are read by any thread and written by none. Both together
+//! make timers `Sync`.
 //!
 //! `unsafe` here makes a reference to a timer, follows it, and sends links to another thread. What makes it
 //! sound is written at [`TimerRef::new`].
@@ -378,8 +378,8 @@ impl<T, K: TimerKind> TimerRef<T, K> {
     /// - the timer stays valid, at its address, and is only accessed through shared references;
     /// - every reference to it, however made, goes to one machine alone.
     ///
-    /// What a machine hands out with an [`Expired`](crate::Expired) is such a copy: of a detached timer it
-    /// may be too late to use it.
+    /// What a machine hands out with an [`ExpiredTimer`](crate::ExpiredTimer) is such a copy: of a detached
+    /// timer it may be too late to use it.
     ///
     /// The exception: a machine may be dropped while timers are pending. Such a timer must not be passed to
     /// any machine, only dropped.
@@ -387,7 +387,8 @@ impl<T, K: TimerKind> TimerRef<T, K> {
     #[must_use]
     pub const unsafe fn new(timer: NonNull<Timer<T, K>>) -> Self {
         // SAFETY: the caller promises what `NodeRef::new` asks for: the queues that link the timer are those
-        // of one machine, one after the other, and "one thread at a time" is the lock of the base that its word names.
+        // of one machine, one after the other, and "one thread at a time" is the lock of the base that its
+        // word names.
         Self(unsafe { NodeRef::new(timer.cast()) })
     }
 

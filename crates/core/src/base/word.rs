@@ -1,10 +1,10 @@
 //! Where a timer is: one word beside its links, and the names of bases.
 //!
-//! [`TimerWord`] says which base a timer belongs to, whether it is pending there, and what was asked for when it
-//! was made. It is written under the lock of the base that it names; while it names none, by the
-//! compare-and-swap that makes it name one. Any thread may read it. So a reader that saw a base, locked it, and
-//! sees the same base again holds the lock of the timer (docs/design/KERNEL.md 1.10, without the state in
-//! between).
+//! [`TimerWord`] says which base a timer belongs to, whether it is pending there, and what was asked for
+//! when it was made. It is written under the lock of the base that it names; while it names none, by the
+//! compare-and-swap that makes it name one. Any thread may read it. So a reader that saw a base, locked it,
+//! and sees the same base again holds the lock of the timer (docs/design/KERNEL.md 1.10, without the state
+//! in between).
 
 use crate::CpuId;
 use core::fmt;
@@ -31,10 +31,6 @@ pub enum BaseKind {
 
 impl BaseKind {
     /// All kinds, in locking order.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::BaseKind::ALL[0], quietcore_core::BaseKind::Local);
-    /// ```
     pub const ALL: [Self; 4] = [Self::Local, Self::Global, Self::Guest, Self::Deferrable];
 
     #[inline]

@@ -1,18 +1,18 @@
-//! Arming: which base a timer goes to, and who must learn that it came first.
+//! Arming: which base a timer goes to, and which CPU must learn that it came first.
 //!
 //! A pinned timer goes to the LOCAL base of the CPU that arms it, or of the one it is armed on; a deferrable
 //! one to DEF. Any other goes where the policy says: `Pull` and `Stay` to the arming CPU's GLOBAL base,
-//! `Push` to the one of a busy CPU. A thread that is not a CPU arms on the GUEST base of the nearest
+//! `Push` to the one of a busy CPU. A thread that drives no CPU arms on the GUEST base of the nearest
 //! housekeeping CPU.
 //!
 //! If it became the first of an idle CPU, that CPU's next expiry is published, or the CPU is kicked where
-//! nobody else can expire it in time (pinned, exact, unavailable, `Push`, `Stay`). An absent CPU is never
+//! no other CPU can expire it in time (pinned, exact, unavailable, `Push`, `Stay`). An absent CPU is never
 //! kicked.
 //!
-//! Most arms are of one kind: a floating timer, on the base that it was in before, not the first of a
-//! sleeper's. [`Machine::arm`] does those inline with one lock, and leaves everything else to the calls that
-//! know every case. Taking timers out: `cancel.rs`. Source: Linux 6.12, kernel/time/timer.c, `__mod_timer`,
-//! `trigger_dyntick_cpu`; hrtimers: `place/exact.rs`.
+//! Most arms are alike: a floating timer, on the base that it was in before, not the first of a sleeping CPU.
+//! [`Machine::arm`] does those inline with one lock, and leaves the rest to `arm_slow`, which knows every
+//! case. Source: Linux 6.12, kernel/time/timer.c, `__mod_timer`, `trigger_dyntick_cpu`; hrtimers:
+//! `place/exact.rs`.
 
 use super::Machine;
 use super::name::AnyTimer;
@@ -25,7 +25,7 @@ use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, Nanos, RawLock};
 use core::fmt;
 
-/// Who calls, and when.
+/// The caller, and the moment of its call.
 ///
 /// ```
 /// use quietcore_core::{Context, CpuId, Nanos};
@@ -36,32 +36,22 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// The CPU that the caller speaks for, or the one that it happens to run on.
+    /// The CPU that the calling thread drives, or the one that it happens to run on.
     pub cpu: CpuId,
-    /// Whether it speaks for that CPU.
+    /// Whether it drives that CPU.
     pub is_cpu: bool,
     /// The moment, in ns.
     pub now: Nanos,
 }
 
 impl Context {
-    /// Of the one thread that speaks for `cpu`.
-    ///
-    /// ```
-    /// # use quietcore_core::{Context, CpuId, Nanos};
-    /// assert!(Context::on(CpuId::default(), Nanos(7)).is_cpu);
-    /// ```
+    /// Of the one thread that drives `cpu`.
     #[must_use]
     pub const fn on(cpu: CpuId, now: Nanos) -> Self {
         Self { cpu, is_cpu: true, now }
     }
 
     /// Of any other thread, which happens to be on `cpu`.
-    ///
-    /// ```
-    /// # use quietcore_core::{Context, CpuId, Nanos};
-    /// assert!(!Context::near(CpuId::default(), Nanos(7)).is_cpu);
-    /// ```
     #[must_use]
     pub const fn near(cpu: CpuId, now: Nanos) -> Self {
         Self { cpu, is_cpu: false, now }
@@ -76,11 +66,10 @@ impl Context {
 /// Why a timer was not armed or cancelled.
 ///
 /// ```
-/// assert_eq!(quietcore_core::ArmError::ShutDown.to_string(), "the timer was shut down");
+/// assert_eq!(quietcore_core::ArmRefusal::ShutDown.to_string(), "the timer was shut down");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ArmError {
+pub enum ArmRefusal {
     /// The machine has no such timer, or no longer.
     UnknownTimer,
     /// The timer was shut down.
@@ -92,7 +81,7 @@ pub enum ArmError {
     },
 }
 
-impl fmt::Display for ArmError {
+impl fmt::Display for ArmRefusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownTimer => out.write_str("the machine has no such timer"),
@@ -102,7 +91,7 @@ impl fmt::Display for ArmError {
     }
 }
 
-impl core::error::Error for ArmError {}
+impl core::error::Error for ArmRefusal {}
 
 /// What an arm did.
 ///
@@ -120,7 +109,7 @@ pub struct Armed {
     pub base: BaseId,
 }
 
-/// How near the deadline of a timer must be kept by whoever expires it.
+/// How near the deadline of a timer must be kept by the CPU that expires it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Promptness {
     /// Within a tick or two.
@@ -130,10 +119,10 @@ pub(super) enum Promptness {
 }
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
-    /// Arms `timer`, or moves it there if it is pending: for a moment, or as an [`Arm`] says. The CPU that the
-    /// policy finds runs it: one of ticks after the tick that the moment lies in, an exact one when it is due.
-    /// Under [`ExactPolicy::Kernel`] an exact timer that is not pinned is pushed as hrtimers are and belongs
-    /// to that CPU; under `Pull` it is pulled like the rest.
+    /// Arms `timer`, or moves it there if it is pending: for a moment, or as an [`Arm`] says. The CPU that
+    /// the policy finds runs it: one of ticks after the tick that the moment lies in, an exact one when it
+    /// is due. Under [`ExactPolicy::Kernel`] an exact timer that is not pinned is pushed as hrtimers are
+    /// and belongs to that CPU; under `Pull` it is pulled like the rest.
     ///
     /// Cost: a lock, two if the timer changes its base; no allocation.
     ///
@@ -141,7 +130,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// When there is no such timer, or it was shut down; for [`ArmTarget::Cpu`], when that is not online.
     ///
     /// ```
-    /// # use quietcore_core::{Actions, Arm, ArmError, BaseKind, Context, CpuId, Machine, Nanos};
+    /// # use quietcore_core::{Actions, Arm, ArmRefusal, BaseKind, Context, CpuId, Machine, Nanos};
     /// # use quietcore_core::{Expiry, SequentialLock, Settings, TimerOptions, topology::Topology};
     /// # let mut machine: Machine<SequentialLock, u32> =
     /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
@@ -156,7 +145,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// let armed = machine.arm(timer, Arm::at(Nanos(5)).on(cpu), context, &mut actions)?;
     /// assert_eq!(armed.base.kind, BaseKind::Local);
     /// machine.shutdown(timer, context)?;
-    /// assert_eq!(machine.arm(timer, Nanos(9), context, &mut actions), Err(ArmError::ShutDown));
+    /// assert_eq!(machine.arm(timer, Nanos(9), context, &mut actions), Err(ArmRefusal::ShutDown));
     ///
     /// let exact = machine.add_exact(TimerOptions::new(), 8);
     /// machine.arm(exact, Expiry::at(3_141_592), context, &mut actions)?;
@@ -170,8 +159,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         arm: impl Into<Arm<K::When>>,
         context: Context,
         actions: &mut Actions,
-    ) -> Result<Armed, ArmError> {
-        let timer = timer.find(self.bases.store()).ok_or(ArmError::UnknownTimer)?;
+    ) -> Result<Armed, ArmRefusal> {
+        let timer = timer.find(self.bases.store()).ok_or(ArmRefusal::UnknownTimer)?;
         let arm = arm.into();
         if arm.is_plain()
             && let (EitherRef::Tick(timer), Moment::Tick(expires)) = (K::either(timer), K::moment(arm.when))
@@ -209,7 +198,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         arm: Arm<K::When>,
         context: Context,
         actions: &mut Actions,
-    ) -> Result<Armed, ArmError> {
+    ) -> Result<Armed, ArmRefusal> {
         let onto = self.base_for(timer, &arm, context)?;
         let armed = self.bases.arm(timer, arm, onto, context.base());
         let promptness = if K::IS_EXACT { Promptness::Exact } else { Promptness::Tick };
@@ -223,7 +212,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             self.leave_nothing_behind(base.cpu, context.now, actions);
         }
         if armed.is_refused {
-            return Err(ArmError::ShutDown);
+            return Err(ArmRefusal::ShutDown);
         }
         Ok(Armed { was_pending: armed.was_pending, base })
     }
@@ -234,7 +223,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         timer: TimerRef<T, K>,
         arm: &Arm<K::When>,
         context: Context,
-    ) -> Result<BaseId, ArmError> {
+    ) -> Result<BaseId, ArmRefusal> {
         let (is_deferrable, hard) = match K::moment(arm.when) {
             Moment::Tick(_) => (timer.is_deferrable(), None),
             Moment::Exact(expiry) => (false, Some(Nanos(expiry.hard))),
@@ -242,7 +231,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let is_pinned = match arm.target {
             ArmTarget::Cpu(cpu) => {
                 if cpu.index() >= self.watch.len() || !self.flags(cpu).is_online() {
-                    return Err(ArmError::NoSuchCpu { cpu });
+                    return Err(ArmRefusal::NoSuchCpu { cpu });
                 }
                 let kind = if is_deferrable { BaseKind::Deferrable } else { BaseKind::Local };
                 return Ok(BaseId { cpu, kind });
@@ -254,7 +243,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return Ok(BaseId { cpu: self.home(context)?, kind: BaseKind::Deferrable });
         }
         if let (ExactPolicy::Kernel, Some(hard)) = (self.settings.exact_policy, hard) {
-            let cpu = self.exact_cpu((self.home(context)?, context.now), is_pinned, hard);
+            let cpu = self.exact_cpu(Context { cpu: self.home(context)?, ..context }, is_pinned, hard);
             return Ok(BaseId { cpu, kind: BaseKind::Local });
         }
         if is_pinned {
@@ -264,7 +253,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// Where a timer waits that may run anywhere.
-    fn floating_base(&self, context: Context) -> Result<BaseId, ArmError> {
+    fn floating_base(&self, context: Context) -> Result<BaseId, ArmRefusal> {
         let cpu = self.home(context)?;
         if !self.is_from(cpu, context) {
             return Ok(BaseId { cpu, kind: BaseKind::Guest });
@@ -279,12 +268,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// The CPU that keeps what is armed here: the one that arms, or the one that stands in for it.
-    fn home(&self, context: Context) -> Result<CpuId, ArmError> {
+    fn home(&self, context: Context) -> Result<CpuId, ArmRefusal> {
         let is_known = context.cpu.index() < self.watch.len();
         if context.is_cpu && is_known && self.flags(context.cpu).is_online() {
             return Ok(context.cpu);
         }
-        self.host_of(context.cpu).ok_or(ArmError::NoSuchCpu { cpu: context.cpu })
+        self.host_of(context.cpu).ok_or(ArmRefusal::NoSuchCpu { cpu: context.cpu })
     }
 
     /// The CPU that stands in for `cpu` when a thread arms there that is not the CPU itself; `None` while no
@@ -318,7 +307,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// The kernel's rule for hrtimers. A CPU that is not idle looks at its timers with every tick, so a tick
     /// is its next event at the latest, as the tick of the kernel is an hrtimer among the others.
-    fn exact_cpu(&self, (cpu, now): (CpuId, Nanos), is_pinned: bool, expires: Nanos) -> CpuId {
+    fn exact_cpu(&self, home: Context, is_pinned: bool, expires: Nanos) -> CpuId {
+        let Context { cpu, now, .. } = home;
         let start = ExactStart {
             cpu,
             caller: Caller::Online,

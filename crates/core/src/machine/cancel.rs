@@ -1,12 +1,12 @@
 //! Taking timers out: at once, for good, or only if no run of them is under way.
 //!
-//! No call here waits for a run: whoever must not go on before it has ended looks again when the world says
-//! that a run has ended. A timer that was cancelled while it was the first of an idle CPU leaves that CPU's
-//! published expiry as it is: somebody looks once for nothing, which is cheaper than telling. So no call here
-//! has actions. Source: Linux 6.12, kernel/time/timer.c, `timer_delete`, `__try_to_del_timer_sync`,
-//! `__timer_delete`. Deviation: trying and shutting down are two calls.
+//! No call here waits for a run: a caller that must not go on before it has ended looks again when the world
+//! says that a run has ended. A timer that was cancelled while it was the first of an idle CPU leaves that
+//! CPU's published expiry as it is: a CPU looks once for nothing, which is cheaper than to publish. So no
+//! call here has actions. Source: Linux 6.12, kernel/time/timer.c, `timer_delete`,
+//! `__try_to_del_timer_sync`, `__timer_delete`. Deviation: trying and shutting down are two calls.
 
-use super::{AnyTimer, ArmError, Context, Machine};
+use super::{AnyTimer, ArmRefusal, Context, Machine};
 use crate::RawLock;
 use crate::base::{Cancelled, TimerKind};
 
@@ -33,8 +33,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         &self,
         timer: impl AnyTimer<T, K>,
         context: Context,
-    ) -> Result<bool, ArmError> {
-        let timer = timer.find(self.bases.store()).ok_or(ArmError::UnknownTimer)?;
+    ) -> Result<bool, ArmRefusal> {
+        let timer = timer.find(self.bases.store()).ok_or(ArmRefusal::UnknownTimer)?;
         Ok(self.bases.cancel(timer, context.base()) == Cancelled::WasPending)
     }
 
@@ -67,8 +67,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         &self,
         timer: impl AnyTimer<T, K>,
         context: Context,
-    ) -> Result<Cancelled, ArmError> {
-        let timer = timer.find(self.bases.store()).ok_or(ArmError::UnknownTimer)?;
+    ) -> Result<Cancelled, ArmRefusal> {
+        let timer = timer.find(self.bases.store()).ok_or(ArmRefusal::UnknownTimer)?;
         Ok(self.bases.cancel_unless_running(timer, context.base()))
     }
 
@@ -96,8 +96,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         &self,
         timer: impl AnyTimer<T, K>,
         context: Context,
-    ) -> Result<bool, ArmError> {
-        let timer = timer.find(self.bases.store()).ok_or(ArmError::UnknownTimer)?;
+    ) -> Result<bool, ArmRefusal> {
+        let timer = timer.find(self.bases.store()).ok_or(ArmRefusal::UnknownTimer)?;
         Ok(self.bases.shutdown(timer, context.base()) == Cancelled::WasPending)
     }
 
@@ -123,8 +123,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         &self,
         timer: impl AnyTimer<T, K>,
         context: Context,
-    ) -> Result<bool, ArmError> {
-        let timer = timer.find(self.bases.store()).ok_or(ArmError::UnknownTimer)?;
+    ) -> Result<bool, ArmRefusal> {
+        let timer = timer.find(self.bases.store()).ok_or(ArmRefusal::UnknownTimer)?;
         Ok(self.bases.is_running(timer, context.base()))
     }
 }

@@ -1,16 +1,12 @@
-//! The machine: CPUs with timer bases, the hierarchy over them, and which are isolated. It decides, never
-//! acts.
+//! The machine: CPUs with timer bases, the hierarchy over them, and isolation. It decides, never acts.
 //!
-//! A world feeds it (`handle_*`, `enter_idle`, `exit_idle`, arms), carries out [`Actions`], and runs the
-//! timers that [`next_expired`](Machine::next_expired) hands out, one at a time. `now` is an argument of
-//! every call; the lock type is the world's.
+//! The type's own documentation sorts its methods and says in which order to call them.
 //!
-//! Where what is decided: `arm.rs` which base a timer goes to,
-//! `cancel.rs` how it is taken out; `publish.rs` what becomes of a new first expiry; `turn.rs` what a CPU
-//! runs; `idle.rs` what it publishes when it has nothing to run; `alarm.rs` which CPU wakes up when none is
-//! awake; `stall/` CPUs that do not turn or did not wake up; `control.rs` isolation and hotplug;
-//! `counters.rs` what happened so far; `check.rs` the invariants. Lock order: ARCHITECTURE.md. Not here:
-//! waiting, clocks, callbacks.
+//! Where what is decided: `arm.rs` which base a timer goes to, `cancel.rs` how it is taken out; `publish.rs`
+//! which CPU learns of a new first expiry; `turn.rs` what a CPU runs; `idle.rs` what it publishes when it has
+//! nothing to run; `alarm.rs` which CPU wakes up when all sleep; `stall/` CPUs that do not turn or did not
+//! wake up; `control.rs` isolation and hotplug; `counters.rs` what happened so far; `check.rs` the
+//! invariants. Lock order: ARCHITECTURE.md.
 
 mod alarm;
 mod arm;
@@ -29,7 +25,7 @@ mod stall;
 mod sync;
 mod turn;
 
-pub use arm::{ArmError, Armed, Context};
+pub use arm::{ArmRefusal, Armed, Context};
 pub use control::{CpuControlError, IsolationReport};
 pub use counters::{Counters, Silence};
 pub use idle::IdleDecision;
@@ -63,8 +59,26 @@ struct Control {
 /// CPUs, their timers, and which CPU expires them. `T` is what a timer carries for the world: a function and
 /// its argument, or a number.
 ///
-/// Calls come from any thread if the world's lock allows it, unless they say "by the CPU itself": then one
-/// thread at a time speaks for that CPU.
+/// Four kinds of methods:
+///
+/// - **Getters** change nothing: `settings`, `topology`, `next_event`, `counters`, `is_running`, ...
+/// - **Mutators** come from any thread if the world's lock allows it: [`arm`](Self::arm),
+///   [`cancel`](Self::cancel), [`online`](Self::online), [`set_isolated`](Self::set_isolated), ... They
+///   take an [`Actions`] if they can give the world something to do.
+/// - **`handle_*`, `enter_idle`, `exit_idle`** say what happened to a CPU: by the one thread that drives it.
+/// - **`begin_turn`, `next_*`, `finish*`** hand out timers that are due, one at a time, with no lock held
+///   while the world runs them: by the driving thread, too.
+///
+/// The thread that drives a CPU calls [`handle_tick`](Self::handle_tick) once per tick, and when that says
+/// so or the CPU was kicked takes a turn: [`begin_turn`](Self::begin_turn), then
+/// [`next_expired`](Self::next_expired) and [`finish`](Self::finish) in turn until there is none. With
+/// nothing to run it calls [`enter_idle`](Self::enter_idle), waits as long as that says, and then calls
+/// [`exit_idle`](Self::exit_idle) before anything else. The [`Actions`] of a call are carried out after it,
+/// at once: one that is dropped is a lost wake-up. Each turn runs a bounded number of timers
+/// ([`Turn::has_more`]).
+///
+/// Time: `now` is an argument, never read. It may be behind by what the caller accepts as lateness, but a
+/// caller's own values never go back; those of different threads may come out of order.
 ///
 /// ```
 /// use quietcore_core::topology::Topology;
@@ -149,56 +163,24 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// What it was made with.
-    ///
-    /// ```
-    /// # use quietcore_core::{Machine, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(4).build()?, Settings::default())?;
-    /// assert_eq!(machine.settings(), &Settings::default());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }
 
     /// Its CPUs and how near they are to each other.
-    ///
-    /// ```
-    /// # use quietcore_core::{Machine, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(4).build()?, Settings::default())?;
-    /// assert_eq!(machine.topology().possible().to_string(), "0-3");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub const fn topology(&self) -> &Topology {
         &self.topology
     }
 
     /// The migration hierarchy, to look at.
-    ///
-    /// ```
-    /// # use quietcore_core::{Machine, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(4).build()?, Settings::default())?;
-    /// assert!(machine.hierarchy().tree().groups().is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub const fn hierarchy(&self) -> View<'_, L> {
         View(&self.hierarchy)
     }
 
     /// The CPUs that are online.
-    ///
-    /// ```
-    /// # use quietcore_core::{Machine, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(4).build()?, Settings::default())?;
-    /// assert!(machine.online_cpus().is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn online_cpus(&self) -> CpuSet {
         self.control.lock_remote().online.clone()

@@ -10,7 +10,7 @@
 //! `run_timer_softirq`.
 
 use super::Machine;
-use crate::base::{BaseCaller, BaseId, BaseKind, Expired, RunnerToken, TimerName, earliest};
+use crate::base::{BaseCaller, BaseId, BaseKind, ExpiredTimer, RunnerToken, TimerName, earliest};
 use crate::sync::interleave;
 use crate::tmigr::Pulled;
 use crate::{Actions, CpuId, Nanos, RawLock};
@@ -162,7 +162,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// assert!(machine.next_expired(&mut turn, Nanos(0), &mut actions).is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn next_expired(&self, turn: &mut Turn, now: Nanos, actions: &mut Actions) -> Option<Expired<T>> {
+    pub fn next_expired(
+        &self,
+        turn: &mut Turn,
+        now: Nanos,
+        actions: &mut Actions,
+    ) -> Option<ExpiredTimer<T>> {
         self.next_expired_with(turn, At { now, actions }, |_, _| ()).map(|(expired, ())| expired)
     }
 
@@ -197,7 +202,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         turn: &mut Turn,
         at: At<'_>,
         mut take: impl FnMut(T, TimerName<T>) -> R,
-    ) -> Option<(Expired<T>, R)> {
+    ) -> Option<(ExpiredTimer<T>, R)> {
         let At { now, actions } = at;
         while turn.left > 0 && now.since(turn.started) < TIME_BUDGET {
             let Some(token) = turn.tokens.front() else {
@@ -286,7 +291,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// assert!(!machine.is_running(timer, context)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn finish(&self, turn: &mut Turn, expired: Expired<T>, now: Nanos, actions: &mut Actions) {
+    pub fn finish(&self, turn: &mut Turn, expired: ExpiredTimer<T>, now: Nanos, actions: &mut Actions) {
         self.beat(turn.cpu, now);
         if expired.is_detached() {
             // Its base has forgotten this run already, and armed again it may be anywhere.
@@ -335,10 +340,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     pub fn finish_and_next(
         &self,
         turn: &mut Turn,
-        expired: Expired<T>,
+        expired: ExpiredTimer<T>,
         now: Nanos,
         actions: &mut Actions,
-    ) -> Option<Expired<T>> {
+    ) -> Option<ExpiredTimer<T>> {
         let next = self.finish_and_next_with(turn, expired, At { now, actions }, |_, _| ());
         next.map(|(expired, ())| expired)
     }
@@ -371,10 +376,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     pub fn finish_and_next_with<R>(
         &self,
         turn: &mut Turn,
-        expired: Expired<T>,
+        expired: ExpiredTimer<T>,
         at: At<'_>,
         mut take: impl FnMut(T, TimerName<T>) -> R,
-    ) -> Option<(Expired<T>, R)> {
+    ) -> Option<(ExpiredTimer<T>, R)> {
         let At { now, actions } = at;
         let is_over = turn.left == 0 || now.since(turn.started) >= TIME_BUDGET;
         let Some(token) = turn.tokens.front_mut().filter(|token| !is_over && token.base == expired.base())

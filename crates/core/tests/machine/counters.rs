@@ -3,7 +3,7 @@
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
 use quietcore_core::{
-    Actions, ArmError, At, BaseKind, Cancelled, Context, Counters, MarkOutcome, TimerOptions,
+    Actions, ArmRefusal, At, BaseKind, Cancelled, Context, Counters, MarkOutcome, TimerOptions,
 };
 
 fn counters(scene: &Scene, index: usize) -> Counters {
@@ -121,7 +121,7 @@ fn a_cancel_that_finds_a_run() {
     assert_eq!(machine.is_running(timer, context), Ok(false));
     assert_eq!(machine.cancel_unless_running(timer, context), Ok(Cancelled::Idle));
     let refused = machine.arm(timer, ms(9), context, &mut Actions::new(1));
-    assert_eq!(refused, Err(ArmError::ShutDown));
+    assert_eq!(refused, Err(ArmRefusal::ShutDown));
     machine.check();
 }
 

@@ -2,7 +2,7 @@
 
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
-use quietcore_core::{Arm, ArmError, BaseKind, Context, Settings, TimerOptions};
+use quietcore_core::{Arm, ArmRefusal, BaseKind, Context, Settings, TimerOptions};
 
 /// Goal: a timer that is armed from a CPU that was never online is not lost. Method: of two CPUs one is
 /// online; armed in the other's name, near it, and near one that the machine does not have.
@@ -27,10 +27,10 @@ fn an_arm_that_nobody_could_run_is_refused() {
     let timer = scene.add(TimerOptions::new(), 1);
     let near = Context::near(cpu(1), ms(0));
     let result = scene.machine.arm(timer, ms(5), near, &mut scene.actions);
-    assert_eq!(result, Err(ArmError::NoSuchCpu { cpu: cpu(1) }));
+    assert_eq!(result, Err(ArmRefusal::NoSuchCpu { cpu: cpu(1) }));
     scene.machine.online(cpu(0), ms(0), &mut scene.actions).expect("it is offline");
     let result = scene.machine.arm(timer, Arm::at(ms(5)).on(cpu(1)), near, &mut scene.actions);
-    assert_eq!(result, Err(ArmError::NoSuchCpu { cpu: cpu(1) }));
+    assert_eq!(result, Err(ArmRefusal::NoSuchCpu { cpu: cpu(1) }));
     scene.machine.check();
 }
 

@@ -6,8 +6,8 @@ use crate::world::{TICK, cpu};
 use quietcore_core::tmigr::CpuState;
 use quietcore_core::topology::Topology;
 use quietcore_core::{
-    Actions, Arm, Armed, BaseId, BaseKind, Context, CpuId, CpuSet, Expired, IdleDecision, IsolationReport,
-    Machine, MarkOutcome, Nanos, Settings, TimerId, TimerOptions, Turn,
+    Actions, Arm, Armed, BaseId, BaseKind, Context, CpuId, CpuSet, ExpiredTimer, IdleDecision,
+    IsolationReport, Machine, MarkOutcome, Nanos, Settings, TimerId, TimerOptions, Turn,
 };
 use std::rc::Rc;
 
@@ -56,7 +56,7 @@ impl Scene {
 
     /// CPU 1 has collected the two timers, 1 and 2, of CPU 2, which sleeps, and is in the first. CPU 0 was
     /// asleep and is awake again. It is 7 ms. Pulled from GLOBAL, or from GUEST.
-    pub(crate) fn pulled_from(kind: BaseKind) -> (Self, Expired<u32>) {
+    pub(crate) fn pulled_from(kind: BaseKind) -> (Self, ExpiredTimer<u32>) {
         let mut scene = Self::of(3);
         for payload in [1, 2] {
             let timer = scene.add(TimerOptions::new(), payload);
@@ -130,16 +130,16 @@ impl Scene {
     }
 
     /// Begins a turn; its first timer.
-    pub(crate) fn start(&mut self, index: usize, now: u64) -> Expired<u32> {
+    pub(crate) fn start(&mut self, index: usize, now: u64) -> ExpiredTimer<u32> {
         self.machine.begin_turn(&mut self.turns[index], ms(now));
         self.next(index, now).expect("something is due")
     }
 
-    pub(crate) fn next(&mut self, index: usize, now: u64) -> Option<Expired<u32>> {
+    pub(crate) fn next(&mut self, index: usize, now: u64) -> Option<ExpiredTimer<u32>> {
         self.machine.next_expired(&mut self.turns[index], ms(now), &mut self.actions)
     }
 
-    pub(crate) fn finish(&mut self, index: usize, expired: Expired<u32>, now: u64) {
+    pub(crate) fn finish(&mut self, index: usize, expired: ExpiredTimer<u32>, now: u64) {
         self.machine.finish(&mut self.turns[index], expired, ms(now), &mut self.actions);
     }
 

@@ -7,7 +7,8 @@ use quietcore_core::place::Policy;
 use quietcore_core::tmigr::CpuState;
 use quietcore_core::topology::Topology;
 use quietcore_core::{
-    Actions, Context, Expired, IdleDecision, Machine, Nanos, SequentialLock, Settings, TimerOptions, Turn,
+    Actions, Context, ExpiredTimer, IdleDecision, Machine, Nanos, SequentialLock, Settings, TimerOptions,
+    Turn,
 };
 
 type Small = Machine<SequentialLock, u32>;
@@ -35,7 +36,7 @@ fn turn_for_ten_ticks(
     machine: &Small,
     (index, from): (usize, u64),
     actions: &mut Actions,
-    mut on_run: impl FnMut(Expired<u32>) -> Option<Expired<u32>>,
+    mut on_run: impl FnMut(ExpiredTimer<u32>) -> Option<ExpiredTimer<u32>>,
 ) {
     let mut turn = Turn::new(cpu(index));
     machine.exit_idle(cpu(index), Nanos(from * TICK));

@@ -95,12 +95,14 @@ impl fmt::Display for ArmError {
 
 impl core::error::Error for ArmError {}
 
-impl From<quietcore_core::ArmError> for ArmError {
-    fn from(error: quietcore_core::ArmError) -> Self {
+impl From<quietcore_core::ArmRefusal> for ArmError {
+    fn from(error: quietcore_core::ArmRefusal) -> Self {
         match error {
-            quietcore_core::ArmError::NoSuchCpu { cpu } => Self::NoLane { cpu },
-            // Timers of this world are always known: they are reached by address.
-            _ => Self::ShutDown,
+            quietcore_core::ArmRefusal::NoSuchCpu { cpu } => Self::NoLane { cpu },
+            quietcore_core::ArmRefusal::ShutDown => Self::ShutDown,
+            quietcore_core::ArmRefusal::UnknownTimer => {
+                unreachable!("timers of this world are reached by address")
+            }
         }
     }
 }

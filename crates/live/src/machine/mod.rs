@@ -39,7 +39,7 @@ use crate::run_queue::WakeTo;
 use crate::softirq::Handlers;
 use crate::stall::Stalls;
 use crate::task::{BlockingPool, LiveTasks};
-use crate::timer::{InRun, RunEnds};
+use crate::timer::{RunEnds, RunScope};
 use crate::virtual_time::VirtualTime;
 use crate::words::alarm::Alarm;
 use crate::words::lock::FutexLock;
@@ -306,7 +306,7 @@ impl Machine {
             self.blocking.end();
         }
         self.end_tasks();
-        if InRun::is_here() {
+        if RunScope::is_here() {
             return;
         }
         // Another one that waits here for the same threads holds the lock until they have ended.

@@ -7,7 +7,7 @@ use super::{Machine, OnPanic};
 use crate::job::Job;
 use crate::probe;
 use crate::stall::RunningCode;
-use crate::timer::InRun;
+use crate::timer::RunScope;
 use core::cell::Cell;
 use core::task::Waker;
 use quietcore_core::{Actions, At, BaseId, CpuId, Nanos, Turn};
@@ -126,7 +126,7 @@ impl Machine {
     /// Calls user code.
     #[inline]
     pub(crate) fn guarded<R>(&self, runner: CpuId, code: impl FnOnce() -> R) -> Option<R> {
-        let _in_run = InRun::begin();
+        let _in_run = RunScope::begin();
         match catch_unwind(AssertUnwindSafe(code)) {
             Ok(result) => Some(result),
             Err(_) => {

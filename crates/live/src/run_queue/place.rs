@@ -15,7 +15,7 @@
 use super::queue::{Item, NextItem, RunQueue};
 use super::wake_to::WakeTo;
 use crate::machine::Machine;
-use crate::timer::InRun;
+use crate::timer::RunScope;
 use crate::words::park::Notify;
 use crate::words::run_queue::Activity;
 use quietcore_core::CpuId;
@@ -330,7 +330,7 @@ fn drop_in_turn(item: Item) {
     // A thread that ends has no list any more; then `item` was dropped by the closure.
     let mut next = outermost.unwrap_or_default();
     while let Some(item) = next {
-        let _in_run = InRun::begin();
+        let _in_run = RunScope::begin();
         // The destructor of user code; the panic hook has printed what it says.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(item)));
         next = DROPPING

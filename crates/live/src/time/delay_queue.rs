@@ -2,8 +2,8 @@
 //!
 //! The values are in an exact queue of one owner ([`ExactTimers`]), in the order of their deadlines; one
 //! [`Sleep`] waits for the first. So a queue of any size is one timer for the machine. The sleep is set anew
-//! at a poll only: whoever makes another deadline the first one wakes the task that polls. One that was for a
-//! value that is gone wakes it once for nothing.
+//! at a poll only: a call that makes another deadline the first one wakes the task that polls. One that was
+//! for a value that is gone wakes it once for nothing.
 //!
 //! Invariants: `moved` has exactly the keys that are older than `epoch` and not stale. Source: tokio-util
 //! 0.7.20, `tokio_util::time::DelayQueue` (names, behaviour). Deviations: deadlines are not rounded; values
@@ -17,7 +17,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker, ready};
 use futures_core::Stream;
 use quietcore_core::{Expiry, Nanos};
-use quietcore_wheel::{ExactLinks, ExactTimers, Index, Key as Place, Slot};
+use quietcore_wheel::{ExactLinks, ExactTimers, Index, Slot, SlotKey};
 use std::collections::HashMap;
 
 /// Names a value in a [`DelayQueue`], until it is handed out or removed.
@@ -31,7 +31,7 @@ use std::collections::HashMap;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    place: Place,
+    place: SlotKey,
     /// How often the queue had been compacted when the key was made.
     epoch: u32,
 }
@@ -58,65 +58,30 @@ pub struct Expired<T> {
 
 impl<T> Expired<T> {
     /// The value.
-    ///
-    /// ```
-    /// # use quietcore::time::{DelayQueue, Instant};
-    /// # let mut queue = DelayQueue::new();
-    /// let key = queue.insert_at("request 7", Instant::now());
-    /// assert_eq!(queue.remove(&key).get_ref(), &"request 7");
-    /// ```
     #[must_use]
     pub const fn get_ref(&self) -> &T {
         &self.value
     }
 
     /// The value, to be changed.
-    ///
-    /// ```
-    /// # use quietcore::time::{DelayQueue, Instant};
-    /// # let mut queue = DelayQueue::new();
-    /// let key = queue.insert_at("request 7", Instant::now());
-    /// *queue.remove(&key).get_mut() = "request 8";
-    /// ```
     #[must_use]
     pub const fn get_mut(&mut self) -> &mut T {
         &mut self.value
     }
 
     /// The value alone.
-    ///
-    /// ```
-    /// # use quietcore::time::{DelayQueue, Instant};
-    /// # let mut queue = DelayQueue::new();
-    /// let key = queue.insert_at("request 7", Instant::now());
-    /// assert_eq!(queue.remove(&key).into_inner(), "request 7");
-    /// ```
     #[must_use]
     pub fn into_inner(self) -> T {
         self.value
     }
 
     /// When it was due.
-    ///
-    /// ```
-    /// # use quietcore::time::{DelayQueue, Instant};
-    /// # let mut queue = DelayQueue::new();
-    /// let key = queue.insert_at("request 7", Instant::now());
-    /// assert!(queue.remove(&key).deadline() <= Instant::now());
-    /// ```
     #[must_use]
     pub const fn deadline(&self) -> Instant {
         self.deadline
     }
 
     /// What it was known by. The key is stale.
-    ///
-    /// ```
-    /// # use quietcore::time::{DelayQueue, Instant};
-    /// # let mut queue = DelayQueue::new();
-    /// let key = queue.insert_at("request 7", Instant::now());
-    /// assert_eq!(queue.remove(&key).key(), key);
-    /// ```
     #[must_use]
     pub const fn key(&self) -> Key {
         self.key
@@ -167,7 +132,7 @@ type Memory<T> = Vec<Slot<Item<T>, ExactLinks<Index>>>;
 pub struct DelayQueue<T> {
     timers: ExactTimers<Item<T>, Memory<T>>,
     /// Where the values of older keys are now.
-    moved: HashMap<Key, Place>,
+    moved: HashMap<Key, SlotKey>,
     epoch: u32,
     /// For a deadline that was the first one at a poll.
     delay: Option<Pin<Box<Sleep>>>,
@@ -197,22 +162,12 @@ const STALE: &str = "the key of a value that was handed out or removed before";
 
 impl<T> DelayQueue<T> {
     /// An empty queue. Allocates nothing.
-    ///
-    /// ```
-    /// # use quietcore::time::DelayQueue;
-    /// assert!(DelayQueue::<u8>::new().is_empty());
-    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self::with_capacity(0)
     }
 
     /// An empty queue with room for `capacity` values.
-    ///
-    /// ```
-    /// # use quietcore::time::DelayQueue;
-    /// assert_eq!(DelayQueue::<u8>::with_capacity(7).capacity(), 7);
-    /// ```
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         Self { timers: timers_for(capacity), moved: HashMap::new(), epoch: 0, delay: None, waker: None }
@@ -426,11 +381,6 @@ impl<T> DelayQueue<T> {
     }
 
     /// How many values fit without another allocation.
-    ///
-    /// ```
-    /// # use quietcore::time::DelayQueue;
-    /// assert_eq!(DelayQueue::<u8>::new().capacity(), 0);
-    /// ```
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.timers.capacity()
@@ -450,11 +400,6 @@ impl<T> DelayQueue<T> {
     }
 
     /// Whether there is none.
-    ///
-    /// ```
-    /// # use quietcore::time::DelayQueue;
-    /// assert!(DelayQueue::<u8>::new().is_empty());
-    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.timers.is_empty()
@@ -512,7 +457,7 @@ impl<T> DelayQueue<T> {
         self.compact();
     }
 
-    fn place(&self, key: &Key) -> Option<Place> {
+    fn place(&self, key: &Key) -> Option<SlotKey> {
         if key.epoch == self.epoch { Some(key.place) } else { self.moved.get(key).copied() }
     }
 

@@ -8,14 +8,15 @@
 //!
 //! Invariants: a timer that was armed stays where it is until its slot is dropped (`Pin`). A slot that is
 //! dropped is idle; a slot in [`State::Idle`] is not pending, and its cell is at rest (neither holds in a
-//! forked child, whose machine nobody plays). A poll sleeps only if its waker was registered before the timer
+//! forked child, whose machine has no lanes). A poll sleeps only if its waker was registered before the timer
 //! was taken.
 //!
 //! Why a [`Precision::Tick`] timer is armed for a nanosecond less: a base runs a timer at the first edge of a
 //! tick *after* what it was armed for, so this is the first edge that is not before the deadline. A
 //! [`Precision::Coarse`] one can be handed out early when its delay exceeds the wheel's longest (12 days at
 //! ticks of 1 ms): then the poll sees it and arms it again.
-//! Not here: deadlines, which the callers keep. Source: PROTOCOL sections 7 and 8.
+//! Not here: deadlines, which the callers keep. Source: docs/design/PROTOCOL.md, section 7, and
+//! docs/design/PROTOCOL.md, section 8.
 #![allow(
     unsafe_code,
     reason = "timers are reached by address, and a pinned future has parts that are pinned"
@@ -31,7 +32,7 @@ use core::task::{Poll, Waker};
 use quietcore_core::{ExactKind, Nanos, TickKind, Timer, TimerKind, TimerOptions, TimerRef};
 
 /// The clock that is cheap to read is behind by a tick of the kernel, which is 10 ms at the longest: a
-/// deadline within this span of it needs the other one. Where the kernel's tick itself is late, a deadline
+/// deadline within this span of it needs the exact clock. Where the kernel's tick itself is late, a deadline
 /// that is over may cost one of ours.
 const NEAR: Nanos = Nanos(10_000_000);
 
@@ -73,7 +74,7 @@ impl<K: TimerKind> Slot<K> {
     /// For an owner who has a slot to itself. The entry is only shared, however exclusive the borrow is: the
     /// machine may be reading it.
     fn parts(self: Pin<&mut Self>) -> (&mut State, &WakeEntry<K>) {
-        // SAFETY: nothing is moved out: one part is plain and the other one shared.
+        // SAFETY: nothing is moved out: one part is plain, one is shared.
         let slot = unsafe { self.get_unchecked_mut() };
         (&mut slot.state, &slot.entry)
     }
@@ -118,7 +119,7 @@ impl<K: TimerKind> Slot<K> {
         assert_eq!(registered, Register::Registered, "nobody takes an idle timer");
         *state = State::Armed;
         // SAFETY: the slot is pinned, so it stays where it is until it is dropped, which cancels the timer;
-        // and `parts` gives nobody an exclusive reference to the entry.
+        // and `parts` gives out no exclusive reference to the entry.
         unsafe { arm(entry, deadline, now) };
         Poll::Pending
     }
@@ -192,8 +193,8 @@ impl<K: TimerKind> Drop for Slot<K> {
 unsafe fn arm<K: TimerKind>(entry: &WakeEntry<K>, deadline: Nanos, now: Nanos) -> bool {
     let machine = Machine::of(entry.timer.payload().machine());
     let at = K::not_before(deadline, Nanos(0));
-    // SAFETY: the caller promises that the entry stays; all references go to the machine in its payload, which
-    // no thread writes.
+    // SAFETY: the caller promises that the entry stays; all references go to the machine in its payload,
+    // which no thread writes.
     let timer = unsafe { TimerRef::new(entry.address()) };
     let armed = machine.act(|actions| machine.core.arm(timer, at, machine.context(now), actions));
     let armed = armed.expect(KNOWN);
@@ -222,7 +223,7 @@ fn before(machine: &Machine, deadline: Nanos) -> Option<Nanos> {
     (now < deadline).then_some(now)
 }
 
-/// A future that nobody will wake must not sleep.
+/// A future that will not be woken must not sleep.
 #[inline]
 fn assert_alive(machine: &Machine) {
     if let Err(error) = machine.check_alive() {
@@ -238,9 +239,9 @@ enum Place {
 }
 
 /// What a future waits with.
-pub(super) struct Entry(Place);
+pub(super) struct SleepEntry(Place);
 
-impl Entry {
+impl SleepEntry {
     pub(super) fn new(machine: &'static Machine, precision: Precision) -> Self {
         Self(match precision {
             Precision::Coarse | Precision::Tick => Place::Here(Slot::new(machine, precision)),
@@ -271,7 +272,7 @@ impl Entry {
     }
 
     fn place(self: Pin<&mut Self>) -> PinnedPlace<'_> {
-        // SAFETY: what is pinned is not moved out: a slot that is here is pinned again, and the other one is
+        // SAFETY: what is pinned is not moved out: a slot that is here is pinned again, a boxed one is
         // behind a pointer of its own.
         match unsafe { &mut self.get_unchecked_mut().0 } {
             // SAFETY: the slot is a part of what is pinned, and is only ever reached through here.
@@ -304,7 +305,7 @@ enum PinnedPlace<'a> {
     Elsewhere(Pin<&'a mut Slot<ExactKind>>),
 }
 
-impl fmt::Debug for Entry {
+impl fmt::Debug for SleepEntry {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, out)
     }

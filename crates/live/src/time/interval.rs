@@ -94,17 +94,6 @@ impl Interval {
     }
 
     /// The same with another precision, before its first tick. Default [`Precision::Tick`].
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, Precision, interval};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let mut ticks = interval(Duration::from_micros(300)).with_precision(Precision::Exact);
-    /// futures_executor::block_on(ticks.tick());
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub fn with_precision(self, precision: Precision) -> Self {
         let delay = Box::pin(self.delay.renewed(precision));
@@ -129,7 +118,7 @@ impl Interval {
         poll_fn(|context| self.poll_tick(context)).await
     }
 
-    /// Ready with the moment at which the tick was due. Then nobody will be woken before the next call.
+    /// Ready with the moment at which the tick was due. No task is woken before the next call then.
     ///
     /// ```
     /// # use quietcore::Machine;
@@ -146,7 +135,7 @@ impl Interval {
     pub fn poll_tick(&mut self, context: &mut Context<'_>) -> Poll<Instant> {
         ready!(self.delay.as_mut().poll(context));
         let due = self.delay.deadline();
-        let (next, missed) = self.behavior.next((due, self.delay.now()), self.period);
+        let (next, missed) = self.behavior.next(due, self.delay.now(), self.period);
         self.overruns = self.overruns.saturating_add(missed);
         self.delay.as_mut().reset(next);
         Poll::Ready(due)
@@ -223,17 +212,6 @@ impl Interval {
     }
 
     /// What it does about missed ticks. Default [`MissedTickBehavior::Skip`], which is not tokio's.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, MissedTickBehavior, interval};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let ticks = interval(Duration::from_secs(1));
-    /// assert_eq!(ticks.missed_tick_behavior(), MissedTickBehavior::Skip);
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub const fn missed_tick_behavior(&self) -> MissedTickBehavior {
         self.behavior
@@ -257,16 +235,6 @@ impl Interval {
     }
 
     /// The time from tick to tick.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, interval};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// assert_eq!(interval(Duration::from_secs(1)).period(), Duration::from_secs(1));
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub const fn period(&self) -> Duration {
         self.period

@@ -1,4 +1,4 @@
-//! What a period does about ticks that nobody took in time: pure arithmetic.
+//! What a period does about ticks that were not taken in time: pure arithmetic.
 
 use super::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use super::{Duration, Instant};
 /// | `Skip` | 50, 60; 30 and 40 are counted as overruns |
 ///
 /// **The default is `Skip`, and not `Burst` as in tokio**: a task that was stuck finds one tick, and the
-/// phase is kept; nothing has to be caught up that nobody waits for any more. Code that counts ticks to
+/// phase is kept; nothing is caught up that is of no use any more. Code that counts ticks to
 /// measure time needs `Burst`, or adds [`Interval::overruns`](super::Interval::overruns).
 ///
 /// ```
@@ -37,7 +37,7 @@ const TOLERANCE: Duration = Duration::from_millis(5);
 
 impl MissedTickBehavior {
     /// The tick after the one for `due` that was taken at `now`, and how many are left out before it.
-    pub(super) fn next(self, (due, now): (Instant, Instant), period: Duration) -> (Instant, u64) {
+    pub(super) fn next(self, due: Instant, now: Instant, period: Duration) -> (Instant, u64) {
         let late = now - due;
         let missed = (late.as_nanos() / period.as_nanos()) as u64;
         match self {
@@ -76,7 +76,7 @@ mod tests {
             (Skip, 30_000, 40_000, 1),
             (Skip, 47_000, 50_000, 2),
         ] {
-            let found = behavior.next((at(20_000), at(now)), period);
+            let found = behavior.next(at(20_000), at(now), period);
             assert_eq!(found, (at(next), missed), "{behavior:?} at {now} us");
         }
     }
@@ -87,10 +87,10 @@ mod tests {
         let (first, last) = (Instant::from(Nanos(0)), Instant::from(Nanos(u64::MAX)));
         let nano = Duration::from_nanos(1);
         for behavior in [Burst, Delay, Skip] {
-            assert_eq!(behavior.next((first, first), Duration::MAX), (last, 0), "{behavior:?}");
-            assert_eq!(behavior.next((last, last), nano).0, last, "{behavior:?}");
+            assert_eq!(behavior.next(first, first, Duration::MAX), (last, 0), "{behavior:?}");
+            assert_eq!(behavior.next(last, last, nano).0, last, "{behavior:?}");
         }
-        assert_eq!(Skip.next((first, last), nano), (last, u64::MAX));
-        assert_eq!(Burst.next((first, last), nano), (first + nano, 0));
+        assert_eq!(Skip.next(first, last, nano), (last, u64::MAX));
+        assert_eq!(Burst.next(first, last, nano), (first + nano, 0));
     }
 }

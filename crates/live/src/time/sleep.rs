@@ -1,12 +1,12 @@
 //! Waiting for a moment.
 //!
-//! A sleep is a deadline and an [`Entry`]. It costs nothing until it is polled; the first poll that has to
-//! wait arms its timer, later ones take no lock. Source: tokio 1.54, `tokio::time::Sleep` (names, behaviour).
-//! Deviations: the deadline is not rounded up to a millisecond when it is made, but met at the first tick
-//! that is not before it; [`Sleep::is_elapsed`] of a sleep that was not polled since it was made or reset is
-//! `false`.
+//! A sleep is a deadline and an [`SleepEntry`]. It costs nothing until it is polled; the first poll that
+//! has to wait arms its timer, later ones take no lock. Source: tokio 1.54, `tokio::time::Sleep` (names,
+//! behaviour). Deviations: the deadline is not rounded up to a millisecond when it is made, but met at the
+//! first tick that is not before it; [`Sleep::is_elapsed`] of a sleep that was not polled since it was made
+//! or reset is `false`.
 
-use super::entry::Entry;
+use super::entry::SleepEntry;
 use super::{Duration, Instant, Precision};
 use crate::Machine;
 use core::fmt;
@@ -68,7 +68,7 @@ pin_project! {
     /// (`core::pin::pin!`, `Box::pin`) to poll it by hand or to use it in a `select!` several times. 96
     /// bytes.
     ///
-    /// Polling it panics when the machine was shut down, or in a forked child: nobody would wake the task.
+    /// Polling it panics when the machine was shut down, or in a forked child: the task would never be woken.
     ///
     /// ```
     /// use quietcore::Machine;
@@ -91,7 +91,7 @@ pin_project! {
     pub struct Sleep {
         deadline: Instant,
         #[pin]
-        entry: Entry,
+        entry: SleepEntry,
     }
 }
 
@@ -99,21 +99,10 @@ const _: () = assert!(size_of::<Sleep>() <= 96 && size_of::<Option<Sleep>>() == 
 
 impl Sleep {
     pub(super) fn on(machine: &'static Machine, deadline: Instant) -> Self {
-        Self { deadline, entry: Entry::new(machine, Precision::Tick) }
+        Self { deadline, entry: SleepEntry::new(machine, Precision::Tick) }
     }
 
     /// The same sleep with another precision. Default [`Precision::Tick`]. Cost: for `Exact` an allocation.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, Precision, sleep};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let session = sleep(Duration::from_secs(3600)).with_precision(Precision::Coarse);
-    /// assert_eq!(session.precision(), Precision::Coarse);
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn with_precision(self, precision: Precision) -> Self {
         // It is not pinned, so it was never armed.
         self.renewed(precision)
@@ -121,37 +110,16 @@ impl Sleep {
 
     /// One for the same deadline that was not polled.
     pub(super) fn renewed(&self, precision: Precision) -> Self {
-        Self { deadline: self.deadline, entry: Entry::new(self.entry.machine(), precision) }
+        Self { deadline: self.deadline, entry: SleepEntry::new(self.entry.machine(), precision) }
     }
 
     /// How much later than its deadline it may be.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, Precision, sleep};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// assert_eq!(sleep(Duration::ZERO).precision(), Precision::Tick);
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub fn precision(&self) -> Precision {
         self.entry.precision()
     }
 
     /// When it will be ready.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Instant, sleep_until};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let deadline = Instant::now();
-    /// assert_eq!(sleep_until(deadline).deadline(), deadline);
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub const fn deadline(&self) -> Instant {
         self.deadline

@@ -88,33 +88,11 @@ pin_project! {
 impl<T> Timeout<T> {
     /// The same with another precision. Default [`Precision::Tick`]; `Coarse` spares the wheel the moves of
     /// a timeout that lives long and is cancelled in the end.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, Precision, timeout};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let limited = timeout(Duration::from_secs(60), async { 7 }).with_precision(Precision::Coarse);
-    /// assert_eq!(futures_executor::block_on(limited), Ok(7));
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn with_precision(self, precision: Precision) -> Self {
         Self { value: self.value, delay: self.delay.map(|delay| delay.with_precision(precision)) }
     }
 
     /// The future.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, timeout};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let limited = timeout(Duration::from_secs(1), core::future::ready('a'));
-    /// assert_eq!(limited.get_ref().clone().into_inner(), 'a');
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub const fn get_ref(&self) -> &T {
         &self.value
@@ -139,17 +117,6 @@ impl<T> Timeout<T> {
     }
 
     /// The future, without its deadline.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, timeout};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let inner = timeout(Duration::from_secs(1), core::future::ready('a')).into_inner();
-    /// assert_eq!(futures_executor::block_on(inner), 'a');
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub fn into_inner(self) -> T {
         self.value

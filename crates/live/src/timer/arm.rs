@@ -1,8 +1,9 @@
-//! Arms and cancels in the core's words: which of its calls a method becomes, and what that does to the periods.
+//! Arms and cancels in the core's words: which of its calls a method becomes, and what that does to
+//! periods.
 //!
-//! A timer that is or was periodic pays for a lock: an arm for a moment ends the periods, as a cancel does, so
-//! that none begins again later. When an arm for a moment and the first periodic arm of a timer come at the
-//! same time, the periods go on.
+//! A timer that is or was periodic pays for a lock: an arm for a moment ends the periods, as a cancel does,
+//! so that none begins again later. When an arm for a moment and the first periodic arm of a timer come at
+//! the same time, the periods go on.
 //!
 //! Invariant: an arm is done with the timer when its base is unlocked, as the timer may run and be freed by
 //! its callback then ([`Run::release`](super::Run::release)). What is needed after that is read before. Where
@@ -220,8 +221,8 @@ impl TimerPtr {
                 // Refused when it was shut down.
                 let armed = self.enqueue(Arm::reduce(at), machine.context(now), actions);
                 if armed.is_ok_and(|armed| armed.was_pending) {
-                    // Somebody armed it at this moment, and the earlier one counts: when that is, the base
-                    // knows.
+                    // Another thread armed it at this moment, and the earlier arm counts: when that is, the
+                    // base knows.
                     timer.rearm.due.store(now);
                 }
             }

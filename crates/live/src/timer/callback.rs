@@ -3,15 +3,16 @@
 //! An arm costs the lock of one base, and a cancel too; neither allocates or waits. How they do it: `arm.rs`,
 //! `wait.rs`.
 //!
-//! A closure has two counts: the handles hold a [`Guard`], which holds the memory; a run holds the memory, too.
-//! The runner takes its count under the lock of the timer's base, where the timer is pending: then a handle is
-//! left, or the guard's end, which still holds the memory, waits for that lock to cancel the timer. So the
-//! count is never taken from 0. When the guard has ended the timer is shut down, and no run follows. The
-//! closure is dropped with the last count: by the thread that drops the last handle, or by the runner.
+//! A closure has two counts: the handles hold a [`Guard`], which holds the memory; a run holds the memory,
+//! too. The runner takes its count under the lock of the timer's base, where the timer is pending: then a
+//! handle is left, or the guard's end, which still holds the memory, waits for that lock to cancel the
+//! timer. So the count is never taken from 0. When the guard has ended the timer is shut down, and no run
+//! follows. The closure is dropped with the last count: by the thread that drops the last handle, or by the
+//! runner.
 #![allow(unsafe_code, reason = "a runner gets to the closure from the address of its timer")]
 
 use super::options::TimerOptions;
-use super::raw::{CallbackTimer, CountedVtable, Header, RawTimer, Run, TimerPtr};
+use super::raw::{CallbackTimer, CountedHeader, CountedVtable, RawTimer, Run, TimerPtr};
 use super::wait::{CancelAndWait, WouldBlock};
 use crate::machine::ArmError;
 use crate::payload::{Payload, PayloadKind};
@@ -32,16 +33,6 @@ impl CallbackTimer {
     ///
     /// # Errors
     /// When the timer or its machine was shut down; of a pinned timer, when there is no lane for it.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, Nanos};
-    /// # let machine = Machine::start()?;
-    /// # let timer = machine.timer(Default::default(), |_| {});
-    /// let was_pending = timer.arm_at(Nanos(machine.now().0 + 5_000_000_000))?;
-    /// assert!(!was_pending);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[track_caller]
     #[inline]
     pub fn arm_at(&self, at: impl Into<Nanos>) -> Result<bool, ArmError> {
@@ -69,16 +60,6 @@ impl CallbackTimer {
     ///
     /// # Errors
     /// [`ArmError::NoLane`] when no lane drives that CPU; otherwise as for [`arm_at`](Self::arm_at).
-    ///
-    /// ```
-    /// # use quietcore::{ArmError, CpuId, Machine};
-    /// # let machine = Machine::start()?;
-    /// # let timer = machine.timer(Default::default(), |_| {});
-    /// let cpu = CpuId::default();
-    /// assert_eq!(timer.arm_on(cpu, machine.now()), Err(ArmError::NoLane { cpu })); // it has no lanes
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[track_caller]
     pub fn arm_on(&self, cpu: CpuId, at: impl Into<Nanos>) -> Result<bool, ArmError> {
         let context = self.0.machine_for_arm(Location::caller())?.coarse_context();
@@ -174,16 +155,6 @@ impl CallbackTimer {
     /// # Errors
     /// [`WouldBlock`] when a run of it is under way and this thread must not wait for it: inside of a
     /// callback of any timer, and on a lane. The timer is cancelled all the same.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # let machine = quietcore::Machine::start()?;
-    /// # let timer = machine.timer(Default::default(), |_| {});
-    /// timer.arm_after(Duration::from_secs(60))?;
-    /// assert!(timer.cancel_sync()?);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn cancel_sync(&self) -> Result<bool, WouldBlock> {
         self.0.cancel_sync()
     }
@@ -256,10 +227,8 @@ fn after(now: Nanos, delay: Duration) -> Nanos {
 ///
 /// let machine = Machine::start()?;
 /// let (sender, receiver) = mpsc::channel();
-/// let timer = machine.timer(TimerOptions::new(), move |_run| sender.send("ran").expect("the program waits"));
-/// timer.arm_after(Duration::from_millis(1))?;
-/// assert_eq!(receiver.recv()?, "ran");
-/// drop(timer);
+/// let timer = machine.timer(TimerOptions::new(), move |_run| sender.send("ran").expect("the program
+/// waits")); timer.arm_after(Duration::from_millis(1))?; assert_eq!(receiver.recv()?, "ran"); drop(timer);
 /// # machine.shutdown();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -277,12 +246,12 @@ struct Guard {
 
 #[repr(C)]
 struct Counted<F> {
-    header: Header,
+    header: CountedHeader,
     /// For the one run that there is at a time.
     callback: UnsafeCell<F>,
 }
 
-// SAFETY: of what is shared, the header is written by nobody but through `RawTimer`, which is `Sync`. The
+// SAFETY: of what is shared, the header is written through `RawTimer` only, which is `Sync`. The
 // closure is reached by one runner at a time, as a timer is not handed out again before the machine is told
 // that its run is over; a lock lies between two runs. It may move to the runner's thread (`F: Send`).
 unsafe impl<F: Send> Sync for Counted<F> {}
@@ -317,7 +286,7 @@ impl Machine {
                 callback: Callback::of::<F>(),
             }
         };
-        let header = Header { raw, vtable, arm_location: StaticRef::new() };
+        let header = CountedHeader { raw, vtable, arm_location: StaticRef::new() };
         let memory = Arc::new(Counted { header, callback: UnsafeCell::new(callback) });
         let address = NonNull::new(Arc::as_ptr(&memory).cast_mut()).expect("it was allocated");
         // SAFETY: the address is that of all of the memory, which the guard below and every run keep; before
@@ -361,7 +330,7 @@ impl fmt::Debug for TimerHandle {
 unsafe fn run<F: FnMut(&Run<'_>)>(_argument: *mut (), run: &Run<'_>) {
     let held = run.timer().0.address().cast::<Counted<F>>();
     // SAFETY: promised by the caller: the name of a counted timer reaches all of its memory, the run's count
-    // keeps it, and nobody else has a reference to the closure.
+    // keeps it, and no other thread has a reference to the closure.
     let callback = unsafe { &mut *held.as_ref().callback.get() };
     callback(run);
 }

@@ -1,6 +1,6 @@
 //! The ends of runs: which thread is inside of a run, and what waits for the end of one.
 
-use super::sync::Tasks;
+use super::sync::WaitingTasks;
 use crate::words::run_wait::RunWait;
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -13,9 +13,9 @@ thread_local! {
 
 /// While it lives, its thread is inside of a run.
 #[derive(Debug)]
-pub(crate) struct InRun(PhantomData<*const ()>);
+pub(crate) struct RunScope(PhantomData<*const ()>);
 
-impl InRun {
+impl RunScope {
     #[inline]
     pub(crate) fn begin() -> Self {
         RUNS.with(|runs| runs.set(runs.get() + 1));
@@ -28,7 +28,7 @@ impl InRun {
     }
 }
 
-impl Drop for InRun {
+impl Drop for RunScope {
     #[inline]
     fn drop(&mut self) {
         RUNS.with(|runs| runs.set(runs.get() - 1));
@@ -39,7 +39,7 @@ impl Drop for InRun {
 #[derive(Debug)]
 pub(crate) struct RunEnds {
     threads: RunWait,
-    tasks: Tasks,
+    tasks: WaitingTasks,
     wakers: Mutex<Wakers>,
 }
 
@@ -52,7 +52,7 @@ struct Wakers {
 impl RunEnds {
     pub(crate) fn new() -> Self {
         let wakers = Wakers { waiting: Vec::new(), last: 0 };
-        Self { threads: RunWait::new(), tasks: Tasks::new(), wakers: Mutex::new(wakers) }
+        Self { threads: RunWait::new(), tasks: WaitingTasks::new(), wakers: Mutex::new(wakers) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Wakers> {

@@ -1,12 +1,13 @@
 //! Callback timers: a function that is called at a moment, once or again and again.
 //!
 //! [`TimerHandle`] is for Rust programs: a closure, counted, safe. [`RawTimer`] is for programs that keep
-//! timers in memory of their own: a function and an argument, `unsafe`, the base of the C interface. Both are a
-//! timer of the core with what follows a run beside it; what can be done with them is [`CallbackTimer`].
+//! timers in memory of their own: a function and an argument, `unsafe`, the base of the C interface. Both
+//! are a timer of the core with what follows a run beside it; what can be done with them is
+//! [`CallbackTimer`].
 //!
-//! A callback runs on the thread that drives the CPU that the timer is on: a lane, a spare lane or the helper.
-//! No lock is held. It never runs twice at a time; everything may be called in it, except what waits for a run
-//! to end ([`WouldBlock`]).
+//! A callback runs on the thread that drives the CPU that the timer is on: a lane, a spare lane or the
+//! helper. No lock is held. It never runs twice at a time; everything may be called in it, except what
+//! waits for a run to end ([`WouldBlock`]).
 //!
 //! ```text
 //! callback.rs  the public calls, closures     raw.rs    memory, addresses
@@ -31,7 +32,7 @@ mod tests;
 mod wait;
 
 pub use callback::TimerHandle;
-pub(crate) use ends::{InRun, RunEnds};
+pub(crate) use ends::{RunEnds, RunScope};
 pub use options::{Precision, TimerOptions};
 pub use quietcore_core::Cancelled;
 pub use quietcore_core::place::{ExactPolicy, Policy};

@@ -20,7 +20,7 @@ pub enum Precision {
     Exact,
 }
 
-/// What is fixed when a timer is made. Default: coarse, may run anywhere, wakes who has to run it.
+/// What is fixed when a timer is made. Default: coarse, may run anywhere, wakes the lane that has to run it.
 ///
 /// ```
 /// use quietcore::{Precision, TimerOptions};
@@ -38,24 +38,12 @@ pub struct TimerOptions {
 
 impl TimerOptions {
     /// The defaults.
-    ///
-    /// ```
-    /// use quietcore::TimerOptions;
-    ///
-    /// assert_eq!(TimerOptions::new(), TimerOptions::default());
-    /// ```
     #[must_use]
     pub const fn new() -> Self {
         Self { precision: Precision::Coarse, slack: Duration::ZERO, is_pinned: false, is_deferrable: false }
     }
 
     /// How exactly it is kept.
-    ///
-    /// ```
-    /// # use quietcore::{Precision, TimerOptions};
-    /// let options = TimerOptions::new().precision(Precision::Exact);
-    /// # let _ = options;
-    /// ```
     #[must_use]
     pub const fn precision(self, precision: Precision) -> Self {
         Self { precision, ..self }
@@ -63,13 +51,6 @@ impl TimerOptions {
 
     /// How much later an exact timer may run, so that one wake-up serves several. Other timers have no use
     /// for it. Default: none.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use quietcore::{Precision, TimerOptions};
-    /// let options = TimerOptions::new().precision(Precision::Exact).slack(Duration::from_micros(50));
-    /// # let _ = options;
-    /// ```
     #[must_use]
     pub const fn slack(self, slack: Duration) -> Self {
         Self { slack, ..self }
@@ -77,22 +58,12 @@ impl TimerOptions {
 
     /// It runs on the lane that arms it, and on no other thread, even when that lane is stuck. A thread that
     /// is no lane arms it on the lane nearest to it. Without lanes it cannot be armed.
-    ///
-    /// ```
-    /// # use quietcore::TimerOptions;
-    /// assert_ne!(TimerOptions::new().pinned(), TimerOptions::new());
-    /// ```
     #[must_use]
     pub const fn pinned(self) -> Self {
         Self { is_pinned: true, ..self }
     }
 
-    /// It wakes nobody: it runs when somebody is awake anyway. Exact timers cannot be deferred.
-    ///
-    /// ```
-    /// # use quietcore::TimerOptions;
-    /// assert_ne!(TimerOptions::new().deferrable(), TimerOptions::new());
-    /// ```
+    /// It wakes no lane: it runs when its lane is awake anyway. Exact timers cannot be deferred.
     #[must_use]
     pub const fn deferrable(self) -> Self {
         Self { is_deferrable: true, ..self }

@@ -1,8 +1,9 @@
 //! The memory of callback timers, and the address by which the other files of `timer/` reach it.
 //!
 //! A [`RawTimer`] is a timer of the core with a function, an argument and what follows a run ([`Rearm`]). One
-//! of a [`TimerHandle`](super::TimerHandle) is the first field of a [`Header`], whose [`CountedVtable`] knows
-//! the closure behind it: so the holder of an address takes and gives back counts without its type.
+//! of a [`TimerHandle`](super::TimerHandle) is the first field of a [`CountedHeader`], whose
+//! [`CountedVtable`] knows the closure behind it: so the holder of an address takes and gives back counts
+//! without its type.
 //!
 //! A [`TimerPtr`] is made in three places, each with the promise that the timer is there: for a caller who
 //! promises it, from a count of owners, and by a runner from a timer that a base has handed out.
@@ -225,7 +226,7 @@ unsafe impl Sync for TimerPtr {}
 
 /// Before the closure of a counted timer, whatever the closure's type.
 #[repr(C)]
-pub(super) struct Header {
+pub(super) struct CountedHeader {
     /// First: a runner gets here from its address.
     pub(super) raw: RawTimer,
     pub(super) vtable: &'static CountedVtable,
@@ -267,7 +268,7 @@ impl TimerPtr {
     /// # Safety
     /// The timer is of [`PayloadKind::Counted`].
     #[inline]
-    unsafe fn header(&self) -> &Header {
+    unsafe fn header(&self) -> &CountedHeader {
         // SAFETY: such a timer is the first field of a header, and its address reaches all of its memory.
         unsafe { self.0.cast().as_ref() }
     }
@@ -307,8 +308,9 @@ impl TimerPtr {
     /// The timer in the core's words.
     #[inline]
     pub(super) fn core(self) -> Either<TimerRef<Payload>, ExactRef<Payload>> {
-        // SAFETY, both: the timer is the first field, and of that kind. The maker of the address promised what
-        // `new` asks for: it stays until it is idle, and all its addresses lead to the machine that it names.
+        // SAFETY, both: the timer is the first field, and of that kind. The maker of the address promised
+        // what `new` asks for: it stays until it is idle, and all its addresses lead to the machine that it
+        // names.
         if self.timer().is_exact {
             // SAFETY: argued above.
             Either::Exact(unsafe { TimerRef::new(self.0.cast()) })

@@ -1,20 +1,21 @@
 //! What follows a run of a timer: nothing, the next period, or the rest of a wait that is longer than the
 //! wheel reaches.
 //!
-//! A timer that runs once pays a load for this. For the others there is a lock, under which the runner decides
-//! whether to arm the timer again, and under which other arms and cancels end its periods: so a period that
-//! was cancelled while its callback ran does not begin again. Lock order: this one, then those of bases.
+//! A timer that runs once pays a load for this. For the others there is a lock, under which the runner
+//! decides whether to arm the timer again, and under which other arms and cancels end its periods: so a
+//! period that was cancelled while its callback ran does not begin again. Lock order: this one, then those
+//! of bases.
 //!
 //! Periods never drift: each is a multiple of the first, whenever its run came. Multiples that went by while
 //! the timer waited or ran are skipped and counted.
 
-use super::sync::{Due, Follows};
+use super::sync::{ArmedFor, Follows};
 use quietcore_core::{Nanos, TickKind, TickLength, TimerKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug)]
 pub(super) struct Rearm {
-    pub(super) due: Due,
+    pub(super) due: ArmedFor,
     follows: Follows,
     period: Mutex<Period>,
 }
@@ -53,7 +54,7 @@ pub(super) struct RearmGuard<'a> {
 impl Rearm {
     pub(super) fn new() -> Self {
         let period = Period { length: Nanos(0), at: Nanos(0), overruns: 0 };
-        Self { due: Due::new(), follows: Follows::new(), period: Mutex::new(period) }
+        Self { due: ArmedFor::new(), follows: Follows::new(), period: Mutex::new(period) }
     }
 
     /// Whether a run may lead to another one.

@@ -10,9 +10,9 @@ use quietcore_core::Nanos;
 
 /// For which moment a timer was last armed.
 #[derive(Debug)]
-pub(super) struct Due(AtomicU64);
+pub(super) struct ArmedFor(AtomicU64);
 
-impl Due {
+impl ArmedFor {
     pub(super) fn new() -> Self {
         Self(AtomicU64::new(0))
     }
@@ -67,17 +67,17 @@ impl Follows {
 
 /// How many tasks wait for the end of a run.
 #[derive(Debug)]
-pub(super) struct Tasks(AtomicU32);
+pub(super) struct WaitingTasks(AtomicU32);
 
-impl Tasks {
+impl WaitingTasks {
     pub(super) fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
-    /// For who holds the list of the tasks' wakers. Whether a run has ended is looked at after this.
+    /// For the holder of the list of the tasks' wakers. Whether a run has ended is looked at after this.
     pub(super) fn store(&self, count: usize) {
         // Relaxed, fence: pairs with the fence of `RunWait::finished`, which comes before `any`: either this
-        // count is seen there, or the end of the run is seen by who asks after this.
+        // count is seen there, or the end of the run is seen by a task that asks after this.
         self.0.store(u32::try_from(count).unwrap_or(u32::MAX), Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }

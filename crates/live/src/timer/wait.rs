@@ -4,10 +4,10 @@
 //! threads in [`RunWait`], tasks with a waker in a list. A task is in the list and counted before it asks for
 //! the last time; the fence between is the counterpart of the one in `RunWait::finished`.
 //!
-//! Who must not wait: a thread that is inside of a run (the other run may wait for this one), and a lane
-//! (others may wait for its turn). Absent: time limits.
+//! A thread that is inside of a run must not wait (the run that it waits for may wait for this one), nor a
+//! lane (other threads may wait for its turn).
 
-use super::ends::InRun;
+use super::ends::RunScope;
 use super::raw::{CallbackTimer, TimerPtr, with_either};
 use core::fmt;
 use core::pin::Pin;
@@ -78,7 +78,7 @@ impl TimerPtr {
                 }
                 Found::Idle(true)
             }
-            // Its own callback may have armed it: else it would run once more before anybody looks again.
+            // Its own callback may have armed it: else it would run once more before the next look.
             Cancelled::Running => Found::Running(self.cancel() || was_pending),
         }
     }
@@ -87,7 +87,7 @@ impl TimerPtr {
         let machine = self.timer().machine();
         let mut found = self.look(Found::Idle(false));
         if matches!(found, Found::Running(_)) {
-            if InRun::is_here() || machine.current_cpu().is_some() {
+            if RunScope::is_here() || machine.current_cpu().is_some() {
                 return Err(WouldBlock);
             }
             machine.run_ends.wait_while(|| {

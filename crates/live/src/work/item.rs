@@ -5,7 +5,7 @@ use crate::machine::Machine;
 use crate::run_queue::Item;
 use crate::stall::Callback;
 use crate::task::{LastCpu, SpawnError};
-use crate::timer::{InRun, WouldBlock};
+use crate::timer::{RunScope, WouldBlock};
 use crate::words::work::{QueueDuty, WorkState};
 use core::fmt;
 use quietcore_core::CpuId;
@@ -202,7 +202,7 @@ impl Work {
         if !is_wanted(&self.0.state) {
             return Ok(());
         }
-        if InRun::is_here() || machine.current_cpu().is_some() {
+        if RunScope::is_here() || machine.current_cpu().is_some() {
             return Err(WouldBlock);
         }
         machine.run_ends.wait_while(|| machine.is_running() && is_wanted(&self.0.state));

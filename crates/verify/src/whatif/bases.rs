@@ -6,7 +6,7 @@
 
 use super::load::LoadBase;
 use quietcore_core::CpuId;
-use quietcore_wheel::{Key, Slot, Tick, Timers};
+use quietcore_wheel::{Slot, SlotKey, Tick, Timers};
 
 /// A timer that waits.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ type TimerStore = Timers<LoadTimer, Vec<Slot<LoadTimer>>>;
 #[derive(Debug)]
 pub(super) struct WhatifBases {
     cpus: Vec<[Option<Box<TimerStore>>; 3]>,
-    places: Vec<Option<(CpuId, LoadBase, Key)>>,
+    places: Vec<Option<(CpuId, LoadBase, SlotKey)>>,
 }
 
 impl WhatifBases {

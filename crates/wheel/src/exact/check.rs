@@ -11,12 +11,6 @@ impl<N: ExactNodes> ExactQueue<N> {
     /// # Panics
     /// When one does not hold, which is a bug of this crate (or a broken promise of
     /// [`NodeRef::new`](crate::NodeRef::new)).
-    ///
-    /// ```
-    /// # use quietcore_wheel::IntrusiveExactQueue;
-    /// let queue: IntrusiveExactQueue<()> = IntrusiveExactQueue::new();
-    /// assert_eq!(queue.check(), 0);
-    /// ```
     pub fn check(&self) -> usize {
         let mut count = 0;
         for rank in 0..u64::BITS {

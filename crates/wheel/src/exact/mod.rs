@@ -20,7 +20,7 @@ mod timers;
 pub use node::{ExactLinks, ExactNode, ExactNodes, Expiry};
 pub use timers::{ExactExpired, ExactTimers};
 
-use crate::{Armed, Nodes, Pinned};
+use crate::{Nodes, Pinned, QueueArm};
 use core::fmt;
 use forest::Forest;
 
@@ -106,7 +106,7 @@ impl<N: ExactNodes> ExactQueue<N> {
     /// assert_eq!(queue.pop_expired(1_000), Some(beat)); // early, within its slack
     /// ```
     #[inline]
-    pub fn arm(&mut self, node: N::Ref, expiry: Expiry) -> Armed {
+    pub fn arm(&mut self, node: N::Ref, expiry: Expiry) -> QueueArm {
         let before = self.next_expiry();
         let was_pending = self.cancel(node);
         self.sequence += 1;
@@ -117,7 +117,7 @@ impl<N: ExactNodes> ExactQueue<N> {
         if self.next_expiry().is_none_or(|first| hard < first) {
             self.first = Some(node);
         }
-        Armed { was_pending, is_first: before.is_none_or(|before| hard < before) }
+        QueueArm { was_pending, is_first: before.is_none_or(|before| hard < before) }
     }
 
     /// Takes `node` out; returns whether it was pending. Its memory is free at once. Cost: O(log n).
@@ -149,12 +149,6 @@ impl<N: ExactNodes> ExactQueue<N> {
     /// The first timer: the one with the earliest hard expiry, of equal ones the one armed first.
     ///
     /// Cost: a load.
-    ///
-    /// ```
-    /// # use quietcore_wheel::IntrusiveExactQueue;
-    /// let queue: IntrusiveExactQueue<()> = IntrusiveExactQueue::new();
-    /// assert_eq!(queue.first(), None);
-    /// ```
     #[inline]
     #[must_use]
     pub fn first(&self) -> Option<N::Ref> {
@@ -162,12 +156,6 @@ impl<N: ExactNodes> ExactQueue<N> {
     }
 
     /// When to wake up at the latest, in ns: the hard expiry of the first timer. Cost: two loads.
-    ///
-    /// ```
-    /// # use quietcore_wheel::IntrusiveExactQueue;
-    /// # let queue: IntrusiveExactQueue<()> = IntrusiveExactQueue::new();
-    /// assert_eq!(queue.next_expiry(), None);
-    /// ```
     #[inline]
     #[must_use]
     pub fn next_expiry(&self) -> Option<u64> {
@@ -176,12 +164,6 @@ impl<N: ExactNodes> ExactQueue<N> {
 
     /// Takes the first timer out if its soft expiry has come by `now`; `None` otherwise, even if a later
     /// timer's has: it waits for its turn. Cost: O(log n).
-    ///
-    /// ```
-    /// # use quietcore_wheel::IntrusiveExactQueue;
-    /// # let mut queue: IntrusiveExactQueue<()> = IntrusiveExactQueue::new();
-    /// assert_eq!(queue.pop_expired(u64::MAX), None);
-    /// ```
     #[inline]
     pub fn pop_expired(&mut self, now: u64) -> Option<N::Ref> {
         let node = self.first?;

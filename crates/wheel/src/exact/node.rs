@@ -29,22 +29,12 @@ pub struct Expiry {
 
 impl Expiry {
     /// Exactly at `ns`.
-    ///
-    /// ```
-    /// # use quietcore_wheel::Expiry;
-    /// assert_eq!(Expiry::at(7).hard, 7);
-    /// ```
     #[must_use]
     pub const fn at(ns: u64) -> Self {
         Self { soft: ns, hard: ns }
     }
 
     /// At `ns` or up to `slack` nanoseconds later; ends at the end of time.
-    ///
-    /// ```
-    /// # use quietcore_wheel::Expiry;
-    /// assert_eq!(Expiry::with_slack(u64::MAX, 1).hard, u64::MAX);
-    /// ```
     #[must_use]
     pub const fn with_slack(ns: u64, slack: u64) -> Self {
         Self { soft: ns, hard: ns.saturating_add(slack) }
@@ -186,33 +176,18 @@ const _: () = assert!(size_of::<ExactNode<usize>>() <= 56);
 
 impl<T> ExactNode<T> {
     /// An idle timer.
-    ///
-    /// ```
-    /// # use quietcore_wheel::ExactNode;
-    /// assert_eq!(ExactNode::new(7).value, 7);
-    /// ```
     #[must_use]
     pub const fn new(value: T) -> Self {
         Self { links: ExactLinks::new(), _pinned: PhantomPinned, value }
     }
 
     /// Whether it is armed and was not handed out yet.
-    ///
-    /// ```
-    /// # use quietcore_wheel::ExactNode;
-    /// assert!(!ExactNode::new(7).is_pending());
-    /// ```
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.links.is_pending()
     }
 
     /// What it was last armed for; `None` while it is idle.
-    ///
-    /// ```
-    /// # use quietcore_wheel::ExactNode;
-    /// assert_eq!(ExactNode::new(()).expiry(), None);
-    /// ```
     #[must_use]
     pub fn expiry(&self) -> Option<Expiry> {
         self.is_pending().then(|| self.links.expiry())

@@ -1,7 +1,7 @@
 //! Exact timers with values and keys: the safe interface to the exact queue for one owner.
 
 use super::{ExactLinks, ExactNodes, ExactQueue, Expiry};
-use crate::slots::{Full, Index, Key, Slot, Slots, StaleKey};
+use crate::slots::{Full, Index, Slot, SlotKey, Slots, StaleKey};
 use core::fmt;
 
 /// An exact timer that is due.
@@ -72,12 +72,6 @@ where
     S: AsRef<[Slot<T, ExactLinks<Index>>]> + AsMut<[Slot<T, ExactLinks<Index>>]>,
 {
     /// No timers. What `storage` holds from an earlier owner is forgotten.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{ExactTimers, Slot};
-    /// let timers: ExactTimers<u8, _> = ExactTimers::new([const { Slot::exact() }; 4]);
-    /// assert!(timers.is_empty());
-    /// ```
     #[must_use]
     pub const fn new(storage: S) -> Self {
         Self { queue: ExactQueue::with_nodes(Slots::new(storage)) }
@@ -96,7 +90,7 @@ where
     /// # Ok::<(), Full<i32>>(())
     /// ```
     #[inline]
-    pub fn arm(&mut self, expiry: Expiry, value: T) -> Result<Key, Full<T>> {
+    pub fn arm(&mut self, expiry: Expiry, value: T) -> Result<SlotKey, Full<T>> {
         let (key, index) = self.queue.nodes.take(value)?;
         let _ = self.queue.arm(index, expiry);
         Ok(key)
@@ -116,7 +110,7 @@ where
     /// # Ok::<(), quietcore_wheel::StaleKey>(())
     /// ```
     #[inline]
-    pub fn re_arm(&mut self, key: Key, expiry: Expiry) -> Result<(), StaleKey> {
+    pub fn re_arm(&mut self, key: SlotKey, expiry: Expiry) -> Result<(), StaleKey> {
         let index = self.queue.nodes.find(key)?;
         let _ = self.queue.arm(index, expiry);
         Ok(())
@@ -126,16 +120,8 @@ where
     ///
     /// # Errors
     /// [`StaleKey`] when it was handed out or cancelled.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{ExactTimers, Expiry};
-    /// # let mut timers = ExactTimers::new(Vec::new());
-    /// let key = timers.arm_growing(Expiry::at(5), "sample");
-    /// assert_eq!(timers.cancel(key)?, "sample");
-    /// # Ok::<(), quietcore_wheel::StaleKey>(())
-    /// ```
     #[inline]
-    pub fn cancel(&mut self, key: Key) -> Result<T, StaleKey> {
+    pub fn cancel(&mut self, key: SlotKey) -> Result<T, StaleKey> {
         let index = self.queue.nodes.find(key)?;
         self.queue.cancel(index);
         self.queue.nodes.release(index).ok_or(StaleKey)
@@ -159,14 +145,6 @@ where
     }
 
     /// When to wake up at the latest, in ns; `None` when nothing is pending. Cost: two loads.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{ExactTimers, Expiry};
-    /// # let mut timers = ExactTimers::new(Vec::new());
-    /// let key = timers.arm_growing(Expiry::at(5), 7);
-    /// assert_eq!(timers.next_expiry(), Some(5));
-    /// # let _ = key;
-    /// ```
     #[inline]
     #[must_use]
     pub fn next_expiry(&self) -> Option<u64> {
@@ -185,33 +163,19 @@ where
     /// ```
     #[inline]
     #[must_use]
-    pub fn first(&self) -> Option<Key> {
+    pub fn first(&self) -> Option<SlotKey> {
         self.queue.first().map(|index| self.queue.nodes.key(index))
     }
 
     /// What a pending timer was armed for.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{ExactTimers, Expiry};
-    /// # let mut timers = ExactTimers::new(Vec::new());
-    /// let key = timers.arm_growing(Expiry::at(5), 7);
-    /// assert_eq!(timers.expiry(key), Some(Expiry::at(5)));
-    /// ```
     #[must_use]
-    pub fn expiry(&self, key: Key) -> Option<Expiry> {
+    pub fn expiry(&self, key: SlotKey) -> Option<Expiry> {
         Some(self.queue.nodes.exact_links(self.queue.nodes.find(key).ok()?).expiry())
     }
 
     /// The value of a pending timer.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{ExactTimers, Expiry};
-    /// # let mut timers = ExactTimers::new(Vec::new());
-    /// let key = timers.arm_growing(Expiry::at(5), 7);
-    /// assert_eq!(timers.get(key), Some(&7));
-    /// ```
     #[must_use]
-    pub fn get(&self, key: Key) -> Option<&T> {
+    pub fn get(&self, key: SlotKey) -> Option<&T> {
         self.queue.nodes.value(self.queue.nodes.find(key).ok()?)
     }
 
@@ -225,20 +189,12 @@ where
     /// assert_eq!(timers.get(key), Some(&8));
     /// ```
     #[must_use]
-    pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+    pub fn get_mut(&mut self, key: SlotKey) -> Option<&mut T> {
         let index = self.queue.nodes.find(key).ok()?;
         self.queue.nodes.value_mut(index)
     }
 
     /// How many timers are pending.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{ExactTimers, Expiry};
-    /// # let mut timers = ExactTimers::new(Vec::new());
-    /// let key = timers.arm_growing(Expiry::at(5), 7);
-    /// assert_eq!(timers.len(), 1);
-    /// # let _ = key;
-    /// ```
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
@@ -246,14 +202,6 @@ where
     }
 
     /// Whether none is.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{ExactTimers, Expiry};
-    /// # let mut timers = ExactTimers::new(Vec::new());
-    /// let key = timers.arm_growing(Expiry::at(5), 7);
-    /// assert!(!timers.is_empty());
-    /// # let _ = key;
-    /// ```
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -261,12 +209,6 @@ where
     }
 
     /// How many slots there are.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{ExactTimers, Slot};
-    /// let timers: ExactTimers<u8, _> = ExactTimers::new([const { Slot::exact() }; 4]);
-    /// assert_eq!(timers.capacity(), 4);
-    /// ```
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.queue.nodes.capacity()
@@ -276,14 +218,6 @@ where
     ///
     /// # Panics
     /// When one does not hold, which is a bug of this crate.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{ExactTimers, Expiry};
-    /// # let mut timers = ExactTimers::new(Vec::new());
-    /// let key = timers.arm_growing(Expiry::at(5), 7);
-    /// timers.check();
-    /// # let _ = key;
-    /// ```
     pub fn check(&self) {
         assert_eq!(self.queue.check(), self.len(), "every value is in the queue");
     }
@@ -307,7 +241,7 @@ where
     /// assert_eq!(timers.len(), 1);
     /// ```
     #[inline]
-    pub fn arm_growing(&mut self, expiry: Expiry, value: T) -> Key {
+    pub fn arm_growing(&mut self, expiry: Expiry, value: T) -> SlotKey {
         match self.arm(expiry, value) {
             Ok(key) => key,
             Err(Full(value)) => {

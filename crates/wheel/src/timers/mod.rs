@@ -5,21 +5,21 @@
 
 mod inspect;
 
-use crate::slots::{Full, Index, Key, Slot, Slots, StaleKey};
+use crate::slots::{Full, Index, Slot, SlotKey, Slots, StaleKey};
 use crate::{Links, Precision, Tick, Wheel, WheelNodes};
 use core::fmt;
 
 /// A timer that is due.
 ///
 /// ```
-/// # use quietcore_wheel::{Expired, Tick, Timers};
+/// # use quietcore_wheel::{WheelExpired, Tick, Timers};
 /// let mut timers = Timers::new(Tick(0), Vec::new());
 /// timers.arm_growing(Tick(30), "request 7");
-/// let expired = Expired { expires: Tick(30), value: "request 7" };
+/// let expired = WheelExpired { expires: Tick(30), value: "request 7" };
 /// assert_eq!(timers.next_expired(Tick(99)), Some(expired));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expired<T> {
+pub struct WheelExpired<T> {
     /// The tick it was armed for.
     pub expires: Tick,
     /// What was armed.
@@ -92,12 +92,6 @@ impl<T> Default for Slot<T, Links<Index>> {
 impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>> Timers<T, S> {
     /// No timers, in a wheel of the default shape whose clock shows `clock`. What `storage` holds from an
     /// earlier owner is forgotten. Cost: O(1).
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Slot, Tick, Timers};
-    /// let timers: Timers<u8, _> = Timers::new(Tick(7), [const { Slot::new() }; 4]);
-    /// assert_eq!((timers.clock(), timers.len()), (Tick(7), 0));
-    /// ```
     #[must_use]
     pub fn new(clock: Tick, storage: S) -> Self {
         Self::with_shape(clock, storage)
@@ -108,12 +102,6 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
     Timers<T, S, LEVELS, BUCKETS>
 {
     /// The same in a wheel of any shape.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Slot, Tick, Timers};
-    /// let timers: Timers<u8, _, 8> = Timers::with_shape(Tick(7), [const { Slot::new() }; 4]);
-    /// assert!(timers.is_empty());
-    /// ```
     #[must_use]
     pub fn with_shape(clock: Tick, storage: S) -> Self {
         Self { wheel: Wheel::with_nodes(clock, Slots::new(storage)) }
@@ -132,7 +120,7 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
     /// # Ok::<(), Full<&str>>(())
     /// ```
     #[inline]
-    pub fn arm(&mut self, expires: Tick, value: T) -> Result<Key, Full<T>> {
+    pub fn arm(&mut self, expires: Tick, value: T) -> Result<SlotKey, Full<T>> {
         self.arm_with(expires, Precision::Coarse, value)
     }
 
@@ -150,7 +138,7 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
     /// # Ok::<(), Full<&str>>(())
     /// ```
     #[inline]
-    pub fn arm_with(&mut self, expires: Tick, precision: Precision, value: T) -> Result<Key, Full<T>> {
+    pub fn arm_with(&mut self, expires: Tick, precision: Precision, value: T) -> Result<SlotKey, Full<T>> {
         let (key, index) = self.wheel.nodes.take(value)?;
         self.wheel.nodes.links(index).set_precision(precision);
         let _ = self.wheel.arm(index, expires);
@@ -171,7 +159,7 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
     /// # Ok::<(), StaleKey>(())
     /// ```
     #[inline]
-    pub fn re_arm(&mut self, key: Key, expires: Tick) -> Result<(), StaleKey> {
+    pub fn re_arm(&mut self, key: SlotKey, expires: Tick) -> Result<(), StaleKey> {
         let index = self.wheel.nodes.find(key)?;
         let _ = self.wheel.arm(index, expires);
         Ok(())
@@ -191,7 +179,7 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
     /// # Ok::<(), StaleKey>(())
     /// ```
     #[inline]
-    pub fn reduce(&mut self, key: Key, expires: Tick) -> Result<(), StaleKey> {
+    pub fn reduce(&mut self, key: SlotKey, expires: Tick) -> Result<(), StaleKey> {
         let index = self.wheel.nodes.find(key)?;
         let _ = self.wheel.reduce(index, expires);
         Ok(())
@@ -201,16 +189,8 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
     ///
     /// # Errors
     /// [`StaleKey`] when it was handed out or cancelled.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{StaleKey, Tick, Timers};
-    /// # let mut timers = Timers::new(Tick(0), Vec::new());
-    /// let key = timers.arm_growing(Tick(30), "request 7");
-    /// assert_eq!(timers.cancel(key)?, "request 7");
-    /// # Ok::<(), StaleKey>(())
-    /// ```
     #[inline]
-    pub fn cancel(&mut self, key: Key) -> Result<T, StaleKey> {
+    pub fn cancel(&mut self, key: SlotKey) -> Result<T, StaleKey> {
         let index = self.wheel.nodes.find(key)?;
         self.wheel.cancel(index);
         self.wheel.nodes.release(index).ok_or(StaleKey)
@@ -231,7 +211,7 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
     /// assert!(timers.is_empty());
     /// ```
     #[inline]
-    pub fn next_expired(&mut self, now: Tick) -> Option<Expired<T>> {
+    pub fn next_expired(&mut self, now: Tick) -> Option<WheelExpired<T>> {
         let index = self.wheel.next_expired(now)?;
         self.end(index)
     }
@@ -250,47 +230,26 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
     }
 
     /// The next timer of those that were collected; see [`Wheel::pop_collected`].
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Tick, Timers};
-    /// # let mut timers = Timers::new(Tick(0), Vec::new());
-    /// timers.arm_growing(Tick(30), "request 7");
-    /// assert!(timers.pop_collected().is_none()); // nothing was collected yet
-    /// ```
-    pub fn pop_collected(&mut self) -> Option<Expired<T>> {
+    pub fn pop_collected(&mut self) -> Option<WheelExpired<T>> {
         let index = self.wheel.pop_collected()?;
         self.end(index)
     }
 
     #[inline]
-    fn end(&mut self, index: Index) -> Option<Expired<T>> {
+    fn end(&mut self, index: Index) -> Option<WheelExpired<T>> {
         let expires = self.wheel.nodes.links(index).expires();
         let value = self.wheel.nodes.release(index)?;
-        Some(Expired { expires, value })
+        Some(WheelExpired { expires, value })
     }
 
     /// When to ask [`next_expired`](Self::next_expired) again: the tick at which the first timer is due, or
     /// with [`Precision::Tick`] moves on; `None` when nothing is pending.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Tick, Timers};
-    /// # let mut timers = Timers::new(Tick(0), Vec::new());
-    /// timers.arm_growing(Tick(30), ());
-    /// assert_eq!(timers.next_expiry(), Some(Tick(31)));
-    /// ```
     #[inline]
     pub fn next_expiry(&mut self) -> Option<Tick> {
         self.wheel.next_expiry()
     }
 
     /// Takes the clock to `now`; see [`Wheel::forward`].
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Slot, Tick, Timers};
-    /// # let mut timers: Timers<u8, _> = Timers::new(Tick(0), [const { Slot::new() }; 4]);
-    /// timers.forward(Tick(100));
-    /// assert_eq!(timers.clock(), Tick(100));
-    /// ```
     #[inline]
     pub fn forward(&mut self, now: Tick) {
         self.wheel.forward(now);
@@ -313,7 +272,7 @@ where
     /// assert_eq!(timers.len(), 1);
     /// ```
     #[inline]
-    pub fn arm_growing(&mut self, expires: Tick, value: T) -> Key {
+    pub fn arm_growing(&mut self, expires: Tick, value: T) -> SlotKey {
         match self.arm(expires, value) {
             Ok(key) => key,
             Err(Full(value)) => {

@@ -10,12 +10,6 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     /// # Panics
     /// When one does not hold, which is a bug of this crate (or a broken promise of
     /// [`NodeRef::new`](crate::NodeRef::new)).
-    ///
-    /// ```
-    /// # use quietcore_wheel::{IntrusiveWheel, Tick};
-    /// let wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
-    /// wheel.check();
-    /// ```
     pub fn check(&self) {
         let mut first: Option<Tick> = None;
         for level in 0..LEVELS {

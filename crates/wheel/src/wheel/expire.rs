@@ -45,12 +45,6 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     /// When the next bucket is due; `None` when there is none. Collected timers are not counted.
     ///
     /// Cost: a load, or after a cancel that emptied a bucket one look at each level.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{IntrusiveWheel, Tick};
-    /// let mut wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
-    /// assert_eq!(wheel.next_expiry(), None);
-    /// ```
     #[inline]
     pub fn next_expiry(&mut self) -> Option<Tick> {
         if self.is_stale {
@@ -192,12 +186,6 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     }
 
     /// Whether a timer was collected and neither handed out nor cancelled since. Cost: O(1).
-    ///
-    /// ```
-    /// # use quietcore_wheel::{IntrusiveWheel, Tick};
-    /// let wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
-    /// assert!(!wheel.has_collected());
-    /// ```
     #[inline]
     #[must_use]
     pub fn has_collected(&self) -> bool {

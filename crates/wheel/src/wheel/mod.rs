@@ -31,17 +31,17 @@ use core::fmt;
 /// What [`Wheel::arm`] did.
 ///
 /// ```
-/// # use quietcore_wheel::{Armed, IntrusiveWheel, Node, NodeRef, Tick};
+/// # use quietcore_wheel::{QueueArm, IntrusiveWheel, Node, NodeRef, Tick};
 /// # let node = Box::pin(Node::new(()));
 /// # // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
 /// # let request = unsafe { NodeRef::new((&*node).into()) };
 /// # let mut wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
-/// let Armed { was_pending, is_first } = wheel.arm(request, Tick(30));
+/// let QueueArm { was_pending, is_first } = wheel.arm(request, Tick(30));
 /// assert!(!was_pending && is_first);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "when the timer became the first, a thread that waits for the wheel must look again"]
-pub struct Armed {
+pub struct QueueArm {
     /// The timer was pending before, for another tick or the same.
     pub was_pending: bool,
     /// The wheel's next expiry became earlier.
@@ -158,12 +158,6 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     ///
     /// It lags behind the caller's time until [`forward`](Self::forward), and is one ahead of it right
     /// after a [`collect`](Self::collect).
-    ///
-    /// ```
-    /// # use quietcore_wheel::{IntrusiveWheel, Tick};
-    /// let wheel: IntrusiveWheel<u8> = IntrusiveWheel::new(Tick(7));
-    /// assert_eq!(wheel.clock(), Tick(7));
-    /// ```
     #[inline]
     #[must_use]
     pub fn clock(&self) -> Tick {
@@ -171,12 +165,6 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     }
 
     /// Where a timer for `expires` would be put now.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{IntrusiveWheel, Precision, Tick};
-    /// let wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
-    /// assert_eq!(wheel.place(Tick(9), Precision::Coarse).expiry, Tick(10));
-    /// ```
     #[inline]
     #[must_use]
     pub fn place(&self, expires: Tick, precision: Precision) -> Placement {
@@ -194,39 +182,39 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     /// its present level. Cost: O(1).
     ///
     /// ```
-    /// use quietcore_wheel::{Armed, IntrusiveWheel, Node, NodeRef, Tick};
+    /// use quietcore_wheel::{QueueArm, IntrusiveWheel, Node, NodeRef, Tick};
     ///
     /// let node = Box::pin(Node::new("request 7"));
     /// // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
     /// let request = unsafe { NodeRef::new((&*node).into()) };
     /// let mut wheel: IntrusiveWheel<&str> = IntrusiveWheel::new(Tick(0));
-    /// assert_eq!(wheel.arm(request, Tick(30)), Armed { was_pending: false, is_first: true });
-    /// assert_eq!(wheel.arm(request, Tick(40)), Armed { was_pending: true, is_first: false });
+    /// assert_eq!(wheel.arm(request, Tick(30)), QueueArm { was_pending: false, is_first: true });
+    /// assert_eq!(wheel.arm(request, Tick(40)), QueueArm { was_pending: true, is_first: false });
     /// assert_eq!(wheel.next_expiry(), Some(Tick(41)));
     /// ```
     #[inline]
-    pub fn arm(&mut self, node: N::Ref, expires: Tick) -> Armed {
+    pub fn arm(&mut self, node: N::Ref, expires: Tick) -> QueueArm {
         let links = self.nodes.links(node);
         if !links.is_pending() {
             let place = self.place(expires, links.precision());
-            return Armed { was_pending: false, is_first: self.insert(node, expires, place) };
+            return QueueArm { was_pending: false, is_first: self.insert(node, expires, place) };
         }
         self.arm_pending(node, expires)
     }
 
-    fn arm_pending(&mut self, node: N::Ref, expires: Tick) -> Armed {
+    fn arm_pending(&mut self, node: N::Ref, expires: Tick) -> QueueArm {
         let links = self.nodes.links(node);
         if links.expires() == expires {
-            return Armed { was_pending: true, is_first: false };
+            return QueueArm { was_pending: true, is_first: false };
         }
         let place = self.place(expires, links.precision());
         // The bucket's number says where the timer is only if it was not collected from there.
         if place.bucket == links.bucket() && self.expired.first.is_none() {
             links.set_expires(expires);
-            return Armed { was_pending: true, is_first: false };
+            return QueueArm { was_pending: true, is_first: false };
         }
         self.detach(node);
-        Armed { was_pending: true, is_first: self.insert(node, expires, place) }
+        QueueArm { was_pending: true, is_first: self.insert(node, expires, place) }
     }
 
     /// Arms `node` unless it is pending for `expires` or an earlier tick. Cost: O(1).
@@ -242,28 +230,18 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     /// assert_eq!(node.expires(), Some(Tick(30)));
     /// ```
     #[inline]
-    pub fn reduce(&mut self, node: N::Ref, expires: Tick) -> Armed {
+    pub fn reduce(&mut self, node: N::Ref, expires: Tick) -> QueueArm {
         let links = self.nodes.links(node);
         if links.is_pending() && !expires.is_before(links.expires()) {
-            return Armed { was_pending: true, is_first: false };
+            return QueueArm { was_pending: true, is_first: false };
         }
         self.arm(node, expires)
     }
 
     /// Moves `node` to the tick `expires` if it is pending; `None` if it is idle, and it stays so.
     /// Cost: O(1).
-    ///
-    /// ```
-    /// # use quietcore_wheel::{IntrusiveWheel, Node, NodeRef, Tick};
-    /// # let node = Box::pin(Node::new(()));
-    /// # // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
-    /// # let request = unsafe { NodeRef::new((&*node).into()) };
-    /// # let mut wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
-    /// assert_eq!(wheel.mod_pending(request, Tick(30)), None);
-    /// assert!(!node.is_pending());
-    /// ```
     #[inline]
-    pub fn mod_pending(&mut self, node: N::Ref, expires: Tick) -> Option<Armed> {
+    pub fn mod_pending(&mut self, node: N::Ref, expires: Tick) -> Option<QueueArm> {
         self.nodes.links(node).is_pending().then(|| self.arm(node, expires))
     }
 

@@ -1,7 +1,9 @@
 //! The exact queue against a sorted list, through both interfaces.
 
 use proptest::prelude::*;
-use quietcore_wheel::{ExactNode, ExactTimers, Expiry, IntrusiveExactQueue, Key, NodeRef, Slot, StaleKey};
+use quietcore_wheel::{
+    ExactNode, ExactTimers, Expiry, IntrusiveExactQueue, NodeRef, Slot, SlotKey, StaleKey,
+};
 use std::pin::Pin;
 
 /// One step; times are absolute and timers small numbers.
@@ -73,7 +75,7 @@ impl Subject for Intrusive {
 /// Values and keys.
 struct Keyed {
     timers: ExactTimers<usize, Vec<Slot<usize, quietcore_wheel::ExactLinks<quietcore_wheel::Index>>>>,
-    keys: Vec<Option<Key>>,
+    keys: Vec<Option<SlotKey>>,
 }
 
 impl Keyed {

@@ -1,6 +1,6 @@
 //! The two interfaces of the wheel as one: timers are small numbers, odd ones keep [`Precision::Tick`].
 
-use quietcore_wheel::{IntrusiveWheel, Key, Node, NodeRef, Precision, Slot, Tick, Timers};
+use quietcore_wheel::{IntrusiveWheel, Node, NodeRef, Precision, Slot, SlotKey, Tick, Timers};
 use std::pin::Pin;
 
 /// How exactly timer `id` is kept.
@@ -102,7 +102,7 @@ impl<const LEVELS: usize, const BUCKETS: usize> Subject for Intrusive<LEVELS, BU
 /// Values and keys in a growing storage.
 pub(crate) struct Keyed<const LEVELS: usize, const BUCKETS: usize> {
     timers: Timers<usize, Vec<Slot<usize>>, LEVELS, BUCKETS>,
-    keys: Vec<Option<Key>>,
+    keys: Vec<Option<SlotKey>>,
 }
 
 impl<const LEVELS: usize, const BUCKETS: usize> Keyed<LEVELS, BUCKETS> {
@@ -110,7 +110,7 @@ impl<const LEVELS: usize, const BUCKETS: usize> Keyed<LEVELS, BUCKETS> {
         Self { timers: Timers::with_shape(clock, vec![]), keys: vec![None; count] }
     }
 
-    fn living(&self, id: usize) -> Option<Key> {
+    fn living(&self, id: usize) -> Option<SlotKey> {
         self.keys[id].filter(|key| self.timers.get(*key) == Some(&id))
     }
 }

@@ -14,7 +14,7 @@ use super::arm::FastArm;
 use super::bases::{BaseCaller, Bases};
 use super::expire::Popped;
 use super::{
-    ArmOutcome, BaseId, BaseKind, Expired, ExpiryChange, RunnerToken, TickLength, TimerId, TimerOptions,
+    ArmOutcome, BaseId, BaseKind, ExpiredTimer, ExpiryChange, RunnerToken, TickLength, TimerId, TimerOptions,
     TimerRef,
 };
 use crate::{CpuId, Nanos, RawLock, SequentialLock};
@@ -29,7 +29,7 @@ const TICK: u64 = 1000;
 /// A pop that took nothing out of its timer.
 #[derive(Debug)]
 pub(super) struct PlainPopped {
-    pub(super) expired: Option<Expired<u32>>,
+    pub(super) expired: Option<ExpiredTimer<u32>>,
     pub(super) change: ExpiryChange,
 }
 
@@ -73,10 +73,10 @@ impl<L: RawLock> Bases<L, u32> {
     /// `finish_and_pop_with`, where nothing is taken.
     fn finish_and_pop(
         &self,
-        expired: Expired<u32>,
+        expired: ExpiredTimer<u32>,
         token: &mut RunnerToken,
         context: BaseCaller,
-    ) -> Result<PlainPopped, Expired<u32>> {
+    ) -> Result<PlainPopped, ExpiredTimer<u32>> {
         self.finish_and_pop_with(expired, token, context, |_, _| ()).map(PlainPopped::from)
     }
 }
@@ -109,7 +109,11 @@ fn add(bases: &mut TestBases, payload: u32) -> (TimerId, TimerRef<u32>) {
 }
 
 /// Collects and hands out all that is due in `id`; the runs do not end.
-fn start_all(bases: &TestBases, id: BaseId, context: BaseCaller) -> (Option<RunnerToken>, Vec<Expired<u32>>) {
+fn start_all(
+    bases: &TestBases,
+    id: BaseId,
+    context: BaseCaller,
+) -> (Option<RunnerToken>, Vec<ExpiredTimer<u32>>) {
     let mut runs = Vec::new();
     let token = bases.collect_and_take(id, CpuId(0), context);
     if let Some(token) = &token {

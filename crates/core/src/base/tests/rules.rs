@@ -4,12 +4,12 @@ use super::super::expire::Finished;
 use super::super::{Arm, ArmOutcome, Cancelled, ExpiryChange, TimerName};
 use super::{BaseKind, CpuId, Nanos, SequentialLock, TICK, TimerOptions};
 use super::{TestBases, add, at, base, bases, global, local, run_all, start_all};
-use crate::base::Expired;
+use crate::base::ExpiredTimer;
 use alloc::vec::Vec;
 use quietcore_wheel::{Expiry, Precision, Tick};
 
-fn payloads(runs: &[Expired<u32>]) -> Vec<u32> {
-    runs.iter().map(Expired::payload).collect()
+fn payloads(runs: &[ExpiredTimer<u32>]) -> Vec<u32> {
+    runs.iter().map(ExpiredTimer::payload).collect()
 }
 
 /// Goal: never early, one tick late at most for `Tick`, and expiries are floored. Method: every nanosecond

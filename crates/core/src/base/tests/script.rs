@@ -1,7 +1,7 @@
 //! Random scripts on several CPUs against the oracle: the contract of a timer (never early, late within
 //! bounds, each pending period ends once, never concurrent with itself), and the invariants after every step.
 
-use super::super::{Arm, ArmOutcome, BaseCounters, BaseId, BaseKind, Cancelled, ExactId, Expired};
+use super::super::{Arm, ArmOutcome, BaseCounters, BaseId, BaseKind, Cancelled, ExactId, ExpiredTimer};
 use super::super::{RunnerToken, TimerId, TimerName};
 use super::oracle::{Known, Oracle};
 use super::{TICK, TestBases, bases};
@@ -78,7 +78,7 @@ struct Rig {
     exact: Vec<ExactId>,
     nanos: u64,
     tokens: Vec<RunnerToken>,
-    runs: Vec<(usize, Expired<u32>)>,
+    runs: Vec<(usize, ExpiredTimer<u32>)>,
 }
 
 fn id((cpu, kind): (u16, usize)) -> BaseId {
@@ -269,7 +269,7 @@ impl Rig {
         *clock = tick.max(*clock);
     }
 
-    fn begin(&mut self, expired: Expired<u32>) {
+    fn begin(&mut self, expired: ExpiredTimer<u32>) {
         let number = expired.payload() as usize;
         let name = match number.checked_sub(WHEEL_TIMERS) {
             None => TimerName::Id(self.ids[number]),
@@ -298,7 +298,7 @@ impl Rig {
         });
     }
 
-    fn take_run(&mut self, run: usize) -> Option<Expired<u32>> {
+    fn take_run(&mut self, run: usize) -> Option<ExpiredTimer<u32>> {
         if self.runs.is_empty() {
             return None;
         }
@@ -384,7 +384,7 @@ impl Rig {
                 moved += 1;
             }
         }
-        let is_here = |run: &Expired<u32>| run.base().cpu == CpuId(cpu) && !run.is_detached();
+        let is_here = |run: &ExpiredTimer<u32>| run.base().cpu == CpuId(cpu) && !run.is_detached();
         let running = self.runs.iter().filter(|(_, run)| is_here(run)).count();
         assert_eq!((adopted.moved, adopted.still_running), (moved, running));
         self.oracle.adopters[usize::from(cpu)] = Some(onto);
@@ -416,7 +416,8 @@ impl Rig {
         assert!(moved <= limit);
     }
 
-    /// Everything that the bases say of themselves, and that a CPU that sleeps until a base is due is not late.
+    /// Everything that the bases say of themselves, and that a CPU that sleeps until a base is due is not
+    /// late.
     fn check(&self) {
         self.bases.check();
         self.oracle.check();

@@ -5,7 +5,7 @@
 
 extern crate std;
 
-use super::super::{Arm, BaseCaller, Bases, Cancelled, Expired, TimerName};
+use super::super::{Arm, BaseCaller, Bases, Cancelled, ExpiredTimer, TimerName};
 use super::locks::SpinLock;
 use super::{BaseId, BaseKind, CpuId, Nanos, TickLength, TimerId, TimerOptions};
 use alloc::vec::Vec;
@@ -95,7 +95,7 @@ impl World {
     }
 
     /// A run: no other thread may be in one of the same timer, unless that is detached.
-    fn run(&self, expired: &Expired<u32>, cpu: CpuId, dice: &mut Dice) {
+    fn run(&self, expired: &ExpiredTimer<u32>, cpu: CpuId, dice: &mut Dice) {
         let number = expired.payload() as usize;
         assert_eq!(expired.timer(), TimerName::Id(self.ids[number]));
         let tally = &self.tallies[number];

@@ -96,9 +96,9 @@ fn a_lane_does_not_wait() {
     machine.shutdown();
 }
 
-/// Goal: shutting down waits for a callback that a thread of the program runs, whoever began it, and no other
-/// one starts after it. Method: two timers are due on this lane; the first one is held until two threads have
-/// called `shutdown`, the second of which comes late.
+/// Goal: shutting down waits for a callback that a thread of the program runs, in whichever turn it began,
+/// and no other one starts after it. Method: two timers are due on this lane; the first one is held until
+/// two threads have called `shutdown`, the second of which comes late.
 #[test]
 fn shutdown_waits_for_every_callback() {
     let (machine, mut cpu) = with_lane();

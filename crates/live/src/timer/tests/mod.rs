@@ -1,4 +1,4 @@
-//! Callback timers on a machine whose clock stands still: the tests move it, and play what is due.
+//! Callback timers on a machine whose clock stands still: the tests move it, and run what is due.
 
 mod lanes;
 mod threads;
@@ -370,7 +370,7 @@ fn the_last_handle_cancels() {
     assert_eq!(still.machine.metrics().cpus.iter().map(|cpu| cpu.panics).sum::<u64>(), 0);
 }
 
-/// Goal: without lanes nobody runs a pinned timer, so it is refused; the helper runs a deferrable one.
+/// Goal: without lanes no thread runs a pinned timer, so it is refused; the helper runs a deferrable one.
 /// Method: both, and arms on CPUs.
 #[test]
 fn without_lanes() {

@@ -88,7 +88,7 @@ fn runs_never_overlap() {
     for (seed, precision) in [(1, Precision::Tick), (2, Precision::Exact), (3, Precision::Coarse)] {
         let machine = Machine::start().expect("it starts");
         let body = Arc::new(Mutex::new(0_u64));
-        // Whether there was a run, for who may look at it while one is under way.
+        // Whether there was a run, for a thread that may look at it while one is under way.
         let seen = Arc::new(Mutex::new(false));
         let (inside, seen_inside) = (Arc::clone(&body), Arc::clone(&seen));
         let timer = machine.timer(TimerOptions::new().precision(precision), move |run| {
@@ -146,8 +146,8 @@ fn all_verbs(timer: &TimerHandle, random: &mut ChaCha8Rng) {
     assert!(armed.is_ok(), "{armed:?}");
 }
 
-/// Goal: each closure is dropped once, whoever drops it, and none runs after its last handle is gone. Method:
-/// threads make, arm and drop timers that are due at once, so that drops meet runs.
+/// Goal: each closure is dropped once, by whichever thread, and none runs after its last handle is gone.
+/// Method: threads make, arm and drop timers that are due at once, so that drops meet runs.
 #[test]
 fn drops_meet_runs() {
     struct Once(Sender<u32>);

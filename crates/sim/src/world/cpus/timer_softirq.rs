@@ -7,7 +7,7 @@ use crate::world::context::{NotedEvent, RunAccess};
 use crate::world::tasks::{SoftirqState, TaskLayer};
 use crate::world::timers::TimerRole;
 use quietcore_core::softirq::Vector;
-use quietcore_core::{Expired, Nanos};
+use quietcore_core::{ExpiredTimer, Nanos};
 use quietcore_trace::SoftirqStep;
 
 impl CpuLayer<'_> {
@@ -75,7 +75,7 @@ impl CpuLayer<'_> {
     }
 
     /// A timer begins to run on `cpu`; returns how long it takes from its base to the end of its callback.
-    fn expires(&mut self, cpu: u16, expired: &Expired<u32>) -> u64 {
+    fn expires(&mut self, cpu: u16, expired: &ExpiredTimer<u32>) -> u64 {
         let timer = self.timers().begins(cpu, expired);
         if !timer.is_deferrable {
             self.softirqs.check_lateness(cpu, &timer);

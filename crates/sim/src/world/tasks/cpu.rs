@@ -7,7 +7,7 @@
 use super::softirqs::{Arrival, CpuSoftirqs};
 use quietcore_core::realtime::{Priority, RealtimeQueue};
 use quietcore_core::softirq::Vector;
-use quietcore_core::{Expired, Nanos, Turn};
+use quietcore_core::{ExpiredTimer, Nanos, Turn};
 use std::collections::VecDeque;
 
 /// Something to do for ever.
@@ -42,7 +42,7 @@ pub(crate) enum SoftirqState {
     /// Raised, not begun.
     Raised,
     /// Runs a timer's callback.
-    Callback(Expired<u32>),
+    Callback(ExpiredTimer<u32>),
     /// Pays for what it did last.
     Finishing,
     /// The handler of another vector.

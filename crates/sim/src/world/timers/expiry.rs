@@ -4,11 +4,11 @@ use super::layer::TimerLayer;
 use super::timer::SimTimer;
 use crate::world::context::{NotedEvent, RunAccess};
 use crate::world::cpu_id::id;
-use quietcore_core::Expired;
+use quietcore_core::ExpiredTimer;
 
 impl TimerLayer<'_> {
     /// A timer begins to run on `cpu`: counts it, and returns what it was armed for.
-    pub(crate) fn begins(&mut self, cpu: u16, expired: &Expired<u32>) -> SimTimer {
+    pub(crate) fn begins(&mut self, cpu: u16, expired: &ExpiredTimer<u32>) -> SimTimer {
         let number = expired.payload();
         let (base, now) = (expired.base().cpu.index() as u16, self.run.now);
         let this = &mut self.all[number as usize];
