@@ -103,7 +103,7 @@ pub unsafe extern "C" fn qc_cpu_release(cpu: *mut qc_cpu) -> qc_result {
             }
             Ok(())
         })?;
-        // SAFETY: `qc_cpu_claim` made it from a box, and `with` has found that nobody uses it.
+        // SAFETY: `qc_cpu_claim` made it from a box, and `with` has found that no call uses it.
         drop(unsafe { Box::from_raw(cpu) });
         Ok(QC_OK)
     })

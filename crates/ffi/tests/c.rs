@@ -129,7 +129,8 @@ fn programs_under_the_address_sanitizer() {
     assert!(ran == 0 || ran == PROGRAMS.len(), "the sanitizer is there or it is not: {ran}");
 }
 
-/// Goal: nothing reads what nobody wrote. Method: valgrind, where it is installed, on what is not about time.
+/// Goal: nothing reads memory that was not written. Method: valgrind, where it is installed, on what is not
+/// about time.
 #[test]
 fn programs_under_valgrind() {
     if let Err(error) = Command::new("valgrind").arg("--version").output() {

@@ -1,7 +1,7 @@
 //! World 1: the core on the threads of a real machine.
 //!
 //! A [`Machine`] gives every CPU timer bases of its own, so that arming and cancelling scales with threads,
-//! and expires them wherever somebody is awake, so that a blocked thread delays nobody else's. It works under
+//! and expires them on any thread that is awake, so that a blocked thread delays only its own. It works under
 //! any executor and without one: threads arm, a helper thread expires. Threads that turn by themselves can
 //! claim a CPU and do it in their own loop.
 //!

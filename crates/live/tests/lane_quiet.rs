@@ -1,5 +1,5 @@
-//! Nobody is woken for nothing: what the kernel counts as context switches of each thread, while nothing is
-//! due.
+//! No thread is woken for nothing: what the kernel counts as context switches of each thread, while nothing
+//! is due.
 //!
 //! One test, as the threads of another would be counted too. The bounds are far above what a quiet machine
 //! does and far below what one wake-up per tick would come to.
@@ -48,7 +48,7 @@ fn growth(threads: &[i32]) -> Vec<u64> {
     threads.iter().zip(before).map(|(thread, before)| switches(*thread) - before).collect()
 }
 
-/// A thread that plays `index` until the machine is shut down, and its number. It parks unless `is_busy`.
+/// A thread that drives `index` until the machine is shut down, and its number. It parks unless `is_busy`.
 fn play(machine: &'static Machine, index: u64, is_busy: &Arc<AtomicBool>) -> i32 {
     let (sender, receiver) = channel();
     let is_busy = Arc::clone(is_busy);

@@ -78,7 +78,7 @@ fn each_probe_has_a_note() {
         lane.park();
         lane.turn();
     }
-    machine.set_isolated(&CpuSet::new()).expect("nobody is");
+    machine.set_isolated(&CpuSet::new()).expect("no thread is");
     drop(lane);
     machine.shutdown();
 

@@ -151,7 +151,7 @@ impl Load for Callbacks {
             12..=14 => piece.cancel(scene),
             15 => {
                 if piece.cancel_sync(scene).is_err() {
-                    // Nobody says whether it was pending.
+                    // No thread says whether it was pending.
                     self.replace(index, scene);
                 }
             }

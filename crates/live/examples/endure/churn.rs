@@ -1,8 +1,8 @@
 //! `endure churn`: threads arm and cancel, on otherwise empty bases, and nothing else happens.
 //!
-//! Nothing may allocate, and nobody may enter the kernel: the memory in use is held against what it was, and
-//! `strace` counts the calls (tests/live_timers.sh). Each thread stays on a CPU of its own while there are
-//! enough, because what is measured is not the scheduler.
+//! Nothing may allocate, and no thread may enter the kernel: the memory in use is held against what it was,
+//! and `strace` counts the calls (tests/live_timers.sh). Each thread stays on a CPU of its own while there
+//! are enough, because what is measured is not the scheduler.
 
 use crate::Outcome;
 use crate::lanes::stay_on;
@@ -39,9 +39,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let numbers = (0..rustix::thread::CpuSet::MAX_CPU).filter(|number| allowed.is_set(*number));
     let cpus: Vec<CpuId> = numbers.map(|number| CpuId::new(number as u64)).collect::<Result<_, _>>()?;
     let each = arguments.pairs / arguments.threads.max(1) as u64;
-    play(machine, (&cpus, arguments.threads), WARM_UP)?;
+    play(machine, &cpus, arguments.threads, WARM_UP)?;
     let before = resident_kib()?;
-    let spans = play(machine, (&cpus, arguments.threads), each)?;
+    let spans = play(machine, &cpus, arguments.threads, each)?;
     let after = resident_kib()?;
     machine.shutdown();
     let mut report = Report::new("churn");
@@ -57,7 +57,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 /// Each of the threads does that many pairs; says how long each took.
 fn play(
     machine: &'static Machine,
-    (cpus, threads): (&[CpuId], usize),
+    cpus: &[CpuId],
+    threads: usize,
     pairs: u64,
 ) -> Result<Vec<Duration>, Box<dyn Error>> {
     let start = |number: usize| {

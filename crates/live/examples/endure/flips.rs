@@ -1,7 +1,7 @@
 //! `endure flips`: lanes are isolated in turns while four threads arm timers, queue work, spawn tasks and
 //! spawn real-time tasks; nothing of theirs may begin on a lane that is isolated, and nothing may be lost.
 //!
-//! Each callback looks which thread it is on, and whether that plays the lane that is isolated. What is
+//! Each callback looks which thread it is on, and whether that drives the lane that is isolated. What is
 //! isolated is written down when `set_isolated` has returned, and wiped out before the next call: so whatever
 //! finds itself there began after the return, or `set_isolated` did not wait for it. A flip that says itself
 //! that something was still running is not written down, and is counted. Lost is what has not run after
@@ -54,7 +54,7 @@ type Played = Result<(u64, u64), Box<dyn Error + Send + Sync>>;
 #[derive(Clone, Debug, Default)]
 struct Count {
     foreign: u64,
-    /// Runs by lane; none is a thread that plays no lane.
+    /// Runs by lane; none is a thread that drives no lane.
     ran: BTreeMap<Option<CpuId>, u64>,
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         .map(|kind| {
             let (stop, over) = channel();
             let (seen, random) = (Arc::clone(&seen), Random::new(arguments.seed, kind as u64));
-            (stop, thread::spawn(move || load(machine, kind, (&seen, random), &over)))
+            (stop, thread::spawn(move || load(machine, kind, &seen, random, &over)))
         })
         .unzip();
     let mut random = Random::new(arguments.seed, KINDS.len() as u64);
@@ -120,10 +120,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         (started, lost) = (started + more, lost + missing);
     }
     machine.shutdown();
-    Ok(report(arguments.count, &seen, (started, lost, still_running)))
+    Ok(report(arguments.count, &seen, started, lost, still_running))
 }
 
-fn report(flips: u64, seen: &Seen, (started, lost, still_running): (u64, u64, u64)) -> Report {
+fn report(flips: u64, seen: &Seen, started: u64, lost: u64, still_running: u64) -> Report {
     let counts = seen.counts.each_ref().map(|count| lock(count).clone());
     let ran = |count: &Count| count.ran.values().sum::<u64>();
     let mut report = Report::new("flips");
@@ -151,13 +151,14 @@ fn report(flips: u64, seen: &Seen, (started, lost, still_running): (u64, u64, u6
 fn load(
     machine: &'static Machine,
     kind: usize,
-    (seen, mut random): (&Arc<Seen>, Random),
+    seen: &Arc<Seen>,
+    mut random: Random,
     over: &Receiver<()>,
 ) -> Played {
     let (sender, receiver) = channel();
     let tell = || {
         let (seen, sender) = (Arc::clone(seen), sender.clone());
-        // Nobody listens any more when something was lost.
+        // No thread listens any more when something was lost.
         move || {
             seen.begin(kind);
             let _ = sender.send(());

@@ -38,7 +38,7 @@ enum Kind {
 /// Futures on their way from one thread to another.
 pub(crate) type Exchange = Arc<Mutex<Vec<Parcel>>>;
 
-/// A future, whoever polls it.
+/// A future, whichever executor polls it.
 pub(crate) struct Parcel {
     kind: Kind,
     due: Nanos,
@@ -191,8 +191,8 @@ impl Futures {
     }
 
     /// A wake-up that came.
-    fn was_woken(&mut self, (index, number): (usize, u64), scene: &mut Scene) {
-        // A waker that was replaced may still be woken once, by whoever had it in hand.
+    fn was_woken(&mut self, index: usize, number: u64, scene: &mut Scene) {
+        // A waker that was replaced may still be woken once, by the thread that had it in hand.
         let Some(piece) = self.pieces[index].as_mut().filter(|piece| piece.number == number) else { return };
         piece.woken += 1;
         let is_extra = piece.woken > piece.pending;
@@ -272,7 +272,7 @@ impl Load for Futures {
     fn look(&mut self, scene: &mut Scene) {
         let woken = core::mem::take(&mut *self.woken.lock().unwrap_or_else(PoisonError::into_inner));
         for waker in woken {
-            self.was_woken(waker, scene);
+            self.was_woken(waker.0, waker.1, scene);
         }
         self.give_up_late_ones(scene);
     }

@@ -118,8 +118,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let span = Duration::from_secs(arguments.seconds);
     let (sender, receiver) = channel();
     let stuck_lane = start(machine, stuck, "stuck", {
-        let (logs, lane) = ((global.clone(), pinned.clone()), arguments.lane);
-        move |cpu| be_stuck(cpu, (span, lane), logs, &sender)
+        let plan = Plan { span, lane: arguments.lane, global: global.clone(), pinned: pinned.clone() };
+        move |cpu| be_stuck(cpu, plan, &sender)
     })?;
     let armed = receiver.recv()?;
     stay_on(free)?;
@@ -155,15 +155,24 @@ fn start_hog(cpu: CpuId, seconds: u64) -> std::io::Result<std::process::Child> {
     command.args(["burn", "--seconds", &seconds.to_string()]).stdin(Stdio::null()).spawn()
 }
 
+/// What a lane that is to be stuck arms.
+struct Plan {
+    span: Duration,
+    lane: Lane,
+    global: Log,
+    pinned: Log,
+}
+
 /// Arms everything, as the lane of the CPU that is to be taken, and then turns for as long as it can.
-fn be_stuck(cpu: Cpu, (span, lane): (Duration, Lane), (global, pinned): (Log, Log), sender: &Sender<Armed>) {
+fn be_stuck(cpu: Cpu, plan: Plan, sender: &Sender<Armed>) {
+    let Plan { span, lane, global, pinned } = plan;
     let machine = cpu.machine();
     let first = machine.now().0 + LEAD.as_nanos() as u64;
     let moment = |number: u64, count: u64| Nanos(first + span.as_nanos() as u64 * number / count);
     let futures = (0..GLOBAL).map(|number| arm_future(machine, number, moment(number, GLOBAL), &global));
     let futures = futures.collect();
     let pinned = (0..PINNED).map(|number| arm_pinned(machine, moment(number, PINNED), &pinned)).collect();
-    // Whoever waits for it may have ended, with an error of its own.
+    // The thread that waits for it may have ended, with an error of its own.
     let _ = sender.send(Armed { _futures: futures, _pinned: pinned });
     match lane {
         Lane::Busy => turn(cpu),

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
     };
     let before = kicks(machine, lane);
-    let ran = arm(machine, (lane, thread), arguments.count)?;
+    let ran = arm(machine, lane, thread, arguments.count)?;
     let kicks = kicks(machine, lane) - before;
     let wake_ups = instance.wake_ups()?;
     drop(instance);
@@ -66,10 +66,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// Arms a timer again and again, each time when the thread sleeps; says how many ran.
-fn arm(machine: &'static Machine, (lane, thread): (CpuId, i32), count: u64) -> Result<u64, Box<dyn Error>> {
+fn arm(machine: &'static Machine, lane: CpuId, thread: i32, count: u64) -> Result<u64, Box<dyn Error>> {
     let (sender, receiver) = channel();
     let options = TimerOptions::new().precision(Precision::Exact).pinned();
-    // Nobody listens any more when one was too late.
+    // No thread listens any more when one was too late.
     let timer = machine.timer(options, move |_| _ = sender.send(()));
     for ran in 0..count {
         let _ = timer.arm_on(lane, machine.now())?;

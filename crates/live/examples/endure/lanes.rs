@@ -1,7 +1,7 @@
 //! Threads that play CPUs while they do something else, in the ways in which a program may.
 //!
 //! Between its actions such a thread turns, and then waits: in the machine's own way, or for a descriptor, or
-//! for something foreign with the machine told of it, or without telling anybody, which is a stall.
+//! for something foreign with the machine told of it, or without telling any thread, which is a stall.
 
 use crate::random::Random;
 use crate::scene::Rouser;
@@ -29,7 +29,7 @@ impl Player {
     /// Claims `number` for the calling thread, and moves the thread there.
     ///
     /// # Errors
-    /// When somebody else has it, or the thread may not run there.
+    /// When another thread has it, or the thread may not run there.
     pub(crate) fn new(
         machine: &'static Machine,
         number: CpuId,
@@ -78,7 +78,7 @@ impl Player {
     }
 }
 
-/// The calling thread runs on this CPU only, until somebody changes that.
+/// The calling thread runs on this CPU only, until a thread changes that.
 ///
 /// # Errors
 /// When the process may not run there.

@@ -56,9 +56,9 @@ struct Arguments {
 enum Experiment {
     /// Random timers of all kinds: nothing early, lost or twice.
     Run(run::Arguments),
-    /// Two lanes with a thousand timers an hour away: nobody wakes up.
+    /// Two lanes with a thousand timers an hour away: no thread wakes up.
     Quiet(quiet::Arguments),
-    /// A busy lane runs a 1 kHz timer: the other one sleeps on.
+    /// A busy lane runs a 1 kHz timer: the other sleeps on.
     Busy(quiet::Arguments),
     /// A real-time loop on a lane's CPU: its global timers are on time.
     Hog(hog::Arguments),

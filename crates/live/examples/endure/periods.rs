@@ -144,7 +144,7 @@ impl Load for Periods {
         for piece in &self.ended {
             let _ = piece.collect(scene);
         }
-        // A run that was still to come would have come by now, or is lost on nobody.
+        // A run that was still to come would have come by now, or is lost.
         let keep = self.ended.len().min(PIECES);
         self.ended.drain(..self.ended.len() - keep);
     }

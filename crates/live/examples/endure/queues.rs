@@ -1,8 +1,8 @@
 //! A queue of deadlines per thread: values come out once, at their deadline, or when they are removed.
 //!
-//! The queue is polled only when its waker was woken: whoever inserts or resets what becomes the first
-//! deadline must wake it. Absent: moving a queue between threads; its timer is a sleep, and `futures.rs`
-//! moves those.
+//! The queue is polled only when its waker was woken: the thread that inserts or resets what becomes the
+//! first deadline must wake it. Absent: moving a queue between threads; its timer is a sleep, and
+//! `futures.rs` moves those.
 
 use crate::ledger::Fault;
 use crate::running::{Lateness, Overdue};
@@ -52,7 +52,7 @@ impl Queues {
         Self { queue: DelayQueue::new(), places, bell, overdue: Overdue::default() }
     }
 
-    /// Takes out what is due, if somebody rang.
+    /// Takes out what is due, if a thread rang.
     fn poll(&mut self, scene: &mut Scene) {
         if !self.bell.take() {
             return;
@@ -97,7 +97,7 @@ impl Load for Queues {
         let place = scene.random.index(PLACES);
         let due = scene.deadline();
         match self.places[place] {
-            // Acting on what is due, or almost, would hide that nobody rang.
+            // Acting on what is due, or almost, would hide that no thread rang.
             Some((_, due)) if due <= scene.machine.now() => {}
             Some((key, _)) if scene.random.below(2) == 0 => self.remove(key, scene),
             Some((key, _)) => {

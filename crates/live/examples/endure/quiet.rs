@@ -1,8 +1,8 @@
-//! `endure quiet` and `endure busy`: nobody wakes up for nothing.
+//! `endure quiet` and `endure busy`: no thread wakes up for nothing.
 //!
 //! Quiet: two lanes and the helper, with a thousand timers an hour away. Busy: one lane never stops turning
-//! and runs a global timer a thousand times a second, the other sleeps. A child plays; its parent counts the
-//! child's context switches, so that counting wakes nobody.
+//! and runs a global timer a thousand times a second, the other sleeps. A child drives; its parent counts the
+//! child's context switches, so that counting wakes no thread.
 
 use crate::lanes::stay_on;
 use crate::report::Report;
@@ -177,7 +177,7 @@ pub(crate) fn start(
     let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
         stay_on(number)?;
         let cpu = Cpu::claim(machine, number)?;
-        // Whoever started this may be gone already.
+        // The thread that started this may be gone already.
         let _ = sender.send(());
         what(cpu);
         Ok(())

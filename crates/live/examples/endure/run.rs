@@ -76,7 +76,7 @@ struct Cast {
 }
 
 impl Cast {
-    /// A thread for each player: of a CPU, or of none.
+    /// A thread for each driver: of a CPU, or of none.
     fn start(stage: &Stage, players: impl Iterator<Item = Option<CpuId>>) -> Result<Self, Box<dyn Error>> {
         let mut cast = Self { threads: Vec::new(), stops: Vec::new() };
         for (number, cpu) in players.enumerate() {

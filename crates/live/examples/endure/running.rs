@@ -1,8 +1,8 @@
 //! How long this process has been running: time in which it was stopped, or had no CPU, does not count.
 //!
-//! Whoever holds it looks often. What passed between two looks counts in full only up to a bound; the rest is
-//! taken for a disturbance from outside. So "10 s late" means ten seconds in which the runtime could have run
-//! the timer and did not.
+//! The thread that holds it looks often. What passed between two looks counts in full only up to a bound; the
+//! rest is taken for a disturbance from outside. So "10 s late" means ten seconds in which the runtime could
+//! have run the timer and did not.
 
 use quietcore_live::Nanos;
 
@@ -47,7 +47,7 @@ pub(crate) enum Lateness {
     None,
     /// It is left alone, so that it shows whether it ever runs.
     Late,
-    /// Nobody will run it any more.
+    /// No thread will run it any more.
     Lost,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A thread has loads of several kinds; a load is many timers of one kind with their books. Whatever disturbs
 //! the process meanwhile, each period of each timer must end as its books say. How a thread waits between its
-//! actions is its own business: it sleeps, or it plays a CPU.
+//! actions is its own business: it sleeps, or it drives a CPU.
 
 use crate::ledger::Tally;
 use crate::random::Random;
@@ -78,7 +78,7 @@ pub(crate) trait Load {
     /// Does something at random to one of them.
     fn act(&mut self, scene: &mut Scene);
 
-    /// Brings the books up to date.
+    /// Brings the hierarchy up to date.
     fn look(&mut self, scene: &mut Scene);
 
     /// Cancels what is due after `until`, and whatever would never end by itself.

@@ -1,6 +1,6 @@
 //! Timers that all threads arm and cancel at once.
 //!
-//! Nobody can say what a single run belongs to; but when all is over the sums must agree: armed = ran +
+//! No thread can say what a single run belongs to; but when all is over the sums must agree: armed = ran +
 //! cancelled + superseded. Each thread counts what its own calls were told.
 
 use crate::ledger::{Fault, Tally};

@@ -8,7 +8,7 @@ use quietcore_core::CpuId;
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     #[cfg(feature = "tracing")]
-    pub(super) queue: super::queue::Queue,
+    pub(super) queue: super::queue::FoundQueue,
 }
 
 impl Events {

@@ -9,7 +9,7 @@ const ROOM: usize = 128;
 
 /// From many threads to one. The lock is held for a few instructions.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct FoundQueue {
     waiting: Mutex<QueuedEvents>,
     news: Condvar,
 }
@@ -22,7 +22,7 @@ struct QueuedEvents {
     is_over: bool,
 }
 
-impl Queue {
+impl FoundQueue {
     fn waiting(&self) -> MutexGuard<'_, QueuedEvents> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

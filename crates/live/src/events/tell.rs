@@ -7,7 +7,7 @@ use crate::lane::IsolateError;
 use crate::machine::{Machine, StartError};
 use quietcore_core::{CpuId, CpuSet, IsolationReport};
 
-/// Tells, if there is somebody to tell.
+/// Tells subscribers, if there can be any.
 macro_rules! tell {
     ($level:ident, $($event:tt)*) => {
         #[cfg(feature = "tracing")]
@@ -52,7 +52,7 @@ impl Machine {
         tell!(debug, cpu = cpu.index(), "lane claimed");
     }
 
-    /// The calling thread plays `cpu` no more.
+    /// The calling thread drives `cpu` no more.
     pub(crate) fn lane_left(&self, cpu: CpuId) {
         if !self.is_forked() {
             self.played_by_nobody(cpu);

@@ -11,8 +11,9 @@ impl MachineBuilder {
     /// [`watch_host_isolation`](Machine::watch_host_isolation) does so. What
     /// [`isolated`](Self::isolated) and [`nohz_full`](Self::nohz_full) say does not count.
     ///
-    /// A machine all of whose CPUs are isolated does not start ([`StartError::Housekeeping`](crate::StartError::Housekeeping)): give a
-    /// process that runs in an isolated partition a CPU outside of it, or leave this out.
+    /// A machine all of whose CPUs are isolated does not start
+    /// ([`StartError::Housekeeping`](crate::StartError::Housekeeping)): give a process that runs in an
+    /// isolated partition a CPU outside of it, or leave this out.
     ///
     /// ```
     /// # use quietcore::{Machine, StartError};

@@ -8,7 +8,7 @@
 //!
 //! Version 1 has no word for it: a CPU is isolated when no cpuset that balances load covers it. A group whose
 //! load balancing is on covers its CPUs whatever the groups inside of it say: as long as the root balances,
-//! nobody is isolated; and a root without any balanced group is a host without balancing, not one with
+//! no CPU is isolated; and a root without any balanced group is a host without balancing, not one with
 //! isolation. A container that does not see the root goes by the group that it sees: its CPUs are isolated if
 //! they are exclusive and not balanced.
 //!
@@ -114,7 +114,7 @@ impl Group {
         };
         Self {
             cpus: value(files, &format!("{folder}/cpuset.cpus"), problems).unwrap_or_default(),
-            // What is not known isolates nobody.
+            // What is not known isolates no CPU.
             is_balanced: number("cpuset.sched_load_balance", problems) != Some(0),
             is_exclusive: number("cpuset.cpu_exclusive", problems) == Some(1),
         }

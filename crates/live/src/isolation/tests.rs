@@ -409,8 +409,8 @@ fn what_cannot_be_read_takes_nothing_back() {
     machine.shutdown();
 }
 
-/// Goal: masks of boot are for good, those of cpusets are not; and a machine with nobody left does not start.
-/// Method: a kernel that lists both in `isolated`, as new ones do.
+/// Goal: masks of boot are for good, those of cpusets are not; and one with no housekeeping CPU does not
+/// start. Method: a kernel that lists both in `isolated`, as new ones do.
 #[test]
 fn a_builder_takes_the_masks_of_its_host() {
     let Some((cpus, last)) = two_cpus() else { return };
@@ -428,7 +428,7 @@ fn a_builder_takes_the_masks_of_its_host() {
     assert!(matches!(from_host(), Err(StartError::Housekeeping(_))));
 }
 
-/// Goal: this host can be read, whatever it has. Method: its own files, which are hidden from nobody.
+/// Goal: this host can be read, whatever it has. Method: its own files, which are hidden from no reader.
 #[test]
 fn this_host_can_be_read() {
     let host = Machine::host_isolation();

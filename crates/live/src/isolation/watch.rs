@@ -2,7 +2,7 @@
 //!
 //! It looks once per interval; and at once when the kernel says that a partition it knows has become valid or
 //! invalid, which it does by `POLLPRI` on `cpuset.cpus.partition`. Notifications of the file system do not
-//! come for control groups: nobody writes those files.
+//! come for control groups: no thread writes those files.
 //!
 //! Invariants: what cannot be read takes no isolation back: then CPUs are added and none leaves. A CPU is
 //! left for housekeeping: the machine refuses to isolate all, which is reported once for each set that was

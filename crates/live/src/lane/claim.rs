@@ -1,9 +1,9 @@
 //! How a thread gets a CPU, and how the CPU comes online and goes offline with it.
 //!
-//! Coming and going is under one lock of the machine (`Lanes::control`), so that the table of where foreign
-//! threads arm, and each slot's hint whether it is isolated, are written last by whoever changed things last.
+//! Claims, leaves and isolation are under one lock of the machine, `LaneSlots::control`. So the table of where
+//! foreign threads arm, and each slot's hint whether it is standalone, are written last by the last change.
 
-use super::slot::Slot;
+use super::slot::LaneSlot;
 use crate::machine::Machine;
 use crate::words::lane::{Standalone, Waits};
 use core::fmt;
@@ -32,7 +32,7 @@ pub enum WaitBy {
 /// use quietcore::{Cpu, CpuId, Machine, lane::ClaimError};
 ///
 /// let machine = Machine::start()?; // without lanes
-/// let error = Cpu::claim(machine, CpuId::new(0)?).expect_err("nobody can claim anything");
+/// let error = Cpu::claim(machine, CpuId::new(0)?).expect_err("no thread can claim anything");
 /// assert_eq!(error.to_string(), "CPU 0 is not one of this machine's lanes");
 /// # machine.shutdown();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -40,7 +40,8 @@ pub enum WaitBy {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ClaimError {
-    /// The CPU is not in [`MachineBuilder::lanes`](crate::MachineBuilder::lanes), or this process may not run on it.
+    /// The CPU is not in [`MachineBuilder::lanes`](crate::MachineBuilder::lanes), or this process may not run
+    /// on it.
     NotALane {
         /// The CPU.
         cpu: CpuId,
@@ -50,7 +51,7 @@ pub enum ClaimError {
         /// The CPU.
         cpu: CpuId,
     },
-    /// This thread has a CPU already; one is all that it can play.
+    /// This thread has a CPU already; one is all that it can drive.
     ThreadHasCpu {
         /// The one that it has.
         cpu: CpuId,
@@ -77,7 +78,11 @@ impl core::error::Error for ClaimError {}
 
 impl Machine {
     /// The slot of `cpu` for the calling thread; the CPU is online afterwards.
-    pub(super) fn claim_slot(&'static self, cpu: CpuId, waits: WaitBy) -> Result<&'static Slot, ClaimError> {
+    pub(super) fn claim_slot(
+        &'static self,
+        cpu: CpuId,
+        waits: WaitBy,
+    ) -> Result<&'static LaneSlot, ClaimError> {
         if !self.lane_set.contains(cpu) {
             return Err(ClaimError::NotALane { cpu });
         }
@@ -89,7 +94,7 @@ impl Machine {
     }
 
     /// The same for any slot, a spare's too.
-    pub(super) fn occupy(&'static self, cpu: CpuId, waits: Waits) -> Result<&'static Slot, ClaimError> {
+    pub(super) fn occupy(&'static self, cpu: CpuId, waits: Waits) -> Result<&'static LaneSlot, ClaimError> {
         if !self.is_running() {
             return Err(ClaimError::NotRunning);
         }
@@ -101,7 +106,7 @@ impl Machine {
         let now = self.clock.now();
         if !self.core.online_cpus().contains(cpu) {
             let online = self.act(|actions| self.core.online(cpu, now, actions));
-            online.expect("a slot's CPU is possible, and offline while nobody has the slot");
+            online.expect("a slot's CPU is possible, and offline while no thread has the slot");
         }
         self.renew_hints();
         // It is awake, and others may count on it, from before its first turn on.
@@ -112,7 +117,7 @@ impl Machine {
     }
 
     /// The thread that had `slot` took its last turn.
-    pub(super) fn take_offline(&'static self, slot: &Slot, turn: &mut Turn) {
+    pub(super) fn take_offline(&'static self, slot: &LaneSlot, turn: &mut Turn) {
         let control = self.lanes.control();
         let now = self.clock.now();
         self.act(|actions| {
@@ -122,7 +127,7 @@ impl Machine {
         .expect("a lane's CPU is online, and a spare is left for housekeeping");
         slot.release();
         self.renew_hints();
-        // After the release: nobody opens it again.
+        // After the release: no thread opens it again.
         let items = self.close_queue(slot.cpu);
         drop(control);
         self.enqueue_all(items);

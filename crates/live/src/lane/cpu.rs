@@ -1,16 +1,14 @@
 //! What a thread gets that claims a CPU: turns, idle, a descriptor for kicks, and a way to block politely.
 //!
 //! A [`Cpu`] belongs to the thread that claimed it and cannot leave it. While it lives, timers that this
-//! thread arms go to its CPU's own bases, for the price of a lock that nobody else wants. Dropping it takes
-//! the CPU offline: its timers, pinned ones too, go to others, which run them.
-//!
-//! Absent: what a lane does inside (`play.rs`), and why a claim is refused (`claim.rs`).
+//! thread arms go to its CPU's own bases, for the price of a lock without contention. Dropping it takes
+//! the CPU offline: its timers, pinned ones too, go to other CPUs, which run them.
 
 use super::claim::{ClaimError, WaitBy};
 use super::current;
 use super::lane::Lane;
 use super::outcome::{IdleUntil, TurnStats};
-use super::slot::Slot;
+use super::slot::LaneSlot;
 use crate::machine::{EnterGuard, Machine};
 use crate::task::{LiveTasks, end_local_tasks};
 use core::marker::PhantomData;
@@ -31,7 +29,7 @@ use std::os::fd::BorrowedFd;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Unparker {
-    slot: &'static Slot,
+    slot: &'static LaneSlot,
 }
 
 impl Unparker {
@@ -54,7 +52,7 @@ impl Unparker {
     }
 }
 
-/// A CPU of the machine, played by the thread that claimed it: a *lane*.
+/// A CPU of the machine, driven by the thread that claimed it: a *lane*.
 ///
 /// ```
 /// use quietcore::{Cpu, CpuId, Machine};
@@ -174,8 +172,8 @@ impl Cpu {
     }
 
     /// Runs what is due on this CPU, and on those that it looks after: at most 256 timers, or 2 ms of them.
-    /// Ends a wait, if there was one. Call it between any two pieces of work, at least once per tick; whoever
-    /// does not for [`stall_after`](crate::MachineBuilder::stall_after) is taken for stuck.
+    /// Ends a wait, if there was one. Call it between any two pieces of work, at least once per tick; the
+    /// thread that does not for [`stall_after`](crate::MachineBuilder::stall_after) is taken for stuck.
     ///
     /// Cost when nothing is due: a look at the clock and a few loads; once per tick a look at the
     /// neighbours. On an isolated CPU with nothing armed a few loads. Does nothing once the machine was shut
@@ -267,7 +265,7 @@ impl Cpu {
         machine.core.next_event(self.cpu()).map_or(edge, |next| next.min(edge))
     }
 
-    /// Waits until something is due or somebody kicks; returns awake. Cost: a system call.
+    /// Waits until something is due or a kick comes; returns awake. Cost: a system call.
     ///
     /// # Panics
     /// When the CPU was claimed to be waited for by its descriptor.
@@ -285,8 +283,8 @@ impl Cpu {
     }
 
     /// The same for a thread that gets work from others, too: `has_work` is asked when kicks already arrive.
-    /// So whoever leaves work and then calls [`Unparker::unpark`] is either seen by `has_work` or ends the
-    /// wait.
+    /// So the thread that leaves work and then calls [`Unparker::unpark`] is either seen by `has_work` or
+    /// ends the wait.
     ///
     /// # Panics
     /// When the CPU was claimed to be waited for by its descriptor.
@@ -326,7 +324,7 @@ impl Cpu {
     /// # use quietcore::{Cpu, CpuId, Machine};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
     /// let unparker = Cpu::claim(machine, CpuId::new(0)?)?.unparker();
-    /// unparker.unpark(); // nobody plays the CPU any more: nothing happens
+    /// unparker.unpark(); // no thread drives the CPU any more: nothing happens
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -399,7 +397,7 @@ impl Cpu {
         }
     }
 
-    /// Readable when somebody wants the thread awake while it is idle; for `epoll`. It is read by
+    /// Readable when a kick wants the lane awake while it is idle; for `epoll`. It is read by
     /// [`exit_idle`](Self::exit_idle) or [`turn`](Self::turn), not by the caller. `None` unless the CPU was
     /// claimed with [`WaitBy::KickFd`].
     ///

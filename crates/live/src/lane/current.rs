@@ -1,4 +1,4 @@
-//! Which CPU the calling thread plays.
+//! Which CPU the calling thread drives.
 //!
 //! Cells of the thread, written when it claims a CPU and when it lets it go: they need no destructor, so they
 //! can be read while a thread ends.
@@ -19,8 +19,8 @@ thread_local! {
     };
 }
 
-/// The CPU that this thread drives of the machine at this address, and the moment at which it last looked at the
-/// clock in a turn. Cost: three loads.
+/// The CPU that this thread drives of the machine at this address, and the moment at which it last looked at
+/// the clock in a turn. Cost: three loads.
 #[inline]
 pub(crate) fn driven_here(machine: *const ()) -> Option<(CpuId, Nanos)> {
     HERE.with(|here| {
@@ -29,7 +29,7 @@ pub(crate) fn driven_here(machine: *const ()) -> Option<(CpuId, Nanos)> {
     })
 }
 
-/// The CPU that this thread plays, of whatever machine.
+/// The CPU that this thread drives, of whatever machine.
 pub(super) fn any() -> Option<CpuId> {
     HERE.with(|here| here.cpu.get())
 }

@@ -10,7 +10,7 @@ impl Machine {
     }
 
     /// A pinned or an exact timer was put on `base`, to run at `at`: its CPU's lane is woken if it is awake
-    /// in the books, so that no action asks for it, but dozes beyond `at`. After the arm; by any thread.
+    /// in the hierarchy, so that no action asks for it, but dozes beyond `at`. After the arm; by any thread.
     /// Cost: a fence and a load; nothing without lanes.
     #[inline]
     pub(crate) fn interrupt_doze(&self, base: BaseId, at: Nanos) {

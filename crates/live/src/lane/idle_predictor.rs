@@ -1,12 +1,10 @@
 //! Doze or sleep: how a lane with nothing to run waits.
 //!
-//! A sleep is two walks of the hierarchy, one down and one up, and whoever else arms a timer then has to
-//! publish it. A doze is neither, but it ends with the tick. So a lane that was kicked, or found other work,
-//! within a tick lately dozes first, and sleeps only when a doze ended by time with nothing to do; any other
-//! sleeps at once. What "lately" is: an average in which each rest counts one eighth. A rest that ended by
-//! time counts as a long one: what was due can be left to another lane that is awake.
-//!
-//! Absent: until when (`play.rs`). Source: PROTOCOL section 6.
+//! A sleep is two walks of the hierarchy, one down and one up, and every arm in between has to be published.
+//! A doze is neither, but it ends with the tick. So a lane that was kicked, or found other work, within a
+//! tick lately dozes first, and sleeps only when a doze ended by time with nothing to do; any other sleeps at
+//! once. What "lately" is: an average in which each wait counts one eighth. A wait that ended by time counts
+//! as a long one: what was due can be left to another lane that is awake.
 
 use quietcore_core::Nanos;
 

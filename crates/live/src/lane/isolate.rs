@@ -1,10 +1,9 @@
 //! Isolation while the machine runs: the core decides and moves timers; here threads are told.
 //!
-//! All of it runs on the caller, and is complete when it returns: the books, the table of where foreign
-//! threads arm, and on which CPUs the machine's own threads may run. What cannot be complete at once is user
-//! code that an isolated CPU runs for others at that moment: it is waited for, up to a deadline, and then
-//! reported. Works without lanes, too: then it is about where threads arm, and where the helper may run.
-//! Source: PROTOCOL section 9.
+//! All of it runs on the caller, and is complete when it returns: hierarchy, the table of where foreign
+//! threads arm, run queues, and on which CPUs the machine's own threads may run. User code that an isolated
+//! CPU runs for others at that moment is waited for, up to a deadline, and then reported. Without lanes it is
+//! about where threads arm, and where the helper may run. Source: docs/design/PROTOCOL.md, section 9.
 
 use crate::machine::Machine;
 use crate::run_queue::Item;
@@ -25,7 +24,7 @@ const PAUSE: Duration = Duration::from_micros(200);
 /// use quietcore::{Machine, isolation::IsolateError};
 ///
 /// let machine = Machine::builder().cpus("0".parse()?).start()?;
-/// let error = machine.set_isolated(&"0".parse()?).expect_err("somebody must do the housekeeping");
+/// let error = machine.set_isolated(&"0".parse()?).expect_err("some CPU must do the housekeeping");
 /// assert_eq!(error, IsolateError::NoHousekeeping);
 /// # machine.shutdown();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -58,11 +57,12 @@ impl core::error::Error for IsolateError {}
 
 impl Machine {
     /// From now on the CPUs of `isolated` are isolated at run time, and no others (those that the machine was
-    /// [started](crate::MachineBuilder::isolated) with remain). When it returns, none of them starts a timer that
-    /// was armed elsewhere; timers that others armed there were moved; foreign threads arm elsewhere; the
-    /// machine's own threads run on the other CPUs. A callback that an isolated CPU was running for others is
-    /// waited for, 100 ms at most ([`IsolationReport::still_running`](crate::isolation::IsolationReport)); one of the
-    /// calling thread's own is not.
+    /// [started](crate::MachineBuilder::isolated) with remain). When it returns, none of them starts a timer
+    /// that was armed elsewhere; timers that others armed there were moved; foreign threads arm elsewhere;
+    /// the machine's own threads run on the other CPUs. A callback that an isolated CPU was running for
+    /// others is waited for, 100 ms at most
+    /// ([`IsolationReport::still_running`](crate::isolation::IsolationReport)); one of the calling thread's
+    /// own is not.
     ///
     /// From any thread, also from callbacks. Cost: locks of all bases, one at a time.
     ///
@@ -171,7 +171,7 @@ impl Machine {
         self.enqueue_all(items);
     }
 
-    /// By the holder of the control lock: if somebody plays `cpu` and it is not isolated, it takes what is
+    /// By the holder of the control lock: if a thread drives `cpu` and it is not isolated, it takes what is
     /// not bound to it. Gives what has waited for that.
     fn open_queue_unless_isolated(&self, cpu: CpuId) -> Vec<Item> {
         let is_played = self.lanes.slot(cpu).is_some_and(|slot| slot.parker().is_some());

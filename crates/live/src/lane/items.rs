@@ -1,13 +1,10 @@
 //! What a lane runs besides timers: softirqs, real-time tasks, work, normal tasks. In that order.
 //!
 //! One item at a time, and between any two: the clock, the heartbeat, the neighbours once per tick, timers
-//! that are due, softirqs. Nothing interrupts an item. A turn runs items for 2 ms or until it has run 64;
-//! then its caller gets the thread back. A lane that has nothing looks at what others have before it waits.
+//! that are due, softirqs. No item is interrupted. A turn runs items for 2 ms or until it has run 64; then
+//! its caller gets the thread back. A lane that has no item looks at what other lanes have before it waits.
 //!
-//! Before something that is not bound to it the lane says what it does and then looks at its gate
-//! (`run_queue/sync.rs`), so whoever isolates its CPU either keeps it from that or waits for its end.
-//!
-//! Source: PROTOCOL sections 2, 4 and 9; KERNEL sections 5 and 6.
+//! Gates: [README.md](README.md). Source: docs/design/PROTOCOL.md, sections 2, 4 and 9.
 
 use super::lane::Lane;
 use super::outcome::TurnWork;

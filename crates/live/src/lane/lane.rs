@@ -5,7 +5,7 @@
 use super::current;
 use super::idle_predictor::IdlePredictor;
 use super::outcome::TurnWork;
-use super::slot::Slot;
+use super::slot::LaneSlot;
 use super::waiting::{NextWatch, Waiting};
 use crate::machine::Machine;
 use crate::softirq::Softirqs;
@@ -25,7 +25,7 @@ pub(super) enum Role {
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) machine: &'static Machine,
-    pub(super) slot: &'static Slot,
+    pub(super) slot: &'static LaneSlot,
     pub(super) turn: Turn,
     pub(super) waiting: Waiting,
     pub(super) next_watch: NextWatch,
@@ -43,7 +43,7 @@ pub(super) struct Lane {
 
 impl Lane {
     /// For a thread that has claimed `slot`, whose CPU is online and active in the hierarchy.
-    pub(super) fn new(machine: &'static Machine, slot: &'static Slot) -> Self {
+    pub(super) fn new(machine: &'static Machine, slot: &'static LaneSlot) -> Self {
         Self {
             machine,
             slot,
@@ -60,7 +60,7 @@ impl Lane {
     }
 
     /// The same for a spare, whose CPU the hierarchy has as idle.
-    pub(super) fn spare(machine: &'static Machine, slot: &'static Slot) -> Self {
+    pub(super) fn spare(machine: &'static Machine, slot: &'static LaneSlot) -> Self {
         let (waiting, role) = (Waiting::Sleeping { until: None }, Role::Spare);
         Self { waiting, role, ..Self::new(machine, slot) }
     }
@@ -73,7 +73,7 @@ impl Lane {
         self.role == Role::Spare
     }
 
-    pub(super) fn slot(&self) -> &'static Slot {
+    pub(super) fn slot(&self) -> &'static LaneSlot {
         self.slot
     }
 

@@ -1,10 +1,10 @@
 //! All lanes of a machine: their slots, and what there is once for all of them.
 //!
 //! Made with the machine and never changed in size. Lock order: `control`, then anything of the core;
-//! `own_threads` and `notes` are held for no call; `aside`, then a run queue's lock.
+//! `own_threads` and `notes` are held for no call; `unplaced`, then a run queue's lock.
 
 use super::options::StartNote;
-use super::slot::Slot;
+use super::slot::LaneSlot;
 use crate::run_queue::{Item, RunQueue};
 use crate::softirq::Ksoftirqd;
 use crate::words::park::{Notify, Parker};
@@ -17,9 +17,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The lanes of a machine; without any, all of it is empty.
 #[derive(Debug)]
-pub(crate) struct Lanes {
-    /// By CPU; `None` for those that nobody can claim.
-    slots: Box<[Option<Slot>]>,
+pub(crate) struct LaneSlots {
+    /// By CPU; `None` for those that no thread can claim.
+    slots: Box<[Option<LaneSlot>]>,
     pub(super) spares: CpuSet,
     pub(super) stall_deadline: StallDeadline,
     pub(super) tick: Nanos,
@@ -46,7 +46,7 @@ struct Unplaced {
     is_over: bool,
 }
 
-impl Lanes {
+impl LaneSlots {
     pub(crate) fn new(
         claimable: &CpuSet,
         spares: &CpuSet,
@@ -56,7 +56,7 @@ impl Lanes {
         let spares = if claimable.is_empty() { CpuSet::new() } else { spares.clone() };
         let all = claimable.union(&spares);
         let count = all.last().map_or(0, |last| last.index() + 1);
-        let slot = |index| CpuId::new(index as u64).ok().filter(|cpu| all.contains(*cpu)).map(Slot::new);
+        let slot = |index| CpuId::new(index as u64).ok().filter(|cpu| all.contains(*cpu)).map(LaneSlot::new);
         Self {
             slots: (0..count).map(slot).collect(),
             spares,
@@ -100,23 +100,24 @@ impl Lanes {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn slot(&self, cpu: CpuId) -> Option<&Slot> {
+    pub(super) fn slot(&self, cpu: CpuId) -> Option<&LaneSlot> {
         self.slots.get(cpu.index())?.as_ref()
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = &Slot> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &LaneSlot> {
         self.slots.iter().flatten()
     }
 
-    /// `cpu` has to look at once. If nobody plays it, somebody else looks: a lane that sleeps, or a spare.
+    /// `cpu` has to look at once. If no thread drives it, another thread looks: a lane that sleeps, or a
+    /// spare.
     pub(crate) fn kick(&self, cpu: CpuId) {
-        if self.slot(cpu).and_then(Slot::kick).is_none() {
+        if self.slot(cpu).and_then(LaneSlot::kick).is_none() {
             self.wake_one();
         }
     }
 
-    /// Wakes the first player that sleeps and can run what is not its own. Whoever is just about to sleep
-    /// looks once more.
+    /// Wakes the first driver that sleeps and can run what is not its own. The thread that is just about to
+    /// sleep looks once more.
     pub(crate) fn wake_one(&self) {
         let _ = self.all_in_tree().find(|slot| {
             slot.queue.doorbell.ring();
@@ -132,12 +133,12 @@ impl Lanes {
     /// Whether a lane waits that would take over what a spare does. `is_stuck` tells of one that waits for
     /// its CPU. Without a lock.
     pub(super) fn has_waiting_lane(&self, is_stuck: impl Fn(CpuId) -> bool) -> bool {
-        let is_waiting = |slot: &Slot| slot.parker().is_some_and(Parker::is_waiting);
+        let is_waiting = |slot: &LaneSlot| slot.parker().is_some_and(Parker::is_waiting);
         let mut lanes = self.all_in_tree().filter(|slot| !self.spares.contains(slot.cpu));
         lanes.any(|slot| is_waiting(slot) && !is_stuck(slot.cpu))
     }
 
-    fn all_in_tree(&self) -> impl Iterator<Item = &Slot> {
+    fn all_in_tree(&self) -> impl Iterator<Item = &LaneSlot> {
         self.all().filter(|slot| !slot.standalone.is_set())
     }
 
@@ -147,15 +148,15 @@ impl Lanes {
         self.slot(cpu).map(|slot| &slot.queue)
     }
 
-    /// Wakes the lane of `cpu` if it waits; `None` when nobody plays it.
+    /// Wakes the lane of `cpu` if it waits; `None` when no thread drives it.
     #[inline]
     pub(crate) fn kick_lane(&self, cpu: CpuId) -> Option<Notify> {
-        self.slot(cpu).and_then(Slot::kick)
+        self.slot(cpu).and_then(LaneSlot::kick)
     }
 
     /// Whether the lane of `cpu` waits; a hint.
     pub(crate) fn is_waiting(&self, cpu: CpuId) -> bool {
-        self.slot(cpu).and_then(Slot::parker).is_some_and(Parker::is_waiting)
+        self.slot(cpu).and_then(LaneSlot::parker).is_some_and(Parker::is_waiting)
     }
 
     pub(crate) fn ksoftirqd(&self, cpu: CpuId) -> Option<&Ksoftirqd> {
@@ -186,7 +187,7 @@ impl Lanes {
         core::mem::take(&mut aside.items)
     }
 
-    /// What only the thread that plays `cpu` may drop; for that thread.
+    /// What only the thread that drives `cpu` may drop; for that thread.
     pub(crate) fn take_of_thread(&self, cpu: CpuId) -> Vec<Item> {
         self.queue(cpu).map(RunQueue::take_of_thread).unwrap_or_default()
     }
@@ -206,7 +207,7 @@ impl Lanes {
         self.all().for_each(|slot| slot.ksoftirqd.wake());
     }
 
-    /// Wakes every player that sleeps.
+    /// Wakes every driver that sleeps.
     pub(crate) fn wake_all(&self) {
         self.all().for_each(|slot| _ = slot.kick());
     }

@@ -1,19 +1,19 @@
-//! Threads that play CPUs: lanes, spares, and the sentinel that notices when none of them turns.
+//! Threads that drive CPUs: claiming one, taking turns, waiting; spares, and the sentinel behind them.
+//!
+//! [README.md](README.md) has the states, the protocol, the races with their tests, and why no timer waits.
 //!
 //! ```text
-//! claim.rs     how a thread gets a CPU            cpu.rs       what it gets
-//! play.rs      turn, idle, park: every player     rest.rs      doze or sleep
-//! items.rs     softirqs, tasks and work in a turn tick.rs      isolated lanes that go by ticks
-//! stall_deadline.rs    the dead man's switch, the alarm   sentinel.rs  the helper thread of a machine with lanes
-//! spare.rs     threads without a CPU of a host    thread.rs    ready-made lane threads
-//! isolate.rs   isolation while the machine runs   realtime.rs  a thread's priority
-//! slot.rs      where a player waits, who wakes it here.rs      which CPU this thread plays
-//! lanes.rs     all of them                        sync.rs      the words
+//! claim.rs     how a thread gets a CPU            cpu.rs        what it gets
+//! lane.rs      turns                              items.rs      softirqs, tasks and work in a turn
+//! wait.rs      going idle, waiting, blocking      waiting.rs    the idle state
+//! tick.rs      standalone lanes that go by ticks  idle_predictor.rs  doze or sleep
+//! outcome.rs   what a turn did, how long to wait  sentinel.rs   the helper thread of a machine with lanes
+//! spare.rs     threads without a CPU of a host    thread.rs     ready-made lane threads
+//! options.rs   how those are run                  realtime.rs   a thread's priority
+//! isolate.rs   isolation while the machine runs   current.rs    which CPU the calling thread drives
+//! slot.rs      where a lane waits                 doze.rs       what ends a doze
+//! lanes.rs     all of them
 //! ```
-//!
-//! A lane is awake, parked or absent in the core's books. While it waits for a tick at most it *dozes* and
-//! stays awake there: nobody has to be told of anything, and it goes on looking after others. Source:
-//! PROTOCOL sections 3, 4, 6 and 9.
 
 mod claim;
 mod cpu;
@@ -42,4 +42,4 @@ pub use {
     options::{LaneThreads, Pinning, StartNote},
     outcome::{IdleUntil, TurnStats},
 };
-pub(crate) use {current::driven_here, lanes::Lanes};
+pub(crate) use {current::driven_here, lanes::LaneSlots};

@@ -40,7 +40,7 @@ pub enum IdleUntil {
     },
     /// The machine knows that this lane sleeps.
     Sleep {
-        /// The moment, on the machine's clock; `None` until somebody kicks.
+        /// The moment, on the machine's clock; `None` until a kick.
         until: Option<Nanos>,
     },
 }

@@ -1,15 +1,12 @@
-//! The sentinel: what the helper thread is on a machine with lanes. It runs no user code.
+//! The sentinel: what the helper thread does on a machine with lanes. It runs no user code.
 //!
-//! It waits on the deadline word's timer (`stall_deadline.rs`) and asks two questions when that goes off. Is the
-//! moment over that the tree asked for while nobody was awake? Then the core says whom to kick. If not: has
-//! nobody turned for longer than is allowed, though somebody should? After a stop of the whole process
-//! everybody looks stuck, so if this thread is late itself it believes that only if nobody moved the word for
-//! another tick. Then those who are silent are marked absent, and the lowest CPU that sleeps is kicked and
-//! takes over from the others; if nobody moves the word after that either, all of them. Deviation from the
-//! protocol, which looks twice in any case: a tick that every timer of a stuck lane would wait.
+//! It waits on the deadline word's timer. When that goes off, either a requested alarm is due, or no lane has
+//! turned in time: [README.md](README.md), "The sentinel".
 //!
 //! Invariant: after every look the word is at a moment at which the answer may be another; it is at none if
-//! nobody is awake, nobody has anything to wake up for, and nothing was asked. Source: PROTOCOL section 4.
+//! no lane is awake, none has anything to wake up for, and no alarm is requested. Deviation from
+//! docs/design/PROTOCOL.md, section 4, which looks twice in any case: that is a tick in which every timer of
+//! a stuck lane would wait.
 
 use crate::machine::Machine;
 use quietcore_core::Nanos;
@@ -18,9 +15,9 @@ use quietcore_core::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Belief {
     Quiet,
-    /// Nobody held the switch in time, or somebody was kicked for the alarm, and has not turned yet.
+    /// No lane held the deadline in time, or a thread was kicked for the alarm, and has not turned yet.
     Suspects(Nanos),
-    /// Nobody did for a tick after that; whoever was kicked has not done it yet either.
+    /// No lane did for a tick after that; the lane that was kicked has not done it yet either.
     Silence(Nanos),
 }
 
@@ -29,7 +26,7 @@ impl Belief {
     fn after(self, deadline: Option<Nanos>) -> Self {
         match self {
             Self::Suspects(set) | Self::Silence(set) if deadline == Some(set) => self,
-            // Somebody moved it.
+            // A thread moved it.
             _ => Self::Quiet,
         }
     }
@@ -63,14 +60,14 @@ impl Machine {
                 !actions.is_empty()
             });
             self.lanes.stall_deadline.expect_turn(&self.alarm, kernel_now);
-            // Whoever was kicked must turn, and moves the word then.
+            // The lane that was kicked must turn, and moves the word then.
             let latest = self.lanes.stall_deadline.fires_at(kernel_now).filter(|_| is_kicked);
             return latest.map_or(Belief::Quiet, Belief::Suspects);
         }
         match deadline {
             Some(at) if at <= kernel_now => self.judge_silence(belief, at, now),
             Some(later) => {
-                // Somebody held the switch while this thread woke up.
+                // A lane held the deadline while this thread woke up.
                 self.alarm.pull(later);
                 Belief::Quiet
             }
@@ -78,7 +75,7 @@ impl Machine {
         }
     }
 
-    /// Nobody held the switch until `deadline`.
+    /// No lane held the deadline until `deadline`.
     fn judge_silence(&self, belief: Belief, deadline: Nanos, now: Nanos) -> Belief {
         let kernel_now = self.clock.to_kernel(now);
         let Some(next) = self.lanes.stall_deadline.fires_at(kernel_now) else { return Belief::Quiet };
@@ -135,11 +132,11 @@ impl Machine {
     }
 }
 
-/// What the sentinel finds when nobody held the switch.
+/// What the sentinel finds when no lane held the deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AllAsleep {
-    /// Nobody is awake. Who wakes up for the tree must have done so by then.
+    /// No lane is awake. A lane that is to wake up for the tree must have done so by then.
     Until(Option<Nanos>),
-    /// Somebody is awake in the books, or should have woken up.
+    /// A lane is active in the hierarchy, or should have woken up.
     Over,
 }

@@ -1,7 +1,7 @@
-//! A CPU's place for the thread that plays it: where it waits, and how others wake it.
+//! A CPU's place for the lane that drives it: where the lane waits, and how other threads wake it.
 //!
 //! A machine has a slot for each CPU that can be claimed and for each spare, for its whole life; threads come
-//! and go. So whoever kicks a CPU needs no count and no lock. Absent: what the owner does.
+//! and go. So a kick needs no count and no lock.
 
 use crate::run_queue::RunQueue;
 use crate::softirq::Ksoftirqd;
@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 /// On cache lines of its own: its owner writes it at every park.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(crate) struct Slot {
+pub(crate) struct LaneSlot {
     pub(super) cpu: CpuId,
     owner: SlotOwner,
     pub(super) doze: DozeUntil,
@@ -27,13 +27,13 @@ pub(crate) struct Slot {
     event: OnceLock<Parker>,
     pub(super) queue: RunQueue,
     pub(super) ksoftirqd: Ksoftirqd,
-    /// From an arm by somebody else until the lane has heard of it.
+    /// From an arm by another thread until the lane has heard of it.
     pub(super) timer_call: Call,
     /// There is such a call.
     pub(super) called: Doorbell,
 }
 
-impl Slot {
+impl LaneSlot {
     pub(super) fn new(cpu: CpuId) -> Self {
         Self {
             cpu,
@@ -67,7 +67,7 @@ impl Slot {
         self.owner.release();
     }
 
-    /// Where the owner waits; `None` when nobody has the slot.
+    /// Where the owner waits; `None` when no thread has the slot.
     #[inline]
     pub(super) fn parker(&self) -> Option<&Parker> {
         match self.owner.waits()? {
@@ -83,7 +83,7 @@ impl Slot {
     }
 
     /// Something more precise than a tick was put on this CPU's base, for `at`: wakes the owner if it dozes
-    /// beyond that. A CPU that sleeps in the books is kicked by the core's actions.
+    /// beyond that. A CPU that sleeps in the hierarchy is kicked by the core's actions.
     #[inline]
     pub(super) fn interrupt_doze(&self, at: Nanos) {
         if self.doze.is_later_than(at) {

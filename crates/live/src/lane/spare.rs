@@ -1,10 +1,8 @@
-//! Spares: threads that play CPUs which no host has, parked until somebody is needed.
+//! Spares: threads with a CPU that no host has, asleep until no lane can run what is due.
 //!
-//! When every lane is stuck, or none was claimed, somebody must still run what is due. A spare sleeps in the
-//! books like any idle CPU, so it is kicked by the same rules; its number is above all lanes', so that a lane
-//! that sleeps is kicked first. When it has done what it was woken for it leaves the rest to a lane that
-//! sleeps, if there is one (`Lane::stand_down`). Being no lane, a spare arms what its callbacks arm as a
-//! foreign thread does.
+//! A spare sleeps in the hierarchy like any idle CPU, so it is kicked by the same rules; its number is above
+//! all lanes', so that a lane that sleeps is kicked first. It leaves the rest to a lane that sleeps, if there
+//! is one (`Lane::stand_down`). What its callbacks arm it arms as a foreign thread does.
 
 use super::lane::Lane;
 use crate::machine::{Machine, StartError};

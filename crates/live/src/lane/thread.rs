@@ -1,9 +1,8 @@
-//! Ready-made lanes: threads that claim a CPU each and do nothing but run timers.
+//! Ready-made lanes: threads that claim a CPU each and do nothing but turn and wait.
 //!
-//! For programs whose own threads have no loop to put turns into, but which want their timers on every CPU.
-//! Whether a thread is pinned to its CPU follows from who else may use that: pinned threads on shared CPUs
-//! wait for others where free ones would have moved. A real-time priority is tried and, when refused, noted.
-//! Absent: the program's own work on these threads. Source: PROTOCOL section 13.
+//! For programs whose own threads have no loop to put turns into. Whether a thread is pinned to its CPU
+//! follows from how the CPU is shared: a pinned thread on a shared CPU waits for others where a free one
+//! would have moved. A real-time priority is tried and, when refused, noted.
 
 use super::cpu::Cpu;
 use super::options::{LaneThreads, Pinning, StartNote};

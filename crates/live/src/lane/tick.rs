@@ -1,10 +1,8 @@
 //! When an isolated lane that turns all the time takes a timer turn.
 //!
-//! Such a lane looks after nobody else, so the question is only what it asks of its own bases, and when. As
-//! the machine's [`TimerRaise`] says: *unconditional* takes a turn in every tick, with all its locks, as
-//! kernels did until 2019; *bitmap* does so if any timer waits at all, and whoever arms one here from
-//! elsewhere calls (seed 004); *next expiry* looks at every turn whether one is due, in a few loads (ours: a
-//! kernel looks once per tick).
+//! As the machine's [`TimerRaise`] says: *unconditional* takes a turn in every tick, with all its locks, as
+//! kernels did until 2019; *bitmap* does so if any timer waits, and a thread that arms one here calls; *next
+//! expiry* looks at every turn whether one is due, in a few loads (ours: a kernel looks once per tick).
 //!
 //! A call is under way from the first arm until the lane has taken it up, and it takes it up before it takes
 //! the turn. So an arm that finds one under way is followed by a turn that begins after the arm. Model:
@@ -13,11 +11,11 @@
 
 use super::lane::Lane;
 use super::outcome::TurnWork;
-use super::slot::Slot;
+use super::slot::LaneSlot;
 use quietcore_core::softirq::TimerRaise;
 
-impl Slot {
-    /// Somebody who does not play this CPU has put a timer on its own base, and its lane may not look until
+impl LaneSlot {
+    /// A thread that does not play this CPU has put a timer on its own base, and its lane may not look until
     /// something calls it.
     #[cold]
     pub(super) fn call(&self) {

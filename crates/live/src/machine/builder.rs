@@ -120,8 +120,8 @@ impl MachineBuilder {
         self
     }
 
-    /// CPUs that keep no tick, as with the kernel's `nohz_full=`: they are housekeepers for nobody's timers.
-    /// Default: none.
+    /// CPUs that keep no tick, as with the kernel's `nohz_full=`: they do no housekeeping for other CPUs'
+    /// timers. Default: none.
     ///
     /// ```
     /// # use quietcore::Machine;

@@ -55,7 +55,7 @@ pub struct EnterGuard {
 
 impl Drop for EnterGuard {
     fn drop(&mut self) {
-        // A thread that ends may have lost the slot already; then nobody asks any more.
+        // A thread that ends may have lost the slot already; then no thread asks any more.
         let _ = ENTERED.try_with(|slot| slot.set(self.before));
     }
 }

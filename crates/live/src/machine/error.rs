@@ -25,7 +25,7 @@ pub enum StartError {
         /// What was asked for.
         tick: Duration,
     },
-    /// Timers that are not pulled need lanes: nobody else would expire them.
+    /// Timers that are not pulled need lanes: no other thread would expire them.
     NeedsLanes {
         /// What was asked for.
         policy: Policy,

@@ -1,9 +1,9 @@
-//! The helper thread: without lanes it expires every timer, playing the spare CPU.
+//! The helper thread: without lanes it expires every timer, driving the first spare.
 //!
-//! It waits on the alarm's timer of the kernel. While it waits with nothing due soon its CPU is parked in the
-//! books, and whoever arms the first timer of the whole tree moves the alarm (0.5 us); all other arms cost
-//! their base's lock. When the next expiry is at most a tick away it dozes: its CPU stays awake in the books,
-//! and nobody has to tell it anything but exact timers. Source: PROTOCOL sections 4 and 6.
+//! It waits on the alarm's timer of the kernel. While nothing is due soon its CPU is idle in the hierarchy,
+//! and the thread that arms the first timer of the whole tree moves the alarm (0.5 us); all other arms cost
+//! their base's lock. When the next expiry is at most a tick away it dozes: its CPU stays active, and only
+//! exact timers are told to it. Source: docs/design/PROTOCOL.md, sections 4 and 6.
 
 use super::Machine;
 use super::error::StartError;
@@ -75,7 +75,7 @@ impl Machine {
         until
     }
 
-    /// Somebody who may pull has to be awake at `at`.
+    /// A thread that may pull has to be awake at `at`.
     pub(super) fn set_alarm(&self, at: Nanos) {
         if self.clock.is_paused() {
             self.settle_paused();
@@ -89,8 +89,8 @@ impl Machine {
         }
     }
 
-    /// `cpu` has to look at its timers. Without lanes it is one that nobody plays, so what it would wake up
-    /// for is what the helper must.
+    /// `cpu` has to look at its timers. Without lanes it is one that no thread drives, so what it would wake
+    /// up for is what the helper must.
     pub(super) fn kick(&self, cpu: CpuId) {
         if self.lanes.exist() {
             self.lanes.kick(cpu);

@@ -23,7 +23,7 @@ pub(super) fn isolated() -> CpuSet {
     text.trim().parse().unwrap_or_default()
 }
 
-/// The topology of `cpus` and of `spares`, which are near nobody.
+/// The topology of `cpus` and of `spares`, which are near no CPU.
 pub(super) fn topology(cpus: &CpuSet, spares: &CpuSet) -> Result<Topology, StartError> {
     let possible = cpus.union(spares).to_string();
     // Lists of the host may name CPUs that this process may not use: those are passed over.

@@ -34,7 +34,7 @@ impl Limits {
                 if let Some(quota) = mount.controller.quota(|name| file(&format!("{folder}/{name}"))) {
                     limits.quota = Some(limits.quota.map_or(quota, |least| least.min(quota)));
                 }
-                // The root has all CPUs for itself, and so has nobody.
+                // The root's set is that of all groups.
                 let is_root = folder == mount.folder;
                 let of = |name: &str| file(&format!("{folder}/{name}"));
                 limits.is_exclusive |= !is_root && mount.controller.is_exclusive(of);
@@ -43,7 +43,7 @@ impl Limits {
         limits
     }
 
-    /// The CPUs of `allowed` that should be lanes when nobody says which.
+    /// The CPUs of `allowed` that should be lanes when the program does not say which.
     pub(crate) fn lanes(self, allowed: &CpuSet) -> CpuSet {
         allowed.iter().take(self.quota.unwrap_or(usize::MAX).max(1)).collect()
     }

@@ -1,8 +1,8 @@
-//! A machine of threads: the core's machine, a clock, and whoever turns for its CPUs.
+//! A machine of threads: the core's machine, a clock, and the threads that drive its CPUs.
 //!
-//! Without lanes every CPU that this process may use is parked for ever in the core's books: threads arm on
-//! the GUEST base of the CPU that they happen to run on, and one thread, the helper, plays a CPU of its own
-//! (the *spare*) that pulls all of them. With lanes, CPUs are played by the threads that claim them, and the
+//! Without lanes every CPU that this process may use is idle for ever in the hierarchy: threads arm on
+//! the GUEST base of the CPU that they happen to run on, and one thread, the helper, drives a CPU of its own
+//! (the *spare*) that pulls all of them. With lanes, CPUs are driven by the threads that claim them, and the
 //! helper is the sentinel that notices when none of them turns.
 //!
 //! Where what is decided: `builder.rs` settings; `host.rs` which CPUs there are; `turn.rs` running what is
@@ -31,7 +31,7 @@ pub(crate) use reference::MachineRef;
 
 use crate::clock::Clock;
 use crate::events::Events;
-use crate::lane::{Lanes, driven_here};
+use crate::lane::{LaneSlots, driven_here};
 use crate::metrics::CpuCounts;
 use crate::payload::Payload;
 use crate::probe;
@@ -55,8 +55,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use sync::{Hosts, Life};
 
-/// Timers on the threads of this process. Any thread may arm and cancel; see [`MachineBuilder`] for what it is made
-/// with.
+/// Timers on the threads of this process. Any thread may arm and cancel; see [`MachineBuilder`] for what it
+/// is made with.
 ///
 /// ```
 /// use quietcore::Machine;
@@ -73,18 +73,18 @@ pub struct Machine {
     pub(crate) alarm: Alarm,
     pub(crate) virtual_time: VirtualTime,
     pub(crate) hosts: Hosts,
-    /// Who plays the first spare: the helper without lanes, or whoever moves a virtual clock.
+    /// The turn of the first spare: of the helper without lanes, or of the thread that moves a virtual clock.
     spare_turn: Mutex<SpareTurn>,
     life: Life,
     /// CPUs of the host, without spares.
     pub(crate) cpus: CpuSet,
     /// CPUs that threads may claim.
     pub(crate) lane_set: CpuSet,
-    pub(crate) lanes: Lanes,
+    pub(crate) lanes: LaneSlots,
     cpu_limit: u16,
     on_panic: OnPanic,
     pub(crate) counts: Box<[CpuCounts]>,
-    /// The first spare: the helper plays it while there are no lanes.
+    /// The first spare: the helper drives it while there are no lanes.
     pub(crate) spare: CpuId,
     pub(crate) run_ends: RunEnds,
     pub(crate) stalls: Stalls,
@@ -113,8 +113,8 @@ impl Machine {
         unsafe { reference.get() }
     }
 
-    /// The CPU of this machine that the calling thread drives, and the moment at which the thread last looked at
-    /// the clock in a turn. Cost: three loads.
+    /// The CPU of this machine that the calling thread drives, and the moment at which the thread last looked
+    /// at the clock in a turn. Cost: three loads.
     #[inline]
     pub(crate) fn current_cpu(&self) -> Option<(CpuId, Nanos)> {
         driven_here(core::ptr::from_ref(self).cast())
@@ -172,7 +172,7 @@ impl Machine {
         &self.lane_set
     }
 
-    /// Which of this machine's CPUs the calling thread plays; `None` if it is no lane of it. Cost: three
+    /// Which of this machine's CPUs the calling thread drives; `None` if it is no lane of it. Cost: three
     /// loads.
     ///
     /// ```
@@ -190,8 +190,8 @@ impl Machine {
         self.current_cpu().map(|(cpu, _)| cpu)
     }
 
-    /// Whether this process got it from its parent, by a fork: then its locks may be held by nobody, and must
-    /// not be taken.
+    /// Whether this process got it from its parent, by a fork: then its locks may be held by no thread, and
+    /// must not be taken.
     #[inline]
     pub(crate) fn is_forked(&self) -> bool {
         self.life.is_forked()
@@ -281,8 +281,8 @@ impl Machine {
     }
 
     /// Ends the machine: nothing is armed from now on, and what is pending never runs, on no thread. Then
-    /// waits until no callback runs and the machine's own threads have ended, whoever called this first. In a
-    /// callback it does not wait. Wakers of futures that expired before this may still be called.
+    /// waits until no callback runs and the machine's own threads have ended, also if it is not the first
+    /// call. In a callback it does not wait. Wakers of futures that expired before this may still be called.
     ///
     /// ```
     /// # use quietcore::Machine;

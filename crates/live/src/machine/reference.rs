@@ -1,8 +1,8 @@
 //! A machine as its own parts know it: by its address, without its type.
 //!
-//! A machine has queues of tasks, and a task knows its machine; the same holds for timers, work and handlers. What
-//! those parts are is said in files that `Machine` is built from, so they keep this; the files that act on it
-//! go on with `Machine::of`.
+//! A machine has queues of tasks, and a task knows its machine; the same holds for timers, work and handlers.
+//! What those parts are is said in files that `Machine` is built from, so they keep this; the files that act
+//! on it go on with `Machine::of`.
 #![allow(unsafe_code, reason = "an address whose type is known to one file")]
 
 use core::ptr::NonNull;

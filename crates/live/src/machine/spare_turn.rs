@@ -6,7 +6,7 @@ use quietcore_core::{CpuId, Turn};
 #[derive(Debug)]
 pub(super) struct SpareTurn {
     pub(super) turn: Turn,
-    /// What the books say.
+    /// What the hierarchy says.
     pub(super) is_awake: bool,
 }
 

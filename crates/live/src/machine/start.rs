@@ -8,7 +8,7 @@ use super::sync::{Hosts, Life};
 use super::{Machine, host};
 use crate::clock::Clock;
 use crate::events::Events;
-use crate::lane::{LaneThreads, Lanes};
+use crate::lane::{LaneSlots, LaneThreads};
 use crate::metrics::CpuCounts;
 use crate::stall::Stalls;
 use crate::task::{BlockingPool, LiveTasks};
@@ -111,7 +111,7 @@ impl Machine {
         let settings = Self::settings(builder, &cpus)?;
         let topology = host::topology(&cpus, &spares)?;
         let own_priority = builder.lane_threads.and_then(LaneThreads::own_priority);
-        let lanes = Lanes::new(&lane_set, &spares, &settings, own_priority);
+        let lanes = LaneSlots::new(&lane_set, &spares, &settings, own_priority);
         let core = Core::new(topology, settings).map_err(StartError::Housekeeping)?;
         let alarm = Alarm::new().map_err(|error| StartError::System { what: "make a timer", error })?;
         let machine = Self {

@@ -30,7 +30,7 @@ impl Life {
         self.word.load(Ordering::Relaxed) != SHUT_DOWN
     }
 
-    /// Whether it is, and nobody asks where arms come from.
+    /// Whether it is, and arm locations are not recorded.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
         // Relaxed: see `is_running`.

@@ -1,7 +1,7 @@
 //! Running what is due: one turn of a CPU, with user code between the locks.
 //!
-//! What a run needs is taken out of its timer under the lock ([`Payload::take`]); actions are carried out
-//! before it; a panic is caught after it. Source: PROTOCOL sections 2 and 8.
+//! What a run needs is taken out of its timer under the lock (`job.rs`); actions are carried out before it; a
+//! panic is caught after it. Source: docs/design/PROTOCOL.md, sections 2 and 8.
 
 use super::{Machine, OnPanic};
 use crate::job::Job;
@@ -14,12 +14,12 @@ use quietcore_core::{Actions, At, BaseId, CpuId, Nanos, Turn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Wakers that are taken together with one. They save locks and looks at the clock; and they wait for this
-/// thread if it loses its CPU between two of them, whoever else could have woken them.
+/// thread if it loses its CPU between two of them, whichever thread could have woken them.
 const MORE_WAKERS: usize = 7;
 
 impl Machine {
     /// One turn of `turn`'s CPU: runs what is due, up to the budget of a turn, and says how many timers that
-    /// were. By the thread that plays it.
+    /// were. By the thread that drives it.
     pub(crate) fn take_turn(&self, turn: &mut Turn) -> u32 {
         let mut actions = Actions::new(self.cpu_limit);
         let mut now = self.clock.now();

@@ -1,11 +1,11 @@
-//! What there is to say of a CPU that a thread can play as a lane: a state, not a count.
+//! What there is to say of a CPU that a thread can drive as a lane: a state, not a count.
 
 use crate::Machine;
 use core::fmt;
 use quietcore_core::tmigr::CpuState;
 use quietcore_core::{CpuId, CpuSet};
 
-/// What a machine's books say of a lane.
+/// What a hierarchy says of a lane.
 ///
 /// ```
 /// assert_eq!(quietcore::metrics::LaneState::Absent.to_string(), "absent");
@@ -18,7 +18,7 @@ pub enum LaneState {
     Parked,
     /// It does not turn, though it should: others look after what it has.
     Absent,
-    /// It takes no part: isolated, or nobody plays it.
+    /// It takes no part: isolated, or no thread drives it.
     Unavailable,
 }
 
@@ -67,16 +67,16 @@ impl fmt::Display for LaneState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LaneMetrics {
-    /// What the books say.
+    /// What the hierarchy says.
     pub state: LaneState,
     /// Whether its CPU is isolated, since the machine started or at run time.
     pub is_isolated: bool,
-    /// Whether a thread plays it.
+    /// Whether a thread drives it.
     pub is_played: bool,
 }
 
 impl Machine {
-    /// `None` for a CPU that no thread can play as a lane.
+    /// `None` for a CPU that no thread can drive as a lane.
     pub(super) fn lane_metrics(&self, cpu: CpuId, isolated: &CpuSet) -> Option<LaneMetrics> {
         let is_lane = self.lane_set.contains(cpu) || self.lanes.exist() && !self.cpus.contains(cpu);
         is_lane.then(|| LaneMetrics {

@@ -29,9 +29,9 @@ pub struct CpuMetrics {
     pub is_spare: bool,
     /// What happened to timers of its bases.
     pub bases: Counters,
-    /// Runs by its player of timers of its own bases.
+    /// Runs by its driver of timers of its own bases.
     pub ran_own: u64,
-    /// Runs by its player of timers of other CPUs: pulled, or served by the helper.
+    /// Runs by its driver of timers of other CPUs: pulled, or served by the helper.
     pub ran_for_others: u64,
     /// Turns that it took.
     pub turns: u64,
@@ -70,7 +70,7 @@ pub struct CpuMetrics {
     pub donations: u64,
     /// Stalls that were [reported](Machine::stalls).
     pub stalls: u64,
-    /// What it is as a lane; `None` if no thread can play it.
+    /// What it is as a lane; `None` if no thread can drive it.
     pub lane: Option<LaneMetrics>,
     /// How late the timers were that it ran.
     pub lateness: Histogram,

@@ -1,7 +1,7 @@
-//! Counters that are always on: one cache line and a histogram per CPU, written by whoever plays it.
+//! Counters that are always on: one cache line and a histogram per CPU, written by the thread that drives it.
 //!
 //! All words are statistics: they guard nothing and order nothing, hence Relaxed everywhere. Each has one
-//! writer at a time (the player of the CPU), so additions are cheap, and readers may see one word earlier
+//! writer at a time (the driver of the CPU), so additions are cheap, and readers may see one word earlier
 //! than another.
 
 use super::histogram::{BUCKETS, bucket_of};
@@ -28,7 +28,7 @@ impl Count {
     }
 }
 
-/// What the player of one CPU counts.
+/// What the driver of one CPU counts.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct CpuCounts {

@@ -1,4 +1,4 @@
-//! Which lane runs what waits: where a task wakes up, who takes what from whom, and who is told.
+//! Which lane runs what waits: where a task wakes up, which lane takes it from which, and which is woken.
 //!
 //! Real-time tasks go where the core says (`wake_target`): where they ran last unless something is in the
 //! way. A lane cannot interrupt what it runs, so a normal task or work that is under way is in the way as a
@@ -10,7 +10,7 @@
 //! not: the lane is about to take it; if it is stuck instead, others look for what waits whenever they look
 //! after it. What no lane takes, as all are isolated or none was claimed, waits aside until one opens.
 //!
-//! Absent: running. Source: KERNEL section 6; PROTOCOL section 4, "marking opens X's run queues".
+//! Source: docs/design/KERNEL.md, section 6; docs/design/PROTOCOL.md, section 4.
 
 use super::queue::{Item, NextItem, RunQueue};
 use super::wake_to::WakeTo;
@@ -31,7 +31,7 @@ impl Machine {
         self.lanes.queue(cpu)
     }
 
-    /// Whether `cpu` takes what is not bound to it, as far as anybody can see.
+    /// Whether `cpu` takes what is not bound to it, as far as any thread can see.
     fn is_free(&self, cpu: CpuId) -> bool {
         self.queue(cpu).is_some_and(|queue| queue.gate.is_open()) && !self.core.is_marked(cpu)
     }
@@ -64,15 +64,15 @@ impl Machine {
         }
     }
 
-    /// Puts `item` into the queue of `cpu` and tells whoever should know.
+    /// Puts `item` into the queue of `cpu` and wakes the lanes that should look.
     fn push_to(&self, cpu: CpuId, item: Item) -> Result<(), Item> {
         let queue = self.queue(cpu).expect("a lane was chosen");
         let is_bound = item.bound_to().is_some();
         let waited = queue.push(item, &self.lanes.priorities).map_err(|refused| refused.0)?;
         queue.doorbell.ring();
         let is_woken = self.lanes.kick_lane(cpu) == Some(Notify::Woke);
-        // What a lane leaves for itself it runs soon, if somebody sees to it that it does; two of those are
-        // one for somebody else. What others leave with it while it runs something, too.
+        // A lane runs the one item that it pushed for itself soon; if it gets stuck, a watcher finds it. From
+        // two on, or behind an item that runs, another lane is woken to take one.
         let is_here = self.current_cpu().map(|(here, _)| here) == Some(cpu);
         let is_busy = matches!(queue.current.get().0, Activity::Normal | Activity::Realtime(_));
         let waited = if is_here { waited } else { waited + usize::from(is_busy) };
@@ -258,8 +258,8 @@ impl Machine {
         }
     }
 
-    /// Once per tick, by the lane of `queue`: others may run what waits there. Whoever was woken for it may
-    /// have found the lock taken, and gone to sleep again. Cost: two loads.
+    /// Once per tick, by the lane of `queue`: others may run what waits there. The thread that was woken for
+    /// it may have found the lock taken, and gone to sleep again. Cost: two loads.
     pub(crate) fn offer_backlog(&self, queue: &RunQueue) {
         if queue.has_movable() {
             self.wake_idle_lane(queue.cpu());
@@ -271,7 +271,7 @@ impl Machine {
         self.lane_set.iter().filter(|cpu| self.core.is_marked(*cpu)).for_each(|cpu| self.offer_items_of(cpu));
     }
 
-    /// `cpu` does not turn from now on: what waits there and others may run needs somebody who is awake.
+    /// `cpu` does not turn from now on: what waits there and others may run needs a lane that is awake.
     pub(crate) fn offer_items_of(&self, cpu: CpuId) {
         if self.queue(cpu).is_some_and(RunQueue::has_movable) {
             self.lanes.wake_one();
@@ -290,7 +290,7 @@ impl Machine {
         items.into_iter().for_each(|item| self.enqueue(item));
     }
 
-    /// Drops what nobody will run. What only another thread may touch stays where that finds it; a forked
+    /// Drops what no thread will run. What only another thread may touch stays where that finds it; a forked
     /// child touches nothing.
     pub(crate) fn dismiss(&self, item: Item) {
         if self.is_forked() {

@@ -89,7 +89,7 @@ impl core::error::Error for RaiseError {}
 /// let machine = builder
 ///     .softirq(Vector::TASKLET, move |run| {
 ///         let seen = (run.cpu().index(), run.vector(), run.runner());
-///         sender.lock().expect("no panic").send(seen).expect("somebody waits");
+///         sender.lock().expect("no panic").send(seen).expect("a thread waits");
 ///     })
 ///     .start()?;
 /// machine.raise(quietcore::CpuId::new(0)?, Vector::TASKLET)?;

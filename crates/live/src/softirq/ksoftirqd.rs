@@ -7,6 +7,7 @@
 
 use super::bell::Ksoftirqd;
 use super::handlers::EndEarly;
+use super::round::Round;
 use crate::machine::{Machine, StartError};
 use crate::run_queue::RunQueue;
 use quietcore_core::softirq::{Budget, Passes, Runner, Step, VectorSet};
@@ -48,7 +49,7 @@ impl Machine {
         while ksoftirqd.wait(|| self.is_running()) {
             self.counts[cpu.index()].ksoftirqd_wakeups.add(1);
             while self.is_running() && self.ksoftirqd_round(cpu, queue) {
-                // Its time is up: whoever waits for the CPU goes first.
+                // Its time is up: what waits for the CPU goes first.
                 thread::yield_now();
             }
         }
@@ -67,7 +68,11 @@ impl Machine {
                         // The lane runs them, and looks again when it is done.
                         return false;
                     }
-                    self.run_vectors(cpu, claimed, (Runner::Ksoftirqd, until), &Patient);
+                    self.run_vectors(
+                        cpu,
+                        claimed,
+                        Round { runner: Runner::Ksoftirqd, until, must_end_early: &Patient },
+                    );
                     let _ = queue.claims.finish(Runner::Ksoftirqd);
                 }
                 Step::End { left } => return !left.intersection(VectorSet::MOVABLE).is_empty(),

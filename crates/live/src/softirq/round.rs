@@ -73,7 +73,11 @@ impl Softirqs {
                         return ran;
                     }
                     queue.current.begin(Activity::Softirq);
-                    ran += machine.run_vectors(cpu, claimed, (Runner::Lane, until), queue);
+                    ran += machine.run_vectors(
+                        cpu,
+                        claimed,
+                        Round { runner: Runner::Lane, until, must_end_early: queue },
+                    );
                     queue.current.end();
                     self.deferral.ran(claimed);
                     let _ = queue.claims.finish(Runner::Lane);
@@ -135,15 +139,19 @@ fn donate(machine: &Machine, queue: &RunQueue, vectors: VectorSet, since: Nanos)
     }
 }
 
+/// What the handlers of a pass may know of it.
+#[derive(Clone, Copy)]
+pub(super) struct Round<'a> {
+    pub(super) runner: Runner,
+    /// When the round's time is used up.
+    pub(super) until: Nanos,
+    pub(super) must_end_early: &'a dyn EndEarly,
+}
+
 impl Machine {
-    /// Runs the handlers of `vectors`, lowest first. By whoever has claimed them.
-    pub(super) fn run_vectors(
-        &'static self,
-        cpu: CpuId,
-        vectors: VectorSet,
-        (runner, until): (Runner, Nanos),
-        must_end_early: &dyn EndEarly,
-    ) -> u32 {
+    /// Runs the handlers of `vectors`, lowest first. By the runner that has claimed them.
+    pub(super) fn run_vectors(&'static self, cpu: CpuId, vectors: VectorSet, round: Round<'_>) -> u32 {
+        let Round { runner, until, must_end_early } = round;
         let mut ran = 0;
         for vector in vectors.iter() {
             let Some(handler) = self.softirqs.get(vector) else { continue };

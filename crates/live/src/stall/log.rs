@@ -16,7 +16,7 @@ pub(crate) struct Stalls {
     log: Mutex<Log>,
 }
 
-/// The lock is held for no call of anybody's code.
+/// The lock is held for no call of user code.
 #[derive(Debug)]
 struct Log {
     /// Marks by CPU that were reported.
@@ -61,7 +61,7 @@ impl Stalls {
         &self.records[cpu.index()]
     }
 
-    /// Says what `cpu` runs while `code` does. By its player.
+    /// Says what `cpu` runs while `code` does. By its driver.
     #[inline]
     pub(crate) fn around<R>(&self, cpu: CpuId, running: RunningCode, code: impl FnOnce() -> R) -> R {
         /// Also when `code` panics.
@@ -84,7 +84,7 @@ impl Stalls {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a report of each of `marked` that has none yet; returns the new ones. Does nothing if somebody
+    /// Writes a report of each of `marked` that has none yet; returns the new ones. Does nothing if a thread
     /// else is at it.
     pub(super) fn report(&self, now: Nanos, marked: impl Iterator<Item = Marked>) -> Vec<StallReport> {
         let Ok(mut log) = self.log.try_lock() else { return Vec::new() };
@@ -124,10 +124,10 @@ impl Stalls {
         new
     }
 
-    /// `cpu` turns again, or is not played any more.
+    /// `cpu` turns again, or is not driven any more.
     #[cold]
     pub(super) fn end(&self, cpu: CpuId, now: Option<Nanos>) {
-        // Somebody may be writing that report: then the next turn says it.
+        // A thread may be writing that report: then the next turn says it.
         let Ok(mut log) = self.log.try_lock() else { return };
         log.end(self.record(cpu).take_report(), now);
     }
@@ -193,8 +193,8 @@ mod tests {
         assert!(!stalls.record(cpu).is_reported(), "it was back before that");
     }
 
-    /// Goal: a lane that could not say that it was back, as somebody had the lock, is so in the next report.
-    /// Method: two marks, and nobody who says the end of the first.
+    /// Goal: a lane that could not say that it was back, as a thread had the lock, is so in the next report.
+    /// Method: two marks, and no end of the first.
     #[test]
     fn a_new_report_ends_the_one_before() {
         let stalls = Stalls::new(1);
@@ -207,8 +207,8 @@ mod tests {
         assert_eq!(stalls.kept()[1].ended, Some(Nanos(1000)));
     }
 
-    /// Goal: a lane that could not say that it was back, and went to sleep then, is so for whoever asks.
-    /// Method: a mark, and the same one again when the lane is back.
+    /// Goal: a lane that could not say that it was back, and went to sleep then, is so for the thread that
+    /// asks. Method: a mark, and the same one again when the lane is back.
     #[test]
     fn who_asks_ends_a_report() {
         let stalls = Stalls::new(1);

@@ -8,8 +8,8 @@ use core::time::Duration;
 use quietcore_core::realtime::Priority;
 use quietcore_core::softirq::Vector;
 
-/// A lane that did not turn for longer than [`stall_after`](crate::MachineBuilder::stall_after), so that others took
-/// over what they could. Its `Display` is one line.
+/// A lane that did not turn for longer than [`stall_after`](crate::MachineBuilder::stall_after), so that
+/// others took over what they could. Its `Display` is one line.
 ///
 /// ```
 /// let machine = quietcore::Machine::start()?;
@@ -32,7 +32,7 @@ pub struct StallReport {
     pub since: Nanos,
     /// When that was noticed.
     pub noticed: Nanos,
-    /// When it turned again; `None` if it has not yet, or was not played any more.
+    /// When it turned again; `None` if it has not yet, or was not driven any more.
     pub ended: Option<Nanos>,
     /// What it was doing.
     pub stall: StallCause,
@@ -93,7 +93,7 @@ impl StallCause {
             CodeKind::Timer => Self::Running { name, timer: subject, function, armed: site },
             CodeKind::Task => Self::Task { name, priority: number.and_then(Priority::new), spawned: site },
             CodeKind::Work => Self::Work { name },
-            // Whoever writes the record has a vector.
+            // The thread that writes the record has a vector.
             CodeKind::Softirq => {
                 number.and_then(Vector::from_index).map_or(Self::Elsewhere, |vector| Self::Softirq { vector })
             }

@@ -30,8 +30,8 @@ impl Machine {
     /// machine without lanes, and in a forked child.
     ///
     /// A lane is reported when another one, or the sentinel, has noticed that it does not turn: at the latest
-    /// some ticks after [`stall_after`](MachineBuilder::stall_after). While nothing waits for it, nobody need
-    /// notice.
+    /// some ticks after [`stall_after`](MachineBuilder::stall_after). While nothing waits for it, no thread
+    /// need notice.
     ///
     /// ```
     /// let machine = quietcore::Machine::start()?;
@@ -61,7 +61,7 @@ impl Machine {
         if self.is_forked() { 0 } else { self.stalls.dropped() }
     }
 
-    /// Somebody was marked, or may have been: writes what is not written yet. Without any lock of the core.
+    /// A thread was marked, or may have been: writes what is not written yet. Without any lock of the core.
     /// Cost: one look at each CPU.
     #[cold]
     pub(crate) fn report_stalls(&self, now: Nanos) {
@@ -80,13 +80,13 @@ impl Machine {
         }
     }
 
-    /// `cpu` is played by the calling thread from now on.
+    /// `cpu` is driven by the calling thread from now on.
     pub(crate) fn played_here(&self, cpu: CpuId) {
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
         self.stalls.record(cpu).set_thread(thread.cast_unsigned());
     }
 
-    /// `cpu` is played by nobody any more.
+    /// `cpu` is driven by no thread any more.
     pub(crate) fn played_by_nobody(&self, cpu: CpuId) {
         self.report_stalls(self.now());
         self.stalls.end(cpu, None);

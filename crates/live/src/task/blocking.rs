@@ -15,8 +15,8 @@ use quietcore_core::CpuId;
 use std::sync::Arc;
 
 impl Machine {
-    /// Runs `closure`, which may block, on a thread that is nobody's lane. Works without lanes, too. When the
-    /// machine ends, closures that have not begun are dropped; those that have are not waited for.
+    /// Runs `closure`, which may block, on a thread that is no lane. Works without lanes, too. When
+    /// the machine ends, closures that have not begun are dropped; those that have are not waited for.
     ///
     /// # Errors
     /// When the machine does not run, or the system refuses a thread and none is there.

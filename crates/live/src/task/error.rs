@@ -13,7 +13,7 @@ pub(super) type Panic = Box<dyn Any + Send>;
 /// use quietcore::{Machine, task::SpawnError};
 ///
 /// let machine = Machine::start()?; // without lanes
-/// assert_eq!(machine.spawn(async {}).expect_err("nobody would run it"), SpawnError::NoLanes);
+/// assert_eq!(machine.spawn(async {}).expect_err("no thread would run it"), SpawnError::NoLanes);
 /// # machine.shutdown();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -1,8 +1,9 @@
 //! All tasks that have not ended: when the machine or a lane's thread ends, their futures are dropped.
 //!
 //! A task that waits is in no queue, only its wakers know it. So each is listed with a waker of its own from
-//! before its first poll until its future is gone; at the end everybody is woken, and whoever would put one
-//! into a queue drops it instead. The list is cut in several, so that spawning threads rarely meet.
+//! before its first poll until its future is gone; at the end every thread is woken, and the thread that
+//! would put one into a queue drops it instead. The list is cut in several, so that spawning threads rarely
+//! meet.
 
 use core::task::Waker;
 use slab::Slab;

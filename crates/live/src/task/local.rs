@@ -4,7 +4,7 @@ use super::live::LiveTasks;
 use crate::machine::Machine;
 use quietcore_core::CpuId;
 
-/// Ends the tasks of a lane's thread; by that thread, which still plays the lane.
+/// Ends the tasks of a lane's thread; by that thread, which still drives the lane.
 pub(crate) fn end_local_tasks(machine: &'static Machine, cpu: CpuId, tasks: &LiveTasks) {
     // A task that is woken while its future is dropped comes back to the queue; one that another thread has
     // just woken is on its way there.

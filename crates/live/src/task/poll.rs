@@ -31,7 +31,7 @@ pin_project! {
     impl<F> PinnedDrop for Contained<F> {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
-            // Nobody is left who would hear of a panic.
+            // No thread is left who would hear of a panic.
             let _ = drop_future(this.future.as_mut(), this.state);
         }
     }
@@ -58,14 +58,14 @@ impl<F: Future> Future for Contained<F> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         let state: &TaskState = this.state;
-        // Asked here, where the task counts as running: whoever aborts it or ends the machine after this
-        // wakes it, and it is polled, or dropped by its queue, once more. Before this it is seen.
+        // Asked here, where the task counts as running: the thread that aborts it or ends the machine after
+        // this wakes it, and it is polled, or dropped by its queue, once more. Before this it is seen.
         if state.aborted.is_set() || !Machine::of(state.machine).is_running() {
             let dropped = drop_future(this.future.as_mut(), state);
             return Poll::Ready(Err(dropped.map_or_else(JoinError::Panicked, |()| JoinError::Cancelled)));
         }
         let future = this.future.as_mut().as_pin_mut().expect("it is not polled after its end");
-        // It is not polled again after a panic, so nobody sees what it left broken.
+        // It is not polled again after a panic, so no thread sees what it left broken.
         let result = match catch_unwind(AssertUnwindSafe(|| future.poll(context))) {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(result)) => Ok(result),

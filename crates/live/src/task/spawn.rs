@@ -1,7 +1,7 @@
 //! Starting tasks.
 //!
 //! Any thread may start one. It is put into a queue at once, so it may have ended when this returns. Without
-//! lanes there is nobody to run tasks: that is an error, as is a lane that the machine does not have.
+//! lanes there is no thread to run tasks: that is an error, as is a lane that the machine does not have.
 
 use super::error::SpawnError;
 use super::join::JoinHandle;
@@ -57,7 +57,7 @@ impl TaskOptions {
         Self { priority: Some(priority), ..self }
     }
 
-    /// Only on this lane, whether that is isolated or not. While nobody plays the lane the task waits.
+    /// Only on this lane, whether that is isolated or not. While no thread drives the lane the task waits.
     ///
     /// ```
     /// # use quietcore::task::TaskOptions;

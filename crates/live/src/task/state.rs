@@ -18,7 +18,7 @@ pub(crate) enum TaskPlace {
     Anywhere,
     /// On this lane.
     Lane(CpuId),
-    /// On the thread that plays this lane now, and on no other.
+    /// On the thread that drives this lane now, and on no other.
     Thread(CpuId),
 }
 

@@ -28,7 +28,7 @@ impl LastCpu {
     }
 }
 
-/// Whether somebody wants a task to end.
+/// Whether a thread wants a task to end.
 #[derive(Debug)]
 pub(super) struct Aborted(AtomicU8);
 
@@ -38,7 +38,7 @@ impl Aborted {
     }
 
     pub(super) fn set(&self) {
-        // Relaxed: the wake-up that follows hands it to whoever runs the task next.
+        // Relaxed: the wake-up that follows hands it to the thread that runs the task next.
         self.0.store(1, Ordering::Relaxed);
     }
 

@@ -1,4 +1,4 @@
-//! A future that takes part in time, whoever polls it.
+//! A future that takes part in time, whichever executor polls it.
 //!
 //! It is busy from the moment its waker is woken until it has been polled and is pending again. So an
 //! executor needs to know nothing of paused time: a future that is wrapped here is enough, one for each of
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Wake;
 use std::thread::{self, Thread};
 
-/// The waker of whoever polls the wrapped future.
+/// The waker of the thread that polls the wrapped future.
 #[derive(Default)]
 pub(super) struct Outside(Mutex<Option<Waker>>);
 
@@ -67,7 +67,8 @@ struct Leave(Arc<Inside>);
 
 impl Drop for Leave {
     fn drop(&mut self) {
-        // Not dropped under the lock of the slot: whoever is asked to look again then may wake this one.
+        // Not dropped under the lock of the slot: the thread that is asked to look again then may wake this
+        // one.
         let participant = self.0.slot().take();
         drop(participant);
     }
@@ -100,7 +101,7 @@ pub async fn attend<F: Future>(machine: &'static Machine, future: F) -> F::Outpu
         {
             return Poll::Ready(output);
         }
-        // Who was woken is polled again by whoever polls this.
+        // Who was woken is polled again by the thread that polls this.
         while participant.idle() == IdleOutcome::Moved {}
         Poll::Pending
     })

@@ -46,10 +46,10 @@ impl Machine {
     /// ```
     /// # use quietcore::{Machine, virtual_time::Participate};
     /// # use std::sync::Arc;
-    /// # struct Nobody;
-    /// # impl Participate for Nobody { fn look_again(&self) {} }
+    /// # struct No thread;
+    /// # impl Participate for No thread { fn look_again(&self) {} }
     /// let machine = Machine::builder().virtual_time().start()?;
-    /// let participant = machine.participate(Arc::new(Nobody));
+    /// let participant = machine.participate(Arc::new(No thread));
     /// # drop(participant);
     /// # machine.shutdown();
     /// # Ok::<(), quietcore::StartError>(())
@@ -59,8 +59,8 @@ impl Machine {
         Participant { machine: self, number }
     }
 
-    /// Keeps paused time from moving by itself, for work that nobody who takes part knows of: a thread that
-    /// computes, a process that was started, a thread that is about to take part.
+    /// Keeps paused time from moving by itself, for work that no participant knows of: a thread
+    /// that computes, a process that was started, a thread that is about to take part.
     ///
     /// ```
     /// # use core::time::Duration;

@@ -15,8 +15,8 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimeError {
-    /// The machine was not started with [`MachineBuilder::virtual_time`](crate::MachineBuilder::virtual_time), or was shut
-    /// down.
+    /// The machine was not started with
+    /// [`MachineBuilder::virtual_time`](crate::MachineBuilder::virtual_time), or was shut down.
     Refused,
     /// Time is paused already.
     Paused,

@@ -1,5 +1,5 @@
-//! Paused time: the clock stands still while anybody has something to do, and jumps to the next expiry when
-//! nobody has.
+//! Paused time: the clock stands still while any participant is busy, and jumps to the next expiry
+//! when none has.
 //!
 //! Who takes part says so ([`Machine::participate`]): a thread in [`block_on`], the workers of a runtime.
 //! When all of them are idle, the last one moves the clock to the first expiry and runs what is due on its
@@ -7,14 +7,15 @@
 //! thread it takes the same steps every time.
 //!
 //! Invariants:
-//! - Time moves only when all who take part are idle, nobody [holds](hold) it and nobody runs timers.
-//! - Whoever was woken counts as busy from the wake on, not from the moment its thread runs.
-//! - When something changes that could let time move, somebody idle is asked to look again.
+//! - Time moves only when all who take part are idle, no thread [holds](hold) it and no thread runs timers.
+//! - The thread that was woken counts as busy from the wake on, not from the moment its thread runs.
+//! - When something changes that could let time move, a participant that is idle is asked to look again.
 //!
-//! Only machines that were made for it ([`MachineBuilder::virtual_time`](crate::MachineBuilder::virtual_time)) can be
-//! paused. They have one CPU, so that timers that are due at the same moment run in the order in which they
-//! were armed. Not here: the clock itself (`clock/`), and how a runtime finds out that it is idle. Source:
-//! tokio's `time::pause`; deviation: any number of threads may take part.
+//! Only machines that were made for it
+//! ([`MachineBuilder::virtual_time`](crate::MachineBuilder::virtual_time)) can be paused. They have one CPU,
+//! so that timers that are due at the same moment run in the order in which they were armed. Not here: the
+//! clock itself (`clock/`), and how a runtime finds out that it is idle. Source: tokio's `time::pause`;
+//! deviation: any number of threads may take part.
 
 mod attend;
 mod control;

@@ -1,9 +1,9 @@
 //! Moving a paused clock, and running what is due then.
 //!
-//! Invariants: one thread at a time runs timers, be it the helper, somebody who moves time or has just become
-//! idle; the clock is changed by that one only, or from inside a callback that it runs. What is asked of the
-//! helper while time stands still is not remembered: whoever moves time looks at all timers. Not here: who
-//! may move it (`state.rs`).
+//! Invariants: one thread at a time runs timers, be it the helper, a thread that moves time or has just
+//! become idle; the clock is changed by that one only, or from inside a callback that it runs. What is asked
+//! of the helper while time stands still is not remembered: the thread that moves time looks at all timers.
+//! Not here: who may move it (`state.rs`).
 
 use super::error::TimeError;
 use super::state::TimeState;
@@ -16,13 +16,13 @@ use std::thread;
 pub(super) struct TimerRunner(&'static Machine);
 
 impl TimerRunner {
-    /// At once, if nobody does: the lock is held since that was seen.
+    /// At once, if no thread does: the lock is held since that was seen.
     pub(super) fn begin(machine: &'static Machine, mut state: MutexGuard<'_, TimeState>) -> Self {
         state.runner = Some(thread::current().id());
         Self(machine)
     }
 
-    /// When nobody else does any more; `None` when this thread does already.
+    /// When no other thread does any more; `None` when this thread does already.
     fn wait(machine: &'static Machine) -> Option<Self> {
         let mut state = machine.virtual_time.lock();
         loop {
@@ -60,7 +60,7 @@ impl Machine {
         Ok(())
     }
 
-    /// For the helper: what is due, unless time is paused; nobody pauses it meanwhile.
+    /// For the helper: what is due, unless time is paused; no thread pauses it meanwhile.
     pub(crate) fn play_unless_paused(&'static self) {
         let _running = self.virtual_time.is_allowed.then(|| TimerRunner::wait(self));
         if !self.clock.is_paused() {
@@ -80,7 +80,8 @@ impl Machine {
         if let Some(next) = next {
             self.clock.freeze(next.max(self.clock.now()));
         }
-        // Also without a timer: then the books learn that none is left, and the next arm asks for an alarm.
+        // Also without a timer: then the hierarchy learn that none is left, and the next arm asks for an
+        // alarm.
         self.play_all();
         next.is_some()
     }
@@ -96,12 +97,12 @@ impl Machine {
         }
     }
 
-    /// Somebody who does not take part armed a timer while time stood still.
+    /// A thread that does not take part armed a timer while time stood still.
     pub(crate) fn settle_paused(&self) {
         self.settle(self.virtual_time.lock());
     }
 
-    /// Something changed: if time may move now, all are asked to look: one that nobody polls would not.
+    /// Something changed: if time may move now, all are asked to look: one that no thread polls would not.
     pub(super) fn settle(&self, state: MutexGuard<'_, TimeState>) {
         let may_move = self.clock.is_paused() && self.next_expiry().is_some();
         let idle = if may_move { state.who_could_move() } else { Vec::new() };

@@ -8,19 +8,19 @@ use super::mover::TimerRunner;
 use super::state::IdleOutcome;
 use crate::machine::Machine;
 
-/// Somebody who takes part in a machine's time: while it is busy, paused time stands still. It starts idle;
+/// A thread that takes part in a machine's time: while it is busy, paused time stands still. It starts idle;
 /// dropping it ends its part. Any thread may call it.
 ///
 /// ```
 /// use quietcore::{Machine, virtual_time::{IdleOutcome, Participate}};
 /// use std::sync::Arc;
 ///
-/// struct Nobody;
-/// impl Participate for Nobody {
+/// struct No thread;
+/// impl Participate for No thread {
 ///     fn look_again(&self) {}
 /// }
 /// let machine = Machine::builder().virtual_time().start()?;
-/// let participant = machine.participate(Arc::new(Nobody));
+/// let participant = machine.participate(Arc::new(No thread));
 /// participant.begin();
 /// assert_eq!(participant.idle(), IdleOutcome::Wait); // time runs by itself: there is nothing to move
 /// # machine.shutdown();
@@ -38,10 +38,10 @@ impl Participant {
     /// ```
     /// # use quietcore::{Machine, virtual_time::{IdleOutcome, Participate}};
     /// # use std::sync::Arc;
-    /// # struct Nobody;
-    /// # impl Participate for Nobody { fn look_again(&self) {} }
+    /// # struct No thread;
+    /// # impl Participate for No thread { fn look_again(&self) {} }
     /// # let machine = Machine::builder().virtual_time().start()?;
-    /// let participant = machine.participate(Arc::new(Nobody));
+    /// let participant = machine.participate(Arc::new(No thread));
     /// participant.wake();
     /// assert_eq!(participant.idle(), IdleOutcome::Woken);
     /// # machine.shutdown();
@@ -56,10 +56,10 @@ impl Participant {
     /// ```
     /// # use quietcore::{Machine, virtual_time::Participate};
     /// # use std::sync::Arc;
-    /// # struct Nobody;
-    /// # impl Participate for Nobody { fn look_again(&self) {} }
+    /// # struct No thread;
+    /// # impl Participate for No thread { fn look_again(&self) {} }
     /// # let machine = Machine::builder().virtual_time().start()?;
-    /// let participant = machine.participate(Arc::new(Nobody));
+    /// let participant = machine.participate(Arc::new(No thread));
     /// participant.wake();
     /// assert!(participant.begin());
     /// assert!(!participant.begin());
@@ -76,11 +76,11 @@ impl Participant {
     /// ```
     /// # use quietcore::{Machine, virtual_time::{IdleOutcome, Participate}};
     /// # use std::sync::Arc;
-    /// # struct Nobody;
-    /// # impl Participate for Nobody { fn look_again(&self) {} }
+    /// # struct No thread;
+    /// # impl Participate for No thread { fn look_again(&self) {} }
     /// # let machine = Machine::builder().virtual_time().start()?;
     /// machine.pause()?;
-    /// let participant = machine.participate(Arc::new(Nobody));
+    /// let participant = machine.participate(Arc::new(No thread));
     /// assert_eq!(participant.idle(), IdleOutcome::Wait); // no timer is armed
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -11,7 +11,7 @@ pub(crate) struct VirtualTime {
     /// Length of a tick, in ns.
     pub(super) tick: u64,
     state: Mutex<TimeState>,
-    /// Nobody runs timers any more.
+    /// No thread runs timers any more.
     pub(super) done: Condvar,
 }
 

@@ -1,12 +1,12 @@
 //! Who takes part in a machine's time, and whether it may move.
 //!
-//! One lock guards all of it: it is taken when somebody starts or stops waiting, never when a timer is armed.
+//! One lock guards all of it: it is taken when a thread starts or stops waiting, never when a timer is armed.
 
 use core::fmt;
 use std::sync::Arc;
 use std::thread::ThreadId;
 
-/// How the machine reaches somebody who takes part in time.
+/// How the machine reaches a thread that takes part in time.
 ///
 /// ```
 /// use std::thread::Thread;
@@ -21,7 +21,7 @@ use std::thread::ThreadId;
 /// }
 /// ```
 pub trait Participate: Send + Sync {
-    /// Whether work waits that nobody has taken up yet, although everybody is idle: a queue that other
+    /// Whether work waits that no thread has taken up yet, although every thread is idle: a queue that other
     /// threads push to. Called under a lock: it must return at once and call no machine. Any thread.
     fn has_backlog(&self) -> bool {
         false
@@ -32,7 +32,7 @@ pub trait Participate: Send + Sync {
     fn look_again(&self);
 }
 
-/// What somebody who has nothing to do is told.
+/// What a thread that has nothing to do is told.
 ///
 /// ```
 /// use quietcore::virtual_time::IdleOutcome;
@@ -117,7 +117,7 @@ impl TimeState {
         !is_woken
     }
 
-    /// Whether nobody has anything to do, as far as the members know.
+    /// Whether no thread has anything to do, as far as the members know.
     pub(super) fn may_move(&self) -> bool {
         self.busy == 0
             && self.holds == 0

@@ -1,4 +1,4 @@
-//! Time moves when nobody has anything to do, and only then.
+//! Time moves when no thread has anything to do, and only then.
 
 use super::{TimeError, advance, attend, block_on};
 use crate::time::{Duration, Instant, sleep, sleep_until, timeout};
@@ -45,7 +45,7 @@ fn poll_once(future: Pin<&mut impl Future<Output = ()>>) -> Poll<()> {
 }
 
 /// Goal: a thread that waits moves time to exactly where it waits for, whatever else is armed. Method: a
-/// sleep of a day beside one that was dropped and one that nobody polls again.
+/// sleep of a day beside one that was dropped and one that no thread polls again.
 #[test]
 fn a_thread_that_waits_moves_time() {
     let _paused = Paused::start();
@@ -227,7 +227,7 @@ fn who_takes_no_part_can_arm() {
     receiver.recv_timeout(Duration::from_secs(30)).expect("time moves");
     assert_eq!(start.elapsed(), ms(3));
     drop(future);
-    // Ends the other thread, whose future nobody wakes.
+    // Ends the other thread, whose future no thread wakes.
     drop(waits);
 }
 
@@ -356,7 +356,7 @@ fn time_does_not_move_for_what_was_cancelled() {
         if core::mem::take(&mut is_first) {
             let waker = context.waker().clone();
             thread::spawn(move || {
-                thread::sleep(ms(20)); // the other one waits by then
+                thread::sleep(ms(20)); // the other waits by then
                 waker.wake();
             });
             return Poll::Pending;

@@ -1,18 +1,18 @@
 //! When the helper has to be awake: the deadline word W, and the kernel timer that follows it.
 //!
-//! Anybody may make W earlier ([`Alarm::pull`]); an awake CPU pushes it ahead of itself as long as it runs
-//! ([`Alarm::push`]). Whoever changes W then programs the timer, without a lock: programming takes half a
-//! microsecond, and whoever held a lock could be preempted in it. Two who program at the same time may do so
-//! in the wrong order, so each reads W again afterwards and goes on while W is earlier than what it
-//! programmed.
+//! Any thread may make W earlier ([`Alarm::pull`]); an awake lane pushes it ahead of itself as long as it
+//! runs ([`Alarm::push`]). The thread that changed W then programs the timer, without a lock: programming
+//! takes half a microsecond, and the holder of a lock could be preempted in it. Two threads that program at
+//! the same time may do so in the wrong order, so each reads W again afterwards and goes on while W is
+//! earlier than what it programmed.
 //!
 //! Invariants, when no call is under way (`models.rs`):
-//! - A1: the timer is programmed for W or earlier, or has expired and nobody has called [`Alarm::take`]
-//!   since. Proof: let S be the last programming, for v, by T, and suppose W = w < v. T read W after S and
-//!   saw no less than v, so w was written after what T saw, by somebody who lowers W and programs afterwards;
-//!   that is before S, since S is the last. The timer's own lock orders it before S, and so before T's read,
-//!   which must have seen w.
-//! - A2: what was published before a `pull` is seen by whoever looks after the `take` that ended it.
+//! - A1: the timer is programmed for W or earlier, or has expired and [`Alarm::take`] was not called since.
+//!   Proof: let S be the last programming, for v, by T, and suppose W = w < v. T read W after S and saw no
+//!   less than v, so w was written after what T saw, by a thread that lowers W and programs afterwards; that
+//!   is before S, since S is the last. The timer's own lock orders it before S, and so before T's read, which
+//!   must have seen w.
+//! - A2: what was published before a `pull` is seen by the look after the `take` that ended it.
 //!
 //! Earlier than W is not repaired: the timer expires, the helper takes, looks, finds nothing and pulls anew.
 //! Later would be: a caller that repaired by programming what it had read, and lost its CPU before it did,
@@ -25,7 +25,7 @@
 //! is part of what the look finds (A2) and leaves at most one expiry for nothing; a pull after it finds
 //! "none" and programs. Without `take` an expired W would swallow later pulls.
 //!
-//! Absent: what is to be done when. Source: PROTOCOL sections 4 and 6; timerfd_create(2).
+//! Source: docs/design/PROTOCOL.md, sections 4 and 6; timerfd_create(2).
 
 use crate::words::sync::{AtomicU64, Counter, Ordering};
 use kernel::Timer;
@@ -43,11 +43,11 @@ const END: Nanos = Nanos(1);
 pub(crate) enum PushOutcome {
     /// W is the new moment.
     Done,
-    /// Somebody changed W in the meantime, to this; nothing was done.
+    /// A thread changed W in the meantime, to this; nothing was done.
     Changed(Option<Nanos>),
 }
 
-/// The word and its timer. `wait` and `take` are for one thread, the waiter; all else is for anybody.
+/// The word and its timer. `wait` and `take` are for one thread, the waiter; all else is for any thread.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     /// W, in ns of `CLOCK_MONOTONIC`.
@@ -60,7 +60,7 @@ impl Alarm {
     /// The moment for which the waiter is to be awake; a look.
     #[inline]
     pub(crate) fn load(&self) -> Option<Nanos> {
-        // Relaxed: whoever acts on it changes it by compare-and-swap.
+        // Relaxed: the thread that acts on it changes it by compare-and-swap.
         from_word(self.word.load(Ordering::Relaxed))
     }
 
@@ -75,7 +75,7 @@ impl Alarm {
         }
     }
 
-    /// The waiter is to end: nobody moves W away from this.
+    /// The waiter is to end: no thread moves W away from this.
     pub(crate) fn end(&self) {
         self.pull(END);
     }
@@ -100,8 +100,8 @@ impl Alarm {
 
     /// W is none, and is returned as it was. For the waiter, after `wait` and before it looks. Cost: a swap.
     pub(crate) fn take(&self) -> Option<Nanos> {
-        // Acquire: pairs with Release in `pull` (A2). It releases nothing: nobody reads what the waiter did
-        // here.
+        // Acquire: pairs with Release in `pull` (A2). It releases nothing: no thread reads what the waiter
+        // did here.
         from_word(self.word.swap(NONE, Ordering::Acquire))
     }
 
@@ -208,7 +208,7 @@ mod kernel {
 
     impl Timer {
         pub(super) fn program(&self, moment: u64) {
-            *self.0.lock().expect("nobody panicked") = moment;
+            *self.0.lock().expect("no thread panicked") = moment;
         }
     }
 
@@ -224,7 +224,7 @@ mod kernel {
 
         /// What the timer is programmed for.
         pub(super) fn timer(&self) -> u64 {
-            *self.timer.0.lock().expect("nobody panicked")
+            *self.timer.0.lock().expect("no thread panicked")
         }
     }
 }

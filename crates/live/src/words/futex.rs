@@ -1,12 +1,12 @@
 //! A word on which threads sleep in the kernel, and how they are woken.
 //!
 //! [`FutexWord::wait`] sleeps only if the word still has the value that the caller saw: the kernel compares
-//! and queues in one step, under the lock under which [`FutexWord::wake`] looks for sleepers. So nobody
+//! and queues in one step, under the lock under which [`FutexWord::wake`] looks for sleepers. So no thread
 //! misses a wake that follows a change of the word. What the word means, and which changes are followed by a
 //! wake, is the business of the files that use it. Words are private to the process.
 //!
 //! A return says little: a wake, a signal, a word that had changed. Callers look at their word again.
-//! Under loom the kernel's queue is a mutex and a condition, with the same promise; a thread that nobody
+//! Under loom the kernel's queue is a mutex and a condition, with the same promise; a thread that no thread
 //! wakes then fails the model. Source: futex(2), `FUTEX_WAIT_BITSET`.
 
 use crate::words::sync::AtomicU32;
@@ -15,7 +15,7 @@ use crate::words::sync::AtomicU32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Slept {
-    /// Somebody woke the thread, or it did not sleep, or a signal came: look at the word.
+    /// A thread woke the thread, or it did not sleep, or a signal came: look at the word.
     LookAgain,
     /// The moment came.
     TimedOut,
@@ -26,11 +26,11 @@ pub(crate) enum Slept {
 pub(crate) struct FutexWord {
     value: AtomicU32,
     #[cfg(loom)]
-    queue: likeness::Queue,
+    queue: likeness::Sleepers,
 }
 
 impl FutexWord {
-    /// The word itself. Whoever changes it knows whether a wake is owed.
+    /// The word itself. The thread that changes it knows whether a wake is owed.
     #[inline]
     pub(crate) fn value(&self) -> &AtomicU32 {
         &self.value
@@ -68,7 +68,7 @@ mod kernel {
             said(futex::wait(&self.value, Flags::PRIVATE, expected, Some(&timespec(span))))
         }
 
-        /// Wakes up to `count` sleepers. Cost: a system call, 7 us if somebody sleeps.
+        /// Wakes up to `count` sleepers. Cost: a system call, 7 us if a thread sleeps.
         pub(crate) fn wake(&self, count: u32) {
             // The kernel reads the count as signed. Nothing can fail: the address is a reference.
             let _ = futex::wake(&self.value, Flags::PRIVATE, count.min(i32::MAX as u32));
@@ -99,7 +99,7 @@ mod likeness {
     use quietcore_core::Nanos;
 
     #[derive(Debug, Default)]
-    pub(super) struct Queue {
+    pub(super) struct Sleepers {
         /// The lock of the kernel's hash bucket.
         bucket: Mutex<()>,
         woken: Condvar,
@@ -107,12 +107,12 @@ mod likeness {
 
     impl FutexWord {
         pub(crate) fn new(value: u32) -> Self {
-            Self { value: AtomicU32::new(value), queue: Queue::default() }
+            Self { value: AtomicU32::new(value), queue: Sleepers::default() }
         }
 
-        /// There is no clock: whoever has a moment to wait for finds that it has come.
+        /// There is no clock: the thread that has a moment to wait for finds that it has come.
         pub(crate) fn wait(&self, expected: u32, until: Option<Nanos>) -> Slept {
-            let bucket = self.queue.bucket.lock().expect("nobody panicked");
+            let bucket = self.queue.bucket.lock().expect("no thread panicked");
             // Relaxed: who changed the word and woke before this held the bucket's lock.
             if self.value.load(Ordering::Relaxed) != expected {
                 return Slept::LookAgain;
@@ -120,7 +120,7 @@ mod likeness {
             if until.is_some() {
                 return Slept::TimedOut;
             }
-            drop(self.queue.woken.wait(bucket).expect("nobody panicked"));
+            drop(self.queue.woken.wait(bucket).expect("no thread panicked"));
             Slept::LookAgain
         }
 
@@ -130,7 +130,7 @@ mod likeness {
         }
 
         pub(crate) fn wake(&self, count: u32) {
-            let _bucket = self.queue.bucket.lock().expect("nobody panicked");
+            let _bucket = self.queue.bucket.lock().expect("no thread panicked");
             match count {
                 1 => self.queue.woken.notify_one(),
                 _ => self.queue.woken.notify_all(),

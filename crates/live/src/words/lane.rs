@@ -1,12 +1,12 @@
-//! The words by which lanes, those who kick them and the sentinel know of each other without a lock.
+//! The words by which lanes, the threads that kick them and the sentinel know of each other without a lock.
 //!
-//! - [`SlotOwner`]: who sits in a slot, and how it waits. One word; claimed by a compare-and-swap.
-//! - [`DozeUntil`]: until when a lane that is awake in the books waits, for those who arm something more precise
-//!   than a tick.
-//! - [`RequestedAlarm`]: the alarm that the tree asked for while nobody was awake.
-//! - [`StandaloneFlag`]: whether the lane is isolated; a hint.
+//! - [`SlotOwner`]: which kind of thread has a slot, and how it waits. Claimed by a compare-and-swap.
+//! - [`DozeUntil`]: until when a lane that is active in the hierarchy waits, for threads that arm something
+//!   more precise than a tick.
+//! - [`RequestedAlarm`]: the alarm that was requested while no lane was awake.
+//! - [`StandaloneFlag`]: whether the lane looks after its own CPU only; a hint.
 //!
-//! Absent: decisions. Models: `models.rs`.
+//! Models: `models.rs`.
 
 use crate::words::sync::{AtomicU8, AtomicU64, Ordering, fence};
 use quietcore_core::Nanos;
@@ -65,7 +65,7 @@ impl SlotOwner {
     }
 }
 
-/// Until when a lane dozes: waits, and is awake in the books, so that nobody tells it of timers.
+/// Until when a lane dozes: waits, and is active in the hierarchy, so that no thread tells it of timers.
 #[derive(Debug)]
 pub(crate) struct DozeUntil(AtomicU64);
 
@@ -77,18 +77,18 @@ impl DozeUntil {
     /// The owner is about to doze until `until`. What it looks at after this is at least as new as what those
     /// who do not see this have left.
     pub(crate) fn begin(&self, until: Nanos) {
-        // Relaxed, fence: pairs with the fence in `is_later_than`: whoever is second sees the other.
+        // Relaxed, fence: pairs with the fence in `is_later_than`: the thread that is second sees the other.
         self.0.store(until.0, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
     /// By the owner, awake.
     pub(crate) fn end(&self) {
-        // Relaxed: who reads the old moment wakes somebody who is awake.
+        // Relaxed: who reads the old moment wakes a lane that is awake.
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// Whether the owner dozes beyond `at`; for somebody who has put a timer for `at` on its base.
+    /// Whether the owner dozes beyond `at`; for a thread that has put a timer for `at` on its base.
     #[inline]
     pub(crate) fn is_later_than(&self, at: Nanos) -> bool {
         fence(Ordering::SeqCst);
@@ -97,7 +97,7 @@ impl DozeUntil {
     }
 }
 
-/// When the tree wants somebody awake, asked for while nobody was.
+/// When the tree wants a lane awake, requested while none was.
 #[derive(Debug)]
 pub(crate) struct RequestedAlarm(AtomicU64);
 
@@ -106,17 +106,17 @@ impl RequestedAlarm {
         Self(AtomicU64::new(NEVER))
     }
 
-    /// By anybody, before the deadline word is pulled to the same moment.
+    /// From any thread, before the deadline word is pulled to the same moment.
     #[inline]
     pub(crate) fn ask(&self, at: Nanos) {
         // Relaxed: the pull releases it; pairs with `before`.
         self.0.fetch_min(at.0, Ordering::Relaxed);
     }
 
-    /// Somebody is awake, and looks after everything: what was asked is void.
+    /// A lane is awake, and looks after everything: what was asked is void.
     #[inline]
     pub(crate) fn forget(&self) {
-        // Relaxed, both: a moment that is asked for after somebody went idle again is asked for after the
+        // Relaxed, both: a moment that is asked for after a thread went idle again is asked for after the
         // locks that it took then; see `stall_deadline.rs`. The look keeps the line shared.
         if self.0.load(Ordering::Relaxed) != NEVER {
             self.0.store(NEVER, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! How threads wait for each other's short sections: the only place that spins or sleeps on a lock.
 //!
 //! The word is 0 or says on which CPU its holder took it. A lock is one compare-and-swap, an unlock a plain
-//! store and a look at `waiters`: neither enters the kernel unless somebody sleeps. Who finds it taken spins
+//! store and a look at `waiters`: neither enters the kernel unless a thread sleeps. Who finds it taken spins
 //! for about a microsecond, longer than any section, and then sleeps. If the holder's CPU is the waiter's
 //! own, the holder was preempted and spinning keeps it from going on: the waiter sleeps at once.
 //!
@@ -9,16 +9,16 @@
 //! nearly as much as all the rest), so the read may come first:
 //!   1. U reads `waiters`: 0 (its store to the word is still in its CPU's buffer);
 //!   2. W stores `waiters` = 1, the kernel sees the word unchanged, W sleeps;
-//!   3. U's store becomes visible. Nobody wakes W.
+//!   3. U's store becomes visible. No thread wakes W.
 //!
 //! W sleeps for 50 us at the longest, so that is what it costs (plus the timer slack of a thread without a
 //! real-time policy). The holder's CPU is a hint, too: the thread may have moved on since. A wrong hint costs
 //! a sleep or a microsecond of spinning.
 //!
-//! Invariants: whoever takes the word from 0 is the only holder until it stores 0; Acquire and Release on the
-//! word order sections (`models.rs`). Absent: fairness, priority inheritance (a lock for lanes with a
-//! real-time policy is another type), and a bias to the owner, whose place is `lock_owner`. Source: PROTOCOL
-//! section 1.
+//! Invariants: the thread that takes the word from 0 is the only holder until it stores 0; Acquire and
+//! Release on the word order sections (`models.rs`). Absent: fairness, priority inheritance (a lock for lanes
+//! with a real-time policy is another type), and a bias to the owner, whose place is `lock_owner`. Source:
+//! docs/design/PROTOCOL.md, section 1.
 #![allow(unsafe_code, reason = "a lock says that it is one")]
 
 use crate::words::futex::FutexWord;
@@ -27,7 +27,7 @@ use crate::words::present_cpu;
 use crate::words::sync::{AtomicU32, Counter, Ordering, spin_loop};
 use quietcore_core::{Nanos, RawLock};
 
-/// Nobody holds the lock.
+/// No thread holds the lock.
 const FREE: u32 = 0;
 
 /// Looks at a taken word before a waiter sleeps: about 1 us. The processor's hint takes 13 ns on a Sapphire
@@ -71,8 +71,8 @@ pub(crate) fn statistics() -> LockStatistics {
 
 /// The lock of this world's bases: two words, 8 bytes. Made free.
 ///
-/// For sections below a microsecond that call nobody's code. Any thread may call anything; nobody may rely
-/// on an order among waiters. Cost: 8 ns for lock and unlock when nobody else wants it.
+/// For sections below a microsecond that call no user code. Any thread may call anything; no thread may rely
+/// on an order among waiters. Cost: 8 ns for lock and unlock when no other thread wants it.
 ///
 /// ```
 /// use quietcore_core::RawLock;
@@ -89,7 +89,7 @@ pub(crate) fn statistics() -> LockStatistics {
 pub struct FutexLock {
     /// [`FREE`], or the holder's CPU + 1.
     word: FutexWord,
-    /// Not 0: somebody may sleep. Set by who is about to, and by who took the lock after a sleep, on behalf
+    /// Not 0: a thread may sleep. Set by who is about to, and by who took the lock after a sleep, on behalf
     /// of others that may still sleep; cleared by who wakes one.
     waiters: AtomicU32,
 }
@@ -111,7 +111,7 @@ fn holder_word() -> u32 {
 
 #[cfg(loom)]
 loom::thread_local! {
-    /// As the model says. The real CPU would differ between two plays of one order, which loom does not
+    /// As the model says. The real CPU would differ between two drives of one order, which loom does not
     /// allow.
     static HOLDER: core::cell::Cell<u32> = core::cell::Cell::new(1);
 }
@@ -163,8 +163,8 @@ impl FutexLock {
             }
         }
         if has_slept {
-            // Whoever woke this thread cleared the word for all sleepers; our unlock wakes the next one.
-            // Relaxed: read by this thread's unlock, or by a later holder's.
+            // The thread that woke this thread cleared the word for all sleepers; our unlock wakes the next
+            // one. Relaxed: read by this thread's unlock, or by a later holder's.
             self.waiters.store(1, Ordering::Relaxed);
         } else {
             SPUN.count();
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(size_of::<FutexLock>(), 8);
     }
 
-    /// Goal: a lock that is held is not had, by nobody; one that is free is. Method: each call once.
+    /// Goal: a lock that is held cannot be taken; one that is free can. Method: each call once.
     #[test]
     fn held_and_free() {
         let lock = FutexLock::default();

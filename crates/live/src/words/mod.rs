@@ -1,7 +1,7 @@
 //! The words that threads share without a lock, one file each, and the two small protocols on top of them.
 //!
-//! All of this exists under `--cfg loom`, too, and nothing else of the crate does: `tests/loom.rs` includes this
-//! folder and explores the words as they are, on loom's atomics. A model stands beside its word
+//! All of this exists under `--cfg loom`, too, and nothing else of the crate does: `tests/loom.rs` includes
+//! this folder and explores the words as they are, on loom's atomics. A model stands beside its word
 //! (`park/models.rs`, ...).
 //!
 //! ```text

@@ -1,29 +1,15 @@
-//! How a thread goes to sleep without missing who wants it awake: the park word.
+//! The park word: how a thread goes to sleep without missing what is left for it.
 //!
-//! Three states: the owner is awake (`RUNNING`), on its way to sleep or asleep (`PARKING`), or somebody wants
-//! it awake (`NOTIFIED`). Going to sleep is: [`Parker::prepare`]; look once more at everything that somebody
-//! may have left (mailbox, raised vectors, mark, next expiry); then [`Parker::wait`], or [`Parker::finish`]
-//! if there was something. Waking is: leave it there, then [`Parker::unpark`].
+//! Three states: the owner is awake (`RUNNING`), on its way to sleep or asleep (`PARKING`), or wanted awake
+//! (`NOTIFIED`). Going to sleep is: [`Parker::prepare`]; look once more at everything that a sender may have
+//! left; then [`Parker::wait`], or [`Parker::finish`] if there was something. Waking is: leave it there, then
+//! [`Parker::unpark`]. What a sender must have done before `unpark`: all stores that the owner's second look
+//! reads, or the store to one word (an atomic, or a lock's release) through which the look finds the rest.
 //!
-//! What a sender must have done before `unpark`: all stores that the owner's second look reads, or the store
-//! to one word (an atomic, or a lock's release) through which the look finds the rest. Then one of the two
-//! fences is first, and whoever's is second sees the other:
-//!   1. O stores PARKING;  2. O: fence;  3. O looks: nothing, and sleeps;
-//!   4. S publishes;  5. S: fence;  6. S reads the word: not RUNNING, and wakes.
+//! Races 1 and 2 of [lane/README.md](../lane/README.md): one of the two fences is first, and the thread whose
+//! fence is second sees what the other left (`models.rs`, `a_sleeper_is_woken`).
 //!
-//! If 5 comes before 2, the look finds what 4 left. If 2 comes before 5, step 6 reads PARKING or newer.
-//! Without a fence on either side both may read the old values, and O sleeps on something (`models.rs`,
-//! `a_sleeper_is_woken`).
-//!
-//! An `unpark` that reads RUNNING does nothing: the owner is awake, and its next second look comes after its
-//! next fence. So an awake owner costs senders a fence and a load. After a park that ended by time a late
-//! sender may leave NOTIFIED on an awake owner; the next `prepare` overwrites it, and by then the look sees
-//! what that sender left.
-//!
-//! With an event descriptor the owner waits in its own `epoll`. Exactly the sender whose swap found PARKING
-//! writes to it, perhaps after the owner was up already by itself; so the owner counts how many writes it is
-//! owed, and reads until it has had them. Absent: when to sleep, until when, and who is to be woken. Source:
-//! PROTOCOL section 6.
+//! With an event descriptor the owner waits in its own `epoll` (`event.rs`).
 
 mod event;
 mod outcome;
@@ -40,7 +26,7 @@ use std::os::fd::BorrowedFd;
 const RUNNING: u32 = 0;
 /// The owner looks for the last time, or sleeps.
 const PARKING: u32 = 1;
-/// Somebody left something after the owner said PARKING.
+/// A thread left something after the owner said PARKING.
 const NOTIFIED: u32 = 2;
 
 /// The word. One thread owns it; any thread may notify.
@@ -64,7 +50,7 @@ impl ParkWord {
     /// For the owner, awake again for whatever reason: RUNNING.
     fn finish(&self) -> Woken {
         // Acquire: pairs with the fence in `notify`: what the sender left is seen now, not only by the next
-        // look. Nobody reads what this one would release.
+        // look. No thread reads what this one would release.
         match self.0.value().swap(RUNNING, Ordering::Acquire) {
             NOTIFIED => Woken::Notified,
             _ => Woken::TimedOut,
@@ -81,7 +67,7 @@ impl ParkWord {
         self.finish()
     }
 
-    /// For anybody, after publishing. `Woke` obliges the caller to wake the owner.
+    /// For any thread, after publishing. `Woke` obliges the caller to wake the owner.
     #[inline]
     fn notify(&self) -> Notify {
         // Fence: pairs with the one in `prepare`, see the file's comment. Relaxed: the fence orders it.
@@ -131,7 +117,7 @@ impl Parker {
         Ok(Self { word: ParkWord::new(), how: SleepBy::Event(EventDescriptor::new()?) })
     }
 
-    /// Readable while somebody wants the owner awake. The owner reads it through [`finish`](Self::finish)
+    /// Readable while a thread wants the owner awake. The owner reads it through [`finish`](Self::finish)
     /// only.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.how {
@@ -168,7 +154,7 @@ impl Parker {
 
     /// Whether the owner sleeps, or is about to; a hint.
     pub(crate) fn is_waiting(&self) -> bool {
-        // Relaxed: whoever acts on it wakes the owner by `unpark`.
+        // Relaxed: the thread that acts on it wakes the owner by `unpark`.
         self.word.0.value().load(Ordering::Relaxed) == PARKING
     }
 

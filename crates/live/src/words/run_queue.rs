@@ -1,16 +1,12 @@
 //! The words of a run queue that are read without its lock.
 //!
 //! - [`Doorbell`]: something was left for the lane since it last looked; set after the thing itself was left.
-//! - [`CurrentItem`]: what the lane is in the middle of, for those who place tasks, and for those who isolate.
+//! - [`CurrentItem`]: what the lane is in the middle of, for those who place tasks, and for those who
+//!   isolate.
 //! - [`Gate`]: whether the lane takes what is not bound to it.
 //! - [`Hint`]: a number under the lock, as others see it without.
 //!
-//! Isolating (I) against a lane (L) that is about to run something that is not bound to it:
-//!   1. L says what it does;  2. L: fence;  3. L looks at the gate: open, and runs it;
-//!   4. I closes the gate;  5. I: fence;  6. I looks at what L does: nothing.
-//!
-//! If 2 comes before 5, step 6 sees what L said in 1, and waits for its end. If 5 comes before 2, step 3 sees
-//! that the gate is closed. Model: `models.rs`, `nothing_starts_behind_a_closed_gate`. Absent: decisions.
+//! Races 13 and 14 of [lane/README.md](../lane/README.md); models: `models.rs`.
 
 use crate::words::sync::{AtomicU32, Ordering, fence};
 use quietcore_core::realtime::Priority;
@@ -138,7 +134,7 @@ const CLOSED: u32 = 0;
 const OPEN: u32 = 1;
 
 impl Gate {
-    /// Closed: nobody has claimed the lane.
+    /// Closed: no thread has claimed the lane.
     pub(crate) fn new() -> Self {
         Self(AtomicU32::new(CLOSED))
     }

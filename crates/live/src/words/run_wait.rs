@@ -1,7 +1,8 @@
 //! How a thread waits until a callback has returned: an epoch, and how many wait for it.
 //!
-//! What is running is not kept here: the caller asks, under its own locks, and this file makes sure that
-//! whoever asked in vain is woken when a run is over. A run's end is announced after its record was cleared:
+//! What is running is not kept here: the caller asks, under its own locks, and this file makes sure that the
+//! thread that asked in vain is woken when a run is over. A run's end is announced after its record was
+//! cleared:
 //!   1. W counts itself;  2. W: fence;  3. W reads the epoch;  4. W asks: running, and sleeps on that epoch;
 //!   5. F clears the record;  6. F: fence;  7. F reads the count: if it is not 0, moves the epoch and wakes.
 //!
@@ -10,8 +11,9 @@
 //! sleeps on. Without a fence on either side both may read the old values (`models.rs`, `a_waiter_is_woken`).
 //!
 //! All waiters are woken by any run's end, and ask again: waits are rare, runs are not. So a run's end costs
-//! a fence and a load, and no more while nobody waits. Absent: who may wait. A callback that waits for its
-//! own end waits for ever. Source: KERNEL section 1, `timer_delete_sync`. Deviation: it sleeps instead of
+//! a fence and a load, and no more while no thread waits. Absent: who may wait. A callback that waits for its
+//! own end waits for ever. Source: docs/design/KERNEL.md, section 1, `timer_delete_sync`.
+//! Deviation: it sleeps instead of
 //! spinning.
 
 use crate::words::futex::FutexWord;
@@ -20,7 +22,7 @@ use crate::words::sync::{AtomicU32, Ordering, fence};
 /// For one machine.
 #[derive(Debug)]
 pub(crate) struct RunWait {
-    /// Runs that ended while somebody waited, modulo 2^32.
+    /// Runs that ended while a thread waited, modulo 2^32.
     epoch: FutexWord,
     /// Threads in `wait_while`.
     waiters: AtomicU32,
@@ -50,7 +52,7 @@ impl RunWait {
     }
 
     /// A run is over: what `is_running` reads says so already. For any thread, with no lock held.
-    /// Cost: a fence and a load; a system call if somebody waits.
+    /// Cost: a fence and a load; a system call if a thread waits.
     #[inline]
     pub(crate) fn finished(&self) {
         // Fence: pairs with the one in `Waiting::begin`, see the file's comment. Relaxed: the fence orders
@@ -83,7 +85,7 @@ impl<'a> Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        // Relaxed: who reads the count too late wakes nobody.
+        // Relaxed: who reads the count too late wakes no thread.
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

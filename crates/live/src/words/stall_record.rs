@@ -1,4 +1,4 @@
-//! What a lane runs, for those who look at it while it is silent. One record per CPU; its player writes it
+//! What a lane runs, for those who look at it while it is silent. One record per CPU; its driver writes it
 //! around each callback, poll and handler, others read it without a lock.
 //!
 //! The record has a version: odd while it is written, and another one each time. Who finds the same even one
@@ -21,7 +21,7 @@ impl<T: Sync> StaticRef<T> {
         Self(AtomicPtr::new(null_mut()))
     }
 
-    /// By anybody.
+    /// From any thread.
     #[inline]
     pub(crate) fn store(&self, value: Option<&'static T>) {
         let pointer = value.map_or(null_mut(), |value| core::ptr::from_ref(value).cast_mut());
@@ -113,7 +113,7 @@ pub(crate) struct RunningCode {
 }
 
 impl RunningCode {
-    /// Wakers of futures; of which tasks, nobody knows.
+    /// Wakers of futures; of which tasks is not known.
     pub(crate) const WAKERS: Self = Self::of(&Callback::WAKER, 0, None);
 
     /// What has no function of its own.
@@ -127,7 +127,7 @@ impl RunningCode {
     }
 }
 
-/// On cache lines of its own: its player writes it all the time.
+/// On cache lines of its own: its driver writes it all the time.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct RunRecord {
@@ -137,7 +137,7 @@ pub(crate) struct RunRecord {
     subject: AtomicU64,
     function: AtomicU64,
     site: StaticRef<Location<'static>>,
-    /// The kernel's number of the thread that plays the CPU; 0 for nobody.
+    /// The kernel's number of the thread that drives the CPU; 0 for no thread.
     thread: AtomicU32,
     /// The number of the report of this CPU that has no end yet; 0 for none.
     open: AtomicU64,
@@ -156,7 +156,7 @@ impl RunRecord {
         }
     }
 
-    /// The player begins to run something. Cost: seven stores.
+    /// The driver begins to run something. Cost: seven stores.
     #[inline]
     pub(crate) fn begin(&self, running: RunningCode) {
         // Relaxed: its own word.
@@ -179,7 +179,7 @@ impl RunRecord {
         self.callback.store(None);
     }
 
-    /// By anybody.
+    /// From any thread.
     pub(crate) fn running(&self) -> Option<RunningCode> {
         // Acquire: pairs with Release in `begin`.
         let version = self.version.load(Ordering::Acquire);
@@ -196,7 +196,7 @@ impl RunRecord {
         is_whole.then_some(running)
     }
 
-    /// Who plays the CPU from now on.
+    /// Who drives the CPU from now on.
     pub(crate) fn set_thread(&self, thread: u32) {
         // Relaxed: for people.
         self.thread.store(thread, Ordering::Relaxed);
@@ -207,7 +207,7 @@ impl RunRecord {
         Some(self.thread.load(Ordering::Relaxed)).filter(|thread| *thread != 0)
     }
 
-    /// Whether the player has to say that it is back. Cost: a load of a line that it writes anyway.
+    /// Whether the driver has to say that it is back. Cost: a load of a line that it writes anyway.
     #[inline]
     pub(crate) fn is_reported(&self) -> bool {
         // Relaxed: a hint; the report is changed under a lock.

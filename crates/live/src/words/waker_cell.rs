@@ -1,22 +1,22 @@
-//! One waker, left by a future for whoever hands its timer out, and whether that has happened.
+//! One waker, left by a future for the thread that hands its timer out, and whether that has happened.
 //!
 //! Two sides. The future registers, one poll at a time (`&mut` orders polls, also when the future moves to
 //! another thread). The runner takes, under the lock of the timer's base, at any step of a registration; it
 //! waits for nothing. The word says whose the cell is:
 //!
-//! - `REST`: nobody's; it holds a waker or none;
+//! - `REST`: free; it holds a waker or none;
 //! - `REGISTERING`: the future's, which writes to it;
 //! - `TAKING`: the runner's, which moves the waker out;
 //! - `REGISTERING | TAKING`: a take came during a registration. It left with nothing; the registration, when
 //!   it ends, finds it;
-//! - `TAKEN`: nobody's; the timer was handed out. So it stays until the timer's owner calls
+//! - `TAKEN`: free; the timer was handed out. So it stays until the timer's owner calls
 //!   [`WakerCell::reset`].
 //!
 //! Why a take is remembered. The runner's last access to a timer is the store that lets its owner see it
 //! idle, and free it; so the take comes before that store:
 //!   1. R takes: nothing is registered;
 //!   2. F registers, looks at its timer: still pending, and goes to sleep;
-//!   3. R stores "idle", wakes nobody. F sleeps for ever.
+//!   3. R stores "idle", wakes no thread. F sleeps for ever.
 //!
 //! So the future does not look at its timer. The word alone says whether the take was first
 //! (`Register::Taken`: the timer was handed out, do not sleep) or the registration (the take finds the waker,
@@ -24,7 +24,8 @@
 //!
 //! The runner moves the waker out and does not clone, drop or wake it there: all three run its owner's code,
 //! and a lock is held. A waker that a registration replaces is dropped by the caller of `register`, with the
-//! cell at rest. Source: PROTOCOL section 8; futures' `AtomicWaker`. Deviation: one side registers, takes are
+//! cell at rest. Source: docs/design/PROTOCOL.md, section 8; futures' `AtomicWaker`.
+//! Deviation: one side registers, takes are
 //! remembered.
 #![allow(unsafe_code, reason = "the word says whose the cell is")]
 
@@ -83,11 +84,11 @@ impl CellOwner {
         self.0.fetch_or(TAKING, Ordering::AcqRel) == REST
     }
 
-    /// By whoever has the cell, the runner or a registration.
+    /// By the thread that has the cell, the runner or a registration.
     #[inline]
     fn end_take(&self) {
-        // Release: pairs with Acquire in `begin_register` and `is_taken`. A store: nobody else changes the
-        // word now; a registration cannot begin, and another take sets a bit that is set.
+        // Release: pairs with Acquire in `begin_register` and `is_taken`. A store: no other thread changes
+        // the word now; a registration cannot begin, and another take sets a bit that is set.
         self.0.store(TAKEN, Ordering::Release);
     }
 
@@ -153,7 +154,7 @@ impl WakerCell {
 
     /// The timer is handed out: moves the waker out, if there is one and no registration is under way (which
     /// then finds out). For the holder of the lock of the timer's base; the waker is to be woken after the
-    /// lock was given back. Never waits, runs nobody's code. Cost: one atomic operation and a store.
+    /// lock was given back. Never waits, runs no user code. Cost: one atomic operation and a store.
     #[inline]
     #[must_use]
     pub(crate) fn take(&self) -> Option<Waker> {
@@ -165,7 +166,7 @@ impl WakerCell {
         waker
     }
 
-    /// Whether the timer was handed out since the last `reset`. For anybody.
+    /// Whether the timer was handed out since the last `reset`. For any thread.
     #[inline]
     pub(crate) fn is_taken(&self) -> bool {
         self.owner.is_taken()
@@ -180,7 +181,7 @@ impl WakerCell {
         assert!(self.owner.reset(), "a timer that is being handed out was taken for idle");
     }
 
-    /// For whoever has the cell.
+    /// For the thread that has the cell.
     fn take_out(&self) -> Option<Waker> {
         // SAFETY: `begin_take` or `end_register` said that the cell is the caller's, until it calls
         // `end_take`.

@@ -1,12 +1,12 @@
 //! Whether a piece of work waits, runs, or both: one word.
 //!
 //! Bits: PENDING, it is to run; RUNNING; QUEUED, an entry of it is in a queue, or will be put there by its
-//! runner. Whoever sets PENDING while neither QUEUED nor RUNNING is set puts it into a queue; while it runs,
-//! the runner does that at the end. So there is one entry at most, and it never runs twice at a time. A
-//! cancel takes it out of no queue: whoever finds it there has nothing to do, unless it was queued again.
-//! What the queueing thread did before, the run sees: PENDING is set by a release and taken by an acquire,
-//! also when it was set already, so a run that comes after a call that said "waits already" sees what that
-//! caller did. Model: `models.rs`, `work_that_is_queued_runs_once`.
+//! runner. The thread that sets PENDING while neither QUEUED nor RUNNING is set puts it into a queue; while
+//! it runs, the runner does that at the end. So there is one entry at most, and it never runs twice at a
+//! time. A cancel takes it out of no queue: the thread that finds it there has nothing to do, unless it was
+//! queued again. What the queueing thread did before, the run sees: PENDING is set by a release and taken by
+//! an acquire, also when it was set already, so a run that comes after a call that said "waits already" sees
+//! what that caller did. Model: `models.rs`, `work_that_is_queued_runs_once`.
 //!
 //! Source: Linux 6.12, kernel/workqueue.c (WORK_STRUCT_PENDING), by behaviour.
 
@@ -16,7 +16,7 @@ const PENDING: u32 = 1;
 const RUNNING: u32 = 2;
 const QUEUED: u32 = 4;
 
-/// What somebody who wants it to run has to do.
+/// What a thread that wants it to run has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum QueueDuty {
@@ -39,7 +39,7 @@ impl WorkState {
         Self(AtomicU32::new(0))
     }
 
-    /// Somebody wants it to run.
+    /// A thread wants it to run.
     pub(crate) fn queue(&self) -> QueueDuty {
         // Release: pairs with Acquire in `begin`; and with AcqRel in `end`, if that finds it.
         let before = self.0.fetch_or(PENDING | QUEUED, Ordering::Release);
@@ -51,7 +51,7 @@ impl WorkState {
         }
     }
 
-    /// By whoever took it out of a queue. Says whether it is to be run: it may have been cancelled.
+    /// By the thread that took it out of a queue. Says whether it is to be run: it may have been cancelled.
     #[must_use]
     pub(crate) fn begin(&self) -> bool {
         // Acquire: pairs with Release in `queue` and in `end`.

@@ -17,7 +17,7 @@ use core::time::Duration;
 /// let (sender, receiver) = mpsc::channel();
 /// let sender = Mutex::new(sender);
 /// let work = machine.delayed_work(WorkOptions::new(), move || {
-///     sender.lock().expect("no panic").send(()).expect("somebody waits");
+///     sender.lock().expect("no panic").send(()).expect("a thread waits");
 /// })?;
 /// work.queue_after(Duration::from_millis(2))?;
 /// receiver.recv()?;

@@ -60,7 +60,7 @@ impl WorkOptions {
 /// let (sender, receiver) = mpsc::channel();
 /// let sender = Mutex::new(sender);
 /// let work = machine.work(WorkOptions::new(), move || {
-///     sender.lock().expect("no panic").send("done").expect("somebody waits");
+///     sender.lock().expect("no panic").send("done").expect("a thread waits");
 /// })?;
 /// work.queue()?;
 /// assert_eq!(receiver.recv()?, "done");
@@ -119,7 +119,7 @@ impl Work {
     /// ```
     /// # use quietcore::{Cpu, Machine, task::WorkOptions};
     /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let work = machine.work(WorkOptions::new(), || ())?; // and nobody plays a lane yet
+    /// let work = machine.work(WorkOptions::new(), || ())?; // and no thread drives a lane yet
     /// assert_eq!((work.queue()?, work.queue()?), (true, false));
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -149,7 +149,7 @@ impl Work {
     pub fn cancel(&self) -> bool {
         let waited = self.0.state.cancel();
         if waited && !self.machine().is_forked() {
-            // Somebody may wait for what will not come.
+            // A thread may wait for what will not come.
             self.machine().tell_of_end();
         }
         waited

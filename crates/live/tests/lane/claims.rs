@@ -1,6 +1,6 @@
 //! Who gets a CPU, and what becomes of it afterwards.
 
-use crate::scene::{PATIENCE, builder, cpu, play, teller, wait_for};
+use crate::scene::{PATIENCE, builder, cpu, drive, teller, wait_for};
 use quietcore_live::{
     Cpu, Machine, TimerOptions,
     lane::{ClaimError, WaitBy},
@@ -17,7 +17,7 @@ fn a_claim_is_refused_with_its_reason() {
     let refused = |index, waits| Cpu::claim_with(machine, cpu(index), waits).expect_err("refused");
     assert!(matches!(refused(2, WaitBy::Park), ClaimError::NotALane { .. }), "2 is the spare");
     assert!(matches!(refused(900, WaitBy::KickFd), ClaimError::NotALane { .. }));
-    let (lane, ()) = play(machine, 0, |_| ());
+    let (lane, ()) = drive(machine, 0, |_| ());
     assert!(matches!(refused(0, WaitBy::Park), ClaimError::Taken { .. }));
     let mine = Cpu::claim(machine, cpu(1)).expect("free");
     assert!(matches!(refused(1, WaitBy::Park), ClaimError::ThreadHasCpu { .. }));
@@ -68,7 +68,7 @@ fn a_thread_may_end_with_its_cpu() {
     machine.shutdown();
 }
 
-/// Goal: before anybody claims a CPU, and after all have left, timers run: on the spare. Method: foreign
+/// Goal: before any thread claims a CPU, and after all have left, timers run: on the spare. Method: foreign
 /// arms.
 #[test]
 fn without_any_lane_the_spare_runs_what_is_due() {
@@ -93,7 +93,7 @@ fn spare(machine: &'static Machine) -> u64 {
 #[test]
 fn a_shutdown_ends_every_wait() {
     let machine = builder().start().expect("starts");
-    let (lane, ()) = play(machine, 0, |_| ());
+    let (lane, ()) = drive(machine, 0, |_| ());
     let (sender, receiver) = channel();
     thread::spawn(move || {
         machine.shutdown();

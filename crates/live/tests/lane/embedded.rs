@@ -1,4 +1,4 @@
-//! A lane inside of somebody's own loop: it waits for a descriptor, and other threads wake it.
+//! A lane inside of an embedder's own loop: it waits for a descriptor, and other threads wake it.
 
 use crate::scene::{builder, cpu, teller, wait_for};
 use quietcore_live::{
@@ -19,7 +19,7 @@ fn wait(lane: &mut Cpu, idle: IdleUntil) {
     let _ = poll(&mut [PollFd::new(&fd, PollFlags::IN)], timeout.as_ref());
 }
 
-/// A thread that plays CPU 0 in a loop of its own until the machine is shut down.
+/// A thread that drives CPU 0 in a loop of its own until the machine is shut down.
 fn embed(machine: &'static Machine) -> thread::JoinHandle<()> {
     let (sender, receiver) = channel();
     let thread = thread::spawn(move || {
@@ -89,8 +89,8 @@ fn work_of_others_ends_a_wait() {
     lane.join().expect("it ends");
 }
 
-/// Goal: a machine's stop (SIGSTOP, a VM's pause) makes everybody look stuck, and nothing is early, lost or
-/// twice afterwards. Method: both lanes do not turn for 30 ms, at the same time, with timers due.
+/// Goal: a machine's stop (SIGSTOP, a VM's pause) makes every thread look stuck, and nothing is early, lost
+/// or twice afterwards. Method: both lanes do not turn for 30 ms, at the same time, with timers due.
 #[test]
 fn after_a_stop_of_all_lanes_everything_runs_once() {
     let machine = builder().start().expect("starts");

@@ -1,6 +1,6 @@
 //! Isolation while lanes turn, and without lanes.
 
-use crate::scene::{PATIENCE, both, builder, cpu, play, teller, wait_for};
+use crate::scene::{PATIENCE, both, builder, cpu, drive, teller, wait_for};
 use quietcore_live::{
     CpuSet, Machine, TimerOptions,
     isolation::{Exclusion, IsolateError},
@@ -22,15 +22,15 @@ fn only(index: u64) -> CpuSet {
 #[test]
 fn an_isolated_lane_keeps_only_its_own() {
     let machine = builder().start().expect("starts");
-    let (_other, ()) = play(machine, 1, |_| ());
+    let (_other, ()) = drive(machine, 1, |_| ());
     let (pinned, pinned_ran) = teller(machine, TimerOptions::new().pinned());
     let (global, global_ran) = teller(machine, TimerOptions::new());
-    let (_lane, (pinned, global)) = play(machine, 0, move |_| {
+    let (_lane, (pinned, global)) = drive(machine, 0, move |_| {
         pinned.arm_after(Duration::from_secs(60)).expect("it runs");
         global.arm_after(Duration::from_secs(60)).expect("it runs");
         (pinned, global)
     });
-    let report = machine.set_isolated(&only(0)).expect("the other one is left");
+    let report = machine.set_isolated(&only(0)).expect("the other is left");
     assert_eq!((report.evacuated, report.pinned_left), (1, 1), "{report:?}");
     assert_eq!((report.left, report.still_running), (only(0), CpuSet::new()));
     for _ in 0..20 {
@@ -39,7 +39,7 @@ fn an_isolated_lane_keeps_only_its_own() {
     }
     pinned.arm_on(cpu(0), machine.now()).expect("it has a lane");
     assert_eq!(wait_for(&pinned_ran).0, cpu(0), "its own timers still wake it");
-    let report = machine.set_isolated(&CpuSet::new()).expect("nobody is");
+    let report = machine.set_isolated(&CpuSet::new()).expect("no thread is");
     assert_eq!(report.joined, only(0));
     machine.shutdown();
 }
@@ -57,7 +57,7 @@ fn a_foreign_callback_that_still_runs_is_reported() {
         began.send(run.cpu()).expect("the test waits");
         let _ = until.lock().expect("one run at a time").recv_timeout(PATIENCE);
     });
-    let (_owner, timer) = play(machine, 1, move |lane| {
+    let (_owner, timer) = drive(machine, 1, move |lane| {
         timer.arm_after(SOON).expect("it runs");
         // Gives it to lane 0 or the spare.
         lane.block_in_place(|| thread::sleep(SOON * 4));
@@ -65,7 +65,7 @@ fn a_foreign_callback_that_still_runs_is_reported() {
     });
     let _ = timer;
     let runner = wait_for(&has_begun);
-    let report = machine.set_isolated(&only(0)).expect("the other one is left");
+    let report = machine.set_isolated(&only(0)).expect("the other is left");
     assert_eq!(report.still_running.contains(cpu(0)), runner == cpu(0), "it runs on {runner}");
     release.send(()).expect("it waits");
     machine.shutdown();

@@ -1,6 +1,6 @@
 //! Lanes on real threads: timers run on the lane that armed them, on others when it sleeps, blocks or leaves,
-//! and nobody is woken for nothing. Nothing here is timed but against hanging: every wait has a deadline of
-//! many seconds.
+//! and no thread is woken for nothing. Nothing here is timed but against hanging: every wait has a deadline
+//! of many seconds.
 
 mod claims;
 mod embedded;

@@ -1,4 +1,4 @@
-//! Ready-made lane threads: every lane is played, where and how it was asked.
+//! Ready-made lane threads: every lane is driven, where and how it was asked.
 
 use crate::scene::{both, cpu, teller, wait_for};
 use quietcore_live::{
@@ -9,7 +9,7 @@ use std::fs;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// Goal: when the machine has started, every lane is played: a pinned timer runs on each. Method: lanes as
+/// Goal: when the machine has started, every lane is driven: a pinned timer runs on each. Method: lanes as
 /// this process's limits have them; each claimed already, each armed from outside.
 #[test]
 fn every_lane_is_played() {

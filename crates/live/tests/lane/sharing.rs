@@ -4,7 +4,7 @@
 //! A callback that is stuck here waits for what only others can do, so a test that passes has seen them do
 //! it.
 
-use crate::scene::{Ran, builder, cpu, eventually, play, teller, telling, wait_for};
+use crate::scene::{Ran, builder, cpu, drive, eventually, teller, telling, wait_for};
 use quietcore_live::{Machine, Nanos, TimerHandle, TimerOptions};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -14,17 +14,17 @@ use std::time::Duration;
 
 const SOON: Duration = Duration::from_millis(3);
 
-/// Goal: a lane runs what it armed, on its own thread, also when it slept meanwhile; what is pinned nobody
+/// Goal: a lane runs what it armed, on its own thread, also when it slept meanwhile; what is pinned no thread
 /// else does. Method: near and beyond a tick, while the other lane sleeps; global timers again and again,
-/// since on a loaded host somebody else may be faster.
+/// since on a loaded host another thread may be faster.
 #[test]
 fn a_lane_runs_what_it_armed() {
     let machine = builder().start().expect("starts");
-    let (_other, ()) = play(machine, 1, |_| ());
+    let (_other, ()) = drive(machine, 1, |_| ());
     let (pinned, pinned_ran) = teller(machine, TimerOptions::new().pinned());
     let (global, global_ran) = teller(machine, TimerOptions::new());
     let (mut pinned_on, mut global_on) = (Vec::new(), Vec::new());
-    let (_lane, id) = play(machine, 0, |_| thread::current().id());
+    let (_lane, id) = drive(machine, 0, |_| thread::current().id());
     for after in [0, 1, 30].into_iter().cycle() {
         let at = Nanos(machine.now().0 + after * 1_000_000);
         pinned.arm_on(cpu(0), at).expect("it has a lane");
@@ -55,18 +55,18 @@ fn stuck(
     (timer, receiver)
 }
 
-/// Goal: while a lane's callback is stuck, others run its global timers, and nobody its pinned ones. Method:
-/// the callback waits until the last of ten global ones ran; a pinned one is due at the same time.
+/// Goal: while a lane's callback is stuck, others run its global timers, and no thread its pinned ones.
+/// Method: the callback waits until the last of ten global ones ran; a pinned one is due at the same time.
 #[test]
 fn others_run_what_a_stuck_lane_cannot() {
     let machine = builder().start().expect("starts");
-    let (_other, ()) = play(machine, 1, |_| ());
+    let (_other, ()) = drive(machine, 1, |_| ());
     let (release, until) = channel();
     let (blocker, began) = stuck(machine, TimerOptions::new().pinned(), until);
     let (sender, ran) = channel();
     let timers: Vec<_> = (0..10).map(|_| telling(machine, TimerOptions::new(), &sender)).collect();
     let (pinned, pinned_ran) = teller(machine, TimerOptions::new().pinned());
-    let (_lane, timers) = play(machine, 0, move |_| {
+    let (_lane, timers) = drive(machine, 0, move |_| {
         blocker.arm_after(Duration::from_millis(1)).expect("it runs");
         pinned.arm_after(SOON).expect("it runs");
         for (timer, number) in timers.iter().zip(0..) {
@@ -90,18 +90,18 @@ fn others_run_what_a_stuck_lane_cannot() {
     machine.shutdown();
 }
 
-/// Goal: I7 and I8: every lane is stuck, and so is whoever is kicked next; what is due runs all the same, on
-/// the spare. Method: two stuck callbacks and a third timer, all on one lane, which the third ends; two
-/// lanes, one spare.
+/// Goal: I7 and I8: every lane is stuck, and so is the thread that is kicked next; what is due runs all the
+/// same, on the spare. Method: two stuck callbacks and a third timer, all on one lane, which the third ends;
+/// two lanes, one spare.
 #[test]
 fn whoever_is_kicked_may_be_stuck_too() {
     let machine = builder().start().expect("starts");
-    let (_other, ()) = play(machine, 1, |_| ());
+    let (_other, ()) = drive(machine, 1, |_| ());
     let ((release_first, first), (release_second, second)) = (channel(), channel());
     let (first, first_began) = stuck(machine, TimerOptions::new(), first);
     let (second, second_began) = stuck(machine, TimerOptions::new(), second);
     let (last, ran) = teller(machine, TimerOptions::new());
-    let (_lane, timers) = play(machine, 0, move |_| {
+    let (_lane, timers) = drive(machine, 0, move |_| {
         first.arm_after(SOON).expect("it runs");
         second.arm_after(SOON).expect("it runs");
         last.arm_after(SOON * 2).expect("it runs");
@@ -122,7 +122,7 @@ fn whoever_is_kicked_may_be_stuck_too() {
 fn a_lane_that_blocks_politely_gives_its_timers_away() {
     let machine = builder().start().expect("starts");
     let (timer, ran) = teller(machine, TimerOptions::new());
-    let (_lane, (timer, on)) = play(machine, 0, move |lane| {
+    let (_lane, (timer, on)) = drive(machine, 0, move |lane| {
         timer.arm_after(SOON).expect("it runs");
         let on = lane.block_in_place(|| {
             let first = wait_for(&ran).0;
@@ -142,13 +142,13 @@ fn a_lane_that_blocks_politely_gives_its_timers_away() {
 #[test]
 fn a_lane_that_does_not_turn_is_not_waited_for() {
     let machine = builder().start().expect("starts");
-    let (_other, ()) = play(machine, 1, |_| ());
+    let (_other, ()) = drive(machine, 1, |_| ());
     let (own, own_ran) = teller(machine, TimerOptions::new());
     let (foreign, foreign_ran) = teller(machine, TimerOptions::new());
     let stop = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&stop);
     let lane = thread::spawn(move || {
-        play(machine, 0, move |_| {
+        drive(machine, 0, move |_| {
             own.arm_after(Duration::from_millis(30)).expect("it runs");
             // Relaxed: only that it comes counts.
             while !seen.load(Ordering::Relaxed) {
@@ -164,16 +164,16 @@ fn a_lane_that_does_not_turn_is_not_waited_for() {
     machine.shutdown();
 }
 
-/// Goal: with stall handling off, nobody takes over: that is what the experiment's control measures. Method:
-/// as above, with a callback that is stuck until the test has seen that nothing else runs.
+/// Goal: with stall handling off, no thread takes over: that is what the experiment's control measures.
+/// Method: as above, with a callback that is stuck until the test has seen that nothing else runs.
 #[test]
 fn without_stall_handling_a_stuck_lane_is_waited_for() {
     let machine = builder().stall_after(Duration::MAX).start().expect("starts");
-    let (_other, ()) = play(machine, 1, |_| ());
+    let (_other, ()) = drive(machine, 1, |_| ());
     let (release, until) = channel();
     let (blocker, began) = stuck(machine, TimerOptions::new().pinned(), until);
     let (timer, ran) = teller(machine, TimerOptions::new());
-    let (_lane, timers) = play(machine, 0, move |_| {
+    let (_lane, timers) = drive(machine, 0, move |_| {
         blocker.arm_after(Duration::from_millis(1)).expect("it runs");
         timer.arm_after(SOON).expect("it runs");
         (blocker, timer)
@@ -208,7 +208,7 @@ fn each_arm_runs_once_while_lanes_get_stuck() {
     );
     let lanes = [0, 1].map(|index| {
         let timers = Arc::clone(&timers);
-        play(machine, index, move |_| {
+        drive(machine, index, move |_| {
             for timer in timers.iter().skip(index as usize).step_by(2) {
                 timer.arm_after(SOON).expect("it runs");
             }
@@ -238,12 +238,12 @@ fn each_arm_runs_once_while_lanes_get_stuck() {
 #[test]
 fn a_spare_leaves_what_lanes_can_do() {
     let machine = builder().start().expect("starts");
-    let (_other, ()) = play(machine, 1, |_| ());
+    let (_other, ()) = drive(machine, 1, |_| ());
     let ((release_first, first), (release_second, second)) = (channel(), channel());
     let (first, first_began) = stuck(machine, TimerOptions::new(), first);
     let (second, second_began) = stuck(machine, TimerOptions::new(), second);
     let (every, ran) = teller(machine, TimerOptions::new());
-    let (_lane, timers) = play(machine, 0, move |_| {
+    let (_lane, timers) = drive(machine, 0, move |_| {
         first.arm_after(SOON).expect("it runs");
         second.arm_after(SOON).expect("it runs");
         let begin = machine.now().as_u64() + 2 * SOON.as_nanos() as u64;

@@ -3,7 +3,7 @@
 //! A callback that is stuck here waits until it was reported, so a test that passes has seen a report of a
 //! lane that was stuck at that moment.
 
-use crate::scene::{PATIENCE, builder, cpu, eventually, play};
+use crate::scene::{PATIENCE, builder, cpu, drive, eventually};
 use quietcore_live::{
     Cpu, Machine, MachineBuilder, OnPanic, TimerOptions,
     stall::{StallCause, StallReport},
@@ -30,13 +30,13 @@ fn block_until_reported(machine: &Machine) {
 /// What lane 0 is reported for: a callback that blocks until then. With the line of the arm.
 fn reported(builder: MachineBuilder) -> (&'static Machine, StallReport, u32) {
     let machine = builder.start().expect("starts");
-    let (_other, ()) = play(machine, 1, |_| ());
+    let (_other, ()) = drive(machine, 1, |_| ());
     let timer = machine.timer(TimerOptions::new().pinned(), |run| {
         block_until_reported(run.timer().machine());
     });
     let other = machine.timer(TimerOptions::new(), |_| ());
-    let (_lane, (line, timers)) = play(machine, 0, move |_| {
-        // Something that waits for the lane, so that somebody misses it.
+    let (_lane, (line, timers)) = drive(machine, 0, move |_| {
+        // Something that waits for the lane, so that a thread misses it.
         other.arm_after(SOON * 2).expect("it runs");
         let line = line!() + 1;
         timer.arm_after(SOON).expect("it runs");
@@ -94,13 +94,13 @@ fn arm_sites_are_kept_on_demand() {
 #[test]
 fn a_panic_loses_no_report() {
     let machine = builder().on_panic(OnPanic::Continue).start().expect("starts");
-    let (_other, ()) = play(machine, 1, |_| ());
+    let (_other, ()) = drive(machine, 1, |_| ());
     let timer = machine.timer(TimerOptions::new().pinned(), |run| {
         block_until_reported(run.timer().machine());
         panic!("a panic that the test wants");
     });
     let other = machine.timer(TimerOptions::new(), |_| ());
-    let (_lane, timers) = play(machine, 0, move |_| {
+    let (_lane, timers) = drive(machine, 0, move |_| {
         other.arm_after(SOON * 2).expect("it runs");
         timer.arm_after(SOON).expect("it runs");
         (timer, other)
@@ -116,9 +116,9 @@ fn a_panic_loses_no_report() {
 #[test]
 fn a_lane_that_never_turns_is_reported() {
     let machine = builder().start().expect("starts");
-    let (_other, ()) = play(machine, 1, |_| ());
+    let (_other, ()) = drive(machine, 1, |_| ());
     let timer = machine.timer(TimerOptions::new(), |_| ());
-    let (lane, timer) = play(machine, 0, move |lane| {
+    let (lane, timer) = drive(machine, 0, move |lane| {
         timer.arm_after(SOON).expect("it runs");
         block_until_reported(lane.machine());
         timer
@@ -136,7 +136,7 @@ fn a_lane_that_never_turns_is_reported() {
 #[test]
 fn a_lane_that_leaves_has_no_end() {
     let machine = builder().start().expect("starts");
-    let (_other, ()) = play(machine, 1, |_| ());
+    let (_other, ()) = drive(machine, 1, |_| ());
     let timer = machine.timer(TimerOptions::new(), |_| ());
     let lane = thread::spawn(move || {
         let lane = Cpu::claim(machine, cpu(0)).expect("it is free");
@@ -150,7 +150,7 @@ fn a_lane_that_leaves_has_no_end() {
     machine.shutdown();
 }
 
-/// Goal: a machine without lanes has nobody to report.
+/// Goal: a machine without lanes has no thread to report.
 #[test]
 fn without_lanes_there_are_no_stalls() {
     let machine = Machine::start().expect("starts");

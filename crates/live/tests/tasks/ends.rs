@@ -14,8 +14,8 @@ impl Drop for Tell {
     }
 }
 
-/// Goal: after a shutdown every task has ended, its future was dropped, and its handle says so. Method:
-/// tasks that wait for ever, for a timer, for each other, in queues of lanes that nobody plays, and one that
+/// Goal: after a shutdown every task has ended, its future was dropped, and its handle says so. Method: tasks
+/// that wait for ever, for a timer, for each other, in queues of lanes that no thread drives, and one that
 /// spawns without end.
 #[test]
 fn a_shutdown_drops_all_futures() {
@@ -54,7 +54,7 @@ fn a_shutdown_drops_all_futures() {
     }
 }
 
-/// Goal: the same for lanes that others play, and what nobody came to. Method: a claimed lane that never
+/// Goal: the same for lanes that others drive, and what no thread came to. Method: a claimed lane that never
 /// turned.
 #[test]
 fn what_nobody_came_to() {

@@ -14,7 +14,7 @@ use std::thread;
 /// What is counted while lanes are isolated and not.
 #[derive(Debug, Default)]
 struct Seen {
-    /// The lane that is isolated now, plus one; 0: none, or nobody knows.
+    /// The lane that is isolated now, plus one; 0: none, or no thread knows.
     isolated: AtomicU64,
     /// By kind of load.
     foreign: [AtomicU64; 4],
@@ -43,7 +43,7 @@ fn flip(machine: &'static Machine, seen: &Seen, rounds: u64) {
         thread::yield_now();
         seen.isolated.store(0, Ordering::SeqCst);
         if round % 7 == 0 {
-            machine.set_isolated(&CpuSet::new()).expect("nobody is");
+            machine.set_isolated(&CpuSet::new()).expect("no thread is");
         }
     }
 }
@@ -78,7 +78,7 @@ fn load(machine: &'static Machine, kind: usize, seen: &Arc<Seen>, is_over: &Atom
     let counts = Arc::clone(seen);
     let tell = move || {
         counts.begin(kind);
-        sender.lock().expect("no panic").send(()).expect("somebody waits");
+        sender.lock().expect("no panic").send(()).expect("a thread waits");
     };
     match kind {
         0 => {

@@ -1,6 +1,6 @@
 //! Real-time tasks go first, in order, and where they can run.
 
-use crate::scene::{Gate, builder, cpu, eventually, lane_here, lanes, play, wait_for};
+use crate::scene::{Gate, builder, cpu, drive, eventually, lane_here, lanes, wait_for};
 use futures_executor::block_on;
 use quietcore_live::{
     Cpu, Machine,
@@ -46,7 +46,7 @@ fn in_order() {
 }
 
 /// Goal: a real-time task that would wait behind something that runs goes elsewhere. Method: one lane is kept
-/// in a normal task; those that ran there last run on the other one meanwhile, and say so.
+/// in a normal task; those that ran there last run on the other meanwhile, and say so.
 #[test]
 fn they_go_where_they_can_run() {
     let machine = lanes().start().expect("starts");
@@ -144,10 +144,10 @@ fn one_that_never_waits() {
 #[test]
 fn not_on_an_isolated_lane() {
     let machine = builder().start().expect("starts");
-    let (_isolated, ()) = play(machine, 0, |_| ());
+    let (_isolated, ()) = drive(machine, 0, |_| ());
     let gate = Gate::default();
-    let (_lane, ()) = play(machine, 1, |_| ());
-    machine.set_isolated(&"0".parse().expect("a list")).expect("the other one is left");
+    let (_lane, ()) = drive(machine, 1, |_| ());
+    machine.set_isolated(&"0".parse().expect("a list")).expect("the other is left");
     let (sender, began) = channel();
     let holds = gate.clone();
     let holder = machine.spawn_on(cpu(1), async move {

@@ -1,6 +1,6 @@
 //! What a review found: each was a fault once.
 
-use crate::scene::{builder, cpu, eventually, lanes, play, wait_for};
+use crate::scene::{builder, cpu, drive, eventually, lanes, wait_for};
 use futures_executor::block_on;
 use quietcore_live::{
     Cpu, Machine, OnPanic,
@@ -33,8 +33,8 @@ impl Future for Ready {
     }
 }
 
-/// Goal: a destructor that panics ends its task only, whoever drops the future. Method: after its end, after
-/// an abort, and at the end of the machine.
+/// Goal: a destructor that panics ends its task only, whichever thread drops the future. Method: after its
+/// end, after an abort, and at the end of the machine.
 #[test]
 fn destructors_that_panic() {
     let machine = lanes().on_panic(OnPanic::Abort).start().expect("starts");
@@ -147,7 +147,7 @@ fn a_destructor_that_shuts_down() {
 #[test]
 fn a_lane_that_blocks_offers_what_it_has() {
     let machine = builder().start().expect("starts");
-    let (_other, ()) = play(machine, 1, |_| ());
+    let (_other, ()) = drive(machine, 1, |_| ());
     let mut lane = Cpu::claim(machine, cpu(0)).expect("a free lane");
     lane.turn();
     for _ in 0..20 {
@@ -160,7 +160,8 @@ fn a_lane_that_blocks_offers_what_it_has() {
     machine.shutdown();
 }
 
-/// Goal: long softirqs of a CPU that nobody plays are run by its ksoftirqd. Method: raised before any claim.
+/// Goal: long softirqs of a CPU that no thread drives are run by its ksoftirqd. Method: raised before any
+/// claim.
 #[test]
 fn softirqs_of_a_lane_that_nobody_plays() {
     let (sender, ran) = channel();
@@ -174,8 +175,8 @@ fn softirqs_of_a_lane_that_nobody_plays() {
     machine.shutdown();
 }
 
-/// Goal: work that is queued and cancelled again and again is in its queue once. Method: nobody plays a lane;
-/// then a lane counts what it finds.
+/// Goal: work that is queued and cancelled again and again is in its queue once. Method: no thread drives a
+/// lane; then a lane counts what it finds.
 #[test]
 fn work_has_one_entry() {
     let machine = builder().start().expect("starts");
@@ -200,7 +201,7 @@ fn blocking_threads_keep_off() {
         set.is_set(1)
     };
     block_on(machine.spawn_blocking(where_to).expect("a thread")).expect("it ends");
-    machine.set_isolated(&"1".parse().expect("a list")).expect("the other one is left");
+    machine.set_isolated(&"1".parse().expect("a list")).expect("the other is left");
     let may_run_there = block_on(machine.spawn_blocking(where_to).expect("a thread")).expect("it ends");
     assert!(!may_run_there);
     machine.shutdown();

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Nobody looks after lanes, and what is left to ksoftirqd stays there.
+/// No thread looks after lanes, and what is left to ksoftirqd stays there.
 fn quiet() -> MachineBuilder {
     builder().stall_after(Duration::MAX).defer_limit(Duration::from_secs(1000))
 }

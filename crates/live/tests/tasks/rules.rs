@@ -1,5 +1,5 @@
-//! One rule each, without chance: lanes turn when the test says so, nobody is ever stuck, and what happened
-//! is asked right afterwards.
+//! One rule each, without chance: lanes turn when the test says so, no thread is ever stuck, and what
+//! happened is asked right afterwards.
 
 use crate::scene::{Gate, builder, cpu, wait_for};
 use quietcore_live::{
@@ -14,7 +14,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-/// Lanes that nobody looks after, and ticks that are known.
+/// Lanes that no thread looks after, and ticks that are known.
 fn quiet() -> MachineBuilder {
     builder().stall_after(Duration::MAX).tick(TICK)
 }
@@ -80,7 +80,7 @@ fn what_waits_behind_others_wakes_a_lane() {
 }
 
 /// Goal: a lane with nothing to do takes what waits behind a task that runs, with a priority and without.
-/// Method: one lane is kept with one of each behind; the other one turns for ten ticks.
+/// Method: one lane is kept with one of each behind; the other turns for ten ticks.
 #[test]
 fn a_lane_takes_what_another_does_not_get_to() {
     let machine = quiet().start().expect("starts");

@@ -1,52 +1,14 @@
-//! Threads that play CPUs until the machine is shut down, and which CPU somebody is on.
+//! Threads that drive CPUs until the machine is shut down, and which CPU a thread is on.
 
-use quietcore_live::{Cpu, CpuId, CpuSet, LaneThreads, Machine, MachineBuilder};
-use std::sync::mpsc::{Receiver, channel};
+#[path = "../scene/lanes.rs"]
+mod lanes;
+
+pub(crate) use lanes::{PATIENCE, both, builder, cpu, drive};
+use quietcore_live::{LaneThreads, MachineBuilder};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
-
-/// Longer than any test takes on a machine that works.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
-
-pub(crate) fn cpu(index: u64) -> CpuId {
-    CpuId::new(index).expect("a small number")
-}
-
-pub(crate) fn both() -> CpuSet {
-    "0-1".parse().expect("a list")
-}
-
-/// A machine with the lanes 0 and 1: this host has both, or the test says so.
-pub(crate) fn builder() -> MachineBuilder {
-    Machine::builder().lanes(both())
-}
-
-/// A thread that claims `index`, does `first`, and turns and parks until the machine is shut down. Returns
-/// when `first` is done.
-pub(crate) fn play<R: Send + 'static>(
-    machine: &'static Machine,
-    index: u64,
-    first: impl FnOnce(&mut Cpu) -> R + Send + 'static,
-) -> (JoinHandle<()>, R) {
-    let (sender, receiver) = channel();
-    let thread = thread::spawn(move || {
-        let mut cpu = Cpu::claim(machine, cpu(index)).expect("a free lane of this machine");
-        sender.send(first(&mut cpu)).expect("the test waits");
-        turn_and_park(&mut cpu);
-    });
-    let result = receiver.recv_timeout(PATIENCE).expect("the lane begins");
-    (thread, result)
-}
-
-/// What a lane does that has no other work.
-pub(crate) fn turn_and_park(cpu: &mut Cpu) {
-    while cpu.machine().is_running() {
-        if !cpu.turn().has_more {
-            cpu.park();
-        }
-    }
-}
 
 pub(crate) fn wait_for<T>(receiver: &Receiver<T>) -> T {
     receiver.recv_timeout(PATIENCE).expect("it runs")
@@ -66,7 +28,7 @@ pub(crate) fn lanes() -> MachineBuilder {
     builder().lane_threads(LaneThreads::new())
 }
 
-/// The lane that the calling thread plays, by the name of its thread.
+/// The lane that the calling thread drives, by the name of its thread.
 pub(crate) fn lane_here() -> Option<usize> {
     thread::current().name()?.strip_prefix("quietcore-")?.parse().ok()
 }

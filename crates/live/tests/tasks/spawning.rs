@@ -1,6 +1,6 @@
 //! Tasks run, wake each other, end early, and panic alone.
 
-use crate::scene::{Gate, builder, cpu, eventually, lane_here, lanes, play, wait_for};
+use crate::scene::{Gate, builder, cpu, drive, eventually, lane_here, lanes, wait_for};
 use futures_executor::block_on;
 use quietcore_live::{
     Machine,
@@ -119,7 +119,7 @@ fn panics_are_results() {
 fn tasks_of_one_thread() {
     let machine = builder().start().expect("starts");
     let (sender, receiver) = channel();
-    let (_other, ()) = play(machine, 1, |_| ());
+    let (_other, ()) = drive(machine, 1, |_| ());
     let lane = thread::spawn(move || {
         let mut lane = quietcore_live::Cpu::claim(machine, cpu(0)).expect("a free lane");
         let log = Rc::new(RefCell::new(Vec::new()));
@@ -192,15 +192,15 @@ fn refusals() {
     assert_eq!(machine.spawn(async {}).map(|_| ()), Err(SpawnError::NotRunning));
 }
 
-/// Goal: what is started before anybody plays a lane runs when somebody does. Method: both lanes are free;
-/// then one is claimed.
+/// Goal: what is started before any thread drives a lane runs when a thread does. Method: both lanes are
+/// free; then one is claimed.
 #[test]
 fn tasks_wait_for_a_lane() {
     let machine = builder().start().expect("starts");
     let any = machine.spawn(async { 1 }).expect("it runs");
     let bound = machine.spawn_on(cpu(1), async { 2 }).expect("it runs");
     assert!(!any.is_finished() && !bound.is_finished());
-    let (_lane, ()) = play(machine, 1, |_| ());
+    let (_lane, ()) = drive(machine, 1, |_| ());
     assert_eq!((block_on(any).expect("it ends"), block_on(bound).expect("it ends")), (1, 2));
     machine.shutdown();
 }

@@ -29,7 +29,7 @@ fn reports(machine: &Machine, cpu: CpuId) -> Vec<StallReport> {
     machine.stalls().into_iter().filter(|report| report.cpu == cpu).collect()
 }
 
-/// Computes on the calling lane until it is reported, and somebody else has run a timer of it. Tells who.
+/// Computes on the calling lane until it is reported, and another thread has run a timer of it. Tells who.
 fn hold_up(machine: &'static Machine, lane: CpuId, tell: &Mutex<Sender<CpuId>>) {
     hold_up_while(machine, lane, tell, || false);
 }
@@ -42,7 +42,7 @@ fn hold_up_while(
     is_wanted: impl Fn() -> bool,
 ) {
     let (sender, ran) = channel();
-    // It waits for the lane, so that somebody misses that.
+    // It waits for the lane, so that a thread misses that.
     let timer = machine.timer(TimerOptions::new(), move |run| _ = sender.send(run.cpu()));
     timer.arm_after(SOON).expect("it runs");
     let (start, mut runner) = (Instant::now(), None);
@@ -72,7 +72,7 @@ fn reported(
         assert_ne!(wait_for(&ran), cpu(0), "it does not turn");
         if let Some(report) = reports(machine, cpu(0)).into_iter().find(|report| is_it(&report.stall)) {
             eventually("it turns again", || {
-                // While somebody reads the reports a lane leaves the end for its next turn.
+                // While a thread reads the reports a lane leaves the end for its next turn.
                 block_on(machine.spawn_on(cpu(0), async {}).expect("it runs")).expect("it turns");
                 reports(machine, cpu(0)).iter().any(|it| it.number == report.number && it.ended.is_some())
             });
@@ -231,7 +231,7 @@ fn hold_up_both(machine: &'static Machine, tell: &Mutex<Option<Hold>>) {
     assert_eq!(ran_on, None, "on no lane: none of them turns");
     eventually("a callback has panicked", || machine.metrics().sum(|cpu| cpu.panics) > panics);
     is_over.store(true, Ordering::Relaxed);
-    // Both have seen that somebody else ran their timer.
+    // Both have seen that another thread ran their timer.
     let _ = [wait_for(&runners), wait_for(&runners)];
     block_on(task.expect("it runs")).expect("it ends");
 }
@@ -283,7 +283,7 @@ fn survives() {
         assert_eq!(block_on(task).expect("it ends"), Some(lane.index()), "it is back");
         let (sender, ran) = channel();
         let timer = machine.timer(TimerOptions::new(), move |run| _ = sender.send(run.cpu()));
-        timer.arm_on(lane, machine.now()).expect("it is played");
+        timer.arm_on(lane, machine.now()).expect("it is driven");
         wait_for(&ran);
         machine.raise(lane, Vector::NET_RX).expect("it has a handler");
     }

@@ -1,6 +1,6 @@
 //! A lane that is stuck holds up nothing but what is bound to it.
 
-use crate::scene::{Gate, builder, cpu, lane_here, lanes, play, wait_for};
+use crate::scene::{Gate, builder, cpu, drive, lane_here, lanes, wait_for};
 use futures_executor::block_on;
 use quietcore_live::{
     Machine,
@@ -131,10 +131,10 @@ fn a_lane_that_leaves() {
     let free = machine.spawn(async { lane_here().is_none() }).expect("it runs");
     let bound = machine.spawn_on(cpu(0), async { 2 }).expect("it runs");
     drop(first);
-    let (_lane, ()) = play(machine, 1, |_| ());
+    let (_lane, ()) = drive(machine, 1, |_| ());
     assert!(block_on(free).expect("it ends"));
     assert!(!bound.is_finished());
-    let (_back, ()) = play(machine, 0, |_| ());
+    let (_back, ()) = drive(machine, 0, |_| ());
     assert_eq!(block_on(bound).expect("it ends"), 2);
     machine.shutdown();
 }

@@ -49,7 +49,7 @@ fn nothing_is_lost() {
 #[test]
 fn where_it_may() {
     let machine = lanes().start().expect("starts");
-    machine.set_isolated(&"1".parse().expect("a list")).expect("the other one is left");
+    machine.set_isolated(&"1".parse().expect("a list")).expect("the other is left");
     let (sender, ran) = channel();
     let sender = Mutex::new(sender);
     let send = Arc::new(move |name: &'static str| {

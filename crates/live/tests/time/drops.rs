@@ -24,8 +24,8 @@ impl Wake for Dropper {
     }
 }
 
-/// Goal: a sleep that is dropped wakes nobody and leaves no timer. Method: in every state: new, waiting, due,
-/// over.
+/// Goal: a sleep that is dropped wakes no thread and leaves no timer. Method: in every state: new, waiting,
+/// due, over.
 #[test]
 fn in_every_state() {
     let scene = Stopped::new();

@@ -133,8 +133,8 @@ fn a_period() {
     machine.shutdown();
 }
 
-/// Goal: a sleep belongs to the machine that was current when it was made, whoever polls it. Method: polled
-/// under another machine, which is then shut down.
+/// Goal: a sleep belongs to the machine that was current when it was made, whichever executor polls it.
+/// Method: polled under another machine, which is then shut down.
 #[test]
 fn a_sleep_stays_with_its_machine() {
     let (machine, other) = (machine(), machine());
@@ -152,7 +152,7 @@ fn a_sleep_stays_with_its_machine() {
     machine.shutdown();
 }
 
-/// Goal: sleeps on a machine with lanes, armed by a lane and by another thread. Method: a thread plays a CPU
+/// Goal: sleeps on a machine with lanes, armed by a lane and by another thread. Method: a thread drives a CPU
 /// and polls its own sleeps between turns; this one waits for 200 others.
 #[test]
 fn on_a_machine_with_lanes() {
@@ -161,7 +161,7 @@ fn on_a_machine_with_lanes() {
     let (done, finished) = std::sync::mpsc::channel();
     let lane = std::thread::spawn(move || {
         let _entered = machine.enter();
-        let mut lane = Cpu::claim(machine, cpu).expect("nobody else claims it");
+        let mut lane = Cpu::claim(machine, cpu).expect("no other thread claims it");
         let work = Arc::new(Work { was_woken: Mutex::new(false), unparker: lane.unparker() });
         let waker = futures_util::task::waker(work.clone());
         let mut own = pin!(join_all((0..50).map(naps)));
@@ -179,7 +179,7 @@ fn on_a_machine_with_lanes() {
     let entered = machine.enter();
     let total: u32 = futures_executor::block_on(join_all((0..200).map(naps))).into_iter().sum();
     assert_eq!(total, 1_000);
-    // The machine lives as long as somebody waits for it.
+    // The machine lives as long as a thread waits for it.
     assert_eq!(finished.recv(), Ok(250));
     machine.shutdown();
     lane.join().expect("no panic");

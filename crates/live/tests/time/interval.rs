@@ -51,8 +51,8 @@ fn ticks_that_were_missed() {
     }
 }
 
-/// Goal: a tick wakes its task once, and taking it arms nothing. Method: wakes over ten periods; and nobody
-/// polls after the last.
+/// Goal: a tick wakes its task once, and taking it arms nothing. Method: wakes over ten periods; and no
+/// thread polls after the last.
 #[test]
 fn a_tick_that_was_taken_wakes_nobody() {
     let scene = Stopped::new();

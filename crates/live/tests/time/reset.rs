@@ -93,7 +93,7 @@ fn after_it_was_over() {
 struct Expected {
     sleep: Pin<Box<Sleep>>,
     deadline: Instant,
-    /// It was polled, and nobody was woken since.
+    /// It was polled, and no thread was woken since.
     is_waiting: bool,
     wakes: u32,
 }

@@ -138,7 +138,7 @@ fn the_last_waker_counts() {
     assert_eq!(scene.machine.metrics().sum(|cpu| cpu.bases.armed), 1, "a poll that waits again arms nothing");
 }
 
-/// Goal: who waits is told when nobody will wake it, and may drop what it has. Method: polls after a
+/// Goal: who waits is told when no thread will wake it, and may drop what it has. Method: polls after a
 /// shutdown, of sleeps in every state.
 #[test]
 fn a_machine_that_was_shut_down() {

@@ -18,7 +18,7 @@ struct Nap {
     record: Record,
 }
 
-/// How often somebody may have been woken for a sleep: once for each time it was made or reset.
+/// How often a thread may have been woken for a sleep: once for each time it was made or reset.
 struct Record {
     woken: Arc<Woken>,
     waker: Waker,

@@ -23,7 +23,7 @@ fn check(alarm: &Alarm) -> (u64, u64) {
     (timer, word)
 }
 
-/// Goal: whoever programs last, the earliest wins. Method: three pulls at the same time.
+/// Goal: whichever thread programs last, the earliest wins. Method: three pulls at the same time.
 #[test]
 fn pull_against_pull() {
     let found = ends(|| {

@@ -17,7 +17,7 @@ struct Base {
 }
 
 /// Goal: a lane that dozes until 20 does not sleep through an exact timer for 5 that another thread arms.
-/// Method: the lane looks as lanes do; a doze that nobody interrupts never ends, and fails the model.
+/// Method: the lane looks as lanes do; a doze that no thread interrupts never ends, and fails the model.
 #[test]
 fn a_doze_is_interrupted() {
     let found = ends(|| {

@@ -31,7 +31,7 @@ impl Guarded {
 const PLACES: [u32; 2] = [1, 2];
 
 /// Goal: sections are exclusive and ordered, whether the lock was free, spun for or slept for. Method: two
-/// threads take it once each, on one CPU and on two; whoever came second sees what the first one did.
+/// threads take it once each, on one CPU and on two; the thread that came second sees what the first one did.
 #[test]
 fn two_sections() {
     for place in PLACES {

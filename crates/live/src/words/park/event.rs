@@ -10,7 +10,10 @@
 
 use super::outcome::Woken;
 use crate::words::sync::{AtomicU32, Ordering};
+#[cfg(not(loom))]
 use descriptor::Descriptor;
+#[cfg(loom)]
+use descriptor::ModelDescriptor as Descriptor;
 #[cfg(not(loom))]
 use std::{io, os::fd::BorrowedFd};
 
@@ -93,26 +96,26 @@ mod descriptor {
     use loom::sync::{Condvar, Mutex};
 
     #[derive(Debug, Default)]
-    pub(super) struct Descriptor {
+    pub(super) struct ModelDescriptor {
         count: Mutex<u32>,
         is_readable: Condvar,
     }
 
-    impl Descriptor {
+    impl ModelDescriptor {
         pub(super) fn write(&self) {
-            *self.count.lock().expect("nobody panicked") += 1;
+            *self.count.lock().expect("no thread panicked") += 1;
             self.is_readable.notify_all();
         }
 
         pub(super) fn read(&self) -> u32 {
-            std::mem::take(&mut *self.count.lock().expect("nobody panicked"))
+            std::mem::take(&mut *self.count.lock().expect("no thread panicked"))
         }
 
         /// What `epoll` would do.
         pub(super) fn wait(&self) {
-            let mut count = self.count.lock().expect("nobody panicked");
+            let mut count = self.count.lock().expect("no thread panicked");
             while *count == 0 {
-                count = self.is_readable.wait(count).expect("nobody panicked");
+                count = self.is_readable.wait(count).expect("no thread panicked");
             }
         }
     }

@@ -102,8 +102,8 @@ fn descriptor(place: &Place) -> &EventDescriptor {
     }
 }
 
-/// Goal: an owner with a descriptor is woken, too, and once all is over nothing is left to read that nobody
-/// expects. Method: as above; the owner sleeps on the descriptor.
+/// Goal: an owner with a descriptor is woken, too, and once all is over nothing is left to read that no
+/// thread expects. Method: as above; the owner sleeps on the descriptor.
 #[test]
 fn a_descriptor_is_drained() {
     let found = ends(|| {

@@ -4,9 +4,9 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[must_use]
 pub(crate) enum Woken {
-    /// Somebody called `unpark`.
+    /// A thread called `unpark`.
     Notified,
-    /// The moment came; for an owner that waits by itself: nobody called `unpark`.
+    /// The moment came; for an owner that waits by itself: no thread called `unpark`.
     TimedOut,
 }
 
@@ -16,6 +16,6 @@ pub(crate) enum Woken {
 pub(crate) enum Notify {
     /// The owner was on its way to sleep, and this call woke it.
     Woke,
-    /// The owner is awake, or somebody else wakes it.
+    /// The owner is awake, or another thread wakes it.
     NotNeeded,
 }

@@ -26,7 +26,7 @@ fn states() {
     }
 }
 
-/// Goal: a sleep ends by time, or because somebody called before it began. Method: moments in the past, and
+/// Goal: a sleep ends by time, or because a thread called before it began. Method: moments in the past, and
 /// none.
 #[test]
 fn futex_sleeps_end() {

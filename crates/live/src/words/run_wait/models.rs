@@ -1,4 +1,4 @@
-//! The end of a run under weak memory: nobody waits for what is over.
+//! The end of a run under weak memory: no thread waits for what is over.
 
 use super::RunWait;
 use crate::words::sync::models::ends;

@@ -47,7 +47,7 @@ impl World {
     }
 
     fn tree(&self) -> loom::sync::MutexGuard<'_, Tree> {
-        self.tree.lock().expect("nobody panicked")
+        self.tree.lock().expect("no thread panicked")
     }
 
     /// A foreign thread arms the first timer of the tree.
@@ -84,7 +84,7 @@ impl World {
         self.stall_deadline.arm(&self.alarm, NOW);
     }
 
-    /// Somebody is up for the event: the lane by itself, or the sentinel. Returns whether it is the lane.
+    /// A thread is up for the event: the lane by itself, or the sentinel. Returns whether it is the lane.
     fn check(&self, until: Option<Nanos>) -> bool {
         let deadline = self.alarm.load();
         let is_met = |moment: Option<Nanos>| moment.is_some_and(|moment| moment <= EVENT);

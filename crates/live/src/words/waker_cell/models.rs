@@ -28,7 +28,7 @@ impl Task {
         Waker::from(std::sync::Arc::clone(self))
     }
 
-    /// Sleeps until it is woken; for ever, if nobody does.
+    /// Sleeps until it is woken; for ever, if no thread does.
     fn sleep(&self) {
         while self.0.value().load(Ordering::Acquire) == 0 {
             let _ = self.0.wait(0, None);
@@ -40,7 +40,7 @@ impl Task {
 /// touches, and a cell.
 struct Timer {
     place: AtomicU32,
-    /// Watched by loom: whoever frees the timer writes, whoever still uses it reads.
+    /// Watched by loom: the thread that frees the timer writes, the thread that still uses it reads.
     links: UnsafeCell<()>,
     cell: WakerCell,
 }
@@ -64,7 +64,7 @@ impl Base {
 
     /// Hands the timer out, if it is pending: all under the lock, the store to its place last.
     fn run(&self) -> bool {
-        let held = self.lock.lock().expect("nobody panicked");
+        let held = self.lock.lock().expect("no thread panicked");
         // Relaxed: written under the lock.
         if self.timer.place.load(Ordering::Relaxed) == IDLE {
             return false;
@@ -86,14 +86,14 @@ impl Base {
         // Acquire: pairs with Release in `run`.
         let is_idle = self.timer.place.load(Ordering::Acquire) == IDLE;
         if !is_idle {
-            let held = self.lock.lock().expect("nobody panicked");
+            let held = self.lock.lock().expect("no thread panicked");
             if self.timer.place.load(Ordering::Relaxed) == PENDING {
                 self.timer.links.with(|_| ());
                 self.timer.place.store(IDLE, Ordering::Release);
             }
             drop(held);
         }
-        // Freed: nobody touches it any more, the cell included.
+        // Freed: no thread touches it any more, the cell included.
         self.timer.links.with_mut(|_| ());
         self.timer.cell.waker.with_mut(|_| ());
         is_idle
@@ -233,7 +233,7 @@ fn armed_again() {
             task.sleep();
         }
         // An arm takes the lock; that its timer is idle it sees there.
-        let held = base.lock.lock().expect("nobody panicked");
+        let held = base.lock.lock().expect("no thread panicked");
         assert_eq!(base.timer.place.load(Ordering::Relaxed), IDLE);
         base.timer.cell.reset();
         base.timer.place.store(PENDING, Ordering::Release);
@@ -254,7 +254,7 @@ fn armed_again() {
     assert_eq!(found, BTreeSet::from_iter(expected));
 }
 
-/// Goal: a future is dropped at any moment of its timer's run, and nobody touches the timer afterwards.
+/// Goal: a future is dropped at any moment of its timer's run, and no thread touches the timer afterwards.
 /// Method: it registers and drops at once; freeing is a write to the timer's links and to the cell.
 #[test]
 fn drop_against_expire() {

@@ -83,7 +83,7 @@ fn references() {
     held([2, 2]);
 }
 
-/// Goal: a waker whose code panics leaves the cell as it was, in nobody's hands. Method: its clone panics.
+/// Goal: a waker whose code panics leaves the cell as it was, in no thread's hands. Method: its clone panics.
 #[test]
 fn a_clone_that_panics() {
     const PANICS: RawWakerVTable = RawWakerVTable::new(|_| panic!("clone"), |_| (), |_| (), |_| ());
