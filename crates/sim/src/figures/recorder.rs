@@ -11,7 +11,7 @@ const SPAN_MAX: u64 = 7_200_000_000_000;
 const DIGITS: u8 = 3;
 const DIGITS_PER_CPU: u8 = 2;
 
-/// See the module.
+/// The figures of a run as they grow, with the distributions behind them.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     pub(crate) figures: RunFigures,

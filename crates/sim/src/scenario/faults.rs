@@ -27,13 +27,21 @@ pub(crate) struct Flips {
     pub(crate) every: u64,
 }
 
+/// What happens to some of many, and the time that goes with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RareFault {
+    /// To how many in a hundred.
+    pub(crate) percent: u32,
+    pub(crate) span: u64,
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Faults {
     pub(crate) stalls: Vec<StallFault>,
-    /// In a hundred: kicks that are lost, and after how long they are sent again.
-    pub(crate) lost_kicks: (u32, u64),
-    /// In a hundred: wake-ups from idle that are late, and by how much at most.
-    pub(crate) late_wakeups: (u32, u64),
+    /// Kicks that are lost, and after how long they are sent again.
+    pub(crate) lost_kicks: RareFault,
+    /// Wake-ups from idle that are late, and by how much at most.
+    pub(crate) late_wakeups: RareFault,
     pub(crate) isolation: Vec<Flips>,
     pub(crate) hotplug: Vec<Flips>,
     /// In a hundred: callbacks that panic.
@@ -52,11 +60,12 @@ pub(super) fn resolve(raw: &RawFaults, places: &Places) -> Result<Faults, Scenar
     if let Some(lost) = &raw.lost_kicks {
         let lost = lost.get_ref();
         let retry = span_within(&lost.retry, 1_000, 100 * MILLISECOND)?;
-        faults.lost_kicks = (within(&lost.percent, 0, 90)?, retry);
+        faults.lost_kicks = RareFault { percent: within(&lost.percent, 0, 90)?, span: retry };
     }
     if let Some(late) = &raw.late_wakeups {
         let late = late.get_ref();
-        faults.late_wakeups = (within(&late.percent, 0, 100)?, span_within(&late.upto, 1, SECOND)?);
+        let (percent, span) = (within(&late.percent, 0, 100)?, span_within(&late.upto, 1, SECOND)?);
+        faults.late_wakeups = RareFault { percent, span };
     }
     faults.isolation = flips(&raw.isolation, places)?;
     faults.hotplug = flips(&raw.hotplug, places)?;

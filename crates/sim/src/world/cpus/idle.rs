@@ -70,8 +70,9 @@ impl CpuLayer<'_> {
         this.level = RunLevel::None;
         self.recorder().wakeup(id(cpu));
         self.note(NotedEvent::Wakeup, cpu, 0);
-        let (percent, upto) = self.plan().faults.late_wakeups;
-        let late = if percent > 0 && self.random().chance(percent) { self.random().below(upto) } else { 0 };
+        let fault = self.plan().faults.late_wakeups;
+        let is_late = fault.percent > 0 && self.random().chance(fault.percent);
+        let late = if is_late { self.random().below(fault.span) } else { 0 };
         self.cost(Cost::IdleExit) + late
     }
 

@@ -7,7 +7,7 @@ use crate::world::softirqs::SoftirqLayer;
 use crate::world::tasks::{ENDLESS, InterruptState, RunLevel, SimCpu, SoftirqState, TaskLayer};
 use crate::world::timers::TimerLayer;
 
-/// See the file.
+/// What CPUs do, on top of softirqs.
 pub(crate) struct CpuLayer<'p> {
     pub(crate) softirqs: SoftirqLayer<'p>,
     pub(super) sentinel: SentinelState,

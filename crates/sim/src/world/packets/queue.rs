@@ -23,7 +23,7 @@ impl Packet for SimFrame {
 
 type Draws = Box<dyn FnMut() -> u32 + Send>;
 
-/// See the file.
+/// A transmit queue with its discipline and its watchdog.
 #[derive(Debug)]
 pub(crate) struct SimQueue {
     pub(crate) load: TransmitQueue,

@@ -10,7 +10,7 @@ use crate::world::tasks::{Arrival, InterruptState, SimCpu, SimTaskState, Softirq
 use crate::world::timers::SimTimer;
 use quietcore_core::softirq::{Raise, Vector, VectorSet};
 
-/// See the file.
+/// Softirqs and transmit queues, on top of tasks.
 pub(crate) struct SoftirqLayer<'p> {
     pub(crate) tasks: TaskLayer<'p>,
     pub(crate) packets: PacketState,

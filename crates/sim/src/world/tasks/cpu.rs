@@ -49,7 +49,7 @@ pub(crate) enum SoftirqState {
     Handler(Vector),
 }
 
-/// See the module.
+/// A CPU and what it has: segments, queues, tick.
 #[derive(Debug)]
 pub(crate) struct SimCpu {
     pub(crate) is_online: bool,

@@ -17,7 +17,7 @@ use quietcore_core::place::nearest_housekeeping;
 use quietcore_core::realtime::Priority;
 use std::collections::VecDeque;
 
-/// See the file.
+/// CPUs, tasks and real-time threads, on top of timers.
 pub(crate) struct TaskLayer<'p> {
     pub(crate) timers: TimerLayer<'p>,
     pub(crate) cpus: Vec<SimCpu>,

@@ -41,9 +41,9 @@ impl TimerLayer<'_> {
         let faults = &self.plan().faults;
         let blocked = faults.stalls.iter().map(|stall| stall.blocked).max().unwrap_or(0);
         // A lost kick is sent again until it arrives: a hundred in a row are not lost.
-        let retries = if faults.lost_kicks.0 > 0 { faults.lost_kicks.1 * 100 } else { 0 };
+        let retries = if faults.lost_kicks.percent > 0 { faults.lost_kicks.span * 100 } else { 0 };
         let callbacks: u64 = self.plan().loads.iter().map(|load| load.longest()).max().unwrap_or(0);
-        let slack = blocked + retries + faults.late_wakeups.1 + 100 * callbacks + 10 * self.plan().tick.0;
+        let slack = blocked + retries + faults.late_wakeups.span + 100 * callbacks + 10 * self.plan().tick.0;
         let is_lost = |timer: &&SimTimer| {
             let bound = timer.expires + timer.delay / 7 + slack;
             timer.is_pending && !timer.is_deferrable && bound < self.run().end

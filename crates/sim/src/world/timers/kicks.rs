@@ -34,10 +34,10 @@ impl TimerLayer<'_> {
     pub(crate) fn send_kick(&mut self, target: u16) {
         self.recorder().figures.kicks += 1;
         self.note(NotedEvent::Kick, target, 0);
-        let (percent, retry) = self.plan().faults.lost_kicks;
+        let lost = self.plan().faults.lost_kicks;
         let mut at = self.now() + self.cost(Cost::KickLatency);
-        while percent > 0 && self.random().chance(percent) {
-            at += retry;
+        while lost.percent > 0 && self.random().chance(lost.percent) {
+            at += lost.span;
         }
         self.push(Nanos(at), SimEvent::Kick(target));
         self.kicked += u32::from(!std::mem::replace(&mut self.contact(target).is_kicked, true));

@@ -36,7 +36,7 @@ pub(crate) struct CpuContact {
     pub(crate) call: Call,
 }
 
-/// See the file.
+/// The machine, its timers, and what was said about each CPU.
 pub(crate) struct TimerLayer<'p> {
     pub(crate) run: RunContext<'p>,
     pub(crate) machine: Machine<SequentialLock, u32>,

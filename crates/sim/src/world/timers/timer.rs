@@ -59,7 +59,7 @@ pub(crate) struct SimTimer {
 }
 
 impl SimTimer {
-    /// One that is not armed.
+    /// A timer that is not armed.
     pub(crate) const fn new(key: TimerKey, role: TimerRole, options: TimerOptions) -> Self {
         Self {
             key,
