@@ -1,8 +1,8 @@
 //! Packets: transmit queues with a netem, a lock and a watchdog each, and their senders.
 //!
 //! Disciplines are those that programs use (`quietcore_qdisc::Netem`), watchdogs are the machine's exact
-//! timers: it decides on which CPU one is queued. The simulator adds the time, and what is done on which
-//! CPU, as the kernel does: a sender enqueues under the queue's lock and runs the queue, unless a run is under
+//! timers: it decides on which CPU one is queued. The simulator adds the time, and what is done on which CPU,
+//! as the kernel does: a sender enqueues under the queue's lock and runs the queue, unless a run is under
 //! way; a run (`quietcore_qdisc::TxQueue`) takes one packet per hold of the lock and gives it to the driver
 //! without it; a queue whose head must wait arms the watchdog, where it was run; the watchdog puts the queue
 //! on the list of the CPU where it goes off, and NET_TX there runs the list.

@@ -1,8 +1,8 @@
 //! Where real-time tasks run: where one wakes up, which of its tasks a CPU gives away, and which it takes.
 //!
-//! The core decides (`wake_target`, `push_target`, `pull_source`, `RealtimeQueue`); this file keeps its `CpuPriorities`
-//! true. Within a priority it is first come, first served, and a task that was preempted goes on before its
-//! equals.
+//! The core decides (`wake_target`, `push_target`, `pull_source`, `RealtimeQueue`); this file keeps its
+//! `CpuPriorities` true. Within a priority it is first come, first served, and a task that was preempted goes
+//! on before its equals.
 //!
 //! Invariant: a task that may move never runs on an isolated CPU. Absent: deadlines, throttling, fair
 //! shares; the cost of searching a CPU.
