@@ -84,7 +84,7 @@ wait_for "$folder/err" 'recording for'
 kill -KILL "$recorder"
 wait "$recorder" 2>/dev/null
 check "SIGKILL leaves the instance" [ "$(instances)" != "$before" ]
-"$quietcore" explain --live 1s --seeds 004 >/dev/null 2>"$folder/err"
+"$quietcore" explain --live 1s --questions empty-softirqs >/dev/null 2>"$folder/err"
 check "the next start removes and names it" grep -q 'that a killed run left behind' "$folder/err"
 check "nothing is left after it" same_instances
 
@@ -94,7 +94,7 @@ unshare --pid --fork --mount-proc "$quietcore" explain --live 4s --json \
     >"$folder/ns.json" 2>"$folder/ns.err" &
 recorder=$!
 wait_for "$folder/ns.err" 'recording for'
-"$quietcore" explain --live 1s --seeds 004 >/dev/null 2>&1
+"$quietcore" explain --live 1s --questions empty-softirqs >/dev/null 2>&1
 wait "$recorder"
 check "a start leaves a run in another PID namespace alone" python3 -c '
 import json, sys

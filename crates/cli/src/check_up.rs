@@ -1,5 +1,5 @@
 //! `quietcore` alone: the check-up. This host, its running kernel, three recorded kernels side by
-//! side, a row per founding question, and the next command worth typing.
+//! side, a row per question, and the next command worth typing.
 //!
 //! Exit code 0 whatever it finds: it is a tour. Only an error (2) or a signal (130) changes that.
 
@@ -13,10 +13,11 @@ use crate::recordings::{Bundled, ISOLATION};
 use crate::signals::SignalFlag;
 use crate::text::{self, Page, Style};
 use quietcore_explain::{Explanation, Finding, Severity};
+use quietcore_trace::Question;
 use serde::Serialize;
 use std::path::Path;
 
-/// The JSON of `quietcore --json`, schema 1.
+/// The JSON of `quietcore --json`, schema 2.
 #[derive(Serialize)]
 struct CheckUp {
     schema: u32,
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &CheckUpArgs) -> Result<CommandOutcome, CliError> {
     let recordings = ISOLATION.iter().map(explain_bundled).collect::<Result<Vec<_>, _>>()?;
     let (live, live_not_possible, interrupted) = live(args, &interrupt)?;
     let next = next_command(&doctor, live.as_ref());
-    let check_up = CheckUp { schema: 1, doctor, live, live_not_possible, recordings, next };
+    let check_up = CheckUp { schema: 2, doctor, live, live_not_possible, recordings, next };
     if args.json {
         output::print_json(&check_up)?;
     } else {
@@ -106,8 +107,8 @@ fn show(page: &mut Page, check_up: &CheckUp) {
 
     page.heading("The five questions, and what works today");
     match &check_up.live {
-        Some(explanation) => text::seed_rows(page, &explanation.report),
-        None => seed_capabilities(page),
+        Some(explanation) => text::question_rows(page, &explanation.report),
+        None => question_capabilities(page),
     }
     page.heading("Next");
     page.item(1, "", 0, &check_up.next);
@@ -172,15 +173,21 @@ fn delayed_work(report: &Explanation) -> String {
 }
 
 /// Without a live recording: what could be asked.
-fn seed_capabilities(page: &mut Page) {
-    for (seed, what) in [
-        ("000", "explain counts hrtimers and qdisc watchdogs that expire off the CPU that armed them"),
-        ("001", "explain names every foreign timer on an isolated CPU; doctor knows which kernels do that"),
-        ("002", "explain counts remote expiries and ping-pongs per CPU"),
-        ("003", "explain measures real-time wake-ups that waited behind NET and BLOCK softirqs"),
-        ("004", "explain counts TIMER softirqs that ran no timer, per CPU"),
+fn question_capabilities(page: &mut Page) {
+    for (question, what) in [
+        (
+            Question::PacketTimers,
+            "explain counts hrtimers and qdisc watchdogs that expire off the CPU that armed them",
+        ),
+        (
+            Question::Isolation,
+            "explain names every foreign timer on an isolated CPU; doctor knows which kernels do that",
+        ),
+        (Question::Placement, "explain counts remote expiries and ping-pongs per CPU"),
+        (Question::RealTime, "explain measures real-time wake-ups that waited behind NET and BLOCK softirqs"),
+        (Question::EmptySoftirqs, "explain counts TIMER softirqs that ran no timer, per CPU"),
     ] {
-        page.item(2, seed, 3, what);
+        page.item(2, question.name(), 14, what);
     }
 }
 

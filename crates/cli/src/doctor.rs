@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The JSON of `doctor --json`, schema 1.
+/// The JSON of `doctor --json`, schema 2.
 #[derive(Serialize)]
 pub(crate) struct Doctor {
     schema: u32,
@@ -65,7 +65,7 @@ pub(crate) fn look_at(root: &Path) -> Doctor {
     let Examination { summary, findings } = examine(&facts);
     let unreadable = facts.unreadable.into_iter().map(|(path, why)| Unreadable { path, why }).collect();
     Doctor {
-        schema: 1,
+        schema: 2,
         root: root.display().to_string(),
         summary: summary.iter().cloned().collect(),
         rows: summary,

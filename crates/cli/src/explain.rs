@@ -11,8 +11,7 @@ use crate::signals::SignalFlag;
 use crate::sinks::{SinkFiles, Sinks};
 use crate::text::{self, Page};
 use quietcore_explain::{ExplainOptions, Explanation, Severity};
-use quietcore_trace::live::SEEDS;
-use quietcore_trace::{Header, KernelRelease, Progress, TraceReader};
+use quietcore_trace::{Header, KernelRelease, Progress, Question, TraceReader};
 use serde::Serialize;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -84,7 +83,7 @@ fn explain_live(args: &ExplainArgs, span: Duration) -> Result<CommandOutcome, Cl
     }
     options.identities_max = args.max_identities;
     let housekeeping = facts.housekeeping().difference(&options.isolated);
-    let request = Request { span, seeds: seeds(args)?, buffer_kib: args.buffer, housekeeping };
+    let request = Request { span, questions: questions(args), buffer_kib: args.buffer, housekeeping };
     let (explanation, interrupted) = record(&request, options, SinkFiles::open(args)?, &interrupt)?;
     let outcome = show(args, "--live", &explanation)?;
     Ok(if interrupted { CommandOutcome::Interrupted } else { outcome })
@@ -97,12 +96,13 @@ pub(crate) fn record_host(
 ) -> Result<(LiveExplanation, bool), CliError> {
     let facts = host::facts();
     let housekeeping = facts.housekeeping();
-    let request = Request { span, seeds: SEEDS.to_vec(), buffer_kib: DEFAULT_BUFFER_KIB, housekeeping };
+    let request =
+        Request { span, questions: Question::ALL.to_vec(), buffer_kib: DEFAULT_BUFFER_KIB, housekeeping };
     record(&request, host::options(&facts), SinkFiles::default(), interrupt)
 }
 
 fn record(
-    request: &Request<'_>,
+    request: &Request,
     options: ExplainOptions,
     files: SinkFiles,
     interrupt: &SignalFlag,
@@ -120,16 +120,8 @@ fn record(
 }
 
 /// The chosen questions, all five by default.
-fn seeds(args: &ExplainArgs) -> Result<Vec<&str>, CliError> {
-    for seed in &args.seeds {
-        if !SEEDS.contains(&seed.as_str()) {
-            return Err(CliError::Usage(format!(
-                "--seeds {seed:?} is unknown; choose from {}",
-                SEEDS.join(",")
-            )));
-        }
-    }
-    Ok(if args.seeds.is_empty() { SEEDS.to_vec() } else { args.seeds.iter().map(String::as_str).collect() })
+fn questions(args: &ExplainArgs) -> Vec<Question> {
+    if args.questions.is_empty() { Question::ALL.to_vec() } else { args.questions.clone() }
 }
 
 /// What a recording says itself.

@@ -7,7 +7,7 @@ use crate::progress::Display;
 use crate::signals::SignalFlag;
 use quietcore_core::CpuSet;
 use quietcore_trace::live::{LiveError, OwnDisturbance, Recording, Tracefs, run_on, tracepoints};
-use quietcore_trace::{Progress, Record, Tally, TraceReader};
+use quietcore_trace::{Progress, Question, Record, Tally, TraceReader};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -22,9 +22,9 @@ const LINES_PER_TURN: u64 = 50_000;
 
 /// What to record.
 #[derive(Debug)]
-pub(crate) struct Request<'a> {
+pub(crate) struct Request {
     pub(crate) span: Duration,
-    pub(crate) seeds: Vec<&'a str>,
+    pub(crate) questions: Vec<Question>,
     pub(crate) buffer_kib: u32,
     /// CPUs that may be disturbed: online, neither isolated nor `nohz_full`.
     pub(crate) housekeeping: CpuSet,
@@ -63,12 +63,12 @@ pub(crate) struct Session {
 
 impl Session {
     /// Announces, makes the instance, and switches the tracepoints on.
-    pub(crate) fn start(request: &Request<'_>, interrupt: &SignalFlag) -> Result<Self, CliError> {
+    pub(crate) fn start(request: &Request, interrupt: &SignalFlag) -> Result<Self, CliError> {
         let tracefs = Tracefs::find().map_err(live_error)?;
         for name in tracefs.remove_leftovers() {
             say(&format!("removed the tracing instance {name} that a killed run left behind"));
         }
-        let chosen = tracepoints(&request.seeds);
+        let chosen = tracepoints(&request.questions);
         let housekeeping = &request.housekeeping;
         let running_on = run_on(housekeeping).map_err(|error| {
             CliError::Live(format!("cannot move to the housekeeping CPUs {housekeeping}: {error}"))

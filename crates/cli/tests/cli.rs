@@ -151,7 +151,7 @@ fn the_json_has_the_documented_keys() {
     for key in json.as_object().expect("an object").keys() {
         assert!(documented.contains(&format!("`{key}")), "{key} is not in docs/reference/explain-json.md");
     }
-    assert_eq!(json["schema"], 1);
+    assert_eq!(json["schema"], 2);
     assert_eq!(json["kernel"], "6.12.107");
     assert_eq!(json["foreign"]["by_cpu"]["1"], 27);
     assert_eq!(json["isolated"], "1-7,9-15");

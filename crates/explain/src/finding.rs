@@ -3,7 +3,8 @@
 //! Both the explanation of a trace and the static check-up of a host end in a list of these, in
 //! the same shape, so a reader and a program need to learn it once.
 
-use serde::Serialize;
+use quietcore_trace::Question;
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// How much a finding matters. [`Severity::Warning`] and above make a command exit with 1.
@@ -58,8 +59,9 @@ pub enum Evidence {
 ///
 /// ```
 /// use quietcore_explain::{Finding, Severity};
+/// use quietcore_trace::Question;
 ///
-/// let finding = Finding::new("rt-throttling", "003", Severity::Warning)
+/// let finding = Finding::new("rt-throttling", Question::RealTime, Severity::Warning)
 ///     .what("Real-time tasks are stopped for 50 ms of every second.")
 ///     .change("sysctl -w kernel.sched_rt_runtime_us=-1");
 /// assert_eq!(finding.severity, Severity::Warning);
@@ -68,8 +70,9 @@ pub enum Evidence {
 pub struct Finding {
     /// Stable name, lower case with hyphens.
     pub id: &'static str,
-    /// The founding document it belongs to: "000" to "004".
-    pub seed: &'static str,
+    /// The question that it belongs to; by its name in the JSON.
+    #[serde(serialize_with = "by_name")]
+    pub question: Question,
     /// How much it matters.
     pub severity: Severity,
     /// What was seen.
@@ -89,11 +92,11 @@ pub struct Finding {
 impl Finding {
     /// A finding with its three fixed fields; the texts are added by the methods below.
     #[must_use]
-    pub fn new(id: &'static str, seed: &'static str, severity: Severity) -> Self {
+    pub fn new(id: &'static str, question: Question, severity: Severity) -> Self {
         let empty = String::new;
         Self {
             id,
-            seed,
+            question,
             severity,
             what: empty(),
             why: empty(),
@@ -152,4 +155,8 @@ impl Finding {
         self.evidence.push(Evidence::File { path: path.into(), text: text.into() });
         self
     }
+}
+
+fn by_name<S: Serializer>(question: &Question, out: S) -> Result<S::Ok, S::Error> {
+    out.serialize_str(question.name())
 }

@@ -30,6 +30,7 @@ mod doctor;
 mod export;
 mod figures;
 mod finding;
+mod findings;
 mod host;
 
 pub use doctor::{Examination, examine};

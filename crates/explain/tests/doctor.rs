@@ -172,7 +172,7 @@ fn every_rule_is_documented_and_fires_on_some_host_only() {
             let cell = format!("`{}`", finding.id);
             let row = rows.iter().find(|row| row[1] == cell);
             let row = row.unwrap_or_else(|| panic!("docs/reference/doctor.md has no row for {cell}"));
-            assert_eq!(row[2], finding.seed, "seed of {cell}");
+            assert_eq!(row[2], finding.question.name(), "question of {cell}");
             let word = finding.severity.to_string();
             assert!(
                 row[3].split(", ").any(|one| one == word),

@@ -1,7 +1,7 @@
 //! The explanation through the public API: each definition on a trace of a few lines, and the
 //! totals of the bundled recordings of real kernels.
 
-use quietcore_explain::{Explain, ExplainOptions, Explanation, Severity};
+use quietcore_explain::{Evidence, Explain, ExplainOptions, Explanation, Severity};
 use quietcore_trace::{TraceReader, open};
 use std::path::Path;
 
@@ -286,10 +286,21 @@ fn findings_follow_the_figures() {
         warnings.map(|finding| finding.id).collect()
     };
     assert_eq!(ids(&recording("g61-c16-iso")), [""; 0]);
-    assert_eq!(ids(&recording("g612-c16-iso")), ["foreign-timers-pulled", "isolated-timers-exchanged"]);
+    let pulling = recording("g612-c16-iso");
+    assert_eq!(
+        ids(&pulling),
+        ["foreign-timers-pulled", "delayed-work-on-isolated", "isolated-timers-exchanged"]
+    );
+    let delayed = &pulling.findings[1];
+    assert!(delayed.what.starts_with("8 of the foreign timers"), "as by_function has it: {}", delayed.what);
+    for evidence in &delayed.evidence {
+        assert!(
+            matches!(evidence, Evidence::Line { text, .. } if text.starts_with("delayed_work_timer_fn "))
+        );
+    }
     let tm0 = recording("g612-c16-iso-tm0");
     assert!(ids(&tm0).contains(&"timer-migration-sysctl-without-effect"), "{:?}", ids(&tm0));
-    let pulled = &recording("g612-c16-iso").findings[0];
+    let pulled = &pulling.findings[0];
     assert!(
         pulled.change.contains("taskset -c 0 ") && pulled.change.contains("taskset -c 8 "),
         "{}",

@@ -1,7 +1,7 @@
 //! The five questions that quietcore asks a kernel, and their names.
 //!
 //! Whatever belongs to a question names it by this type: the tracepoints that answer it, a finding, a row of
-//! text, a label. `docs/explain-json.md` lists the names.
+//! text, a label. `docs/reference/explain-json.md` lists the names.
 
 use std::fmt;
 

@@ -4,9 +4,10 @@ pub(crate) mod value;
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
 use quietcore_core::CpuSet;
+use quietcore_trace::Question;
 use std::path::PathBuf;
 use std::time::Duration;
-use value::{PolicyArg, cpus, identities, span};
+use value::{PolicyArg, cpus, identities, question, span};
 
 /// Kernel buffer per CPU of a live recording.
 pub(crate) const DEFAULT_BUFFER_KIB: u32 = 4096;
@@ -113,9 +114,10 @@ pub(crate) struct ExplainArgs {
     /// The kernel release that wrote the trace, as 6.12, when the trace does not say
     #[arg(long, value_name = "RELEASE", conflicts_with = "live")]
     pub(crate) kernel: Option<String>,
-    /// With --live: record only the events of these questions, as 001,002 [default: all five]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "live")]
-    pub(crate) seeds: Vec<String>,
+    /// With --live: record only the events of these questions, of packet-timers, isolation, placement,
+    /// real-time and empty-softirqs [default: all five]
+    #[arg(long, alias = "seeds", value_name = "LIST", value_delimiter = ',', value_parser = question, requires = "live")]
+    pub(crate) questions: Vec<Question>,
     /// With --live: kernel buffer per CPU, in KiB
     #[arg(long, value_name = "KIB", default_value_t = DEFAULT_BUFFER_KIB, value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
     pub(crate) buffer: u32,

@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use quietcore_core::place::Policy;
 use quietcore_core::{CpuError, CpuSet};
+use quietcore_trace::Question;
 use std::time::Duration;
 
 /// Where an unpinned timer goes.
@@ -29,6 +30,15 @@ impl PolicyArg {
 /// A kernel list, or `none`.
 pub(crate) fn cpus(text: &str) -> Result<CpuSet, CpuError> {
     if text == "none" { Ok(CpuSet::new()) } else { text.parse() }
+}
+
+/// A question by its name, or by the number that it had before.
+pub(crate) fn question(text: &str) -> Result<Question, String> {
+    let numbered = ["000", "001", "002", "003", "004"].iter().position(|number| *number == text);
+    numbered.map(|place| Question::ALL[place]).or_else(|| Question::from_name(text)).ok_or_else(|| {
+        let names = Question::ALL.map(Question::name).join(", ");
+        format!("{text:?} is no question; choose from {names}")
+    })
 }
 
 /// A table holds two identities at least.
@@ -65,7 +75,8 @@ pub(crate) fn lab_span(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::span;
+    use super::{question, span};
+    use quietcore_trace::Question;
     use std::time::Duration;
 
     /// Goal: spans and their refusals.
@@ -76,5 +87,14 @@ mod tests {
         for bad in ["", "s", "10", "10h", "1441m", "-1s", "99999999999999999999s"] {
             assert!(span(bad).is_err(), "{bad:?}");
         }
+    }
+
+    /// Goal: names and old numbers are taken, in the same order. Method: both lists, and what is neither.
+    #[test]
+    fn a_question_has_a_name_and_an_old_number() {
+        for (place, of) in Question::ALL.into_iter().enumerate() {
+            assert_eq!((question(of.name()), question(&format!("00{place}"))), (Ok(of), Ok(of)));
+        }
+        assert!(["", "005", "0", "Isolation"].iter().all(|text| question(text).is_err()));
     }
 }

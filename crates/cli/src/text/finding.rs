@@ -25,7 +25,7 @@ fn one(page: &mut Page, finding: &Finding) {
         Severity::Critical => Style::Bad,
     };
     let severity = page.styled(style, &finding.severity.to_string());
-    page.line(&format!("  {severity} {} (seed {})", finding.id, finding.seed));
+    page.line(&format!("  {severity} {} ({})", finding.id, finding.question));
     for (label, text) in [
         ("what", &finding.what),
         ("why", &finding.why),

@@ -18,7 +18,7 @@ pub(crate) use finding::findings;
 pub(crate) use lab::{lab_row, lab_summary};
 pub(crate) use page::{Page, Style, visible};
 pub(crate) use predict::predictions;
-pub(crate) use report::{explanation, seed_rows};
+pub(crate) use report::{explanation, question_rows};
 pub(crate) use sim::simulation;
 pub(crate) use verification::verification;
 pub(crate) use whatif::comparison;

@@ -1,9 +1,10 @@
-//! An explanation as text: the header, the isolated CPUs one by one, a row per seed.
+//! An explanation as text: the header, the isolated CPUs one by one, a row per question.
 
 use super::page::{Page, Style, visible};
 use crate::live::Own;
 use quietcore_core::Nanos;
 use quietcore_explain::{CountByName, Explanation};
+use quietcore_trace::Question;
 
 /// Rows of isolated CPUs that are printed; the JSON has all of them.
 const CPU_ROWS_MAX: usize = 32;
@@ -16,7 +17,7 @@ pub(crate) fn explanation(page: &mut Page, name: &str, report: &Explanation, own
     }
     isolated_cpus(page, report);
     page.heading("The five questions");
-    seed_rows(page, report);
+    question_rows(page, report);
     super::finding::findings(page, &report.findings);
 }
 
@@ -103,16 +104,16 @@ fn isolated_cpus(page: &mut Page, report: &Explanation) {
     }
 }
 
-/// One row per seed: the question and the figures that answer it.
-pub(crate) fn seed_rows(page: &mut Page, report: &Explanation) {
-    for (seed, question, answer) in [
-        ("000", "packet timers stay on their CPU", packets(report)),
-        ("001", "isolated CPUs run no foreign timers", isolation(report)),
-        ("002", "timers run where it is cheap", pull(report)),
-        ("003", "real-time tasks wait for no softirq", real_time(report)),
-        ("004", "no TIMER softirq for nothing", softirqs(report)),
+/// One row per question: what should be and the figures that answer it.
+pub(crate) fn question_rows(page: &mut Page, report: &Explanation) {
+    for (question, wish, answer) in [
+        (Question::PacketTimers, "packet timers stay on their CPU", packets(report)),
+        (Question::Isolation, "isolated CPUs run no foreign timers", isolation(report)),
+        (Question::Placement, "timers run where it is cheap", pull(report)),
+        (Question::RealTime, "real-time tasks wait for no softirq", real_time(report)),
+        (Question::EmptySoftirqs, "no TIMER softirq for nothing", softirqs(report)),
     ] {
-        page.item(2, &format!("{seed} {question:<36}"), 40, &answer);
+        page.item(2, &format!("{question:<14} {wish:<36}"), 51, &answer);
     }
 }
 

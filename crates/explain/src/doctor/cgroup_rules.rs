@@ -9,13 +9,14 @@ use super::text::{Cite, cpus, shell_word};
 use crate::host::{Facts, Partition, Quota, Version};
 use crate::{Finding, Severity};
 use quietcore_core::CpuSet;
+use quietcore_trace::Question;
 
 /// A partition that the kernel calls invalid isolates nothing.
 pub(super) fn partition_invalid(facts: &Facts) -> Option<Finding> {
     let bad = facts.groups.partitions.iter().find(|partition| partition.state.value.contains("invalid"))?;
     let kind = bad.state.value.split(' ').next().unwrap_or("isolated");
     Some(
-        Finding::new("cpuset-partition-invalid", "001", Severity::Critical)
+        Finding::new("cpuset-partition-invalid", Question::Isolation, Severity::Critical)
             .what(format!("A cpuset partition is not in force: the kernel says \"{}\".", bad.state.text))
             .why(
                 "A partition needs CPUs that no sibling uses and that the parent can give away; when \
@@ -49,7 +50,7 @@ pub(super) fn partition_isolated(facts: &Facts) -> Option<Finding> {
     let first = *isolated.first()?;
     let set = partition_cpus(&isolated);
     Some(
-        Finding::new("cpuset-partition-isolated", "001", Severity::Note)
+        Finding::new("cpuset-partition-isolated", Question::Isolation, Severity::Note)
             .what(format!("A cpuset partition isolates {} at run time.", cpus(&set)))
             .why(
                 "An isolated partition (6.1 on) takes its CPUs out of load balancing; unbound work \
@@ -73,7 +74,7 @@ pub(super) fn partition_root(facts: &Facts) -> Option<Finding> {
     let first = *roots.first()?;
     let set = partition_cpus(&roots);
     Some(
-        Finding::new("cpuset-partition-root", "001", Severity::Note)
+        Finding::new("cpuset-partition-root", Question::Isolation, Severity::Note)
             .what(format!(
                 "A cpuset partition gives {} a scheduling domain of their own, but does not isolate \
                  them.",
@@ -119,7 +120,7 @@ pub(super) fn cpuset_v1_balanced(facts: &Facts) -> Option<Finding> {
         .find(|set| set.is_exclusive() && !set.cpus.value.intersection(&open).is_empty())?;
     let balance = root.balance.as_ref()?;
     Some(
-        Finding::new("cpuset-v1-balanced", "001", Severity::Warning)
+        Finding::new("cpuset-v1-balanced", Question::Isolation, Severity::Warning)
             .what(format!(
                 "An exclusive cpuset reserves {}, but the root cpuset still balances tasks over them.",
                 cpus(&open)
@@ -155,7 +156,7 @@ pub(super) fn cpu_quota(facts: &Facts) -> Option<Finding> {
         Version::V2 | Version::None => "max",
     };
     Some(
-        Finding::new("cpu-quota", "003", if quiet { Severity::Warning } else { Severity::Note })
+        Finding::new("cpu-quota", Question::RealTime, if quiet { Severity::Warning } else { Severity::Note })
             .what(format!(
                 "This cgroup may use {quota_us} us of CPU time per {period_us} us ({:.2} CPUs); then \
                  everything in it stops.",
@@ -185,7 +186,7 @@ pub(super) fn affinity_narrow(facts: &Facts) -> Option<Finding> {
         return None;
     }
     Some(
-        Finding::new("affinity-narrow", "003", Severity::Note)
+        Finding::new("affinity-narrow", Question::RealTime, Severity::Note)
             .what(format!(
                 "This process may run on {} only; it cannot use {}.",
                 cpus(&allowed.value),

@@ -8,6 +8,7 @@ use super::text::{Cite, cpus};
 use crate::host::Facts;
 use crate::{Finding, Severity};
 use quietcore_core::CpuSet;
+use quietcore_trace::Question;
 
 /// `isolcpus=managed_irq,4-7` isolates no scheduling domain.
 pub(super) fn isolcpus_no_domain(facts: &Facts) -> Option<Finding> {
@@ -23,7 +24,7 @@ pub(super) fn isolcpus_no_domain(facts: &Facts) -> Option<Finding> {
     }
     let flag = if one.nohz { "nohz" } else { "managed_irq" };
     Some(
-        Finding::new("isolcpus-no-domain", "001", Severity::Warning)
+        Finding::new("isolcpus-no-domain", Question::Isolation, Severity::Warning)
             .what(format!(
                 "isolcpus={} isolates no scheduling domain: the scheduler still places tasks on {}.",
                 one.text,
@@ -53,7 +54,7 @@ pub(super) fn isolcpus_unknown_flag(facts: &Facts) -> Option<Finding> {
     let params = facts.isolcpus();
     let one = params.iter().find(|one| one.refusal.is_none() && !one.unknown.is_empty())?;
     Some(
-        Finding::new("isolcpus-unknown-flag", "001", Severity::Note)
+        Finding::new("isolcpus-unknown-flag", Question::Isolation, Severity::Note)
             .what(format!("The kernel skips the unknown isolcpus= flag {}.", one.unknown.join(", ")))
             .why(
                 "From 5.8 on an unknown flag made of letters is skipped with an information message; \
@@ -78,7 +79,7 @@ pub(super) fn nohz_full_no_domain(facts: &Facts) -> Option<Finding> {
     let shared = facts.at_least(5, 18) == Some(false);
     let nohz_full = if shared { isolated.clone() } else { facts.nohz_full() };
     Some(
-        Finding::new("nohz-full-no-domain", "004", Severity::Warning)
+        Finding::new("nohz-full-no-domain", Question::EmptySoftirqs, Severity::Warning)
             .what(format!(
                 "{} are nohz_full but not isolated: the scheduler still places tasks there.",
                 cpus(&open)

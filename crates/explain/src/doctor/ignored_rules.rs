@@ -9,6 +9,7 @@ use super::text::{Cite, cpus};
 use crate::host::{Facts, Isolcpus, Refusal, cpu_list};
 use crate::{Finding, Severity};
 use quietcore_core::CpuSet;
+use quietcore_trace::Question;
 
 const LOOK: &str = "dmesg | grep -iE 'housekeeping|isolcpus|nohz'";
 
@@ -28,7 +29,7 @@ pub(super) fn isolcpus_ignored(facts: &Facts) -> Option<Finding> {
     };
     let (why, change) = isolcpus_reason(facts, one, &params);
     Some(
-        Finding::new("isolcpus-ignored", "001", Severity::Critical)
+        Finding::new("isolcpus-ignored", Question::Isolation, Severity::Critical)
             .what(what)
             .why(why)
             .change(change)
@@ -160,7 +161,7 @@ pub(super) fn nohz_full_ignored(facts: &Facts) -> Option<Finding> {
     }
     let (why, change) = nohz_full_reason(facts, text, &possible);
     Some(
-        Finding::new("nohz-full-ignored", "004", Severity::Critical)
+        Finding::new("nohz-full-ignored", Question::EmptySoftirqs, Severity::Critical)
             .what(format!(
                 "nohz_full={text} is on the command line, but the kernel stops no tick on {}.",
                 match &wanted {

@@ -9,6 +9,7 @@ use super::text::{Cite, cpus, first_of, mask, shell_word};
 use crate::host::{Fact, Facts};
 use crate::{Finding, Severity};
 use quietcore_core::CpuSet;
+use quietcore_trace::Question;
 
 /// How many interrupts, queues or workqueues are shown as evidence.
 const SHOWN: usize = 4;
@@ -43,7 +44,7 @@ pub(super) fn irq_on_isolated(facts: &Facts) -> Option<Finding> {
     } else {
         "then boot with managed_irq among the flags of isolcpus=, or give the driver fewer queues."
     };
-    let finding = Finding::new("irq-on-isolated", "001", Severity::Warning)
+    let finding = Finding::new("irq-on-isolated", Question::Isolation, Severity::Warning)
         .what(format!(
             "{} interrupt{} reach isolated {}, {delivered} deliveries since boot: {}.",
             hit.len(),
@@ -76,7 +77,7 @@ pub(super) fn irq_default_mask(facts: &Facts) -> Option<Finding> {
     let given =
         if facts.boot("irqaffinity").is_some() { "allows" } else { "is not given, so the default allows" };
     Some(
-        Finding::new("irq-default-mask", "001", Severity::Warning)
+        Finding::new("irq-default-mask", Question::Isolation, Severity::Warning)
             .what(format!("New interrupts may go to isolated {}: irqaffinity= {given} them.", cpus(&hit)))
             .why(
                 "A driver that is loaded or reset later asks for its interrupts with the default \
@@ -106,7 +107,7 @@ pub(super) fn workqueue_on_isolated(facts: &Facts) -> Option<Finding> {
     }
     let touched = |queue: &&Fact<CpuSet>| !queue.value.intersection(&hit).is_empty();
     let named: Vec<&Fact<CpuSet>> = facts.system.workqueues.iter().filter(touched).collect();
-    let finding = Finding::new("workqueue-on-isolated", "001", Severity::Warning)
+    let finding = Finding::new("workqueue-on-isolated", Question::Isolation, Severity::Warning)
         .what(format!("Unbound kernel work may run on isolated {}.", cpus(&hit)))
         .why(
             "Work queued on unbound workqueues (writeback, many drivers) runs on any CPU of this \
@@ -129,7 +130,7 @@ pub(super) fn rps_on_isolated(facts: &Facts) -> Option<Finding> {
     let reached =
         hit.iter().fold(CpuSet::new(), |all, queue| all.union(&queue.value.intersection(&isolated)));
     let kept = first.value.difference(&isolated);
-    let finding = Finding::new("rps-on-isolated", "000", Severity::Warning)
+    let finding = Finding::new("rps-on-isolated", Question::PacketTimers, Severity::Warning)
         .what(format!("{} receive queue(s) spread packets over isolated {}.", hit.len(), cpus(&reached)))
         .why(
             "RPS sends an inter-processor interrupt to a CPU of rps_cpus, which then runs the receive \
@@ -153,7 +154,7 @@ pub(super) fn xps_shared_queue(facts: &Facts) -> Option<Finding> {
     let reached =
         hit.iter().fold(CpuSet::new(), |all, queue| all.union(&queue.value.intersection(&isolated)));
     let kept = first.value.difference(&isolated);
-    let finding = Finding::new("xps-shared-queue", "000", Severity::Warning)
+    let finding = Finding::new("xps-shared-queue", Question::PacketTimers, Severity::Warning)
         .what(format!(
             "{} transmit queue(s) are shared by housekeeping CPUs and isolated {}.",
             hit.len(),

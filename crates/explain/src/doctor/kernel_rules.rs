@@ -9,7 +9,7 @@ use super::text::{Cite, cpus};
 use crate::host::Facts;
 use crate::{Finding, Severity};
 use quietcore_core::CpuSet;
-use quietcore_trace::TimerModel;
+use quietcore_trace::{Question, TimerModel};
 
 fn model(facts: &Facts) -> Option<TimerModel> {
     facts.release.as_ref().map(|fact| fact.value.timer_model())
@@ -23,7 +23,7 @@ pub(super) fn isolated_pull_timers(facts: &Facts) -> Option<Finding> {
     }
     let release = facts.release.as_ref()?;
     Some(
-        Finding::new("isolated-pull-timers", "001", Severity::Warning)
+        Finding::new("isolated-pull-timers", Question::Isolation, Severity::Warning)
             .what(format!(
                 "On kernel {} isolated {} will run timers that were armed on other CPUs.",
                 release.value.text,
@@ -105,7 +105,7 @@ pub(super) fn timers_pushed_when_armed(facts: &Facts) -> Option<Finding> {
         (Severity::Warning, what)
     };
     Some(
-        Finding::new("timers-pushed-when-armed", "002", severity)
+        Finding::new("timers-pushed-when-armed", Question::Placement, severity)
             .what(what)
             .why(
                 "Up to 6.8, with kernel.timer_migration=1, stock kernels place an unpinned timer on \
@@ -139,7 +139,7 @@ pub(super) fn nohz_full_stays_in_hierarchy(facts: &Facts) -> Option<Finding> {
         return None;
     }
     Some(
-        Finding::new("nohz-full-stays-in-hierarchy", "001", Severity::Note)
+        Finding::new("nohz-full-stays-in-hierarchy", Question::Isolation, Severity::Note)
             .what(format!("nohz_full {} keep taking part in timer migration.", cpus(&nohz_full)))
             .why(
                 "Since 6.9 a CPU whose tick is stopped looks idle, so the timekeeper (which never stops \
@@ -165,7 +165,7 @@ pub(super) fn isolated_left_hierarchy(facts: &Facts) -> Option<Finding> {
         return None;
     }
     Some(
-        Finding::new("isolated-left-hierarchy", "001", Severity::Note)
+        Finding::new("isolated-left-hierarchy", Question::Isolation, Severity::Note)
             .what(format!(
                 "Isolated {} do not pull timers; a timer armed on one of them runs there.",
                 cpus(&excluded)
@@ -195,7 +195,7 @@ pub(super) fn timer_migration_hrtimers_only(facts: &Facts) -> Option<Finding> {
     let still_pulled = !facts.domain_isolated().is_empty() && model == TimerModel::Pull;
     let severity = if still_pulled { Severity::Warning } else { Severity::Note };
     Some(
-        Finding::new("timer-migration-hrtimers-only", "002", severity)
+        Finding::new("timer-migration-hrtimers-only", Question::Placement, severity)
             .what("kernel.timer_migration is 0, but ordinary (wheel) timers are pulled all the same.")
             .why(format!(
                 "{} It still decides where an unpinned hrtimer is armed. Up to 6.8 it governed both.",
@@ -219,7 +219,7 @@ pub(super) fn housekeeping_empty(facts: &Facts) -> Option<Finding> {
     }
     let first = facts.online().iter().next()?;
     Some(
-        Finding::new("housekeeping-empty", "001", Severity::Critical)
+        Finding::new("housekeeping-empty", Question::Isolation, Severity::Critical)
             .what(format!("All online {} are isolated; no housekeeping CPU remains.", cpus(&facts.online())))
             .why(
                 "Interrupts, timers and unbound work must run somewhere; with every CPU isolated they \
@@ -246,7 +246,7 @@ pub(super) fn nothing_isolated(facts: &Facts) -> Option<Finding> {
         return None;
     }
     Some(
-        Finding::new("nothing-isolated", "001", Severity::Note)
+        Finding::new("nothing-isolated", Question::Isolation, Severity::Note)
             .what("Nothing is isolated: every CPU runs any task, timer, interrupt and deferred work.")
             .why(
                 "Neither isolcpus=, nohz_full= nor an isolated cpuset partition is in force, so the \
@@ -275,7 +275,7 @@ pub(super) fn smt_sibling(facts: &Facts) -> Option<Finding> {
         cores.iter().fold(CpuSet::new(), |all, core| all.union(&core.value.intersection(&housekeeping)));
     let hurt = cores.iter().fold(CpuSet::new(), |all, core| all.union(&core.value.intersection(&isolated)));
     Some(
-        Finding::new("smt-sibling", "001", Severity::Warning)
+        Finding::new("smt-sibling", Question::Isolation, Severity::Warning)
             .what(format!("Isolated {} share a core with housekeeping {}.", cpus(&hurt), cpus(&loud)))
             .why(
                 "Hardware threads of one core share its execution units and caches, so work on one \

@@ -8,6 +8,7 @@
 use super::text::{Cite, cpus, severity};
 use crate::host::Facts;
 use crate::{Finding, Severity};
+use quietcore_trace::Question;
 
 /// Up to 6.11 real-time tasks lose a slice of every period; from 6.12 on only to starving tasks.
 pub(super) fn rt_throttling(facts: &Facts) -> Option<Finding> {
@@ -19,7 +20,7 @@ pub(super) fn rt_throttling(facts: &Facts) -> Option<Finding> {
     }
     let lost_ms = period.value.saturating_sub(runtime.value) / 1000;
     let finding = if facts.at_least(6, 12) == Some(true) {
-        Finding::new("rt-throttling", "003", Severity::Note)
+        Finding::new("rt-throttling", Question::RealTime, Severity::Note)
             .what(
                 "A CPU-bound real-time task yields up to 5 % of its CPU when ordinary tasks starve \
                  there.",
@@ -37,7 +38,7 @@ pub(super) fn rt_throttling(facts: &Facts) -> Option<Finding> {
             .predicted("Without a starving ordinary task the real-time task runs undisturbed.")
             .verify("ps -eLo psr,cls,comm | sort -n")
     } else {
-        Finding::new("rt-throttling", "003", Severity::Warning)
+        Finding::new("rt-throttling", Question::RealTime, Severity::Warning)
             .what(format!(
                 "Real-time tasks that do not sleep are stopped for {lost_ms} ms of every {} ms.",
                 period.value / 1000
@@ -81,7 +82,7 @@ pub(super) fn clocksource(facts: &Facts) -> Option<Finding> {
     };
     let severity = if slow { severity(facts) } else { Severity::Note };
     Some(
-        Finding::new("clocksource", "002", severity)
+        Finding::new("clocksource", Question::Placement, severity)
             .what(format!("The clock is {name}, not tsc; a reading costs {cost}."))
             .why(
                 "hrtimers, the scheduler's accounting and clock_gettime() read the clock source; hpet \
@@ -104,7 +105,7 @@ pub(super) fn virtual_machine(facts: &Facts) -> Option<Finding> {
     let guest = facts.system.virt.guest.as_ref()?;
     let by = if guest.value.is_empty() { String::new() } else { format!(" ({})", guest.value) };
     Some(
-        Finding::new("virtual-machine", "001", Severity::Note)
+        Finding::new("virtual-machine", Question::Isolation, Severity::Note)
             .what(format!("This is a virtual machine{by}: the host can stop any of its CPUs."))
             .why(
                 "A virtual CPU is a thread of the host; isolation inside the guest does not reach it, \
@@ -132,7 +133,7 @@ pub(super) fn deep_idle(facts: &Facts) -> Option<Finding> {
         return None;
     }
     Some(
-        Finding::new("deep-idle", "002", Severity::Note)
+        Finding::new("deep-idle", Question::Placement, Severity::Note)
             .what(format!("Idle {} may enter deep sleep states ({}).", cpus(&isolated), driver.value))
             .why(
                 "Leaving a deep state takes tens to hundreds of microseconds, added to the first \
@@ -165,7 +166,7 @@ pub(super) fn memory_daemons(facts: &Facts) -> Option<Finding> {
         (None, _) => "$ echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
     };
     Some(
-        Finding::new("memory-daemons", "001", Severity::Note)
+        Finding::new("memory-daemons", Question::Isolation, Severity::Note)
             .what("khugepaged or ksmd may queue work on isolated CPUs.")
             .why(
                 "Before they merge pages they drain the per-CPU page lists, by a work item on every \

@@ -8,6 +8,7 @@ use super::text::{Cite, cpus};
 use crate::host::{Facts, cpu_list};
 use crate::{Finding, Severity};
 use quietcore_core::CpuSet;
+use quietcore_trace::Question;
 
 /// `rcu_nocbs=` leaves out isolated CPUs that `nohz_full=` does not cover either.
 pub(super) fn rcu_nocbs_narrow(facts: &Facts) -> Option<Finding> {
@@ -19,7 +20,7 @@ pub(super) fn rcu_nocbs_narrow(facts: &Facts) -> Option<Finding> {
     }
     let all = facts.isolated().union(&offloaded);
     Some(
-        Finding::new("rcu-nocbs-narrow", "004", Severity::Note)
+        Finding::new("rcu-nocbs-narrow", Question::EmptySoftirqs, Severity::Note)
             .what(format!("RCU callbacks still run on isolated {}.", cpus(&open)))
             .why(
                 "rcu_nocbs= moves RCU callbacks to kernel threads; nohz_full= implies it for its own \
@@ -42,7 +43,7 @@ pub(super) fn isolated_keeps_tick(facts: &Facts) -> Option<Finding> {
         return None;
     }
     Some(
-        Finding::new("isolated-keeps-tick", "004", Severity::Note)
+        Finding::new("isolated-keeps-tick", Question::EmptySoftirqs, Severity::Note)
             .what(format!("Isolated {} keep the tick while a task runs there.", cpus(&ticking)))
             .why(
                 "Isolation moves tasks, not the tick: 100 to 1000 times a second (CONFIG_HZ) it \
@@ -64,7 +65,7 @@ pub(super) fn skew_tick(facts: &Facts) -> Option<Finding> {
         return None;
     }
     Some(
-        Finding::new("skew-tick", "004", Severity::Note)
+        Finding::new("skew-tick", Question::EmptySoftirqs, Severity::Note)
             .what(format!("The ticks of {} come at the same instant.", cpus(&ticking)))
             .why(
                 "Without skew_tick=1 all CPUs tick together and contend for the timekeeping and RCU \
@@ -101,7 +102,7 @@ pub(super) fn watchdog_on_isolated(facts: &Facts) -> Option<Finding> {
         format!("$ sysctl -w kernel.watchdog_cpumask={rest}")
     };
     Some(
-        Finding::new("watchdog-on-isolated", "001", Severity::Warning)
+        Finding::new("watchdog-on-isolated", Question::Isolation, Severity::Warning)
             .what(format!("The {kind} isolated {}.", cpus(&hit)))
             .why(
                 "Every 4 seconds (two fifths of kernel.watchdog_thresh) a timer interrupts each \
@@ -127,7 +128,7 @@ pub(super) fn vmstat_interval(facts: &Facts) -> Option<Finding> {
         return None;
     }
     Some(
-        Finding::new("vmstat-interval", "001", Severity::Note)
+        Finding::new("vmstat-interval", Question::Isolation, Severity::Note)
             .what(format!(
                 "Every {} s a work item may fold memory statistics on isolated {}.",
                 interval.value,

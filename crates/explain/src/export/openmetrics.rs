@@ -319,10 +319,10 @@ fn findings(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
     let name = "quietcore_finding";
     text.open(name, "A finding and its severity, in labels; the value is always 1.")?;
     let findings: BTreeSet<_> =
-        report.findings.iter().map(|finding| (finding.id, finding.seed, finding.severity)).collect();
-    findings.into_iter().try_for_each(|(id, seed, severity)| {
-        let (id, seed) = (Escaped(id), Escaped(seed));
-        writeln!(text.out, "{name}{{id=\"{id}\",seed=\"{seed}\",severity=\"{severity}\"}} 1")
+        report.findings.iter().map(|finding| (finding.id, finding.question, finding.severity)).collect();
+    findings.into_iter().try_for_each(|(id, question, severity)| {
+        let id = Escaped(id);
+        writeln!(text.out, "{name}{{id=\"{id}\",question=\"{question}\",severity=\"{severity}\"}} 1")
     })
 }
 
@@ -331,6 +331,7 @@ mod tests {
     use super::{figures, openmetrics};
     use crate::figures::{Explain, ExplainOptions, Explanation};
     use crate::finding::{Finding, Severity};
+    use quietcore_trace::Question;
     use std::collections::BTreeSet;
 
     fn text(report: &Explanation) -> String {
@@ -391,7 +392,7 @@ mod tests {
         report.foreign.by_cpu = Some([(3, 7), (8191, 1)].into());
         report.foreign.by_function = Some((0..99).map(|n| (format!("f\"\n{n}\r"), 1)).collect());
         report.hrtimers.by_task = Some((0..99).map(|n| (format!("t{n:02}"), n)).collect());
-        let finding = Finding::new("pulled-onto-isolated", "001", Severity::Warning);
+        let finding = Finding::new("pulled-onto-isolated", Question::Isolation, Severity::Warning);
         report.findings = vec![finding.clone(), finding];
         let text = text(&report);
         check_format(&text);
@@ -400,7 +401,8 @@ mod tests {
         assert!(text.contains("_by_function{function=\"other\"} 79\n"), "{text}");
         assert!(text.contains("_by_task{task=\"other\"} 3081\n"), "{text}"); // 0 + 1 + ... + 78
         assert!(text.contains("quietcore_foreign_expiries_by_cpu{cpu=\"8191\"} 1\n"), "{text}");
-        let finding = "quietcore_finding{id=\"pulled-onto-isolated\",seed=\"001\",severity=\"warning\"} 1\n";
+        let finding =
+            "quietcore_finding{id=\"pulled-onto-isolated\",question=\"isolation\",severity=\"warning\"} 1\n";
         assert_eq!(text.matches(finding).count(), 1, "{text}");
     }
 

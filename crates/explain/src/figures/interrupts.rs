@@ -11,7 +11,7 @@ use quietcore_core::{CpuId, Nanos};
 use quietcore_trace::{IdentityTable, SoftirqStep};
 
 const TIMER: u8 = 1;
-/// NET_TX, NET_RX, BLOCK, IRQ_POLL: the vectors that may run long (seed 003).
+/// NET_TX, NET_RX, BLOCK, IRQ_POLL: the vectors that may run long.
 const LONG_VECTORS: u32 = 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5;
 /// Kernel priorities below this are real-time or deadline.
 const FIRST_NORMAL_PRIORITY: i32 = 100;

@@ -3,11 +3,10 @@
 //! [`Explain`] takes events one by one in the order of the input and keeps counts, never events:
 //! its memory is bounded by [`ExplainOptions::identities_max`] whatever the input. The isolated set is
 //! constant per run. What a count means is defined at its field in [`Explanation`]; what it suggests
-//! to change is in `findings.rs`.
+//! to change is in `findings`.
 
 mod count;
 mod explain;
-mod findings;
 mod hierarchy;
 mod hrtimer;
 mod interrupts;

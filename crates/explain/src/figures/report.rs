@@ -1,6 +1,6 @@
 //! What an explanation consists of; field for field the JSON of `quietcore explain --json`.
 //!
-//! Described for users in `docs/reference/explain-json.md`, schema 1. A figure is `None` (JSON `null`) when
+//! Described for users in `docs/reference/explain-json.md`, schema 2. A figure is `None` (JSON `null`) when
 //! the events it is made of are not in the input, and its path is in [`Explanation::not_recorded`];
 //! it is never 0 for that reason. Maps are ordered, their keys are CPU or group numbers.
 
@@ -17,7 +17,7 @@ pub type CountByName = BTreeMap<String, u64>;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// Version of this layout: 1.
+    /// Version of this layout: 2.
     pub schema: u32,
     /// The kernel's release, if the input or the host says.
     pub kernel: Option<String>,

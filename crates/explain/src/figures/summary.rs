@@ -2,7 +2,6 @@
 
 use super::count::{CpuCounts, EventKind};
 use super::explain::{Explain, ExplainOptions};
-use super::findings;
 use super::hierarchy::GroupTable;
 use super::report::{
     CountByName, CountByNumber, DelayQuantiles, Disturbance, Explanation, HrtimerTotals, IsolatedCpu,
@@ -50,7 +49,7 @@ impl Explain {
     #[must_use]
     pub fn finish(self, tally: &Tally) -> Explanation {
         let mut report = report(self, tally);
-        report.findings = findings::all(&report);
+        report.findings = crate::findings::all(&report);
         report
     }
 }
@@ -87,7 +86,7 @@ fn report(mut explain: Explain, tally: &Tally) -> Explanation {
 
     let evicted = explain.wheel.evicted() + explain.hrtimers.evicted();
     Explanation {
-        schema: 1,
+        schema: 2,
         kernel: kernel.map(|kernel| kernel.text),
         cpus,
         isolated: isolated.to_string(),

@@ -1,7 +1,6 @@
 //! Which tracepoints answer which of the five questions. Documented in `docs/reference/recording.md`.
 
-/// The five founding documents, each a question to the kernel.
-pub const SEEDS: [&str; 5] = ["000", "001", "002", "003", "004"];
+use crate::question::Question;
 
 /// On for every selection: they show what the recording itself does to other CPUs. They come
 /// first, so that switching on the others is already recorded.
@@ -19,26 +18,26 @@ const HIERARCHY: &[&str] = &[
 const SOFTIRQS: &[&str] = &["irq/softirq_entry", "irq/softirq_exit"];
 const WAKEUPS: &[&str] = &["sched/sched_waking", "sched/sched_switch"];
 
-/// The tracepoints (`system/event`) for `seeds`, each once, in the order they are switched on.
+/// The tracepoints (`system/event`) for `questions`, each once, in the order they are switched on.
 /// The running kernel may lack some of them.
 ///
 /// ```
-/// use quietcore_trace::live::{SEEDS, tracepoints};
+/// use quietcore_trace::Question;
+/// use quietcore_trace::live::tracepoints;
 ///
-/// assert!(tracepoints(&["004"]).contains(&"irq/softirq_entry"));
-/// assert!(tracepoints(&["001"]).len() < tracepoints(&SEEDS).len());
+/// assert!(tracepoints(&[Question::EmptySoftirqs]).contains(&"irq/softirq_entry"));
+/// assert!(tracepoints(&[Question::Isolation]).len() < tracepoints(&Question::ALL).len());
 /// ```
 #[must_use]
-pub fn tracepoints(seeds: &[&str]) -> Vec<&'static str> {
+pub fn tracepoints(questions: &[Question]) -> Vec<&'static str> {
     let mut chosen = ALWAYS.to_vec();
-    for seed in seeds {
-        let parts: &[&[&str]] = match *seed {
-            "000" => &[HRTIMERS],
-            "001" => &[WHEEL, HIERARCHY, HRTIMERS],
-            "002" => &[WHEEL, HIERARCHY],
-            "003" => &[SOFTIRQS, WAKEUPS],
-            "004" => &[SOFTIRQS, WHEEL],
-            _ => &[],
+    for question in questions {
+        let parts: &[&[&str]] = match question {
+            Question::PacketTimers => &[HRTIMERS],
+            Question::Isolation => &[WHEEL, HIERARCHY, HRTIMERS],
+            Question::Placement => &[WHEEL, HIERARCHY],
+            Question::RealTime => &[SOFTIRQS, WAKEUPS],
+            Question::EmptySoftirqs => &[SOFTIRQS, WHEEL],
         };
         for tracepoint in parts.iter().flat_map(|part| part.iter()) {
             if !chosen.contains(tracepoint) {

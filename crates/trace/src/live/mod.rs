@@ -18,6 +18,6 @@ mod tracefs;
 
 pub use affinity::run_on;
 pub use disturbance::OwnDisturbance;
-pub use events::{SEEDS, tracepoints};
+pub use events::tracepoints;
 pub use recording::Recording;
 pub use tracefs::{LiveError, Tracefs};

@@ -29,9 +29,10 @@ impl Recording {
     /// [`LiveError`]; whatever was made is removed again.
     ///
     /// ```no_run
-    /// use quietcore_trace::live::{Recording, SEEDS, Tracefs, tracepoints};
+    /// use quietcore_trace::Question;
+    /// use quietcore_trace::live::{Recording, Tracefs, tracepoints};
     ///
-    /// let mut recording = Recording::start(&Tracefs::find()?, &tracepoints(&SEEDS), 4096)?;
+    /// let mut recording = Recording::start(&Tracefs::find()?, &tracepoints(&Question::ALL), 4096)?;
     /// let pipe = recording.pipe().expect("the first call");
     /// # Ok::<(), quietcore_trace::live::LiveError>(())
     /// ```

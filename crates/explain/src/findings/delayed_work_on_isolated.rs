@@ -1,0 +1,38 @@
+//! The timer of delayed work ran on an isolated CPU, so the work runs there as well.
+
+use super::text::{top, verify_live, with_examples};
+use crate::figures::{CountByNumber, Explanation};
+use crate::finding::{Finding, Severity};
+use quietcore_trace::Question;
+
+/// The callback of every delayed work item's timer.
+const DELAYED_WORK: &str = "delayed_work_timer_fn";
+
+pub(super) fn rule(report: &Explanation) -> Option<Finding> {
+    let rows = report.isolated_cpus.iter();
+    let by_cpu: CountByNumber =
+        rows.filter_map(|row| Some((row.cpu, *row.by_function.get(DELAYED_WORK)?))).collect();
+    let total = by_cpu.values().sum::<u64>();
+    if total == 0 {
+        return None;
+    }
+    let finding = Finding::new("delayed-work-on-isolated", Question::Isolation, Severity::Warning)
+        .what(format!(
+            "{total} of the foreign timers were those of delayed work ({}): a kworker may run each item there \
+             next.",
+            top(&by_cpu, 4, "on CPU ")
+        ))
+        .why(
+            "delayed_work_timer_fn queues its item on the CPU that runs the timer, unless the caller named a \
+             CPU or the workqueue is unbound. So a foreign timer of delayed work costs more than its callback. \
+             All kernel versions.",
+        )
+        .change(
+            "Keep the timers away (foreign-timers-pulled, foreign-timers-placed): the items stay with them. For \
+             items of unbound workqueues:\n\
+             $ echo HOUSEKEEPING_MASK > /sys/devices/virtual/workqueue/cpumask",
+        )
+        .predicted(format!("foreign.by_function of {DELAYED_WORK}: {total} -> 0 with the timers."))
+        .verify(verify_live(report));
+    Some(with_examples(finding, &report.foreign, |example| example.function == DELAYED_WORK))
+}

@@ -1,0 +1,101 @@
+//! Isolated CPUs ran timers out of the bases of housekeeping CPUs.
+
+use super::text::{by_name, excluded_from_6_19, model, top, verify_live, with_examples};
+use crate::figures::{CountByNumber, Explanation};
+use crate::finding::{Finding, Severity};
+use quietcore_core::CpuSet;
+use quietcore_trace::{Question, TimerModel};
+use std::collections::BTreeSet;
+
+pub(super) fn rule(report: &Explanation) -> Option<Finding> {
+    let pulled = report.foreign.pulled.filter(|&count| count > 0)?;
+    let (why, change, predicted) = match model(report) {
+        Some(TimerModel::PullExcludesIsolated) => (
+            "From 6.19 on, domain-isolated CPUs (isolcpus=domain, isolated cpuset partitions) are outside \
+             the migration hierarchy unless they are nohz_full; a CPU that only nohz_full or an affinity \
+             keeps quiet is inside, and pulls while it is busy with the tick on.",
+            "Isolate these CPUs by domain: boot with isolcpus=domain,LIST, or make their cpuset an isolated \
+             partition. On nohz_full CPUs keep exactly one runnable task, so that the tick stays off."
+                .to_owned(),
+            format!("pulled: {pulled} -> 0 on domain-isolated CPUs."),
+        ),
+        Some(TimerModel::Push) => (
+            "Stock kernels up to 6.8 do not pull timers; this one ran them on another CPU than their base \
+             (timers of a CPU that went offline, or a vendor back-port of the pull model).",
+            "If CPUs went offline meanwhile, nothing. Otherwise see the vendor's kernel notes for the timer \
+             migration hierarchy."
+                .to_owned(),
+            "No change is asked for.".to_owned(),
+        ),
+        _ => (
+            "Stock kernels 6.9 to 6.18 let busy CPUs expire the timers of idle ones (timer migration \
+             hierarchy). Isolated CPUs take part: one that stays busy becomes its group's migrator, the \
+             lowest first, and keeps that role. 6.19 excludes domain-isolated CPUs.",
+            keep_awake(report),
+            format!(
+                "pulled: {pulled} -> 0 for groups with an awake housekeeping CPU (measured on 6.12: 74 -> \
+                 0){}.",
+                if excluded_from_6_19(report).is_empty() { "" } else { ", and for all groups with 6.19" }
+            ),
+        ),
+    };
+    let finding = Finding::new("foreign-timers-pulled", Question::Isolation, Severity::Warning)
+        .what(format!(
+            "{pulled} timers armed on housekeeping CPUs were pulled by isolated CPUs ({}; {}).",
+            top(&pullers(report), 4, "on CPU "),
+            by_name(&report.foreign.pulled_by_function)
+        ))
+        .why(why)
+        .change(change)
+        .predicted(predicted)
+        .verify(verify_live(report));
+    Some(with_examples(finding, &report.foreign, |example| example.kind == "pulled"))
+}
+
+/// The isolated CPUs that pulled, with how often.
+fn pullers(report: &Explanation) -> CountByNumber {
+    let rows = report.isolated_cpus.iter().filter(|row| row.pulled > 0);
+    rows.map(|row| (row.cpu, row.pulled)).collect()
+}
+
+/// Per group that pulled: a housekeeping CPU to keep awake, or that there is none.
+fn keep_awake(report: &Explanation) -> String {
+    let isolated: CpuSet = report.isolated.parse().unwrap_or_default();
+    let (mut commands, mut hopeless) = (Vec::new(), Vec::new());
+    let pulling = report.isolated_cpus.iter().filter(|row| row.pulled > 0).map(|row| row.group);
+    for group in pulling.collect::<BTreeSet<_>>() {
+        let cpus: CpuSet =
+            report.groups.cpus.get(&group).and_then(|list| list.parse().ok()).unwrap_or_default();
+        match cpus.difference(&isolated).iter().next() {
+            Some(cpu) => commands.push(format!(
+                "$ taskset -c {cpu} nice -n 19 sh -c 'while :; do :; done' &   # group {group} (CPUs {cpus})"
+            )),
+            None => hopeless.push(format!("{group} (CPUs {cpus})")),
+        }
+    }
+    let mut lines = Vec::new();
+    if !commands.is_empty() {
+        lines.push(
+            "Keep one housekeeping CPU of each group awake, started before the isolated load (an awake \
+             migrator is never replaced):"
+                .to_owned(),
+        );
+        lines.append(&mut commands);
+    }
+    if report.groups.estimated {
+        lines.push("(Groups of eight are assumed: the input does not show the hierarchy.)".to_owned());
+    }
+    if !hopeless.is_empty() {
+        lines.push(format!(
+            "Group {} has no housekeeping CPU: only a kernel from 6.19 on helps there.",
+            hopeless.join(", ")
+        ));
+    }
+    lines.push(if excluded_from_6_19(report).is_empty() {
+        "A kernel from 6.19 on leaves these CPUs in the hierarchy, because they are nohz_full.".to_owned()
+    } else {
+        "Or boot a kernel from 6.19 on with isolcpus=domain,LIST.".to_owned()
+    });
+    lines.push("kernel.timer_migration=0 does not help.".to_owned());
+    lines.join("\n")
+}

@@ -1,0 +1,28 @@
+//! What the pull model costs in remote expiries and ping-pongs.
+
+use super::text::by_cpu;
+use crate::figures::Explanation;
+use crate::finding::{Finding, Severity};
+use quietcore_trace::Question;
+
+pub(super) fn rule(report: &Explanation) -> Option<Finding> {
+    let total = report.remote.total.filter(|&count| count > 0)?;
+    let ping_pongs = report.ping_pong.count.unwrap_or(0);
+    let rate = report.ping_pong.per_s.unwrap_or(0.0);
+    let share = total as f64 * 100.0 / report.timers.expired.unwrap_or(total).max(1) as f64;
+    Some(
+        Finding::new("remote-expiries", Question::Placement, Severity::Note)
+            .what(format!(
+                "{total} expiries ({share:.0} %) ran on another CPU than the timer's base ({}); {ping_pongs} \
+                 of these timers were armed on their old base again ({rate:.1}/s: ping-pong).",
+                by_cpu(&report.remote.by_cpu)
+            ))
+            .why(
+                "The pull model (6.9 on) trades these for cheaper arming and longer idle. A sleeper whose \
+                 timeout runs elsewhere wakes its old CPU, arms there again and sleeps: one wasted wake-up each.",
+            )
+            .change("Nothing is wrong. To see who benefits: quietcore explain --live 30s, remote.by_cpu.")
+            .predicted("No change is asked for.")
+            .verify("quietcore explain --live 30s"),
+    )
+}

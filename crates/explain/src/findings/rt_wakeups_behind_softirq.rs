@@ -1,0 +1,37 @@
+//! Real-time tasks were woken onto a CPU inside a long softirq.
+
+use crate::figures::Explanation;
+use crate::finding::{Finding, Severity};
+use quietcore_trace::Question;
+
+pub(super) fn rule(report: &Explanation) -> Option<Finding> {
+    let behind = report.rt_wakeups.behind_softirq.filter(|&count| count > 0)?;
+    let count = report.rt_wakeups.count.unwrap_or(behind);
+    let delay = |nanos: Option<u64>| {
+        nanos.map_or_else(|| "unknown".to_owned(), |nanos| quietcore_core::Nanos(nanos).to_string())
+    };
+    let delays = report.rt_wakeups.delay_ns;
+    Some(
+        Finding::new("rt-wakeups-behind-softirq", Question::RealTime, Severity::Warning)
+            .what(format!(
+                "{behind} of {count} real-time wake-ups went to a CPU inside a NET or BLOCK softirq; they \
+                 waited p50 {}, p99 {}, at most {}.",
+                delay(delays.p50),
+                delay(delays.p99),
+                delay(delays.max)
+            ))
+            .why(
+                "Stock kernels (all versions without PREEMPT_RT) neither look at running softirqs when they \
+                 place a real-time task nor interrupt a softirq for it.",
+            )
+            .change(
+                "Move the device interrupts off the real-time CPUs, poll the network in threads, or give the \
+                 task a CPU of its own:\n\
+                 $ echo HOUSEKEEPING_LIST > /proc/irq/N/smp_affinity_list\n\
+                 $ echo 1 > /sys/class/net/DEV/threaded\n\
+                 $ taskset -pc CPU PID",
+            )
+            .predicted(format!("behind_softirq: {behind} -> 0 on CPUs that serve no device."))
+            .verify("quietcore explain --live 30s --questions real-time"),
+    )
+}

@@ -1,0 +1,68 @@
+//! Words that findings share: counts in order, the kernel's model, the lines that prove a finding.
+
+use crate::figures::{CountByName, CountByNumber, Disturbance, ExampleExpiry, Explanation};
+use crate::finding::Finding;
+use quietcore_core::CpuSet;
+use quietcore_trace::{KernelRelease, TimerModel};
+use std::collections::BTreeMap;
+
+const EVIDENCE_MAX: usize = 3;
+
+pub(super) fn model(report: &Explanation) -> Option<TimerModel> {
+    report.kernel.as_deref().and_then(KernelRelease::parse).map(|kernel| kernel.timer_model())
+}
+
+/// `explain` on the running kernel with the same isolated set.
+pub(super) fn verify_live(report: &Explanation) -> String {
+    format!("quietcore explain --live 30s --isolated {}", report.isolated)
+}
+
+/// The largest counts first: `27 on CPU 1, 6 on CPU 2`.
+pub(super) fn top<K: std::fmt::Display + Ord>(counts: &BTreeMap<K, u64>, most: usize, word: &str) -> String {
+    let mut sorted: Vec<_> = counts.iter().collect();
+    sorted.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+    let named = sorted.iter().take(most).map(|(key, count)| format!("{count} {word}{key}"));
+    let mut text = named.collect::<Vec<_>>().join(", ");
+    if sorted.len() > most {
+        text.push_str(&format!(" and {} more", sorted.len() - most));
+    }
+    text
+}
+
+pub(super) fn by_cpu(counts: &Option<CountByNumber>) -> String {
+    counts.as_ref().map(|counts| top(counts, 4, "on CPU ")).unwrap_or_default()
+}
+
+pub(super) fn by_name(counts: &CountByName) -> String {
+    top(counts, 4, "")
+}
+
+/// Isolated CPUs that 6.19 takes out of the hierarchy: it leaves those with `nohz_full` in.
+pub(super) fn excluded_from_6_19(report: &Explanation) -> CpuSet {
+    let set = |list: &str| list.parse::<CpuSet>().unwrap_or_default();
+    set(&report.isolated).difference(&set(&report.nohz_full))
+}
+
+/// Whether a kernel from 6.19 on would change how timers are placed here.
+pub(super) fn may_upgrade(report: &Explanation) -> bool {
+    !matches!(model(report), Some(TimerModel::PullExcludesIsolated | TimerModel::Push))
+}
+
+/// Adds the first examples of `side` that prove the finding.
+pub(super) fn with_examples(
+    mut finding: Finding,
+    side: &Disturbance,
+    proves: impl Fn(&ExampleExpiry) -> bool,
+) -> Finding {
+    for example in side.examples.iter().filter(|example| proves(example)).take(EVIDENCE_MAX) {
+        let (function, armed_line) = (&example.function, example.armed_line);
+        finding = finding.line(
+            example.line,
+            format!(
+                "{function} armed on CPU {} (line {armed_line}), base CPU {}, ran on CPU {}",
+                example.armed_cpu, example.base_cpu, example.cpu
+            ),
+        );
+    }
+    finding
+}

@@ -1,0 +1,42 @@
+//! The TIMER softirq ran without a timer to run.
+
+use super::text::top;
+use crate::figures::Explanation;
+use crate::finding::{Finding, Severity};
+use quietcore_core::CpuSet;
+use quietcore_trace::Question;
+
+pub(super) fn rule(report: &Explanation) -> Option<Finding> {
+    let empty = report.softirq.timer_empty.filter(|&count| count > 0)?;
+    let entries = report.softirq.timer_entries.unwrap_or(empty);
+    let isolated: CpuSet = report.isolated.parse().unwrap_or_default();
+    let is_isolated =
+        |cpu: &u16| quietcore_core::CpuId::new(u64::from(*cpu)).is_ok_and(|cpu| isolated.contains(cpu));
+    let by_cpu = report.softirq.by_cpu.as_ref()?;
+    let on_isolated: u64 = by_cpu.iter().filter(|(cpu, _)| is_isolated(cpu)).map(|(_, count)| count).sum();
+    let (severity, change, predicted) = if on_isolated > 0 {
+        (
+            Severity::Warning,
+            "Stop the tick on CPUs that run one task: boot with nohz_full=LIST rcu_nocbs=LIST",
+            format!("On isolated CPUs: {on_isolated} -> close to 0 while they run one task each."),
+        )
+    } else {
+        let nothing = "Nothing is wrong while no isolated CPU is among them.";
+        (Severity::Note, nothing, "No change is asked for.".to_owned())
+    };
+    Some(
+        Finding::new("timer-softirq-empty", Question::EmptySoftirqs, severity)
+            .what(format!(
+                "{empty} of {entries} TIMER softirqs ran no timer ({}); {on_isolated} of them on isolated CPUs.",
+                top(by_cpu, 4, "on CPU ")
+            ))
+            .why(
+                "The tick raises TIMER when a base or the migration hierarchy looks due; a remote look that \
+                 finds nothing, a cancelled timer, or a deferrable base raises it for nothing. On PREEMPT_RT \
+                 each one wakes a thread.",
+            )
+            .change(change)
+            .predicted(predicted)
+            .verify("quietcore explain --live 30s --questions empty-softirqs"),
+    )
+}
