@@ -44,10 +44,6 @@ const _: () = assert!(size_of::<Actions>() <= 64);
 impl Actions {
     /// Nothing to do, on a machine with CPUs below `cpu_limit`. Allocates when that is above 64; no other
     /// call does.
-    ///
-    /// ```
-    /// assert!(quietcore_core::Actions::new(2).is_empty());
-    /// ```
     #[inline]
     pub fn new(cpu_limit: u16) -> Self {
         let words = usize::from(cpu_limit).div_ceil(WORD).saturating_sub(1);
@@ -92,10 +88,6 @@ impl Actions {
     }
 
     /// The next CPU to kick, lowest first; each is returned once.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::Actions::new(9).take_kick(), None);
-    /// ```
     #[inline]
     pub fn take_kick(&mut self) -> Option<CpuId> {
         if self.kicks != 0 {
@@ -110,19 +102,11 @@ impl Actions {
     }
 
     /// The alarm asked for, once.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::Actions::new(9).take_alarm(), None);
-    /// ```
     pub fn take_alarm(&mut self) -> Option<Nanos> {
         self.alarm.take()
     }
 
     /// Whether there is nothing to do.
-    ///
-    /// ```
-    /// assert!(quietcore_core::Actions::new(9).is_empty());
-    /// ```
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -104,12 +104,6 @@ impl CpuSet {
     /// # Errors
     /// [`CpuError::Unexpected`] names the byte that is no digit; [`CpuError::OutOfRange`] a set
     /// bit at or above [`CPU_LIMIT`].
-    ///
-    /// ```
-    /// # use quietcore_core::CpuSet;
-    /// assert_eq!(CpuSet::from_mask("1,00000003")?.to_string(), "0-1,32");
-    /// # Ok::<(), quietcore_core::CpuError>(())
-    /// ```
     pub fn from_mask(text: &str) -> Result<Self, CpuError> {
         let mut set = Self::new();
         let mut next = 0;

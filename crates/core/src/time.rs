@@ -24,41 +24,24 @@ pub struct Nanos(
 
 impl Nanos {
     /// Microseconds as nanoseconds; saturates.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::Nanos::from_micros(3).as_u64(), 3_000);
-    /// ```
     #[must_use]
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros.saturating_mul(1_000))
     }
 
     /// The count of nanoseconds.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::Nanos(7).as_u64(), 7);
-    /// ```
     #[must_use]
     pub const fn as_u64(self) -> u64 {
         self.0
     }
 
     /// The span from `earlier` to `self`, 0 when `earlier` is the later one.
-    ///
-    /// ```
-    /// use quietcore_core::Nanos;
-    /// assert_eq!(Nanos(5).since(Nanos(9)), Nanos(0));
-    /// ```
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
     }
 
     /// The same span in seconds, for rates and text.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::Nanos(2_500_000_000).as_secs_f64(), 2.5);
-    /// ```
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9

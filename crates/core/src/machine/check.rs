@@ -15,14 +15,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Panics
     /// When one does not hold.
-    ///
-    /// ```
-    /// # use quietcore_core::{Machine, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(4).build()?, Settings::default())?;
-    /// machine.check();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn check(&self) {
         self.bases.check();
         if self.is_pulling() {

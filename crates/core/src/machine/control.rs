@@ -129,19 +129,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// When it is not online, or no housekeeping CPU would be left.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let mut actions = Actions::new(2);
-    /// # let (first, second) = (CpuId::new(0)?, CpuId::new(1)?);
-    /// # machine.online(first, Nanos(0), &mut actions)?;
-    /// # machine.online(second, Nanos(0), &mut actions)?;
-    /// machine.offline(second, Nanos(9), &mut actions)?;
-    /// assert!(machine.offline(first, Nanos(9), &mut actions).is_err()); // one must stay
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn offline(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> Result<(), CpuControlError> {
         let mut control = self.control.lock_remote();
         self.known(&control, cpu, true)?;
@@ -217,17 +204,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// Who is isolated now, and how.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::topology::Topology;
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// assert!(machine.isolation().any().is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn isolation(&self) -> Isolation {
         self.control.lock_remote().isolation.clone()
@@ -296,14 +272,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// Whether `cpu` runs a timer right now that is not its own: of another CPU's base, or of its GUEST base,
     /// where strangers arm. Detached timers do not count. Cost: the locks of all bases, one at a time.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// assert!(!machine.runs_for_others(CpuId::default()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn runs_for_others(&self, cpu: CpuId) -> bool {
         let mut others = self.base_ids().filter(|id| id.cpu != cpu || id.kind == BaseKind::Guest);

@@ -98,18 +98,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// How often others marked `cpu` absent. From any thread, without a lock: a world looks here which CPUs a
     /// call has marked.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::topology::Topology;
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let _ = machine.mark_absent(cpu, &mut actions);
-    /// assert_eq!(machine.marks(cpu), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn marks(&self, cpu: CpuId) -> u64 {
         self.watch[cpu.index()].marks.get()
@@ -117,18 +105,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// Since when `cpu` says nothing, to the best of what is known without a lock; of a CPU that is marked
     /// that is what it was marked for. From any thread.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::topology::Topology;
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// machine.watch(cpu, Nanos(700), &mut actions);
-    /// assert_eq!(machine.silence(cpu).since, Nanos(700));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn silence(&self, cpu: CpuId) -> Silence {
         let watch = &self.watch[cpu.index()];
@@ -140,17 +116,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// Marks of all CPUs that had to be put off because the CPU was stopped inside a lock.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::topology::Topology;
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// assert_eq!(machine.busy_marks(), 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn busy_marks(&self) -> u64 {
         self.watch.iter().map(|watch| watch.busy_marks.get()).sum()

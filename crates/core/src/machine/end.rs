@@ -38,14 +38,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// Whether a timer was handed out whose run has not ended; of [detached](crate::TimerOptions::detached)
     /// ones there is no record. From any thread. Cost: all locks, one after the other.
-    ///
-    /// ```
-    /// # use quietcore_core::{Machine, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// assert!(!machine.has_runs());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn has_runs(&self) -> bool {
         let mut ids = self.base_ids();

@@ -39,16 +39,6 @@ pub enum IdleDecision {
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// When `cpu` would have to wake up if it went idle at `now`: a forecast, for choosing how to sleep. By
     /// the CPU itself, while it is awake. Cost: two locks of its own and a look at each level.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, IdleDecision, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let cpu = CpuId::default();
-    /// # machine.online(cpu, Nanos(0), &mut Actions::new(1))?;
-    /// assert_eq!(machine.forecast_idle(cpu, Nanos(0)), IdleDecision::Sleep { until: None });
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn forecast_idle(&self, cpu: CpuId, now: Nanos) -> IdleDecision {
         let mut bases = self.lock_bases(cpu, Some(cpu));
         let (local, global) = (bases.next_local(), bases.next_global());
@@ -61,16 +51,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// `cpu` has nothing to run: publishes its first global expiry and says how long it may sleep. Not while
     /// its turn [has more](crate::Turn::has_more). By the CPU itself; again whenever it was woken and still
     /// has nothing to run.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, IdleDecision, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// assert_eq!(machine.enter_idle(cpu, Nanos(0)), IdleDecision::Sleep { until: None });
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn enter_idle(&self, cpu: CpuId, now: Nanos) -> IdleDecision {
         self.go_idle(cpu, now, Near::Keeps)
     }

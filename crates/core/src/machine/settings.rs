@@ -44,12 +44,6 @@ impl Default for Settings {
 
 impl Settings {
     /// The stall policy in force: where no CPU pulls, none can take over from one that is stalled.
-    ///
-    /// ```
-    /// # use quietcore_core::{Settings, StallPolicy, place::Policy};
-    /// let before = Settings { policy: Policy::Push, ..Settings::default() };
-    /// assert_eq!(before.stall_in_force(), StallPolicy::NEVER);
-    /// ```
     #[must_use]
     pub fn stall_in_force(&self) -> StallPolicy {
         if self.policy == Policy::Pull { self.stall } else { StallPolicy::NEVER }

@@ -42,20 +42,12 @@ pub struct Turn {
 
 impl Turn {
     /// For `cpu`; nothing collected yet.
-    ///
-    /// ```
-    /// let _ = quietcore_core::Turn::new(quietcore_core::CpuId::default());
-    /// ```
     #[must_use]
     pub const fn new(cpu: CpuId) -> Self {
         Self { cpu, tokens: VecDeque::new(), started: Nanos(0), left: 0, remote_is_due: false }
     }
 
     /// Whether collected timers wait for the next turn, which must come soon.
-    ///
-    /// ```
-    /// assert!(!quietcore_core::Turn::new(quietcore_core::CpuId::default()).has_more());
-    /// ```
     #[must_use]
     pub fn has_more(&self) -> bool {
         !self.tokens.is_empty() || self.remote_is_due
@@ -75,11 +67,6 @@ impl Turn {
     }
 
     /// Whose turn it is.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Turn};
-    /// assert_eq!(Turn::new(CpuId::default()).cpu(), CpuId::default());
-    /// ```
     #[must_use]
     pub const fn cpu(&self) -> CpuId {
         self.cpu
@@ -106,14 +93,6 @@ pub struct At<'a> {
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Whether `cpu` should take a turn: once per tick, or when it wakes up for a timer. By the CPU itself.
     /// Cost: a few loads; no lock.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// assert!(!machine.handle_tick(CpuId::default(), Nanos(1)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn handle_tick(&self, cpu: CpuId, now: Nanos) -> bool {
         let next = |kind| self.bases.next_expiry(BaseId { cpu, kind });
@@ -153,15 +132,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// The next timer to run; `None` when nothing is left or the turn's budget (256 timers, 2 ms) is used:
     /// [`Turn::has_more`] tells. The caller runs it and then calls [`finish`](Self::finish).
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, Turn, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let (mut turn, mut actions) = (Turn::new(CpuId::default()), Actions::new(1));
-    /// assert!(machine.next_expired(&mut turn, Nanos(0), &mut actions).is_none());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn next_expired(
         &self,
         turn: &mut Turn,

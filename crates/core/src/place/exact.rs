@@ -28,17 +28,9 @@ pub enum ExactPolicy {
 
 impl ExactPolicy {
     /// Both of them, for tables and command lines.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::place::ExactPolicy::ALL.len(), 2);
-    /// ```
     pub const ALL: [Self; 2] = [Self::Kernel, Self::Pull];
 
     /// The name on command lines and in reports.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::place::ExactPolicy::Kernel.name(), "kernel");
-    /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

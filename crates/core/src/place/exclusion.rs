@@ -46,17 +46,9 @@ pub enum Exclusion {
 
 impl Exclusion {
     /// All of them, for tables and command lines.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::place::Exclusion::ALL.len(), 3);
-    /// ```
     pub const ALL: [Self; 3] = [Self::Off, Self::V2, Self::Merged];
 
     /// The name on command lines and in reports.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::place::Exclusion::Merged.name(), "merged");
-    /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -38,10 +38,6 @@ pub struct Isolation {
 
 impl Isolation {
     /// CPUs that are isolated in any way.
-    ///
-    /// ```
-    /// assert!(quietcore_core::place::Isolation::default().any().is_empty());
-    /// ```
     #[must_use]
     pub fn any(&self) -> CpuSet {
         self.from_tasks().union(&self.nohz_full)

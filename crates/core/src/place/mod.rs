@@ -41,17 +41,9 @@ pub enum Policy {
 
 impl Policy {
     /// All of them, for tables and command lines.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::place::Policy::ALL.len(), 3);
-    /// ```
     pub const ALL: [Self; 3] = [Self::Pull, Self::Push, Self::Stay];
 
     /// The name on command lines and in reports.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::place::Policy::Stay.name(), "stay");
-    /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -96,12 +96,6 @@ impl CpuPriorities {
     ///
     /// # Panics
     /// When there are more than [`CPU_LIMIT`] CPUs.
-    ///
-    /// ```
-    /// # use quietcore_core::realtime::{CpuPriorities, CpuPriority};
-    /// # use quietcore_core::CpuId;
-    /// assert_eq!(CpuPriorities::new(1).of(CpuId::default()), CpuPriority::Absent);
-    /// ```
     #[must_use]
     pub fn new(cpu_count: u16) -> Self {
         assert!(cpu_count <= CPU_LIMIT, "a machine has no more than {CPU_LIMIT} CPUs");
@@ -199,29 +193,11 @@ pub struct SlotView<'a>(&'a Slot);
 
 impl SlotView<'_> {
     /// Those that are in `among`, too, in ascending order.
-    ///
-    /// ```
-    /// # use quietcore_core::realtime::{CpuPriorities, CpuPriority, Priority};
-    /// # use quietcore_core::{CpuId, CpuSet};
-    /// # let priorities = CpuPriorities::new(1);
-    /// # priorities.set(CpuId::default(), CpuPriority::Normal);
-    /// let found = priorities.find_map(Priority::LOWEST, |slot| Some(slot.iter(&CpuSet::new()).count()));
-    /// assert_eq!(found, Some(0));
-    /// ```
     pub fn iter<'a>(&'a self, among: &'a CpuSet) -> impl Iterator<Item = CpuId> + 'a {
         among.iter().filter(|cpu| self.contains(*cpu))
     }
 
     /// Whether `cpu` is in it.
-    ///
-    /// ```
-    /// # use quietcore_core::realtime::{CpuPriorities, CpuPriority, Priority};
-    /// # use quietcore_core::CpuId;
-    /// # let priorities = CpuPriorities::new(1);
-    /// # priorities.set(CpuId::default(), CpuPriority::Normal);
-    /// let found = priorities.find_map(Priority::LOWEST, |slot| Some(slot.contains(CpuId::default())));
-    /// assert_eq!(found, Some(true));
-    /// ```
     #[must_use]
     pub fn contains(&self, cpu: CpuId) -> bool {
         let word = self.0.cpus.get(cpu.index() / 64);

@@ -32,17 +32,9 @@ pub enum Awareness {
 
 impl Awareness {
     /// All of them, for tables and command lines.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::realtime::Awareness::ALL.len(), 4);
-    /// ```
     pub const ALL: [Self; 4] = [Self::None, Self::Place, Self::Defer, Self::Both];
 
     /// The name on command lines and in reports.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::realtime::Awareness::default().name(), "none");
-    /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -54,20 +46,12 @@ impl Awareness {
     }
 
     /// Whether tasks are placed by it.
-    ///
-    /// ```
-    /// assert!(!quietcore_core::realtime::Awareness::Defer.places());
-    /// ```
     #[must_use]
     pub const fn places(self) -> bool {
         matches!(self, Self::Place | Self::Both)
     }
 
     /// Whether softirqs are deferred by it.
-    ///
-    /// ```
-    /// assert!(!quietcore_core::realtime::Awareness::Place.defers());
-    /// ```
     #[must_use]
     pub const fn defers(self) -> bool {
         matches!(self, Self::Defer | Self::Both)

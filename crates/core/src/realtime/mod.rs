@@ -40,35 +40,18 @@ pub struct Priority(u8);
 
 impl Priority {
     /// 1.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::realtime::Priority::LOWEST.get(), 1);
-    /// ```
     pub const LOWEST: Self = Self(1);
 
     /// 99.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::realtime::Priority::HIGHEST.get(), 99);
-    /// ```
     pub const HIGHEST: Self = Self(99);
 
     /// `None` unless `priority` is between 1 and 99.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::realtime::Priority::new(100), None);
-    /// ```
     #[must_use]
     pub const fn new(priority: u8) -> Option<Self> {
         if priority >= 1 && priority <= 99 { Some(Self(priority)) } else { None }
     }
 
     /// As a number.
-    ///
-    /// ```
-    /// # use quietcore_core::realtime::Priority;
-    /// assert_eq!(Priority::new(42).map(Priority::get), Some(42));
-    /// ```
     #[must_use]
     pub const fn get(self) -> u8 {
         self.0

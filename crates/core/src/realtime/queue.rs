@@ -38,30 +38,18 @@ impl<T> Default for RealtimeQueue<T> {
 
 impl<T> RealtimeQueue<T> {
     /// Empty.
-    ///
-    /// ```
-    /// assert!(quietcore_core::realtime::RealtimeQueue::<u32>::new().is_empty());
-    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self { levels: (0..LEVELS).map(|_| VecDeque::new()).collect(), occupied: 0, len: 0 }
     }
 
     /// How many wait.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::realtime::RealtimeQueue::<u32>::new().len(), 0);
-    /// ```
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
     /// Whether no task waits.
-    ///
-    /// ```
-    /// assert!(quietcore_core::realtime::RealtimeQueue::<u32>::default().is_empty());
-    /// ```
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -115,10 +103,6 @@ impl<T> RealtimeQueue<T> {
     }
 
     /// The one that runs next.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::realtime::RealtimeQueue::<u32>::new().pop(), None);
-    /// ```
     pub fn pop(&mut self) -> Option<(Priority, T)> {
         self.take_first(|_| true)
     }

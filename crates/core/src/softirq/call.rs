@@ -36,10 +36,6 @@ impl Default for Call {
 
 impl Call {
     /// None is under way.
-    ///
-    /// ```
-    /// assert!(quietcore_core::softirq::Call::default().begin());
-    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self(AtomicU32::new(IDLE))
@@ -47,11 +43,6 @@ impl Call {
 
     /// By who has armed a timer on the CPU, after that is visible. Says whether a call has to be sent. Cost:
     /// a read-modify-write.
-    ///
-    /// ```
-    /// let call = quietcore_core::softirq::Call::new();
-    /// assert_eq!((call.begin(), call.begin()), (true, false));
-    /// ```
     #[must_use = "a call that nobody sends is under way for ever"]
     pub fn begin(&self) -> bool {
         // Release: pairs with Acquire in `arrive`: the look that follows sees the timer.

@@ -64,10 +64,6 @@ impl Default for Claims {
 
 impl Claims {
     /// Nothing is pending, nothing runs.
-    ///
-    /// ```
-    /// assert!(quietcore_core::softirq::Claims::new().pending().is_empty());
-    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self(AtomicU64::new(0))
@@ -92,11 +88,6 @@ impl Claims {
     /// ksoftirqd gets only what [may move](VectorSet::MOVABLE). Nothing ends a round: it is run by the other
     /// one, who finds what is pending. By that runner's thread. Cost: a load if there is nothing; else a
     /// compare-and-swap.
-    ///
-    /// ```
-    /// # use quietcore_core::softirq::{Claims, Runner, VectorSet};
-    /// assert!(Claims::new().claim(Runner::Lane, VectorSet::LONG).is_empty());
-    /// ```
     #[must_use = "what is claimed has to be run"]
     pub fn claim(&self, runner: Runner, wanted: VectorSet) -> VectorSet {
         let wanted = match runner {
@@ -156,10 +147,6 @@ impl Claims {
     }
 
     /// What runs, on either thread; a hint.
-    ///
-    /// ```
-    /// assert!(quietcore_core::softirq::Claims::new().active().is_empty());
-    /// ```
     #[must_use]
     pub fn active(&self) -> VectorSet {
         // Relaxed: a hint.

@@ -34,25 +34,12 @@ pub struct Deferral {
 
 impl Deferral {
     /// Nothing is held back; `limit` is for how long anything may be, in ns.
-    ///
-    /// ```
-    /// # use quietcore_core::softirq::{Deferral, VectorSet};
-    /// # use quietcore_core::Nanos;
-    /// assert!(Deferral::new(Nanos(0)).hold(VectorSet::LONG, Nanos(7)).is_empty());
-    /// ```
     #[must_use]
     pub const fn new(limit: Nanos) -> Self {
         Self { limit, waiting: VectorSet::EMPTY, held: VectorSet::EMPTY, since: [Nanos(0); 16] }
     }
 
     /// What of `pending` is held back at `now`, because a real-time task runs or waits.
-    ///
-    /// ```
-    /// # use quietcore_core::softirq::{Deferral, VectorSet};
-    /// # use quietcore_core::Nanos;
-    /// let mut deferral = Deferral::new(Nanos(50));
-    /// assert_eq!(deferral.hold(VectorSet::LONG, Nanos(7)), VectorSet::LONG);
-    /// ```
     pub fn hold(&mut self, pending: VectorSet, now: Nanos) -> VectorSet {
         let long = pending.intersection(VectorSet::MOVABLE);
         for vector in long.difference(self.waiting).iter() {

@@ -35,17 +35,9 @@ pub enum TimerRaise {
 
 impl TimerRaise {
     /// All of them, for tables and command lines.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::softirq::TimerRaise::ALL.len(), 3);
-    /// ```
     pub const ALL: [Self; 3] = [Self::Unconditional, Self::Bitmap, Self::NextExpiry];
 
     /// The name on command lines and in reports.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::softirq::TimerRaise::default().name(), "next_expiry");
-    /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -57,13 +49,6 @@ impl TimerRaise {
 
     /// Whether the tick at `now` raises TIMER on a CPU whose first timer is due at `next`, and on which
     /// `is_pending` says whether any waits.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_core::softirq::TimerRaise;
-    /// assert!(TimerRaise::NextExpiry.raises(Some(Nanos(5)), true, Nanos(5)));
-    /// assert!(!TimerRaise::NextExpiry.raises(Some(Nanos(6)), true, Nanos(5)));
-    /// ```
     #[must_use]
     pub fn raises(self, next: Option<Nanos>, is_pending: bool, now: Nanos) -> bool {
         match self {
@@ -74,11 +59,6 @@ impl TimerRaise {
     }
 
     /// Whether who arms a timer on such a CPU from elsewhere has to call it, so that it raises at once.
-    ///
-    /// ```
-    /// # use quietcore_core::softirq::TimerRaise;
-    /// assert_eq!(TimerRaise::ALL.map(TimerRaise::calls), [false, true, false]);
-    /// ```
     #[must_use]
     pub const fn calls(self) -> bool {
         matches!(self, Self::Bitmap)

@@ -23,73 +23,27 @@ const COUNT: u8 = 16;
 
 impl Vector {
     /// Tasklets that come first.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::softirq::Vector::HI.index(), 0);
-    /// ```
     pub const HI: Self = Self(0);
     /// Timers.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::softirq::Vector::TIMER.index(), 1);
-    /// ```
     pub const TIMER: Self = Self(1);
     /// Packets that leave.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::softirq::Vector::NET_TX.index(), 2);
-    /// ```
     pub const NET_TX: Self = Self(2);
     /// Packets that arrive.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::softirq::Vector::NET_RX.index(), 3);
-    /// ```
     pub const NET_RX: Self = Self(3);
     /// Block devices.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::softirq::Vector::BLOCK.index(), 4);
-    /// ```
     pub const BLOCK: Self = Self(4);
     /// Polled interrupts.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::softirq::Vector::IRQ_POLL.index(), 5);
-    /// ```
     pub const IRQ_POLL: Self = Self(5);
     /// Tasklets.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::softirq::Vector::TASKLET.index(), 6);
-    /// ```
     pub const TASKLET: Self = Self(6);
     /// The scheduler's balancing.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::softirq::Vector::SCHED.index(), 7);
-    /// ```
     pub const SCHED: Self = Self(7);
     /// Exact timers.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::softirq::Vector::HRTIMER.index(), 8);
-    /// ```
     pub const HRTIMER: Self = Self(8);
     /// Memory that waits for its readers.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::softirq::Vector::RCU.index(), 9);
-    /// ```
     pub const RCU: Self = Self(9);
 
     /// The program's own vector `number`, 0 to 5; `None` beyond that.
-    ///
-    /// ```
-    /// use quietcore_core::softirq::Vector;
-    ///
-    /// assert!(Vector::user(5).is_some() && Vector::user(6).is_none());
-    /// ```
     #[must_use]
     pub const fn user(number: u8) -> Option<Self> {
         let first = NAMES.len() as u8;
@@ -110,22 +64,12 @@ impl Vector {
     }
 
     /// Its number, below 16.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::softirq::Vector::RCU.index(), 9);
-    /// ```
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
     /// As the kernel writes it; `USER` for the program's own.
-    ///
-    /// ```
-    /// use quietcore_core::softirq::Vector;
-    ///
-    /// assert_eq!(Vector::user(1).map(Vector::name), Some("USER"));
-    /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         if self.index() < NAMES.len() { NAMES[self.index()] } else { "USER" }
@@ -155,115 +99,57 @@ pub struct VectorSet(u16);
 
 impl VectorSet {
     /// None.
-    ///
-    /// ```
-    /// assert!(quietcore_core::softirq::VectorSet::EMPTY.is_empty());
-    /// ```
     pub const EMPTY: Self = Self(0);
 
     /// Those whose handlers may take long: what real-time tasks avoid.
-    ///
-    /// ```
-    /// use quietcore_core::softirq::VectorSet;
-    ///
-    /// assert_eq!(VectorSet::LONG.to_string(), "NET_TX NET_RX BLOCK IRQ_POLL");
-    /// ```
     pub const LONG: Self = Self(0b11_1100);
 
     /// Those that ksoftirqd may run in the place of the CPU's own thread: the long ones and the program's.
-    ///
-    /// ```
-    /// use quietcore_core::softirq::{Vector, VectorSet};
-    ///
-    /// assert!(!VectorSet::MOVABLE.contains(Vector::TIMER));
-    /// ```
     pub const MOVABLE: Self = Self(0b1111_1100_0011_1100);
 
     /// From a word with a bit per vector.
-    ///
-    /// ```
-    /// use quietcore_core::softirq::{Vector, VectorSet};
-    ///
-    /// assert!(VectorSet::from_bits(2).contains(Vector::TIMER));
-    /// ```
     #[must_use]
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits)
     }
 
     /// As such a word.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::softirq::VectorSet::LONG.bits(), 0x3c);
-    /// ```
     #[must_use]
     pub const fn bits(self) -> u16 {
         self.0
     }
 
     /// Whether there is none.
-    ///
-    /// ```
-    /// assert!(!quietcore_core::softirq::VectorSet::LONG.is_empty());
-    /// ```
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// Whether `vector` is one of them.
-    ///
-    /// ```
-    /// use quietcore_core::softirq::{Vector, VectorSet};
-    ///
-    /// assert!(VectorSet::LONG.contains(Vector::NET_RX));
-    /// ```
     #[must_use]
     pub const fn contains(self, vector: Vector) -> bool {
         self.0 >> vector.0 & 1 != 0
     }
 
     /// Those in either.
-    ///
-    /// ```
-    /// use quietcore_core::softirq::VectorSet;
-    ///
-    /// assert_eq!(VectorSet::LONG.union(VectorSet::EMPTY), VectorSet::LONG);
-    /// ```
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     /// Those in both.
-    ///
-    /// ```
-    /// use quietcore_core::softirq::VectorSet;
-    ///
-    /// assert_eq!(VectorSet::LONG.intersection(VectorSet::MOVABLE), VectorSet::LONG);
-    /// ```
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
     /// Those that are not in `other`.
-    ///
-    /// ```
-    /// use quietcore_core::softirq::VectorSet;
-    ///
-    /// assert!(VectorSet::LONG.difference(VectorSet::LONG).is_empty());
-    /// ```
     #[must_use]
     pub const fn difference(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
     /// In the order in which they run.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::softirq::VectorSet::LONG.iter().count(), 4);
-    /// ```
     pub fn iter(self) -> impl Iterator<Item = Vector> + Clone {
         (0..COUNT).map(Vector).filter(move |vector| self.contains(*vector))
     }

@@ -47,19 +47,6 @@ impl<L: RawLock> Hierarchy<L> {
     ///
     /// Returns the first expiry of a tree in which no CPU is awake any more: the caller must wake an
     /// available one, and see that it is awake, before it relies on that expiry.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::Hierarchy};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0, 0]);
-    /// # let (sleeper, awake) = (CpuId::new(0)?, CpuId::new(1)?);
-    /// # for cpu in [sleeper, awake] {
-    /// #     hierarchy.connect(cpu);
-    /// #     hierarchy.set_available(cpu, None);
-    /// # }
-    /// hierarchy.deactivate(sleeper, Some(Nanos(9)));
-    /// assert_eq!(hierarchy.set_unavailable(awake), Some(Nanos(9)));
-    /// # Ok::<(), quietcore_core::CpuError>(())
-    /// ```
     #[must_use = "nobody else wakes up for what is returned"]
     pub fn set_unavailable(&self, cpu: CpuId) -> Option<Nanos> {
         interleave!(BeforeCpuLock);

@@ -15,12 +15,6 @@ impl<L: RawLock> Hierarchy<L> {
     ///
     /// # Panics
     /// When one does not hold.
-    ///
-    /// ```
-    /// # use quietcore_core::{SequentialLock, tmigr::Hierarchy};
-    /// let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0; 70]);
-    /// hierarchy.check(None);
-    /// ```
     pub fn check(&self, alarm: Option<Nanos>) {
         let tree = self.tree();
         tree.check();

@@ -10,13 +10,6 @@ use crate::{CpuId, RawLock};
 impl<L: RawLock> Hierarchy<L> {
     /// `cpu` joins, before it comes online for the first time; says whether it was the first time. By an
     /// online CPU, one at a time (a lock sees to that). Returns only when the tree is whole.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::Hierarchy};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
-    /// assert!(hierarchy.connect(CpuId::default()));
-    /// assert!(!hierarchy.connect(CpuId::default()));
-    /// ```
     pub fn connect(&self, cpu: CpuId) -> bool {
         let this = self.cpu(cpu);
         let mut tree = self.tree.lock_remote();

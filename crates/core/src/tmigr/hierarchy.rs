@@ -45,12 +45,6 @@ impl<L: RawLock> Hierarchy<L> {
     /// A tree for as many CPUs as `nodes` is long, with the node of each; none has joined.
     ///
     /// All memory there will ever be is allocated here, so joining cannot fail half way.
-    ///
-    /// ```
-    /// # use quietcore_core::{SequentialLock, tmigr::Hierarchy};
-    /// let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0, 0, 1, 1]);
-    /// assert!(hierarchy.tree().groups().is_empty());
-    /// ```
     #[must_use]
     pub fn new(nodes: &[u16]) -> Self {
         let node_count = nodes.iter().max().map_or(1, |last| usize::from(*last) + 1);
@@ -68,37 +62,18 @@ impl<L: RawLock> Hierarchy<L> {
     }
 
     /// The shape as it is now. Takes the lock of growth; a copy.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::Hierarchy};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
-    /// hierarchy.connect(CpuId::default());
-    /// assert_eq!(hierarchy.tree().groups().len(), 1);
-    /// ```
     #[must_use]
     pub fn tree(&self) -> Tree {
         self.tree.lock_remote().clone()
     }
 
     /// The word of a group; `None` when there is no such group yet.
-    ///
-    /// ```
-    /// # use quietcore_core::{SequentialLock, tmigr::{GroupId, Hierarchy}};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
-    /// assert_eq!(hierarchy.group_state(GroupId::default()).map(|word| word.active()), Some(0));
-    /// ```
     #[must_use]
     pub fn group_state(&self, group: GroupId) -> Option<Snapshot> {
         self.groups.get(group.index()).map(|group| group.word.load())
     }
 
     /// The first expiry that a group's migrator has to look after, as a poll sees it.
-    ///
-    /// ```
-    /// # use quietcore_core::{SequentialLock, tmigr::{GroupId, Hierarchy}};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
-    /// assert_eq!(hierarchy.group_next_expiry(GroupId::default()), None);
-    /// ```
     #[must_use]
     pub fn group_next_expiry(&self, group: GroupId) -> Option<Nanos> {
         self.groups.get(group.index()).and_then(Group::next_expiry)
@@ -125,24 +100,12 @@ impl<L: RawLock> Hierarchy<L> {
     }
 
     /// When `cpu` must wake up for the whole tree.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::Hierarchy};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
-    /// assert_eq!(hierarchy.wakeup(CpuId::default()), None);
-    /// ```
     #[must_use]
     pub fn wakeup(&self, cpu: CpuId) -> Option<Nanos> {
         self.cpu(cpu).wakeup()
     }
 
     /// The first expiry that a parked or absent CPU has published; `None` for any other.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::Hierarchy};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
-    /// assert_eq!(hierarchy.published(CpuId::default()), None);
-    /// ```
     #[must_use]
     pub fn published(&self, cpu: CpuId) -> Option<Nanos> {
         let record = self.cpu(cpu).record.lock_remote();

@@ -29,12 +29,6 @@ impl<L: RawLock> Hierarchy<L> {
 
     /// The same if the record can be had within the lock's bound; says whether it happened. For a CPU that
     /// comes back from being absent, which must not wait.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::Hierarchy};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
-    /// assert!(hierarchy.try_activate(CpuId::default()));
-    /// ```
     #[must_use = "a CPU whose record were not to be had is still absent"]
     pub fn try_activate(&self, cpu: CpuId) -> bool {
         interleave!(BeforeCpuLock);
@@ -58,15 +52,6 @@ impl<L: RawLock> Hierarchy<L> {
     ///
     /// Returns when it must wake up for others: `None` unless it was the last one awake. A CPU that is not
     /// available gets `next` back: it looks after its own.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::Hierarchy};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
-    /// # let cpu = CpuId::default();
-    /// # hierarchy.connect(cpu);
-    /// # hierarchy.set_available(cpu, None);
-    /// assert_eq!(hierarchy.deactivate(cpu, Some(Nanos(9))), Some(Nanos(9)));
-    /// ```
     pub fn deactivate(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
         interleave!(BeforeCpuLock);
         let this = self.cpu(cpu);
@@ -98,16 +83,6 @@ impl<L: RawLock> Hierarchy<L> {
     /// `cpu` stalls: it publishes `next`, even if that is overdue, and nothing is expected of it. By the CPU
     /// itself before it blocks, or by a CPU that watches it. Returns the first expiry of a tree in which no
     /// CPU is awake: the caller must see to it, since an absent CPU cannot.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::{CpuState, Hierarchy}};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
-    /// # let cpu = CpuId::default();
-    /// # hierarchy.connect(cpu);
-    /// # hierarchy.set_available(cpu, None);
-    /// assert_eq!(hierarchy.go_absent(cpu, Some(Nanos(9))), Some(Nanos(9)));
-    /// assert_eq!((hierarchy.cpu_state(cpu), hierarchy.wakeup(cpu)), (CpuState::Absent, None));
-    /// ```
     #[must_use = "nobody else wakes up for what is returned"]
     pub fn go_absent(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
         interleave!(BeforeCpuLock);
@@ -168,17 +143,6 @@ impl<L: RawLock> Hierarchy<L> {
     ///
     /// Returns the first expiry of a tree in which no CPU is awake, if that is news: one must wake up for it.
     /// If `cpu` is parked, its [`wakeup`](Self::wakeup) says so too.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::Hierarchy};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
-    /// # let cpu = CpuId::default();
-    /// # hierarchy.connect(cpu);
-    /// # hierarchy.set_available(cpu, None);
-    /// # hierarchy.deactivate(cpu, Some(Nanos(9)));
-    /// assert_eq!(hierarchy.publish(cpu, Some(Nanos(5))), Some(Nanos(5)));
-    /// assert_eq!(hierarchy.wakeup(cpu), Some(Nanos(5)));
-    /// ```
     #[must_use = "nobody else wakes up for what is returned"]
     pub fn publish(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
         interleave!(BeforeCpuLock);

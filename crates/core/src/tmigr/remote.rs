@@ -31,12 +31,6 @@ pub enum Pulled {
 impl<L: RawLock> Hierarchy<L> {
     /// Whether `cpu` has a reason to call [`handle_remote`](Self::handle_remote), without a lock: in its
     /// tick.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::Hierarchy};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
-    /// assert!(!hierarchy.requires_handle_remote(CpuId::default(), Nanos(0)));
-    /// ```
     #[must_use]
     pub fn requires_handle_remote(&self, cpu: CpuId, now: Nanos) -> bool {
         let this = self.cpu(cpu);
@@ -225,15 +219,6 @@ impl<L: RawLock> Hierarchy<L> {
     ///
     /// The earliest on the whole way up counts: an event may not have been carried up yet.
     /// Test: `site::kernel::quick_check_late_forecast`.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::Hierarchy};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
-    /// # let cpu = CpuId::default();
-    /// # hierarchy.connect(cpu);
-    /// # hierarchy.set_available(cpu, None);
-    /// assert_eq!(hierarchy.quick_check(cpu, Some(Nanos(9))), Some(Nanos(9)));
-    /// ```
     #[must_use]
     pub fn quick_check(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
         if self.is_unavailable(cpu) {

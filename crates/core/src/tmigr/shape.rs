@@ -26,10 +26,6 @@ pub struct GroupId(pub(crate) u16);
 
 impl GroupId {
     /// For indexing.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::tmigr::GroupId::default().index(), 0);
-    /// ```
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -78,11 +74,6 @@ pub struct Levels {
 
 impl Levels {
     /// For `cpus` possible CPUs on `nodes` nodes. Zero counts as one.
-    ///
-    /// ```
-    /// # use quietcore_core::tmigr::Levels;
-    /// assert_eq!(Levels::new(96, 4).count, 3);
-    /// ```
     #[must_use]
     pub fn new(cpus: u16, nodes: u16) -> Self {
         let nodes = nodes.max(1);
@@ -144,11 +135,6 @@ pub struct Tree {
 
 impl Tree {
     /// No groups.
-    ///
-    /// ```
-    /// # use quietcore_core::tmigr::{Levels, Tree};
-    /// assert!(Tree::new(Levels::new(1, 1)).groups().is_empty());
-    /// ```
     #[must_use]
     pub const fn new(levels: Levels) -> Self {
         Self { levels, groups: Vec::new(), root: None }
@@ -171,24 +157,12 @@ impl Tree {
     ///
     /// # Panics
     /// When `group` is of another tree.
-    ///
-    /// ```
-    /// # use quietcore_core::tmigr::{Levels, Tree};
-    /// # let mut tree = Tree::new(Levels::new(1, 1));
-    /// let leaf = tree.join(0).leaf.0;
-    /// assert_eq!(tree.group(leaf).child_count, 1);
-    /// ```
     #[must_use]
     pub fn group(&self, group: GroupId) -> GroupShape {
         self.groups[group.index()]
     }
 
     /// The top; `None` while there is no group.
-    ///
-    /// ```
-    /// # use quietcore_core::tmigr::{Levels, Tree};
-    /// assert_eq!(Tree::new(Levels::new(1, 1)).root(), None);
-    /// ```
     #[must_use]
     pub const fn root(&self) -> Option<GroupId> {
         self.root
@@ -305,11 +279,6 @@ impl Tree {
     ///
     /// # Panics
     /// When the shape is broken.
-    ///
-    /// ```
-    /// # use quietcore_core::tmigr::{Levels, Tree};
-    /// Tree::new(Levels::new(1, 1)).check();
-    /// ```
     pub fn check(&self) {
         let roots = self.groups.iter().filter(|group| group.parent.is_none()).count();
         assert!(roots <= 1, "T6: {roots} roots");

@@ -30,10 +30,6 @@ pub struct ChildMask(NonZeroU8);
 
 impl ChildMask {
     /// The mask of child number `slot`, which is below 8.
-    ///
-    /// ```
-    /// assert!(quietcore_core::tmigr::ChildMask::new(0).is_some());
-    /// ```
     #[must_use]
     pub const fn new(slot: u8) -> Option<Self> {
         if slot >= CHILDREN as u8 {
@@ -46,34 +42,18 @@ impl ChildMask {
     }
 
     /// The mask with exactly these bits; `None` unless one bit is set.
-    ///
-    /// ```
-    /// # use quietcore_core::tmigr::ChildMask;
-    /// assert_eq!(ChildMask::from_bits(0x40), ChildMask::new(6));
-    /// assert_eq!(ChildMask::from_bits(3), None);
-    /// ```
     #[must_use]
     pub const fn from_bits(bits: u8) -> Option<Self> {
         if bits.is_power_of_two() { Self::new(bits.trailing_zeros() as u8) } else { None }
     }
 
     /// The byte.
-    ///
-    /// ```
-    /// # use quietcore_core::tmigr::ChildMask;
-    /// assert_eq!(ChildMask::new(7).map(ChildMask::bits), Some(0x80));
-    /// ```
     #[must_use]
     pub const fn bits(self) -> u8 {
         self.0.get()
     }
 
     /// The number of the child in its group, 0 to 7.
-    ///
-    /// ```
-    /// # use quietcore_core::tmigr::ChildMask;
-    /// assert_eq!(ChildMask::new(7).map(ChildMask::slot), Some(7));
-    /// ```
     #[must_use]
     pub const fn slot(self) -> u8 {
         self.0.get().trailing_zeros() as u8
@@ -111,20 +91,12 @@ impl Snapshot {
     }
 
     /// The active children, a bit each.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::tmigr::Snapshot::default().active(), 0);
-    /// ```
     #[must_use]
     pub const fn active(self) -> u8 {
         self.0 as u8
     }
 
     /// The child that looks after this group's events; `None` when none is active.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::tmigr::Snapshot::default().migrator(), None);
-    /// ```
     #[must_use]
     pub const fn migrator(self) -> Option<ChildMask> {
         match NonZeroU8::new((self.0 >> Self::MIGRATOR_SHIFT) as u8) {
@@ -134,43 +106,24 @@ impl Snapshot {
     }
 
     /// How often the word changed, modulo 2^48.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_core::tmigr::Snapshot::default().seq(), 0);
-    /// ```
     #[must_use]
     pub const fn seq(self) -> u64 {
         self.0 >> Self::SEQ_SHIFT
     }
 
     /// Whether any child is active.
-    ///
-    /// ```
-    /// assert!(!quietcore_core::tmigr::Snapshot::default().is_active());
-    /// ```
     #[must_use]
     pub const fn is_active(self) -> bool {
         self.active() != 0
     }
 
     /// Whether `child` looks after this group, or none does.
-    ///
-    /// ```
-    /// # use quietcore_core::tmigr::{ChildMask, Snapshot};
-    /// assert!(Snapshot::default().is_migrator_or_none(ChildMask::new(3).expect("below 8")));
-    /// ```
     #[must_use]
     pub fn is_migrator_or_none(self, child: ChildMask) -> bool {
         self.migrator().is_none_or(|migrator| migrator == child)
     }
 
     /// After `child` became active: it takes the role of the migrator if none has it.
-    ///
-    /// ```
-    /// # use quietcore_core::tmigr::{ChildMask, Snapshot};
-    /// let child = ChildMask::new(3).expect("below 8");
-    /// assert_eq!(Snapshot::default().with(child).migrator(), Some(child));
-    /// ```
     #[must_use]
     pub fn with(self, child: ChildMask) -> Self {
         let migrator = self.migrator().unwrap_or(child);
@@ -178,12 +131,6 @@ impl Snapshot {
     }
 
     /// After `child` became inactive: if it was the migrator, the lowest active child is.
-    ///
-    /// ```
-    /// # use quietcore_core::tmigr::{ChildMask, Snapshot};
-    /// let child = ChildMask::new(3).expect("below 8");
-    /// assert!(!Snapshot::default().with(child).without(child).is_active());
-    /// ```
     #[must_use]
     pub fn without(self, child: ChildMask) -> Self {
         let active = self.active() & !child.bits();
@@ -198,10 +145,6 @@ impl Snapshot {
     ///
     /// # Panics
     /// When the migrator is not one of the active children.
-    ///
-    /// ```
-    /// quietcore_core::tmigr::Snapshot::default().check();
-    /// ```
     pub fn check(self) {
         let migrator = self.migrator().map_or(0, ChildMask::bits);
         assert!(migrator.count_ones() == u32::from(self.is_active()), "T2: migrator {migrator:x} of {self}");

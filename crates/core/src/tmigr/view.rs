@@ -22,112 +22,48 @@ pub struct View<'a, L: RawLock>(pub(crate) &'a Hierarchy<L>);
 
 impl<L: RawLock> View<'_, L> {
     /// The shape as it is now; a copy. Takes the lock of growth.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Machine, SequentialLock, Settings, tmigr::GroupId, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// assert!(machine.hierarchy().tree().groups().is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn tree(&self) -> Tree {
         self.0.tree()
     }
 
     /// As [`Hierarchy::group_state`].
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Machine, SequentialLock, Settings, tmigr::GroupId, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// assert!(machine.hierarchy().group_state(GroupId::default()).is_some());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn group_state(&self, group: GroupId) -> Option<Snapshot> {
         self.0.group_state(group)
     }
 
     /// As [`Hierarchy::group_next_expiry`].
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Machine, SequentialLock, Settings, tmigr::GroupId, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// assert_eq!(machine.hierarchy().group_next_expiry(GroupId::default()), None);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn group_next_expiry(&self, group: GroupId) -> Option<Nanos> {
         self.0.group_next_expiry(group)
     }
 
     /// As [`Hierarchy::cpu_state`].
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Machine, SequentialLock, Settings, tmigr::GroupId, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// assert_eq!(machine.hierarchy().cpu_state(CpuId::default()), quietcore_core::tmigr::CpuState::Unavailable);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn cpu_state(&self, cpu: CpuId) -> CpuState {
         self.0.cpu_state(cpu)
     }
 
     /// As [`Hierarchy::wakeup`].
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Machine, SequentialLock, Settings, tmigr::GroupId, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// assert_eq!(machine.hierarchy().wakeup(CpuId::default()), None);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn wakeup(&self, cpu: CpuId) -> Option<Nanos> {
         self.0.wakeup(cpu)
     }
 
     /// As [`Hierarchy::published`].
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Machine, SequentialLock, Settings, tmigr::GroupId, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// assert_eq!(machine.hierarchy().published(CpuId::default()), None);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn published(&self, cpu: CpuId) -> Option<Nanos> {
         self.0.published(cpu)
     }
 
     /// As [`Hierarchy::next_remote`].
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Machine, SequentialLock, Settings, tmigr::GroupId, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// assert_eq!(machine.hierarchy().next_remote(CpuId::default()), None);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn next_remote(&self, cpu: CpuId) -> Option<Nanos> {
         self.0.next_remote(cpu)
     }
 
     /// As [`Hierarchy::is_active`].
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Machine, SequentialLock, Settings, tmigr::GroupId, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// assert!(!machine.hierarchy().is_active(CpuId::default())); // offline
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn is_active(&self, cpu: CpuId) -> bool {
         self.0.is_active(cpu)

@@ -138,11 +138,6 @@ impl TopologyBuilder {
     ///
     /// # Errors
     /// [`BuildError`] says which number is out of range, or which CPU a list must not name.
-    ///
-    /// ```
-    /// use quietcore_core::topology::{BuildError, Topology};
-    /// assert_eq!(Topology::builder(0).build(), Err(BuildError::CpuCount { count: 0 }));
-    /// ```
     pub fn build(self) -> Result<Topology, BuildError> {
         let (threads, layout) = self.threads;
         if !(1..=CPU_LIMIT).contains(&self.cpu_count) {

@@ -55,18 +55,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// Another CPU notices that `cpu` does not turn. Never waits for a lock.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, MarkOutcome, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::topology::Topology;
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// assert_eq!(machine.mark_absent(cpu, &mut actions), MarkOutcome::Marked);
-    /// assert_eq!(machine.mark_absent(cpu, &mut actions), MarkOutcome::NotAwake);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn mark_absent(&self, cpu: CpuId, actions: &mut Actions) -> MarkOutcome {
         self.mark_if(cpu, actions, || true)
     }

@@ -60,17 +60,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// When `cpu` wakes up by itself, to the best of what is known without a lock; `None` while it is not
     /// idle, was marked, or sleeps until it is kicked. For a sentinel, which looks for missed wake-ups.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let mut actions = Actions::new(1);
-    /// # machine.online(CpuId::default(), Nanos(0), &mut actions)?;
-    /// let _ = machine.enter_idle(CpuId::default(), Nanos(0));
-    /// assert_eq!(machine.sleeps_until(CpuId::default()), None); // nothing is armed
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn sleeps_until(&self, cpu: CpuId) -> Option<Nanos> {
         let watch = &self.watch[cpu.index()];

@@ -11,18 +11,6 @@ use crate::{CpuId, Nanos, RawLock};
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// A CPU that was marked turns again; says whether its locks could be taken. If not it goes on as an
     /// absent one and tries again in its next turn. By the CPU itself.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::topology::Topology;
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// machine.go_absent(cpu, Nanos(5), &mut actions);
-    /// assert!(machine.return_from_absence(cpu, Nanos(9)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use = "a CPU whose locks were not to be had is still absent"]
     pub fn return_from_absence(&self, cpu: CpuId, now: Nanos) -> bool {
         let watch = &self.watch[cpu.index()];
@@ -55,17 +43,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// Whether `cpu` was marked absent, by another CPU or by itself, and has not returned: a hint. From any
     /// thread; cost: a load.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let _ = machine.mark_absent(cpu, &mut actions);
-    /// assert!(machine.is_marked(cpu));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn is_marked(&self, cpu: CpuId) -> bool {
         self.flags(cpu).is_marked()

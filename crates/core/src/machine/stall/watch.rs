@@ -11,17 +11,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// It judges only if its own last look was recent: when the whole machine was stopped, every heartbeat is
     /// old.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::topology::Topology;
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// assert_eq!(machine.watch(cpu, Nanos(5), &mut actions), 0); // no other CPU is there
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn watch(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> u32 {
         self.mark_stalled(cpu, now, actions, |other| self.has_overdue(other, now))
     }
@@ -51,14 +40,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// Whether the next CPU that `cpu` watches is stalled: a CPU that sees that should not sleep before it
     /// has looked twice. Without a lock.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// assert!(!machine.watches_stalled(CpuId::default(), Nanos(5))); // no other CPU is there
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn watches_stalled(&self, cpu: CpuId, now: Nanos) -> bool {
         let mut is_stalled = false;
