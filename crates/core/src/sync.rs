@@ -1,7 +1,7 @@
 //! Atomics, and the marks at which tests interleave: the only file that names either.
 //!
-//! Three builds of one code. Normally the atomics are `core`'s and [`interleave!`] is nothing. With `--cfg loom`
-//! they are loom's, which explores memory orderings. With `--cfg site` each mark calls the hook of its
+//! Three builds of one code. Normally the atomics are `core`'s and [`interleave!`] is nothing. With `--cfg
+//! loom` they are loom's, which explores memory orderings. With `--cfg site` each mark calls the hook of its
 //! thread, so that a test can say "CPU 0 until `AfterCas`, CPU 1 to its end, CPU 0 to its end"; that explores
 //! the order of steps and is sequentially consistent.
 //!

@@ -149,7 +149,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// let exact = machine.add_exact(TimerOptions::new(), 8);
     /// machine.arm(exact, Expiry::at(3_141_592), context, &mut actions)?;
-    /// assert_eq!(machine.next_event(cpu), Some(Nanos(3_141_592)));
+    /// assert_eq!(machine.renewed_next_event(cpu), Some(Nanos(3_141_592)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]

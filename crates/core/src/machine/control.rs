@@ -64,10 +64,6 @@ impl From<HousekeepingError> for CpuControlError {
 }
 
 /// What a change of isolation did.
-///
-/// ```
-/// assert_eq!(quietcore_core::IsolationReport::default().evacuated, 0);
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IsolationReport {
     /// Global timers that were moved to housekeeping CPUs.

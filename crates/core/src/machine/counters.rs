@@ -9,10 +9,6 @@ use crate::base::{BaseId, BaseKind};
 use crate::{CpuId, Nanos, RawLock};
 
 /// How often things happened on a CPU's bases, or to the CPU. All figures only go up.
-///
-/// ```
-/// assert_eq!(quietcore_core::Counters::default().armed, 0);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
@@ -39,10 +35,6 @@ pub struct Counters {
 }
 
 /// What is known of a CPU that others may have to mark.
-///
-/// ```
-/// assert!(!quietcore_core::Silence::default().missed_wakeup);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Silence {

@@ -17,9 +17,18 @@ use crate::{Actions, CpuId, Nanos, RawLock};
 /// What a CPU with nothing to do should do.
 ///
 /// ```
-/// use quietcore_core::{IdleDecision, Nanos};
-///
-/// assert_ne!(IdleDecision::Sleep { until: None }, IdleDecision::Stay { next: Nanos(4) });
+/// # use quietcore_core::{Actions, CpuId, IdleDecision, Machine, Nanos, SequentialLock, Settings};
+/// # use quietcore_core::topology::Topology;
+/// # let machine: Machine<SequentialLock, u32> =
+/// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
+/// # let (cpu, now, mut actions) = (CpuId::default(), Nanos(0), Actions::new(1));
+/// # machine.online(cpu, now, &mut actions)?;
+/// match machine.enter_idle(cpu, now) {
+///     IdleDecision::Stay { next } => println!("keeps its tick: due at {next}"),
+///     IdleDecision::Sleep { until: Some(until) } => println!("sleeps until {until}, or a kick"),
+///     IdleDecision::Sleep { until: None } => println!("sleeps until a kick"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a CPU that oversleeps is late for its timers"]

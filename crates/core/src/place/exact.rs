@@ -41,11 +41,6 @@ impl ExactPolicy {
 }
 
 /// Whether a start fixes the CPU. Only the start counts; what an earlier start said is forgotten.
-///
-/// ```
-/// use quietcore_core::place::ExactMode;
-/// assert_ne!(ExactMode::Pinned, ExactMode::Floating);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExactMode {
     /// On the CPU that starts it. With `kernel.timer_migration` off every timer is.

@@ -14,7 +14,12 @@ use crate::topology::Topology;
 /// What runs on the CPU of a task that wakes up.
 ///
 /// ```
-/// assert_ne!(quietcore_core::realtime::RunningTask::Normal, quietcore_core::realtime::RunningTask::Nothing);
+/// use quietcore_core::realtime::{Priority, RunningTask};
+///
+/// let (low, high) = (Priority::LOWEST, Priority::HIGHEST);
+/// assert!(RunningTask::Realtime { priority: high, can_move: true }.holds_up(low));
+/// assert!(!RunningTask::Realtime { priority: low, can_move: true }.holds_up(high));
+/// assert!(RunningTask::Uninterruptible.holds_up(high));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunningTask {

@@ -12,10 +12,6 @@ use super::{Runner, VectorSet};
 use crate::sync::{AtomicU64, Ordering};
 
 /// What a raise came to.
-///
-/// ```
-/// assert_ne!(quietcore_core::softirq::Raise::News, quietcore_core::softirq::Raise::Known);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "news has to reach the CPU"]
 pub enum Raise {

@@ -32,10 +32,6 @@ impl Default for Budget {
 }
 
 /// Whose thread runs a round.
-///
-/// ```
-/// assert_ne!(quietcore_core::softirq::Runner::Lane, quietcore_core::softirq::Runner::Ksoftirqd);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runner {
     /// The CPU's own, between two pieces of work.
@@ -45,12 +41,6 @@ pub enum Runner {
 }
 
 /// What comes next in a round.
-///
-/// ```
-/// use quietcore_core::softirq::{Step, VectorSet};
-///
-/// assert_ne!(Step::Run(VectorSet::LONG), Step::End { left: VectorSet::LONG });
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "what is not run has to be left to somebody"]
 pub enum Step {

@@ -16,10 +16,6 @@ use crate::sync::interleave;
 use crate::{CpuId, Nanos, RawLock};
 
 /// What became of an attempt to pull.
-///
-/// ```
-/// assert_ne!(quietcore_core::tmigr::Pulled::Published, quietcore_core::tmigr::Pulled::Left);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {
     /// The CPU's first expiry was published anew.

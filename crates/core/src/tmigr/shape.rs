@@ -15,12 +15,6 @@ use super::state::{CHILDREN, ChildMask};
 use alloc::vec::Vec;
 
 /// A group's number: groups are numbered in the order in which they were made.
-///
-/// ```
-/// use quietcore_core::tmigr::GroupId;
-///
-/// assert_eq!(GroupId::default().index(), 0);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(pub(crate) u16);
 

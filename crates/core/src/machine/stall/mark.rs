@@ -12,7 +12,15 @@ use crate::{Actions, CpuId, Nanos, RawLock};
 /// What became of an attempt to mark a CPU absent.
 ///
 /// ```
-/// assert_ne!(quietcore_core::MarkOutcome::Marked, quietcore_core::MarkOutcome::Busy);
+/// # use quietcore_core::{Actions, CpuId, Machine, MarkOutcome, Nanos, SequentialLock, Settings};
+/// # use quietcore_core::topology::Topology;
+/// # let machine: Machine<SequentialLock, u32> =
+/// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
+/// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
+/// # machine.online(cpu, Nanos(0), &mut actions)?;
+/// assert_eq!(machine.mark_absent(cpu, &mut actions), MarkOutcome::Marked);
+/// assert_eq!(machine.mark_absent(cpu, &mut actions), MarkOutcome::NotAwake);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
