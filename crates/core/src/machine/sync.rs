@@ -53,11 +53,13 @@ impl CpuWatch {
         self.heartbeat.store(now.0, Ordering::Relaxed);
     }
 
+    #[inline]
     pub(super) fn heartbeat(&self) -> Nanos {
         Nanos(self.heartbeat.load(Ordering::Relaxed))
     }
 
     /// The CPU looks after others now; returns when it last did.
+    #[inline]
     pub(super) fn look(&self, now: Nanos) -> Nanos {
         Nanos(self.looked.swap(now.0, Ordering::Relaxed))
     }
@@ -74,6 +76,7 @@ impl CpuWatch {
         self.patient_until.store(until.0, Ordering::Relaxed);
     }
 
+    #[inline]
     pub(super) fn patience(&self, now: Nanos) -> Patience {
         let is_doubled = now.0 < self.patient_until.load(Ordering::Relaxed);
         if is_doubled { Patience::Doubled } else { Patience::Usual }

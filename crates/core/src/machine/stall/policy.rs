@@ -69,12 +69,14 @@ impl StallPolicy {
     }
 
     /// Whether no CPU ever counts as stalled.
+    #[inline]
     #[must_use]
     pub const fn is_never(self) -> bool {
         self.after.is_none()
     }
 
     /// Whether a silence of this length is a stall.
+    #[inline]
     #[must_use]
     pub fn is_stalled(self, silence: Nanos, patience: Patience) -> bool {
         let allowed = match patience {
@@ -98,6 +100,7 @@ impl StallPolicy {
     }
 
     /// When a CPU counts as stalled that is silent from `now` on.
+    #[inline]
     #[must_use]
     pub fn deadline(self, now: Nanos) -> Option<Nanos> {
         self.after.map(|after| later(now, after))
@@ -105,6 +108,7 @@ impl StallPolicy {
 
     /// When a world's sentinel looks whether anything turns, if no CPU does from `now` on: a tick after the
     /// [deadline](Self::deadline), so that other CPUs come first.
+    #[inline]
     #[must_use]
     pub fn sentinel_deadline(self, now: Nanos, tick: Nanos) -> Option<Nanos> {
         self.deadline(now).map(|deadline| later(deadline, tick))
@@ -112,26 +116,31 @@ impl StallPolicy {
 
     /// Whether a CPU that looked at others `gap` ago may judge them: else it was stopped itself, and after a
     /// stop of the whole machine every CPU is silent.
+    #[inline]
     pub(in crate::machine) fn may_judge(self, gap: Nanos, tick: Nanos) -> bool {
         self.after.is_none_or(|after| gap <= after.max(later(tick, tick)))
     }
 
     /// The same of a sentinel that looks `late` after its deadline.
+    #[inline]
     #[must_use]
     pub const fn sentinel_may_judge(self, late: Nanos, tick: Nanos) -> bool {
         late.0 <= tick.0 / 2
     }
 
     /// Whether a timer that was due at `next` has waited long enough to mark its CPU: a tick.
+    #[inline]
     pub(in crate::machine) fn is_overdue(self, next: Nanos, now: Nanos, tick: Nanos) -> bool {
         now.since(next) >= tick
     }
 
+    #[inline]
     fn doubled(self) -> Option<Nanos> {
         self.after.map(|after| later(after, after))
     }
 }
 
+#[inline]
 fn later(moment: Nanos, span: Nanos) -> Nanos {
     Nanos(moment.0.saturating_add(span.0))
 }
