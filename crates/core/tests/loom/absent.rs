@@ -14,7 +14,7 @@ fn try_return(tree: &Tree, cpu: usize) -> Option<u64> {
 }
 
 /// Goal: CPU 0 is absent or awake, and the masks say the same; a return that found the record taken did not
-/// happen. Method: CPU 0 is absent and is marked again while it comes back; nobody else is awake.
+/// happen. Method: CPU 0 is absent and is marked again while it comes back; no other CPU is awake.
 #[test]
 fn mark_against_return() {
     let make = || {
@@ -37,7 +37,7 @@ fn mark_against_return() {
     );
 }
 
-/// Goal: a watcher marks CPU 0 and goes idle while CPU 0 goes idle by itself: somebody is told of the first
+/// Goal: a watcher marks CPU 0 and goes idle while CPU 0 goes idle by itself: a CPU is told of the first
 /// timer. Method: the other group is the watcher's.
 #[test]
 fn mark_against_going_idle() {

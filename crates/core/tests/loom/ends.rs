@@ -75,7 +75,7 @@ pub(crate) fn explore(model: Model, expected: &[&str]) {
     assert!(*runs > 3, "{runs} orders");
 }
 
-/// The invariants hold; what somebody has to wake up for besides.
+/// The invariants hold; what a CPU has to wake up for besides.
 pub(crate) fn check(tree: &Tree, alarm: Option<u64>) {
     tree.check(alarm.map(Nanos));
 }

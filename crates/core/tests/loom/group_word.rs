@@ -1,4 +1,4 @@
-//! A group's word and its parent's: whoever writes the parent last has read the newest child.
+//! A group's word and its parent's: the walker that writes the parent last has read the newest child.
 
 use crate::ends::{Model, check, explore, park, root_active, two_groups, wake};
 
@@ -24,7 +24,7 @@ fn going_idle_against_waking_up() {
 }
 
 /// Goal: two CPUs of one group go idle at the same time; one of them carries both timers up. Method: the
-/// other group sleeps; somebody is told the first of all.
+/// other group sleeps; a CPU is told the first of all.
 #[test]
 fn two_go_idle() {
     let make = || {

@@ -1,4 +1,4 @@
-//! Timers of sleeping CPUs: whoever comes second to a group's lock sees the other.
+//! Timers of sleeping CPUs: the second to take a group's lock sees the first.
 
 use crate::ends::{Model, Tree, check, explore, id, park, two_groups, wake};
 use quietcore_core::Nanos;
@@ -28,8 +28,8 @@ fn the_last_goes_idle() {
     );
 }
 
-/// Goal: a CPU wakes up while its timer is published by somebody else: the event counts or is ignored with
-/// the CPU awake. Method: everybody else sleeps.
+/// Goal: a CPU wakes up while its timer is published by another one: the event counts or is ignored with the
+/// CPU awake. Method: all others sleep.
 #[test]
 fn its_cpu_wakes_up() {
     let make = || {
@@ -49,8 +49,8 @@ fn its_cpu_wakes_up() {
     );
 }
 
-/// Goal: the same with another CPU of the group, which becomes the migrator of the event. Method: everybody
-/// else sleeps; the one that wakes up polls the timer in the end.
+/// Goal: the same with another CPU of the group, which becomes the migrator of the event. Method: all others
+/// sleep; the one that wakes up polls the timer in the end.
 #[test]
 fn another_wakes_up() {
     let make = || {

@@ -1,4 +1,4 @@
-//! Marks: they end by themselves, they wait for nobody, and what a stalled CPU has is run by others.
+//! Marks: they end by themselves, they wait for no lock, and what a stalled CPU has is run by others.
 
 use crate::lock::was_interrupted;
 use crate::scene::{Scene, ms};
@@ -22,8 +22,8 @@ fn a_marked_cpu_returns_in_its_tick() {
     scene.machine.check();
 }
 
-/// Goal: a mark does not outlive an idle period: whoever arms for that CPU kicks it. Method: a marked CPU
-/// goes idle; an absent one wakes up, and goes idle.
+/// Goal: a mark does not outlive an idle period: an arm for that CPU kicks it. Method: a marked CPU goes
+/// idle; an absent one wakes up, and goes idle.
 #[test]
 fn going_idle_and_waking_up_end_a_mark() {
     for is_woken in [false, true] {
@@ -43,8 +43,8 @@ fn going_idle_and_waking_up_end_a_mark() {
     }
 }
 
-/// Goal: an absent CPU is kicked by nobody: it comes back by itself. Method: a pinned timer for one that
-/// sleeps, and for one that blocks.
+/// Goal: an absent CPU is never kicked: it returns by itself. Method: a pinned timer for one that sleeps, and
+/// for one that blocks.
 #[test]
 fn an_absent_cpu_is_not_kicked() {
     for is_absent in [false, true] {
@@ -99,7 +99,7 @@ fn tokens_of_a_busy_base_are_taken_back_later() {
 }
 
 /// Goal: a CPU that is stopped inside one of its locks gives its duties away at once, and comes back. Method:
-/// the migrator is stopped inside its GLOBAL base; somebody else runs what it looked after.
+/// the migrator is stopped inside its GLOBAL base; another CPU runs what it looked after.
 #[test]
 fn a_busy_mark_hands_the_duties_over() {
     let mut scene = Scene::of(3);

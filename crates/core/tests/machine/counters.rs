@@ -80,7 +80,7 @@ fn a_mark_that_idling_ended_is_not_false_later() {
 }
 
 /// Goal: what a CPU may sleep until is known without a lock: pinned timers, its own and those of strangers,
-/// but none that wakes nobody; what others may run is told apart. Method: one of each, the latest first.
+/// but none that wakes no CPU; what others may run is told apart. Method: one of each, the latest first.
 #[test]
 fn the_next_event_of_a_cpu() {
     let mut scene = Scene::of(2);

@@ -45,7 +45,7 @@ fn an_exact_timer_is_exact() {
     assert_eq!(take_turn(&machine, 1, 3_141_592, &mut actions), [7]);
 }
 
-/// Goal: under `Pull` a sleeper's unpinned exact timer is run by who is awake; a pinned one is not. Method:
+/// Goal: under `Pull` a sleeper's unpinned exact timer is run by an awake CPU; a pinned one is not. Method:
 /// both on a CPU that sleeps; the last one awake looks.
 #[test]
 fn unpinned_exact_timers_are_pulled() {
@@ -92,7 +92,7 @@ fn the_kernels_rule_pushes_behind_an_earlier_event() {
     machine.check();
 }
 
-/// Goal: an exact timer that becomes the first of a sleeping CPU wakes it up, though somebody else could pull
+/// Goal: an exact timer that becomes the first of a sleeping CPU wakes it up, though another CPU could pull
 /// it a tick later; a coarse one does not. Method: arms by a thread near that CPU.
 #[test]
 fn an_exact_first_kicks_a_coarse_one_is_published() {

@@ -19,7 +19,7 @@ fn an_arm_on_a_cpu_that_was_never_online() {
     }
 }
 
-/// Goal: an arm that nobody could run is refused. Method: no CPU is online yet; and one CPU that is not, by
+/// Goal: an arm that no CPU could run is refused. Method: no CPU is online yet; and one CPU that is not, by
 /// name.
 #[test]
 fn an_arm_that_nobody_could_run_is_refused() {
@@ -34,8 +34,9 @@ fn an_arm_that_nobody_could_run_is_refused() {
     scene.machine.check();
 }
 
-/// Goal: a CPU that goes offline keeps no token, also when the base's lock is held by somebody for longer
-/// than the bound just then. Method: it has collected two timers of a sleeper and run one; others tick.
+/// Goal: a CPU that goes offline keeps no token, also when the base's lock is held by another thread for
+/// longer than the bound just then. Method: it has collected two timers of a sleeper and run one; others
+/// tick.
 #[test]
 fn a_cpu_that_leaves_keeps_no_token() {
     let (mut scene, expired) = Scene::pulled_from(BaseKind::Global);
@@ -70,7 +71,7 @@ fn an_adopted_run_ends(is_joined: bool) -> Scene {
 }
 
 /// Goal: what a run leaves on a base that was adopted is published for the adopter, not for the dead. Method:
-/// both ways of ending a run; the heir sleeps, and somebody else looks after it.
+/// both ways of ending a run; the heir sleeps, and another CPU looks after it.
 #[test]
 fn the_end_of_a_run_tells_the_adopter() {
     for is_joined in [false, true] {

@@ -34,8 +34,8 @@ fn an_isolated_cpu_takes_nothing_over() {
 }
 
 /// Goal: what a CPU has collected and not begun when it is isolated is run by others. Method: two timers of a
-/// sleeper, isolated in the first; the sleeper's base is held by somebody for longer than the bound just
-/// then, which isolation waits for.
+/// sleeper, isolated in the first; the sleeper's base is held by another thread for longer than the bound
+/// just then, which isolation waits for.
 #[test]
 fn what_was_collected_before_is_given_back() {
     let (mut scene, expired) = Scene::pulled_from(BaseKind::Global);
@@ -214,9 +214,9 @@ fn a_token_on_an_isolated_cpus_base_is_taken_back() {
     scene.finish(0, expired, 14);
 }
 
-/// Goal: who is outside the hierarchy is told when others give back what they had collected of its timers:
-/// nobody else looks. Method: CPU 2 is isolated, and arms two timers that are due, just before CPU 0 locks
-/// its base; CPU 0 is stuck in the first, and marked.
+/// Goal: a CPU outside the hierarchy is told when others give back what they had collected of its timers: no
+/// other CPU looks. Method: CPU 2 is isolated, and arms two timers that are due, just before CPU 0 locks its
+/// base; CPU 0 is stuck in the first, and marked.
 #[test]
 fn who_is_outside_the_hierarchy_is_told() {
     let mut scene = Scene::of(3);

@@ -44,7 +44,7 @@ impl BaseLock {
         NEXT.set(Some((self.0, Box::new(call))));
     }
 
-    /// While `act` is done the lock is held by somebody for longer than the bound, but not for ever.
+    /// While `act` is done the lock is held by another thread for longer than the bound, but not for ever.
     pub(crate) fn while_busy<R>(self, act: impl FnOnce() -> R) -> R {
         BUSY.set(Some(self.0));
         let result = act();

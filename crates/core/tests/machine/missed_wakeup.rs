@@ -1,4 +1,4 @@
-//! Parked CPUs that do not wake up when they said they would: others serve their global timers, and nobody
+//! Parked CPUs that do not wake up when they said they would: others serve their global timers, and none
 //! waits for their kick. Their pinned timers wait for them.
 
 use crate::scene::{Scene, ms};
@@ -15,9 +15,9 @@ fn sleeper(cpu_count: usize) -> Scene {
     scene
 }
 
-/// Goal: whoever is awake marks it and runs its global timer, no earlier than a stall after its wake-up was
-/// due, and leaves its pinned one; it comes back as any CPU that wakes up. Method: CPU 1 ticks on; CPU 0
-/// wakes up at 30.
+/// Goal: an awake CPU marks it and runs its global timer, no earlier than a stall after its wake-up was due,
+/// and leaves its pinned one; it comes back as any CPU that wakes up. Method: CPU 1 ticks on; CPU 0 wakes up
+/// at 30.
 #[test]
 fn an_awake_cpu_serves_one_that_overslept() {
     let mut scene = sleeper(2);
@@ -40,7 +40,7 @@ fn who_wakes_up_in_time_is_not_marked() {
     assert_eq!((scene.ticks(1, 11..13), scene.machine.counters(cpu(0)).marks), ((0, vec![]), 0));
 }
 
-/// Goal: after a silence somebody is kicked who can run, not the one that overslept, and runs its timer.
+/// Goal: after a silence a CPU is kicked that can run, not the one that overslept, and runs its timer.
 /// Method: CPUs 0 and 1 are parked, CPU 2 is awake in the hierarchy and frozen.
 #[test]
 fn a_silence_kicks_nobody_who_overslept() {

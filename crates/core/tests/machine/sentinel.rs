@@ -1,5 +1,5 @@
-//! Every awake CPU is stuck: somebody who is parked is kicked, and everything that is due runs all the same.
-//! I7 and I8 of the stall protocol. That nobody turns is noticed by a world's dead man's switch.
+//! Every awake CPU is stuck: a parked CPU is kicked, and everything that is due runs all the same. I7 and I8
+//! of the stall protocol. That no CPU turns is noticed by a world's dead man's switch.
 
 use crate::scene::{Scene, ms};
 use crate::world::{TICK, cpu};
@@ -70,8 +70,8 @@ fn a_kicked_cpu_takes_over_from_all_that_froze() {
     machine.check();
 }
 
-/// Goal: a silence is answered with a kick of the lowest CPU that is parked and may pull, though nobody asked
-/// for an alarm and the hierarchy says that others are awake. Method: CPU 0 stuck, 1 isolated and asleep, 2
+/// Goal: a silence is answered with a kick of the lowest CPU that is parked and may pull, though no alarm was
+/// asked for and the hierarchy says that others are awake. Method: CPU 0 stuck, 1 isolated and asleep, 2
 /// absent, 3 and 4 parked; 3 wakes up and is stuck, then 4.
 #[test]
 fn a_silence_kicks_the_lowest_that_is_parked() {
@@ -92,7 +92,7 @@ fn a_silence_kicks_the_lowest_that_is_parked() {
     assert_eq!((scene.kicks(), scene.actions.take_alarm()), (vec![], Some(ms(41))), "nobody is left");
 }
 
-/// Goal: a silence that is none disturbs nobody: a CPU is awake and turns, it is only late to say so. Method:
+/// Goal: a silence that is none disturbs no CPU: a CPU is awake and turns, it is only late to say so. Method:
 /// one that has just begun its turn, beside one that is stuck and one that is parked.
 #[test]
 fn a_turn_breaks_the_silence() {
@@ -108,8 +108,8 @@ fn a_turn_breaks_the_silence() {
     assert_eq!((scene.kicks(), scene.cpu_state(1)), (vec![cpu(2)], CpuState::Absent));
 }
 
-/// Goal: where every CPU is absent a silence asks for an alarm, which asks again until somebody is back.
-/// Method: two CPUs block; one returns and goes idle.
+/// Goal: where every CPU is absent a silence asks for an alarm, which asks again until one is back. Method:
+/// two CPUs block; one returns and goes idle.
 #[test]
 fn a_silence_of_absent_cpus_asks_again() {
     let mut scene = Scene::of(2);
@@ -126,8 +126,8 @@ fn a_silence_of_absent_cpus_asks_again() {
     assert_eq!((scene.kicks(), scene.actions.take_alarm()), (vec![cpu(1)], None));
 }
 
-/// Goal: a silence waits for no lock, as somebody may be stopped inside it, and kicks nobody where nobody
-/// could take over. Method: the records of each of three CPUs frozen in turn; and a machine where every timer
+/// Goal: a silence waits for no lock, as a CPU may be stopped inside it, and kicks no CPU where no CPU could
+/// take over. Method: the records of each of three CPUs frozen in turn; and a machine where every timer
 /// stays.
 #[test]
 fn a_silence_waits_for_nobody() {

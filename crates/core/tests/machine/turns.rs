@@ -1,4 +1,4 @@
-//! Turns that end before their work: nobody loses sight of the rest. And a policy without a hierarchy.
+//! Turns that end before their work: no CPU loses sight of the rest. And a policy without a hierarchy.
 
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
@@ -71,7 +71,7 @@ fn a_running_timer_stays_on_its_base() {
     assert_eq!((scene.turn(0, 15), scene.turn(1, 15)), (vec![], vec![1]));
 }
 
-/// Goal: where every timer stays with its CPU nobody is asked to be awake for another. Method: a CPU with a
+/// Goal: where every timer stays with its CPU no CPU is asked to be awake for another. Method: a CPU with a
 /// timer blocks; the world is asked for no alarm.
 #[test]
 fn a_machine_without_a_hierarchy_asks_for_no_alarm() {
@@ -94,7 +94,7 @@ fn a_turn_leaves_nothing_that_was_due() {
         let mut scene = Scene::of(2);
         let options = TimerOptions::new().precision(Precision::Tick);
         let timer = scene.add(options, 7);
-        // It waits for tick 96, to be placed again then; nobody looks before 103.
+        // It waits for tick 96, to be placed again then; no CPU looks before 103.
         let _ = scene.arm(timer, 102, Context::on(cpu(armed_on), ms(0)));
         scene.idle(0, 0);
         assert_eq!(scene.turn(1, 103), [7], "armed on CPU {armed_on}");

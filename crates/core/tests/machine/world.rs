@@ -17,7 +17,7 @@ pub(crate) enum State {
     Asleep {
         until: Option<Nanos>,
     },
-    /// It does not turn; somebody may have noticed.
+    /// It does not turn; it may have been marked.
     Stuck,
 }
 
@@ -107,7 +107,7 @@ impl World {
 
     pub(crate) fn add(&mut self, kind: Kind) -> usize {
         let options = match kind {
-            // Who runs a timer, and when, does not depend on whether its runs are waited for.
+            // Which CPU runs a timer, and when, does not depend on whether its runs are waited for.
             Kind::Floating if self.timers.len() % 2 == 1 => TimerOptions::new().detached(),
             Kind::Floating => TimerOptions::new(),
             Kind::Pinned => TimerOptions::new().pinned(),
@@ -192,7 +192,7 @@ impl World {
         }
     }
 
-    /// Somebody notices that a CPU is stuck (or wrongly believes so).
+    /// A CPU notices that another is stuck (or wrongly believes so).
     pub(crate) fn mark(&mut self, index: usize) {
         if self.states[index] == State::Stuck {
             let mark = self.machine.mark_absent(cpu(index), &mut self.actions);
@@ -253,7 +253,7 @@ impl World {
         }
     }
 
-    /// The next tick: everybody who is awake looks, sleepers whose time has come, and the alarm.
+    /// The next tick: every awake CPU looks, sleepers whose time has come, and the alarm.
     pub(crate) fn tick(&mut self) {
         self.now = (self.now / TICK + 1) * TICK;
         if self.alarm.is_some_and(|alarm| alarm <= self.moment()) {
@@ -286,7 +286,7 @@ impl World {
         }
     }
 
-    /// Lets time pass until nothing is pending that somebody could run.
+    /// Lets time pass until nothing is pending that a CPU could run.
     pub(crate) fn drain(&mut self) {
         for index in 0..self.states.len() {
             self.mark(index);

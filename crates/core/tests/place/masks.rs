@@ -56,8 +56,8 @@ proptest! {
         }
     }
 
-    /// Goal: what the masks accept leaves somebody in the hierarchy by either rule. Method: no rule takes
-    /// a CPU of the work mask, which is never empty.
+    /// Goal: what the masks accept leaves a CPU in the hierarchy by either rule. Method: no rule takes a CPU
+    /// of the work mask, which is never empty.
     #[test]
     fn somebody_stays_in_the_hierarchy(online in set(LIMIT), isolation in isolation(LIMIT)) {
         if let Ok(housekeeping) = Housekeeping::new(&online, &isolation) {

@@ -167,7 +167,7 @@ fn what_cannot_be_built_is_refused() {
     }
 }
 
-/// Goal: the largest machine works, and a CPU that it cannot have is near to nobody. Method: 8192 CPUs,
+/// Goal: the largest machine works, and a CPU that it cannot have is near to no other. Method: 8192 CPUs,
 /// spans of the last one.
 #[test]
 fn the_largest_machine() {

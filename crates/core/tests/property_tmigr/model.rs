@@ -1,8 +1,8 @@
-//! What must come of each call, from a list: who is awake, what the others published.
+//! What must come of each call, from a list: which CPUs are awake, what the others published.
 //!
-//! The rule is one line: with somebody awake nobody has to wake up; with nobody awake somebody must, for the
-//! first expiry of all. Who has to see to a returned expiry is the world: here it wakes somebody at once or
-//! remembers it (`alarm`) until somebody is awake.
+//! The rule is one line: with a CPU awake none has to wake up; with none awake one must, for the first expiry
+//! of all. The world sees to a returned expiry: here it wakes a CPU at once or remembers it (`alarm`) until
+//! one is awake.
 
 use quietcore_core::tmigr::{CpuState, Hierarchy, Pulled};
 use quietcore_core::{CpuId, Nanos, SequentialLock};
@@ -39,7 +39,7 @@ pub(crate) enum Step {
     Deactivate(usize, Option<u64>),
     Publish(usize, Option<u64>),
     GoAbsent(usize, Option<u64>),
-    /// Time goes on, then everybody looks who has a reason to; what a pulled CPU has next.
+    /// Time goes on, then every CPU looks that has a reason to; what a pulled CPU has next.
     Look(u64, Option<u64>),
 }
 
@@ -84,7 +84,7 @@ impl Both {
         next.map(|ticks| Nanos(self.now + ticks))
     }
 
-    /// What somebody must wake up for: the first of all, if nobody is awake.
+    /// What a CPU must wake up for: the first of all, if none is awake.
     fn first(&self) -> Option<Nanos> {
         let is_anybody_awake = self.cpus.iter().any(Cpu::is_awake);
         self.cpus.iter().filter_map(Cpu::published).min().filter(|_| !is_anybody_awake)
@@ -174,13 +174,13 @@ impl Both {
         self.owe(first);
     }
 
-    /// The caller sees to what nobody in the tree will wake up for.
+    /// The caller sees to what no CPU in the tree will wake up for.
     fn owe(&mut self, first: Option<Nanos>) {
         self.alarm = self.alarm.into_iter().chain(first).min();
     }
 
-    /// A tick for everybody at `now + ticks`. With nobody awake, whoever has to wakes up, or the alarm wakes
-    /// one.
+    /// A tick for every CPU at `now + ticks`. With none awake, the one that has to wakes up, or the alarm
+    /// wakes one.
     fn look(&mut self, ticks: u64, next: Option<u64>) {
         self.now += ticks;
         let now = Nanos(self.now);
@@ -202,7 +202,7 @@ impl Both {
     }
 
     fn pull_all(&mut self, cpu: CpuId, now: Nanos, next: Option<u64>) {
-        // Whoever has timers left has them later than now.
+        // A CPU that has timers left has them later than now.
         let next = next.map(|ticks| Nanos(now.0 + 1 + ticks));
         let (cpus, pulls) = (RefCell::new(&mut self.cpus), RefCell::new(&mut self.pulls));
         self.tree.handle_remote(cpu, now, &mut |target| {
@@ -235,8 +235,8 @@ impl Both {
         self.expect_eyes();
     }
 
-    /// T3 and more: for each expiry that is published there is somebody awake who polls it, or somebody who
-    /// wakes up for it.
+    /// T3 and more: for each expiry that is published there is an awake CPU that polls it, or one that wakes
+    /// up for it.
     fn expect_eyes(&self) {
         let wakeups = (0..self.cpus.len()).filter_map(|cpu| self.tree.wakeup(self.id(cpu).1));
         let wakeup = wakeups.chain(self.alarm).min();

@@ -59,8 +59,8 @@ fn play(nodes: &[u16], order: &[usize], script: &[Step]) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
 
-    /// Goal: no published expiry is ever without somebody who will see it, and every call returns exactly
-    /// what a list says. Method: random machines whose CPUs joined before the script, all or in part, in any
+    /// Goal: no published expiry is ever without a CPU that will see it, and every call returns exactly what
+    /// a list says. Method: random machines whose CPUs joined before the script, all or in part, in any
     /// order.
     #[test]
     fn the_tree_is_the_list(

@@ -1,7 +1,7 @@
 //! Stalled CPUs: marked by others, coming back by themselves (PROTOCOL: mark and return).
 //!
 //! CPU 0 stalls, CPU 8 watches. A mark that finds a lock taken is not made; a CPU that finds one taken goes
-//! on as absent. Either way its timers have somebody who will see them.
+//! on as absent. Either way its timers are seen by a CPU.
 
 use crate::play::{Part, Scenario, all, explore};
 use crate::world::{World, two_groups};
@@ -29,8 +29,8 @@ fn mark_against_return() {
     found.expect_outcomes(&["Absent", "Awake"]);
 }
 
-/// Goal: the watcher marks and goes idle; the stalled CPU comes back meanwhile. Somebody is awake or was
-/// told. Method: all orders, three preemptions.
+/// Goal: the watcher marks and goes idle; the stalled CPU comes back meanwhile. A CPU is awake or was told.
+/// Method: all orders, three preemptions.
 #[test]
 fn the_watcher_goes_idle_after_the_mark() {
     let parts: [Part; 2] = [
@@ -63,8 +63,8 @@ fn mark_against_going_idle() {
     assert!(found.runs > 1000, "{} runs", found.runs);
 }
 
-/// Goal: a timer armed on a CPU that is being marked is published by the mark or by whoever arms it. Method:
-/// three CPUs, two preemptions.
+/// Goal: a timer armed on a CPU that is being marked is published by the mark or by the CPU that arms it.
+/// Method: three CPUs, two preemptions.
 #[test]
 fn mark_against_a_new_timer() {
     let parts: [Part; 3] = [

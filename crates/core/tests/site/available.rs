@@ -6,8 +6,8 @@ use crate::world::{World, two_groups};
 use quietcore_core::script::Site;
 use quietcore_core::tmigr::CpuState;
 
-/// Goal: the last one awake is made unavailable while it goes idle by itself: others' timers are somebody's.
-/// Method: all orders, three preemptions.
+/// Goal: the last one awake is made unavailable while it goes idle by itself: others' timers are looked
+/// after. Method: all orders, three preemptions.
 #[test]
 fn leaving_against_going_idle() {
     let parts: [Part; 2] = [|world| world.set_unavailable(0), |world| world.park(0)];

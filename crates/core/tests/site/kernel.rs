@@ -125,8 +125,8 @@ fn root_growth_false_active() {
     assert!(found.runs > 300, "{} runs", found.runs);
 }
 
-/// Goal (16): a CPU that is unavailable is nobody's migrator, however busy it is. Method: housekeeping CPUs 0
-/// and 8, the others unavailable and waking up and going idle at will; the housekeepers sleep and are told.
+/// Goal (16): a CPU that is unavailable is no group's migrator, however busy it is. Method: housekeeping CPUs
+/// 0 and 8, the others unavailable and waking up and going idle at will; the housekeepers sleep and are told.
 #[test]
 fn isolated_cpu_becomes_permanent_migrator() {
     let world = two_groups(&[]);
@@ -148,7 +148,7 @@ fn isolated_cpu_becomes_permanent_migrator() {
     world.expect_rest();
 }
 
-/// Goal (17): joining, leaving and growth take their locks in one order, whoever they meet. Method: all
+/// Goal (17): joining, leaving and growth take their locks in one order, whatever they meet. Method: all
 /// orders of the three, two preemptions; the order is asserted after each run.
 #[test]
 fn availability_lock_order() {
@@ -170,7 +170,7 @@ fn availability_lock_order() {
     found.expect_outcomes(&["Awake Unavailable"]);
 }
 
-/// Goal (18): the old root is idle, or was made idle a moment ago, by somebody who saw no parent; growth
+/// Goal (18): the old root is idle, or was made idle a moment ago, by a walker that saw no parent; growth
 /// gives the new root what is, not what the CPU that grows it would have. Method: all orders of one that goes
 /// idle and growth, three preemptions; then of one that goes idle, one that wakes up, and growth, two
 /// preemptions.
@@ -250,7 +250,7 @@ fn race_s_late_idle_cpu() {
     assert!(word.is_active(), "CPU 1 is awake, the root is {word}");
 }
 
-/// Goal (race L): the last one goes idle and finds no event, while one is queued by somebody who took it for
+/// Goal (race L): the last one goes idle and finds no event, while one is queued by a walker that took it for
 /// awake. Method: the armer stalls before the group's lock, and before the root's.
 #[test]
 fn race_l_last_idle_against_new_timer() {

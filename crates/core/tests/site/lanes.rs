@@ -1,10 +1,10 @@
 //! A whole machine as the stage's world: lanes that take turns, and callbacks that arm timers.
 //!
 //! Lane 0 (X) and one of lanes 1 and 2 (M) may stop for ever wherever they hold no lock, inside a callback,
-//! too; the other one (W) goes on. Each watches the next higher one, the highest watches X. Lane 3 sleeps.
+//! too; the third (W) goes on. Each watches the next higher one, the highest watches X. Lane 3 sleeps.
 //!
 //! Timers by name: A runs on X's base and, the first time, arms itself and C; B waits behind it; D is on M's
-//! base, E on lane 3's. The scenario is that of the state model of PROTOCOL section 5.
+//! base, E on lane 3's. The scenario is that of the state model of docs/design/PROTOCOL.md, section 5.
 
 use crate::lock::{self, SiteLock};
 use crate::play::Subject;
@@ -73,7 +73,7 @@ impl Lanes {
         Self::new(2, 1, &[(A, 0), (B, 0), (D, 2), (E, 3)])
     }
 
-    /// Nobody but X has anything to do.
+    /// No lane but X has anything to do.
     pub(crate) fn only_x() -> Self {
         Self::new(1, 2, &[(A, 0), (B, 0)])
     }

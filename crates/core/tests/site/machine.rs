@@ -32,7 +32,7 @@ fn two_cpus() -> (Machine<SequentialLock, u32>, TimerId, Actions) {
 }
 
 /// Goal (4): a CPU whose tick is stopped arms a global timer on itself and is told to look again. Method: an
-/// isolated one, which must be kicked; and one of a tree in which everybody sleeps, where the alarm is asked
+/// isolated one, which must be kicked; and one of a tree in which every CPU sleeps, where the alarm is asked
 /// for.
 #[test]
 fn nohz_full_global_enqueue_no_self_kick() {

@@ -2,7 +2,7 @@
 //!
 //! Virtual CPUs are threads that pass a baton at every mark of the code (`stage`). A test either says who
 //! goes how far (`script`) or tries every order with a few preemptions (`search`). When all are done, the
-//! tree's invariants hold and every due timer has somebody who will see it (`world`).
+//! tree's invariants hold and every due timer is seen by a CPU (`world`).
 //!
 //! - `kernel`: the races that Linux had, by name (the table is in `src/tmigr/README.md`);
 //! - `walks`, `available`, `absent`, `growth`: orders of waking up, going idle, publishing, pulling, leaving,

@@ -13,9 +13,9 @@ pub(crate) trait Subject: Send + Sync + 'static {
     /// Locks of a lower rank are taken first.
     fn rank(&self, lock: usize) -> usize;
     fn lock_name(&self, lock: usize) -> String;
-    /// What must hold when nobody is on the way.
+    /// What must hold when no walk is under way.
     fn expect_rest(&self);
-    /// Time goes to the end; what must have happened by then. Somebody may have stopped for ever.
+    /// Time goes to the end; what must have happened by then. A thread may have stopped for ever.
     fn expect_served(&self);
 }
 

@@ -40,7 +40,7 @@ impl Mover {
     }
 }
 
-/// Plays its lines; then everybody to the end, lowest number first.
+/// Plays its lines; then every thread to the end, lowest number first.
 pub(crate) struct Script {
     lines: VecDeque<Line>,
     current: Option<Line>,

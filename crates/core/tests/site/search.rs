@@ -80,8 +80,8 @@ impl Policy for Search {
         if can_go_on {
             options.insert(0, mover.cpu);
         }
-        // One option more: the mover stops for ever, and whoever is ready goes on. Not with a lock: a section
-        // is short, and who is stopped inside one comes back to end it.
+        // One option more: the mover stops for ever, and any that is ready goes on. Not with a lock: a
+        // section is short, and a thread that is stopped inside one comes back to end it.
         let may_freeze = can_go_on && !mover.holds_locks && mover.cpu < self.may_freeze;
         let may_freeze = may_freeze && self.has_frozen < self.freeze_max;
         let count = options.len() + usize::from(may_freeze);

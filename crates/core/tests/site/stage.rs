@@ -1,5 +1,5 @@
-//! The stage: threads as virtual CPUs, of which exactly one moves; who is next is decided by a policy at each
-//! mark.
+//! The stage: threads as virtual CPUs, of which exactly one moves; which is next is decided by a policy at
+//! each mark.
 //!
 //! A failed run is given up: the others are unwound where they stand. What a run did is in its [`Trace`], one
 //! entry per step, so that a failure can be written down as a script.
@@ -42,7 +42,7 @@ pub(crate) struct Mover {
 
 /// Decides who moves next.
 pub(crate) trait Policy: Send {
-    /// `mover` arrived at its point (of `points`), holding locks or none; `None` when nobody can go on.
+    /// `mover` arrived at its point (of `points`), holding locks or none; `None` when none can go on.
     ///
     /// # Errors
     /// What is wrong with the run.
@@ -54,7 +54,7 @@ pub(crate) trait Policy: Send {
     }
 }
 
-/// Whoever can move.
+/// The threads that can move.
 pub(crate) fn ready(points: &[Point]) -> impl Iterator<Item = usize> + '_ {
     let can_move = |point: &Point| !matches!(point, Point::Blocked(_) | Point::Done | Point::Frozen);
     (0..).zip(points).filter(move |(_, point)| can_move(point)).map(|(cpu, _)| cpu)
@@ -219,7 +219,7 @@ impl Crew {
                     set_hook(Some(Box::new(at_site)));
                     play(&shared, me, &*part);
                     drop((shared, part));
-                    // Nobody listens any more when the test failed.
+                    // No thread listens any more when the test failed.
                     let _ = say_done.send(());
                 }
             }));
@@ -252,7 +252,7 @@ impl Crew {
         }
         let failure = state.failure.clone();
         let points = state.points.clone();
-        // Whoever was stopped for ever is unwound now.
+        // A thread that was stopped for ever is unwound now.
         shared.fail(&mut state, "the run is over".to_owned());
         drop(state);
         (0..count).for_each(|_| self.done.recv().expect("every part ends"));

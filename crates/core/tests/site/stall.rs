@@ -1,7 +1,7 @@
 //! Lanes that stop for ever, anywhere, while one goes on: every due timer runs (PROTOCOL, sections 2 to 5).
 //!
 //! "Anywhere" is at every mark and before every lock, as long as no lock is held; a lane that is stopped with
-//! one (`inside_a_lock`) comes back in the end, and nobody waits for it before it does.
+//! one (`inside_a_lock`) comes back in the end, and no lane waits for it before it does.
 
 use crate::lanes::{A, C, Lanes};
 use crate::play::{Part, Scenario, explore, explore_from, script};
@@ -41,7 +41,7 @@ fn one_freezes_anywhere() {
     assert!(found.runs > 1000, "{} runs", found.runs);
 }
 
-/// Goal: X stops for ever with timers that it has collected and nobody sees any more: W knows by the token.
+/// Goal: X stops for ever with timers that it has collected and no lane sees any more: W knows by the token.
 /// Method: nothing else is due; all places.
 #[test]
 fn what_was_collected() {

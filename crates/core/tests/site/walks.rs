@@ -1,6 +1,6 @@
 //! Every order of a few calls with a few preemptions: at rest the invariants hold and no timer is forgotten.
 //!
-//! CPUs 0 and 1 are in one group, 8 and 9 (or 9 and 10) in another. Who is not named sleeps.
+//! CPUs 0 and 1 are in one group, 8 and 9 (or 9 and 10) in another. A CPU that is not named sleeps.
 
 use crate::play::{Part, Scenario, all, explore};
 use crate::world::{World, two_groups};
@@ -30,7 +30,7 @@ fn two_go_idle_in_one_group() {
 }
 
 /// Goal: the same one level further up, where the second one has to carry what the first one wrote late.
-/// Method: all orders, three preemptions, everybody else asleep.
+/// Method: all orders, three preemptions, all others asleep.
 #[test]
 fn two_go_idle_in_one_group_of_two() {
     let found = all(|| two_groups(&[8, 9]), &[|world| world.park(0), |world| world.park(1)], 3);
@@ -79,8 +79,8 @@ fn the_last_goes_idle_while_a_timer_is_armed() {
     assert!(near.runs > 500 && far.runs > 500, "{} and {} runs", near.runs, far.runs);
 }
 
-/// Goal: two timers for sleeping CPUs, and nobody awake: whoever is told has the first. Method: all orders,
-/// three preemptions.
+/// Goal: two timers for sleeping CPUs, and no CPU awake: the one that is told has the first. Method: all
+/// orders, three preemptions.
 #[test]
 fn two_timers_while_all_sleep() {
     let make = || two_groups(&[0, 1, 8, 9]);
@@ -118,8 +118,8 @@ fn pulled_while_waking_up() {
     assert!(found.runs > 500, "{} runs", found.runs);
 }
 
-/// Goal: two that were told pull at the same time, and nobody's timer runs twice or is left. Method: all
-/// orders, two preemptions; each timer is counted.
+/// Goal: two that were told pull at the same time, and no timer runs twice or is left. Method: all orders,
+/// two preemptions; each timer is counted.
 #[test]
 fn two_pull_at_the_same_time() {
     let make = || {

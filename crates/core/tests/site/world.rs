@@ -1,8 +1,8 @@
 //! The hierarchy with something to look after: a base per CPU, and who was told to wake up when.
 //!
 //! A base is a list of expiries behind a lock. The calls are the world's half of the protocol: locks in the
-//! order base, record, events; `is_idle` written under the base's lock; whoever arms an idle CPU's first timer
-//! publishes it. At rest each expiry of an idle or absent CPU has somebody who will see it (`expect_eyes`).
+//! order base, record, events; `is_idle` written under the base's lock; the CPU that arms an idle one's first
+//! timer publishes it. At rest each expiry of an idle or absent CPU is seen by a CPU (`expect_eyes`).
 
 use crate::lock::{self, SiteLock};
 use crate::play::Subject;
@@ -65,7 +65,7 @@ pub(crate) struct World {
     bases: Vec<Base>,
     /// What each CPU was told to wake up for, by calls of its own.
     told: Mutex<Vec<Option<Nanos>>>,
-    /// What callers were told that somebody has to wake up for.
+    /// What callers were told that a CPU has to wake up for.
     alarm: Mutex<Option<Nanos>>,
     /// The same without what a parked CPU's record says, too.
     alarm_beside_books: Mutex<Option<Nanos>>,
@@ -148,7 +148,7 @@ impl World {
         }
     }
 
-    /// `expires` on `cpu`'s base, by anybody.
+    /// `expires` on `cpu`'s base, from any thread.
     pub(crate) fn arm(&self, cpu: usize, expires: u64) {
         let mut base = self.bases[cpu].hold();
         base.1.pending.push(expires);
@@ -160,7 +160,7 @@ impl World {
         }
     }
 
-    /// Tells the tree what an idle CPU has next. By anybody.
+    /// Tells the tree what an idle CPU has next. From any thread.
     pub(crate) fn publish(&self, cpu: usize) {
         let base = self.bases[cpu].hold();
         let first = if base.1.is_idle { self.tree.publish(id(cpu), base.1.next()) } else { None };
@@ -203,7 +203,7 @@ impl World {
         has_returned
     }
 
-    /// Somebody marks `cpu` as absent, if its base is to be had; says whether.
+    /// Another CPU marks `cpu` as absent, if its base is to be had; says whether.
     pub(crate) fn mark_absent(&self, cpu: usize) -> bool {
         let Some(mut base) = self.bases[cpu].try_hold() else { return false };
         base.1.is_idle = true;
@@ -291,8 +291,8 @@ impl World {
         plain(&self.alarm).map(Nanos::as_u64)
     }
 
-    /// Everything that must hold when nobody is on the way: the tree's invariants, and for each expiry of a
-    /// CPU that is not awake somebody who polls it, was told to wake up for it, or can be woken by the alarm.
+    /// Everything that must hold when no walk is under way: the tree's invariants, and for each expiry of a
+    /// CPU that is not awake a CPU that polls it, was told to wake up for it, or can be woken by the alarm.
     fn expect_eyes(&self) {
         self.tree.check(*plain(&self.alarm_beside_books));
         let cpus = 0..self.bases.len();
@@ -309,8 +309,8 @@ impl World {
         }
     }
 
-    /// Time goes to the end: everybody awake looks, whoever was told wakes up, the alarm wakes one more; then
-    /// all due timers have run.
+    /// Time goes to the end: every awake CPU looks, one that was told wakes up, the alarm wakes one more;
+    /// then all due timers have run.
     pub(crate) fn expect_all_run(&self, now: u64) {
         for cpu in 0..self.bases.len() {
             match self.cpu_state(cpu) {
@@ -338,7 +338,8 @@ impl World {
 const LAST: u64 = 100;
 
 impl Subject for World {
-    /// Growth comes first: it may be wanted by whoever holds nothing. Then base, record, events from below.
+    /// Growth comes first: it may be wanted by a thread that holds nothing. Then base, record, events from
+    /// below.
     fn rank(&self, lock: usize) -> usize {
         let (groups, cpus) = (self.group_locks, self.bases.len());
         match lock {
