@@ -37,11 +37,6 @@ impl MachineBuilder {
 
 impl Machine {
     /// Which CPUs the kernel of this host isolates now; [`HostIsolation::read`].
-    ///
-    /// ```
-    /// let host = quietcore::Machine::host_isolation();
-    /// assert!(host.problems.len() <= 32);
-    /// ```
     #[must_use]
     pub fn host_isolation() -> HostIsolation {
         HostIsolation::read()

@@ -69,33 +69,18 @@ fn mask(files: &dyn Files, path: &str, problems: &mut Problems) -> CpuSet {
 
 impl HostIsolation {
     /// Of this host. Cost: two files, and those of control groups (1024 groups at most).
-    ///
-    /// ```
-    /// let host = quietcore::isolation::HostIsolation::read();
-    /// assert!(host.cpusets.is_subset(&host.from_tasks()));
-    /// ```
     #[must_use]
     pub fn read() -> Self {
         Self::read_below("/")
     }
 
     /// The same of a host whose files are below `root`: for a container that has its host's there, or a copy.
-    ///
-    /// ```
-    /// let host = quietcore::isolation::HostIsolation::read_below("/nowhere");
-    /// assert!(host.from_tasks().is_empty() && host.problems.is_empty());
-    /// ```
     #[must_use]
     pub fn read_below(root: impl AsRef<Path>) -> Self {
         read(&Below(root.as_ref().to_owned())).host
     }
 
     /// CPUs that are isolated from scheduling, at boot or by cpusets.
-    ///
-    /// ```
-    /// let host = quietcore::isolation::HostIsolation::default();
-    /// assert!(host.from_tasks().is_empty());
-    /// ```
     #[must_use]
     pub fn from_tasks(&self) -> CpuSet {
         self.isolated.union(&self.cpusets)

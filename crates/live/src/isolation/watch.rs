@@ -51,35 +51,18 @@ impl Default for HostWatch {
 
 impl HostWatch {
     /// Once per second, of this host.
-    ///
-    /// ```
-    /// assert_eq!(quietcore::isolation::HostWatch::new(), Default::default());
-    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self { interval: Duration::from_secs(1), files: Below(PathBuf::from("/")) }
     }
 
     /// Between two looks; 10 ms at least.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use quietcore::isolation::HostWatch;
-    /// let watch = HostWatch::new().every(Duration::from_secs(10));
-    /// # let _ = watch;
-    /// ```
     #[must_use]
     pub fn every(self, interval: Duration) -> Self {
         Self { interval: interval.max(PAUSE), ..self }
     }
 
     /// Of a host whose files are below `root`: for a container that has its host's there.
-    ///
-    /// ```
-    /// # use quietcore::isolation::HostWatch;
-    /// let watch = HostWatch::new().below("/host");
-    /// # let _ = watch;
-    /// ```
     #[must_use]
     pub fn below(self, root: impl Into<PathBuf>) -> Self {
         Self { files: Below(root.into()), ..self }

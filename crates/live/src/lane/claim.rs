@@ -1,7 +1,8 @@
 //! How a thread gets a CPU, and how the CPU comes online and goes offline with it.
 //!
-//! Claims, leaves and isolation are under one lock of the machine, `LaneSlots::control`. So the table of where
-//! foreign threads arm, and each slot's hint whether it is standalone, are written last by the last change.
+//! Claims, leaves and isolation are under one lock of the machine, `LaneSlots::control`. So the table of
+//! where foreign threads arm, and each slot's hint whether it is standalone, are written last by the last
+//! change.
 
 use super::slot::LaneSlot;
 use crate::machine::Machine;

@@ -100,16 +100,6 @@ impl Cpu {
     ///
     /// # Errors
     /// See [`ClaimError`].
-    ///
-    /// ```
-    /// # use quietcore::{Cpu, CpuId, Machine, lane::ClaimError};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let cpu = Cpu::claim(machine, CpuId::new(0)?)?;
-    /// assert!(matches!(Cpu::claim(machine, CpuId::new(0)?), Err(ClaimError::ThreadHasCpu { .. })));
-    /// # drop(cpu);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn claim(machine: &'static Machine, cpu: CpuId) -> Result<Self, ClaimError> {
         Self::claim_with(machine, cpu, WaitBy::Park)
     }
@@ -118,16 +108,6 @@ impl Cpu {
     ///
     /// # Errors
     /// See [`ClaimError`].
-    ///
-    /// ```
-    /// # use quietcore::{Cpu, CpuId, Machine, lane::WaitBy};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let mut cpu = Cpu::claim_with(machine, CpuId::new(0)?, WaitBy::KickFd)?;
-    /// assert!(cpu.kick_fd().is_some());
-    /// # drop(cpu);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn claim_with(machine: &'static Machine, cpu: CpuId, waits: WaitBy) -> Result<Self, ClaimError> {
         if let Some(cpu) = current::any() {
             return Err(ClaimError::ThreadHasCpu { cpu });
@@ -144,28 +124,12 @@ impl Cpu {
     }
 
     /// Which CPU it is.
-    ///
-    /// ```
-    /// # use quietcore::{Cpu, CpuId, Machine};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// assert_eq!(Cpu::claim(machine, CpuId::new(0)?)?.cpu().index(), 0);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn cpu(&self) -> CpuId {
         self.lane.cpu()
     }
 
     /// Whose CPU it is.
-    ///
-    /// ```
-    /// # use quietcore::{Cpu, CpuId, Machine};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// assert!(core::ptr::eq(Cpu::claim(machine, CpuId::new(0)?)?.machine(), machine));
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub const fn machine(&self) -> &'static Machine {
         self.lane.machine
@@ -182,16 +146,6 @@ impl Cpu {
     /// # Panics
     /// Never because of user code: its panics are caught and counted, or end the process
     /// ([`OnPanic`](crate::OnPanic)).
-    ///
-    /// ```
-    /// # use quietcore::{Cpu, CpuId, Machine};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
-    /// assert_eq!(cpu.turn().ran, 0);
-    /// # drop(cpu);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     pub fn turn(&mut self) -> TurnStats {
         let ran = self.lane.turn();
@@ -269,15 +223,6 @@ impl Cpu {
     ///
     /// # Panics
     /// When the CPU was claimed to be waited for by its descriptor.
-    ///
-    /// ```
-    /// # use quietcore::{Cpu, CpuId, Machine};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
-    /// # std::thread::spawn(|| machine.shutdown());
-    /// cpu.park(); // returns when the machine is shut down, at the latest
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn park(&mut self) {
         self.park_unless(|| false);
     }
@@ -319,15 +264,6 @@ impl Cpu {
     }
 
     /// For other threads, to wake this one.
-    ///
-    /// ```
-    /// # use quietcore::{Cpu, CpuId, Machine};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let unparker = Cpu::claim(machine, CpuId::new(0)?)?.unparker();
-    /// unparker.unpark(); // no thread drives the CPU any more: nothing happens
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn unparker(&self) -> Unparker {
         Unparker { slot: self.lane.slot() }
@@ -335,16 +271,6 @@ impl Cpu {
 
     /// Runs `block`, which may take long: everything that others can do for this CPU they do meanwhile, as if
     /// it had been found stuck, but at once. Its pinned timers wait.
-    ///
-    /// ```
-    /// # use quietcore::{Cpu, CpuId, Machine};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
-    /// assert_eq!(cpu.block_in_place(|| 7), 7);
-    /// # drop(cpu);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn block_in_place<R>(&mut self, block: impl FnOnce() -> R) -> R {
         /// Comes back also when `block` panics.
         struct Absence<'a>(&'a mut Cpu);
@@ -362,17 +288,6 @@ impl Cpu {
 
     /// The beginning of what [`block_in_place`](Self::block_in_place) does, for callers that cannot give a
     /// closure. [`end_block`](Self::end_block) must follow before the next turn.
-    ///
-    /// ```
-    /// # use quietcore::{Cpu, CpuId, Machine};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// # let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
-    /// cpu.begin_block();
-    /// cpu.end_block();
-    /// # drop(cpu);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn begin_block(&mut self) {
         if self.lane.machine.is_running() {
             self.lane.go_absent();
@@ -380,17 +295,6 @@ impl Cpu {
     }
 
     /// The end of it.
-    ///
-    /// ```
-    /// # use quietcore::{Cpu, CpuId, Machine};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// # let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
-    /// cpu.begin_block();
-    /// cpu.end_block();
-    /// # drop(cpu);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn end_block(&mut self) {
         if self.lane.machine.is_running() {
             self.lane.return_from_block();
@@ -400,14 +304,6 @@ impl Cpu {
     /// Readable when a kick wants the lane awake while it is idle; for `epoll`. It is read by
     /// [`exit_idle`](Self::exit_idle) or [`turn`](Self::turn), not by the caller. `None` unless the CPU was
     /// claimed with [`WaitBy::KickFd`].
-    ///
-    /// ```
-    /// # use quietcore::{Cpu, CpuId, Machine};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// assert!(Cpu::claim(machine, CpuId::new(0)?)?.kick_fd().is_none());
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn kick_fd(&self) -> Option<BorrowedFd<'_>> {
         self.lane.parker().descriptor()

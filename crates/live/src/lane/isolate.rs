@@ -105,15 +105,6 @@ impl Machine {
 
     /// The CPUs that are isolated now, for whatever reason: the kernel's, the builder's, and those that
     /// [`set_isolated`](Self::set_isolated) named. Any thread; cost: a lock and a copy of the sets.
-    ///
-    /// ```
-    /// use quietcore::Machine;
-    ///
-    /// let machine = Machine::builder().isolated("".parse()?).start()?;
-    /// assert!(machine.isolated().is_empty());
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn isolated(&self) -> CpuSet {
         self.core.isolation().any()

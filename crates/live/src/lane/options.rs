@@ -48,22 +48,12 @@ pub struct LaneThreads {
 
 impl LaneThreads {
     /// The default: pinned if the CPUs are exclusive, no real-time priority.
-    ///
-    /// ```
-    /// assert_eq!(quietcore::LaneThreads::new(), Default::default());
-    /// ```
     #[must_use]
     pub const fn new() -> Self {
         Self { pinning: Pinning::IfExclusive, fifo: None }
     }
 
     /// Whether they stay on their CPUs.
-    ///
-    /// ```
-    /// # use quietcore::{LaneThreads, lane::Pinning};
-    /// let threads = LaneThreads::new().pinning(Pinning::Never);
-    /// # let _ = threads;
-    /// ```
     #[must_use]
     pub const fn pinning(self, pinning: Pinning) -> Self {
         Self { pinning, ..self }
@@ -73,12 +63,6 @@ impl LaneThreads {
     /// above them. Where that is not allowed they run as they are, and [`Machine::notes`] says so. Lanes that
     /// run at such a priority all the time are stopped by the kernel for 50 ms per second unless that was
     /// switched off (`kernel.sched_rt_runtime_us`).
-    ///
-    /// ```
-    /// # use quietcore::LaneThreads;
-    /// let threads = LaneThreads::new().fifo(10);
-    /// # let _ = threads;
-    /// ```
     #[must_use]
     pub fn fifo(self, priority: u8) -> Self {
         Self { fifo: Some(priority.clamp(1, 98)), ..self }

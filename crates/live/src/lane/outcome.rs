@@ -47,11 +47,6 @@ pub enum IdleUntil {
 
 impl IdleUntil {
     /// The moment at which the wait must end.
-    ///
-    /// ```
-    /// # use quietcore::{Nanos, lane::IdleUntil};
-    /// assert_eq!(IdleUntil::Sleep { until: Some(Nanos(9)) }.until(), Some(Nanos(9)));
-    /// ```
     #[must_use]
     pub const fn until(self) -> Option<Nanos> {
         match self {

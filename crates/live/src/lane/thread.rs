@@ -15,16 +15,6 @@ impl Cpu {
     /// Keeps the calling thread on its CPU of the host if `pinning` says so, as it would a ready-made lane
     /// thread; says whether it is. Where that is not allowed it runs free, and [`Machine::notes`] says so.
     /// Threads that it starts afterwards inherit it. Cost: some files of the system are read.
-    ///
-    /// ```
-    /// # use quietcore::{Cpu, CpuId, Machine, lane::Pinning};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let cpu = Cpu::claim(machine, CpuId::new(0)?)?;
-    /// assert!(!cpu.pin_thread(Pinning::Never));
-    /// # drop(cpu);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn pin_thread(&self, pinning: Pinning) -> bool {
         pinning.is_wanted(|| Limits::of_this_process().is_exclusive) && self.machine().pin(self.cpu())
     }

@@ -33,11 +33,17 @@ pub enum OnPanic {
 ///
 /// ```
 /// use core::time::Duration;
-/// use quietcore::Machine;
+/// use quietcore::{LaneThreads, Machine};
 ///
-/// let machine = Machine::builder().tick(Duration::from_millis(1)).start()?;
-/// machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
+/// let machine = Machine::builder()
+///     .automatic_lanes()
+///     .lane_threads(LaneThreads::new())
+///     .spare_lanes(2)
+///     .tick(Duration::from_millis(4))
+///     .stall_after(Duration::from_millis(10))
+///     .start()?;
+/// # machine.shutdown();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct MachineBuilder {
@@ -93,13 +99,6 @@ impl Default for MachineBuilder {
 
 impl MachineBuilder {
     /// The CPUs of the machine. Default: those that this process may run on.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// let machine = Machine::builder().cpus("0".parse()?).start()?;
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn cpus(mut self, cpus: CpuSet) -> Self {
         self.cpus = Some(cpus);
@@ -107,13 +106,6 @@ impl MachineBuilder {
     }
 
     /// CPUs on which nothing foreign runs. Default: those that the kernel isolates (`isolcpus=`).
-    ///
-    /// ```
-    /// # use quietcore::{CpuSet, Machine};
-    /// let machine = Machine::builder().isolated(CpuSet::new()).start()?;
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub fn isolated(mut self, isolated: CpuSet) -> Self {
         self.isolated = Some(isolated);
@@ -122,13 +114,6 @@ impl MachineBuilder {
 
     /// CPUs that keep no tick, as with the kernel's `nohz_full=`: they do no housekeeping for other CPUs'
     /// timers. Default: none.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// let machine = Machine::builder().cpus("0".parse()?).nohz_full("1".parse()?).start()?;
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn nohz_full(mut self, nohz_full: CpuSet) -> Self {
         self.nohz_full = nohz_full;
@@ -137,13 +122,6 @@ impl MachineBuilder {
 
     /// CPUs that threads will claim with [`Cpu::claim`](crate::Cpu::claim). Default: none; then the helper
     /// thread expires all timers.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn lanes(mut self, lanes: CpuSet) -> Self {
         self.lanes = Some(lanes);
@@ -152,13 +130,6 @@ impl MachineBuilder {
 
     /// As many lanes as make sense for this process: one for each CPU that it may run on, but not more than
     /// its control group's CPU quota comes to, rounded up.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// let machine = Machine::builder().automatic_lanes().start()?;
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub fn automatic_lanes(mut self) -> Self {
         self.lanes = None;
@@ -167,13 +138,6 @@ impl MachineBuilder {
 
     /// Starts a thread for each lane that runs its timers, instead of leaving lanes to be claimed. Default:
     /// no.
-    ///
-    /// ```
-    /// # use quietcore::{LaneThreads, Machine};
-    /// let machine = Machine::builder().automatic_lanes().lane_threads(LaneThreads::new()).start()?;
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub const fn lane_threads(mut self, threads: LaneThreads) -> Self {
         self.lane_threads = Some(threads);
@@ -182,13 +146,6 @@ impl MachineBuilder {
 
     /// Parked threads without a CPU of their own, for when every lane is stuck. Default 1; without lanes of
     /// no use.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// let machine = Machine::builder().lanes("0".parse()?).spare_lanes(2).start()?;
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub const fn spare_lanes(mut self, count: u16) -> Self {
         self.spare_lanes = count;
@@ -196,14 +153,6 @@ impl MachineBuilder {
     }
 
     /// How long a tick lasts: the grain of every timer that is not exact. Default 1 ms.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use quietcore::Machine;
-    /// let machine = Machine::builder().tick(Duration::from_millis(4)).start()?;
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub const fn tick(mut self, tick: Duration) -> Self {
         self.tick = tick;
@@ -212,14 +161,6 @@ impl MachineBuilder {
 
     /// For how long a lane may not turn before others take over what they can; never less than two ticks.
     /// Default 2 ms; [`Duration::MAX`]: no lane counts as stalled.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use quietcore::Machine;
-    /// let machine = Machine::builder().stall_after(Duration::MAX).start()?;
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub const fn stall_after(mut self, stall_after: Duration) -> Self {
         self.stall = self.stall.with_span(stall_after);
@@ -227,13 +168,6 @@ impl MachineBuilder {
     }
 
     /// Where an unpinned timer waits. Anything but [`Policy::Pull`] needs lanes. Default `Pull`.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, timer::Policy};
-    /// let machine = Machine::builder().lanes("0".parse()?).policy(Policy::Push).start()?;
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub const fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
@@ -241,13 +175,6 @@ impl MachineBuilder {
     }
 
     /// The same for unpinned exact timers. Default `Pull`.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, timer::ExactPolicy};
-    /// let machine = Machine::builder().lanes("0".parse()?).exact_policy(ExactPolicy::Kernel).start()?;
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub const fn exact_policy(mut self, policy: ExactPolicy) -> Self {
         self.exact_policy = policy;
@@ -255,13 +182,6 @@ impl MachineBuilder {
     }
 
     /// Which isolated CPUs neither pull nor are pulled. Default: the rule of Linux 6.19.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, isolation::Exclusion};
-    /// let machine = Machine::builder().exclusion(Exclusion::V2).start()?;
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub const fn exclusion(mut self, exclusion: Exclusion) -> Self {
         self.exclusion = exclusion;
@@ -269,13 +189,6 @@ impl MachineBuilder {
     }
 
     /// What happens when a callback panics. Default: the process ends.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, machine::OnPanic};
-    /// let machine = Machine::builder().on_panic(OnPanic::Continue).start()?;
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub const fn on_panic(mut self, on_panic: OnPanic) -> Self {
         self.on_panic = on_panic;
@@ -284,14 +197,6 @@ impl MachineBuilder {
 
     /// Lets the machine's time be paused ([`virtual_time`](crate::virtual_time)): for tests. Such a machine
     /// has one CPU, the first of [`cpus`](Self::cpus), and no lanes. Default: time cannot be paused.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// let machine = Machine::builder().virtual_time().start()?;
-    /// machine.pause()?;
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub const fn virtual_time(mut self) -> Self {
         self.virtual_time = Allowed::Yes;
@@ -304,12 +209,6 @@ impl MachineBuilder {
     ///
     /// # Panics
     /// For TIMER and HRTIMER, which are the machine's own.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, softirq::Vector};
-    /// let builder = Machine::builder().softirq(Vector::NET_RX, |run| println!("{run:?}"));
-    /// # let _ = builder;
-    /// ```
     #[must_use]
     pub fn softirq(
         mut self,
@@ -323,12 +222,6 @@ impl MachineBuilder {
 
     /// What is done about long softirqs for the sake of real-time tasks. Default: both; without softirqs of
     /// the program it makes no difference.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, softirq::Awareness};
-    /// let builder = Machine::builder().awareness(Awareness::Both);
-    /// # let _ = builder;
-    /// ```
     #[must_use]
     pub const fn awareness(mut self, awareness: Awareness) -> Self {
         self.awareness = awareness;
@@ -336,13 +229,6 @@ impl MachineBuilder {
     }
 
     /// For how long long softirqs are deferred at most, where that is done. Default 50 ms.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use quietcore::Machine;
-    /// let builder = Machine::builder().defer_limit(Duration::from_millis(10));
-    /// # let _ = builder;
-    /// ```
     #[must_use]
     pub const fn defer_limit(mut self, limit: Duration) -> Self {
         self.defer_limit = limit;
@@ -350,12 +236,6 @@ impl MachineBuilder {
     }
 
     /// Where normal tasks and work run that are woken. Default: where they ran last.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, task::WakeTo};
-    /// let builder = Machine::builder().wake_to(WakeTo::Here);
-    /// # let _ = builder;
-    /// ```
     #[must_use]
     pub const fn wake_to(mut self, wake_to: WakeTo) -> Self {
         self.wake_to = wake_to;
@@ -364,12 +244,6 @@ impl MachineBuilder {
 
     /// When an isolated lane that turns all the time takes a timer turn. Default: when a timer is due. The
     /// others are what kernels did, and cost more; they are here to be compared.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, isolation::TimerRaise};
-    /// let builder = Machine::builder().timer_raise(TimerRaise::Bitmap);
-    /// # let _ = builder;
-    /// ```
     #[must_use]
     pub const fn timer_raise(mut self, when: TimerRaise) -> Self {
         self.timer_raise = when;

@@ -97,20 +97,12 @@ impl Machine {
     }
 
     /// The default machine of the process, if one was installed.
-    ///
-    /// ```
-    /// assert!(quietcore::Machine::installed().is_none());
-    /// ```
     #[must_use]
     pub fn installed() -> Option<&'static Self> {
         DEFAULT.get().copied()
     }
 
     /// The current machine, if there is one.
-    ///
-    /// ```
-    /// assert!(quietcore::Machine::try_current().is_none());
-    /// ```
     #[inline]
     #[must_use]
     pub fn try_current() -> Option<&'static Self> {
@@ -121,10 +113,6 @@ impl Machine {
     ///
     /// # Panics
     /// When this thread has entered none and none was installed as the default.
-    ///
-    /// ```should_panic
-    /// let _ = quietcore::Machine::current();
-    /// ```
     #[inline]
     #[must_use]
     #[track_caller]

@@ -128,14 +128,6 @@ impl Machine {
     }
 
     /// The moment on this machine's clock, in ns of CLOCK_MONOTONIC unless time was paused.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// let machine = Machine::start()?;
-    /// assert!(machine.now() <= machine.now());
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn now(&self) -> Nanos {
@@ -143,14 +135,6 @@ impl Machine {
     }
 
     /// Whether timers can be armed: it was not shut down, and this process started it.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// let machine = Machine::start()?;
-    /// assert!(machine.is_running());
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn is_running(&self) -> bool {
@@ -159,14 +143,6 @@ impl Machine {
 
     /// The CPUs that lanes play, or may: as many of those that were asked for as this process may use. Empty
     /// on a machine without lanes.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// let machine = Machine::builder().automatic_lanes().start()?;
-    /// assert!(!machine.lanes().is_empty());
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub const fn lanes(&self) -> &CpuSet {
         &self.lane_set
@@ -283,14 +259,6 @@ impl Machine {
     /// Ends the machine: nothing is armed from now on, and what is pending never runs, on no thread. Then
     /// waits until no callback runs and the machine's own threads have ended, also if it is not the first
     /// call. In a callback it does not wait. Wakers of futures that expired before this may still be called.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// let machine = Machine::start()?;
-    /// machine.shutdown();
-    /// machine.shutdown(); // finds that all has ended
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn shutdown(&self) {
         if self.life.is_forked() {
             return;

@@ -26,12 +26,6 @@ impl MachineBuilder {
     /// # Errors
     /// When a setting makes no sense, no CPU is left for housekeeping, or the kernel refuses a timer or a
     /// thread.
-    ///
-    /// ```
-    /// let machine = quietcore::Machine::builder().start()?;
-    /// machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn start(self) -> Result<&'static Machine, StartError> {
         Machine::launch(self)
     }
@@ -42,22 +36,11 @@ impl Machine {
     ///
     /// # Errors
     /// When the kernel refuses a timer or a thread.
-    ///
-    /// ```
-    /// let machine = quietcore::Machine::start()?;
-    /// machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn start() -> Result<&'static Self, StartError> {
         Self::builder().start()
     }
 
     /// For settings.
-    ///
-    /// ```
-    /// let builder = quietcore::Machine::builder().spare_lanes(0);
-    /// # let _ = builder;
-    /// ```
     #[must_use]
     pub fn builder() -> MachineBuilder {
         MachineBuilder::default()

@@ -43,26 +43,12 @@ pub struct Histogram {
 
 impl Histogram {
     /// How many values there are.
-    ///
-    /// ```
-    /// # let machine = quietcore::Machine::start()?;
-    /// assert_eq!(machine.metrics().lateness().len(), 0);
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub fn len(&self) -> u64 {
         self.counts.iter().sum()
     }
 
     /// Whether there are none.
-    ///
-    /// ```
-    /// # let machine = quietcore::Machine::start()?;
-    /// assert!(machine.metrics().lateness().is_empty());
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -70,13 +56,6 @@ impl Histogram {
 
     /// The end of the bucket below which the share `quantile` (0 to 1) of the values lies; `None` without
     /// values. At most 25 % more than the value itself.
-    ///
-    /// ```
-    /// # let machine = quietcore::Machine::start()?;
-    /// assert!(machine.metrics().lateness().quantile(0.5).is_none());
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Option<Nanos> {
         let all = self.len();
@@ -90,14 +69,6 @@ impl Histogram {
     }
 
     /// Ends of buckets and how many values lie below each; the last is infinite.
-    ///
-    /// ```
-    /// # let machine = quietcore::Machine::start()?;
-    /// let (_end, below) = machine.metrics().lateness().cumulative().last().expect("buckets");
-    /// assert_eq!(below, 0);
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn cumulative(&self) -> impl Iterator<Item = (Option<Nanos>, u64)> + '_ {
         let last = self.counts.len() - 1;
         self.counts.iter().enumerate().scan(0, move |seen, (bucket, count)| {

@@ -24,17 +24,9 @@ pub enum LaneState {
 
 impl LaneState {
     /// All of them, for tables.
-    ///
-    /// ```
-    /// assert_eq!(quietcore::metrics::LaneState::ALL.len(), 4);
-    /// ```
     pub const ALL: [Self; 4] = [Self::Awake, Self::Parked, Self::Absent, Self::Unavailable];
 
     /// In lower case.
-    ///
-    /// ```
-    /// assert_eq!(quietcore::metrics::LaneState::Awake.name(), "awake");
-    /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

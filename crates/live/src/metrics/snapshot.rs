@@ -101,13 +101,6 @@ pub struct Metrics {
 impl Metrics {
     /// How late timers were run, on all CPUs.
     ///
-    /// ```
-    /// let machine = quietcore::Machine::start()?;
-    /// assert!(machine.metrics().lateness().is_empty());
-    /// machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
-    ///
     /// # Panics
     /// Never: a machine has a CPU.
     #[must_use]
@@ -121,13 +114,6 @@ impl Metrics {
     }
 
     /// A sum over all CPUs.
-    ///
-    /// ```
-    /// let machine = quietcore::Machine::start()?;
-    /// assert_eq!(machine.metrics().sum(|cpu| cpu.bases.cancelled), 0);
-    /// machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub fn sum(&self, of: impl Fn(&CpuMetrics) -> u64) -> u64 {
         self.cpus.iter().map(of).sum()
@@ -136,13 +122,6 @@ impl Metrics {
 
 impl Machine {
     /// What was counted so far. Any thread; cost: each base's lock once, and an allocation per CPU.
-    ///
-    /// ```
-    /// let machine = quietcore::Machine::start()?;
-    /// assert_eq!(machine.metrics().sum(|cpu| cpu.panics), 0);
-    /// machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         let possible = self.core.topology().possible();

@@ -7,48 +7,24 @@ use quietcore_core::softirq::{Runner, Vector, VectorSet};
 
 impl SoftirqRun<'_> {
     /// The CPU that the vector was raised for.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, softirq::Vector};
-    /// let builder = Machine::builder().softirq(Vector::BLOCK, |run| println!("on {}", run.cpu()));
-    /// # let _ = builder;
-    /// ```
     #[must_use]
     pub const fn cpu(&self) -> CpuId {
         self.cpu
     }
 
     /// The vector.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, softirq::Vector};
-    /// let builder = Machine::builder().softirq(Vector::HI, |run| assert_eq!(run.vector(), Vector::HI));
-    /// # let _ = builder;
-    /// ```
     #[must_use]
     pub const fn vector(&self) -> Vector {
         self.vector
     }
 
     /// Who runs it: the lane, or its ksoftirqd.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, softirq::{Runner, Vector}};
-    /// let builder = Machine::builder().softirq(Vector::HI, |run| assert_eq!(run.runner(), Runner::Lane));
-    /// # let _ = builder;
-    /// ```
     #[must_use]
     pub const fn runner(&self) -> Runner {
         self.runner
     }
 
     /// The machine.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, softirq::Vector};
-    /// let builder = Machine::builder().softirq(Vector::RCU, |run| assert!(run.machine().is_running()));
-    /// # let _ = builder;
-    /// ```
     #[must_use]
     pub const fn machine(&self) -> &'static Machine {
         Machine::of(self.machine)
@@ -99,15 +75,6 @@ impl Machine {
     ///
     /// # Errors
     /// See [`RaiseError`].
-    ///
-    /// ```
-    /// # use quietcore::{LaneThreads, Machine, softirq::{Vector, VectorSet}};
-    /// # let builder = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new());
-    /// let machine = builder.softirq(Vector::HI, |_| ()).softirq(Vector::RCU, |_| ()).start()?;
-    /// machine.raise(quietcore::CpuId::new(0)?, VectorSet::from(Vector::HI).union(Vector::RCU.into()))?;
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn raise(&self, cpu: CpuId, vectors: impl Into<VectorSet>) -> Result<(), RaiseError> {
         let vectors = vectors.into();
         if !self.is_running() {

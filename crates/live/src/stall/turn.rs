@@ -10,13 +10,6 @@ impl MachineBuilder {
     /// Timers of [`Machine::timer`] keep where in the program they were armed last, and tasks where they were
     /// started, for [stall reports](Machine::stalls). An arm then stores an address in the timer's memory.
     /// Default: no. Raw timers have no room for it; wakers of futures have no such place.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// let machine = Machine::builder().arm_sites().start()?;
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub const fn arm_sites(mut self) -> Self {
         self.sites = RecordLocations::Yes;
@@ -32,13 +25,6 @@ impl Machine {
     /// A lane is reported when another one, or the sentinel, has noticed that it does not turn: at the latest
     /// some ticks after [`stall_after`](MachineBuilder::stall_after). While nothing waits for it, no thread
     /// need notice.
-    ///
-    /// ```
-    /// let machine = quietcore::Machine::start()?;
-    /// assert!(machine.stalls().is_empty());
-    /// machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub fn stalls(&self) -> Vec<StallReport> {
         if self.is_forked() {
@@ -49,13 +35,6 @@ impl Machine {
     }
 
     /// How many reports are not kept any more.
-    ///
-    /// ```
-    /// let machine = quietcore::Machine::start()?;
-    /// assert_eq!(machine.stalls_dropped(), 0);
-    /// machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub fn stalls_dropped(&self) -> u64 {
         if self.is_forked() { 0 } else { self.stalls.dropped() }

@@ -20,14 +20,6 @@ impl Machine {
     ///
     /// # Errors
     /// When the machine does not run, or the system refuses a thread and none is there.
-    ///
-    /// ```
-    /// # let machine = quietcore::Machine::start()?;
-    /// let size = machine.spawn_blocking(|| std::fs::read("/proc/self/stat").map(|text| text.len()))?;
-    /// assert!(futures_executor::block_on(size)?? > 0);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[track_caller]
     pub fn spawn_blocking<F, R>(&'static self, closure: F) -> Result<JoinHandle<R>, SpawnError>
     where

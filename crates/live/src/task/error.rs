@@ -75,20 +75,12 @@ pub enum JoinError {
 
 impl JoinError {
     /// Whether the task panicked.
-    ///
-    /// ```
-    /// assert!(!quietcore::task::JoinError::Cancelled.is_panic());
-    /// ```
     #[must_use]
     pub const fn is_panic(&self) -> bool {
         matches!(self, Self::Panicked(_))
     }
 
     /// What it panicked with, to go on with that.
-    ///
-    /// ```
-    /// assert!(quietcore::task::JoinError::Cancelled.into_panic().is_none());
-    /// ```
     #[must_use]
     pub fn into_panic(self) -> Option<Panic> {
         match self {

@@ -66,16 +66,6 @@ impl<T> JoinHandle<T> {
 
     /// Whether the task has ended: the result is there.
     ///
-    /// ```
-    /// # use quietcore::{LaneThreads, Machine};
-    /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-    /// let task = machine.spawn(core::future::pending::<()>())?;
-    /// assert!(!task.is_finished());
-    /// # task.abort();
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
     /// # Panics
     /// Never: the handle has its task.
     #[must_use]

@@ -34,10 +34,6 @@ pub struct TaskOptions {
 
 impl TaskOptions {
     /// A normal task that may run on any lane that is not isolated.
-    ///
-    /// ```
-    /// assert_eq!(quietcore::task::TaskOptions::new(), Default::default());
-    /// ```
     #[must_use]
     pub const fn new() -> Self {
         Self { priority: None, lane: None }
@@ -46,25 +42,12 @@ impl TaskOptions {
     /// A real-time task: whenever a lane chooses what to run, those go first, the highest priority before
     /// others, and within one in the order in which they were woken. One that is always ready starves
     /// everything below it.
-    ///
-    /// ```
-    /// # use quietcore::task::{Priority, TaskOptions};
-    /// let options = TaskOptions::new().realtime(Priority::HIGHEST);
-    /// # let _ = options;
-    /// ```
     #[must_use]
     pub const fn realtime(self, priority: Priority) -> Self {
         Self { priority: Some(priority), ..self }
     }
 
     /// Only on this lane, whether that is isolated or not. While no thread drives the lane the task waits.
-    ///
-    /// ```
-    /// # use quietcore::task::TaskOptions;
-    /// let options = TaskOptions::new().lane(quietcore::CpuId::new(1)?);
-    /// # let _ = options;
-    /// # Ok::<(), quietcore::CpuError>(())
-    /// ```
     #[must_use]
     pub const fn lane(self, cpu: CpuId) -> Self {
         Self { lane: Some(cpu), ..self }
@@ -78,15 +61,6 @@ impl Machine {
     ///
     /// # Errors
     /// See [`SpawnError`].
-    ///
-    /// ```
-    /// # use quietcore::{LaneThreads, Machine};
-    /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-    /// let task = machine.spawn(async { quietcore::Machine::current().is_running() })?;
-    /// assert!(futures_executor::block_on(task)?);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[track_caller]
     pub fn spawn<F>(&'static self, future: F) -> Result<JoinHandle<F::Output>, SpawnError>
     where
@@ -100,15 +74,6 @@ impl Machine {
     ///
     /// # Errors
     /// See [`SpawnError`].
-    ///
-    /// ```
-    /// # use quietcore::{LaneThreads, Machine};
-    /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-    /// let task = machine.spawn_on(quietcore::CpuId::new(0)?, async { 1 })?;
-    /// assert_eq!(futures_executor::block_on(task)?, 1);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[track_caller]
     pub fn spawn_on<F>(&'static self, cpu: CpuId, future: F) -> Result<JoinHandle<F::Output>, SpawnError>
     where
@@ -123,15 +88,6 @@ impl Machine {
     ///
     /// # Errors
     /// See [`SpawnError`].
-    ///
-    /// ```
-    /// # use quietcore::{LaneThreads, Machine, task::Priority};
-    /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-    /// let task = machine.spawn_rt(Priority::LOWEST, async { 1 })?;
-    /// assert_eq!(futures_executor::block_on(task)?, 1);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[track_caller]
     pub fn spawn_rt<F>(
         &'static self,
@@ -149,15 +105,6 @@ impl Machine {
     ///
     /// # Errors
     /// See [`SpawnError`].
-    ///
-    /// ```
-    /// # use quietcore::{LaneThreads, Machine, task::{SpawnError, TaskOptions}};
-    /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-    /// let elsewhere = TaskOptions::new().lane(quietcore::CpuId::new(4000)?);
-    /// assert!(matches!(machine.spawn_with(elsewhere, async {}), Err(SpawnError::NotALane { .. })));
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[track_caller]
     pub fn spawn_with<F>(
         &'static self,

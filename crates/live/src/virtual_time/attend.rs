@@ -76,15 +76,6 @@ impl Drop for Leave {
 
 /// `future`, taking part in `machine`'s time from its first poll to its end: while it has something to do,
 /// paused time stands still, and when it is the last to have nothing to do, its poll moves time.
-///
-/// ```
-/// use quietcore::{Machine, virtual_time};
-///
-/// let machine = Machine::builder().virtual_time().start()?;
-/// assert_eq!(virtual_time::block_on(virtual_time::attend(machine, async { 7 })), 7);
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 pub async fn attend<F: Future>(machine: &'static Machine, future: F) -> F::Output {
     let outside = Arc::new(Outside::default());
     let participant = Arc::new(machine.participate(Arc::clone(&outside) as Arc<dyn Participate>));
@@ -119,10 +110,6 @@ impl Wake for Unpark {
 
 /// Runs `future` on this thread until it is done. If the current machine's time can be paused, the thread
 /// [takes part](attend) in it. Not from inside a future.
-///
-/// ```
-/// assert_eq!(quietcore::virtual_time::block_on(async { 7 }), 7);
-/// ```
 pub fn block_on<F: Future>(future: F) -> F::Output {
     match Machine::try_current().filter(|machine| machine.has_virtual_time()) {
         Some(machine) => park_on(attend(machine, future)),

@@ -13,14 +13,6 @@ use std::sync::Arc;
 
 impl Machine {
     /// Whether its time can be paused.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// let machine = Machine::start()?;
-    /// assert!(!machine.has_virtual_time());
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub const fn has_virtual_time(&self) -> bool {
         self.virtual_time.is_allowed
@@ -42,18 +34,6 @@ impl Machine {
     }
 
     /// Takes part in this machine's time.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, virtual_time::Participate};
-    /// # use std::sync::Arc;
-    /// # struct No thread;
-    /// # impl Participate for No thread { fn look_again(&self) {} }
-    /// let machine = Machine::builder().virtual_time().start()?;
-    /// let participant = machine.participate(Arc::new(No thread));
-    /// # drop(participant);
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn participate(&'static self, how: Arc<dyn Participate>) -> Participant {
         let number = self.virtual_time.lock().join(how);
         Participant { machine: self, number }
@@ -198,17 +178,6 @@ pub fn pause() {
 ///
 /// # Panics
 /// When there is no current machine, or its time is not paused.
-///
-/// ```
-/// # use quietcore::{Machine, virtual_time};
-/// # let machine = Machine::builder().virtual_time().start()?;
-/// # let entered = machine.enter();
-/// virtual_time::pause();
-/// virtual_time::resume();
-/// # drop(entered);
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[track_caller]
 pub fn resume() {
     if let Err(error) = Machine::current().resume() {
@@ -248,16 +217,6 @@ pub async fn advance(duration: Duration) {
 ///
 /// # Panics
 /// When there is no current machine.
-///
-/// ```
-/// # use quietcore::{Machine, virtual_time};
-/// # let machine = Machine::builder().virtual_time().start()?;
-/// # let entered = machine.enter();
-/// let hold = virtual_time::hold();
-/// # drop((hold, entered));
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[track_caller]
 pub fn hold() -> Hold {
     Machine::current().hold()

@@ -33,12 +33,7 @@ pub trait Participate: Send + Sync {
 }
 
 /// What a thread that has nothing to do is told.
-///
-/// ```
-/// use quietcore::virtual_time::IdleOutcome;
-///
-/// assert_ne!(IdleOutcome::Wait, IdleOutcome::Woken);
-/// ```
+/// Example: [`Participant`](super::Participant).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "who was woken must not wait"]
 pub enum IdleOutcome {

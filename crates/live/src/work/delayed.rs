@@ -35,14 +35,6 @@ impl Machine {
     ///
     /// # Errors
     /// As [`work`](Self::work).
-    ///
-    /// ```
-    /// # use quietcore::{Machine, task::WorkOptions};
-    /// let machine = Machine::start()?; // without lanes
-    /// assert!(machine.delayed_work(WorkOptions::new(), || ()).is_err());
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn delayed_work(
         &'static self,
         options: WorkOptions,
@@ -63,16 +55,6 @@ impl DelayedWork {
     ///
     /// # Errors
     /// When the machine does not run.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use quietcore::{Machine, task::WorkOptions};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let work = machine.delayed_work(WorkOptions::new(), || ())?;
-    /// assert!(!work.queue_after(Duration::from_secs(9))? && work.queue_after(Duration::from_secs(8))?);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn queue_after(&self, delay: Duration) -> Result<bool, ArmError> {
         self.timer.arm_after(delay)
     }
@@ -100,15 +82,6 @@ impl DelayedWork {
     ///
     /// # Errors
     /// [`WouldBlock`] when something is under way and this thread must not wait; it was cancelled then.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, task::WorkOptions};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let work = machine.delayed_work(WorkOptions::new(), || ())?;
-    /// assert_eq!(work.cancel_sync(), Ok(false));
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn cancel_sync(&self) -> Result<bool, WouldBlock> {
         let had_time = self.timer.cancel_sync();
         // Also when the timer cannot be waited for: what it queues after this is one run more at most.
@@ -117,15 +90,6 @@ impl DelayedWork {
     }
 
     /// The work itself, to be queued at once or waited for.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, task::WorkOptions};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let work = machine.delayed_work(WorkOptions::new(), || ())?;
-    /// assert!(work.work().queue()?);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub const fn work(&self) -> &Work {
         &self.work
