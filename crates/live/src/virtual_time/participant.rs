@@ -15,12 +15,12 @@ use crate::machine::Machine;
 /// use quietcore::{Machine, virtual_time::{IdleOutcome, Participate}};
 /// use std::sync::Arc;
 ///
-/// struct No thread;
-/// impl Participate for No thread {
+/// struct Passive;
+/// impl Participate for Passive {
 ///     fn look_again(&self) {}
 /// }
 /// let machine = Machine::builder().virtual_time().start()?;
-/// let participant = machine.participate(Arc::new(No thread));
+/// let participant = machine.participate(Arc::new(Passive));
 /// participant.begin();
 /// assert_eq!(participant.idle(), IdleOutcome::Wait); // time runs by itself: there is nothing to move
 /// # machine.shutdown();
@@ -38,10 +38,10 @@ impl Participant {
     /// ```
     /// # use quietcore::{Machine, virtual_time::{IdleOutcome, Participate}};
     /// # use std::sync::Arc;
-    /// # struct No thread;
-    /// # impl Participate for No thread { fn look_again(&self) {} }
+    /// # struct Passive;
+    /// # impl Participate for Passive { fn look_again(&self) {} }
     /// # let machine = Machine::builder().virtual_time().start()?;
-    /// let participant = machine.participate(Arc::new(No thread));
+    /// let participant = machine.participate(Arc::new(Passive));
     /// participant.wake();
     /// assert_eq!(participant.idle(), IdleOutcome::Woken);
     /// # machine.shutdown();
@@ -56,10 +56,10 @@ impl Participant {
     /// ```
     /// # use quietcore::{Machine, virtual_time::Participate};
     /// # use std::sync::Arc;
-    /// # struct No thread;
-    /// # impl Participate for No thread { fn look_again(&self) {} }
+    /// # struct Passive;
+    /// # impl Participate for Passive { fn look_again(&self) {} }
     /// # let machine = Machine::builder().virtual_time().start()?;
-    /// let participant = machine.participate(Arc::new(No thread));
+    /// let participant = machine.participate(Arc::new(Passive));
     /// participant.wake();
     /// assert!(participant.begin());
     /// assert!(!participant.begin());
@@ -76,11 +76,11 @@ impl Participant {
     /// ```
     /// # use quietcore::{Machine, virtual_time::{IdleOutcome, Participate}};
     /// # use std::sync::Arc;
-    /// # struct No thread;
-    /// # impl Participate for No thread { fn look_again(&self) {} }
+    /// # struct Passive;
+    /// # impl Participate for Passive { fn look_again(&self) {} }
     /// # let machine = Machine::builder().virtual_time().start()?;
     /// machine.pause()?;
-    /// let participant = machine.participate(Arc::new(No thread));
+    /// let participant = machine.participate(Arc::new(Passive));
     /// assert_eq!(participant.idle(), IdleOutcome::Wait); // no timer is armed
     /// # machine.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
