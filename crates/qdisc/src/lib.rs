@@ -1,8 +1,9 @@
 //! Queueing disciplines without sockets, threads or clocks: when may which packet leave?
 //!
-//! A [`Qdisc`] takes packets ([`enqueue`](Qdisc::enqueue)) and gives them back
-//! ([`dequeue`](Qdisc::dequeue)), or says until when it is throttled. The moment is an argument of every
-//! call, randomness is handed in, and a watchdog is a moment that is returned: the caller arms a timer for it. So the same code shapes real traffic and simulated one.
+//! A [`Qdisc`] takes packets ([`enqueue`](Qdisc::enqueue)) and gives them back ([`dequeue`](Qdisc::dequeue)),
+//! or says until when it is throttled. The moment is an argument of every call, randomness is handed in, and
+//! a watchdog is a moment that is returned: the caller arms a timer for it. So the same code shapes real
+//! traffic and simulated one.
 //!
 //! ```
 //! use quietcore_core::Nanos;

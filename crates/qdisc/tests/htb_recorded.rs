@@ -60,7 +60,7 @@ fn shaped() -> Htb<Vec<u8>> {
 }
 
 /// Goal: who goes first is what the kernel says, for every packet. Method: one packet per class, so that
-/// nobody has tokens left; then everything at once.
+/// no class has tokens left; then everything at once.
 #[test]
 fn ten_thousand_packets_leave_in_the_kernels_order() {
     let recorded: Vec<u32> = RECORDED

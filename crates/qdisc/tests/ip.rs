@@ -1,4 +1,4 @@
-//! IP packets: what their headers say, what changes them, and bytes that nobody should send.
+//! IP packets: what their headers say, what changes them, and malformed bytes.
 
 use proptest::prelude::*;
 use quietcore_qdisc::tc::FieldMatch;

@@ -395,7 +395,7 @@ fn the_peak_rate_spaces_a_burst() {
     assert!(queue.dequeue(now).packet().is_some());
 }
 
-/// Goal: a pause fills the bucket of the peak rate by no more than the other one holds, as in the kernel,
+/// Goal: a pause fills the bucket of the peak rate by no more than the first one holds, as in the kernel,
 /// which is seen where packets cost more at the peak rate. Method: 100 bytes cost 100 us and 550 us.
 #[test]
 fn a_pause_counts_as_long_as_the_bucket() {

@@ -7,24 +7,19 @@
 //! Not here: what comes out when; the models in the tests of the crate know that.
 
 mod parcel;
+mod rate;
 mod subject;
 
 use arbitrary::{Result, Unstructured};
 use parcel::Parcel;
 use quietcore_core::Nanos;
-use quietcore_qdisc::{Dequeued, Rate};
+use quietcore_qdisc::Dequeued;
 use subject::Subject;
 
 /// Steps of one run, so that an input is done in a moment.
 const STEPS_MAX: usize = 600;
 /// Where clocks stop, about 36 years: far above what a machine is up for.
 const END: u64 = 1 << 60;
-
-/// Any rate, of all magnitudes.
-fn rate(u: &mut Unstructured<'_>) -> Result<Rate> {
-    let bytes = u.arbitrary::<u64>()? >> u.int_in_range(0..=63_u8)?;
-    Ok(Rate::bytes_per_second(bytes.max(1)).expect("not 0"))
-}
 
 /// What happened so far.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Any discipline with any settings, and what can be changed about it while it works.
 
 use super::parcel::Parcel;
-use super::rate;
+use super::rate::rate;
 use arbitrary::{Result, Unstructured};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{

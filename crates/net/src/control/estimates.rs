@@ -1,7 +1,7 @@
 //! The timer behind `est`: it tells all estimates what was sent, when the first of them is due.
 //!
-//! One timer for all, which may be moved and coalesced, as nothing waits for it; an estimate that is told late
-//! takes what was sent for evenly spread. It holds the control weakly, and is idle while nothing is
+//! One timer for all, which may be moved and coalesced, as nothing waits for it; an estimate that is told
+//! late takes what was sent for evenly spread. It holds the control weakly, and is idle while nothing is
 //! estimated.
 
 use super::node::node_mut;

@@ -1,8 +1,8 @@
 //! `qdisc add`, `change`, `replace`, `del`.
 //!
 //! What happens depends on what is at the place, on the handle that is named, and on the verb, as in the
-//! kernel's `tc_modify_qdisc`: `add` wants the place empty; `replace` changes what is there if it is of the same
-//! kind and of the same handle, or of none, and puts another in its place else; `change` only changes.
+//! kernel's `tc_modify_qdisc`: `add` wants the place empty; `replace` changes what is there if it is of the
+//! same kind and of the same handle, or of none, and puts another in its place else; `change` only changes.
 
 use super::TcControlError;
 use super::filter::Filters;

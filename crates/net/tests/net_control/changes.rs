@@ -75,7 +75,7 @@ fn inside_of_others() {
     assert_eq!((all.sent_packets + all.dropped, all.qlen), (23, 0));
 }
 
-/// Goal: nobody digs without end. Method: eight in each other, and one more.
+/// Goal: disciplines inside of each other have an end. Method: eight in each other, and one more.
 #[test]
 fn eight_deep() {
     let world = World::new(1);

@@ -7,7 +7,8 @@
 //!
 //! The link itself is the class `major:0`. It is not shaped: packets are to be taken as the link takes them,
 //! or a borrower gets more than there is. `settings.rs` is what is told and asked, `node.rs` one class and
-//! its estimate, `serve.rs` which class may send, `inner.rs` what is inside, `tc.rs` what `tc` types and shows.
+//! its estimate, `serve.rs` which class may send, `inner.rs` what is inside, `tc.rs` what `tc` types and
+//! shows.
 //!
 //! It has two timers. The watchdog is the moment of `Throttled`. Classes that are told
 //! [`CbqOverlimit::Delay`] are brought back by [`delay_timer`](Cbq::delay_timer) and

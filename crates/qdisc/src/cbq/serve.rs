@@ -101,7 +101,8 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     fn serve_band(&mut self, band: usize, now: Nanos) -> Option<P> {
         loop {
             let (mut is_poor, mut at) = (false, 0);
-            // A class that is refused keeps its place: the turn goes on only when a class has used up its own.
+            // A class that is refused keeps its place: the turn goes on only when a class has used up its
+            // own.
             while let Some(&id) = self.rounds[band].get(at) {
                 let Some(payer) = self.payer(id, now) else {
                     at += usize::from(self.rounds[band].get(at) == Some(&id));
@@ -141,7 +142,8 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
         }
     }
 
-    /// A packet leaves: the round, the estimates of the classes that share it, and how far up may be borrowed now.
+    /// A packet leaves: the round, the estimates of the classes that share it, and how far up may be borrowed
+    /// now.
     fn sent(&mut self, id: ClassId, payer: ClassId, bytes: u32, now: Nanos) {
         let node = self.node_mut(id);
         node.deficit -= i64::from(bytes);

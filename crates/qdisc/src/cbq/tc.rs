@@ -1,8 +1,8 @@
 //! `cbq` and its classes in `tc`: the options, their defaults, what is shown.
 //!
-//! Source: tc-cbq(8), and `tc` by behaviour. Absent: `split`, `defmap`, `overlimit` and `police`. Deviation: the
-//! link's bandwidth and the size of a usual packet are the discipline's, and a class that says otherwise is
-//! refused.
+//! Source: tc-cbq(8), and `tc` by behaviour. Absent: `split`, `defmap`, `overlimit` and `police`. Deviation:
+//! the link's bandwidth and the size of a usual packet are the discipline's, and a class that says otherwise
+//! is refused.
 
 use super::{Cbq, CbqClass, CbqError, CbqSettings};
 use crate::classful::TcDescription;

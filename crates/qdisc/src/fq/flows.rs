@@ -67,7 +67,8 @@ impl<P: Packet> Flow<P> {
         if !settings.pacing {
             return false;
         }
-        // A sender that says when a packet is to leave has paced it; only `maxrate` holds, which no flow may exceed.
+        // A sender that says when a packet is to leave has paced it; only `maxrate` holds, which no flow may
+        // exceed.
         let stamped = packet.departure().is_some();
         let wanted = if stamped { None } else { packet.pacing_rate() };
         let rates = [wanted, settings.maxrate];

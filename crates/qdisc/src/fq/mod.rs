@@ -1,16 +1,16 @@
 //! `fq`: each flow has its queue, its fair share and its pace.
 //!
 //! Packets wait in the queue of their flow, in order of the moment at which they may leave. Flows take turns
-//! by deficit round robin; those that woke go before those that had a turn. A flow whose first packet may
-//! not leave yet waits for its time and is in no other flow's way. After a packet its flow waits for as long as the
-//! packet takes at the flow's rate.
+//! by deficit round robin; those that woke go before those that had a turn. A flow whose first packet may not
+//! leave yet waits for its time and is in no other flow's way. After a packet its flow waits for as long as
+//! the packet takes at the flow's rate.
 //!
-//! A packet that may leave at once while nothing else could takes a short way past all that, as long as
-//! no rate paces it. A packet that says when it departs has been paced by its sender: only `maxrate`, which no
+//! A packet that may leave at once while nothing else could takes a short way past all that, as long as no
+//! rate paces it. A packet that says when it departs has been paced by its sender: only `maxrate`, which no
 //! flow may exceed, makes its flow wait behind it. `overlimits` stays 0: a wait is counted in
 //! [`FqStatistics`].
 //!
-//! Invariants (tests/fq.rs): no packet leaves before its departure time or before its flow's pace allows;
+//! Invariants (tests/fq): no packet leaves before its departure time or before its flow's pace allows;
 //! a flow that waits does not hold up others; the moment that `Throttled` names is the earliest at which a
 //! flow is due, and then one sends.
 //!

@@ -10,10 +10,10 @@
 //! are the lowest anywhere ahead. Amounts are in parts of a byte ([`BYTE`]), so everything is exact, but for
 //! the moment of an answer, which is rounded up to a nanosecond.
 //!
-//! All curves that count are kept here because a guarantee needs them: keeping one convex curve only, the
-//! old one if it is the lower one at the moment of the change, gives deadlines that are earlier than the
-//! guarantee asks for where the kept curve is the higher one later, at the cost of others' (a rule like that fails
-//! `a_guarantee_is_kept` in tests/hfsc). Whether the kernel keeps one or more is not known here.
+//! All curves that count are kept here because a guarantee needs them: keeping one convex curve only, the old
+//! one if it is the lower one at the moment of the change, gives deadlines that are earlier than the
+//! guarantee asks for where the kept curve is the higher one later, at the cost of others' (a rule like that
+//! fails `a_guarantee_is_kept` in tests/hfsc). Whether the kernel keeps one or more is not known here.
 //!
 //! Deviation: the kernel's slopes are fixed-point numbers and its moments ticks of 1024 ns.
 //!

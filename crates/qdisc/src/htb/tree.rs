@@ -1,9 +1,10 @@
-//! Which class may send: rows of classes that can, feeds of classes that want to borrow, and when that changes.
+//! Which class may send: rows of classes that can, feeds of classes that want to borrow, and when that
+//! changes.
 //!
-//! A leaf that takes part is in the row of level 0 if it [can send](HtbMode::CanSend). If it may borrow, it is
-//! in its parent's feed, and the parent, as long as a class feeds it, is where its own mode puts it: so the
-//! row of a level has the classes that lend to leaves so many levels below them. Leaves of a lower level and
-//! then of a lower priority go first.
+//! A leaf that takes part is in the row of level 0 if it [can send](HtbMode::CanSend). If it may borrow, it
+//! is in its parent's feed, and the parent, as long as a class feeds it, is where its own mode puts it: so
+//! the row of a level has the classes that lend to leaves so many levels below them. Leaves of a lower level
+//! and then of a lower priority go first.
 //!
 //! Invariants: a class other than one that can send is in `wait` by the exact moment of its next change; a
 //! bit of `activity` is set exactly when the feed is not empty; a bit of `priorities` exactly when the row
@@ -246,7 +247,8 @@ impl<P: Packet + Debug> HtbTree<P> {
         }
     }
 
-    /// A packet of `bytes` leaves from `leaf`, whose turn it was in a row: which classes pay, and is the turn over?
+    /// A packet of `bytes` leaves from `leaf`, whose turn it was in a row: which classes pay, and is the turn
+    /// over?
     pub(super) fn sent(&mut self, leaf: ClassId, row: (u8, usize), bytes: u32, now: Nanos) {
         let (level, prio) = row;
         let node = self.node_mut(leaf);

@@ -1,8 +1,8 @@
 //! What disciplines and filters read in the headers of an IP packet.
 //!
 //! One pass over at most [`EXTENSIONS_MAX`] extension headers, every read checked: bytes from a network are
-//! anybody's. Absent: checksums of the transport, reassembly, what is inside a tunnel. Source: RFC 791, 8200,
-//! 4302, 6864 by their formats.
+//! not to be trusted. Absent: checksums of the transport, reassembly, what is inside a tunnel. Source: RFC
+//! 791, 8200, 4302, 6864 by their formats.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -2,8 +2,8 @@
 //!
 //! The chain of four states is that of Salsano, Ludovici, Ordine and Giannuzzi ("Definition of a general and
 //! intuitive loss model for packet networks", 2012): good times (1), losses in a burst (3), what arrives
-//! within a burst (2), a lost packet on its own in good times (4). The other one is Gilbert's and Elliott's.
-//! Source: Linux net/sched/sch_netem.c, by behaviour.
+//! within a burst (2), a lost packet on its own in good times (4). The second model is Gilbert's and
+//! Elliott's. Source: Linux net/sched/sch_netem.c, by behaviour.
 
 use super::chance::{Chance, Correlated, Probability};
 

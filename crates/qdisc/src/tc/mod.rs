@@ -1,9 +1,9 @@
 //! The grammar of `tc`: from a line as it is typed to plain data, and back.
 //!
-//! [`parse`] reads one line, [`parse_script`] several. What comes out is what was typed: defaults,
-//! and what exists, are up to the program that carries a [`Command`] out. [`TcError`] shows the line, marks the
-//! word, and says what may stand there. A command's text ([`Display`](core::fmt::Display)) is canonical:
-//! full names, the largest unit without a fraction.
+//! [`parse`] reads one line, [`parse_script`] several. What comes out is what was typed: defaults, and what
+//! exists, are up to the program that carries a [`Command`] out. [`TcError`] shows the line, marks the word,
+//! and says what may stand there. A command's text ([`Display`](core::fmt::Display)) is canonical: full
+//! names, the largest unit without a fraction.
 //!
 //! ```
 //! use quietcore_qdisc::tc::{Command, QdiscOptions, parse};

@@ -95,7 +95,8 @@ macro_rules! options {
         impl $crate::tc::table::OptionTable for $name {
             const KIND: &'static str = $kind;
             const ROLE: &'static str = concat!("option of ", $kind);
-            const NAMES: &'static [$crate::tc::words::OptionName] = &[$(($word, $word), $(($alias, $word),)*)*];
+            const NAMES: &'static [$crate::tc::words::OptionName] =
+                &[$(($word, $word), $(($alias, $word),)*)*];
 
             #[allow(unused_variables, reason = "of a discipline without options")]
             fn set(

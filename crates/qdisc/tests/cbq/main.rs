@@ -162,8 +162,8 @@ fn next(cbq: &mut Cbq<Parcel>, at: u64) -> Option<ClassId> {
     cbq.dequeue(Nanos(at)).packet().map(|parcel| parcel.class)
 }
 
-/// Goal: nobody borrows while somebody who need not has something, whatever the priorities. Method: a poor
-/// class that is served first, and one beside it to which a packet comes.
+/// Goal: no class borrows while a class that need not borrow has something, whatever the priorities. Method:
+/// a poor class that is served first, and one beside it to which a packet comes.
 #[test]
 fn borrowers_wait_for_who_need_not_borrow() {
     let mut cbq = department(1, 8);
@@ -240,7 +240,7 @@ fn a_reset_ends_all_debts() {
     }
 }
 
-/// Goal: a class whose own queue is throttled is in nobody's way and is not forgotten. Method: an `htb` of
+/// Goal: a class whose own queue is throttled is in no other's way and is not forgotten. Method: an `htb` of
 /// 100,000 bytes per second inside, and a class beside it.
 #[test]
 fn a_throttled_class_steps_aside() {

@@ -254,7 +254,7 @@ impl Model {
     fn lender(&mut self, id: u32, now: i128) -> Option<u32> {
         let is_under = |class: &Class| class.under_time.is_none_or(|until| until <= now);
         let mut lender = id;
-        // The link needs nobody.
+        // The link needs no lender.
         while self.seen(lender).parent.is_some() || lender != id {
             if is_under(self.seen(lender)) {
                 break;

@@ -209,8 +209,8 @@ proptest! {
         }
     }
 
-    /// Goal: whoever comes when it was said sends all there is; nothing is lost, nothing comes twice and
-    /// nothing before its departure. Method: random steps, then from one named moment to the next.
+    /// Goal: a caller that comes when it was said sends all there is; nothing is lost, nothing comes twice
+    /// and nothing before its departure. Method: random steps, then from one named moment to the next.
     #[test]
     fn everything_leaves(settings in settings(), steps in steps(6)) {
         let mut pair = Pair::new(settings);

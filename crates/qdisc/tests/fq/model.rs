@@ -238,7 +238,7 @@ impl Model {
     }
 
     /// The flow whose turn it is: the present band's while it has credit, else around the bands until one
-    /// that has credit has a flow; or nobody's after three in a row that only had credit.
+    /// that has credit has a flow; or none's after three in a row that only had credit.
     fn next_flow(&mut self) -> Option<u64> {
         let mut visited = vec![];
         loop {

@@ -136,7 +136,7 @@ fn settings_that_cannot_be() {
     assert_eq!(FqError::Buckets { count: 0 }.to_string(), "0 buckets keep no flow");
 }
 
-/// Goal: a flow that waits for its time is in nobody's way. Method: one stamped far ahead, then others.
+/// Goal: a flow that waits for its time is in no other's way. Method: one stamped far ahead, then others.
 #[test]
 fn who_waits_holds_up_nobody() {
     let mut queue = fq(FqSettings::default());

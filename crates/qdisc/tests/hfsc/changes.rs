@@ -45,8 +45,8 @@ fn a_share_changes_from_now_on() {
     assert!((24..=26).contains(&inner) && inner + other == 100, "{inner} to {other}");
 }
 
-/// Goal: a change gives nobody a fresh start. Method: a class that had its part for a long time is changed to
-/// what it is, again and again.
+/// Goal: a change gives no class a fresh start. Method: a class that had its part for a long time is changed
+/// to what it is, again and again.
 #[test]
 fn a_change_does_not_set_back() {
     let mut queue = Hfsc::new();

@@ -20,7 +20,7 @@ fn guarantee(curve: ServiceCurve) -> HfscClass {
 }
 
 /// Goal: a packet goes to the leaf that its priority names, else to the default class, else nowhere.
-/// Method: a leaf, an inner class and a name that nobody has, with and without a default.
+/// Method: a leaf, an inner class and a name that no class has, with and without a default.
 #[test]
 fn a_priority_names_a_leaf() {
     let mut queue = Hfsc::new();
@@ -97,7 +97,7 @@ fn a_limited_class_saves_up_nothing() {
         assert!(queue.dequeue(Nanos(step * MILLISECOND)).packet().is_some());
     }
     assert!((5..=6).contains(&of(&queue, 1)), "{} in half a second", of(&queue, 1));
-    // The late one begins where the other one is, not half way back to the limited one.
+    // The late one begins where its sibling is, not half way back to the limited one.
     let now = Nanos(500 * MILLISECOND);
     (0..900).for_each(|_| assert!(queue.enqueue(now, packet(3, 100)).is_accepted()));
     let before = of(&queue, 2);
@@ -145,8 +145,8 @@ impl Qdisc<Tagged> for Gate {
     }
 }
 
-/// Goal: a leaf whose queue is throttled holds nobody up, and is asked again when it said. Method: a gate of
-/// 10 ms beside a fifo, with a guarantee and with a share.
+/// Goal: a leaf whose queue is throttled holds no other up, and is asked again when it said. Method: a gate
+/// of 10 ms beside a fifo, with a guarantee and with a share.
 #[test]
 fn a_leaf_may_be_throttled() {
     for class in [guarantee(ServiceCurve::linear(1_000_000)), share(1_000)] {

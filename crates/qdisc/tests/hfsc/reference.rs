@@ -149,7 +149,7 @@ impl Reference {
     pub(crate) fn enqueue(&mut self, now: Nanos, leaf: usize, packet: (usize, u32)) {
         let path = self.path(leaf);
         let before: Vec<bool> = path.iter().map(|class| self.shares(*class)).collect();
-        // Where each would begin, as long as nobody has.
+        // Where each would begin, as long as none has.
         let begins: Vec<u128> =
             path.iter().map(|class| self.system_time(self.classes[*class].parent)).collect();
         let this = &mut self.classes[leaf];

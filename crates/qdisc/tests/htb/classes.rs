@@ -201,7 +201,7 @@ impl Qdisc<Parcel> for Late {
     }
 }
 
-/// Goal: a leaf whose queue is throttled is in nobody's way and is not forgotten. Method: one that gives
+/// Goal: a leaf whose queue is throttled is in no other's way and is not forgotten. Method: one that gives
 /// nothing before 1 ms, one that does; then the first alone.
 #[test]
 fn a_throttled_leaf_steps_aside() {

@@ -183,8 +183,8 @@ proptest! {
         prop_assert_eq!(netem.marked(), model.marked);
     }
 
-    /// Goal: whoever waits for the moments that it names gets everything, and never asks twice at the same
-    /// moment for nothing. Method: a script of arrivals, then a watchdog.
+    /// Goal: a caller that waits for the moments that it names gets everything, and never asks twice at the
+    /// same moment for nothing. Method: a script of arrivals, then a watchdog.
     #[test]
     fn a_watchdog_drains_it(settings in settings(), seed in any::<u64>(), count in 1..50_u64) {
         let mut netem = Netem::new(settings, generator(seed), Nanos(0)).expect("they go together");

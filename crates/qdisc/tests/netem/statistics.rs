@@ -61,8 +61,8 @@ fn gilbert_bursts() {
     assert!((share - expected).abs() < WITHIN * deviation, "{share}, not {expected}");
 }
 
-/// Goal: the four states lose what their stationary distribution says. Method: against `NetemLoss::mean`, within
-/// three times the interval of independent losses, as neighbours are alike.
+/// Goal: the four states lose what their stationary distribution says. Method: against `NetemLoss::mean`,
+/// within three times the interval of independent losses, as neighbours are alike.
 #[test]
 fn four_states() {
     let [p13, p31, p32, p23, p14] = [1.0, 20.0, 10.0, 50.0, 0.5].map(percent);
