@@ -107,7 +107,7 @@ fn read_whole(bytes: &[u8], isolated: &CpuSet) -> Reading {
         tiny.take(record);
     });
     accounting::check(bytes, &end, visited, &reader);
-    finish(&reader, end.map(|_| ()), (normal, tiny))
+    finish(&reader, end.map(|_| ()), normal, tiny)
 }
 
 /// As a pipe would hand it out: small pieces, waits between them, the header first.
@@ -129,13 +129,14 @@ fn read_in_pieces(bytes: &[u8], isolated: &CpuSet) -> Reading {
             Err(error) => end = Err(error),
         }
     }
-    finish(&reader, end, (normal, tiny))
+    finish(&reader, end, normal, tiny)
 }
 
 fn finish<R: std::io::Read>(
     reader: &TraceReader<R>,
     end: Result<(), ReadError>,
-    (normal, tiny): (Explain, Explain),
+    normal: Explain,
+    tiny: Explain,
 ) -> Reading {
     let tally = reader.tally();
     Reading {

@@ -9,10 +9,6 @@ use core::fmt::Debug;
 use quietcore_core::Nanos;
 
 /// What `tc` shows of a discipline or of a class.
-///
-/// ```
-/// assert!(quietcore_qdisc::tc::TcDescription::default().options.is_empty());
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TcDescription {
     /// What it was told, with defaults.

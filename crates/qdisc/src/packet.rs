@@ -52,12 +52,6 @@ pub trait Packet: Sized + 'static {
     }
 
     /// Flips one bit: of byte `byte` modulo its length, bit `bit` modulo 8.
-    ///
-    /// ```
-    /// let mut packet = vec![0_u8; 60];
-    /// quietcore_qdisc::Packet::corrupt(&mut packet, 61, 9);
-    /// assert_eq!(packet[1], 0b10);
-    /// ```
     fn corrupt(&mut self, byte: u32, bit: u32) {
         let _ = (byte, bit);
     }
@@ -68,13 +62,6 @@ pub trait Packet: Sized + 'static {
     }
 
     /// Whether a filter's field is as `rule` tells; a packet of which nothing is known matches no rule.
-    ///
-    /// ```
-    /// use quietcore_qdisc::{Packet, tc::FieldMatch};
-    ///
-    /// let web = FieldMatch::DestinationPort { value: 80, mask: 0xffff };
-    /// assert!(!vec![0_u8; 60].matches(&web));
-    /// ```
     fn matches(&self, rule: &FieldMatch) -> bool {
         let _ = rule;
         false

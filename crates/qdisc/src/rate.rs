@@ -9,10 +9,6 @@ use quietcore_core::Nanos;
 const SECOND: u128 = 1_000_000_000;
 
 /// How packets are packed on the link.
-///
-/// ```
-/// assert_eq!(quietcore_qdisc::LinkLayer::default(), quietcore_qdisc::LinkLayer::Ethernet);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkLayer {
     /// As they are.

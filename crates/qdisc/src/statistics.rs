@@ -40,26 +40,12 @@ impl Statistics {
     }
 
     /// A packet of `bytes` that was queued has left the queue, for wherever.
-    ///
-    /// ```
-    /// # let mut statistics = quietcore_qdisc::Statistics::default();
-    /// statistics.arrived(60);
-    /// statistics.left(60);
-    /// assert_eq!(statistics, Default::default());
-    /// ```
     pub fn left(&mut self, bytes: u32) {
         self.backlog -= u64::from(bytes);
         self.qlen -= 1;
     }
 
     /// The same, and it was sent.
-    ///
-    /// ```
-    /// # let mut statistics = quietcore_qdisc::Statistics::default();
-    /// statistics.arrived(60);
-    /// statistics.sent(60);
-    /// assert_eq!(statistics.sent_packets, 1);
-    /// ```
     pub fn sent(&mut self, bytes: u32) {
         self.left(bytes);
         self.sent_bytes += u64::from(bytes);
@@ -67,13 +53,6 @@ impl Statistics {
     }
 
     /// Nothing is queued any more.
-    ///
-    /// ```
-    /// # let mut statistics = quietcore_qdisc::Statistics::default();
-    /// statistics.arrived(60);
-    /// statistics.emptied();
-    /// assert_eq!(statistics, Default::default());
-    /// ```
     pub fn emptied(&mut self) {
         (self.backlog, self.qlen) = (0, 0);
     }

@@ -10,10 +10,6 @@ use quietcore_qdisc::{ClassId, Statistics};
 /// What a command answered.
 ///
 /// Its text is what `tc` prints, with a line's end behind each line; of what only changed something, nothing.
-///
-/// ```
-/// assert_eq!(quietcore::net::Answer::Done.to_string(), "");
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Answer {
@@ -28,10 +24,6 @@ pub enum Answer {
 }
 
 /// What the text of a report has.
-///
-/// ```
-/// assert!(!quietcore::net::ShowOptions::default().statistics);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShowOptions {

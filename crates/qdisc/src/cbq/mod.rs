@@ -104,14 +104,6 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     ///
     /// [`CbqError`] if there is no such parent, it is 7 below the link already, or `id` is taken or not of
     /// this discipline.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Cbq, CbqClass, CbqError, CbqSettings, ClassId, Rate};
-    /// # let rate = Rate::bytes_per_second(1_000_000).expect("not 0");
-    /// let mut cbq = Cbq::<Vec<u8>>::new(CbqSettings::new(rate));
-    /// let link = ClassId::new(1, 0);
-    /// assert_eq!(cbq.add_class(None, link, CbqClass::new(rate)), Err(CbqError::Exists(link)));
-    /// ```
     pub fn add_class(
         &mut self,
         parent: Option<ClassId>,

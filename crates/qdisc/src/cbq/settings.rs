@@ -35,10 +35,6 @@ impl CbqSettings {
 }
 
 /// What is done with a class that is above its rate and may not borrow.
-///
-/// ```
-/// assert_eq!(quietcore_qdisc::CbqOverlimit::default(), quietcore_qdisc::CbqOverlimit::Classic);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CbqOverlimit {
     /// It waits in its round until it is under its rate again, and `offtime` more; the watchdog is for that.
@@ -174,10 +170,6 @@ impl fmt::Display for CbqError {
 impl core::error::Error for CbqError {}
 
 /// What a class has done, and where it stands.
-///
-/// ```
-/// assert_eq!(quietcore_qdisc::CbqClassStatistics::default().borrows, 0);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CbqClassStatistics {

@@ -31,11 +31,6 @@ options! {
 
 options! {
     /// What was typed behind `bfifo`.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::tc::{BfifoOptions, Bytes};
-    /// assert_eq!(BfifoOptions { limit: Some(Bytes(2_048)) }.to_string(), "bfifo limit 2kb");
-    /// ```
     pub struct BfifoOptions of "bfifo" {
         /// Bytes that it holds at most.
         limit: Bytes = "limit",

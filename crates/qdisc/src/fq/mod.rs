@@ -104,16 +104,6 @@ impl<P: Packet> Fq<P> {
     ///
     /// # Errors
     /// [`FqError`] names the setting that cannot be: then nothing has changed.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Fq, FqError, FqSettings, Qdisc};
-    /// # let mut queue = Fq::new(FqSettings::default())?;
-    /// assert!(queue.enqueue(Nanos(0), vec![0; 60]).is_accepted());
-    /// queue.change(FqSettings::default().limit(7))?;
-    /// assert_eq!((queue.settings().limit, queue.statistics().qlen), (7, 1));
-    /// # Ok::<(), FqError>(())
-    /// ```
     pub fn change(&mut self, settings: FqSettings) -> Result<(), FqError> {
         settings.check()?;
         if settings.priomap != self.settings.priomap {
@@ -128,14 +118,6 @@ impl<P: Packet> Fq<P> {
     }
 
     /// What it has done, and what it holds, of flows, bands and time.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Fq, FqSettings, Qdisc};
-    /// let mut queue = Fq::new(FqSettings::default()).expect("settings that can be");
-    /// assert!(queue.enqueue(Nanos(0), vec![0; 60]).is_accepted());
-    /// assert_eq!(queue.fq_statistics().fast_path_packets, 1);
-    /// ```
     #[must_use]
     pub fn fq_statistics(&self) -> FqStatistics {
         let flows = self.flows.count() as u64;

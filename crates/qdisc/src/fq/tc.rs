@@ -89,10 +89,6 @@ switch! {
 }
 
 /// Each priority's band, from 0 to 2.
-///
-/// ```
-/// assert_eq!(quietcore_qdisc::tc::Priomap([1; 16]).0.len(), 16);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priomap(
     /// Bands.
@@ -100,10 +96,6 @@ pub struct Priomap(
 );
 
 /// Each band's share of the bytes, from 1 to 2^31 - 1.
-///
-/// ```
-/// assert_eq!(quietcore_qdisc::tc::Weights([4, 2, 1]).0[0], 4);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights(
     /// Shares.

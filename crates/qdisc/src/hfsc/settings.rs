@@ -37,10 +37,6 @@ impl HfscClass {
 }
 
 /// What a class has done, in the words of `tc -s class show`, and what it holds.
-///
-/// ```
-/// assert_eq!(quietcore_qdisc::HfscStatistics::default().realtime_bytes, 0);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HfscStatistics {

@@ -22,11 +22,6 @@ use quietcore_core::Nanos;
 
 options! {
     /// What was typed behind `hfsc`.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::tc::{HfscOptions, Minor};
-    /// assert_eq!(HfscOptions { default: Some(Minor(16)) }.to_string(), "hfsc default 10");
-    /// ```
     pub struct HfscOptions of "hfsc" {
         /// The class of what no filter knows.
         default: Minor = "default",

@@ -264,15 +264,6 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     }
 
     /// Its classes by id: what each was told, and the class above it.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{ClassId, Htb, HtbClass, HtbError, HtbSettings, Rate};
-    /// # let mut htb = Htb::<Vec<u8>>::new(HtbSettings::default());
-    /// let class = HtbClass::new(Rate::bytes_per_second(1_000).expect("not 0"));
-    /// htb.add_class(None, ClassId::new(1, 2), class)?;
-    /// assert!(htb.classes().eq([(ClassId::new(1, 2), None, &class)]));
-    /// # Ok::<(), HtbError>(())
-    /// ```
     pub fn classes(&self) -> impl Iterator<Item = (ClassId, Option<ClassId>, &HtbClass)> {
         self.tree.classes.iter().map(|(&id, node)| (id, node.parent, &node.settings))
     }

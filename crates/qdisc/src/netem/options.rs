@@ -67,10 +67,6 @@ impl Complete for NetemOptions {
 
 switch! {
     /// What happens to what would be lost.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::tc::Ecn::Mark, quietcore_qdisc::tc::Ecn::Mark);
-    /// ```
     pub enum Ecn {
         /// `ecn`: it is marked as having met congestion.
         Mark = "ecn",
@@ -113,10 +109,6 @@ impl OptionValue for TypedDelay {
 }
 
 /// The name of a distribution.
-///
-/// ```
-/// assert_eq!(quietcore_qdisc::tc::DistributionName::ParetoNormal.name(), "paretonormal");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DistributionName {
     /// Every value between the edges is as likely.

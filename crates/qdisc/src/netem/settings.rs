@@ -86,13 +86,6 @@ pub struct NetemSlot {
 }
 
 /// From one opening of a slot to the next.
-///
-/// ```
-/// # use quietcore_core::Nanos;
-/// # use quietcore_qdisc::SlotSpacing;
-/// let always = SlotSpacing::Between { min: Nanos(1_000), max: Nanos(1_000) };
-/// # let _ = always;
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SlotSpacing {
     /// All between these are as likely.
@@ -107,10 +100,6 @@ pub enum SlotSpacing {
 }
 
 /// What becomes of a packet that would be lost.
-///
-/// ```
-/// assert_eq!(quietcore_qdisc::OnLoss::default(), quietcore_qdisc::OnLoss::Drop);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnLoss {
     /// It is lost.

@@ -37,10 +37,6 @@ options! {
 impl Complete for PrioOptions {}
 
 /// The bands of the first priorities, from 1 to 16 of them; the others have the default's.
-///
-/// ```
-/// assert_eq!(quietcore_qdisc::tc::PrioBands(vec![1, 0]).0.len(), 2);
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrioBands(
     /// Bands, from 0.

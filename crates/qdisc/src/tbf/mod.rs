@@ -80,14 +80,6 @@ impl<P: Packet + Debug + Send + 'static> Tbf<P> {
     ///
     /// # Errors
     /// [`TbfError`] names the setting that cannot be.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Rate, Tbf, TbfError, TbfLimit, TbfSettings};
-    /// let rate = Rate::bytes_per_second(125_000).expect("not 0");
-    /// let settings = TbfSettings::new(rate, 0, TbfLimit::Bytes(3_000));
-    /// assert_eq!(Tbf::<Vec<u8>>::new(settings, Nanos(0)).err(), Some(TbfError::Burst { bytes: 0 }));
-    /// ```
     pub fn new(settings: TbfSettings, now: Nanos) -> Result<Self, TbfError> {
         settings.check()?;
         let limit = settings.limit_bytes();

@@ -59,13 +59,6 @@ impl TbfSettings {
     }
 
     /// With one.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{Rate, Tbf, TbfLimit, TbfSettings};
-    /// let rate = |bytes| Rate::bytes_per_second(bytes).expect("not 0");
-    /// let settings = TbfSettings::new(rate(125_000), 5_000, TbfLimit::Bytes(3_000)).peak(rate(250_000), 1_514);
-    /// assert_eq!(settings.longest(), 1_514);
-    /// ```
     #[must_use]
     pub const fn peak(self, rate: Rate, minburst: u32) -> Self {
         Self { peak: Some(TbfPeak { rate, minburst }), ..self }

@@ -36,10 +36,6 @@ pub enum Command {
 }
 
 /// What is done to a discipline or to a class.
-///
-/// ```
-/// assert_eq!(quietcore_qdisc::tc::TcVerb::Delete.name(), "del");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcVerb {
     /// Made; nothing may be there.
@@ -145,10 +141,6 @@ pub struct ClassCommand {
 }
 
 /// What there is of.
-///
-/// ```
-/// assert_eq!(quietcore_qdisc::tc::TcObject::Qdisc.name(), "qdisc");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcObject {
     /// Disciplines.

@@ -11,10 +11,6 @@ use core::fmt::Debug;
 
 options! {
     /// What was typed behind `mq`: nothing.
-    ///
-    /// ```
-    /// assert_eq!(quietcore_qdisc::tc::MqOptions {}.to_string(), "mq");
-    /// ```
     pub struct MqOptions of "mq" {}
 }
 

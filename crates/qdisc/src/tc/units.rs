@@ -186,10 +186,6 @@ impl fmt::Display for Percent {
 }
 
 /// The second number of a class, in hexadecimal: what `default` names.
-///
-/// ```
-/// assert_eq!(quietcore_qdisc::tc::Minor(0x1f).to_string(), "1f");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Minor(
     /// The number.
