@@ -81,16 +81,6 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     }
 
     /// How many queues it has.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}};
-    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-    /// # let machine = builder.start()?;
-    /// let device = Device::new(&network, machine, DeviceOptions::new(8), |_, _: Vec<u8>| Ok(()))?;
-    /// assert_eq!(device.queues(), 8);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn queues(&self) -> usize {
         self.queues.len()
@@ -117,16 +107,6 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     }
 
     /// Sends a packet through the queue of the calling thread's CPU. From any thread.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}};
-    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-    /// # let machine = builder.start()?;
-    /// let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
-    /// assert!(device.send(vec![0; 60]).is_accepted());
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn send(&self, packet: P) -> Enqueued {
         let cpu = self.machine.cpu_here();
         self.send_as(cpu, self.queue_of(cpu, packet.flow()), packet)
@@ -136,21 +116,11 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     ///
     /// # Panics
     /// If there is no such queue.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}};
-    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-    /// # let machine = builder.start()?;
-    /// let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
-    /// assert!(device.send_through(1, vec![0; 60]).is_accepted());
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn send_through(&self, queue: usize, packet: P) -> Enqueued {
         self.send_as(self.machine.cpu_here(), queue, packet)
     }
 
-    /// Sends a packet through queue `queue` as who plays `cpu`: for handlers of softirqs, which are the CPU's
+    /// Sends a packet through queue `queue` from `cpu`: for handlers of softirqs, which are the CPU's
     /// also where its ksoftirqd runs them.
     ///
     /// # Panics
@@ -181,7 +151,7 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
         }
     }
 
-    /// Sends packets through queue `queue` as who plays `cpu`, the lock taken once for all of them. What
+    /// Sends packets through queue `queue` from `cpu`, the lock taken once for all of them. What
     /// became of each is in the [statistics](Self::statistics).
     ///
     /// # Panics
@@ -208,16 +178,6 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     ///
     /// # Panics
     /// If there is no such queue.
-    ///
-    /// ```
-    /// # use quietcore::{CpuId, Machine, net::{Device, DeviceOptions, Network}};
-    /// # let (network, builder) = Network::new(Machine::builder().lanes("0-1".parse()?));
-    /// # let machine = builder.start()?;
-    /// let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
-    /// assert_eq!(device.home(1), CpuId::new(1)?);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn home(&self, queue: usize) -> CpuId {
         self.queues[queue].home
@@ -227,16 +187,6 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     ///
     /// # Panics
     /// If there is no such queue.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, FifoLimit}};
-    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-    /// # let machine = builder.start()?;
-    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
-    /// device.graft(0, Fifo::new(FifoLimit::Bytes(100_000)));
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn graft(&self, queue: usize, qdisc: impl Qdisc<P> + 'static) {
         self.queues[queue].graft(Box::new(qdisc));
     }
@@ -256,7 +206,7 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn graft_root(&self, qdisc: impl Qdisc<P>) {
-        // The first one first: whoever is passed on finds it.
+        // The first queue first: packets that are passed on find the discipline.
         self.queues[0].graft_as(Box::new(qdisc), Sharing::First);
         for queue in &self.queues[1..] {
             queue.graft_as(first_qdisc(), Sharing::First);
@@ -318,16 +268,6 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     ///
     /// # Panics
     /// If there is no such queue.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}};
-    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-    /// # let machine = builder.start()?;
-    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
-    /// device.wake_queue(0);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn wake_queue(&self, queue: usize) {
         self.queues[queue].wake();
     }
@@ -336,16 +276,6 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     ///
     /// # Panics
     /// If there is no such queue.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}};
-    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-    /// # let machine = builder.start()?;
-    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
-    /// assert_eq!(device.statistics(0).qdisc.sent_packets, 0);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn statistics(&self, queue: usize) -> QueueStatistics {
         self.queues[queue].statistics()

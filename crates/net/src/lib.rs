@@ -2,11 +2,11 @@
 //!
 //! A [`Device`] takes packets from any thread, keeps them in the queue that belongs to the sender's CPU (XPS:
 //! [`DeviceOptions::transmit_map`]), and gives them to a [`Driver`] when the queue's
-//! [discipline](quietcore_qdisc) lets them go. Who has to wait arms an exact timer; when it is due the queue
-//! is put on the list of the CPU that the timer ran on, and that CPU's NET_TX softirq runs it. So where a
-//! pinned timer keeps a queue with its CPU, one that may be moved takes the queue, and the lock, elsewhere:
-//! what seed 000 is about. [`QueueStatistics`] count it: packets that left on another CPU than the queue's,
-//! and how long the lock was waited for.
+//! [discipline](quietcore_qdisc) lets them go. A queue whose next packet has to wait arms an exact timer, its
+//! watchdog; when it is due the queue is put on the list of the CPU that the timer ran on, and that CPU's
+//! NET_TX softirq runs it. So a pinned watchdog keeps a queue with its CPU; one that may be moved takes the
+//! queue, and its lock, elsewhere. [`QueueStatistics`] count packets that left on another CPU than the
+//! queue's, and how long the lock was waited for.
 //!
 //! ```
 //! use quietcore::net::{Device, DeviceOptions, Network};
@@ -37,9 +37,9 @@
 //!
 //! Invariants: a queue is run by one thread at a time, and a packet leaves its discipline under the queue's
 //! lock and reaches the driver outside of it; a queue whose head must wait has its watchdog armed; a queue
-//! that was put on a list is run once. What brings packets in is a [`Receiver`], which NET_RX runs.
-//! Deliberately absent: segmentation. Source: Linux
-//! net/core/dev.c and net/sched/sch_generic.c, sch_api.c, by behaviour.
+//! that was put on a list is run once. A [`Receiver`], which NET_RX runs, brings packets in.
+//!
+//! Source: Linux net/core/dev.c and net/sched/sch_generic.c, sch_api.c, by behaviour.
 
 mod control;
 mod device;

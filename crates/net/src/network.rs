@@ -110,7 +110,8 @@ impl Network {
     }
 }
 
-/// What a run of the softirq has not come to yet. It goes back to the list when the run ends, also by a panic.
+/// What a run of the softirq has not come to yet. When the run ends, also by a panic, it goes back to the
+/// list.
 struct UnrunItems<'a> {
     list: &'a List,
     run: &'a SoftirqRun<'a>,

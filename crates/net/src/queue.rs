@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Wea
 
 /// Packets that are taken out at a time.
 const BATCH: usize = 16;
+
 /// What a queue belongs to.
 pub(super) struct QueuePlace {
     pub(super) machine: &'static Machine,
@@ -35,7 +36,7 @@ pub(super) struct QueuePlace {
     pub(super) stays: Watchdog,
 }
 
-/// See the module.
+/// A transmit queue of a device.
 pub(super) struct DeviceQueue<P> {
     pub(super) machine: &'static Machine,
     pub(super) network: Network,

@@ -2,8 +2,10 @@
 //!
 //! An interrupt, or a thread that stands for one, only says that there is something
 //! ([`Receiver::schedule`]), and is off from then on. The softirq takes packets in, a budget at a time; the
-//! run that finds nothing more turns interrupts on again. Invariant: a receiver is on one list at most and run by one thread at a time; a
-//! `schedule` that comes while it runs makes it run again, and so does a panic: interrupts are off then.
+//! run that finds nothing more turns interrupts on again.
+//!
+//! Invariant: a receiver is on one list at most and run by one thread at a time; a `schedule` that comes
+//! while it runs makes it run again, and so does a panic: interrupts are off then.
 //! Source: Linux net/core/dev.c (NAPI), by behaviour.
 
 use super::network::{Network, Scheduled};

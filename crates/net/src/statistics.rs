@@ -26,7 +26,7 @@ pub struct QueueStatistics {
     pub watchdogs_elsewhere: u64,
     /// How often the delay timer ran, of disciplines that have one.
     pub delay_timers: u64,
-    /// How often the lock was taken, and how often it was not free; who only looks on is not counted.
+    /// How often the lock was taken, and how often it was not free. Reading statistics is not counted.
     pub locked: u64,
     /// See `locked`.
     pub contended: u64,

@@ -34,7 +34,7 @@ fn delayed(machine: &Machine, millis: u64) -> Netem<Vec<u8>, impl FnMut() -> u32
     Netem::new(settings, || 0, machine.now()).expect("they go together")
 }
 
-/// Goal: a receiver that panics is run again, as nobody else would ask for it. Method: it panics once, before
+/// Goal: a receiver that panics is run again, as its interrupts are off. Method: it panics once, before
 /// it turns its interrupts on.
 #[test]
 fn a_receiver_that_panics_is_run_again() {
@@ -110,7 +110,7 @@ fn a_driver_that_panics_is_asked_again() {
     machine.shutdown();
 }
 
-/// Says that it has room while whoever runs the queue does not know yet that it had none.
+/// Says that it has room while the run of the queue does not know yet that it had none.
 struct Hasty {
     device: Mutex<Option<Shared>>,
     calls: Mutex<u32>,
@@ -155,7 +155,7 @@ fn a_wake_up_during_a_run_is_not_missed() {
     machine.shutdown();
 }
 
-/// Goal: after a machine's end a device with much to send neither overflows a stack nor is kept by anybody.
+/// Goal: after a machine's end a device with much to send neither overflows a stack nor is kept alive.
 /// Method: a driver that has no room until then, many packets, a small stack.
 #[test]
 fn a_full_device_outlives_its_machine() {

@@ -12,7 +12,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use quietcore::time::{Duration, Instant};
-use quietcore::tokio::lanes::{JoinHandle, Lanes};
+use quietcore::tokio::lanes::{LaneJoinHandle, Lanes};
 use quietcore::{CpuId, CpuSet, Machine, lane::Pinning};
 use std::convert::Infallible;
 use std::error::Error;
@@ -177,7 +177,7 @@ fn measure(is_over: impl Fn() -> bool) -> Gaps {
 struct Watcher {
     cpu: CpuId,
     is_over: Arc<()>,
-    task: JoinHandle<Gaps>,
+    task: LaneJoinHandle<Gaps>,
 }
 
 impl Watcher {

@@ -292,8 +292,8 @@ impl Runtime {
     /// # drop((sleep, entered));
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn enter(&self) -> EnterGuard<'_> {
-        EnterGuard { _machine: self.machine.map(Machine::enter), _runtime: self.inner.enter() }
+    pub fn enter(&self) -> RuntimeGuard<'_> {
+        RuntimeGuard { _machine: self.machine.map(Machine::enter), _runtime: self.inner.enter() }
     }
 
     /// Its machine, if it has one.
@@ -331,7 +331,7 @@ impl Runtime {
 /// While it lives, a runtime and its machine are the current ones of a thread.
 #[derive(Debug)]
 #[must_use = "they are current only while the guard lives"]
-pub struct EnterGuard<'a> {
+pub struct RuntimeGuard<'a> {
     _machine: Option<quietcore_live::EnterGuard>,
     _runtime: real::EnterGuard<'a>,
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use quietcore::time::{Duration, Instant, sleep, sleep_until, timeout};
-use quietcore::tokio::lanes::{self, JoinHandle, LaneSpawnError, Lanes, LanesStartError};
+use quietcore::tokio::lanes::{self, LaneJoinHandle, LaneSpawnError, Lanes, LanesStartError};
 use quietcore::{
     Cpu, CpuId, CpuSet, LaneThreads, Machine, Precision, TimerOptions, lane::Pinning, machine::OnPanic,
 };
@@ -41,7 +41,7 @@ fn receive<T>(receiver: &Receiver<T>) -> T {
 }
 
 /// What a task returns.
-fn join<T>(task: JoinHandle<T>) -> T {
+fn join<T>(task: LaneJoinHandle<T>) -> T {
     quietcore::time::block_on(task).expect("it neither panics nor is cancelled")
 }
 
@@ -379,7 +379,7 @@ fn tasks_are_aborted() {
     });
     receive(&is_blocked);
     let queued = lanes.spawn_on(cpu, || async { unreachable!("it was aborted before") });
-    let queued: JoinHandle<()> = queued.expect("a lane");
+    let queued: LaneJoinHandle<()> = queued.expect("a lane");
     queued.abort();
     release.send(()).expect("the lane waits for it");
     assert!(quietcore::time::block_on(queued).expect_err("aborted").is_cancelled());

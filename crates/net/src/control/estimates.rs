@@ -1,4 +1,4 @@
-//! The timer behind `est`: it tells all estimates what was sent, when the first of them is due.
+//! The timer behind `est`: when the first estimate is due, it gives all of them what was sent.
 //!
 //! One timer for all, which may be moved and coalesced, as nothing waits for it; an estimate that is told
 //! late takes what was sent for evenly spread. It holds the control weakly, and is idle while nothing is

@@ -1,7 +1,8 @@
 //! What a device has: its root, and where in it a command's words lead.
 
+use super::error::TcControlError;
 use super::node::{Estimate, QdiscNode, node, node_mut};
-use super::{Device, TcControlError};
+use crate::device::Device;
 use core::fmt::Debug;
 use quietcore_live::Nanos;
 use quietcore_qdisc::tc::TcParent;

@@ -5,10 +5,10 @@
 //! TUN a, queue k -> poller -> NET_RX of k's CPU -> device a->b, queue k -> TUN b, queue k     (and back)
 //! ```
 //!
-//! A poller thread stands for the interrupts. It schedules the receiver of a queue that has packets, and the queue
-//! is silent until the receiver has emptied it (`EPOLLONESHOT`). The receiver reads the packets and sends
-//! them through the device's queue of the same number; the driver writes what the discipline lets go to the
-//! other interface's queue of that number. The kernel sends answers through the queue that it last got a
+//! A poller thread stands for the interrupts. It schedules the receiver of a queue that has packets, and the
+//! queue is silent until the receiver has emptied it (`EPOLLONESHOT`). The receiver reads the packets and
+//! sends them through the device's queue of the same number; the driver writes what the discipline lets go to
+//! the other interface's queue of that number. The kernel sends answers through the queue that it last got a
 //! flow's packets from, so a flow stays in one queue both ways.
 //!
 //! With [`Offload::On`](super::Offload::On) one system call reads up to 64 KiB of a stream, which are cut

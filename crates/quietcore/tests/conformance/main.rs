@@ -25,8 +25,8 @@ fn check(program: &Program, what: &str) {
     }
 }
 
-/// Goal: each way in which a pending period ends is reported by both worlds. Method: a program for each, written
-/// out.
+/// Goal: each way in which a pending period ends is reported by both worlds. Method: a program for each,
+/// written out.
 #[test]
 fn every_end_of_a_timer() {
     let programs = [

@@ -6,8 +6,8 @@ use quietcore_sim::{Scenario, ScriptStep};
 
 /// What happens, from the beginning to the end of the program.
 pub(crate) fn run(program: &Program) -> Story {
-    // Ticks of all CPUs at the same moment: an expiry is then reported at the edge of its tick. One more tick, so
-    // that what is due at the end is still reported.
+    // Ticks of all CPUs at the same moment: an expiry is then reported at the edge of its tick. One tick
+    // more, so that what is due at the end is still reported.
     let micros = (program.ticks * TICK + TICK / 10) / 1000;
     let text = format!("duration = \"{micros}us\"\n[machine]\ncpus = {CPUS}\nskew = false\n");
     let scenario =

@@ -2,7 +2,7 @@
 
 use super::error::LaneSpawnError;
 use super::host::{self, LaneOrder, OrderSender};
-use super::join::{JoinHandle, promise};
+use super::join::{LaneJoinHandle, promise};
 use core::fmt;
 use core::future::Future;
 use quietcore_live::{CpuId, CpuSet, Machine, virtual_time};
@@ -49,7 +49,7 @@ impl LanesHandle {
     pub fn spawn<F>(
         &self,
         make: impl FnOnce() -> F + Send + 'static,
-    ) -> Result<JoinHandle<F::Output>, LaneSpawnError>
+    ) -> Result<LaneJoinHandle<F::Output>, LaneSpawnError>
     where
         F: Future + 'static,
         F::Output: Send + 'static,
@@ -78,7 +78,7 @@ impl LanesHandle {
         &self,
         cpu: CpuId,
         make: impl FnOnce() -> F + Send + 'static,
-    ) -> Result<JoinHandle<F::Output>, LaneSpawnError>
+    ) -> Result<LaneJoinHandle<F::Output>, LaneSpawnError>
     where
         F: Future + 'static,
         F::Output: Send + 'static,
@@ -142,7 +142,7 @@ impl LanesHandle {
 fn send<F>(
     post: &OrderSender,
     make: impl FnOnce() -> F + Send + 'static,
-) -> Result<JoinHandle<F::Output>, LaneSpawnError>
+) -> Result<LaneJoinHandle<F::Output>, LaneSpawnError>
 where
     F: Future + 'static,
     F::Output: Send + 'static,

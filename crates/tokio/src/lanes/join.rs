@@ -44,10 +44,10 @@ impl<T> Promise<T> {
 }
 
 /// Both ends.
-pub(super) fn promise<T>() -> (Promise<T>, JoinHandle<T>) {
+pub(super) fn promise<T>() -> (Promise<T>, LaneJoinHandle<T>) {
     let (sender, receiver) = oneshot::channel();
     let stage = Arc::new(Mutex::new(TaskStage::Queued));
-    let handle = JoinHandle { stage: Arc::clone(&stage), task: AwaitedTask::Promised(receiver) };
+    let handle = LaneJoinHandle { stage: Arc::clone(&stage), task: AwaitedTask::Promised(receiver) };
     (Promise { stage, sender }, handle)
 }
 
@@ -59,12 +59,12 @@ enum AwaitedTask<T> {
 
 /// Waits for a task on a lane. It can be awaited in any executor; dropping it leaves the task alone.
 #[derive(Debug)]
-pub struct JoinHandle<T> {
+pub struct LaneJoinHandle<T> {
     stage: Arc<Mutex<TaskStage>>,
     task: AwaitedTask<T>,
 }
 
-impl<T> JoinHandle<T> {
+impl<T> LaneJoinHandle<T> {
     /// Ends the task where it waits, or before it begins. A task that is done stays done.
     ///
     /// ```
@@ -93,8 +93,8 @@ impl<T> JoinHandle<T> {
     }
 }
 
-impl<T> Future for JoinHandle<T> {
-    type Output = Result<T, JoinError>;
+impl<T> Future for LaneJoinHandle<T> {
+    type Output = Result<T, LaneJoinError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         loop {
@@ -102,10 +102,10 @@ impl<T> Future for JoinHandle<T> {
                 AwaitedTask::Promised(promise) => match ready!(Pin::new(promise).poll(context)) {
                     Ok(task) => self.task = AwaitedTask::Made(task),
                     // Its lane ended before it was made.
-                    Err(_) => return Poll::Ready(Err(JoinError(None))),
+                    Err(_) => return Poll::Ready(Err(LaneJoinError(None))),
                 },
                 AwaitedTask::Made(task) => {
-                    return Pin::new(task).poll(context).map_err(|error| JoinError(Some(error)));
+                    return Pin::new(task).poll(context).map_err(|error| LaneJoinError(Some(error)));
                 }
             }
         }
@@ -126,9 +126,9 @@ impl<T> Future for JoinHandle<T> {
 /// # machine.shutdown();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct JoinError(Option<real::JoinError>);
+pub struct LaneJoinError(Option<real::JoinError>);
 
-impl JoinError {
+impl LaneJoinError {
     /// It was aborted, or its lane was shut down.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
@@ -147,8 +147,8 @@ impl JoinError {
     /// The error as it was, when the task did not panic.
     ///
     /// ```
-    /// # use quietcore::tokio::lanes::JoinError;
-    /// let go_on_panicking = |error: JoinError| {
+    /// # use quietcore::tokio::lanes::LaneJoinError;
+    /// let go_on_panicking = |error: LaneJoinError| {
     ///     if let Ok(panic) = error.try_into_panic() {
     ///         std::panic::resume_unwind(panic);
     ///     }
@@ -163,16 +163,16 @@ impl JoinError {
     }
 }
 
-impl fmt::Debug for JoinError {
+impl fmt::Debug for LaneJoinError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Some(error) => fmt::Debug::fmt(error, out),
-            None => out.write_str("JoinError::Cancelled"),
+            None => out.write_str("LaneJoinError::Cancelled"),
         }
     }
 }
 
-impl fmt::Display for JoinError {
+impl fmt::Display for LaneJoinError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Some(error) => fmt::Display::fmt(error, out),
@@ -181,4 +181,4 @@ impl fmt::Display for JoinError {
     }
 }
 
-impl core::error::Error for JoinError {}
+impl core::error::Error for LaneJoinError {}

@@ -6,7 +6,7 @@
 use super::error::{LaneSpawnError, LanesStartError};
 use super::handle::LanesHandle;
 use super::host::{LaneOrder, LaneThread};
-use super::join::JoinHandle;
+use super::join::LaneJoinHandle;
 use super::settings::{BuilderChange, LaneSettings};
 use core::future::Future;
 use core::time::Duration;
@@ -69,7 +69,7 @@ impl Lanes {
     pub fn spawn<F>(
         &self,
         make: impl FnOnce() -> F + Send + 'static,
-    ) -> Result<JoinHandle<F::Output>, LaneSpawnError>
+    ) -> Result<LaneJoinHandle<F::Output>, LaneSpawnError>
     where
         F: Future + 'static,
         F::Output: Send + 'static,
@@ -85,7 +85,7 @@ impl Lanes {
         &self,
         cpu: CpuId,
         make: impl FnOnce() -> F + Send + 'static,
-    ) -> Result<JoinHandle<F::Output>, LaneSpawnError>
+    ) -> Result<LaneJoinHandle<F::Output>, LaneSpawnError>
     where
         F: Future + 'static,
         F::Output: Send + 'static,

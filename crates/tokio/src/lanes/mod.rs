@@ -48,5 +48,5 @@ mod settings;
 pub use error::{LaneSpawnError, LanesStartError};
 pub use handle::LanesHandle;
 pub use host::block_in_place;
-pub use join::{JoinError, JoinHandle};
+pub use join::{LaneJoinError, LaneJoinHandle};
 pub use lane_set::{Lanes, LanesBuilder};
