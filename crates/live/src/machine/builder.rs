@@ -67,7 +67,7 @@ pub struct MachineBuilder {
     pub(super) defer_limit: Duration,
     pub(super) wake_to: WakeTo,
     pub(super) timer_raise: TimerRaise,
-    pub(crate) sites: RecordLocations,
+    pub(crate) arm_locations: RecordLocations,
 }
 
 impl Default for MachineBuilder {
@@ -92,7 +92,7 @@ impl Default for MachineBuilder {
             defer_limit: Duration::from_millis(50),
             wake_to: WakeTo::default(),
             timer_raise: TimerRaise::default(),
-            sites: RecordLocations::default(),
+            arm_locations: RecordLocations::default(),
         }
     }
 }

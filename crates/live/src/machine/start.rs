@@ -104,7 +104,7 @@ impl Machine {
             virtual_time: VirtualTime::new(builder.virtual_time, Nanos(builder.tick.as_nanos() as u64)),
             hosts: Hosts::new(highest.index() + 1, spare),
             spare_turn: Mutex::new(SpareTurn::new(spare)),
-            life: Life::new(builder.sites),
+            life: Life::new(builder.arm_locations),
             cpu_limit: spare.index() as u16 + count,
             counts: (0..spare.index() + usize::from(count)).map(|_| CpuCounts::new()).collect(),
             cpus,

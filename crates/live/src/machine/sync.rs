@@ -15,11 +15,11 @@ pub(super) struct Life {
 const RUNNING: u8 = 0;
 const SHUT_DOWN: u8 = 1;
 /// Running, and timers keep where they are armed.
-const KEEPS_SITES: u8 = 2;
+const RECORDS_LOCATIONS: u8 = 2;
 
 impl Life {
-    pub(super) fn new(sites: RecordLocations) -> Self {
-        let word = if sites == RecordLocations::Yes { KEEPS_SITES } else { RUNNING };
+    pub(super) fn new(locations: RecordLocations) -> Self {
+        let word = if locations == RecordLocations::Yes { RECORDS_LOCATIONS } else { RUNNING };
         // Relaxed: no other thread has the word yet.
         Self { word: AtomicU8::new(word), forks: crate::fork::count() }
     }

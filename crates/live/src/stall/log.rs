@@ -173,7 +173,7 @@ mod tests {
     fn a_mark_has_one_report() {
         let stalls = Stalls::new(1);
         let cpu = CpuId::default();
-        let running = RunningCode { callback: &Callback::RAW, subject: 16, function: 32, site: None };
+        let running = RunningCode { callback: &Callback::RAW, subject: 16, function: 32, location: None };
         stalls.around(cpu, running, || {
             assert_eq!(stalls.report(Nanos(300), marked(1, false)).len(), 1);
             assert!(stalls.report(Nanos(400), marked(1, false)).is_empty());

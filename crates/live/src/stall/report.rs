@@ -62,7 +62,7 @@ pub enum StallCause {
         timer: usize,
         /// The address of its function, for a debugger; 0 if that is not known.
         function: usize,
-        /// Where it was armed, on a machine that [keeps arm sites](crate::MachineBuilder::arm_sites).
+        /// Where it was armed, on a machine that [records arm locations](crate::MachineBuilder::arm_locations).
         armed: Option<&'static Location<'static>>,
     },
     /// It polls a task, or drops one that was aborted.
@@ -71,7 +71,7 @@ pub enum StallCause {
         name: &'static str,
         /// Of a real-time task.
         priority: Option<Priority>,
-        /// Where it was started, on a machine that [keeps arm sites](crate::MachineBuilder::arm_sites).
+        /// Where it was started, on a machine that [records arm locations](crate::MachineBuilder::arm_locations).
         spawned: Option<&'static Location<'static>>,
     },
     /// It runs [`Work`](crate::task::Work).
@@ -94,12 +94,14 @@ pub enum StallCause {
 impl StallCause {
     /// What a lane's record says.
     pub(super) fn of(running: RunningCode) -> Self {
-        let RunningCode { callback, subject, function, site } = running;
+        let RunningCode { callback, subject, function, location } = running;
         let name = (callback.name)();
         let number = u8::try_from(subject).ok();
         match callback.kind {
-            CodeKind::Timer => Self::Running { name, timer: subject, function, armed: site },
-            CodeKind::Task => Self::Task { name, priority: number.and_then(Priority::new), spawned: site },
+            CodeKind::Timer => Self::Running { name, timer: subject, function, armed: location },
+            CodeKind::Task => {
+                Self::Task { name, priority: number.and_then(Priority::new), spawned: location }
+            }
             CodeKind::Work => Self::Work { name },
             // The thread that writes the record has a vector.
             CodeKind::Softirq => {
@@ -118,14 +120,14 @@ impl StallCause {
                 if timer != 0 {
                     write!(out, " of timer {timer:#x}")?;
                 }
-                armed.map_or(Ok(()), |site| write!(out, ", armed at {site}"))
+                armed.map_or(Ok(()), |location| write!(out, ", armed at {location}"))
             }
             Self::Task { name, priority, spawned } => {
                 write!(out, "it {verb} the task {name}")?;
                 if let Some(priority) = priority {
                     write!(out, " of priority {}", priority.get())?;
                 }
-                spawned.map_or(Ok(()), |site| write!(out, ", started at {site}"))
+                spawned.map_or(Ok(()), |location| write!(out, ", started at {location}"))
             }
             Self::Work { name } => write!(out, "it {verb} the work {name}"),
             Self::Softirq { vector } => write!(out, "it {verb} the handler of {vector}"),

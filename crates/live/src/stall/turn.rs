@@ -11,8 +11,8 @@ impl MachineBuilder {
     /// started, for [stall reports](Machine::stalls). An arm then stores an address in the timer's memory.
     /// Default: no. Raw timers have no room for it; wakers of futures have no such place.
     #[must_use]
-    pub const fn arm_sites(mut self) -> Self {
-        self.sites = RecordLocations::Yes;
+    pub const fn arm_locations(mut self) -> Self {
+        self.arm_locations = RecordLocations::Yes;
         self
     }
 }

@@ -29,7 +29,7 @@ impl Machine {
         if !self.is_running() {
             return Err(SpawnError::NotRunning);
         }
-        let origin = Origin::of::<F>(self.spawn_site(Location::caller()));
+        let origin = Origin::of::<F>(self.spawn_location(Location::caller()));
         let state = TaskState::new(self.reference(), TaskPlace::Anywhere, None, CpuId::default(), origin);
         let make =
             move |state: &Arc<TaskState>| Contained::new(async move { closure() }, Arc::clone(state), None);

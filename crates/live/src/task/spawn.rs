@@ -117,7 +117,7 @@ impl Machine {
     {
         let place = options.lane.map_or(TaskPlace::Anywhere, TaskPlace::Lane);
         let first = self.check_spawn(options.lane)?;
-        let origin = Origin::of::<F>(self.spawn_site(Location::caller()));
+        let origin = Origin::of::<F>(self.spawn_location(Location::caller()));
         let state = TaskState::new(self.reference(), place, options.priority, first, origin);
         let turn = self.lanes.rotation.next();
         let (runnable, handle) = self.tasks.list(turn, |listed| {
@@ -130,10 +130,13 @@ impl Machine {
         Ok(handle)
     }
 
-    /// `site`, if this machine keeps where tasks are started.
-    pub(super) fn spawn_site(&self, site: &'static Location<'static>) -> Option<&'static Location<'static>> {
+    /// `location`, if this machine keeps where tasks are started.
+    pub(super) fn spawn_location(
+        &self,
+        location: &'static Location<'static>,
+    ) -> Option<&'static Location<'static>> {
         // It runs, so if it does not take plain arms it keeps them.
-        Some(site).filter(|_| !self.takes_plain_arms())
+        Some(location).filter(|_| !self.takes_plain_arms())
     }
 
     /// Where a task that this thread starts counts as having run last.
@@ -181,7 +184,7 @@ impl Cpu {
     {
         let machine = self.machine();
         machine.check_spawn(None)?;
-        let origin = Origin::of::<F>(machine.spawn_site(Location::caller()));
+        let origin = Origin::of::<F>(machine.spawn_location(Location::caller()));
         let place = TaskPlace::Thread(self.cpu());
         let state = TaskState::new(machine.reference(), place, None, self.cpu(), origin);
         let (runnable, handle) = self.local_tasks().list(0, |listed| {

@@ -38,13 +38,13 @@ pub(crate) struct TaskState {
 pub(super) struct Origin {
     callback: &'static Callback,
     /// Where it was started, if the machine keeps that.
-    site: Option<&'static Location<'static>>,
+    location: Option<&'static Location<'static>>,
 }
 
 impl Origin {
-    /// Of a future of the type `F` that was started at `site`, if the machine keeps that.
-    pub(super) fn of<F>(site: Option<&'static Location<'static>>) -> Self {
-        Self { callback: const { &Callback::task::<F>() }, site }
+    /// Of a future of the type `F` that was started at `location`, if the machine keeps that.
+    pub(super) fn of<F>(location: Option<&'static Location<'static>>) -> Self {
+        Self { callback: const { &Callback::task::<F>() }, location }
     }
 }
 
@@ -63,8 +63,8 @@ impl TaskState {
     /// What a lane says that it runs.
     #[inline]
     pub(crate) fn running(&self) -> RunningCode {
-        let Origin { callback, site } = self.origin;
-        RunningCode::of(callback, self.priority.map_or(0, |priority| priority.get().into()), site)
+        let Origin { callback, location } = self.origin;
+        RunningCode::of(callback, self.priority.map_or(0, |priority| priority.get().into()), location)
     }
 }
 

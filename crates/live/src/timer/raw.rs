@@ -405,7 +405,7 @@ impl DueCallback {
             (&Callback::RAW, None)
         };
         let (subject, function) = (self.timer.0.as_ptr() as usize, self.timer.timer().run as usize);
-        RunningCode { callback, subject, function, site: arm_location }
+        RunningCode { callback, subject, function, location: arm_location }
     }
 
     /// Calls the function. A panic of it passes through.

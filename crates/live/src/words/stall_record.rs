@@ -109,7 +109,7 @@ pub(crate) struct RunningCode {
     /// Address of a timer's function; 0 if that is not known.
     pub(crate) function: usize,
     /// Where a timer was armed, or a task started, if that is kept.
-    pub(crate) site: Option<&'static Location<'static>>,
+    pub(crate) location: Option<&'static Location<'static>>,
 }
 
 impl RunningCode {
@@ -121,9 +121,9 @@ impl RunningCode {
     pub(crate) const fn of(
         callback: &'static Callback,
         subject: usize,
-        site: Option<&'static Location<'static>>,
+        location: Option<&'static Location<'static>>,
     ) -> Self {
-        Self { callback, subject, function: 0, site }
+        Self { callback, subject, function: 0, location }
     }
 }
 
@@ -136,7 +136,7 @@ pub(crate) struct RunRecord {
     callback: StaticRef<Callback>,
     subject: AtomicU64,
     function: AtomicU64,
-    site: StaticRef<Location<'static>>,
+    location: StaticRef<Location<'static>>,
     /// The kernel's number of the thread that drives the CPU; 0 for no thread.
     thread: AtomicU32,
     /// The number of the report of this CPU that has no end yet; 0 for none.
@@ -150,7 +150,7 @@ impl RunRecord {
             callback: StaticRef::new(),
             subject: AtomicU64::new(0),
             function: AtomicU64::new(0),
-            site: StaticRef::new(),
+            location: StaticRef::new(),
             thread: AtomicU32::new(0),
             open: AtomicU64::new(0),
         }
@@ -167,7 +167,7 @@ impl RunRecord {
         // Relaxed, all of them: the fences order them.
         self.subject.store(running.subject as u64, Ordering::Relaxed);
         self.function.store(running.function as u64, Ordering::Relaxed);
-        self.site.store(running.site);
+        self.location.store(running.location);
         self.callback.store(Some(running.callback));
         // Release: pairs with Acquire in `running`: who sees this version sees its fields.
         self.version.store((version | 1) + 1, Ordering::Release);
@@ -188,7 +188,7 @@ impl RunRecord {
             callback: self.callback.load()?,
             subject: self.subject.load(Ordering::Relaxed) as usize,
             function: self.function.load(Ordering::Relaxed) as usize,
-            site: self.site.load(),
+            location: self.location.load(),
         };
         // Fence, Relaxed: pairs with the fence in `begin`.
         fence(Ordering::Acquire);

@@ -63,10 +63,10 @@ fn running(report: &StallReport) -> (&'static str, Option<&'static Location<'sta
 /// until it was reported.
 #[test]
 fn a_callback_that_blocks_is_named() {
-    let (machine, report, line) = reported(builder().arm_sites());
+    let (machine, report, line) = reported(builder().arm_locations());
     let (name, armed) = running(&report);
     assert!(name.contains("stalls::reported") && name.ends_with("{{closure}}"), "{name}");
-    let armed = armed.expect("the machine keeps arm sites");
+    let armed = armed.expect("the machine records arm locations");
     assert_eq!((armed.line(), armed.file().ends_with("stalls.rs")), (line, true), "{armed}");
     assert!(report.thread.is_some_and(|thread| thread != std::process::id()), "{report}");
     let shown = report.to_string();

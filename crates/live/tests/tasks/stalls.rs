@@ -96,7 +96,7 @@ fn holding_task(machine: &'static Machine, options: TaskOptions, sender: Sender<
 /// if it is a real-time one. Method: one of each kind.
 #[test]
 fn a_task_that_does_not_return_is_named() {
-    let machine = lanes().arm_sites().start().expect("starts");
+    let machine = lanes().arm_locations().start().expect("starts");
     for priority in [None, Priority::new(40)] {
         let options = priority.map_or(TaskOptions::new(), |priority| TaskOptions::new().realtime(priority));
         let is_it =

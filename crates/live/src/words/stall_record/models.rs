@@ -9,7 +9,7 @@ static FIRST: Callback = Callback { name: || "first", kind: CodeKind::Timer };
 static SECOND: Callback = Callback { name: || "second", kind: CodeKind::Task };
 
 fn running(callback: &'static Callback, number: usize) -> RunningCode {
-    RunningCode { callback, subject: number, function: number + 10, site: None }
+    RunningCode { callback, subject: number, function: number + 10, location: None }
 }
 
 /// Goal: a reader finds one of the callbacks, whole, or nothing. Method: a lane runs two, one after the
