@@ -48,14 +48,14 @@ impl Machine {
 
     /// The calling thread has claimed `cpu`.
     pub(crate) fn lane_claimed(&self, cpu: CpuId) {
-        self.played_here(cpu);
+        self.thread_came(cpu);
         tell!(debug, cpu = cpu.index(), "lane claimed");
     }
 
     /// The calling thread drives `cpu` no more.
     pub(crate) fn lane_left(&self, cpu: CpuId) {
         if !self.is_forked() {
-            self.played_by_nobody(cpu);
+            self.thread_left(cpu);
             tell!(debug, cpu = cpu.index(), "lane left");
         }
     }

@@ -21,7 +21,7 @@ impl Machine {
     fn run_spare(&'static self, spare: CpuId) {
         // It was shut down before this thread began.
         let Ok(slot) = self.occupy(spare, Waits::Futex) else { return };
-        self.played_here(spare);
+        self.thread_came(spare);
         let _entered = self.enter();
         self.join_own_threads();
         self.raise_priority(self.lanes.own_priority);

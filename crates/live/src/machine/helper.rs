@@ -43,12 +43,12 @@ impl Machine {
             if self.life.is_over() {
                 break;
             }
-            self.play_unless_paused();
+            self.drive_unless_paused();
         }
     }
 
     /// Plays the spare until nothing is due, and says when it must look again. Returns that.
-    pub(crate) fn play(&self, now: Nanos) -> Option<Nanos> {
+    pub(crate) fn drive_spare(&self, now: Nanos) -> Option<Nanos> {
         let mut spare_turn = self.spare_turn.lock().unwrap_or_else(PoisonError::into_inner);
         let spare_turn = &mut *spare_turn;
         let spare = spare_turn.turn.cpu();

@@ -60,13 +60,13 @@ impl Machine {
     }
 
     /// `cpu` is driven by the calling thread from now on.
-    pub(crate) fn played_here(&self, cpu: CpuId) {
+    pub(crate) fn thread_came(&self, cpu: CpuId) {
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
         self.stalls.record(cpu).set_thread(thread.cast_unsigned());
     }
 
     /// `cpu` is driven by no thread any more.
-    pub(crate) fn played_by_nobody(&self, cpu: CpuId) {
+    pub(crate) fn thread_left(&self, cpu: CpuId) {
         self.report_stalls(self.now());
         self.stalls.end(cpu, None);
         self.stalls.record(cpu).set_thread(0);

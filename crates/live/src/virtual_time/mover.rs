@@ -55,16 +55,16 @@ impl Machine {
         let Some(_running) = TimerRunner::wait(self) else { return change() };
         change()?;
         if self.clock.is_paused() {
-            self.play_all();
+            self.drive_all();
         }
         Ok(())
     }
 
     /// For the helper: what is due, unless time is paused; no thread pauses it meanwhile.
-    pub(crate) fn play_unless_paused(&'static self) {
+    pub(crate) fn drive_unless_paused(&'static self) {
         let _running = self.virtual_time.is_allowed.then(|| TimerRunner::wait(self));
         if !self.clock.is_paused() {
-            self.play(self.clock.now());
+            self.drive_spare(self.clock.now());
         }
     }
 
@@ -82,15 +82,15 @@ impl Machine {
         }
         // Also without a timer: then the hierarchy learn that none is left, and the next arm asks for an
         // alarm.
-        self.play_all();
+        self.drive_all();
         next.is_some()
     }
 
     /// Runs what is due; again while that makes more due: a timer that was only moved to a finer bucket, or a
     /// callback that moved the clock.
-    fn play_all(&self) {
+    fn drive_all(&self) {
         while self.is_running() {
-            let next = self.play(self.clock.now());
+            let next = self.drive_spare(self.clock.now());
             if !self.clock.is_paused() || next.is_none_or(|next| next > self.clock.now()) {
                 break;
             }

@@ -41,7 +41,7 @@ impl Still {
         while now < self.at(millis) {
             now = Nanos(now.0 / MS * MS + MS).min(self.at(millis));
             self.machine.clock.freeze(now);
-            self.machine.play(now);
+            self.machine.drive_spare(now);
         }
     }
 
@@ -142,7 +142,7 @@ fn periods() {
     still.go(55);
     assert_eq!(taken(&log), [(10 * MS, 10 * MS, 0), (30 * MS, 30 * MS, 0), (50 * MS, 50 * MS, 0)]);
     still.machine.clock.freeze(still.at(125));
-    still.machine.play(still.at(125));
+    still.machine.drive_spare(still.at(125));
     assert_eq!(taken(&log), [(125 * MS, 70 * MS, 0)]);
     still.go(155);
     assert_eq!(taken(&log), [(130 * MS, 130 * MS, 2), (150 * MS, 150 * MS, 0)]);
@@ -171,7 +171,7 @@ fn further_than_the_wheel_reaches() {
     let play = |day: u64| {
         let now = Nanos(still.start + day * DAY);
         still.machine.clock.freeze(now);
-        while still.machine.play(now).is_some_and(|next| next <= now) {}
+        while still.machine.drive_spare(now).is_some_and(|next| next <= now) {}
     };
     assert_eq!(timer.arm_at(Nanos(still.start + 100 * DAY)), Ok(false));
     for day in 1..100 {
@@ -207,7 +207,7 @@ fn no_verb_reaches_too_far() {
     assert_eq!(moved.mod_pending(at(100)), Ok(true));
     for day in 1..=125 {
         still.machine.clock.freeze(at(day));
-        while still.machine.play(at(day)).is_some_and(|next| next <= at(day)) {}
+        while still.machine.drive_spare(at(day)).is_some_and(|next| next <= at(day)) {}
         if day == 2 {
             assert_eq!(taken(&period_log).len(), 1);
         }
