@@ -59,3 +59,8 @@ pub use rows::ROWS;
 pub use session::{LabOptions, LabProgress, run};
 pub use slice::{SLICES_MAX, Slice, SliceKind, SliceLog, VariantSlices};
 pub use sync::StopFlag;
+
+/// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,4 +1,4 @@
-//! What a run of the lab amounts to, as the JSON has it (docs/reference/lab.md); text and HTML are made of the same.
+//! The report of a run, as the JSON has it (docs/reference/lab.md); text and HTML are made of the same.
 //!
 //! Invariant: names of fields and verdicts do not change within a schema; new ones may appear.
 

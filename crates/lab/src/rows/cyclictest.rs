@@ -5,8 +5,8 @@
 //! free to move between two lanes. Their timer interrupt is a lane of another machine with a higher priority
 //! of the system, which softirqs do not hold up; lateness is from the moment that was due to the first line
 //! of the cycle. Devices of the same other machine raise NET_RX and BLOCK on both lanes, with work of very
-//! different lengths. All four modes get the same load, with the same random numbers. Every raised piece of work
-//! must have been done at the end: what is gained for tasks is not taken from packets by losing them.
+//! different lengths. All four modes get the same load, with the same random numbers. Every raised piece of
+//! work must have been done at the end: what is gained for tasks is not taken from packets by losing them.
 
 use crate::error::LabError;
 use crate::plan::{

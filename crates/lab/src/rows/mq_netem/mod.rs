@@ -1,12 +1,12 @@
-//! Eight transmit queues with a netem each on two CPUs: where do their watchdogs go off, and who takes
-//! packets out of whose queue?
+//! Eight transmit queues with a netem each on two CPUs: where do their watchdogs go off, and which CPU takes
+//! packets out of which queue?
 //!
-//! Queues, delays and limits are those of the report that asked the question; four queues belong to each CPU. The first CPU's
-//! lane never waits, as one that is busy with softirqs: it sends through its own queues. The second one's has
-//! nothing to do but its watchdogs; what sends through its queues is a thread beside it that is no lane. So
-//! when that thread finds that a packet has to wait and arms the watchdog, the lane of its CPU is idle, and
-//! timer migration looks for one that is not: the mechanism of that report, whose senders were softirqs on top
-//! of idle CPUs. (A lane that sends is not idle, so it would never give a watchdog away.)
+//! Queues, delays and limits are those of the report that asked the question; four queues belong to each
+//! CPU. The first CPU's lane never waits, as one that is busy with softirqs: it sends through its own queues.
+//! The second lane has nothing to do but its watchdogs; its queues are filled by a thread beside it that is
+//! no lane. So when that thread finds that a packet has to wait and arms the watchdog, the lane of its CPU is
+//! idle, and timer migration looks for one that is not. In the report the senders were softirqs on top of
+//! idle CPUs. (A lane that sends is not idle, so it would never give a watchdog away.)
 //!
 //! Both senders look for room in their windows every [`LOOK`], as a card interrupts, and send what there is
 //! room for; packets that left make room. The driver does nothing but count. `load.rs` has all that.
