@@ -28,7 +28,7 @@
 //! Source: docs/design/PROTOCOL.md, sections 4 and 6; timerfd_create(2).
 
 use crate::words::sync::{AtomicU64, Counter, Ordering};
-use kernel::Timer;
+use kernel::KernelTimer;
 use quietcore_core::Nanos;
 
 /// W: no moment.
@@ -52,7 +52,7 @@ pub(crate) enum PushOutcome {
 pub(crate) struct Alarm {
     /// W, in ns of `CLOCK_MONOTONIC`.
     word: AtomicU64,
-    timer: Timer,
+    timer: KernelTimer,
     programmed: Counter,
 }
 
@@ -149,9 +149,9 @@ mod kernel {
 
     /// A timer of the kernel on `CLOCK_MONOTONIC`.
     #[derive(Debug)]
-    pub(super) struct Timer(OwnedFd);
+    pub(super) struct KernelTimer(OwnedFd);
 
-    impl Timer {
+    impl KernelTimer {
         /// Expires once at `moment`, at once if that is over, never if it is none.
         pub(super) fn program(&self, moment: u64) {
             const SECOND: u64 = 1_000_000_000;
@@ -177,7 +177,7 @@ mod kernel {
         /// When the process or the host has too many descriptors.
         pub(crate) fn new() -> io::Result<Self> {
             let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
-            Ok(Self { word: AtomicU64::new(NONE), timer: Timer(timer), programmed: Counter::new() })
+            Ok(Self { word: AtomicU64::new(NONE), timer: KernelTimer(timer), programmed: Counter::new() })
         }
 
         /// Sleeps until the timer expires, or a signal comes. Perhaps for nothing: `take` and look.
@@ -204,9 +204,9 @@ mod kernel {
     use loom::sync::Mutex;
 
     #[derive(Debug)]
-    pub(super) struct Timer(Mutex<u64>);
+    pub(super) struct KernelTimer(Mutex<u64>);
 
-    impl Timer {
+    impl KernelTimer {
         pub(super) fn program(&self, moment: u64) {
             *self.0.lock().expect("no thread panicked") = moment;
         }
@@ -214,7 +214,11 @@ mod kernel {
 
     impl Alarm {
         pub(crate) fn model() -> Self {
-            Self { word: AtomicU64::new(NONE), timer: Timer(Mutex::new(NONE)), programmed: Counter::new() }
+            Self {
+                word: AtomicU64::new(NONE),
+                timer: KernelTimer(Mutex::new(NONE)),
+                programmed: Counter::new(),
+            }
         }
 
         /// It expires, and the waiter reads it.

@@ -4,7 +4,7 @@
 //! that the replay ran it on. Pulled: ran on != base. Placed: ran on == base. Examples stay empty: nothing
 //! here has a line of its own.
 
-use super::load::{Arm, LoadBase, RecordedLoad};
+use super::load::{LoadArm, LoadBase, RecordedLoad};
 use hdrhistogram::Histogram;
 use quietcore_core::CpuId;
 use quietcore_core::tmigr::{Levels, Tree};
@@ -131,7 +131,7 @@ impl<'a> WhatifCounts<'a> {
     }
 
     /// What input `place` armed runs on `cpu` in tick `now`, out of the base of `base`.
-    pub(super) fn ran(&mut self, place: u32, arm: &Arm, (base, cpu): (CpuId, CpuId), now: u64) {
+    pub(super) fn ran(&mut self, place: u32, arm: &LoadArm, (base, cpu): (CpuId, CpuId), now: u64) {
         self.ran_on.push((place, cpu));
         if arm.kind != LoadBase::Deferrable {
             let late = now.saturating_sub(self.load.tick_of(arm.expires));

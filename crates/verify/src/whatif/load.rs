@@ -33,7 +33,7 @@ pub(super) enum LoadBase {
 
 /// `timer_start`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arm {
+pub(super) struct LoadArm {
     /// Number of the timer.
     pub(super) timer: u32,
     /// Number of the function.
@@ -56,7 +56,7 @@ pub(super) struct Arm {
 /// What happened.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LoadEvent {
-    Arm(Arm),
+    Arm(LoadArm),
     /// Taken out before it ran; by its number.
     Cancel(u32),
     /// The CPU left idle.

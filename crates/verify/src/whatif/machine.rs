@@ -14,7 +14,7 @@
 
 use super::bases::{LoadTimer, WhatifBases};
 use super::figures::{WhatifCounts, levels};
-use super::load::{Arm, LoadBase, RecordedLoad};
+use super::load::{LoadArm, LoadBase, RecordedLoad};
 use super::question::{Excluded, WhatifQuestion, WhatifQuestionError, possible};
 use super::running::TimerRuns;
 use quietcore_core::place::{Arming, Housekeeping, Policy, push_target};
@@ -252,7 +252,7 @@ impl<'a> WhatifMachine<'a> {
     }
 
     /// A timer is armed.
-    pub(super) fn arm(&mut self, place: u32, arm: &Arm) {
+    pub(super) fn arm(&mut self, place: u32, arm: &LoadArm) {
         if let Some((_, before)) = self.timers.bases.cancel(arm.timer)
             && self.load.recorded_cpu(before.arm).is_some()
         {
@@ -282,7 +282,7 @@ impl<'a> WhatifMachine<'a> {
     }
 
     /// The CPU whose base a timer goes into.
-    fn target(&self, arm: &Arm) -> CpuId {
+    fn target(&self, arm: &LoadArm) -> CpuId {
         let stays_with_callback = self.load.policy != Policy::Push && arm.base != arm.cpu;
         if arm.is_pinned || stays_with_callback {
             return arm.base;

@@ -11,7 +11,7 @@
 use super::error::LoadError;
 use super::grid::Grid;
 use super::load::{
-    Arm, AwakeSource, FIRST_TICK, INPUTS_MAX, LoadBase, LoadEvent, LoadFacts, LoadInput, RecordedLoad,
+    AwakeSource, FIRST_TICK, INPUTS_MAX, LoadArm, LoadBase, LoadEvent, LoadFacts, LoadInput, RecordedLoad,
 };
 use quietcore_core::place::Policy;
 use quietcore_core::topology::NODE_LIMIT;
@@ -166,7 +166,7 @@ impl LoadReader {
         self.cpu(start.base); // it exists
         self.push(
             record,
-            LoadEvent::Arm(Arm {
+            LoadEvent::Arm(LoadArm {
                 timer,
                 function: 0,
                 expires: start.expires,
