@@ -30,6 +30,7 @@ mod tc;
 mod text;
 mod verify;
 mod whatif;
+mod whatif_comparison;
 
 use args::{Cli, CliVerb};
 use clap::Parser;

@@ -9,51 +9,17 @@ use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::progress::Display;
 use crate::text::{self, Page};
+use crate::whatif_comparison::{RecordedKernel, WhatifComparison};
 use quietcore_core::CpuSet;
-use quietcore_explain::{
-    Disturbance, Explain, ExplainOptions, Explanation, HierarchyGroups, PingPong, RemoteExpiries, TimerTotals,
-};
+use quietcore_explain::{Explain, ExplainOptions, Explanation};
 use quietcore_trace::{Header, KernelRelease, Progress, TraceReader};
 use quietcore_verify::whatif::{
-    Excluded, INPUTS_MAX, LoadFacts, LoadReader, RecordedLoad, WhatifAnswer, WhatifQuestion, answer,
+    Excluded, INPUTS_MAX, LoadFacts, LoadReader, RecordedLoad, WhatifQuestion, answer,
 };
-use serde::Serialize;
 use std::path::Path;
 
 /// How many lines are read between two looks at the progress display.
 const LINES_PER_TURN: u64 = 200_000;
-
-/// What was recorded, what the replays came to, and what they take for granted.
-#[derive(Debug, Serialize)]
-pub(crate) struct WhatifComparison<'a> {
-    schema: u32,
-    pub(crate) recorded: RecordedKernel<'a>,
-    #[serde(flatten)]
-    pub(crate) answer: &'a WhatifAnswer,
-}
-
-/// Of the explanation, what can be compared; under its names.
-#[derive(Debug, Serialize)]
-pub(crate) struct RecordedKernel<'a> {
-    pub(crate) kernel: Option<&'a str>,
-    /// How that kernel placed unpinned timers.
-    pub(crate) policy: &'static str,
-    pub(crate) cpus: u16,
-    pub(crate) isolated: &'a str,
-    pub(crate) isolated_source: &'static str,
-    nohz_full: &'a str,
-    duration_ns: Option<u64>,
-    pub(crate) events: u64,
-    pub(crate) lost_events: u64,
-    pub(crate) incomplete: &'a [String],
-    pub(crate) timers: &'a TimerTotals,
-    pub(crate) foreign: &'a Disturbance,
-    between_isolated: &'a Disturbance,
-    pub(crate) remote: &'a RemoteExpiries,
-    ping_pong: &'a PingPong,
-    groups: &'a HierarchyGroups,
-    pub(crate) warnings: &'a [String],
-}
 
 pub(crate) fn run(args: &WhatIfArgs) -> Result<CommandOutcome, CliError> {
     let (report, load) = read(args)?;

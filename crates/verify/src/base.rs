@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(clocks(&mut base, 120), [(105, Some(ClockClass::BehindDue))], "it was not the first");
     }
 
-    /// Goal: an emptied first bucket stays possible until somebody looked. Method: each way out of it.
+    /// Goal: an emptied first bucket stays possible until the idle code looked. Method: each way out of it.
     #[test]
     fn an_emptied_bucket_stays_possible_until_somebody_looks() {
         let emptied = || {

@@ -2,7 +2,8 @@
 //!
 //! A placement is a pure function of the timer's expiry and the base's clock, so explaining it means
 //! naming the clock. `exact` is jiffies itself; each class is another clock that the replay arrives at
-//! from the lines before, never from the line that is to be explained. `docs/reference/verify.md` explains them.
+//! from the lines before, never from the line that is to be explained.
+//! `docs/reference/verify.md` explains them.
 
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 //! What a verification comes to: counts, the classes, and the lines that contradict the wheel.
 //!
-//! The fields are the JSON of `quietcore verify --json`; `docs/reference/verify.md` defines each. Invariant, whatever
-//! the input: `timer_starts` = `exact` + the sum of `classes` + `mismatches`.
+//! The fields are the JSON of `quietcore verify --json`; `docs/reference/verify.md` defines each.
+//! Invariant, whatever the input: `timer_starts` = `exact` + the sum of `classes` + `mismatches`.
 
 use crate::class::ClockClasses;
 use crate::counts::{CancelCounts, ExpiryCounts, RunCounts, VerifyNotes};

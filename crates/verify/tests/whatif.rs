@@ -103,7 +103,7 @@ fn housekeeper_sleeps(kernel: &str) -> Vec<u8> {
     trace(kernel, 3, "1", &lines.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Goal: the lowest awake CPU of a group pulls, unless it is left out or somebody was awake before it.
+/// Goal: the lowest awake CPU of a group pulls, unless it is left out or another CPU was awake before it.
 /// Method: one timer of a sleeping CPU, under each way of keeping CPU 1 quiet.
 #[test]
 fn the_migrator_is_the_lowest_awake_cpu_that_takes_part() {
@@ -134,7 +134,7 @@ fn a_kernel_that_excludes_isolated_cpus_is_replayed_as_one() {
 }
 
 /// Goal: the last CPU to go idle wakes up for the timers of all. Method: CPU 0 sleeps with a timer, then
-/// CPU 1, which has none; nobody wakes.
+/// CPU 1, which has none; no CPU wakes.
 #[test]
 fn the_last_cpu_to_sleep_wakes_for_all() {
     let lines = [
@@ -154,7 +154,7 @@ fn the_last_cpu_to_sleep_wakes_for_all() {
     assert_eq!(kept.after.wakeups.by_cpu.get(&1), None);
 }
 
-/// Goal: pinned timers run at home under every policy, and deferrable ones wake nobody. Method: both on a
+/// Goal: pinned timers run at home under every policy, and deferrable ones wake no CPU. Method: both on a
 /// sleeping CPU beside an awake one.
 #[test]
 fn pinned_timers_stay_and_deferrable_ones_wait() {

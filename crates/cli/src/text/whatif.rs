@@ -1,7 +1,7 @@
 //! An answer to "what if" as text: what was asked, before and after side by side, the assumptions.
 
 use super::page::{Page, Style, visible};
-use crate::whatif::WhatifComparison;
+use crate::whatif_comparison::WhatifComparison;
 use quietcore_core::Nanos;
 use quietcore_explain::{CountByNumber, Disturbance};
 use quietcore_verify::whatif::WhatifFigures;

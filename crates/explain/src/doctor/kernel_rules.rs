@@ -125,7 +125,7 @@ pub(super) fn timers_pushed_when_armed(facts: &Facts) -> Option<Finding> {
     )
 }
 
-/// CPUs somebody reserved by means that leave them in the scheduling domains.
+/// CPUs that were reserved by means that leave them in the scheduling domains.
 fn shielded(facts: &Facts) -> CpuSet {
     let asked = facts.isolcpus().iter().fold(CpuSet::new(), |all, one| all.union(&one.cpus));
     let exclusive = super::cgroup_rules::balanced_exclusive(facts);
@@ -212,7 +212,7 @@ pub(super) fn timer_migration_hrtimers_only(facts: &Facts) -> Option<Finding> {
     )
 }
 
-/// Nobody is left to do the work that isolation moves away.
+/// No CPU is left to do the work that isolation moves away.
 pub(super) fn housekeeping_empty(facts: &Facts) -> Option<Finding> {
     if facts.online().is_empty() || !facts.housekeeping().is_empty() {
         return None;

@@ -2,7 +2,7 @@
 //!
 //! Decides the list of rules and the order of findings: one rule is one function from [`Facts`] to
 //! at most one [`Finding`]; findings are sorted by severity, the worst first, then by the order of
-//! the rules. Invariants: a rule warns only if a CPU that somebody wants quiet is or will be
+//! the rules. Invariants: a rule warns only if a CPU that is meant to be quiet is or will be
 //! disturbed, so a host without isolation gets no warning; every text is printable and every
 //! command it proposes is quoted for a shell, whatever the host's names contain; nothing is ever
 //! executed. Each rule is a row of `docs/reference/doctor.md`.

@@ -1,7 +1,7 @@
 //! Words that several rules need: evidence, kernel masks, quoting for a shell, "up to N of them".
 //!
 //! Invariant: [`shell_word`] is what every proposed command passes names of the host through; a
-//! cgroup called `$(reboot)` must be harmless when somebody pastes the command.
+//! cgroup called `$(reboot)` must be harmless when the command is pasted.
 
 use crate::host::{Fact, Facts, printable};
 use crate::{Finding, Severity};

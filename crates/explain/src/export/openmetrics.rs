@@ -81,7 +81,8 @@ impl Families<'_> {
     /// A family of one sample per CPU or group.
     fn by_number(
         &mut self,
-        (name, label): (&str, &str),
+        name: &str,
+        label: &str,
         help: &str,
         counts: Option<&CountByNumber>,
     ) -> io::Result<()> {
@@ -95,7 +96,8 @@ impl Families<'_> {
     /// A family of one sample per name, the most frequent names only.
     fn by_name(
         &mut self,
-        (name, label): (&str, &str),
+        name: &str,
+        label: &str,
         help: &str,
         counts: Option<&CountByName>,
     ) -> io::Result<()> {
@@ -227,14 +229,14 @@ fn disturbance(names: &DisturbanceNames, figure: &Disturbance, text: &mut Famili
     }
     let named = format!("{name}_by_function");
     let help = format!("{what}, by callback.");
-    text.by_name((&named, "function"), &help, figure.by_function.as_ref())?;
+    text.by_name(&named, "function", &help, figure.by_function.as_ref())?;
     for (label, by, counts) in [
         ("cpu", "the CPU they ran on", &figure.by_cpu),
         ("base_cpu", "the CPU whose base they were in", &figure.by_base_cpu),
         ("group", "the level-0 group of the CPU they ran on", &figure.by_group),
     ] {
         let help = format!("{what}, by {by}.");
-        text.by_number((&format!("{name}_by_{label}"), label), &help, counts.as_ref())?;
+        text.by_number(&format!("{name}_by_{label}"), label, &help, counts.as_ref())?;
     }
     Ok(())
 }
@@ -243,7 +245,8 @@ fn remote(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
     let total = report.remote.total;
     text.single("quietcore_remote_expiries", "Wheel timers run by another CPU than the base's.", total)?;
     text.by_number(
-        ("quietcore_remote_expiries_by_cpu", "cpu"),
+        "quietcore_remote_expiries_by_cpu",
+        "cpu",
         "Wheel timers run by another CPU than the base's, by the CPU they ran on.",
         report.remote.by_cpu.as_ref(),
     )?;
@@ -265,7 +268,7 @@ fn softirqs(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
     let help = "TIMER softirqs that ran no wheel timer.";
     text.single("quietcore_timer_softirqs_empty", help, softirq.timer_empty)?;
     let help = "TIMER softirqs that ran no wheel timer, by CPU.";
-    text.by_number(("quietcore_timer_softirqs_empty_by_cpu", "cpu"), help, softirq.by_cpu.as_ref())
+    text.by_number("quietcore_timer_softirqs_empty_by_cpu", "cpu", help, softirq.by_cpu.as_ref())
 }
 
 fn hrtimers(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
@@ -292,9 +295,9 @@ fn hrtimers(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
         text.single(name, help, value)?;
     }
     let help = "Expiries of packet schedulers' watchdogs, by the CPU they ran on.";
-    text.by_number(("quietcore_qdisc_watchdog_expired_by_cpu", "cpu"), help, watchdog.by_cpu.as_ref())?;
+    text.by_number("quietcore_qdisc_watchdog_expired_by_cpu", "cpu", help, watchdog.by_cpu.as_ref())?;
     let help = "Expiries of hrtimer_wakeup, by the task that started the timer (comm-pid).";
-    text.by_name(("quietcore_hrtimer_wakeups_by_task", "task"), help, timers.by_task.as_ref())
+    text.by_name("quietcore_hrtimer_wakeups_by_task", "task", help, timers.by_task.as_ref())
 }
 
 fn rt_wakeups(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {

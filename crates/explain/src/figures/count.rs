@@ -6,9 +6,9 @@ use quietcore_trace::{Event, Migration, SoftirqStep, WakeStep};
 
 /// A count per CPU, as long as the highest CPU that was counted.
 #[derive(Debug, Default)]
-pub(super) struct CpuCounts(Vec<u64>);
+pub(super) struct CountPerCpu(Vec<u64>);
 
-impl CpuCounts {
+impl CountPerCpu {
     pub(super) fn add(&mut self, cpu: CpuId) {
         if self.0.len() <= cpu.index() {
             self.0.resize(cpu.index() + 1, 0);

@@ -1,6 +1,6 @@
 //! High-resolution timers: which CPU started them, which task, and where they expired.
 
-use super::count::CpuCounts;
+use super::count::CountPerCpu;
 use super::report::CountByName;
 use quietcore_core::{CpuId, CpuSet};
 use quietcore_trace::{HrtimerStart, IdentityTable, NameId, NameTable, Record};
@@ -25,7 +25,7 @@ pub(super) struct HrtimerCounts {
     started: IdentityTable<Started>,
     pub(super) off_arming: u64,
     pub(super) foreign: u64,
-    pub(super) watchdogs: CpuCounts,
+    pub(super) watchdogs: CountPerCpu,
     pub(super) watchdogs_off_arming: u64,
     by_task: BTreeMap<(i32, NameId), u64>,
 }
@@ -36,7 +36,7 @@ impl HrtimerCounts {
             started: IdentityTable::new(identities_max),
             off_arming: 0,
             foreign: 0,
-            watchdogs: CpuCounts::default(),
+            watchdogs: CountPerCpu::default(),
             watchdogs_off_arming: 0,
             by_task: BTreeMap::new(),
         }

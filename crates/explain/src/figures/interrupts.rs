@@ -4,7 +4,7 @@
 //! expired since), and which of the long vectors it is inside of. An entry whose exit is not in
 //! the input counts as an entry and not as empty.
 
-use super::count::CpuCounts;
+use super::count::CountPerCpu;
 use super::report::DelayQuantiles;
 use hdrhistogram::Histogram;
 use quietcore_core::{CpuId, Nanos};
@@ -29,7 +29,7 @@ struct SoftirqState {
 pub(super) struct SoftirqCounts {
     cpus: Vec<SoftirqState>,
     pub(super) timer_entries: u64,
-    pub(super) timer_empty: CpuCounts,
+    pub(super) timer_empty: CountPerCpu,
     waiting: IdentityTable<Nanos>,
     pub(super) rt_wakeups: u64,
     pub(super) rt_behind: u64,
@@ -42,7 +42,7 @@ impl SoftirqCounts {
         Self {
             cpus: Vec::new(),
             timer_entries: 0,
-            timer_empty: CpuCounts::default(),
+            timer_empty: CountPerCpu::default(),
             waiting: IdentityTable::new(WAITING_MAX),
             rt_wakeups: 0,
             rt_behind: 0,

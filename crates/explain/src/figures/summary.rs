@@ -1,6 +1,6 @@
 //! From counts to an [`Explanation`]: which figures the input can support, and what limits them.
 
-use super::count::{CpuCounts, EventKind};
+use super::count::{CountPerCpu, EventKind};
 use super::explain::{Explain, ExplainOptions};
 use super::hierarchy::GroupTable;
 use super::report::{
@@ -77,7 +77,7 @@ fn report(mut explain: Explain, tally: &Tally) -> Explanation {
         disturbance(&mut gate, "between_isolated", &explain.wheel.between_isolated, &groups);
     let remote = gate.figure("remote", WHEEL, &explain.wheel.remote);
     let remote =
-        RemoteExpiries { total: remote.map(CpuCounts::total), by_cpu: remote.map(CpuCounts::to_map) };
+        RemoteExpiries { total: remote.map(CountPerCpu::total), by_cpu: remote.map(CountPerCpu::to_map) };
     let ping_pong = ping_pong(&mut gate, duration_ns);
     let softirq = softirqs(&mut gate);
     let hrtimers = hrtimers(&mut gate, by_task);
@@ -202,7 +202,7 @@ fn softirqs(gate: &mut FigureGate<'_>) -> SoftirqTotals {
 fn hrtimers(gate: &mut FigureGate<'_>, by_task: CountByName) -> HrtimerTotals {
     let explain = gate.explain;
     let (timers, expired) = (&explain.hrtimers, explain.kinds.get(EventKind::HrtimerExpire));
-    let watchdogs: &CpuCounts = &timers.watchdogs;
+    let watchdogs: &CountPerCpu = &timers.watchdogs;
     let expiries = &[EventKind::HrtimerExpire];
     HrtimerTotals {
         expired: gate.figure("hrtimers.expired", expiries, expired),

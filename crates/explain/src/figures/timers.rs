@@ -4,7 +4,7 @@
 //! forget it, because one precedes every expiry), base (`cpu=` of that event), ran on (`[CPU]` of
 //! `timer_expire_entry`). Pulled: ran on != base. Placed: ran on == base.
 
-use super::count::CpuCounts;
+use super::count::CountPerCpu;
 use super::report::ExampleExpiry;
 use quietcore_core::{CpuId, CpuSet};
 use quietcore_trace::{IdentityTable, NameId, NameTable, Record, TimerStart};
@@ -36,9 +36,9 @@ pub(super) struct TimerExpiry<'a> {
 /// Expiries on isolated CPUs of timers that were armed elsewhere.
 #[derive(Debug, Default)]
 pub(super) struct Disturbances {
-    pub(super) pulled: CpuCounts,
-    pub(super) placed: CpuCounts,
-    pub(super) by_base: CpuCounts,
+    pub(super) pulled: CountPerCpu,
+    pub(super) placed: CountPerCpu,
+    pub(super) by_base: CountPerCpu,
     pub(super) by_function: BTreeMap<NameId, Kinds>,
     pub(super) by_cpu_function: BTreeMap<(CpuId, NameId), u64>,
     pub(super) examples: Vec<ExampleExpiry>,
@@ -64,7 +64,7 @@ pub(super) struct TimerCounts {
     pub(super) expired_unknown_start: u64,
     pub(super) foreign: Disturbances,
     pub(super) between_isolated: Disturbances,
-    pub(super) remote: CpuCounts,
+    pub(super) remote: CountPerCpu,
     pub(super) ping_pongs: u64,
 }
 
@@ -75,7 +75,7 @@ impl TimerCounts {
             expired_unknown_start: 0,
             foreign: Disturbances::default(),
             between_isolated: Disturbances::default(),
-            remote: CpuCounts::default(),
+            remote: CountPerCpu::default(),
             ping_pongs: 0,
         }
     }

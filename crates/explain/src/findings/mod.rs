@@ -1,8 +1,8 @@
 //! From figures to findings: what is wrong, by which mechanism, and the command that changes it.
 //!
-//! One file per finding, one row per file in [`RULES`]. A rule looks only at the [`Explanation`], so a finding
-//! can never know more than its reader. The texts name their sources (kernel version ranges; stock kernels);
-//! effects quoted under `predicted` were measured on the recordings of this project.
+//! One file per finding, one row per file in [`RULES`]. A rule looks only at the [`Explanation`], so a
+//! finding can never know more than its reader. The texts name their sources (kernel version ranges; stock
+//! kernels); effects quoted under `predicted` were measured on the recordings of this project.
 
 mod delayed_work_on_isolated;
 mod foreign_hrtimers;

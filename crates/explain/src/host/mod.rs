@@ -105,7 +105,7 @@ impl Facts {
         self.if_online(&value(self.cpus.nohz_full.as_ref()))
     }
 
-    /// CPUs that somebody wants quiet: [`Facts::domain_isolated`] and [`Facts::nohz_full`].
+    /// CPUs that are meant to be quiet: [`Facts::domain_isolated`] and [`Facts::nohz_full`].
     #[must_use]
     pub fn isolated(&self) -> CpuSet {
         self.domain_isolated().union(&self.nohz_full())

@@ -10,7 +10,7 @@ pub(super) fn write(path: &Path, value: &str) -> io::Result<()> {
 }
 
 /// Removes the instance `path`, which switches its events off. Nothing is switched off before:
-/// an instance that somebody reads is busy, and must go on recording untouched.
+/// an instance that a process reads is busy, and must go on recording untouched.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }

@@ -7,14 +7,14 @@ use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
 
-/// Removing an instance fails while somebody still reads it; a reader of ours closes in ms.
+/// Removing an instance fails while a process still reads it; a reader of ours closes in ms.
 const REMOVE_ATTEMPTS: u32 = 20;
 
 /// A running recording. Dropping it removes the instance.
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
-    // Opened first of all: an instance that somebody reads cannot be removed by another process.
+    // Opened first of all: an instance with a reader cannot be removed by another process.
     pipe: Option<File>,
     switched_on: Vec<String>,
     missing: Vec<&'static str>,
@@ -117,7 +117,7 @@ impl Recording {
     /// Removes the instance now, and says whether that worked.
     ///
     /// # Errors
-    /// [`LiveError::Io`], when somebody else reads from the instance.
+    /// [`LiveError::Io`], when another process reads from the instance.
     pub fn remove(mut self) -> Result<(), LiveError> {
         self.remove_once().map_err(|error| LiveError::at(&self.path, error))
     }

@@ -155,7 +155,7 @@ fn start_time(pid: u32) -> Option<u64> {
 mod tests {
     use super::{own_name, owner, start_time};
 
-    /// Goal: this process recognises its own instance, and nobody else's.
+    /// Goal: this process recognises its own instance, and no other.
     #[test]
     fn an_instance_names_its_process() {
         let (pid, start) = owner(&own_name()).expect("our own name");

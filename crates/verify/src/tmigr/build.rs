@@ -22,6 +22,22 @@ pub(super) struct TreeDifference {
     pub(super) why: &'static str,
 }
 
+/// What a line says of a child's place.
+#[derive(Clone, Copy, Debug)]
+struct RecordedLink {
+    mask: u32,
+    parent: u64,
+    child_count: Option<u64>,
+}
+
+/// What the tree says of it.
+#[derive(Clone, Copy, Debug)]
+struct TreeLink {
+    parent: GroupIndex,
+    mask: ChildMask,
+    count: u64,
+}
+
 /// The lines of one CPU's joining that are still to come.
 #[derive(Debug)]
 struct Joining {
@@ -77,10 +93,10 @@ impl TreeBuilder {
         match *migration {
             Migration::GroupSet { group, level, node } => self.group_set(state, group, level, node),
             Migration::ConnectCpu { cpu, mask, parent, child_count } => {
-                self.connect_cpu(state, cpu, (mask, parent, child_count))
+                self.connect_cpu(state, cpu, RecordedLink { mask, parent, child_count })
             }
             Migration::ConnectGroup { group, mask, parent, level, child_count } => {
-                self.connect_group(state, group, (mask, parent, child_count), level)
+                self.connect_group(state, group, RecordedLink { mask, parent, child_count }, level)
             }
             _ => Ok(()),
         }
@@ -140,10 +156,10 @@ impl TreeBuilder {
         &mut self,
         state: &mut HierarchyState,
         cpu: CpuId,
-        link: (u32, u64, Option<u64>),
+        link: RecordedLink,
     ) -> Result<(), TreeDifference> {
         let number = cpu.index() as u16;
-        let recorded = format!("CPU {cpu} as child {:x} of {:016x}", link.0, link.1);
+        let recorded = format!("CPU {cpu} as child {:x} of {:016x}", link.mask, link.parent);
         if state.cpu(number).is_some() {
             return Err(difference("nothing", recorded, "the CPU has a group already"));
         }
@@ -164,7 +180,7 @@ impl TreeBuilder {
         }
         state.add_cpu(number, CpuModel::new(index, mask));
         let count = u64::from(mask.slot()) + 1;
-        self.compare_link(state, (index, mask, count), link, recorded)?;
+        self.compare_link(state, TreeLink { parent: index, mask, count }, link, recorded)?;
         if made && joined == node {
             return Ok(());
         }
@@ -176,10 +192,10 @@ impl TreeBuilder {
         &mut self,
         state: &mut HierarchyState,
         child: u64,
-        link: (u32, u64, Option<u64>),
+        link: RecordedLink,
         level: u64,
     ) -> Result<(), TreeDifference> {
-        let recorded = format!("group {child:016x} as child {:x} of {:016x}", link.0, link.1);
+        let recorded = format!("group {child:016x} as child {:x} of {:016x}", link.mask, link.parent);
         let why = "the tree links no such group here";
         let known = state.number_of(child);
         let joining = self.joining.as_mut();
@@ -207,7 +223,7 @@ impl TreeBuilder {
         // The old root of a new top was counted when the top was made.
         let is_counted = mask.slot() == 0 && shape.parent.is_none() && shape.child_count > 1;
         let count = if is_counted { u64::from(shape.child_count) } else { u64::from(mask.slot()) + 1 };
-        self.compare_link(state, (above, mask, count), link, recorded.clone())?;
+        self.compare_link(state, TreeLink { parent: above, mask, count }, link, recorded.clone())?;
         if u64::from(shape.level) == level {
             return Ok(());
         }
@@ -217,17 +233,18 @@ impl TreeBuilder {
     fn compare_link(
         &self,
         state: &HierarchyState,
-        (parent, mask, count): (GroupIndex, ChildMask, u64),
-        (found_mask, found_parent, found_count): (u32, u64, Option<u64>),
+        expected: TreeLink,
+        found: RecordedLink,
         recorded: String,
     ) -> Result<(), TreeDifference> {
+        let TreeLink { parent, mask, count } = expected;
         let identity = state.group(parent).identity;
-        let is_count = found_count.is_none_or(|found| found == count);
-        if found_mask == u32::from(mask.bits()) && found_parent == identity && is_count {
+        let is_count = found.child_count.is_none_or(|found| found == count);
+        if found.mask == u32::from(mask.bits()) && found.parent == identity && is_count {
             return Ok(());
         }
         let expected = format!("child {mask} of {identity:016x}, {count} children");
-        let count = found_count.map_or("unknown".to_owned(), |count| count.to_string());
+        let count = found.child_count.map_or("unknown".to_owned(), |count| count.to_string());
         Err(difference(&expected, format!("{recorded}, {count} children"), "the tree gives another place"))
     }
 }

@@ -160,7 +160,7 @@ impl HierarchyClock {
         let of = |jiffies: u64| zero.map(|zero| jiffies.wrapping_sub(zero));
         let fresh = own.filter(|own| at.saturating_sub(own.at) < FRESH).and_then(|own| of(own.jiffies));
         let ticks = fresh.unwrap_or_else(|| {
-            // Somebody has seen a later tick already.
+            // Another CPU has shown a later tick already.
             let seen = self.jiffies.and_then(of).filter(|seen| seen.wrapping_sub(stamp) < 3);
             seen.unwrap_or(stamp)
         });
@@ -219,8 +219,8 @@ impl HierarchyClock {
             self.other = None;
             return;
         }
-        // The first events of a boot can be a tick off. Our wheel can be wrong, too: it does not see who
-        // takes over the timers of a CPU that goes offline.
+        // The first events of a boot can be a tick off. Our wheel can be wrong, too: it does not see which
+        // CPU takes over the timers of a CPU that goes offline.
         if zero.wrapping_sub(known).cast_signed().unsigned_abs() > SHIFT_MAX {
             return;
         }

@@ -72,7 +72,7 @@ impl StepCounts {
     pub(super) fn unexplained(&mut self, line: &HierarchyLine, difference: Option<Difference>) {
         self.unexplained += 1;
         let (expected, recorded, why) = match difference {
-            Some(Difference::HierarchyLine(expected)) => {
+            Some(Difference::Expected(expected)) => {
                 let (expected, recorded) = expected.difference(&line.what);
                 (expected, recorded, "our hierarchy arrives at something else, in every order of the CPUs")
             }

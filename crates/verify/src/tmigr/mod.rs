@@ -6,8 +6,9 @@
 //! Nothing is taken over from a line but what only the kernel can know: that a CPU goes idle, and its next
 //! timer.
 //!
-//! [`HierarchyReplay`] chooses: a recording that has the first group is compared completely (`full_replay.rs`), a later
-//! one as far as words go (`word_replay.rs`). Where lines are missing, the second takes over. Memory is bounded.
+//! [`HierarchyReplay`] chooses: a recording that has the first group is compared completely
+//! (`full_replay.rs`), a later one as far as words go (`word_replay.rs`).
+//! Where lines are missing, the second takes over. Memory is bounded.
 
 mod build;
 mod clock;

@@ -13,6 +13,7 @@ use super::line::{HierarchyLine, LineContent};
 use super::state::{CpuModel, GroupChild, GroupIndex, HierarchyState, Late, Walk};
 use super::walks::Difference;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Steps that can be taken back; a CPU that is stalled longer is not waited for.
 const KEPT: usize = 1_200;
@@ -23,7 +24,7 @@ const OPEN: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum StepKind {
     /// A line, and the change that it shows.
-    HierarchyLine,
+    Line,
     /// What the CPU does after it.
     Settle,
     /// The CPU looks again at the CPU whose timers it ran; its next event may be one of these.
@@ -51,7 +52,7 @@ pub(super) struct OrderedStep {
 
 impl OrderedStep {
     pub(super) fn is_line(&self) -> bool {
-        matches!(self.kind, StepKind::HierarchyLine)
+        matches!(self.kind, StepKind::Line)
     }
 }
 
@@ -107,7 +108,7 @@ impl StepOrder {
         let end = self.first_end + self.ends.len() as u64;
         self.ends.push_back(OPEN);
         let settle = OrderedStep { touches: 0, ..step(StepKind::Settle, line.number, end) };
-        (step(StepKind::HierarchyLine, before, line.number), settle)
+        (step(StepKind::Line, before, line.number), settle)
     }
 
     /// The look at CPU `of` after its timers were run, before `line`.
@@ -115,12 +116,13 @@ impl StepOrder {
         &self,
         line: HierarchyLine,
         of: u16,
-        (from, until): (u64, u64),
+        between: Range<u64>,
         hidden: [u64; 2],
     ) -> OrderedStep {
         let other = self.state.cpu(of).map_or(0, |cpu| bit(cpu.group));
         let touches = self.touched_by(&line) | other;
         let kind = StepKind::Check { hidden };
+        let Range { start: from, end: until } = between;
         OrderedStep { kind, line, from, until, touches, is_forced: false, ticks: 0, pick: 0 }
     }
 
@@ -195,7 +197,7 @@ impl StepOrder {
                 self.state.check_after_run(cpu, hidden[usize::from(step.pick)]);
                 true
             }
-            StepKind::HierarchyLine => self.run_line(step),
+            StepKind::Line => self.run_line(step),
         }
     }
 
@@ -207,7 +209,7 @@ impl StepOrder {
         let Some(difference) = self.difference else { return true };
         // What the CPU was to write was not written: it may be on any walk.
         let is_other = match difference {
-            Difference::HierarchyLine(expected) => expected.name() != step.line.what.name(),
+            Difference::Expected(expected) => expected.name() != step.line.what.name(),
             Difference::Why(_) => true,
         };
         if step.is_forced && is_other {
@@ -235,7 +237,7 @@ impl StepOrder {
     pub(super) fn own_lines(&self, cpu: u16) -> Vec<usize> {
         let mut found = Vec::new();
         for (back, done) in (1..).zip(self.done.iter().rev()) {
-            if done.step.line.cpu != cpu || !matches!(done.step.kind, StepKind::HierarchyLine) {
+            if done.step.line.cpu != cpu || !matches!(done.step.kind, StepKind::Line) {
                 continue;
             }
             let is_visit = matches!(done.step.line.what, LineContent::Remote { level: 0, .. });

@@ -201,7 +201,7 @@ mod tests {
         assert_eq!((state.group(0).queued, state.group(0).next_expiry), (0, NEVER));
     }
 
-    /// Goal: at an idle top somebody else's update is silent, but done; "never" is queued then.
+    /// Goal: at an idle top another CPU's update is silent, but done; "never" is queued then.
     #[test]
     fn a_remote_update_of_an_idle_top_is_silent() {
         let mut state = two_cpus(50, 80);

@@ -11,7 +11,7 @@
 
 use super::line::{CpuLine, HierarchyLine, LineContent, NEVER};
 use super::queue::Behalf;
-use super::state::{CpuModel, GroupChild, GroupIndex, HierarchyState, Late, Visit, Walk};
+use super::state::{CpuModel, GroupChild, GroupIndex, GroupPlace, HierarchyState, Late, Visit, Walk};
 use super::walks::{Difference, LineVerdict, compared};
 use quietcore_trace::MigrationStep;
 
@@ -50,7 +50,7 @@ impl HierarchyState {
                 LineVerdict::Again
             }
             Walk::RemoteUpdate { visit, of, group, child } => {
-                self.remote_update(line, visit, of, (group, child))
+                self.remote_update(line, visit, of, GroupPlace { group, child })
             }
             Walk::RemoteNext(visit) => {
                 self.set_walk(line.cpu, Walk::Remote(visit));
@@ -81,7 +81,7 @@ impl HierarchyState {
         self.settle(cpu);
     }
 
-    /// Nobody expires its timers any more.
+    /// No CPU expires its timers any more.
     pub(super) fn release(&mut self, of: u16) {
         if let Some(of) = self.cpu_mut(of) {
             of.is_remote = false;
@@ -121,17 +121,12 @@ impl HierarchyState {
                 self.set_walk(line.cpu, Walk::Remote(visit));
                 LineVerdict::Again
             }
-            _ => LineVerdict::Differs(Difference::HierarchyLine(expected)),
+            _ => LineVerdict::Differs(Difference::Expected(expected)),
         }
     }
 
-    fn remote_update(
-        &mut self,
-        line: &HierarchyLine,
-        visit: Visit,
-        of: u16,
-        (group, child): (GroupIndex, GroupChild),
-    ) -> LineVerdict {
+    fn remote_update(&mut self, line: &HierarchyLine, visit: Visit, of: u16, at: GroupPlace) -> LineVerdict {
+        let GroupPlace { group, child } = at;
         let next = match (child, line.what) {
             (GroupChild::Group(_), _) => NEVER,
             (GroupChild::Cpu(_), _) if self.is_idle_top(group) => {

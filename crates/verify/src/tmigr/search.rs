@@ -170,7 +170,7 @@ impl Search<'_> {
     fn vary(&mut self, step: usize, choices: u8) -> bool {
         let was = self.steps[step];
         let changed: Vec<OrderedStep> = match (was.kind, was.line.what) {
-            (StepKind::HierarchyLine, LineContent::Remote { level: 0, .. }) => {
+            (StepKind::Line, LineContent::Remote { level: 0, .. }) => {
                 let others = TICKS.into_iter().filter(|ticks| *ticks != was.ticks);
                 others.map(|ticks| OrderedStep { ticks, ..was }).collect()
             }

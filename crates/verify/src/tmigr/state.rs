@@ -2,8 +2,8 @@
 //! on.
 //!
 //! Decides nothing; the rules are in `queue.rs`, `walks.rs` and `remote.rs`. The words are the project's own
-//! ([`Snapshot`]). Every change is undone by [`HierarchyState::undo_to`], because the order in which CPUs changed a
-//! group is sometimes known only from later lines (`search.rs`).
+//! ([`Snapshot`]). Every change is undone by [`HierarchyState::undo_to`], because the order in which CPUs
+//! changed a group is sometimes known only from later lines (`search.rs`).
 //!
 //! Invariants: `order` of a group holds exactly the slots whose event is queued, by expiry, equal ones in the
 //! order in which they were queued. A group's child in slot n has the mask 1 << n.
@@ -67,6 +67,13 @@ pub(super) enum GroupChild {
     /// The CPU that walks, or on whose behalf.
     Cpu(u16),
     Group(GroupIndex),
+}
+
+/// A child in its group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GroupPlace {
+    pub(super) group: GroupIndex,
+    pub(super) child: GroupChild,
 }
 
 /// What a CPU's walk carries upwards: the CPU's next event, and what the hierarchy must be woken for.
@@ -154,7 +161,7 @@ pub(super) struct CpuModel {
     pub(super) mask: ChildMask,
     pub(super) is_available: bool,
     pub(super) is_idle: bool,
-    /// Somebody expires its timers.
+    /// Another CPU expires its timers.
     pub(super) is_remote: bool,
     pub(super) wakeup: u64,
     pub(super) walk: Walk,

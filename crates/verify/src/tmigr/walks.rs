@@ -1,15 +1,15 @@
 //! The way up, the way down and a new first timer: what a CPU must write next, and what it changes.
 //!
-//! [`HierarchyState::take`] holds a line against what the CPU's walk says. A line comes after the change that it
-//! shows: a word is that after the CPU's own transition. What the CPU does after a line without writing
-//! another one is `settle`d: flags, and steps that find nothing to do.
+//! [`HierarchyState::take`] holds a line against what the CPU's walk says. A line comes after the change
+//! that it shows: a word is that after the CPU's own transition. What the CPU does after a line without
+//! writing another one is `settle`d: flags, and steps that find nothing to do.
 //!
 //! Source: the recordings, which this reproduces line by line, and the rules in docs/reference/verify.md.
 
 use super::line::{CpuLine, HierarchyLine, LineContent, NEVER, NO_MIGRATOR, WordLine};
 use super::queue::Behalf;
 use super::state::{
-    Carried, CpuModel, GroupChild, GroupIndex, HierarchyState, Late, QueuedEvent, Visit, Walk,
+    Carried, CpuModel, GroupChild, GroupIndex, GroupPlace, HierarchyState, Late, QueuedEvent, Visit, Walk,
 };
 use quietcore_core::tmigr::ChildMask;
 use quietcore_trace::MigrationStep;
@@ -21,7 +21,7 @@ const STEPS_MAX: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Difference {
     /// This line was expected.
-    HierarchyLine(LineContent),
+    Expected(LineContent),
     /// It must not be written now.
     Why(&'static str),
 }
@@ -39,7 +39,7 @@ pub(super) fn compared(expected: LineContent, line: &HierarchyLine) -> LineVerdi
     if expected == line.what {
         LineVerdict::Fits
     } else {
-        LineVerdict::Differs(Difference::HierarchyLine(expected))
+        LineVerdict::Differs(Difference::Expected(expected))
     }
 }
 
@@ -89,7 +89,7 @@ impl HierarchyState {
                 compared(self.word_line(false, group, mask), line)
             }
             Walk::DownUpdate { group, child, carried, is_idle } => {
-                self.down_update(line, (group, child), carried, is_idle)
+                self.down_update(line, GroupPlace { group, child }, carried, is_idle)
             }
             Walk::DownEnd(carried) => self.down_end(line, carried),
             Walk::NewTimer { group, child, carried } => self.new_timer(line, group, child, carried),
@@ -298,10 +298,11 @@ impl HierarchyState {
     fn down_update(
         &mut self,
         line: &HierarchyLine,
-        (group, child): (GroupIndex, GroupChild),
+        at: GroupPlace,
         mut carried: Carried,
         is_idle: bool,
     ) -> LineVerdict {
+        let GroupPlace { group, child } = at;
         if child == GroupChild::Cpu(line.cpu) {
             carried.next = match line.what {
                 LineContent::Update(update) if update.child == 0 => update.next,
@@ -320,9 +321,7 @@ impl HierarchyState {
         use MigrationStep::{Idle, Offline, Unavailable};
         self.set_walk(line.cpu, Walk::None);
         let LineContent::Cpu(CpuLine { step: step @ (Idle | Offline | Unavailable), .. }) = line.what else {
-            return LineVerdict::Differs(Difference::HierarchyLine(
-                self.cpu_line(line.cpu, Idle, first, next),
-            ));
+            return LineVerdict::Differs(Difference::Expected(self.cpu_line(line.cpu, Idle, first, next)));
         };
         let wakeup = if step == Idle { first } else { NEVER };
         let expected = self.cpu_line(line.cpu, step, wakeup, next);

@@ -248,7 +248,7 @@ impl WordGroup {
             migrator: next.migrator().map_or(NO_MIGRATOR, |mask| u32::from(mask.bits())),
             ..word
         };
-        counts.unexplained(&line, Some(Difference::HierarchyLine(LineContent::Word(expected))));
+        counts.unexplained(&line, Some(Difference::Expected(LineContent::Word(expected))));
     }
 }
 

@@ -8,6 +8,13 @@ use super::load::LoadBase;
 use quietcore_core::CpuId;
 use quietcore_wheel::{Slot, SlotKey, Tick, Timers};
 
+/// A base, by the CPU that owns it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwnerBase {
+    pub(super) cpu: CpuId,
+    pub(super) kind: LoadBase,
+}
+
 /// A timer that waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoadTimer {
@@ -39,7 +46,8 @@ impl WhatifBases {
     }
 
     /// Puts a timer into a base; it is nowhere else.
-    pub(super) fn arm(&mut self, pending: LoadTimer, (cpu, kind): (CpuId, LoadBase), expires: u64, now: u64) {
+    pub(super) fn arm(&mut self, pending: LoadTimer, at: OwnerBase, expires: u64, now: u64) {
+        let OwnerBase { cpu, kind } = at;
         let base = self.cpus[cpu.index()][kind as usize]
             .get_or_insert_with(|| Box::new(TimerStore::new(Tick(now), Vec::new())));
         base.forward(Tick(now));
@@ -74,7 +82,7 @@ impl WhatifBases {
 
 #[cfg(test)]
 mod tests {
-    use super::{LoadTimer, WhatifBases};
+    use super::{LoadTimer, OwnerBase, WhatifBases};
     use crate::whatif::load::LoadBase;
     use quietcore_core::CpuId;
 
@@ -85,11 +93,11 @@ mod tests {
         let (first, second) = (CpuId::new(0).expect("a CPU"), CpuId::new(1).expect("a CPU"));
         let mut bases = WhatifBases::new(2, 1);
         let pending = LoadTimer { timer: 0, arm: 7 };
-        bases.arm(pending, (first, LoadBase::Global), 1009, 1000);
+        bases.arm(pending, OwnerBase { cpu: first, kind: LoadBase::Global }, 1009, 1000);
         assert_eq!(bases.next(first, LoadBase::Global), Some(1010), "one jiffy later, as the wheel has it");
         assert_eq!(bases.cancel(0).map(|(cpu, pending)| (cpu, pending.arm)), Some((first, 7)));
         assert!(bases.cancel(0).is_none());
-        bases.arm(pending, (second, LoadBase::Local), 1009, 1000);
+        bases.arm(pending, OwnerBase { cpu: second, kind: LoadBase::Local }, 1009, 1000);
         assert_eq!((bases.next(first, LoadBase::Global), bases.pending()), (None, 1));
         assert!(bases.next_expired(second, LoadBase::Local, 1009).is_none());
         assert_eq!(bases.next_expired(second, LoadBase::Local, 1010).map(|pending| pending.arm), Some(7));

@@ -97,6 +97,13 @@ pub struct FigureAgreement {
     pub replayed_only: u64,
 }
 
+/// Where a timer ran, and out of which base.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunPlace {
+    pub(super) base: CpuId,
+    pub(super) cpu: CpuId,
+}
+
 /// Counts while a replay runs.
 #[derive(Debug)]
 pub(super) struct WhatifCounts<'a> {
@@ -131,7 +138,8 @@ impl<'a> WhatifCounts<'a> {
     }
 
     /// What input `place` armed runs on `cpu` in tick `now`, out of the base of `base`.
-    pub(super) fn ran(&mut self, place: u32, arm: &LoadArm, (base, cpu): (CpuId, CpuId), now: u64) {
+    pub(super) fn ran(&mut self, place: u32, arm: &LoadArm, at: RunPlace, now: u64) {
+        let RunPlace { base, cpu } = at;
         self.ran_on.push((place, cpu));
         if arm.kind != LoadBase::Deferrable {
             let late = now.saturating_sub(self.load.tick_of(arm.expires));

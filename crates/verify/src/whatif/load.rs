@@ -2,12 +2,12 @@
 //! decided.
 //!
 //! An arm keeps the CPU that made it, its expiry and its kind; a cancel, its timer; an awake interval, its
-//! two ends. The CPU on which a timer ran is kept apart ([`RecordedLoad::recorded_cpu`]), for comparing with, and
-//! no decision of a replay reads it.
+//! two ends. The CPU on which a timer ran is kept apart ([`RecordedLoad::recorded_cpu`]), for comparing
+//! with, and no decision of a replay reads it.
 //!
-//! Invariants: ticks never go back; a timer's number is below [`RecordedLoad::timers`]; at most [`INPUTS_MAX`]
-//! inputs. Not here: how an event becomes an input (`reader.rs`), or where in a tick it stood: only their
-//! order counts.
+//! Invariants: ticks never go back; a timer's number is below [`RecordedLoad::timers`]; at most
+//! [`INPUTS_MAX`] inputs. Not here: how an event becomes an input (`reader.rs`), or where in a tick it
+//! stood: only their order counts.
 
 use quietcore_core::place::Policy;
 use quietcore_core::{CpuId, CpuSet, Nanos};
@@ -27,7 +27,7 @@ pub(super) enum LoadBase {
     Local,
     /// Unpinned: others may run it.
     Global,
-    /// Deferrable: wakes nobody.
+    /// Deferrable: wakes no CPU.
     Deferrable,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! It never decides who pulls: an awake CPU asks [`Hierarchy::requires_handle_remote`] in each of its
 //! ticks, a sleeping one sleeps until the alarm that [`Hierarchy::deactivate`] and the wheel gave it, and
-//! whoever runs a TIMER softirq runs its own bases and then [`Hierarchy::handle_remote`]. Source: Linux
+//! a CPU in a TIMER softirq runs its own bases and then [`Hierarchy::handle_remote`]. Source: Linux
 //! 6.12, kernel/time/timer.c, kernel/time/timer_migration.c.
 //!
 //! Invariant: `deadlines` has exactly the CPUs with a deadline, each once; `awake` those that do not sleep.
@@ -12,7 +12,7 @@
 //! [`Hierarchy::deactivate`]: quietcore_core::tmigr::Hierarchy::deactivate
 //! [`Hierarchy::handle_remote`]: quietcore_core::tmigr::Hierarchy::handle_remote
 
-use super::bases::{LoadTimer, WhatifBases};
+use super::bases::{LoadTimer, OwnerBase, WhatifBases};
 use super::figures::{WhatifCounts, levels};
 use super::load::{LoadArm, LoadBase, RecordedLoad};
 use super::question::{Excluded, WhatifQuestion, WhatifQuestionError, possible};
@@ -245,7 +245,7 @@ impl<'a> WhatifMachine<'a> {
             self.hierarchy.as_ref().is_some_and(|hierarchy| hierarchy.cpu_state(*other) == CpuState::Parked)
         });
         if let (true, Some(heir)) = (orphaned, heir) {
-            // The kernel wakes somebody with empty work, so that the alarm is somebody's again.
+            // The kernel wakes a CPU with empty work, so that the alarm has an owner again.
             self.wake(heir);
             self.sleep(heir);
         }
@@ -261,7 +261,7 @@ impl<'a> WhatifMachine<'a> {
         let base = self.target(arm);
         let pending = LoadTimer { timer: arm.timer, arm: place };
         let now = self.load.jiffies(self.timers.now);
-        self.timers.bases.arm(pending, (base, arm.kind), arm.expires, now);
+        self.timers.bases.arm(pending, OwnerBase { cpu: base, kind: arm.kind }, arm.expires, now);
         let before = self.cpus[base.index()].deadline;
         if !self.is_asleep(base) || arm.kind != LoadBase::Deferrable {
             self.review(base);
@@ -292,7 +292,7 @@ impl<'a> WhatifMachine<'a> {
         push_target(arming, housekeeping, topology.domains(arm.cpu), |cpu| self.is_asleep(cpu))
     }
 
-    /// The next tick in which somebody has something to do, as far as the books say.
+    /// The next tick in which a CPU has something to do, as far as the bases say.
     pub(super) fn next_due(&self) -> Option<u64> {
         let own = self.deadlines.first().map(|(tick, _)| *tick);
         let Some(hierarchy) = self.hierarchy.as_ref().filter(|_| !self.awake.is_empty()) else { return own };

@@ -2,8 +2,8 @@
 //!
 //! A [`LoadReader`] takes the events of a recording and keeps what does not depend on the policy: the
 //! [`RecordedLoad`]. [`answer`] replays it twice through the wheel and the hierarchy of the core: as the
-//! recording's kernel did (`before`) and as the [`WhatifQuestion`] asks (`after`). How far `before` agrees with
-//! what was recorded is part of the answer, and so is every assumption, as a sentence.
+//! recording's kernel did (`before`) and as the [`WhatifQuestion`] asks (`after`). How far `before` agrees
+//! with what was recorded is part of the answer, and so is every assumption, as a sentence.
 //!
 //! Invariants: no decision reads on which CPU the recording's kernel ran a timer; the same load and question
 //! give the same answer; memory is bounded by [`INPUTS_MAX`]. Deliberately absent: what tasks would do
@@ -77,7 +77,7 @@ pub struct WhatifAnswer {
 /// Cost: four replays, each some microseconds per input.
 ///
 /// # Errors
-/// When the question names CPUs that the recording does not have, or leaves nobody.
+/// When the question names CPUs that the recording does not have, or leaves no CPU.
 pub fn answer(load: &RecordedLoad, question: &WhatifQuestion) -> Result<WhatifAnswer, WhatifQuestionError> {
     question.check(load)?;
     let (before, ran_on) = both_orders(load, &WhatifQuestion::as_recorded(load))?;

@@ -48,7 +48,7 @@ impl WhatifQuestion {
         Self { policy: load.policy, ..Self::default() }
     }
 
-    /// Refuses CPUs that the recording does not have, and an exclusion that leaves nobody.
+    /// Refuses CPUs that the recording does not have, and an exclusion that leaves no CPU.
     pub(super) fn check(&self, load: &RecordedLoad) -> Result<(), WhatifQuestionError> {
         let possible = possible(load);
         let excluded = match &self.excluded {
@@ -121,7 +121,7 @@ pub enum WhatifQuestionError {
         /// The CPUs of `--exclude`.
         excluded: CpuSet,
     },
-    /// A push would find nobody.
+    /// A push would find no CPU.
     Housekeeping(HousekeepingError),
 }
 

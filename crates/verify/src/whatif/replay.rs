@@ -16,13 +16,13 @@ use quietcore_trace::TimerModel;
 /// So many ticks in a row may turn out to have nothing to do before the next input is waited for.
 const IDLE_TICKS_MAX: u32 = 64;
 
-/// Who comes first within one tick.
+/// Which CPU comes first within one tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TickOrder {
     /// One CPU after another: sleepers, then the awake ones, both in the round from the one that did
     /// something last.
     OneByOne,
-    /// All run their own timers before anybody looks at those of others.
+    /// All run their own timers before any CPU looks at those of others.
     AtOnce,
 }
 
@@ -76,7 +76,7 @@ impl LoadReplay<'_> {
         }
     }
 
-    /// All ticks up to `tick`, this one included: those in which somebody has something to do.
+    /// All ticks up to `tick`, this one included: those in which a CPU has something to do.
     fn advance(&mut self, tick: u64) {
         let mut in_vain = 0;
         while self.machine.now() < tick {

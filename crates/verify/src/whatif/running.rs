@@ -2,7 +2,7 @@
 //! into it.
 
 use super::bases::{LoadTimer, WhatifBases};
-use super::figures::WhatifCounts;
+use super::figures::{RunPlace, WhatifCounts};
 use super::load::{LoadBase, LoadEvent, RecordedLoad};
 use quietcore_core::CpuId;
 
@@ -24,7 +24,7 @@ impl TimerRuns<'_> {
         let now = self.load.jiffies(self.now);
         while let Some(LoadTimer { arm: place, .. }) = self.bases.next_expired(owner, kind, now) {
             if let Some(LoadEvent::Arm(arm)) = self.load.inputs.get(place as usize).map(|input| input.what) {
-                self.tally.ran(place, &arm, (owner, runner), self.now);
+                self.tally.ran(place, &arm, RunPlace { base: owner, cpu: runner }, self.now);
             }
             if self.owners.last() != Some(&owner) {
                 self.owners.push(owner);
