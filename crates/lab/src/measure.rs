@@ -196,7 +196,7 @@ fn words(comparisons: &[FigureComparison], exact_checks: &[ExactCheckReport]) ->
     let mut words: Vec<String> = exact_checks.iter().map(check_in_words).collect();
     match comparisons {
         [] => {}
-        // Many figures of one kind: who is better where.
+        // Many figures of one kind: which variant is better where.
         many if many.len() > 5 => words.extend(in_groups(many)),
         few => words.extend(few.iter().map(in_words)),
     }

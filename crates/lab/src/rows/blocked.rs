@@ -28,8 +28,8 @@ pub(crate) const PLAN: RowPlan = RowPlan {
     ],
     variants: &[
         RowVariant {
-            name: "nobody blocks",
-            what: "pull, and no lane blocks",
+            name: "no lane blocks",
+            what: "pull, and both lanes turn",
             role: VariantRole::NoiseFloor,
             run: |context| {
                 trial(
@@ -61,7 +61,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         },
         RowVariant {
             name: "stalls ignored",
-            what: "pull, but nobody looks whether a lane that is awake turns",
+            what: "pull, but no CPU looks whether a lane that is awake turns",
             role: VariantRole::Before,
             run: |context| {
                 trial(

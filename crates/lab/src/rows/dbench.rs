@@ -52,7 +52,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         },
         RowVariant {
             name: "stay",
-            what: "each lane runs its own timers, and nobody else's",
+            what: "each lane runs its own timers and no others",
             role: VariantRole::Before,
             run: |context| trial(context, Policy::Stay, RequestGuard::Timeout),
         },

@@ -37,7 +37,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
     variants: &[
         RowVariant {
             name: "no timers",
-            what: "the same loop, and nobody arms anything; gaps are what the machine does",
+            what: "the same loop, and nothing is armed; gaps are what the machine does",
             role: VariantRole::NoiseFloor,
             run: |context| trial(context, Exclusion::Merged, Load::None),
         },
