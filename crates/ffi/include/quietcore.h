@@ -52,7 +52,7 @@
 #define QC_TIMER_PINNED 4
 
 /**
- * Wakes nobody: runs when somebody is awake anyway. Not with QC_TIMER_EXACT.
+ * Wakes no thread: runs when its CPU is awake anyway. Not with QC_TIMER_EXACT.
  */
 #define QC_TIMER_DEFERRABLE 8
 
@@ -142,7 +142,7 @@ typedef struct qc_isolation {
  * A timer. The caller's memory: on the stack, static, or inside of another structure. The content is the
  * library's. `QC_TIMER_INIT` is for timers that qc_timer_init() comes to later: until then they are refused.
  *
- * From its first arm it stays where it is, until it is idle and nobody arms it any more. It is idle when
+ * From its first arm it stays where it is, until it is idle and no thread arms it any more. It is idle when
  * qc_timer_cancel_sync() has returned 0 or 1, when qc_timer_cancel() has returned 0 or 1, or when its
  * callback has called qc_run_release(). Then its memory may be used for something else.
  */
@@ -271,7 +271,7 @@ typedef struct qc_stats {
 #define QC_ERROR_INVALID -22
 
 /**
- * A run of the timer is under way, or somebody else has the CPU.
+ * A run of the timer is under way, or another thread has the CPU.
  */
 #define QC_ERROR_BUSY -16
 
@@ -344,7 +344,7 @@ qc_result qc_machine_install_default(struct qc_machine *machine);
 
 /**
  * Ends a machine: from now on nothing can be armed, and what is pending never runs. Then waits until no
- * callback of it runs, on any thread, whoever called this first; in a callback it does not wait. Its lanes
+ * callback of it runs, on any thread, also if another thread called this first; in a callback it does not wait. Its lanes
  * are released by their threads, as before. Any thread.
  */
 qc_result qc_machine_shutdown(struct qc_machine *machine);
@@ -405,7 +405,7 @@ qc_result qc_timer_arm_after(struct qc_timer *timer, uint64_t delay);
  * holds for one arm. A timer that runs stays where it runs: an arm in its own callback does not take it to
  * another CPU. Otherwise as qc_timer_arm_at().
  *
- * Errors: QC_ERROR_NO_LANE when nobody plays that CPU, and those of qc_timer_arm_at().
+ * Errors: QC_ERROR_NO_LANE when no thread drives that CPU, and those of qc_timer_arm_at().
  */
 qc_result qc_timer_arm_on(struct qc_timer *timer, uint32_t cpu, uint64_t at);
 
@@ -515,14 +515,14 @@ qc_result qc_cpu_enter_idle(struct qc_cpu *cpu, uint64_t *until);
 qc_result qc_cpu_exit_idle(struct qc_cpu *cpu);
 
 /**
- * Waits until something is due or somebody kicks; for threads that have nothing else to wait for.
+ * Waits until something is due or a kick arrives; for threads that have nothing else to wait for.
  *
  * Errors: QC_ERROR_INVALID when the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
  */
 qc_result qc_cpu_park(struct qc_cpu *cpu);
 
 /**
- * The descriptor that is readable when somebody wants the thread awake while it is idle. For epoll or poll;
+ * The descriptor that is readable when another thread wants this one awake while it is idle. For epoll or poll;
  * the library reads and closes it.
  *
  * Errors: QC_ERROR_INVALID unless the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().

@@ -156,7 +156,7 @@ pub unsafe extern "C" fn qc_cpu_exit_idle(cpu: *mut qc_cpu) -> qc_result {
     })
 }
 
-/// Waits until something is due or somebody kicks; for threads that have nothing else to wait for.
+/// Waits until something is due or a kick arrives; for threads that have nothing else to wait for.
 ///
 /// Errors: QC_ERROR_INVALID when the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
 #[unsafe(no_mangle)]
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn qc_cpu_park(cpu: *mut qc_cpu) -> qc_result {
     })
 }
 
-/// The descriptor that is readable when somebody wants the thread awake while it is idle. For epoll or poll;
+/// The descriptor that is readable when another thread wants this one awake while it is idle. For epoll or poll;
 /// the library reads and closes it.
 ///
 /// Errors: QC_ERROR_INVALID unless the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().

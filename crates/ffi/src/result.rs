@@ -15,7 +15,7 @@ pub type qc_result = i32;
 pub const QC_OK: qc_result = 0;
 /// An argument makes no sense: NULL, a number out of range, a timer that was not initialised.
 pub const QC_ERROR_INVALID: qc_result = -22;
-/// A run of the timer is under way, or somebody else has the CPU.
+/// A run of the timer is under way, or another thread has the CPU.
 pub const QC_ERROR_BUSY: qc_result = -16;
 /// The caller must not wait here: it would be inside of a callback, or on a lane.
 pub const QC_ERROR_WOULD_BLOCK: qc_result = -35;
@@ -95,7 +95,7 @@ impl Number for StartError {
 const TEXTS: [(qc_result, &CStr); 10] = [
     (QC_OK, c"done"),
     (QC_ERROR_INVALID, c"an argument makes no sense"),
-    (QC_ERROR_BUSY, c"a run is under way, or somebody else has it"),
+    (QC_ERROR_BUSY, c"a run is under way, or another thread has it"),
     (QC_ERROR_WOULD_BLOCK, c"this thread must not wait here"),
     (QC_ERROR_SHUT_DOWN, c"the machine or the timer was shut down"),
     (QC_ERROR_FORKED, c"the machine belongs to the parent process"),

@@ -27,7 +27,7 @@ pub const QC_TIMER_TICK: u32 = 1;
 pub const QC_TIMER_EXACT: u32 = 2;
 /// Runs on the lane that arms it and on no other thread. Without lanes it cannot be armed.
 pub const QC_TIMER_PINNED: u32 = 4;
-/// Wakes nobody: runs when somebody is awake anyway. Not with QC_TIMER_EXACT.
+/// Wakes no thread: runs when its CPU is awake anyway. Not with QC_TIMER_EXACT.
 pub const QC_TIMER_DEFERRABLE: u32 = 8;
 
 /// What a callback may know of its run. Read it through the pointer only: later versions may append to it.
@@ -58,7 +58,7 @@ pub type qc_timer_fn = Option<unsafe extern "C" fn(argument: *mut c_void, run: *
 /// A timer. The caller's memory: on the stack, static, or inside of another structure. The content is the
 /// library's. `QC_TIMER_INIT` is for timers that qc_timer_init() comes to later: until then they are refused.
 ///
-/// From its first arm it stays where it is, until it is idle and nobody arms it any more. It is idle when
+/// From its first arm it stays where it is, until it is idle and no thread arms it any more. It is idle when
 /// qc_timer_cancel_sync() has returned 0 or 1, when qc_timer_cancel() has returned 0 or 1, or when its
 /// callback has called qc_run_release(). Then its memory may be used for something else.
 #[repr(C)]
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn qc_timer_arm_after(timer: *mut qc_timer, delay: u64) ->
 /// holds for one arm. A timer that runs stays where it runs: an arm in its own callback does not take it to
 /// another CPU. Otherwise as qc_timer_arm_at().
 ///
-/// Errors: QC_ERROR_NO_LANE when nobody plays that CPU, and those of qc_timer_arm_at().
+/// Errors: QC_ERROR_NO_LANE when no thread drives that CPU, and those of qc_timer_arm_at().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_timer_arm_on(timer: *mut qc_timer, cpu: u32, at: u64) -> qc_result {
     guard(|| {
