@@ -344,8 +344,8 @@ qc_result qc_machine_install_default(struct qc_machine *machine);
 
 /**
  * Ends a machine: from now on nothing can be armed, and what is pending never runs. Then waits until no
- * callback of it runs, on any thread, also if another thread called this first; in a callback it does not wait. Its lanes
- * are released by their threads, as before. Any thread.
+ * callback of it runs, on any thread, also if another thread called this first; in a callback it does not
+ * wait. Its lanes are released by their threads, as before. Any thread.
  */
 qc_result qc_machine_shutdown(struct qc_machine *machine);
 
@@ -522,8 +522,8 @@ qc_result qc_cpu_exit_idle(struct qc_cpu *cpu);
 qc_result qc_cpu_park(struct qc_cpu *cpu);
 
 /**
- * The descriptor that is readable when another thread wants this one awake while it is idle. For epoll or poll;
- * the library reads and closes it.
+ * The descriptor that is readable when another thread wants this one awake while it is idle. For epoll or
+ * poll; the library reads and closes it.
  *
  * Errors: QC_ERROR_INVALID unless the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
  */

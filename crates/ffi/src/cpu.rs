@@ -172,8 +172,8 @@ pub unsafe extern "C" fn qc_cpu_park(cpu: *mut qc_cpu) -> qc_result {
     })
 }
 
-/// The descriptor that is readable when another thread wants this one awake while it is idle. For epoll or poll;
-/// the library reads and closes it.
+/// The descriptor that is readable when another thread wants this one awake while it is idle. For epoll or
+/// poll; the library reads and closes it.
 ///
 /// Errors: QC_ERROR_INVALID unless the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
 #[unsafe(no_mangle)]

@@ -206,8 +206,8 @@ pub unsafe extern "C" fn qc_machine_install_default(machine: *mut qc_machine) ->
 }
 
 /// Ends a machine: from now on nothing can be armed, and what is pending never runs. Then waits until no
-/// callback of it runs, on any thread, also if another thread called this first; in a callback it does not wait. Its lanes
-/// are released by their threads, as before. Any thread.
+/// callback of it runs, on any thread, also if another thread called this first; in a callback it does not
+/// wait. Its lanes are released by their threads, as before. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_machine_shutdown(machine: *mut qc_machine) -> qc_result {
     guard(|| {
