@@ -114,7 +114,7 @@ unsafe fn call(timer: *mut (), run: &Run<'_>) {
         reserved: 0,
         internal: core::ptr::from_ref(run).cast(),
     };
-    // SAFETY: the caller that initialised the timer promised that the function may be called with its argument.
+    // SAFETY: the caller that initialised the timer promised that the function takes its argument.
     unsafe { function(argument, &raw const seen) };
 }
 

@@ -8,10 +8,12 @@ use super::source::{SourceFile, SourceTree, Violation};
 use std::collections::BTreeMap;
 
 /// Names that may be given more than once, and why.
-const ALLOWED: &[(&str, &str)] = &[(
-    "Builder",
-    "tokio's attributes call `runtime::Builder` in the module that they are given, and programs of tokio name it",
-)];
+const ALLOWED: &[(&str, &str)] = &[
+    ("Builder", "tokio's attributes and programs name `runtime::Builder`"),
+    ("Machine", "the core's decides, live's carries out; programs meet one of them"),
+    ("TimerOptions", "a timer of the core, and of live; programs meet one of them"),
+    ("Precision", "of the wheel, and of a timer, which may be exact, too"),
+];
 
 /// Words in front of a name of a type.
 const TYPE_WORDS: [&str; 5] = ["struct", "enum", "trait", "union", "type"];

@@ -32,7 +32,7 @@ pub(crate) use reference::MachineRef;
 use crate::clock::Clock;
 use crate::events::Events;
 use crate::lane::{LaneSlots, driven_here};
-use crate::metrics::CpuCounts;
+use crate::metrics::MetricWords;
 use crate::payload::Payload;
 use crate::probe;
 use crate::run_queue::WakeTo;
@@ -83,7 +83,7 @@ pub struct Machine {
     pub(crate) lanes: LaneSlots,
     cpu_limit: u16,
     on_panic: OnPanic,
-    pub(crate) counts: Box<[CpuCounts]>,
+    pub(crate) counts: Box<[MetricWords]>,
     /// The first spare: the helper drives it while there are no lanes.
     pub(crate) spare: CpuId,
     pub(crate) run_ends: RunEnds,

@@ -9,7 +9,7 @@ use super::{Machine, host};
 use crate::clock::Clock;
 use crate::events::Events;
 use crate::lane::{LaneSlots, LaneThreads};
-use crate::metrics::CpuCounts;
+use crate::metrics::MetricWords;
 use crate::stall::Stalls;
 use crate::task::{BlockingPool, LiveTasks};
 use crate::timer::RunEnds;
@@ -106,7 +106,7 @@ impl Machine {
             spare_turn: Mutex::new(SpareTurn::new(spare)),
             life: Life::new(builder.arm_locations),
             cpu_limit: spare.index() as u16 + count,
-            counts: (0..spare.index() + usize::from(count)).map(|_| CpuCounts::new()).collect(),
+            counts: (0..spare.index() + usize::from(count)).map(|_| MetricWords::new()).collect(),
             cpus,
             lane_set,
             lanes,

@@ -17,4 +17,4 @@ pub use histogram::Histogram;
 pub use lanes::{LaneMetrics, LaneState};
 pub use quietcore_core::Counters;
 pub use snapshot::{CpuMetrics, Metrics};
-pub(crate) use sync::CpuCounts;
+pub(crate) use sync::MetricWords;

@@ -31,7 +31,7 @@ impl Count {
 /// What the driver of one CPU counts.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(crate) struct CpuCounts {
+pub(crate) struct MetricWords {
     /// Runs of timers of its own bases.
     pub(crate) ran_own: Count,
     /// Runs of timers of other CPUs' bases.
@@ -67,7 +67,7 @@ pub(crate) struct CpuCounts {
     late: Box<[Count]>,
 }
 
-impl CpuCounts {
+impl MetricWords {
     pub(crate) fn new() -> Self {
         Self {
             ran_own: Count::new(),

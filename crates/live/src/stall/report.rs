@@ -62,7 +62,7 @@ pub enum StallCause {
         timer: usize,
         /// The address of its function, for a debugger; 0 if that is not known.
         function: usize,
-        /// Where it was armed, on a machine that [records arm locations](crate::MachineBuilder::arm_locations).
+        /// Where it was armed, if the machine [records that](crate::MachineBuilder::arm_locations).
         armed: Option<&'static Location<'static>>,
     },
     /// It polls a task, or drops one that was aborted.
@@ -71,7 +71,7 @@ pub enum StallCause {
         name: &'static str,
         /// Of a real-time task.
         priority: Option<Priority>,
-        /// Where it was started, on a machine that [records arm locations](crate::MachineBuilder::arm_locations).
+        /// Where it was started, if the machine [records that](crate::MachineBuilder::arm_locations).
         spawned: Option<&'static Location<'static>>,
     },
     /// It runs [`Work`](crate::task::Work).
