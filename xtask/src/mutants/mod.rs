@@ -155,7 +155,8 @@ impl<'a> Copy<'a> {
         if tests.is_empty() && !is_whole {
             return Ok(());
         }
-        (tests.sort_unstable(), tests.dedup());
+        tests.sort_unstable();
+        tests.dedup();
         self.build(suite)?;
         for time in 1..=self.times {
             let begin = Instant::now();

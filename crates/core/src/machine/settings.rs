@@ -13,7 +13,7 @@ use crate::place::{ExactPolicy, Exclusion, Isolation, Policy};
 /// let before = Settings { policy: Policy::Push, ..Settings::default() };
 /// assert_eq!((before.tick, before.stall), (TickLength::default(), StallPolicy::default()));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Where an unpinned timer waits and who expires it.
     pub policy: Policy,
@@ -27,19 +27,6 @@ pub struct Settings {
     pub tick: TickLength,
     /// When a CPU that does not turn counts as stalled.
     pub stall: StallPolicy,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            policy: Policy::default(),
-            exact_policy: ExactPolicy::default(),
-            exclusion: Exclusion::default(),
-            isolation: Isolation::default(),
-            tick: TickLength::default(),
-            stall: StallPolicy::default(),
-        }
-    }
 }
 
 impl Settings {

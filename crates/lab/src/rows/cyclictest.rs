@@ -256,9 +256,8 @@ impl Trial {
         let machine = builder.start()?;
         let floating = LaneThreads::new().pinning(Pinning::Never).fifo(50);
         let hardware = Machine::builder().lanes([context.cpus[0]].into_iter().collect());
-        let hardware = hardware.lane_threads(floating).start().map_err(|error| {
+        let hardware = hardware.lane_threads(floating).start().inspect_err(|_| {
             machine.shutdown();
-            error
         })?;
         Ok(Self { machine, hardware, devices, events: Vec::new(), tasks: Vec::new(), timers: Vec::new() })
     }

@@ -6,9 +6,9 @@
 
 use super::claim::{ClaimError, WaitBy};
 use super::current;
-use super::lane::Lane;
 use super::outcome::{IdleUntil, TurnStats};
 use super::slot::LaneSlot;
+use super::turn::Lane;
 use crate::machine::{EnterGuard, Machine};
 use crate::task::{LiveTasks, end_local_tasks};
 use core::marker::PhantomData;

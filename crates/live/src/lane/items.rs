@@ -6,8 +6,8 @@
 //!
 //! Gates: [README.md](README.md). Source: docs/design/PROTOCOL.md, sections 2, 4 and 9.
 
-use super::lane::Lane;
 use super::outcome::TurnWork;
+use super::turn::Lane;
 use crate::run_queue::{Item, NextItem, RunQueue};
 use crate::softirq::{Before, Softirqs};
 use crate::words::run_queue::Activity;

@@ -22,7 +22,6 @@ mod doze;
 mod idle_predictor;
 mod isolate;
 mod items;
-mod lane;
 mod lanes;
 mod options;
 mod outcome;
@@ -32,6 +31,7 @@ mod slot;
 mod spare;
 mod thread;
 mod tick;
+mod turn;
 mod wait;
 mod waiting;
 

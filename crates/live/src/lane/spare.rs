@@ -4,7 +4,7 @@
 //! all lanes', so that a lane that sleeps is kicked first. It leaves the rest to a lane that sleeps, if there
 //! is one (`Lane::stand_down`). What its callbacks arm it arms as a foreign thread does.
 
-use super::lane::Lane;
+use super::turn::Lane;
 use crate::machine::{Machine, StartError};
 use crate::words::lane::Waits;
 use quietcore_core::CpuId;

@@ -9,9 +9,9 @@
 //! `quietcore-core`, `softirq::call`. Deviation: no interrupt goes out; the lane finds the call in its next
 //! turn, or is kicked if it waits.
 
-use super::lane::Lane;
 use super::outcome::TurnWork;
 use super::slot::LaneSlot;
+use super::turn::Lane;
 use quietcore_core::softirq::TimerRaise;
 
 impl LaneSlot {

@@ -1,10 +1,10 @@
 //! A lane goes idle, waits and wakes up; it blocks and returns.
 //!
-//! States, protocol and races: [README.md](README.md). Turns: `lane.rs`.
+//! States, protocol and races: [README.md](README.md). Turns: `turn.rs`.
 
 use super::idle_predictor::IdleEnd;
-use super::lane::{Lane, Role};
 use super::outcome::IdleUntil;
+use super::turn::{Lane, Role};
 use super::waiting::{NextWatch, Told, Waiting};
 use crate::probe;
 use quietcore_core::{IdleDecision, Nanos};

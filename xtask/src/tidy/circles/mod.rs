@@ -73,7 +73,7 @@ impl<'a> Files<'a> {
                 };
             }
         }
-        while let Some(segment) = rest.next() {
+        for segment in rest {
             if segment == "super" {
                 module.pop()?;
                 continue;
