@@ -64,7 +64,7 @@ struct Control {
 /// - **Getters** change nothing: `settings`, `topology`, `next_event`, `counters`, `is_running`, ...
 /// - **Mutators** come from any thread if the world's lock allows it: [`arm`](Self::arm),
 ///   [`cancel`](Self::cancel), [`online`](Self::online), [`set_isolated`](Self::set_isolated), ... They
-///   take an [`Actions`] if they can give the world something to do.
+///   take an [`Actions`](crate::Actions) if they can give the world something to do.
 /// - **`handle_*`, `enter_idle`, `exit_idle`** say what happened to a CPU: by the one thread that drives it.
 /// - **`begin_turn`, `next_*`, `finish*`** hand out timers that are due, one at a time, with no lock held
 ///   while the world runs them: by the driving thread, too.
@@ -73,8 +73,8 @@ struct Control {
 /// so or the CPU was kicked takes a turn: [`begin_turn`](Self::begin_turn), then
 /// [`next_expired`](Self::next_expired) and [`finish`](Self::finish) in turn until there is none. With
 /// nothing to run it calls [`enter_idle`](Self::enter_idle), waits as long as that says, and then calls
-/// [`exit_idle`](Self::exit_idle) before anything else. The [`Actions`] of a call are carried out after it,
-/// at once: one that is dropped is a lost wake-up. Each turn runs a bounded number of timers
+/// [`exit_idle`](Self::exit_idle) before anything else. The [`Actions`](crate::Actions) of a call are
+/// carried out after it, at once: one that is dropped is a lost wake-up. Each turn runs a bounded number of timers
 /// ([`Turn::has_more`]).
 ///
 /// Time: `now` is an argument, never read. It may be behind by what the caller accepts as lateness, but a

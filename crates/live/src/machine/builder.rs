@@ -29,7 +29,7 @@ pub enum OnPanic {
     Continue,
 }
 
-/// Makes a [`Machine`]. Every setting has a default that suits a server.
+/// Makes a [`Machine`](crate::Machine). Every setting has a default that suits a server.
 ///
 /// ```
 /// use core::time::Duration;
@@ -203,8 +203,8 @@ impl MachineBuilder {
         self
     }
 
-    /// What runs when `vector` is raised, on any CPU: see [`Machine::raise`]. Needs lanes. The last handler
-    /// that is given counts. A panic in it is caught and counted, or ends the process
+    /// What runs when `vector` is raised, on any CPU: see [`Machine::raise`](crate::Machine::raise). Needs
+    /// lanes. The last handler that is given counts. A panic in it is caught and counted, or ends the process
     /// ([`on_panic`](Self::on_panic)).
     ///
     /// # Panics

@@ -30,7 +30,8 @@ pub enum StartError {
         /// What was asked for.
         policy: Policy,
     },
-    /// Lanes go by the time of the kernel: with [`MachineBuilder::virtual_time`] there can be none.
+    /// Lanes go by the time of the kernel: with
+    /// [`virtual_time`](crate::MachineBuilder::virtual_time) there can be none.
     LanesInVirtualTime,
     /// Every CPU would be isolated.
     Housekeeping(HousekeepingError),

@@ -1,8 +1,8 @@
 //! Paused time: the clock stands still while any participant is busy, and jumps to the next expiry
 //! when none has.
 //!
-//! Who takes part says so ([`Machine::participate`]): a thread in [`block_on`], the workers of a runtime.
-//! When all of them are idle, the last one moves the clock to the first expiry and runs what is due on its
+//! A thread in [`block_on`] and the workers of a runtime are participants, which say so
+//! ([`Machine::participate`](crate::Machine::participate)). When all of them are idle, the last one moves the clock to the first expiry and runs what is due on its
 //! own thread; the helper runs nothing while time is paused. So a test takes no real time, and with one
 //! thread it takes the same steps every time.
 //!

@@ -27,7 +27,7 @@ pub trait Participate: Send + Sync {
         false
     }
 
-    /// Makes the participant call [`Participant::idle`] again soon, because time may be able to move. Any
+    /// Makes the participant call `Participant::idle` again soon, because time may be able to move. Any
     /// thread; no lock is held.
     fn look_again(&self);
 }
