@@ -74,8 +74,8 @@ struct Control {
 /// [`next_expired`](Self::next_expired) and [`finish`](Self::finish) in turn until there is none. With
 /// nothing to run it calls [`enter_idle`](Self::enter_idle), waits as long as that says, and then calls
 /// [`exit_idle`](Self::exit_idle) before anything else. The [`Actions`](crate::Actions) of a call are
-/// carried out after it, at once: one that is dropped is a lost wake-up. Each turn runs a bounded number of timers
-/// ([`Turn::has_more`]).
+/// carried out after it, at once: one that is dropped is a lost wake-up. Each turn runs a bounded number of
+/// timers ([`Turn::has_more`]).
 ///
 /// Time: `now` is an argument, never read. It may be behind by what the caller accepts as lateness, but a
 /// caller's own values never go back; those of different threads may come out of order.
