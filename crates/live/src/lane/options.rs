@@ -59,10 +59,11 @@ impl LaneThreads {
         Self { pinning, ..self }
     }
 
-    /// A real-time priority, 1 to 98: the threads run under `SCHED_FIFO`, and the sentinel and the spares one
-    /// above them. Where that is not allowed they run as they are, and
-    /// [`Machine::notes`](crate::Machine::notes) says so. Lanes that run at such a priority all the
-    /// time are stopped by the kernel for 50 ms per second unless that was switched off (`kernel.sched_rt_runtime_us`).
+    /// A real-time priority, 1 to 98: the threads run under `SCHED_FIFO`, and the sentinel and the spares
+    /// one above them. Where that is not allowed they run as they are, and
+    /// [`Machine::notes`](crate::Machine::notes) says so. Lanes that run at such a priority all the time
+    /// are stopped by the kernel for 50 ms per second unless that was switched off
+    /// (`kernel.sched_rt_runtime_us`).
     #[must_use]
     pub fn fifo(self, priority: u8) -> Self {
         Self { fifo: Some(priority.clamp(1, 98)), ..self }

@@ -2,9 +2,9 @@
 //! when none has.
 //!
 //! A thread in [`block_on`] and the workers of a runtime are participants, which say so
-//! ([`Machine::participate`](crate::Machine::participate)). When all of them are idle, the
-//! last one moves the clock to the first expiry and runs what is due on its own thread; the helper runs nothing while time is paused. So a test takes no real time, and with one
-//! thread it takes the same steps every time.
+//! ([`Machine::participate`](crate::Machine::participate)). When all of them are idle, the last one moves
+//! the clock to the first expiry and runs what is due on its own thread; the helper runs nothing while time
+//! is paused. So a test takes no real time, and with one thread it takes the same steps every time.
 //!
 //! Invariants:
 //! - Time moves only when all who take part are idle, no thread [holds](hold) it and no thread runs timers.
