@@ -145,7 +145,7 @@ impl Machine {
         })
     }
 
-    /// Everybody who is there from the start comes online and goes idle.
+    /// Every CPU that is there from the start comes online and goes idle.
     fn connect(&self, spares: &CpuSet) {
         let now = self.clock.now();
         let guests = if self.lanes.exist() { CpuSet::new() } else { self.cpus.clone() };

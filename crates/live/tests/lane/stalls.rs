@@ -83,7 +83,7 @@ fn a_callback_that_blocks_is_named() {
 
 /// Goal: without that setting there is no arm site, and all else is as before.
 #[test]
-fn arm_sites_are_kept_on_demand() {
+fn arm_locations_are_recorded_on_demand() {
     let (machine, report, _) = reported(builder());
     assert_eq!(running(&report).1, None);
     assert!(!report.to_string().contains("armed at"), "{report}");
