@@ -55,13 +55,6 @@ impl Actions {
     ///
     /// # Panics
     /// When `cpu` is not below the limit given to [`new`](Self::new), rounded up to 64.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId};
-    /// let mut actions = Actions::new(1);
-    /// actions.kick(CpuId::default());
-    /// assert!(!actions.is_empty());
-    /// ```
     pub fn kick(&mut self, cpu: CpuId) {
         let (word, bit) = (cpu.index() / WORD, cpu.index() % WORD);
         match word.checked_sub(1) {
@@ -75,14 +68,6 @@ impl Actions {
 
     /// Asks that some CPU that may pull is awake at `expires`: no CPU in the hierarchy will be. The earliest
     /// of several counts.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Nanos};
-    /// let mut actions = Actions::new(1);
-    /// actions.set_alarm(Nanos(9));
-    /// actions.set_alarm(Nanos(5));
-    /// assert_eq!(actions.take_alarm(), Some(Nanos(5)));
-    /// ```
     pub fn set_alarm(&mut self, expires: Nanos) {
         self.alarm = Some(self.alarm.map_or(expires, |alarm| alarm.min(expires)));
     }

@@ -15,15 +15,6 @@ use core::fmt;
 pub const CPU_LIMIT: u16 = 8192;
 
 /// The number of a logical CPU, as in `/sys/devices/system/cpu/cpuN`; always below [`CPU_LIMIT`].
-///
-/// ```
-/// use quietcore_core::CpuId;
-///
-/// let cpu = CpuId::new(3)?;
-/// assert_eq!((cpu.index(), cpu.to_string().as_str()), (3, "3"));
-/// assert!(CpuId::new(8192).is_err());
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CpuId(pub(crate) u16);
 

@@ -23,15 +23,6 @@ use core::ops::{Deref, DerefMut};
 /// # Safety
 /// From the return of `lock_owner`, `lock_remote` or a `try_lock_remote` that says true, until `unlock`, no
 /// other of these returns; and `unlock` happens before the next of them (release, acquire).
-///
-/// ```
-/// use quietcore_core::{RawLock, SequentialLock};
-///
-/// let lock = SequentialLock::default();
-/// lock.lock_owner();
-/// assert!(!lock.try_lock_remote());
-/// lock.unlock();
-/// ```
 pub unsafe trait RawLock: Default {
     /// Waits and takes the lock, for the CPU that owns the data.
     fn lock_owner(&self);
@@ -44,14 +35,6 @@ pub unsafe trait RawLock: Default {
 }
 
 /// The lock of a world with one thread: it only checks that it is not taken twice.
-///
-/// ```
-/// use quietcore_core::{RawLock, SequentialLock};
-///
-/// let lock = SequentialLock::default();
-/// assert!(lock.try_lock_remote());
-/// assert!(!lock.try_lock_remote());
-/// ```
 #[derive(Debug, Default)]
 pub struct SequentialLock {
     is_held: Cell<bool>,

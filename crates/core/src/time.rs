@@ -8,14 +8,6 @@ use core::fmt;
 ///
 /// Which of the two it is follows from the field that holds it; moments of one recording share
 /// one clock. Arithmetic saturates at both ends, so hostile input cannot make it panic.
-///
-/// ```
-/// use quietcore_core::Nanos;
-///
-/// let started = Nanos::from_micros(1_500);
-/// assert_eq!(started.as_u64(), 1_500_000);
-/// assert_eq!(Nanos(2_000_000).since(started).to_string(), "500 us");
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(
     /// The count of nanoseconds.

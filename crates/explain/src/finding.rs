@@ -8,11 +8,6 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// How much a finding matters. [`Severity::Warning`] and above make a command exit with 1.
-///
-/// ```
-/// use quietcore_explain::Severity;
-/// assert!(Severity::Note < Severity::Warning);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {

@@ -16,15 +16,6 @@ pub fn allowed_cpus() -> Result<CpuSet, LabError> {
 
 /// The first two CPUs of `asked`, or of `allowed` when nothing is asked for.
 ///
-/// ```
-/// use quietcore_lab::{LabError, two_cpus};
-/// let allowed = "0-3".parse()?;
-/// let cpus = two_cpus(Some(&"2-3".parse()?), &allowed)?;
-/// assert_eq!(cpus.map(|cpu| cpu.index()), [2, 3]);
-/// assert!(matches!(two_cpus(Some(&"1".parse()?), &allowed), Err(LabError::TwoCpusNeeded { .. })));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
 /// # Errors
 ///
 /// [`LabError::CpuNotAllowed`] or [`LabError::TwoCpusNeeded`].

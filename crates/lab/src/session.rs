@@ -102,16 +102,6 @@ pub enum LabProgress<'a> {
 /// Runs `plans`, or those that come before the stop flag is set, which makes the report incomplete.
 /// `tell` hears how far it is.
 ///
-/// ```no_run
-/// use quietcore_lab::{LabOptions, ROWS, StopFlag, run};
-///
-/// let (report, _) = run(&ROWS[..1], &LabOptions::default(), &StopFlag::default(), &mut |_| {})?;
-/// for sentence in &report.rows[0].words {
-///     println!("{sentence}");
-/// }
-/// # Ok::<(), quietcore_lab::LabError>(())
-/// ```
-///
 /// # Errors
 ///
 /// The first [`LabError`] of a row.

@@ -32,16 +32,6 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     ///
     /// # Errors
     /// See [`DeviceError`].
-    ///
-    /// ```
-    /// # use quietcore::{Machine, net::{Device, DeviceError, DeviceOptions, Network}};
-    /// let (network, builder) = Network::new(Machine::builder());
-    /// let machine = builder.start()?;
-    /// let device = Device::new(&network, machine, DeviceOptions::new(1), |_, _: Vec<u8>| Ok(()));
-    /// assert_eq!(device.err(), Some(DeviceError::NoLanes));
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn new(
         network: &Network,
         machine: &'static Machine,
@@ -87,16 +77,6 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     }
 
     /// The queue through which `cpu` sends packets of `flow`.
-    ///
-    /// ```
-    /// # use quietcore::{CpuId, Machine, net::{Device, DeviceOptions, Network}};
-    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-    /// # let machine = builder.start()?;
-    /// let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
-    /// assert_eq!(device.queue_of(Some(CpuId::new(0)?), 5), 1);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn queue_of(&self, cpu: Option<CpuId>, flow: u64) -> usize {
         let mapped = cpu.and_then(|cpu| self.of_cpu.get(cpu.index())).filter(|queues| !queues.is_empty());
@@ -125,17 +105,6 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     ///
     /// # Panics
     /// If there is no such queue.
-    ///
-    /// ```
-    /// # use quietcore::{CpuId, Machine, net::{Device, DeviceOptions, Network}};
-    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-    /// # let machine = builder.start()?;
-    /// let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
-    /// assert!(device.send_on(CpuId::new(0)?, 1, vec![0; 60]).is_accepted());
-    /// assert_eq!(device.statistics(1).dequeued_at_home, 1);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn send_on(&self, cpu: CpuId, queue: usize, packet: P) -> Enqueued {
         self.send_as(Some(cpu), queue, packet)
     }
@@ -156,17 +125,6 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     ///
     /// # Panics
     /// If there is no such queue.
-    ///
-    /// ```
-    /// # use quietcore::{CpuId, Machine, net::{Device, DeviceOptions, Network}};
-    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-    /// # let machine = builder.start()?;
-    /// let device = Device::new(&network, machine, DeviceOptions::new(1), |_, _: Vec<u8>| Ok(()))?;
-    /// device.send_all_on(CpuId::new(0)?, 0, [vec![0; 60], vec![0; 1500]]);
-    /// assert_eq!(device.statistics(0).qdisc.sent_packets, 2);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn send_all_on(&self, cpu: CpuId, queue: usize, packets: impl IntoIterator<Item = P>) {
         let mut packets = packets.into_iter();
         // The first queue passes nothing on, and takes them.
@@ -193,18 +151,6 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
 
     /// One discipline for all queues, as a root discipline is the kernel's: all packets go through queue 0,
     /// and its lock. What the queues held is dropped.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, FifoLimit}};
-    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-    /// # let machine = builder.start()?;
-    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
-    /// device.graft_root(Fifo::new(FifoLimit::Packets(100)));
-    /// assert!(device.send_through(1, vec![0; 60]).is_accepted());
-    /// assert_eq!(device.statistics(0).qdisc.sent_packets, 1);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn graft_root(&self, qdisc: impl Qdisc<P>) {
         // The first queue first: packets that are passed on find the discipline.
         self.queues[0].graft_as(Box::new(qdisc), Sharing::First);
@@ -215,19 +161,6 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
 
     /// Each queue has a discipline of its own again: a fifo of 1000 packets, as to begin with. What the
     /// queues held is dropped.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, FifoLimit}};
-    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-    /// # let machine = builder.start()?;
-    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
-    /// device.graft_root(Fifo::new(FifoLimit::Packets(100)));
-    /// device.graft_each();
-    /// assert!(device.send_through(1, vec![0; 60]).is_accepted());
-    /// assert_eq!(device.statistics(1).qdisc.sent_packets, 1);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn graft_each(&self) {
         for queue in &self.queues {
             queue.graft_as(first_qdisc(), Sharing::Each);
@@ -240,21 +173,6 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     ///
     /// # Panics
     /// If there is no such queue.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, net::{Device, DeviceOptions, Network}, qdisc::{Fifo, FifoLimit}};
-    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-    /// # let machine = builder.start()?;
-    /// # let device = Device::new(&network, machine, DeviceOptions::new(2), |_, _: Vec<u8>| Ok(()))?;
-    /// let kind = device.with_qdisc(0, |qdisc| {
-    ///     let any: &mut dyn std::any::Any = &mut *qdisc;
-    ///     any.downcast_mut::<Fifo<Vec<u8>>>().expect("to begin with").set_limit(FifoLimit::Packets(7));
-    ///     qdisc.kind()
-    /// });
-    /// assert_eq!(kind, "pfifo");
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn with_qdisc<R>(&self, queue: usize, change: impl FnOnce(&mut dyn Qdisc<P>) -> R) -> R {
         self.queues[queue].change(change)
     }

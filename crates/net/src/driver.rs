@@ -27,14 +27,6 @@ pub trait Driver<P>: Send + Sync + 'static {
 
     /// Sends packets of queue `queue`, from the front; those for which there is no room stay. For drivers
     /// that do better with several at a time; else they are sent one by one.
-    ///
-    /// ```
-    /// use quietcore::net::Driver;
-    /// let small = |_: usize, packet: Vec<u8>| if packet.len() < 9 { Ok(()) } else { Err(packet) };
-    /// let mut batch = [vec![0; 5], vec![0; 9], vec![0; 1]].into();
-    /// small.transmit_batch(0, &mut batch);
-    /// assert_eq!(batch, [vec![0; 9], vec![0; 1]]);
-    /// ```
     fn transmit_batch(&self, queue: usize, batch: &mut VecDeque<P>) {
         while let Some(packet) = batch.pop_front() {
             if let Err(packet) = self.transmit(queue, packet) {

@@ -31,17 +31,6 @@ impl Lists {
 }
 
 /// What devices of a machine share.
-///
-/// ```
-/// use quietcore::Machine;
-/// use quietcore::net::Network;
-///
-/// let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-/// let machine = builder.start()?; // NET_TX and NET_RX have handlers
-/// # let _ = network;
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone)]
 pub struct Network {
     /// By index of the CPU; made with the first device or receiver.

@@ -14,12 +14,6 @@ pub enum Watchdog {
 }
 
 /// What a device has.
-///
-/// ```
-/// use quietcore::net::{DeviceOptions, Watchdog};
-/// let options = DeviceOptions::new(8).watchdog(Watchdog::Movable);
-/// # let _ = options;
-/// ```
 #[derive(Clone, Debug)]
 pub struct DeviceOptions {
     pub(super) queues: usize,
@@ -36,13 +30,6 @@ impl DeviceOptions {
 
     /// XPS: the CPUs of each queue, as in the files `xps_cpus`. A CPU of several queues sends through the one
     /// that a packet's flow picks; one of none through any.
-    ///
-    /// ```
-    /// # use quietcore::net::DeviceOptions;
-    /// let options = DeviceOptions::new(2).transmit_map(vec!["0".parse()?, "1".parse()?]);
-    /// # let _ = options;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn transmit_map(self, map: Vec<CpuSet>) -> Self {
         Self { map: Some(map), ..self }

@@ -108,17 +108,6 @@ impl Receiver {
     ///
     /// # Errors
     /// [`DeviceError::NoLanes`] if `cpu` is not one of the machine's lanes.
-    ///
-    /// ```
-    /// # use quietcore::{CpuId, Machine, net::{DeviceError, Network, Received, Receiver}};
-    /// let (network, builder) = Network::new(Machine::builder());
-    /// let machine = builder.start()?;
-    /// let nothing = |_: CpuId, _: usize| Received::Done;
-    /// let refused = Receiver::new(&network, machine, CpuId::new(0)?, nothing);
-    /// assert_eq!(refused.err(), Some(DeviceError::NoLanes));
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn new(
         network: &Network,
         machine: &'static Machine,

@@ -4,11 +4,6 @@ use core::time::Duration;
 use quietcore_qdisc::Statistics;
 
 /// What a queue has done.
-///
-/// ```
-/// let statistics = quietcore::net::QueueStatistics::default();
-/// assert_eq!(statistics.dequeued_elsewhere, 0);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueStatistics {

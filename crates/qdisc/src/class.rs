@@ -8,15 +8,6 @@ use core::str::FromStr;
 /// A class: a major and a minor number of 16 bits each, shown in hexadecimal as `tc` does.
 ///
 /// A packet whose [`priority`](crate::Packet::priority) is a class's number belongs to it.
-///
-/// ```
-/// use quietcore_qdisc::ClassId;
-///
-/// let class: ClassId = "1:10".parse()?;
-/// assert_eq!(class, ClassId(0x0001_0010));
-/// assert_eq!((class.major(), class.minor(), class.to_string()), (1, 16, "1:10".to_string()));
-/// # Ok::<(), quietcore_qdisc::ClassIdError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassId(
     /// The major number in the upper 16 bits, the minor one in the lower.
@@ -55,12 +46,6 @@ impl fmt::Display for ClassId {
 }
 
 /// Why a text is not a [`ClassId`].
-///
-/// ```
-/// use quietcore_qdisc::{ClassId, ClassIdError};
-/// assert_eq!("10".parse::<ClassId>(), Err(ClassIdError::NoColon));
-/// assert_eq!("1:10000".parse::<ClassId>(), Err(ClassIdError::NotANumber));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClassIdError {

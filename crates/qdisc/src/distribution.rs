@@ -21,23 +21,10 @@ const SHAPE: f64 = 3.0;
 const STRIDE: u32 = 2531;
 
 /// A distribution of delays.
-///
-/// ```
-/// use quietcore_qdisc::Distribution;
-///
-/// let normal = Distribution::normal();
-/// assert_eq!(normal.table().len(), 4096);
-/// assert_eq!(normal.table().iter().map(|entry| i64::from(*entry)).sum::<i64>(), 0);
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distribution(Arc<[i16]>);
 
 /// Why numbers are no table.
-///
-/// ```
-/// use quietcore_qdisc::{Distribution, DistributionError};
-/// assert_eq!(Distribution::from_table(&[]), Err(DistributionError { entries: 0 }));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DistributionError {
     /// How many there are.
@@ -54,12 +41,6 @@ impl core::error::Error for DistributionError {}
 
 impl Distribution {
     /// The normal distribution.
-    ///
-    /// ```
-    /// let table = quietcore_qdisc::Distribution::normal();
-    /// let within = table.table().iter().filter(|entry| entry.unsigned_abs() <= 8192).count();
-    /// assert_eq!(within, 2796, "68.27 % are within one standard deviation");
-    /// ```
     #[must_use]
     pub fn normal() -> Self {
         Self::of(normal_quantile)

@@ -11,13 +11,6 @@ use quietcore_core::Nanos;
 const FRACTION: u32 = 16;
 
 /// Why an estimator cannot be.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{Estimator, EstimatorError};
-/// let error = Estimator::new(Nanos(60_000_000_000), Nanos(1), Nanos(0)).expect_err("too long");
-/// assert_eq!(error, EstimatorError::Interval { interval: Nanos(60_000_000_000) });
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EstimatorError {
@@ -123,17 +116,6 @@ impl Estimator {
     }
 
     /// Tells it how much has passed in all. Told late it takes what passed for evenly spread.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::Estimator;
-    /// # let mut estimator = Estimator::new(Nanos(1_000_000_000), Nanos(4_000_000_000), Nanos(0))?;
-    /// estimator.take(Nanos(999_999_999), 1_000, 1);
-    /// assert_eq!(estimator.bits_per_second(), 0, "the interval has not ended");
-    /// estimator.take(Nanos(1_000_000_000), 1_000, 1);
-    /// assert_eq!(estimator.bits_per_second(), 2_000, "a quarter of it");
-    /// # Ok::<(), quietcore_qdisc::EstimatorError>(())
-    /// ```
     pub fn take(&mut self, now: Nanos, bytes: u64, packets: u64) {
         if now < self.next {
             return;

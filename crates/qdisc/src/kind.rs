@@ -15,14 +15,6 @@ use quietcore_core::Nanos;
 pub type RandomWords = Box<dyn FnMut() -> u32 + Send>;
 
 /// What a discipline is told besides what was typed.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::tc::QdiscContext;
-///
-/// let context = QdiscContext { handle: 0x8001, now: Nanos(7), ..QdiscContext::default() };
-/// assert_eq!(context.seed, 0);
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct QdiscContext {
     /// The major number of its own name, and of its classes'.
@@ -42,13 +34,6 @@ impl Default for QdiscContext {
 }
 
 /// Where the random numbers of a discipline come from.
-///
-/// ```
-/// use quietcore_qdisc::tc::{NetemOptions, QdiscOptions, SeedUse};
-///
-/// let typed = NetemOptions { seed: Some(7), ..NetemOptions::default() };
-/// assert_eq!(QdiscOptions::Netem(Box::new(typed)).seed(), SeedUse::Named(7));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeedUse {
     /// It needs none.

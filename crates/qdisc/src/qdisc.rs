@@ -6,11 +6,6 @@ use core::fmt;
 use quietcore_core::Nanos;
 
 /// What became of a packet.
-///
-/// ```
-/// use quietcore_qdisc::Enqueued;
-/// assert!(Enqueued::Lost.is_accepted() && !Enqueued::Dropped.is_accepted());
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Enqueued {
@@ -31,13 +26,6 @@ impl Enqueued {
 }
 
 /// What a queue has now.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::Dequeued;
-/// assert_eq!(Dequeued::Packet(7).packet(), Some(7));
-/// assert_eq!(Dequeued::<u32>::Throttled(Nanos(5)).packet(), None);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Dequeued<P> {
@@ -60,14 +48,6 @@ impl<P> Dequeued<P> {
 }
 
 /// What a discipline has of a second timer, besides the moment that [`Dequeued::Throttled`] names.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::DelayTimer;
-///
-/// assert_eq!(DelayTimer::Idle.and(DelayTimer::Until(Nanos(7))), DelayTimer::Until(Nanos(7)));
-/// assert_eq!(DelayTimer::Absent.and(DelayTimer::Idle), DelayTimer::Idle);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DelayTimer {
     /// As it is told now, it needs none.
@@ -81,13 +61,6 @@ pub enum DelayTimer {
 
 impl DelayTimer {
     /// One timer for both: the earlier moment.
-    ///
-    /// ```
-    /// use quietcore_core::Nanos;
-    /// use quietcore_qdisc::DelayTimer;
-    /// let both = DelayTimer::Until(Nanos(7)).and(DelayTimer::Until(Nanos(5)));
-    /// assert_eq!(both.until(), Some(Nanos(5)));
-    /// ```
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
@@ -143,14 +116,6 @@ pub trait Qdisc<P: Packet>: Any + fmt::Debug + Send {
 
     /// How long the packet is that [`dequeue`](Self::dequeue) gives next, if that is known without taking it
     /// out.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Fifo, FifoLimit, Qdisc};
-    /// let mut queue = Fifo::new(FifoLimit::Packets(10));
-    /// assert!(queue.enqueue(Nanos(0), vec![0_u8; 60]).is_accepted());
-    /// assert_eq!(queue.head(), Some(60));
-    /// ```
     fn head(&self) -> Option<u32> {
         None
     }

@@ -19,14 +19,6 @@ pub enum LinkLayer {
 }
 
 /// A rate, with what a packet costs besides its bytes.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::Rate;
-///
-/// let rate = Rate::bytes_per_second(125_000).expect("1 Mbit/s"); // 8 us per byte
-/// assert_eq!(rate.time(1_500), Nanos(12_000_000));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     bytes_per_second: u64,

@@ -59,28 +59,8 @@ pub use quietcore_live::{
 };
 #[doc(inline)]
 pub use quietcore_live::{isolation, lane, metrics, softirq, stall, task, timer, virtual_time};
-/// ```
-/// use quietcore::time::sleep;
-/// use std::time::Duration;
-///
-/// #[quietcore::main]
-/// async fn main() {
-///     sleep(Duration::from_millis(1)).await;
-/// }
-/// ```
 #[cfg(feature = "macros")]
 pub use quietcore_macros::main;
-/// ```
-/// use quietcore::time::{Instant, sleep};
-/// use std::time::Duration;
-///
-/// #[quietcore::test(start_paused = true)]
-/// async fn an_hour_passes_at_once() {
-///     let started = Instant::now();
-///     sleep(Duration::from_secs(3600)).await;
-///     assert_eq!(started.elapsed(), Duration::from_secs(3600));
-/// }
-/// ```
 #[cfg(feature = "macros")]
 pub use quietcore_macros::test;
 #[cfg(feature = "net")]

@@ -18,14 +18,6 @@ pub enum ScriptVerb {
 }
 
 /// One step of a script.
-///
-/// ```
-/// use quietcore_core::{CpuId, Nanos};
-/// use quietcore_sim::{ScriptStep, ScriptVerb};
-///
-/// let step = ScriptStep { at: Nanos(5), cpu: CpuId::default(), timer: 0, verb: ScriptVerb::Cancel };
-/// assert_eq!(step.timer, 0);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptStep {
     /// When a task on the CPU is woken that does it.

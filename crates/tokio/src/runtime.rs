@@ -15,12 +15,6 @@ use tokio::runtime as real;
 use tokio::task::JoinHandle;
 
 /// Makes a [`Runtime`].
-///
-/// ```
-/// let runtime = quietcore::tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-/// assert_eq!(runtime.block_on(async { 7 }), 7);
-/// # Ok::<(), std::io::Error>(())
-/// ```
 #[derive(Debug)]
 pub struct Builder {
     inner: real::Builder,
@@ -81,31 +75,12 @@ impl Builder {
     }
 
     /// Makes a machine the current one on all threads of the runtime.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let runtime = quietcore::tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    /// runtime.block_on(async { quietcore::time::sleep(Duration::from_millis(1)).await });
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     pub fn enable_time(&mut self) -> &mut Self {
         self.time.is_enabled = true;
         self
     }
 
     /// The machine. Default: the current one of the thread that builds, else one of the runtime's own.
-    ///
-    /// ```
-    /// use quietcore::Machine;
-    ///
-    /// let machine = Machine::start()?;
-    /// let mut builder = quietcore::tokio::runtime::Builder::new_current_thread();
-    /// let runtime = builder.enable_time().machine(machine).build()?;
-    /// assert!(runtime.block_on(async { core::ptr::eq(Machine::current(), machine) }));
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn machine(&mut self, machine: &'static Machine) -> &mut Self {
         self.machine = Some(machine);
         self
@@ -113,32 +88,12 @@ impl Builder {
 
     /// Gives the runtime a machine of its own, whose time can be
     /// [paused](quietcore_live::virtual_time::pause), unless one is [given](Self::machine).
-    ///
-    /// ```
-    /// use quietcore::time;
-    ///
-    /// let mut builder = quietcore::tokio::runtime::Builder::new_multi_thread();
-    /// let runtime = builder.enable_time().virtual_time().build()?;
-    /// runtime.block_on(async { time::pause() });
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     pub fn virtual_time(&mut self) -> &mut Self {
         self.time.is_virtual = true;
         self
     }
 
     /// Whether time is paused from the start; if so, it [can be](Self::virtual_time).
-    ///
-    /// ```
-    /// use quietcore::time::{Duration, Instant, sleep};
-    ///
-    /// let mut builder = quietcore::tokio::runtime::Builder::new_current_thread();
-    /// let runtime = builder.enable_time().start_paused(true).build()?;
-    /// let started = std::time::Instant::now();
-    /// runtime.block_on(async { sleep(Duration::from_secs(3600)).await });
-    /// assert!(started.elapsed() < Duration::from_secs(3600));
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     pub fn start_paused(&mut self, starts_paused: bool) -> &mut Self {
         self.time.starts_paused = starts_paused;
         self.time.is_virtual |= starts_paused;
@@ -147,15 +102,6 @@ impl Builder {
 
     /// Everything else that tokio's builder can set. `on_thread_start` is replaced, and if time can be
     /// paused also `on_thread_park`, `on_thread_unpark`, `event_interval` and the number of workers.
-    ///
-    /// ```
-    /// let mut builder = quietcore::tokio::runtime::Builder::new_multi_thread();
-    /// let runtime = builder.configure(|inner| {
-    ///     inner.thread_name("timers").max_blocking_threads(4);
-    /// });
-    /// let runtime = runtime.build()?;
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     pub fn configure(&mut self, change: impl FnOnce(&mut real::Builder)) -> &mut Self {
         change(&mut self.inner);
         self
@@ -284,14 +230,6 @@ impl Runtime {
     }
 
     /// The runtime and its machine are current on this thread until the guard is dropped.
-    ///
-    /// ```
-    /// let runtime = quietcore::tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    /// let entered = runtime.enter();
-    /// let sleep = quietcore::time::sleep(std::time::Duration::from_millis(1));
-    /// # drop((sleep, entered));
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     pub fn enter(&self) -> RuntimeGuard<'_> {
         RuntimeGuard { _machine: self.machine.map(Machine::enter), _runtime: self.inner.enter() }
     }
@@ -303,12 +241,6 @@ impl Runtime {
     }
 
     /// The runtime as tokio knows it. What blocks on it directly takes no part in paused time.
-    ///
-    /// ```
-    /// let runtime = quietcore::tokio::runtime::Builder::new_multi_thread().worker_threads(2).build()?;
-    /// assert_eq!(runtime.as_tokio().metrics().num_workers(), 2);
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     #[must_use]
     pub const fn as_tokio(&self) -> &real::Runtime {
         &self.inner

@@ -8,14 +8,6 @@ use quietcore_core::CpuId;
 use std::fmt;
 
 /// Why a line that looks like an event could not be read.
-///
-/// ```
-/// use quietcore_trace::{Malformed, parse_line};
-///
-/// let line = b"  bash-9  [000] d..1.  1.000001: timer_cancel: timer=zzz";
-/// assert_eq!(parse_line(line).unwrap_err().to_string(), "field timer= holds no pointer");
-/// # let _: Malformed;
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Malformed {

@@ -7,14 +7,6 @@
 use std::fmt;
 
 /// A kernel release: its version, and the string `uname -r` prints.
-///
-/// ```
-/// use quietcore_trace::{KernelRelease, TimerModel};
-///
-/// let release = KernelRelease::parse("6.12.107-cloud-amd64").expect("a release");
-/// assert_eq!((release.major, release.minor), (6, 12));
-/// assert_eq!(release.timer_model(), TimerModel::Pull);
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelRelease {
     /// First number.
@@ -57,13 +49,6 @@ impl KernelRelease {
     }
 
     /// How stock kernels of this release place unpinned wheel timers.
-    ///
-    /// ```
-    /// # use quietcore_trace::{KernelRelease, TimerModel};
-    /// let model = |text| KernelRelease::parse(text).expect("a release").timer_model();
-    /// assert_eq!(model("6.8.9"), TimerModel::Push);
-    /// assert_eq!(model("6.19.14"), TimerModel::PullExcludesIsolated);
-    /// ```
     #[must_use]
     pub const fn timer_model(&self) -> TimerModel {
         if self.at_least(6, 19) {

@@ -6,13 +6,6 @@
 use std::fmt;
 
 /// What is asked of a kernel.
-///
-/// ```
-/// use quietcore_trace::Question;
-///
-/// assert_eq!(Question::from_name("real-time"), Some(Question::RealTime));
-/// assert_eq!(Question::EmptySoftirqs.to_string(), "empty-softirqs");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Question {
     /// Do the timers of packet schedulers stay on the CPU of their queue?

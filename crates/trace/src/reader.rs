@@ -85,13 +85,6 @@ impl<R: Read> TraceReader<R> {
     }
 
     /// What the trace says about itself, as far as it was read.
-    ///
-    /// ```
-    /// let mut reader = quietcore_trace::TraceReader::new(&b"cpus=2\n"[..]);
-    /// reader.read_header()?;
-    /// assert_eq!(reader.header().cpu_count, Some(2));
-    /// # Ok::<(), quietcore_trace::ReadError>(())
-    /// ```
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.state.header
@@ -110,13 +103,6 @@ impl<R: Read> TraceReader<R> {
     }
 
     /// Events without a type of their own, by name, in order of their names.
-    ///
-    /// ```
-    /// let mut reader = quietcore_trace::TraceReader::new(&b"a-1 [000] 1.0: sys_enter: NR 1\n"[..]);
-    /// reader.read(u64::MAX, &mut |_| {})?;
-    /// assert_eq!(reader.unknown_events(), [("sys_enter".to_owned(), 1)]);
-    /// # Ok::<(), quietcore_trace::ReadError>(())
-    /// ```
     #[must_use]
     pub fn unknown_events(&self) -> Vec<(String, u64)> {
         let mut events: Vec<_> =
@@ -130,13 +116,6 @@ impl<R: Read> TraceReader<R> {
     ///
     /// # Errors
     /// As [`TraceReader::read`].
-    ///
-    /// ```
-    /// let mut reader = quietcore_trace::TraceReader::new(&b"# isolated: 3\n"[..]);
-    /// reader.read_header()?;
-    /// assert_eq!(reader.header().isolated.as_ref().map(|set| set.len()), Some(1));
-    /// # Ok::<(), quietcore_trace::ReadError>(())
-    /// ```
     pub fn read_header(&mut self) -> Result<(), ReadError> {
         loop {
             match self.lines.next().map_err(ReadError::Io)? {

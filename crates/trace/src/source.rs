@@ -63,11 +63,6 @@ impl std::error::Error for OpenError {
 /// # Errors
 /// [`OpenError::Io`] names the file; [`OpenError::Convert`] says what a binary file is and which
 /// command makes text of it.
-///
-/// ```no_run
-/// let text = quietcore_trace::open(std::path::Path::new("recording.txt.zst"))?;
-/// # Ok::<(), quietcore_trace::OpenError>(())
-/// ```
 pub fn open(path: &Path) -> Result<Box<dyn Read>, OpenError> {
     let failed = |error| OpenError::Io { path: path.to_owned(), error };
     if path == Path::new("-") {
@@ -84,11 +79,6 @@ pub fn open(path: &Path) -> Result<Box<dyn Read>, OpenError> {
 ///
 /// # Errors
 /// As [`open`].
-///
-/// ```
-/// let text = quietcore_trace::open_bytes("inline", b"cpus=2\n")?;
-/// # Ok::<(), quietcore_trace::OpenError>(())
-/// ```
 pub fn open_bytes(name: &str, bytes: &'static [u8]) -> Result<Box<dyn Read>, OpenError> {
     decompress(Path::new(name), bytes)
 }

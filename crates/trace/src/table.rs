@@ -11,12 +11,6 @@ use std::collections::HashMap;
 pub const IDENTITIES_MAX: usize = 1_000_000;
 
 /// What was last seen of each identity, bounded as the module says.
-///
-/// ```
-/// let mut table = quietcore_trace::IdentityTable::new(1000);
-/// assert_eq!(table.insert(0x7f, "armed"), None);
-/// assert_eq!(table.remove(0x7f), Some("armed"));
-/// ```
 #[derive(Debug)]
 pub struct IdentityTable<V> {
     young: HashMap<u64, V>,

@@ -67,16 +67,6 @@ pub struct Verification {
 
 impl Verification {
     /// Lines of all kinds that contradict the wheel or the hierarchy.
-    ///
-    /// ```
-    /// use quietcore_trace::TraceReader;
-    /// use quietcore_verify::Verify;
-    /// let mut reader = TraceReader::new(&b"# trace: x\n"[..]);
-    /// let mut verify = Verify::new(reader.header());
-    /// verify.read(&mut reader, u64::MAX)?;
-    /// assert_eq!(verify.finish(&reader).mismatches_of_all_kinds(), 0);
-    /// # Ok::<(), quietcore_trace::ReadError>(())
-    /// ```
     #[must_use]
     pub fn mismatches_of_all_kinds(&self) -> u64 {
         let runs = self.runs.map_or(0, |runs| runs.mismatches);

@@ -46,30 +46,12 @@ pub struct Verify {
 
 impl Verify {
     /// A replay of nothing yet; `header` says which kernel wrote the input.
-    ///
-    /// ```
-    /// use quietcore_trace::TraceReader;
-    /// use quietcore_verify::Verify;
-    /// let mut reader = TraceReader::new(&b"# trace: x\n"[..]);
-    /// reader.read_header()?;
-    /// let verify = Verify::new(reader.header());
-    /// assert!(verify.finish(&reader).ok, "nothing contradicts the wheel");
-    /// # Ok::<(), quietcore_trace::ReadError>(())
-    /// ```
     #[must_use]
     pub fn new(header: &Header) -> Self {
         Self { replay: TimerReplay::new(header, PENDING_MAX), malformed: 0 }
     }
 
     /// The same with another limit than [`PENDING_MAX`], at least 1.
-    ///
-    /// ```
-    /// use quietcore_trace::TraceReader;
-    /// use quietcore_verify::Verify;
-    /// let reader = TraceReader::new(&b""[..]);
-    /// let verify = Verify::new(reader.header()).with_pending_max(10);
-    /// # let _ = verify;
-    /// ```
     #[must_use]
     pub fn with_pending_max(mut self, pending_max: usize) -> Self {
         self.replay.timers_max = pending_max.max(1);
@@ -81,17 +63,6 @@ impl Verify {
     ///
     /// # Errors
     /// As [`TraceReader::read`].
-    ///
-    /// ```
-    /// use quietcore_trace::{Progress, TraceReader};
-    /// use quietcore_verify::Verify;
-    /// let mut reader = TraceReader::new(&b"a-1 [000] 1.5: timer_cancel: timer=01\n"[..]);
-    /// let mut verify = Verify::new(reader.header());
-    /// assert_eq!(verify.read(&mut reader, 1)?, Progress::Paused);
-    /// assert_eq!(verify.read(&mut reader, 1)?, Progress::Finished);
-    /// assert_eq!(verify.finish(&reader).cancels.total, 1);
-    /// # Ok::<(), quietcore_trace::ReadError>(())
-    /// ```
     pub fn read<R: Read>(
         &mut self,
         reader: &mut TraceReader<R>,
@@ -111,29 +82,11 @@ impl Verify {
     }
 
     /// Takes one event. Where there is a reader, [`read`](Self::read) is better: it sees unreadable lines.
-    ///
-    /// ```
-    /// use quietcore_trace::{TraceReader, parse_line};
-    /// use quietcore_verify::Verify;
-    /// let reader = TraceReader::new(&b""[..]);
-    /// let mut verify = Verify::new(reader.header());
-    /// verify.take(&parse_line(b"a-1 [002] 1.5: timer_cancel: timer=01")?);
-    /// assert_eq!(verify.finish(&reader).cancels.total, 1);
-    /// # Ok::<(), quietcore_trace::Malformed>(())
-    /// ```
     pub fn take(&mut self, record: &Record<'_>) {
         self.replay.take(record);
     }
 
     /// What it came to. `reader` says what was read and what was lost.
-    ///
-    /// ```
-    /// use quietcore_trace::TraceReader;
-    /// use quietcore_verify::Verify;
-    /// let reader = TraceReader::new(&b""[..]);
-    /// let verification = Verify::new(reader.header()).finish(&reader);
-    /// assert!(verification.not_recorded.contains(&"timer_start"));
-    /// ```
     #[must_use]
     pub fn finish<R: Read>(self, reader: &TraceReader<R>) -> Verification {
         verification(self.replay, reader.header(), reader.tally())

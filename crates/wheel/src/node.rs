@@ -13,12 +13,6 @@ use core::marker::PhantomPinned;
 const IDLE: u32 = u32::MAX;
 
 /// What a wheel keeps in each timer. `R` names a timer: an address or an index.
-///
-/// ```
-/// # use quietcore_wheel::{Index, Links};
-/// let idle: Links<Index> = Links::default();
-/// assert_eq!(format!("{idle:?}"), "Links { expires: None, precision: Coarse }");
-/// ```
 pub struct Links<R> {
     /// Written by `list.rs`; say nothing while the timer is idle.
     pub(crate) next: Cell<Option<R>>,
@@ -97,13 +91,6 @@ impl<R> Default for Links<R> {
 }
 
 /// Nodes that a [`Wheel`](crate::Wheel) can link.
-///
-/// ```
-/// use quietcore_wheel::{Node, Pinned, WheelNodes};
-///
-/// fn takes_nodes(_: impl WheelNodes) {}
-/// takes_nodes(Pinned::<Node<u8>>::default());
-/// ```
 pub trait WheelNodes: Nodes {
     /// The links of the node that `node` names.
     fn links(&self, node: Self::Ref) -> &Links<Self::Ref>;
@@ -119,14 +106,6 @@ impl<N: Nodes<Node: AsRef<Links<N::Ref>>>> WheelNodes for N {
 /// A caller-owned timer, reached by address, with a value of the caller's beside the links.
 ///
 /// 32 bytes and the value; with three words of value it is the 56 bytes that this crate promises.
-///
-/// ```
-/// use quietcore_wheel::{Node, Precision, Tick};
-///
-/// let node = Node::new("request 7").with_precision(Precision::Tick);
-/// assert!(!node.is_pending());
-/// assert_eq!(node.value, "request 7");
-/// ```
 #[derive(Debug)]
 pub struct Node<T> {
     links: Links<NodeRef<Self>>,

@@ -34,12 +34,6 @@ pub trait Nodes {
 }
 
 /// Nodes that are reached by address. Holds nothing.
-///
-/// ```
-/// use quietcore_wheel::{Node, Pinned};
-///
-/// assert_eq!(size_of::<Pinned<Node<u8>>>(), 0);
-/// ```
 pub struct Pinned<N>(PhantomData<fn() -> N>);
 
 impl<N> Nodes for Pinned<N> {
@@ -95,14 +89,6 @@ impl<N> NodeRef<N> {
     ///
     /// The exception: a queue may be dropped while it links nodes. Such a node is never idle again; it must
     /// not be passed to any queue, only dropped.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Node, NodeRef};
-    /// let node = Box::pin(Node::new(7));
-    /// // SAFETY: the node is pinned, and it is never linked here.
-    /// let reference = unsafe { NodeRef::new((&*node).into()) };
-    /// # let _: NodeRef<Node<i32>> = reference;
-    /// ```
     #[inline]
     #[must_use]
     pub const unsafe fn new(node: NonNull<N>) -> Self {
@@ -110,14 +96,6 @@ impl<N> NodeRef<N> {
     }
 
     /// The address.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Node, NodeRef};
-    /// let node = Box::pin(Node::new(7));
-    /// // SAFETY: the node is pinned, and it is never linked here.
-    /// let reference = unsafe { NodeRef::new((&*node).into()) };
-    /// assert_eq!(reference.as_ptr().as_ptr().cast_const(), &raw const *node);
-    /// ```
     #[inline]
     #[must_use]
     pub const fn as_ptr(self) -> NonNull<N> {

@@ -14,13 +14,6 @@
 use crate::Tick;
 
 /// How exactly a timer is kept.
-///
-/// ```
-/// # use quietcore_wheel::{Precision, Shape, Tick};
-/// let place = |precision| Shape::<9, 64>::place(Tick(0), Tick(1000), precision).expiry;
-/// assert_eq!(place(Precision::Coarse), Tick(1024)); // handed out then
-/// assert_eq!(place(Precision::Tick), Tick(960)); // moves to a finer level then
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// The kernel's placement: late by 1 tick to one granule of the timer's level, which is at most 8/63 of
@@ -35,12 +28,6 @@ pub enum Precision {
 }
 
 /// A place in the wheel.
-///
-/// ```
-/// # use quietcore_wheel::{Placement, Precision, Shape, Tick};
-/// let place = Shape::<9, 64>::place(Tick(0), Tick(5), Precision::Coarse);
-/// assert_eq!(place, Placement { bucket: 6, expiry: Tick(6) });
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// The bucket: `level * BUCKETS + position`.

@@ -14,11 +14,6 @@ use core::marker::PhantomData;
 use core::num::NonZeroU32;
 
 /// The place of a slot in its storage.
-///
-/// ```
-/// # use quietcore_wheel::Index;
-/// assert_eq!(size_of::<Option<Index>>(), 4);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Index(NonZeroU32);
 
@@ -74,15 +69,6 @@ impl fmt::Display for StaleKey {
 impl core::error::Error for StaleKey {}
 
 /// All slots are taken; gives the value back.
-///
-/// ```
-/// use quietcore_wheel::{Full, Slot, Tick, Timers};
-///
-/// let mut timers = Timers::new(Tick(0), [const { Slot::new() }; 1]);
-/// timers.arm(Tick(30), "request 7")?;
-/// assert_eq!(timers.arm(Tick(30), "request 8"), Err(Full("request 8")));
-/// # Ok::<(), Full<&str>>(())
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Full<T>(
     /// What was to be armed.
@@ -104,12 +90,6 @@ impl<T> fmt::Display for Full<T> {
 impl<T> core::error::Error for Full<T> {}
 
 /// Memory for one timer. `L` is what the queue keeps in it.
-///
-/// ```
-/// # use quietcore_wheel::Slot;
-/// let memory: [Slot<u64>; 2] = [const { Slot::new() }; 2];
-/// assert_eq!(size_of_val(&memory), 2 * 48);
-/// ```
 #[derive(Debug)]
 pub struct Slot<T, L = crate::Links<Index>> {
     pub(crate) links: L,
@@ -132,15 +112,6 @@ impl<T, L> Slot<T, L> {
 }
 
 /// Slots in a storage: an array, a slice, a `Vec`.
-///
-/// ```
-/// use quietcore_wheel::{Nodes, Slot, Slots};
-///
-/// fn node_of<N: Nodes>() -> &'static str {
-///     std::any::type_name::<N::Node>()
-/// }
-/// assert!(node_of::<Slots<u8, Vec<Slot<u8>>>>().contains("Slot"));
-/// ```
 pub struct Slots<T, S, L = crate::Links<Index>> {
     storage: S,
     free: Option<Index>,

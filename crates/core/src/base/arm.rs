@@ -55,14 +55,6 @@ pub enum Cancelled {
 }
 
 /// An arm: for when, whether at all, and where. A moment alone is an arm for it ([`From`]).
-///
-/// ```
-/// use quietcore_core::{Arm, ArmMode, ArmTarget, CpuId, Nanos};
-///
-/// let arm = Arm::reduce(Nanos(7)).on(CpuId::default());
-/// assert_eq!((arm.mode, arm.target), (ArmMode::Reduce, ArmTarget::Cpu(CpuId::default())));
-/// assert_eq!(Arm::from(Nanos(7)), Arm { when: Nanos(7), mode: ArmMode::Always, target: ArmTarget::AsIs });
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arm<W> {
     /// For when, in the words of the timer's [kind](TimerKind::When).

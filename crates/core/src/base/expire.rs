@@ -30,13 +30,6 @@ pub(crate) struct RunnerToken {
 }
 
 /// Which timer expired: its number if the machine keeps it, else the reference that it was armed by.
-///
-/// ```
-/// use quietcore_core::{TimerName, TimerOptions, TimerStore};
-///
-/// let id = TimerStore::new().add(TimerOptions::new(), 7_u32);
-/// assert!(matches!(TimerName::<u32>::Id(id), TimerName::Id(_)));
-/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub enum TimerName<T> {
     /// A timer of the machine.

@@ -4,13 +4,6 @@ use super::word::TimerWord;
 use quietcore_wheel::Precision;
 
 /// What is fixed when a timer is made. Default: may run anywhere, wakes its CPU, coarse.
-///
-/// ```
-/// use quietcore_core::{Precision, TimerOptions};
-///
-/// let options = TimerOptions::new().pinned().precision(Precision::Tick);
-/// assert!(options.is_pinned() && !options.is_deferrable());
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimerOptions {
     is_pinned: bool,

@@ -11,13 +11,6 @@ use core::fmt;
 use core::marker::PhantomData;
 
 /// Names a timer of a machine's store.
-///
-/// ```
-/// # use quietcore_core::{TimerOptions, TimerStore};
-/// let mut store = TimerStore::new();
-/// let one = store.add(TimerOptions::new(), 'a');
-/// assert_ne!(one, store.add(TimerOptions::new(), 'a'));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimerId<K = TickKind> {
     number: u32,
@@ -29,10 +22,6 @@ pub struct TimerId<K = TickKind> {
 pub type ExactId = TimerId<ExactKind>;
 
 /// Why a timer of the store was not removed.
-///
-/// ```
-/// assert_eq!(quietcore_core::RemoveError::Pending.to_string(), "the timer is pending");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RemoveError {

@@ -9,14 +9,6 @@ use crate::Nanos;
 use quietcore_wheel::Tick;
 
 /// The length of a machine's tick in nanoseconds: 1 ms is usual, 4 ms is a kernel with `HZ=250`.
-///
-/// ```
-/// use quietcore_core::{Nanos, TickLength};
-///
-/// let tick = TickLength::new(Nanos(4_000_000)).expect("not zero");
-/// assert_eq!(tick.nanos(), Nanos(4_000_000));
-/// assert_eq!(TickLength::new(Nanos(0)), None);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TickLength {
     nanos: u64,

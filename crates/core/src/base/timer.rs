@@ -47,14 +47,6 @@ impl<T> Shared<T> {
 }
 
 /// What a timer waits for. Sealed: [`TickKind`] and [`ExactKind`] are all there are.
-///
-/// ```
-/// use quietcore_core::{ExactKind, Expiry, Nanos, TickKind, TimerKind};
-///
-/// // A timer of ticks runs at the first edge after the moment that it is armed for.
-/// assert_eq!(TickKind::not_before(Nanos(1000), Nanos(50)), Nanos(999));
-/// assert_eq!(ExactKind::not_before(Nanos(1000), Nanos(50)), Expiry { soft: 1000, hard: 1050 });
-/// ```
 pub trait TimerKind: sealed::KindOps {
     /// What a timer of this kind is armed for.
     type When: Copy + fmt::Debug;

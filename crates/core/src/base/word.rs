@@ -10,13 +10,6 @@ use crate::CpuId;
 use core::fmt;
 
 /// The kinds of bases a CPU has, in the order in which their locks nest.
-///
-/// ```
-/// use quietcore_core::BaseKind;
-///
-/// assert!(BaseKind::Local < BaseKind::Global && BaseKind::Global < BaseKind::Guest);
-/// assert_eq!(BaseKind::ALL.len(), 4);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BaseKind {
     /// Pinned timers: they run on their CPU only.
@@ -54,14 +47,6 @@ impl BaseKind {
 }
 
 /// Names one base of a machine. Ordered as locks nest: by CPU, then by kind.
-///
-/// ```
-/// use quietcore_core::{BaseId, BaseKind, CpuId};
-///
-/// let base = BaseId { cpu: CpuId::new(3)?, kind: BaseKind::Global };
-/// assert_eq!(base.to_string(), "Global of CPU 3");
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BaseId {
     /// Whose base.

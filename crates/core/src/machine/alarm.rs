@@ -33,16 +33,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// Once it is awake it looks after everything that is due. When every CPU is absent it asks for another
     /// alarm a tick later. Cost: one look at each CPU.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(4).build()?, Settings::default())?;
-    /// let mut actions = Actions::new(4);
-    /// machine.handle_alarm(Nanos(5), &mut actions);
-    /// assert!(actions.is_empty()); // no alarm was asked for
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn handle_alarm(&self, now: Nanos, actions: &mut Actions) {
         if self.alarm.get().is_none_or(|alarm| now < alarm) {
             return;
@@ -64,19 +54,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// When no CPU is parked it asks for an alarm a tick later: one may return, or a spare one be started. By
     /// any thread. Waits for no lock: a CPU that was stopped inside its record's lock is no help anyway.
     /// Cost: one look at each CPU.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (stuck, parked, mut actions) = (CpuId::new(0)?, CpuId::new(1)?, Actions::new(2));
-    /// # machine.online(stuck, Nanos(0), &mut actions)?;
-    /// # machine.online(parked, Nanos(0), &mut actions)?;
-    /// let _ = machine.enter_idle(parked, Nanos(0));
-    /// assert!(machine.handle_silence(Nanos(9_000_000), &mut actions));
-    /// assert_eq!(actions.take_kick(), Some(parked));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn handle_silence(&self, now: Nanos, actions: &mut Actions) -> bool {
         // Where no CPU pulls, none can take over.
         if !self.is_pulling() {

@@ -26,14 +26,6 @@ use crate::{Actions, CpuId, Nanos, RawLock};
 use core::fmt;
 
 /// The caller, and the moment of its call.
-///
-/// ```
-/// use quietcore_core::{Context, CpuId, Nanos};
-///
-/// let context = Context::on(CpuId::default(), Nanos(7));
-/// assert_eq!(context.now, Nanos(7));
-/// assert_ne!(context, Context::near(CpuId::default(), Nanos(7)));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context {
     /// The CPU that the calling thread drives, or the one that it happens to run on.
@@ -64,10 +56,6 @@ impl Context {
 }
 
 /// Why a timer was not armed or cancelled.
-///
-/// ```
-/// assert_eq!(quietcore_core::ArmRefusal::ShutDown.to_string(), "the timer was shut down");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArmRefusal {
     /// The machine has no such timer, or no longer.
@@ -94,13 +82,6 @@ impl fmt::Display for ArmRefusal {
 impl core::error::Error for ArmRefusal {}
 
 /// What an arm did.
-///
-/// ```
-/// use quietcore_core::{Armed, BaseId, BaseKind, CpuId};
-///
-/// let base = BaseId { cpu: CpuId::default(), kind: BaseKind::Global };
-/// assert!(!Armed { was_pending: false, base }.was_pending);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Armed {
     /// The timer was pending: that period ends without a run.

@@ -15,20 +15,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// When there is no such timer.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
-    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// assert!(!machine.cancel(timer, context)?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn cancel<K: TimerKind>(
         &self,
         timer: impl AnyTimer<T, K>,
@@ -77,21 +63,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// When there is no such timer.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
-    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// assert!(!machine.shutdown(timer, context)?);
-    /// assert!(machine.arm(timer, Nanos(9), context, &mut actions).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn shutdown<K: TimerKind>(
         &self,
         timer: impl AnyTimer<T, K>,
@@ -105,20 +76,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// When there is no such timer.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
-    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// assert!(!machine.is_running(timer, context)?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn is_running<K: TimerKind>(
         &self,
         timer: impl AnyTimer<T, K>,

@@ -17,14 +17,6 @@ use crate::{Actions, CpuId, CpuSet, Nanos, RawLock};
 use core::fmt;
 
 /// Why a CPU cannot come or go. Nothing was changed.
-///
-/// ```
-/// use quietcore_core::{CpuControlError, CpuId};
-///
-/// let error = CpuControlError::UnknownCpu { cpu: CpuId::new(9)? };
-/// assert_eq!(error.to_string(), "CPU 9 is not a possible CPU of this machine");
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CpuControlError {
@@ -85,16 +77,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// When the machine has no such CPU, or it is online.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// let mut actions = Actions::new(1);
-    /// machine.online(CpuId::default(), Nanos(0), &mut actions)?;
-    /// assert!(machine.online(CpuId::default(), Nanos(0), &mut actions).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn online(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> Result<(), CpuControlError> {
         let mut control = self.control.lock_remote();
         self.known(&control, cpu, false)?;
@@ -157,22 +139,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// When no housekeeping CPU would be left. Nothing was changed then.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # use quietcore_core::tmigr::CpuState;
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let mut actions = Actions::new(2);
-    /// # let (first, second) = (CpuId::new(0)?, CpuId::new(1)?);
-    /// # machine.online(first, Nanos(0), &mut actions)?;
-    /// # machine.online(second, Nanos(0), &mut actions)?;
-    /// let report = machine.set_isolated(&"1".parse()?, Nanos(5), &mut actions)?;
-    /// assert_eq!(report.left.to_string(), "1");
-    /// assert_eq!(machine.hierarchy().cpu_state(second), CpuState::Unavailable);
-    /// assert!(machine.set_isolated(&"0-1".parse()?, Nanos(5), &mut actions).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn set_isolated(
         &self,
         isolated: &CpuSet,

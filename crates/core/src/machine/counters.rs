@@ -50,22 +50,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Panics
     /// When the machine has no such CPU.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::{TimerOptions, topology::Topology};
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// machine.arm(timer, Nanos(5), context, &mut actions)?;
-    /// machine.cancel(timer, context)?;
-    /// let counters = machine.counters(cpu);
-    /// assert_eq!((counters.armed, counters.cancelled, counters.ran_here), (1, 1, 0));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn counters(&self, cpu: CpuId) -> Counters {
         let CpuWatch { marks, false_marks, busy_marks, .. } = &self.watch[cpu.index()];

@@ -67,23 +67,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// [`enter_idle`](Self::enter_idle) for a CPU that sleeps rather than keeps its tick: if another one is
     /// awake, and so has a tick, this one leaves it also the timers that are due within a tick. Not its
     /// pinned ones, and not those that are due between ticks.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, IdleDecision, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::{TimerOptions, topology::Topology};
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, other, mut actions) = (CpuId::new(0)?, CpuId::new(1)?, Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// # machine.online(other, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// machine.arm(timer, Nanos(5), Context::on(cpu, Nanos(0)), &mut actions)?;
-    /// let next = Nanos(1_000_000);
-    /// assert_eq!(machine.enter_idle(cpu, Nanos(9)), IdleDecision::Stay { next });
-    /// assert_eq!(machine.enter_idle_beside_others(cpu, Nanos(9)), IdleDecision::Sleep { until: None });
-    /// assert_eq!(machine.enter_idle_beside_others(other, Nanos(9)), IdleDecision::Stay { next }); // the last one
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn enter_idle_beside_others(&self, cpu: CpuId, now: Nanos) -> IdleDecision {
         self.go_idle(cpu, now, Near::GoesTo(self.settings.tick.nanos()))
     }
@@ -125,19 +108,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// `cpu` has something to run. By the CPU itself, before it does.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # use quietcore_core::tmigr::CpuState;
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let _ = machine.enter_idle(cpu, Nanos(0));
-    /// machine.exit_idle(cpu, Nanos(5));
-    /// assert_eq!(machine.hierarchy().cpu_state(cpu), CpuState::Awake);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn exit_idle(&self, cpu: CpuId, now: Nanos) {
         self.watch[cpu.index()].flags.transition_to_busy();
         let mut bases = self.lock_bases(cpu, Some(cpu));
@@ -149,20 +119,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// `cpu` goes on after it was told to [stay](IdleDecision::Stay). By the CPU itself; no lock.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, IdleDecision, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::{TimerOptions, topology::Topology};
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// machine.arm(timer, Nanos(5), Context::on(cpu, Nanos(0)), &mut actions)?;
-    /// assert!(matches!(machine.enter_idle(cpu, Nanos(0)), IdleDecision::Stay { .. }));
-    /// machine.keep_running(cpu, Nanos(9)); // there is other work
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn keep_running(&self, cpu: CpuId, now: Nanos) {
         self.watch[cpu.index()].flags.transition_to_busy();
         self.beat(cpu, now);
@@ -224,20 +180,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Panics
     /// When the machine has no such CPU.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::{TimerOptions, topology::Topology};
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new().pinned(), 7);
-    /// assert_eq!(machine.next_event(cpu), None);
-    /// machine.arm(timer, Nanos(4_500_000), Context::on(cpu, Nanos(0)), &mut actions)?;
-    /// assert_eq!(machine.next_event(cpu), Some(Nanos(5_000_000)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn next_event(&self, cpu: CpuId) -> Option<Nanos> {
@@ -248,22 +190,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Panics
     /// When the machine has no such CPU.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::{TimerOptions, topology::Topology};
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// machine.arm(timer, Nanos(4_500_000), context, &mut actions)?;
-    /// machine.cancel(timer, context)?;
-    /// assert_eq!(machine.next_event(cpu), Some(Nanos(5_000_000))); // the base was not looked at since
-    /// assert_eq!(machine.renewed_next_event(cpu), None);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn renewed_next_event(&self, cpu: CpuId) -> Option<Nanos> {
         let mut bases = self.lock_bases(cpu, None);
@@ -274,19 +200,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Panics
     /// When the machine has no such CPU.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::{TimerOptions, topology::Topology};
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new().pinned(), 7);
-    /// machine.arm(timer, Nanos(4_500_000), Context::on(cpu, Nanos(0)), &mut actions)?;
-    /// assert_eq!(machine.next_global(cpu), None); // its own
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn next_global(&self, cpu: CpuId) -> Option<Nanos> {

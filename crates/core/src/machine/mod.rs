@@ -128,16 +128,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// When `settings.isolation` leaves no housekeeping CPU of those that are possible.
-    ///
-    /// ```
-    /// use quietcore_core::topology::Topology;
-    /// use quietcore_core::{Machine, SequentialLock, Settings};
-    ///
-    /// let machine: Machine<SequentialLock, u32> =
-    ///     Machine::new(Topology::builder(4).build()?, Settings::default())?;
-    /// assert_eq!(machine.topology().cpu_count(), 4);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn new(topology: Topology, settings: Settings) -> Result<Self, HousekeepingError> {
         let _ = Housekeeping::new(topology.possible(), &settings.isolation)?;
         let count = topology.possible().last().map_or(0, |last| last.index() + 1);

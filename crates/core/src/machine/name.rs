@@ -51,16 +51,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// When there is no such timer, or it is pending or running.
-    ///
-    /// ```
-    /// # use quietcore_core::{Machine, SequentialLock, Settings, TimerOptions, topology::Topology};
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// machine.remove_timer(timer)?;
-    /// assert!(machine.remove_timer(timer).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn remove_timer<K: Stored>(&mut self, timer: TimerId<K>) -> Result<(), RemoveError> {
         self.bases.remove_timer(timer)
     }

@@ -6,13 +6,6 @@ use crate::TickLength;
 use crate::place::{ExactPolicy, Exclusion, Isolation, Policy};
 
 /// Settings of a machine; they hold for its life, except `isolation`, which can be changed while it runs.
-///
-/// ```
-/// use quietcore_core::{Settings, StallPolicy, TickLength, place::Policy};
-///
-/// let before = Settings { policy: Policy::Push, ..Settings::default() };
-/// assert_eq!((before.tick, before.stall), (TickLength::default(), StallPolicy::default()));
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Where an unpinned timer waits and who expires it.

@@ -25,12 +25,6 @@ const TIME_BUDGET: Nanos = Nanos(2_000_000);
 /// Where a CPU is in its turn. A world keeps one per CPU, or per thread that runs timers for a CPU. What it
 /// has collected waits for it, so it is not dropped while it [has more](Self::has_more), but given back with
 /// [`Machine::abandon_turn`].
-///
-/// ```
-/// use quietcore_core::{CpuId, Turn};
-///
-/// assert!(!Turn::new(CpuId::default()).has_more());
-/// ```
 #[derive(Debug)]
 pub struct Turn {
     cpu: CpuId,
@@ -55,13 +49,6 @@ impl Turn {
 
     /// Something more urgent waits: this turn hands out no more timers. What it has collected waits for the
     /// next one.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Turn};
-    /// let mut turn = Turn::new(CpuId::default());
-    /// turn.end_early();
-    /// assert!(!turn.has_more(), "nothing was collected");
-    /// ```
     pub const fn end_early(&mut self) {
         self.left = 0;
     }
@@ -74,14 +61,6 @@ impl Turn {
 }
 
 /// When a call is made, and where what it asks of the world is written.
-///
-/// ```
-/// use quietcore_core::{Actions, At, Nanos};
-///
-/// let mut actions = Actions::new(1);
-/// let at = At { now: Nanos(7), actions: &mut actions };
-/// assert!(at.actions.is_empty());
-/// ```
 #[derive(Debug)]
 pub struct At<'a> {
     /// The moment, in ns.
@@ -104,17 +83,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// Collects what is due on the CPU's own bases; [`next_expired`](Self::next_expired) hands it out. By the
     /// CPU itself. A CPU that was marked absent comes back here, if the locks can be had.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, Turn, topology::Topology};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let mut actions = Actions::new(1);
-    /// let mut turn = Turn::new(CpuId::default());
-    /// machine.begin_turn(&mut turn, Nanos(0));
-    /// assert!(machine.next_expired(&mut turn, Nanos(0), &mut actions).is_none());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn begin_turn(&self, turn: &mut Turn, now: Nanos) {
         let cpu = turn.cpu;
         if self.flags(cpu).is_marked() {
@@ -395,17 +363,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// Gives back what a turn has collected and not run, so that others can run it: when its CPU leaves, or
     /// its thread ends.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, SequentialLock, Settings, Turn, topology::Topology, Nanos};
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let mut actions = Actions::new(1);
-    /// let mut turn = Turn::new(CpuId::default());
-    /// machine.abandon_turn(&mut turn, Nanos(0), &mut actions);
-    /// assert!(!turn.has_more());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn abandon_turn(&self, turn: &mut Turn, now: Nanos, actions: &mut Actions) {
         turn.remote_is_due = false;
         while let Some(token) = turn.tokens.pop_front() {
@@ -443,17 +400,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// `cpu` turns, though it has looked for nothing since: between two pieces of other work. By the CPU
     /// itself. Cost: a load and a store.
-    ///
-    /// ```
-    /// # use quietcore_core::topology::Topology;
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// let topology = Topology::builder(2).build()?;
-    /// let machine: Machine<SequentialLock, u32> = Machine::new(topology, Settings::default())?;
-    /// # let mut actions = Actions::new(2);
-    /// machine.online(CpuId::default(), Nanos(0), &mut actions)?;
-    /// machine.keep_alive(CpuId::default(), Nanos(1_000_000));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn keep_alive(&self, cpu: CpuId, now: Nanos) {
         self.beat(cpu, now);
     }

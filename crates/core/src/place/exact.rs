@@ -12,11 +12,6 @@
 use crate::{CpuId, Nanos};
 
 /// Where an unpinned exact timer goes.
-///
-/// ```
-/// use quietcore_core::place::ExactPolicy;
-/// assert_eq!(ExactPolicy::default().name(), "pull");
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ExactPolicy {
     /// Pushed when it is started, if it does not become the other CPU's first event (every Linux).
@@ -50,13 +45,6 @@ pub enum ExactMode {
 }
 
 /// Where the timer is when it is started.
-///
-/// ```
-/// use quietcore_core::{CpuId, place::ExactOrigin};
-/// let origin = ExactOrigin::Queued { cpu: CpuId::new(1)?, first: true };
-/// assert_ne!(origin, ExactOrigin::Inactive);
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExactOrigin {
     /// Neither queued nor running.
@@ -76,13 +64,6 @@ pub enum ExactOrigin {
 }
 
 /// Whether the starting CPU can have timers.
-///
-/// ```
-/// use quietcore_core::{CpuId, place::Caller};
-/// let leaving = Caller::Offline { stand_in: CpuId::new(0)? };
-/// assert_ne!(leaving, Caller::Online);
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// It can.

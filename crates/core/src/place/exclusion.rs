@@ -60,16 +60,6 @@ impl Exclusion {
 
     /// The CPUs of `online` that the rule keeps out of the hierarchy. `tick` is the CPU that keeps time
     /// (`tick_do_timer_cpu`), if one is known.
-    ///
-    /// ```
-    /// use quietcore_core::{CpuId, CpuSet, place::{Exclusion, Isolation}};
-    ///
-    /// let online: CpuSet = "0-3".parse()?;
-    /// let isolation = Isolation { domain: "0-1".parse()?, nohz_full: "2".parse()?, ..Isolation::default() };
-    /// let excluded = Exclusion::Merged.excluded(&isolation, &online, Some(CpuId::new(0)?));
-    /// assert_eq!(excluded.to_string(), "1");
-    /// # Ok::<(), quietcore_core::CpuError>(())
-    /// ```
     #[must_use]
     pub fn excluded(self, isolation: &Isolation, online: &CpuSet, tick: Option<CpuId>) -> CpuSet {
         match self {

@@ -13,16 +13,6 @@ use crate::{CpuId, CpuSet};
 /// For adoption leave the dying CPU out of `housekeeping`; for a foreign thread pass
 /// [`Housekeeping::work`](super::Housekeeping::work), which has no isolated CPU.
 /// Cost: linear in the CPUs of the smallest span that has a member.
-///
-/// ```
-/// use quietcore_core::{CpuId, CpuSet, place::nearest_housekeeping, topology::{Layout, Topology}};
-///
-/// let machine = Topology::builder(8).nodes(2, Layout::Blocks).build()?;
-/// let housekeeping: CpuSet = "0,6-7".parse()?;
-/// assert_eq!(nearest_housekeeping(&machine, CpuId::new(5)?, &housekeeping), Some(CpuId::new(6)?));
-/// assert_eq!(nearest_housekeeping(&machine, CpuId::new(3)?, &housekeeping), Some(CpuId::new(0)?));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[must_use]
 pub fn nearest_housekeeping(topology: &Topology, cpu: CpuId, housekeeping: &CpuSet) -> Option<CpuId> {
     if topology.possible().contains(cpu) && housekeeping.contains(cpu) {

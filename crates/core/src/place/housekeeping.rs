@@ -18,14 +18,6 @@ use core::fmt;
 
 /// The ways in which CPUs are isolated; a CPU may be in several. CPUs that the machine does not have
 /// mean nothing.
-///
-/// ```
-/// use quietcore_core::place::Isolation;
-///
-/// let isolation = Isolation { domain: "1-3".parse()?, nohz_full: "3-5".parse()?, ..Isolation::default() };
-/// assert_eq!(isolation.any().to_string(), "1-5");
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Isolation {
     /// At boot, from scheduling: `isolcpus=domain`.
@@ -44,14 +36,6 @@ impl Isolation {
     }
 
     /// CPUs that are isolated from scheduling, at boot or at run time.
-    ///
-    /// ```
-    /// use quietcore_core::place::Isolation;
-    ///
-    /// let isolation = Isolation { domain: "1".parse()?, runtime: "3".parse()?, ..Isolation::default() };
-    /// assert_eq!(isolation.from_tasks().to_string(), "1,3");
-    /// # Ok::<(), quietcore_core::CpuError>(())
-    /// ```
     #[must_use]
     pub fn from_tasks(&self) -> CpuSet {
         self.domain.union(&self.runtime)
@@ -85,15 +69,6 @@ impl Housekeeping {
     /// # Errors
     /// [`HousekeepingError::NoneLeft`] names the mask that would be empty; the narrowest reason first.
     /// [`HousekeepingError::NoCpus`] if `cpus` is empty.
-    ///
-    /// ```
-    /// use quietcore_core::{CpuSet, place::{Housekeeping, Isolation}};
-    ///
-    /// let cpus: CpuSet = "0-3".parse()?;
-    /// let isolation = Isolation { domain: "0-1".parse()?, nohz_full: "2-3".parse()?, ..Isolation::default() };
-    /// assert!(Housekeeping::new(&cpus, &isolation).is_err());
-    /// # Ok::<(), quietcore_core::CpuError>(())
-    /// ```
     pub fn new(cpus: &CpuSet, isolation: &Isolation) -> Result<Self, HousekeepingError> {
         if cpus.is_empty() {
             return Err(HousekeepingError::NoCpus);
@@ -114,42 +89,18 @@ impl Housekeeping {
     }
 
     /// CPUs that take timers which others arm (the kernel's `HK_TYPE_TIMER`).
-    ///
-    /// ```
-    /// use quietcore_core::{CpuSet, place::{Housekeeping, Isolation}};
-    ///
-    /// let isolation = Isolation { nohz_full: "1-3".parse()?, ..Isolation::default() };
-    /// assert_eq!(Housekeeping::new(&"0-3".parse()?, &isolation)?.timers().to_string(), "0");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub const fn timers(&self) -> &CpuSet {
         &self.timers
     }
 
     /// CPUs that take unbound work, and may steal; those that are isolated in no way.
-    ///
-    /// ```
-    /// use quietcore_core::{CpuSet, place::{Housekeeping, Isolation}};
-    ///
-    /// let isolation = Isolation { runtime: "2".parse()?, ..Isolation::default() };
-    /// assert_eq!(Housekeeping::new(&"0-3".parse()?, &isolation)?.work().to_string(), "0-1,3");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub const fn work(&self) -> &CpuSet {
         &self.work
     }
 
     /// CPUs that tasks are moved to and from (the kernel's `HK_TYPE_DOMAIN`).
-    ///
-    /// ```
-    /// use quietcore_core::{CpuSet, place::{Housekeeping, Isolation}};
-    ///
-    /// let isolation = Isolation { nohz_full: "1-3".parse()?, ..Isolation::default() };
-    /// assert_eq!(Housekeeping::new(&"0-3".parse()?, &isolation)?.tasks().to_string(), "0-3");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub const fn tasks(&self) -> &CpuSet {
         &self.tasks
@@ -157,15 +108,6 @@ impl Housekeeping {
 }
 
 /// One of the masks of [`Housekeeping`].
-///
-/// ```
-/// use quietcore_core::place::{Housekeeping, HousekeepingError, Isolation, Mask};
-///
-/// let isolation = Isolation { runtime: "0-1".parse()?, ..Isolation::default() };
-/// let error = Housekeeping::new(&"0-1".parse()?, &isolation).expect_err("all isolated");
-/// assert!(matches!(error, HousekeepingError::NoneLeft { mask: Mask::Tasks, .. }));
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mask {
     /// [`Housekeeping::timers`].

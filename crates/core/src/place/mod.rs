@@ -20,14 +20,6 @@ pub use housekeeping::{Housekeeping, HousekeepingError, Isolation, Mask};
 pub use push::{Arming, push_target};
 
 /// Where an unpinned wheel timer goes.
-///
-/// ```
-/// use quietcore_core::place::Policy;
-///
-/// let named = Policy::ALL.into_iter().find(|policy| policy.name() == "push");
-/// assert_eq!(named, Some(Policy::Push));
-/// assert_eq!(Policy::default(), Policy::Pull);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// It stays where it is armed, and an awake CPU runs it when its own is idle (Linux from 6.9 on).

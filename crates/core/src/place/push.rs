@@ -16,14 +16,6 @@ use crate::CpuId;
 use crate::topology::Domain;
 
 /// The CPU that arms a timer.
-///
-/// ```
-/// use quietcore_core::{CpuId, place::Arming};
-///
-/// let arming = Arming { cpu: CpuId::new(3)?, is_idle: false };
-/// assert!(!arming.is_idle);
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arming {
     /// Its number.
@@ -39,20 +31,6 @@ pub struct Arming {
 /// domain first, in each by ascending number, and again in the next larger one.
 /// Cost: O(1) when the arming CPU is a busy timer housekeeper (`domains` and `is_idle` are not looked at);
 /// else up to the members of all domains.
-///
-/// ```
-/// use quietcore_core::CpuId;
-/// use quietcore_core::place::{Arming, Housekeeping, Isolation, push_target};
-/// use quietcore_core::topology::Topology;
-///
-/// let machine = Topology::builder(4).build()?;
-/// let housekeeping = Housekeeping::new(machine.possible(), &Isolation::default())?;
-/// let (cpu, busy) = (CpuId::new(0)?, CpuId::new(2)?);
-/// let arming = Arming { cpu, is_idle: true };
-/// let target = push_target(arming, &housekeeping, machine.domains(cpu), |other| other != busy);
-/// assert_eq!(target, busy);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[must_use]
 pub fn push_target<'a>(
     arming: Arming,

@@ -15,13 +15,6 @@ use crate::{CPU_LIMIT, CpuId, CpuSet};
 use alloc::boxed::Box;
 
 /// The highest priority that is queued on a CPU.
-///
-/// ```
-/// use quietcore_core::realtime::{CpuPriority, Priority};
-///
-/// assert!(CpuPriority::Normal < CpuPriority::Realtime(Priority::LOWEST));
-/// assert!(CpuPriority::Realtime(Priority::HIGHEST) < CpuPriority::Higher);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CpuPriority {
     /// It is offline or isolated: no search finds it.
@@ -117,14 +110,6 @@ impl CpuPriorities {
     ///
     /// # Panics
     /// When there is no such CPU.
-    ///
-    /// ```
-    /// # use quietcore_core::realtime::{CpuPriorities, CpuPriority};
-    /// # use quietcore_core::CpuId;
-    /// let priorities = CpuPriorities::new(1);
-    /// priorities.set(CpuId::default(), CpuPriority::Higher);
-    /// assert_eq!(priorities.of(CpuId::default()), CpuPriority::Higher);
-    /// ```
     #[must_use]
     pub fn of(&self, cpu: CpuId) -> CpuPriority {
         // Relaxed: the holder of the queue reads its own write, any other thread looks again under its lock.
@@ -136,15 +121,6 @@ impl CpuPriorities {
     ///
     /// # Panics
     /// When there is no such CPU.
-    ///
-    /// ```
-    /// # use quietcore_core::realtime::{CpuPriorities, CpuPriority};
-    /// # use quietcore_core::CpuId;
-    /// let priorities = CpuPriorities::new(1);
-    /// priorities.set(CpuId::default(), CpuPriority::Normal);
-    /// priorities.set(CpuId::default(), CpuPriority::Absent);
-    /// assert_eq!(priorities.of(CpuId::default()), CpuPriority::Absent);
-    /// ```
     pub fn set(&self, cpu: CpuId, priority: CpuPriority) {
         let before = self.of(cpu);
         if before == priority {
@@ -170,15 +146,6 @@ impl CpuPriorities {
 
     /// Goes through the slots below `priority`, the lowest first, until `look` finds something in one.
     /// Cost: a load per slot, and what `look` does in those that are not empty.
-    ///
-    /// ```
-    /// # use quietcore_core::realtime::{CpuPriorities, CpuPriority, Priority};
-    /// # use quietcore_core::CpuId;
-    /// let priorities = CpuPriorities::new(1);
-    /// priorities.set(CpuId::default(), CpuPriority::Realtime(Priority::LOWEST));
-    /// assert_eq!(priorities.find_map(Priority::LOWEST, |_| Some(())), None, "it does not outrank itself");
-    /// assert_eq!(priorities.find_map(Priority::HIGHEST, |_| Some(())), Some(()));
-    /// ```
     pub fn find_map<R>(&self, priority: Priority, look: impl FnMut(SlotView<'_>) -> Option<R>) -> Option<R> {
         let lower = &self.slots[..usize::from(priority.get())];
         // Acquire: pairs with Release in `set`.

@@ -10,13 +10,6 @@
 use crate::softirq::VectorSet;
 
 /// What is done about long softirqs for the sake of real-time tasks.
-///
-/// ```
-/// use quietcore_core::realtime::Awareness;
-///
-/// assert!(Awareness::Both.places() && Awareness::Both.defers());
-/// assert_eq!(Awareness::ALL.map(Awareness::name), ["none", "place", "defer", "both"]);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Awareness {
     /// Nothing: the kernel as it is.
@@ -59,15 +52,6 @@ impl Awareness {
 }
 
 /// Whether a CPU with these softirqs `active` and `pending` fits a real-time task.
-///
-/// ```
-/// use quietcore_core::realtime::fits;
-/// use quietcore_core::softirq::{Vector, VectorSet};
-///
-/// let timer = VectorSet::from(Vector::TIMER);
-/// assert!(fits(timer, VectorSet::EMPTY));
-/// assert!(!fits(timer, VectorSet::from(Vector::NET_RX)));
-/// ```
 #[must_use]
 pub const fn fits(active: VectorSet, pending: VectorSet) -> bool {
     active.union(pending).intersection(VectorSet::LONG).is_empty()

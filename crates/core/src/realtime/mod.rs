@@ -27,14 +27,6 @@ pub use wake::{RunnableTask, RunningTask, wake_target};
 use core::fmt;
 
 /// The priority of a real-time task: 1 is the lowest, 99 the highest.
-///
-/// ```
-/// use quietcore_core::realtime::Priority;
-///
-/// let audio = Priority::new(70).expect("between 1 and 99");
-/// assert!(audio < Priority::HIGHEST);
-/// assert_eq!(Priority::new(0), None);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Priority(u8);
 

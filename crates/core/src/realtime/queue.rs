@@ -56,14 +56,6 @@ impl<T> RealtimeQueue<T> {
     }
 
     /// The highest priority that waits. Cost: O(1).
-    ///
-    /// ```
-    /// # use quietcore_core::realtime::{Priority, RealtimeQueue};
-    /// let mut queue = RealtimeQueue::new();
-    /// assert_eq!(queue.highest(), None);
-    /// queue.push(Priority::LOWEST, ());
-    /// assert_eq!(queue.highest(), Some(Priority::LOWEST));
-    /// ```
     #[must_use]
     pub const fn highest(&self) -> Option<Priority> {
         match self.occupied.checked_ilog2() {
@@ -73,14 +65,6 @@ impl<T> RealtimeQueue<T> {
     }
 
     /// Behind all others of its priority.
-    ///
-    /// ```
-    /// # use quietcore_core::realtime::{Priority, RealtimeQueue};
-    /// let mut queue = RealtimeQueue::new();
-    /// queue.push(Priority::LOWEST, 1);
-    /// queue.push(Priority::LOWEST, 2);
-    /// assert_eq!(queue.pop(), Some((Priority::LOWEST, 1)));
-    /// ```
     pub fn push(&mut self, priority: Priority, task: T) {
         self.level(priority).push_back(task);
         self.occupied |= 1 << priority.get();
@@ -88,14 +72,6 @@ impl<T> RealtimeQueue<T> {
     }
 
     /// Before all others of its priority: for one that was taken off its CPU by a higher one.
-    ///
-    /// ```
-    /// # use quietcore_core::realtime::{Priority, RealtimeQueue};
-    /// let mut queue = RealtimeQueue::new();
-    /// queue.push(Priority::LOWEST, 1);
-    /// queue.push_first(Priority::LOWEST, 2);
-    /// assert_eq!(queue.pop(), Some((Priority::LOWEST, 2)));
-    /// ```
     pub fn push_first(&mut self, priority: Priority, task: T) {
         self.level(priority).push_front(task);
         self.occupied |= 1 << priority.get();
@@ -109,15 +85,6 @@ impl<T> RealtimeQueue<T> {
 
     /// The one that runs next of those that `may_go`: for another CPU. Others keep their places. Cost: a look
     /// at each that may not.
-    ///
-    /// ```
-    /// # use quietcore_core::realtime::{Priority, RealtimeQueue};
-    /// let mut queue = RealtimeQueue::new();
-    /// queue.push(Priority::HIGHEST, "pinned");
-    /// queue.push(Priority::LOWEST, "any");
-    /// assert_eq!(queue.take_first(|task| *task != "pinned"), Some((Priority::LOWEST, "any")));
-    /// assert_eq!(queue.len(), 1);
-    /// ```
     pub fn take_first(&mut self, may_go: impl Fn(&T) -> bool) -> Option<(Priority, T)> {
         let mut left = self.occupied;
         while let Some(highest) = left.checked_ilog2() {
@@ -136,15 +103,6 @@ impl<T> RealtimeQueue<T> {
     }
 
     /// The one that [`take_first`](Self::take_first) would take, which keeps its place. Cost: likewise.
-    ///
-    /// ```
-    /// # use quietcore_core::realtime::{Priority, RealtimeQueue};
-    /// let mut queue = RealtimeQueue::new();
-    /// queue.push(Priority::HIGHEST, "pinned");
-    /// queue.push(Priority::LOWEST, "any");
-    /// assert_eq!(queue.first(|task| *task != "pinned"), Some((Priority::LOWEST, &"any")));
-    /// assert_eq!(queue.len(), 2);
-    /// ```
     #[must_use]
     pub fn first(&self, may_go: impl Fn(&T) -> bool) -> Option<(Priority, &T)> {
         let mut left = self.occupied;

@@ -50,13 +50,6 @@ impl Call {
     }
 
     /// By the CPU that was called, before it looks what is pending.
-    ///
-    /// ```
-    /// let call = quietcore_core::softirq::Call::new();
-    /// let _ = call.begin();
-    /// call.arrive();
-    /// assert!(call.begin());
-    /// ```
     pub fn arrive(&self) {
         // Acquire: pairs with Release in `begin`, of everyone whose swap came before this one.
         self.0.swap(IDLE, Ordering::Acquire);

@@ -67,13 +67,6 @@ impl Claims {
 
     /// `vectors` are pending from now on. From any thread, after what their handlers are to find was written.
     /// Cost: a read-modify-write.
-    ///
-    /// ```
-    /// # use quietcore_core::softirq::{Claims, Raise, VectorSet};
-    /// let claims = Claims::new();
-    /// assert_eq!(claims.raise(VectorSet::LONG), Raise::News);
-    /// assert_eq!(claims.raise(VectorSet::LONG), Raise::Known);
-    /// ```
     pub fn raise(&self, vectors: VectorSet) -> Raise {
         // Release: pairs with Acquire in `claim`: the handler finds what was written before.
         let before = self.0.fetch_or(u64::from(vectors.bits()), Ordering::Release);
@@ -112,15 +105,6 @@ impl Claims {
 
     /// The handlers of what `runner` had claimed have returned. Returns what is pending now. By that runner's
     /// thread. Cost: a read-modify-write.
-    ///
-    /// ```
-    /// # use quietcore_core::softirq::{Claims, Runner, VectorSet};
-    /// let claims = Claims::new();
-    /// let _ = claims.raise(VectorSet::LONG);
-    /// let _ = claims.claim(Runner::Ksoftirqd, VectorSet::LONG);
-    /// assert_eq!(claims.active(), VectorSet::LONG);
-    /// assert!(claims.finish(Runner::Ksoftirqd).is_empty());
-    /// ```
     #[must_use = "what is pending may have waited for this"]
     pub fn finish(&self, runner: Runner) -> VectorSet {
         let own = u64::from(u16::MAX) << shift(runner);
@@ -129,13 +113,6 @@ impl Claims {
     }
 
     /// What is pending; a hint for all but who acts on it by [`claim`](Self::claim).
-    ///
-    /// ```
-    /// # use quietcore_core::softirq::{Claims, VectorSet};
-    /// let claims = Claims::new();
-    /// let _ = claims.raise(VectorSet::LONG);
-    /// assert_eq!(claims.pending(), VectorSet::LONG);
-    /// ```
     #[must_use]
     pub fn pending(&self) -> VectorSet {
         // Relaxed: a hint.

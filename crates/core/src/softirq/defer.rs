@@ -52,44 +52,17 @@ impl Deferral {
     }
 
     /// These have run: if they are raised again, their clocks start anew.
-    ///
-    /// ```
-    /// # use quietcore_core::softirq::{Deferral, VectorSet};
-    /// # use quietcore_core::Nanos;
-    /// let mut deferral = Deferral::new(Nanos(50));
-    /// let _ = deferral.hold(VectorSet::LONG, Nanos(0));
-    /// deferral.ran(VectorSet::LONG);
-    /// assert_eq!(deferral.hold(VectorSet::LONG, Nanos(60)), VectorSet::LONG);
-    /// ```
     pub const fn ran(&mut self, vectors: VectorSet) {
         self.waiting = self.waiting.difference(vectors);
         self.held = self.held.difference(vectors);
     }
 
     /// Nothing is held back any more: no real-time task is there.
-    ///
-    /// ```
-    /// # use quietcore_core::softirq::{Deferral, VectorSet};
-    /// # use quietcore_core::Nanos;
-    /// let mut deferral = Deferral::new(Nanos(50));
-    /// let _ = deferral.hold(VectorSet::LONG, Nanos(0));
-    /// deferral.release();
-    /// assert_eq!(deferral.hold(VectorSet::LONG, Nanos(60)), VectorSet::LONG); // from anew
-    /// ```
     pub const fn release(&mut self) {
         self.ran(self.waiting);
     }
 
     /// The moment at which the first of those that are held back has waited long enough.
-    ///
-    /// ```
-    /// # use quietcore_core::softirq::{Deferral, VectorSet};
-    /// # use quietcore_core::Nanos;
-    /// let mut deferral = Deferral::new(Nanos(50));
-    /// assert_eq!(deferral.limit_at(), None);
-    /// let _ = deferral.hold(VectorSet::LONG, Nanos(7));
-    /// assert_eq!(deferral.limit_at(), Some(Nanos(57)));
-    /// ```
     #[must_use]
     pub fn limit_at(&self) -> Option<Nanos> {
         let since = self.held.iter().map(|vector| self.since[vector.index()].0).min();

@@ -10,12 +10,6 @@ use super::VectorSet;
 use crate::Nanos;
 
 /// What a round may use.
-///
-/// ```
-/// use quietcore_core::softirq::Budget;
-///
-/// assert_eq!(Budget::default().passes, 10);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Passes in all, at least 1.
@@ -77,14 +71,6 @@ pub struct Passes {
 
 impl Passes {
     /// A round of `runner` that begins at `now`.
-    ///
-    /// ```
-    /// # use quietcore_core::softirq::{Budget, Passes, Runner, Step, VectorSet};
-    /// # use quietcore_core::Nanos;
-    /// let mut round = Passes::begin(Runner::Ksoftirqd, Budget::default(), Nanos(0));
-    /// let nothing = VectorSet::EMPTY;
-    /// assert_eq!(round.next(nothing, nothing, Nanos(0)), Step::End { left: nothing });
-    /// ```
     #[must_use]
     pub const fn begin(runner: Runner, budget: Budget, now: Nanos) -> Self {
         let latest = Nanos(now.0.saturating_add(budget.time.0));
@@ -92,30 +78,11 @@ impl Passes {
     }
 
     /// Something more urgent waits, a real-time task for example: this round has no further pass.
-    ///
-    /// ```
-    /// # use quietcore_core::softirq::{Budget, Passes, Runner, Step, VectorSet};
-    /// # use quietcore_core::Nanos;
-    /// let mut round = Passes::begin(Runner::Lane, Budget::default(), Nanos(0));
-    /// let (pending, none) = (VectorSet::LONG, VectorSet::EMPTY);
-    /// assert_eq!(round.next(pending, none, Nanos(0)), Step::Run(pending));
-    /// round.end_early();
-    /// assert_eq!(round.next(pending, none, Nanos(1)), Step::End { left: pending });
-    /// ```
     pub const fn end_early(&mut self) {
         self.must_hurry = true;
     }
 
     /// The next step, with what is `pending` and what of that is `deferred`, at `now`.
-    ///
-    /// ```
-    /// # use quietcore_core::softirq::{Budget, Passes, Runner, Step, Vector, VectorSet};
-    /// # use quietcore_core::Nanos;
-    /// // ksoftirqd runs what may leave the lane, and no more.
-    /// let mut round = Passes::begin(Runner::Ksoftirqd, Budget::default(), Nanos(0));
-    /// let (timer, block) = (VectorSet::from(Vector::TIMER), VectorSet::from(Vector::BLOCK));
-    /// assert_eq!(round.next(timer.union(block), VectorSet::EMPTY, Nanos(0)), Step::Run(block));
-    /// ```
     pub fn next(&mut self, pending: VectorSet, deferred: VectorSet, now: Nanos) -> Step {
         let may_run = match self.runner {
             Runner::Lane => pending.difference(deferred),

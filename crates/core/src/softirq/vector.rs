@@ -3,14 +3,6 @@
 use core::fmt;
 
 /// A kind of deferred work. Lower numbers run first.
-///
-/// ```
-/// use quietcore_core::softirq::Vector;
-///
-/// assert_eq!(Vector::NET_RX.name(), "NET_RX");
-/// assert!(Vector::HI < Vector::TIMER);
-/// assert_eq!(Vector::user(0).map(Vector::index), Some(10));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Vector(u8);
 
@@ -51,13 +43,6 @@ impl Vector {
     }
 
     /// The vector at `index`.
-    ///
-    /// ```
-    /// use quietcore_core::softirq::Vector;
-    ///
-    /// assert_eq!(Vector::from_index(3), Some(Vector::NET_RX));
-    /// assert_eq!(Vector::from_index(16), None);
-    /// ```
     #[must_use]
     pub const fn from_index(index: u8) -> Option<Self> {
         if index < COUNT { Some(Self(index)) } else { None }
@@ -86,14 +71,6 @@ impl fmt::Display for Vector {
 }
 
 /// A set of vectors, in one word.
-///
-/// ```
-/// use quietcore_core::softirq::{Vector, VectorSet};
-///
-/// let set = VectorSet::from(Vector::BLOCK).union(VectorSet::from(Vector::HI));
-/// assert_eq!(set.iter().collect::<Vec<_>>(), [Vector::HI, Vector::BLOCK]);
-/// assert_eq!(set.to_string(), "HI BLOCK");
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct VectorSet(u16);
 

@@ -16,15 +16,6 @@ impl<L: RawLock> Hierarchy<L> {
     /// `cpu` takes part from now on; `next` is its first global expiry, which counts if it is not awake.
     ///
     /// Returns the first expiry of a tree in which no CPU is awake: one must wake up for it.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::{CpuState, Hierarchy}};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
-    /// # let cpu = CpuId::default();
-    /// hierarchy.connect(cpu);
-    /// hierarchy.set_available(cpu, None);
-    /// assert_eq!(hierarchy.cpu_state(cpu), CpuState::Awake);
-    /// ```
     pub fn set_available(&self, cpu: CpuId, next: Option<Nanos>) -> Option<Nanos> {
         interleave!(BeforeCpuLock);
         let this = self.cpu(cpu);

@@ -80,15 +80,6 @@ impl<L: RawLock> Hierarchy<L> {
     }
 
     /// What the hierarchy knows of `cpu`.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::{CpuState, Hierarchy}};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
-    /// # let cpu = CpuId::default();
-    /// hierarchy.connect(cpu);
-    /// hierarchy.set_available(cpu, None);
-    /// assert_eq!(hierarchy.cpu_state(cpu), CpuState::Awake);
-    /// ```
     #[must_use]
     pub fn cpu_state(&self, cpu: CpuId) -> CpuState {
         self.cpu(cpu).record.lock_remote().cpu_state()

@@ -9,17 +9,6 @@ use crate::{CpuId, Nanos, RawLock};
 
 impl<L: RawLock> Hierarchy<L> {
     /// `cpu` leaves idle. By the CPU itself. Does nothing if it was awake.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::{CpuState, Hierarchy}};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
-    /// # let cpu = CpuId::default();
-    /// # hierarchy.connect(cpu);
-    /// # hierarchy.set_available(cpu, None);
-    /// hierarchy.deactivate(cpu, Some(Nanos(9)));
-    /// hierarchy.activate(cpu);
-    /// assert_eq!((hierarchy.cpu_state(cpu), hierarchy.wakeup(cpu)), (CpuState::Awake, None));
-    /// ```
     pub fn activate(&self, cpu: CpuId) {
         interleave!(BeforeCpuLock);
         let this = self.cpu(cpu);

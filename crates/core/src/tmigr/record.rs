@@ -7,15 +7,6 @@ use crate::time::{NEVER, from_word, to_word};
 use crate::{Nanos, RawLock};
 
 /// What the hierarchy knows of a CPU.
-///
-/// ```
-/// use quietcore_core::SequentialLock;
-/// use quietcore_core::tmigr::{CpuState, Hierarchy};
-/// use quietcore_core::CpuId;
-///
-/// let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0, 0]);
-/// assert_eq!(hierarchy.cpu_state(CpuId::default()), CpuState::Unavailable);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuState {
     /// Publishes nothing; may be migrator.

@@ -52,20 +52,6 @@ impl<L: RawLock> Hierarchy<L> {
 
     /// When the next event is due that `cpu` has to look after while it is awake: of the groups in which it
     /// is the migrator. Without a lock, as [`requires_handle_remote`](Self::requires_handle_remote).
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::Hierarchy};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0, 0]);
-    /// # let (sleeper, awake) = (CpuId::new(0)?, CpuId::new(1)?);
-    /// # for cpu in [sleeper, awake] {
-    /// #     hierarchy.connect(cpu);
-    /// #     hierarchy.set_available(cpu, None);
-    /// # }
-    /// hierarchy.deactivate(sleeper, Some(Nanos(9)));
-    /// assert_eq!(hierarchy.next_remote(awake), Some(Nanos(9)));
-    /// assert_eq!(hierarchy.next_remote(sleeper), None);
-    /// # Ok::<(), quietcore_core::CpuError>(())
-    /// ```
     #[must_use]
     pub fn next_remote(&self, cpu: CpuId) -> Option<Nanos> {
         let mut first = None;
@@ -97,17 +83,6 @@ impl<L: RawLock> Hierarchy<L> {
 
     /// Whether a CPU is awake in the tree that `cpu` has joined: in `cpu`'s group or above it. Without a
     /// lock; of two that go idle at once the later one finds that none is.
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, SequentialLock, tmigr::Hierarchy};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0]);
-    /// # let cpu = CpuId::default();
-    /// # hierarchy.connect(cpu);
-    /// # hierarchy.set_available(cpu, None);
-    /// assert!(hierarchy.is_active(cpu));
-    /// hierarchy.deactivate(cpu, None);
-    /// assert!(!hierarchy.is_active(cpu));
-    /// ```
     #[must_use]
     pub fn is_active(&self, cpu: CpuId) -> bool {
         let mut link = self.cpu(cpu).leaf();

@@ -135,13 +135,6 @@ impl Tree {
     }
 
     /// All groups, in the order in which they were made.
-    ///
-    /// ```
-    /// # use quietcore_core::tmigr::{Levels, Tree};
-    /// let mut tree = Tree::new(Levels::new(1, 1));
-    /// let _ = tree.join(0);
-    /// assert_eq!(tree.groups().len(), 1);
-    /// ```
     #[must_use]
     pub fn groups(&self) -> &[GroupShape] {
         &self.groups
@@ -181,13 +174,6 @@ impl Tree {
     }
 
     /// A CPU of `node` joins, for the first time. Groups are made as needed.
-    ///
-    /// ```
-    /// # use quietcore_core::tmigr::{ChildMask, Levels, Tree};
-    /// let mut tree = Tree::new(Levels::new(2, 1));
-    /// assert_eq!(Some(tree.join(0).leaf.1), ChildMask::new(0));
-    /// assert_eq!(Some(tree.join(0).leaf.1), ChildMask::new(1));
-    /// ```
     pub fn join(&mut self, node: u16) -> Join {
         let first_new = self.groups.len();
         let path = self.path(node, 0);

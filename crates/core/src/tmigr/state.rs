@@ -17,14 +17,6 @@ use core::num::NonZeroU8;
 pub(crate) const CHILDREN: usize = 8;
 
 /// One child of a group: a byte with exactly one bit set.
-///
-/// ```
-/// use quietcore_core::tmigr::ChildMask;
-///
-/// let third = ChildMask::new(2).expect("below 8");
-/// assert_eq!((third.bits(), third.slot(), third.to_string().as_str()), (4, 2, "4"));
-/// assert_eq!(ChildMask::new(8), None);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChildMask(NonZeroU8);
 

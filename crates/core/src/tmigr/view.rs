@@ -7,16 +7,6 @@ use super::state::Snapshot;
 use crate::{CpuId, Nanos, RawLock};
 
 /// The hierarchy of a machine, for reading.
-///
-/// ```
-/// use quietcore_core::tmigr::CpuState;
-/// use quietcore_core::{CpuId, Machine, SequentialLock, Settings, topology::Topology};
-///
-/// let machine: Machine<SequentialLock, u32> =
-///     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-/// assert_eq!(machine.hierarchy().cpu_state(CpuId::default()), CpuState::Unavailable); // offline
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a, L: RawLock>(pub(crate) &'a Hierarchy<L>);
 

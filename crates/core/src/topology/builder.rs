@@ -13,14 +13,6 @@ use alloc::vec::Vec;
 use core::fmt;
 
 /// How numbers are dealt out to groups.
-///
-/// ```
-/// use quietcore_core::topology::{Layout, Topology};
-///
-/// let machine = Topology::builder(4).nodes(2, Layout::Interleaved).build()?;
-/// assert_eq!(machine.nodes().map(|(_, cpus)| cpus[0].index()).collect::<Vec<_>>(), [0, 1]);
-/// # Ok::<(), quietcore_core::topology::BuildError>(())
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
     /// Neighbours together: 0 and 1 in the first group.
@@ -68,26 +60,12 @@ impl TopologyBuilder {
 
     /// Each core has `count` hardware threads: neighbours with [`Layout::Blocks`], as in many virtual
     /// machines; `n` and `n` + number of cores with [`Layout::Interleaved`], as on most real ones.
-    ///
-    /// ```
-    /// use quietcore_core::{CpuId, topology::{Layout, Topology}};
-    /// let machine = Topology::builder(8).threads_per_core(2, Layout::Interleaved).build()?;
-    /// assert_eq!(machine.core(CpuId::new(1)?), [CpuId::new(1)?, CpuId::new(5)?]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn threads_per_core(mut self, count: u16, layout: Layout) -> Self {
         self.threads = (count, layout);
         self
     }
 
     /// `count` nodes; cores are dealt out to them. Replaces [`TopologyBuilder::node_lists`].
-    ///
-    /// ```
-    /// use quietcore_core::{CpuId, topology::{Layout, Topology}};
-    /// let machine = Topology::builder(5).nodes(2, Layout::Blocks).build()?;
-    /// assert_eq!(machine.node(CpuId::new(0)?).len(), 3);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn nodes(mut self, count: u16, layout: Layout) -> Self {
         self.nodes = Nodes::Dealt(count, layout);
         self
@@ -95,40 +73,18 @@ impl TopologyBuilder {
 
     /// The CPUs of node 0, node 1 and so on, in any pattern; a CPU in no list is on node 0. Replaces
     /// [`TopologyBuilder::nodes`].
-    ///
-    /// ```
-    /// use quietcore_core::{CpuId, CpuSet, topology::{NodeId, Topology}};
-    /// let lists: [CpuSet; 2] = ["0-2,7".parse()?, "3-6".parse()?];
-    /// let machine = Topology::builder(8).node_lists(&lists).build()?;
-    /// assert_eq!(machine.node_of(CpuId::new(7)?), Some(NodeId(0)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn node_lists(mut self, lists: &[CpuSet]) -> Self {
         self.nodes = Nodes::Listed(lists.to_vec());
         self
     }
 
     /// `count` neighbouring cores of a node share a last-level cache; without this call the node does.
-    ///
-    /// ```
-    /// use quietcore_core::{CpuId, topology::Topology};
-    /// let machine = Topology::builder(6).cores_per_cache(4).build()?;
-    /// assert_eq!(machine.cache(CpuId::new(5)?).len(), 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn cores_per_cache(mut self, count: u16) -> Self {
         self.cores_per_cache = Some(count);
         self
     }
 
     /// `count` neighbouring nodes are one package (socket); without this call each node is one.
-    ///
-    /// ```
-    /// use quietcore_core::{CpuId, topology::{Layout, Topology}};
-    /// let machine = Topology::builder(4).nodes(4, Layout::Blocks).nodes_per_package(2).build()?;
-    /// assert_eq!(machine.package_of(CpuId::new(3)?), Some(1));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn nodes_per_package(mut self, count: u16) -> Self {
         self.nodes_per_package = count;
         self
@@ -221,12 +177,6 @@ impl Nodes {
 }
 
 /// Which number of a [`TopologyBuilder`] was zero.
-///
-/// ```
-/// use quietcore_core::topology::{BuildError, Each, Topology};
-/// let error = Topology::builder(4).cores_per_cache(0).build();
-/// assert_eq!(error, Err(BuildError::Zero { of: Each::CoresPerCache }));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Each {
     /// [`TopologyBuilder::threads_per_core`].
@@ -238,13 +188,6 @@ pub enum Each {
 }
 
 /// Why [`TopologyBuilder::build`] refused.
-///
-/// ```
-/// use quietcore_core::topology::{Layout, Topology};
-///
-/// let error = Topology::builder(4).nodes(0, Layout::Blocks).build().expect_err("no node");
-/// assert_eq!(error.to_string(), "0 NUMA nodes (expected 1..=1024)");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {

@@ -26,12 +26,6 @@ use partition::CpuPartition;
 pub const NODE_LIMIT: u16 = 1024;
 
 /// The number of a NUMA node, as in `/sys/devices/system/node/nodeN`.
-///
-/// ```
-/// use quietcore_core::topology::NodeId;
-///
-/// assert_eq!(NodeId(1).to_string(), "1");
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(
     /// The kernel's number; nodes need not be numbered without gaps.
@@ -45,12 +39,6 @@ impl fmt::Display for NodeId {
 }
 
 /// What the CPUs of a [`Domain`] share; from near to far.
-///
-/// ```
-/// use quietcore_core::topology::Share;
-///
-/// assert!(Share::Core < Share::Machine);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Share {
     /// One core: hardware threads of each other (SMT siblings).
@@ -64,15 +52,6 @@ pub enum Share {
 }
 
 /// A scheduling domain of one CPU: the CPUs that share something with it, itself among them.
-///
-/// ```
-/// use quietcore_core::{CpuId, topology::{Share, Topology}};
-///
-/// let machine = Topology::builder(4).build()?;
-/// let domain = machine.domains(CpuId::new(2)?).next().expect("four CPUs share a cache");
-/// assert_eq!((domain.share, domain.cpus.len()), (Share::Cache, 4));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Domain<'a> {
     /// What they share.
@@ -163,80 +142,36 @@ impl Topology {
     }
 
     /// The NUMA node of `cpu`; `None` if the machine cannot have this CPU.
-    ///
-    /// ```
-    /// use quietcore_core::{CpuId, topology::{Layout, NodeId, Topology}};
-    /// let machine = Topology::builder(4).nodes(2, Layout::Interleaved).build()?;
-    /// assert_eq!(machine.node_of(CpuId::new(3)?), Some(NodeId(1)));
-    /// assert_eq!(machine.node_of(CpuId::new(4)?), None);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn node_of(&self, cpu: CpuId) -> Option<NodeId> {
         self.nodes.group(cpu).map(|group| self.node_ids[usize::from(group)])
     }
 
     /// The package (socket) of `cpu`, by the kernel's number; `None` if the machine cannot have this CPU.
-    ///
-    /// ```
-    /// use quietcore_core::{CpuId, topology::{Layout, Topology}};
-    /// let machine = Topology::builder(8).nodes(4, Layout::Blocks).nodes_per_package(2).build()?;
-    /// assert_eq!(machine.package_of(CpuId::new(7)?), Some(1));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn package_of(&self, cpu: CpuId) -> Option<u32> {
         self.possible.contains(cpu).then(|| self.packages[cpu.index()])
     }
 
     /// The nodes that have CPUs, by their lowest CPU.
-    ///
-    /// ```
-    /// use quietcore_core::topology::{Layout, Topology};
-    /// let machine = Topology::builder(6).nodes(2, Layout::Blocks).build()?;
-    /// let sizes: Vec<usize> = machine.nodes().map(|(_, cpus)| cpus.len()).collect();
-    /// assert_eq!(sizes, [3, 3]);
-    /// # Ok::<(), quietcore_core::topology::BuildError>(())
-    /// ```
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &[CpuId])> {
         self.node_ids.iter().copied().zip(self.nodes.groups())
     }
 
     /// The hardware threads of the core of `cpu`, itself among them, ascending; none for a CPU that the
     /// machine cannot have.
-    ///
-    /// ```
-    /// use quietcore_core::{CpuId, topology::{Layout, Topology}};
-    /// let machine = Topology::builder(8).threads_per_core(2, Layout::Blocks).build()?;
-    /// assert_eq!(machine.core(CpuId::new(5)?), [CpuId::new(4)?, CpuId::new(5)?]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn core(&self, cpu: CpuId) -> &[CpuId] {
         self.cores.members(cpu)
     }
 
     /// The CPUs behind the last-level cache of `cpu`, as [`Topology::core`].
-    ///
-    /// ```
-    /// use quietcore_core::{CpuId, topology::Topology};
-    /// let machine = Topology::builder(8).cores_per_cache(4).build()?;
-    /// assert_eq!(machine.cache(CpuId::new(5)?)[0], CpuId::new(4)?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn cache(&self, cpu: CpuId) -> &[CpuId] {
         self.caches.members(cpu)
     }
 
     /// The CPUs of the NUMA node of `cpu`, as [`Topology::core`].
-    ///
-    /// ```
-    /// use quietcore_core::{CpuId, topology::{Layout, Topology}};
-    /// let machine = Topology::builder(4).nodes(2, Layout::Interleaved).build()?;
-    /// assert_eq!(machine.node(CpuId::new(3)?), [CpuId::new(1)?, CpuId::new(3)?]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn node(&self, cpu: CpuId) -> &[CpuId] {
         self.nodes.members(cpu)
@@ -245,16 +180,6 @@ impl Topology {
     /// The scheduling domains of `cpu`, from the smallest to the largest. A level that adds no CPU to the one
     /// before is left out, so spans grow strictly; the last one is the machine. None for the only CPU of a
     /// machine, and for a CPU that the machine cannot have. Making one is O(1).
-    ///
-    /// ```
-    /// use quietcore_core::{CpuId, topology::{Layout, Share, Topology}};
-    ///
-    /// let machine = Topology::builder(16).threads_per_core(2, Layout::Blocks).nodes(2, Layout::Blocks).build()?;
-    /// let spans: Vec<(Share, usize)> =
-    ///     machine.domains(CpuId::new(9)?).map(|domain| (domain.share, domain.cpus.len())).collect();
-    /// assert_eq!(spans, [(Share::Core, 2), (Share::Cache, 8), (Share::Machine, 16)]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn domains(&self, cpu: CpuId) -> impl Iterator<Item = Domain<'_>> + Clone {
         let machine = if self.possible.contains(cpu) { self.all.as_slice() } else { &[] };
         let spans = [

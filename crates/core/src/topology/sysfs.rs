@@ -31,12 +31,6 @@ use core::fmt;
 /// ```
 pub trait SysfsText {
     /// What is in `file`, an absolute path below `/sys/devices/system`; `None` if it is not there.
-    ///
-    /// ```
-    /// use quietcore_core::topology::SysfsText;
-    /// let mut nothing = |_: &str| None;
-    /// assert_eq!(nothing.text("/sys/devices/system/cpu/possible"), None);
-    /// ```
     fn text(&mut self, file: &str) -> Option<String>;
 }
 
@@ -71,18 +65,6 @@ impl Topology {
     /// # Errors
     /// [`SysfsError`] names the file that is missing, malformed, or contradicts another one, and what was
     /// expected there.
-    ///
-    /// ```
-    /// use quietcore_core::{CpuId, topology::Topology};
-    ///
-    /// let machine = Topology::read(|file: &str| match file {
-    ///     "/sys/devices/system/cpu/possible" => Some("0-3\n".to_string()),
-    ///     "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list" => Some("0,2\n".to_string()),
-    ///     _ => None, // on a real machine: std::fs::read_to_string(file).ok()
-    /// })?;
-    /// assert_eq!(machine.core(CpuId::new(2)?).len(), 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn read(mut files: impl SysfsText) -> Result<Self, SysfsError> {
         read(&mut files)
     }
@@ -235,13 +217,6 @@ fn refuse(file: &str, expected: Expected) -> SysfsError {
 }
 
 /// Why [`Topology::read`] refused.
-///
-/// ```
-/// use quietcore_core::topology::Topology;
-///
-/// let error = Topology::read(|_: &str| Some("0-".to_string())).expect_err("not a list");
-/// assert!(error.to_string().starts_with("/sys/devices/system/cpu/possible: "));
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SysfsError {
     /// The file that is missing, malformed, or contradicts another one.
@@ -251,13 +226,6 @@ pub struct SysfsError {
 }
 
 /// What should have been in a file of sysfs.
-///
-/// ```
-/// use quietcore_core::topology::{Expected, Topology};
-///
-/// let error = Topology::read(|_: &str| None).expect_err("no CPU");
-/// assert_eq!(error.expected, Expected::Possible);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expected {

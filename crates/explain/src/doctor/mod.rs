@@ -77,17 +77,6 @@ const RULES: &[Rule] = &[
 /// Judges `facts` by every rule of `docs/reference/doctor.md`.
 ///
 /// Cost: a few passes over the facts; no file is read. Any thread may call it.
-///
-/// ```
-/// use quietcore_explain::{Facts, Severity, examine};
-/// use std::path::Path;
-///
-/// let examination = examine(&Facts::read(Path::new("/")));
-/// assert!(examination.summary.iter().any(|(name, _)| *name == "kernel"));
-/// for finding in &examination.findings {
-///     assert!(finding.severity >= Severity::Note && !finding.verify.is_empty());
-/// }
-/// ```
 #[must_use]
 pub fn examine(facts: &Facts) -> Examination {
     let mut findings: Vec<Finding> = RULES.iter().filter_map(|rule| rule(facts)).map(scrub).collect();

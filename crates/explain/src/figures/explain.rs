@@ -9,12 +9,6 @@ use quietcore_core::{CpuSet, Nanos};
 use quietcore_trace::{Event, IDENTITIES_MAX, KernelRelease, NameTable, Record, WakeStep};
 
 /// What an explanation must know besides the events.
-///
-/// ```
-/// let options = quietcore_explain::ExplainOptions { isolated: "1-3".parse()?, ..Default::default() };
-/// assert_eq!(options.isolated_source, "option");
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Clone, Debug)]
 pub struct ExplainOptions {
     /// The CPUs that must stay quiet.
@@ -69,12 +63,6 @@ pub struct Explain {
 
 impl Explain {
     /// An explanation that has seen nothing.
-    ///
-    /// ```
-    /// use quietcore_explain::{Explain, ExplainOptions};
-    /// let explain = Explain::new(ExplainOptions::default());
-    /// assert_eq!(explain.finish(&Default::default()).events, 0);
-    /// ```
     #[must_use]
     pub fn new(options: ExplainOptions) -> Self {
         Self {
@@ -92,15 +80,6 @@ impl Explain {
     }
 
     /// Takes the next event of the input.
-    ///
-    /// ```
-    /// use quietcore_explain::{Explain, ExplainOptions};
-    /// use quietcore_trace::parse_line;
-    /// let mut explain = Explain::new(ExplainOptions::default());
-    /// explain.take(&parse_line(b"a-1 [002] 1.5: timer_cancel: timer=01")?);
-    /// assert_eq!(explain.finish(&Default::default()).timers.cancel_events, Some(1));
-    /// # Ok::<(), quietcore_trace::Malformed>(())
-    /// ```
     pub fn take(&mut self, record: &Record<'_>) {
         if let Event::Lost { .. } = record.event {
             self.interrupts.forget(record.cpu);

@@ -40,12 +40,6 @@ const DELAY: &[EventKind] =
 
 impl Explain {
     /// The report on everything taken. `tally` is the reader's: it says what was lost.
-    ///
-    /// ```
-    /// use quietcore_explain::{Explain, ExplainOptions};
-    /// let report = Explain::new(ExplainOptions::default()).finish(&Default::default());
-    /// assert!(report.not_recorded.contains(&"timers.started"));
-    /// ```
     #[must_use]
     pub fn finish(self, tally: &Tally) -> Explanation {
         let mut report = report(self, tally);

@@ -28,14 +28,6 @@ use quietcore_trace::KernelRelease;
 use std::path::Path;
 
 /// Everything about one host that [`examine`](crate::examine) looks at.
-///
-/// ```
-/// use quietcore_explain::Facts;
-/// use std::path::Path;
-///
-/// let live = Facts::read(Path::new("/"));
-/// assert!(live.housekeeping().intersection(&live.isolated()).is_empty());
-/// ```
 #[derive(Debug, Default)]
 pub struct Facts {
     /// Files that exist but could not be used: path on the host, and the reason. Both printable.

@@ -17,12 +17,6 @@ pub struct Calibration {
 
 /// Measures all costs, which takes some seconds.
 ///
-/// ```no_run
-/// let found = quietcore_lab::calibrate()?;
-/// std::fs::write("costs.toml", found.costs.to_toml())?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
 /// # Errors
 ///
 /// [`LabError::Affinity`] or [`LabError::NoCpu`].

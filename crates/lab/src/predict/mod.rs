@@ -91,18 +91,6 @@ impl Predictor {
     /// Predicts every figure from `costs` alone. Each will be measured for `span` in each round, on two of
     /// `cpus`; `None` is the first two that this process may use.
     ///
-    /// ```no_run
-    /// use quietcore_lab::{Predictor, StopFlag, calibrate};
-    /// use std::time::Duration;
-    ///
-    /// let costs = calibrate()?.costs;
-    /// let predictor = Predictor::new(costs, Duration::from_secs(1), None, StopFlag::default())?;
-    /// println!("predicted: {:?}", predictor.predictions());
-    /// let report = predictor.measure(5, &mut |case, round| println!("{case}: round {round}"))?;
-    /// assert!(report.predictions.iter().all(|one| one.measured.is_some()));
-    /// # Ok::<(), quietcore_lab::LabError>(())
-    /// ```
-    ///
     /// # Errors
     ///
     /// [`LabError`] of the CPUs, or when the costs do not fit the scenarios.

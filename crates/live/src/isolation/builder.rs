@@ -14,16 +14,6 @@ impl MachineBuilder {
     /// A machine all of whose CPUs are isolated does not start
     /// ([`StartError::Housekeeping`](crate::StartError::Housekeeping)): give a process that runs in an
     /// isolated partition a CPU outside of it, or leave this out.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, StartError};
-    /// match Machine::builder().isolation_from_host().start() {
-    ///     Ok(machine) => machine.shutdown(),
-    ///     Err(StartError::Housekeeping(error)) => eprintln!("{error}"),
-    ///     Err(error) => return Err(error),
-    /// }
-    /// # Ok::<(), StartError>(())
-    /// ```
     #[must_use]
     pub fn isolation_from_host(self) -> Self {
         self.isolation_from("/".into())

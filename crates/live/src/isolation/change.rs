@@ -6,15 +6,6 @@ use core::fmt;
 use quietcore_core::{CpuSet, IsolationReport};
 
 /// A change of the host's isolation, and what the machine made of it.
-///
-/// ```
-/// # use quietcore::{Machine, isolation::HostWatch};
-/// # let machine = Machine::start()?;
-/// let guard = machine.watch_host_isolation(HostWatch::new(), |change| eprintln!("{change}"))?;
-/// # drop(guard);
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IsolationChange {

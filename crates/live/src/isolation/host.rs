@@ -21,13 +21,6 @@ const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
 const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
 
 /// Which CPUs the kernel of this host isolates, and how.
-///
-/// ```
-/// use quietcore::Machine;
-///
-/// let host = Machine::host_isolation();
-/// println!("isolated: {} (by cpusets: {})", host.from_tasks(), host.cpusets);
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostIsolation {

@@ -7,14 +7,6 @@ use core::fmt;
 const COUNT_MAX: usize = 32;
 
 /// Something about a host's isolation that is not as it should be. It isolates nothing.
-///
-/// ```
-/// use quietcore::isolation::HostIsolation;
-///
-/// for problem in HostIsolation::read().problems {
-///     eprintln!("{problem}");
-/// }
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IsolationProblem {

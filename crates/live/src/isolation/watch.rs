@@ -29,14 +29,6 @@ const PAUSE: Duration = Duration::from_millis(10);
 const OPEN_COUNT_MAX: usize = 64;
 
 /// How a machine follows its host's isolation.
-///
-/// ```
-/// use core::time::Duration;
-/// use quietcore::isolation::HostWatch;
-///
-/// let watch = HostWatch::new().every(Duration::from_millis(250));
-/// assert_ne!(watch, HostWatch::default());
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostWatch {
     interval: Duration,
@@ -107,18 +99,6 @@ impl Machine {
     ///
     /// # Errors
     /// [`StartError::System`] when there is no thread or descriptor to be had.
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use quietcore::{Machine, isolation::HostWatch};
-    ///
-    /// let machine = Machine::start()?;
-    /// let every = HostWatch::new().every(Duration::from_millis(100));
-    /// let guard = machine.watch_host_isolation(every, |change| eprintln!("{change}"))?;
-    /// drop(guard);
-    /// machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn watch_host_isolation(
         &'static self,
         watch: HostWatch,

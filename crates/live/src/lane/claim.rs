@@ -14,10 +14,6 @@ use quietcore_core::{CpuId, Turn};
 use std::io;
 
 /// How a lane waits when it has nothing to run.
-///
-/// ```
-/// assert_eq!(quietcore::lane::WaitBy::default(), quietcore::lane::WaitBy::Park);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WaitBy {
     /// In [`Cpu::park`](crate::Cpu::park).
@@ -28,16 +24,6 @@ pub enum WaitBy {
 }
 
 /// Why a thread did not get a CPU.
-///
-/// ```
-/// use quietcore::{Cpu, CpuId, Machine, lane::ClaimError};
-///
-/// let machine = Machine::start()?; // without lanes
-/// let error = Cpu::claim(machine, CpuId::new(0)?).expect_err("no thread can claim anything");
-/// assert_eq!(error.to_string(), "CPU 0 is not one of this machine's lanes");
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ClaimError {

@@ -16,17 +16,6 @@ use quietcore_core::{CpuId, Nanos};
 use std::os::fd::BorrowedFd;
 
 /// Wakes the lane of a CPU when it waits, from any thread. Cheap to copy; outlives the lane.
-///
-/// ```
-/// # use quietcore::{Cpu, CpuId, Machine};
-/// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-/// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
-/// let unparker = cpu.unparker();
-/// std::thread::spawn(move || unparker.unpark());
-/// # drop(cpu);
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Unparker {
     slot: &'static LaneSlot,
@@ -35,17 +24,6 @@ pub struct Unparker {
 impl Unparker {
     /// Ends the lane's wait, or the one that it is about to begin; to a lane that is up it does nothing.
     /// Leave first what the lane is to find. Cost: a fence and a load; 7 us if the lane waits.
-    ///
-    /// ```
-    /// # use quietcore::{Cpu, CpuId, Machine, lane::WaitBy};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let mut cpu = Cpu::claim_with(machine, CpuId::new(0)?, WaitBy::KickFd)?;
-    /// let _ = cpu.enter_idle();
-    /// cpu.unparker().unpark(); // the descriptor is readable now
-    /// # drop(cpu);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     pub fn unpark(&self) {
         let _ = self.slot.kick();
@@ -163,36 +141,12 @@ impl Cpu {
     ///
     /// Cost: up to a tick ahead a fence and a look at the clock; else its bases' locks and a walk of the
     /// hierarchy.
-    ///
-    /// ```
-    /// # use quietcore::{Cpu, CpuId, Machine, lane::{IdleUntil, WaitBy}};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let mut cpu = Cpu::claim_with(machine, CpuId::new(0)?, WaitBy::KickFd)?;
-    /// assert_eq!(cpu.enter_idle(), IdleUntil::Sleep { until: None }); // nothing is armed
-    /// // here: epoll_wait, with the descriptor in the set
-    /// cpu.exit_idle();
-    /// # drop(cpu);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn enter_idle(&mut self) -> IdleUntil {
         self.lane.enter_idle()
     }
 
     /// The wait is over, or the program has work: the machine counts on this lane again. [`turn`](Self::turn)
     /// does it, too.
-    ///
-    /// ```
-    /// # use quietcore::{Cpu, CpuId, Machine};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// # let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
-    /// let _ = cpu.enter_idle();
-    /// cpu.exit_idle();
-    /// cpu.exit_idle(); // once more does nothing
-    /// # drop(cpu);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn exit_idle(&mut self) {
         self.lane.exit_idle(self.lane.machine.now());
     }
@@ -200,17 +154,6 @@ impl Cpu {
     /// The moment, on the machine's clock, at which a lane that goes on working must turn: the end of the
     /// tick that `now` is in, or what is due on its CPU before that. For loops that cannot look at every
     /// moment, and let a timer of the kernel remind them.
-    ///
-    /// ```
-    /// # use quietcore::{Cpu, CpuId, Machine};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let cpu = Cpu::claim(machine, CpuId::new(0)?)?;
-    /// let now = machine.now();
-    /// assert!(cpu.next_turn(now).since(now).0 <= 1_000_000, "a tick of 1 ms");
-    /// # drop(cpu);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn next_turn(&self, now: Nanos) -> Nanos {
         let machine = self.lane.machine;

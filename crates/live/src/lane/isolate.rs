@@ -19,16 +19,6 @@ const PATIENCE: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_micros(200);
 
 /// Why isolation was not changed. Nothing was done.
-///
-/// ```
-/// use quietcore::{Machine, isolation::IsolateError};
-///
-/// let machine = Machine::builder().cpus("0".parse()?).start()?;
-/// let error = machine.set_isolated(&"0".parse()?).expect_err("some CPU must do the housekeeping");
-/// assert_eq!(error, IsolateError::NoHousekeeping);
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IsolateError {
@@ -68,16 +58,6 @@ impl Machine {
     ///
     /// # Errors
     /// See [`IsolateError`].
-    ///
-    /// ```
-    /// use quietcore::{CpuSet, Machine};
-    ///
-    /// let machine = Machine::start()?;
-    /// let report = machine.set_isolated(&CpuSet::new())?; // none
-    /// assert!(report.left.is_empty() && report.still_running.is_empty());
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn set_isolated(&'static self, isolated: &CpuSet) -> Result<IsolationReport, IsolateError> {
         if !self.is_running() {
             return Err(IsolateError::NotRunning);

@@ -5,10 +5,6 @@ use quietcore_core::CpuId;
 use std::io;
 
 /// Whether a lane's thread stays on its CPU of the host.
-///
-/// ```
-/// assert_eq!(quietcore::lane::Pinning::default(), quietcore::lane::Pinning::IfExclusive);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pinning {
     /// If no other control group shares this process's CPUs (an exclusive cpuset).
@@ -31,15 +27,6 @@ impl Pinning {
 }
 
 /// How ready-made lane threads are run.
-///
-/// ```
-/// use quietcore::{LaneThreads, Machine, lane::Pinning};
-///
-/// let threads = LaneThreads::new().pinning(Pinning::Always);
-/// let machine = Machine::builder().automatic_lanes().lane_threads(threads).start()?;
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaneThreads {
     pub(super) pinning: Pinning,
@@ -76,13 +63,6 @@ impl LaneThreads {
 }
 
 /// Something that a machine was asked for and could not do. It works without.
-///
-/// ```
-/// let machine = quietcore::Machine::start()?;
-/// assert!(machine.notes().is_empty());
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StartNote {

@@ -4,10 +4,6 @@ use core::time::Duration;
 use quietcore_core::Nanos;
 
 /// What a turn did.
-///
-/// ```
-/// assert_eq!(quietcore::lane::TurnStats::default().ran, 0);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TurnStats {
@@ -23,13 +19,6 @@ pub struct TurnStats {
 }
 
 /// How long a lane with nothing to run may wait. Whatever it says, a kick ends the wait.
-///
-/// ```
-/// use quietcore::{Nanos, lane::IdleUntil};
-///
-/// assert_eq!(IdleUntil::Stay { until: Nanos(7) }.until(), Some(Nanos(7)));
-/// assert_eq!(IdleUntil::Sleep { until: None }.until(), None);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a lane that oversleeps is late for its timers"]
 pub enum IdleUntil {
@@ -56,14 +45,6 @@ impl IdleUntil {
     }
 
     /// How long that is from `now` on: for calls that take a span. `None` is for ever.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use quietcore::{Nanos, lane::IdleUntil};
-    /// let idle = IdleUntil::Stay { until: Nanos(9) };
-    /// assert_eq!(idle.timeout(Nanos(4)), Some(Duration::from_nanos(5)));
-    /// assert_eq!(idle.timeout(Nanos(12)), Some(Duration::ZERO));
-    /// ```
     #[must_use]
     pub fn timeout(self, now: Nanos) -> Option<Duration> {
         self.until().map(|until| Duration::from_nanos(until.since(now).0))

@@ -22,17 +22,6 @@ impl Cpu {
 
 impl Machine {
     /// What could not be done as the [`MachineBuilder`](crate::MachineBuilder) asked, each once.
-    ///
-    /// ```
-    /// # use quietcore::{LaneThreads, Machine};
-    /// let threads = LaneThreads::new().fifo(20);
-    /// let machine = Machine::builder().automatic_lanes().lane_threads(threads).start()?;
-    /// for note in machine.notes() {
-    ///     eprintln!("{note}"); // an ordinary user may not set priorities
-    /// }
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub fn notes(&self) -> Vec<StartNote> {
         self.lanes.notes().clone()

@@ -15,10 +15,6 @@ use quietcore_core::{CpuSet, Nanos, StallPolicy, TickLength};
 use std::sync::Arc;
 
 /// What happens when a callback or a waker panics.
-///
-/// ```
-/// assert_eq!(quietcore::machine::OnPanic::default(), quietcore::machine::OnPanic::Abort);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnPanic {
     /// The process ends: a callback that has not finished its work cannot be trusted to have kept the

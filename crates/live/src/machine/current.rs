@@ -15,12 +15,6 @@ thread_local! {
 }
 
 /// The process has a default machine already.
-///
-/// ```
-/// use quietcore::machine::InstallError;
-///
-/// assert_eq!(InstallError.to_string(), "this process has a default machine already");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstallError;
 
@@ -63,15 +57,6 @@ impl Drop for EnterGuard {
 impl Machine {
     /// Makes this the current machine of the calling thread until the guard is dropped. Guards nest; drop
     /// them in the opposite order.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// let machine = Machine::start()?;
-    /// let _entered = machine.enter();
-    /// assert!(core::ptr::eq(Machine::current(), machine));
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn enter(&'static self) -> EnterGuard {
         let before = ENTERED.with(|slot| slot.replace(Some(self)));
         EnterGuard { before, thread: PhantomData }
@@ -82,16 +67,6 @@ impl Machine {
     ///
     /// # Errors
     /// When there is a default already.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, machine::InstallError};
-    /// let machine = Machine::start()?;
-    /// machine.install_default()?;
-    /// assert_eq!(machine.install_default(), Err(InstallError));
-    /// assert!(std::thread::spawn(|| Machine::try_current().is_some()).join().expect("no panic"));
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn install_default(&'static self) -> Result<(), InstallError> {
         DEFAULT.set(self).map_err(|_| InstallError)
     }

@@ -7,14 +7,6 @@ use quietcore_core::place::{HousekeepingError, Policy};
 use std::io;
 
 /// Why a machine was not started. Nothing is left behind.
-///
-/// ```
-/// use core::time::Duration;
-/// use quietcore::{Machine, StartError};
-///
-/// let error = Machine::builder().tick(Duration::ZERO).start().unwrap_err();
-/// assert!(matches!(error, StartError::Tick { .. }));
-/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
@@ -64,10 +56,6 @@ impl fmt::Display for StartError {
 impl core::error::Error for StartError {}
 
 /// Why a timer was not armed.
-///
-/// ```
-/// assert_eq!(quietcore::ArmError::ShutDown.to_string(), "the machine or the timer was shut down");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArmError {

@@ -150,17 +150,6 @@ impl Machine {
 
     /// Which of this machine's CPUs the calling thread drives; `None` if it is no lane of it. Cost: three
     /// loads.
-    ///
-    /// ```
-    /// # use quietcore::{Cpu, CpuId, Machine};
-    /// let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// assert_eq!(machine.cpu_here(), None);
-    /// let cpu = Cpu::claim(machine, CpuId::new(0)?)?;
-    /// assert_eq!(machine.cpu_here(), Some(cpu.cpu()));
-    /// # drop(cpu);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn cpu_here(&self) -> Option<CpuId> {
         self.current_cpu().map(|(cpu, _)| cpu)
@@ -182,15 +171,6 @@ impl Machine {
     ///
     /// # Errors
     /// [`ArmError::ShutDown`], or in a forked child [`ArmError::Forked`].
-    ///
-    /// ```
-    /// # use quietcore::{ArmError, Machine};
-    /// let machine = Machine::start()?;
-    /// assert_eq!(machine.check_alive(), Ok(()));
-    /// machine.shutdown();
-    /// assert_eq!(machine.check_alive(), Err(ArmError::ShutDown));
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[inline]
     pub fn check_alive(&self) -> Result<(), ArmError> {
         if self.life.is_forked() {

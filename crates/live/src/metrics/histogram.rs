@@ -29,13 +29,6 @@ fn end_of(bucket: usize) -> Nanos {
 }
 
 /// How late timers were run, in buckets.
-///
-/// ```
-/// let machine = quietcore::Machine::start()?;
-/// assert_eq!(machine.metrics().lateness().quantile(0.99), None); // nothing ran
-/// machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     pub(super) counts: Box<[u64]>,

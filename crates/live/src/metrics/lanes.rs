@@ -6,10 +6,6 @@ use quietcore_core::tmigr::CpuState;
 use quietcore_core::{CpuId, CpuSet};
 
 /// What a hierarchy says of a lane.
-///
-/// ```
-/// assert_eq!(quietcore::metrics::LaneState::Absent.to_string(), "absent");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LaneState {
     /// It turns, or dozes for a tick at most; it looks after others.

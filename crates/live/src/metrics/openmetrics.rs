@@ -96,14 +96,6 @@ const FAMILIES: [Family; 30] = [
 
 impl Metrics {
     /// As OpenMetrics text.
-    ///
-    /// ```
-    /// let machine = quietcore::Machine::start()?;
-    /// let text = machine.metrics().to_openmetrics();
-    /// assert!(text.contains("# TYPE quietcore_timers_armed counter"));
-    /// machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub fn to_openmetrics(&self) -> String {
         let mut text = String::new();

@@ -1,10 +1,6 @@
 //! Where a task or work goes that was woken.
 
 /// Where a normal task or work is run that was woken.
-///
-/// ```
-/// assert_eq!(quietcore::task::WakeTo::default(), quietcore::task::WakeTo::Last);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WakeTo {
     /// On the lane that it ran on last.

@@ -38,16 +38,6 @@ impl Handlers {
 }
 
 /// Why vectors were not raised. None of them was.
-///
-/// ```
-/// use quietcore::{Machine, softirq::{RaiseError, Vector}};
-///
-/// let machine = Machine::builder().lanes("0".parse()?).start()?;
-/// let error = machine.raise(quietcore::CpuId::new(0)?, Vector::NET_RX).expect_err("it has no handler");
-/// assert_eq!(error.to_string(), "NET_RX has no handler: `MachineBuilder::softirq`");
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RaiseError {

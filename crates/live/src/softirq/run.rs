@@ -33,36 +33,12 @@ impl SoftirqRun<'_> {
     /// Whether the handler should return soon: the time of this round is used up, or on a lane a real-time
     /// task waits. One that has more to do calls [`raise_again`](Self::raise_again) first.
     /// Cost: a look at the clock.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, softirq::Vector};
-    /// let builder = Machine::builder().softirq(Vector::NET_RX, |run| {
-    ///     while let Some(packet) = next_packet() {
-    ///         drop(packet);
-    ///         if run.should_end() {
-    ///             return run.raise_again();
-    ///         }
-    ///     }
-    /// });
-    /// # fn next_packet() -> Option<u32> { None }
-    /// # let _ = builder;
-    /// ```
     #[must_use]
     pub fn should_end(&self) -> bool {
         self.must_end_early.must_end_early() || self.machine().now() >= self.until
     }
 
     /// The vector is pending again for this CPU: it runs in another pass.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, softirq::Vector};
-    /// let builder = Machine::builder().softirq(Vector::TASKLET, |run| {
-    ///     if run.should_end() {
-    ///         run.raise_again();
-    ///     }
-    /// });
-    /// # let _ = builder;
-    /// ```
     pub fn raise_again(&self) {
         self.machine().raise_known(self.cpu, self.vector.into());
     }

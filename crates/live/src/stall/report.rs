@@ -10,15 +10,6 @@ use quietcore_core::softirq::Vector;
 
 /// A lane that did not turn for longer than [`stall_after`](crate::MachineBuilder::stall_after), so that
 /// others took over what they could. Its `Display` is one line.
-///
-/// ```
-/// let machine = quietcore::Machine::start()?;
-/// for report in machine.stalls() {
-///     eprintln!("{report}");
-/// }
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StallReport {

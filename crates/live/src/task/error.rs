@@ -8,15 +8,6 @@ use quietcore_core::CpuId;
 pub(super) type Panic = Box<dyn Any + Send>;
 
 /// Why a task was not started.
-///
-/// ```
-/// use quietcore::{Machine, task::SpawnError};
-///
-/// let machine = Machine::start()?; // without lanes
-/// assert_eq!(machine.spawn(async {}).expect_err("no thread would run it"), SpawnError::NoLanes);
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpawnError {

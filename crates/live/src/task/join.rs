@@ -7,16 +7,6 @@ use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 
 /// The result of a task, as a future. Dropping it leaves the task alone.
-///
-/// ```
-/// use quietcore::{LaneThreads, Machine};
-///
-/// let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-/// let task = machine.spawn(async { 6 * 7 })?;
-/// assert_eq!(futures_executor::block_on(task)?, 42);
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug)]
 #[must_use = "to leave the task alone, drop the handle on purpose"]
 pub struct JoinHandle<T> {
@@ -33,32 +23,11 @@ impl<T> JoinHandle<T> {
 
     /// Ends the task at its next step: its future is dropped by the lane that would have polled it. A task
     /// that has ended keeps its result. Any thread; cost: a wake-up.
-    ///
-    /// ```
-    /// # use quietcore::{LaneThreads, Machine};
-    /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-    /// let task = machine.spawn(core::future::pending::<()>())?;
-    /// task.abort();
-    /// assert!(!futures_executor::block_on(task).expect_err("it was aborted").is_panic());
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn abort(&self) {
         self.abort.abort();
     }
 
     /// For others, to abort the task.
-    ///
-    /// ```
-    /// # use quietcore::{LaneThreads, Machine};
-    /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-    /// let task = machine.spawn(core::future::pending::<()>())?;
-    /// let abort = task.abort_handle();
-    /// std::thread::spawn(move || abort.abort());
-    /// assert!(futures_executor::block_on(task).is_err());
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn abort_handle(&self) -> AbortHandle {
         self.abort.clone()
@@ -94,16 +63,6 @@ impl<T> Drop for JoinHandle<T> {
 }
 
 /// Ends a task from anywhere. Cheap to clone; keeps the task's memory, not its future.
-///
-/// ```
-/// # use quietcore::{LaneThreads, Machine};
-/// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-/// let task = machine.spawn(core::future::pending::<()>())?;
-/// task.abort_handle().abort();
-/// assert!(futures_executor::block_on(task).is_err());
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Debug)]
 pub struct AbortHandle {
     state: Arc<TaskState>,
@@ -112,17 +71,6 @@ pub struct AbortHandle {
 
 impl AbortHandle {
     /// As [`JoinHandle::abort`].
-    ///
-    /// ```
-    /// # use quietcore::{LaneThreads, Machine};
-    /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-    /// let task = machine.spawn(async { 1 })?;
-    /// let abort = task.abort_handle();
-    /// assert_eq!(futures_executor::block_on(task)?, 1);
-    /// abort.abort(); // too late, and harmless
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn abort(&self) {
         self.state.aborted.set();
         self.waker.wake_by_ref();

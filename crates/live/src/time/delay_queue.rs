@@ -21,14 +21,6 @@ use quietcore_wheel::{ExactLinks, ExactTimers, Index, Slot, SlotKey};
 use std::collections::HashMap;
 
 /// Names a value in a [`DelayQueue`], until it is handed out or removed.
-///
-/// ```
-/// use quietcore::time::{DelayQueue, Duration};
-///
-/// let mut queue = DelayQueue::new();
-/// let first = queue.insert("request 7", Duration::from_secs(1));
-/// assert_ne!(first, queue.insert("request 7", Duration::from_secs(1)));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     place: SlotKey,
@@ -178,13 +170,6 @@ impl<T> DelayQueue<T> {
     ///
     /// # Panics
     /// With 2^32 - 1 values in the queue.
-    ///
-    /// ```
-    /// # use quietcore::time::{DelayQueue, Instant};
-    /// let (mut queue, deadline) = (DelayQueue::new(), Instant::now());
-    /// let key = queue.insert_at("request 7", deadline);
-    /// assert_eq!(queue.deadline(&key), deadline);
-    /// ```
     #[track_caller]
     pub fn insert_at(&mut self, value: T, deadline: Instant) -> Key {
         let before = self.timers.next_expiry();
@@ -199,13 +184,6 @@ impl<T> DelayQueue<T> {
     ///
     /// # Panics
     /// With 2^32 - 1 values in the queue.
-    ///
-    /// ```
-    /// # use quietcore::time::{DelayQueue, Duration};
-    /// let mut queue = DelayQueue::new();
-    /// queue.insert("request 7", Duration::from_secs(1));
-    /// assert_eq!(queue.len(), 1);
-    /// ```
     #[track_caller]
     pub fn insert(&mut self, value: T, timeout: Duration) -> Key {
         self.insert_at(value, self.now().after(timeout))
@@ -216,21 +194,6 @@ impl<T> DelayQueue<T> {
     ///
     /// # Panics
     /// When there is no current machine, or it was shut down.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{DelayQueue, Duration, Instant};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let mut queue = DelayQueue::new();
-    /// queue.insert_at("now", Instant::now());
-    /// queue.insert("later", Duration::from_secs(60));
-    /// let mut context = core::task::Context::from_waker(core::task::Waker::noop());
-    /// assert!(queue.poll_expired(&mut context).is_ready());
-    /// assert!(queue.poll_expired(&mut context).is_pending());
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn poll_expired(&mut self, context: &mut Context<'_>) -> Poll<Option<Expired<T>>> {
         if !self.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
             self.waker = Some(context.waker().clone());
@@ -256,27 +219,12 @@ impl<T> DelayQueue<T> {
     ///
     /// # Panics
     /// When it was handed out or removed before.
-    ///
-    /// ```
-    /// # use quietcore::time::{DelayQueue, Duration};
-    /// let mut queue = DelayQueue::new();
-    /// let key = queue.insert("request 7", Duration::from_secs(1));
-    /// assert_eq!(queue.remove(&key).into_inner(), "request 7");
-    /// ```
     #[track_caller]
     pub fn remove(&mut self, key: &Key) -> Expired<T> {
         self.try_remove(key).expect(STALE)
     }
 
     /// The same; `None` when it was handed out or removed before.
-    ///
-    /// ```
-    /// # use quietcore::time::{DelayQueue, Duration};
-    /// let mut queue = DelayQueue::new();
-    /// let key = queue.insert("request 7", Duration::from_secs(1));
-    /// assert!(queue.try_remove(&key).is_some());
-    /// assert!(queue.try_remove(&key).is_none());
-    /// ```
     pub fn try_remove(&mut self, key: &Key) -> Option<Expired<T>> {
         let place = self.place(key)?;
         let expiry = self.timers.expiry(place)?;
@@ -291,15 +239,6 @@ impl<T> DelayQueue<T> {
     ///
     /// # Panics
     /// When it was handed out or removed before.
-    ///
-    /// ```
-    /// # use quietcore::time::{DelayQueue, Duration, Instant};
-    /// let mut queue = DelayQueue::new();
-    /// let key = queue.insert("request 7", Duration::from_secs(1));
-    /// let deadline = Instant::now() + Duration::from_secs(2);
-    /// queue.reset_at(&key, deadline);
-    /// assert_eq!(queue.deadline(&key), deadline);
-    /// ```
     #[track_caller]
     pub fn reset_at(&mut self, key: &Key, deadline: Instant) {
         let before = self.timers.next_expiry();
@@ -314,14 +253,6 @@ impl<T> DelayQueue<T> {
     ///
     /// # Panics
     /// When it was handed out or removed before.
-    ///
-    /// ```
-    /// # use quietcore::time::{DelayQueue, Duration, Instant};
-    /// let mut queue = DelayQueue::new();
-    /// let key = queue.insert("request 7", Duration::from_secs(9));
-    /// queue.reset(&key, Duration::from_secs(1));
-    /// assert!(queue.deadline(&key) < Instant::now() + Duration::from_secs(9));
-    /// ```
     #[track_caller]
     pub fn reset(&mut self, key: &Key, timeout: Duration) {
         self.reset_at(key, self.now().after(timeout));
@@ -331,13 +262,6 @@ impl<T> DelayQueue<T> {
     ///
     /// # Panics
     /// When it was handed out or removed before.
-    ///
-    /// ```
-    /// # use quietcore::time::{DelayQueue, Instant};
-    /// let (mut queue, deadline) = (DelayQueue::new(), Instant::now());
-    /// let key = queue.insert_at((), deadline);
-    /// assert_eq!(queue.deadline(&key), deadline);
-    /// ```
     #[must_use]
     #[track_caller]
     pub fn deadline(&self, key: &Key) -> Instant {
@@ -346,14 +270,6 @@ impl<T> DelayQueue<T> {
     }
 
     /// The key of the value that comes out next.
-    ///
-    /// ```
-    /// # use quietcore::time::{DelayQueue, Duration};
-    /// let mut queue = DelayQueue::new();
-    /// queue.insert("second", Duration::from_secs(2));
-    /// let first = queue.insert("first", Duration::from_secs(1));
-    /// assert_eq!(queue.peek(), Some(first));
-    /// ```
     #[must_use]
     pub fn peek(&self) -> Option<Key> {
         let place = self.timers.first()?;
@@ -362,14 +278,6 @@ impl<T> DelayQueue<T> {
     }
 
     /// Drops all values; their keys are stale. Keeps the memory.
-    ///
-    /// ```
-    /// # use quietcore::time::{DelayQueue, Duration};
-    /// let mut queue = DelayQueue::new();
-    /// let key = queue.insert("request 7", Duration::from_secs(1));
-    /// queue.clear();
-    /// assert!(queue.is_empty() && queue.try_remove(&key).is_none());
-    /// ```
     pub fn clear(&mut self) {
         if self.is_empty() {
             return;
@@ -387,13 +295,6 @@ impl<T> DelayQueue<T> {
     }
 
     /// How many values there are, due or not.
-    ///
-    /// ```
-    /// # use quietcore::time::{DelayQueue, Duration};
-    /// let mut queue = DelayQueue::new();
-    /// queue.insert("request 7", Duration::ZERO);
-    /// assert_eq!(queue.len(), 1);
-    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         self.timers.len()
@@ -406,13 +307,6 @@ impl<T> DelayQueue<T> {
     }
 
     /// Makes room for `additional` values more than there are.
-    ///
-    /// ```
-    /// # use quietcore::time::DelayQueue;
-    /// let mut queue: DelayQueue<u8> = DelayQueue::new();
-    /// queue.reserve(10);
-    /// assert!(queue.capacity() >= 10);
-    /// ```
     pub fn reserve(&mut self, additional: usize) {
         let free = self.capacity() - self.len();
         if free < additional {
@@ -422,15 +316,6 @@ impl<T> DelayQueue<T> {
 
     /// Gives back the memory of values that are gone, by moving the others. Keys stay what they are. Cost:
     /// O(n log n); later uses of the keys that live now cost a look-up in a map.
-    ///
-    /// ```
-    /// # use quietcore::time::{DelayQueue, Duration};
-    /// let mut queue = DelayQueue::with_capacity(100);
-    /// let key = queue.insert("request 7", Duration::from_secs(1));
-    /// queue.compact();
-    /// assert_eq!(queue.capacity(), 1);
-    /// assert_eq!(queue.remove(&key).into_inner(), "request 7");
-    /// ```
     pub fn compact(&mut self) {
         let mut timers = timers_for(self.len());
         let mut moved = HashMap::with_capacity(self.len());
@@ -446,13 +331,6 @@ impl<T> DelayQueue<T> {
     }
 
     /// The same as [`compact`](Self::compact).
-    ///
-    /// ```
-    /// # use quietcore::time::DelayQueue;
-    /// let mut queue: DelayQueue<u8> = DelayQueue::with_capacity(100);
-    /// queue.shrink_to_fit();
-    /// assert_eq!(queue.capacity(), 0);
-    /// ```
     pub fn shrink_to_fit(&mut self) {
         self.compact();
     }

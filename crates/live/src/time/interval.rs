@@ -40,21 +40,6 @@ pub fn interval(period: Duration) -> Interval {
 ///
 /// # Panics
 /// When `period` is zero, or there is no current machine.
-///
-/// ```
-/// use quietcore::Machine;
-/// use quietcore::time::{Duration, Instant, interval_at};
-///
-/// let machine = Machine::start()?;
-/// let _entered = machine.enter();
-/// let start = Instant::now() + Duration::from_millis(2);
-/// futures_executor::block_on(async {
-///     let mut ticks = interval_at(start, Duration::from_secs(1));
-///     assert_eq!(ticks.tick().await, start);
-/// });
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[track_caller]
 pub fn interval_at(start: Instant, period: Duration) -> Interval {
     check(period);
@@ -102,36 +87,11 @@ impl Interval {
 
     /// Waits for the next tick, and says when it was due. To be called again, it may be given up at any time
     /// without losing a tick.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, Instant, interval_at};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let start = Instant::now();
-    /// let mut ticks = interval_at(start, Duration::from_millis(1));
-    /// assert_eq!(futures_executor::block_on(ticks.tick()), start);
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub async fn tick(&mut self) -> Instant {
         poll_fn(|context| self.poll_tick(context)).await
     }
 
     /// Ready with the moment at which the tick was due. No task is woken before the next call then.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, interval};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let mut ticks = interval(Duration::from_secs(1));
-    /// let mut context = core::task::Context::from_waker(core::task::Waker::noop());
-    /// assert!(ticks.poll_tick(&mut context).is_ready());
-    /// assert!(ticks.poll_tick(&mut context).is_pending());
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn poll_tick(&mut self, context: &mut Context<'_>) -> Poll<Instant> {
         ready!(self.delay.as_mut().poll(context));
         let due = self.delay.deadline();
@@ -142,71 +102,21 @@ impl Interval {
     }
 
     /// The next tick is a period from now.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, interval};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let mut ticks = interval(Duration::from_secs(1));
-    /// ticks.reset();
-    /// let mut context = core::task::Context::from_waker(core::task::Waker::noop());
-    /// assert!(ticks.poll_tick(&mut context).is_pending());
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn reset(&mut self) {
         self.reset_after(self.period);
     }
 
     /// The next tick is due now.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, Instant, interval_at};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let mut ticks = interval_at(Instant::now() + Duration::from_secs(9), Duration::from_secs(1));
-    /// ticks.reset_immediately();
-    /// futures_executor::block_on(ticks.tick());
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn reset_immediately(&mut self) {
         self.reset_at(self.delay.now());
     }
 
     /// The next tick is due in `after`.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, interval};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let mut ticks = interval(Duration::from_secs(1));
-    /// ticks.reset_after(Duration::from_millis(1));
-    /// futures_executor::block_on(ticks.tick());
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn reset_after(&mut self, after: Duration) {
         self.reset_at(self.delay.now().after(after));
     }
 
     /// The next tick is due at `deadline`, the one after it a period later.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, Instant, interval};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let mut ticks = interval(Duration::from_secs(1));
-    /// let deadline = Instant::now() + Duration::from_millis(1);
-    /// ticks.reset_at(deadline);
-    /// assert_eq!(futures_executor::block_on(ticks.tick()), deadline);
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn reset_at(&mut self, deadline: Instant) {
         self.delay.as_mut().reset(deadline);
     }
@@ -218,18 +128,6 @@ impl Interval {
     }
 
     /// Says what to do about missed ticks from now on.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, MissedTickBehavior, interval};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let mut ticks = interval(Duration::from_secs(1));
-    /// ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
-    /// assert_eq!(ticks.missed_tick_behavior(), MissedTickBehavior::Burst);
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub const fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
         self.behavior = behavior;
     }
@@ -242,19 +140,6 @@ impl Interval {
 
     /// How many ticks were left out so far, because they were over when the one before was taken. With
     /// [`MissedTickBehavior::Burst`] none is left out.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, Instant, interval_at};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let (start, period) = (Instant::now() - Duration::from_millis(35), Duration::from_millis(10));
-    /// let mut ticks = interval_at(start, period);
-    /// futures_executor::block_on(ticks.tick());
-    /// assert!(ticks.overruns() >= 3);
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub const fn overruns(&self) -> u64 {
         self.overruns

@@ -15,12 +15,6 @@ use super::{Duration, Instant};
 /// **The default is `Skip`, and not `Burst` as in tokio**: a task that was stuck finds one tick, and the
 /// phase is kept; nothing is caught up that is of no use any more. Code that counts ticks to
 /// measure time needs `Burst`, or adds [`Interval::overruns`](super::Interval::overruns).
-///
-/// ```
-/// use quietcore::time::MissedTickBehavior;
-///
-/// assert_eq!(MissedTickBehavior::default(), MissedTickBehavior::Skip);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissedTickBehavior {
     /// Missed ticks come one after the other, at once.

@@ -19,19 +19,6 @@ use pin_project_lite::pin_project;
 ///
 /// # Panics
 /// When there is no current machine.
-///
-/// ```
-/// use quietcore::Machine;
-/// use quietcore::time::{Duration, Instant, sleep};
-///
-/// let machine = Machine::start()?;
-/// let _entered = machine.enter();
-/// let started = Instant::now();
-/// futures_executor::block_on(sleep(Duration::from_millis(3)));
-/// assert!(started.elapsed() >= Duration::from_millis(3));
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[track_caller]
 pub fn sleep(duration: Duration) -> Sleep {
     let machine = Machine::current();
@@ -42,19 +29,6 @@ pub fn sleep(duration: Duration) -> Sleep {
 ///
 /// # Panics
 /// When there is no current machine.
-///
-/// ```
-/// use quietcore::Machine;
-/// use quietcore::time::{Duration, Instant, sleep_until};
-///
-/// let machine = Machine::start()?;
-/// let _entered = machine.enter();
-/// let deadline = Instant::now() + Duration::from_millis(3);
-/// futures_executor::block_on(sleep_until(deadline));
-/// assert!(Instant::now() >= deadline);
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[track_caller]
 pub fn sleep_until(deadline: Instant) -> Sleep {
     Sleep::on(Machine::current(), deadline)
@@ -127,19 +101,6 @@ impl Sleep {
 
     /// Whether its timer has expired, or a poll found that the deadline had come. Of one that was not polled
     /// since it was made or reset this says no.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, sleep};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let mut nap = core::pin::pin!(sleep(Duration::from_millis(1)));
-    /// assert!(!nap.is_elapsed());
-    /// futures_executor::block_on(nap.as_mut());
-    /// assert!(nap.is_elapsed());
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
         self.entry.is_over(self.deadline.into())
@@ -149,20 +110,6 @@ impl Sleep {
     /// woken at the new deadline, even if it is not polled before; at once, if that is over.
     ///
     /// Cost: while it is pending, a lock, as for arming it; else nothing.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, Instant, sleep};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let mut nap = core::pin::pin!(sleep(Duration::from_secs(3600)));
-    /// let deadline = Instant::now() + Duration::from_millis(1);
-    /// nap.as_mut().reset(deadline);
-    /// assert_eq!(nap.deadline(), deadline);
-    /// futures_executor::block_on(nap);
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         let this = self.project();
         *this.deadline = deadline;

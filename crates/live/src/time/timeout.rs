@@ -16,20 +16,6 @@ use pin_project_lite::pin_project;
 ///
 /// # Panics
 /// When there is no current machine.
-///
-/// ```
-/// use quietcore::Machine;
-/// use quietcore::time::{Duration, timeout};
-///
-/// let machine = Machine::start()?;
-/// let _entered = machine.enter();
-/// let answer = futures_executor::block_on(timeout(Duration::from_secs(10), async { 7 }));
-/// assert_eq!(answer, Ok(7));
-/// let silence = timeout(Duration::from_millis(1), core::future::pending::<()>());
-/// assert!(futures_executor::block_on(silence).is_err());
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[track_caller]
 pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoFuture> {
     let machine = Machine::current();
@@ -41,18 +27,6 @@ pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoF
 ///
 /// # Panics
 /// When there is no current machine.
-///
-/// ```
-/// use quietcore::Machine;
-/// use quietcore::time::{Instant, timeout_at};
-///
-/// let machine = Machine::start()?;
-/// let _entered = machine.enter();
-/// // The future comes first, even if the deadline is over.
-/// assert_eq!(futures_executor::block_on(timeout_at(Instant::now(), async { 7 })), Ok(7));
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[track_caller]
 pub fn timeout_at<F: IntoFuture>(deadline: Instant, future: F) -> Timeout<F::IntoFuture> {
     Timeout { value: future.into_future(), delay: Some(Sleep::on(Machine::current(), deadline)) }
@@ -99,18 +73,6 @@ impl<T> Timeout<T> {
     }
 
     /// The future, to be changed.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::time::{Duration, timeout};
-    /// # let machine = Machine::start()?;
-    /// # let _entered = machine.enter();
-    /// let mut limited = timeout(Duration::from_secs(1), core::future::ready('a'));
-    /// *limited.get_mut() = core::future::ready('b');
-    /// assert_eq!(futures_executor::block_on(limited), Ok('b'));
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[must_use]
     pub const fn get_mut(&mut self) -> &mut T {
         &mut self.value

@@ -133,18 +133,6 @@ impl CallbackTimer {
     /// Cancels as [`cancel`](Self::cancel) does, and says whether a run is under way:
     /// [`Cancelled::Running`] then, whatever was pending. After any other answer no run of it is left, and
     /// none begins before the next arm. Cost: a lock.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use quietcore::{Machine, timer::Cancelled};
-    /// # let machine = Machine::start()?;
-    /// # let timer = machine.timer(Default::default(), |_| {});
-    /// assert_eq!(timer.try_cancel(), Cancelled::Idle);
-    /// timer.arm_after(Duration::from_secs(60))?;
-    /// assert_eq!(timer.try_cancel(), Cancelled::WasPending);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn try_cancel(&self) -> Cancelled {
         self.0.try_cancel()
     }
@@ -162,22 +150,6 @@ impl CallbackTimer {
     /// The same for a task: the future is ready when no run of the timer is left, and says whether it was
     /// pending. Nothing happens before its first poll. A task that a callback waits for must not
     /// await this.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # let machine = quietcore::Machine::start()?;
-    /// let timer = machine.timer(Default::default(), |_run| {});
-    /// timer.arm_after(Duration::from_secs(60))?;
-    /// # futures_executor_stand_in(async {
-    /// assert!(timer.cancel_and_wait().await);
-    /// # });
-    /// # machine.shutdown();
-    /// # fn futures_executor_stand_in(future: impl Future<Output = ()>) {
-    /// #     let mut context = core::task::Context::from_waker(core::task::Waker::noop());
-    /// #     assert!(std::pin::pin!(future).poll(&mut context).is_ready());
-    /// # }
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub const fn cancel_and_wait(&self) -> CancelAndWait<'_> {
         CancelAndWait::new(self)
     }
@@ -264,16 +236,6 @@ impl Machine {
     /// can be used as before. A callback that needs its own timer gets it from [`Run::timer`].
     ///
     /// Allocates twice.
-    ///
-    /// ```
-    /// use quietcore::{Machine, TimerOptions};
-    ///
-    /// let machine = Machine::start()?;
-    /// let timer = machine.timer(TimerOptions::new(), |run| println!("{:?} late", run.lateness()));
-    /// assert!(!timer.is_pending());
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn timer<F>(&'static self, options: TimerOptions, callback: F) -> TimerHandle
     where
         F: FnMut(&Run<'_>) + Send + 'static,

@@ -4,10 +4,6 @@ use core::time::Duration;
 use quietcore_core::TimerOptions as CoreOptions;
 
 /// How exactly a timer is kept.
-///
-/// ```
-/// assert_eq!(quietcore::Precision::default(), quietcore::Precision::Coarse);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// Late by up to an eighth of its delay, and at least by the rest of a tick: for timeouts, which are
@@ -21,13 +17,6 @@ pub enum Precision {
 }
 
 /// What is fixed when a timer is made. Default: coarse, may run anywhere, wakes the lane that has to run it.
-///
-/// ```
-/// use quietcore::{Precision, TimerOptions};
-///
-/// let options = TimerOptions::new().precision(Precision::Tick);
-/// assert_ne!(options, TimerOptions::new());
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimerOptions {
     pub(super) precision: Precision,

@@ -15,12 +15,6 @@ use core::task::{Context, Poll};
 use quietcore_core::Cancelled;
 
 /// The timer was cancelled, but a run of it has not ended, and this thread must not wait for it.
-///
-/// ```
-/// use quietcore::timer::WouldBlock;
-///
-/// assert_eq!(WouldBlock.to_string(), "a run is under way, and this thread must not wait for its end");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WouldBlock;
 
@@ -100,15 +94,6 @@ impl TimerPtr {
 }
 
 /// Waits until no run of a timer is left: [`CallbackTimer::cancel_and_wait`].
-///
-/// ```
-/// use quietcore::{TimerHandle, timer::CancelAndWait};
-///
-/// fn end(timer: &TimerHandle) -> CancelAndWait<'_> {
-///     timer.cancel_and_wait()
-/// }
-/// # let _ = end;
-/// ```
 #[derive(Debug)]
 #[must_use = "nothing is cancelled before it is polled"]
 pub struct CancelAndWait<'a> {

@@ -19,15 +19,6 @@ impl Machine {
     }
 
     /// Whether time stands still.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// let machine = Machine::builder().virtual_time().start()?;
-    /// machine.pause()?;
-    /// assert!(machine.is_paused());
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn is_paused(&self) -> bool {
         self.clock.is_paused()
@@ -69,15 +60,6 @@ impl Machine {
     ///
     /// # Errors
     /// When the machine was not made for it, or time is paused already.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// let machine = Machine::builder().virtual_time().start()?;
-    /// machine.pause()?;
-    /// assert_eq!(machine.now(), machine.now());
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn pause(&'static self) -> Result<(), TimeError> {
         let time = &self.virtual_time;
         if !time.is_allowed || !self.is_running() {
@@ -97,16 +79,6 @@ impl Machine {
     ///
     /// # Errors
     /// When time is not paused.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// let machine = Machine::builder().virtual_time().start()?;
-    /// machine.pause()?;
-    /// machine.resume()?;
-    /// assert!(machine.resume().is_err());
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn resume(&'static self) -> Result<(), TimeError> {
         self.while_nobody_runs(|| {
             if !self.clock.is_paused() {
@@ -126,18 +98,6 @@ impl Machine {
     ///
     /// # Errors
     /// When time is not paused, or would leave its range.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use quietcore::Machine;
-    /// let machine = Machine::builder().virtual_time().start()?;
-    /// machine.pause()?;
-    /// let before = machine.now();
-    /// machine.advance(Duration::from_millis(5))?;
-    /// assert_eq!(machine.now().since(before).as_u64(), 5_000_000);
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn advance(&'static self, duration: Duration) -> Result<(), TimeError> {
         let step = u64::try_from(duration.as_nanos()).map_err(|_| TimeError::TooFar)?;
         self.while_nobody_runs(|| {
@@ -156,17 +116,6 @@ impl Machine {
 ///
 /// # Panics
 /// When there is no current machine, it was not made for it, or its time is paused already.
-///
-/// ```
-/// use quietcore::{Machine, virtual_time};
-///
-/// let machine = Machine::builder().virtual_time().start()?;
-/// let entered = machine.enter();
-/// virtual_time::pause();
-/// # drop(entered);
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[track_caller]
 pub fn pause() {
     if let Err(error) = Machine::current().pause() {
@@ -191,21 +140,6 @@ pub fn resume() {
 ///
 /// # Panics
 /// When there is no current machine, its time is not paused, or would leave its range.
-///
-/// ```
-/// use core::time::Duration;
-/// use quietcore::{Machine, virtual_time};
-///
-/// let machine = Machine::builder().virtual_time().start()?;
-/// let entered = machine.enter();
-/// virtual_time::pause();
-/// let before = machine.now();
-/// virtual_time::block_on(virtual_time::advance(Duration::from_secs(60)));
-/// assert_eq!(machine.now().since(before).as_u64(), 60_000_000_000);
-/// # drop(entered);
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 pub async fn advance(duration: Duration) {
     if let Err(error) = Machine::current().advance(duration) {
         panic!("{error}");

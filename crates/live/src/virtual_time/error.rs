@@ -3,15 +3,6 @@
 use core::fmt;
 
 /// Why time was not paused, resumed or moved.
-///
-/// ```
-/// use quietcore::{Machine, virtual_time::TimeError};
-///
-/// let machine = Machine::start()?;
-/// assert_eq!(machine.pause(), Err(TimeError::Refused));
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimeError {

@@ -34,57 +34,17 @@ pub struct Participant {
 
 impl Participant {
     /// It has been given work, which it will take up: from now on it is busy.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, virtual_time::{IdleOutcome, Participate}};
-    /// # use std::sync::Arc;
-    /// # struct Passive;
-    /// # impl Participate for Passive { fn look_again(&self) {} }
-    /// # let machine = Machine::builder().virtual_time().start()?;
-    /// let participant = machine.participate(Arc::new(Passive));
-    /// participant.wake();
-    /// assert_eq!(participant.idle(), IdleOutcome::Woken);
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn wake(&self) {
         self.machine.virtual_time.lock().wake(self.number);
     }
 
     /// It takes work up. Says whether it was woken since the last time.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, virtual_time::Participate};
-    /// # use std::sync::Arc;
-    /// # struct Passive;
-    /// # impl Participate for Passive { fn look_again(&self) {} }
-    /// # let machine = Machine::builder().virtual_time().start()?;
-    /// let participant = machine.participate(Arc::new(Passive));
-    /// participant.wake();
-    /// assert!(participant.begin());
-    /// assert!(!participant.begin());
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn begin(&self) -> bool {
         self.machine.virtual_time.lock().begin(self.number)
     }
 
     /// It has nothing to do. If time is paused and it was the last who was busy, time moves to the next
     /// expiry and what is due runs on this thread, before this returns.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, virtual_time::{IdleOutcome, Participate}};
-    /// # use std::sync::Arc;
-    /// # struct Passive;
-    /// # impl Participate for Passive { fn look_again(&self) {} }
-    /// # let machine = Machine::builder().virtual_time().start()?;
-    /// machine.pause()?;
-    /// let participant = machine.participate(Arc::new(Passive));
-    /// assert_eq!(participant.idle(), IdleOutcome::Wait); // no timer is armed
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn idle(&self) -> IdleOutcome {
         let (machine, time) = (self.machine, &self.machine.virtual_time);
         let mut state = time.lock();
@@ -119,16 +79,6 @@ impl Drop for Participant {
 }
 
 /// While it lives, paused time does not move by itself. [`advance`](super::advance) still moves it.
-///
-/// ```
-/// use quietcore::Machine;
-///
-/// let machine = Machine::builder().virtual_time().start()?;
-/// let hold = machine.hold();
-/// drop(hold);
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[derive(Debug)]
 #[must_use = "time is held only while the guard lives"]
 pub struct Hold {

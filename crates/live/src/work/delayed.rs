@@ -60,17 +60,6 @@ impl DelayedWork {
     }
 
     /// It is not to run; says whether it waited, for its moment or for a lane.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use quietcore::{Machine, task::WorkOptions};
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let work = machine.delayed_work(WorkOptions::new(), || ())?;
-    /// work.queue_after(Duration::from_secs(9))?;
-    /// assert!(work.cancel());
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use = "a run may be under way whatever it says"]
     pub fn cancel(&self) -> bool {
         // The timer first: it may queue the work between the two otherwise.

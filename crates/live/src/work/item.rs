@@ -12,14 +12,6 @@ use quietcore_core::CpuId;
 use std::sync::Arc;
 
 /// Where work may run.
-///
-/// ```
-/// use quietcore::task::WorkOptions;
-///
-/// let bound = WorkOptions::new().bound(quietcore::CpuId::new(0)?);
-/// # let _ = bound;
-/// # Ok::<(), quietcore::CpuError>(())
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkOptions {
     bound: Option<CpuId>,
@@ -132,17 +124,6 @@ impl Work {
     ///
     /// # Errors
     /// [`WouldBlock`] when it does and this thread is a lane, or runs something itself.
-    ///
-    /// ```
-    /// # use quietcore::{LaneThreads, Machine, task::WorkOptions};
-    /// # let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-    /// let work = machine.work(WorkOptions::new(), || ())?;
-    /// work.queue()?;
-    /// work.flush()?;
-    /// assert!(!work.is_pending());
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn flush(&self) -> Result<(), WouldBlock> {
         self.wait_while(|state| state.is_pending() || state.is_running())
     }

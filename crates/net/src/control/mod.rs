@@ -104,19 +104,6 @@ impl<P: Packet + Debug + Send> Control<P> {
     ///
     /// # Errors
     /// [`TcControlError::DeviceExists`], by that name, or this one by another.
-    ///
-    /// ```
-    /// # use quietcore::{Machine, net::{Control, Device, DeviceOptions, Network}};
-    /// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-    /// # let machine = builder.start()?;
-    /// # let device = Device::new(&network, machine, DeviceOptions::new(1), |_, _: Vec<u8>| Ok(()))?;
-    /// let control = Control::new(machine, 7);
-    /// control.add_device("veth0", device.into())?;
-    /// let shown = control.execute_line("tc qdisc show")?.to_string();
-    /// assert_eq!(shown, "qdisc mq 0: dev veth0 root\nqdisc pfifo 0: dev veth0 parent :1 limit 1000p\n");
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn add_device(&self, name: &str, device: Arc<Device<P>>) -> Result<(), TcControlError> {
         let mut state = self.shared.state();
         let is_there = |(known, entry): &(&String, &DeviceEntry<P>)| {

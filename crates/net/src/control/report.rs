@@ -36,11 +36,6 @@ pub struct ShowOptions {
 }
 
 /// `rate`: what an estimator says.
-///
-/// ```
-/// let rate = quietcore::net::RateReport::default();
-/// assert_eq!(rate.to_string(), "rate 0bit 0pps");
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RateReport {
@@ -51,19 +46,6 @@ pub struct RateReport {
 }
 
 /// A transmit queue, at whose root a discipline is.
-///
-/// ```
-/// # use quietcore::{Machine, net::{Answer, Control, Device, DeviceOptions, Network}};
-/// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-/// # let machine = builder.start()?;
-/// # let device = Device::new(&network, machine, DeviceOptions::new(1), |_, _: Vec<u8>| Ok(()))?;
-/// # let control = Control::new(machine, 7);
-/// # control.add_device("veth0", device.into())?;
-/// let Answer::Qdiscs(reports) = control.execute_line("tc qdisc show")? else { panic!("reports") };
-/// assert_eq!(reports[1].queue.map(|queue| queue.number), Some(0));
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueReport {

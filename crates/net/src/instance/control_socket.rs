@@ -131,14 +131,6 @@ impl Read for TimedReader<'_> {
 ///
 /// # Errors
 /// If the instance does not answer within 20 seconds, or its answer cannot be read.
-///
-/// ```no_run
-/// for (record, mut stream) in quietcore_net::instance::running() {
-///     let reply = quietcore_net::instance::ask(&mut stream, "tc -s qdisc show")?;
-///     println!("{}: {reply:?}", record.name);
-/// }
-/// # Ok::<(), std::io::Error>(())
-/// ```
 pub fn ask(stream: &mut UnixStream, line: &str) -> io::Result<Reply> {
     stream.set_read_timeout(Some(ANSWER_WITHIN))?;
     stream.set_write_timeout(Some(ANSWER_WITHIN))?;

@@ -5,15 +5,6 @@ use core::str::FromStr;
 
 /// A name that can be part of a file's name and of a network namespace's: 1 to 32 letters, digits, `-` and
 /// `_`, with no `-` at its beginning.
-///
-/// ```
-/// use quietcore_net::instance::InstanceName;
-///
-/// let name: InstanceName = "lab-2".parse()?;
-/// assert_eq!(name.as_str(), "lab-2");
-/// assert!("../lab".parse::<InstanceName>().is_err());
-/// # Ok::<(), quietcore_net::instance::InstanceNameError>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceName(String);
 

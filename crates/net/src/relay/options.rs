@@ -6,13 +6,6 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 /// One end of a relay: where it listens, and the only one that it listens to and sends to.
-///
-/// ```
-/// use quietcore::net::RelayEnd;
-/// let end = RelayEnd { listen: "127.0.0.1:7000".parse()?, peer: "127.0.0.1:7001".parse()? };
-/// assert_ne!(end.listen, end.peer);
-/// # Ok::<(), std::net::AddrParseError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelayEnd {
     /// The relay's own address; with port 0 the system picks a free one.
@@ -29,15 +22,6 @@ pub(super) enum Reach {
 }
 
 /// Settings of a [`Relay`](super::Relay).
-///
-/// ```
-/// use quietcore::net::{RelayEnd, RelayOptions};
-/// let a = RelayEnd { listen: "127.0.0.1:0".parse()?, peer: "127.0.0.1:7001".parse()? };
-/// let b = RelayEnd { listen: "127.0.0.1:0".parse()?, peer: "127.0.0.1:7002".parse()? };
-/// let options = RelayOptions::new(a, b);
-/// # let _ = options;
-/// # Ok::<(), std::net::AddrParseError>(())
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct RelayOptions {
     pub(super) ends: [RelayEnd; 2],
@@ -47,14 +31,6 @@ pub struct RelayOptions {
 
 impl RelayOptions {
     /// A relay between these two, on loopback only.
-    ///
-    /// ```
-    /// # use quietcore::net::{RelayEnd, RelayOptions};
-    /// # let a = RelayEnd { listen: "[::1]:0".parse()?, peer: "[::1]:7001".parse()? };
-    /// let options = RelayOptions::new(a, RelayEnd { peer: "[::1]:7002".parse()?, ..a });
-    /// # let _ = options;
-    /// # Ok::<(), std::net::AddrParseError>(())
-    /// ```
     #[must_use]
     pub const fn new(a: RelayEnd, b: RelayEnd) -> Self {
         Self { ends: [a, b], reach: Reach::Loopback, watchdog: Watchdog::Pinned }
@@ -63,14 +39,6 @@ impl RelayOptions {
     /// Lets ends be on other machines. Not the default, as nothing proves where a datagram comes from: who
     /// can write a peer's address into one has it carried to the other peer. Use it between networks of your
     /// own.
-    ///
-    /// ```
-    /// # use quietcore::net::{RelayEnd, RelayOptions};
-    /// # let a = RelayEnd { listen: "192.0.2.1:7000".parse()?, peer: "192.0.2.7:7001".parse()? };
-    /// let options = RelayOptions::new(a, a).beyond_loopback();
-    /// # let _ = options;
-    /// # Ok::<(), std::net::AddrParseError>(())
-    /// ```
     #[must_use]
     pub const fn beyond_loopback(mut self) -> Self {
         self.reach = Reach::Beyond;
@@ -78,14 +46,6 @@ impl RelayOptions {
     }
 
     /// Whether the devices' watchdogs stay where they are armed. Default: yes.
-    ///
-    /// ```
-    /// # use quietcore::net::{RelayEnd, RelayOptions, Watchdog};
-    /// # let a = RelayEnd { listen: "127.0.0.1:0".parse()?, peer: "127.0.0.1:7001".parse()? };
-    /// let options = RelayOptions::new(a, a).watchdog(Watchdog::Movable);
-    /// # let _ = options;
-    /// # Ok::<(), std::net::AddrParseError>(())
-    /// ```
     #[must_use]
     pub const fn watchdog(mut self, watchdog: Watchdog) -> Self {
         self.watchdog = watchdog;
@@ -119,13 +79,6 @@ fn is_one_host(peer: SocketAddr) -> bool {
 }
 
 /// Why there is no relay.
-///
-/// ```
-/// use quietcore::net::RelayError;
-/// let error = RelayError::Peer { peer: "127.0.0.1:0".parse()? };
-/// assert_eq!(error.to_string(), "127.0.0.1:0 is no peer: it must be the address and port of one program");
-/// # Ok::<(), std::net::AddrParseError>(())
-/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RelayError {

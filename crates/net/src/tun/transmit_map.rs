@@ -8,15 +8,6 @@ use core::fmt;
 use quietcore_live::{CpuError, CpuSet};
 
 /// The CPUs of some transmit queues by number.
-///
-/// ```
-/// use quietcore_net::tun::TransmitMap;
-///
-/// let map: TransmitMap = "1=0,2-3".parse()?;
-/// let cpus = map.cpus_of_queues(3, &"0-3".parse()?)?;
-/// assert_eq!(cpus.iter().map(ToString::to_string).collect::<Vec<_>>(), ["0", "0,2-3", "2"]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TransmitMap(Vec<(usize, CpuSet)>);
 

@@ -7,13 +7,6 @@ use core::fmt;
 use quietcore_core::Nanos;
 
 /// What a whole [`Cbq`](super::Cbq) is told.
-///
-/// ```
-/// use quietcore_qdisc::{CbqSettings, Rate};
-///
-/// let settings = CbqSettings::new(Rate::bytes_per_second(125_000).expect("not 0"));
-/// assert_eq!((settings.major, settings.average_packet, settings.default_class), (1, 1_000, 0));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CbqSettings {
     /// The major number of all its classes; the minor number 0 is the link itself.
@@ -45,14 +38,6 @@ pub enum CbqOverlimit {
 }
 
 /// What a class is told.
-///
-/// ```
-/// use quietcore_qdisc::{CbqClass, Rate};
-///
-/// let rate = Rate::bytes_per_second(12_500).expect("not 0");
-/// let class = CbqClass { bounded: true, prio: 3, ..CbqClass::new(rate) };
-/// assert_eq!((class.allot, class.max_burst, class.ewma_log), (1_600, 20, 5));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CbqClass {
     /// What it has for itself.
@@ -132,11 +117,6 @@ impl CbqClass {
 }
 
 /// Why a [`Cbq`](super::Cbq) refused to change its classes.
-///
-/// ```
-/// use quietcore_qdisc::{CbqError, ClassId};
-/// assert_eq!(CbqError::Exists(ClassId::new(1, 2)).to_string(), "there is a class 1:2 already");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CbqError {

@@ -23,14 +23,6 @@ use quietcore_core::Nanos;
 
 options! {
     /// What was typed behind `cbq`.
-    ///
-    /// ```
-    /// use quietcore_qdisc::tc::{BitRate, Bytes, CbqOptions};
-    ///
-    /// let (bandwidth, avpkt) = (Some(BitRate(10_000_000)), Some(Bytes(1_000)));
-    /// let typed = CbqOptions { bandwidth, avpkt, ..CbqOptions::default() };
-    /// assert_eq!(typed.to_string(), "cbq bandwidth 10mbit avpkt 1000b");
-    /// ```
     pub struct CbqOptions of "cbq" {
         /// What the link carries.
         bandwidth: BitRate = "bandwidth",
@@ -49,13 +41,6 @@ options! {
 
 options! {
     /// What was typed behind `cbq`, for a class.
-    ///
-    /// ```
-    /// use quietcore_qdisc::tc::{CbqBorrow, CbqClassOptions};
-    ///
-    /// let typed = CbqClassOptions { borrow: Some(CbqBorrow::Bounded), ..CbqClassOptions::default() };
-    /// assert_eq!(typed.to_string(), "cbq bounded");
-    /// ```
     pub struct CbqClassOptions of "cbq" {
         /// What the link carries.
         bandwidth: BitRate = "bandwidth",

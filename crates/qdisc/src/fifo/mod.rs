@@ -68,15 +68,6 @@ impl<P: Packet> Fifo<P> {
     }
 
     /// Another limit for what comes; what is queued stays.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Fifo, FifoLimit, Qdisc, Enqueued};
-    /// let mut queue = Fifo::new(FifoLimit::Packets(1));
-    /// assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Enqueued::Queued);
-    /// queue.set_limit(FifoLimit::Packets(0));
-    /// assert_eq!(queue.statistics().qlen, 1);
-    /// ```
     pub const fn set_limit(&mut self, limit: FifoLimit) {
         self.limit = limit;
     }

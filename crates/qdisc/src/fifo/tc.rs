@@ -18,11 +18,6 @@ const BFIFO_LIMIT: u32 = PFIFO_LIMIT * 1514;
 
 options! {
     /// What was typed behind `pfifo`.
-    ///
-    /// ```
-    /// let typed = quietcore_qdisc::tc::PfifoOptions { limit: Some(10) };
-    /// assert_eq!(typed.to_string(), "pfifo limit 10");
-    /// ```
     pub struct PfifoOptions of "pfifo" {
         /// Packets that it holds at most.
         limit: u32 = "limit",

@@ -8,12 +8,6 @@ use quietcore_core::Nanos;
 const LEAST_WEIGHT: u32 = 1 << 14;
 
 /// How far ahead a packet may ask to leave, and what becomes of one that asks for later.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{FqSettings, Horizon};
-/// assert_eq!(FqSettings::default().horizon, Horizon::Drop(Nanos(10_000_000_000)));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Horizon {
     /// `horizon_drop`: it is dropped.
@@ -23,13 +17,6 @@ pub enum Horizon {
 }
 
 /// What an [`Fq`](crate::Fq) is asked for; what is not said is as in the kernel, with an MTU of 1514 bytes.
-///
-/// ```
-/// use quietcore_qdisc::FqSettings;
-///
-/// let settings = FqSettings::default().maxrate(125_000).flow_limit(10);
-/// assert_eq!((settings.limit, settings.quantum), (10_000, 3_028));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FqSettings {
@@ -207,14 +194,6 @@ impl FqSettings {
 }
 
 /// Which setting an [`Fq`](crate::Fq) cannot have.
-///
-/// ```
-/// use quietcore_qdisc::{Fq, FqError, FqSettings};
-///
-/// let error = Fq::<Vec<u8>>::new(FqSettings::default().quantum(0)).expect_err("no flow could send");
-/// assert_eq!(error, FqError::Quantum { bytes: 0 });
-/// assert_eq!(error.to_string(), "quantum of 0 bytes lets no flow send");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FqError {

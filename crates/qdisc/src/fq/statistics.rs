@@ -4,15 +4,6 @@ use super::bands::BANDS;
 use quietcore_core::Nanos;
 
 /// What an [`Fq`](crate::Fq) has done, and what it holds, of flows, bands and time.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{Fq, FqSettings, Qdisc};
-///
-/// let mut queue = Fq::new(FqSettings::default().maxrate(125_000)).expect("settings that can be");
-/// assert!(queue.enqueue(Nanos(0), vec![0; 60]).is_accepted());
-/// assert_eq!((queue.fq_statistics().flows, queue.fq_statistics().inactive_flows), (1, 0));
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FqStatistics {

@@ -21,13 +21,6 @@ use quietcore_core::Nanos;
 
 options! {
     /// What was typed behind `fq`.
-    ///
-    /// ```
-    /// use quietcore_qdisc::tc::{FqOptions, Pacing};
-    ///
-    /// let typed = FqOptions { pacing: Some(Pacing::Off), ..FqOptions::default() };
-    /// assert_eq!(typed.to_string(), "fq nopacing");
-    /// ```
     pub struct FqOptions of "fq" {
         /// Packets that it holds at most.
         limit: u32 = "limit",

@@ -50,16 +50,6 @@ impl ServiceCurve {
     /// # Errors
     ///
     /// Without a rate or a time, or if the burst is steeper than a `u64` of bytes per second.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{CurveError, ServiceCurve};
-    /// // The rate alone gives 100 bytes in 100 ms: nothing need be given for the first 900 ms.
-    /// let late = ServiceCurve::from_delay(100, Nanos(1_000_000_000), 1_000)?;
-    /// assert_eq!(late, ServiceCurve::two_piece(0, Nanos(900_000_000), 1_000));
-    /// assert_eq!(ServiceCurve::from_delay(100, Nanos(1), 0), Err(CurveError::NoRate));
-    /// # Ok::<(), CurveError>(())
-    /// ```
     pub const fn from_delay(umax: u32, dmax: Nanos, rate: u64) -> Result<Self, CurveError> {
         if rate == 0 {
             return Err(CurveError::NoRate);
@@ -102,13 +92,6 @@ impl ServiceCurve {
 }
 
 /// Why there is no such curve.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{CurveError, ServiceCurve};
-/// assert_eq!(ServiceCurve::from_delay(100, Nanos(0), 1), Err(CurveError::NoTime));
-/// assert_eq!(ServiceCurve::from_delay(u32::MAX, Nanos(0), 0).unwrap_err().to_string(), "no rate");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CurveError {

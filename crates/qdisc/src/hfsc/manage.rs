@@ -135,17 +135,6 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
     /// # Errors
     ///
     /// If there is none, or if it cannot be given `class`.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{ClassId, Hfsc, HfscClass, HfscError, ServiceCurve};
-    /// let (mut queue, class): (Hfsc<Vec<u8>>, _) = (Hfsc::new(), ClassId::new(1, 1));
-    /// let config = HfscClass::guaranteed_share(ServiceCurve::linear(1_000));
-    /// assert_eq!(queue.change_class(Nanos(0), class, config), Err(HfscError::Unknown(class)));
-    /// queue.add_class(None, class, config)?;
-    /// queue.change_class(Nanos(0), class, HfscClass { realtime: None, ..config })?;
-    /// # Ok::<(), HfscError>(())
-    /// ```
     pub fn change_class(&mut self, now: Nanos, name: ClassId, class: HfscClass) -> Result<(), HfscError> {
         check(name, &class)?;
         let key = self.key(name)?;
@@ -174,15 +163,6 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
     /// # Errors
     ///
     /// If there is none, or if it has children.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{ClassId, Hfsc, HfscClass, HfscError, ServiceCurve};
-    /// let (mut queue, class): (Hfsc<Vec<u8>>, _) = (Hfsc::new(), ClassId::new(1, 1));
-    /// queue.add_class(None, class, HfscClass::guaranteed_share(ServiceCurve::linear(1_000)))?;
-    /// queue.remove_class(class)?;
-    /// assert_eq!(queue.remove_class(class), Err(HfscError::Unknown(class)));
-    /// # Ok::<(), HfscError>(())
-    /// ```
     pub fn remove_class(&mut self, name: ClassId) -> Result<(), HfscError> {
         let key = self.key(name)?;
         if self.tree.class(key).leaf.is_none() {
@@ -205,16 +185,6 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
     /// # Errors
     ///
     /// If there is none, or if it is no leaf.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{ClassId, Fifo, Hfsc, HfscClass, HfscError, FifoLimit, Qdisc, ServiceCurve, Enqueued};
-    /// let (mut queue, class): (Hfsc<Vec<u8>>, _) = (Hfsc::new(), ClassId::new(1, 1));
-    /// queue.add_class(None, class, HfscClass::guaranteed_share(ServiceCurve::linear(1_000)))?;
-    /// queue.set_leaf(Nanos(0), class, Box::new(Fifo::new(FifoLimit::Packets(0))))?;
-    /// assert_eq!(queue.enqueue_to(Nanos(0), class, vec![0; 60]), Enqueued::Dropped);
-    /// # Ok::<(), HfscError>(())
-    /// ```
     pub fn set_leaf(&mut self, now: Nanos, name: ClassId, queue: Box<dyn Qdisc<P>>) -> Result<(), HfscError> {
         let key = self.key(name)?;
         if self.tree.class(key).leaf.is_none() {

@@ -110,17 +110,6 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
 
     /// The class of packets whose priority names no leaf; it need not be there yet. Without one they are
     /// dropped.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{ClassId, Hfsc, HfscClass, HfscError, Qdisc, ServiceCurve, Enqueued};
-    /// let (mut queue, class): (Hfsc<Vec<u8>>, _) = (Hfsc::new(), ClassId::new(1, 1));
-    /// queue.add_class(None, class, HfscClass::guaranteed_share(ServiceCurve::linear(1_000)))?;
-    /// assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Enqueued::Dropped);
-    /// queue.set_default_class(Some(class));
-    /// assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Enqueued::Queued);
-    /// # Ok::<(), HfscError>(())
-    /// ```
     pub fn set_default_class(&mut self, class: Option<ClassId>) {
         self.default = class;
     }

@@ -30,14 +30,6 @@ options! {
 
 options! {
     /// What was typed behind `hfsc`, for a class.
-    ///
-    /// ```
-    /// use quietcore_qdisc::tc::{BitRate, Curve, HfscClassOptions};
-    ///
-    /// let rate = Curve::Work { umax: None, dmax: None, rate: BitRate(1_000_000) };
-    /// let typed = HfscClassOptions { sc: Some(rate), ..HfscClassOptions::default() };
-    /// assert_eq!(typed.to_string(), "hfsc sc rate 1mbit");
-    /// ```
     pub struct HfscClassOptions of "hfsc" {
         /// What it gets in any case.
         rt: Curve = "rt",
@@ -70,14 +62,6 @@ impl Complete for HfscClassOptions {
 }
 
 /// A service curve of two pieces.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::tc::{BitRate, Curve};
-///
-/// let linear = Curve::Slopes { m1: None, d: None, m2: BitRate(8_000) };
-/// assert_ne!(linear, Curve::Slopes { m1: None, d: Some(Nanos(1_000)), m2: BitRate(8_000) });
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Curve {
     /// `[[m1 RATE] d TIME] m2 RATE`: the first slope for so long, then the second.

@@ -156,17 +156,6 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     /// # Errors
     ///
     /// [`HtbError::Unknown`].
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{ClassId, Htb, HtbClass, HtbError, HtbSettings, Rate};
-    /// # let mut htb = Htb::<Vec<u8>>::new(HtbSettings::default());
-    /// let class = HtbClass::new(Rate::bytes_per_second(1_000).expect("not 0"));
-    /// let leaf = ClassId::new(1, 2);
-    /// htb.add_class(None, leaf, class)?;
-    /// htb.change_class(leaf, HtbClass { quantum: Some(3_000), ..class })?;
-    /// assert_eq!(htb.class(leaf).map(|class| class.quantum), Some(3_000));
-    /// # Ok::<(), HtbError>(())
-    /// ```
     pub fn change_class(&mut self, id: ClassId, class: HtbClass) -> Result<(), HtbError> {
         self.known(id)?;
         let (quantum, _) = class.quantum_bytes(self.settings.r2q);
@@ -180,19 +169,6 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     /// # Errors
     ///
     /// [`HtbError::Unknown`] and [`HtbError::HasChildren`].
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{ClassId, Htb, HtbClass, HtbError, HtbSettings, Rate};
-    /// # let mut htb = Htb::<Vec<u8>>::new(HtbSettings::default());
-    /// # let class = HtbClass::new(Rate::bytes_per_second(1_000).expect("not 0"));
-    /// let [root, leaf] = [ClassId::new(1, 1), ClassId::new(1, 2)];
-    /// htb.add_class(None, root, class)?;
-    /// htb.add_class(Some(root), leaf, class)?;
-    /// assert_eq!(htb.remove_class(root), Err(HtbError::HasChildren(root)));
-    /// htb.remove_class(leaf)?;
-    /// assert_eq!(htb.class(root).map(|class| class.level), Some(0));
-    /// # Ok::<(), HtbError>(())
-    /// ```
     pub fn remove_class(&mut self, id: ClassId) -> Result<(), HtbError> {
         if self.known(id)?.level > 0 {
             return Err(HtbError::HasChildren(id));
@@ -269,16 +245,6 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     }
 
     /// What a class has done; `None` of one that does not exist.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{ClassId, Htb, HtbClass, HtbError, HtbSettings, Rate};
-    /// # let mut htb = Htb::<Vec<u8>>::new(HtbSettings::default());
-    /// let class = HtbClass::new(Rate::bytes_per_second(1_000).expect("not 0"));
-    /// htb.add_class(None, ClassId::new(1, 2), class)?;
-    /// assert_eq!(htb.class(ClassId::new(1, 2)).map(|class| class.tokens), Some(1_600_000_000));
-    /// assert_eq!(htb.class(ClassId::new(1, 3)), None);
-    /// # Ok::<(), HtbError>(())
-    /// ```
     #[must_use]
     pub fn class(&self, id: ClassId) -> Option<HtbClassStatistics> {
         let node = self.tree.classes.get(&id)?;

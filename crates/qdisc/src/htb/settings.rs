@@ -11,13 +11,6 @@ const TICK: Nanos = Nanos(1);
 const QUANTUM: (u64, u64) = (1_000, 200_000);
 
 /// What a whole [`Htb`](super::Htb) is told.
-///
-/// ```
-/// use quietcore_qdisc::HtbSettings;
-///
-/// let settings = HtbSettings { default_class: 0x30, ..HtbSettings::default() };
-/// assert_eq!((settings.major, settings.r2q, settings.direct_qlen), (1, 10, 1_000));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HtbSettings {
     /// The major number of all its classes.
@@ -88,17 +81,6 @@ impl HtbClass {
 
     /// `quantum`, or the default: `rate / r2q`, made to lie between 1,000 and 200,000; and whether that
     /// changed it much, which is worth a warning.
-    ///
-    /// ```
-    /// use quietcore_qdisc::{HtbClass, HtbQuantumWarning, Rate};
-    ///
-    /// let rate = |bytes| Rate::bytes_per_second(bytes).expect("not 0");
-    /// assert_eq!(HtbClass::new(rate(125_000)).quantum_bytes(10), (12_500, None));
-    /// let small = (1_000, Some(HtbQuantumWarning::Small));
-    /// assert_eq!(HtbClass::new(rate(9_999)).quantum_bytes(10), small);
-    /// let told = HtbClass { quantum: Some(1), ..HtbClass::new(rate(9_999)) };
-    /// assert_eq!(told.quantum_bytes(10), (1, None));
-    /// ```
     #[must_use]
     pub fn quantum_bytes(&self, r2q: u32) -> (u32, Option<HtbQuantumWarning>) {
         if let Some(quantum) = self.quantum {
@@ -116,11 +98,6 @@ impl HtbClass {
 }
 
 /// Why a class's default quantum was changed: `r2q` does not suit its rate.
-///
-/// ```
-/// use quietcore_qdisc::HtbQuantumWarning;
-/// assert_eq!(HtbQuantumWarning::Big.to_string(), "quantum is big, consider r2q change");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HtbQuantumWarning {
     /// It was less than a packet, and was raised.
@@ -137,11 +114,6 @@ impl fmt::Display for HtbQuantumWarning {
 }
 
 /// Why an [`Htb`](super::Htb) refused to change its classes.
-///
-/// ```
-/// use quietcore_qdisc::{ClassId, HtbError};
-/// assert_eq!(HtbError::Exists(ClassId::new(1, 0x10)).to_string(), "there is a class 1:10 already");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HtbError {
@@ -178,11 +150,6 @@ impl fmt::Display for HtbError {
 impl core::error::Error for HtbError {}
 
 /// What a class has done, and where it stands.
-///
-/// ```
-/// let statistics = quietcore_qdisc::HtbClassStatistics::default();
-/// assert_eq!((statistics.lends, statistics.borrows, statistics.giants), (0, 0, 0));
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HtbClassStatistics {

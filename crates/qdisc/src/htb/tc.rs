@@ -21,13 +21,6 @@ use quietcore_core::Nanos;
 
 options! {
     /// What was typed behind `htb`.
-    ///
-    /// ```
-    /// use quietcore_qdisc::tc::{HtbOptions, Minor};
-    ///
-    /// let typed = HtbOptions { default: Some(Minor(0x30)), ..HtbOptions::default() };
-    /// assert_eq!(typed.to_string(), "htb default 30");
-    /// ```
     pub struct HtbOptions of "htb" {
         /// The class of what no filter knows.
         default: Minor = "default",
@@ -40,13 +33,6 @@ options! {
 
 options! {
     /// What was typed behind `htb`, for a class.
-    ///
-    /// ```
-    /// use quietcore_qdisc::tc::{BitRate, HtbClassOptions};
-    ///
-    /// let typed = HtbClassOptions { rate: Some(BitRate(8_000)), prio: Some(7), ..Default::default() };
-    /// assert_eq!(typed.to_string(), "htb rate 8kbit prio 7");
-    /// ```
     pub struct HtbClassOptions of "htb" {
         /// What it is sure of.
         rate: BitRate = "rate",

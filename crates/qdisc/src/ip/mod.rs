@@ -55,13 +55,6 @@ impl IpPacket {
     }
 
     /// What its headers say, if it is an IP packet.
-    ///
-    /// ```
-    /// let mut bytes = vec![0; 40];
-    /// (bytes[0], bytes[6]) = (0x60, 59); // IPv6 with nothing in it
-    /// let packet = quietcore_qdisc::IpPacket::new(bytes);
-    /// assert!(packet.header().expect("one of IPv6").source.is_ipv6());
-    /// ```
     #[must_use]
     pub const fn header(&self) -> Option<&IpHeader> {
         self.header.as_ref()

@@ -7,14 +7,6 @@
 use core::fmt;
 
 /// A probability as a 32-bit share: 100 % is 2^32 - 1.
-///
-/// ```
-/// use quietcore_qdisc::Probability;
-///
-/// assert_eq!(Probability::percent(100.0), Some(Probability::ALWAYS));
-/// assert_eq!(Probability::percent(0.3).map(|it| it.to_string()).as_deref(), Some("0.3%"));
-/// assert_eq!(Probability::percent(101.0), None);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Probability(u32);
 
@@ -59,12 +51,6 @@ impl fmt::Display for Probability {
 }
 
 /// How likely something is, and how much that depends on the last time.
-///
-/// ```
-/// use quietcore_qdisc::{Chance, Probability};
-/// let chance = Chance { probability: Probability::ALWAYS, correlation: Probability::NEVER };
-/// assert_ne!(chance, Chance::default());
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chance {
     /// How likely it is.

@@ -29,16 +29,6 @@ impl<P: Packet + Debug + Send, R: FnMut() -> u32 + Send + 'static> Classful<P> f
 
 impl<P: Packet + Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
     /// Packets whose moment has come leave through `inner`.
-    ///
-    /// ```
-    /// use quietcore_core::Nanos;
-    /// use quietcore_qdisc::{InnerQdisc, Classful, ClassId, Fifo, FifoLimit, Netem, NetemSettings};
-    ///
-    /// let netem = Netem::<Vec<u8>, _>::new(NetemSettings::default(), || 4, Nanos(0))?;
-    /// let netem = netem.with_inner(InnerQdisc::new(Fifo::new(FifoLimit::Packets(10))));
-    /// assert_eq!(netem.inner(ClassId::new(1, 1)).map(InnerQdisc::kind), Some("pfifo"));
-    /// # Ok::<(), quietcore_qdisc::NetemError>(())
-    /// ```
     #[must_use]
     pub fn with_inner(mut self, inner: InnerQdisc<P>) -> Self {
         self.set_inner(Some(inner));

@@ -8,14 +8,6 @@
 use super::chance::{Chance, Correlated, Probability};
 
 /// A model of losses.
-///
-/// ```
-/// use quietcore_qdisc::{NetemLoss, Probability};
-///
-/// let percent = |percent| Probability::percent(percent).expect("0 to 100");
-/// let bursts = NetemLoss::gilbert(percent(1.0), percent(10.0));
-/// assert!(bursts.mean().is_some_and(|mean| (mean - 1.0 / 11.0).abs() < 1e-9));
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NetemLoss {
     /// None are lost.

@@ -14,15 +14,6 @@ use quietcore_core::Nanos;
 
 options! {
     /// What was typed behind `netem`.
-    ///
-    /// ```
-    /// use quietcore_qdisc::tc::{TypedDelay, NetemOptions, QdiscOptions};
-    /// # use quietcore_core::Nanos;
-    ///
-    /// let delay = TypedDelay { time: Nanos(6_000_000), jitter: None, correlation: None };
-    /// let typed = NetemOptions { limit: Some(70_000), delay: Some(delay), ..NetemOptions::default() };
-    /// assert_eq!(typed.to_string(), "netem limit 70000 delay 6ms");
-    /// ```
     pub struct NetemOptions of "netem" {
         /// Packets that it holds at most.
         limit: u32 = "limit",
@@ -74,14 +65,6 @@ switch! {
 }
 
 /// `delay TIME [JITTER [CORRELATION]]`.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::tc::TypedDelay;
-///
-/// let delay = TypedDelay { time: Nanos(10_000_000), jitter: Some(Nanos(1_000_000)), correlation: None };
-/// assert!(delay.jitter < Some(delay.time));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypedDelay {
     /// How long.
@@ -152,13 +135,6 @@ impl Scalar for DistributionName {
 }
 
 /// `PERCENT [CORRELATION]`.
-///
-/// ```
-/// use quietcore_qdisc::tc::{TypedChance, Percent};
-///
-/// let percent = Percent::from_billionths(100_000_000).expect("0.1 %");
-/// assert_eq!(TypedChance { percent, correlation: None }.percent, percent);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypedChance {
     /// Of how many packets.
@@ -181,14 +157,6 @@ impl OptionValue for TypedChance {
 
 /// `loss [random] ...`, `loss state ...`, `loss gemodel ...`. Percentages that were left out may be followed
 /// by none.
-///
-/// ```
-/// use quietcore_qdisc::tc::{TypedChance, TypedLoss, Percent};
-///
-/// let percent = Percent::from_billionths(1_000_000_000).expect("1 %");
-/// let loss = TypedLoss::Random(TypedChance { percent, correlation: None });
-/// assert!(matches!(loss, TypedLoss::Random(chance) if chance.correlation.is_none()));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypedLoss {
     /// Each packet for itself.
@@ -257,13 +225,6 @@ impl OptionValue for TypedLoss {
 }
 
 /// `rate RATE [PACKETOVERHEAD [CELLSIZE [CELLOVERHEAD]]]`.
-///
-/// ```
-/// use quietcore_qdisc::tc::{BitRate, LinkRate};
-///
-/// let rate = LinkRate { rate: BitRate(5_000), overhead: Some(-14), cell: None, cell_overhead: None };
-/// assert_eq!(rate.rate.to_string(), "5kbit");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkRate {
     /// How fast.
@@ -316,14 +277,6 @@ pub enum SlotTiming {
 }
 
 /// `slot MIN [MAX] [packets N] [bytes N]`, or with a distribution instead of the times.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::tc::{TypedSlot, SlotTiming};
-///
-/// let timing = SlotTiming::Between { min: Nanos(800_000), max: None };
-/// assert_eq!(TypedSlot { timing, packets: Some(32), bytes: None }.packets, Some(32));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypedSlot {
     /// When they open.

@@ -7,14 +7,6 @@ use core::fmt;
 use quietcore_core::Nanos;
 
 /// How long packets are delayed.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::NetemDelay;
-///
-/// let delay = NetemDelay { latency: Nanos::from_micros(10_000), ..NetemDelay::default() };
-/// assert_eq!(delay.jitter, Nanos(0));
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetemDelay {
     /// The mean.
@@ -29,14 +21,6 @@ pub struct NetemDelay {
 }
 
 /// The rate of the link.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::NetemRate;
-///
-/// let rate = NetemRate { bytes_per_second: 1_000_000, overhead: 20, cell: 100, cell_overhead: 5 };
-/// assert_eq!(rate.time(190), Nanos(315_000), "three cells of 105 bytes");
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetemRate {
     /// Bytes per second; 0 is no limit.
@@ -66,15 +50,6 @@ impl NetemRate {
 }
 
 /// Packets leave in bursts.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{NetemSlot, SlotSpacing};
-///
-/// let spacing = SlotSpacing::Between { min: Nanos(800_000), max: Nanos(1_000_000) };
-/// let slot = NetemSlot { spacing, packets: 32, bytes: 0 };
-/// assert_eq!(slot.bytes, 0, "any number of bytes");
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetemSlot {
     /// From one opening to the next.
@@ -171,14 +146,6 @@ impl Default for NetemSettings {
 }
 
 /// Which settings do not go together.
-///
-/// ```
-/// use quietcore_qdisc::{Chance, NetemError, NetemSettings, Probability};
-///
-/// let reorder = Chance { probability: Probability::ALWAYS, ..Chance::default() };
-/// let settings = NetemSettings { reorder, gap: 5, ..NetemSettings::default() };
-/// assert_eq!(settings.check(), Err(NetemError::ReorderWithoutDelay));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NetemError {

@@ -6,13 +6,6 @@ use core::fmt;
 const BANDS: core::ops::RangeInclusive<u8> = 2..=16;
 
 /// What a [`Prio`](super::Prio) is told.
-///
-/// ```
-/// use quietcore_qdisc::PrioSettings;
-///
-/// let settings = PrioSettings::default();
-/// assert_eq!((settings.major, settings.bands, settings.priomap[6]), (1, 3, 0));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrioSettings {
     /// The major number of its classes, of which `major:1` is the first band.
@@ -43,14 +36,6 @@ impl PrioSettings {
 }
 
 /// Why settings cannot be.
-///
-/// ```
-/// use quietcore_qdisc::{Prio, PrioError, PrioSettings};
-///
-/// let one = PrioSettings { bands: 1, ..PrioSettings::default() };
-/// let refused = Prio::<Vec<u8>>::new(one).map(|_| ());
-/// assert_eq!(refused, Err(PrioError::Bands { count: 1 }));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PrioError {

@@ -19,13 +19,6 @@ use core::fmt::{self, Debug, Formatter};
 
 options! {
     /// What was typed behind `prio`.
-    ///
-    /// ```
-    /// use quietcore_qdisc::tc::{PrioBands, PrioOptions};
-    ///
-    /// let typed = PrioOptions { bands: Some(2), priomap: Some(PrioBands(vec![1, 0])) };
-    /// assert_eq!(typed.to_string(), "prio bands 2 priomap 1 0");
-    /// ```
     pub struct PrioOptions of "prio" {
         /// How many bands there are.
         bands: u8 = "bands" in 2..=16,

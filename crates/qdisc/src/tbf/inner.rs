@@ -28,18 +28,6 @@ impl<P: Packet + Debug + Send> Classful<P> for Tbf<P> {
 
 impl<P: Packet + Debug + Send> Tbf<P> {
     /// The same before another discipline, whose own limit holds.
-    ///
-    /// ```
-    /// use quietcore_core::Nanos;
-    /// use quietcore_qdisc::{InnerQdisc, Fifo, FifoLimit, Qdisc, Rate, Tbf, TbfLimit, TbfSettings, Enqueued};
-    ///
-    /// let rate = Rate::bytes_per_second(125_000).expect("not 0");
-    /// let settings = TbfSettings::new(rate, 1_500, TbfLimit::Bytes(10_000));
-    /// let queue = Tbf::new(settings, Nanos(0))?;
-    /// let mut queue = queue.with_inner(InnerQdisc::new(Fifo::new(FifoLimit::Packets(0))));
-    /// assert_eq!(queue.enqueue(Nanos(0), vec![0; 60]), Enqueued::Dropped);
-    /// # Ok::<(), quietcore_qdisc::TbfError>(())
-    /// ```
     #[must_use]
     pub fn with_inner(mut self, inner: InnerQdisc<P>) -> Self {
         self.set_inner(Some(inner));

@@ -98,18 +98,6 @@ impl<P: Packet + Debug + Send + 'static> Tbf<P> {
     ///
     /// # Errors
     /// [`TbfError`] names the setting that cannot be: then nothing has changed.
-    ///
-    /// ```
-    /// # use quietcore_core::Nanos;
-    /// # use quietcore_qdisc::{Qdisc, Rate, Tbf, TbfError, TbfLimit, TbfSettings};
-    /// # let rate = Rate::bytes_per_second(125_000).expect("not 0");
-    /// let settings = TbfSettings::new(rate, 1_500, TbfLimit::Bytes(10_000));
-    /// let mut queue = Tbf::new(settings, Nanos(0))?;
-    /// assert!(queue.enqueue(Nanos(0), vec![0; 1_000]).is_accepted());
-    /// queue.change(TbfSettings::new(rate, 3_000, TbfLimit::Bytes(10_000)), Nanos(7))?;
-    /// assert_eq!((queue.settings().burst, queue.statistics().qlen), (3_000, 1));
-    /// # Ok::<(), TbfError>(())
-    /// ```
     pub fn change(&mut self, settings: TbfSettings, now: Nanos) -> Result<(), TbfError> {
         settings.check()?;
         self.settings = settings;

@@ -14,15 +14,6 @@ pub enum TbfLimit {
 }
 
 /// What a [`Tbf`](crate::Tbf) is asked for.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{Rate, TbfLimit, TbfSettings};
-///
-/// let rate = Rate::bytes_per_second(125_000).expect("not 0");
-/// let settings = TbfSettings::new(rate, 5_000, TbfLimit::Latency(Nanos(8_000_000)));
-/// assert_eq!(settings.limit_bytes(), 6_000);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TbfSettings {
@@ -37,12 +28,6 @@ pub struct TbfSettings {
 }
 
 /// How fast a burst may pass.
-///
-/// ```
-/// # use quietcore_qdisc::{TbfPeak, Rate};
-/// let rate = Rate::bytes_per_second(1_000_000).expect("not 0");
-/// assert_eq!(TbfPeak { rate, minburst: 1_514 }.minburst, 1_514);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TbfPeak {
     /// `peakrate`: more than the rate.

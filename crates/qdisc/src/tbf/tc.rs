@@ -20,13 +20,6 @@ use quietcore_core::Nanos;
 
 options! {
     /// What was typed behind `tbf`.
-    ///
-    /// ```
-    /// use quietcore_qdisc::tc::{BitRate, TbfOptions};
-    ///
-    /// let typed = TbfOptions { rate: Some(BitRate(500_000)), ..TbfOptions::default() };
-    /// assert_eq!(typed.to_string(), "tbf rate 500kbit");
-    /// ```
     pub struct TbfOptions of "tbf" {
         /// How fast the bucket fills.
         rate: BitRate = "rate",

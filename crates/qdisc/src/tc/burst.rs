@@ -6,12 +6,6 @@ use super::units::Bytes;
 use core::fmt::{self, Formatter};
 
 /// The depth of a bucket: `BYTES` or `BYTES/CELL`.
-///
-/// ```
-/// use quietcore_qdisc::tc::{Burst, Bytes};
-///
-/// assert_eq!(Burst { size: Bytes(6_000), cell: Some(16) }.to_string(), "6000b/16");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
     /// How much it holds.

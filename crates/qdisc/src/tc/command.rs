@@ -13,15 +13,6 @@ use core::fmt::{self, Formatter};
 use quietcore_core::Nanos;
 
 /// A line of `tc`.
-///
-/// ```
-/// use quietcore_qdisc::tc::{Command, parse};
-///
-/// let command = parse("tc qd add dev eth1 root handle 1: mq")?;
-/// assert!(matches!(&command, Command::Qdisc(qdisc) if qdisc.device == "eth1"));
-/// assert_eq!(command.to_string(), "qdisc add dev eth1 root handle 1: mq");
-/// # Ok::<(), quietcore_qdisc::tc::TcError>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Command {
@@ -62,14 +53,6 @@ impl TcVerb {
 }
 
 /// `est INTERVAL TIMECONST`: how rates are estimated.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::tc::Estimation;
-///
-/// let est = Estimation { interval: Nanos(1_000_000_000), time_constant: Nanos(4_000_000_000) };
-/// assert!(est.interval < est.time_constant);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimation {
     /// How often.
@@ -164,13 +147,6 @@ impl TcObject {
 }
 
 /// `show`, of one device or of all.
-///
-/// ```
-/// use quietcore_qdisc::tc::{Command, parse};
-///
-/// let Ok(Command::Show(show)) = parse("-s qd sh dev eth1") else { panic!("a command") };
-/// assert!(show.statistics && !show.json);
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShowCommand {
     /// What is shown.

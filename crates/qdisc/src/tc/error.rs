@@ -11,13 +11,6 @@ use core::fmt::{self, Write};
 use core::ops::Range;
 
 /// What is wrong with a word, or with the place behind the last one.
-///
-/// ```
-/// use quietcore_qdisc::tc::{TcProblem, parse};
-///
-/// let error = parse("qdisc add dev eth0 root fq limit 1 limit 2").expect_err("one limit too many");
-/// assert_eq!(error.problem(), &TcProblem::Twice { option: "limit" });
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TcProblem {

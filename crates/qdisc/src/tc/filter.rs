@@ -26,14 +26,6 @@ pub enum FilterVerb {
 }
 
 /// `filter add` or `del`.
-///
-/// ```
-/// use quietcore_qdisc::tc::{Command, parse};
-///
-/// let line = "filter add dev eth1 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:10";
-/// let Ok(Command::Filter(filter)) = parse(line) else { panic!("a filter") };
-/// assert_eq!((filter.prio, filter.to_string().as_str()), (Some(1), line));
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterCommand {
     /// What is done.
@@ -51,12 +43,6 @@ pub struct FilterCommand {
 }
 
 /// The number of a protocol on the link.
-///
-/// ```
-/// use quietcore_qdisc::tc::Protocol;
-///
-/// assert_eq!((Protocol(0x0800).to_string().as_str(), Protocol(0x88a8).to_string().as_str()), ("ip", "0x88a8"));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protocol(
     /// As in a frame's header; 3 stands for all.
@@ -94,13 +80,6 @@ impl Scalar for Protocol {
 }
 
 /// What a filter decides by.
-///
-/// ```
-/// use quietcore_qdisc::{ClassId, tc::Classifier};
-///
-/// let all = Classifier::MatchAll { flow: Some(ClassId::new(1, 2)) };
-/// assert_eq!(all.to_string(), "matchall flowid 1:2");
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Classifier {
@@ -119,12 +98,6 @@ pub enum Classifier {
 }
 
 /// One field of a packet, and what it has to be.
-///
-/// ```
-/// use quietcore_qdisc::tc::FieldMatch;
-///
-/// assert_eq!(FieldMatch::DestinationPort { value: 80, mask: 0xffff }.to_string(), "match ip dport 80 0xffff");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldMatch {
     /// `ip src ADDRESS[/LENGTH]`, or with a mask for the length.

@@ -168,13 +168,6 @@ macro_rules! kinds {
         }
 
         /// A kind of class, and what was typed behind it.
-        ///
-        /// ```
-        /// use quietcore_qdisc::tc::{BitRate, ClassOptions, HtbClassOptions};
-        ///
-        /// let options = HtbClassOptions { rate: Some(BitRate(1_000)), ..HtbClassOptions::default() };
-        /// assert_eq!(ClassOptions::Htb(Box::new(options)).to_string(), "htb rate 1kbit");
-        /// ```
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum ClassOptions {

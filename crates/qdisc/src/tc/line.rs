@@ -53,15 +53,6 @@ const FILTER_SHOW: &[OptionName] = &[("root", "root"), ("parent", "parent")];
 ///
 /// # Errors
 /// [`TcError`] with the first word that cannot stand where it is, or with what is missing at the end.
-///
-/// ```
-/// use quietcore_qdisc::tc::{Command, parse};
-///
-/// let command = parse("qd add dev eth1 parent 1:1 est 1sec 4sec netem limit 70000 delay 6ms")?;
-/// let canonical = "qdisc add dev eth1 parent 1:1 est 1s 4s netem limit 70000 delay 6ms";
-/// assert_eq!(command.to_string(), canonical);
-/// # Ok::<(), quietcore_qdisc::tc::TcError>(())
-/// ```
 pub fn parse(line: &str) -> Result<Command, TcError> {
     let mut words = LineWords::new(line);
     let flags = take_flags(&mut words)?;

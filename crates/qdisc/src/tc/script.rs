@@ -7,11 +7,6 @@ use alloc::vec::Vec;
 use core::fmt;
 
 /// Which line of a script is no command, and why.
-///
-/// ```
-/// let error = quietcore_qdisc::tc::parse_script("\ntc qd\ntc qdd").expect_err("the third line");
-/// assert_eq!(error.line(), 3);
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptError {
     line: usize,

@@ -93,13 +93,6 @@ pub(crate) fn write_largest(
 }
 
 /// A rate, in bits per second.
-///
-/// ```
-/// use quietcore_qdisc::tc::BitRate;
-///
-/// let rate = BitRate(1_500_000);
-/// assert_eq!((rate.to_string().as_str(), rate.bytes_per_second()), ("1500kbit", 187_500));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BitRate(
     /// Bits per second.
@@ -121,11 +114,6 @@ impl fmt::Display for BitRate {
 }
 
 /// A size, in bytes.
-///
-/// ```
-/// assert_eq!(quietcore_qdisc::tc::Bytes(5 * 1024).to_string(), "5kb");
-/// assert_eq!(quietcore_qdisc::tc::Bytes(1_514).to_string(), "1514b");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(
     /// Bytes.
@@ -139,13 +127,6 @@ impl fmt::Display for Bytes {
 }
 
 /// A percentage, from 0 to 100, in billionths of one percent.
-///
-/// ```
-/// use quietcore_qdisc::tc::Percent;
-///
-/// let quarter = Percent::from_billionths(25_000_000_000).expect("not above 100 %");
-/// assert_eq!((quarter.to_string().as_str(), quarter.share()), ("25%", 0x4000_0000));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Percent(u64);
 

@@ -6,14 +6,6 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// A stream of random numbers: the same on every platform for the same seed and stream.
-///
-/// ```
-/// use quietcore_sim::SimRandom;
-///
-/// let draw = |stream| SimRandom::new(7, stream).below(1000);
-/// assert_eq!(draw(1), draw(1));
-/// assert!((0..20).any(|stream| draw(stream) != draw(20)));
-/// ```
 #[derive(Clone, Debug)]
 pub struct SimRandom {
     source: ChaCha8Rng,

@@ -245,11 +245,6 @@ impl RunFigures {
     }
 
     /// A figure by the name that `[expect]` uses; `None` when there is no such figure, or this run has none.
-    ///
-    /// ```
-    /// let figures = quietcore_sim::RunFigures::default();
-    /// assert_eq!((figures.number("foreign"), figures.number("throughput")), (Some(0.0), None));
-    /// ```
     #[must_use]
     pub fn number(&self, name: &str) -> Option<f64> {
         let lateness =

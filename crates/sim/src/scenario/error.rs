@@ -5,14 +5,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// A scenario that cannot be run; nothing of it was.
-///
-/// ```
-/// use quietcore_sim::Scenario;
-///
-/// let text = "duration = \"1s\"\n[machine]\ncpus = 4\npolicy = \"pul\"\n";
-/// let error = Scenario::parse("typo.toml".as_ref(), text, &|_| unreachable!("no costs file")).unwrap_err();
-/// assert!(error.to_string().starts_with("typo.toml:4: policy: unknown variant `pul`, expected"), "{error}");
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
     /// The file, as it was named.

@@ -61,19 +61,6 @@ impl LanesHandle {
     ///
     /// # Errors
     /// When none of the lanes is on that CPU, or they were shut down.
-    ///
-    /// ```
-    /// # use quietcore::{CpuId, Machine};
-    /// # use quietcore::tokio::lanes::Lanes;
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// # let lanes = Lanes::start(machine)?;
-    /// let name = || async { std::thread::current().name().map(str::to_owned) };
-    /// let task = lanes.handle().spawn_on(CpuId::new(0)?, name)?;
-    /// assert_eq!(quietcore::time::block_on(task)?.as_deref(), Some("quietcore-0"));
-    /// # lanes.shutdown();
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn spawn_on<F>(
         &self,
         cpu: CpuId,
@@ -94,22 +81,6 @@ impl LanesHandle {
     ///
     /// # Panics
     /// When the future panics, with the same payload. When called on a lane, which would wait for itself.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::tokio::lanes::Lanes;
-    /// # let machine = Machine::builder().automatic_lanes().start()?;
-    /// # let lanes = Lanes::start(machine)?;
-    /// let accepted = lanes.handle().run(|| async {
-    ///     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    ///     let client = tokio::net::TcpStream::connect(listener.local_addr()?).await?;
-    ///     listener.accept().await.map(|(accepted, _)| (accepted, client))
-    /// })?;
-    /// assert!(accepted.is_ok());
-    /// # lanes.shutdown();
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[track_caller]
     pub fn run<F>(&self, make: impl FnOnce() -> F + Send + 'static) -> Result<F::Output, LaneSpawnError>
     where

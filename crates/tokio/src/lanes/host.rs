@@ -116,18 +116,6 @@ pub(super) fn is_lane() -> bool {
 
 /// Runs `block`, which may take long, on a lane: everything that others can do for it they do meanwhile, at
 /// once. Its other tasks wait. Elsewhere it just runs `block`.
-///
-/// ```
-/// # use quietcore::Machine;
-/// # use quietcore::tokio::lanes::{self, Lanes};
-/// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-/// let lanes = Lanes::start(machine)?;
-/// let read = || async { lanes::block_in_place(|| std::fs::read_to_string("/proc/self/stat")) };
-/// assert!(lanes.run(read)?.is_ok());
-/// # lanes.shutdown();
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub fn block_in_place<R>(block: impl FnOnce() -> R) -> R {
     /// Comes back also when `block` panics.
     struct Absence;

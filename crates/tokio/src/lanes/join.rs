@@ -66,19 +66,6 @@ pub struct LaneJoinHandle<T> {
 
 impl<T> LaneJoinHandle<T> {
     /// Ends the task where it waits, or before it begins. A task that is done stays done.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::tokio::lanes::Lanes;
-    /// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-    /// let lanes = Lanes::start(machine)?;
-    /// let task = lanes.spawn(|| core::future::pending::<()>())?;
-    /// task.abort();
-    /// assert!(quietcore::time::block_on(task).expect_err("it never ends").is_cancelled());
-    /// # lanes.shutdown();
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn abort(&self) {
         let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
         match &*stage {
@@ -145,16 +132,6 @@ impl LaneJoinError {
     ///
     /// # Errors
     /// The error as it was, when the task did not panic.
-    ///
-    /// ```
-    /// # use quietcore::tokio::lanes::LaneJoinError;
-    /// let go_on_panicking = |error: LaneJoinError| {
-    ///     if let Ok(panic) = error.try_into_panic() {
-    ///         std::panic::resume_unwind(panic);
-    ///     }
-    /// };
-    /// # let _ = go_on_panicking;
-    /// ```
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, Self> {
         match self.0 {
             Some(error) => error.try_into_panic().map_err(|error| Self(Some(error))),

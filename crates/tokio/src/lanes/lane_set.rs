@@ -138,18 +138,6 @@ impl Drop for Lanes {
 }
 
 /// Makes [`Lanes`].
-///
-/// ```
-/// use quietcore::tokio::lanes::Lanes;
-/// use quietcore::{Machine, lane::Pinning};
-///
-/// let machine = Machine::builder().automatic_lanes().start()?;
-/// let lanes = Lanes::builder(machine).pinning(Pinning::Never).event_interval(8).start()?;
-/// assert_eq!(lanes.cpus(), *machine.lanes());
-/// # lanes.shutdown();
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Debug)]
 #[must_use = "it starts nothing by itself"]
 pub struct LanesBuilder {
@@ -182,16 +170,6 @@ impl LanesBuilder {
     ///
     /// # Panics
     /// When `polls` is 0.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::tokio::lanes::Lanes;
-    /// # let machine = Machine::builder().automatic_lanes().start()?;
-    /// let builder = Lanes::builder(machine).event_interval(1);
-    /// # let _ = builder;
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[track_caller]
     pub fn event_interval(mut self, polls: u32) -> Self {
         assert!(polls > 0, "a lane has to look at its driver");
@@ -201,18 +179,6 @@ impl LanesBuilder {
 
     /// Everything else that tokio's builder can set; called once per lane, on its thread.
     /// `on_thread_start`, `on_thread_park` and `on_thread_unpark` are replaced.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::tokio::lanes::Lanes;
-    /// # let machine = Machine::builder().automatic_lanes().start()?;
-    /// let builder = Lanes::builder(machine).configure(|inner| {
-    ///     inner.max_blocking_threads(4);
-    /// });
-    /// # let _ = builder;
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     pub fn configure(mut self, change: impl Fn(&mut real::Builder) + Send + Sync + 'static) -> Self {
         self.settings.change = BuilderChange::new(change);
         self
@@ -222,16 +188,6 @@ impl LanesBuilder {
     ///
     /// # Errors
     /// See [`LanesStartError`]; then none of them is left.
-    ///
-    /// ```
-    /// # use quietcore::Machine;
-    /// # use quietcore::tokio::lanes::Lanes;
-    /// # let machine = Machine::builder().automatic_lanes().start()?;
-    /// let lanes = Lanes::builder(machine).start()?;
-    /// # lanes.shutdown();
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn start(self) -> Result<Lanes, LanesStartError> {
         let Self { machine, cpus, settings } = self;
         let all = machine.lanes();

@@ -9,12 +9,6 @@ use std::io;
 ///
 /// # Errors
 /// What the system said; the thread then runs where it ran.
-///
-/// ```
-/// let cpus = quietcore_trace::live::run_on(&"0-8191".parse()?)?;
-/// assert!(!cpus.is_empty());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub fn run_on(cpus: &CpuSet) -> io::Result<CpuSet> {
     let allowed = thread::sched_getaffinity(None)?;
     let members = (0..thread::CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));

@@ -5,15 +5,6 @@ use quietcore_core::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
 /// Counts the recorder's own traces in its own recording.
-///
-/// ```
-/// use quietcore_trace::{live::OwnDisturbance, parse_line};
-///
-/// let mut own = OwnDisturbance::of(vec![77]);
-/// own.take(&parse_line(b"quietcore-77 [000] d..1. 1.5: ipi_send_cpu: cpu=3 callsite=f callback=g")?);
-/// assert_eq!((own.interrupts(), own.cpus().to_string().as_str()), (1, "0"));
-/// # Ok::<(), quietcore_trace::Malformed>(())
-/// ```
 #[derive(Clone, Debug, Default)]
 pub struct OwnDisturbance {
     threads: Vec<i32>,
@@ -29,14 +20,6 @@ impl OwnDisturbance {
     }
 
     /// Takes the next event.
-    ///
-    /// ```
-    /// # use quietcore_trace::{live::OwnDisturbance, parse_line};
-    /// let mut own = OwnDisturbance::of(vec![77]);
-    /// own.take(&parse_line(b"other-78 [000] d..1. 1.5: ipi_send_cpu: cpu=3")?);
-    /// assert_eq!(own.interrupts(), 0);
-    /// # Ok::<(), quietcore_trace::Malformed>(())
-    /// ```
     pub fn take(&mut self, record: &Record<'_>) {
         let comes =
             matches!(&record.event, Event::SchedSwitch { next, .. } if self.threads.contains(&next.pid));

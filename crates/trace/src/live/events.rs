@@ -20,14 +20,6 @@ const WAKEUPS: &[&str] = &["sched/sched_waking", "sched/sched_switch"];
 
 /// The tracepoints (`system/event`) for `questions`, each once, in the order they are switched on.
 /// The running kernel may lack some of them.
-///
-/// ```
-/// use quietcore_trace::Question;
-/// use quietcore_trace::live::tracepoints;
-///
-/// assert!(tracepoints(&[Question::EmptySoftirqs]).contains(&"irq/softirq_entry"));
-/// assert!(tracepoints(&[Question::Isolation]).len() < tracepoints(&Question::ALL).len());
-/// ```
 #[must_use]
 pub fn tracepoints(questions: &[Question]) -> Vec<&'static str> {
     let mut chosen = ALWAYS.to_vec();

@@ -27,15 +27,6 @@ impl Recording {
     ///
     /// # Errors
     /// [`LiveError`]; whatever was made is removed again.
-    ///
-    /// ```no_run
-    /// use quietcore_trace::Question;
-    /// use quietcore_trace::live::{Recording, Tracefs, tracepoints};
-    ///
-    /// let mut recording = Recording::start(&Tracefs::find()?, &tracepoints(&Question::ALL), 4096)?;
-    /// let pipe = recording.pipe().expect("the first call");
-    /// # Ok::<(), quietcore_trace::live::LiveError>(())
-    /// ```
     pub fn start(
         tracefs: &Tracefs,
         tracepoints: &[&'static str],

@@ -92,13 +92,6 @@ impl Tracefs {
     ///
     /// # Errors
     /// [`LiveError::NotMounted`], [`LiveError::NotPermitted`].
-    ///
-    /// ```
-    /// match quietcore_trace::live::Tracefs::find() {
-    ///     Ok(_) => println!("live recording is possible"),
-    ///     Err(sentence) => println!("{sentence}"),
-    /// }
-    /// ```
     pub fn find() -> Result<Self, LiveError> {
         let mut refused = None;
         for root in PLACES.map(Path::new) {

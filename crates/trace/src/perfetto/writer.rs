@@ -135,15 +135,6 @@ impl<W: Write> PerfettoWriter<W> {
     ///
     /// # Errors
     /// Those of the output. The file is useless then, and so is this writer.
-    ///
-    /// ```
-    /// use quietcore_trace::{PerfettoWriter, parse_line};
-    /// let mut writer = PerfettoWriter::new(Vec::new());
-    /// writer.take(&parse_line(b"a-1 [002] 1.5: softirq_entry: vec=3 [action=NET_RX]")?)?;
-    /// writer.take(&parse_line(b"a-1 [002] 1.6: softirq_exit: vec=3 [action=NET_RX]")?)?;
-    /// assert!(writer.finish()?.windows(6).any(|bytes| bytes == b"NET_RX"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn take(&mut self, record: &Record<'_>) -> io::Result<()> {
         self.last_at = self.last_at.max(record.at);
         if self.running(record.cpu).outer.is_some_and(|outer| outer.pid != record.task.pid) {

@@ -13,15 +13,6 @@ use serde::Serialize;
 const UNEXPLAINED_MAX: u64 = 20;
 
 /// The timer migration hierarchy of a recording, held against the project's own.
-///
-/// ```
-/// use quietcore_trace::TraceReader;
-/// use quietcore_verify::{HierarchyCounts, Verify};
-///
-/// let reader = TraceReader::new(&b""[..]);
-/// let HierarchyCounts { events, not_recorded, .. } = Verify::new(reader.header()).finish(&reader).tmigr;
-/// assert_eq!((events, not_recorded), (0, vec!["timer_migration".to_owned()]));
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct HierarchyCounts {

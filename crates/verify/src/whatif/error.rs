@@ -3,12 +3,6 @@
 use std::fmt;
 
 /// Why a recording cannot be replayed.
-///
-/// ```
-/// use quietcore_verify::whatif::LoadError;
-///
-/// assert!(LoadError::NoArms.to_string().contains("timer_start"));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoadError {

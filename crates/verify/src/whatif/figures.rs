@@ -43,10 +43,6 @@ pub struct WhatifFigures {
 }
 
 /// From the lowest to the highest.
-///
-/// ```
-/// assert_eq!(quietcore_verify::whatif::FigureRange { low: 3, high: 5 }.to_string(), "3..5");
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FigureRange {
     /// Lowest.
@@ -66,10 +62,6 @@ impl std::fmt::Display for FigureRange {
 }
 
 /// Wake-ups of CPUs that slept: alarms, arms by another CPU that come first, and tasks.
-///
-/// ```
-/// assert!(quietcore_verify::whatif::Wakeups::default().by_cpu.is_empty());
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Wakeups {
@@ -80,10 +72,6 @@ pub struct Wakeups {
 }
 
 /// How a replay of what was recorded compares with it, expiry by expiry.
-///
-/// ```
-/// assert_eq!(quietcore_verify::whatif::FigureAgreement::default().same_cpu, 0);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FigureAgreement {

@@ -14,10 +14,6 @@ use quietcore_core::{CpuId, CpuSet, Nanos};
 use quietcore_trace::TimerModel;
 
 /// So many arms, cancels and ends of awake intervals are kept; a longer recording is cut there, and says so.
-///
-/// ```
-/// assert!(quietcore_verify::whatif::INPUTS_MAX >= 1_000_000);
-/// ```
 pub const INPUTS_MAX: usize = 4_000_000;
 
 /// Which base of a CPU a timer waits in.
@@ -89,13 +85,6 @@ pub(super) struct LoadInput {
 pub(super) const FIRST_TICK: u64 = 1 << 32;
 
 /// What a recording says about its machine, as far as a replay needs it.
-///
-/// ```
-/// use quietcore_verify::whatif::LoadFacts;
-///
-/// let facts = LoadFacts { hz: Some(250), ..LoadFacts::default() };
-/// assert!(facts.isolated.is_empty());
-/// ```
 #[derive(Clone, Debug, Default)]
 pub struct LoadFacts {
     /// One more than the highest possible CPU.

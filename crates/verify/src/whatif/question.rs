@@ -7,13 +7,6 @@ use quietcore_trace::TimerModel;
 use std::fmt;
 
 /// Which CPUs take no part in the hierarchy.
-///
-/// ```
-/// use quietcore_verify::whatif::Excluded;
-///
-/// assert_ne!(Excluded::AsRecorded, Excluded::These("1-3".parse()?));
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Excluded {
     /// Those that the recording's kernel left out.
@@ -24,13 +17,6 @@ pub enum Excluded {
 }
 
 /// A question to a recording.
-///
-/// ```
-/// use quietcore_core::place::Policy;
-/// use quietcore_verify::whatif::WhatifQuestion;
-///
-/// assert_eq!(WhatifQuestion::default().policy, Policy::Pull);
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WhatifQuestion {
     /// Where unpinned timers go.
@@ -96,14 +82,6 @@ pub(super) fn possible(load: &RecordedLoad) -> CpuSet {
 }
 
 /// Why a question cannot be answered.
-///
-/// ```
-/// use quietcore_verify::whatif::WhatifQuestionError;
-///
-/// let error = WhatifQuestionError::NobodyLeft { excluded: "0-3".parse()? };
-/// assert!(error.to_string().contains("0-3"));
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WhatifQuestionError {

@@ -93,14 +93,6 @@ impl LoadReader {
     }
 
     /// Takes the next event.
-    ///
-    /// ```
-    /// use quietcore_verify::whatif::LoadReader;
-    /// let mut reader = LoadReader::new();
-    /// reader.take(&quietcore_trace::parse_line(b"a-1 [002] 1.5: timer_cancel: timer=01")?);
-    /// assert!(!reader.is_full());
-    /// # Ok::<(), quietcore_trace::Malformed>(())
-    /// ```
     pub fn take(&mut self, record: &Record<'_>) {
         if self.inputs.len() >= INPUTS_MAX || self.is_cut {
             self.is_cut = true;
@@ -255,17 +247,6 @@ impl LoadReader {
     ///
     /// # Errors
     /// When `facts` and the events together do not say what a replay must know.
-    ///
-    /// ```
-    /// use quietcore_verify::whatif::{LoadFacts, LoadError, LoadReader};
-    /// use quietcore_trace::parse_line;
-    ///
-    /// let line = b"a-9 [0] 1.5: timer_start: timer=01 function=f expires=9 [timeout=1] cpu=0 idx=1 flags=";
-    /// let mut reader = LoadReader::new();
-    /// reader.take(&parse_line(line)?);
-    /// assert_eq!(reader.finish(LoadFacts::default()).err(), Some(LoadError::UnknownTick));
-    /// # Ok::<(), quietcore_trace::Malformed>(())
-    /// ```
     pub fn finish(mut self, facts: LoadFacts) -> Result<RecordedLoad, LoadError> {
         let (first_jiffy, _) = self.first.ok_or(LoadError::NoArms)?;
         let hz = facts.hz.or_else(|| self.rate()).ok_or(LoadError::UnknownTick)?;

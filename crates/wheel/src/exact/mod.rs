@@ -49,11 +49,6 @@ pub struct ExactQueue<N: Nodes> {
 }
 
 /// An exact queue of caller-owned nodes that are reached by address.
-///
-/// ```
-/// # use quietcore_wheel::IntrusiveExactQueue;
-/// assert!(IntrusiveExactQueue::<u8>::new().first().is_none());
-/// ```
 pub type IntrusiveExactQueue<T> = ExactQueue<Pinned<ExactNode<T>>>;
 
 impl<N: Nodes> fmt::Debug for ExactQueue<N> {
@@ -70,13 +65,6 @@ impl<N: ExactNodes + Default> Default for ExactQueue<N> {
 
 impl<N: ExactNodes> ExactQueue<N> {
     /// An empty queue.
-    ///
-    /// ```
-    /// use quietcore_wheel::IntrusiveExactQueue;
-    ///
-    /// let queue: IntrusiveExactQueue<()> = IntrusiveExactQueue::new();
-    /// assert_eq!(queue.next_expiry(), None);
-    /// ```
     #[must_use]
     pub fn new() -> Self
     where
@@ -121,17 +109,6 @@ impl<N: ExactNodes> ExactQueue<N> {
     }
 
     /// Takes `node` out; returns whether it was pending. Its memory is free at once. Cost: O(log n).
-    ///
-    /// ```
-    /// # use quietcore_wheel::{ExactNode, Expiry, IntrusiveExactQueue, NodeRef};
-    /// # let node = Box::pin(ExactNode::new(()));
-    /// # // SAFETY: the node is pinned and outlives the queue, which alone gets the reference.
-    /// # let beat = unsafe { NodeRef::new((&*node).into()) };
-    /// # let mut queue: IntrusiveExactQueue<()> = IntrusiveExactQueue::new();
-    /// let _ = queue.arm(beat, Expiry::at(1_000));
-    /// assert!(queue.cancel(beat));
-    /// assert!(!queue.cancel(beat));
-    /// ```
     #[inline]
     pub fn cancel(&mut self, node: N::Ref) -> bool {
         let links = self.nodes.exact_links(node);

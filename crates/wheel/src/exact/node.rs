@@ -12,13 +12,6 @@ use core::marker::PhantomPinned;
 ///
 /// Between `soft` and `hard` the timer may run together with a neighbour, so that one interrupt or wake-up
 /// serves both.
-///
-/// ```
-/// use quietcore_wheel::Expiry;
-///
-/// assert_eq!(Expiry::at(1_000), Expiry { soft: 1_000, hard: 1_000 });
-/// assert_eq!(Expiry::with_slack(1_000, 50), Expiry { soft: 1_000, hard: 1_050 });
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Expiry {
     /// Not before this.
@@ -42,12 +35,6 @@ impl Expiry {
 }
 
 /// What an exact queue keeps in each timer. `R` names a timer: an address or an index.
-///
-/// ```
-/// # use quietcore_wheel::{ExactLinks, Index};
-/// let idle: ExactLinks<Index> = ExactLinks::default();
-/// assert_eq!(format!("{idle:?}"), "ExactLinks { expiry: None, .. }");
-/// ```
 pub struct ExactLinks<R> {
     /// The child of the highest rank.
     pub(super) child: Cell<Option<R>>,
@@ -133,13 +120,6 @@ impl<R> fmt::Debug for ExactLinks<R> {
 }
 
 /// Nodes that an [`ExactQueue`](crate::ExactQueue) can link.
-///
-/// ```
-/// use quietcore_wheel::{ExactNode, ExactNodes, Pinned};
-///
-/// fn takes_nodes(_: impl ExactNodes) {}
-/// takes_nodes(Pinned::<ExactNode<u8>>::default());
-/// ```
 pub trait ExactNodes: Nodes {
     /// The links of the node that `node` names.
     fn exact_links(&self, node: Self::Ref) -> &ExactLinks<Self::Ref>;
@@ -155,14 +135,6 @@ impl<N: Nodes<Node: AsRef<ExactLinks<N::Ref>>>> ExactNodes for N {
 /// A caller-owned exact timer, reached by address, with a value of the caller's beside the links.
 ///
 /// 48 bytes and the value; with one word of value it is 56 bytes.
-///
-/// ```
-/// use quietcore_wheel::ExactNode;
-///
-/// let node = ExactNode::new("beat");
-/// assert!(!node.is_pending());
-/// assert_eq!(node.value, "beat");
-/// ```
 #[derive(Debug)]
 pub struct ExactNode<T> {
     links: ExactLinks<NodeRef<Self>>,

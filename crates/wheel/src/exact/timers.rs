@@ -53,14 +53,6 @@ impl<T, S: AsRef<[Slot<T, ExactLinks<Index>>]>> fmt::Debug for ExactTimers<T, S>
 
 impl<T> Slot<T, ExactLinks<Index>> {
     /// An empty slot of an [`ExactTimers`].
-    ///
-    /// ```
-    /// use quietcore_wheel::{ExactTimers, Expiry, Slot};
-    ///
-    /// let mut timers = ExactTimers::new([const { Slot::exact() }; 4]);
-    /// timers.arm(Expiry::at(5), "sample")?;
-    /// # Ok::<(), quietcore_wheel::Full<&str>>(())
-    /// ```
     #[must_use]
     pub const fn exact() -> Self {
         Self::with_links(ExactLinks::new())
@@ -81,14 +73,6 @@ where
     ///
     /// # Errors
     /// [`Full`] gives the value back when no slot is free.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{ExactTimers, Expiry, Full, Slot};
-    /// let mut timers = ExactTimers::new([const { Slot::exact() }; 1]);
-    /// timers.arm(Expiry::at(5), 1)?;
-    /// assert_eq!(timers.arm(Expiry::at(5), 2), Err(Full(2)));
-    /// # Ok::<(), Full<i32>>(())
-    /// ```
     #[inline]
     pub fn arm(&mut self, expiry: Expiry, value: T) -> Result<SlotKey, Full<T>> {
         let (key, index) = self.queue.nodes.take(value)?;
@@ -100,15 +84,6 @@ where
     ///
     /// # Errors
     /// [`StaleKey`] when it was handed out or cancelled.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{ExactTimers, Expiry};
-    /// # let mut timers = ExactTimers::new(Vec::new());
-    /// let key = timers.arm_growing(Expiry::at(5), ());
-    /// timers.re_arm(key, Expiry::at(9))?;
-    /// assert_eq!(timers.next_expiry(), Some(9));
-    /// # Ok::<(), quietcore_wheel::StaleKey>(())
-    /// ```
     #[inline]
     pub fn re_arm(&mut self, key: SlotKey, expiry: Expiry) -> Result<(), StaleKey> {
         let index = self.queue.nodes.find(key)?;
@@ -128,14 +103,6 @@ where
     }
 
     /// The first timer, if its soft expiry has come by `now`; see [`ExactQueue::pop_expired`].
-    ///
-    /// ```
-    /// # use quietcore_wheel::{ExactTimers, Expiry};
-    /// # let mut timers = ExactTimers::new(Vec::new());
-    /// timers.arm_growing(Expiry::at(5), ());
-    /// assert!(timers.next_expired(4).is_none());
-    /// assert!(timers.next_expired(5).is_some());
-    /// ```
     #[inline]
     pub fn next_expired(&mut self, now: u64) -> Option<ExactExpired<T>> {
         let index = self.queue.pop_expired(now)?;
@@ -153,14 +120,6 @@ where
 
     /// The timer that comes out next: the one with the earliest hard expiry, of equal ones the one armed
     /// first. Cost: a load.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{ExactTimers, Expiry};
-    /// # let mut timers = ExactTimers::new(Vec::new());
-    /// timers.arm_growing(Expiry::at(9), "later");
-    /// let key = timers.arm_growing(Expiry::at(5), "sooner");
-    /// assert_eq!(timers.first(), Some(key));
-    /// ```
     #[inline]
     #[must_use]
     pub fn first(&self) -> Option<SlotKey> {
@@ -180,14 +139,6 @@ where
     }
 
     /// The same, to be changed.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{ExactTimers, Expiry};
-    /// # let mut timers = ExactTimers::new(Vec::new());
-    /// let key = timers.arm_growing(Expiry::at(5), 7);
-    /// *timers.get_mut(key).expect("pending") += 1;
-    /// assert_eq!(timers.get(key), Some(&8));
-    /// ```
     #[must_use]
     pub fn get_mut(&mut self, key: SlotKey) -> Option<&mut T> {
         let index = self.queue.nodes.find(key).ok()?;
@@ -233,13 +184,6 @@ where
     ///
     /// # Panics
     /// When the storage does not grow, or has 2^32 - 1 slots.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{ExactTimers, Expiry};
-    /// let mut timers = ExactTimers::new(Vec::new());
-    /// timers.arm_growing(Expiry::at(5), "sample");
-    /// assert_eq!(timers.len(), 1);
-    /// ```
     #[inline]
     pub fn arm_growing(&mut self, expiry: Expiry, value: T) -> SlotKey {
         match self.arm(expiry, value) {
@@ -252,13 +196,6 @@ where
     }
 
     /// Adds `count` slots, so that as many more timers fit. For a `Vec` this moves all of them.
-    ///
-    /// ```
-    /// # use quietcore_wheel::ExactTimers;
-    /// let mut timers: ExactTimers<u8, _> = ExactTimers::new(Vec::new());
-    /// timers.reserve(1000);
-    /// assert_eq!(timers.capacity(), 1000);
-    /// ```
     pub fn reserve(&mut self, count: usize) {
         self.queue.nodes.extend(core::iter::repeat_with(Slot::exact).take(count));
     }

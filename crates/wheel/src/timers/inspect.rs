@@ -28,14 +28,6 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
     }
 
     /// The same, to be changed.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Tick, Timers};
-    /// # let mut timers = Timers::new(Tick(0), Vec::new());
-    /// let key = timers.arm_growing(Tick(30), 1);
-    /// *timers.get_mut(key).expect("pending") += 1;
-    /// assert_eq!(timers.get(key), Some(&2));
-    /// ```
     #[must_use]
     pub fn get_mut(&mut self, key: SlotKey) -> Option<&mut T> {
         let index = self.wheel.nodes.find(key).ok()?;

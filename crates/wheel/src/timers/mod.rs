@@ -67,16 +67,6 @@ impl<T, S: AsRef<[Slot<T>]>, const LEVELS: usize, const BUCKETS: usize> fmt::Deb
 
 impl<T> Slot<T, Links<Index>> {
     /// An empty slot.
-    ///
-    /// ```
-    /// use quietcore_wheel::{Slot, Tick, Timers};
-    ///
-    /// let mut memory = [const { Slot::new() }; 16];
-    /// let mut timers = Timers::new(Tick(0), &mut memory[..]);
-    /// timers.arm(Tick(30), "request 7")?;
-    /// assert_eq!(timers.capacity(), 16);
-    /// # Ok::<(), quietcore_wheel::Full<&str>>(())
-    /// ```
     #[must_use]
     pub const fn new() -> Self {
         Self::with_links(Links::new(Precision::Coarse))
@@ -111,14 +101,6 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
     ///
     /// # Errors
     /// [`Full`] gives the value back when no slot is free.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Full, Slot, Tick, Timers};
-    /// let mut timers = Timers::new(Tick(0), [const { Slot::new() }; 4]);
-    /// let key = timers.arm(Tick(30), "request 7")?;
-    /// assert_eq!(timers.get(key), Some(&"request 7"));
-    /// # Ok::<(), Full<&str>>(())
-    /// ```
     #[inline]
     pub fn arm(&mut self, expires: Tick, value: T) -> Result<SlotKey, Full<T>> {
         self.arm_with(expires, Precision::Coarse, value)
@@ -128,15 +110,6 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
     ///
     /// # Errors
     /// [`Full`] gives the value back when no slot is free.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Full, Precision, Slot, Tick, Timers};
-    /// let mut timers = Timers::new(Tick(0), [const { Slot::new() }; 4]);
-    /// timers.arm_with(Tick(1000), Precision::Tick, "sleeper")?;
-    /// assert_eq!(timers.next_expired(Tick(1000)), None);
-    /// assert!(timers.next_expired(Tick(1001)).is_some()); // the coarse one could be late till 1024
-    /// # Ok::<(), Full<&str>>(())
-    /// ```
     #[inline]
     pub fn arm_with(&mut self, expires: Tick, precision: Precision, value: T) -> Result<SlotKey, Full<T>> {
         let (key, index) = self.wheel.nodes.take(value)?;
@@ -149,15 +122,6 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
     ///
     /// # Errors
     /// [`StaleKey`] when it was handed out or cancelled.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{StaleKey, Tick, Timers};
-    /// # let mut timers = Timers::new(Tick(0), Vec::new());
-    /// let key = timers.arm_growing(Tick(30), ());
-    /// timers.re_arm(key, Tick(40))?;
-    /// assert_eq!(timers.next_expired(Tick(31)), None);
-    /// # Ok::<(), StaleKey>(())
-    /// ```
     #[inline]
     pub fn re_arm(&mut self, key: SlotKey, expires: Tick) -> Result<(), StaleKey> {
         let index = self.wheel.nodes.find(key)?;
@@ -169,15 +133,6 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
     ///
     /// # Errors
     /// [`StaleKey`] when it was handed out or cancelled.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{StaleKey, Tick, Timers};
-    /// # let mut timers = Timers::new(Tick(0), Vec::new());
-    /// let key = timers.arm_growing(Tick(30), ());
-    /// timers.reduce(key, Tick(40))?;
-    /// assert_eq!(timers.expires(key), Some(Tick(30)));
-    /// # Ok::<(), StaleKey>(())
-    /// ```
     #[inline]
     pub fn reduce(&mut self, key: SlotKey, expires: Tick) -> Result<(), StaleKey> {
         let index = self.wheel.nodes.find(key)?;
@@ -200,16 +155,6 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
     ///
     /// One at a time, so that whatever it causes may arm and cancel others in between: one that is
     /// cancelled then will not be handed out. Cost: O(1) per timer.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Tick, Timers};
-    /// # let mut timers = Timers::new(Tick(0), Vec::new());
-    /// timers.arm_growing(Tick(30), "request 7");
-    /// while let Some(expired) = timers.next_expired(Tick(50)) {
-    ///     println!("{} is late", expired.value);
-    /// }
-    /// assert!(timers.is_empty());
-    /// ```
     #[inline]
     pub fn next_expired(&mut self, now: Tick) -> Option<WheelExpired<T>> {
         let index = self.wheel.next_expired(now)?;
@@ -217,14 +162,6 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>, const LEVELS: usize, const BUCKE
     }
 
     /// Collects one tick that is due by `now`; see [`Wheel::collect`].
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Tick, Timers};
-    /// # let mut timers = Timers::new(Tick(0), Vec::new());
-    /// timers.arm_growing(Tick(30), ());
-    /// assert!(timers.collect(Tick(31)));
-    /// assert_eq!(timers.len(), 1); // still to be handed out
-    /// ```
     pub fn collect(&mut self, now: Tick) -> bool {
         self.wheel.collect(now)
     }
@@ -264,13 +201,6 @@ where
     ///
     /// # Panics
     /// When the storage does not grow, or has 2^32 - 1 slots.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Tick, Timers};
-    /// let mut timers = Timers::new(Tick(0), Vec::new());
-    /// timers.arm_growing(Tick(30), "request 7");
-    /// assert_eq!(timers.len(), 1);
-    /// ```
     #[inline]
     pub fn arm_growing(&mut self, expires: Tick, value: T) -> SlotKey {
         match self.arm(expires, value) {
@@ -283,13 +213,6 @@ where
     }
 
     /// Adds `count` slots, so that as many more timers fit. For a `Vec` this moves all of them.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{Tick, Timers};
-    /// let mut timers: Timers<u8, _> = Timers::new(Tick(0), Vec::new());
-    /// timers.reserve(1000);
-    /// assert_eq!(timers.capacity(), 1000);
-    /// ```
     pub fn reserve(&mut self, count: usize) {
         self.wheel.nodes.extend(core::iter::repeat_with(Slot::new).take(count));
     }

@@ -15,14 +15,6 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     /// Call it once per turn, before the turn's arms: a delay counts from the clock, so a clock that
     /// lags makes timers later than need be (they are never early). Jumps must be shorter than 2^62
     /// ticks. Cost: O(1).
-    ///
-    /// ```
-    /// use quietcore_wheel::{IntrusiveWheel, Tick};
-    ///
-    /// let mut wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
-    /// wheel.forward(Tick(1_000_000));
-    /// assert_eq!(wheel.clock(), Tick(1_000_000));
-    /// ```
     #[inline]
     pub fn forward(&mut self, now: Tick) {
         if !self.clock.is_before(now) {
@@ -104,19 +96,6 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     /// the finest, and in a bucket the last armed first, as the kernel runs them. They stay pending
     /// until [`next_expired`](Self::next_expired) hands them out. The clock is then one past that tick.
     /// Cost: one step per level and bucket, however many timers.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{IntrusiveWheel, Node, NodeRef, Tick};
-    /// # let node = Box::pin(Node::new(()));
-    /// # // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
-    /// # let request = unsafe { NodeRef::new((&*node).into()) };
-    /// # let mut wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
-    /// let _ = wheel.arm(request, Tick(30));
-    /// assert!(!wheel.collect(Tick(30)));
-    /// assert!(wheel.collect(Tick(31)));
-    /// assert!(node.is_pending());
-    /// assert_eq!(wheel.clock(), Tick(32));
-    /// ```
     pub fn collect(&mut self, now: Tick) -> bool {
         let Some(due) = self.next_expiry().filter(|due| !now.is_before(*due)) else { return false };
         self.clock = due;
@@ -138,36 +117,12 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     /// `None` when no timer is left of those that were collected. Cost: O(1) per timer; a timer of
     /// [`Precision::Tick`] may move to a finer level here, at most once per level, and can be the
     /// wheel's new [`next_expiry`](Self::next_expiry) after that.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{IntrusiveWheel, Node, NodeRef, Tick};
-    /// # let node = Box::pin(Node::new(()));
-    /// # // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
-    /// # let request = unsafe { NodeRef::new((&*node).into()) };
-    /// # let mut wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
-    /// let _ = wheel.arm(request, Tick(30));
-    /// assert!(wheel.collect(Tick(31)));
-    /// assert_eq!(wheel.pop_collected(), Some(request));
-    /// assert!(!node.is_pending());
-    /// ```
     #[inline]
     pub fn pop_collected(&mut self) -> Option<N::Ref> {
         self.pop_collected_if(|_| true)
     }
 
     /// The same, unless `is_wanted` says no of the next one, which stays collected then.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{IntrusiveWheel, Node, NodeRef, Tick};
-    /// # let node = Box::pin(Node::new(()));
-    /// # // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
-    /// # let request = unsafe { NodeRef::new((&*node).into()) };
-    /// # let mut wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
-    /// let _ = wheel.arm(request, Tick(30));
-    /// assert!(wheel.collect(Tick(31)));
-    /// assert_eq!(wheel.pop_collected_if(|next| next != request), None);
-    /// assert_eq!(wheel.pop_collected(), Some(request));
-    /// ```
     #[inline]
     pub fn pop_collected_if(&mut self, is_wanted: impl Fn(N::Ref) -> bool) -> Option<N::Ref> {
         loop {
@@ -195,18 +150,6 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     /// Takes any pending timer out, due or not, so that it can be armed on another wheel: collected ones
     /// first, then finer levels before coarser ones. `None` when the wheel is empty. The clock stays.
     /// Cost: one step per level.
-    ///
-    /// ```
-    /// # use quietcore_wheel::{IntrusiveWheel, Node, NodeRef, Tick};
-    /// # let node = Box::pin(Node::new(()));
-    /// # // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
-    /// # let request = unsafe { NodeRef::new((&*node).into()) };
-    /// # let mut wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
-    /// let _ = wheel.arm(request, Tick(30));
-    /// assert_eq!(wheel.pop_pending(), Some(request));
-    /// assert_eq!((node.is_pending(), node.last_expires()), (false, Tick(30)));
-    /// assert_eq!(wheel.pop_pending(), None);
-    /// ```
     pub fn pop_pending(&mut self) -> Option<N::Ref> {
         let node = self.expired.first.or_else(|| {
             let level = self.occupied.iter().position(|occupied| *occupied != 0)?;
@@ -222,17 +165,6 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     /// until [`next_expiry`](Self::next_expiry). A timer that is armed meanwhile for the past is due one
     /// tick later, so the loop ends, after a stall once for each of its ticks: arm for the future, after
     /// [`forward`](Self::forward).
-    ///
-    /// ```
-    /// # use quietcore_wheel::{IntrusiveWheel, Node, NodeRef, Tick};
-    /// # let node = Box::pin(Node::new("request 7"));
-    /// # // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
-    /// # let request = unsafe { NodeRef::new((&*node).into()) };
-    /// # let mut wheel: IntrusiveWheel<&str> = IntrusiveWheel::new(Tick(0));
-    /// let _ = wheel.arm(request, Tick(30));
-    /// assert_eq!(wheel.next_expired(Tick(30)), None); // never early
-    /// assert_eq!(wheel.next_expired(Tick(31)), Some(request));
-    /// ```
     #[inline]
     pub fn next_expired(&mut self, now: Tick) -> Option<N::Ref> {
         loop {

@@ -29,16 +29,6 @@ use crate::{Node, Nodes, Placement, Precision, Shape, Tick};
 use core::fmt;
 
 /// What [`Wheel::arm`] did.
-///
-/// ```
-/// # use quietcore_wheel::{QueueArm, IntrusiveWheel, Node, NodeRef, Tick};
-/// # let node = Box::pin(Node::new(()));
-/// # // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
-/// # let request = unsafe { NodeRef::new((&*node).into()) };
-/// # let mut wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
-/// let QueueArm { was_pending, is_first } = wheel.arm(request, Tick(30));
-/// assert!(!was_pending && is_first);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "when the timer became the first, a thread that waits for the wheel must look again"]
 pub struct QueueArm {
@@ -95,24 +85,11 @@ impl<N: Nodes, const LEVELS: usize, const BUCKETS: usize> fmt::Debug for Wheel<N
 }
 
 /// A wheel of caller-owned nodes that are reached by address.
-///
-/// ```
-/// # use quietcore_wheel::{IntrusiveWheel, Tick};
-/// let wheel: IntrusiveWheel<u8> = IntrusiveWheel::new(Tick(0));
-/// assert_eq!(wheel.clock(), Tick(0));
-/// ```
 pub type IntrusiveWheel<T, const LEVELS: usize = 9, const BUCKETS: usize = 64> =
     Wheel<Pinned<Node<T>>, LEVELS, BUCKETS>;
 
 impl<N: WheelNodes + Default> Wheel<N> {
     /// An empty wheel of the default shape whose clock shows `clock`.
-    ///
-    /// ```
-    /// use quietcore_wheel::{IntrusiveWheel, Tick};
-    ///
-    /// let mut wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(7));
-    /// assert_eq!((wheel.clock(), wheel.next_expiry()), (Tick(7), None));
-    /// ```
     #[must_use]
     pub fn new(clock: Tick) -> Self {
         Self::with_nodes(clock, N::default())
@@ -121,13 +98,6 @@ impl<N: WheelNodes + Default> Wheel<N> {
 
 impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, BUCKETS> {
     /// An empty wheel of any shape whose clock shows `clock`.
-    ///
-    /// ```
-    /// use quietcore_wheel::{IntrusiveWheel, Tick};
-    ///
-    /// let wheel: IntrusiveWheel<(), 8, 64> = IntrusiveWheel::with_shape(Tick(7));
-    /// assert_eq!(wheel.clock(), Tick(7));
-    /// ```
     #[must_use]
     pub fn with_shape(clock: Tick) -> Self
     where
@@ -218,17 +188,6 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     }
 
     /// Arms `node` unless it is pending for `expires` or an earlier tick. Cost: O(1).
-    ///
-    /// ```
-    /// # use quietcore_wheel::{IntrusiveWheel, Node, NodeRef, Tick};
-    /// # let node = Box::pin(Node::new(()));
-    /// # // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
-    /// # let request = unsafe { NodeRef::new((&*node).into()) };
-    /// # let mut wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
-    /// let _ = wheel.reduce(request, Tick(30));
-    /// let _ = wheel.reduce(request, Tick(40)); // later: nothing changes
-    /// assert_eq!(node.expires(), Some(Tick(30)));
-    /// ```
     #[inline]
     pub fn reduce(&mut self, node: N::Ref, expires: Tick) -> QueueArm {
         let links = self.nodes.links(node);
@@ -247,17 +206,6 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
 
     /// Whether `node` is pending and [`arm`](Self::arm) for `expires` would leave it in its bucket: then it
     /// needs no other wheel, either. Cost: O(1).
-    ///
-    /// ```
-    /// # use quietcore_wheel::{IntrusiveWheel, Node, NodeRef, Tick};
-    /// # let node = Box::pin(Node::new(()));
-    /// # // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
-    /// # let request = unsafe { NodeRef::new((&*node).into()) };
-    /// # let mut wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
-    /// let _ = wheel.arm(request, Tick(100));
-    /// assert!(wheel.stays(request, Tick(101)));
-    /// assert!(!wheel.stays(request, Tick(200)));
-    /// ```
     #[inline]
     #[must_use]
     pub fn stays(&self, node: N::Ref, expires: Tick) -> bool {
@@ -269,17 +217,6 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     }
 
     /// Takes `node` out; returns whether it was pending. Its memory is free at once. Cost: O(1).
-    ///
-    /// ```
-    /// # use quietcore_wheel::{IntrusiveWheel, Node, NodeRef, Tick};
-    /// # let node = Box::pin(Node::new(()));
-    /// # // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
-    /// # let request = unsafe { NodeRef::new((&*node).into()) };
-    /// # let mut wheel: IntrusiveWheel<()> = IntrusiveWheel::new(Tick(0));
-    /// let _ = wheel.arm(request, Tick(30));
-    /// assert!(wheel.cancel(request));
-    /// assert!(!wheel.cancel(request));
-    /// ```
     #[inline]
     pub fn cancel(&mut self, node: N::Ref) -> bool {
         let was_pending = self.detach(node);

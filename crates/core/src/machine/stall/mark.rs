@@ -10,18 +10,6 @@ use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 /// What became of an attempt to mark a CPU absent.
-///
-/// ```
-/// # use quietcore_core::{Actions, CpuId, Machine, MarkOutcome, Nanos, SequentialLock, Settings};
-/// # use quietcore_core::topology::Topology;
-/// # let machine: Machine<SequentialLock, u32> =
-/// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-/// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-/// # machine.online(cpu, Nanos(0), &mut actions)?;
-/// assert_eq!(machine.mark_absent(cpu, &mut actions), MarkOutcome::Marked);
-/// assert_eq!(machine.mark_absent(cpu, &mut actions), MarkOutcome::NotAwake);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum MarkOutcome {
@@ -35,20 +23,6 @@ pub enum MarkOutcome {
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// `cpu` is about to block in user code: other CPUs may run its global timers. By the CPU itself.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings, topology::Topology};
-    /// # use quietcore_core::tmigr::CpuState;
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// machine.go_absent(cpu, Nanos(5), &mut actions);
-    /// assert_eq!(machine.hierarchy().cpu_state(cpu), CpuState::Absent);
-    /// assert!(machine.return_from_absence(cpu, Nanos(9)));
-    /// assert_eq!(machine.hierarchy().cpu_state(cpu), CpuState::Awake);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn go_absent(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
         self.beat(cpu, now);
         let mut bases = self.lock_bases(cpu, Some(cpu));

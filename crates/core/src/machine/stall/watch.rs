@@ -18,22 +18,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// The same by a CPU that is about to sleep: every stalled CPU is marked, also with nothing overdue.
     /// Asleep it would not see that something is; and a stalled CPU that is the only one awake in the
     /// hierarchy answers for all timers.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::topology::Topology;
-    /// # let machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, stuck, mut actions) = (CpuId::new(0)?, CpuId::new(1)?, Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// # machine.online(stuck, Nanos(0), &mut actions)?;
-    /// let (before, now) = (Nanos(8_000_000), Nanos(9_000_000));
-    /// machine.watch(cpu, before, &mut actions);
-    /// assert!(machine.watches_stalled(cpu, now));
-    /// assert_eq!(machine.watch_before_sleep(cpu, now, &mut actions), 1);
-    /// assert!(!machine.watches_stalled(cpu, now));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn watch_before_sleep(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> u32 {
         self.mark_stalled(cpu, now, actions, |_| true)
     }
