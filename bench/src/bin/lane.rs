@@ -1,6 +1,6 @@
 //! `lane`: what a lane's own steps cost: turns, idling without the wait, arming and cancelling on it.
 //!
-//! One thread plays one of two lanes, the other lane sleeps. Nanoseconds per step, the median of the rounds,
+//! One thread drives one of two lanes, the other lane sleeps. Nanoseconds per step, the median of the rounds,
 //! in each of which every row is measured once. Rows that end in `walk` are timed one by one, because a lane
 //! walks the hierarchy only when it expects to rest for longer than a tick: what two readings of the clock
 //! cost is taken off, and what the lane said it would do is checked. Two rows are no steps of a lane, but for

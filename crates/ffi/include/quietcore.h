@@ -63,7 +63,7 @@
 #define QC_CPU_KICK_FD 1
 
 /**
- * A CPU of the machine, played by the thread that claimed it. Opaque; of that thread only.
+ * A CPU of the machine, driven by the thread that claimed it. Opaque; of that thread only.
  */
 typedef struct qc_cpu qc_cpu;
 
@@ -291,7 +291,7 @@ typedef struct qc_stats {
 #define QC_ERROR_FORKED -10
 
 /**
- * No lane plays that CPU, or it is none of the machine's.
+ * No lane drives that CPU, or it is none of the machine's.
  */
 #define QC_ERROR_NO_LANE -19
 

@@ -1,4 +1,4 @@
-//! Lanes: CPUs of the machine that are played by threads of the caller.
+//! Lanes: CPUs of the machine that are driven by threads of the caller.
 //!
 //! A `qc_cpu` belongs to the thread that claimed it, which every function checks; in a callback that it runs
 //! it is in use, which every function checks as well.
@@ -21,7 +21,7 @@ use std::thread::{self, ThreadId};
 /// in qc_cpu_park().
 pub const QC_CPU_KICK_FD: u32 = 1;
 
-/// A CPU of the machine, played by the thread that claimed it. Opaque; of that thread only.
+/// A CPU of the machine, driven by the thread that claimed it. Opaque; of that thread only.
 #[derive(Debug)]
 pub struct qc_cpu {
     thread: ThreadId,

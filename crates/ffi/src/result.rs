@@ -23,7 +23,7 @@ pub const QC_ERROR_WOULD_BLOCK: qc_result = -35;
 pub const QC_ERROR_SHUT_DOWN: qc_result = -108;
 /// The machine belongs to the parent of this process: a fork copied its memory and not its threads.
 pub const QC_ERROR_FORKED: qc_result = -10;
-/// No lane plays that CPU, or it is none of the machine's.
+/// No lane drives that CPU, or it is none of the machine's.
 pub const QC_ERROR_NO_LANE: qc_result = -19;
 /// Another thread than this one claimed the CPU.
 pub const QC_ERROR_WRONG_THREAD: qc_result = -1;
@@ -99,7 +99,7 @@ const TEXTS: [(qc_result, &CStr); 10] = [
     (QC_ERROR_WOULD_BLOCK, c"this thread must not wait here"),
     (QC_ERROR_SHUT_DOWN, c"the machine or the timer was shut down"),
     (QC_ERROR_FORKED, c"the machine belongs to the parent process"),
-    (QC_ERROR_NO_LANE, c"no lane plays that CPU"),
+    (QC_ERROR_NO_LANE, c"no lane drives that CPU"),
     (QC_ERROR_WRONG_THREAD, c"another thread claimed the CPU"),
     (QC_ERROR_SYSTEM, c"the system refused a thread, a descriptor or memory"),
     (QC_ERROR_PANIC, c"a bug of quietcore; see stderr"),

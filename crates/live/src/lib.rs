@@ -15,7 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Where what is: `machine/` the machine, its helper, running what is due; `lane/` threads that play CPUs;
+//! Where what is: `machine/` the machine, its helper, running what is due; `lane/` threads that drive CPUs;
 //! `time/` futures; `timer/` callbacks; `clock/` real and virtual time; `metrics/` counters; `stall/` who did
 //! not turn; `isolation/` the host's masks; `events.rs`, `probe.rs` what tools are told, by the
 //! features `tracing` and `usdt`; `words/` the words that threads share, all that exists under `--cfg loom`.

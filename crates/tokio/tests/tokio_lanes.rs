@@ -45,7 +45,7 @@ fn join<T>(task: LaneJoinHandle<T>) -> T {
     quietcore::time::block_on(task).expect("it neither panics nor is cancelled")
 }
 
-/// The CPU that the calling lane plays, by its thread's name.
+/// The CPU that the calling lane drives, by its thread's name.
 fn here() -> CpuId {
     let name = thread::current().name().expect("a lane has a name").to_owned();
     let number = name.strip_prefix("quietcore-").and_then(|number| number.parse().ok());

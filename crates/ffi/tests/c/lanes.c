@@ -1,4 +1,4 @@
-/* CPUs that are played by threads of the program: turns, kicks, pinned timers, and what is refused. */
+/* CPUs that are driven by threads of the program: turns, kicks, pinned timers, and what is refused. */
 #include "check.h"
 
 #include <poll.h>

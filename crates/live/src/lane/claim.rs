@@ -53,8 +53,10 @@ impl fmt::Display for ClaimError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotALane { cpu } => write!(out, "CPU {cpu} is not one of this machine's lanes"),
-            Self::Taken { cpu } => write!(out, "another thread plays CPU {cpu}"),
-            Self::ThreadHasCpu { cpu } => write!(out, "this thread plays CPU {cpu}, and can play one only"),
+            Self::Taken { cpu } => write!(out, "another thread has claimed CPU {cpu}"),
+            Self::ThreadHasCpu { cpu } => {
+                write!(out, "this thread has claimed CPU {cpu}, and can claim one only")
+            }
             Self::NotRunning => out.write_str("the machine does not run in this process"),
             Self::System(error) => write!(out, "cannot make a descriptor: {error}"),
         }

@@ -145,8 +145,8 @@ impl Machine {
     /// By the holder of the control lock: if a thread drives `cpu` and it is not isolated, it takes what is
     /// not bound to it. Gives what has waited for that.
     fn open_queue_unless_isolated(&self, cpu: CpuId) -> Vec<Item> {
-        let is_played = self.lanes.slot(cpu).is_some_and(|slot| slot.parker().is_some());
-        if is_played && !self.core.isolation().any().contains(cpu) {
+        let is_claimed = self.lanes.slot(cpu).is_some_and(|slot| slot.parker().is_some());
+        if is_claimed && !self.core.isolation().any().contains(cpu) {
             return self.lanes.open_queue(cpu);
         }
         Vec::new()

@@ -15,7 +15,7 @@ use super::turn::Lane;
 use quietcore_core::softirq::TimerRaise;
 
 impl LaneSlot {
-    /// A thread that does not play this CPU has put a timer on its own base, and its lane may not look until
+    /// A thread that does not drive this CPU has put a timer on its own base, and its lane may not look until
     /// something calls it.
     #[cold]
     pub(super) fn call(&self) {

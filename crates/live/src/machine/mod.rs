@@ -141,8 +141,8 @@ impl Machine {
         self.check_alive().is_ok()
     }
 
-    /// The CPUs that lanes play, or may: as many of those that were asked for as this process may use. Empty
-    /// on a machine without lanes.
+    /// The CPUs that lanes drive, or may drive: as many of those that were asked for as this process may use.
+    /// Empty on a machine without lanes.
     #[must_use]
     pub const fn lanes(&self) -> &CpuSet {
         &self.lane_set

@@ -47,7 +47,7 @@ impl fmt::Display for LaneState {
 /// let machine = Machine::builder().lanes("0".parse()?).start()?;
 /// let cpu = Cpu::claim(machine, CpuId::new(0)?)?;
 /// let lane = machine.metrics().cpus[0].lane.expect("it is one");
-/// assert_eq!((lane.state, lane.is_played), (LaneState::Awake, true));
+/// assert_eq!((lane.state, lane.is_claimed), (LaneState::Awake, true));
 /// # drop(cpu);
 /// # machine.shutdown();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -60,7 +60,7 @@ pub struct LaneMetrics {
     /// Whether its CPU is isolated, since the machine started or at run time.
     pub is_isolated: bool,
     /// Whether a thread drives it.
-    pub is_played: bool,
+    pub is_claimed: bool,
 }
 
 impl Machine {
@@ -75,7 +75,7 @@ impl Machine {
                 CpuState::Unavailable => LaneState::Unavailable,
             },
             is_isolated: isolated.contains(cpu),
-            is_played: self.stalls.record(cpu).thread().is_some(),
+            is_claimed: self.stalls.record(cpu).thread().is_some(),
         })
     }
 }

@@ -149,7 +149,7 @@ impl Metrics {
         }
         let flags = [
             ("lane_isolated", "1 for a lane whose CPU is isolated.", is_isolated as Flag),
-            ("lane_played", "1 for a lane that a thread has claimed.", is_played),
+            ("lane_claimed", "1 for a lane that a thread has claimed.", is_claimed),
         ];
         for (name, help, of) in flags {
             describe(out, name, "gauge", help)?;
@@ -184,8 +184,8 @@ fn is_isolated(lane: &LaneMetrics) -> bool {
     lane.is_isolated
 }
 
-fn is_played(lane: &LaneMetrics) -> bool {
-    lane.is_played
+fn is_claimed(lane: &LaneMetrics) -> bool {
+    lane.is_claimed
 }
 
 fn labels(cpu: &CpuMetrics) -> String {
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(of("lane_state{cpu=\"0\",role=\"cpu\",state=\"awake\"}"), 1.0);
         assert_eq!(of("lane_state{cpu=\"0\",role=\"cpu\",state=\"absent\"}"), 0.0);
         assert_eq!(of("lane_isolated{cpu=\"0\",role=\"cpu\"}"), 0.0);
-        assert_eq!(of("lane_played{cpu=\"0\",role=\"cpu\"}"), 1.0);
+        assert_eq!(of("lane_claimed{cpu=\"0\",role=\"cpu\"}"), 1.0);
         assert_eq!(of("stalls_total{cpu=\"0\",role=\"cpu\"}"), 0.0);
         let states = found.iter().filter(|(series, _)| series.starts_with("quietcore_lane_state{"));
         assert_eq!(states.clone().count(), 2 * LaneState::ALL.len(), "the lane and the spare");
@@ -300,7 +300,7 @@ mod tests {
         drop(lane);
         let found = samples(&machine.metrics().to_openmetrics());
         assert_eq!(found["quietcore_lane_state{cpu=\"0\",role=\"cpu\",state=\"unavailable\"}"], 1.0);
-        assert_eq!(found["quietcore_lane_played{cpu=\"0\",role=\"cpu\"}"], 0.0);
+        assert_eq!(found["quietcore_lane_claimed{cpu=\"0\",role=\"cpu\"}"], 0.0);
         machine.shutdown();
         let without = Machine::start().expect("starts");
         let found = samples(&without.metrics().to_openmetrics());

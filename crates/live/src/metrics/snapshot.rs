@@ -23,7 +23,7 @@ use quietcore_core::{Counters, CpuId, CpuSet, Nanos};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CpuMetrics {
-    /// Which CPU; those above the host's are spares, which the helper or spare lanes play.
+    /// Which CPU; those above the host's are spares, which the helper or spare lanes drive.
     pub cpu: CpuId,
     /// Whether it is a spare.
     pub is_spare: bool,

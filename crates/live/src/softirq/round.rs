@@ -181,8 +181,8 @@ impl Machine {
         self.counts[cpu.index()].raises.add(1);
         if queue.claims.raise(vectors) == Raise::News {
             queue.doorbell.ring();
-            let is_played = self.lanes.kick_lane(cpu).is_some();
-            if !is_played {
+            let is_claimed = self.lanes.kick_lane(cpu).is_some();
+            if !is_claimed {
                 // Its lane does not come to it.
                 let _ = self.ask_ksoftirqd(cpu);
             }

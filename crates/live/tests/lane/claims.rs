@@ -42,7 +42,7 @@ fn timers_of_a_lane_that_leaves_run_elsewhere() {
         });
         let timer = timer.join().expect("no panic");
         let (on, _) = wait_for(&ran);
-        assert_ne!(on, cpu(1), "nobody plays it any more");
+        assert_ne!(on, cpu(1), "no thread drives it any more");
         assert!(!timer.is_pending());
     }
     machine.shutdown();

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Goal: when the machine has started, every lane is driven: a pinned timer runs on each. Method: lanes as
 /// this process's limits have them; each claimed already, each armed from outside.
 #[test]
-fn every_lane_is_played() {
+fn every_lane_is_claimed() {
     let machine =
         Machine::builder().automatic_lanes().lane_threads(LaneThreads::new()).start().expect("starts");
     let lanes: Vec<_> =

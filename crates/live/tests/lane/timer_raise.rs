@@ -1,12 +1,11 @@
 //! What an isolated lane that never rests asks of its own bases, by rule.
 
-use crate::scene::{builder, cpu, eventually, wait_for};
+use crate::scene::{builder, cpu, wait_for};
 use quietcore_live::{Cpu, Machine, Precision, TimerOptions, isolation::TimerRaise, metrics::CpuMetrics};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 /// A machine whose lane 1 is isolated and turns all the time, until it is told to end.
 struct Busy {
@@ -31,16 +30,6 @@ impl Busy {
         });
         wait_for(&turns);
         Self { machine, is_over, lane }
-    }
-
-    fn metrics(&self) -> CpuMetrics {
-        self.machine.metrics().cpus.into_iter().find(|metrics| metrics.cpu == cpu(1)).expect("it is there")
-    }
-
-    /// Waits for `count` ticks.
-    fn ticks(&self, count: u64) {
-        let end = self.machine.now().0 + count * 1_000_000;
-        eventually("time goes on", || self.machine.now().0 > end);
     }
 
     fn end(self) {
@@ -74,23 +63,48 @@ fn remote_arms_across_tick_edges() {
     }
 }
 
+/// A machine whose lane 1 is isolated; the test's own thread drives it, so that what a turn sees is certain.
+struct Own {
+    machine: &'static Machine,
+    lane: Cpu,
+}
+
+impl Own {
+    fn start(when: TimerRaise) -> Self {
+        let builder = builder().timer_raise(when).isolated("1".parse().expect("a list"));
+        let machine = builder.start().expect("starts");
+        let mut lane = Cpu::claim(machine, cpu(1)).expect("a free lane");
+        lane.turn();
+        Self { machine, lane }
+    }
+
+    /// Turns all the time, for `count` ticks and one turn after them; says what was counted by then.
+    fn ticks(&mut self, count: u64) -> CpuMetrics {
+        let end = self.machine.now().0 + count * 1_000_000;
+        while self.machine.now().0 <= end {
+            self.lane.turn();
+        }
+        self.lane.turn();
+        let mut cpus = self.machine.metrics().cpus.into_iter();
+        cpus.find(|metrics| metrics.cpu == cpu(1)).expect("it is there")
+    }
+}
+
 /// Goal: how often TIMER is raised for nothing: by the old rule in every tick; by the bitmap in every tick
 /// while any timer waits, and never while none does; by the next expiry never. Method: nothing armed, then
-/// one timer that is far away.
+/// one timer that is far away, armed by another thread; the lane's turns are the test's own.
 #[test]
 fn raises_for_nothing() {
     for when in TimerRaise::ALL {
-        let busy = Busy::start(when);
-        let before = busy.metrics();
-        busy.ticks(20);
-        let idle = busy.metrics();
-        let far = busy.machine.timer(TimerOptions::new().pinned(), |_| unreachable!("it is far away"));
-        far.arm_on(cpu(1), quietcore_live::Nanos(busy.machine.now().0 + 100_000_000_000))
-            .expect("it has a lane");
-        thread::sleep(Duration::from_millis(2));
-        let armed = busy.metrics();
-        busy.ticks(20);
-        let after = busy.metrics();
+        let mut own = Own::start(when);
+        let before = own.ticks(1);
+        let idle = own.ticks(20);
+        let far = own.machine.timer(TimerOptions::new().pinned(), |_| unreachable!("it is far away"));
+        let at = quietcore_live::Nanos(own.machine.now().0 + 100_000_000_000);
+        thread::scope(|scope| scope.spawn(|| far.arm_on(cpu(1), at).expect("it has a lane")).join())
+            .expect("no panic");
+        let armed = own.ticks(1);
+        let after = own.ticks(20);
         let raised = [idle.timer_raises - before.timer_raises, after.timer_raises - armed.timer_raises];
         let raises = raised.map(|count| count > 0);
         match when {
@@ -99,6 +113,7 @@ fn raises_for_nothing() {
             TimerRaise::NextExpiry => assert_eq!(raises, [false, false], "{raised:?}"),
         }
         assert_eq!(after.timer_raises, after.empty_raises, "there was nothing to run");
-        busy.end();
+        drop(own.lane);
+        own.machine.shutdown();
     }
 }
