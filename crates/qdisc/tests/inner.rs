@@ -170,16 +170,16 @@ fn delays_end() {
 /// limits of the band that they are in then.
 #[test]
 fn fq_moves_bands() {
-    let paced = FqSettings::default().maxrate(1).limit(3);
+    let paced = FqSettings { maxrate: Some(1), limit: 3, ..FqSettings::default() };
     let mut fq = Fq::new(paced).expect("settings that can be");
     for _ in 0..3 {
         assert_eq!(fq.enqueue(Nanos(0), vec![0; 100]), Enqueued::Queued);
     }
     assert_eq!(fq.fq_statistics().band_packets, [0, 3, 0]);
-    fq.change(paced.priomap([2; 16])).expect("settings that can be");
+    fq.change(FqSettings { priomap: [2; 16], ..paced }).expect("settings that can be");
     assert_eq!(fq.fq_statistics().band_packets, [0, 0, 3]);
     assert_eq!(fq.enqueue(Nanos(0), vec![0; 100]), Enqueued::Dropped);
-    assert!(fq.change(FqSettings::default().quantum(0)).is_err());
+    assert!(fq.change(FqSettings { quantum: 0, ..FqSettings::default() }).is_err());
     assert_eq!(fq.settings().priomap, [2; 16], "as it was");
     assert!(fq.dequeue(Nanos(0)).packet().is_some());
     assert_eq!(fq.fq_statistics().band_packets, [0, 0, 2]);

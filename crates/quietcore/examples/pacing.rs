@@ -81,7 +81,7 @@ fn paced(machine: &'static Machine, network: &Network, socket: UdpSocket) -> Out
         Ok(())
     };
     let device = Device::new(network, machine, DeviceOptions::new(1).watchdog(Watchdog::Pinned), driver)?;
-    device.graft(0, Fq::new(FqSettings::default().timer_slack(Nanos(0)))?);
+    device.graft(0, Fq::new(FqSettings { timer_slack: Nanos(0), ..FqSettings::default() })?);
     let window_lasts = WINDOW * SPACING.0;
     let begin = machine.now().0 + 2 * window_lasts;
     for window in 0..DATAGRAMS / WINDOW {

@@ -246,23 +246,22 @@ fn netem(duplicate: Chance, now: Nanos, u: &mut Unstructured<'_>) -> Result<Opti
 }
 
 fn fq(u: &mut Unstructured<'_>) -> Result<Option<Fq<Parcel>>> {
-    let mut settings = FqSettings::new(u.int_in_range(0..=9_000)?)
-        .limit(u.int_in_range(0..=60)?)
-        .flow_limit(u.int_in_range(0..=20)?)
-        .buckets(u.int_in_range(0..=16)?)
-        .refill_delay(span(u)?)
-        .low_rate_threshold(u.int_in_range(0..=1_000_000)?)
-        .ce_threshold(span(u)?)
-        .timer_slack(span(u)?)
-        .horizon(if u.arbitrary()? { Horizon::Drop(span(u)?) } else { Horizon::Cap(span(u)?) });
+    let mut settings = FqSettings {
+        limit: u.int_in_range(0..=60)?,
+        flow_limit: u.int_in_range(0..=20)?,
+        buckets: u.int_in_range(0..=16)?,
+        refill_delay: span(u)?,
+        low_rate_threshold: u.int_in_range(0..=1_000_000)?,
+        ce_threshold: Some(span(u)?),
+        timer_slack: span(u)?,
+        horizon: if u.arbitrary()? { Horizon::Drop(span(u)?) } else { Horizon::Cap(span(u)?) },
+        maxrate: u.arbitrary::<bool>()?.then(|| rate(u)).transpose()?.map(|rate| rate.get()),
+        pacing: !u.ratio(1, 5)?,
+        ..FqSettings::new(u.int_in_range(0..=9_000)?)
+    };
     if u.arbitrary()? {
-        settings = settings.quantum(u.int_in_range(0..=5_000)?).initial_quantum(u.int_in_range(0..=20_000)?);
-    }
-    if u.arbitrary()? {
-        settings = settings.maxrate(rate(u)?.get());
-    }
-    if u.ratio(1, 5)? {
-        settings = settings.nopacing();
+        settings.quantum = u.int_in_range(0..=5_000)?;
+        settings.initial_quantum = u.int_in_range(0..=20_000)?;
     }
     Ok(Fq::new(settings).ok())
 }

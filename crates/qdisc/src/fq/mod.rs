@@ -48,7 +48,7 @@ const FAST_PATH_LIMIT: usize = 8;
 /// use quietcore_core::Nanos;
 /// use quietcore_qdisc::{Dequeued, Fq, FqSettings, Qdisc};
 ///
-/// let settings = FqSettings::default().maxrate(50_000); // 20 us per byte
+/// let settings = FqSettings { maxrate: Some(50_000), ..FqSettings::default() }; // 20 us per byte
 /// let mut queue = Fq::new(settings).expect("settings that can be");
 /// for _ in 0..2 {
 ///     assert!(queue.enqueue(Nanos(0), vec![0; 1_000]).is_accepted());

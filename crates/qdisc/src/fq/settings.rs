@@ -18,23 +18,22 @@ pub enum Horizon {
 
 /// What an [`Fq`](crate::Fq) is asked for; what is not said is as in the kernel, with an MTU of 1514 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct FqSettings {
     /// Packets that may be queued, of each band.
     pub limit: u32,
     /// Packets that may be queued, of each flow.
     pub flow_limit: u32,
-    /// Bytes that a flow may send in its turn.
+    /// Bytes that a flow may send in its turn: at least 1.
     pub quantum: u32,
     /// Bytes that a flow may send in its first turn.
     pub initial_quantum: u32,
     /// Bytes per second that a flow may send, whatever its packets ask for.
     pub maxrate: Option<u64>,
-    /// From twice as many flows on, idle ones are forgotten.
+    /// From twice as many flows on, idle ones are forgotten: at least 1.
     pub buckets: u32,
     /// Flows whose numbers agree in these bits are one.
     pub orphan_mask: Option<u64>,
-    /// Whether rates are kept.
+    /// Whether rates are kept; what packets say of their departure holds in any case.
     pub pacing: bool,
     /// After so long without packets a flow has at least a quantum again.
     pub refill_delay: Nanos,
@@ -46,9 +45,9 @@ pub struct FqSettings {
     pub timer_slack: Nanos,
     /// How far ahead packets may ask to leave.
     pub horizon: Horizon,
-    /// The band of each priority; priorities count modulo 16.
+    /// The band of each priority: 0, 1 or 2; priorities count modulo 16.
     pub priomap: [u8; 16],
-    /// Bytes that each band may send in its turn.
+    /// Bytes that each band may send in its turn: at least 16384.
     pub weights: [u32; BANDS],
 }
 
@@ -79,96 +78,6 @@ impl FqSettings {
             priomap: [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1],
             weights: [589_824, 196_608, 65_536],
         }
-    }
-
-    /// Packets that may be queued, of each band.
-    #[must_use]
-    pub const fn limit(self, packets: u32) -> Self {
-        Self { limit: packets, ..self }
-    }
-
-    /// Packets that may be queued, of each flow.
-    #[must_use]
-    pub const fn flow_limit(self, packets: u32) -> Self {
-        Self { flow_limit: packets, ..self }
-    }
-
-    /// Bytes that a flow may send in its turn: at least 1.
-    #[must_use]
-    pub const fn quantum(self, bytes: u32) -> Self {
-        Self { quantum: bytes, ..self }
-    }
-
-    /// Bytes that a flow may send in its first turn.
-    #[must_use]
-    pub const fn initial_quantum(self, bytes: u32) -> Self {
-        Self { initial_quantum: bytes, ..self }
-    }
-
-    /// Bytes per second that a flow may send, whatever its packets ask for.
-    #[must_use]
-    pub const fn maxrate(self, bytes_per_second: u64) -> Self {
-        Self { maxrate: Some(bytes_per_second), ..self }
-    }
-
-    /// From twice as many flows on, idle ones are forgotten: at least 1.
-    #[must_use]
-    pub const fn buckets(self, count: u32) -> Self {
-        Self { buckets: count, ..self }
-    }
-
-    /// Flows whose numbers agree in these bits are one.
-    #[must_use]
-    pub const fn orphan_mask(self, mask: u64) -> Self {
-        Self { orphan_mask: Some(mask), ..self }
-    }
-
-    /// Keeps no rates; what packets say of their departure holds.
-    #[must_use]
-    pub const fn nopacing(self) -> Self {
-        Self { pacing: false, ..self }
-    }
-
-    /// After so long without packets a flow has at least a quantum again.
-    #[must_use]
-    pub const fn refill_delay(self, span: Nanos) -> Self {
-        Self { refill_delay: span, ..self }
-    }
-
-    /// Flows of at most so many bytes per second are paced packet by packet.
-    #[must_use]
-    pub const fn low_rate_threshold(self, bytes_per_second: u64) -> Self {
-        Self { low_rate_threshold: bytes_per_second, ..self }
-    }
-
-    /// Packets that leave more than so much later than they could have are marked.
-    #[must_use]
-    pub const fn ce_threshold(self, span: Nanos) -> Self {
-        Self { ce_threshold: Some(span), ..self }
-    }
-
-    /// How late the watchdog may be; for the caller, which arms it.
-    #[must_use]
-    pub const fn timer_slack(self, span: Nanos) -> Self {
-        Self { timer_slack: span, ..self }
-    }
-
-    /// How far ahead packets may ask to leave.
-    #[must_use]
-    pub const fn horizon(self, horizon: Horizon) -> Self {
-        Self { horizon, ..self }
-    }
-
-    /// The band of each priority: 0, 1 or 2.
-    #[must_use]
-    pub const fn priomap(self, bands: [u8; 16]) -> Self {
-        Self { priomap: bands, ..self }
-    }
-
-    /// Bytes that each band may send in its turn: at least 16384.
-    #[must_use]
-    pub const fn weights(self, bytes: [u32; BANDS]) -> Self {
-        Self { weights: bytes, ..self }
     }
 
     /// The band of a priority.

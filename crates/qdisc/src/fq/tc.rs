@@ -9,7 +9,7 @@ use crate::kind::{QdiscContext, QdiscKind};
 use crate::refusal::TcRefusal;
 use crate::tc::error::TcError;
 use crate::tc::scalar::Show;
-use crate::tc::table::{Complete, options, switch};
+use crate::tc::table::{Complete, OptionTable as _, options, switch};
 use crate::tc::text::{byte_rate_text, size_text, time_text};
 use crate::tc::units::{BitRate, Bytes};
 use crate::tc::value::OptionValue;
@@ -130,52 +130,30 @@ impl OptionValue for Weights {
 impl<P: Packet + Debug + Send> Classful<P> for Fq<P> {}
 
 impl FqOptions {
-    /// What is typed now, and for the rest what was typed before: a change is of what it names.
-    fn merged(self, before: &Self) -> Self {
-        Self {
-            limit: self.limit.or(before.limit),
-            flow_limit: self.flow_limit.or(before.flow_limit),
-            quantum: self.quantum.or(before.quantum),
-            initial_quantum: self.initial_quantum.or(before.initial_quantum),
-            maxrate: self.maxrate.or(before.maxrate),
-            buckets: self.buckets.or(before.buckets),
-            orphan_mask: self.orphan_mask.or(before.orphan_mask),
-            pacing: self.pacing.or(before.pacing),
-            refill_delay: self.refill_delay.or(before.refill_delay),
-            low_rate_threshold: self.low_rate_threshold.or(before.low_rate_threshold),
-            ce_threshold: self.ce_threshold.or(before.ce_threshold),
-            timer_slack: self.timer_slack.or(before.timer_slack),
-            horizon: self.horizon.or(before.horizon),
-            beyond: self.beyond.or(before.beyond),
-            bands: self.bands.or(before.bands),
-            priomap: self.priomap.or(before.priomap),
-            weights: self.weights.or(before.weights),
-        }
-    }
-
     fn told(&self) -> FqSettings {
-        let mut settings = FqSettings::default();
-        settings.limit = self.limit.unwrap_or(settings.limit);
-        settings.flow_limit = self.flow_limit.unwrap_or(settings.flow_limit);
-        settings.quantum = self.quantum.map_or(settings.quantum, |bytes| bytes.0);
-        settings.initial_quantum = self.initial_quantum.map_or(settings.initial_quantum, |bytes| bytes.0);
-        // As the kernel: a rate of 0 is none.
-        settings.maxrate = self.maxrate.map(BitRate::bytes_per_second).filter(|rate| *rate > 0);
-        settings.buckets = self.buckets.unwrap_or(settings.buckets);
-        settings.orphan_mask = self.orphan_mask.map(u64::from);
-        settings.pacing = self.pacing != Some(Pacing::Off);
-        settings.refill_delay = self.refill_delay.unwrap_or(settings.refill_delay);
-        let threshold = self.low_rate_threshold.map(BitRate::bytes_per_second);
-        settings.low_rate_threshold = threshold.unwrap_or(settings.low_rate_threshold);
-        settings.ce_threshold = self.ce_threshold;
-        settings.timer_slack = self.timer_slack.unwrap_or(settings.timer_slack);
-        let (Horizon::Drop(span) | Horizon::Cap(span)) = settings.horizon;
+        let kernel = FqSettings::default();
+        let (Horizon::Drop(span) | Horizon::Cap(span)) = kernel.horizon;
         let span: Nanos = self.horizon.unwrap_or(span);
         let caps = self.beyond == Some(BeyondHorizon::Cap);
-        settings.horizon = if caps { Horizon::Cap(span) } else { Horizon::Drop(span) };
-        settings.priomap = self.priomap.map_or(settings.priomap, |map| map.0);
-        settings.weights = self.weights.map_or(settings.weights, |weights| weights.0);
-        settings
+        let low_rate = self.low_rate_threshold.map(BitRate::bytes_per_second);
+        FqSettings {
+            limit: self.limit.unwrap_or(kernel.limit),
+            flow_limit: self.flow_limit.unwrap_or(kernel.flow_limit),
+            quantum: self.quantum.map_or(kernel.quantum, |bytes| bytes.0),
+            initial_quantum: self.initial_quantum.map_or(kernel.initial_quantum, |bytes| bytes.0),
+            // As the kernel: a rate of 0 is none.
+            maxrate: self.maxrate.map(BitRate::bytes_per_second).filter(|rate| *rate > 0),
+            buckets: self.buckets.unwrap_or(kernel.buckets),
+            orphan_mask: self.orphan_mask.map(u64::from),
+            pacing: self.pacing != Some(Pacing::Off),
+            refill_delay: self.refill_delay.unwrap_or(kernel.refill_delay),
+            low_rate_threshold: low_rate.unwrap_or(kernel.low_rate_threshold),
+            ce_threshold: self.ce_threshold,
+            timer_slack: self.timer_slack.unwrap_or(kernel.timer_slack),
+            horizon: if caps { Horizon::Cap(span) } else { Horizon::Drop(span) },
+            priomap: self.priomap.map_or(kernel.priomap, |map| map.0),
+            weights: self.weights.map_or(kernel.weights, |weights| weights.0),
+        }
     }
 }
 
@@ -190,25 +168,21 @@ fn refused(error: &FqError) -> TcRefusal {
     TcRefusal::setting("fq", option, value, error.to_string())
 }
 
-impl QdiscKind for FqOptions {
-    type Made<P: Packet + Debug + Send> = Fq<P>;
+impl<P: Packet + Debug + Send> QdiscKind<P> for FqOptions {
+    type Made = Fq<P>;
 
-    fn make<P: Packet + Debug + Send>(&self, _: &QdiscContext) -> Result<Fq<P>, TcRefusal> {
+    fn make(&self, _: &QdiscContext) -> Result<Fq<P>, TcRefusal> {
         Fq::new(self.told()).map_err(|error| refused(&error))
     }
 
-    fn change<P: Packet + Debug + Send>(
-        self,
-        queue: &mut Fq<P>,
-        before: &Self,
-        _: &QdiscContext,
-    ) -> Result<Self, TcRefusal> {
-        let merged = self.merged(before);
+    fn change(self, queue: &mut Fq<P>, before: &Self, _: &QdiscContext) -> Result<Self, TcRefusal> {
+        // A change is of what it names.
+        let merged = self.merged(before.clone());
         queue.change(merged.told()).map_err(|error| refused(&error))?;
         Ok(merged)
     }
 
-    fn describe<P: Packet + Debug + Send>(&self, queue: &Fq<P>) -> TcDescription {
+    fn describe(&self, queue: &Fq<P>) -> TcDescription {
         let told = queue.fq_statistics();
         let flows = format!(
             "flows {} (inactive {} throttled {})",

@@ -18,6 +18,9 @@ pub(crate) trait OptionTable: Default {
 
     /// Takes the value of the option `name`, a full one that was just taken.
     fn set(&mut self, name: &'static str, words: &mut LineWords<'_>) -> Result<(), TcError>;
+
+    /// What is typed now, and for the rest what was typed before.
+    fn merged(self, before: Self) -> Self;
 }
 
 /// What a structure of options lacks to be carried out.
@@ -114,6 +117,11 @@ macro_rules! options {
                     })*
                     _ => unreachable!("only names of the table are looked up"),
                 }
+            }
+
+            #[allow(unused_variables, reason = "of a discipline without options")]
+            fn merged(self, before: Self) -> Self {
+                Self { $($field: self.$field.or(before.$field),)* }
             }
         }
 

@@ -164,30 +164,37 @@ fn limits() -> impl Strategy<Value = FqSettings> {
     });
     let mask = prop_oneof![Just(None), (0_u64..64).prop_map(Some)];
     let threshold = prop_oneof![Just(None), (0_u64..1_000_000).prop_map(Some)];
-    (limit, flow_limit, horizon, mask, threshold).prop_map(|(limit, flow_limit, horizon, mask, threshold)| {
-        let mut settings = FqSettings::default().limit(limit).flow_limit(flow_limit).horizon(horizon);
-        settings.orphan_mask = mask;
-        settings.ce_threshold = threshold.map(Nanos);
-        settings
-    })
+    (limit, flow_limit, horizon, mask, threshold).prop_map(
+        |(limit, flow_limit, horizon, orphan_mask, threshold)| {
+            let ce_threshold = threshold.map(Nanos);
+            FqSettings { limit, flow_limit, horizon, orphan_mask, ce_threshold, ..FqSettings::default() }
+        },
+    )
 }
 
 fn settings() -> impl Strategy<Value = FqSettings> {
     let quanta = prop_oneof![Just((3_028_u32, 15_140_u32)), (1_u32..5_000, 0_u32..20_000)];
     let maxrate = prop_oneof![2 => Just(None), 1 => (0_u64..2_000_000).prop_map(Some)];
     let low = prop_oneof![Just(68_750_u64), 0_u64..3_000_000];
-    let refill = prop_oneof![Just(40_000_000_u64), 0_u64..1_000_000];
+    let refill = prop_oneof![Just(40_000_000_u64), 0_u64..1_000_000].prop_map(Nanos);
     let weights = prop_oneof![Just([589_824_u32, 196_608, 65_536]), Just([16_384; 3])];
     let priomap = prop_oneof![Just(None), proptest::array::uniform16(0_u8..3).prop_map(Some)];
     let paces = (maxrate, low, refill, 0_u8..8);
     (limits(), quanta, paces, 1_u32..6, weights, priomap).prop_map(
-        |(settings, (quantum, initial), (maxrate, low, refill, pacing), buckets, weights, priomap)| {
-            let settings =
-                settings.quantum(quantum).initial_quantum(initial).buckets(buckets).weights(weights);
-            let mut settings = settings.low_rate_threshold(low).refill_delay(Nanos(refill));
-            settings.maxrate = maxrate;
-            settings.pacing = pacing > 0;
-            priomap.map_or(settings, |priomap| settings.priomap(priomap))
+        |(settings, (quantum, initial_quantum), paces, buckets, weights, priomap)| {
+            let (maxrate, low_rate_threshold, refill_delay, pacing) = paces;
+            FqSettings {
+                quantum,
+                initial_quantum,
+                buckets,
+                weights,
+                low_rate_threshold,
+                refill_delay,
+                maxrate,
+                pacing: pacing > 0,
+                priomap: priomap.unwrap_or(settings.priomap),
+                ..settings
+            }
         },
     )
 }

@@ -50,7 +50,7 @@ proptest! {
         bytes in proptest::collection::vec((1_u32..3_000, any::<bool>()), 1..20),
         late in proptest::collection::vec(0_u64..SECOND / 4, 1..10),
     ) {
-        let mut queue = fq(FqSettings::default().maxrate(rate).flow_limit(1_000));
+        let mut queue = fq(FqSettings { maxrate: Some(rate), flow_limit: 1_000, ..FqSettings::default() });
         let (mut sent, mut now) = (vec![], Nanos(MILLIS));
         let mut bytes = bytes.into_iter().cycle();
         for (pause, count) in bursts {
@@ -81,8 +81,8 @@ proptest! {
         bytes in proptest::collection::vec(1_u32..3_000, 1..200),
         late in proptest::collection::vec(0_u64..50 * MILLIS, 1..10),
     ) {
-        let settings = FqSettings::default().initial_quantum(initial).flow_limit(1_000);
-        let mut queue = fq(settings.maxrate(rate).refill_delay(Nanos(u64::MAX)));
+        let settings = FqSettings { initial_quantum: initial, flow_limit: 1_000, ..FqSettings::default() };
+        let mut queue = fq(FqSettings { maxrate: Some(rate), refill_delay: Nanos(u64::MAX), ..settings });
         for bytes in bytes {
             put(&mut queue, MILLIS, packet(1, bytes));
         }
@@ -121,16 +121,17 @@ fn defaults() {
 fn settings_that_cannot_be() {
     let error = |settings| Fq::<Datagram>::new(settings).err();
     let settings = FqSettings::default();
-    assert_eq!(error(settings.quantum(0)), Some(FqError::Quantum { bytes: 0 }));
-    assert_eq!(error(settings.buckets(0)), Some(FqError::Buckets { count: 0 }));
+    assert_eq!(error(FqSettings { quantum: 0, ..settings }), Some(FqError::Quantum { bytes: 0 }));
+    assert_eq!(error(FqSettings { buckets: 0, ..settings }), Some(FqError::Buckets { count: 0 }));
+    let weighed = |weights| FqSettings { weights, ..settings };
     let mut priomap = [2; 16];
-    assert_eq!(error(settings.priomap(priomap)), None);
+    assert_eq!(error(FqSettings { priomap, ..settings }), None);
     priomap[9] = 3;
     let band = FqError::Band { priority: 9, band: 3 };
-    assert_eq!(error(settings.priomap(priomap)), Some(band));
-    assert_eq!(error(settings.weights([16_384; 3])), None);
+    assert_eq!(error(FqSettings { priomap, ..settings }), Some(band));
+    assert_eq!(error(weighed([16_384; 3])), None);
     let weight = FqError::Weight { band: 1, weight: 16_383 };
-    assert_eq!(error(settings.weights([16_384, 16_383, 16_384])), Some(weight));
+    assert_eq!(error(weighed([16_384, 16_383, 16_384])), Some(weight));
     assert_eq!(weight.to_string(), "weight 16383 of band 1 is below 16384");
     assert_eq!(band.to_string(), "priority 9 is mapped to band 3 of 3, which begin at 0");
     assert_eq!(FqError::Buckets { count: 0 }.to_string(), "0 buckets keep no flow");
@@ -159,7 +160,8 @@ fn who_waits_holds_up_nobody() {
 /// Method: by hand; a quantum of 1000, long packets against short ones.
 #[test]
 fn turns() {
-    let mut queue = fq(FqSettings::default().quantum(1_000).initial_quantum(1_000).nopacing());
+    let mut queue =
+        fq(FqSettings { quantum: 1_000, initial_quantum: 1_000, pacing: false, ..FqSettings::default() });
     let paced = |flow, bytes| Datagram { departure: Some(Nanos(1)), ..packet(flow, bytes) };
     for _ in 0..4 {
         put(&mut queue, 0, paced(1, 1_000));
@@ -177,7 +179,7 @@ fn turns() {
 /// Goal: bands share by their weights when all have enough. Method: three flows that never run dry.
 #[test]
 fn bands_share_by_weight() {
-    let settings = FqSettings::default().flow_limit(10_000).nopacing();
+    let settings = FqSettings { flow_limit: 10_000, pacing: false, ..FqSettings::default() };
     let mut queue = fq(settings);
     let mut sent = [0_u64; 3];
     let of_band = |band: u32| Datagram { priority: [6, 0, 1][band as usize], ..packet(band.into(), 1_024) };
@@ -219,7 +221,12 @@ fn lateness_is_made_up_for() {
 /// at a time. Method: by hand: 1 us per byte, packets of 1000.
 #[test]
 fn a_high_rate_is_paced_by_quanta() {
-    let mut queue = fq(FqSettings::default().quantum(2_000).initial_quantum(3_000).maxrate(1_000_000));
+    let mut queue = fq(FqSettings {
+        quantum: 2_000,
+        initial_quantum: 3_000,
+        maxrate: Some(1_000_000),
+        ..FqSettings::default()
+    });
     for _ in 0..9 {
         put(&mut queue, 0, packet(1, 1_000));
     }
@@ -235,7 +242,7 @@ fn the_horizon() {
     put(&mut queue, 0, at(10 * SECOND));
     assert_eq!(queue.enqueue(Nanos(0), at(10 * SECOND + 1)), Enqueued::Dropped);
     assert_eq!((queue.fq_statistics().horizon_drops, queue.statistics().dropped), (1, 1));
-    let mut queue = fq(FqSettings::default().horizon(Horizon::Cap(Nanos(SECOND))));
+    let mut queue = fq(FqSettings { horizon: Horizon::Cap(Nanos(SECOND)), ..FqSettings::default() });
     put(&mut queue, 0, at(u64::MAX));
     assert_eq!(queue.dequeue(Nanos(0)), Dequeued::Throttled(Nanos(SECOND)));
     assert_eq!((next(&mut queue, SECOND), queue.fq_statistics().horizon_caps), (Some(1), 1));
@@ -245,7 +252,7 @@ fn the_horizon() {
 #[test]
 fn low_is_up_to_the_threshold() {
     for (rate, at_once) in [(50_000, 1), (50_001, 2)] {
-        let mut queue = fq(FqSettings::default().low_rate_threshold(50_000));
+        let mut queue = fq(FqSettings { low_rate_threshold: 50_000, ..FqSettings::default() });
         for _ in 0..2 {
             put(&mut queue, 0, Datagram { rate: Some(rate), ..packet(1, 50) });
         }
@@ -258,7 +265,7 @@ fn low_is_up_to_the_threshold() {
 /// both sides of it.
 #[test]
 fn late_packets_are_marked() {
-    let mut queue = fq(FqSettings::default().ce_threshold(Nanos(100)));
+    let mut queue = fq(FqSettings { ce_threshold: Some(Nanos(100)), ..FqSettings::default() });
     for (late, markable, marked) in [(100, true, false), (101, true, true), (101, false, false)] {
         let departure = Some(Nanos(SECOND));
         put(&mut queue, 0, Datagram { departure, markable, ..packet(1, 50) });
@@ -273,7 +280,12 @@ fn late_packets_are_marked() {
 #[test]
 fn idleness_refills() {
     for (late, at_once) in [(0, 1), (1, 2)] {
-        let settings = FqSettings::default().quantum(1_000).initial_quantum(1_000).maxrate(1_000_000);
+        let settings = FqSettings {
+            quantum: 1_000,
+            initial_quantum: 1_000,
+            maxrate: Some(1_000_000),
+            ..FqSettings::default()
+        };
         let mut queue = fq(settings);
         put(&mut queue, 0, packet(1, 1_999));
         assert_eq!((next(&mut queue, 0), next(&mut queue, 0)), (Some(1), None));
@@ -291,7 +303,7 @@ fn idleness_refills() {
 #[test]
 fn idle_flows_are_forgotten() {
     for (buckets, late, forgotten) in [(1, 0, 0), (1, 1, 8), (6, 1, 8), (7, 1, 0)] {
-        let mut queue = fq(FqSettings::default().buckets(buckets).maxrate(u64::MAX));
+        let mut queue = fq(FqSettings { buckets, maxrate: Some(u64::MAX), ..FqSettings::default() });
         for flow in 0..12 {
             put(&mut queue, 0, packet(flow, 100));
         }
@@ -309,8 +321,12 @@ fn idle_flows_are_forgotten() {
 /// Goal: neither huge numbers nor the end of time panic. Method: the largest of everything.
 #[test]
 fn extremes() {
-    let settings = FqSettings::new(u32::MAX).horizon(Horizon::Cap(Nanos(u64::MAX))).maxrate(u64::MAX);
-    let mut queue = fq(settings.weights([u32::MAX; 3]));
+    let settings = FqSettings {
+        horizon: Horizon::Cap(Nanos(u64::MAX)),
+        maxrate: Some(u64::MAX),
+        ..FqSettings::new(u32::MAX)
+    };
+    let mut queue = fq(FqSettings { weights: [u32::MAX; 3], ..settings });
     for departure in [None, Some(Nanos(u64::MAX))] {
         let (rate, priority) = (Some(u64::MAX), u32::MAX);
         put(&mut queue, 0, Datagram { departure, rate, priority, ..packet(u64::MAX, u32::MAX) });
@@ -318,7 +334,7 @@ fn extremes() {
     assert_eq!(next(&mut queue, 0), Some(u64::MAX));
     assert_eq!(queue.dequeue(Nanos(0)), Dequeued::Throttled(Nanos(u64::MAX)));
     assert_eq!(next(&mut queue, u64::MAX), Some(u64::MAX));
-    let mut queue = fq(FqSettings::default().maxrate(0));
+    let mut queue = fq(FqSettings { maxrate: Some(0), ..FqSettings::default() });
     put(&mut queue, u64::MAX - 1, packet(1, 1));
     put(&mut queue, u64::MAX - 1, packet(1, 1));
     assert_eq!(next(&mut queue, u64::MAX - 1), Some(1));
