@@ -45,54 +45,34 @@ pub enum SeedUse {
 }
 
 /// The options of a kind of discipline.
-pub(crate) trait QdiscKind: Sized + 'static {
+pub(crate) trait QdiscKind<P: Packet + Debug + Send>: Sized {
     /// What is made of them.
-    type Made<P: Packet + Debug + Send>: Classful<P>;
+    type Made: Classful<P>;
 
     /// Makes one.
-    fn make<P: Packet + Debug + Send>(&self, context: &QdiscContext) -> Result<Self::Made<P>, TcRefusal>;
+    fn make(&self, context: &QdiscContext) -> Result<Self::Made, TcRefusal>;
 
     /// Tells one that runs something else; what it holds stays. Gives what it has been told in all then.
-    fn change<P: Packet + Debug + Send>(
-        self,
-        queue: &mut Self::Made<P>,
-        before: &Self,
-        context: &QdiscContext,
-    ) -> Result<Self, TcRefusal>;
+    fn change(self, queue: &mut Self::Made, before: &Self, context: &QdiscContext)
+    -> Result<Self, TcRefusal>;
 
     /// What `tc` shows of one that was told this.
-    fn describe<P: Packet + Debug + Send>(&self, queue: &Self::Made<P>) -> TcDescription;
-
-    /// Where its random numbers come from.
-    fn seed(&self) -> SeedUse {
-        SeedUse::None
-    }
+    fn describe(&self, queue: &Self::Made) -> TcDescription;
 }
 
 /// The options of a kind of class.
-pub(crate) trait ClassKind: Sized + 'static {
+pub(crate) trait ClassKind<P: Packet + Debug + Send>: Sized {
     /// What they are classes of.
-    type Of<P: Packet + Debug + Send>: Classful<P>;
+    type Of: Classful<P>;
 
     /// Adds a class below `parent`, or below none.
-    fn add<P: Packet + Debug + Send>(
-        &self,
-        queue: &mut Self::Of<P>,
-        parent: Option<ClassId>,
-        id: ClassId,
-    ) -> Result<(), TcRefusal>;
+    fn add(&self, queue: &mut Self::Of, parent: Option<ClassId>, id: ClassId) -> Result<(), TcRefusal>;
 
     /// Tells a class something else; gives what it has been told in all then.
-    fn change<P: Packet + Debug + Send>(
-        self,
-        queue: &mut Self::Of<P>,
-        id: ClassId,
-        before: &Self,
-        now: Nanos,
-    ) -> Result<Self, TcRefusal>;
+    fn change(self, queue: &mut Self::Of, id: ClassId, before: &Self, now: Nanos) -> Result<Self, TcRefusal>;
 
     /// What `tc` shows of a class that was told this.
-    fn describe<P: Packet + Debug + Send>(&self, queue: &Self::Of<P>, id: ClassId) -> TcDescription;
+    fn describe(&self, queue: &Self::Of, id: ClassId) -> TcDescription;
 }
 
 /// The discipline of a kind.

@@ -48,8 +48,20 @@ impl Statistics {
     /// The same, and it was sent.
     pub fn sent(&mut self, bytes: u32) {
         self.left(bytes);
+        self.count_sent(bytes);
+    }
+
+    /// A packet of `bytes` was sent that one of its queues held.
+    pub(crate) fn count_sent(&mut self, bytes: u32) {
         self.sent_bytes += u64::from(bytes);
         self.sent_packets += 1;
+    }
+
+    /// What one of its queues holds and has dropped is its own, too.
+    pub(crate) fn include(&mut self, queue: &Self) {
+        self.dropped += queue.dropped;
+        self.backlog += queue.backlog;
+        self.qlen += queue.qlen;
     }
 
     /// Nothing is queued any more.

@@ -41,16 +41,7 @@ impl<P: Packet + Debug + Send> Classful<P> for Cbq<P> {
     }
 
     fn class_statistics(&self, class: ClassId) -> Option<Statistics> {
-        let told = self.class(class)?;
-        Some(Statistics {
-            sent_bytes: told.sent_bytes,
-            sent_packets: told.sent_packets,
-            dropped: told.dropped,
-            overlimits: told.overlimits,
-            requeues: 0,
-            backlog: told.backlog,
-            qlen: told.qlen,
-        })
+        self.class(class).map(|told| told.queue)
     }
 
     fn describe_class(&self, class: ClassId) -> TcDescription {

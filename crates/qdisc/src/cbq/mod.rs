@@ -160,7 +160,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
         self.throttled.retain(|&(_, one)| one != id);
         self.penalties.retain(|&(_, one)| one != id);
         if let Some(gone) = self.classes.remove(&id) {
-            let statistics = gone.statistics();
+            let statistics = gone.statistics().queue;
             self.counted.dropped += statistics.dropped + statistics.qlen;
             if let Some(parent) = gone.parent {
                 self.node_mut(parent).children -= 1;
@@ -181,8 +181,8 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
         self.deactivate(id);
         self.throttled.retain(|&(_, one)| one != id);
         let node = self.node_mut(id);
-        let statistics = node.statistics();
-        node.counted.dropped = statistics.dropped + statistics.qlen;
+        let statistics = node.statistics().queue;
+        node.counted.queue.dropped = statistics.dropped + statistics.qlen;
         node.queue = queue;
         self.activate(id);
         Ok(())

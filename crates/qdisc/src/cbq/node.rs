@@ -97,8 +97,7 @@ impl<P: Packet + Debug> CbqNode<P> {
 
     /// A packet of it or from below it will have left at `end`, having taken `taken` on the link.
     pub(super) fn sent(&mut self, bytes: u32, end: Nanos, taken: Nanos) {
-        self.counted.sent_bytes += u64::from(bytes);
-        self.counted.sent_packets += 1;
+        self.counted.queue.count_sent(bytes);
         let own = signed(self.settings.rate.time(bytes));
         let passed = end.since(self.last);
         let average = self.counted.average_idle;
@@ -138,9 +137,9 @@ impl<P: Packet + Debug> CbqNode<P> {
     }
 
     pub(super) fn statistics(&self) -> CbqClassStatistics {
-        let queue = self.queue.statistics();
-        let dropped = self.counted.dropped + queue.dropped;
-        CbqClassStatistics { dropped, backlog: queue.backlog, qlen: queue.qlen, ..self.counted }
+        let mut queue = self.counted.queue;
+        queue.include(&self.queue.statistics());
+        CbqClassStatistics { queue, ..self.counted }
     }
 }
 

@@ -80,7 +80,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     /// A class is above its rate, and no class lends to it.
     fn delay(&mut self, id: ClassId, now: Nanos) {
         let node = self.node_mut(id);
-        node.counted.overlimits += 1;
+        node.counted.queue.overlimits += 1;
         let mut until = node.delay(now);
         if node.settings.overlimit == CbqOverlimit::Delay {
             self.penalties.insert((until, id));
@@ -229,16 +229,14 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Cbq<P> {
     }
 
     fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
-        let priority = packet.priority();
-        self.enqueue_to(now, ClassId::new((priority >> 16) as u16, (priority & 0xffff) as u16), packet)
+        self.enqueue_to(now, ClassId(packet.priority()), packet)
     }
 
     fn dequeue(&mut self, now: Nanos) -> Dequeued<P> {
         self.end_throttling(now);
         self.end_penalties(now);
         if let Some(packet) = self.serve(now) {
-            self.counted.sent_bytes += u64::from(packet.len());
-            self.counted.sent_packets += 1;
+            self.counted.count_sent(packet.len());
             return Dequeued::Packet(packet);
         }
         // A class that is out and has nothing, as its queue was exchanged, is not waited for.
@@ -264,12 +262,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Cbq<P> {
 
     fn statistics(&self) -> Statistics {
         let mut all = self.counted;
-        for node in self.classes.values() {
-            let class = node.statistics();
-            all.backlog += class.backlog;
-            all.qlen += class.qlen;
-            all.dropped += class.dropped;
-        }
+        self.classes.values().for_each(|node| all.include(&node.statistics().queue));
         all
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Source of the estimate's limits: S. Floyd, "Notes on Class-Based Queueing: Setting Parameters" (1995).
 
-use crate::{ClassId, Rate};
+use crate::{ClassId, Rate, Statistics};
 use core::fmt;
 use quietcore_core::Nanos;
 
@@ -153,18 +153,9 @@ impl core::error::Error for CbqError {}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CbqClassStatistics {
-    /// Bytes that left from it or, unless they are isolated, from below it.
-    pub sent_bytes: u64,
-    /// Packets that did.
-    pub sent_packets: u64,
-    /// Packets of its own queue that were dropped.
-    pub dropped: u64,
-    /// Bytes in its own queue.
-    pub backlog: u64,
-    /// Packets in its own queue.
-    pub qlen: u64,
-    /// How often it was its turn and it was above its rate, with no class to borrow from.
-    pub overlimits: u64,
+    /// What left from it or, unless they are isolated, from below it, and what its own queue dropped and holds;
+    /// `overlimits` is how often it was its turn and it was above its rate, with no class to borrow from.
+    pub queue: Statistics,
     /// How often something was done about that: once each time it goes above.
     pub overactions: u64,
     /// Packets that it borrowed for, or that were borrowed from it.

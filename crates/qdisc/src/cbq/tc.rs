@@ -166,10 +166,10 @@ pub(super) fn class_notes<P: Packet + Debug + Send>(queue: &Cbq<P>, id: ClassId)
     )]
 }
 
-impl QdiscKind for CbqOptions {
-    type Made<P: Packet + Debug + Send> = Cbq<P>;
+impl<P: Packet + Debug + Send> QdiscKind<P> for CbqOptions {
+    type Made = Cbq<P>;
 
-    fn make<P: Packet + Debug + Send>(&self, context: &QdiscContext) -> Result<Cbq<P>, TcRefusal> {
+    fn make(&self, context: &QdiscContext) -> Result<Cbq<P>, TcRefusal> {
         let bandwidth = rate_of("cbq", "bandwidth", needed("cbq", "bandwidth", self.bandwidth)?)?;
         let avpkt = needed("cbq", "avpkt", self.avpkt)?;
         if avpkt.0 == 0 {
@@ -186,46 +186,30 @@ impl QdiscKind for CbqOptions {
         Ok(queue)
     }
 
-    fn change<P: Packet + Debug + Send>(
-        self,
-        _: &mut Cbq<P>,
-        _: &Self,
-        _: &QdiscContext,
-    ) -> Result<Self, TcRefusal> {
+    fn change(self, _: &mut Cbq<P>, _: &Self, _: &QdiscContext) -> Result<Self, TcRefusal> {
         Err(TcRefusal::unchangeable("cbq"))
     }
 
-    fn describe<P: Packet + Debug + Send>(&self, queue: &Cbq<P>) -> TcDescription {
+    fn describe(&self, queue: &Cbq<P>) -> TcDescription {
         TcDescription { options: link_text(queue.settings()), ..TcDescription::default() }
     }
 }
 
-impl ClassKind for CbqClassOptions {
-    type Of<P: Packet + Debug + Send> = Cbq<P>;
+impl<P: Packet + Debug + Send> ClassKind<P> for CbqClassOptions {
+    type Of = Cbq<P>;
 
-    fn add<P: Packet + Debug + Send>(
-        &self,
-        queue: &mut Cbq<P>,
-        parent: Option<ClassId>,
-        id: ClassId,
-    ) -> Result<(), TcRefusal> {
+    fn add(&self, queue: &mut Cbq<P>, parent: Option<ClassId>, id: ClassId) -> Result<(), TcRefusal> {
         let class = self.told(queue.settings())?;
         Ok(queue.add_class(parent, id, class)?)
     }
 
-    fn change<P: Packet + Debug + Send>(
-        self,
-        queue: &mut Cbq<P>,
-        id: ClassId,
-        _: &Self,
-        _: Nanos,
-    ) -> Result<Self, TcRefusal> {
+    fn change(self, queue: &mut Cbq<P>, id: ClassId, _: &Self, _: Nanos) -> Result<Self, TcRefusal> {
         let class = self.told(queue.settings())?;
         queue.change_class(id, class)?;
         Ok(self)
     }
 
-    fn describe<P: Packet + Debug + Send>(&self, queue: &Cbq<P>, id: ClassId) -> TcDescription {
+    fn describe(&self, queue: &Cbq<P>, id: ClassId) -> TcDescription {
         let rate = self.rate.map_or_else(String::new, |rate| byte_rate_text(rate.bytes_per_second()));
         let marks = match (self.borrow == Some(CbqBorrow::Bounded), self.share == Some(CbqShare::Isolated)) {
             (true, true) => " (bounded,isolated)",

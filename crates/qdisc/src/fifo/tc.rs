@@ -47,58 +47,36 @@ impl fmt::Display for FifoLimit {
 
 impl<P: Packet + Debug + Send> Classful<P> for Fifo<P> {}
 
-impl PfifoOptions {
+/// What the two kinds differ in.
+trait FifoOptions {
+    fn told(&self) -> FifoLimit;
+}
+
+impl FifoOptions for PfifoOptions {
     fn told(&self) -> FifoLimit {
         FifoLimit::Packets(self.limit.unwrap_or(PFIFO_LIMIT))
     }
 }
 
-impl BfifoOptions {
+impl FifoOptions for BfifoOptions {
     fn told(&self) -> FifoLimit {
         FifoLimit::Bytes(u64::from(self.limit.map_or(BFIFO_LIMIT, |limit| limit.0)))
     }
 }
 
-impl QdiscKind for PfifoOptions {
-    type Made<P: Packet + Debug + Send> = Fifo<P>;
+impl<P: Packet + Debug + Send, O: FifoOptions> QdiscKind<P> for O {
+    type Made = Fifo<P>;
 
-    fn make<P: Packet + Debug + Send>(&self, _: &QdiscContext) -> Result<Fifo<P>, TcRefusal> {
+    fn make(&self, _: &QdiscContext) -> Result<Fifo<P>, TcRefusal> {
         Ok(Fifo::new(self.told()))
     }
 
-    fn change<P: Packet + Debug + Send>(
-        self,
-        queue: &mut Fifo<P>,
-        _: &Self,
-        _: &QdiscContext,
-    ) -> Result<Self, TcRefusal> {
+    fn change(self, queue: &mut Fifo<P>, _: &Self, _: &QdiscContext) -> Result<Self, TcRefusal> {
         queue.set_limit(self.told());
         Ok(self)
     }
 
-    fn describe<P: Packet + Debug + Send>(&self, queue: &Fifo<P>) -> TcDescription {
-        TcDescription { options: queue.limit().to_string(), ..TcDescription::default() }
-    }
-}
-
-impl QdiscKind for BfifoOptions {
-    type Made<P: Packet + Debug + Send> = Fifo<P>;
-
-    fn make<P: Packet + Debug + Send>(&self, _: &QdiscContext) -> Result<Fifo<P>, TcRefusal> {
-        Ok(Fifo::new(self.told()))
-    }
-
-    fn change<P: Packet + Debug + Send>(
-        self,
-        queue: &mut Fifo<P>,
-        _: &Self,
-        _: &QdiscContext,
-    ) -> Result<Self, TcRefusal> {
-        queue.set_limit(self.told());
-        Ok(self)
-    }
-
-    fn describe<P: Packet + Debug + Send>(&self, queue: &Fifo<P>) -> TcDescription {
+    fn describe(&self, queue: &Fifo<P>) -> TcDescription {
         TcDescription { options: queue.limit().to_string(), ..TcDescription::default() }
     }
 }

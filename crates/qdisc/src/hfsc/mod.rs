@@ -202,8 +202,7 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
             class.packets += 1;
             above = class.parent;
         }
-        self.statistics.sent_bytes += u64::from(bytes);
-        self.statistics.sent_packets += 1;
+        self.statistics.count_sent(bytes);
         packet
     }
 
@@ -263,11 +262,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Hfsc<P> {
 
     fn statistics(&self) -> Statistics {
         let mut statistics = self.statistics;
-        for queue in self.tree.classes.values().map(tree::HfscNode::queue) {
-            statistics.dropped += queue.dropped;
-            statistics.backlog += queue.backlog;
-            statistics.qlen += queue.qlen;
-        }
+        self.tree.classes.values().for_each(|class| statistics.include(&class.queue()));
         statistics
     }
 

@@ -214,56 +214,40 @@ impl HfscClassOptions {
     }
 }
 
-impl QdiscKind for HfscOptions {
-    type Made<P: Packet + Debug + Send> = Hfsc<P>;
+impl<P: Packet + Debug + Send> QdiscKind<P> for HfscOptions {
+    type Made = Hfsc<P>;
 
-    fn make<P: Packet + Debug + Send>(&self, context: &QdiscContext) -> Result<Hfsc<P>, TcRefusal> {
+    fn make(&self, context: &QdiscContext) -> Result<Hfsc<P>, TcRefusal> {
         let mut queue = Hfsc::new();
         queue.set_default_class(self.default.map(|minor| ClassId::new(context.handle, minor.0)));
         Ok(queue)
     }
 
-    fn change<P: Packet + Debug + Send>(
-        self,
-        queue: &mut Hfsc<P>,
-        _: &Self,
-        context: &QdiscContext,
-    ) -> Result<Self, TcRefusal> {
+    fn change(self, queue: &mut Hfsc<P>, _: &Self, context: &QdiscContext) -> Result<Self, TcRefusal> {
         queue.set_default_class(self.default.map(|minor| ClassId::new(context.handle, minor.0)));
         Ok(self)
     }
 
-    fn describe<P: Packet + Debug + Send>(&self, _: &Hfsc<P>) -> TcDescription {
+    fn describe(&self, _: &Hfsc<P>) -> TcDescription {
         let options = self.default.map_or_else(String::new, |minor| format!("default {minor}"));
         TcDescription { options, ..TcDescription::default() }
     }
 }
 
-impl ClassKind for HfscClassOptions {
-    type Of<P: Packet + Debug + Send> = Hfsc<P>;
+impl<P: Packet + Debug + Send> ClassKind<P> for HfscClassOptions {
+    type Of = Hfsc<P>;
 
-    fn add<P: Packet + Debug + Send>(
-        &self,
-        queue: &mut Hfsc<P>,
-        parent: Option<ClassId>,
-        id: ClassId,
-    ) -> Result<(), TcRefusal> {
+    fn add(&self, queue: &mut Hfsc<P>, parent: Option<ClassId>, id: ClassId) -> Result<(), TcRefusal> {
         Ok(queue.add_class(parent, id, self.told()?)?)
     }
 
-    fn change<P: Packet + Debug + Send>(
-        self,
-        queue: &mut Hfsc<P>,
-        id: ClassId,
-        before: &Self,
-        now: Nanos,
-    ) -> Result<Self, TcRefusal> {
+    fn change(self, queue: &mut Hfsc<P>, id: ClassId, before: &Self, now: Nanos) -> Result<Self, TcRefusal> {
         let merged = self.merged(before);
         queue.change_class(now, id, merged.told()?)?;
         Ok(merged)
     }
 
-    fn describe<P: Packet + Debug + Send>(&self, queue: &Hfsc<P>, id: ClassId) -> TcDescription {
+    fn describe(&self, queue: &Hfsc<P>, id: ClassId) -> TcDescription {
         let mut options = String::new();
         for (name, typed) in [("rt", self.rt), ("ls", self.ls), ("sc", self.sc), ("ul", self.ul)] {
             let Some((m1, d, m2)) = typed.map(Curve::slopes) else { continue };

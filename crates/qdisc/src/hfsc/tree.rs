@@ -50,9 +50,9 @@ impl<P: Packet + Debug> HfscNode<P> {
 
     /// What its own queue holds and dropped; nothing else.
     pub(super) fn queue(&self) -> Statistics {
-        let queue = self.leaf.as_ref().map_or_else(Statistics::default, |leaf| leaf.child.statistics());
-        let dropped = queue.dropped + self.dropped;
-        Statistics { dropped, backlog: queue.backlog, qlen: queue.qlen, ..Statistics::default() }
+        let mut queue = Statistics { dropped: self.dropped, ..Statistics::default() };
+        self.leaf.iter().for_each(|leaf| queue.include(&leaf.child.statistics()));
+        queue
     }
 }
 
@@ -119,11 +119,7 @@ impl<P: Packet + Debug> HfscTree<P> {
     /// What a class and those below it hold and dropped.
     pub(super) fn queues(&self, key: HfscKey) -> Statistics {
         let mut queues = self.class(key).queue();
-        for below in self.children(key).map(|child| self.queues(child)) {
-            queues.dropped += below.dropped;
-            queues.backlog += below.backlog;
-            queues.qlen += below.qlen;
-        }
+        self.children(key).for_each(|child| queues.include(&self.queues(child)));
         queues
     }
 

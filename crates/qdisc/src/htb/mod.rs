@@ -175,7 +175,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
         }
         let Some(mut gone) = self.tree.remove_leaf(id) else { return Ok(()) };
         gone.replace_queue(None);
-        self.counted.dropped += gone.statistics().dropped;
+        self.counted.dropped += gone.statistics().queue.dropped;
         if let Some(parent) = gone.parent {
             let node = self.tree.node_mut(parent);
             node.children -= 1;

@@ -135,21 +135,20 @@ impl<P: Packet + Debug> HtbNode<P> {
         self.counted.tokens = pay(self.counted.tokens, depth, cost);
         self.counted.ctokens = pay(self.counted.ctokens, cdepth, self.settings.ceil.time(bytes));
         self.updated = now;
-        self.counted.sent_bytes += u64::from(bytes);
-        self.counted.sent_packets += 1;
+        self.counted.queue.count_sent(bytes);
         self.counted.lends += u64::from(self.level == lender);
         self.counted.borrows += u64::from(self.level < lender);
         self.counted.giants += u64::from(bytes > self.settings.mtu);
     }
 
     pub(super) fn reached_ceil(&mut self) {
-        self.counted.overlimits += 1;
+        self.counted.queue.overlimits += 1;
     }
 
     /// Takes its queue away or gives it another one; what is in the old one is dropped.
     pub(super) fn replace_queue(&mut self, queue: Option<InnerQdisc<P>>) {
-        let statistics = self.statistics();
-        self.counted.dropped = statistics.dropped + statistics.qlen;
+        let gone = self.statistics().queue;
+        self.counted.queue.dropped = gone.dropped + gone.qlen;
         self.queue = queue;
     }
 
@@ -157,17 +156,11 @@ impl<P: Packet + Debug> HtbNode<P> {
         self.queue.as_ref().is_none_or(InnerQdisc::is_empty)
     }
 
-    /// All of them but what only the whole knows.
+    /// All of it but what only the whole knows.
     pub(super) fn statistics(&self) -> HtbClassStatistics {
-        let queue = self.queue.as_ref().map(InnerQdisc::statistics).unwrap_or_default();
-        HtbClassStatistics {
-            dropped: self.counted.dropped + queue.dropped,
-            backlog: queue.backlog,
-            qlen: queue.qlen,
-            level: self.level,
-            quantum: self.quantum,
-            ..self.counted
-        }
+        let mut queue = self.counted.queue;
+        self.queue.iter().for_each(|own| queue.include(&own.statistics()));
+        HtbClassStatistics { queue, level: self.level, quantum: self.quantum, ..self.counted }
     }
 }
 

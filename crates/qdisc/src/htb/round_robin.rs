@@ -33,8 +33,7 @@ impl RoundRobin {
     /// Whose turn it is, and stays; `None` when the round is over.
     pub(super) fn current(&mut self) -> Option<ClassId> {
         let next = u32::try_from(self.next).ok()?;
-        let from = ClassId::new((next >> 16) as u16, (next & 0xffff) as u16);
-        let found = self.classes.range(from..).next().copied()?;
+        let found = self.classes.range(ClassId(next)..).next().copied()?;
         self.next = u64::from(found.0);
         Some(found)
     }

@@ -40,15 +40,13 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Htb<P> {
     }
 
     fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
-        let priority = packet.priority();
-        self.enqueue_to(now, ClassId::new((priority >> 16) as u16, (priority & 0xffff) as u16), packet)
+        self.enqueue_to(now, ClassId(packet.priority()), packet)
     }
 
     fn dequeue(&mut self, now: Nanos) -> Dequeued<P> {
         let direct = self.direct.dequeue(now).packet();
         if let Some(packet) = direct.or_else(|| self.dequeue_class(now)) {
-            self.counted.sent_bytes += u64::from(packet.len());
-            self.counted.sent_packets += 1;
+            self.counted.count_sent(packet.len());
             return Dequeued::Packet(packet);
         }
         if self.tree.is_idle() {
@@ -64,17 +62,10 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Htb<P> {
     }
 
     fn statistics(&self) -> Statistics {
-        let direct = self.direct.statistics();
         let mut all = self.counted;
-        (all.backlog, all.qlen) = (direct.backlog, direct.qlen);
-        all.dropped += direct.dropped;
+        all.include(&self.direct.statistics());
         all.overlimits += self.tree.overlimits;
-        for node in self.tree.classes.values() {
-            let class = node.statistics();
-            all.backlog += class.backlog;
-            all.qlen += class.qlen;
-            all.dropped += class.dropped;
-        }
+        self.tree.classes.values().for_each(|node| all.include(&node.statistics().queue));
         all
     }
 

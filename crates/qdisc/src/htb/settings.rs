@@ -1,6 +1,6 @@
 //! What an [`Htb`](super::Htb) and its classes are told, and what they answer.
 
-use crate::{ClassId, Rate};
+use crate::{ClassId, Rate, Statistics};
 use core::fmt;
 use quietcore_core::Nanos;
 
@@ -153,18 +153,9 @@ impl core::error::Error for HtbError {}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HtbClassStatistics {
-    /// Bytes that left from it or from below it.
-    pub sent_bytes: u64,
-    /// Packets that left from it or from below it.
-    pub sent_packets: u64,
-    /// Packets of its own queue that were dropped.
-    pub dropped: u64,
-    /// How often it reached its ceil, and had to wait.
-    pub overlimits: u64,
-    /// Bytes in its own queue.
-    pub backlog: u64,
-    /// Packets in its own queue.
-    pub qlen: u64,
+    /// What left from it or from below it, and what its own queue dropped and holds; `overlimits` is how often
+    /// it reached its ceil, and had to wait.
+    pub queue: Statistics,
     /// Packets that left on its tokens, its own or those of classes below it.
     pub lends: u64,
     /// Packets of it, or from below it, that left on tokens of a class above it.

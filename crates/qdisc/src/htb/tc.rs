@@ -98,10 +98,10 @@ impl HtbClassOptions {
     }
 }
 
-impl QdiscKind for HtbOptions {
-    type Made<P: Packet + Debug + Send> = Htb<P>;
+impl<P: Packet + Debug + Send> QdiscKind<P> for HtbOptions {
+    type Made = Htb<P>;
 
-    fn make<P: Packet + Debug + Send>(&self, context: &QdiscContext) -> Result<Htb<P>, TcRefusal> {
+    fn make(&self, context: &QdiscContext) -> Result<Htb<P>, TcRefusal> {
         let before = HtbSettings::default();
         let r2q = self.r2q.unwrap_or(before.r2q);
         if r2q == 0 {
@@ -115,16 +115,11 @@ impl QdiscKind for HtbOptions {
         }))
     }
 
-    fn change<P: Packet + Debug + Send>(
-        self,
-        _: &mut Htb<P>,
-        _: &Self,
-        _: &QdiscContext,
-    ) -> Result<Self, TcRefusal> {
+    fn change(self, _: &mut Htb<P>, _: &Self, _: &QdiscContext) -> Result<Self, TcRefusal> {
         Err(TcRefusal::unchangeable("htb"))
     }
 
-    fn describe<P: Packet + Debug + Send>(&self, queue: &Htb<P>) -> TcDescription {
+    fn describe(&self, queue: &Htb<P>) -> TcDescription {
         let told = queue.settings();
         let default = match told.default_class {
             0 => "0".into(),
@@ -140,30 +135,19 @@ impl QdiscKind for HtbOptions {
     }
 }
 
-impl ClassKind for HtbClassOptions {
-    type Of<P: Packet + Debug + Send> = Htb<P>;
+impl<P: Packet + Debug + Send> ClassKind<P> for HtbClassOptions {
+    type Of = Htb<P>;
 
-    fn add<P: Packet + Debug + Send>(
-        &self,
-        queue: &mut Htb<P>,
-        parent: Option<ClassId>,
-        id: ClassId,
-    ) -> Result<(), TcRefusal> {
+    fn add(&self, queue: &mut Htb<P>, parent: Option<ClassId>, id: ClassId) -> Result<(), TcRefusal> {
         Ok(queue.add_class(parent, id, self.told()?)?)
     }
 
-    fn change<P: Packet + Debug + Send>(
-        self,
-        queue: &mut Htb<P>,
-        id: ClassId,
-        _: &Self,
-        _: Nanos,
-    ) -> Result<Self, TcRefusal> {
+    fn change(self, queue: &mut Htb<P>, id: ClassId, _: &Self, _: Nanos) -> Result<Self, TcRefusal> {
         queue.change_class(id, self.told()?)?;
         Ok(self)
     }
 
-    fn describe<P: Packet + Debug + Send>(&self, queue: &Htb<P>, id: ClassId) -> TcDescription {
+    fn describe(&self, queue: &Htb<P>, id: ClassId) -> TcDescription {
         let (Ok(told), Some(counted)) = (self.told(), queue.class(id)) else {
             return TcDescription::default();
         };

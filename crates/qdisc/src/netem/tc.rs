@@ -13,7 +13,7 @@ use super::{
     Probability, SlotSpacing,
 };
 use crate::classful::TcDescription;
-use crate::kind::{QdiscContext, QdiscKind, RandomWords, SeedUse};
+use crate::kind::{QdiscContext, QdiscKind, RandomWords};
 use crate::refusal::TcRefusal;
 use crate::tc::text::time_text;
 use crate::tc::told::rate_of;
@@ -137,20 +137,15 @@ fn refused(error: &NetemError) -> TcRefusal {
     TcRefusal::setting("netem", "delay", "", error.to_string())
 }
 
-impl QdiscKind for NetemOptions {
-    type Made<P: Packet + Debug + Send> = Netem<P, RandomWords>;
+impl<P: Packet + Debug + Send> QdiscKind<P> for NetemOptions {
+    type Made = Netem<P, RandomWords>;
 
-    fn make<P: Packet + Debug + Send>(&self, context: &QdiscContext) -> Result<Self::Made<P>, TcRefusal> {
+    fn make(&self, context: &QdiscContext) -> Result<Self::Made, TcRefusal> {
         let random = (context.random)(self.seed.unwrap_or(context.seed));
         Netem::new(told(self)?, random, context.now).map_err(|error| refused(&error))
     }
 
-    fn change<P: Packet + Debug + Send>(
-        self,
-        queue: &mut Self::Made<P>,
-        _: &Self,
-        context: &QdiscContext,
-    ) -> Result<Self, TcRefusal> {
+    fn change(self, queue: &mut Self::Made, _: &Self, context: &QdiscContext) -> Result<Self, TcRefusal> {
         queue.change(told(&self)?, context.now).map_err(|error| refused(&error))?;
         if let Some(seed) = self.seed {
             queue.set_random((context.random)(seed));
@@ -158,12 +153,8 @@ impl QdiscKind for NetemOptions {
         Ok(self)
     }
 
-    fn describe<P: Packet + Debug + Send>(&self, queue: &Self::Made<P>) -> TcDescription {
+    fn describe(&self, queue: &Self::Made) -> TcDescription {
         let marked = self.ecn.map(|_| format!("ecn_mark {}", queue.marked()));
         TcDescription { options: text(self), notes: marked.into_iter().collect(), ..TcDescription::default() }
-    }
-
-    fn seed(&self) -> SeedUse {
-        self.seed.map_or(SeedUse::Drawn, SeedUse::Named)
     }
 }

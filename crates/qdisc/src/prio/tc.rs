@@ -73,25 +73,20 @@ fn refused(error: PrioError) -> TcRefusal {
     TcRefusal::setting("prio", option, value, format!("{error}"))
 }
 
-impl QdiscKind for PrioOptions {
-    type Made<P: Packet + Debug + Send> = Prio<P>;
+impl<P: Packet + Debug + Send> QdiscKind<P> for PrioOptions {
+    type Made = Prio<P>;
 
-    fn make<P: Packet + Debug + Send>(&self, context: &QdiscContext) -> Result<Prio<P>, TcRefusal> {
+    fn make(&self, context: &QdiscContext) -> Result<Prio<P>, TcRefusal> {
         Prio::new(self.told(context.handle)).map_err(refused)
     }
 
     /// As in the kernel, which is told all of it: what is not typed is the default's.
-    fn change<P: Packet + Debug + Send>(
-        self,
-        queue: &mut Prio<P>,
-        _: &Self,
-        context: &QdiscContext,
-    ) -> Result<Self, TcRefusal> {
+    fn change(self, queue: &mut Prio<P>, _: &Self, context: &QdiscContext) -> Result<Self, TcRefusal> {
         queue.change(self.told(context.handle)).map_err(refused)?;
         Ok(self)
     }
 
-    fn describe<P: Packet + Debug + Send>(&self, queue: &Prio<P>) -> TcDescription {
+    fn describe(&self, queue: &Prio<P>) -> TcDescription {
         let told = queue.settings();
         let map: String = told.priomap.iter().map(|band| format!(" {band}")).collect();
         TcDescription { options: format!("bands {} priomap{map}", told.bands), ..TcDescription::default() }

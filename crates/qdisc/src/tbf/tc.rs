@@ -90,24 +90,19 @@ impl TbfOptions {
     }
 }
 
-impl QdiscKind for TbfOptions {
-    type Made<P: Packet + Debug + Send> = Tbf<P>;
+impl<P: Packet + Debug + Send> QdiscKind<P> for TbfOptions {
+    type Made = Tbf<P>;
 
-    fn make<P: Packet + Debug + Send>(&self, context: &QdiscContext) -> Result<Tbf<P>, TcRefusal> {
+    fn make(&self, context: &QdiscContext) -> Result<Tbf<P>, TcRefusal> {
         Tbf::new(self.told()?, context.now).map_err(|error| self.refused(&error))
     }
 
-    fn change<P: Packet + Debug + Send>(
-        self,
-        queue: &mut Tbf<P>,
-        _: &Self,
-        context: &QdiscContext,
-    ) -> Result<Self, TcRefusal> {
+    fn change(self, queue: &mut Tbf<P>, _: &Self, context: &QdiscContext) -> Result<Self, TcRefusal> {
         queue.change(self.told()?, context.now).map_err(|error| self.refused(&error))?;
         Ok(self)
     }
 
-    fn describe<P: Packet + Debug + Send>(&self, queue: &Tbf<P>) -> TcDescription {
+    fn describe(&self, queue: &Tbf<P>) -> TcDescription {
         TcDescription { options: text(queue.settings()), ..TcDescription::default() }
     }
 }

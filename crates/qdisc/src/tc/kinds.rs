@@ -113,7 +113,7 @@ macro_rules! kinds {
                 context: &QdiscContext,
             ) -> Result<Box<dyn Classful<P>>, TcRefusal> {
                 match self {
-                    $(Self::$name(options) => Ok(Box::new(options.make::<P>(context)?)),)*
+                    $(Self::$name(options) => Ok(Box::new(options.make(context)?)),)*
                 }
             }
 
@@ -131,7 +131,7 @@ macro_rules! kinds {
                 match (self, before) {
                     $((Self::$name(options), Self::$name(before)) => {
                         let queue = known_mut(queue, <$options>::KIND)?;
-                        Ok(Self::$name(Box::new((*options).change::<P>(queue, before, context)?)))
+                        Ok(Self::$name(Box::new((*options).change(queue, before, context)?)))
                     })*
                     (options, before) => {
                         Err(TcRefusal::OtherKind { found: before.kind(), named: options.kind() })
@@ -144,7 +144,7 @@ macro_rules! kinds {
             pub fn describe<P: Packet + Debug + Send>(&self, queue: &dyn Classful<P>) -> TcDescription {
                 match self {
                     $(Self::$name(options) => {
-                        known(queue).map_or_else(TcDescription::default, |queue| options.describe::<P>(queue))
+                        known(queue).map_or_else(TcDescription::default, |queue| options.describe(queue))
                     })*
                 }
             }
@@ -153,7 +153,8 @@ macro_rules! kinds {
             #[must_use]
             pub fn seed(&self) -> SeedUse {
                 match self {
-                    $(Self::$name(options) => QdiscKind::seed(&**options),)*
+                    Self::Netem(netem) => netem.seed.map_or(SeedUse::Drawn, SeedUse::Named),
+                    _ => SeedUse::None,
                 }
             }
         }
@@ -215,7 +216,7 @@ macro_rules! kinds {
             ) -> Result<(), TcRefusal> {
                 match self {
                     $(Self::$class(options) => {
-                        options.add::<P>(known_mut(queue, <$class_options>::KIND)?, parent, id)
+                        options.add(known_mut(queue, <$class_options>::KIND)?, parent, id)
                     })*
                 }
             }
@@ -234,7 +235,7 @@ macro_rules! kinds {
                 match (self, before) {
                     $((Self::$class(options), Self::$class(before)) => {
                         let queue = known_mut(queue, <$class_options>::KIND)?;
-                        Ok(Self::$class(Box::new((*options).change::<P>(queue, id, before, now)?)))
+                        Ok(Self::$class(Box::new((*options).change(queue, id, before, now)?)))
                     })*
                     (options, before) => {
                         Err(TcRefusal::OtherKind { found: before.kind(), named: options.kind() })
@@ -252,7 +253,7 @@ macro_rules! kinds {
                 match self {
                     $(Self::$class(options) => {
                         let queue = known(queue);
-                        queue.map_or_else(TcDescription::default, |queue| options.describe::<P>(queue, id))
+                        queue.map_or_else(TcDescription::default, |queue| options.describe(queue, id))
                     })*
                 }
             }

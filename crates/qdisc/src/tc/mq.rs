@@ -17,24 +17,19 @@ options! {
 impl Complete for MqOptions {}
 
 /// Nothing is made of them.
-impl QdiscKind for MqOptions {
-    type Made<P: Packet + Debug + Send> = Fifo<P>;
+impl<P: Packet + Debug + Send> QdiscKind<P> for MqOptions {
+    type Made = Fifo<P>;
 
-    fn make<P: Packet + Debug + Send>(&self, _: &QdiscContext) -> Result<Fifo<P>, TcRefusal> {
+    fn make(&self, _: &QdiscContext) -> Result<Fifo<P>, TcRefusal> {
         let what = "mq can only be a device's root".into();
         Err(TcRefusal::NotPossible { what, remedy: "use `root`" })
     }
 
-    fn change<P: Packet + Debug + Send>(
-        self,
-        _: &mut Fifo<P>,
-        _: &Self,
-        _: &QdiscContext,
-    ) -> Result<Self, TcRefusal> {
+    fn change(self, _: &mut Fifo<P>, _: &Self, _: &QdiscContext) -> Result<Self, TcRefusal> {
         Ok(self)
     }
 
-    fn describe<P: Packet + Debug + Send>(&self, _: &Fifo<P>) -> TcDescription {
+    fn describe(&self, _: &Fifo<P>) -> TcDescription {
         TcDescription::default()
     }
 }

@@ -151,9 +151,9 @@ impl Run {
             let name = ClassId(class.id);
             let told = self.cbq.class(name).expect("the model has it");
             assert_eq!(i128::from(told.average_idle), class.average_idle, "{name} at {}", self.now);
-            assert_eq!((told.sent_bytes, told.sent_packets), class.sent, "{name}");
-            assert_eq!(told.qlen, class.queue.len() as u64, "{name}");
-            let counted = (told.overlimits, told.overactions, told.borrows);
+            assert_eq!((told.queue.sent_bytes, told.queue.sent_packets), class.sent, "{name}");
+            assert_eq!(told.queue.qlen, class.queue.len() as u64, "{name}");
+            let counted = (told.queue.overlimits, told.overactions, told.borrows);
             assert_eq!(counted, (class.overlimits, class.overactions, class.borrows), "{name}");
         }
     }
@@ -206,5 +206,5 @@ fn loads_reach_every_answer() {
     run.drain();
     let seen: Vec<_> = (1..=4).map(|minor| run.cbq.class(id(minor)).expect("added")).collect();
     assert!(seen[0].borrows > 0 && seen[1].borrows > 0, "{seen:?}");
-    assert!(seen[2].overactions > 0 && seen[3].overactions > 0 && seen[3].overlimits > 1, "{seen:?}");
+    assert!(seen[2].overactions > 0 && seen[3].overactions > 0 && seen[3].queue.overlimits > 1, "{seen:?}");
 }

@@ -57,7 +57,7 @@ fn shares(cbq: &mut Cbq<Parcel>, busy: &[u16]) -> Vec<u64> {
     let (mut now, mut bytes) = (Nanos(0), vec![0; busy.len()]);
     while now < SECOND {
         for &minor in busy {
-            while cbq.class(id(minor)).expect("added").qlen < 2 {
+            while cbq.class(id(minor)).expect("added").queue.qlen < 2 {
                 let parcel = Parcel { number: 0, class: id(minor), bytes: 1_000 };
                 assert!(cbq.enqueue(now, parcel).is_accepted());
             }
@@ -123,7 +123,11 @@ fn two_timers() {
     assert!(cbq.dequeue(Nanos(1_000_000)).packet().is_some(), "the other one is in nobody's way");
     let Dequeued::Throttled(both) = cbq.dequeue(Nanos(2_000_000)) else { panic!("both are") };
     assert_eq!((cbq.delay_timer(), both), (Some(until), until), "the first of the two timers");
-    assert_eq!(cbq.class(id(1)).map(|class| class.overlimits), Some(1), "it is not asked again before that");
+    assert_eq!(
+        cbq.class(id(1)).map(|class| class.queue.overlimits),
+        Some(1),
+        "it is not asked again before that"
+    );
     cbq.delay_expired(until);
     assert_eq!(cbq.delay_timer(), None);
     assert!(cbq.dequeue(until).packet().is_some());
@@ -205,7 +209,7 @@ fn isolated_classes_count_for_themselves() {
         assert!(cbq.enqueue(Nanos(0), parcel).is_accepted());
         assert!(cbq.dequeue(Nanos(0)).packet().is_some());
     }
-    let packets = [0, 1, 2].map(|minor| cbq.class(id(minor)).expect("added").sent_packets);
+    let packets = [0, 1, 2].map(|minor| cbq.class(id(minor)).expect("added").queue.sent_packets);
     assert_eq!(packets, [1, 1, 1]);
 }
 

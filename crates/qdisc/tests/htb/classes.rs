@@ -59,7 +59,7 @@ fn eight_levels() {
             let _ = htb.dequeue(Nanos(at));
         }
     }
-    assert_eq!(htb.class(id(1)).map(|root| (root.lends, root.sent_packets)), Some((1, 3)));
+    assert_eq!(htb.class(id(1)).map(|root| (root.lends, root.queue.sent_packets)), Some((1, 3)));
 }
 
 /// Goal: packets without a class go first, up to their limit, and are counted. Method: the discipline's own
@@ -89,7 +89,7 @@ fn the_default_class() {
     for (class, direct, qlen) in [(ClassId::new(2, 7), 0, 1), (id(3), 0, 2), (ClassId::new(1, 0), 1, 2)] {
         assert!(htb.enqueue(Nanos(0), parcel(class)).is_accepted());
         let default = htb.class(id(2)).expect("added");
-        assert_eq!((htb.direct_packets(), default.qlen), (direct, qlen), "{class}");
+        assert_eq!((htb.direct_packets(), default.queue.qlen), (direct, qlen), "{class}");
     }
 }
 
@@ -111,10 +111,13 @@ fn every_packet_is_accounted_for() {
         assert_eq!(all.sent_packets + all.dropped + all.qlen, came, "{all:?}");
     };
     feed(&mut htb);
-    assert_eq!(htb.class(id(2)).map(|class| (class.dropped, class.qlen, class.backlog)), Some((1, 2, 2_000)));
+    assert_eq!(
+        htb.class(id(2)).map(|class| (class.queue.dropped, class.queue.qlen, class.queue.backlog)),
+        Some((1, 2, 2_000))
+    );
     assert!(htb.dequeue(Nanos(0)).packet().is_some());
     htb.set_inner(id(2), InnerQdisc::new(Fifo::new(FifoLimit::Packets(2)))).expect("a leaf");
-    assert_eq!(htb.class(id(2)).map(|class| class.dropped), Some(2));
+    assert_eq!(htb.class(id(2)).map(|class| class.queue.dropped), Some(2));
     feed(&mut htb);
     htb.remove_class(id(2)).expect("a leaf");
     assert_eq!((htb.statistics().dropped, htb.statistics().qlen), (5, 0));

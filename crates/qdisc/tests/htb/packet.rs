@@ -54,7 +54,7 @@ pub(crate) fn keep_busy(
     let mut departures = vec![];
     while now < until {
         for &(class, bytes) in busy {
-            while htb.class(class).expect("a busy class exists").qlen < 2 {
+            while htb.class(class).expect("a busy class exists").queue.qlen < 2 {
                 let parcel = Parcel { number: 0, class, bytes };
                 assert!(htb.enqueue(now, parcel).is_accepted(), "{class} has room");
             }

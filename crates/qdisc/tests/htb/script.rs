@@ -191,7 +191,7 @@ impl Run {
             let id = id((class.id & 0xffff) as u16);
             let told = self.htb.class(id).expect("the model has it");
             assert_eq!((told.lends, told.borrows), (class.lends, class.borrows), "{id}");
-            assert_eq!(told.overlimits, class.overlimits, "{id}");
+            assert_eq!(told.queue.overlimits, class.overlimits, "{id}");
             let tokens = (i128::from(told.tokens), i128::from(told.ctokens));
             assert_eq!(tokens, (class.tokens, class.ctokens), "{id}");
         }
@@ -242,5 +242,5 @@ fn scripts_reach_every_mode() {
     let [root, slow, fast] = [0, 1, 2].map(|class| run.htb.class(name(class)).expect("added"));
     assert_eq!(root.lends + slow.lends + fast.lends, 40, "{root:?} {slow:?} {fast:?}");
     assert_eq!(root.lends, slow.borrows + fast.borrows);
-    assert!(root.lends > 0 && slow.lends > 0 && fast.lends > 0 && slow.overlimits > 0);
+    assert!(root.lends > 0 && slow.lends > 0 && fast.lends > 0 && slow.queue.overlimits > 0);
 }
