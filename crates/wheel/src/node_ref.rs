@@ -14,15 +14,6 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 /// How a queue reaches the nodes that it links.
-///
-/// ```
-/// use quietcore_wheel::{Node, NodeRef, Nodes, Pinned};
-///
-/// let node = Box::pin(Node::new(7));
-/// // SAFETY: the node is pinned, and it is never linked here.
-/// let reference = unsafe { NodeRef::new((&*node).into()) };
-/// assert_eq!(Pinned::default().get(reference).value, 7);
-/// ```
 pub trait Nodes {
     /// What is linked.
     type Node;

@@ -32,15 +32,6 @@ impl Index {
 ///
 /// It stops working when its timer is handed out or cancelled. A key means nothing to another
 /// [`Timers`](crate::Timers), which may take it for one of its own.
-///
-/// ```
-/// use quietcore_wheel::{Tick, Timers};
-///
-/// let mut timers = Timers::new(Tick(0), Vec::new());
-/// let first = timers.arm_growing(Tick(30), ());
-/// let second = timers.arm_growing(Tick(30), ());
-/// assert_ne!(first, second);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SlotKey {
     index: Index,
@@ -48,15 +39,6 @@ pub struct SlotKey {
 }
 
 /// The key's timer was handed out or cancelled before.
-///
-/// ```
-/// use quietcore_wheel::{StaleKey, Tick, Timers};
-///
-/// let mut timers = Timers::new(Tick(0), Vec::new());
-/// let key = timers.arm_growing(Tick(30), "request 7");
-/// assert_eq!(timers.cancel(key), Ok("request 7"));
-/// assert_eq!(timers.cancel(key), Err(StaleKey));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaleKey;
 

@@ -46,15 +46,6 @@ impl fmt::Display for RemoveError {
 impl core::error::Error for RemoveError {}
 
 /// Memory for timers that are named by number.
-///
-/// ```
-/// use quietcore_core::{TimerOptions, TimerStore};
-///
-/// let mut store = TimerStore::new();
-/// let id = store.add(TimerOptions::new(), 7_u32);
-/// let exact = store.add_exact(TimerOptions::new(), 8);
-/// assert_eq!((store.payload(id), store.payload(exact), store.len()), (Some(7), Some(8), 2));
-/// ```
 pub struct TimerStore<T> {
     timers: Arena<Timer<T>>,
     exact: Arena<ExactTimer<T>>,

@@ -242,16 +242,6 @@ mod sealed {
 /// A timer of the kind `K`. Its owner keeps it in place; a machine links it.
 ///
 /// `T` is what its runner needs: at most 16 bytes.
-///
-/// ```
-/// use quietcore_core::{ExactTimer, Timer, TimerOptions};
-///
-/// let timer = Box::pin(Timer::new(7_u32, TimerOptions::new()));
-/// assert!(!timer.is_pending());
-/// assert_eq!(timer.payload(), 7);
-/// let exact = Box::pin(ExactTimer::of_kind(7_u32, TimerOptions::new().pinned()));
-/// assert!(exact.is_pinned());
-/// ```
 #[repr(transparent)]
 pub struct Timer<T, K: TimerKind = TickKind> {
     node: K::Node<Shared<T>>,

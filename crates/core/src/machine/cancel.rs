@@ -29,26 +29,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// When there is no such timer.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Cancelled, Context, CpuId, Machine};
-    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions, Turn};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// machine.arm(timer, Nanos(5), context, &mut actions)?;
-    /// let (now, mut turn) = (Nanos(9_000_000), Turn::new(cpu));
-    /// machine.begin_turn(&mut turn, now);
-    /// let expired = machine.next_expired(&mut turn, now, &mut actions).expect("due");
-    /// assert_eq!(machine.cancel_unless_running(timer, context)?, Cancelled::Running);
-    /// machine.finish(&mut turn, expired, now, &mut actions);
-    /// assert_eq!(machine.cancel_unless_running(timer, context)?, Cancelled::Idle);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn cancel_unless_running<K: TimerKind>(
         &self,
         timer: impl AnyTimer<T, K>,

@@ -15,21 +15,6 @@ use crate::base::earliest;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 /// What a CPU with nothing to do should do.
-///
-/// ```
-/// # use quietcore_core::{Actions, CpuId, IdleDecision, Machine, Nanos, SequentialLock, Settings};
-/// # use quietcore_core::topology::Topology;
-/// # let machine: Machine<SequentialLock, u32> =
-/// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-/// # let (cpu, now, mut actions) = (CpuId::default(), Nanos(0), Actions::new(1));
-/// # machine.online(cpu, now, &mut actions)?;
-/// match machine.enter_idle(cpu, now) {
-///     IdleDecision::Stay { next } => println!("keeps its tick: due at {next}"),
-///     IdleDecision::Sleep { until: Some(until) } => println!("sleeps until {until}, or a kick"),
-///     IdleDecision::Sleep { until: None } => println!("sleeps until a kick"),
-/// }
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a CPU that oversleeps is late for its timers"]
 pub enum IdleDecision {
@@ -127,24 +112,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// [`enter_idle`](Self::enter_idle) of a CPU that only stands in for others: it wakes up for its own
     /// timers only. If no CPU is awake the world is asked for an alarm instead, whose kick goes to the lowest
     /// one that sleeps. By the CPU itself.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, IdleDecision, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::{TimerOptions, topology::Topology};
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (lane, spare, mut actions) = (CpuId::new(0)?, CpuId::new(1)?, Actions::new(2));
-    /// # machine.online(lane, Nanos(0), &mut actions)?;
-    /// # machine.online(spare, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// machine.arm(timer, Nanos(50_000_000), Context::on(lane, Nanos(0)), &mut actions)?;
-    /// assert_eq!(machine.enter_idle(lane, Nanos(0)), IdleDecision::Sleep { until: None }); // beside one awake
-    /// assert_eq!(machine.stand_down(spare, Nanos(0), &mut actions), IdleDecision::Sleep { until: None });
-    /// let at = actions.take_alarm().expect("no CPU wakes up by itself");
-    /// machine.handle_alarm(at, &mut actions);
-    /// assert_eq!(actions.take_kick(), Some(lane));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn stand_down(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> IdleDecision {
         self.watch[cpu.index()].flags.transition_to_idle();
         let mut bases = self.lock_bases(cpu, Some(cpu));

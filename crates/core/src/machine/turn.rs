@@ -115,26 +115,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// `take` gets the payload and the name.
     ///
     /// `take` must be short, as others wait for the lock; it must not panic, and call no machine.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, At, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::{TimerOptions, Turn, topology::Topology};
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new().detached(), 7);
-    /// machine.arm(timer, Nanos(5), Context::on(cpu, Nanos(0)), &mut actions)?;
-    /// let (now, mut turn, mut wakers) = (Nanos(9_000_000), Turn::new(cpu), vec![None; 8]);
-    /// wakers[7] = Some("a waker");
-    /// machine.begin_turn(&mut turn, now);
-    /// let at = At { now, actions: &mut actions };
-    /// let next = machine.next_expired_with(&mut turn, at, |number, _| wakers[number as usize].take());
-    /// let (expired, waker) = next.expect("due");
-    /// assert_eq!(waker, Some("a waker"));
-    /// machine.finish(&mut turn, expired, now, &mut actions);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn next_expired_with<R>(
         &self,
         turn: &mut Turn,
@@ -168,28 +148,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// [`next_expired_with`](Self::next_expired_with); nothing has to be finished. Returns how many there
     /// were. What is taken is the caller's alone, also if its CPU is marked absent now: so `room` is how many
     /// timers wait when its thread loses its CPU at the wrong moment.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, At, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::{TimerOptions, Turn, topology::Topology};
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// # for number in 0..5 {
-    /// #     let timer = machine.add_timer(TimerOptions::new().detached(), number);
-    /// #     machine.arm(timer, Nanos(5), Context::on(cpu, Nanos(0)), &mut actions)?;
-    /// # }
-    /// let (now, mut turn, mut more) = (Nanos(9_000_000), Turn::new(cpu), Vec::new());
-    /// machine.begin_turn(&mut turn, now);
-    /// let first = machine.next_expired(&mut turn, now, &mut actions).expect("five are due");
-    /// let at = At { now, actions: &mut actions };
-    /// let count = machine.take_more_detached(&mut turn, 3, at, |payload, _, _| more.push(payload));
-    /// assert_eq!((count, more.len()), (3, 3));
-    /// # let next = machine.finish_and_next(&mut turn, first, now, &mut actions);
-    /// assert!(next.is_some(), "the last one");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn take_more_detached(
         &self,
         turn: &mut Turn,
@@ -209,26 +167,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// The callback of `expired` has returned at `now`. By the thread that got it, also if its CPU was marked
     /// absent meanwhile.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine};
-    /// # use quietcore_core::{Nanos, SequentialLock, Settings, TimerOptions, Turn};
-    /// # use quietcore_core::topology::Topology;
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// let timer = machine.add_timer(TimerOptions::new(), 7);
-    /// let context = Context::on(cpu, Nanos(0));
-    /// machine.arm(timer, Nanos(5), context, &mut actions)?;
-    /// let (now, mut turn) = (Nanos(9_000_000), Turn::new(cpu));
-    /// machine.begin_turn(&mut turn, now);
-    /// let expired = machine.next_expired(&mut turn, now, &mut actions).expect("due");
-    /// assert!(machine.is_running(timer, context)?);
-    /// machine.finish(&mut turn, expired, now, &mut actions);
-    /// assert!(!machine.is_running(timer, context)?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn finish(&self, turn: &mut Turn, expired: ExpiredTimer<T>, now: Nanos, actions: &mut Actions) {
         self.beat(turn.cpu, now);
         if expired.is_detached() {
@@ -253,28 +191,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// [`finish`](Self::finish) and [`next_expired`](Self::next_expired) in one: one lock per timer instead
     /// of two.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine, Nanos, SequentialLock, Settings, TimerOptions};
-    /// # use quietcore_core::{Turn, topology::Topology};
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// # for number in 0..3 {
-    /// #     let timer = machine.add_timer(TimerOptions::new(), number);
-    /// #     machine.arm(timer, Nanos(5), Context::on(cpu, Nanos(0)), &mut actions)?;
-    /// # }
-    /// let (now, mut turn, mut ran) = (Nanos(9_000_000), Turn::new(cpu), 0);
-    /// machine.begin_turn(&mut turn, now);
-    /// let mut next = machine.next_expired(&mut turn, now, &mut actions);
-    /// while let Some(expired) = next {
-    ///     ran += 1; // here the world runs it
-    ///     next = machine.finish_and_next(&mut turn, expired, now, &mut actions);
-    /// }
-    /// assert_eq!(ran, 3);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn finish_and_next(
         &self,
         turn: &mut Turn,
@@ -288,29 +204,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// [`finish`](Self::finish) and [`next_expired_with`](Self::next_expired_with) in one: one lock per timer
     /// instead of two.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, At, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::{TimerOptions, Turn, topology::Topology};
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(1).build()?, Settings::default())?;
-    /// # let (cpu, mut actions) = (CpuId::default(), Actions::new(1));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// # for number in 0..3 {
-    /// #     let timer = machine.add_timer(TimerOptions::new().detached(), number);
-    /// #     machine.arm(timer, Nanos(5), Context::on(cpu, Nanos(0)), &mut actions)?;
-    /// # }
-    /// let (now, mut turn, mut taken) = (Nanos(9_000_000), Turn::new(cpu), 0);
-    /// machine.begin_turn(&mut turn, now);
-    /// let mut take = |number, _| taken += number;
-    /// let mut next = machine.next_expired_with(&mut turn, At { now, actions: &mut actions }, &mut take);
-    /// while let Some((expired, ())) = next {
-    ///     let at = At { now, actions: &mut actions };
-    ///     next = machine.finish_and_next_with(&mut turn, expired, at, &mut take);
-    /// }
-    /// assert_eq!(taken, 0 + 1 + 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn finish_and_next_with<R>(
         &self,
         turn: &mut Turn,

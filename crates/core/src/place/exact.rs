@@ -77,20 +77,6 @@ pub enum Caller {
 }
 
 /// One start of an exact timer.
-///
-/// ```
-/// use quietcore_core::{CpuId, Nanos, place::{Caller, ExactMode, ExactStart, ExactOrigin}};
-///
-/// let start = ExactStart {
-///     cpu: CpuId::new(1)?,
-///     caller: Caller::Online,
-///     mode: ExactMode::Floating,
-///     expires: Nanos::from_micros(50),
-///     origin: ExactOrigin::Inactive,
-/// };
-/// assert_eq!(start.expires.as_u64(), 50_000);
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExactStart {
     /// The CPU that starts it.

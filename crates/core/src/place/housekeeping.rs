@@ -119,18 +119,6 @@ pub enum Mask {
 }
 
 /// Why [`Housekeeping::new`] refused.
-///
-/// ```
-/// use quietcore_core::place::{Housekeeping, Isolation};
-///
-/// let isolation = Isolation { nohz_full: "0-1".parse()?, ..Isolation::default() };
-/// let error = Housekeeping::new(&"0-1".parse()?, &isolation).expect_err("all isolated");
-/// assert_eq!(
-///     error.to_string(),
-///     "no CPU of 0-1 is left to take timers: nohz_full is 0-1 (expected at least one housekeeping CPU)"
-/// );
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HousekeepingError {

@@ -14,19 +14,6 @@ use crate::CpuId;
 use crate::topology::Topology;
 
 /// A CPU on which a real-time task waits that may run on the CPU that pulls.
-///
-/// ```
-/// use quietcore_core::CpuId;
-/// use quietcore_core::realtime::{Priority, PullSource, RunningTask, pull_source};
-///
-/// let (low, high) = (Priority::LOWEST, Priority::HIGHEST);
-/// let running = RunningTask::Realtime { priority: high, can_move: true };
-/// let behind = PullSource { cpu: CpuId::new(1)?, waiting: high, running };
-/// let next = PullSource { cpu: CpuId::new(2)?, waiting: high, running: RunningTask::Normal };
-/// assert_eq!(pull_source([behind, next], Some(low)), Some(behind.cpu));
-/// assert_eq!(pull_source([next], Some(low)), None, "it runs there as soon as it can");
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PullSource {
     /// The CPU.

@@ -63,20 +63,6 @@ struct Slot {
 }
 
 /// The slots of a machine. 101 of them, each with a bit per CPU.
-///
-/// ```
-/// use quietcore_core::realtime::{CpuPriorities, CpuPriority, Priority};
-/// use quietcore_core::{CpuId, CpuSet};
-///
-/// let priorities = CpuPriorities::new(2);
-/// let (busy, free) = (CpuId::new(0)?, CpuId::new(1)?);
-/// let task = Priority::new(50).expect("between 1 and 99");
-/// priorities.set(busy, CpuPriority::Realtime(task));
-/// priorities.set(free, CpuPriority::Normal);
-/// let found = priorities.find_map(task, |slot| slot.iter(&CpuSet::range(busy, 2).ok()?).next());
-/// assert_eq!(found, Some(free));
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Debug)]
 pub struct CpuPriorities {
     slots: Box<[Slot]>,

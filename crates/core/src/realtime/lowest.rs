@@ -13,17 +13,6 @@ use crate::topology::Topology;
 use crate::{CpuId, CpuSet};
 
 /// Who looks, and for what.
-///
-/// ```
-/// use quietcore_core::realtime::{Priority, Seeker};
-/// use quietcore_core::{CpuId, CpuSet};
-///
-/// let affinity = CpuSet::range(CpuId::default(), 4)?;
-/// let (previous, here) = (CpuId::new(2)?, CpuId::new(1)?);
-/// let seeker = Seeker { priority: Priority::HIGHEST, affinity: &affinity, previous, here, turn: 0 };
-/// assert!(seeker.affinity.contains(seeker.here));
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Seeker<'a> {
     /// The task's.
@@ -41,22 +30,6 @@ pub struct Seeker<'a> {
 /// The CPU with the lowest priority for the task, or `None` when none is below its own, or when it may run on
 /// one CPU only. `fits` is asked for CPUs of a slot that has any; the answer may be out of date when it is
 /// used. Cost: a load per priority below the task's, and a look at each CPU of a slot.
-///
-/// ```
-/// use quietcore_core::realtime::{CpuPriorities, CpuPriority, Priority, Seeker, find_lowest};
-/// use quietcore_core::topology::Topology;
-/// use quietcore_core::{CpuId, CpuSet};
-///
-/// let (machine, priorities) = (Topology::builder(4).build()?, CpuPriorities::new(4));
-/// machine.possible().iter().for_each(|cpu| priorities.set(cpu, CpuPriority::Normal));
-/// let (previous, here) = (CpuId::new(2)?, CpuId::new(1)?);
-/// let affinity = machine.possible();
-/// let seeker = Seeker { priority: Priority::HIGHEST, affinity, previous, here, turn: 0 };
-/// assert_eq!(find_lowest(&priorities, &machine, seeker, |_| true), Some(previous));
-/// // Its last CPU is busy with a long softirq.
-/// assert_eq!(find_lowest(&priorities, &machine, seeker, |cpu| cpu != previous), Some(here));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[must_use]
 pub fn find_lowest(
     priorities: &CpuPriorities,

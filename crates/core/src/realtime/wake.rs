@@ -12,15 +12,6 @@ use crate::CpuId;
 use crate::topology::Topology;
 
 /// What runs on the CPU of a task that wakes up.
-///
-/// ```
-/// use quietcore_core::realtime::{Priority, RunningTask};
-///
-/// let (low, high) = (Priority::LOWEST, Priority::HIGHEST);
-/// assert!(RunningTask::Realtime { priority: high, can_move: true }.holds_up(low));
-/// assert!(!RunningTask::Realtime { priority: low, can_move: true }.holds_up(high));
-/// assert!(RunningTask::Uninterruptible.holds_up(high));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunningTask {
     /// Nothing.
@@ -51,18 +42,6 @@ impl RunningTask {
 }
 
 /// A task that wakes up or waits, and the CPU that it ran on last.
-///
-/// ```
-/// use quietcore_core::realtime::{Priority, RunningTask, Seeker, RunnableTask};
-/// use quietcore_core::{CpuId, CpuSet};
-///
-/// let affinity = CpuSet::range(CpuId::default(), 2)?;
-/// let (previous, here) = (CpuId::new(0)?, CpuId::new(1)?);
-/// let seeker = Seeker { priority: Priority::LOWEST, affinity: &affinity, previous, here, turn: 0 };
-/// let waking = RunnableTask { seeker, running: RunningTask::Normal };
-/// assert_eq!(waking.running, RunningTask::Normal);
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct RunnableTask<'a> {
     /// The task, its last CPU, and the CPU that looks for a place.

@@ -12,16 +12,6 @@
 use crate::sync::{AtomicU32, Ordering};
 
 /// The flag of a CPU.
-///
-/// ```
-/// use quietcore_core::softirq::Call;
-///
-/// let call = Call::new();
-/// assert!(call.begin(), "the first one sends it");
-/// assert!(!call.begin(), "it is under way");
-/// call.arrive(); // by the CPU; from here on it looks
-/// assert!(call.begin());
-/// ```
 #[derive(Debug)]
 pub struct Call(AtomicU32);
 

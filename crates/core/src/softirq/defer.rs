@@ -10,19 +10,6 @@ use super::VectorSet;
 use crate::Nanos;
 
 /// Since when each vector of a CPU waits. Kept by the CPU's own thread.
-///
-/// ```
-/// use quietcore_core::softirq::{Deferral, Vector, VectorSet};
-/// use quietcore_core::Nanos;
-///
-/// let mut deferral = Deferral::new(Nanos(50));
-/// let packets = VectorSet::from(Vector::NET_RX);
-/// let pending = packets.union(VectorSet::from(Vector::TIMER));
-/// assert_eq!(deferral.hold(pending, Nanos(0)), packets); // short ones never wait
-/// assert!(deferral.hold(pending, Nanos(50)).is_empty()); // it has waited long enough
-/// deferral.ran(pending);
-/// assert_eq!(deferral.hold(pending, Nanos(51)), packets); // raised again
-/// ```
 #[derive(Clone, Debug)]
 pub struct Deferral {
     limit: Nanos,

@@ -12,16 +12,6 @@
 use crate::Nanos;
 
 /// When the tick raises TIMER.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_core::softirq::TimerRaise;
-///
-/// // One timer, far away: the bitmap raises in every tick, the next expiry does not.
-/// let (now, far) = (Nanos(5), Some(Nanos(900)));
-/// assert_eq!(TimerRaise::ALL.map(|when| when.raises(far, true, now)), [true, true, false]);
-/// assert_eq!(TimerRaise::ALL.map(|when| when.raises(None, false, now)), [true, false, false]);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TimerRaise {
     /// Always, as in 2019.

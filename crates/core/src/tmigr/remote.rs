@@ -102,25 +102,6 @@ impl<L: RawLock> Hierarchy<L> {
     /// Afterwards a parked CPU's [`wakeup`](Self::wakeup) is what is left to wake up for: also when it was
     /// not its turn any more, or it would be woken for the same expiry for ever
     /// (`site::kernel::ghost_wakeup_storm`).
-    ///
-    /// ```
-    /// # use quietcore_core::{CpuId, Nanos, SequentialLock, tmigr::{Hierarchy, Pulled}};
-    /// # let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0, 0]);
-    /// # let (sleeper, awake) = (CpuId::new(0)?, CpuId::new(1)?);
-    /// # for cpu in [sleeper, awake] {
-    /// #     hierarchy.connect(cpu);
-    /// #     hierarchy.set_available(cpu, None);
-    /// # }
-    /// hierarchy.deactivate(sleeper, Some(Nanos(9)));
-    /// let mut pulled = Vec::new();
-    /// hierarchy.handle_remote(awake, Nanos(9), &mut |cpu| {
-    ///     pulled.push(cpu);
-    ///     let _ = hierarchy.publish(cpu, None);
-    ///     Pulled::Published
-    /// });
-    /// assert_eq!(pulled, [sleeper]);
-    /// # Ok::<(), quietcore_core::CpuError>(())
-    /// ```
     pub fn handle_remote(&self, cpu: CpuId, now: Nanos, pull: &mut dyn FnMut(CpuId) -> Pulled) {
         let this = self.cpu(cpu);
         if self.is_unavailable(cpu) {

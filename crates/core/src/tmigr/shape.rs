@@ -27,15 +27,6 @@ impl GroupId {
 }
 
 /// A group as the tree knows it.
-///
-/// ```
-/// use quietcore_core::tmigr::{Levels, Tree};
-///
-/// let mut tree = Tree::new(Levels::new(4, 1));
-/// let join = tree.join(0);
-/// let group = tree.group(join.leaf.0);
-/// assert_eq!((group.level, group.node, group.parent), (0, Some(0), None));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupShape {
     /// 0 is the level of the CPUs' own groups.
@@ -83,18 +74,6 @@ fn levels_for(count: u16) -> u8 {
 }
 
 /// What joining a CPU changed, in the order in which it must be published.
-///
-/// ```
-/// use quietcore_core::tmigr::{Levels, Tree};
-///
-/// let mut tree = Tree::new(Levels::new(9, 1));
-/// let joins: Vec<_> = (0..9).map(|_| tree.join(0)).collect();
-/// assert!(joins[7].new_links.is_empty());
-/// // The ninth CPU: its own group, and a root over both.
-/// assert_eq!(joins[8].new_groups.len(), 2);
-/// assert_eq!(joins[8].new_links.len(), 2);
-/// assert_eq!(joins[8].old_root, Some(joins[0].leaf.0));
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Join {
     /// The CPU's group and its mask there.
@@ -109,17 +88,6 @@ pub struct Join {
 }
 
 /// The groups of a machine and how they hang together.
-///
-/// ```
-/// use quietcore_core::tmigr::{Levels, Tree};
-///
-/// let mut tree = Tree::new(Levels::new(16, 2));
-/// for cpu in 0..16 {
-///     let _ = tree.join(cpu / 8);
-/// }
-/// assert_eq!(tree.groups().len(), 3);
-/// tree.check();
-/// ```
 #[derive(Clone, Debug)]
 pub struct Tree {
     levels: Levels,

@@ -60,17 +60,6 @@ impl fmt::Display for ChildMask {
 }
 
 /// A group's word at one moment. All its functions are pure.
-///
-/// ```
-/// use quietcore_core::tmigr::{ChildMask, Snapshot};
-///
-/// let (first, second) = (ChildMask::new(0).expect("below 8"), ChildMask::new(1).expect("below 8"));
-/// let both = Snapshot::default().with(second).with(first);
-/// assert_eq!((both.active(), both.migrator()), (3, Some(second)));
-/// let one = both.without(second);
-/// assert_eq!((one.active(), one.migrator()), (1, Some(first)));
-/// assert_eq!(one.seq(), 3);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot(u64);
 

@@ -23,19 +23,6 @@ pub enum Layout {
 }
 
 /// Builds a [`Topology`]; see [`Topology::builder`].
-///
-/// ```
-/// use quietcore_core::topology::{Layout, Topology};
-///
-/// // Two sockets, each with two caches of four cores of two threads; siblings are n and n + 16.
-/// let machine = Topology::builder(32)
-///     .threads_per_core(2, Layout::Interleaved)
-///     .nodes(2, Layout::Blocks)
-///     .cores_per_cache(4)
-///     .build()?;
-/// assert_eq!(machine.cpu_count(), 32);
-/// # Ok::<(), quietcore_core::topology::BuildError>(())
-/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct TopologyBuilder {

@@ -16,19 +16,6 @@ use alloc::vec::Vec;
 use core::fmt;
 
 /// The text of files, if they are there. Every `FnMut(&str) -> Option<String>` is one.
-///
-/// ```
-/// use quietcore_core::topology::{SysfsText, Topology};
-///
-/// struct OneCpu;
-/// impl SysfsText for OneCpu {
-///     fn text(&mut self, file: &str) -> Option<String> {
-///         file.ends_with("/cpu/possible").then(|| "0".to_string())
-///     }
-/// }
-/// assert_eq!(Topology::read(OneCpu)?.cpu_count(), 1);
-/// # Ok::<(), quietcore_core::topology::SysfsError>(())
-/// ```
 pub trait SysfsText {
     /// What is in `file`, an absolute path below `/sys/devices/system`; `None` if it is not there.
     fn text(&mut self, file: &str) -> Option<String>;

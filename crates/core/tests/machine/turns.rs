@@ -3,7 +3,7 @@
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
 use quietcore_core::place::Policy;
-use quietcore_core::{Arm, BaseKind, Context, IdleDecision, Precision, Settings, TimerOptions};
+use quietcore_core::{Arm, At, BaseKind, Context, IdleDecision, Precision, Settings, TimerOptions};
 
 /// Goal: a turn runs 256 timers at most; a CPU with more does not sleep, and goes on. Method: 300 are due; it
 /// tries to go idle after its turn.
@@ -101,4 +101,50 @@ fn a_turn_leaves_nothing_that_was_due() {
         assert!(!scene.turns[1].has_more());
         scene.machine.check();
     }
+}
+
+/// Goal: a closed machine hands out nothing, and the run that was under way is known until it ends. Method:
+/// closed in the first of two runs.
+#[test]
+fn a_closed_machine_hands_out_nothing() {
+    let mut scene = Scene::of(1);
+    scene.arm_new((1, 5), 0, 0);
+    scene.arm_new((2, 5), 0, 0);
+    let first = scene.start(0, 8);
+    scene.machine.close();
+    assert!(scene.machine.has_runs(), "the first one's has not ended");
+    let machine = std::rc::Rc::clone(&scene.machine);
+    assert!(machine.finish_and_next(&mut scene.turns[0], first, ms(8), &mut scene.actions).is_none());
+    assert_eq!((scene.turn(0, 9), machine.has_runs()), (vec![], false));
+}
+
+/// Goal: a CPU that stands down leaves the last wake-up to an alarm, whose kick goes to the lowest CPU that
+/// sleeps. Method: beside a CPU that sleeps and has a timer.
+#[test]
+fn who_stands_down_wakes_up_for_nobody() {
+    let mut scene = Scene::of(2);
+    scene.arm_new((1, 50), 0, 0);
+    scene.idle(0, 0);
+    let decision = scene.machine.stand_down(cpu(1), ms(0), &mut scene.actions);
+    assert_eq!(decision, IdleDecision::Sleep { until: None });
+    let at = scene.actions.take_alarm().expect("no CPU wakes up by itself");
+    scene.machine.handle_alarm(at, &mut scene.actions);
+    assert_eq!(scene.kicks(), [cpu(0)]);
+}
+
+/// Goal: of detached timers more are taken in one lock hold, no more than there is room for. Method: five,
+/// room for three after the first.
+#[test]
+fn more_detached_timers_are_taken_at_once() {
+    let mut scene = Scene::of(1);
+    for payload in 0..5 {
+        let timer = scene.add(TimerOptions::new().detached(), payload);
+        let _ = scene.arm(timer, 5, Context::on(cpu(0), ms(0)));
+    }
+    let (first, mut more) = (scene.start(0, 8), Vec::new());
+    let at = At { now: ms(8), actions: &mut scene.actions };
+    let take = |payload, _, _| more.push(payload);
+    assert_eq!(scene.machine.take_more_detached(&mut scene.turns[0], 3, at, take), 3);
+    scene.finish(0, first, 8);
+    assert_eq!((more.len(), scene.rest(0, 8).len()), (3, 1));
 }

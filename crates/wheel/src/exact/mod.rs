@@ -80,19 +80,6 @@ impl<N: ExactNodes> ExactQueue<N> {
     /// Arms `node`, or moves it if it is pending: then it comes behind those that are equal.
     ///
     /// A hard expiry before the soft one counts as the soft one. Cost: one link on average, O(log n) at most.
-    ///
-    /// ```
-    /// use quietcore_wheel::{ExactNode, Expiry, IntrusiveExactQueue, NodeRef};
-    ///
-    /// let node = Box::pin(ExactNode::new("beat"));
-    /// // SAFETY: the node is pinned and outlives the queue, which alone gets the reference.
-    /// let beat = unsafe { NodeRef::new((&*node).into()) };
-    /// let mut queue: IntrusiveExactQueue<&str> = IntrusiveExactQueue::new();
-    /// assert!(queue.arm(beat, Expiry::with_slack(1_000, 50)).is_first);
-    /// assert_eq!(queue.next_expiry(), Some(1_050));
-    /// assert_eq!(queue.pop_expired(999), None);
-    /// assert_eq!(queue.pop_expired(1_000), Some(beat)); // early, within its slack
-    /// ```
     #[inline]
     pub fn arm(&mut self, node: N::Ref, expiry: Expiry) -> QueueArm {
         let before = self.next_expiry();

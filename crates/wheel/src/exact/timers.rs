@@ -5,14 +5,6 @@ use crate::slots::{Full, Index, Slot, SlotKey, Slots, StaleKey};
 use core::fmt;
 
 /// An exact timer that is due.
-///
-/// ```
-/// # use quietcore_wheel::{ExactExpired, ExactTimers, Expiry};
-/// let mut timers = ExactTimers::new(Vec::new());
-/// timers.arm_growing(Expiry::at(5), "sample");
-/// let expired = ExactExpired { expiry: Expiry::at(5), value: "sample" };
-/// assert_eq!(timers.next_expired(9), Some(expired));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExactExpired<T> {
     /// What it was armed for.

@@ -10,14 +10,6 @@ use crate::{Links, Precision, Tick, Wheel, WheelNodes};
 use core::fmt;
 
 /// A timer that is due.
-///
-/// ```
-/// # use quietcore_wheel::{WheelExpired, Tick, Timers};
-/// let mut timers = Timers::new(Tick(0), Vec::new());
-/// timers.arm_growing(Tick(30), "request 7");
-/// let expired = WheelExpired { expires: Tick(30), value: "request 7" };
-/// assert_eq!(timers.next_expired(Tick(99)), Some(expired));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WheelExpired<T> {
     /// The tick it was armed for.

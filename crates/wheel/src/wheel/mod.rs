@@ -150,18 +150,6 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     ///
     /// Re-arming into the bucket that the timer is in costs two comparisons; it keeps the lateness of
     /// its present level. Cost: O(1).
-    ///
-    /// ```
-    /// use quietcore_wheel::{QueueArm, IntrusiveWheel, Node, NodeRef, Tick};
-    ///
-    /// let node = Box::pin(Node::new("request 7"));
-    /// // SAFETY: the node is pinned and outlives the wheel, which alone gets the reference.
-    /// let request = unsafe { NodeRef::new((&*node).into()) };
-    /// let mut wheel: IntrusiveWheel<&str> = IntrusiveWheel::new(Tick(0));
-    /// assert_eq!(wheel.arm(request, Tick(30)), QueueArm { was_pending: false, is_first: true });
-    /// assert_eq!(wheel.arm(request, Tick(40)), QueueArm { was_pending: true, is_first: false });
-    /// assert_eq!(wheel.next_expiry(), Some(Tick(41)));
-    /// ```
     #[inline]
     pub fn arm(&mut self, node: N::Ref, expires: Tick) -> QueueArm {
         let links = self.nodes.links(node);

@@ -19,26 +19,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// [`StallPolicy::after`](crate::StallPolicy::after) ago and has a global timer that is overdue by a
     /// tick; returns how many. By any thread; an awake CPU does it with its [`watch`](Self::watch). Waits for
     /// no lock. Cost: a look at each CPU.
-    ///
-    /// ```
-    /// # use quietcore_core::{Actions, Context, CpuId, Machine, Nanos, SequentialLock, Settings};
-    /// # use quietcore_core::{TimerOptions, tmigr::CpuState, topology::Topology};
-    /// # let mut machine: Machine<SequentialLock, u32> =
-    /// #     Machine::new(Topology::builder(2).build()?, Settings::default())?;
-    /// # let (cpu, other, mut actions) = (CpuId::new(0)?, CpuId::new(1)?, Actions::new(2));
-    /// # machine.online(cpu, Nanos(0), &mut actions)?;
-    /// # machine.online(other, Nanos(0), &mut actions)?;
-    /// let context = Context::on(cpu, Nanos(0));
-    /// let pinned = machine.add_timer(TimerOptions::new().pinned(), 1);
-    /// let global = machine.add_timer(TimerOptions::new(), 2);
-    /// machine.arm(pinned, Nanos(10_000_000), context, &mut actions)?;
-    /// machine.arm(global, Nanos(11_000_000), context, &mut actions)?;
-    /// let _ = machine.enter_idle(cpu, Nanos(0)); // until the pinned one is due: the other is not published
-    /// assert_eq!(machine.mark_missed_wakeups(Nanos(12_000_000), &mut actions), 0);
-    /// assert_eq!(machine.mark_missed_wakeups(Nanos(15_000_000), &mut actions), 1);
-    /// assert_eq!(machine.hierarchy().cpu_state(cpu), CpuState::Absent);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn mark_missed_wakeups(&self, now: Nanos, actions: &mut Actions) -> u32 {
         if !self.is_pulling() {
             return 0;
