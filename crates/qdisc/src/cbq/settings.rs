@@ -153,8 +153,9 @@ impl core::error::Error for CbqError {}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CbqClassStatistics {
-    /// What left from it or, unless they are isolated, from below it, and what its own queue dropped and holds;
-    /// `overlimits` is how often it was its turn and it was above its rate, with no class to borrow from.
+    /// What left from it or, unless they are isolated, from below it, and what its own queue dropped and
+    /// holds; `overlimits` is how often it was its turn and it was above its rate, with no class to borrow
+    /// from.
     pub queue: Statistics,
     /// How often something was done about that: once each time it goes above.
     pub overactions: u64,

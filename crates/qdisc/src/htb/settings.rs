@@ -153,8 +153,8 @@ impl core::error::Error for HtbError {}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HtbClassStatistics {
-    /// What left from it or from below it, and what its own queue dropped and holds; `overlimits` is how often
-    /// it reached its ceil, and had to wait.
+    /// What left from it or from below it, and what its own queue dropped and holds; `overlimits` is how
+    /// often it reached its ceil, and had to wait.
     pub queue: Statistics,
     /// Packets that left on its tokens, its own or those of classes below it.
     pub lends: u64,
