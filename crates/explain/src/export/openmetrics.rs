@@ -10,18 +10,22 @@
 //!
 //! Source: OpenMetrics 1.0, "Text format"; Prometheus, "Exposition formats".
 
-use super::labels::{Escaped, top};
+use super::labels::{printable, top};
 use crate::figures::{CountByName, CountByNumber, Disturbance, Explanation};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEncoder, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::{Registry, Unit};
 use std::collections::BTreeSet;
-use std::fmt::Display;
+use std::fmt;
 use std::io::{self, Write};
 
 /// Writes all figures of `report` as OpenMetrics text 1.0, ending in `# EOF`.
 ///
 /// Label sets are bounded: a CPU or group has a series only if the report counts something there
 /// (so at most 8192 per figure), functions and tasks are the 20 most frequent and `other`. Units
-/// are in the names (`_seconds`); everything else is a count. Cost: many short writes to `out`,
-/// some ten KiB in all for a machine with 16 CPUs, so give it a buffer.
+/// are in the names (`_seconds`); everything else is a count. Cost: one write to `out`, some ten KiB for a
+/// machine with 16 CPUs.
 ///
 /// # Errors
 /// Those of `out`; what was written until then is not a valid text.
@@ -41,85 +45,101 @@ use std::io::{self, Write};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn openmetrics(report: &Explanation, out: &mut dyn Write) -> io::Result<()> {
-    let mut text = Families { out };
-    recording(report, &mut text)?;
-    recorded_figures(report, &mut text)?;
-    timers(report, &mut text)?;
-    disturbance(&FOREIGN, &report.foreign, &mut text)?;
-    disturbance(&BETWEEN_ISOLATED, &report.between_isolated, &mut text)?;
-    remote(report, &mut text)?;
-    softirqs(report, &mut text)?;
-    hrtimers(report, &mut text)?;
-    rt_wakeups(report, &mut text)?;
-    findings(report, &mut text)?;
-    text.out.write_all(b"# EOF\n")
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(Figures(report.clone())));
+    let mut encoded = String::new();
+    text::encode(&mut encoded, &registry).map_err(io::Error::other)?;
+    out.write_all(encoded.as_bytes())
 }
 
-/// Writes metric families, one at a time.
-struct Families<'a> {
-    out: &'a mut dyn Write,
+/// A report whose figures a registry writes.
+#[derive(Debug)]
+struct Figures(Explanation);
+
+impl Collector for Figures {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let (report, mut text) = (&self.0, Families(encoder));
+        recording(report, &mut text)?;
+        recorded_figures(report, &mut text)?;
+        timers(report, &mut text)?;
+        disturbance(&FOREIGN, &report.foreign, &mut text)?;
+        disturbance(&BETWEEN_ISOLATED, &report.between_isolated, &mut text)?;
+        remote(report, &mut text)?;
+        softirqs(report, &mut text)?;
+        hrtimers(report, &mut text)?;
+        rt_wakeups(report, &mut text)?;
+        findings(report, &mut text)
+    }
 }
+
+/// A sample's label values by name, and its value.
+type Sample<const LABELS: usize, V> = ([(&'static str, String); LABELS], V);
+
+/// Writes families of gauges, one at a time.
+struct Families<'a>(DescriptorEncoder<'a>);
 
 impl Families<'_> {
-    /// HELP, TYPE, and UNIT where the name ends in one. `help` must be free of `"`, `\` and line
-    /// breaks, which the two formats escape differently.
-    fn open(&mut self, name: &str, help: &str) -> io::Result<()> {
-        writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} gauge")?;
-        if name.ends_with("_seconds") {
-            writeln!(self.out, "# UNIT {name} seconds")?;
-        }
-        Ok(())
+    /// `help` must be free of `"`, `\` and line breaks, which the two formats escape differently.
+    fn open<'s>(&'s mut self, name: &'s str, help: &str) -> Result<MetricEncoder<'s>, fmt::Error> {
+        let stem = name.strip_suffix("_seconds");
+        let unit = stem.map(|_| &Unit::Seconds);
+        self.0.encode_descriptor(stem.unwrap_or(name), help, unit, MetricType::Gauge)
+    }
+
+    /// A family of samples with labels.
+    fn labelled<const LABELS: usize, V: EncodeGaugeValue>(
+        &mut self,
+        name: &str,
+        help: &str,
+        samples: impl IntoIterator<Item = Sample<LABELS, V>>,
+    ) -> fmt::Result {
+        let mut family = self.open(name, help)?;
+        samples
+            .into_iter()
+            .try_for_each(|(labels, value)| family.encode_family(&labels)?.encode_gauge(&value))
     }
 
     /// A family of one sample without labels; nothing at all without a value.
-    fn single(&mut self, name: &str, help: &str, value: Option<impl Display>) -> io::Result<()> {
-        let Some(value) = value else { return Ok(()) };
-        self.open(name, help)?;
-        writeln!(self.out, "{name} {value}")
+    fn single(&mut self, name: &str, help: &str, value: Option<impl EncodeGaugeValue>) -> fmt::Result {
+        value.map_or(Ok(()), |value| self.open(name, help)?.encode_gauge(&value))
     }
 
     /// A family of one sample per CPU or group.
     fn by_number(
         &mut self,
         name: &str,
-        label: &str,
+        label: &'static str,
         help: &str,
         counts: Option<&CountByNumber>,
-    ) -> io::Result<()> {
+    ) -> fmt::Result {
         let Some(counts) = counts else { return Ok(()) };
-        self.open(name, help)?;
-        counts
-            .iter()
-            .try_for_each(|(number, count)| writeln!(self.out, "{name}{{{label}=\"{number}\"}} {count}"))
+        let samples = counts.iter().map(|(number, &count)| ([(label, number.to_string())], count));
+        self.labelled(name, help, samples)
     }
 
     /// A family of one sample per name, the most frequent names only.
     fn by_name(
         &mut self,
         name: &str,
-        label: &str,
+        label: &'static str,
         help: &str,
         counts: Option<&CountByName>,
-    ) -> io::Result<()> {
+    ) -> fmt::Result {
         let Some(counts) = counts else { return Ok(()) };
-        self.open(name, help)?;
-        top(counts).iter().try_for_each(|(value, count)| {
-            writeln!(self.out, "{name}{{{label}=\"{}\"}} {count}", Escaped(value))
-        })
+        self.labelled(name, help, top(counts).into_iter().map(|(name, count)| ([(label, name)], count)))
     }
 }
 
-fn recording(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
-    let name = "quietcore_recording_info";
-    text.open(name, "What was recorded, in labels; the value is always 1.")?;
-    writeln!(
-        text.out,
-        "{name}{{kernel=\"{}\",isolated=\"{}\",isolated_source=\"{}\",nohz_full=\"{}\"}} 1",
-        Escaped(report.kernel.as_deref().unwrap_or_default()),
-        Escaped(&report.isolated),
-        Escaped(report.isolated_source),
-        Escaped(&report.nohz_full),
-    )?;
+fn recording(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
+    let labels = [
+        ("kernel", report.kernel.as_deref().unwrap_or_default()),
+        ("isolated", &report.isolated),
+        ("isolated_source", report.isolated_source),
+        ("nohz_full", &report.nohz_full),
+    ]
+    .map(|(name, value)| (name, printable(value).collect()));
+    let help = "What was recorded, in labels; the value is always 1.";
+    text.labelled("quietcore_recording_info", help, [(labels, 1u64)])?;
     let duration = report.duration_ns.map(|nanos| nanos as f64 / 1e9);
     text.single("quietcore_recording_duration_seconds", "From the first event to the last.", duration)?;
     for (name, help, value) in [
@@ -139,50 +159,45 @@ fn recording(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
     ] {
         text.single(name, help, Some(value))?;
     }
-    let migration = report.timer_migration.map(u8::from);
+    let migration = report.timer_migration.map(u64::from);
     text.single("quietcore_kernel_timer_migration", "The sysctl kernel.timer_migration.", migration)
 }
 
-/// Every path that can be in [`Explanation::not_recorded`], and whether its figure is there.
-fn figures(report: &Explanation) -> [(&'static str, bool); 21] {
-    let Explanation { timers, foreign, between_isolated, remote, .. } = report;
-    let Explanation { ping_pong, softirq, hrtimers, rt_wakeups, .. } = report;
-    let watchdog = &hrtimers.qdisc_watchdog;
-    let delay = "rt_wakeups.delay_ns"; // its quantiles are also None when nothing was behind a softirq
-    [
-        ("timers.started", timers.started.is_some()),
-        ("timers.expired", timers.expired.is_some()),
-        ("timers.cancel_events", timers.cancel_events.is_some()),
-        ("timers.expired_unknown_start", timers.expired_unknown_start.is_some()),
-        ("foreign", foreign.total.is_some()),
-        ("between_isolated", between_isolated.total.is_some()),
-        ("remote", remote.total.is_some()),
-        ("ping_pong", ping_pong.count.is_some()),
-        ("softirq.timer_entries", softirq.timer_entries.is_some()),
-        ("softirq.timer_empty", softirq.timer_empty.is_some()),
-        ("softirq.by_cpu", softirq.by_cpu.is_some()),
-        ("hrtimers.expired", hrtimers.expired.is_some()),
-        ("hrtimers.off_arming_cpu", hrtimers.off_arming_cpu.is_some()),
-        ("hrtimers.foreign", hrtimers.foreign.is_some()),
-        ("hrtimers.by_task", hrtimers.by_task.is_some()),
-        ("hrtimers.qdisc_watchdog.expired", watchdog.expired.is_some()),
-        ("hrtimers.qdisc_watchdog.off_arming_cpu", watchdog.off_arming_cpu.is_some()),
-        ("hrtimers.qdisc_watchdog.by_cpu", watchdog.by_cpu.is_some()),
-        ("rt_wakeups.count", rt_wakeups.count.is_some()),
-        ("rt_wakeups.behind_softirq", rt_wakeups.behind_softirq.is_some()),
-        (delay, rt_wakeups.behind_softirq.is_some() && !report.not_recorded.contains(&delay)),
-    ]
+/// Every path that can be in [`Explanation::not_recorded`].
+const FIGURES: [&str; 21] = [
+    "timers.started",
+    "timers.expired",
+    "timers.cancel_events",
+    "timers.expired_unknown_start",
+    "foreign",
+    "between_isolated",
+    "remote",
+    "ping_pong",
+    "softirq.timer_entries",
+    "softirq.timer_empty",
+    "softirq.by_cpu",
+    "hrtimers.expired",
+    "hrtimers.off_arming_cpu",
+    "hrtimers.foreign",
+    "hrtimers.by_task",
+    "hrtimers.qdisc_watchdog.expired",
+    "hrtimers.qdisc_watchdog.off_arming_cpu",
+    "hrtimers.qdisc_watchdog.by_cpu",
+    "rt_wakeups.count",
+    "rt_wakeups.behind_softirq",
+    "rt_wakeups.delay_ns",
+];
+
+fn recorded_figures(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
+    let help = "1 when the events of a figure were recorded; 0 when they were not: it has no samples.";
+    let samples = FIGURES.map(|figure| {
+        let is_recorded = !report.not_recorded.contains(&figure);
+        ([("figure", figure.to_owned())], u64::from(is_recorded))
+    });
+    text.labelled("quietcore_figure_recorded", help, samples)
 }
 
-fn recorded_figures(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
-    let name = "quietcore_figure_recorded";
-    text.open(name, "1 when the events of a figure were recorded; 0 when they were not: it has no samples.")?;
-    figures(report).into_iter().try_for_each(|(figure, recorded)| {
-        writeln!(text.out, "{name}{{figure=\"{figure}\"}} {}", u8::from(recorded))
-    })
-}
-
-fn timers(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
+fn timers(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
     let timers = &report.timers;
     for (name, help, value) in [
         ("quietcore_timers_started", "Wheel timers put into the wheel.", timers.started),
@@ -219,13 +234,14 @@ const BETWEEN_ISOLATED: DisturbanceNames = DisturbanceNames {
     what: "Wheel timers armed on one isolated CPU that ran on another",
 };
 
-fn disturbance(names: &DisturbanceNames, figure: &Disturbance, text: &mut Families<'_>) -> io::Result<()> {
+fn disturbance(names: &DisturbanceNames, figure: &Disturbance, text: &mut Families<'_>) -> fmt::Result {
     let DisturbanceNames { name, what } = names;
     text.single(name, &format!("{what}."), figure.total)?;
     if let (Some(pulled), Some(placed)) = (figure.pulled, figure.placed) {
-        let name = format!("{name}_by_kind");
-        text.open(&name, &format!("{what}: pulled from another CPU's base, or placed in its own."))?;
-        writeln!(text.out, "{name}{{kind=\"pulled\"}} {pulled}\n{name}{{kind=\"placed\"}} {placed}")?;
+        let help = format!("{what}: pulled from another CPU's base, or placed in its own.");
+        let samples = [("pulled", pulled), ("placed", placed)]
+            .map(|(kind, count)| ([("kind", kind.to_owned())], count));
+        text.labelled(&format!("{name}_by_kind"), &help, samples)?;
     }
     let named = format!("{name}_by_function");
     let help = format!("{what}, by callback.");
@@ -241,7 +257,7 @@ fn disturbance(names: &DisturbanceNames, figure: &Disturbance, text: &mut Famili
     Ok(())
 }
 
-fn remote(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
+fn remote(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
     let total = report.remote.total;
     text.single("quietcore_remote_expiries", "Wheel timers run by another CPU than the base's.", total)?;
     text.by_number(
@@ -258,11 +274,11 @@ fn remote(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
     )?;
     let rate = report.ping_pong.per_s;
     text.single("quietcore_ping_pongs_per_second", "Ping-pongs per second of the recording.", rate)?;
-    let estimated = report.foreign.total.map(|_| u8::from(report.groups.estimated));
+    let estimated = report.foreign.total.map(|_| u64::from(report.groups.estimated));
     text.single("quietcore_groups_estimated", "1 when group labels are a guess, CPUs in eights.", estimated)
 }
 
-fn softirqs(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
+fn softirqs(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
     let softirq = &report.softirq;
     text.single("quietcore_timer_softirqs", "TIMER softirqs.", softirq.timer_entries)?;
     let help = "TIMER softirqs that ran no wheel timer.";
@@ -271,7 +287,7 @@ fn softirqs(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
     text.by_number("quietcore_timer_softirqs_empty_by_cpu", "cpu", help, softirq.by_cpu.as_ref())
 }
 
-fn hrtimers(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
+fn hrtimers(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
     let (timers, watchdog) = (&report.hrtimers, &report.hrtimers.qdisc_watchdog);
     for (name, help, value) in [
         ("quietcore_hrtimers_expired", "High-resolution timers' callbacks run.", timers.expired),
@@ -300,38 +316,40 @@ fn hrtimers(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
     text.by_name("quietcore_hrtimer_wakeups_by_task", "task", help, timers.by_task.as_ref())
 }
 
-fn rt_wakeups(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
+fn rt_wakeups(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
     let wakeups = &report.rt_wakeups;
     text.single("quietcore_rt_wakeups", "Wake-ups of tasks with a priority below 100.", wakeups.count)?;
     let help = "Those towards a CPU inside a NET_TX, NET_RX, BLOCK or IRQ_POLL softirq.";
     text.single("quietcore_rt_wakeups_behind_softirq", help, wakeups.behind_softirq)?;
     let delay = &wakeups.delay_ns;
-    let samples = [("p50", delay.p50), ("p99", delay.p99), ("max", delay.max)];
-    if samples.iter().all(|(_, value)| value.is_none()) {
+    let stats = [("p50", delay.p50), ("p99", delay.p99), ("max", delay.max)];
+    if stats.iter().all(|(_, value)| value.is_none()) {
         return Ok(());
     }
-    let name = "quietcore_rt_wakeup_delay_seconds";
-    text.open(name, "From sched_waking to running, over the wake-ups behind a softirq.")?;
-    samples
+    let samples = stats
         .into_iter()
-        .filter_map(|(stat, nanos)| Some((stat, nanos?)))
-        .try_for_each(|(stat, nanos)| writeln!(text.out, "{name}{{stat=\"{stat}\"}} {}", nanos as f64 / 1e9))
+        .filter_map(|(stat, nanos)| Some(([("stat", stat.to_owned())], nanos? as f64 / 1e9)));
+    let help = "From sched_waking to running, over the wake-ups behind a softirq.";
+    text.labelled("quietcore_rt_wakeup_delay_seconds", help, samples)
 }
 
-fn findings(report: &Explanation, text: &mut Families<'_>) -> io::Result<()> {
-    let name = "quietcore_finding";
-    text.open(name, "A finding and its severity, in labels; the value is always 1.")?;
+fn findings(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
     let findings: BTreeSet<_> =
         report.findings.iter().map(|finding| (finding.id, finding.question, finding.severity)).collect();
-    findings.into_iter().try_for_each(|(id, question, severity)| {
-        let id = Escaped(id);
-        writeln!(text.out, "{name}{{id=\"{id}\",question=\"{question}\",severity=\"{severity}\"}} 1")
-    })
+    let samples = findings.into_iter().map(|(id, question, severity)| {
+        let question = question.to_string();
+        ([("id", id.to_owned()), ("question", question), ("severity", severity.to_string())], 1u64)
+    });
+    text.labelled(
+        "quietcore_finding",
+        "A finding and its severity, in labels; the value is always 1.",
+        samples,
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{figures, openmetrics};
+    use super::{FIGURES, openmetrics};
     use crate::figures::{Explain, ExplainOptions, Explanation};
     use crate::finding::{Finding, Severity};
     use quietcore_trace::Question;
@@ -377,11 +395,11 @@ mod tests {
         let report = Explain::new(ExplainOptions::default()).finish(&Default::default());
         let text = text(&report);
         check_format(&text);
-        let missing: BTreeSet<_> =
-            figures(&report).iter().filter(|figure| !figure.1).map(|figure| figure.0).collect();
-        assert_eq!(missing, report.not_recorded.iter().copied().collect());
-        assert_eq!(missing.len(), figures(&report).len());
-        assert_eq!(text.matches("quietcore_figure_recorded{").count(), missing.len());
+        assert_eq!(BTreeSet::from(FIGURES), report.not_recorded.iter().copied().collect());
+        for figure in FIGURES {
+            let sample = format!("\nquietcore_figure_recorded{{figure=\"{figure}\"}} 0\n");
+            assert!(text.contains(&sample), "{figure} in {text}");
+        }
         assert!(!text.contains("quietcore_foreign"), "{text}");
         assert!(!text.contains("quietcore_recording_duration"), "{text}");
     }
@@ -390,7 +408,8 @@ mod tests {
     /// more of them than there are labels, and the same finding twice.
     #[test]
     fn hostile_names_stay_inside_their_quotes() {
-        let mut report = Explanation { kernel: Some("6\"\n# EOF\\".to_owned()), ..Explanation::default() };
+        let mut report =
+            Explanation { kernel: Some("6\"\n# EOF\\\r\0\u{85}".to_owned()), ..Explanation::default() };
         report.foreign.total = Some(1);
         report.foreign.by_cpu = Some([(3, 7), (8191, 1)].into());
         report.foreign.by_function = Some((0..99).map(|n| (format!("f\"\n{n}\r"), 1)).collect());
@@ -399,7 +418,7 @@ mod tests {
         report.findings = vec![finding.clone(), finding];
         let text = text(&report);
         check_format(&text);
-        assert!(text.contains("kernel=\"6\\\"\\n# EOF\\\\\""), "{text}");
+        assert!(text.contains("kernel=\"6\\\"\\n# EOF\\\\\u{fffd}\u{fffd}\u{fffd}\""), "{text}");
         assert_eq!(text.matches("{function=").count(), 21);
         assert!(text.contains("_by_function{function=\"other\"} 79\n"), "{text}");
         assert!(text.contains("_by_task{task=\"other\"} 3081\n"), "{text}"); // 0 + 1 + ... + 78

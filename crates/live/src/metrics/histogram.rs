@@ -63,11 +63,17 @@ impl Histogram {
 
     /// Ends of buckets and how many values lie below each; the last is infinite.
     pub fn cumulative(&self) -> impl Iterator<Item = (Option<Nanos>, u64)> + '_ {
-        let last = self.counts.len() - 1;
-        self.counts.iter().enumerate().scan(0, move |seen, (bucket, count)| {
+        self.buckets().scan(0, |seen, (end, count)| {
             *seen += count;
-            Some(((bucket < last).then(|| end_of(bucket)), *seen))
+            Some((end, *seen))
         })
+    }
+
+    /// Ends of buckets and how many values lie in each; the last is infinite.
+    pub(super) fn buckets(&self) -> impl Iterator<Item = (Option<Nanos>, u64)> + '_ {
+        let last = self.counts.len() - 1;
+        let ends = (0..).map(move |bucket| (bucket < last).then(|| end_of(bucket)));
+        ends.zip(self.counts.iter().copied())
     }
 
     pub(super) fn merge(&mut self, other: &Self) {

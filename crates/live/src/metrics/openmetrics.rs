@@ -4,200 +4,134 @@
 
 use super::lanes::{LaneMetrics, LaneState};
 use super::snapshot::{CpuMetrics, Metrics};
-use core::fmt::{self, Write};
+use core::fmt;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+use quietcore_core::Nanos;
 
-/// A counter that each CPU has.
-struct Family {
-    name: &'static str,
-    help: &'static str,
-    of: fn(&CpuMetrics) -> u64,
-}
+/// Name, help, and the figure.
+type Family<T, V> = (&'static str, &'static str, fn(&T) -> V);
 
-const FAMILIES: [Family; 30] = [
-    Family { name: "timers_armed", help: "Arms of timers.", of: |cpu| cpu.bases.armed },
-    Family {
-        name: "timers_superseded",
-        help: "Pending periods that an arm ended.",
-        of: |cpu| cpu.bases.superseded,
-    },
-    Family {
-        name: "timers_cancelled",
-        help: "Pending periods that a cancel ended.",
-        of: |cpu| cpu.bases.cancelled,
-    },
-    Family { name: "timers_ran_here", help: "Timers of this CPU that it ran.", of: |cpu| cpu.bases.ran_here },
-    Family {
-        name: "timers_ran_elsewhere",
-        help: "Timers of this CPU that others ran.",
-        of: |cpu| cpu.bases.ran_elsewhere,
-    },
-    Family {
-        name: "timers_waited",
-        help: "Timers that were due while they ran.",
-        of: |cpu| cpu.bases.waited,
-    },
-    Family { name: "runs_own", help: "Runs by this CPU of its own timers.", of: |cpu| cpu.ran_own },
-    Family {
-        name: "runs_for_others",
-        help: "Runs by this CPU of timers that it pulled.",
-        of: |cpu| cpu.ran_for_others,
-    },
-    Family { name: "turns", help: "Turns.", of: |cpu| cpu.turns },
-    Family { name: "kicks", help: "Kicks sent to this CPU.", of: |cpu| cpu.kicks },
-    Family { name: "panics", help: "Callbacks that panicked.", of: |cpu| cpu.panics },
-    Family { name: "items", help: "Polls of tasks, and runs of work.", of: |cpu| cpu.items },
-    Family { name: "realtime_polls", help: "Polls of real-time tasks.", of: |cpu| cpu.realtime_polls },
-    Family {
-        name: "migrations",
-        help: "Real-time tasks that came from another lane.",
-        of: |cpu| cpu.migrations,
-    },
-    Family { name: "pulled", help: "Real-time tasks that this lane took from others.", of: |cpu| cpu.pulled },
-    Family { name: "pushed", help: "Real-time tasks that this lane gave to others.", of: |cpu| cpu.pushed },
-    Family {
-        name: "stolen",
-        help: "Normal tasks and work that this lane took from others.",
-        of: |cpu| cpu.stolen,
-    },
-    Family { name: "raises", help: "Times that vectors were raised for this CPU.", of: |cpu| cpu.raises },
-    Family { name: "softirqs", help: "Softirqs' handlers that its lane ran.", of: |cpu| cpu.softirqs },
-    Family {
-        name: "ksoftirqd_ran",
-        help: "Softirqs' handlers that its ksoftirqd ran.",
-        of: |cpu| cpu.ksoftirqd_ran,
-    },
-    Family {
-        name: "ksoftirqd_wakeups",
-        help: "Times that its ksoftirqd was woken.",
-        of: |cpu| cpu.ksoftirqd_wakeups,
-    },
-    Family {
-        name: "deferred",
-        help: "Vectors left because a real-time task waited.",
-        of: |cpu| cpu.deferred,
-    },
-    Family { name: "donations", help: "Waits for its ksoftirqd at the limit.", of: |cpu| cpu.donations },
-    Family { name: "timer_raises", help: "Turns by ticks as an isolated lane.", of: |cpu| cpu.timer_raises },
-    Family {
-        name: "empty_raises",
-        help: "Turns by ticks in which nothing was due.",
-        of: |cpu| cpu.empty_raises,
-    },
-    Family { name: "stalls", help: "Stalls that were reported.", of: |cpu| cpu.stalls },
-    Family { name: "marks", help: "Times this CPU was marked absent.", of: |cpu| cpu.bases.marks },
-    Family { name: "false_marks", help: "Marks without need.", of: |cpu| cpu.bases.false_marks },
-    Family { name: "busy_marks", help: "Marks that were put off.", of: |cpu| cpu.bases.busy_marks },
-    Family {
-        name: "tokens_revoked",
-        help: "Expiry taken over from a stuck CPU.",
-        of: |cpu| cpu.bases.revoked,
-    },
+/// What each CPU counts.
+const COUNTERS: [Family<CpuMetrics, u64>; 30] = [
+    ("timers_armed", "Arms of timers.", |cpu| cpu.bases.armed),
+    ("timers_superseded", "Pending periods that an arm ended.", |cpu| cpu.bases.superseded),
+    ("timers_cancelled", "Pending periods that a cancel ended.", |cpu| cpu.bases.cancelled),
+    ("timers_ran_here", "Timers of this CPU that it ran.", |cpu| cpu.bases.ran_here),
+    ("timers_ran_elsewhere", "Timers of this CPU that others ran.", |cpu| cpu.bases.ran_elsewhere),
+    ("timers_waited", "Timers that were due while they ran.", |cpu| cpu.bases.waited),
+    ("runs_own", "Runs by this CPU of its own timers.", |cpu| cpu.ran_own),
+    ("runs_for_others", "Runs by this CPU of timers that it pulled.", |cpu| cpu.ran_for_others),
+    ("turns", "Turns.", |cpu| cpu.turns),
+    ("kicks", "Kicks sent to this CPU.", |cpu| cpu.kicks),
+    ("panics", "Callbacks that panicked.", |cpu| cpu.panics),
+    ("items", "Polls of tasks, and runs of work.", |cpu| cpu.items),
+    ("realtime_polls", "Polls of real-time tasks.", |cpu| cpu.realtime_polls),
+    ("migrations", "Real-time tasks that came from another lane.", |cpu| cpu.migrations),
+    ("pulled", "Real-time tasks that this lane took from others.", |cpu| cpu.pulled),
+    ("pushed", "Real-time tasks that this lane gave to others.", |cpu| cpu.pushed),
+    ("stolen", "Normal tasks and work that this lane took from others.", |cpu| cpu.stolen),
+    ("raises", "Times that vectors were raised for this CPU.", |cpu| cpu.raises),
+    ("softirqs", "Softirqs' handlers that its lane ran.", |cpu| cpu.softirqs),
+    ("ksoftirqd_ran", "Softirqs' handlers that its ksoftirqd ran.", |cpu| cpu.ksoftirqd_ran),
+    ("ksoftirqd_wakeups", "Times that its ksoftirqd was woken.", |cpu| cpu.ksoftirqd_wakeups),
+    ("deferred", "Vectors left because a real-time task waited.", |cpu| cpu.deferred),
+    ("donations", "Waits for its ksoftirqd at the limit.", |cpu| cpu.donations),
+    ("timer_raises", "Turns by ticks as an isolated lane.", |cpu| cpu.timer_raises),
+    ("empty_raises", "Turns by ticks in which nothing was due.", |cpu| cpu.empty_raises),
+    ("stalls", "Stalls that were reported.", |cpu| cpu.stalls),
+    ("marks", "Times this CPU was marked absent.", |cpu| cpu.bases.marks),
+    ("false_marks", "Marks without need.", |cpu| cpu.bases.false_marks),
+    ("busy_marks", "Marks that were put off.", |cpu| cpu.bases.busy_marks),
+    ("tokens_revoked", "Expiry taken over from a stuck CPU.", |cpu| cpu.bases.revoked),
+];
+
+/// What lanes are, as gauges of 0 or 1.
+const FLAGS: [Family<LaneMetrics, bool>; 2] = [
+    ("lane_isolated", "1 for a lane whose CPU is isolated.", |lane| lane.is_isolated),
+    ("lane_claimed", "1 for a lane that a thread has claimed.", |lane| lane.is_claimed),
 ];
 
 impl Metrics {
     /// As OpenMetrics text.
     #[must_use]
     pub fn to_openmetrics(&self) -> String {
-        let mut text = String::new();
+        let mut registry = Registry::with_prefix("quietcore");
+        registry.register_collector(Box::new(Snapshot(self.clone())));
+        let mut encoded = String::new();
         // Writing to a string does not fail.
-        let _ = self.write(&mut text);
-        text
+        let _ = text::encode(&mut encoded, &registry);
+        encoded
     }
+}
 
-    fn write(&self, out: &mut String) -> fmt::Result {
-        for Family { name, help, of } in FAMILIES {
-            describe(out, name, "counter", help)?;
-            for cpu in &self.cpus {
-                writeln!(
-                    out,
-                    "quietcore_{name}_total{{cpu=\"{}\",role=\"{}\"}} {}",
-                    cpu.cpu,
-                    role(cpu),
-                    of(cpu)
-                )?;
+/// Metrics that a registry writes.
+#[derive(Debug)]
+struct Snapshot(Metrics);
+
+impl Collector for Snapshot {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let Metrics { cpus, settimes, locks } = &self.0;
+        for (name, help, of) in COUNTERS {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for cpu in cpus {
+                encode_counter(&mut family.encode_family(&labels(cpu))?, of(cpu))?;
             }
         }
-        self.write_lanes(out)?;
-        let locks = [
-            ("alarm_settimes", "Timers of the kernel that were set.", self.settimes),
-            ("lock_spun", "Locks that were waited for by spinning.", self.locks.spun),
-            ("lock_slept", "Locks that were waited for asleep.", self.locks.slept),
-            (
-                "lock_holder_preempted",
-                "Waits for a holder that was off its CPU.",
-                self.locks.holder_preempted,
-            ),
+        encode_lanes(cpus, &mut encoder)?;
+        let machine = [
+            ("alarm_settimes", "Timers of the kernel that were set.", *settimes),
+            ("lock_spun", "Locks that were waited for by spinning.", locks.spun),
+            ("lock_slept", "Locks that were waited for asleep.", locks.slept),
+            ("lock_holder_preempted", "Waits for a holder that was off its CPU.", locks.holder_preempted),
         ];
-        for (name, help, value) in locks {
-            describe(out, name, "counter", help)?;
-            writeln!(out, "quietcore_{name}_total {value}")?;
+        for (name, help, value) in machine {
+            encode_counter(&mut encoder.encode_descriptor(name, help, None, MetricType::Counter)?, value)?;
         }
-        self.write_lateness(out)?;
-        out.write_str("# EOF\n")
+        let help = "From the start of the tick armed for to the run.";
+        let mut family =
+            encoder.encode_descriptor("timer_lateness_seconds", help, None, MetricType::Histogram)?;
+        cpus.iter().try_for_each(|cpu| {
+            let (sum, late) = (cpu.lateness_sum.as_secs_f64(), &cpu.lateness);
+            let seconds = |end: Option<Nanos>| end.map_or(f64::INFINITY, Nanos::as_secs_f64);
+            let buckets: Vec<_> = late.buckets().map(|(end, count)| (seconds(end), count)).collect();
+            let labels = labels(cpu);
+            let mut metric = family.encode_family(&labels)?;
+            metric.encode_histogram::<NoLabelSet>(sum, late.len(), &buckets, None)
+        })
     }
+}
 
-    /// States are gauges of 0 or 1, one of each four being 1: a type of their own is not known to readers of
-    /// the older format.
-    fn write_lanes(&self, out: &mut String) -> fmt::Result {
-        let lanes = || self.cpus.iter().filter_map(|cpu| Some((cpu, cpu.lane.as_ref()?)));
-        describe(out, "lane_state", "gauge", "1 for what the books say of a lane.")?;
+fn encode_counter(metric: &mut MetricEncoder<'_>, value: u64) -> fmt::Result {
+    metric.encode_counter::<NoLabelSet, _, u64>(&value, None)
+}
+
+/// States are gauges of 0 or 1, one of each four being 1: a type of their own is not known to readers of
+/// the older format.
+fn encode_lanes(cpus: &[CpuMetrics], encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    let lanes = || cpus.iter().filter_map(|cpu| Some((cpu, cpu.lane.as_ref()?)));
+    let help = "1 for what the books say of a lane.";
+    let mut family = encoder.encode_descriptor("lane_state", help, None, MetricType::Gauge)?;
+    for (cpu, lane) in lanes() {
+        for state in LaneState::ALL {
+            let labels = (labels(cpu), [("state", state.name())]);
+            family.encode_family(&labels)?.encode_gauge(&u64::from(state == lane.state))?;
+        }
+    }
+    for (name, help, of) in FLAGS {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
         for (cpu, lane) in lanes() {
-            for state in LaneState::ALL {
-                let (labels, is_it) = (labels(cpu), u8::from(state == lane.state));
-                writeln!(out, "quietcore_lane_state{{{labels},state=\"{state}\"}} {is_it}")?;
-            }
+            family.encode_family(&labels(cpu))?.encode_gauge(&u64::from(of(lane)))?;
         }
-        let flags = [
-            ("lane_isolated", "1 for a lane whose CPU is isolated.", is_isolated as Flag),
-            ("lane_claimed", "1 for a lane that a thread has claimed.", is_claimed),
-        ];
-        for (name, help, of) in flags {
-            describe(out, name, "gauge", help)?;
-            for (cpu, lane) in lanes() {
-                writeln!(out, "quietcore_{name}{{{}}} {}", labels(cpu), u8::from(of(lane)))?;
-            }
-        }
-        Ok(())
     }
-
-    fn write_lateness(&self, out: &mut String) -> fmt::Result {
-        let name = "timer_lateness_seconds";
-        describe(out, name, "histogram", "From the start of the tick armed for to the run.")?;
-        for cpu in &self.cpus {
-            let (number, role) = (cpu.cpu, role(cpu));
-            for (end, below) in cpu.lateness.cumulative() {
-                let end = end.map_or("+Inf".to_owned(), |end| format!("{}", end.as_secs_f64()));
-                let labels = format!("cpu=\"{number}\",role=\"{role}\",le=\"{end}\"");
-                writeln!(out, "quietcore_{name}_bucket{{{labels}}} {below}")?;
-            }
-            let labels = format!("cpu=\"{number}\",role=\"{role}\"");
-            writeln!(out, "quietcore_{name}_count{{{labels}}} {}", cpu.lateness.len())?;
-            writeln!(out, "quietcore_{name}_sum{{{labels}}} {}", cpu.lateness_sum.as_secs_f64())?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
-type Flag = fn(&LaneMetrics) -> bool;
-
-fn is_isolated(lane: &LaneMetrics) -> bool {
-    lane.is_isolated
-}
-
-fn is_claimed(lane: &LaneMetrics) -> bool {
-    lane.is_claimed
-}
-
-fn labels(cpu: &CpuMetrics) -> String {
-    format!("cpu=\"{}\",role=\"{}\"", cpu.cpu, role(cpu))
-}
-
-const fn role(cpu: &CpuMetrics) -> &'static str {
-    if cpu.is_spare { "spare" } else { "cpu" }
-}
-
-fn describe(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
-    writeln!(out, "# TYPE quietcore_{name} {kind}\n# HELP quietcore_{name} {help}")
+fn labels(cpu: &CpuMetrics) -> [(&'static str, String); 2] {
+    let role = if cpu.is_spare { "spare" } else { "cpu" };
+    [("cpu", cpu.cpu.to_string()), ("role", role.to_owned())]
 }
 
 #[cfg(test)]
@@ -217,11 +151,11 @@ mod tests {
         let (mut family, mut kind) = ("", "");
         let body = text.strip_suffix("# EOF\n").expect("ends in EOF");
         for line in body.lines() {
-            if let Some(rest) = line.strip_prefix("# TYPE ") {
-                (family, kind) = rest.split_once(' ').expect(line);
+            if let Some(rest) = line.strip_prefix("# HELP ") {
+                family = rest.split(' ').next().expect(line);
                 assert!(family.starts_with("quietcore_") && families.insert(family), "{line}: twice");
-            } else if let Some(rest) = line.strip_prefix("# HELP ") {
-                assert_eq!(rest.split(' ').next(), Some(family), "{line}: of another family");
+            } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+                kind = rest.strip_prefix(family).expect(line).trim_start();
             } else {
                 let (series, value) = line.rsplit_once(' ').expect(line);
                 let suffix = series.split('{').next().and_then(|name| name.strip_prefix(family));
@@ -274,6 +208,12 @@ mod tests {
         for (name, value) in same {
             assert_eq!(of(name), value as f64, "{name}");
         }
+        let late = |suffix: &str| {
+            found[&format!("quietcore_timer_lateness_seconds_{suffix}cpu=\"0\",role=\"cpu\"}}")]
+        };
+        let all = counted.lateness.len() as f64;
+        assert_eq!((late("bucket{le=\"+Inf\","), late("count{")), (all, all));
+        assert_eq!(late("sum{"), counted.lateness_sum.as_secs_f64());
         let cpus = found.keys().filter(|series| series.starts_with("quietcore_items_total{"));
         assert_eq!(cpus.count(), metrics.cpus.len(), "each CPU has its own");
         drop(lane);
