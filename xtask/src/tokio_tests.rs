@@ -17,7 +17,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::workspace::{Failure, Workspace, capture, json_string, run, shown};
+use crate::workspace::{Failure, Workspace, capture, exit_code, json_string, run, shown};
 use report::{Substitution, Summary};
 
 /// Files with tests, and the package that has them.
@@ -41,14 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// `folder`: where sources like `tokio-1.54.1` are, instead of cargo's cache.
 pub(crate) fn command(folder: Option<&str>) -> ExitCode {
-    match check(folder.map(Path::new)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("tokio-tests: {}", failure.what);
-            eprintln!("tokio-tests: {}", failure.remedy);
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("tokio-tests", check(folder.map(Path::new)))
 }
 
 /// Runs all and prints a row per file.

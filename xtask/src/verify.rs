@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::workspace::{Failure, Workspace, run, shown};
+use crate::workspace::{Failure, Workspace, exit_code, run, shown};
 
 /// Least share of a recording's starts that agree with clock = jiffies.
 const EXACT_SHARE_MIN: f64 = 0.98;
@@ -24,14 +24,7 @@ const OPEN_SHARE_MAX: f64 = 0.05;
 
 /// Verifies the recordings in `folder`, which is relative to where the user is.
 pub(crate) fn command(folder: &str) -> ExitCode {
-    match check_all(Path::new(folder)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("verify: {}", failure.what);
-            eprintln!("verify: {}", failure.remedy);
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("verify", check_all(Path::new(folder)))
 }
 
 /// What is counted of one recording, or of all.
@@ -49,16 +42,19 @@ struct Row {
     problem: Option<String>,
 }
 
-/// What is counted of the hierarchy's lines.
+/// What is counted of the hierarchy's lines: the tool's key of each, and what it is called here.
+const HIERARCHY: [(&str, &str); 6] = [
+    ("groups", "groups"),
+    ("tree_mismatches", "tree mismatches"),
+    ("events", "lines"),
+    ("exact", "exact"),
+    ("order_open", "order_open"),
+    ("unexplained", "unexplained"),
+];
+
+/// In the order of [`HIERARCHY`].
 #[derive(Clone, Debug, Default, PartialEq)]
-struct HierarchyRow {
-    groups: u64,
-    tree_mismatches: u64,
-    events: u64,
-    exact: u64,
-    order_open: u64,
-    unexplained: u64,
-}
+struct HierarchyRow([u64; HIERARCHY.len()]);
 
 /// Prints a line per recording and the total.
 ///
@@ -152,13 +148,18 @@ impl Row {
         let runs = object(json, "runs").and_then(|runs| number(runs, "    ", "total")).unwrap_or(0);
         let at_start = number(json, "  ", "mismatches")?;
         let hierarchy = HierarchyRow::read(object(json, "tmigr")?)?;
-        let wrong = hierarchy.tree_mismatches + hierarchy.unexplained;
+        let HierarchyRow([_, tree_mismatches, .., unexplained]) = hierarchy;
         let mut row = Row {
             starts: number(json, "  ", "timer_starts")?,
             exact: number(json, "  ", "exact")?,
             expiries: number(object(json, "expiries")?, "    ", "total")?,
             runs,
-            mismatches: at_start + of("cancels")? + of("expiries")? + of("runs").unwrap_or(0) + wrong,
+            mismatches: at_start
+                + of("cancels")?
+                + of("expiries")?
+                + of("runs").unwrap_or(0)
+                + tree_mismatches
+                + unexplained,
             classes,
             hierarchy,
             problem: None,
@@ -212,46 +213,33 @@ impl Row {
 impl HierarchyRow {
     /// From the object of the hierarchy; `None` when a key is missing.
     fn read(tmigr: &str) -> Option<Self> {
-        let of = |name: &str| number(tmigr, "    ", name);
-        Some(Self {
-            groups: of("groups")?,
-            tree_mismatches: of("tree_mismatches")?,
-            events: of("events")?,
-            exact: of("exact")?,
-            order_open: of("order_open")?,
-            unexplained: of("unexplained")?,
-        })
+        let mut row = Self::default();
+        for (count, (key, _)) in row.0.iter_mut().zip(HIERARCHY) {
+            *count = number(tmigr, "    ", key)?;
+        }
+        Some(row)
     }
 
     /// What keeps it from passing, besides mismatches.
     fn judge(&self) -> Option<String> {
-        if self.exact + self.order_open + self.unexplained != self.events {
-            return Some(format!("{} lines of the hierarchy are not the sum of their parts", self.events));
+        let [_, _, events, exact, order_open, unexplained] = self.0;
+        if exact + order_open + unexplained != events {
+            return Some(format!("{events} lines of the hierarchy are not the sum of their parts"));
         }
-        if self.order_open as f64 > OPEN_SHARE_MAX * self.events as f64 {
-            return Some(format!("the order of more than {OPEN_SHARE_MAX} of the hierarchy's lines is open"));
-        }
-        None
+        (order_open as f64 > OPEN_SHARE_MAX * events as f64)
+            .then(|| format!("the order of more than {OPEN_SHARE_MAX} of the hierarchy's lines is open"))
     }
 
     fn add(&mut self, other: &Self) {
-        self.groups += other.groups;
-        self.tree_mismatches += other.tree_mismatches;
-        self.events += other.events;
-        self.exact += other.exact;
-        self.order_open += other.order_open;
-        self.unexplained += other.unexplained;
+        self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum += count);
     }
 
     fn line(&self) -> String {
-        let Self { groups, tree_mismatches, events, exact, order_open, unexplained } = self;
-        if *events == 0 && *groups == 0 {
+        if let [0, _, 0, ..] = self.0 {
             return "  no timer migration recorded".to_owned();
         }
-        format!(
-            "  timer migration: groups {groups}, tree mismatches {tree_mismatches}, lines {events}, exact {exact}, \
-             order_open {order_open}, unexplained {unexplained}"
-        )
+        let counts = HIERARCHY.iter().zip(self.0).map(|((_, name), count)| format!("{name} {count}"));
+        format!("  timer migration: {}", counts.collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -325,8 +313,7 @@ mod tests {
         assert_eq!(row.classes, [("ahead_run".to_owned(), 1), ("after_loss".to_owned(), 0)]);
         assert_eq!(row.problem, None);
         assert!(row.line("x").ends_with("ahead_run 1"), "{}", row.line("x"));
-        let HierarchyRow { groups, events, exact, order_open, .. } = row.hierarchy;
-        assert_eq!((groups, events, exact, order_open), (3, 200, 191, 9));
+        assert_eq!(row.hierarchy, HierarchyRow([3, 0, 200, 191, 9, 0]));
         assert!(row.hierarchy.line().contains("order_open 9"), "{}", row.hierarchy.line());
         assert_eq!(Row::read("{}"), None);
         assert_eq!(

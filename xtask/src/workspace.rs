@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
@@ -24,6 +24,13 @@ impl Failure {
     pub(crate) fn new(what: impl Into<String>, remedy: impl Into<String>) -> Failure {
         Failure { what: what.into(), remedy: remedy.into() }
     }
+}
+
+/// Says what failed, if anything did, and how `command` ends.
+pub(crate) fn exit_code(command: &str, result: Result<(), Failure>) -> ExitCode {
+    let Err(Failure { what, remedy }) = result else { return ExitCode::SUCCESS };
+    eprintln!("{command}: {what}\n{command}: {remedy}");
+    ExitCode::FAILURE
 }
 
 /// The repository and its tools.

@@ -82,144 +82,82 @@ pub(super) enum Suite {
     Devices,
 }
 
+/// How a suite is built and run.
+struct SuiteProgram {
+    package: &'static str,
+    /// Cargo's arguments that choose its tests.
+    targets: &'static str,
+    /// The `--cfg` that it is built with, and the name of its folder below the tree's folder of builds.
+    flag: &'static str,
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test looks whether they are there"))]
+    /// Where the tests of a named killer are.
+    tests: &'static str,
+}
+
+const DISCIPLINES: &str =
+    "--test fq --test htb --test htb_recorded --test netem --test tbf --test prio --test tx_queue";
+
 /// The recording that reaches every level.
 const RECORDING: &str = "recordings/g612-c4-levels.txt.zst";
 
 impl Suite {
-    pub(super) const ALL: [Self; 13] = [
-        Self::Properties,
-        Self::Verify,
-        Self::Tree,
-        Self::Site,
-        Self::Loom,
-        Self::Machine,
-        Self::Units,
-        Self::Models,
-        Self::LiveModels,
-        Self::LiveUnits,
-        Self::Tasks,
-        Self::Disciplines,
-        Self::Devices,
-    ];
+    fn program(self) -> SuiteProgram {
+        let of = |package, targets, flag, tests| SuiteProgram { package, targets, flag, tests };
+        match self {
+            Self::Properties => of("quietcore-wheel", "--test property", "", "crates/wheel/tests/property"),
+            Self::Verify => of("quietcore-cli", "", "", "crates/cli/src"),
+            Self::Tree => {
+                of("quietcore-core", "--test property_tmigr", "", "crates/core/tests/property_tmigr")
+            }
+            Self::Site => of("quietcore-core", "--test site", "site", "crates/core/tests/site"),
+            Self::Loom => of("quietcore-core", "--test loom", "loom", "crates/core/tests/loom"),
+            Self::Machine => of("quietcore-core", "--test machine", "", "crates/core/tests/machine"),
+            Self::Units => of("quietcore-core", "--lib", "", "crates/core/src"),
+            Self::Models => of("quietcore-core", "--lib", "loom", "crates/core/src"),
+            Self::LiveModels => of("quietcore-live", "--test loom", "loom", "crates/live/src"),
+            Self::LiveUnits => of("quietcore-live", "--lib", "", "crates/live/src"),
+            Self::Tasks => of("quietcore-live", "--test tasks", "", "crates/live/tests/tasks"),
+            Self::Disciplines => of("quietcore-qdisc", DISCIPLINES, "", "crates/qdisc/tests"),
+            Self::Devices => of("quietcore-net", "--test net", "", "crates/net/tests/net.rs"),
+        }
+    }
 
     /// Cargo's arguments that build it: those that run its tests, without running them.
     pub(super) fn build(self) -> Vec<&'static str> {
         if self == Self::Verify {
             return vec!["build", "-q", "--locked", "-p", "quietcore-cli"];
         }
-        self.run().iter().copied().take_while(|word| *word != "--").chain(["--no-run"]).collect()
+        self.run().into_iter().take_while(|word| *word != "--").chain(["--no-run"]).collect()
     }
 
     /// Cargo's arguments that run it; the name of a test may follow.
-    pub(super) const fn run(self) -> &'static [&'static str] {
-        match self {
-            Self::Properties => &["test", "-q", "--locked", "-p", "quietcore-wheel", "--test", "property"],
-            Self::Verify => {
-                &["run", "-q", "--locked", "-p", "quietcore-cli", "--", "verify", RECORDING, "--json"]
-            }
-            Self::Tree => &[
-                "test",
-                "-q",
-                "--locked",
-                "-p",
-                "quietcore-core",
-                "--test",
-                "property_tmigr",
-                "--",
-                "--exact",
-            ],
-            Self::Site => {
-                &["test", "-q", "--locked", "-p", "quietcore-core", "--test", "site", "--", "--exact"]
-            }
-            Self::Loom => {
-                &["test", "-q", "--locked", "-p", "quietcore-core", "--test", "loom", "--", "--exact"]
-            }
-            Self::Machine => {
-                &["test", "-q", "--locked", "-p", "quietcore-core", "--test", "machine", "--", "--exact"]
-            }
-            Self::Units | Self::Models => {
-                &["test", "-q", "--locked", "-p", "quietcore-core", "--lib", "--", "--exact"]
-            }
-            Self::LiveModels => {
-                &["test", "-q", "--locked", "-p", "quietcore-live", "--test", "loom", "--", "--exact"]
-            }
-            Self::LiveUnits => &["test", "-q", "--locked", "-p", "quietcore-live", "--lib", "--", "--exact"],
-            Self::Tasks => {
-                &["test", "-q", "--locked", "-p", "quietcore-live", "--test", "tasks", "--", "--exact"]
-            }
-            Self::Disciplines => &[
-                "test",
-                "-q",
-                "--locked",
-                "-p",
-                "quietcore-qdisc",
-                "--test",
-                "fq",
-                "--test",
-                "htb",
-                "--test",
-                "htb_recorded",
-                "--test",
-                "netem",
-                "--test",
-                "tbf",
-                "--test",
-                "prio",
-                "--test",
-                "tx_queue",
-                "--",
-                "--exact",
-            ],
-            Self::Devices => {
-                &["test", "-q", "--locked", "-p", "quietcore-net", "--test", "net", "--", "--exact"]
-            }
+    pub(super) fn run(self) -> Vec<&'static str> {
+        let SuiteProgram { package, targets, .. } = self.program();
+        if self == Self::Verify {
+            return vec!["run", "-q", "--locked", "-p", package, "--", "verify", RECORDING, "--json"];
         }
+        let words = ["test", "-q", "--locked", "-p", package];
+        words.into_iter().chain(targets.split(' ')).chain(["--", "--exact"]).collect()
     }
 
-    pub(super) const fn environment(self) -> &'static [(&'static str, &'static str)] {
-        match self {
-            // The first counterexample is enough; looking for a smaller one takes its time.
-            Self::Properties | Self::Tree | Self::Machine | Self::Disciplines => {
-                &[("PROPTEST_MAX_SHRINK_ITERS", "0"), ("PROPTEST_FAILURE_PERSISTENCE", "off")]
-            }
-            Self::Verify | Self::Units | Self::LiveUnits | Self::Tasks | Self::Devices => &[],
-            Self::Site => &[("RUSTFLAGS", "--cfg site")],
-            Self::Loom | Self::Models | Self::LiveModels => &[("RUSTFLAGS", "--cfg loom")],
-        }
+    pub(super) fn environment(self) -> Vec<(&'static str, String)> {
+        let flag = self.folder();
+        let flags = (!flag.is_empty()).then(|| ("RUSTFLAGS", format!("--cfg {flag}")));
+        // The first counterexample is enough; looking for a smaller one takes its time.
+        let shrinking = [("PROPTEST_MAX_SHRINK_ITERS", "0"), ("PROPTEST_FAILURE_PERSISTENCE", "off")];
+        let samples = matches!(self, Self::Properties | Self::Tree | Self::Machine | Self::Disciplines);
+        let shrinking = shrinking.into_iter().filter(|_| samples).map(|(key, value)| (key, value.to_owned()));
+        flags.into_iter().chain(shrinking).collect()
     }
 
     /// Where it is built, below the tree's folder of builds.
-    pub(super) const fn folder(self) -> &'static str {
-        match self {
-            Self::Properties
-            | Self::Verify
-            | Self::Tree
-            | Self::Machine
-            | Self::Units
-            | Self::LiveUnits
-            | Self::Tasks
-            | Self::Disciplines
-            | Self::Devices => "",
-            Self::Site => "site",
-            Self::Loom | Self::Models | Self::LiveModels => "loom",
-        }
+    pub(super) fn folder(self) -> &'static str {
+        self.program().flag
     }
 
     /// Where the tests of a named killer are.
     #[cfg(test)]
-    pub(super) const fn tests(self) -> &'static str {
-        match self {
-            Self::Properties => "crates/wheel/tests/property",
-            Self::Verify => "crates/cli/src",
-            Self::Tree => "crates/core/tests/property_tmigr",
-            Self::Site => "crates/core/tests/site",
-            Self::Loom => "crates/core/tests/loom",
-            Self::Machine => "crates/core/tests/machine",
-            Self::Units | Self::Models => "crates/core/src",
-            Self::LiveModels | Self::LiveUnits => "crates/live/src",
-            Self::Tasks => "crates/live/tests/tasks",
-            Self::Disciplines => "crates/qdisc/tests",
-            Self::Devices => "crates/net/tests/net.rs",
-        }
+    pub(super) fn tests(self) -> &'static str {
+        self.program().tests
     }
 }

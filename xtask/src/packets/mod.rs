@@ -16,7 +16,7 @@ mod shape;
 mod throughput;
 mod tools;
 
-use crate::workspace::Failure;
+use crate::workspace::{Failure, exit_code};
 use std::process::ExitCode;
 use tools::Tools;
 
@@ -41,14 +41,7 @@ pub(crate) fn command(names: &[&str]) -> ExitCode {
         eprintln!("packets: there is no part `{unknown}`; there are {known}");
         return ExitCode::from(2);
     }
-    match run_parts(names) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("packets: {}", failure.what);
-            eprintln!("packets: {}", failure.remedy);
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("packets", run_parts(names))
 }
 
 fn run_parts(names: &[&str]) -> Result<(), Failure> {
