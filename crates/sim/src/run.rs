@@ -1,6 +1,6 @@
 //! Running a scenario: all variants, what they were expected to be, and how much depends on the costs.
 
-use crate::figures::{NUMBERS, RunFigures};
+use crate::figures::{NUMBERS, NamedFigure, RunFigures};
 use crate::scenario::{Factor, Scenario};
 use crate::world::{Exporter, RunOptions, World};
 use quietcore_core::Nanos;
@@ -196,10 +196,10 @@ fn ranges(
     halved: &RunFigures,
     doubled: &RunFigures,
 ) -> BTreeMap<&'static str, CostRange> {
-    let range = |name: &'static str| {
-        let range = CostRange { halved: halved.number(name), doubled: doubled.number(name) };
-        let changes = [range.halved, range.doubled].into_iter().any(|other| other != figures.number(name));
+    let range = |(name, of): NamedFigure| {
+        let range = CostRange { halved: of(halved), doubled: of(doubled) };
+        let changes = [range.halved, range.doubled].into_iter().any(|other| other != of(figures));
         changes.then_some((name, range))
     };
-    NUMBERS.into_iter().filter(|name| *name != "events").filter_map(range).collect()
+    NUMBERS.into_iter().filter(|(name, _)| *name != "events").filter_map(range).collect()
 }

@@ -2,22 +2,18 @@
 //! do in a kernel, and a CPU that waits for a lock pays for it.
 
 use proptest::prelude::*;
-use quietcore_sim::{RunFigures, Scenario, SimOptions, SimOutcome};
+use quietcore_sim::{RunFigures, Scenario, SimOptions};
 
 fn parse(text: &str) -> Scenario {
     let scenario = Scenario::parse("packets.toml".as_ref(), text, &|_| unreachable!("names no file"));
     scenario.unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-fn outcome(text: &str) -> SimOutcome {
-    let options = SimOptions { check: true, ..SimOptions::default() };
-    let outcome = parse(text).run(options, &mut |_| true, &mut |_| Ok(None));
-    outcome.expect("no output").expect("not stopped")
-}
-
 /// The figures of the only variant, checked after every event.
 fn figures(text: &str) -> RunFigures {
-    outcome(text).variants.remove(0).figures
+    let options = SimOptions { check: true, ..SimOptions::default() };
+    let outcome = parse(text).run(options, &mut |_| true, &mut |_| Ok(None));
+    outcome.expect("no output").expect("not stopped").variants.remove(0).figures
 }
 
 fn number(figures: &RunFigures, name: &str) -> f64 {

@@ -1,22 +1,18 @@
 //! Softirqs, ksoftirqd and real-time tasks on simulated CPUs: what must hold, and what must show.
 
 use proptest::prelude::*;
-use quietcore_sim::{RunFigures, Scenario, SimOptions, SimOutcome};
-use std::path::Path;
+use quietcore_sim::{RunFigures, Scenario, SimOptions};
 
 fn parse(text: &str) -> Scenario {
     let scenario = Scenario::parse("realtime.toml".as_ref(), text, &|_| unreachable!("names no file"));
     scenario.unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-fn run(scenario: &Scenario, check: bool) -> SimOutcome {
-    let options = SimOptions { check, ..SimOptions::default() };
-    scenario.run(options, &mut |_| true, &mut |_| Ok(None)).expect("no output").expect("not stopped")
-}
-
 /// The figures of the only variant, checked after every event.
 fn figures(text: &str) -> RunFigures {
-    run(&parse(text), true).variants.remove(0).figures
+    let options = SimOptions { check: true, ..SimOptions::default() };
+    let outcome = parse(text).run(options, &mut |_| true, &mut |_| Ok(None));
+    outcome.expect("no output").expect("not stopped").variants.remove(0).figures
 }
 
 fn number(figures: &RunFigures, name: &str) -> f64 {
@@ -133,28 +129,6 @@ fn lanes_have_no_interrupts() {
         let text = format!("duration = \"1ms\"\n[machine]\ncpus = 2\n{}", softirq.replace(from, to));
         let refused = Scenario::parse("a.toml".as_ref(), &text, &|_| unreachable!()).unwrap_err().to_string();
         assert!(refused.contains(why), "{to}: {refused}");
-    }
-}
-
-/// A scenario of the project, for so long.
-fn shortened(name: &str, millis: u64) -> SimOutcome {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name);
-    let text = std::fs::read_to_string(&file).expect("a scenario can be read");
-    let mut scenario = Scenario::parse(&file, &text, &|costs| std::fs::read_to_string(costs))
-        .unwrap_or_else(|error| panic!("{error}"));
-    scenario.set_duration(quietcore_core::Nanos(millis * 1_000_000));
-    run(&scenario, false)
-}
-
-/// Goal: the scenarios of seeds 003 and 004 hold what they expect, twice in the same way. Method: some
-/// seconds of each; the whole of them is for the command line.
-#[test]
-fn the_projects_scenarios_hold() {
-    for (name, millis) in [("cyclictest.toml", 4_000), ("isolated.toml", 3_000)] {
-        let outcome = shortened(name, millis);
-        let broken: Vec<_> = outcome.verdicts.iter().filter(|verdict| !verdict.holds).collect();
-        assert!(outcome.holds, "{name}, seed {}: {broken:#?}", outcome.seed);
-        assert_eq!(outcome, shortened(name, millis), "{name}: two runs of one seed");
     }
 }
 

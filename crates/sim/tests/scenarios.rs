@@ -1,4 +1,4 @@
-//! Every scenario of the project is a test: what it expects holds, twice in the same way.
+//! Every scenario of the project is a test: what it expects holds. A run repeats to the last event.
 
 use quietcore_sim::{Scenario, SimOptions, SimOutcome};
 use std::path::{Path, PathBuf};
@@ -18,79 +18,23 @@ fn run(file: &Path, options: SimOptions) -> SimOutcome {
     outcome.expect("writes nothing").expect("nothing stops it")
 }
 
-fn assert_holds(name: &str) {
-    let outcome = run(&folder().join(name), SimOptions::default());
-    for variant in &outcome.variants {
-        println!("{name} {}: {:?}", variant.label, variant.figures);
-    }
-    let broken: Vec<_> = outcome.verdicts.iter().filter(|verdict| !verdict.holds).collect();
-    assert!(outcome.holds, "{name}, seed {}: {broken:#?}", outcome.seed);
-}
-
-/// Goal: seed 001's machine has the pullers that its lists predict, and none with exclusion.
+/// Goal: what each scenario of the project expects holds. Method: all that
+/// are in the folder, each on a thread of its own; the file of costs is none.
 #[test]
-fn oslat_128() {
-    assert_holds("oslat-128.toml");
-}
-
-/// Goal: an arm under pull costs the same on every machine and less than under push, which looks around.
-#[test]
-fn enqueue() {
-    assert_holds("enqueue.toml");
-}
-
-/// Goal: pull neither loses nor gains more than the mail's table shows, from 1 to 1024 pairs.
-#[test]
-fn dbench_128() {
-    assert_holds("dbench-128.toml");
-}
-
-/// Goal: the ping-pong appears with wake-ups at the last CPU, and goes away with wake-ups here.
-#[test]
-fn idle() {
-    assert_holds("idle.toml");
-}
-
-/// Goal: a blocked lane delays its timers only where no lane watches it.
-#[test]
-fn stall() {
-    assert_holds("stall.toml");
-}
-
-/// Goal: the same when no lane is awake that could watch. Method: two lanes, one of which sleeps.
-#[test]
-fn stall_asleep() {
-    assert_holds("stall-asleep.toml");
-}
-
-/// Goal: coming and going loses no timer.
-#[test]
-fn hotplug_storm() {
-    assert_holds("hotplug-storm.toml");
-}
-
-/// Goal: isolation is complete when the change of it returns.
-#[test]
-fn isolate_flips() {
-    assert_holds("isolate-flips.toml");
-}
-
-/// Goal: seed 000's watchdogs move queues to other CPUs where they may, and nowhere else.
-#[test]
-fn mq_netem() {
-    assert_holds("mq-netem.toml");
-}
-
-/// Goal: threads go around long softirqs, and none of these is lost or waits beyond its limit.
-#[test]
-fn cyclictest() {
-    assert_holds("cyclictest.toml");
-}
-
-/// Goal: what each rule of raising TIMER costs an isolated CPU, and that none of them misses a timer.
-#[test]
-fn isolated() {
-    assert_holds("isolated.toml");
+fn the_projects_scenarios_hold() {
+    let entries = std::fs::read_dir(folder()).expect("the folder of scenarios");
+    let files = entries.map(|entry| entry.expect("an entry").path());
+    let files: Vec<PathBuf> = files.filter(|file| !file.ends_with("costs.toml")).collect();
+    assert_eq!(files.len(), 11, "{files:?}");
+    std::thread::scope(|scope| {
+        for file in &files {
+            scope.spawn(move || {
+                let outcome = run(file, SimOptions::default());
+                let broken: Vec<_> = outcome.verdicts.iter().filter(|verdict| !verdict.holds).collect();
+                assert!(outcome.holds, "{}, seed {}: {broken:#?}", file.display(), outcome.seed);
+            });
+        }
+    });
 }
 
 /// A run that uses every load and fault, and no file, so that its hash depends on this code alone.

@@ -4,10 +4,12 @@
 //! have (a throughput without clients) is absent, never 0. All of them are integers or ratios of integers, so
 //! a figure is the same on every platform.
 
+mod names;
 mod packets;
 mod realtime;
 mod recorder;
 
+pub(crate) use names::{NUMBERS, NamedFigure};
 pub use packets::PacketFigures;
 pub use realtime::{CyclicThread, RaiseFigures, RealtimeFigures, SoftirqFigures};
 pub(crate) use recorder::Recorder;
@@ -16,102 +18,6 @@ use quietcore_core::{CpuId, CpuSet};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The figures that are numbers, by the names that `[expect]` uses.
-pub(crate) const NUMBERS: [&str; 93] = [
-    "arms",
-    "cancels",
-    "expiries",
-    "expiries_per_s",
-    "foreign",
-    "foreign_pulled",
-    "remote",
-    "pinned_away",
-    "wakeups",
-    "wakeups_per_s",
-    "wakeups_isolated",
-    "kicks",
-    "ping_pongs",
-    "ping_pongs_per_s",
-    "lateness_p50",
-    "lateness_p99",
-    "lateness_p999",
-    "lateness_max",
-    "task_delay_p50",
-    "task_delay_p99",
-    "task_delay_max",
-    "gap_p99",
-    "gap_max",
-    "throughput",
-    "timeouts",
-    "pair_ns",
-    "looks",
-    "lock_waits",
-    "lock_wait_ns",
-    "panics",
-    "early",
-    "lost",
-    "busy_share",
-    "idle_spans",
-    "events",
-    "gap_p50",
-    "rt_latency_p50",
-    "rt_latency_p99",
-    "rt_latency_p999",
-    "rt_latency_max",
-    "rt_cycles",
-    "rt_skipped",
-    "rt_expected",
-    "rt_unfinished",
-    "rt_migrations",
-    "rt_placed",
-    "rt_pushed",
-    "rt_pulled",
-    "rt_on_isolated",
-    "rt_disorder",
-    "net_rx_delay_p50",
-    "net_rx_delay_p99",
-    "net_rx_delay_max",
-    "block_delay_p50",
-    "block_delay_p99",
-    "block_delay_max",
-    "vectors_raised",
-    "vectors_ran",
-    "vectors_left",
-    "vectors_lost",
-    "deferred",
-    "deferral_max",
-    "limit_reached",
-    "pass_max",
-    "ksoftirqd_wakeups",
-    "raises",
-    "raises_per_s",
-    "idle_raises",
-    "calls",
-    "calls_coalesced",
-    "late",
-    "late_max",
-    "overdue",
-    "overdue_max",
-    "packets_per_s",
-    "packets_dropped",
-    "packets_held",
-    "packets_lost",
-    "dequeues",
-    "dequeues_elsewhere",
-    "elsewhere_share",
-    "lock_share",
-    "enqueue_share",
-    "dequeue_share",
-    "queue_lock_waits",
-    "queue_lock_wait_ns",
-    "queue_max",
-    "watchdogs",
-    "watchdogs_elsewhere",
-    "watchdogs_top_share",
-    "packet_late_p50",
-    "packet_late_p99",
-    "packet_late_max",
-];
 /// The figures that are CPU lists.
 pub(crate) const CPU_LISTS: [&str; 1] = ["pullers"];
 /// The figures that there are of each CPU, or, if they are called so, of each thread.
@@ -235,76 +141,19 @@ fn as_hex<S: serde::Serializer>(hash: &u64, out: S) -> Result<S::Ok, S::Error> {
 
 impl RunFigures {
     /// Times per second of simulated time.
-    fn per_second(&self, count: u64) -> f64 {
-        if self.duration_ns == 0 { 0.0 } else { count as f64 * 1e9 / self.duration_ns as f64 }
+    fn per_second(&self, count: u64) -> Option<f64> {
+        Some(if self.duration_ns == 0 { 0.0 } else { count as f64 * 1e9 / self.duration_ns as f64 })
     }
 
-    /// The largest over all measuring CPUs.
-    fn over_gaps(&self, of: impl Fn(&SpanQuantiles) -> u64) -> Option<f64> {
-        self.gaps_ns.values().map(of).max().map(|ns| ns as f64)
+    fn softirq_delay(&self, vector: &str) -> Option<SpanQuantiles> {
+        self.softirqs.as_ref()?.delay_ns.get(vector).copied()
     }
 
     /// A figure by the name that `[expect]` uses; `None` when there is no such figure, or this run has none.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<f64> {
-        let lateness =
-            |of: fn(&SpanQuantiles) -> u64| self.lateness_ns.as_ref().map(|found| of(found) as f64);
-        let delay = |of: fn(&SpanQuantiles) -> u64| self.task_delay_ns.as_ref().map(|found| of(found) as f64);
-        let count = match name {
-            "arms" => self.arms,
-            "cancels" => self.cancels,
-            "expiries" => self.expiries,
-            "foreign" => self.foreign,
-            "foreign_pulled" => self.foreign_pulled,
-            "remote" => self.remote,
-            "pinned_away" => self.pinned_away,
-            "wakeups" => self.wakeups,
-            "wakeups_isolated" => self.wakeups_isolated,
-            "kicks" => self.kicks,
-            "ping_pongs" => self.ping_pongs,
-            "timeouts" => self.timeouts,
-            "looks" => self.looks,
-            "lock_waits" => self.lock_waits,
-            "lock_wait_ns" => self.lock_wait_ns,
-            "panics" => self.panics,
-            "early" => self.early,
-            "lost" => self.lost,
-            "idle_spans" => self.idle_spans,
-            "events" => self.events,
-            "expiries_per_s" => return Some(self.per_second(self.expiries)),
-            "wakeups_per_s" => return Some(self.per_second(self.wakeups)),
-            "ping_pongs_per_s" => return Some(self.per_second(self.ping_pongs)),
-            "lateness_p50" => return lateness(|found| found.p50),
-            "lateness_p99" => return lateness(|found| found.p99),
-            "lateness_p999" => return lateness(|found| found.p999),
-            "lateness_max" => return lateness(|found| found.max),
-            "task_delay_p50" => return delay(|found| found.p50),
-            "task_delay_p99" => return delay(|found| found.p99),
-            "task_delay_max" => return delay(|found| found.max),
-            "gap_p50" => return self.over_gaps(|found| found.p50),
-            "gap_p99" => return self.over_gaps(|found| found.p99),
-            "gap_max" => return self.over_gaps(|found| found.max),
-            "throughput" => return self.throughput,
-            "pair_ns" => return self.pair_ns,
-            "busy_share" => return Some(self.busy_share),
-            _ => return self.number_of_part(name),
-        };
-        Some(count as f64)
-    }
-
-    fn number_of_part(&self, name: &str) -> Option<f64> {
-        if name == "packets_per_s" {
-            return Some(self.per_second(self.packets.as_ref()?.dequeues()));
-        }
-        if name == "raises_per_s" {
-            let raises = self.timer_raise.as_ref()?.raises.values().sum();
-            return Some(self.per_second(raises));
-        }
-        let realtime = self.realtime.as_ref().and_then(|found| found.number(name));
-        let softirqs = || self.softirqs.as_ref().and_then(|found| found.number(name));
-        let raise = || self.timer_raise.as_ref().and_then(|found| found.number(name));
-        let packets = || self.packets.as_ref().and_then(|found| found.number(name));
-        realtime.or_else(softirqs).or_else(raise).or_else(packets)
+        let (_, of) = NUMBERS.iter().find(|(known, _)| *known == name)?;
+        of(self)
     }
 
     /// One CPU's figure by one of [`PER_CPU`].
@@ -318,8 +167,7 @@ impl RunFigures {
             "gap_p99" => gap(|found| found.p99),
             "gap_max" => gap(|found| found.max),
             "raises_per_s" => {
-                let raises = self.timer_raise.as_ref()?.raises.get(&cpu).copied().unwrap_or(0);
-                Some(self.per_second(raises))
+                self.per_second(self.timer_raise.as_ref()?.raises.get(&cpu).copied().unwrap_or(0))
             }
             _ => {
                 let thread =
@@ -376,8 +224,8 @@ mod tests {
             packets: Some(packets),
             ..RunFigures::default()
         };
-        for name in NUMBERS {
-            assert!(figures.number(name).is_some(), "{name}");
+        for (name, of) in NUMBERS {
+            assert!(of(&figures).is_some(), "{name}");
         }
         for name in PER_CPU {
             assert!(figures.number_of(name, CpuId::new(7).unwrap()).is_some(), "{name}");

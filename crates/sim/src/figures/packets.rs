@@ -3,6 +3,7 @@
 //! Invariant: packets of a window, and those that came by themselves, are somewhere (`lost` is 0).
 
 use super::SpanQuantiles;
+use super::names::share;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -47,34 +48,19 @@ impl PacketFigures {
         self.at_home + self.elsewhere
     }
 
-    pub(super) fn number(&self, name: &str) -> Option<f64> {
-        let late = |of: fn(&SpanQuantiles) -> u64| self.late_ns.as_ref().map(|found| of(found) as f64);
-        let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
-        let watchdogs: u64 = self.watchdogs.values().sum();
-        let count = match name {
-            "packet_late_p50" => return late(|found| found.p50),
-            "packet_late_p99" => return late(|found| found.p99),
-            "packet_late_max" => return late(|found| found.max),
-            "lock_share" => return share(self.lock_wait_ns, self.busy_ns),
-            "enqueue_share" => return share(self.enqueue_ns, self.busy_ns),
-            "dequeue_share" => return share(self.dequeue_ns, self.busy_ns),
-            "elsewhere_share" => return share(self.elsewhere, self.dequeues()),
-            "watchdogs_top_share" => {
-                return share(self.watchdogs.values().copied().max().unwrap_or(0), watchdogs);
-            }
-            "dequeues" => self.dequeues(),
-            "dequeues_elsewhere" => self.elsewhere,
-            "packets_dropped" => self.dropped,
-            "packets_held" => self.held,
-            "packets_lost" => self.lost,
-            "queue_max" => self.queue_max,
-            "queue_lock_waits" => self.lock_waits,
-            "queue_lock_wait_ns" => self.lock_wait_ns,
-            "watchdogs" => watchdogs,
-            "watchdogs_elsewhere" => self.watchdogs_elsewhere,
-            _ => return None,
-        };
-        Some(count as f64)
+    /// Of all packets that were taken out.
+    pub(super) fn elsewhere_share(&self) -> Option<f64> {
+        share(self.elsewhere, self.dequeues())
+    }
+
+    /// Of the time in which CPUs were not idle.
+    pub(super) fn share_of_busy(&self, ns: fn(&Self) -> u64) -> Option<f64> {
+        share(ns(self), self.busy_ns)
+    }
+
+    /// The CPU with the most watchdogs, of all of them.
+    pub(super) fn top_share(&self) -> Option<f64> {
+        share(*self.watchdogs.values().max()?, self.watchdogs.values().sum())
     }
 
     pub(super) fn number_of(&self, name: &str, cpu: u16) -> Option<f64> {

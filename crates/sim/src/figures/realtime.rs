@@ -60,31 +60,13 @@ impl RealtimeFigures {
         self.placed + self.pushed + self.pulled
     }
 
-    fn sum(&self, of: impl Fn(&CyclicThread) -> u64) -> u64 {
+    pub(super) fn sum(&self, of: impl Fn(&CyclicThread) -> u64) -> u64 {
         self.threads.iter().map(of).sum()
     }
 
-    pub(super) fn number(&self, name: &str) -> Option<f64> {
-        let latency = |of: fn(&SpanQuantiles) -> u64| self.latency_ns.as_ref().map(|found| of(found) as f64);
-        let (cycles, skipped) = (self.sum(|thread| thread.cycles), self.sum(|thread| thread.skipped));
-        let count = match name {
-            "rt_latency_p50" => return latency(|found| found.p50),
-            "rt_latency_p99" => return latency(|found| found.p99),
-            "rt_latency_p999" => return latency(|found| found.p999),
-            "rt_latency_max" => return latency(|found| found.max),
-            "rt_cycles" => cycles,
-            "rt_skipped" => skipped,
-            "rt_expected" => self.sum(|thread| thread.expected),
-            "rt_unfinished" => self.sum(|thread| thread.expected) - cycles - skipped,
-            "rt_migrations" => self.migrations(),
-            "rt_placed" => self.placed,
-            "rt_pushed" => self.pushed,
-            "rt_pulled" => self.pulled,
-            "rt_on_isolated" => self.on_isolated,
-            "rt_disorder" => self.disorder,
-            _ => return None,
-        };
-        Some(count as f64)
+    /// Intervals that are under way.
+    pub(super) fn unfinished(&self) -> u64 {
+        self.sum(|thread| thread.expected) - self.sum(|thread| thread.cycles + thread.skipped)
     }
 
     pub(super) fn number_of(&self, name: &str, thread: usize) -> Option<f64> {
@@ -124,35 +106,15 @@ pub struct SoftirqFigures {
 }
 
 impl SoftirqFigures {
+    /// Pieces of work whose handler ran, wherever.
+    pub(super) const fn ran(&self) -> u64 {
+        self.ran_inline + self.ran_ksoftirqd
+    }
+
     /// Work that neither ran nor waits; contract: 0.
     #[must_use]
     pub const fn lost(&self) -> u64 {
-        self.raised.abs_diff(self.ran_inline + self.ran_ksoftirqd + self.left)
-    }
-
-    pub(super) fn number(&self, name: &str) -> Option<f64> {
-        let of = |vector: &str, of: fn(&SpanQuantiles) -> u64| {
-            self.delay_ns.get(vector).map(|found| of(found) as f64)
-        };
-        let count = match name {
-            "net_rx_delay_p50" => return of("NET_RX", |found| found.p50),
-            "net_rx_delay_p99" => return of("NET_RX", |found| found.p99),
-            "net_rx_delay_max" => return of("NET_RX", |found| found.max),
-            "block_delay_p50" => return of("BLOCK", |found| found.p50),
-            "block_delay_p99" => return of("BLOCK", |found| found.p99),
-            "block_delay_max" => return of("BLOCK", |found| found.max),
-            "vectors_raised" => self.raised,
-            "vectors_ran" => self.ran_inline + self.ran_ksoftirqd,
-            "vectors_left" => self.left,
-            "vectors_lost" => self.lost(),
-            "deferred" => self.deferred,
-            "deferral_max" => self.deferral_ns_max,
-            "limit_reached" => self.limit_reached,
-            "pass_max" => self.pass_ns_max,
-            "ksoftirqd_wakeups" => self.ksoftirqd_wakeups,
-            _ => return None,
-        };
-        Some(count as f64)
+        self.raised.abs_diff(self.ran() + self.left)
     }
 }
 
@@ -178,21 +140,6 @@ pub struct RaiseFigures {
 }
 
 impl RaiseFigures {
-    pub(super) fn number(&self, name: &str) -> Option<f64> {
-        let count = match name {
-            "raises" => self.raises.values().sum(),
-            "idle_raises" => self.idle_raises.values().sum(),
-            "calls" => self.calls,
-            "calls_coalesced" => self.coalesced,
-            "late" => self.late,
-            "late_max" => self.late_ns_max,
-            "overdue" => self.overdue,
-            "overdue_max" => self.overdue_ns_max,
-            _ => return None,
-        };
-        Some(count as f64)
-    }
-
     pub(super) fn number_of(&self, name: &str, cpu: u16) -> Option<f64> {
         let of = |counts: &BTreeMap<u16, u64>| Some(counts.get(&cpu).copied().unwrap_or(0) as f64);
         match name {

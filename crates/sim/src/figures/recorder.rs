@@ -155,7 +155,6 @@ impl Recorder {
         self.wakeups[cpu.index()] += 1;
     }
 
-    /// The figures of a run of `duration_ns`.
     pub(crate) fn finish(mut self, duration_ns: u64, isolated: &CpuSet) -> RunFigures {
         self.finish_distributions();
         let by_cpu = |counts: &[u64]| -> std::collections::BTreeMap<u16, u64> {

@@ -44,7 +44,6 @@ impl ScenarioProblem {
         Self { span: place.span(), problem: problem.into() }
     }
 
-    /// As an error of `file`, whose text is `text`.
     pub(crate) fn in_file(self, file: &Path, text: &str) -> ScenarioError {
         let start = self.span.start.min(text.len());
         let before = text.get(..start).unwrap_or_default();

@@ -17,7 +17,6 @@ use toml::Spanned;
 
 /// The most expectations, over all variants.
 const EXPECTATIONS_MAX: usize = 4096;
-/// The most words of one.
 const WORDS_MAX: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -286,7 +285,7 @@ impl Parser<'_> {
         if word.starts_with(|char: char| char.is_ascii_digit()) {
             return Span::parse(word).map(|span| Operand::Number(span.0 as f64));
         }
-        if let Some((name, variant)) = self.figure_of(word, &figures::NUMBERS)? {
+        if let Some((name, variant)) = self.figure_of(word, &number_names())? {
             return Ok(Operand::Figure { name, variant, cpu: None });
         }
         let (head, at) = word.split_once('@').map_or((word, None), |(head, at)| (head, Some(at)));
@@ -298,7 +297,7 @@ impl Parser<'_> {
             }
             return Err(format!("{head:?}: figures of one CPU are {}", figures::PER_CPU.join(", ")));
         }
-        let known = [&figures::NUMBERS[..], &figures::CPU_LISTS].concat().join(", ");
+        let known = [&number_names()[..], &figures::CPU_LISTS].concat().join(", ");
         Err(format!("there is no figure {head:?}; known are {known}"))
     }
 
@@ -319,6 +318,10 @@ impl Parser<'_> {
             None => Err(format!("{word:?}: no variant is called {meant:?}")),
         }
     }
+}
+
+fn number_names() -> [&'static str; figures::NUMBERS.len()] {
+    figures::NUMBERS.map(|(name, _)| name)
 }
 
 fn comparison(word: &str) -> Option<Comparison> {

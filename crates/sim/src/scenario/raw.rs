@@ -335,7 +335,6 @@ pub(crate) struct RawPanics {
     pub(crate) percent: Spanned<u32>,
 }
 
-/// A cost and where it is from.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawCost {

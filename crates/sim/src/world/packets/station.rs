@@ -42,7 +42,6 @@ impl PacketState {
         self.stations[usize::from(cpu)].receives.ready.push_back(queue);
     }
 
-    /// The handler of `vector` begins on `cpu`.
     pub(crate) fn begin_handler(&mut self, cpu: u16, vector: Vector) {
         let this = &mut self.stations[usize::from(cpu)];
         match vector {

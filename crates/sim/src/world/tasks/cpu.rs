@@ -45,7 +45,6 @@ pub(crate) enum SoftirqState {
     Callback(ExpiredTimer<u32>),
     /// Pays for what it did last.
     Finishing,
-    /// The handler of another vector.
     Handler(Vector),
 }
 

@@ -22,7 +22,6 @@ pub(crate) struct TaskLayer<'p> {
     pub(crate) timers: TimerLayer<'p>,
     pub(crate) cpus: Vec<SimCpu>,
     pub(crate) all: Vec<SimTask>,
-    /// By CPU.
     pub(crate) workers: Vec<CpuWorker>,
     pub(crate) realtime: RealtimeState,
 }

@@ -39,7 +39,6 @@ pub(crate) struct RunnerState {
     pub(crate) pass_since: Option<u64>,
 }
 
-/// The softirqs of a CPU.
 #[derive(Debug)]
 pub(crate) struct CpuSoftirqs {
     pub(crate) claims: Claims,

@@ -44,7 +44,6 @@ impl CyclicState {
         self.due
     }
 
-    /// Its figures at `end`.
     pub(crate) fn figures(&self, end: u64) -> CyclicThread {
         let expected =
             if end < self.first_due { 0 } else { (end - self.first_due) / self.cyclic.interval + 1 };

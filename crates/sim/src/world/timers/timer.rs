@@ -2,7 +2,6 @@
 
 use quietcore_core::{ExactId, TimerId, TimerOptions};
 
-/// What a timer is for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TimerRole {
     /// The periodic load with this number in the plan.
