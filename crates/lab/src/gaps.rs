@@ -12,7 +12,6 @@ const STEP_BITS: u32 = STEPS.trailing_zeros();
 /// Gaps from here on count as having been away; shorter ones are the loop itself.
 pub(crate) const AWAY_NS: u64 = 1_000;
 
-/// See the module.
 #[derive(Clone, Debug)]
 pub(crate) struct Gaps {
     micros: [u64; BUCKETS],

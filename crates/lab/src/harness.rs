@@ -3,9 +3,10 @@
 use crate::error::LabError;
 use crate::plan::TrialContext;
 use quietcore_live::{Cpu, CpuId, Machine, MachineBuilder, Nanos, Precision, TimerHandle, TimerOptions};
+use std::fs;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Shuts the machine down and waits for its lanes when it is dropped.
 pub(crate) struct LaneHarness {
@@ -105,6 +106,27 @@ impl LaneMode {
             }
         }
     }
+}
+
+/// Keeps the CPU for `span`.
+pub(crate) fn spin(span: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < span {
+        std::hint::spin_loop();
+    }
+}
+
+/// How often threads of this process went to sleep: those whose `status` in /proc `counts`.
+pub(crate) fn voluntary_switches(counts: impl Fn(&str) -> bool) -> Result<u64, LabError> {
+    let mut sum = 0;
+    for entry in fs::read_dir("/proc/self/task").map_err(LabError::Threads)? {
+        // A thread that has ended meanwhile is not woken up any more.
+        let path = entry.map_err(LabError::Threads)?.path().join("status");
+        let Some(status) = fs::read_to_string(path).ok().filter(|status| counts(status)) else { continue };
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        sum += line.and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(sum)
 }
 
 /// The calling thread runs on `cpu` and nowhere else from now on.

@@ -156,6 +156,22 @@ pub struct ScenarioCompare {
     pub better: Better,
 }
 
+impl ScenarioCompare {
+    /// A figure of which less is better; a time, in us, unless told otherwise.
+    pub(crate) const fn lower(
+        what: &'static str,
+        figure: &'static str,
+        before: &'static str,
+        after: &'static str,
+    ) -> Self {
+        Self { what, figure, unit: ("us", 1e3), before, after, better: Better::Lower }
+    }
+
+    pub(crate) const fn in_unit(self, unit: &'static str, per_unit: f64) -> Self {
+        Self { unit: (unit, per_unit), ..self }
+    }
+}
+
 /// An experiment: what is measured, and how it is run.
 #[derive(Debug)]
 pub struct RowPlan {
@@ -237,7 +253,6 @@ impl TrialContext {
         Self { span, cpus, scale: RunScale::Full, stop, slices, attachment }
     }
 
-    /// Both CPUs.
     pub(crate) fn lanes(&self) -> CpuSet {
         self.cpus.into_iter().collect()
     }

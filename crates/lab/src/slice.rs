@@ -3,10 +3,11 @@
 //! A row says of each callback which lane armed it and which thread ran it from when to when; the same of
 //! polls of tasks and of softirqs' handlers. Each is taken down when it has ended, if a trace was asked for.
 
+use crate::sync::lock;
 use quietcore_core::{CpuId, Nanos};
 use quietcore_live::{Machine, softirq::SoftirqRun, timer::Run};
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Slices that are kept of one variant; later ones are left out, which [`VariantSlices::is_cut`] says.
 pub const SLICES_MAX: usize = 50_000;
@@ -63,7 +64,7 @@ impl SliceLog {
     /// What was taken down, which is then forgotten; `None` of one that is off.
     pub(crate) fn take(&self) -> Option<Vec<Slice>> {
         let all = self.0.as_ref()?;
-        Some(mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner)))
+        Some(mem::take(&mut *lock(all)))
     }
 
     /// At the end of a callback: it ran until now.
@@ -101,7 +102,7 @@ impl SliceLog {
     fn push(&self, slice: impl FnOnce(i32) -> Slice) {
         let Some(all) = &self.0 else { return };
         let slice = slice(rustix::thread::gettid().as_raw_nonzero().get());
-        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(all);
         if all.len() <= SLICES_MAX {
             all.push(slice);
         }

@@ -1,7 +1,13 @@
-//! The lab's words that threads share: a count that one reads while others add to it, and a sign to stop.
+//! The lab's words that threads share: a lock, a count that one reads while others add to it, and
+//! a sign to stop.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The data, whatever became of earlier holders.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Read while it grows; says nothing of what else the writers did.
 #[derive(Debug, Default)]

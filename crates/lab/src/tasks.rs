@@ -10,18 +10,17 @@
 use crate::error::LabError;
 use crate::harness::{LaneBody, LaneHarness, LaneMode};
 use crate::plan::TrialContext;
-use crate::sync::StopFlag;
+use crate::sync::{StopFlag, lock};
 use quietcore_live::{Machine, lane::Unparker};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 
 /// Polls between two turns.
 const BATCH: usize = 8;
 
-/// A task of one lane.
 pub(crate) type LaneTask = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Makes the tasks of a lane, on its thread.
@@ -36,11 +35,11 @@ struct Ready {
 
 impl Ready {
     fn pop(&self) -> Option<usize> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        lock(&self.tasks).pop_front()
     }
 
     fn is_empty(&self) -> bool {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        lock(&self.tasks).is_empty()
     }
 }
 
@@ -55,7 +54,7 @@ impl Wake for Woken {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.ready.tasks.lock().unwrap_or_else(PoisonError::into_inner).push_back(self.task);
+        lock(&self.ready.tasks).push_back(self.task);
         if let Some(lane) = self.ready.lane.get() {
             lane.unpark();
         }
@@ -103,7 +102,7 @@ impl<T> Mailbox<T> {
 
     /// Replaces a message that was not received.
     pub(crate) fn send(&self, message: T) {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.0);
         held.0 = Some(message);
         let waker = held.1.take();
         drop(held);
@@ -114,7 +113,7 @@ impl<T> Mailbox<T> {
 
     pub(crate) async fn receive(&self) -> T {
         poll_fn(|context| {
-            let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut held = lock(&self.0);
             match held.0.take() {
                 Some(message) => Poll::Ready(message),
                 None => {

@@ -19,7 +19,6 @@ const BAR: f64 = 44.0;
 /// Of a group in the plot with lines.
 const GROUP: f64 = 74.0;
 
-/// One bar.
 struct Bar<'a> {
     name: &'a str,
     class: &'static str,

@@ -43,7 +43,6 @@ pub(crate) const fn point(x: f64, y: f64) -> SvgPoint {
     SvgPoint { x, y }
 }
 
-/// A picture that grows.
 pub(crate) struct Svg(String);
 
 impl Svg {
@@ -141,7 +140,6 @@ impl AxisScale {
         Self { bottom, top, step, low_place, high_place }
     }
 
-    /// Where `value` is.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let share = (value - self.bottom) / (self.top - self.bottom);
         self.low_place + share * (self.high_place - self.low_place)

@@ -6,7 +6,7 @@
 use crate::error::LabError;
 use crate::harness::LaneMode;
 use crate::plan::TrialContext;
-use crate::rows::blocked::{self, BlockedSetup, STALL};
+use crate::rows::blocked::{self, BLOCKS, BlockedSetup};
 use crate::rows::dbench::{self, PairLoad, PairSeating, REQUEST, RequestGuard, SERVICE};
 use crate::rows::enqueue::{self, LaneIsolation};
 use crate::rows::idle;
@@ -24,7 +24,6 @@ pub(crate) struct PredictCase {
     pub(crate) live: fn(&TrialContext) -> Result<Vec<f64>, LabError>,
 }
 
-/// A figure that is predicted.
 pub(crate) struct PredictFigure {
     pub(crate) what: &'static str,
     /// Of which variant of the scenario.
@@ -43,7 +42,6 @@ pub(crate) struct PredictFigure {
 pub(crate) enum FigureKind {
     /// Per request, as a time.
     Throughput,
-    /// As it is.
     Plain,
 }
 
@@ -140,8 +138,7 @@ fn blocked_lanes() -> String {
 
 /// The p99 of stay and of pull.
 fn late_live(context: &TrialContext, other: LaneMode) -> Result<Vec<f64>, LabError> {
-    let of =
-        |policy| blocked::trial(context, BlockedSetup { policy, stall_after: STALL, blocks: true, other });
+    let of = |policy| blocked::trial(context, BlockedSetup { policy, other, ..BLOCKS });
     Ok(vec![of(Policy::Stay)?[2], of(Policy::Pull)?[2]])
 }
 

@@ -10,9 +10,10 @@ use crate::plan::{
     quantile,
 };
 use crate::slice::SliceLog;
+use crate::sync::lock;
 use quietcore_live::{Machine, TimerHandle, timer::Policy};
 use quietcore_sim::SimRandom;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -31,65 +32,25 @@ pub(crate) const PLAN: RowPlan = RowPlan {
             name: "no lane blocks",
             what: "pull, and both lanes turn",
             role: VariantRole::NoiseFloor,
-            run: |context| {
-                trial(
-                    context,
-                    BlockedSetup {
-                        policy: Policy::Pull,
-                        stall_after: STALL,
-                        blocks: false,
-                        other: LaneMode::Parks,
-                    },
-                )
-            },
+            run: |context| trial(context, BlockedSetup { blocks: false, ..BLOCKS }),
         },
         RowVariant {
             name: "stay",
             what: "each lane runs its own timers, as in one wheel per worker",
             role: VariantRole::Before,
-            run: |context| {
-                trial(
-                    context,
-                    BlockedSetup {
-                        policy: Policy::Stay,
-                        stall_after: STALL,
-                        blocks: true,
-                        other: LaneMode::Parks,
-                    },
-                )
-            },
+            run: |context| trial(context, BlockedSetup { policy: Policy::Stay, ..BLOCKS }),
         },
         RowVariant {
             name: "stalls ignored",
             what: "pull, but no CPU looks whether a lane that is awake turns",
             role: VariantRole::Before,
-            run: |context| {
-                trial(
-                    context,
-                    BlockedSetup {
-                        policy: Policy::Pull,
-                        stall_after: Duration::MAX,
-                        blocks: true,
-                        other: LaneMode::Parks,
-                    },
-                )
-            },
+            run: |context| trial(context, BlockedSetup { stall_after: Duration::MAX, ..BLOCKS }),
         },
         RowVariant {
             name: "pull",
             what: "a lane that does not turn for 2 ms is taken for absent",
             role: VariantRole::After,
-            run: |context| {
-                trial(
-                    context,
-                    BlockedSetup {
-                        policy: Policy::Pull,
-                        stall_after: STALL,
-                        blocks: true,
-                        other: LaneMode::Parks,
-                    },
-                )
-            },
+            run: |context| trial(context, BLOCKS),
         },
     ],
     compares: &[
@@ -101,28 +62,14 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         name: "stall-asleep.toml",
         text: include_str!("../../../../scenarios/stall-asleep.toml"),
         compares: &[
-            ScenarioCompare {
-                what: "lateness p99",
-                figure: "lateness_p99",
-                unit: ("us", 1e3),
-                before: "stay",
-                after: "pull",
-                better: Better::Lower,
-            },
-            ScenarioCompare {
-                what: "lateness p99.9",
-                figure: "lateness_p999",
-                unit: ("us", 1e3),
-                before: "stay",
-                after: "pull",
-                better: Better::Lower,
-            },
+            ScenarioCompare::lower("lateness p99", "lateness_p99", "stay", "pull"),
+            ScenarioCompare::lower("lateness p99.9", "lateness_p999", "stay", "pull"),
         ],
     }),
     ..PLAIN
 };
 
-pub(crate) const STALL: Duration = Duration::from_millis(2);
+const STALL: Duration = Duration::from_millis(2);
 const TIMERS: u64 = 64;
 const BLOCKED: Duration = Duration::from_millis(100);
 const FREE: Duration = Duration::from_millis(20);
@@ -134,6 +81,10 @@ pub(crate) struct BlockedSetup {
     /// What the lane that does not block does besides.
     pub(crate) other: LaneMode,
 }
+
+/// The rule after, beside a lane that sleeps.
+pub(crate) const BLOCKS: BlockedSetup =
+    BlockedSetup { policy: Policy::Pull, stall_after: STALL, blocks: true, other: LaneMode::Parks };
 
 pub(crate) fn trial(context: &TrialContext, setup: BlockedSetup) -> Result<Vec<f64>, LabError> {
     let builder = Machine::builder().policy(setup.policy).stall_after(setup.stall_after);
@@ -164,9 +115,9 @@ pub(crate) fn trial(context: &TrialContext, setup: BlockedSetup) -> Result<Vec<f
         blocker.arm_on(context.cpus[0], machine.now())?;
     }
     let metrics = machine.metrics();
-    late.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    lock(&late).clear();
     context.wait();
-    let mut late = std::mem::take(&mut *late.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut late = std::mem::take(&mut *lock(&late));
     let marks = machine.metrics().sum(|cpu| cpu.bases.marks) - metrics.sum(|cpu| cpu.bases.marks);
     late.sort_unstable();
     let micros = |share| quantile(&late, share) / 1e3;
@@ -187,7 +138,7 @@ fn sleeper(
     let mut spread = SimRandom::new(1, number);
     machine.timer(tick(), move |run| {
         let nanos = run.lateness().as_nanos() as u64;
-        late.lock().unwrap_or_else(PoisonError::into_inner).push(nanos);
+        lock(&late).push(nanos);
         let span = Duration::from_micros(10_000 + spread.below(6_000));
         let _ = run.timer().arm_after(span);
         slices.ran(number, "sleeper", armed, run);

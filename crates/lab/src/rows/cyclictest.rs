@@ -14,6 +14,7 @@ use crate::plan::{
     TrialContext, TrialSpans, VariantRole, quantile,
 };
 use crate::slice::SliceLog;
+use crate::sync::lock;
 use quietcore_live::{
     CpuId, LaneThreads, Machine, Nanos, Precision, TimerHandle, TimerOptions,
     lane::Pinning,
@@ -26,7 +27,7 @@ use quietcore_trace::Question;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -106,14 +107,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
     scenario: Some(RowScenario {
         name: "cyclictest.toml",
         text: include_str!("../../../../scenarios/cyclictest.toml"),
-        compares: &[ScenarioCompare {
-            what: "late p99, 8 CPUs",
-            figure: "rt_latency_p99",
-            unit: ("us", 1e3),
-            before: "none",
-            after: "both",
-            better: Better::Lower,
-        }],
+        compares: &[ScenarioCompare::lower("late p99, 8 CPUs", "rt_latency_p99", "none", "both")],
     }),
 };
 
@@ -137,10 +131,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 enum Load {
     None,
     Devices,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Computes for `work` of this thread's own time.

@@ -7,7 +7,7 @@
 //! them could gain.
 
 use crate::error::LabError;
-use crate::harness::LaneHarness;
+use crate::harness::{LaneHarness, spin};
 use crate::plan::{
     Better, Citation, CitedFigure, Compare, ExactCheck, NOT_MEASURED, RowPlan, RowScenario, RowVariant,
     RunScale, ScenarioCompare, TrialContext, TrialSpans, VariantRole,
@@ -124,7 +124,6 @@ pub(crate) const SERVICE: Duration = Duration::from_micros(12);
 /// Far beyond any answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What guards a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestGuard {
     None,
@@ -215,7 +214,6 @@ struct Wires {
     answer: Mailbox<()>,
 }
 
-/// An end of a pair.
 enum PairEnd {
     Client(Arc<Wires>),
     Server(Arc<Wires>),
@@ -264,11 +262,6 @@ struct Work {
 impl Work {
     /// Keeps the CPU for `span`.
     fn take(&self, name: &'static str, span: Duration) {
-        self.slices.around(self.machine, name, Some(self.pair), || {
-            let began = Instant::now();
-            while began.elapsed() < span {
-                std::hint::spin_loop();
-            }
-        });
+        self.slices.around(self.machine, name, Some(self.pair), || spin(span));
     }
 }

@@ -10,10 +10,11 @@ use crate::plan::{
     Better, Citation, CitedFigure, Compare, PLAIN, RowPlan, RowScenario, RowVariant, ScenarioCompare,
     TrialContext, VariantRole,
 };
+use crate::sync::lock;
 use quietcore_live::{CpuSet, Machine, Nanos, timer::Policy};
 use quietcore_trace::Question;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 pub(crate) const PLAN: RowPlan = RowPlan {
@@ -51,14 +52,8 @@ pub(crate) const PLAN: RowPlan = RowPlan {
     scenario: Some(RowScenario {
         name: "enqueue.toml",
         text: include_str!("../../../../scenarios/enqueue.toml"),
-        compares: &[ScenarioCompare {
-            what: "arm and cancel, 8 CPUs",
-            figure: "pair_ns",
-            unit: ("ns", 1.0),
-            before: "push/8",
-            after: "pull/8",
-            better: Better::Lower,
-        }],
+        compares: &[ScenarioCompare::lower("arm and cancel, 8 CPUs", "pair_ns", "push/8", "pull/8")
+            .in_unit("ns", 1.0)],
     }),
     ..PLAIN
 };
@@ -105,13 +100,13 @@ pub(crate) fn trial(
             pairs += u64::from(PAIRS);
         }
         let nanos = begin.elapsed().as_nanos() as f64 / pairs as f64;
-        *out.lock().unwrap_or_else(PoisonError::into_inner) = Some((nanos, pairs));
+        *lock(&out) = Some((nanos, pairs));
         let _ = sender.send(());
     });
     worker.arm_on(quiet, machine.now())?;
     let failed = || LabError::Trial("the isolated lane did not finish".to_owned());
     done.recv_timeout(span + Duration::from_secs(30)).map_err(|_| failed())?;
-    let measured = result.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let measured = lock(&result).take();
     let (nanos, pairs) = measured.ok_or_else(failed)?;
     let metrics = machine.metrics();
     let elsewhere: u64 = metrics.cpus.iter().filter(|cpu| cpu.cpu != quiet).map(|cpu| cpu.bases.armed).sum();

@@ -4,7 +4,7 @@
 //! that measures.
 
 use crate::error::LabError;
-use crate::harness::{LaneHarness, LaneMode, tick};
+use crate::harness::{LaneHarness, LaneMode, tick, voluntary_switches};
 use crate::plan::{
     Better, Citation, CitedFigure, Compare, PLAIN, RowPlan, RowScenario, RowVariant, ScenarioCompare,
     TrialContext, VariantRole,
@@ -12,7 +12,6 @@ use crate::plan::{
 use quietcore_live::{Machine, Nanos, TimerHandle, timer::Policy};
 use quietcore_trace::Question;
 use rustix::time::{ClockId, clock_gettime};
-use std::fs;
 use std::time::Duration;
 
 pub(crate) const PLAN: RowPlan = RowPlan {
@@ -56,22 +55,15 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         name: "idle.toml",
         text: include_str!("../../../../scenarios/idle.toml"),
         compares: &[
-            ScenarioCompare {
-                what: "wake-ups per second, 16 CPUs",
-                figure: "wakeups_per_s",
-                unit: ("all CPUs", 1.0),
-                before: "stay/last",
-                after: "pull/last",
-                better: Better::Lower,
-            },
-            ScenarioCompare {
-                what: "ping-pongs per second, wake-ups where the task ran, or where its timer did",
-                figure: "ping_pongs_per_s",
-                unit: ("all CPUs", 1.0),
-                before: "pull/last",
-                after: "pull/here",
-                better: Better::Lower,
-            },
+            ScenarioCompare::lower("wake-ups per second, 16 CPUs", "wakeups_per_s", "stay/last", "pull/last")
+                .in_unit("all CPUs", 1.0),
+            ScenarioCompare::lower(
+                "ping-pongs per second, wake-ups where the task ran, or where its timer did",
+                "ping_pongs_per_s",
+                "pull/last",
+                "pull/here",
+            )
+            .in_unit("all CPUs", 1.0),
         ],
     }),
     ..PLAIN
@@ -118,19 +110,8 @@ pub(crate) fn trial(context: &TrialContext, policy: Policy, timers: u64) -> Resu
 
 /// Voluntary context switches of all threads but this one.
 fn wake_ups() -> Result<u64, LabError> {
-    let here = rustix::thread::gettid().as_raw_nonzero().to_string();
-    let mut sum = 0;
-    for entry in fs::read_dir("/proc/self/task").map_err(LabError::Threads)? {
-        let entry = entry.map_err(LabError::Threads)?;
-        if entry.file_name().to_string_lossy() == here {
-            continue;
-        }
-        // A thread that has ended meanwhile is not woken up any more.
-        let Ok(text) = fs::read_to_string(entry.path().join("status")) else { continue };
-        let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-        sum += line.and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0);
-    }
-    Ok(sum)
+    let here = format!("\nPid:\t{}\n", rustix::thread::gettid().as_raw_nonzero());
+    voluntary_switches(|status| !status.contains(&here))
 }
 
 /// CPU time of this process, in seconds.

@@ -13,12 +13,13 @@
 
 use crate::error::LabError;
 use crate::gaps::Gaps;
-use crate::harness::{LaneBody, LaneHarness, LaneMode, stay_on, tick};
+use crate::harness::{LaneBody, LaneHarness, LaneMode, stay_on, tick, voluntary_switches};
 use crate::plan::{
     Better, Citation, CitedFigure, Compare, ExactCheck, RowPlan, RowScenario, RowVariant, ScenarioCompare,
     TrialContext, TrialSpans, VariantRole, quantile,
 };
 use crate::slice::SliceLog;
+use crate::sync::lock;
 use quietcore_live::{
     CpuId, Machine, Nanos, TimerHandle,
     isolation::TimerRaise,
@@ -26,9 +27,8 @@ use quietcore_live::{
 };
 use quietcore_trace::Question;
 use std::cell::Cell;
-use std::fs;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -110,30 +110,15 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         name: "isolated.toml",
         text: include_str!("../../../../scenarios/isolated.toml"),
         compares: &[
-            ScenarioCompare {
-                what: "gap p99, 8 isolated CPUs",
-                figure: "gap_p99",
-                unit: ("us", 1e3),
-                before: "unconditional",
-                after: "next_expiry",
-                better: Better::Lower,
-            },
-            ScenarioCompare {
-                what: "the same with the bitmap",
-                figure: "gap_p99",
-                unit: ("us", 1e3),
-                before: "unconditional",
-                after: "bitmap",
-                better: Better::Lower,
-            },
-            ScenarioCompare {
-                what: "raises that ran nothing, in 10 s",
-                figure: "idle_raises",
-                unit: ("raises", 1.0),
-                before: "unconditional",
-                after: "next_expiry",
-                better: Better::Lower,
-            },
+            ScenarioCompare::lower("gap p99, 8 isolated CPUs", "gap_p99", "unconditional", "next_expiry"),
+            ScenarioCompare::lower("the same with the bitmap", "gap_p99", "unconditional", "bitmap"),
+            ScenarioCompare::lower(
+                "raises that ran nothing, in 10 s",
+                "idle_raises",
+                "unconditional",
+                "next_expiry",
+            )
+            .in_unit("raises", 1.0),
         ],
     }),
 };
@@ -222,7 +207,7 @@ fn watch(found: &Watches) -> LaneBody {
             }
             (last, before) = (now, load);
         }
-        *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(watches);
+        *lock(&found) = Some(watches);
     })
 }
 
@@ -257,9 +242,7 @@ fn trial(context: &TrialContext, when: TimerRaise, load: Load) -> Result<Vec<f64
     })?;
     let arms = arms?;
     drop(harness);
-    let watches = found
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
+    let watches = lock(&found)
         .take()
         .ok_or_else(|| LabError::Trial("the busy lane did not come to an end".to_owned()))?;
     Ok(figures([nothing, beside, remote], watches, arms))
@@ -309,19 +292,7 @@ fn under(harness: &LaneHarness, load: usize, busy: CpuId, act: impl FnOnce()) ->
 
 /// How often threads that the runtime started have gone to sleep: those of this process with its names.
 fn sleeps() -> Result<u64, LabError> {
-    let mut sum = 0;
-    for entry in fs::read_dir("/proc/self/task").map_err(LabError::Threads)? {
-        // A thread that has ended meanwhile is not woken up any more.
-        let Ok(text) = fs::read_to_string(entry.map_err(LabError::Threads)?.path().join("status")) else {
-            continue;
-        };
-        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-        if field("Name:").is_some_and(|name| name.starts_with("quietcore-")) {
-            let count = field("voluntary_ctxt_switches:").and_then(|count| count.parse::<u64>().ok());
-            sum += count.unwrap_or(0);
-        }
-    }
-    Ok(sum)
+    voluntary_switches(|status| status.starts_with("Name:\tquietcore-"))
 }
 
 /// What became of what was armed from elsewhere.
@@ -358,7 +329,6 @@ struct Armer {
     machine: &'static Machine,
     busy: CpuId,
     timers: Vec<TimerHandle>,
-    /// Those that are not armed.
     free: Vec<usize>,
     /// By timer: its moment, and when the call had returned.
     due: Vec<(u64, u64)>,

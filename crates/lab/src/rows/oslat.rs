@@ -8,17 +8,18 @@
 
 use crate::error::LabError;
 use crate::gaps::Gaps;
-use crate::harness::{LaneBody, LaneHarness, LaneMode, stay_on, tick};
+use crate::harness::{LaneBody, LaneHarness, LaneMode, spin, stay_on, tick};
 use crate::plan::{
     Better, Citation, CitedFigure, Compare, ExactCheck, PLAIN, RowPlan, RowScenario, RowVariant,
     ScenarioCompare, TrialContext, VariantRole,
 };
 use crate::slice::SliceLog;
+use crate::sync::lock;
 use quietcore_live::{CpuId, Machine, TimerHandle, isolation::Exclusion, timer::Policy};
 use quietcore_trace::Question;
 use rustix::thread::{Pid, gettid};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -74,22 +75,9 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         name: "oslat-128.toml",
         text: include_str!("../../../../scenarios/oslat-128.toml"),
         compares: &[
-            ScenarioCompare {
-                what: "foreign callbacks in 2 s, 124 isolated CPUs",
-                figure: "foreign",
-                unit: ("callbacks", 1.0),
-                before: "off",
-                after: "merged",
-                better: Better::Lower,
-            },
-            ScenarioCompare {
-                what: "gap max of the worst CPU",
-                figure: "gap_max",
-                unit: ("us", 1e3),
-                before: "off",
-                after: "merged",
-                better: Better::Lower,
-            },
+            ScenarioCompare::lower("foreign callbacks in 2 s, 124 isolated CPUs", "foreign", "off", "merged")
+                .in_unit("callbacks", 1.0),
+            ScenarioCompare::lower("gap max of the worst CPU", "gap_max", "off", "merged"),
         ],
     }),
     ..PLAIN
@@ -152,13 +140,11 @@ fn trial(context: &TrialContext, exclusion: Exclusion, load: Load) -> Result<Vec
     let metrics = machine.metrics();
     let seconds = began.elapsed().as_secs_f64();
     drop(harness);
-    let (lane, gaps) = found
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
+    let (lane, gaps) = lock(&found)
         .take()
         .ok_or_else(|| LabError::Trial("the busy lane did not come to an end".to_owned()))?;
     context.attach("oslat", gaps.oslat(busy.index()));
-    let runners = runners.lock().unwrap_or_else(PoisonError::into_inner);
+    let runners = lock(&runners);
     let foreign = runners.iter().filter(|runner| **runner == lane).count();
     let counted: u64 = metrics.cpus.iter().filter(|cpu| cpu.cpu == busy).map(|cpu| cpu.ran_for_others).sum();
     Ok(vec![
@@ -187,7 +173,7 @@ fn watch(span: Duration, found: &Found) -> LaneBody {
             }
             cpu.turn();
         }
-        *found.lock().unwrap_or_else(PoisonError::into_inner) = Some((gettid(), gaps));
+        *lock(&found) = Some((gettid(), gaps));
         while machine.is_running() {
             cpu.turn();
         }
@@ -198,11 +184,8 @@ fn watch(span: Duration, found: &Found) -> LaneBody {
 fn work(machine: &'static Machine, number: u64, armed: CpuId, to: (&Runners, &SliceLog)) -> TimerHandle {
     let (runners, slices) = (Arc::clone(to.0), to.1.clone());
     machine.timer(tick(), move |run| {
-        runners.lock().unwrap_or_else(PoisonError::into_inner).push(gettid());
-        let began = Instant::now();
-        while began.elapsed() < WORK {
-            std::hint::spin_loop();
-        }
+        lock(&runners).push(gettid());
+        spin(WORK);
         slices.ran(number, "driver work", Some(armed), run);
     })
 }

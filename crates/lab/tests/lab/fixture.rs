@@ -8,7 +8,6 @@ use quietcore_lab::{
 use quietcore_sim::CostTable;
 use std::time::Duration;
 
-/// The row of that name.
 pub(crate) fn plan(name: &str) -> &'static RowPlan {
     ROWS.iter().find(|plan| plan.name == name).expect("a row")
 }

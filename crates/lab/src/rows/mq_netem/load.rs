@@ -4,7 +4,7 @@ use crate::error::LabError;
 use crate::harness::{LaneBody, LaneHarness, LaneMode, stay_on};
 use crate::plan::{TrialContext, quantile};
 use crate::slice::SliceLog;
-use crate::sync::StopFlag;
+use crate::sync::{StopFlag, lock};
 use quietcore_live::{
     CpuId, Machine, Nanos,
     timer::{ExactPolicy, Policy},
@@ -12,7 +12,7 @@ use quietcore_live::{
 use quietcore_net::{Device, DeviceError, DeviceOptions, Network, QueueStatistics, Watchdog};
 use quietcore_qdisc::{Fifo, FifoLimit, Netem, NetemDelay, NetemSettings, Packet};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -78,10 +78,6 @@ struct QueueWindow {
 }
 
 type QueueWindows = Arc<Vec<Mutex<QueueWindow>>>;
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Both senders' work.
 struct QueueLoad {

@@ -97,30 +97,26 @@ pub(crate) const PLAN: RowPlan = RowPlan {
         name: "mq-netem.toml",
         text: include_str!("../../../../../scenarios/mq-netem.toml"),
         compares: &[
-            ScenarioCompare {
-                what: "packets taken out elsewhere, 8 CPUs",
-                figure: "elsewhere_share",
-                unit: ("%", 0.01),
-                before: "push/movable/2172",
-                after: "push/pinned/2172",
-                better: Better::Lower,
-            },
-            ScenarioCompare {
-                what: "time of busy CPUs in locks of queues, twice the load",
-                figure: "lock_share",
-                unit: ("%", 0.01),
-                before: "push/movable/4344",
-                after: "push/pinned/4344",
-                better: Better::Lower,
-            },
-            ScenarioCompare {
-                what: "late p99, twice the load",
-                figure: "packet_late_p99",
-                unit: ("us", 1e3),
-                before: "push/movable/4344",
-                after: "push/pinned/4344",
-                better: Better::Lower,
-            },
+            ScenarioCompare::lower(
+                "packets taken out elsewhere, 8 CPUs",
+                "elsewhere_share",
+                "push/movable/2172",
+                "push/pinned/2172",
+            )
+            .in_unit("%", 0.01),
+            ScenarioCompare::lower(
+                "time of busy CPUs in locks of queues, twice the load",
+                "lock_share",
+                "push/movable/4344",
+                "push/pinned/4344",
+            )
+            .in_unit("%", 0.01),
+            ScenarioCompare::lower(
+                "late p99, twice the load",
+                "packet_late_p99",
+                "push/movable/4344",
+                "push/pinned/4344",
+            ),
         ],
     }),
 };
