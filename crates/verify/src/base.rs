@@ -27,11 +27,9 @@ pub(crate) enum TimerBaseKind {
     Global,
     /// Pinned timers, from 6.9.
     Local,
-    /// Deferrable timers.
     Deferrable,
 }
 
-/// A base: whose, and which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct BaseName {
     pub(crate) cpu: CpuId,
@@ -67,7 +65,6 @@ pub(crate) struct PossibleClock {
 /// A bucket expiry that a CPU is running.
 #[derive(Debug)]
 pub(crate) struct BucketRun {
-    /// On which CPU.
     pub(crate) cpu: CpuId,
     /// The line of its first expiry.
     pub(crate) line: u64,
@@ -99,7 +96,6 @@ pub(crate) enum TakenFrom {
     Behind { front: u64 },
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct TimerBase {
     pub(crate) wheel: BaseWheel,

@@ -41,7 +41,6 @@ pub(crate) enum OutOfWheel {
     Unknown,
     /// Nothing yet: if it is to expire, our wheel must hand it out itself.
     Waiting(BaseName),
-    /// All.
     Removed(RemovedTimer),
 }
 
@@ -78,7 +77,6 @@ pub(crate) struct SeenEvents {
     pub(crate) baseclk: bool,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct TimerReplay {
     pub(crate) levels: WheelLevels,

@@ -22,7 +22,6 @@ pub(crate) struct Owed {
     pub(crate) line: u64,
 }
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Swapped {
     open: Vec<Owed>,

@@ -11,7 +11,6 @@ const BASE_SYNC: &str = "crates/core/src/base/sync.rs";
 
 const DROP_AGAINST_EXPIRE: &[Killer] = &[Test(Models, "base::models::drop_against_expire")];
 
-/// All of them.
 pub(super) const RULES: &[Mutant] = &[
     Mutant {
         name: "idle-on-the-way",

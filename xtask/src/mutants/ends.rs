@@ -2,7 +2,6 @@
 
 use super::killer::{Killer, Mutant, Suite};
 
-/// All of them.
 pub(super) const ENDS: &[Mutant] = &[
     Mutant {
         name: "marked-and-beating",

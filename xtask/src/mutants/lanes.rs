@@ -22,7 +22,6 @@ const ROUND: &str = "crates/live/src/softirq/round.rs";
 const TASK: &str = "crates/live/src/task/poll.rs";
 const WORK: &str = "crates/live/src/words/work.rs";
 
-/// All of them.
 pub(super) const LANES: &[Mutant] = &[
     Mutant {
         name: "gate-no-fence-lane",

@@ -14,7 +14,6 @@ const EXACT: &str = "crates/wheel/src/exact/mod.rs";
 const BOTH: &[Killer] = &[Killer::All(Suite::Properties), Killer::All(Suite::Verify)];
 const PROPERTIES: &[Killer] = &[Killer::All(Suite::Properties)];
 
-/// All of them.
 pub(super) const RULES: &[Mutant] = &[
     Mutant {
         name: "boundary-64",

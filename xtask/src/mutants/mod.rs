@@ -132,7 +132,6 @@ impl<'a> Copy<'a> {
         Ok(copy)
     }
 
-    /// A program of the suite, in the copy.
     fn program(&self, suite: Suite, arguments: &[&str]) -> Command {
         let mut command = self.workspace.cargo(arguments);
         // The tree's own places, one for each set of flags: changing flags builds everything again.

@@ -9,7 +9,6 @@ const QUEUE: &str = "crates/net/src/queue.rs";
 /// Any test of a discipline.
 const DISCIPLINES: &[Killer] = &[Killer::All(Suite::Disciplines)];
 
-/// All of them.
 pub(super) const PACKETS: &[Mutant] = &[
     Mutant {
         name: "netem-limit-off-by-one",

@@ -2,7 +2,6 @@
 
 use super::killer::{Killer, Mutant, Suite};
 
-/// All of them.
 pub(super) const REALTIME: &[Mutant] = &[
     Mutant {
         name: "searched-after-count",

@@ -11,7 +11,6 @@ const STALL: &str = "crates/live/src/words/stall_record.rs";
 const WAKER_CELL: &str = "crates/live/src/words/waker_cell.rs";
 const WAKER_CELL_MODELS: &str = "crates/live/src/words/waker_cell/models.rs";
 
-/// All of them.
 pub(super) const WORDS: &[Mutant] = &[
     Mutant {
         name: "lock-unlock-relaxed",

@@ -75,7 +75,6 @@ impl<'a> PacketLink<'a> {
         }
     }
 
-    /// The name of a side's namespace.
     pub(super) fn namespace(&self, side: &str) -> String {
         format!("{}-{side}", self.name)
     }

@@ -123,7 +123,6 @@ fn send(script: &str, from: &str, to: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// One packet that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PacketArrival {
     pub(super) class: u16,

@@ -124,7 +124,6 @@ impl Summary {
         Self { skips, files: vec![] }
     }
 
-    /// `file` has these tests.
     pub(super) fn expect(&mut self, file: &str, tests: Vec<String>) {
         let tests = tests.into_iter().map(|test| (test, TestOutcome::NotRun)).collect();
         self.files.push((file.to_owned(), tests));

@@ -48,7 +48,6 @@ struct Joining {
     old_root: Option<GroupId>,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct TreeBuilder {
     tree: Tree,

@@ -48,7 +48,6 @@ impl Wheels<'_> {
     }
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct HierarchyClock {
     /// A tick in ns.

@@ -92,7 +92,6 @@ impl StepCounts {
         }
     }
 
-    /// As a result.
     pub(super) fn result(&self) -> HierarchyCounts {
         let Self { events, order_open, unexplained, tree_mismatches, waited_max, .. } = *self;
         let first = self.found.iter().min_by_key(|mismatch| mismatch.line).cloned();

@@ -58,7 +58,6 @@ impl RemoteRun {
 /// What is known of a CPU that wrote lines.
 #[derive(Debug, Default)]
 struct LineWriter {
-    /// Its last line.
     last: u64,
     /// The step whose interval ends with its next line.
     settle: Option<u64>,
@@ -69,7 +68,6 @@ struct LineWriter {
     taken: Option<BaseName>,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct FullReplay {
     order: StepOrder,

@@ -138,7 +138,6 @@ impl HierarchyLine {
 }
 
 impl LineContent {
-    /// The event's name.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Cpu(line) => match line.step {

@@ -43,7 +43,6 @@ enum ReplayMode {
     WordReplay(WordReplay),
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct HierarchyReplay {
     header: Header,

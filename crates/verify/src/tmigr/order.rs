@@ -20,7 +20,6 @@ const KEPT: usize = 1_200;
 /// The end of an interval that is still open.
 const OPEN: u64 = u64::MAX;
 
-/// What a step is.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum StepKind {
     /// A line, and the change that it shows.
@@ -63,7 +62,6 @@ struct Done {
     mark: usize,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct StepOrder {
     pub(super) state: HierarchyState,

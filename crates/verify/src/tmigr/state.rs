@@ -28,7 +28,6 @@ pub(super) struct QueuedEvent {
 /// A group's number, in the order in which they were made.
 pub(super) type GroupIndex = u16;
 
-/// A group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GroupModel {
     /// As in the text.
@@ -196,7 +195,6 @@ enum Undo {
     Growth(Option<(GroupIndex, GroupIndex)>),
 }
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(super) struct HierarchyState {
     groups: Vec<GroupModel>,
@@ -224,7 +222,6 @@ impl HierarchyState {
         self.groups.len()
     }
 
-    /// The group with this identity.
     pub(super) fn number_of(&self, identity: u64) -> Option<GroupIndex> {
         self.numbers.get(&identity).copied()
     }
@@ -289,7 +286,6 @@ impl HierarchyState {
         self.journal.drain(..marks.min(self.journal.len()));
     }
 
-    /// A child's mask in its group.
     pub(super) fn mask_of(&self, child: GroupChild) -> Option<ChildMask> {
         match child {
             GroupChild::Cpu(cpu) => self.cpu(cpu).map(|cpu| cpu.mask),

@@ -20,7 +20,6 @@ const STEPS_MAX: usize = 64;
 /// Why a line is not what the walk says.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Difference {
-    /// This line was expected.
     Expected(LineContent),
     /// It must not be written now.
     Why(&'static str),

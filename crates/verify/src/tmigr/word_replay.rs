@@ -33,7 +33,6 @@ struct WordChange {
     since: u64,
 }
 
-/// A group.
 #[derive(Debug)]
 struct WordGroup {
     /// `None` until a line shows it.
@@ -43,7 +42,6 @@ struct WordGroup {
     waiting: Vec<WordChange>,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct WordReplay {
     /// Children that a group can have at all.

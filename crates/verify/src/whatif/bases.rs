@@ -26,7 +26,6 @@ pub(super) struct LoadTimer {
 
 type TimerStore = Timers<LoadTimer, Vec<Slot<LoadTimer>>>;
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct WhatifBases {
     cpus: Vec<[Option<Box<TimerStore>>; 3]>,

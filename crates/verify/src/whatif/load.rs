@@ -36,7 +36,6 @@ pub(super) struct LoadArm {
     pub(super) function: u32,
     /// In jiffies, as asked for.
     pub(super) expires: u64,
-    /// Jiffies when it was armed.
     pub(super) jiffies: u64,
     /// The CPU of the event.
     pub(super) cpu: CpuId,
@@ -189,7 +188,6 @@ impl RecordedLoad {
         Some(self.ran_on[found].1)
     }
 
-    /// The jiffies of a tick.
     pub(super) const fn jiffies(&self, tick: u64) -> u64 {
         self.first_jiffy.wrapping_add(tick.wrapping_sub(FIRST_TICK))
     }

@@ -39,7 +39,6 @@ struct PushChoice {
     topology: Topology,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct WhatifMachine<'a> {
     load: &'a RecordedLoad,

@@ -6,7 +6,6 @@ use super::figures::{RunPlace, WhatifCounts};
 use super::load::{LoadBase, LoadEvent, RecordedLoad};
 use quietcore_core::CpuId;
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct TimerRuns<'a> {
     pub(super) load: &'a RecordedLoad,
