@@ -3,19 +3,6 @@
 use std::collections::VecDeque;
 
 /// What transmits a device's packets.
-///
-/// ```
-/// use quietcore::net::Driver;
-///
-/// struct Nowhere;
-///
-/// impl Driver<Vec<u8>> for Nowhere {
-///     fn transmit(&self, _: usize, _: Vec<u8>) -> Result<(), Vec<u8>> {
-///         Ok(())
-///     }
-/// }
-/// assert!(Nowhere.transmit(0, vec![0; 60]).is_ok());
-/// ```
 pub trait Driver<P>: Send + Sync + 'static {
     /// Sends a packet of queue `queue`, in the order of the calls. On a lane, in its NET_TX softirq, or by
     /// the thread that sends; of one queue by one thread at a time.

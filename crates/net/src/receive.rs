@@ -25,21 +25,6 @@ pub enum Received {
 }
 
 /// What takes packets in.
-///
-/// ```
-/// use quietcore::CpuId;
-/// use quietcore::net::{Receive, Received};
-///
-/// struct Nothing;
-///
-/// impl Receive for Nothing {
-///     fn receive(&self, _: CpuId, _: usize) -> Received {
-///         Received::Done
-///     }
-/// }
-/// assert_eq!(Nothing.receive(CpuId::new(0)?, 64), Received::Done);
-/// # Ok::<(), quietcore::CpuError>(())
-/// ```
 pub trait Receive: Send + Sync + 'static {
     /// Takes up to `budget` packets in, in the NET_RX softirq of `cpu`; never by two threads at a time.
     /// Before it returns [`Received::Done`] it sees to it that [`Receiver::schedule`] is called when there is

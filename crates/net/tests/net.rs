@@ -1,53 +1,32 @@
 //! Devices: packets come out once, in order and in time, on the CPU that they belong to.
 
-use quietcore::net::{Device, DeviceError, DeviceOptions, Network, Watchdog};
-use quietcore::qdisc::{Enqueued, Fifo, FifoLimit, Netem, NetemDelay, NetemSettings};
-use quietcore::{Cpu, CpuId, CpuSet, LaneThreads, Machine, Nanos, Precision, TimerOptions};
+mod common;
+
+use common::{PATIENCE, cpu, delayed, lanes, set, start, telling};
+use quietcore::net::{Device, DeviceError, DeviceOptions, Driver, Network, Watchdog};
+use quietcore::qdisc::{Enqueued, Fifo, FifoLimit};
+use quietcore::{Cpu, CpuId, Machine, Nanos, Precision, TimerOptions};
 use std::collections::HashMap;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
-
-/// Longer than any test takes on a machine that works.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-fn cpu(index: u64) -> CpuId {
-    CpuId::new(index).expect("a small number")
-}
-
-fn set(list: &str) -> CpuSet {
-    list.parse().expect("a list")
-}
-
-fn start() -> (Network, &'static Machine) {
-    let (network, builder) = Network::new(Machine::builder().lanes(set("0-1")));
-    (network, builder.lane_threads(LaneThreads::new()).start().expect("starts"))
-}
 
 /// A packet: its queue and its number.
 type Sent = (usize, Vec<u8>, Option<CpuId>, Nanos);
 
 /// A driver that tells what it sends, on which CPU and when.
-fn telling(machine: &'static Machine) -> (impl quietcore::net::Driver<Vec<u8>> + use<>, Receiver<Sent>) {
-    let (sender, receiver): (Sender<Sent>, _) = channel();
-    let sender = Mutex::new(sender);
+fn driver(machine: &'static Machine) -> (impl Driver<Vec<u8>>, Receiver<Sent>) {
+    let (tell, sent) = telling();
     let driver = move |queue, packet| {
-        let told = (queue, packet, machine.cpu_here(), machine.now());
-        sender.lock().expect("no panic").send(told).expect("the test waits");
+        tell((queue, packet, machine.cpu_here(), machine.now()));
         Ok(())
     };
-    (driver, receiver)
+    (driver, sent)
 }
 
 fn next(receiver: &Receiver<Sent>) -> Sent {
     receiver.recv_timeout(PATIENCE).expect("it is sent")
-}
-
-fn delayed(machine: &Machine, millis: u64) -> Netem<Vec<u8>, impl FnMut() -> u32 + Send + use<>> {
-    let delay = NetemDelay { latency: Nanos(millis * 1_000_000), ..NetemDelay::default() };
-    let settings = NetemSettings { delay, limit: 100_000, ..NetemSettings::default() };
-    Netem::new(settings, || 0, machine.now()).expect("they go together")
 }
 
 /// Goal: what is delayed leaves in order, never early, all of it on the CPU of its queue, and is counted.
@@ -55,8 +34,8 @@ fn delayed(machine: &Machine, millis: u64) -> Netem<Vec<u8>, impl FnMut() -> u32
 #[test]
 fn delayed_packets_leave_at_home() {
     const EACH: u64 = 200;
-    let (network, machine) = start();
-    let (driver, sent) = telling(machine);
+    let (network, machine) = start(lanes("0-1"));
+    let (driver, sent) = driver(machine);
     let options = DeviceOptions::new(2).transmit_map(vec![set("0"), set("1")]);
     let device = Arc::new(Device::new(&network, machine, options, driver).expect("it has lanes"));
     for queue in 0..2 {
@@ -103,10 +82,10 @@ fn delayed_packets_leave_at_home() {
 #[test]
 fn a_pinned_watchdog_is_not_pulled() {
     for (watchdog, pulled) in [(Watchdog::Pinned, 0), (Watchdog::Movable, 1)] {
-        let (network, builder) = Network::new(Machine::builder().lanes(set("0-1")));
+        let (network, builder) = Network::new(lanes("0-1"));
         // The lanes are the test's own threads, and a stall is never declared.
         let machine = builder.stall_after(Duration::MAX).start().expect("starts");
-        let (driver, sent) = telling(machine);
+        let (driver, sent) = driver(machine);
         let options = DeviceOptions::new(1).transmit_map(vec![set("1")]).watchdog(watchdog);
         let device = Arc::new(Device::new(&network, machine, options, driver).expect("it has lanes"));
         device.graft(0, delayed(machine, 5));
@@ -153,7 +132,7 @@ fn a_pinned_watchdog_is_not_pulled() {
 #[test]
 fn senders_race() {
     const EACH: u64 = 5_000;
-    let (network, machine) = start();
+    let (network, machine) = start(lanes("0-1"));
     let (sender, sent) = channel();
     let state = Mutex::new((sender, 0_u32));
     let driver = move |queue: usize, packet: Vec<u8>| {
@@ -198,8 +177,8 @@ fn senders_race() {
 /// Goal: a device that is dropped sends nothing any more, and another discipline begins empty.
 #[test]
 fn what_is_dropped_is_not_sent() {
-    let (network, machine) = start();
-    let (driver, sent) = telling(machine);
+    let (network, machine) = start(lanes("0-1"));
+    let (driver, sent) = driver(machine);
     let options = DeviceOptions::new(1).watchdog(Watchdog::Movable);
     let device = Device::new(&network, machine, options, driver).expect("it has lanes");
     device.graft(0, delayed(machine, 3));
@@ -219,7 +198,7 @@ fn what_is_dropped_is_not_sent() {
 /// Goal: what cannot be is said, with what it is.
 #[test]
 fn what_cannot_be() {
-    let (network, machine) = start();
+    let (network, machine) = start(lanes("0-1"));
     let error = |options| {
         let device = Device::new(&network, machine, options, |_, _: Vec<u8>| Ok(()));
         device.err().map(|error| error.to_string())

@@ -1,44 +1,31 @@
 //! What others do wrong, a driver, a receiver, a program that ends, stays theirs.
 
+mod common;
+
+use common::{PATIENCE, cpu, delayed, lanes, telling};
 use quietcore::net::{Device, DeviceOptions, Driver, Network, Received, Receiver};
-use quietcore::qdisc::{Fifo, FifoLimit, Netem, NetemDelay, NetemSettings};
-use quietcore::{CpuId, LaneThreads, Machine, Nanos, machine::OnPanic};
+use quietcore::qdisc::{Fifo, FifoLimit};
+use quietcore::{CpuId, Machine, machine::OnPanic};
 use std::collections::VecDeque;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-/// Longer than any test takes on a machine that works.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 type Shared = Arc<Device<Vec<u8>>>;
 
-fn cpu(index: u64) -> CpuId {
-    CpuId::new(index).expect("a small number")
-}
-
-/// A machine that survives panics.
-fn start(lanes: &str) -> (Network, &'static Machine) {
-    let builder = Machine::builder().lanes(lanes.parse().expect("a list")).on_panic(OnPanic::Continue);
-    let (network, builder) = Network::new(builder);
-    (network, builder.lane_threads(LaneThreads::new()).start().expect("starts"))
+/// A machine with one lane that survives panics.
+fn start() -> (Network, &'static Machine) {
+    common::start(lanes("0").on_panic(OnPanic::Continue))
 }
 
 fn panics(machine: &Machine) -> u64 {
     machine.metrics().sum(|cpu| cpu.panics)
 }
 
-fn delayed(machine: &Machine, millis: u64) -> Netem<Vec<u8>, impl FnMut() -> u32 + Send + use<>> {
-    let delay = NetemDelay { latency: Nanos(millis * 1_000_000), ..NetemDelay::default() };
-    let settings = NetemSettings { delay, limit: 100_000, ..NetemSettings::default() };
-    Netem::new(settings, || 0, machine.now()).expect("they go together")
-}
-
 /// Goal: a receiver that panics is run again, as its interrupts are off. Method: it panics once, before
 /// it turns its interrupts on.
 #[test]
 fn a_receiver_that_panics_is_run_again() {
-    let (network, machine) = start("0");
+    let (network, machine) = start();
     let (told, runs) = channel();
     let told = Mutex::new((told, 0));
     let receive = move |_: CpuId, _: usize| {
@@ -60,11 +47,10 @@ fn a_receiver_that_panics_is_run_again() {
 /// the same list, where they are before its panic.
 #[test]
 fn who_waits_behind_a_panic_is_run() {
-    let (network, machine) = start("0");
-    let (told, runs) = channel();
-    let told = Mutex::new(told);
+    let (network, machine) = start();
+    let (tell, runs) = telling();
     let well = move |_: CpuId, _: usize| {
-        told.lock().expect("no panic").send(()).expect("the test waits");
+        tell(());
         Received::Done
     };
     let well = Arc::new(Receiver::new(&network, machine, cpu(0), well).expect("it is a lane"));
@@ -88,12 +74,11 @@ fn who_waits_behind_a_panic_is_run() {
 /// makes it panic, on a lane, in the middle of a batch.
 #[test]
 fn a_driver_that_panics_is_asked_again() {
-    let (network, machine) = start("0");
-    let (sender, sent) = channel();
-    let sender = Mutex::new(sender);
+    let (network, machine) = start();
+    let (tell, sent) = telling();
     let driver = move |_: usize, packet: Vec<u8>| {
         assert!(packet != [1], "on purpose");
-        sender.lock().expect("no panic").send(packet[0]).expect("the test waits");
+        tell(packet[0]);
         Ok(())
     };
     let device = Device::new(&network, machine, DeviceOptions::new(1), driver).expect("it has lanes");
@@ -139,8 +124,7 @@ impl Driver<Vec<u8>> for &'static Hasty {
 /// none. Method: it says so before it gives the packets back; the queue's timer is not what ends the wait.
 #[test]
 fn a_wake_up_during_a_run_is_not_missed() {
-    let (network, builder) = Network::new(Machine::builder().lanes("0".parse().expect("a list")));
-    let machine = builder.lane_threads(LaneThreads::new()).start().expect("starts");
+    let (network, machine) = common::start(lanes("0"));
     let hasty: &'static Hasty =
         Box::leak(Box::new(Hasty { device: Mutex::default(), calls: Mutex::default() }));
     let device = Device::new(&network, machine, DeviceOptions::new(1), hasty).expect("it has lanes");
@@ -160,7 +144,7 @@ fn a_wake_up_during_a_run_is_not_missed() {
 #[test]
 fn a_full_device_outlives_its_machine() {
     const COUNT: u64 = 50_000;
-    let (network, machine) = start("0");
+    let (network, machine) = start();
     let sent = Arc::new(Mutex::new(None));
     let own = Arc::clone(&sent);
     let driver = move |_: usize, packet: Vec<u8>| match &mut *own.lock().expect("no panic") {
@@ -190,7 +174,7 @@ fn a_full_device_outlives_its_machine() {
 /// queue put on its lane's list, and drops the device before the lane comes to that.
 #[test]
 fn a_dropped_device_is_silent() {
-    let (network, machine) = start("0");
+    let (network, machine) = start();
     let calls = Arc::new(Mutex::new(0));
     let own = Arc::clone(&calls);
     let driver = move |_: usize, packet: Vec<u8>| {
@@ -213,7 +197,7 @@ fn a_dropped_device_is_silent() {
 /// Method: the discipline is changed while the driver has the packet, which it then refuses.
 #[test]
 fn what_was_grafted_away_does_not_come_back() {
-    let (network, machine) = start("0");
+    let (network, machine) = start();
     let itself: Arc<Mutex<Option<Shared>>> = Arc::default();
     let own = Arc::clone(&itself);
     let driver = move |queue: usize, packet: Vec<u8>| {

@@ -1,24 +1,14 @@
 //! Receivers: what comes in is taken in once, in order, by the softirq of the CPU that it belongs to.
 
-use quietcore::net::{Device, DeviceError, DeviceOptions, Network, Received, Receiver};
-use quietcore::{CpuId, LaneThreads, Machine};
+mod common;
+
+use common::{PATIENCE, cpu, lanes, start, telling};
+use quietcore::CpuId;
+use quietcore::net::{Device, DeviceError, DeviceOptions, Received, Receiver};
 use std::collections::VecDeque;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
-
-/// Longer than any test takes on a machine that works.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-fn cpu(index: u64) -> CpuId {
-    CpuId::new(index).expect("a small number")
-}
-
-fn start() -> (Network, &'static Machine) {
-    let (network, builder) = Network::new(Machine::builder().lanes("0-1".parse().expect("a list")));
-    (network, builder.lane_threads(LaneThreads::new()).start().expect("starts"))
-}
 
 /// Hardware that tells only once that it has packets, until it is emptied.
 #[derive(Default)]
@@ -34,11 +24,10 @@ struct Ring {
 #[test]
 fn what_comes_in_is_taken_in_once() {
     const EACH: u32 = 20_000;
-    let (network, machine) = start();
-    let (sender, sent) = channel();
-    let sender = Mutex::new(sender);
+    let (network, machine) = start(lanes("0-1"));
+    let (tell, sent) = telling();
     let driver = move |queue: usize, packet: Vec<u8>| {
-        sender.lock().expect("no panic").send((queue, packet)).expect("the test waits");
+        tell((queue, packet));
         Ok(())
     };
     let device = Device::new(&network, machine, DeviceOptions::new(2), driver).expect("it has lanes");
@@ -97,7 +86,7 @@ fn what_comes_in_is_taken_in_once() {
 /// itself while it runs, which is what an interrupt does that comes at the last moment.
 #[test]
 fn a_call_during_a_run_is_not_missed() {
-    let (network, machine) = start();
+    let (network, machine) = start(lanes("0-1"));
     let (told, runs) = channel();
     let told = Mutex::new((told, 0_u32));
     let itself: Arc<Mutex<Option<Arc<Receiver>>>> = Arc::default();
@@ -125,7 +114,7 @@ fn a_call_during_a_run_is_not_missed() {
 /// Goal: a receiver has a CPU that is a lane.
 #[test]
 fn a_receiver_needs_a_lane() {
-    let (network, machine) = start();
+    let (network, machine) = start(lanes("0-1"));
     let nothing = |_: CpuId, _: usize| Received::Done;
     let refused = Receiver::new(&network, machine, cpu(2), nothing);
     assert_eq!(refused.err(), Some(DeviceError::NoLanes));

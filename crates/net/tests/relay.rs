@@ -1,24 +1,24 @@
 //! The relay, on real sockets of loopback: what goes in comes out once, at the peer and nowhere else.
 
+mod common;
+
+use common::{PATIENCE, lanes};
 use proptest::prelude::*;
 use quietcore::net::{Network, Relay, RelayEnd, RelayError, RelayOptions, RelaySide, RelayStatistics};
 use quietcore::qdisc::tc::FieldMatch;
 use quietcore::qdisc::{
     Chance, Fifo, FifoLimit, Netem, NetemDelay, NetemLoss, NetemSettings, Packet, Probability,
 };
-use quietcore::{LaneThreads, Machine, Nanos};
+use quietcore::{Machine, Nanos};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longer than any test takes on a machine that works.
-const PATIENCE: Duration = Duration::from_secs(20);
 const SIDES: [RelaySide; 2] = [RelaySide::A, RelaySide::B];
 
 fn start() -> (Network, &'static Machine) {
-    let (network, builder) = Network::new(Machine::builder().lanes("0-1".parse().expect("a list")));
-    (network, builder.lane_threads(LaneThreads::new()).start().expect("starts"))
+    common::start(lanes("0-1"))
 }
 
 fn socket(address: &str) -> UdpSocket {

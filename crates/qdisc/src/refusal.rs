@@ -74,15 +74,25 @@ impl TcRefusal {
     }
 }
 
+/// The words of `tc` and of the kernel are in front, so that they can be searched for.
 impl fmt::Display for TcRefusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Setting { of, option, value, remedy } => write!(out, "{of}: {option} {value}: {remedy}"),
-            Self::NotPossible { what, remedy } => write!(out, "{what}: {remedy}"),
-            Self::OtherKind { found, named } => write!(out, "it is {found}, not {named}"),
-            Self::UnknownClass(class) => write!(out, "there is no class {class}"),
-            Self::ClassExists(class) => write!(out, "there is a class {class} already"),
-            Self::ClassInUse { class, by } => write!(out, "class {class} is used by {by}"),
+            Self::Setting { of, option, value, remedy } => {
+                write!(out, "{of}: `{option} {value}` cannot be: {remedy}")
+            }
+            Self::NotPossible { what, remedy } => write!(out, "{what}; {remedy}"),
+            Self::OtherKind { found, named } => write!(
+                out,
+                "Invalid qdisc name: it is {found} and cannot become {named}; `del` it, or give another handle"
+            ),
+            Self::UnknownClass(class) => write!(out, "Specified class {class} not found"),
+            Self::ClassExists(class) => {
+                write!(out, "File exists: there is a class {class} already; use `change` or `replace`")
+            }
+            Self::ClassInUse { class, by } => {
+                write!(out, "Device or resource busy: class {class} is held by {by}; remove that first")
+            }
         }
     }
 }

@@ -1,41 +1,27 @@
 //! Strict priorities: against a model, and where the kernel's rules have corners.
 
+mod common;
+
+use common::{Parcel, id as class};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    ClassId, Classful, Dequeued, Enqueued, Fifo, FifoLimit, InnerQdisc, Packet, Prio, PrioError,
-    PrioSettings, Qdisc, Rate, Tbf, TbfLimit, TbfSettings,
+    ClassId, Classful, Dequeued, Enqueued, Fifo, FifoLimit, InnerQdisc, Prio, PrioError, PrioSettings, Qdisc,
+    Rate, Tbf, TbfLimit, TbfSettings,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 use std::collections::VecDeque;
 
-/// A number with a priority.
-#[derive(Debug, PartialEq, Eq)]
-struct Urgent {
-    id: u64,
-    priority: u32,
-}
-
-impl Packet for Urgent {
-    fn len(&self) -> u32 {
-        100
-    }
-
-    fn priority(&self) -> u32 {
-        self.priority
-    }
+fn urgent(number: u32, priority: u32) -> Parcel {
+    Parcel { number, class: ClassId(priority), bytes: 100 }
 }
 
 const NOW: Nanos = Nanos(0);
 const LIMIT: usize = 1_000;
 
-fn class(minor: u16) -> ClassId {
-    ClassId::new(1, minor)
-}
-
 /// Bands as lists. The kernel's way to choose one is written out here, step by step.
 struct Model {
-    lists: Vec<VecDeque<u64>>,
+    lists: Vec<VecDeque<u32>>,
     map: [u8; 16],
     sent: u64,
     dropped: u64,
@@ -55,7 +41,7 @@ impl Model {
         }
     }
 
-    fn enqueue(&mut self, id: u64, priority: u32, filtered: Option<u16>) -> Enqueued {
+    fn enqueue(&mut self, id: u32, priority: u32, filtered: Option<u16>) -> Enqueued {
         let band = self.band(priority, filtered);
         if self.lists[band].len() == LIMIT {
             self.dropped += 1;
@@ -65,7 +51,7 @@ impl Model {
         Enqueued::Queued
     }
 
-    fn dequeue(&mut self) -> Option<u64> {
+    fn dequeue(&mut self) -> Option<u32> {
         let id = self.lists.iter_mut().find_map(VecDeque::pop_front)?;
         self.sent += 1;
         Some(id)
@@ -88,7 +74,7 @@ fn packets_leave_as_the_model_says() {
                     let majors = [0, 0, 0, 1 << 16, 7 << 16];
                     let priority = majors[below(5) as usize] + below(20);
                     let filtered = (below(3) == 0).then(|| below(20) as u16);
-                    let packet = Urgent { id, priority };
+                    let packet = urgent(id, priority);
                     let verdict = match filtered {
                         Some(minor) => queue.enqueue_filtered(NOW, class(minor), packet),
                         None => queue.enqueue(NOW, packet),
@@ -96,7 +82,7 @@ fn packets_leave_as_the_model_says() {
                     assert_eq!(verdict, model.enqueue(id, priority, filtered), "seed {seed}, packet {id}");
                 }
                 10..=17 => {
-                    let sent = queue.dequeue(NOW).packet().map(|packet| packet.id);
+                    let sent = queue.dequeue(NOW).packet().map(|packet| packet.number);
                     assert_eq!(sent, model.dequeue(), "seed {seed}, step {id}");
                 }
                 18 => {
@@ -134,9 +120,10 @@ fn a_throttled_band_holds_back_itself_only() {
     let mut queue = Prio::new(PrioSettings::default()).expect("defaults");
     assert!(queue.graft_inner(NOW, class(1), Some(Box::new(bucket))));
     for (id, band) in [(0, 1), (1, 1), (2, 2), (3, 3)] {
-        assert!(queue.enqueue_to(NOW, class(band), Urgent { id, priority: 0 }).is_accepted());
+        assert!(queue.enqueue_to(NOW, class(band), urgent(id, 0)).is_accepted());
     }
-    let sent: Vec<u64> = std::iter::from_fn(|| queue.dequeue(NOW).packet()).map(|packet| packet.id).collect();
+    let sent: Vec<u32> =
+        std::iter::from_fn(|| queue.dequeue(NOW).packet()).map(|packet| packet.number).collect();
     assert_eq!(sent, [0, 2, 3], "100 bytes are the bucket");
     assert_eq!(queue.dequeue(NOW), Dequeued::Throttled(Nanos(1_000_000_000)));
     assert!(queue.dequeue(Nanos(1_000_000_000)).packet().is_some());
@@ -148,17 +135,17 @@ fn a_throttled_band_holds_back_itself_only() {
 #[test]
 fn a_look_does_not_choose() {
     let mut child = InnerQdisc::new(Prio::new(PrioSettings::default()).expect("defaults"));
-    assert!(child.enqueue(NOW, Urgent { id: 0, priority: 2 }).is_accepted());
+    assert!(child.enqueue(NOW, urgent(0, 2)).is_accepted());
     assert_eq!(child.peek(NOW), Dequeued::Packet(100));
-    assert!(child.enqueue(NOW, Urgent { id: 1, priority: 6 }).is_accepted());
-    assert_eq!(child.dequeue(NOW).packet().map(|packet| packet.id), Some(1));
+    assert!(child.enqueue(NOW, urgent(1, 6)).is_accepted());
+    assert_eq!(child.dequeue(NOW).packet().map(|packet| packet.number), Some(1));
 }
 
 /// Goal: settings that cannot be are refused, and change nothing. Method: both sides of each limit.
 #[test]
 fn settings_that_cannot_be() {
     let with = |bands, band| PrioSettings { bands, priomap: [band; 16], ..PrioSettings::default() };
-    let mut queue = Prio::<Urgent>::new(with(2, 1)).expect("the least");
+    let mut queue = Prio::<Parcel>::new(with(2, 1)).expect("the least");
     assert_eq!(queue.change(with(1, 0)), Err(PrioError::Bands { count: 1 }));
     assert_eq!(queue.change(with(17, 0)), Err(PrioError::Bands { count: 17 }));
     assert_eq!(queue.change(with(2, 2)), Err(PrioError::Band { priority: 0, band: 2 }));

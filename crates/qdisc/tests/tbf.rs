@@ -3,24 +3,18 @@
 //! The model keeps packets in a `Vec`, computes with signed 128-bit numbers, and knows neither `Rate` nor
 //! `InnerQdisc`.
 
+mod common;
+
+use common::Parcel;
 use proptest::prelude::*;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    Dequeued, Enqueued, Fifo, FifoLimit, InnerQdisc, LinkLayer, Packet, Qdisc, Rate, Statistics, Tbf,
+    ClassId, Dequeued, Enqueued, Fifo, FifoLimit, InnerQdisc, LinkLayer, Qdisc, Rate, Statistics, Tbf,
     TbfError, TbfLimit, TbfSettings,
 };
 
-/// A packet that is only its number and its length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Datagram {
-    number: u32,
-    bytes: u32,
-}
-
-impl Packet for Datagram {
-    fn len(&self) -> u32 {
-        self.bytes
-    }
+fn packet(number: u32, bytes: u32) -> Parcel {
+    Parcel { number, class: ClassId(0), bytes }
 }
 
 /// What a rate is made of.
@@ -87,13 +81,13 @@ impl Asked {
 struct Model {
     asked: Asked,
     limit: u128,
-    queue: Vec<Datagram>,
+    queue: Vec<Parcel>,
     tokens: i128,
     ptokens: i128,
     t_c: i128,
     dropped: u64,
     overlimits: u64,
-    sent: Vec<(Nanos, Datagram)>,
+    sent: Vec<(Nanos, Parcel)>,
 }
 
 impl Model {
@@ -126,7 +120,7 @@ impl Model {
         self.queue.iter().map(|packet| u64::from(packet.bytes)).sum()
     }
 
-    fn enqueue(&mut self, packet: Datagram) -> Enqueued {
+    fn enqueue(&mut self, packet: Parcel) -> Enqueued {
         let fits = u128::from(self.backlog()) + u128::from(packet.bytes) <= self.limit;
         if packet.bytes > self.asked.longest() || !fits {
             self.dropped += 1;
@@ -136,7 +130,7 @@ impl Model {
         Enqueued::Queued
     }
 
-    fn dequeue(&mut self, now: Nanos) -> Dequeued<Datagram> {
+    fn dequeue(&mut self, now: Nanos) -> Dequeued<Parcel> {
         let Some(head) = self.queue.first().copied() else { return Dequeued::Empty };
         let buffer = self.asked.line.cost(self.asked.burst);
         let elapsed = (i128::from(now.0) - self.t_c).min(buffer);
@@ -177,7 +171,7 @@ enum Step {
 /// Both, side by side.
 #[derive(Debug)]
 struct Pair {
-    subject: Tbf<Datagram>,
+    subject: Tbf<Parcel>,
     model: Model,
     now: Nanos,
     number: u32,
@@ -190,7 +184,7 @@ impl Pair {
         Self { subject, model: Model::new(asked, now), now, number: 0 }
     }
 
-    fn dequeue(&mut self) -> Dequeued<Datagram> {
+    fn dequeue(&mut self) -> Dequeued<Parcel> {
         let given = self.subject.dequeue(self.now);
         assert_eq!(given, self.model.dequeue(self.now), "at {:?}", self.now);
         given
@@ -201,7 +195,7 @@ impl Pair {
             Step::Wait(span) => self.now.0 += span,
             Step::Enqueue(bytes) => {
                 self.number += 1;
-                let packet = Datagram { number: self.number, bytes };
+                let packet = packet(self.number, bytes);
                 let verdict = self.subject.enqueue(self.now, packet);
                 assert_eq!(verdict, self.model.enqueue(packet), "{packet:?} at {:?}", self.now);
             }
@@ -269,7 +263,7 @@ fn asked() -> impl Strategy<Value = Asked> {
 }
 
 /// That in no span more was sent, at the rate, than the span and `depth`, all in nanoseconds.
-fn check_windows(sent: &[(Nanos, Datagram)], line: Line, depth: i128) {
+fn check_windows(sent: &[(Nanos, Parcel)], line: Line, depth: i128) {
     for (first, (begin, _)) in sent.iter().enumerate() {
         let mut used = 0;
         for (end, packet) in &sent[first..] {
@@ -281,7 +275,7 @@ fn check_windows(sent: &[(Nanos, Datagram)], line: Line, depth: i128) {
 }
 
 /// The same in bytes, where a packet more may come from rounding.
-fn check_bytes(sent: &[(Nanos, Datagram)], rate: u64, burst: u32) {
+fn check_bytes(sent: &[(Nanos, Parcel)], rate: u64, burst: u32) {
     let longest = sent.iter().map(|(_, packet)| packet.bytes).max().unwrap_or(0);
     for (first, (begin, _)) in sent.iter().enumerate() {
         let mut bytes = 0;
@@ -301,7 +295,7 @@ proptest! {
     /// Method: random settings and steps, both side by side.
     #[test]
     fn as_the_model(asked in asked(), steps in steps(2)) {
-        let refused = Tbf::<Datagram>::new(asked.built(), Nanos(0)).is_err();
+        let refused = Tbf::<Parcel>::new(asked.built(), Nanos(0)).is_err();
         prop_assert_eq!(refused, !asked.can_be());
         if !refused {
             let mut pair = Pair::new(asked);
@@ -343,10 +337,10 @@ fn slow() -> TbfSettings {
     TbfSettings::new(Line::plain(1_000_000).built(), 1_000, TbfLimit::Bytes(10_000))
 }
 
-fn filled(settings: TbfSettings, lengths: &[u32]) -> Tbf<Datagram> {
+fn filled(settings: TbfSettings, lengths: &[u32]) -> Tbf<Parcel> {
     let mut queue = Tbf::new(settings, Nanos(0)).expect("settings that can be");
     for (number, bytes) in (0..).zip(lengths) {
-        assert_eq!(queue.enqueue(Nanos(0), Datagram { number, bytes: *bytes }), Enqueued::Queued);
+        assert_eq!(queue.enqueue(Nanos(0), packet(number, *bytes)), Enqueued::Queued);
     }
     queue
 }
@@ -356,15 +350,15 @@ fn filled(settings: TbfSettings, lengths: &[u32]) -> Tbf<Datagram> {
 #[test]
 fn nobody_passes_the_head() {
     let mut queue = filled(slow(), &[900, 1_000, 1]);
-    assert_eq!(queue.dequeue(Nanos(0)), Dequeued::Packet(Datagram { number: 0, bytes: 900 }));
+    assert_eq!(queue.dequeue(Nanos(0)), Dequeued::Packet(packet(0, 900)));
     let due = Nanos(900 * MICROS);
     for early in [0, 1, 100 * MICROS, 101 * MICROS, due.0 - 1] {
         assert_eq!(queue.dequeue(Nanos(early)), Dequeued::Throttled(due), "at {early}");
     }
-    assert_eq!(queue.dequeue(due), Dequeued::Packet(Datagram { number: 1, bytes: 1_000 }));
+    assert_eq!(queue.dequeue(due), Dequeued::Packet(packet(1, 1_000)));
     let due = Nanos(due.0 + MICROS);
     assert_eq!(queue.dequeue(Nanos(due.0 - 1)), Dequeued::Throttled(due));
-    assert_eq!(queue.dequeue(due), Dequeued::Packet(Datagram { number: 2, bytes: 1 }));
+    assert_eq!(queue.dequeue(due), Dequeued::Packet(packet(2, 1)));
     assert_eq!((queue.dequeue(due), queue.statistics().overlimits), (Dequeued::Empty, 6));
 }
 
@@ -374,9 +368,9 @@ fn too_long_is_dropped() {
     let peak = slow().peak(Line::plain(2_000_000).built(), 600);
     for (settings, longest) in [(slow(), 1_000), (peak, 600)] {
         let mut queue = filled(settings, &[longest]);
-        let verdict = queue.enqueue(Nanos(0), Datagram { number: 9, bytes: longest + 1 });
+        let verdict = queue.enqueue(Nanos(0), packet(9, longest + 1));
         assert_eq!((verdict, queue.statistics().dropped), (Enqueued::Dropped, 1));
-        assert_eq!(queue.dequeue(Nanos(0)), Dequeued::Packet(Datagram { number: 0, bytes: longest }));
+        assert_eq!(queue.dequeue(Nanos(0)), Dequeued::Packet(packet(0, longest)));
     }
 }
 
@@ -387,7 +381,7 @@ fn the_peak_rate_spaces_a_burst() {
     let mut queue = filled(settings, &[200; 6]);
     let mut now = Nanos(0);
     for number in 0..5 {
-        assert_eq!(queue.dequeue(now), Dequeued::Packet(Datagram { number, bytes: 200 }));
+        assert_eq!(queue.dequeue(now), Dequeued::Packet(packet(number, 200)));
         now.0 += 50 * MICROS;
     }
     // 200 us have refilled 200 bytes of the 1000 that were sent: the sixth is not short of any.
@@ -413,7 +407,7 @@ fn a_pause_counts_as_long_as_the_bucket() {
 #[test]
 fn settings_that_cannot_be() {
     let line = |rate| Line::plain(rate).built();
-    let error = |settings| Tbf::<Datagram>::new(settings, Nanos(0)).err();
+    let error = |settings| Tbf::<Parcel>::new(settings, Nanos(0)).err();
     let mut wrong = slow();
     wrong.burst = 0;
     assert_eq!(error(wrong), Some(TbfError::Burst { bytes: 0 }));
@@ -443,7 +437,7 @@ fn other_disciplines_inside() {
     let inner = Tbf::new(slower, Nanos(0)).expect("settings that can be");
     let mut queue = filled(slow(), &[]).with_inner(InnerQdisc::new(inner));
     for number in 0..2 {
-        assert!(queue.enqueue(Nanos(0), Datagram { number, bytes: 1_000 }).is_accepted());
+        assert!(queue.enqueue(Nanos(0), packet(number, 1_000)).is_accepted());
     }
     assert!(queue.dequeue(Nanos(0)).packet().is_some());
     assert_eq!(queue.dequeue(Nanos(0)), Dequeued::Throttled(Nanos(2_000 * MICROS)), "the inner one says so");
@@ -452,11 +446,11 @@ fn other_disciplines_inside() {
 
     let mut fifo = Fifo::new(FifoLimit::Packets(3));
     for (number, bytes) in [(0, 1_001), (1, 10), (2, 5_000)] {
-        assert!(fifo.enqueue(Nanos(0), Datagram { number, bytes }).is_accepted());
+        assert!(fifo.enqueue(Nanos(0), packet(number, bytes)).is_accepted());
     }
     let mut queue = filled(slow(), &[7]).with_inner(InnerQdisc::new(fifo));
     assert_eq!(queue.statistics().dropped, 1, "what waited before");
-    assert_eq!(queue.dequeue(Nanos(0)), Dequeued::Packet(Datagram { number: 1, bytes: 10 }));
+    assert_eq!(queue.dequeue(Nanos(0)), Dequeued::Packet(packet(1, 10)));
     assert_eq!((queue.dequeue(Nanos(0)), queue.statistics().dropped), (Dequeued::Empty, 3));
     assert_eq!((queue.statistics().sent_bytes, queue.statistics().qlen), (10, 0));
 }

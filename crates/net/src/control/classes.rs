@@ -6,12 +6,12 @@ use super::qdiscs::estimate;
 use super::state::ControlState;
 use core::fmt::Debug;
 use quietcore_live::Nanos;
-use quietcore_qdisc::tc::{ClassCommand, ClassOptions, TcVerb};
+use quietcore_qdisc::tc::{ClassCommand, ClassOptions, TcRefusal, TcVerb};
 use quietcore_qdisc::{ClassId, Packet};
 
 /// What cannot be done.
 fn not_possible<T>(what: String, remedy: &'static str) -> Result<T, TcControlError> {
-    Err(TcControlError::NotPossible { what, remedy })
+    Err(TcControlError::not_possible(what, remedy))
 }
 
 impl<P: Packet + Debug + Send> ControlState<P> {
@@ -71,12 +71,12 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
             return not_possible(format!("`{command}` names no kind"), "name that of the discipline");
         };
         if options.kind() != self.options.kind() {
-            return Err(TcControlError::OtherKind { found: self.options.kind(), named: options.kind() });
+            return Err(TcControlError::other_kind(self.options.kind(), options.kind()));
         }
         // Below the discipline is below no class.
         let parent = command.parent.filter(|parent| parent.minor() != 0);
         match (self.classes.contains_key(&id), command.verb) {
-            (true, TcVerb::Add) => return Err(TcControlError::ClassExists { class: id }),
+            (true, TcVerb::Add) => return Err(TcControlError::Refused(TcRefusal::ClassExists(id))),
             (false, TcVerb::Change | TcVerb::Delete) => return Err(self.unknown_class(id)),
             (true, _) => {
                 let before = self.classes.get(&id).and_then(|class| class.parent);
@@ -110,7 +110,7 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
             return Err(self.unknown_class(id));
         }
         if self.filters.hold(id) {
-            return Err(TcControlError::ClassInUse { class: id, by: "a filter" });
+            return Err(TcControlError::in_use(id, "a filter"));
         }
         self.body.remove_class(id).map_err(|refusal| self.refused(refusal))?;
         self.classes.remove(&id);

@@ -8,19 +8,6 @@ use quietcore_qdisc::ClassId;
 use quietcore_qdisc::tc::{TcError, TcRefusal};
 
 /// Why a command was not carried out. Nothing has changed then.
-///
-/// ```
-/// use quietcore::Machine;
-/// use quietcore::net::{Control, TcControlError};
-///
-/// let machine = Machine::start()?;
-/// let control = Control::<Vec<u8>>::new(machine, 1);
-/// let error = control.execute_line("tc qd del dev eth1 root").expect_err("there is no device");
-/// assert!(matches!(error, TcControlError::UnknownDevice { .. }));
-/// assert_eq!(error.to_string(), "Cannot find device \"eth1\"; there is none");
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TcControlError {
@@ -77,31 +64,12 @@ pub enum TcControlError {
         /// The one that the command names.
         named: ClassId,
     },
-    /// A discipline has a kind for as long as it is there.
-    OtherKind {
-        /// What there is.
-        found: &'static str,
-        /// What the command names.
-        named: &'static str,
-    },
     /// No class has that name.
     UnknownClass {
         /// The name.
         class: ClassId,
         /// Those that there are.
         known: Vec<ClassId>,
-    },
-    /// There is such a class already.
-    ClassExists {
-        /// The name.
-        class: ClassId,
-    },
-    /// Something holds the class.
-    ClassInUse {
-        /// The name.
-        class: ClassId,
-        /// What holds it.
-        by: &'static str,
     },
     /// No filter is like that.
     UnknownFilter {
@@ -110,27 +78,16 @@ pub enum TcControlError {
         /// The priorities that there are.
         known: Vec<u16>,
     },
-    /// What the command wants is not to be had there.
-    NotPossible {
-        /// What.
-        what: String,
-        /// What to do instead.
-        remedy: &'static str,
-    },
-    /// An option has a value that it cannot have.
-    Setting {
-        /// The kind of discipline or class.
-        of: &'static str,
-        /// The option.
-        option: &'static str,
-        /// As it was typed, or what followed from it.
-        value: String,
-        /// What it can have.
-        remedy: String,
-    },
+    /// It cannot be as the line says.
+    Refused(TcRefusal),
 }
 
 impl TcControlError {
+    /// What the command wants is not to be had there.
+    pub(super) fn not_possible(what: impl Into<String>, remedy: &'static str) -> Self {
+        Self::Refused(TcRefusal::NotPossible { what: what.into(), remedy })
+    }
+
     /// An option that cannot be as it is.
     pub(super) fn setting(
         of: &'static str,
@@ -138,19 +95,24 @@ impl TcControlError {
         value: impl ToString,
         remedy: impl Into<String>,
     ) -> Self {
-        Self::Setting { of, option, value: value.to_string(), remedy: remedy.into() }
+        Self::Refused(TcRefusal::Setting { of, option, value: value.to_string(), remedy: remedy.into() })
+    }
+
+    /// Options of another kind than what is there.
+    pub(super) const fn other_kind(found: &'static str, named: &'static str) -> Self {
+        Self::Refused(TcRefusal::OtherKind { found, named })
+    }
+
+    /// A class that cannot go or change.
+    pub(super) const fn in_use(class: ClassId, by: &'static str) -> Self {
+        Self::Refused(TcRefusal::ClassInUse { class, by })
     }
 
     /// What a discipline says, which has the classes `known`.
     pub(super) fn refused(refusal: TcRefusal, known: Vec<ClassId>) -> Self {
         match refusal {
-            TcRefusal::Setting { of, option, value, remedy } => Self::Setting { of, option, value, remedy },
-            TcRefusal::NotPossible { what, remedy } => Self::NotPossible { what, remedy },
-            TcRefusal::OtherKind { found, named } => Self::OtherKind { found, named },
             TcRefusal::UnknownClass(class) => Self::UnknownClass { class, known },
-            TcRefusal::ClassExists(class) => Self::ClassExists { class },
-            TcRefusal::ClassInUse { class, by } => Self::ClassInUse { class, by },
-            other => Self::NotPossible { what: other.to_string(), remedy: "type something else" },
+            other => Self::Refused(other),
         }
     }
 }
@@ -196,28 +158,15 @@ impl fmt::Display for TcControlError {
             Self::OtherHandle { found, named } => {
                 write!(out, "Invalid handle: {named} is not there, but {found}")
             }
-            Self::OtherKind { found, named } => write!(
-                out,
-                "Invalid qdisc name: it is {found} and cannot become {named}; `del` it, or give another handle"
-            ),
             Self::UnknownClass { class, known } => {
                 write!(out, "Specified class {class} not found; ")?;
                 write_known(known, out)
-            }
-            Self::ClassExists { class } => {
-                write!(out, "File exists: there is a class {class} already; use `change` or `replace`")
-            }
-            Self::ClassInUse { class, by } => {
-                write!(out, "Device or resource busy: class {class} is held by {by}; remove that first")
             }
             Self::UnknownFilter { parent, known } => {
                 write!(out, "Cannot find specified filter of {parent}; of priorities ")?;
                 write_known(known, out)
             }
-            Self::NotPossible { what, remedy } => write!(out, "{what}; {remedy}"),
-            Self::Setting { of, option, value, remedy } => {
-                write!(out, "{of}: `{option} {value}` cannot be: {remedy}")
-            }
+            Self::Refused(refusal) => refusal.fmt(out),
         }
     }
 }

@@ -86,26 +86,20 @@ impl NewFilter {
             Classifier::MatchAll { flow } => (FilterKind::MatchAll, *flow),
             other => {
                 let what = format!("a filter of the kind of `{other}` is not known here");
-                return Err(TcControlError::NotPossible { what, remedy: "use u32 or matchall" });
+                return Err(TcControlError::not_possible(what, "use u32 or matchall"));
             }
         };
         let of = kind.name();
-        let setting = |option, value: String, remedy: &str| TcControlError::Setting {
-            of,
-            option,
-            value,
-            remedy: remedy.into(),
-        };
         let Some(flow) = flow else {
-            return Err(setting("flowid", String::new(), "name the class that it is for"));
+            return Err(TcControlError::setting(of, "flowid", "", "name the class that it is for"));
         };
         let protocol = protocol.unwrap_or(ALL);
         if protocol != ALL && protocol != IP {
             let remedy = "only `ip` and `all` can be told apart here";
-            return Err(setting("protocol", protocol.to_string(), remedy));
+            return Err(TcControlError::setting(of, "protocol", protocol, remedy));
         }
         if prio == Some(0) {
-            return Err(setting("prio", "0".into(), "priorities begin at 1"));
+            return Err(TcControlError::setting(of, "prio", 0, "priorities begin at 1"));
         }
         Ok(Self { protocol, prio, kind, flow })
     }
@@ -136,7 +130,7 @@ impl Filters {
         let prio = prio.unwrap_or(auto);
         if prio == 0 {
             let what = format!("no priority is left before the first filter of {parent}");
-            return Err(TcControlError::NotPossible { what, remedy: "name one with `prio`" });
+            return Err(TcControlError::not_possible(what, "name one with `prio`"));
         }
         let like = filters.iter().filter(|filter| filter.prio == prio);
         let (mut table, mut number) = (None, FIRST_NUMBER);
@@ -145,14 +139,11 @@ impl Filters {
             if other.kind.name() != kind.name() || other.protocol != protocol {
                 let what =
                     format!("priority {prio} of {parent} is {} of {}", other.kind.name(), other.protocol);
-                return Err(TcControlError::NotPossible { what, remedy });
+                return Err(TcControlError::not_possible(what, remedy));
             }
             if kind == FilterKind::MatchAll {
                 let what = format!("File exists: priority {prio} of {parent} has its matchall");
-                return Err(TcControlError::NotPossible {
-                    what,
-                    remedy: "`del` it first, or name another `prio`",
-                });
+                return Err(TcControlError::not_possible(what, "`del` it first, or name another `prio`"));
             }
             (table, number) = (Some(other.table), number.max(other.number.saturating_add(1)));
         }

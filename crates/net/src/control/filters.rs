@@ -16,10 +16,7 @@ impl<P: Packet + Debug + Send> ControlState<P> {
         let parent = root_handle(entry, command.place).unwrap_or(ClassId::new(0, 0));
         if parent.major() == 0 || entry.mq() == Some(parent.major()) {
             let what = format!("mq {parent} has no filters: the sender's CPU decides the queue");
-            return Err(TcControlError::NotPossible {
-                what,
-                remedy: "name a discipline with classes as `parent`",
-            });
+            return Err(TcControlError::not_possible(what, "name a discipline with classes as `parent`"));
         }
         entry.change(parent.major(), now, |node| {
             node.filterable(parent)?;
@@ -32,7 +29,7 @@ impl<P: Packet + Debug + Send> ControlState<P> {
             }
             let Some(classifier) = &command.classifier else {
                 let what = format!("`{command}` names no kind");
-                return Err(TcControlError::NotPossible { what, remedy: "use u32 or matchall" });
+                return Err(TcControlError::not_possible(what, "use u32 or matchall"));
             };
             let wanted = NewFilter::new(command.protocol, command.prio, classifier)?;
             if wanted.flow.major() != node.handle || wanted.flow == parent {
@@ -49,10 +46,7 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
     pub(super) fn filterable(&self, parent: ClassId) -> Result<(), TcControlError> {
         if !self.body.has_filters() {
             let what = format!("{} {} has no classes to choose from", self.options.kind(), self.id());
-            return Err(TcControlError::NotPossible {
-                what,
-                remedy: "filters belong to a discipline with classes",
-            });
+            return Err(TcControlError::not_possible(what, "filters belong to a discipline with classes"));
         }
         if parent.minor() != 0 && !self.classes.contains_key(&parent) {
             return Err(TcControlError::UnknownClass { class: parent, known: self.class_names() });

@@ -140,7 +140,7 @@ impl<P: Packet + Debug + Send> Control<P> {
             Command::Filter(command) => state.filter(command, now),
             other => {
                 let what = format!("`{other}` is not known here");
-                Err(TcControlError::NotPossible { what, remedy: "use qdisc, class or filter" })
+                Err(TcControlError::not_possible(what, "use qdisc, class or filter"))
             }
         };
         drop(state);

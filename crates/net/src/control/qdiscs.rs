@@ -46,10 +46,7 @@ impl<P: Packet + Debug + Send> ControlState<P> {
         }
         let Some(options) = &command.options else {
             let what = format!("`{command}` names no kind");
-            return Err(TcControlError::NotPossible {
-                what,
-                remedy: "name what it is to be: mq, netem, ...",
-            });
+            return Err(TcControlError::not_possible(what, "name what it is to be: mq, netem, ..."));
         };
         let entry = self.entry(&command.device)?;
         let (spot, operation) = entry.operation(command, options)?;
@@ -84,8 +81,8 @@ impl<P: Packet + Debug + Send> ControlState<P> {
                 return Ok(handle);
             }
         }
-        let what = "all handles from 8001: on are taken".to_string();
-        Err(TcControlError::NotPossible { what, remedy: "name one with `handle`" })
+        let what = "all handles from 8001: on are taken";
+        Err(TcControlError::not_possible(what, "name one with `handle`"))
     }
 
     fn delete_qdisc(&mut self, command: &QdiscCommand, now: Nanos) -> Result<(), TcControlError> {
@@ -95,8 +92,8 @@ impl<P: Packet + Debug + Send> ControlState<P> {
             if let Some(handle) = handle.filter(|handle| entry.place_of(*handle).is_none()) {
                 return Err(entry.unknown(handle));
             }
-            let what = "Classid cannot be zero: a discipline is deleted where it is".to_string();
-            return Err(TcControlError::NotPossible { what, remedy: "name its place: `root` or `parent`" });
+            let what = "Classid cannot be zero: a discipline is deleted where it is";
+            return Err(TcControlError::not_possible(what, "name its place: `root` or `parent`"));
         };
         let spot = entry.resolve(place)?;
         let Some(occupant) = entry.occupant(spot) else {
@@ -108,7 +105,7 @@ impl<P: Packet + Debug + Send> ControlState<P> {
             return Err(TcControlError::OtherHandle { found, named });
         }
         if let Some(options) = command.options.as_ref().filter(|options| options.kind() != occupant.kind) {
-            return Err(TcControlError::OtherKind { found: occupant.kind, named: options.kind() });
+            return Err(TcControlError::other_kind(occupant.kind, options.kind()));
         }
         match spot {
             Attachment::Root => {
@@ -179,7 +176,7 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
             },
             (None, TcVerb::Change | TcVerb::Delete) => {
                 let what = format!("Qdisc not found: {} {place} has its default", command.device);
-                return Err(TcControlError::NotPossible { what, remedy: "use `add` or `replace`" });
+                return Err(TcControlError::not_possible(what, "use `add` or `replace`"));
             }
             (None, TcVerb::Add | TcVerb::Replace) => {
                 handle.map_or(Ok(()), is_new)?;
@@ -189,14 +186,14 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         if let (Operation::Create, QdiscOptions::Mq(_), false) =
             (&operation, options, spot == Attachment::Root)
         {
-            let what = "mq can only be a device's root".to_string();
-            return Err(TcControlError::NotPossible { what, remedy: "use `root`" });
+            let what = "mq can only be a device's root";
+            return Err(TcControlError::not_possible(what, "use `root`"));
         }
         if let (Operation::Create, Attachment::Slot { owner, .. }) = (&operation, spot)
             && self.depth(owner) >= DEPTH_MAX
         {
             let what = format!("{} {place} is inside of {DEPTH_MAX} others already", command.device);
-            return Err(TcControlError::NotPossible { what, remedy: "put it further up" });
+            return Err(TcControlError::not_possible(what, "put it further up"));
         }
         Ok((spot, operation))
     }
@@ -216,7 +213,7 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         now: Nanos,
     ) -> Result<(), TcControlError> {
         if options.kind() != occupant.kind {
-            return Err(TcControlError::OtherKind { found: occupant.kind, named: options.kind() });
+            return Err(TcControlError::other_kind(occupant.kind, options.kind()));
         }
         if let DeviceRoot::Mq { handle, estimate: before } = &mut self.root
             && *handle == occupant.handle
@@ -281,7 +278,7 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
                 return Ok(());
             }
             let what = format!("{} has no room for a discipline", place_text(Some(class)));
-            Err(TcControlError::NotPossible { what, remedy: "name a class without classes below it" })
+            Err(TcControlError::not_possible(what, "name a class without classes below it"))
         })
     }
 }

@@ -99,22 +99,6 @@ pub struct QdiscReport {
 }
 
 /// A class.
-///
-/// ```
-/// # use quietcore::{Machine, net::{Answer, Control, Device, DeviceOptions, Network}};
-/// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-/// # let machine = builder.start()?;
-/// # let device = Device::new(&network, machine, DeviceOptions::new(1), |_, _: Vec<u8>| Ok(()))?;
-/// # let control = Control::new(machine, 7);
-/// # control.add_device("veth0", device.into())?;
-/// control.execute_line("tc qd add dev veth0 root handle 1: htb default 10")?;
-/// control.execute_line("tc class add dev veth0 parent 1: classid 1:10 htb rate 1mbit")?;
-/// let Answer::Classes(reports) = control.execute_line("tc class show dev veth0")? else { panic!() };
-/// let text = "class htb 1:10 root prio 0 rate 1Mbit ceil 1Mbit burst 1600b cburst 1600b";
-/// assert_eq!(reports[0].to_string(), text);
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClassReport {
@@ -143,21 +127,6 @@ pub struct ClassReport {
 }
 
 /// A filter.
-///
-/// ```
-/// # use quietcore::{Machine, net::{Answer, Control, Device, DeviceOptions, Network}};
-/// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-/// # let machine = builder.start()?;
-/// # let device = Device::new(&network, machine, DeviceOptions::new(1), |_, _: Vec<u8>| Ok(()))?;
-/// # let control = Control::new(machine, 7);
-/// # control.add_device("veth0", device.into())?;
-/// control.execute_line("tc qd add dev veth0 root handle 1: htb")?;
-/// control.execute_line("tc filter add dev veth0 parent 1: prio 5 matchall flowid 1:10")?;
-/// let Answer::Filters(reports) = control.execute_line("tc filter show dev veth0")? else { panic!() };
-/// assert_eq!((reports[0].prio, reports[0].kind), (5, "matchall"));
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FilterReport {

@@ -194,13 +194,10 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
             }
             if slots.is_empty() && !node.body.has_filters() {
                 let what = format!("{} {} has no classes", node.options.kind(), node.id());
-                return Err(TcControlError::NotPossible {
-                    what,
-                    remedy: "only classes have disciplines inside",
-                });
+                return Err(TcControlError::not_possible(what, "only classes have disciplines inside"));
             }
             if node.classes.contains_key(&named) {
-                return Err(TcControlError::ClassInUse { class: named, by: "classes below it" });
+                return Err(TcControlError::in_use(named, "classes below it"));
             }
             Err(TcControlError::UnknownClass { class: named, known: slots })
         })?

@@ -2,8 +2,9 @@
 
 use super::control_socket::{ControlServer, Reply};
 use super::error::InstanceError;
-use super::executor::LineExecutor;
+use super::executor::execute;
 use super::record::TakenName;
+use crate::control::Control;
 use crate::device::Device;
 use core::fmt;
 use quietcore_live::Machine;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 /// machine ends, and the name is free.
 pub(super) struct InstanceBase {
     server: Option<ControlServer>,
-    executor: Arc<LineExecutor>,
+    control: Arc<Control<IpPacket>>,
     devices: [String; 2],
     pub(super) machine: &'static Machine,
     name: TakenName,
@@ -29,28 +30,28 @@ impl fmt::Debug for InstanceBase {
 impl InstanceBase {
     /// With a machine that was just started; a drop ends it.
     pub(super) fn new(name: TakenName, machine: &'static Machine, devices: [String; 2], seed: u64) -> Self {
-        Self { server: None, executor: Arc::new(LineExecutor::new(machine, seed)), devices, machine, name }
+        Self { server: None, control: Arc::new(Control::new(machine, seed)), devices, machine, name }
     }
 
     /// Lets lines of `tc` name the devices, and takes such lines at the control socket.
     pub(super) fn open(&mut self, devices: [&Arc<Device<IpPacket>>; 2]) -> Result<(), InstanceError> {
         for (name, device) in self.devices.iter().zip(devices) {
-            self.executor.add_device(name, Arc::clone(device))?;
+            self.control.add_device(name, Arc::clone(device))?;
         }
-        let (path, executor) = (self.name.socket(), Arc::clone(&self.executor));
-        let server = ControlServer::start(&path, move |line| executor.execute(line));
+        let (path, control) = (self.name.socket(), Arc::clone(&self.control));
+        let server = ControlServer::start(&path, move |line| execute(&control, line));
         self.server = Some(server.map_err(|error| InstanceError::Socket { path, error })?);
         Ok(())
     }
 
     pub(super) fn execute(&self, line: &str) -> Reply {
-        self.executor.execute(line)
+        execute(&self.control, line)
     }
 
     /// Takes no more lines, and lets the devices go.
     pub(super) fn close(&mut self) {
         self.server = None;
-        self.devices.iter().for_each(|device| self.executor.remove_device(device));
+        self.devices.iter().for_each(|device| self.control.remove_device(device));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reports of disciplines, classes and filters as JSON, with the names that `tc -j` has where it has one.
 
-use crate::control::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport};
-use quietcore_qdisc::Statistics;
+use crate::control::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport, RateReport};
+use quietcore_qdisc::{ClassId, Statistics};
 use serde_json::{Map, Value, json};
 
 /// All that is known, whatever was asked for.
@@ -18,27 +18,29 @@ fn qdisc(report: &QdiscReport) -> Value {
     let mut value = Map::new();
     value.insert("kind".into(), report.kind.into());
     value.insert("handle".into(), report.handle.to_string().into());
-    value.insert("dev".into(), report.device.as_str().into());
-    match report.parent {
-        Some(parent) => value.insert("parent".into(), parent.to_string().into()),
-        None => value.insert("root".into(), true.into()),
-    };
+    add_place(&mut value, &report.device, report.parent);
     value.insert("options".into(), report.options.as_str().into());
-    add_statistics(&mut value, &report.statistics);
-    if let Some(rate) = report.rate {
-        value.insert("rate".into(), rate.bits_per_second.into());
-        value.insert("pps".into(), rate.packets_per_second.into());
-    }
-    if !report.notes.is_empty() {
-        value.insert("notes".into(), report.notes.clone().into());
-    }
+    add_figures(&mut value, &report.statistics, report.rate, &report.notes);
     if let Some(queue) = &report.queue {
         value.insert("queue".into(), queue_value(queue));
     }
     Value::Object(value)
 }
 
-fn add_statistics(value: &mut Map<String, Value>, statistics: &Statistics) {
+fn add_place(value: &mut Map<String, Value>, device: &str, parent: Option<ClassId>) {
+    value.insert("dev".into(), device.into());
+    match parent {
+        Some(parent) => value.insert("parent".into(), parent.to_string().into()),
+        None => value.insert("root".into(), true.into()),
+    };
+}
+
+fn add_figures(
+    value: &mut Map<String, Value>,
+    statistics: &Statistics,
+    rate: Option<RateReport>,
+    notes: &[String],
+) {
     let Statistics { sent_bytes, sent_packets, dropped, overlimits, requeues, backlog, qlen, .. } =
         *statistics;
     let figures = [
@@ -51,6 +53,13 @@ fn add_statistics(value: &mut Map<String, Value>, statistics: &Statistics) {
         ("qlen", qlen),
     ];
     value.extend(figures.map(|(name, figure)| (name.to_owned(), figure.into())));
+    if let Some(rate) = rate {
+        value.insert("rate".into(), rate.bits_per_second.into());
+        value.insert("pps".into(), rate.packets_per_second.into());
+    }
+    if !notes.is_empty() {
+        value.insert("notes".into(), notes.into());
+    }
 }
 
 /// What `tc` does not have: which CPUs took packets out, and what the lock cost.
@@ -73,11 +82,7 @@ fn class(report: &ClassReport) -> Value {
     let mut value = Map::new();
     value.insert("class".into(), report.kind.into());
     value.insert("handle".into(), report.id.to_string().into());
-    value.insert("dev".into(), report.device.as_str().into());
-    match report.parent {
-        Some(parent) => value.insert("parent".into(), parent.to_string().into()),
-        None => value.insert("root".into(), true.into()),
-    };
+    add_place(&mut value, &report.device, report.parent);
     if let Some(leaf) = report.leaf {
         value.insert("leaf".into(), leaf.to_string().into());
     }
@@ -85,14 +90,7 @@ fn class(report: &ClassReport) -> Value {
     if !report.details.is_empty() {
         value.insert("details".into(), report.details.as_str().into());
     }
-    add_statistics(&mut value, &report.statistics);
-    if let Some(rate) = report.rate {
-        value.insert("rate".into(), rate.bits_per_second.into());
-        value.insert("pps".into(), rate.packets_per_second.into());
-    }
-    if !report.notes.is_empty() {
-        value.insert("notes".into(), report.notes.clone().into());
-    }
+    add_figures(&mut value, &report.statistics, report.rate, &report.notes);
     Value::Object(value)
 }
 

@@ -33,16 +33,6 @@ pub enum Offload {
 }
 
 /// The bytes that are written to a TUN interface next: one packet, or several segments joined.
-///
-/// ```
-/// use quietcore::qdisc::IpPacket;
-/// use quietcore_net::tun::{Coalescer, Offload};
-///
-/// let packets = [IpPacket::new(vec![0x45; 60]), IpPacket::new(vec![0x45; 60])];
-/// let mut coalescer = Coalescer::new(Offload::On);
-/// assert_eq!(coalescer.fill(&packets), 1); // no segments of a stream: each is written alone
-/// assert_eq!(coalescer.bytes().len(), 10 + 60); // behind a `virtio_net_hdr`
-/// ```
 #[derive(Debug)]
 pub struct Coalescer {
     offload: Offload,

@@ -11,8 +11,8 @@
 //! shows.
 //!
 //! It has two timers. The watchdog is the moment of `Throttled`. Classes that are told
-//! [`CbqOverlimit::Delay`] are brought back by [`delay_timer`](Cbq::delay_timer) and
-//! [`delay_expired`](Cbq::delay_expired); a caller with one timer needs neither, as `Throttled` names that
+//! [`CbqOverlimit::Delay`] are brought back at [`delay_timer`](Cbq::delay_timer) by
+//! [`end_delays`](Qdisc::end_delays); a caller with one timer needs neither, as `Throttled` names that
 //! moment too, and [`dequeue`](Qdisc::dequeue) does what is due.
 //!
 //! Deliberately absent: filters, estimators of rates, the strategies that drop or lower a priority. Source:
@@ -208,11 +208,6 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     #[must_use]
     pub fn delay_timer(&self) -> Option<Nanos> {
         self.penalties.first().map(|&(moment, _)| moment)
-    }
-
-    /// The second timer is due; then something may be [dequeued](crate::Qdisc::dequeue).
-    pub fn delay_expired(&mut self, now: Nanos) {
-        self.end_penalties(now);
     }
 
     /// What a class has done; `None` of one that does not exist.

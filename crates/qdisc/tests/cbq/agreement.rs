@@ -1,8 +1,9 @@
 //! Random trees and loads: the discipline and the model say the same, packet for packet, moment for moment
 //! and estimate for estimate.
 
-use crate::model::{Answer, Model};
-use crate::{LINK, Parcel, id, rate};
+use crate::LINK;
+use crate::common::{Parcel, id, rate};
+use crate::model::Model;
 use proptest::prelude::*;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{Cbq, CbqClass, CbqOverlimit, CbqSettings, ClassId, Dequeued, Qdisc};
@@ -104,7 +105,7 @@ impl Run {
             Step::Dequeue => _ = self.dequeue(),
             Step::Send(count) => {
                 for _ in 0..count {
-                    let Answer::Packet(parcel) = self.dequeue() else { break };
+                    let Dequeued::Packet(parcel) = self.dequeue() else { break };
                     self.now += rate(LINK).time(parcel.bytes).0;
                 }
             }
@@ -112,7 +113,7 @@ impl Run {
             Step::Until(less) => self.now = self.now.max(self.named.saturating_sub(less)),
             Step::Delays => {
                 assert_eq!(self.cbq.delay_timer().map(|moment| moment.0), self.model.next_penalty());
-                self.cbq.delay_expired(Nanos(self.now));
+                self.cbq.end_delays(Nanos(self.now));
                 self.model.end_penalties(self.now);
             }
             Step::Reset => {
@@ -127,22 +128,17 @@ impl Run {
         self.number += 1;
         let parcel = Parcel { number: self.number, class, bytes };
         let known = [class, id(2), id(0)].into_iter().find(|class| self.model.find(class.0).is_some());
-        assert!(self.cbq.enqueue(Nanos(self.now), parcel.clone()).is_accepted());
+        assert!(self.cbq.enqueue(Nanos(self.now), parcel).is_accepted());
         self.model.enqueue(self.now, known.expect("the link is there").0, parcel);
     }
 
-    fn dequeue(&mut self) -> Answer {
-        let expected = self.model.dequeue(self.now);
-        let got = match self.cbq.dequeue(Nanos(self.now)) {
-            Dequeued::Packet(parcel) => Answer::Packet(parcel),
-            Dequeued::Throttled(moment) => {
-                assert!(moment.0 > self.now, "a busy loop at {}", self.now);
-                self.named = moment.0;
-                Answer::Throttled(moment.0)
-            }
-            Dequeued::Empty => Answer::Empty,
-        };
-        assert_eq!(got, expected, "at {}", self.now);
+    fn dequeue(&mut self) -> Dequeued<Parcel> {
+        let got = self.cbq.dequeue(Nanos(self.now));
+        assert_eq!(got, self.model.dequeue(self.now), "at {}", self.now);
+        if let Dequeued::Throttled(moment) = got {
+            assert!(moment.0 > self.now, "a busy loop at {}", self.now);
+            self.named = moment.0;
+        }
         got
     }
 
@@ -162,9 +158,9 @@ impl Run {
     fn drain(&mut self) {
         for _ in 0..100_000 {
             match self.dequeue() {
-                Answer::Packet(parcel) => self.now += rate(LINK).time(parcel.bytes).0,
-                Answer::Throttled(until) => self.now = until,
-                Answer::Empty => return,
+                Dequeued::Packet(parcel) => self.now += rate(LINK).time(parcel.bytes).0,
+                Dequeued::Throttled(until) => self.now = until.0,
+                Dequeued::Empty => return,
             }
             self.compare();
         }

@@ -2,42 +2,20 @@
 //! other. What a class gets is estimated by the discipline, so shares are checked to a few percent.
 
 mod agreement;
+#[path = "../common/mod.rs"]
+mod common;
 mod model;
 
+use common::{Parcel, id, rate};
 use proptest::prelude::*;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
     Cbq, CbqClass, CbqError, CbqOverlimit, CbqSettings, ClassId, Dequeued, Fifo, FifoLimit, Htb, HtbClass,
-    HtbSettings, InnerQdisc, Packet, Qdisc, Rate,
+    HtbSettings, InnerQdisc, Qdisc,
 };
 
 const LINK: u64 = 1_000_000;
 const SECOND: Nanos = Nanos(1_000_000_000);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Parcel {
-    number: u32,
-    class: ClassId,
-    bytes: u32,
-}
-
-impl Packet for Parcel {
-    fn len(&self) -> u32 {
-        self.bytes
-    }
-
-    fn priority(&self) -> u32 {
-        self.class.0
-    }
-}
-
-fn id(minor: u16) -> ClassId {
-    ClassId::new(1, minor)
-}
-
-fn rate(bytes: u64) -> Rate {
-    Rate::bytes_per_second(bytes).expect("a test's rate is not 0")
-}
 
 fn class(bytes: u64) -> CbqClass {
     CbqClass::new(rate(bytes))
@@ -72,7 +50,7 @@ fn shares(cbq: &mut Cbq<Parcel>, busy: &[u16]) -> Vec<u64> {
                 assert!(until > now, "a busy loop at {now:?}");
                 now = until;
                 if cbq.delay_timer().is_some_and(|due| due <= now) {
-                    cbq.delay_expired(now);
+                    cbq.end_delays(now);
                 }
             }
             Dequeued::Empty => panic!("packets are queued"),
@@ -108,9 +86,7 @@ fn bounds_hold_and_borrowers_borrow() {
 fn two_timers() {
     let told = |overlimit| CbqClass { bounded: true, max_burst: 0, overlimit, ..class(100_000) };
     let mut cbq = cbq(&[(1, told(CbqOverlimit::Delay)), (2, told(CbqOverlimit::Classic))]);
-    for minor in [1, 1] {
-        assert!(cbq.enqueue(Nanos(0), Parcel { number: 0, class: id(minor), bytes: 1_000 }).is_accepted());
-    }
+    feed(&mut cbq, 0, 1, 2);
     assert!(cbq.dequeue(Nanos(0)).packet().is_some());
     assert_eq!(cbq.delay_timer(), None);
     let Dequeued::Throttled(until) = cbq.dequeue(Nanos(1_000_000)) else { panic!("it is above its rate") };
@@ -128,7 +104,7 @@ fn two_timers() {
         Some(1),
         "it is not asked again before that"
     );
-    cbq.delay_expired(until);
+    cbq.end_delays(until);
     assert_eq!(cbq.delay_timer(), None);
     assert!(cbq.dequeue(until).packet().is_some());
     assert!(matches!(cbq.dequeue(until), Dequeued::Throttled(watchdog) if watchdog > until));
@@ -205,9 +181,8 @@ fn bounded_classes_side_by_side() {
 fn isolated_classes_count_for_themselves() {
     let mut cbq = cbq(&[(1, CbqClass { isolated: true, ..class(LINK) }), (2, class(LINK))]);
     for minor in [1, 2] {
-        let parcel = Parcel { number: 0, class: id(minor), bytes: 1_000 };
-        assert!(cbq.enqueue(Nanos(0), parcel).is_accepted());
-        assert!(cbq.dequeue(Nanos(0)).packet().is_some());
+        feed(&mut cbq, 0, minor, 1);
+        assert_eq!(next(&mut cbq, 0), Some(id(minor)));
     }
     let packets = [0, 1, 2].map(|minor| cbq.class(id(minor)).expect("added").queue.sent_packets);
     assert_eq!(packets, [1, 1, 1]);
@@ -232,10 +207,7 @@ fn a_reset_ends_all_debts() {
     for overlimit in [CbqOverlimit::Classic, CbqOverlimit::Delay] {
         let mut cbq = cbq(&[(1, CbqClass { bounded: true, max_burst: 0, overlimit, ..class(1_000) })]);
         for now in [Nanos(0), Nanos(7)] {
-            for _ in 0..3 {
-                let parcel = Parcel { number: 0, class: id(1), bytes: 1_000 };
-                assert!(cbq.enqueue(now, parcel).is_accepted());
-            }
+            feed(&mut cbq, now.0, 1, 3);
             assert!(cbq.dequeue(now).packet().is_some());
             assert!(matches!(cbq.dequeue(now), Dequeued::Throttled(_)));
             cbq.reset(Nanos(7));

@@ -8,8 +8,9 @@
 //! packets is not negative) it follows the discipline. Powers are those of the same library, as they are cut
 //! to whole numbers. Absent: queues of classes that are throttled themselves.
 
-use crate::Parcel;
-use quietcore_qdisc::{CbqClass, CbqOverlimit, CbqSettings};
+use crate::common::Parcel;
+use quietcore_core::Nanos;
+use quietcore_qdisc::{CbqClass, CbqOverlimit, CbqSettings, Dequeued};
 
 /// A delay is at least as long.
 const TICK: i128 = 1_024;
@@ -49,14 +50,6 @@ pub(crate) struct Model {
     top_level: usize,
     /// How long until the earliest of those that were refused in this attempt.
     shortest: Option<i128>,
-}
-
-/// What it has, as `Dequeued`.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    Packet(Parcel),
-    Throttled(u64),
-    Empty,
 }
 
 fn shift(told: &CbqClass) -> u32 {
@@ -205,14 +198,14 @@ impl Model {
         self.classes.iter().filter_map(|class| class.penalty).min().map(|until| until as u64)
     }
 
-    pub(crate) fn dequeue(&mut self, now: u64) -> Answer {
+    pub(crate) fn dequeue(&mut self, now: u64) -> Dequeued<Parcel> {
         self.end_penalties(now);
         let link = self.classes[0].id;
         loop {
             self.shortest = None;
             for round in 0..8 {
                 if let Some(parcel) = self.dequeue_round(round, i128::from(now)) {
-                    return Answer::Packet(parcel);
+                    return Dequeued::Packet(parcel);
                 }
             }
             // Another attempt, in which everybody may lend, the link most of all.
@@ -223,11 +216,11 @@ impl Model {
             self.class(link).under_time = None;
         }
         if self.classes.iter().all(|class| class.queue.is_empty()) {
-            return Answer::Empty;
+            return Dequeued::Empty;
         }
         let refused = self.shortest.map(|delay| now + delay as u64);
         let moment = refused.into_iter().chain(self.next_penalty()).min();
-        Answer::Throttled(moment.expect("who may not send waits for something"))
+        Dequeued::Throttled(Nanos(moment.expect("who may not send waits for something")))
     }
 
     fn dequeue_round(&mut self, round: usize, now: i128) -> Option<Parcel> {

@@ -1,6 +1,7 @@
 //! Random trees and scripts, on the discipline and on the model.
 
-use crate::packet::{Tagged, name};
+use crate::common::Parcel;
+use crate::name;
 use crate::reference::Reference;
 use proptest::prelude::*;
 use quietcore_core::Nanos;
@@ -59,7 +60,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Both, with up to 3 levels of classes below the link.
-fn build(classes: &[(usize, HfscClass)]) -> (Hfsc<Tagged>, Reference) {
+fn build(classes: &[(usize, HfscClass)]) -> (Hfsc<Parcel>, Reference) {
     let (mut queue, mut reference) = (Hfsc::new(), Reference::new());
     let mut levels = vec![(0, 0)]; // which may have children, and how deep they are
     for (index, (parent, config)) in classes.iter().enumerate() {
@@ -76,7 +77,7 @@ fn build(classes: &[(usize, HfscClass)]) -> (Hfsc<Tagged>, Reference) {
 
 /// Both as one.
 struct Pair {
-    queue: Hfsc<Tagged>,
+    queue: Hfsc<Parcel>,
     reference: Reference,
     now: Nanos,
     told: Option<Nanos>,
@@ -88,7 +89,7 @@ impl Pair {
         let was_told = self.told.take();
         let expected = self.reference.dequeue(self.now);
         let found = match self.queue.dequeue(self.now) {
-            Dequeued::Packet(packet) => Dequeued::Packet(packet.number),
+            Dequeued::Packet(packet) => Dequeued::Packet(packet.number as usize),
             Dequeued::Throttled(until) => Dequeued::Throttled(until),
             Dequeued::Empty => Dequeued::Empty,
         };
@@ -126,7 +127,7 @@ fn play(classes: &[(usize, HfscClass)], steps: &[Step]) -> usize {
         match *step {
             Step::Enqueue { leaf, length } => {
                 let leaf = leaves[leaf % leaves.len()];
-                let packet = Tagged { class: name(leaf), number, length };
+                let packet = Parcel { class: name(leaf), number: number as u32, bytes: length };
                 assert!(pair.queue.enqueue(pair.now, packet).is_accepted(), "there is room");
                 pair.reference.enqueue(pair.now, leaf, (number, length));
                 (number, pair.told) = (number + 1, None);

@@ -1,26 +1,27 @@
 //! Classes that come, change and go, while packets are queued.
 
-use crate::packet::{Tagged, name, throttled};
+use crate::common::{Parcel, throttled};
+use crate::name;
 use proptest::prelude::*;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{Dequeued, Hfsc, HfscClass, Qdisc, ServiceCurve};
 
 const MILLISECOND: u64 = 1_000_000;
 
-fn packet(class: usize) -> Tagged {
-    Tagged { class: name(class), number: 0, length: 100 }
+fn packet(class: usize) -> Parcel {
+    Parcel { class: name(class), number: 0, bytes: 100 }
 }
 
 fn share(rate: u64) -> HfscClass {
     HfscClass { link_share: Some(ServiceCurve::linear(rate)), ..HfscClass::default() }
 }
 
-fn fill(queue: &mut Hfsc<Tagged>, class: usize, count: u32) {
+fn fill(queue: &mut Hfsc<Parcel>, class: usize, count: u32) {
     (0..count).for_each(|_| assert!(queue.enqueue(Nanos(0), packet(class)).is_accepted()));
 }
 
 /// How many of the next `count` packets are of each of two classes.
-fn among(queue: &mut Hfsc<Tagged>, count: u32, classes: [usize; 2]) -> [usize; 2] {
+fn among(queue: &mut Hfsc<Parcel>, count: u32, classes: [usize; 2]) -> [usize; 2] {
     let next = |_| queue.dequeue(Nanos(0)).packet().expect("nothing is held back").class;
     let sent: Vec<_> = (0..count).map(next).collect();
     classes.map(|class| sent.iter().filter(|sent| **sent == name(class)).count())
@@ -187,7 +188,7 @@ proptest! {
                     let _ = queue.remove_class(name(class));
                 }
                 Step::Enqueue { class, length } => {
-                    let _ = queue.enqueue(now, Tagged { class: name(class), number: 0, length });
+                    let _ = queue.enqueue(now, Parcel { class: name(class), number: 0, bytes: length });
                     arrived += 1;
                 }
                 Step::Dequeue => drop(queue.dequeue(now).packet()),

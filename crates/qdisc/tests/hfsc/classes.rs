@@ -1,18 +1,24 @@
 //! What a class is given and counts, and the queues of leaves.
 
-use crate::packet::{Tagged, name, throttled};
+use crate::common::{Gate, Parcel, throttled};
+use crate::name;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{Dequeued, Fifo, FifoLimit, Hfsc, HfscClass, HfscError, Qdisc};
-use quietcore_qdisc::{Enqueued, ServiceCurve, Statistics};
+use quietcore_qdisc::{Enqueued, ServiceCurve};
 
 const MILLISECOND: u64 = 1_000_000;
 
-fn packet(class: usize, length: u32) -> Tagged {
-    Tagged { class: name(class), number: 0, length }
+fn packet(class: usize, length: u32) -> Parcel {
+    Parcel { class: name(class), number: 0, bytes: length }
 }
 
 fn share(rate: u64) -> HfscClass {
     HfscClass { link_share: Some(ServiceCurve::linear(rate)), ..HfscClass::default() }
+}
+
+/// A gate of 10 ms.
+fn gate(early: u64) -> Gate {
+    Gate::new(Nanos(0), 10 * MILLISECOND, early)
 }
 
 fn guarantee(curve: ServiceCurve) -> HfscClass {
@@ -90,7 +96,7 @@ fn a_limited_class_saves_up_nothing() {
     for class in [1, 2] {
         (0..900).for_each(|_| assert!(queue.enqueue(Nanos(0), packet(class, 100)).is_accepted()));
     }
-    let of = |queue: &Hfsc<Tagged>, class| {
+    let of = |queue: &Hfsc<Parcel>, class| {
         queue.class_statistics(name(class)).expect("it is there").queue.sent_packets
     };
     for step in 0..500 {
@@ -105,44 +111,6 @@ fn a_limited_class_saves_up_nothing() {
         assert!(queue.dequeue(now).packet().is_some());
     }
     assert!((48..=52).contains(&(of(&queue, 2) - before)), "{} of 100", of(&queue, 2) - before);
-}
-
-/// Gives a packet every so many nanoseconds.
-#[derive(Debug)]
-struct Gate {
-    inner: Fifo<Tagged>,
-    every: u64,
-    next: Nanos,
-    /// By how much it is wrong about when that is.
-    early: u64,
-}
-
-impl Qdisc<Tagged> for Gate {
-    fn kind(&self) -> &'static str {
-        "gate"
-    }
-
-    fn enqueue(&mut self, now: Nanos, packet: Tagged) -> Enqueued {
-        self.inner.enqueue(now, packet)
-    }
-
-    fn dequeue(&mut self, now: Nanos) -> Dequeued<Tagged> {
-        if self.inner.statistics().qlen > 0 && now < self.next {
-            return Dequeued::Throttled(Nanos(self.next.0 - self.early));
-        }
-        if self.inner.statistics().qlen > 0 {
-            self.next = Nanos(now.0.saturating_add(self.every));
-        }
-        self.inner.dequeue(now)
-    }
-
-    fn reset(&mut self, now: Nanos) {
-        self.inner.reset(now);
-    }
-
-    fn statistics(&self) -> Statistics {
-        self.inner.statistics()
-    }
 }
 
 /// Goal: a leaf whose queue is throttled holds no other up, and is asked again when it said. Method: a gate
@@ -165,11 +133,6 @@ fn a_leaf_may_be_throttled() {
         assert_eq!((next(0), next(9), next(10)), (Err(10), Err(10), Ok(name(1))), "{class:?}");
         assert_eq!((next(10), next(25), next(25)), (Err(20), Ok(name(1)), Err(0)), "{class:?}");
     }
-}
-
-/// A gate of 10 ms.
-fn gate(early: u64) -> Gate {
-    Gate { inner: Fifo::new(FifoLimit::Packets(10)), every: 10 * MILLISECOND, next: Nanos(0), early }
 }
 
 /// Goal: a class whose queue is throttled can go, and a queue that names a moment that has come is not asked
@@ -218,7 +181,7 @@ fn classes_count() {
 /// Goal: a packet never passes more than 64 classes above its own. Method: so many in each other, and one.
 #[test]
 fn trees_are_not_endless() {
-    let mut queue: Hfsc<Tagged> = Hfsc::new();
+    let mut queue: Hfsc<Parcel> = Hfsc::new();
     let mut parent = None;
     for class in 1..=65 {
         if class < 65 {
@@ -234,7 +197,7 @@ fn trees_are_not_endless() {
 /// Goal: what cannot be is refused, by name. Method: one of each.
 #[test]
 fn what_cannot_be_is_refused() {
-    let mut queue: Hfsc<Tagged> = Hfsc::new();
+    let mut queue: Hfsc<Parcel> = Hfsc::new();
     queue.add_class(None, name(1), share(1)).expect("it can be");
     queue.add_class(None, name(2), guarantee(ServiceCurve::linear(1))).expect("it can be");
     let limit = Some(ServiceCurve::linear(1));

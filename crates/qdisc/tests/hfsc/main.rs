@@ -5,12 +5,19 @@
 //! - `classes`: what a class is given and counts, queues of leaves;
 //! - `changes`: classes that come, change and go.
 //!
-//! `reference` is the model: a list of classes, curves evaluated as functions, linear searches. `packet` is a
-//! packet that knows its class.
+//! `reference` is the model: a list of classes, curves evaluated as functions, linear searches.
 
 mod agreement;
 mod changes;
 mod classes;
-mod packet;
+#[path = "../common/mod.rs"]
+mod common;
 mod promises;
 mod reference;
+
+use quietcore_qdisc::ClassId;
+
+/// The name of the class with this number.
+fn name(class: usize) -> ClassId {
+    common::id(u16::try_from(class).expect("few classes"))
+}

@@ -1,6 +1,7 @@
 //! What the discipline promises, on a simulated link; nothing here knows how it is kept.
 
-use crate::packet::{Tagged, name};
+use crate::common::Parcel;
+use crate::name;
 use crate::reference::given;
 use proptest::prelude::*;
 use quietcore_core::Nanos;
@@ -37,7 +38,7 @@ fn rate_for(curves: &[ServiceCurve]) -> u64 {
 
 /// A link of `rate` with a queue. Its time is exact: the rounding does not add up.
 struct Link {
-    queue: Hfsc<Tagged>,
+    queue: Hfsc<Parcel>,
     rate: u64,
     now: Nanos,
     /// When it was idle last, and what it sent since.
@@ -48,16 +49,16 @@ struct Link {
 }
 
 impl Link {
-    fn new(queue: Hfsc<Tagged>, rate: u64) -> Self {
+    fn new(queue: Hfsc<Parcel>, rate: u64) -> Self {
         Self { queue, rate, now: Nanos(0), busy_since: Nanos(0), busy_bytes: 0, began: Nanos(0) }
     }
 
     /// Sends the next packet to its end, or is idle until there may be one, but not beyond `limit`.
-    fn step(&mut self, limit: Nanos) -> Option<Tagged> {
+    fn step(&mut self, limit: Nanos) -> Option<Parcel> {
         match self.queue.dequeue(self.now) {
             Dequeued::Packet(packet) => {
                 self.began = self.now;
-                self.busy_bytes += u128::from(packet.length);
+                self.busy_bytes += u128::from(packet.bytes);
                 let took = (self.busy_bytes * SECOND).div_ceil(self.rate.into());
                 self.now.0 = self.busy_since.0 + u64::try_from(took).expect("a short test");
                 Some(packet)
@@ -67,7 +68,7 @@ impl Link {
         }
     }
 
-    fn idle(&mut self, until: Nanos) -> Option<Tagged> {
+    fn idle(&mut self, until: Nanos) -> Option<Parcel> {
         assert!(until > self.now, "time must go on at {:?}", self.now);
         (self.now, self.busy_since, self.busy_bytes) = (until, until, 0);
         None
@@ -117,11 +118,11 @@ fn watch(classes: &[HfscClass], begin: u64, length: u32, bursts: &[(u64, usize, 
     arrivals.push((begin, 0, 2, length));
     arrivals.sort_unstable();
     let mut arrivals = arrivals.into_iter().peekable();
-    let (watched, end) = (Tagged { class: name(1), number: 0, length }, 400 * MILLISECOND);
+    let (watched, end) = (Parcel { class: name(1), number: 0, bytes: length }, 400 * MILLISECOND);
     let (mut sent, mut bytes, mut late) = (0, 0, 0);
     while link.now.0 < end {
         while let Some((at, class, count, length)) = arrivals.next_if(|(at, ..)| *at <= link.now.0) {
-            let packet = Tagged { class: name(1 + class), number: 0, length };
+            let packet = Parcel { class: name(1 + class), number: 0, bytes: length };
             (0..count).for_each(|_| assert!(link.queue.enqueue(Nanos(at), packet).is_accepted()));
         }
         let next = arrivals.peek().map_or(end, |(at, ..)| *at);
@@ -129,7 +130,7 @@ fn watch(classes: &[HfscClass], begin: u64, length: u32, bursts: &[(u64, usize, 
             continue;
         };
         assert!(link.queue.enqueue(link.began, watched).is_accepted(), "one is there all the time");
-        (sent, bytes) = (sent + 1, bytes + u128::from(packet.length));
+        (sent, bytes) = (sent + 1, bytes + u128::from(packet.bytes));
         late = late.max(link.now.0.saturating_sub(due(curves[0], begin, bytes)));
     }
     let missing = end.saturating_sub(due(curves[0], begin, bytes + u128::from(length)));
@@ -182,7 +183,7 @@ proptest! {
         for (index, (from, _)) in sent.iter().enumerate() {
             let mut bytes = 0;
             for (to, packet) in &sent[index..] {
-                bytes += u128::from(packet.length);
+                bytes += u128::from(packet.bytes);
                 // Moments are rounded up, so that a window may be shorter by less than a nanosecond.
                 let most = given(limit, u128::from(to.0 - from.0) + 1) + u128::from(LONGEST) * SECOND;
                 prop_assert!(bytes * SECOND <= most, "{bytes} bytes from {from:?} to {to:?}");
@@ -209,7 +210,7 @@ proptest! {
                 let leaf = name(parent + 1 + index);
                 queue.add_class(Some(name(parent)), leaf, share(*rate)).expect("it can be");
                 families[group + 1].push((leaf, *rate));
-                let packet = Tagged { class: leaf, number: 0, length };
+                let packet = Parcel { class: leaf, number: 0, bytes: length };
                 (0..400).for_each(|_| assert!(queue.enqueue(Nanos(0), packet).is_accepted()));
             }
         }
@@ -223,7 +224,7 @@ proptest! {
 }
 
 /// `W1 / r1` and `W2 / r2` differ by no more than `L / r1 + L / r2`, times `r1 * r2`.
-fn compare(queue: &Hfsc<Tagged>, family: &[(quietcore_qdisc::ClassId, u64)], length: u32) {
+fn compare(queue: &Hfsc<Parcel>, family: &[(quietcore_qdisc::ClassId, u64)], length: u32) {
     let had = |class| u128::from(queue.class_statistics(class).expect("it is there").queue.sent_bytes);
     for (one, one_rate) in family {
         for (other, other_rate) in family {
@@ -238,7 +239,7 @@ fn compare(queue: &Hfsc<Tagged>, family: &[(quietcore_qdisc::ClassId, u64)], len
 }
 
 /// When each packet leaves if it leaves as soon as it may.
-fn times_of_sending(mut queue: Hfsc<Tagged>, bursts: &[(u64, usize, u32, u32)]) -> Vec<(Nanos, Tagged)> {
+fn times_of_sending(mut queue: Hfsc<Parcel>, bursts: &[(u64, usize, u32, u32)]) -> Vec<(Nanos, Parcel)> {
     let (mut sent, mut now) = (Vec::new(), Nanos(0));
     let end = (u64::MAX, 0, 0, 0);
     for (at, class, count, length) in bursts.iter().copied().chain([end]) {
@@ -250,7 +251,7 @@ fn times_of_sending(mut queue: Hfsc<Tagged>, bursts: &[(u64, usize, u32, u32)]) 
             }
         }
         now = Nanos(at);
-        let packet = Tagged { class: name(1 + class % 2), number: 0, length };
+        let packet = Parcel { class: name(1 + class % 2), number: 0, bytes: length };
         (0..count).for_each(|_| assert!(queue.enqueue(now, packet).is_accepted()));
     }
     assert_eq!(queue.statistics().qlen, 0, "all are sent in the end");

@@ -1,6 +1,7 @@
 //! How much any class sends in any window.
 
-use crate::packet::{Departure, Parcel, class, id, keep_busy, rate};
+use crate::busy::{Departure, class, keep_busy};
+use crate::common::{Parcel, id, rate};
 use proptest::prelude::*;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{ClassId, Htb, HtbClass, HtbSettings, Rate};

@@ -1,10 +1,11 @@
 //! Adding, removing, errors, statistics, packets of no class, and queues that are throttled.
 
-use crate::packet::{Parcel, class, id, rate};
+use crate::busy::class;
+use crate::common::{Gate, Parcel, id, rate};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
     ClassId, Dequeued, Enqueued, Fifo, FifoLimit, Htb, HtbClass, HtbError, HtbQuantumWarning, HtbSettings,
-    InnerQdisc, Qdisc, Statistics,
+    InnerQdisc, Qdisc,
 };
 
 fn parcel(class: ClassId) -> Parcel {
@@ -172,38 +173,6 @@ fn giants() {
     assert_eq!(htb.class(id(1)).map(|class| class.giants), Some(1));
 }
 
-/// A queue that gives nothing before a moment.
-#[derive(Debug)]
-struct Late {
-    from: Nanos,
-    queue: Fifo<Parcel>,
-}
-
-impl Qdisc<Parcel> for Late {
-    fn kind(&self) -> &'static str {
-        "late"
-    }
-
-    fn enqueue(&mut self, now: Nanos, packet: Parcel) -> Enqueued {
-        self.queue.enqueue(now, packet)
-    }
-
-    fn dequeue(&mut self, now: Nanos) -> Dequeued<Parcel> {
-        if now < self.from && self.queue.statistics().qlen > 0 {
-            return Dequeued::Throttled(self.from);
-        }
-        self.queue.dequeue(now)
-    }
-
-    fn reset(&mut self, now: Nanos) {
-        self.queue.reset(now);
-    }
-
-    fn statistics(&self) -> Statistics {
-        self.queue.statistics()
-    }
-}
-
 /// Goal: a leaf whose queue is throttled is in no other's way and is not forgotten. Method: one that gives
 /// nothing before 1 ms, one that does; then the first alone.
 #[test]
@@ -212,7 +181,7 @@ fn a_throttled_leaf_steps_aside() {
     for minor in [1, 2] {
         htb.add_class(None, id(minor), class(1_000_000, 1_000_000)).expect("new");
     }
-    let late = Late { from: Nanos(1_000_000), queue: Fifo::new(FifoLimit::Packets(9)) };
+    let late = Gate::new(Nanos(1_000_000), 0, 0);
     htb.set_inner(id(1), InnerQdisc::new(late)).expect("a leaf");
     for class in [id(1), id(2), id(1)] {
         assert!(htb.enqueue(Nanos(0), parcel(class)).is_accepted());

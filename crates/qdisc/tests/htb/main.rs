@@ -7,8 +7,10 @@
 //! - `classes`: adding, removing, errors, statistics, queues that are throttled.
 
 mod bounds;
+mod busy;
 mod classes;
+#[path = "../common/mod.rs"]
+mod common;
 mod model;
-mod packet;
 mod script;
 mod sharing;

@@ -1,8 +1,9 @@
 //! What `Htb` should do, by another way: a list of classes that is searched, modes that follow from tokens
 //! whenever they are asked for, rounds found among all leaves that may send.
 
-use crate::packet::Parcel;
-use quietcore_qdisc::HtbClass;
+use crate::common::Parcel;
+use quietcore_core::Nanos;
+use quietcore_qdisc::{Dequeued, HtbClass};
 
 const SECOND: u128 = 1_000_000_000;
 const MINUTE: i128 = 60_000_000_000;
@@ -43,14 +44,6 @@ pub(crate) struct Model {
     pub(crate) direct: Vec<Parcel>,
     /// Who is next at a place: this one or the next higher.
     cursors: Vec<(TcParent, u64)>,
-}
-
-/// What it has, as `Dequeued`.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    Packet(Parcel),
-    Throttled(u64),
-    Empty,
 }
 
 /// A leaf that may send, and the classes from it to who lends to it.
@@ -157,18 +150,20 @@ impl Model {
         self.cursors.retain(|(place, _)| !matches!(place, TcParent::Feed(feed, _) if *feed == id));
     }
 
-    pub(crate) fn dequeue(&mut self, now: u64) -> Answer {
+    pub(crate) fn dequeue(&mut self, now: u64) -> Dequeued<Parcel> {
         if !self.direct.is_empty() {
-            return Answer::Packet(self.direct.remove(0));
+            return Dequeued::Packet(self.direct.remove(0));
         }
         if self.classes.iter().all(|class| class.queue.is_empty()) {
-            return Answer::Empty;
+            return Dequeued::Empty;
         }
         let mut candidates: Vec<Candidate> =
             self.classes.iter().filter_map(|class| self.candidate(class, now)).collect();
         let Some((level, prio)) = candidates.iter().map(|one| (one.level, one.prio)).min() else {
             let changes = self.classes.iter().filter_map(|class| class.changes(now)).min();
-            return Answer::Throttled(changes.expect("who may not send waits").min(now + 5_000_000_000));
+            return Dequeued::Throttled(Nanos(
+                changes.expect("who may not send waits").min(now + 5_000_000_000),
+            ));
         };
         candidates.retain(|one| (one.level, one.prio) == (level, prio));
         let leaf = loop {
@@ -176,7 +171,7 @@ impl Model {
                 break leaf;
             }
         };
-        Answer::Packet(self.send(leaf, level, prio, now))
+        Dequeued::Packet(self.send(leaf, level, prio, now))
     }
 
     fn candidate(&self, leaf: &Class, now: u64) -> Option<Candidate> {

@@ -1,8 +1,8 @@
 //! Random trees and steps: the discipline and the model say the same, packet for packet and moment for
 //! moment.
 
-use crate::model::{Answer, Class, Model};
-use crate::packet::{Parcel, id, rate};
+use crate::common::{Parcel, id, rate};
+use crate::model::{Class, Model};
 use proptest::prelude::*;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{ClassId, Dequeued, Enqueued, Htb, HtbClass, HtbError, HtbSettings, Qdisc};
@@ -99,9 +99,7 @@ impl Run {
                     }
                 }
             }
-            Step::Dequeue => {
-                self.dequeue();
-            }
+            Step::Dequeue => _ = self.dequeue(),
             Step::Wait(nanos) => self.now += nanos,
             Step::Until(less) => self.now = self.now.max(self.named.saturating_sub(less)),
             Step::Add(parent, class, told) => self.add(parent.map(name), name(class), told),
@@ -131,7 +129,7 @@ impl Run {
             .map(|class| class.0)
             .into_iter()
             .find_map(|one| self.model.find(one).filter(|_| !self.model.has_children(one)));
-        let verdict = self.htb.enqueue(Nanos(self.now), parcel.clone());
+        let verdict = self.htb.enqueue(Nanos(self.now), parcel);
         let expected = match leaf {
             Some(at) => {
                 self.model.classes[at].queue.push(parcel);
@@ -165,20 +163,14 @@ impl Run {
         assert_eq!(self.htb.add_class(parent, class, told), expected);
     }
 
-    /// Says whether anything is left.
-    fn dequeue(&mut self) -> bool {
-        let expected = self.model.dequeue(self.now);
-        let got = match self.htb.dequeue(Nanos(self.now)) {
-            Dequeued::Packet(parcel) => Answer::Packet(parcel),
-            Dequeued::Throttled(moment) => {
-                assert!(moment.0 > self.now, "a busy loop at {}", self.now);
-                self.named = moment.0;
-                Answer::Throttled(moment.0)
-            }
-            Dequeued::Empty => Answer::Empty,
-        };
-        assert_eq!(got, expected, "at {}", self.now);
-        got != Answer::Empty
+    fn dequeue(&mut self) -> Dequeued<Parcel> {
+        let got = self.htb.dequeue(Nanos(self.now));
+        assert_eq!(got, self.model.dequeue(self.now), "at {}", self.now);
+        if let Dequeued::Throttled(moment) = got {
+            assert!(moment.0 > self.now, "a busy loop at {}", self.now);
+            self.named = moment.0;
+        }
+        got
     }
 
     fn compare(&self) {
@@ -200,7 +192,7 @@ impl Run {
     /// Takes out all there is, as a driver whose timer is never late.
     fn drain(&mut self) {
         let mut waits = 0;
-        while self.dequeue() {
+        while self.dequeue() != Dequeued::Empty {
             if self.named > self.now {
                 waits += 1;
                 assert!(waits < 100_000, "it ends");

@@ -1,6 +1,7 @@
 //! Who gets what a link leaves, in numbers: a root of 1,000,000 bytes per second and what is below it.
 
-use crate::packet::{Parcel, bytes_of, class, id, keep_busy};
+use crate::busy::{bytes_of, class, keep_busy};
+use crate::common::{Parcel, id};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{Dequeued, Htb, HtbClass, HtbSettings, Qdisc};
 
@@ -104,7 +105,7 @@ fn moments_are_exact() {
     let mut htb = htb(&[(10, class(100_000, 300_000))]);
     let parcel = Parcel { number: 0, class: id(10), bytes: 1_000 };
     for _ in 0..4 {
-        assert!(htb.enqueue(Nanos(0), parcel.clone()).is_accepted());
+        assert!(htb.enqueue(Nanos(0), parcel).is_accepted());
     }
     for _ in 0..2 {
         assert!(htb.dequeue(Nanos(0)).packet().is_some());

@@ -1,33 +1,8 @@
-//! A packet that knows its class, and a queue that is watched while it is kept busy.
+//! A queue that is watched while it is kept busy.
 
+use crate::common::{Parcel, rate};
 use quietcore_core::Nanos;
-use quietcore_qdisc::{ClassId, Dequeued, Htb, HtbClass, Packet, Qdisc, Rate};
-
-/// A packet without bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Parcel {
-    pub(crate) number: u32,
-    pub(crate) class: ClassId,
-    pub(crate) bytes: u32,
-}
-
-impl Packet for Parcel {
-    fn len(&self) -> u32 {
-        self.bytes
-    }
-
-    fn priority(&self) -> u32 {
-        self.class.0
-    }
-}
-
-pub(crate) fn id(minor: u16) -> ClassId {
-    ClassId::new(1, minor)
-}
-
-pub(crate) fn rate(bytes: u64) -> Rate {
-    Rate::bytes_per_second(bytes).expect("a test's rate is not 0")
-}
+use quietcore_qdisc::{ClassId, Dequeued, Htb, HtbClass, Qdisc};
 
 /// A class of `bytes` per second that may have `ceil`.
 pub(crate) fn class(bytes: u64, ceil: u64) -> HtbClass {
