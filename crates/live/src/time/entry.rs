@@ -36,12 +36,12 @@ use quietcore_core::{ExactKind, Nanos, TickKind, Timer, TimerKind, TimerOptions,
 /// that is over may cost one of ours.
 const NEAR: Nanos = Nanos(10_000_000);
 
-/// How far a future's wait is. Written by its owner.
+/// How far a future's wait has come. Written by the slot's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Not armed; the cell is at rest.
     Idle,
-    /// Armed. Whether it was handed out says the cell.
+    /// Armed. The cell says whether the timer was handed out.
     Armed,
     /// The deadline has come, and the future was told.
     Over,
@@ -71,8 +71,8 @@ impl<K: TimerKind> Slot<K> {
         Machine::of(self.entry.timer.payload().machine())
     }
 
-    /// For an owner who has a slot to itself. The entry is only shared, however exclusive the borrow is: the
-    /// machine may be reading it.
+    /// The parts of a slot, for its owner. The entry is borrowed shared even here: the machine may be reading
+    /// it.
     fn parts(self: Pin<&mut Self>) -> (&mut State, &WakeEntry<K>) {
         // SAFETY: nothing is moved out: one part is plain, one is shared.
         let slot = unsafe { self.get_unchecked_mut() };
@@ -124,7 +124,8 @@ impl<K: TimerKind> Slot<K> {
         Poll::Pending
     }
 
-    /// Another deadline. One that is pending is moved and keeps its waker; else the next poll arms it.
+    /// Sets another deadline. A pending timer is moved and keeps its waker; any other is armed by the next
+    /// poll.
     fn reset(mut self: Pin<&mut Self>, deadline: Nanos) {
         let machine = self.machine();
         let is_pending = self.state == State::Armed && self.entry.timer.is_pending();
@@ -144,7 +145,7 @@ impl<K: TimerKind> Slot<K> {
         }
     }
 
-    /// Makes an idle slot of it. If the timer was pending, its waker is the caller's.
+    /// Makes the slot idle. If the timer was pending, the caller gets its waker.
     #[must_use]
     fn settle(self: Pin<&mut Self>) -> Option<Waker> {
         let machine = self.machine();
@@ -231,7 +232,7 @@ fn assert_alive(machine: &Machine) {
     }
 }
 
-/// The timer of one future. Exact ones are larger, so they are elsewhere.
+/// The timer of one future. An exact timer is larger, so it is boxed.
 #[derive(Debug)]
 enum Place {
     Here(Slot<TickKind>),
@@ -290,7 +291,7 @@ impl SleepEntry {
         }
     }
 
-    /// From now on it waits for `deadline`. If a task waits, it is woken then, or now if that is over.
+    /// Waits for `deadline` from now on. A task that waits is woken then, or at once if that moment is over.
     pub(super) fn reset(self: Pin<&mut Self>, deadline: Nanos) {
         match self.place() {
             PinnedPlace::Here(slot) => slot.reset(deadline),

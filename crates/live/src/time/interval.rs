@@ -85,8 +85,8 @@ impl Interval {
         Self { delay, ..self }
     }
 
-    /// Waits for the next tick, and says when it was due. To be called again, it may be given up at any time
-    /// without losing a tick.
+    /// Waits for the next tick, and returns when it was due. Dropping the future before it is ready loses no
+    /// tick.
     pub async fn tick(&mut self) -> Instant {
         poll_fn(|context| self.poll_tick(context)).await
     }
@@ -121,7 +121,7 @@ impl Interval {
         self.delay.as_mut().reset(deadline);
     }
 
-    /// What it does about missed ticks. Default [`MissedTickBehavior::Skip`], which is not tokio's.
+    /// What the interval does about missed ticks. Default [`MissedTickBehavior::Skip`], which is not tokio's.
     #[must_use]
     pub const fn missed_tick_behavior(&self) -> MissedTickBehavior {
         self.behavior

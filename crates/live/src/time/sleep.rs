@@ -82,7 +82,7 @@ impl Sleep {
         self.renewed(precision)
     }
 
-    /// One for the same deadline that was not polled.
+    /// A sleep for the same deadline that was not polled yet.
     pub(super) fn renewed(&self, precision: Precision) -> Self {
         Self { deadline: self.deadline, entry: SleepEntry::new(self.entry.machine(), precision) }
     }
@@ -100,7 +100,7 @@ impl Sleep {
     }
 
     /// Whether its timer has expired, or a poll found that the deadline had come. Of one that was not polled
-    /// since it was made or reset this says no.
+    /// since it was made or reset, the answer is no.
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
         self.entry.is_over(self.deadline.into())

@@ -11,8 +11,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
-/// Gives `future` up after `duration`, counted from this call. A duration that does not fit the clock is no
-/// limit.
+/// Gives `future` up after `duration`, counted from this call. A duration that does not fit the clock never
+/// ends it.
 ///
 /// # Panics
 /// When there is no current machine.

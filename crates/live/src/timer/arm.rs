@@ -7,7 +7,8 @@
 //!
 //! Invariant: an arm is done with the timer when its base is unlocked, as the timer may run and be freed by
 //! its callback then ([`Run::release`](super::Run::release)). What is needed after that is read before. Where
-//! the lock of [`Rearm`](super::rearm::Rearm) is held longer, the run waits for it: it was `ever` begun.
+//! the lock of [`Rearm`](super::rearm::Rearm) is held longer, the run waits for that lock, because the timer
+//! was periodic at some time.
 
 use super::raw::{RawTimer, TimerPtr, with_either};
 use super::rearm::{RearmGuard, RunPlan};
@@ -64,7 +65,7 @@ impl TimerPtr {
         let timer = self.timer();
         let at = arm.when;
         let is_pending = timer.is_pending();
-        // What the base does is the truth: this is for a run to know its moment to the nanosecond.
+        // The base decides when the timer runs; this word tells the run its moment to the nanosecond.
         let moves = match arm.mode {
             ArmMode::Always => true,
             ArmMode::Reduce => !is_pending || at < timer.rearm.due.load(),
@@ -203,8 +204,8 @@ impl TimerPtr {
         is_running.is_ok_and(|is_running| is_running)
     }
 
-    /// By the runner, after what was planned and before the machine is told that this run is over: so the
-    /// timer stays with its base, and is there.
+    /// Called by the runner after the planned callback, and before the machine is told that this run is over:
+    /// until then the timer stays with its base and its memory is valid.
     pub(super) fn follow(self, plan: RunPlan, now: Nanos) {
         let timer = self.timer();
         let machine = timer.machine();
@@ -221,16 +222,15 @@ impl TimerPtr {
                 // Refused when it was shut down.
                 let armed = self.enqueue(Arm::reduce(at), machine.context(now), actions);
                 if armed.is_ok_and(|armed| armed.was_pending) {
-                    // Another thread armed it at this moment, and the earlier arm counts: when that is, the
-                    // base knows.
+                    // Another thread armed it meanwhile. The earlier arm counts; the base knows when.
                     timer.rearm.due.store(now);
                 }
             }
         });
     }
 
-    /// By the runner, as `follow`: for when the timer is armed again already, if a lane that dozes may have
-    /// to look sooner than at its next tick.
+    /// Called by the runner, as `follow` is. Returns when the timer that is already armed again expires, if a
+    /// dozing lane may have to look before its next tick.
     pub(super) fn next_to_tell(self) -> Option<Nanos> {
         let timer = self.timer();
         let is_precise = timer.is_exact() || timer.is_pinned();
@@ -249,7 +249,7 @@ impl RawTimer {
         if self.is_pinned() {
             return Err(ArmError::NoLane { cpu: context.cpu });
         }
-        // The helper is the only one whose being awake a deferrable timer can wait for.
+        // Without lanes, only the helper can be awake when a deferrable timer is due.
         Ok(if self.is_deferrable() { Context::near(machine.spare, context.now) } else { context })
     }
 }

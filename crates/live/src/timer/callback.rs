@@ -28,8 +28,8 @@ use quietcore_core::{Arm, Cancelled};
 use std::sync::Arc;
 
 impl CallbackTimer {
-    /// Arms the timer for a moment on the machine's clock, once; says whether it was pending before. A
-    /// moment that is over is due at once. Cost: the lock of a base.
+    /// Arms the timer for a moment on the machine's clock, once; returns whether it was pending before. A
+    /// moment in the past is due at once. Cost: the lock of a base.
     ///
     /// # Errors
     /// When the timer or its machine was shut down; of a pinned timer, when there is no lane for it.
@@ -147,7 +147,7 @@ impl CallbackTimer {
         self.0.cancel_sync()
     }
 
-    /// The same for a task: the future is ready when no run of the timer is left, and says whether it was
+    /// The same for a task: the future is ready when no run of the timer is left, and returns whether it was
     /// pending. Nothing happens before its first poll. A task that a callback waits for must not
     /// await this.
     pub const fn cancel_and_wait(&self) -> CancelAndWait<'_> {
@@ -160,8 +160,8 @@ impl CallbackTimer {
         self.0.shutdown()
     }
 
-    /// Whether it is armed and neither cancelled nor handed out to run. While other threads arm it this says
-    /// what was. Cost: a load.
+    /// Whether it is armed and neither cancelled nor handed out to run. While other threads arm it, the
+    /// answer may be out of date. Cost: a load.
     #[inline]
     #[must_use]
     pub fn is_pending(&self) -> bool {
@@ -181,7 +181,7 @@ impl CallbackTimer {
     }
 }
 
-/// `delay` after `now`; the end of time is never.
+/// `delay` after `now`, or the clock's last moment where that is out of range.
 fn after(now: Nanos, delay: Duration) -> Nanos {
     let delay = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
     Nanos(now.0.saturating_add(delay))
@@ -199,8 +199,9 @@ fn after(now: Nanos, delay: Duration) -> Nanos {
 ///
 /// let machine = Machine::start()?;
 /// let (sender, receiver) = mpsc::channel();
-/// let timer = machine.timer(TimerOptions::new(), move |_run| sender.send("ran").expect("the program
-/// waits")); timer.arm_after(Duration::from_millis(1))?; assert_eq!(receiver.recv()?, "ran"); drop(timer);
+/// let timer = machine.timer(TimerOptions::new(), move |_run| sender.send("ran").expect("it waits"));
+/// timer.arm_after(Duration::from_millis(1))?;
+/// assert_eq!(receiver.recv()?, "ran");
 /// # machine.shutdown();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -219,7 +220,7 @@ struct Guard {
 #[repr(C)]
 struct Counted<F> {
     header: CountedHeader,
-    /// For the one run that there is at a time.
+    /// The closure, for the one run that there is at a time.
     callback: UnsafeCell<F>,
 }
 

@@ -35,7 +35,7 @@ impl Drop for RunScope {
     }
 }
 
-/// Who waits for the end of a run, of one machine.
+/// The threads and tasks of one machine that wait for the end of a run.
 #[derive(Debug)]
 pub(crate) struct RunEnds {
     threads: RunWait,
@@ -59,7 +59,7 @@ impl RunEnds {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns when `is_running` says no. It is asked again after every run's end.
+    /// Returns when `is_running` is false, which is asked again after the end of every run.
     pub(crate) fn wait_while(&self, is_running: impl FnMut() -> bool) {
         self.threads.wait_while(is_running);
     }
@@ -87,7 +87,7 @@ impl RunEnds {
         waiting.into_iter().map(|(_, waker)| waker).collect()
     }
 
-    /// From now on the end of any run wakes `waker`, once. `ticket` is of this task's last call.
+    /// From now on the end of any run wakes `waker`, once. `ticket` is what this task's last call returned.
     pub(super) fn register(&self, ticket: Option<u64>, waker: &Waker) -> u64 {
         // Cloned before, and dropped after the lock is held: both are user code.
         let waker = waker.clone();

@@ -2,8 +2,7 @@
 //!
 //! [`TimerHandle`] is for Rust programs: a closure, counted, safe. [`RawTimer`] is for programs that keep
 //! timers in memory of their own: a function and an argument, `unsafe`, the base of the C interface. Both
-//! are a timer of the core with what follows a run beside it; what can be done with them is
-//! [`CallbackTimer`].
+//! are a timer of the core and, beside it, what follows a run; the calls of both are in [`CallbackTimer`].
 //!
 //! A callback runs on the thread that drives the CPU that the timer is on: a lane, a spare lane or the
 //! helper. No lock is held. It never runs twice at a time; everything may be called in it, except what

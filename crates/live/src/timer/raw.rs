@@ -26,21 +26,21 @@ use quietcore_core::{ExactRef, ExactTimer, Timer, TimerRef};
 /// The function of a raw timer: it gets its argument, and what it may know of its run.
 pub type RawFn = unsafe fn(*mut (), &Run<'_>);
 
-/// Either kind of the core's timers, at the same address: as an enum it would not be first in its memory.
+/// Either kind of the core's timers, at the same address. An enum's tag would stand before the timer.
 #[repr(C)]
 union Node {
     tick: ManuallyDrop<Timer<Payload>>,
     exact: ManuallyDrop<ExactTimer<Payload>>,
 }
 
-/// One of two things: of a timer of ticks, or of an exact one.
+/// A value for a timer of ticks, or one for an exact timer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Either<A, B> {
     Tick(A),
     Exact(B),
 }
 
-/// Does the same with either.
+/// Evaluates the same expression with either.
 macro_rules! with_either {
     ($either:expr, |$timer:ident| $body:expr) => {
         match $either {
@@ -214,8 +214,8 @@ impl fmt::Debug for RawTimer {
     }
 }
 
-/// The address of a timer that is valid as long as the holder of the address says so. What it reaches is the
-/// [`RawTimer`], or all of what that is the first field of.
+/// The address of a timer, valid as long as its holder promises. It reaches the [`RawTimer`], or all of the
+/// structure whose first field that is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimerPtr(NonNull<RawTimer>);
 
@@ -234,7 +234,7 @@ pub(super) struct CountedHeader {
     pub(super) arm_location: StaticRef<Location<'static>>,
 }
 
-/// What is known of a closure.
+/// What the holder of an address needs to know of a closure's type.
 pub(super) struct CountedVtable {
     /// Takes a count.
     pub(super) acquire_ref: unsafe fn(TimerPtr),
@@ -278,7 +278,7 @@ impl TimerPtr {
         self.timer().payload().kind() == PayloadKind::Counted
     }
 
-    /// Its machine, if that takes arms.
+    /// Its machine, if that still accepts arms.
     #[inline]
     pub(super) fn alive(self) -> Result<&'static Machine, ArmError> {
         let machine = self.timer().machine();

@@ -31,7 +31,7 @@ struct Period {
     overruns: u64,
 }
 
-/// What to do with a timer that was handed out.
+/// What a runner does with a timer that was handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunPlan {
     Run {
@@ -39,9 +39,9 @@ pub(crate) enum RunPlan {
         scheduled: Nanos,
         overruns: u64,
     },
-    /// It is early, because the wheel does not reach as far: arm it again for this.
+    /// Too early, because the wheel does not reach as far: arm it again for this moment.
     Hop(Nanos),
-    /// Nothing: its callback let go of it, and it may be gone.
+    /// Nothing: its callback has released it, and its memory may be freed.
     Released,
 }
 
@@ -57,13 +57,13 @@ impl Rearm {
         Self { due: ArmedFor::new(), follows: Follows::new(), period: Mutex::new(period) }
     }
 
-    /// Whether a run may lead to another one.
+    /// Whether a run may be followed by another one.
     #[inline]
     pub(super) fn follows(&self) -> bool {
         self.follows.load()
     }
 
-    /// Whether it may, or a run may be under way that was handed out while it did.
+    /// The same, or a run is under way that was handed out while that was true.
     #[inline]
     pub(super) fn ever_followed(&self) -> bool {
         self.follows.ever()
@@ -73,7 +73,7 @@ impl Rearm {
         RearmGuard { rearm: self, period: self.period.lock().unwrap_or_else(PoisonError::into_inner) }
     }
 
-    /// No run leads to another one. Cost: a load, if none did.
+    /// Ends the periods. Cost: a load, if there are none.
     #[inline]
     pub(super) fn end(&self) {
         if self.follows() {
@@ -81,7 +81,7 @@ impl Rearm {
         }
     }
 
-    /// For its runner: what a timer that the base knows to be due at `expires` has to do at `now`.
+    /// Called by the runner: what to do at `now` with a timer that was due at `expires` by its base.
     pub(super) fn plan(&self, expires: Nanos, now: Nanos, length: Option<TickLength>) -> RunPlan {
         let due = self.due.load();
         let (is_known, rounded) = match length {
@@ -99,7 +99,7 @@ impl Rearm {
             if locked.follows() && is_known && now < due {
                 return RunPlan::Hop(due);
             }
-            // Also of a run that was handed out before its course was ended: it is one of its multiples.
+            // A run that was handed out before its periods were ended is one of them, too.
             let is_multiple = locked.follows() || is_known && locked.period.at == due;
             if is_multiple && locked.period.length != Nanos(0) {
                 overruns = locked.period.overruns;
@@ -118,13 +118,14 @@ impl RearmGuard<'_> {
         self.rearm.follows.store(false);
     }
 
-    /// A run at `at` leads to others, one for each period of `length`; one of 0 is only far ahead.
+    /// Lets the run at `at` be followed by one for each period of `length`; 0 stands for a single run that
+    /// is far ahead.
     pub(super) fn begin(&mut self, at: Nanos, length: Nanos) {
         *self.period = Period { length, at, overruns: 0 };
         self.rearm.follows.store(true);
     }
 
-    /// For its runner, with the timer not pending: when to arm it again after what was `planned`.
+    /// Called by the runner while the timer is not pending: when to arm it again after what was `planned`.
     pub(super) fn next(&mut self, planned: RunPlan, now: Nanos) -> Option<Nanos> {
         if !self.follows() {
             return None;

@@ -8,8 +8,8 @@ use core::fmt;
 use core::time::Duration;
 
 impl Run<'_> {
-    /// The moment that the timer was armed for. When another thread arms it while it is handed out, this may
-    /// be rounded up to a tick.
+    /// The moment that the timer was armed for. It may be rounded up to a tick when another thread armed the
+    /// timer while it was being handed out.
     #[must_use]
     pub const fn scheduled(&self) -> Nanos {
         self.scheduled
@@ -21,7 +21,7 @@ impl Run<'_> {
         self.now
     }
 
-    /// How late it is: a part of this is the timer's [precision](super::Precision).
+    /// How late the run is; part of this is due to the timer's [precision](super::Precision).
     #[must_use]
     pub const fn lateness(&self) -> Duration {
         Duration::from_nanos(self.now.since(self.scheduled).0)
@@ -116,7 +116,7 @@ impl fmt::Debug for Run<'_> {
 }
 
 impl DueCallback {
-    /// What to do with a timer that the base knows to be due at `expires`.
+    /// What to do with a timer that was due at `expires` by its base.
     pub(crate) fn plan(&self, expires: Nanos, now: Nanos, machine: &Machine) -> RunPlan {
         let timer = self.timer.timer();
         let length = (!timer.is_exact()).then(|| machine.core.settings().tick);
@@ -130,9 +130,9 @@ impl DueCallback {
         }
     }
 
-    /// Arms the timer again, if that follows, before the machine is told that this run is over. Returns when
-    /// it runs next, if the lane of its base has to be told when this run is over: until then that lane does
-    /// not see it.
+    /// Arms the timer again, if another run follows, before the machine is told that this run is over.
+    /// Returns the moment of the next run if the lane of its base has to be told: that lane does not see the
+    /// timer before this run is over.
     #[inline]
     pub(crate) fn follow(&self, plan: RunPlan, now: Nanos) -> Option<Nanos> {
         if plan == RunPlan::Released {

@@ -1,8 +1,8 @@
 //! The words of a callback timer that are read without a lock: for which moment it was armed, and whether a
 //! run of it leads to another one; and how many tasks wait for the end of a run.
 //!
-//! None of them guards anything. Who arms writes the moment before it takes the lock of a base, so a run may
-//! find the moment of an arm that is still under way: it compares it with what the base says
+//! None of them guards anything. An arm writes the moment before it takes the lock of a base, so a run may
+//! find the moment of an arm that is still under way; the run compares it with the base's
 //! ([`rearm`](super::rearm)).
 
 use crate::words::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
@@ -30,13 +30,14 @@ impl ArmedFor {
     }
 }
 
-/// Whether a run leads to another one. Written under the lock of the timer's [`Rearm`](super::rearm::Rearm).
+/// Whether a run is followed by another one. Written under the lock of the timer's
+/// [`Rearm`](super::rearm::Rearm).
 #[derive(Debug)]
 pub(super) struct Follows(AtomicU8);
 
 const NEVER_DID: u8 = 0;
 const DOES: u8 = 1;
-/// Not any more, but a run may be under way that was handed out while it did.
+/// No longer, but a run that was handed out before that may be under way.
 const DID: u8 = 2;
 
 impl Follows {
@@ -46,13 +47,13 @@ impl Follows {
 
     #[inline]
     pub(super) fn load(&self) -> bool {
-        // Relaxed: what follows from a yes is looked at again under that lock. A no of a cancel
-        // is looked at again after it: if another thread's periodic arm was ordered before that cancel by the
-        // lock of the timer's base, the second look sees what it wrote before.
+        // Relaxed: after a yes the caller looks again under that lock. After a no, a cancel looks again when
+        // it is done: if another thread's periodic arm was ordered before that cancel by the lock of the
+        // timer's base, the second look sees what that arm wrote before.
         self.0.load(Ordering::Relaxed) == DOES
     }
 
-    /// Whether it does, or did.
+    /// Whether one is, or was.
     #[inline]
     pub(super) fn ever(&self) -> bool {
         // Relaxed: a runner sees what was written before the arm whose base lock it took after it.
