@@ -2,8 +2,9 @@
 //!
 //! A CPU says with a heartbeat that it turns; its *silence* is the time since the last one. The machine asks
 //! this policy whether a silence is a stall, whether a mark was made without need, and whether a watcher may
-//! judge at all; a world asks it when its sentinel has to look. Another policy is another body of these
-//! functions.
+//! judge at all; a world asks it when its sentinel has to look. Another span or
+//! judgement is another body of these functions; what follows from a stall is in `watch.rs` and
+//! `missed_wakeup.rs`.
 
 use crate::Nanos;
 use core::time::Duration;
