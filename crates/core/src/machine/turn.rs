@@ -189,19 +189,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
     }
 
-    /// [`finish`](Self::finish) and [`next_expired`](Self::next_expired) in one: one lock per timer instead
-    /// of two.
-    pub fn finish_and_next(
-        &self,
-        turn: &mut Turn,
-        expired: ExpiredTimer<T>,
-        now: Nanos,
-        actions: &mut Actions,
-    ) -> Option<ExpiredTimer<T>> {
-        let next = self.finish_and_next_with(turn, expired, At { now, actions }, |_, _| ());
-        next.map(|(expired, ())| expired)
-    }
-
     /// [`finish`](Self::finish) and [`next_expired_with`](Self::next_expired_with) in one: one lock per timer
     /// instead of two.
     pub fn finish_and_next_with<R>(

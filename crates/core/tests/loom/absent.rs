@@ -1,12 +1,17 @@
 //! A mark against the return: the record decides, and neither waits for the other for long.
 
-use crate::ends::{Model, Tree, check, explore, id, park, root_active, two_groups};
+use crate::ends::{Call, Model, Tree, asleep, check, explore, id, park, root_active, told};
 use quietcore_core::Nanos;
 use quietcore_core::tmigr::CpuState;
 
 fn mark(tree: &Tree, cpu: usize, next: u64) -> Option<u64> {
     tree.go_absent(id(cpu), Some(Nanos(next))).map(Nanos::as_u64)
 }
+
+const MARK_AND_PARK: Call = |tree| {
+    mark(tree, 0, 10);
+    park(tree, 2, 12)
+};
 
 /// Whether it came back.
 fn try_return(tree: &Tree, cpu: usize) -> Option<u64> {
@@ -18,9 +23,7 @@ fn try_return(tree: &Tree, cpu: usize) -> Option<u64> {
 #[test]
 fn mark_against_return() {
     let make = || {
-        let tree = two_groups();
-        park(&tree, 1, 11);
-        park(&tree, 2, 12);
+        let tree = asleep(&[(1, 11), (2, 12)]);
         mark(&tree, 0, 10);
         tree
     };
@@ -41,28 +44,12 @@ fn mark_against_return() {
 /// timer. Method: the other group is the watcher's.
 #[test]
 fn mark_against_going_idle() {
-    let make = || {
-        let tree = two_groups();
-        park(&tree, 1, 11);
-        tree
-    };
     let end = |tree: &Tree, returned: &[Option<u64>]| {
-        check(tree, None);
-        assert_eq!(returned.iter().flatten().min(), Some(&10), "nobody wakes up for CPU 0");
-        format!("{:?} {returned:?}", tree.cpu_state(id(0)))
+        let returned = told(tree, returned, 10);
+        format!("{:?} {returned}", tree.cpu_state(id(0)))
     };
     explore(
-        Model {
-            make,
-            calls: &[
-                |tree| {
-                    mark(tree, 0, 10);
-                    park(tree, 2, 12)
-                },
-                |tree| park(tree, 0, 10),
-            ],
-            end,
-        },
+        Model { make: || asleep(&[(1, 11)]), calls: &[MARK_AND_PARK, |tree| park(tree, 0, 10)], end },
         &["Absent [Some(10), None]", "Parked [Some(10), None]", "Parked [Some(10), Some(10)]"],
     );
 }

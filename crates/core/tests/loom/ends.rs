@@ -31,10 +31,24 @@ pub(crate) fn join(tree: &Tree, cpu: usize) {
 }
 
 /// CPUs 0 and 1 in a group, 2 in another, a root above both; all awake.
-pub(crate) fn two_groups() -> Tree {
+fn two_groups() -> Tree {
     let tree = Tree::new(&[0, 0, 1]);
     (0..3).for_each(|cpu| join(&tree, cpu));
     tree
+}
+
+/// The same, and these CPUs have gone idle, each with its first expiry.
+pub(crate) fn asleep(cpus: &[(usize, u64)]) -> Tree {
+    let tree = two_groups();
+    cpus.iter().for_each(|&(cpu, next)| _ = park(&tree, cpu, next));
+    tree
+}
+
+/// At the end the invariants hold, and a CPU was told of `first`; what each call returned.
+pub(crate) fn told(tree: &Tree, returned: &[Option<u64>], first: u64) -> String {
+    check(tree, None);
+    assert_eq!(returned.iter().flatten().min(), Some(&first), "nobody wakes up for it");
+    format!("{returned:?}")
 }
 
 /// A model: a tree, calls that race on it, and what must hold when they are over.

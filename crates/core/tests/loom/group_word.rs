@@ -1,17 +1,12 @@
 //! A group's word and its parent's: the walker that writes the parent last has read the newest child.
 
-use crate::ends::{Model, check, explore, park, root_active, two_groups, wake};
+use crate::ends::{Call, Model, Tree, asleep, check, explore, park, root_active, told, wake};
 
 /// Goal: race S: CPU 0 goes idle while CPU 1 of its group wakes up; the root ends with the group active.
 /// Method: the other group sleeps, so nothing else holds the root's bit.
 #[test]
 fn going_idle_against_waking_up() {
-    let make = || {
-        let tree = two_groups();
-        park(&tree, 1, 11);
-        park(&tree, 2, 12);
-        tree
-    };
+    let make = || asleep(&[(1, 11), (2, 12)]);
     let end = |tree: &_, returned: &[_]| {
         check(tree, None);
         assert_eq!(root_active(tree), 1, "CPU 1 is awake");
@@ -27,20 +22,16 @@ fn going_idle_against_waking_up() {
 /// other group sleeps; a CPU is told the first of all.
 #[test]
 fn two_go_idle() {
-    let make = || {
-        let tree = two_groups();
-        park(&tree, 2, 12);
-        tree
-    };
-    let end = |tree: &_, returned: &[Option<u64>]| {
-        check(tree, None);
-        assert_eq!(returned.iter().flatten().min(), Some(&10), "nobody wakes up for CPU 0");
-        format!("{returned:?}")
-    };
+    let calls: &[Call] = &[|tree| park(tree, 0, 10), |tree| park(tree, 1, 11)];
     explore(
-        Model { make, calls: &[|tree| park(tree, 0, 10), |tree| park(tree, 1, 11)], end },
+        Model { make: || asleep(&[(2, 12)]), calls, end: |tree, returned| told(tree, returned, 10) },
         &["[None, Some(10)]", "[Some(10), None]", "[Some(10), Some(10)]", "[Some(10), Some(11)]"],
     );
+}
+
+fn wake_and_park(tree: &Tree, cpu: usize, next: u64) -> Option<u64> {
+    wake(tree, cpu);
+    park(tree, cpu, next)
 }
 
 /// Goal: a CPU that wakes up and goes idle again ignores its group's event and counts it again, in that
@@ -48,33 +39,10 @@ fn two_go_idle() {
 /// other way round; `check` compares every event with what was published.
 #[test]
 fn ignored_events_count_again() {
-    let make = || {
-        let tree = two_groups();
-        for (cpu, next) in [(0, 10), (1, 11), (2, 12)] {
-            park(&tree, cpu, next);
-        }
-        tree
-    };
-    let end = |tree: &_, returned: &[Option<u64>]| {
-        check(tree, None);
-        assert_eq!(returned.iter().flatten().min(), Some(&10), "nobody wakes up for CPU 0");
-        format!("{returned:?}")
-    };
+    let calls: &[Call] = &[|tree| wake_and_park(tree, 0, 10), |tree| wake_and_park(tree, 1, 11)];
+    let make = || asleep(&[(0, 10), (1, 11), (2, 12)]);
     explore(
-        Model {
-            make,
-            calls: &[
-                |tree| {
-                    wake(tree, 0);
-                    park(tree, 0, 10)
-                },
-                |tree| {
-                    wake(tree, 1);
-                    park(tree, 1, 11)
-                },
-            ],
-            end,
-        },
+        Model { make, calls, end: |tree, returned| told(tree, returned, 10) },
         &[
             "[None, Some(10)]",
             "[Some(10), None]",

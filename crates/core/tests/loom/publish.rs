@@ -1,6 +1,6 @@
 //! Timers of sleeping CPUs: the second to take a group's lock sees the first.
 
-use crate::ends::{Model, Tree, check, explore, id, park, two_groups, wake};
+use crate::ends::{Call, Model, Tree, asleep, check, explore, id, park, told, wake};
 use quietcore_core::Nanos;
 
 fn publish(tree: &Tree, cpu: usize, next: u64) -> Option<u64> {
@@ -11,19 +11,10 @@ fn publish(tree: &Tree, cpu: usize, next: u64) -> Option<u64> {
 /// them is told. Method: the root is two locks away.
 #[test]
 fn the_last_goes_idle() {
-    let make = || {
-        let tree = two_groups();
-        park(&tree, 1, 11);
-        park(&tree, 2, 12);
-        tree
-    };
-    let end = |tree: &_, returned: &[Option<u64>]| {
-        check(tree, None);
-        assert_eq!(returned.iter().flatten().min(), Some(&3), "nobody wakes up for the new timer");
-        format!("{returned:?}")
-    };
+    let calls: &[Call] = &[|tree| park(tree, 0, 10), |tree| publish(tree, 1, 3)];
+    let make = || asleep(&[(1, 11), (2, 12)]);
     explore(
-        Model { make, calls: &[|tree| park(tree, 0, 10), |tree| publish(tree, 1, 3)], end },
+        Model { make, calls, end: |tree, returned| told(tree, returned, 3) },
         &["[Some(10), Some(3)]", "[Some(3), None]", "[Some(3), Some(3)]"],
     );
 }
@@ -32,13 +23,7 @@ fn the_last_goes_idle() {
 /// CPU awake. Method: all others sleep.
 #[test]
 fn its_cpu_wakes_up() {
-    let make = || {
-        let tree = two_groups();
-        for (cpu, next) in [(0, 10), (1, 11), (2, 12)] {
-            park(&tree, cpu, next);
-        }
-        tree
-    };
+    let make = || asleep(&[(0, 10), (1, 11), (2, 12)]);
     let end = |tree: &_, returned: &[_]| {
         check(tree, None);
         format!("{returned:?}")
@@ -53,13 +38,7 @@ fn its_cpu_wakes_up() {
 /// sleep; the one that wakes up polls the timer in the end.
 #[test]
 fn another_wakes_up() {
-    let make = || {
-        let tree = two_groups();
-        for (cpu, next) in [(0, 10), (1, 11), (2, 12)] {
-            park(&tree, cpu, next);
-        }
-        tree
-    };
+    let make = || asleep(&[(0, 10), (1, 11), (2, 12)]);
     let end = |tree: &Tree, returned: &[_]| {
         check(tree, None);
         assert!(tree.requires_handle_remote(id(0), Nanos(3)), "CPU 0 is awake and has to look");

@@ -1,66 +1,37 @@
 //! Exact timers: when, and on which CPU, under both policies.
 
+use crate::scene::{Scene, ms};
 use crate::world::cpu;
 use quietcore_core::place::{ExactPolicy, Policy};
-use quietcore_core::topology::Topology;
-use quietcore_core::{
-    Actions, BaseKind, Context, Expiry, IdleDecision, Machine, Nanos, SequentialLock, Settings, TimerOptions,
-    Turn,
-};
-
-type Exact = Machine<SequentialLock, u32>;
-
-fn machine(settings: Settings) -> (Exact, Actions) {
-    let machine =
-        Machine::new(Topology::builder(4).build().expect("a machine"), settings).expect("housekeeping");
-    let mut actions = Actions::new(4);
-    for index in 0..4 {
-        machine.online(cpu(index), Nanos(0), &mut actions).expect("offline");
-    }
-    (machine, actions)
-}
-
-fn take_turn(machine: &Exact, index: usize, now: u64, actions: &mut Actions) -> Vec<u32> {
-    let (mut turn, mut ran) = (Turn::new(cpu(index)), Vec::new());
-    machine.begin_turn(&mut turn, Nanos(now));
-    while let Some(expired) = machine.next_expired(&mut turn, Nanos(now), actions) {
-        ran.push(expired.payload());
-        machine.finish(&mut turn, expired, Nanos(now), actions);
-    }
-    machine.check();
-    ran
-}
+use quietcore_core::{BaseKind, Context, Expiry, IdleDecision, Nanos, Settings, TimerOptions};
 
 /// Goal: not a nanosecond early, and not a tick late: a CPU that sleeps does so until the timer. Method: a
 /// pinned one, between two ticks.
 #[test]
 fn an_exact_timer_is_exact() {
-    let (mut machine, mut actions) = machine(Settings::default());
-    let timer = machine.add_exact(TimerOptions::new().pinned(), 7);
-    let context = Context::on(cpu(1), Nanos(0));
-    machine.arm(timer, Expiry::at(3_141_592), context, &mut actions).expect("known");
-    let idle = machine.enter_idle(cpu(1), Nanos(0));
-    assert_eq!(idle, IdleDecision::Sleep { until: Some(Nanos(3_141_592)) });
-    assert_eq!(take_turn(&machine, 1, 3_141_591, &mut actions), []);
-    assert_eq!(take_turn(&machine, 1, 3_141_592, &mut actions), [7]);
+    let mut scene = Scene::of(4);
+    let timer = scene.add_exact(TimerOptions::new().pinned(), 7);
+    scene.arm_as(timer, Expiry::at(3_141_592), Context::on(cpu(1), ms(0)));
+    assert_eq!(scene.enter_idle(1, 0), IdleDecision::Sleep { until: Some(Nanos(3_141_592)) });
+    assert_eq!(scene.turn_at(1, Nanos(3_141_591)), []);
+    assert_eq!(scene.turn_at(1, Nanos(3_141_592)), [7]);
+    scene.machine.check();
 }
 
 /// Goal: under `Pull` a sleeper's unpinned exact timer is run by an awake CPU; a pinned one is not. Method:
 /// both on a CPU that sleeps; the last one awake looks.
 #[test]
 fn unpinned_exact_timers_are_pulled() {
-    let (mut machine, mut actions) = machine(Settings::default());
-    let context = Context::on(cpu(1), Nanos(0));
+    let mut scene = Scene::of(4);
     for (options, payload) in [(TimerOptions::new(), 1), (TimerOptions::new().pinned(), 2)] {
-        let timer = machine.add_exact(options, payload);
-        let at = 5_000_000 + u64::from(payload);
-        machine.arm(timer, Expiry::at(at), context, &mut actions).expect("known");
+        let timer = scene.add_exact(options, payload);
+        scene.arm_as(timer, Expiry::at(5_000_000 + u64::from(payload)), Context::on(cpu(1), ms(0)));
     }
-    for index in [1, 2, 3] {
-        let _ = machine.enter_idle(cpu(index), Nanos(0));
-    }
-    assert_eq!(take_turn(&machine, 0, 5_000_002, &mut actions), [1]);
-    assert_eq!(take_turn(&machine, 1, 5_000_002, &mut actions), [2]);
+    [1, 2, 3].into_iter().for_each(|index| scene.idle(index, 0));
+    assert_eq!(scene.turn_at(0, Nanos(5_000_002)), [1]);
+    scene.machine.check();
+    assert_eq!(scene.turn_at(1, Nanos(5_000_002)), [2]);
+    scene.machine.check();
 }
 
 /// Goal: the kernel's rule: an idle CPU's unpinned timer is pushed to a busy CPU only if that has an earlier
@@ -70,40 +41,34 @@ fn unpinned_exact_timers_are_pulled() {
 fn the_kernels_rule_pushes_behind_an_earlier_event() {
     let settings =
         Settings { policy: Policy::Push, exact_policy: ExactPolicy::Kernel, ..Settings::default() };
-    let (mut machine, mut actions) = machine(settings);
-    let earlier = machine.add_exact(TimerOptions::new().pinned(), 1);
-    let floating = machine.add_exact(TimerOptions::new(), 2);
-    let _ = machine.enter_idle(cpu(2), Nanos(0));
-    let from_idle = Context::on(cpu(2), Nanos(0));
-    let goes_to = |expires, actions: &mut Actions| {
-        let armed = machine.arm(floating, Expiry::at(expires), from_idle, actions).expect("known");
+    let mut scene = Scene::new(4, settings);
+    let earlier = scene.add_exact(TimerOptions::new().pinned(), 1);
+    let floating = scene.add_exact(TimerOptions::new(), 2);
+    scene.idle(2, 0);
+    let goes_to = |scene: &mut Scene, expires| {
+        let armed = scene.arm_as(floating, Expiry::at(expires), Context::on(cpu(2), ms(0)));
         assert_eq!(armed.base.kind, BaseKind::Local);
         armed.base.cpu
     };
-    assert_eq!(goes_to(999_999, &mut actions), cpu(2), "nothing there is earlier");
-    assert_eq!(goes_to(1_000_000, &mut actions), cpu(0), "the tick is as early");
-    let busy = Context::on(cpu(0), Nanos(0));
-    machine.arm(earlier, Expiry::at(500_000), busy, &mut actions).expect("known");
-    let goes_to = |expires, actions: &mut Actions| {
-        machine.arm(floating, Expiry::at(expires), from_idle, actions).expect("known").base.cpu
-    };
-    assert_eq!(goes_to(499_999, &mut actions), cpu(2), "it would be the first");
-    assert_eq!(goes_to(500_000, &mut actions), cpu(0), "a timer there is as early");
-    machine.check();
+    assert_eq!(goes_to(&mut scene, 999_999), cpu(2), "nothing there is earlier");
+    assert_eq!(goes_to(&mut scene, 1_000_000), cpu(0), "the tick is as early");
+    scene.arm_as(earlier, Expiry::at(500_000), Context::on(cpu(0), ms(0)));
+    assert_eq!(goes_to(&mut scene, 499_999), cpu(2), "it would be the first");
+    assert_eq!(goes_to(&mut scene, 500_000), cpu(0), "a timer there is as early");
+    scene.machine.check();
 }
 
 /// Goal: an exact timer that becomes the first of a sleeping CPU wakes it up, though another CPU could pull
 /// it a tick later; a coarse one does not. Method: arms by a thread near that CPU.
 #[test]
 fn an_exact_first_kicks_a_coarse_one_is_published() {
-    let (mut machine, mut actions) = machine(Settings::default());
-    let (coarse, exact) =
-        (machine.add_timer(TimerOptions::new(), 1), machine.add_exact(TimerOptions::new(), 2));
-    let _ = machine.enter_idle(cpu(3), Nanos(0));
-    let near = Context::near(cpu(3), Nanos(0));
-    machine.arm(coarse, Nanos(50_000_000), near, &mut actions).expect("known");
-    assert!(actions.is_empty(), "somebody is awake and will see it");
-    assert_eq!(machine.hierarchy().published(cpu(3)).map(|at| at.0 / 8_000_000), Some(6));
-    machine.arm(exact, Expiry::at(7_000_000), near, &mut actions).expect("known");
-    assert_eq!(actions.take_kick(), Some(cpu(3)));
+    let mut scene = Scene::of(4);
+    let (coarse, exact) = (scene.add(TimerOptions::new(), 1), scene.add_exact(TimerOptions::new(), 2));
+    scene.idle(3, 0);
+    let near = Context::near(cpu(3), ms(0));
+    scene.arm_as(coarse, ms(50), near);
+    assert!(scene.actions.is_empty(), "somebody is awake and will see it");
+    assert_eq!(scene.machine.hierarchy().published(cpu(3)).map(|at| at.0 / 8_000_000), Some(6));
+    scene.arm_as(exact, Expiry::at(7_000_000), near);
+    assert_eq!(scene.kicks(), [cpu(3)]);
 }

@@ -62,8 +62,7 @@ fn an_adopted_run_ends(is_joined: bool) -> Scene {
     scene.idle(0, 7);
     scene.kicks();
     if is_joined {
-        let next = scene.machine.finish_and_next(&mut scene.turns[1], expired, ms(7), &mut scene.actions);
-        assert!(next.is_none(), "nothing else is due");
+        assert!(scene.finish_and_next(1, expired, 7).is_none(), "nothing else is due");
     } else {
         scene.finish(1, expired, 7);
     }

@@ -280,12 +280,10 @@ fn a_pushed_exact_timer_stays_and_is_reported() {
     let settings = Settings { exact_policy: ExactPolicy::Kernel, ..Settings::default() };
     let mut scene = Scene::new(3, settings);
     scene.arm_pinned((9, 3), 1, 0);
-    let machine = Rc::get_mut(&mut scene.machine).expect("nobody else has it");
-    let exact = machine.add_exact(TimerOptions::new(), 1);
+    let exact = scene.add_exact(TimerOptions::new(), 1);
     scene.idle(0, 0);
     let context = Context::on(cpu(0), ms(0));
-    let at = Expiry::at(ms(10).as_u64());
-    let armed = scene.machine.arm(exact, at, context, &mut scene.actions).expect("it exists");
+    let armed = scene.arm_as(exact, Expiry::at(ms(10).as_u64()), context);
     assert_eq!((armed.base.cpu, armed.base.kind), (cpu(1), BaseKind::Local));
     assert_eq!(scene.isolate("1", 1).pinned_left, 2);
     assert_eq!(scene.turn(1, 11), [1, 9]);

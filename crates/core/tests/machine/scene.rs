@@ -6,8 +6,9 @@ use crate::world::{TICK, cpu};
 use quietcore_core::tmigr::CpuState;
 use quietcore_core::topology::Topology;
 use quietcore_core::{
-    Actions, Arm, Armed, BaseId, BaseKind, Context, CpuId, CpuSet, ExpiredTimer, IdleDecision,
-    IsolationReport, Machine, MarkOutcome, Nanos, Settings, TimerId, TimerOptions, Turn,
+    Actions, AnyTimer, Arm, Armed, At, BaseId, BaseKind, Context, CpuId, CpuSet, ExactId, ExpiredTimer,
+    IdleDecision, IsolationReport, Machine, MarkOutcome, Nanos, Settings, TimerId, TimerKind, TimerOptions,
+    Turn,
 };
 use std::rc::Rc;
 
@@ -87,8 +88,22 @@ impl Scene {
         Rc::get_mut(&mut self.machine).expect("nobody else has it yet").add_timer(options, payload)
     }
 
+    pub(crate) fn add_exact(&mut self, options: TimerOptions, payload: u32) -> ExactId {
+        Rc::get_mut(&mut self.machine).expect("nobody else has it yet").add_exact(options, payload)
+    }
+
     pub(crate) fn arm(&mut self, timer: TimerId, at: u64, context: Context) -> Armed {
-        self.machine.arm(timer, ms(at), context, &mut self.actions).expect("it exists")
+        self.arm_as(timer, ms(at), context)
+    }
+
+    /// Arms a timer of either kind, in any way.
+    pub(crate) fn arm_as<K: TimerKind>(
+        &mut self,
+        timer: impl AnyTimer<u32, K>,
+        arm: impl Into<Arm<K::When>>,
+        context: Context,
+    ) -> Armed {
+        self.machine.arm(timer, arm, context, &mut self.actions).expect("it exists")
     }
 
     /// A new timer, armed by the CPU itself.
@@ -101,10 +116,7 @@ impl Scene {
     /// A new timer, armed for one CPU by a thread near CPU 0.
     pub(crate) fn arm_pinned(&mut self, (payload, at): (u32, u64), on: usize, now: u64) -> TimerId {
         let timer = self.add(TimerOptions::new(), payload);
-        let context = Context::near(cpu(0), ms(now));
-        self.machine
-            .arm(timer, Arm::at(ms(at)).on(cpu(on)), context, &mut self.actions)
-            .expect("it is online");
+        self.arm_as(timer, Arm::at(ms(at)).on(cpu(on)), Context::near(cpu(0), ms(now)));
         timer
     }
 
@@ -143,18 +155,39 @@ impl Scene {
         self.machine.finish(&mut self.turns[index], expired, ms(now), &mut self.actions);
     }
 
+    /// The end of a run and the next one, in one call.
+    pub(crate) fn finish_and_next(
+        &mut self,
+        index: usize,
+        expired: ExpiredTimer<u32>,
+        now: u64,
+    ) -> Option<ExpiredTimer<u32>> {
+        let at = At { now: ms(now), actions: &mut self.actions };
+        let next = self.machine.finish_and_next_with(&mut self.turns[index], expired, at, |_, _| ());
+        next.map(|(expired, ())| expired)
+    }
+
     /// A turn to its end; what ran.
     pub(crate) fn turn(&mut self, index: usize, now: u64) -> Vec<u32> {
-        self.machine.begin_turn(&mut self.turns[index], ms(now));
-        self.rest(index, now)
+        self.turn_at(index, ms(now))
+    }
+
+    /// The same between two ticks.
+    pub(crate) fn turn_at(&mut self, index: usize, now: Nanos) -> Vec<u32> {
+        self.machine.begin_turn(&mut self.turns[index], now);
+        self.rest_at(index, now)
     }
 
     /// The rest of a turn; what ran.
     pub(crate) fn rest(&mut self, index: usize, now: u64) -> Vec<u32> {
-        let mut ran = Vec::new();
-        while let Some(expired) = self.next(index, now) {
+        self.rest_at(index, ms(now))
+    }
+
+    fn rest_at(&mut self, index: usize, now: Nanos) -> Vec<u32> {
+        let (mut ran, turn) = (Vec::new(), &mut self.turns[index]);
+        while let Some(expired) = self.machine.next_expired(turn, now, &mut self.actions) {
             ran.push(expired.payload());
-            self.finish(index, expired, now);
+            self.machine.finish(turn, expired, now, &mut self.actions);
         }
         ran
     }

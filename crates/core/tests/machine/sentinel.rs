@@ -2,72 +2,34 @@
 //! of the stall protocol. That no CPU turns is noticed by a world's dead man's switch.
 
 use crate::scene::{Scene, ms};
-use crate::world::{TICK, cpu};
+use crate::world::cpu;
 use quietcore_core::place::Policy;
 use quietcore_core::tmigr::CpuState;
-use quietcore_core::topology::Topology;
-use quietcore_core::{
-    Actions, Context, ExpiredTimer, IdleDecision, Machine, Nanos, SequentialLock, Settings, TimerOptions,
-    Turn,
-};
+use quietcore_core::{IdleDecision, Settings};
 
-type Small = Machine<SequentialLock, u32>;
-
-/// CPUs 0 and 1 awake, each with two timers for tick 5; CPUs 2 and 3 parked with nothing.
-fn machine(actions: &mut Actions) -> Small {
-    let topology = Topology::builder(4).build().expect("a machine");
-    let mut machine = Small::new(topology, Settings::default()).expect("housekeeping");
-    for index in 0..4 {
-        machine.online(cpu(index), Nanos(0), actions).expect("offline");
-    }
+/// CPUs 0 and 1 awake, each with two timers for tick 5, and never turn again; CPUs 2 and 3 are parked with
+/// nothing.
+fn frozen() -> Scene {
+    let mut scene = Scene::of(4);
     for payload in 0..4 {
-        let timer = machine.add_timer(TimerOptions::new(), payload);
-        let context = Context::on(cpu(payload as usize % 2), Nanos(0));
-        machine.arm(timer, Nanos(5 * TICK), context, actions).expect("known");
+        scene.arm_new((payload, 5), payload as usize % 2, 0);
     }
     for index in [2, 3] {
-        assert_eq!(machine.enter_idle(cpu(index), Nanos(0)), IdleDecision::Sleep { until: None });
+        assert_eq!(scene.enter_idle(index, 0), IdleDecision::Sleep { until: None });
     }
-    machine
-}
-
-/// `index` is kicked at `from` and turns for ten ticks; `on_run` says whether it goes on after a timer.
-fn turn_for_ten_ticks(
-    machine: &Small,
-    (index, from): (usize, u64),
-    actions: &mut Actions,
-    mut on_run: impl FnMut(ExpiredTimer<u32>) -> Option<ExpiredTimer<u32>>,
-) {
-    let mut turn = Turn::new(cpu(index));
-    machine.exit_idle(cpu(index), Nanos(from * TICK));
-    for tick in from..from + 10 {
-        let now = Nanos(tick * TICK);
-        machine.watch(cpu(index), now, actions);
-        if !machine.handle_tick(cpu(index), now) && !turn.has_more() {
-            continue;
-        }
-        machine.begin_turn(&mut turn, now);
-        while let Some(expired) = machine.next_expired(&mut turn, now, actions) {
-            let Some(expired) = on_run(expired) else { return };
-            machine.finish(&mut turn, expired, now, actions);
-        }
-    }
+    scene
 }
 
 /// Goal: I7: with all awake CPUs frozen, a parked one that is kicked marks them and runs all that is due.
-/// Method: 0 and 1 never turn again.
+/// Method: it turns for ten ticks.
 #[test]
 fn a_kicked_cpu_takes_over_from_all_that_froze() {
-    let mut actions = Actions::new(4);
-    let machine = machine(&mut actions);
-    let mut ran = Vec::new();
-    turn_for_ten_ticks(&machine, (2, 20), &mut actions, |expired| {
-        ran.push(expired.payload());
-        Some(expired)
-    });
+    let mut scene = frozen();
+    scene.machine.exit_idle(cpu(2), ms(20));
+    let (_, mut ran) = scene.ticks(2, 20..30);
     ran.sort_unstable();
     assert_eq!(ran, [0, 1, 2, 3]);
-    machine.check();
+    scene.machine.check();
 }
 
 /// Goal: a silence is answered with a kick of the lowest CPU that is parked and may pull, though no alarm was
@@ -150,19 +112,16 @@ fn a_silence_waits_for_nobody() {
 /// Method: CPU 2 keeps the first timer and never finishes it; CPU 3 comes after it.
 #[test]
 fn a_kicked_cpu_that_blocks_is_taken_over_too() {
-    let mut actions = Actions::new(4);
-    let machine = machine(&mut actions);
-    let mut blocked = None;
-    turn_for_ten_ticks(&machine, (2, 20), &mut actions, |expired| {
-        blocked = Some(expired);
-        None
+    let mut scene = frozen();
+    scene.machine.exit_idle(cpu(2), ms(20));
+    let first = (20..30).find_map(|now| {
+        scene.machine.watch(cpu(2), ms(now), &mut scene.actions);
+        scene.machine.begin_turn(&mut scene.turns[2], ms(now));
+        scene.next(2, now)
     });
-    let blocked = blocked.expect("something was due").payload();
-    let mut ran = Vec::new();
-    turn_for_ten_ticks(&machine, (3, 60), &mut actions, |expired| {
-        ran.push(expired.payload());
-        Some(expired)
-    });
+    let blocked = first.expect("something was due").payload();
+    scene.machine.exit_idle(cpu(3), ms(60));
+    let (_, mut ran) = scene.ticks(3, 60..70);
     ran.push(blocked);
     ran.sort_unstable();
     assert_eq!(ran, [0, 1, 2, 3]);

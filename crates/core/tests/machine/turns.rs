@@ -60,9 +60,7 @@ fn a_running_timer_stays_on_its_base() {
     let timer = scene.arm_new((1, 5), 0, 0);
     let expired = scene.start(0, 7);
     let by = Context::on(cpu(0), ms(7));
-    let arm_on_1 = |scene: &mut Scene, at| {
-        scene.machine.arm(timer, Arm::at(ms(at)).on(cpu(1)), by, &mut scene.actions).expect("it exists")
-    };
+    let arm_on_1 = |scene: &mut Scene, at| scene.arm_as(timer, Arm::at(ms(at)).on(cpu(1)), by);
     let armed = arm_on_1(&mut scene, 10);
     assert_eq!((armed.base.cpu, armed.base.kind), (cpu(0), BaseKind::Global));
     scene.finish(0, expired, 7);
@@ -113,9 +111,8 @@ fn a_closed_machine_hands_out_nothing() {
     let first = scene.start(0, 8);
     scene.machine.close();
     assert!(scene.machine.has_runs(), "the first one's has not ended");
-    let machine = std::rc::Rc::clone(&scene.machine);
-    assert!(machine.finish_and_next(&mut scene.turns[0], first, ms(8), &mut scene.actions).is_none());
-    assert_eq!((scene.turn(0, 9), machine.has_runs()), (vec![], false));
+    assert!(scene.finish_and_next(0, first, 8).is_none());
+    assert_eq!((scene.turn(0, 9), scene.machine.has_runs()), (vec![], false));
 }
 
 /// Goal: a CPU that stands down leaves the last wake-up to an alarm, whose kick goes to the lowest CPU that

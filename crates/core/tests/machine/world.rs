@@ -2,7 +2,7 @@
 
 use quietcore_core::topology::Topology;
 use quietcore_core::{
-    Actions, Context, CpuId, CpuSet, IdleDecision, Machine, MarkOutcome, Nanos, SequentialLock, Settings,
+    Actions, At, Context, CpuId, CpuSet, IdleDecision, Machine, MarkOutcome, Nanos, SequentialLock, Settings,
     TimerId, TimerOptions, Turn,
 };
 
@@ -231,7 +231,9 @@ impl World {
             if self.armed_on[timer] != index {
                 self.remote.push((self.armed_on[timer], index));
             }
-            next = self.machine.finish_and_next(turn, expired, now, &mut self.actions);
+            let at = At { now, actions: &mut self.actions };
+            next =
+                self.machine.finish_and_next_with(turn, expired, at, |_, _| ()).map(|(expired, ())| expired);
         }
     }
 

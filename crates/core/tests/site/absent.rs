@@ -4,7 +4,22 @@
 //! on as absent. Either way its timers are seen by a CPU.
 
 use crate::play::{Part, Scenario, all, explore};
+use crate::search::Search;
 use crate::world::{World, two_groups};
+
+const MARK: Part = |world| {
+    world.mark_absent(0);
+};
+
+/// The watcher marks and goes idle.
+const MARK_AND_PARK: Part = |world| {
+    world.mark_absent(0);
+    world.park(8);
+};
+
+const TRY_RETURN: Part = |world| {
+    world.try_return(0);
+};
 
 /// Goal: a CPU that is marked while it comes back is absent or awake, and never half of it. Method: all
 /// orders, three preemptions; both ends are reached.
@@ -15,85 +30,40 @@ fn mark_against_return() {
         assert!(world.mark_absent(0), "nobody holds its locks");
         world
     };
-    let parts: [Part; 2] = [
-        |world| {
-            world.try_return(0);
-        },
-        |world| {
-            world.mark_absent(0);
-        },
-    ];
     let outcome = |world: &World| format!("{:?}", world.cpu_state(0));
-    let found = explore(&Scenario { make, parts: &parts, preemptions: 3, outcome });
-    assert!(found.runs > 50, "{} runs", found.runs);
-    found.expect_outcomes(&["Absent", "Awake"]);
+    explore(&Scenario { make: &make, parts: &[TRY_RETURN, MARK], outcome }, Search::new(3))
+        .expect_more_than(50)
+        .expect_outcomes(&["Absent", "Awake"]);
 }
 
-/// Goal: the watcher marks and goes idle; the stalled CPU comes back meanwhile. A CPU is awake or was told.
-/// Method: all orders, three preemptions.
+/// Goal: the watcher marks and goes idle; the stalled CPU comes back meanwhile, and is awake or was told.
+/// Method: all orders, three preemptions; it tries twice.
 #[test]
 fn the_watcher_goes_idle_after_the_mark() {
-    let parts: [Part; 2] = [
-        |world| {
-            world.mark_absent(0);
-            world.park(8);
-        },
-        |world| {
-            if !world.try_return(0) {
-                world.try_return(0);
-            }
-        },
-    ];
-    let found = all(|| two_groups(&[1, 9]), &parts, 3);
-    assert!(found.runs > 1000, "{} runs", found.runs);
+    let try_twice: Part = |world| {
+        let _ = world.try_return(0) || world.try_return(0);
+    };
+    all(|| two_groups(&[1, 9]), &[MARK_AND_PARK, try_twice], 3).expect_more_than(1000);
 }
 
 /// Goal: a CPU goes idle by itself while it is marked. Method: all orders, three preemptions, with the last
 /// watcher going idle, too.
 #[test]
 fn mark_against_going_idle() {
-    let parts: [Part; 2] = [
-        |world| {
-            world.mark_absent(0);
-            world.park(8);
-        },
-        |world| world.park(0),
-    ];
-    let found = all(|| two_groups(&[1, 9]), &parts, 3);
-    assert!(found.runs > 1000, "{} runs", found.runs);
+    all(|| two_groups(&[1, 9]), &[MARK_AND_PARK, |world| world.park(0)], 3).expect_more_than(1000);
 }
 
 /// Goal: a timer armed on a CPU that is being marked is published by the mark or by the CPU that arms it.
 /// Method: three CPUs, two preemptions.
 #[test]
 fn mark_against_a_new_timer() {
-    let parts: [Part; 3] = [
-        |world| {
-            world.mark_absent(0);
-            world.park(8);
-        },
-        |world| world.arm(0, 3),
-        |world| {
-            world.try_return(0);
-        },
-    ];
-    let found = all(|| two_groups(&[1, 9]), &parts, 2);
-    assert!(found.runs > 1000, "{} runs", found.runs);
+    let parts = [MARK_AND_PARK, |world| world.arm(0, 3), TRY_RETURN];
+    all(|| two_groups(&[1, 9]), &parts, 2).expect_more_than(1000);
 }
 
 /// Goal: a CPU that was told to wake up for all is marked as absent: its duty is handed to the caller.
 /// Method: all orders with another that goes idle, three preemptions.
 #[test]
 fn mark_of_the_one_who_was_told() {
-    let parts: [Part; 2] = [
-        |world| {
-            world.mark_absent(0);
-        },
-        |world| {
-            world.wake(8);
-            world.park(8);
-        },
-    ];
-    let found = all(|| two_groups(&[1, 8, 9, 0]), &parts, 3);
-    assert!(found.runs > 1000, "{} runs", found.runs);
+    all(|| two_groups(&[1, 8, 9, 0]), &[MARK, |world| world.wake_and_park(8)], 3).expect_more_than(1000);
 }

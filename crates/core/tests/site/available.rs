@@ -2,6 +2,7 @@
 
 use crate::play::{Part, Scenario, all, explore, script};
 use crate::script::Mover;
+use crate::search::Search;
 use crate::world::{World, two_groups};
 use quietcore_core::script::Site;
 use quietcore_core::tmigr::CpuState;
@@ -11,17 +12,7 @@ use quietcore_core::tmigr::CpuState;
 #[test]
 fn leaving_against_going_idle() {
     let parts: [Part; 2] = [|world| world.set_unavailable(0), |world| world.park(0)];
-    let found = all(|| two_groups(&[1, 8, 9]), &parts, 3);
-    assert!(found.runs > 100, "{} runs", found.runs);
-}
-
-/// Goal: the last two leave at the same time, one for isolation, one for idle. Method: all orders, three
-/// preemptions, in one group and in two.
-#[test]
-fn leaving_against_another_going_idle() {
-    let near = all(|| two_groups(&[8, 9]), &[|world| world.set_unavailable(0), |world| world.park(1)], 3);
-    let far = all(|| two_groups(&[1, 9]), &[|world| world.set_unavailable(0), |world| world.park(8)], 3);
-    assert!(near.runs > 500 && far.runs > 500, "{} and {} runs", near.runs, far.runs);
+    all(|| two_groups(&[1, 8, 9]), &parts, 3).expect_more_than(100);
 }
 
 /// Goal: a CPU wakes up while it is made unavailable: it is in no mask at the end. Method: all orders, three
@@ -31,9 +22,8 @@ fn leaving_against_waking_up() {
     let parts: [Part; 2] = [|world| world.set_unavailable(1), |world| world.wake(1)];
     let outcome = |world: &World| format!("{:?}", world.cpu_state(1));
     let found =
-        explore(&Scenario { make: || two_groups(&[1, 8, 9]), parts: &parts, preemptions: 3, outcome });
-    assert!(found.runs > 30, "{} runs", found.runs);
-    found.expect_outcomes(&["Unavailable"]);
+        explore(&Scenario { make: &|| two_groups(&[1, 8, 9]), parts: &parts, outcome }, Search::new(3));
+    found.expect_more_than(30).expect_outcomes(&["Unavailable"]);
 }
 
 /// Goal: a sleeping CPU with a timer joins while the last one goes idle. Method: all orders, three
@@ -46,8 +36,7 @@ fn joining_against_going_idle() {
         world
     };
     let parts: [Part; 2] = [|world| world.set_available(9), |world| world.park(0)];
-    let found = all(make, &parts, 3);
-    assert!(found.runs > 500, "{} runs", found.runs);
+    all(make, &parts, 3).expect_more_than(500);
 }
 
 /// Goal: joining and leaving from two sides at once end in one of the two. Method: all orders, three
@@ -58,9 +47,9 @@ fn joining_against_leaving() {
         [|world| world.set_available(1), |world| world.set_unavailable(1), |world| world.park(0)];
     let outcome = |world: &World| format!("{:?}", world.cpu_state(1));
     let make = || two_groups(&[8, 9]);
-    let found = explore(&Scenario { make, parts: &parts, preemptions: 2, outcome });
-    assert!(found.runs > 1000, "{} runs", found.runs);
-    found.expect_outcomes(&["Awake", "Unavailable"]);
+    explore(&Scenario { make: &make, parts: &parts, outcome }, Search::new(2))
+        .expect_more_than(1000)
+        .expect_outcomes(&["Awake", "Unavailable"]);
 }
 
 /// Goal: a CPU that leaves while it pulls finishes the pull it is in, at most, and begins no other (T4).

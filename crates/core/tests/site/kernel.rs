@@ -5,6 +5,7 @@
 
 use crate::play::{Part, Scenario, Subject, all, explore, script};
 use crate::script::Mover;
+use crate::search::Search;
 use crate::world::{World, two_groups};
 use quietcore_core::script::Site;
 use quietcore_core::tmigr::{ChildMask, CpuState, GroupId, Hierarchy, Pulled, Snapshot};
@@ -33,11 +34,8 @@ fn quick_check_late_forecast() {
 fn deactivate_ignored_own_event_hides_sibling() {
     for world in [World::one_group(2), World::two_groups(), World::three_levels()] {
         world.arm(1, 10);
-        [10, 9, 8].into_iter().filter(|&cpu| world.book_or_none(cpu) == Some(CpuState::Awake)).for_each(
-            |cpu| {
-                world.park(cpu);
-            },
-        );
+        let others = [10, 9, 8].into_iter().filter(|&cpu| world.book_or_none(cpu) == Some(CpuState::Awake));
+        others.for_each(|cpu| world.park(cpu));
         world.park(1);
         world.park(0);
         assert_eq!(world.told(0), Some(10), "the last one wakes up for CPU 1");
@@ -86,14 +84,12 @@ fn stale_cpu_on_equal_expiry() {
 #[test]
 fn parent_pointer_read_twice() {
     let make = || {
-        let nodes: Vec<u16> = (0..16).map(|cpu| cpu / 8).collect();
-        let world = World::new(&nodes, &[0]);
+        let world = World::two_nodes(8, &[0]);
         world.arm(0, 10);
         world
     };
     let found = all(make, &[|world| world.park(0), |world| world.connect(8)], 3);
-    assert!(found.runs > 300, "{} runs", found.runs);
-    found.expect_outcomes(&["0:10 alarm None"]);
+    found.expect_more_than(300).expect_outcomes(&["0:10 alarm None"]);
 }
 
 fn root_word(world: &World) -> Snapshot {
@@ -103,12 +99,7 @@ fn root_word(world: &World) -> Snapshot {
 
 /// One group that grows; CPU 0 is the last one awake and has a timer.
 fn last_one_awake() -> World {
-    let nodes: Vec<u16> = (0..16).map(|cpu| cpu / 8).collect();
-    let world = World::new(&nodes, &[0, 1]);
-    world.arm(0, 10);
-    world.arm(1, 11);
-    world.park(1);
-    world
+    World::two_nodes(8, &[0, 1]).with_timers(&[0, 1], &[1])
 }
 
 /// Goal (8): growth does not make the old root active when it was active only a moment ago. Method: the last
@@ -121,8 +112,7 @@ fn root_growth_false_active() {
     let world = script(last_one_awake(), &parts, &lines);
     let word = root_word(&world);
     assert!(!word.is_active(), "everybody is idle, the root is {word}");
-    let found = all(last_one_awake, &parts, 3);
-    assert!(found.runs > 300, "{} runs", found.runs);
+    all(last_one_awake, &parts, 3).expect_more_than(300);
 }
 
 /// Goal (16): a CPU that is unavailable is no group's migrator, however busy it is. Method: housekeeping CPUs
@@ -152,10 +142,7 @@ fn isolated_cpu_becomes_permanent_migrator() {
 /// orders of the three, two preemptions; the order is asserted after each run.
 #[test]
 fn availability_lock_order() {
-    let make = || {
-        let nodes: Vec<u16> = (0..16).map(|cpu| cpu / 8).collect();
-        World::new(&nodes, &[0, 1])
-    };
+    let make = || World::two_nodes(8, &[0, 1]);
     let parts: [Part; 3] = [
         |world| world.set_unavailable(1),
         |world| world.connect(8),
@@ -165,9 +152,9 @@ fn availability_lock_order() {
         },
     ];
     let outcome = |world: &World| format!("{:?} {:?}", world.cpu_state(0), world.cpu_state(1));
-    let found = explore(&Scenario { make, parts: &parts, preemptions: 2, outcome });
-    assert!(found.runs > 1000, "{} runs", found.runs);
-    found.expect_outcomes(&["Awake Unavailable"]);
+    explore(&Scenario { make: &make, parts: &parts, outcome }, Search::new(2))
+        .expect_more_than(1000)
+        .expect_outcomes(&["Awake Unavailable"]);
 }
 
 /// Goal (18): the old root is idle, or was made idle a moment ago, by a walker that saw no parent; growth
@@ -182,8 +169,8 @@ fn root_growth_activates_inactive_root() {
         assert!(!word.is_active(), "everybody is idle, the root is {word}");
         format!("{:?}", world.told(0))
     };
-    let found = explore(&Scenario { make: last_one_awake, parts: &parts, preemptions: 3, outcome });
-    assert!(found.runs > 300, "{} runs", found.runs);
+    explore(&Scenario { make: &last_one_awake, parts: &parts, outcome }, Search::new(3))
+        .expect_more_than(300);
 
     let parts: [Part; 3] = [|world| world.park(0), |world| world.wake(1), |world| world.connect(8)];
     let outcome = |world: &World| {
@@ -191,8 +178,8 @@ fn root_growth_activates_inactive_root() {
         assert_eq!(root_word(world).migrator(), Some(child), "CPU 1 is awake below the old root");
         format!("{:?}", world.told(0))
     };
-    let found = explore(&Scenario { make: last_one_awake, parts: &parts, preemptions: 2, outcome });
-    assert!(found.runs > 1000, "{} runs", found.runs);
+    explore(&Scenario { make: &last_one_awake, parts: &parts, outcome }, Search::new(2))
+        .expect_more_than(1000);
 }
 
 /// Goal (19): a CPU that wakes up for its own timer has it expired, and a pull that changes nothing ends.
@@ -269,6 +256,5 @@ fn race_l_last_idle_against_new_timer() {
         world.park(1);
         world
     };
-    let found = all(one, &parts, 3);
-    assert!(found.runs > 50, "{} runs", found.runs);
+    all(one, &parts, 3).expect_more_than(50);
 }

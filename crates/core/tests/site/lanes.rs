@@ -6,15 +6,15 @@
 //! Timers by name: A runs on X's base and, the first time, arms itself and C; B waits behind it; D is on M's
 //! base, E on lane 3's. The scenario is that of the state model of docs/design/PROTOCOL.md, section 5.
 
-use crate::lock::{self, SiteLock};
+use crate::lock::{LockNumbers, SiteLock, plain, restart_numbers};
 use crate::play::Subject;
 use crate::stage;
+use crate::world::id;
 use quietcore_core::script::Site;
+use quietcore_core::tmigr::Tree;
 use quietcore_core::topology::Topology;
-use quietcore_core::{
-    Actions, Context, CpuId, Machine, MarkOutcome, Nanos, Settings, TimerId, TimerOptions, Turn,
-};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use quietcore_core::{Actions, Context, Machine, MarkOutcome, Nanos, Settings, TimerId, TimerOptions, Turn};
+use std::sync::Mutex;
 
 /// Length of a tick in ns.
 const TICK: u64 = 1_000_000;
@@ -47,19 +47,11 @@ pub(crate) struct Lanes {
     /// The lane that may stop besides X, and the one that goes on.
     pub(crate) m: usize,
     pub(crate) w: usize,
-    group_locks: usize,
+    locks: LockNumbers,
 }
 
-fn id(lane: usize) -> CpuId {
-    CpuId::new(lane as u64).expect("there are four")
-}
-
-fn at(tick: u64) -> Nanos {
+pub(crate) fn at(tick: u64) -> Nanos {
     Nanos(tick * TICK)
-}
-
-fn plain<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Lanes {
@@ -80,14 +72,14 @@ impl Lanes {
 
     /// All timers are due by tick 1 or 2; lane 3 sleeps, the others are awake; M and W have looked at tick 2.
     fn new(m: usize, w: usize, armed: &[(usize, usize)]) -> Self {
-        lock::restart_numbers();
+        restart_numbers();
         let topology = Topology::builder(LANES as u16).build().expect("four CPUs");
         let mut machine = Machine::new(topology, Settings::default()).expect("nobody is isolated");
-        // Four bases per CPU, its record; growth and control.
-        let group_locks = lock::count() - 5 * LANES - 2;
+        // After the tree: four bases per CPU, and control.
+        let locks = LockNumbers::new(LANES, 4 * LANES + 1, 4);
         let timers = (0..NAMES.len()).map(|name| machine.add_timer(TimerOptions::new(), name)).collect();
         let turns = (0..LANES).map(|lane| Mutex::new(Turn::new(id(lane)))).collect();
-        let lanes = Self { machine, timers, turns, lives: Mutex::default(), m, w, group_locks };
+        let lanes = Self { machine, timers, turns, lives: Mutex::default(), m, w, locks };
         let mut actions = Actions::new(LANES as u16);
         for lane in 0..LANES {
             lanes.machine.online(id(lane), Nanos(0), &mut actions).expect("it is offline");
@@ -106,17 +98,16 @@ impl Lanes {
 
     /// `lane` arms a timer at tick `now` for tick `expires`.
     pub(crate) fn arm(&self, name: usize, lane: usize, now: u64, expires: u64) {
-        let mut actions = Actions::new(LANES as u16);
-        let context = Context::on(id(lane), at(now));
-        let armed =
-            self.machine.arm(self.timers[name], at(expires), context, &mut actions).expect("it exists");
-        plain(&self.lives)[name].arms += usize::from(!armed.was_pending);
+        self.arm_in(name, Context::on(id(lane), at(now)), expires);
     }
 
     /// A thread that is no lane arms a timer on X.
     pub(crate) fn arm_from_outside(&self, name: usize, now: u64, expires: u64) {
+        self.arm_in(name, Context::near(id(0), at(now)), expires);
+    }
+
+    fn arm_in(&self, name: usize, context: Context, expires: u64) {
         let mut actions = Actions::new(LANES as u16);
-        let context = Context::near(id(0), at(now));
         let armed =
             self.machine.arm(self.timers[name], at(expires), context, &mut actions).expect("it exists");
         plain(&self.lives)[name].arms += usize::from(!armed.was_pending);
@@ -178,34 +169,8 @@ impl Lanes {
 }
 
 impl Subject for Lanes {
-    /// Control, growth, bases by their numbers, records, events from below.
-    fn rank(&self, lock: usize) -> usize {
-        let (groups, records, growth) =
-            (self.group_locks, self.group_locks + LANES, self.group_locks + LANES + 1);
-        match lock {
-            _ if lock < groups => {
-                let tree = self.machine.hierarchy().tree();
-                101 + tree.groups().get(lock).map_or(0, |group| usize::from(group.level))
-            }
-            _ if lock < records => 100,
-            _ if lock < growth => 1,
-            _ if lock < growth + 4 * LANES => 2 + lock - growth,
-            _ => 0,
-        }
-    }
-
-    fn lock_name(&self, lock: usize) -> String {
-        let (groups, records, growth) =
-            (self.group_locks, self.group_locks + LANES, self.group_locks + LANES + 1);
-        match lock {
-            _ if lock < groups => format!("events of group {lock}"),
-            _ if lock < records => format!("record of lane {}", lock - groups),
-            _ if lock < growth => "growth".to_owned(),
-            _ if lock < growth + 4 * LANES => {
-                format!("base {} of lane {}", (lock - growth) % 4, (lock - growth) / 4)
-            }
-            _ => "control".to_owned(),
-        }
+    fn locks(&self) -> (LockNumbers, Tree) {
+        (self.locks, self.machine.hierarchy().tree())
     }
 
     fn expect_rest(&self) {

@@ -5,8 +5,9 @@
 
 use crate::stage;
 use quietcore_core::RawLock;
+use quietcore_core::tmigr::Tree;
 use std::cell::Cell;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 thread_local! {
     static MADE: Cell<usize> = const { Cell::new(0) };
@@ -17,9 +18,54 @@ pub(crate) fn restart_numbers() {
     MADE.set(0);
 }
 
-/// How many locks this thread made since.
-pub(crate) fn count() -> usize {
-    MADE.get()
+/// What a mutex of the test itself protects, also after a failed run.
+pub(crate) fn plain<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Which lock has which number. A tree makes the locks of its groups' events, of its CPUs' records and of
+/// growth; those of the bases come after it, and that of control last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LockNumbers {
+    records: usize,
+    growth: usize,
+    control: usize,
+    bases_per_cpu: usize,
+}
+
+impl LockNumbers {
+    /// Of the world whose tree has `cpus` CPUs, after this thread has made the tree and `later` locks.
+    pub(crate) fn new(cpus: usize, later: usize, bases_per_cpu: usize) -> Self {
+        let growth = MADE.get() - later - 1;
+        Self { records: growth - cpus, growth, control: growth + 1 + cpus * bases_per_cpu, bases_per_cpu }
+    }
+
+    /// Locks of a lower rank are taken first: control, growth, bases by their numbers, records, events from
+    /// below. Growth is early as it may be wanted by a thread that holds nothing.
+    pub(crate) fn rank(self, lock: usize, tree: &Tree) -> usize {
+        match lock {
+            _ if lock < self.records => {
+                let level = tree.groups().get(lock).map_or(0, |group| usize::from(group.level));
+                self.control + 1 + level
+            }
+            _ if lock < self.growth => self.control,
+            _ if lock < self.control => 1 + lock - self.growth,
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn name(self, lock: usize) -> String {
+        match lock {
+            _ if lock < self.records => format!("events of group {lock}"),
+            _ if lock < self.growth => format!("record of CPU {}", lock - self.records),
+            _ if lock == self.growth => "growth".to_owned(),
+            _ if lock < self.control => {
+                let base = lock - self.growth - 1;
+                format!("base {} of CPU {}", base % self.bases_per_cpu, base / self.bases_per_cpu)
+            }
+            _ => "control".to_owned(),
+        }
+    }
 }
 
 /// See the file.
@@ -39,8 +85,7 @@ impl Default for SiteLock {
 
 impl SiteLock {
     fn take(&self) -> bool {
-        let mut is_held = self.is_held.lock().unwrap_or_else(PoisonError::into_inner);
-        !std::mem::replace(&mut *is_held, true)
+        !std::mem::replace(&mut *plain(&self.is_held), true)
     }
 }
 
@@ -69,7 +114,7 @@ unsafe impl RawLock for SiteLock {
     }
 
     fn unlock(&self) {
-        *self.is_held.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        *plain(&self.is_held) = false;
         stage::gave_back(self.number);
     }
 }

@@ -1,23 +1,14 @@
 //! The kernel's bugs that are about bases and CPUs, on a whole machine. Numbers: the table in
 //! `src/tmigr/README.md`.
 
-use crate::lanes::{A, Lanes};
+use crate::lanes::{A, Lanes, at};
 use crate::play::{Part, Scenario, explore};
+use crate::search::Search;
+use crate::world::id;
 use quietcore_core::topology::Topology;
 use quietcore_core::{
-    Actions, Context, CpuId, IdleDecision, Machine, Nanos, SequentialLock, Settings, TimerId, TimerOptions,
+    Actions, Context, IdleDecision, Machine, Nanos, SequentialLock, Settings, TimerId, TimerOptions,
 };
-
-/// Length of a tick in ns.
-const TICK: u64 = 1_000_000;
-
-fn at(tick: u64) -> Nanos {
-    Nanos(tick * TICK)
-}
-
-fn id(cpu: usize) -> CpuId {
-    CpuId::new(cpu as u64).expect("there are two")
-}
 
 /// Two CPUs that are online, and a timer.
 fn two_cpus() -> (Machine<SequentialLock, u32>, TimerId, Actions) {
@@ -70,9 +61,8 @@ fn empty_base_sentinel_ages() {
 #[test]
 fn lock_timer_base_reload() {
     let parts: [Part<Lanes>; 2] = [|lanes| lanes.arm(A, 1, 0, 5), |lanes| lanes.arm(A, 2, 0, 6)];
-    let outcome = |lanes: &Lanes| lanes.lives();
-    let found = explore(&Scenario { make: Lanes::watched_by_w, parts: &parts, preemptions: 3, outcome });
-    assert!(found.runs > 10, "{} runs", found.runs);
+    let scenario = Scenario { make: &Lanes::watched_by_w, parts: &parts, outcome: Lanes::lives };
+    explore(&scenario, Search::new(3)).expect_more_than(10);
 }
 
 /// Goal (21): a CPU that comes back after a long time places its timers by the present. Method: 100,000 ticks

@@ -1,18 +1,19 @@
 //! Runs a scenario: by a script, or in every order.
 
+use crate::lock::LockNumbers;
 use crate::script::{Line, Script};
 use crate::search::Search;
 use crate::stage::{Crew, Ended, Point, Policy, text_of};
 use crate::world::World;
+use quietcore_core::tmigr::Tree;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// What parts are played on.
 pub(crate) trait Subject: Send + Sync + 'static {
-    /// Locks of a lower rank are taken first.
-    fn rank(&self, lock: usize) -> usize;
-    fn lock_name(&self, lock: usize) -> String;
+    /// Its locks, and the tree whose groups some of them belong to.
+    fn locks(&self) -> (LockNumbers, Tree);
     /// What must hold when no walk is under way.
     fn expect_rest(&self);
     /// Time goes to the end; what must have happened by then. A thread may have stopped for ever.
@@ -24,20 +25,24 @@ pub(crate) type Part<W = World> = fn(&W);
 
 /// Parts that are played at the same time.
 pub(crate) struct Scenario<'a, W = World> {
-    pub(crate) make: fn() -> W,
+    pub(crate) make: &'a dyn Fn() -> W,
     pub(crate) parts: &'a [Part<W>],
-    pub(crate) preemptions: usize,
     /// What is to be told apart at the end.
     pub(crate) outcome: fn(&W) -> String,
 }
 
 /// What a search found: how many runs, and which ends.
 pub(crate) struct Found {
-    pub(crate) runs: usize,
+    runs: usize,
     outcomes: BTreeSet<String>,
 }
 
 impl Found {
+    pub(crate) fn expect_more_than(&self, runs: usize) -> &Self {
+        assert!(self.runs > runs, "{} runs", self.runs);
+        self
+    }
+
     /// Exactly these ends were reached, so that a search cannot pass by exploring nothing.
     pub(crate) fn expect_outcomes(&self, expected: &[&str]) {
         let expected: BTreeSet<String> = expected.iter().map(|&text| text.to_owned()).collect();
@@ -45,13 +50,8 @@ impl Found {
     }
 }
 
-/// Plays the parts in all orders; panics at the first that ends wrong, with the order.
-pub(crate) fn explore<W: Subject>(scenario: &Scenario<'_, W>) -> Found {
-    explore_from(scenario, Search::new(scenario.preemptions))
-}
-
-/// The same where CPUs may freeze.
-pub(crate) fn explore_from<W: Subject>(scenario: &Scenario<'_, W>, search: Search) -> Found {
+/// Plays the parts in all orders of the search; panics at the first that ends wrong, with the order.
+pub(crate) fn explore<W: Subject>(scenario: &Scenario<'_, W>, search: Search) -> Found {
     let crew = Crew::new(scenario.parts.len());
     let mut search = Some(search);
     let mut found = Found { runs: 0, outcomes: BTreeSet::new() };
@@ -74,9 +74,9 @@ fn told(world: &World) -> String {
     format!("{} alarm {:?}", told.join(" "), world.alarm())
 }
 
-/// The same, where the ends are told apart by who was told what.
-pub(crate) fn all(make: fn() -> World, parts: &[Part], preemptions: usize) -> Found {
-    explore(&Scenario { make, parts, preemptions, outcome: told })
+/// All orders with so many preemptions, where the ends are told apart by who was told what.
+pub(crate) fn all(make: impl Fn() -> World, parts: &[Part], preemptions: usize) -> Found {
+    explore(&Scenario { make: &make, parts, outcome: told }, Search::new(preemptions))
 }
 
 /// Plays the parts as the lines say, then each to its end; returns the world at rest.
@@ -114,10 +114,10 @@ fn expect_good(world: &impl Subject, ended: &Ended, number: usize) {
 
 /// Locks nest in one order.
 fn expect_lock_order(world: &impl Subject, nested: &BTreeSet<(usize, usize)>) {
+    let (locks, tree) = world.locks();
     for &(outer, inner) in nested {
-        let is_in_order = world.rank(outer) < world.rank(inner);
-        let (outer, inner) = (world.lock_name(outer), world.lock_name(inner));
-        assert!(is_in_order, "{inner} was taken while {outer} was held");
+        let is_in_order = locks.rank(outer, &tree) < locks.rank(inner, &tree);
+        assert!(is_in_order, "{} was taken while {} was held", locks.name(inner), locks.name(outer));
     }
 }
 
@@ -130,9 +130,10 @@ fn expect_served(world: &impl Subject, ended: &Ended, number: usize) {
 
 /// What happened, a line per step.
 fn story(world: &impl Subject, ended: &Ended) -> String {
+    let (locks, _) = world.locks();
     let name = |point: &Point| match point {
-        Point::Lock(lock) => format!("before {}", world.lock_name(*lock)),
-        Point::Blocked(lock) => format!("waits for {}", world.lock_name(*lock)),
+        Point::Lock(lock) => format!("before {}", locks.name(*lock)),
+        Point::Blocked(lock) => format!("waits for {}", locks.name(*lock)),
         other => format!("{other:?}"),
     };
     let steps: Vec<_> = ended.trace.iter().map(|(cpu, point)| format!("  {cpu}: {}", name(point))).collect();

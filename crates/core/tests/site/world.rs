@@ -4,13 +4,13 @@
 //! order base, record, events; `is_idle` written under the base's lock; the CPU that arms an idle one's first
 //! timer publishes it. At rest each expiry of an idle or absent CPU is seen by a CPU (`expect_eyes`).
 
-use crate::lock::{self, SiteLock};
+use crate::lock::{LockNumbers, SiteLock, plain, restart_numbers};
 use crate::play::Subject;
 use crate::stage;
 use quietcore_core::script::Site;
-use quietcore_core::tmigr::{CpuState, Hierarchy, Pulled};
+use quietcore_core::tmigr::{CpuState, Hierarchy, Pulled, Tree};
 use quietcore_core::{CpuId, Nanos, RawLock};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 #[derive(Debug, Default)]
 struct Timers {
@@ -24,6 +24,12 @@ struct Timers {
 impl Timers {
     fn next(&self) -> Option<Nanos> {
         self.pending.first().copied().map(Nanos)
+    }
+
+    /// `by` runs what is due.
+    fn run(&mut self, by: usize, now: u64) {
+        let due = self.pending.partition_point(|&expires| expires <= now);
+        self.ran.extend(self.pending.drain(..due).map(|expires| (expires, by)));
     }
 }
 
@@ -55,8 +61,9 @@ impl Drop for Held<'_> {
     }
 }
 
-fn plain<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+fn lower(alarm: &Mutex<Option<Nanos>>, first: Option<Nanos>) {
+    let mut alarm = plain(alarm);
+    *alarm = alarm.into_iter().chain(first).min();
 }
 
 /// See the file.
@@ -69,36 +76,29 @@ pub(crate) struct World {
     alarm: Mutex<Option<Nanos>>,
     /// The same without what a parked CPU's record says, too.
     alarm_beside_books: Mutex<Option<Nanos>>,
-    group_locks: usize,
+    locks: LockNumbers,
 }
 
 /// Two groups; a timer on each CPU, for 10 and its number; `asleep` sleep.
 pub(crate) fn two_groups(asleep: &[usize]) -> World {
-    let world = World::two_groups();
-    for cpu in [0, 1, 8, 9] {
-        world.arm(cpu, 10 + cpu as u64);
-    }
-    asleep.iter().for_each(|&cpu| world.park(cpu));
-    world
+    World::two_groups().with_timers(&[0, 1, 8, 9], asleep)
 }
 
-fn id(cpu: usize) -> CpuId {
+pub(crate) fn id(cpu: usize) -> CpuId {
     CpuId::new(cpu as u64).expect("a test has few CPUs")
 }
 
 impl World {
     /// A machine with these nodes; `joined` are there and awake.
     pub(crate) fn new(nodes: &[u16], joined: &[usize]) -> Self {
-        lock::restart_numbers();
-        let tree = Hierarchy::new(nodes);
-        let group_locks = lock::count() - nodes.len() - 1;
+        restart_numbers();
         let world = Self {
-            tree,
+            tree: Hierarchy::new(nodes),
+            locks: LockNumbers::new(nodes.len(), 0, 1),
             bases: nodes.iter().map(|_| Base::default()).collect(),
             told: Mutex::new(vec![None; nodes.len()]),
             alarm: Mutex::default(),
             alarm_beside_books: Mutex::default(),
-            group_locks,
         };
         joined.iter().for_each(|&cpu| world.join(cpu));
         world
@@ -109,20 +109,31 @@ impl World {
         Self::new(&vec![0; cpus.min(8)], &(0..cpus).collect::<Vec<_>>())
     }
 
+    /// Two nodes of so many CPUs: 8 are one group below the root, 9 two below another; `joined` are awake.
+    pub(crate) fn two_nodes(cpus: u16, joined: &[usize]) -> Self {
+        let nodes: Vec<u16> = (0..2 * cpus).map(|cpu| cpu / cpus).collect();
+        Self::new(&nodes, joined)
+    }
+
     /// Two groups below a root: CPUs 0 and 1, and 8 and 9, all awake.
     pub(crate) fn two_groups() -> Self {
-        let nodes: Vec<u16> = (0..16).map(|cpu| cpu / 8).collect();
-        Self::new(&nodes, &[0, 1, 8, 9])
+        Self::two_nodes(8, &[0, 1, 8, 9])
     }
 
     /// Three levels: CPUs 0 and 1 in a group below one of node 0, CPUs 9 and 10 below one of node 1.
     pub(crate) fn three_levels() -> Self {
-        let nodes: Vec<u16> = (0..18).map(|cpu| cpu / 9).collect();
-        Self::new(&nodes, &[0, 1, 9, 10])
+        Self::two_nodes(9, &[0, 1, 9, 10])
+    }
+
+    /// With a timer on each of `armed`, for 10 and its number; then `asleep` go idle.
+    pub(crate) fn with_timers(self, armed: &[usize], asleep: &[usize]) -> Self {
+        armed.iter().for_each(|&cpu| self.arm(cpu, 10 + cpu as u64));
+        asleep.iter().for_each(|&cpu| self.park(cpu));
+        self
     }
 
     pub(crate) fn join(&self, cpu: usize) {
-        assert!(self.tree.connect(id(cpu)), "CPU {cpu} joins once");
+        self.connect(cpu);
         let mut base = self.bases[cpu].hold();
         let first = self.tree.set_available(id(cpu), base.1.next());
         base.1.is_idle = self.tree.cpu_state(id(cpu)) != CpuState::Awake;
@@ -142,10 +153,8 @@ impl World {
     }
 
     fn owe(&self, first: Option<Nanos>) {
-        for alarm in [&self.alarm, &self.alarm_beside_books] {
-            let mut alarm = plain(alarm);
-            *alarm = alarm.into_iter().chain(first).min();
-        }
+        lower(&self.alarm, first);
+        lower(&self.alarm_beside_books, first);
     }
 
     /// `expires` on `cpu`'s base, from any thread.
@@ -167,8 +176,7 @@ impl World {
         let is_in_books = self.cpu_state(cpu) == CpuState::Parked;
         drop(base);
         if is_in_books {
-            let mut alarm = plain(&self.alarm);
-            *alarm = alarm.into_iter().chain(first).min();
+            lower(&self.alarm, first);
         } else {
             self.owe(first);
         }
@@ -190,6 +198,12 @@ impl World {
         self.tree.activate(id(cpu));
         drop(base);
         plain(&self.told)[cpu] = None;
+    }
+
+    /// Leaves idle, and goes back.
+    pub(crate) fn wake_and_park(&self, cpu: usize) {
+        self.wake(cpu);
+        self.park(cpu);
     }
 
     /// Comes back if neither lock makes it wait; says whether it did.
@@ -247,9 +261,7 @@ impl World {
         if !base.1.is_idle || self.cpu_state(target) == CpuState::Unavailable {
             return Pulled::Left;
         }
-        let due = base.1.pending.partition_point(|&expires| expires <= now);
-        let due: Vec<_> = base.1.pending.drain(..due).map(|expires| (expires, by)).collect();
-        base.1.ran.extend(due);
+        base.1.run(by, now);
         stage::mark(Site::BeforeRepublish);
         let first = self.tree.publish(id(target), base.1.next());
         drop(base);
@@ -262,10 +274,7 @@ impl World {
 
     /// An awake CPU runs what is due on its own base.
     pub(crate) fn run_own(&self, cpu: usize, now: u64) {
-        let mut base = self.bases[cpu].hold();
-        let due = base.1.pending.partition_point(|&expires| expires <= now);
-        let due: Vec<_> = base.1.pending.drain(..due).map(|expires| (expires, cpu)).collect();
-        base.1.ran.extend(due);
+        self.bases[cpu].hold().1.run(cpu, now);
     }
 
     /// Which of `cpu`'s timers ran where, in order.
@@ -338,29 +347,8 @@ impl World {
 const LAST: u64 = 100;
 
 impl Subject for World {
-    /// Growth comes first: it may be wanted by a thread that holds nothing. Then base, record, events from
-    /// below.
-    fn rank(&self, lock: usize) -> usize {
-        let (groups, cpus) = (self.group_locks, self.bases.len());
-        match lock {
-            _ if lock < groups => {
-                let level = self.tree.tree().groups().get(lock).map_or(0, |group| usize::from(group.level));
-                3 + level
-            }
-            _ if lock < groups + cpus => 2,
-            _ if lock == groups + cpus => 0,
-            _ => 1,
-        }
-    }
-
-    fn lock_name(&self, lock: usize) -> String {
-        let (groups, cpus) = (self.group_locks, self.bases.len());
-        match lock {
-            _ if lock < groups => format!("events of group {lock}"),
-            _ if lock < groups + cpus => format!("record of CPU {}", lock - groups),
-            _ if lock == groups + cpus => "growth".to_owned(),
-            _ => format!("base of CPU {}", lock - groups - cpus - 1),
-        }
+    fn locks(&self) -> (LockNumbers, Tree) {
+        (self.locks, self.tree.tree())
     }
 
     fn expect_rest(&self) {

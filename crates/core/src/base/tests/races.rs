@@ -21,13 +21,28 @@ fn timer(bases: &Shared, id: TimerId) -> TimerRef<u32> {
     bases.timer(id).expect("in the store")
 }
 
-/// Before the next lock another thread arms the timer on CPU 1.
-fn interrupt_with_arm(bases: &Shared, id: TimerId) {
+/// Another thread does this before the next lock.
+fn interrupt(bases: &Shared, act: impl FnOnce(&Shared) + 'static) {
     let bases = Rc::clone(bases);
-    before_lock(move || {
-        let armed = bases.arm_tick(timer(&bases, id), Tick(300), local(1), at(0));
+    before_lock(move || act(&bases));
+}
+
+/// It arms the timer on CPU 1.
+fn interrupt_with_arm(bases: &Shared, id: TimerId) {
+    interrupt(bases, move |bases| {
+        let armed = bases.arm_tick(timer(bases, id), Tick(300), local(1), at(0));
         assert_eq!(armed.base, local(1));
     });
+}
+
+/// It shuts the timer down, which was never armed.
+fn interrupt_with_shutdown(bases: &Shared, id: TimerId) {
+    interrupt(bases, move |bases| assert_eq!(bases.shutdown(timer(bases, id), at(0)), Cancelled::Idle));
+}
+
+/// `cpu` goes offline, and `onto` gets its timers.
+fn interrupt_with_adoption(bases: &Shared, cpu: u16, onto: u16) {
+    interrupt(bases, move |bases| _ = bases.adopt(CpuId(cpu), CpuId(onto), at(0)));
 }
 
 fn assert_pending_only_in(bases: &Shared, expected: Option<crate::base::BaseId>) {
@@ -42,15 +57,20 @@ fn assert_pending_only_in(bases: &Shared, expected: Option<crate::base::BaseId>)
     }
 }
 
-/// Goal: an arm that finds its timer moved begins again. Method: the timer was on the base asked for.
+/// Goal: an arm that finds its timer moved begins again; of two first arms one is the first. Method: the
+/// timer was on the base asked for, on a third one, or never armed.
 #[test]
 fn an_arm_loses_against_a_move() {
-    let (bases, id) = with_timer();
-    let _ = bases.arm_tick(timer(&bases, id), Tick(100), global(0), at(0));
-    interrupt_with_arm(&bases, id);
-    let armed = bases.arm_tick(timer(&bases, id), Tick(200), global(0), at(0));
-    assert!(armed.was_pending && armed.base == global(0));
-    assert_pending_only_in(&bases, Some(global(0)));
+    for (first, onto) in [(Some(global(0)), global(0)), (Some(global(2)), local(0)), (None, local(0))] {
+        let (bases, id) = with_timer();
+        if let Some(first) = first {
+            let _ = bases.arm_tick(timer(&bases, id), Tick(100), first, at(0));
+        }
+        interrupt_with_arm(&bases, id);
+        let armed = bases.arm_tick(timer(&bases, id), Tick(200), onto, at(0));
+        assert!(armed.was_pending && armed.base == onto, "{first:?}");
+        assert_pending_only_in(&bases, Some(onto));
+    }
 }
 
 /// Goal: an arm in the usual case that finds its timer moved, or its CPU gone, does nothing and says so.
@@ -62,10 +82,7 @@ fn a_usual_arm_loses_against_a_move() {
         let _ = bases.arm_tick(timer(&bases, id), Tick(100), global(0), at(0));
         assert_eq!(bases.cancel(timer(&bases, id), at(0)), Cancelled::WasPending);
         if is_adopted {
-            let other = Rc::clone(&bases);
-            before_lock(move || {
-                let _ = other.adopt(CpuId(0), CpuId(2), at(0));
-            });
+            interrupt_with_adoption(&bases, 0, 2);
         } else {
             interrupt_with_arm(&bases, id);
         }
@@ -75,27 +92,6 @@ fn a_usual_arm_loses_against_a_move() {
     }
 }
 
-/// Goal: the same across bases. Method: the timer was on a third base.
-#[test]
-fn an_arm_across_bases_loses_against_a_move() {
-    let (bases, id) = with_timer();
-    let _ = bases.arm_tick(timer(&bases, id), Tick(100), global(2), at(0));
-    interrupt_with_arm(&bases, id);
-    let armed = bases.arm_tick(timer(&bases, id), Tick(200), local(0), at(0));
-    assert!(armed.was_pending && armed.base == local(0));
-    assert_pending_only_in(&bases, Some(local(0)));
-}
-
-/// Goal: of two first arms one is the first. Method: the other thread comes between.
-#[test]
-fn a_first_arm_loses_against_another() {
-    let (bases, id) = with_timer();
-    interrupt_with_arm(&bases, id);
-    let armed = bases.arm_tick(timer(&bases, id), Tick(200), local(0), at(0));
-    assert!(armed.was_pending && armed.base == local(0));
-    assert_pending_only_in(&bases, Some(local(0)));
-}
-
 /// Goal: a cancel finds its timer wherever it went. Method: moved, and cancelled by another thread.
 #[test]
 fn a_cancel_follows_its_timer() {
@@ -103,9 +99,8 @@ fn a_cancel_follows_its_timer() {
         let (bases, id) = with_timer();
         let _ = bases.arm_tick(timer(&bases, id), Tick(100), global(0), at(0));
         if is_cancelled {
-            let other = Rc::clone(&bases);
-            before_lock(move || {
-                assert_eq!(other.cancel(timer(&other, id), at(0)), Cancelled::WasPending);
+            interrupt(&bases, move |bases| {
+                assert_eq!(bases.cancel(timer(bases, id), at(0)), Cancelled::WasPending);
             });
         } else {
             interrupt_with_arm(&bases, id);
@@ -122,15 +117,10 @@ fn a_cancel_follows_its_timer() {
 fn a_usual_first_arm_loses() {
     for other_does in ["arm", "shutdown", "adopt"] {
         let (bases, id) = with_timer();
-        let other = Rc::clone(&bases);
         match other_does {
             "arm" => interrupt_with_arm(&bases, id),
-            "shutdown" => before_lock(move || {
-                assert_eq!(other.shutdown(timer(&other, id), at(0)), Cancelled::Idle);
-            }),
-            _ => before_lock(move || {
-                let _ = other.adopt(CpuId(0), CpuId(2), at(0));
-            }),
+            "shutdown" => interrupt_with_shutdown(&bases, id),
+            _ => interrupt_with_adoption(&bases, 0, 2),
         }
         let armed = bases.arm_fast(timer(&bases, id), Nanos(200_000_000), global(0), at(0));
         assert!(armed.is_none(), "{other_does}: {armed:?}");
@@ -143,10 +133,7 @@ fn a_usual_first_arm_loses() {
 #[test]
 fn a_first_arm_and_a_shutdown() {
     let (bases, id) = with_timer();
-    let other = Rc::clone(&bases);
-    before_lock(move || {
-        assert_eq!(other.shutdown(timer(&other, id), at(0)), Cancelled::Idle);
-    });
+    interrupt_with_shutdown(&bases, id);
     let armed = bases.arm_tick(timer(&bases, id), Tick(200), local(0), at(0));
     assert!(armed.is_refused && !armed.was_pending);
     assert_pending_only_in(&bases, None);
@@ -161,10 +148,7 @@ fn an_arm_loses_against_an_adoption() {
         if let Some(first) = first {
             let _ = bases.arm_tick(timer(&bases, id), Tick(100), first, at(0));
         }
-        let other = Rc::clone(&bases);
-        before_lock(move || {
-            let _ = other.adopt(CpuId(1), CpuId(0), at(0));
-        });
+        interrupt_with_adoption(&bases, 1, 0);
         let armed = bases.arm_tick(timer(&bases, id), Tick(200), global(1), at(0));
         assert_eq!((armed.base, armed.was_pending), (global(0), first.is_some()));
         assert_pending_only_in(&bases, Some(global(0)));
@@ -182,8 +166,7 @@ fn the_end_of_a_run_loses_against_a_return() {
     let expired = bases.pop(&token, later).expired.expect("due");
     let _ = bases.arm_tick(timer(&bases, id), Tick(90), local(1), later);
     let _ = bases.adopt(CpuId(1), CpuId(0), later);
-    let other = Rc::clone(&bases);
-    before_lock(move || before_lock(move || other.prepare(CpuId(1), later)));
+    interrupt(&bases, move |bases| interrupt(bases, move |bases| bases.prepare(CpuId(1), later)));
     let finished = bases.finish(expired, later);
     assert_eq!((finished.base, finished.change.is_first), (local(1), true));
     assert!(finished.token.is_none());

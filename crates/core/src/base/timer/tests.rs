@@ -12,26 +12,31 @@ use std::boxed::Box;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+const LOCAL: BaseId = BaseId { cpu: CpuId(0), kind: BaseKind::Local };
+
+/// CPU 0 at so many ms.
+fn at(millis: u64) -> BaseCaller {
+    BaseCaller { cpu: Some(CpuId(0)), now: Nanos(millis * 1_000_000) }
+}
+
 /// Goal: a timer of the caller's needs no store, and its memory is free once it is idle. Method: pinned
 /// timers on the heap, dropped after a cancel and after a run.
 #[test]
 fn timers_of_the_caller() {
     let bases = Bases::<SequentialLock, u32>::new(1, TickLength::default(), Nanos(0));
-    let base = BaseId { cpu: CpuId(0), kind: BaseKind::Local };
-    let at = |millis: u64| BaseCaller { cpu: Some(CpuId(0)), now: Nanos(millis * 1_000_000) };
     for is_cancelled in [true, false] {
         let timer = Box::pin(Timer::new(9_u32, TimerOptions::new()));
         // SAFETY: the timer is pinned, goes to `bases` only, and is idle when it is dropped.
         let reference = unsafe { TimerRef::new((&*timer).into()) };
-        let _ = bases.arm(reference, Nanos(1_000_000), base, at(0));
+        let _ = bases.arm(reference, Nanos(1_000_000), LOCAL, at(0));
         assert!(timer.is_pending());
         if is_cancelled {
             assert_eq!(bases.cancel(reference, at(0)), Cancelled::WasPending);
         } else {
-            let token = bases.collect_and_take(base, CpuId(0), at(2)).expect("due");
+            let token = bases.collect_and_take(LOCAL, CpuId(0), at(2)).expect("due");
             let expired = bases.pop(&token, at(2)).expired.expect("due");
             assert_eq!(expired.timer(), TimerName::Timer(reference));
-            assert_eq!((expired.payload(), expired.base(), expired.runner()), (9, base, CpuId(0)));
+            assert_eq!((expired.payload(), expired.base(), expired.runner()), (9, LOCAL, CpuId(0)));
             let _ = bases.finish(expired, at(2));
             assert!(bases.pop(&token, at(2)).expired.is_none());
         }
@@ -47,14 +52,12 @@ fn timers_of_the_caller() {
 #[test]
 fn a_detached_timer_is_freed_during_its_run() {
     let bases = Bases::<SequentialLock, u32>::new(1, TickLength::default(), Nanos(0));
-    let base = BaseId { cpu: CpuId(0), kind: BaseKind::Local };
-    let at = |millis: u64| BaseCaller { cpu: Some(CpuId(0)), now: Nanos(millis * 1_000_000) };
     let hand_out = |timer: &Timer<u32>, from: u64| {
         // SAFETY: the timer is boxed and goes to `bases` only. It is dropped when its run has ended, or,
         // if it is detached, when it was handed out.
         let reference = unsafe { TimerRef::new(timer.into()) };
-        let _ = bases.arm(reference, Nanos(from * 1_000_000), base, at(from));
-        let token = bases.collect_and_take(base, CpuId(0), at(from + 2)).expect("due");
+        let _ = bases.arm(reference, at(from).now, LOCAL, at(from));
+        let token = bases.collect_and_take(LOCAL, CpuId(0), at(from + 2)).expect("due");
         let expired = bases.pop(&token, at(from + 2)).expired.expect("due");
         assert!(!timer.is_pending() && bases.pop(&token, at(from + 2)).expired.is_none());
         expired
@@ -68,7 +71,7 @@ fn a_detached_timer_is_freed_during_its_run() {
         let _ = bases.finish(expired, at(20));
     }
     drop(ordinary);
-    assert_eq!(bases.lock(base, None).counters.ran, 2);
+    assert_eq!(bases.lock(LOCAL, None).counters.ran, 2);
     bases.check();
 }
 
