@@ -1,6 +1,6 @@
 //! A mark against the return: the record decides, and neither waits for the other for long.
 
-use crate::ends::{Call, Model, Tree, asleep, check, explore, id, park, root_active, told};
+use crate::ends::{Call, Model, Tree, asleep, assert_told, check, explore, id, park, root_active};
 use quietcore_core::Nanos;
 use quietcore_core::tmigr::CpuState;
 
@@ -45,7 +45,7 @@ fn mark_against_return() {
 #[test]
 fn mark_against_going_idle() {
     let end = |tree: &Tree, returned: &[Option<u64>]| {
-        let returned = told(tree, returned, 10);
+        let returned = assert_told(tree, returned, 10);
         format!("{:?} {returned}", tree.cpu_state(id(0)))
     };
     explore(

@@ -45,7 +45,7 @@ pub(crate) fn asleep(cpus: &[(usize, u64)]) -> Tree {
 }
 
 /// At the end the invariants hold, and a CPU was told of `first`; what each call returned.
-pub(crate) fn told(tree: &Tree, returned: &[Option<u64>], first: u64) -> String {
+pub(crate) fn assert_told(tree: &Tree, returned: &[Option<u64>], first: u64) -> String {
     check(tree, None);
     assert_eq!(returned.iter().flatten().min(), Some(&first), "nobody wakes up for it");
     format!("{returned:?}")

@@ -1,6 +1,6 @@
 //! A group's word and its parent's: the walker that writes the parent last has read the newest child.
 
-use crate::ends::{Call, Model, Tree, asleep, check, explore, park, root_active, told, wake};
+use crate::ends::{Call, Model, Tree, asleep, assert_told, check, explore, park, root_active, wake};
 
 /// Goal: race S: CPU 0 goes idle while CPU 1 of its group wakes up; the root ends with the group active.
 /// Method: the other group sleeps, so nothing else holds the root's bit.
@@ -24,7 +24,7 @@ fn going_idle_against_waking_up() {
 fn two_go_idle() {
     let calls: &[Call] = &[|tree| park(tree, 0, 10), |tree| park(tree, 1, 11)];
     explore(
-        Model { make: || asleep(&[(2, 12)]), calls, end: |tree, returned| told(tree, returned, 10) },
+        Model { make: || asleep(&[(2, 12)]), calls, end: |tree, returned| assert_told(tree, returned, 10) },
         &["[None, Some(10)]", "[Some(10), None]", "[Some(10), Some(10)]", "[Some(10), Some(11)]"],
     );
 }
@@ -42,7 +42,7 @@ fn ignored_events_count_again() {
     let calls: &[Call] = &[|tree| wake_and_park(tree, 0, 10), |tree| wake_and_park(tree, 1, 11)];
     let make = || asleep(&[(0, 10), (1, 11), (2, 12)]);
     explore(
-        Model { make, calls, end: |tree, returned| told(tree, returned, 10) },
+        Model { make, calls, end: |tree, returned| assert_told(tree, returned, 10) },
         &[
             "[None, Some(10)]",
             "[Some(10), None]",

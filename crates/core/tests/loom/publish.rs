@@ -1,6 +1,6 @@
 //! Timers of sleeping CPUs: the second to take a group's lock sees the first.
 
-use crate::ends::{Call, Model, Tree, asleep, check, explore, id, park, told, wake};
+use crate::ends::{Call, Model, Tree, asleep, assert_told, check, explore, id, park, wake};
 use quietcore_core::Nanos;
 
 fn publish(tree: &Tree, cpu: usize, next: u64) -> Option<u64> {
@@ -14,7 +14,7 @@ fn the_last_goes_idle() {
     let calls: &[Call] = &[|tree| park(tree, 0, 10), |tree| publish(tree, 1, 3)];
     let make = || asleep(&[(1, 11), (2, 12)]);
     explore(
-        Model { make, calls, end: |tree, returned| told(tree, returned, 3) },
+        Model { make, calls, end: |tree, returned| assert_told(tree, returned, 3) },
         &["[Some(10), Some(3)]", "[Some(3), None]", "[Some(3), Some(3)]"],
     );
 }

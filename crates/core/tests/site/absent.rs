@@ -32,8 +32,8 @@ fn mark_against_return() {
     };
     let outcome = |world: &World| format!("{:?}", world.cpu_state(0));
     explore(&Scenario { make: &make, parts: &[TRY_RETURN, MARK], outcome }, Search::new(3))
-        .expect_more_than(50)
-        .expect_outcomes(&["Absent", "Awake"]);
+        .assert_more_than(50)
+        .assert_outcomes(&["Absent", "Awake"]);
 }
 
 /// Goal: the watcher marks and goes idle; the stalled CPU comes back meanwhile, and is awake or was told.
@@ -43,14 +43,14 @@ fn the_watcher_goes_idle_after_the_mark() {
     let try_twice: Part = |world| {
         let _ = world.try_return(0) || world.try_return(0);
     };
-    all(|| two_groups(&[1, 9]), &[MARK_AND_PARK, try_twice], 3).expect_more_than(1000);
+    all(|| two_groups(&[1, 9]), &[MARK_AND_PARK, try_twice], 3).assert_more_than(1000);
 }
 
 /// Goal: a CPU goes idle by itself while it is marked. Method: all orders, three preemptions, with the last
 /// watcher going idle, too.
 #[test]
 fn mark_against_going_idle() {
-    all(|| two_groups(&[1, 9]), &[MARK_AND_PARK, |world| world.park(0)], 3).expect_more_than(1000);
+    all(|| two_groups(&[1, 9]), &[MARK_AND_PARK, |world| world.park(0)], 3).assert_more_than(1000);
 }
 
 /// Goal: a timer armed on a CPU that is being marked is published by the mark or by the CPU that arms it.
@@ -58,12 +58,12 @@ fn mark_against_going_idle() {
 #[test]
 fn mark_against_a_new_timer() {
     let parts = [MARK_AND_PARK, |world| world.arm(0, 3), TRY_RETURN];
-    all(|| two_groups(&[1, 9]), &parts, 2).expect_more_than(1000);
+    all(|| two_groups(&[1, 9]), &parts, 2).assert_more_than(1000);
 }
 
 /// Goal: a CPU that was told to wake up for all is marked as absent: its duty is handed to the caller.
 /// Method: all orders with another that goes idle, three preemptions.
 #[test]
 fn mark_of_the_one_who_was_told() {
-    all(|| two_groups(&[1, 8, 9, 0]), &[MARK, |world| world.wake_and_park(8)], 3).expect_more_than(1000);
+    all(|| two_groups(&[1, 8, 9, 0]), &[MARK, |world| world.wake_and_park(8)], 3).assert_more_than(1000);
 }

@@ -12,7 +12,7 @@ use quietcore_core::tmigr::CpuState;
 #[test]
 fn leaving_against_going_idle() {
     let parts: [Part; 2] = [|world| world.set_unavailable(0), |world| world.park(0)];
-    all(|| two_groups(&[1, 8, 9]), &parts, 3).expect_more_than(100);
+    all(|| two_groups(&[1, 8, 9]), &parts, 3).assert_more_than(100);
 }
 
 /// Goal: a CPU wakes up while it is made unavailable: it is in no mask at the end. Method: all orders, three
@@ -23,7 +23,7 @@ fn leaving_against_waking_up() {
     let outcome = |world: &World| format!("{:?}", world.cpu_state(1));
     let found =
         explore(&Scenario { make: &|| two_groups(&[1, 8, 9]), parts: &parts, outcome }, Search::new(3));
-    found.expect_more_than(30).expect_outcomes(&["Unavailable"]);
+    found.assert_more_than(30).assert_outcomes(&["Unavailable"]);
 }
 
 /// Goal: a sleeping CPU with a timer joins while the last one goes idle. Method: all orders, three
@@ -36,7 +36,7 @@ fn joining_against_going_idle() {
         world
     };
     let parts: [Part; 2] = [|world| world.set_available(9), |world| world.park(0)];
-    all(make, &parts, 3).expect_more_than(500);
+    all(make, &parts, 3).assert_more_than(500);
 }
 
 /// Goal: joining and leaving from two sides at once end in one of the two. Method: all orders, three
@@ -48,8 +48,8 @@ fn joining_against_leaving() {
     let outcome = |world: &World| format!("{:?}", world.cpu_state(1));
     let make = || two_groups(&[8, 9]);
     explore(&Scenario { make: &make, parts: &parts, outcome }, Search::new(2))
-        .expect_more_than(1000)
-        .expect_outcomes(&["Awake", "Unavailable"]);
+        .assert_more_than(1000)
+        .assert_outcomes(&["Awake", "Unavailable"]);
 }
 
 /// Goal: a CPU that leaves while it pulls finishes the pull it is in, at most, and begins no other (T4).

@@ -32,8 +32,8 @@ fn growth_against_one_call() {
     ];
     for (number, (asleep, call, least)) in cases.into_iter().enumerate() {
         println!("case {number}, {asleep:?} asleep");
-        all(|| before_growth(8, asleep), &[call, JOIN_8], 3).expect_more_than(least);
-        all(|| before_growth(9, asleep), &[call, JOIN_9], 3).expect_more_than(least);
+        all(|| before_growth(8, asleep), &[call, JOIN_8], 3).assert_more_than(least);
+        all(|| before_growth(9, asleep), &[call, JOIN_9], 3).assert_more_than(least);
     }
 }
 
@@ -44,5 +44,5 @@ fn growth_against_both() {
     let parts: [Part; 3] = [|world| world.park(0), |world| world.wake(1), JOIN_8];
     let outcome = |world: &World| format!("{:?} {:?}", world.cpu_state(0), world.told(8));
     explore(&Scenario { make: &|| before_growth(8, &[1]), parts: &parts, outcome }, Search::new(2))
-        .expect_more_than(5000);
+        .assert_more_than(5000);
 }

@@ -89,7 +89,7 @@ fn parent_pointer_read_twice() {
         world
     };
     let found = all(make, &[|world| world.park(0), |world| world.connect(8)], 3);
-    found.expect_more_than(300).expect_outcomes(&["0:10 alarm None"]);
+    found.assert_more_than(300).assert_outcomes(&["0:10 alarm None"]);
 }
 
 fn root_word(world: &World) -> Snapshot {
@@ -112,7 +112,7 @@ fn root_growth_false_active() {
     let world = script(last_one_awake(), &parts, &lines);
     let word = root_word(&world);
     assert!(!word.is_active(), "everybody is idle, the root is {word}");
-    all(last_one_awake, &parts, 3).expect_more_than(300);
+    all(last_one_awake, &parts, 3).assert_more_than(300);
 }
 
 /// Goal (16): a CPU that is unavailable is no group's migrator, however busy it is. Method: housekeeping CPUs
@@ -153,8 +153,8 @@ fn availability_lock_order() {
     ];
     let outcome = |world: &World| format!("{:?} {:?}", world.cpu_state(0), world.cpu_state(1));
     explore(&Scenario { make: &make, parts: &parts, outcome }, Search::new(2))
-        .expect_more_than(1000)
-        .expect_outcomes(&["Awake Unavailable"]);
+        .assert_more_than(1000)
+        .assert_outcomes(&["Awake Unavailable"]);
 }
 
 /// Goal (18): the old root is idle, or was made idle a moment ago, by a walker that saw no parent; growth
@@ -170,7 +170,7 @@ fn root_growth_activates_inactive_root() {
         format!("{:?}", world.told(0))
     };
     explore(&Scenario { make: &last_one_awake, parts: &parts, outcome }, Search::new(3))
-        .expect_more_than(300);
+        .assert_more_than(300);
 
     let parts: [Part; 3] = [|world| world.park(0), |world| world.wake(1), |world| world.connect(8)];
     let outcome = |world: &World| {
@@ -179,7 +179,7 @@ fn root_growth_activates_inactive_root() {
         format!("{:?}", world.told(0))
     };
     explore(&Scenario { make: &last_one_awake, parts: &parts, outcome }, Search::new(2))
-        .expect_more_than(1000);
+        .assert_more_than(1000);
 }
 
 /// Goal (19): a CPU that wakes up for its own timer has it expired, and a pull that changes nothing ends.
@@ -256,5 +256,5 @@ fn race_l_last_idle_against_new_timer() {
         world.park(1);
         world
     };
-    all(one, &parts, 3).expect_more_than(50);
+    all(one, &parts, 3).assert_more_than(50);
 }

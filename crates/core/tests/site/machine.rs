@@ -62,7 +62,7 @@ fn empty_base_sentinel_ages() {
 fn lock_timer_base_reload() {
     let parts: [Part<Lanes>; 2] = [|lanes| lanes.arm(A, 1, 0, 5), |lanes| lanes.arm(A, 2, 0, 6)];
     let scenario = Scenario { make: &Lanes::watched_by_w, parts: &parts, outcome: Lanes::lives };
-    explore(&scenario, Search::new(3)).expect_more_than(10);
+    explore(&scenario, Search::new(3)).assert_more_than(10);
 }
 
 /// Goal (21): a CPU that comes back after a long time places its timers by the present. Method: 100,000 ticks

@@ -38,13 +38,13 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    pub(crate) fn expect_more_than(&self, runs: usize) -> &Self {
+    pub(crate) fn assert_more_than(&self, runs: usize) -> &Self {
         assert!(self.runs > runs, "{} runs", self.runs);
         self
     }
 
     /// Exactly these ends were reached, so that a search cannot pass by exploring nothing.
-    pub(crate) fn expect_outcomes(&self, expected: &[&str]) {
+    pub(crate) fn assert_outcomes(&self, expected: &[&str]) {
         let expected: BTreeSet<String> = expected.iter().map(|&text| text.to_owned()).collect();
         assert_eq!(self.outcomes, expected, "the ends that {} runs reached", self.runs);
     }

@@ -19,29 +19,29 @@ const M: Part<Lanes> = |lanes| {
 const WATCH: Part<Lanes> = |lanes| lanes.turn(lanes.w, 3);
 
 /// Each timer runs once per arm; the ends are told apart by who ran how often.
-fn expect_runs(make: fn() -> Lanes, parts: &[Part<Lanes>], search: Search, least: usize) {
-    explore(&Scenario { make: &make, parts, outcome: Lanes::lives }, search).expect_more_than(least);
+fn assert_runs(make: fn() -> Lanes, parts: &[Part<Lanes>], search: Search, least: usize) {
+    explore(&Scenario { make: &make, parts, outcome: Lanes::lives }, search).assert_more_than(least);
 }
 
 /// Goal: three lanes turn at the same time and stop between two turns; each timer runs once per arm. Method:
 /// all orders, one preemption.
 #[test]
 fn three_lanes_turn() {
-    expect_runs(Lanes::watched_by_w, &[X, M, WATCH], Search::new(1), 300);
+    assert_runs(Lanes::watched_by_w, &[X, M, WATCH], Search::new(1), 300);
 }
 
 /// Goal (I1, I3, I6): X stops for ever anywhere, and W runs what X had. Method: all places, all orders with
 /// two preemptions.
 #[test]
 fn one_freezes_anywhere() {
-    expect_runs(Lanes::watched_by_w, &[X, WATCH], Search::new(2).freezing(1, 1), 1000);
+    assert_runs(Lanes::watched_by_w, &[X, WATCH], Search::new(2).freezing(1, 1), 1000);
 }
 
 /// Goal: X stops for ever with timers that it has collected and no lane sees any more: W knows by the token.
 /// Method: nothing else is due; all places.
 #[test]
 fn what_was_collected() {
-    expect_runs(Lanes::only_x, &[X, WATCH], Search::new(1).freezing(1, 1), 100);
+    assert_runs(Lanes::only_x, &[X, WATCH], Search::new(1).freezing(1, 1), 100);
 }
 
 /// Goal (I2, I6): X and M stop for ever anywhere, M also while it marks X or has taken over its timers.
@@ -50,7 +50,7 @@ fn what_was_collected() {
 #[test]
 fn two_freeze_anywhere() {
     for make in [Lanes::watched_by_w, Lanes::watched_by_m] {
-        expect_runs(make, &[X, M, WATCH], Search::new(0).freezing(2, 2), 1000);
+        assert_runs(make, &[X, M, WATCH], Search::new(0).freezing(2, 2), 1000);
     }
 }
 
@@ -62,7 +62,7 @@ fn armed_while_it_runs() {
         lanes.arm_from_outside(C, 3, 4);
         lanes.arm_from_outside(A, 3, 3);
     };
-    expect_runs(Lanes::watched_by_w, &[X, stranger, WATCH], Search::new(1).freezing(1, 1), 1000);
+    assert_runs(Lanes::watched_by_w, &[X, stranger, WATCH], Search::new(1).freezing(1, 1), 1000);
 }
 
 /// Goal (I5): X is stopped inside the locks of its bases; W does not wait for it, and counts that it could

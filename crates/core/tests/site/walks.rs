@@ -17,7 +17,7 @@ fn two_go_idle_in_one_group() {
         world
     };
     let found = all(make, &[|world| world.park(0), |world| world.park(1)], 3);
-    found.expect_more_than(300).expect_outcomes(&[
+    found.assert_more_than(300).assert_outcomes(&[
         "0:5 1:5 alarm None",
         "0:5 1:7 alarm None",
         "0:5 alarm None",
@@ -29,7 +29,7 @@ fn two_go_idle_in_one_group() {
 /// Method: all orders, three preemptions, all others asleep.
 #[test]
 fn two_go_idle_in_one_group_of_two() {
-    all(|| two_groups(&[8, 9]), &[|world| world.park(0), |world| world.park(1)], 3).expect_more_than(500);
+    all(|| two_groups(&[8, 9]), &[|world| world.park(0), |world| world.park(1)], 3).assert_more_than(500);
 }
 
 /// Goal: whichever two calls meet, no timer is forgotten. Method: all orders, three preemptions; a row per
@@ -60,7 +60,7 @@ fn two_calls_meet() {
     ];
     for (what, asleep, parts) in cases {
         println!("{what}");
-        all(|| two_groups(asleep), &parts, 3).expect_more_than(500);
+        all(|| two_groups(asleep), &parts, 3).assert_more_than(500);
     }
 }
 
@@ -69,7 +69,7 @@ fn two_calls_meet() {
 #[test]
 fn idle_and_awake_on_three_levels() {
     let parts: [Part; 3] = [|world| world.park(0), |world| world.wake_and_park(1), |world| world.park(9)];
-    all(|| World::three_levels().with_timers(&[0, 1, 9, 10], &[1, 10]), &parts, 2).expect_more_than(500);
+    all(|| World::three_levels().with_timers(&[0, 1, 9, 10], &[1, 10]), &parts, 2).assert_more_than(500);
 }
 
 /// Goal: race L in all its forms: the last one goes idle while a timer is armed for a sleeping CPU of its
@@ -78,7 +78,7 @@ fn idle_and_awake_on_three_levels() {
 fn the_last_goes_idle_while_a_timer_is_armed() {
     let arms: [Part; 2] = [|world| world.arm(1, 3), |world| world.arm(9, 3)];
     for arm in arms {
-        all(|| two_groups(&[1, 8, 9]), &[|world| world.park(0), arm], 3).expect_more_than(500);
+        all(|| two_groups(&[1, 8, 9]), &[|world| world.park(0), arm], 3).assert_more_than(500);
     }
 }
 
@@ -111,7 +111,7 @@ fn two_pull_at_the_same_time() {
         assert_eq!(count, ran.len(), "a timer ran twice");
         format!("{} ran", ran.len())
     };
-    explore(&Scenario { make: &make, parts: &parts, outcome }, Search::new(2)).expect_more_than(500);
+    explore(&Scenario { make: &make, parts: &parts, outcome }, Search::new(2)).assert_more_than(500);
 }
 
 /// Goal: a parked CPU that pulls for the tree while a timer is armed for itself: what it is told is not lost
@@ -132,5 +132,5 @@ fn a_timer_for_a_parked_puller() {
         },
         |world| world.arm(0, 20),
     ];
-    all(make, &parts, 3).expect_more_than(300);
+    all(make, &parts, 3).assert_more_than(300);
 }
