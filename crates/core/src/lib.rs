@@ -27,7 +27,7 @@ pub use actions::Actions;
 pub use base::{
     Arm, ArmMode, ArmTarget, BaseId, BaseKind, Cancelled, ExactId, ExactKind, ExactRef, ExactTimer,
     ExpiredTimer, RemoveError, TickKind, TickLength, Timer, TimerId, TimerKind, TimerName, TimerOptions,
-    TimerRef, TimerStore,
+    TimerRef,
 };
 pub use cpu::{CPU_LIMIT, CpuError, CpuId, CpuSet};
 pub use lock::{RawLock, SequentialLock};

@@ -52,7 +52,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
             base: Locked::new(Base::new(id, length, now)),
             next_expiry: NextExpiry::new(),
         });
-        let hints = (0..cpu_count).map(|_| CpuHints::new()).collect();
+        let hints = (0..cpu_count).map(|_| CpuHints::default()).collect();
         Self { bases: bases.collect(), hints, length, store: TimerStore::new() }
     }
 

@@ -46,6 +46,7 @@ impl fmt::Display for RemoveError {
 impl core::error::Error for RemoveError {}
 
 /// Memory for timers that are named by number.
+#[derive(Debug)]
 pub struct TimerStore<T> {
     timers: Arena<Timer<T>>,
     exact: Arena<ExactTimer<T>>,
@@ -87,15 +88,9 @@ impl<T> TimerStore<T> {
     }
 
     /// How many timers there are, armed or idle.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn len(&self) -> usize {
         self.timers.len() + self.exact.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 
@@ -123,8 +118,8 @@ impl<T: Copy> TimerStore<T> {
     }
 
     /// What a timer was made with; `None` when it was removed.
-    #[must_use]
-    pub fn payload<K: Stored>(&self, id: TimerId<K>) -> Option<T> {
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn payload<K: Stored>(&self, id: TimerId<K>) -> Option<T> {
         self.timer(id).map(|timer| timer.shared().payload)
     }
 }
@@ -151,17 +146,5 @@ impl<T> TimerStore<T> {
     /// Frees the slot of a timer that is in no queue and on no record.
     pub(super) fn remove<K: Stored>(&mut self, id: TimerId<K>) {
         K::arena_mut(self).remove(id.number, id.generation);
-    }
-}
-
-impl<T> Default for TimerStore<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<T> fmt::Debug for TimerStore<T> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("TimerStore").field("timers", &self.timers).field("exact", &self.exact).finish()
     }
 }

@@ -64,7 +64,7 @@ impl fmt::Debug for SharedTimerWord {
 ///
 /// Written by the CPU that marks or isolates it, which locks every base afterwards to take back its tokens.
 /// So a CPU that takes a token under a base's lock either is seen there or sees the bit.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct CpuHints(AtomicU8);
 
 impl CpuHints {
@@ -72,10 +72,6 @@ impl CpuHints {
     pub(super) const ABSENT: u8 = 1;
     /// It takes no token of another CPU's base.
     pub(super) const UNAVAILABLE: u8 = 2;
-
-    pub(super) fn new() -> Self {
-        Self(AtomicU8::new(0))
-    }
 
     pub(super) fn change(&self, bit: u8, is_set: bool) {
         // Relaxed: read under a base's lock, which the writer takes and gives back after this.

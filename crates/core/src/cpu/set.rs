@@ -132,27 +132,11 @@ impl CpuSet {
         Some(CpuId((self.words.len() * 64 - 1 - word.leading_zeros() as usize) as u16))
     }
 
-    /// The first member at or above `cpu`; if there is none, the first of all (a round that wraps).
-    #[must_use]
-    pub fn next_from(&self, cpu: CpuId) -> Option<CpuId> {
-        let start = cpu.index() / 64;
-        let tail = self.words.get(start..).unwrap_or_default();
-        let from_bit = u64::MAX << (cpu.index() % 64);
-        let masked = tail.iter().enumerate().map(|(at, word)| if at == 0 { word & from_bit } else { *word });
-        Ones { words: masked, taken: start, rest: 0 }.next().or_else(|| self.first())
-    }
-
     /// Whether every member is a member of `other`.
     #[must_use]
     pub fn is_subset(&self, other: &Self) -> bool {
         self.words.len() <= other.words.len()
             && self.words.iter().zip(&other.words).all(|(mine, theirs)| mine & !theirs == 0)
-    }
-
-    /// Whether no CPU is a member of both.
-    #[must_use]
-    pub fn is_disjoint(&self, other: &Self) -> bool {
-        self.words.iter().zip(&other.words).all(|(mine, theirs)| mine & theirs == 0)
     }
 
     /// Members of both sets.

@@ -109,14 +109,10 @@ impl FlagsChange {
 }
 
 /// The word of one CPU.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct CpuFlags(AtomicU32);
 
 impl CpuFlags {
-    pub(super) fn new() -> Self {
-        Self(AtomicU32::new(0))
-    }
-
     #[inline]
     pub(super) fn load(&self) -> FlagsSnapshot {
         // Relaxed, as every access below: see the head of this file.

@@ -145,8 +145,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             watch: (0..count).map(|_| CpuWatch::new()).collect(),
             control: Locked::new(control),
             alarm: TreeAlarm::new(),
-            looked_for_missed_wakeups: LastTick::new(),
-            pending_repairs: EventCount::new(),
+            looked_for_missed_wakeups: LastTick::default(),
+            pending_repairs: EventCount::default(),
             settings,
             topology,
         })

@@ -37,14 +37,14 @@ impl CpuWatch {
     pub(super) fn new() -> Self {
         Self {
             heartbeat: AtomicU64::new(0),
-            flags: CpuFlags::new(),
+            flags: CpuFlags::default(),
             looked: AtomicU64::new(0),
             sleeps_until: AtomicU64::new(NEVER),
             patient_until: AtomicU64::new(0),
             falsely_marked: AtomicU64::new(NEVER),
-            marks: EventCount::new(),
-            false_marks: EventCount::new(),
-            busy_marks: EventCount::new(),
+            marks: EventCount::default(),
+            false_marks: EventCount::default(),
+            busy_marks: EventCount::default(),
         }
     }
 
@@ -111,14 +111,10 @@ impl TreeAlarm {
 }
 
 /// The last tick in which something was done that one CPU does for all. A hint: twice does no harm.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct LastTick(AtomicU64);
 
 impl LastTick {
-    pub(super) fn new() -> Self {
-        Self(AtomicU64::new(0))
-    }
-
     /// Whether the caller is the first in `tick`.
     pub(super) fn is_first_in(&self, tick: u64) -> bool {
         // A look first: a word that all CPUs only read is shared.
@@ -127,14 +123,10 @@ impl LastTick {
 }
 
 /// How often something happened, or how much of it is left.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct EventCount(AtomicU64);
 
 impl EventCount {
-    pub(super) fn new() -> Self {
-        Self(AtomicU64::new(0))
-    }
-
     pub(super) fn count(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }

@@ -57,14 +57,12 @@ pub fn push_target(
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::{PullSource, pull_source, push_target};
-    use crate::realtime::{CpuPriorities, CpuPriority, Priority, RunnableTask, RunningTask, Seeker};
+    use crate::realtime::{
+        CpuPriorities, CpuPriority, Priority, RunnableTask, RunningTask, Seeker, priority,
+    };
     use crate::topology::Topology;
     use crate::{CpuId, CpuSet};
     use alloc::vec::Vec;
-
-    fn priority(number: u8) -> Priority {
-        Priority::new(number).expect("1 to 99")
-    }
 
     fn running() -> Vec<RunningTask> {
         let realtime = |number| {

@@ -87,16 +87,12 @@ fn nth_round(mut cpus: impl Iterator<Item = CpuId> + Clone, turn: usize) -> Opti
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::{Seeker, find_lowest};
-    use crate::realtime::{CpuPriorities, CpuPriority, Priority};
+    use crate::realtime::{CpuPriorities, CpuPriority, priority};
     use crate::topology::{Layout, Topology};
     use crate::{CpuId, CpuSet};
 
     fn cpu(index: u64) -> CpuId {
         CpuId::new(index).expect("a small number")
-    }
-
-    fn priority(number: u8) -> Priority {
-        Priority::new(number).expect("1 to 99")
     }
 
     /// Two nodes of two caches of two CPUs: 0-1 2-3 | 4-5 6-7; real-time tasks where `busy` says so.

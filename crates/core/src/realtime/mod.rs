@@ -55,3 +55,8 @@ impl fmt::Display for Priority {
         fmt::Display::fmt(&self.0, out)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+fn priority(number: u8) -> Priority {
+    Priority::new(number).expect("1 to 99")
+}

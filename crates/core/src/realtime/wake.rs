@@ -96,13 +96,9 @@ pub fn wake_target(
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::{RunnableTask, RunningTask, wake_target};
-    use crate::realtime::{CpuPriorities, CpuPriority, Priority, Seeker};
+    use crate::realtime::{CpuPriorities, CpuPriority, Priority, Seeker, priority};
     use crate::topology::Topology;
     use crate::{CpuId, CpuSet};
-
-    fn priority(number: u8) -> Priority {
-        Priority::new(number).expect("1 to 99")
-    }
 
     /// The target of a task of priority 50 that ran on CPU 0, where `running` runs now; `others` are the
     /// priorities of CPUs 1 to 3, 0 for normal.

@@ -12,23 +12,17 @@
 use crate::sync::{AtomicU32, Ordering};
 
 /// The flag of a CPU.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Call(AtomicU32);
 
 const IDLE: u32 = 0;
 const UNDER_WAY: u32 = 1;
 
-impl Default for Call {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Call {
     /// None is under way.
     #[must_use]
     pub fn new() -> Self {
-        Self(AtomicU32::new(IDLE))
+        Self::default()
     }
 
     /// By who has armed a timer on the CPU, after that is visible. Says whether a call has to be sent. Cost:

@@ -34,7 +34,7 @@ pub enum Raise {
 /// assert!(claims.claim(Runner::Ksoftirqd, VectorSet::LONG).is_empty());
 /// assert_eq!(claims.finish(Runner::Lane), VectorSet::LONG); // still pending
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Claims(AtomicU64);
 
 /// Bits 0 to 15: pending; from here on 16 each: run by the lane, run by ksoftirqd.
@@ -52,17 +52,11 @@ const fn field(word: u64, shift: u32) -> VectorSet {
     VectorSet::from_bits((word >> shift) as u16)
 }
 
-impl Default for Claims {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Claims {
     /// Nothing is pending, nothing runs.
     #[must_use]
     pub fn new() -> Self {
-        Self(AtomicU64::new(0))
+        Self::default()
     }
 
     /// `vectors` are pending from now on. From any thread, after what their handlers are to find was written.

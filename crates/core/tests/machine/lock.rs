@@ -66,7 +66,6 @@ pub(crate) fn was_interrupted() -> bool {
     NEXT.with_borrow(Option::is_none)
 }
 
-/// See the file.
 #[derive(Debug)]
 pub(crate) struct SteppedLock {
     number: usize,

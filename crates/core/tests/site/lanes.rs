@@ -38,7 +38,6 @@ struct Life {
     done: usize,
 }
 
-/// See the file.
 pub(crate) struct Lanes {
     machine: Machine<SiteLock, usize>,
     timers: Vec<TimerId>,

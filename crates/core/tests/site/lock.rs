@@ -68,7 +68,6 @@ impl LockNumbers {
     }
 }
 
-/// See the file.
 #[derive(Debug)]
 pub(crate) struct SiteLock {
     number: usize,

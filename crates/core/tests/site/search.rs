@@ -13,7 +13,7 @@ struct Choice {
     count: usize,
 }
 
-/// See the file.
+#[derive(Default)]
 pub(crate) struct Search {
     trail: Vec<Choice>,
     depth: usize,
@@ -27,15 +27,7 @@ pub(crate) struct Search {
 
 impl Search {
     pub(crate) fn new(preemptions_max: usize) -> Self {
-        Self {
-            trail: vec![],
-            depth: 0,
-            preemptions: 0,
-            preemptions_max,
-            may_freeze: 0,
-            has_frozen: 0,
-            freeze_max: 0,
-        }
+        Self { preemptions_max, ..Self::default() }
     }
 
     /// The first `cpus` virtual CPUs may stop for ever, `freeze_max` of them in one run.

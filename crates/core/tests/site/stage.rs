@@ -4,6 +4,7 @@
 //! A failed run is given up: the others are unwound where they stand. What a run did is in its [`Trace`], one
 //! entry per step, so that a failure can be written down as a script.
 
+use crate::lock::plain;
 use crate::search::Search;
 use quietcore_core::script::{Site, set_hook};
 use std::any::Any;
@@ -92,7 +93,7 @@ fn actor() -> Option<(Arc<Shared>, usize)> {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        plain(&self.state)
     }
 
     /// `me` stands at `point`; returns when it may go on.
@@ -103,6 +104,10 @@ impl Shared {
             state.trace.push((me, point));
             self.choose(&mut state, me);
         }
+        self.wait_for_turn(me, state);
+    }
+
+    fn wait_for_turn(&self, me: usize, mut state: MutexGuard<'_, State>) {
         while state.turn != Some(me) && state.failure.is_none() {
             state = self.turns[me].wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -276,7 +281,7 @@ fn play(shared: &Arc<Shared>, me: usize, part: &(dyn Fn() + Send + Sync)) {
     ACTOR.set(Some((Arc::clone(shared), me)));
     IS_BEFORE_LOCK.set(false);
     let result = catch_unwind(AssertUnwindSafe(|| {
-        wait_for_start(shared, me);
+        shared.wait_for_turn(me, shared.state());
         part();
     }));
     ACTOR.set(None);
@@ -293,17 +298,6 @@ fn play(shared: &Arc<Shared>, me: usize, part: &(dyn Fn() + Send + Sync)) {
             let text = format!("virtual CPU {me}: {}", text_of(&*panic));
             shared.fail(&mut state, text);
         }
-    }
-}
-
-fn wait_for_start(shared: &Shared, me: usize) {
-    let mut state = shared.state();
-    while state.turn != Some(me) && state.failure.is_none() {
-        state = shared.turns[me].wait(state).unwrap_or_else(PoisonError::into_inner);
-    }
-    if state.failure.is_some() {
-        drop(state);
-        resume_unwind(Box::new(GivenUp));
     }
 }
 

@@ -66,7 +66,6 @@ fn lower(alarm: &Mutex<Option<Nanos>>, first: Option<Nanos>) {
     *alarm = alarm.into_iter().chain(first).min();
 }
 
-/// See the file.
 pub(crate) struct World {
     pub(crate) tree: Hierarchy<SiteLock>,
     bases: Vec<Base>,

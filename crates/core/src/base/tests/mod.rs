@@ -98,6 +98,10 @@ const fn global(cpu: u16) -> BaseId {
     base(cpu, BaseKind::Global)
 }
 
+fn every_base(cpu_count: u16) -> impl Iterator<Item = BaseId> {
+    (0..cpu_count).flat_map(|cpu| BaseKind::ALL.map(|kind| base(cpu, kind)))
+}
+
 /// CPU 0 at the start of tick `tick`.
 const fn at(tick: u64) -> BaseCaller {
     BaseCaller { cpu: Some(CpuId(0)), now: Nanos(tick * TICK) }

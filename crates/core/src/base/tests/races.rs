@@ -4,7 +4,7 @@
 
 use super::super::{Bases, Cancelled};
 use super::locks::{InterruptedLock, before_lock, was_interrupted};
-use super::{BaseKind, CpuId, Nanos, TickLength, TimerId, TimerOptions, at, base, global, local};
+use super::{CpuId, Nanos, TickLength, TimerId, TimerOptions, at, every_base, global, local};
 use crate::base::TimerRef;
 use alloc::rc::Rc;
 use quietcore_wheel::Tick;
@@ -48,12 +48,9 @@ fn interrupt_with_adoption(bases: &Shared, cpu: u16, onto: u16) {
 fn assert_pending_only_in(bases: &Shared, expected: Option<crate::base::BaseId>) {
     assert!(was_interrupted());
     bases.check();
-    for cpu in 0..3 {
-        for kind in BaseKind::ALL {
-            let id = base(cpu, kind);
-            let pending = bases.lock(id, None).pending();
-            assert_eq!(pending, usize::from(expected == Some(id)), "{id}");
-        }
+    for id in every_base(3) {
+        let pending = bases.lock(id, None).pending();
+        assert_eq!(pending, usize::from(expected == Some(id)), "{id}");
     }
 }
 

@@ -1,10 +1,12 @@
 //! Random scripts on several CPUs against the oracle: the contract of a timer (never early, late within
 //! bounds, each pending period ends once, never concurrent with itself), and the invariants after every step.
 
-use super::super::{Arm, ArmOutcome, BaseCounters, BaseId, BaseKind, Cancelled, ExactId, ExpiredTimer};
+use super::super::{
+    Arm, ArmMode, ArmOutcome, BaseCounters, BaseId, BaseKind, Cancelled, ExactId, ExpiredTimer,
+};
 use super::super::{RunnerToken, TimerId, TimerName};
 use super::oracle::{Known, Oracle};
-use super::{TICK, TestBases, bases};
+use super::{TICK, TestBases, bases, every_base};
 use crate::base::{BaseCaller, TimerOptions};
 use crate::{CpuId, Nanos};
 use alloc::vec;
@@ -21,9 +23,7 @@ const LONGEST: usize = if cfg!(miri) { 30 } else { 120 };
 #[derive(Clone, Debug)]
 enum Step {
     Wait(u64),
-    Arm { timer: usize, delay: i64, onto: (u16, usize) },
-    Reduce { timer: usize, delay: i64, onto: (u16, usize) },
-    Modify { timer: usize, delay: i64, onto: (u16, usize) },
+    Arm { timer: usize, delay: i64, onto: (u16, usize), mode: ArmMode },
     Cancel { timer: usize },
     CancelUnlessRunning { timer: usize },
     Shutdown { timer: usize },
@@ -44,12 +44,12 @@ fn steps() -> impl Strategy<Value = Step> {
     let delay = prop_oneof![4 => -3_i64..8, 4 => 0_i64..200, 2 => 0_i64..5_000, 1 => 0_i64..70_000];
     // Mostly few bases, so that steps meet.
     let onto = prop_oneof![3 => (0..2_u16, 1..2_usize), 2 => (0..CPUS, 0..BaseKind::ALL.len())];
-    let arm = (0..TIMERS, delay, onto.clone());
+    let mode =
+        prop_oneof![9 => Just(ArmMode::Always), 2 => Just(ArmMode::Reduce), 2 => Just(ArmMode::ModPending)];
     prop_oneof![
         6 => prop_oneof![5 => 0_u64..4, 2 => 0_u64..100, 1 => 0_u64..9_000].prop_map(Step::Wait),
-        9 => arm.clone().prop_map(|(timer, delay, onto)| Step::Arm { timer, delay, onto }),
-        2 => arm.clone().prop_map(|(timer, delay, onto)| Step::Reduce { timer, delay, onto }),
-        2 => arm.prop_map(|(timer, delay, onto)| Step::Modify { timer, delay, onto }),
+        13 => (0..TIMERS, delay, onto.clone(), mode)
+            .prop_map(|(timer, delay, onto, mode)| Step::Arm { timer, delay, onto, mode }),
         2 => (0..TIMERS).prop_map(|timer| Step::Cancel { timer }),
         1 => (0..TIMERS).prop_map(|timer| Step::CancelUnlessRunning { timer }),
         1 => (0..TIMERS * 8).prop_filter_map("rare", |timer| {
@@ -83,10 +83,6 @@ struct Rig {
 
 fn id((cpu, kind): (u16, usize)) -> BaseId {
     BaseId { cpu: CpuId(cpu), kind: BaseKind::ALL[kind] }
-}
-
-fn every_base() -> impl Iterator<Item = BaseId> {
-    (0..CPUS).flat_map(|cpu| (0..BaseKind::ALL.len()).map(move |kind| id((cpu, kind))))
 }
 
 impl Rig {
@@ -128,9 +124,7 @@ impl Rig {
     fn step(&mut self, step: &Step) {
         match *step {
             Step::Wait(ticks) => self.wait(ticks * TICK + ticks % 7 * 100),
-            Step::Arm { timer, delay, onto } => self.arm(timer, delay, id(onto), 0),
-            Step::Reduce { timer, delay, onto } => self.arm(timer, delay, id(onto), 1),
-            Step::Modify { timer, delay, onto } => self.arm(timer, delay, id(onto), 2),
+            Step::Arm { timer, delay, onto, mode } => self.arm(timer, delay, id(onto), mode),
             Step::Cancel { timer } => {
                 let result = self.cancel(timer);
                 let was_pending = self.oracle.end_period(timer);
@@ -178,10 +172,10 @@ impl Rig {
         assert_eq!(is_first, after < before, "{base}: {before} before, {after} after");
     }
 
-    /// `mode`: 0 arms, 1 reduces, 2 modifies. ExactKind timers are only armed.
-    fn arm(&mut self, timer: usize, delay: i64, onto: BaseId, mode: u8) {
+    /// Exact timers are armed whatever the mode.
+    fn arm(&mut self, timer: usize, delay: i64, onto: BaseId, mode: ArmMode) {
         let never = Nanos(u64::MAX);
-        let before: Vec<_> = every_base().map(|id| self.bases.next_expiry(id).unwrap_or(never)).collect();
+        let before: Vec<_> = every_base(CPUS).map(|id| self.bases.next_expiry(id).unwrap_or(never)).collect();
         let known = self.oracle.timers[timer].clone();
         let (armed, expires) = if timer >= WHEEL_TIMERS {
             let expires = self.nanos.saturating_add_signed(delay * TICK as i64 + 17);
@@ -192,8 +186,8 @@ impl Rig {
         };
         let has_effect = match (mode, known.period) {
             _ if timer >= WHEEL_TIMERS => true,
-            (1, Some(period)) => expires < period.expires,
-            (2, None) => false,
+            (ArmMode::Reduce, Some(period)) => expires < period.expires,
+            (ArmMode::ModPending, None) => false,
             _ => true,
         };
         if has_effect || known.is_shut_down {
@@ -202,7 +196,7 @@ impl Rig {
             assert_eq!(armed.was_pending, known.period.is_some());
             assert!(!armed.change.is_first && !armed.is_refused);
         }
-        for (id, before) in every_base().zip(before) {
+        for (id, before) in every_base(CPUS).zip(before) {
             let after = self.bases.next_expiry(id).unwrap_or(never);
             let is_first = armed.change.is_first && armed.base == id;
             assert!(after == before || is_first && after < before, "{id}: {before} {after} {armed:?}");
@@ -214,15 +208,13 @@ impl Rig {
         self.bases.arm(exact, Expiry::at(expires), onto, self.context())
     }
 
-    fn arm_wheel(&self, timer: usize, expires: u64, onto: BaseId, mode: u8) -> ArmOutcome {
+    fn arm_wheel(&self, timer: usize, expires: u64, onto: BaseId, mode: ArmMode) -> ArmOutcome {
         let wheel = self.bases.timer(self.ids[timer]).expect("in the store");
         let nanos = Nanos(expires * TICK + TICK / 2);
-        match mode {
-            0 if timer.is_multiple_of(2) => self.bases.arm(wheel, nanos, onto, self.context()),
-            0 => self.bases.arm_as_machines_do(wheel, nanos, onto, self.context()),
-            1 => self.bases.arm(wheel, Arm::reduce(nanos), onto, self.context()),
-            _ => self.bases.arm(wheel, Arm::mod_pending(nanos), onto, self.context()),
+        if mode == ArmMode::Always && !timer.is_multiple_of(2) {
+            return self.bases.arm_as_machines_do(wheel, nanos, onto, self.context());
         }
+        self.bases.arm(wheel, Arm { mode, ..Arm::at(nanos) }, onto, self.context())
     }
 
     fn cancel(&self, timer: usize) -> Cancelled {
@@ -422,7 +414,7 @@ impl Rig {
         self.bases.check();
         self.oracle.check();
         self.check_counters();
-        for base in every_base() {
+        for base in every_base(CPUS) {
             let guard = self.bases.lock(base, None);
             let pending =
                 self.oracle.timers.iter().filter(|known| known.period.is_some_and(|p| p.base == base));
@@ -440,7 +432,7 @@ impl Rig {
     /// Each pending period that a base counted is counted once more, by how it ended, or is pending.
     fn check_counters(&self) {
         let (mut begun, mut ended) = (0, 0);
-        for base in every_base() {
+        for base in every_base(CPUS) {
             let guard = self.bases.lock(base, None);
             let BaseCounters { armed, superseded, cancelled, ran, .. } = guard.counters;
             begun += armed;
@@ -458,7 +450,7 @@ impl Rig {
         self.wait(1_000_000 * TICK);
         // A tick more for those that count as due at a clock that is one ahead.
         for _ in 0..2 {
-            for base in every_base().filter(|base| self.oracle.open(*base) == *base).collect::<Vec<_>>() {
+            for base in every_base(CPUS).filter(|base| self.oracle.open(*base) == *base).collect::<Vec<_>>() {
                 self.drain(base);
                 if !cfg!(miri) {
                     self.check();
@@ -469,7 +461,7 @@ impl Rig {
         for (number, known) in self.oracle.timers.iter().enumerate() {
             assert!(known.period.is_none(), "timer {number} never ran: {known:?}");
         }
-        every_base().map(|base| self.bases.lock(base, None).pending()).sum()
+        every_base(CPUS).map(|base| self.bases.lock(base, None).pending()).sum()
     }
 }
 

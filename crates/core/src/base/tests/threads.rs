@@ -7,7 +7,7 @@ extern crate std;
 
 use super::super::{Arm, BaseCaller, Bases, Cancelled, ExpiredTimer, TimerName};
 use super::locks::SpinLock;
-use super::{BaseId, BaseKind, CpuId, Nanos, TickLength, TimerId, TimerOptions};
+use super::{BaseId, BaseKind, CpuId, Nanos, TickLength, TimerId, TimerOptions, every_base};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -189,12 +189,9 @@ impl World {
         let mut dice = Dice(1);
         let is_pending = |id: &TimerId| self.bases.timer(*id).is_some_and(|timer| timer.is_pending());
         for _ in 0..1_000 {
-            for cpu in 0..CPUS {
-                for kind in BaseKind::ALL {
-                    let id = BaseId { cpu: CpuId(cpu), kind };
-                    let _ = self.bases.lock(id, None).revoke();
-                    self.turn(id, CpuId(cpu), &mut dice);
-                }
+            for id in every_base(CPUS) {
+                let _ = self.bases.lock(id, None).revoke();
+                self.turn(id, id.cpu, &mut dice);
             }
             self.clock.fetch_add(1_000, Ordering::Relaxed);
             // Callbacks arm again now and then.
@@ -211,11 +208,9 @@ impl World {
             assert_eq!(begun, cancelled + ran, "timer {number}: {tally:?}");
             assert!(ran > 0 || cfg!(miri), "timer {number} never ran");
         }
-        for cpu in 0..CPUS {
-            for kind in BaseKind::ALL {
-                let base = self.bases.lock(BaseId { cpu: CpuId(cpu), kind }, None);
-                assert_eq!((base.pending(), base.running()), (0, 0), "{}", base.id);
-            }
+        for id in every_base(CPUS) {
+            let base = self.bases.lock(id, None);
+            assert_eq!((base.pending(), base.running()), (0, 0), "{id}");
         }
     }
 }

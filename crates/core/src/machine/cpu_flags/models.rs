@@ -29,7 +29,7 @@ impl Cpu {
 #[test]
 fn the_count_follows_the_flags() {
     loom::model(|| {
-        let cpu = Arc::new(Cpu { flags: CpuFlags::new(), pending: AtomicU32::new(0) });
+        let cpu = Arc::new(Cpu { flags: CpuFlags::default(), pending: AtomicU32::new(0) });
         let (marker, back) = (Arc::clone(&cpu), Arc::clone(&cpu));
         let threads = [
             thread::spawn(move || marker.follow(marker.flags.transition_to_mark_incomplete())),
