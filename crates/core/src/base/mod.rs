@@ -48,7 +48,7 @@ mod timer;
 mod transfer;
 mod word;
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 use arm::ArmOutcome;
 pub use arm::{Arm, ArmMode, ArmTarget, Cancelled};
 pub(crate) use bases::{BaseCaller, BaseGuard, Bases, earliest};

@@ -14,7 +14,6 @@ use alloc::collections::BTreeSet;
 use loom::cell::UnsafeCell;
 use loom::model::Builder;
 use loom::sync::Arc;
-use quietcore_wheel::Tick;
 use std::sync::Mutex;
 
 /// All ends of a model that plays one order at a time.

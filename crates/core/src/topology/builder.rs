@@ -30,7 +30,6 @@ pub struct TopologyBuilder {
     threads: (u16, Layout),
     nodes: Nodes,
     cores_per_cache: Option<u16>,
-    nodes_per_package: u16,
 }
 
 #[derive(Clone, Debug)]
@@ -42,7 +41,7 @@ enum Nodes {
 impl TopologyBuilder {
     pub(super) fn new(cpu_count: u16) -> Self {
         let nodes = Nodes::Dealt(1, Layout::Blocks);
-        Self { cpu_count, threads: (1, Layout::Blocks), nodes, cores_per_cache: None, nodes_per_package: 1 }
+        Self { cpu_count, threads: (1, Layout::Blocks), nodes, cores_per_cache: None }
     }
 
     /// Each core has `count` hardware threads: neighbours with [`Layout::Blocks`], as in many virtual
@@ -71,12 +70,6 @@ impl TopologyBuilder {
         self
     }
 
-    /// `count` neighbouring nodes are one package (socket); without this call each node is one.
-    pub fn nodes_per_package(mut self, count: u16) -> Self {
-        self.nodes_per_package = count;
-        self
-    }
-
     /// The topology. Cost: linear in the CPUs, times the logarithm of the groups.
     ///
     /// # Errors
@@ -86,11 +79,8 @@ impl TopologyBuilder {
         if !(1..=CPU_LIMIT).contains(&self.cpu_count) {
             return Err(BuildError::CpuCount { count: self.cpu_count });
         }
-        for (count, of) in [
-            (threads, Each::ThreadsPerCore),
-            (self.cores_per_cache.unwrap_or(1), Each::CoresPerCache),
-            (self.nodes_per_package, Each::NodesPerPackage),
-        ] {
+        let caches = (self.cores_per_cache.unwrap_or(1), Each::CoresPerCache);
+        for (count, of) in [(threads, Each::ThreadsPerCore), caches] {
             if count == 0 {
                 return Err(BuildError::Zero { of });
             }
@@ -113,8 +103,7 @@ impl TopologyBuilder {
                 *size - 1
             });
             let cache = position / self.cores_per_cache.unwrap_or(CPU_LIMIT);
-            let package = u32::from(node / self.nodes_per_package);
-            places.push(CpuLocation { node: NodeId(node), cache: Some(cache), core, package });
+            places.push(CpuLocation { node: NodeId(node), cache: Some(cache), core });
         }
         let possible = CpuSet::range(CpuId::default(), self.cpu_count)
             .map_err(|_| BuildError::CpuCount { count: self.cpu_count })?;
@@ -170,8 +159,6 @@ pub enum Each {
     ThreadsPerCore,
     /// [`TopologyBuilder::cores_per_cache`].
     CoresPerCache,
-    /// [`TopologyBuilder::nodes_per_package`].
-    NodesPerPackage,
 }
 
 /// Why [`TopologyBuilder::build`] refused.
@@ -220,7 +207,6 @@ impl fmt::Display for BuildError {
                 let what = match of {
                     Each::ThreadsPerCore => "threads per core",
                     Each::CoresPerCache => "cores per cache",
-                    Each::NodesPerPackage => "nodes per package",
                 };
                 write!(out, "0 {what} (expected at least 1)")
             }

@@ -81,8 +81,6 @@ pub struct Topology {
     nodes: CpuPartition,
     /// By group of `nodes`: its number.
     node_ids: Vec<NodeId>,
-    /// By CPU number.
-    packages: Vec<u32>,
     node_count: u16,
 }
 
@@ -93,12 +91,11 @@ struct CpuLocation {
     /// `None`: no cache is known, so its core is all it shares one with.
     cache: Option<u16>,
     core: u16,
-    package: u32,
 }
 
 impl Topology {
-    /// A simulated machine with the CPUs `0..cpu_count`: one node, one package, one cache, one thread per
-    /// core, until the builder is told otherwise.
+    /// A simulated machine with the CPUs `0..cpu_count`: one node, one cache, one thread per core,
+    /// until the builder is told otherwise.
     pub fn builder(cpu_count: u16) -> TopologyBuilder {
         TopologyBuilder::new(cpu_count)
     }
@@ -107,17 +104,12 @@ impl Topology {
     fn assemble(possible: CpuSet, node_count: u16, place: impl Fn(CpuId) -> CpuLocation) -> Self {
         let cache_key = |place: CpuLocation| (place.node, place.cache, place.cache.map_or(place.core, |_| 0));
         let nodes = CpuPartition::by_key(&possible, |cpu| place(cpu).node);
-        let mut packages = alloc::vec![0; possible.last().map_or(0, |last| last.index() + 1)];
-        for cpu in possible.iter() {
-            packages[cpu.index()] = place(cpu).package;
-        }
         Self {
             all: possible.iter().collect(),
             cores: CpuPartition::by_key(&possible, |cpu| (cache_key(place(cpu)), place(cpu).core)),
             caches: CpuPartition::by_key(&possible, |cpu| cache_key(place(cpu))),
             node_ids: nodes.groups().map(|cpus| place(cpus[0]).node).collect(),
             nodes,
-            packages,
             node_count,
             possible,
         }
@@ -145,12 +137,6 @@ impl Topology {
     #[must_use]
     pub fn node_of(&self, cpu: CpuId) -> Option<NodeId> {
         self.nodes.group(cpu).map(|group| self.node_ids[usize::from(group)])
-    }
-
-    /// The package (socket) of `cpu`, by the kernel's number; `None` if the machine cannot have this CPU.
-    #[must_use]
-    pub fn package_of(&self, cpu: CpuId) -> Option<u32> {
-        self.possible.contains(cpu).then(|| self.packages[cpu.index()])
     }
 
     /// The nodes that have CPUs, by their lowest CPU.

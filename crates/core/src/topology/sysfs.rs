@@ -45,7 +45,6 @@ impl Topology {
     /// - `cpu/cpuN/cache/indexI/{level,type,shared_cpu_list}`, I from 0 until `level` is missing: the
     ///   unified cache of the highest level counts. None, as in many virtual machines: it shares a cache
     ///   with its core only.
-    /// - `cpu/cpuN/topology/physical_package_id`: missing or -1 (unknown) is package 0.
     ///
     /// CPUs that a list names but the machine cannot have are ignored.
     ///
@@ -71,7 +70,6 @@ fn read(files: &mut impl SysfsText) -> Result<Topology, SysfsError> {
         Ok(cpu_list(files, &file)?.map(|list| (file, list)))
     })?;
     let caches = reader.groups(last_level_cache)?;
-    reader.packages()?;
     let Reader { possible, mut places, .. } = reader;
     for cpu in possible.iter() {
         let own = cpu.index();
@@ -142,16 +140,6 @@ impl<T: SysfsText> Reader<'_, T> {
             sizes[usize::from(known.unwrap_or(cpu.index() as u16))] = size;
         }
         Ok(groups)
-    }
-
-    fn packages(&mut self) -> Result<(), SysfsError> {
-        for cpu in self.possible.iter() {
-            let file = format!("{CPU_DIR}/cpu{cpu}/topology/physical_package_id");
-            let Some(text) = self.files.text(&file) else { continue };
-            let package = if text.trim() == "-1" { Ok(0) } else { text.trim().parse() };
-            self.places[cpu.index()].package = package.map_err(|_| refuse(&file, Expected::Package))?;
-        }
-        Ok(())
     }
 }
 
@@ -248,8 +236,6 @@ pub enum Expected {
     CacheLevel,
     /// `Unified`, `Data` or `Instruction`.
     CacheType,
-    /// A package number, or -1 for unknown.
-    Package,
 }
 
 impl fmt::Display for SysfsError {
@@ -278,7 +264,6 @@ impl fmt::Display for SysfsError {
             Expected::CacheType => {
                 write!(out, "not a type of cache (expected Unified, Data or Instruction)")
             }
-            Expected::Package => write!(out, "not a package (expected a number, or -1 for unknown)"),
         }
     }
 }

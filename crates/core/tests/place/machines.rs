@@ -17,18 +17,14 @@ pub(crate) fn layout() -> impl Strategy<Value = Layout> {
 pub(crate) fn builder(cpus: impl Strategy<Value = u16>) -> impl Strategy<Value = TopologyBuilder> {
     let nodes = (1_u16..6, layout());
     let threads = (1_u16..5, layout());
-    (cpus, nodes, threads, prop::option::of(1_u16..7), 1_u16..4).prop_map(
-        |(cpus, nodes, threads, cores_per_cache, nodes_per_package)| {
-            let builder = Topology::builder(cpus)
-                .nodes(nodes.0, nodes.1)
-                .threads_per_core(threads.0, threads.1)
-                .nodes_per_package(nodes_per_package);
-            match cores_per_cache {
-                Some(count) => builder.cores_per_cache(count),
-                None => builder,
-            }
-        },
-    )
+    (cpus, nodes, threads, prop::option::of(1_u16..7)).prop_map(|(cpus, nodes, threads, cores_per_cache)| {
+        let builder = Topology::builder(cpus);
+        let builder = builder.nodes(nodes.0, nodes.1).threads_per_core(threads.0, threads.1);
+        match cores_per_cache {
+            Some(count) => builder.cores_per_cache(count),
+            None => builder,
+        }
+    })
 }
 
 pub(crate) fn machine() -> impl Strategy<Value = Topology> {

@@ -30,8 +30,6 @@ fn write(machine: &Topology) -> Files {
         add(format!("{NODES}/node{node}/cpulist"), list(cpus));
     }
     for own in machine.possible().iter() {
-        let package = machine.package_of(own).expect("possible");
-        add(format!("{CPUS}/cpu{own}/topology/physical_package_id"), format!("{package}\n"));
         add(format!("{CPUS}/cpu{own}/topology/thread_siblings_list"), list(machine.core(own)));
         let core = list(machine.core(own));
         let caches = [
@@ -123,7 +121,6 @@ fn missing_files_have_defaults() {
     assert_eq!(sizes(&without(&["index3/shared_cpu_list"])), [2, 2, 4], "the next lower unified cache");
     assert_eq!(sizes(&without(&["index2/level"])), [2, 2, 4], "indexes end at the first without a level");
     assert_eq!(sizes(&without(&["siblings_list", "type"])), [1, 1, 4], "no type: not unified");
-    assert_eq!(without(&["package_id"]).package_of(cpu(7)), Some(0));
 }
 
 /// Goal: an offline CPU, which has no files and is in no list, is possible and alone. Method: take CPU 7
@@ -204,7 +201,6 @@ fn each_refusal_names_the_file() {
             Expected::CacheType,
             "expected Unified, Data or Instruction",
         ),
-        ("cpu/cpu7/topology/physical_package_id", "-2", Expected::Package, "a number, or -1"),
     ] {
         let mut files = eight();
         let file = format!("/sys/devices/system/{file}");
@@ -216,7 +212,7 @@ fn each_refusal_names_the_file() {
     assert_eq!(read(&Files::new()).map_err(|error| error.expected), Err(Expected::Possible));
 }
 
-/// Goal: numbers with gaps, -1 as package, and white space are what a kernel may print. Method: CPUs and
+/// Goal: numbers with gaps, and white space, are what a kernel may print. Method: CPUs and
 /// nodes that do not begin at 0.
 #[test]
 fn gaps_are_allowed() {
@@ -224,13 +220,10 @@ fn gaps_are_allowed() {
         (format!("{CPUS}/possible"), " 2,5,64\n"),
         (format!("{NODES}/possible"), "1,8\n"),
         (format!("{NODES}/node8/cpulist"), "5,64,100\n"),
-        (format!("{CPUS}/cpu5/topology/physical_package_id"), "-1\n"),
-        (format!("{CPUS}/cpu64/topology/physical_package_id"), "36\n"),
     ]
     .map(|(file, text)| (file, text.to_owned()))
     .into();
     let machine = read(&files).expect("all of it is allowed");
     let nodes: Vec<(NodeId, usize)> = machine.nodes().map(|(node, cpus)| (node, cpus.len())).collect();
     assert_eq!(nodes, [(NodeId(1), 1), (NodeId(8), 2)]);
-    assert_eq!([5, 64, 3].map(|own| machine.package_of(cpu(own))), [Some(0), Some(36), None]);
 }

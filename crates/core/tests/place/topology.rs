@@ -71,23 +71,18 @@ proptest! {
         }
     }
 
-    /// Goal: threads, caches, nodes and packages have the asked sizes where numbers divide. Method: whole
-    /// multiples.
+    /// Goal: threads, caches and nodes have the asked sizes where numbers divide. Method: whole multiples.
     #[test]
     fn sizes_are_those_asked_for(
         (threads, cores, caches, nodes) in (1_u16..4, 1_u16..5, 1_u16..4, 1_u16..4),
         (siblings, numbering) in (crate::machines::layout(), crate::machines::layout()),
-        in_package in 1_u16..4,
     ) {
         let cpus = threads * cores * caches * nodes;
         let builder = Topology::builder(cpus).threads_per_core(threads, siblings);
-        let builder = builder.nodes(nodes, numbering).cores_per_cache(cores).nodes_per_package(in_package);
-        let machine = builder.build().expect("in range");
+        let machine = builder.nodes(nodes, numbering).cores_per_cache(cores).build().expect("in range");
         for own in machine.possible().iter() {
             let sizes = LEVELS.map(|level| level(&machine, own).len());
             prop_assert_eq!(sizes, [threads, threads * cores, threads * cores * caches].map(usize::from));
-            let package = machine.node_of(own).map(|node| u32::from(node.0 / in_package));
-            prop_assert_eq!(machine.package_of(own), package, "CPU {}", own);
         }
     }
 
@@ -112,14 +107,14 @@ proptest! {
     /// numbers forwards, and backwards after others.
     #[test]
     fn the_order_of_calls_does_not_matter(
-        (cpus, nodes, threads, cache, package) in (1_u16..80, 1_u16..6, 1_u16..4, 1_u16..6, 1_u16..4),
+        (cpus, nodes, threads, cache) in (1_u16..80, 1_u16..6, 1_u16..4, 1_u16..6),
         (dealt, siblings) in (crate::machines::layout(), crate::machines::layout()),
     ) {
         let start = || Topology::builder(cpus);
         let forwards = start().nodes(nodes, dealt).threads_per_core(threads, siblings).cores_per_cache(cache);
-        let other = start().nodes_per_package(package).cores_per_cache(9).node_lists(&[CpuSet::new()]);
+        let other = start().cores_per_cache(9).node_lists(&[CpuSet::new()]);
         let backwards = other.cores_per_cache(cache).threads_per_core(threads, siblings).nodes(nodes, dealt);
-        prop_assert_eq!(forwards.nodes_per_package(package).build(), backwards.build());
+        prop_assert_eq!(forwards.build(), backwards.build());
     }
 }
 
@@ -147,9 +142,9 @@ fn what_cannot_be_built_is_refused() {
             "0 threads per core (expected at least 1)",
         ),
         (
-            Topology::builder(4).nodes_per_package(0),
-            BuildError::Zero { of: Each::NodesPerPackage },
-            "0 nodes per package (expected at least 1)",
+            Topology::builder(4).cores_per_cache(0),
+            BuildError::Zero { of: Each::CoresPerCache },
+            "0 cores per cache (expected at least 1)",
         ),
         (
             Topology::builder(4).node_lists(&lists(&["0", "1,4"])),
@@ -177,7 +172,7 @@ fn the_largest_machine() {
     let sizes: Vec<usize> = machine.domains(last).map(|domain| domain.cpus.len()).collect();
     assert_eq!(sizes, [2, 16, 512, 8192]);
     let small = Topology::builder(8).build().expect("in range");
-    assert_eq!((small.domains(last).count(), small.core(last).len(), small.package_of(last)), (0, 0, None));
+    assert_eq!((small.domains(last).count(), small.core(last).len()), (0, 0));
     let single = Topology::builder(1).build().expect("in range");
     assert_eq!(single.domains(cpu(0)).count(), 0, "the only CPU of a machine has no domain");
 }
