@@ -48,8 +48,6 @@ mod timer;
 mod transfer;
 mod word;
 
-#[cfg(all(test, not(loom)))]
-use arm::ArmOutcome;
 pub use arm::{Arm, ArmMode, ArmTarget, Cancelled};
 pub(crate) use bases::{BaseCaller, BaseGuard, Bases, earliest};
 pub(crate) use expire::RunnerToken;

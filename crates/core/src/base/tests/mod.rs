@@ -10,12 +10,11 @@ mod threads;
 
 mod transfers;
 
-use super::arm::FastArm;
+use super::arm::{ArmOutcome, FastArm};
 use super::bases::{BaseCaller, Bases};
 use super::expire::Popped;
 use super::{
-    ArmOutcome, BaseId, BaseKind, ExpiredTimer, ExpiryChange, RunnerToken, TickLength, TimerId, TimerOptions,
-    TimerRef,
+    BaseId, BaseKind, ExpiredTimer, ExpiryChange, RunnerToken, TickLength, TimerId, TimerOptions, TimerRef,
 };
 use crate::{CpuId, Nanos, RawLock, SequentialLock};
 use alloc::vec::Vec;

@@ -5,7 +5,8 @@
 //! Where the bases have a choice (which base a re-arm that stays in its bucket ends in) it says what is
 //! allowed and then takes what was chosen.
 
-use super::super::{ArmOutcome, BaseId, BaseKind};
+use super::super::arm::ArmOutcome;
+use super::super::{BaseId, BaseKind};
 use crate::CpuId;
 use alloc::vec::Vec;
 

@@ -1,7 +1,8 @@
 //! One rule at a time: placement, running timers, tokens, what is published.
 
+use super::super::arm::ArmOutcome;
 use super::super::expire::Finished;
-use super::super::{Arm, ArmOutcome, Cancelled, ExpiryChange, TimerName};
+use super::super::{Arm, Cancelled, ExpiryChange, TimerName};
 use super::{BaseKind, CpuId, Nanos, SequentialLock, TICK, TimerOptions};
 use super::{TestBases, add, at, base, bases, global, local, run_all, start_all};
 use crate::base::ExpiredTimer;

@@ -1,9 +1,8 @@
 //! Random scripts on several CPUs against the oracle: the contract of a timer (never early, late within
 //! bounds, each pending period ends once, never concurrent with itself), and the invariants after every step.
 
-use super::super::{
-    Arm, ArmMode, ArmOutcome, BaseCounters, BaseId, BaseKind, Cancelled, ExactId, ExpiredTimer,
-};
+use super::super::arm::ArmOutcome;
+use super::super::{Arm, ArmMode, BaseCounters, BaseId, BaseKind, Cancelled, ExactId, ExpiredTimer};
 use super::super::{RunnerToken, TimerId, TimerName};
 use super::oracle::{Known, Oracle};
 use super::{TICK, TestBases, bases, every_base};
