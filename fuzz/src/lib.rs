@@ -82,8 +82,11 @@ pub fn check_line(line: &[u8]) {
     assert_eq!((seen, reader.tally().malformed), (1, 0));
 }
 
-fn explain(isolated: &CpuSet, identities_max: usize) -> Explain {
-    Explain::new(ExplainOptions { isolated: isolated.clone(), identities_max, ..ExplainOptions::default() })
+/// With the normal cap on identities, and with a tiny one.
+fn explain(isolated: &CpuSet) -> [Explain; 2] {
+    let normal = ExplainOptions { isolated: isolated.clone(), ..ExplainOptions::default() };
+    let tiny = ExplainOptions { identities_max: FEW_IDENTITIES, ..normal.clone() };
+    [normal, tiny].map(Explain::new)
 }
 
 fn isolated_in_header(bytes: &[u8]) -> CpuSet {
@@ -94,9 +97,7 @@ fn isolated_in_header(bytes: &[u8]) -> CpuSet {
 
 fn read_whole(bytes: &[u8], isolated: &CpuSet) -> Reading {
     let mut reader = TraceReader::new(bytes);
-    let defaults = ExplainOptions::default();
-    let (mut normal, mut tiny) =
-        (explain(isolated, defaults.identities_max), explain(isolated, FEW_IDENTITIES));
+    let [mut normal, mut tiny] = explain(isolated);
     let (mut visited, mut last_line) = (0, 0);
     let end = reader.read(u64::MAX, &mut |record| {
         assert!(record.line > last_line, "line numbers go up");
@@ -114,9 +115,7 @@ fn read_whole(bytes: &[u8], isolated: &CpuSet) -> Reading {
 fn read_in_pieces(bytes: &[u8], isolated: &CpuSet) -> Reading {
     let piece = 1 + bytes.iter().fold(bytes.len(), |sum, &byte| sum * 31 % 4099 + usize::from(byte));
     let mut reader = TraceReader::new(trickle::Trickle::new(bytes, piece));
-    let defaults = ExplainOptions::default();
-    let (mut normal, mut tiny) =
-        (explain(isolated, defaults.identities_max), explain(isolated, FEW_IDENTITIES));
+    let [mut normal, mut tiny] = explain(isolated);
     let mut end = reader.read_header();
     while end.is_ok() {
         let progress = reader.read(LINES_PER_STEP, &mut |record| {

@@ -1,8 +1,8 @@
-//! A source that hands out small pieces and would block between them.
+//! The same bytes as a pipe hands them out.
 
 use std::io::{self, ErrorKind, Read};
 
-/// See the module.
+/// A source that hands out small pieces and would block between them.
 #[derive(Debug)]
 pub struct Trickle<'a> {
     rest: &'a [u8],

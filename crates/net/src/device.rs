@@ -138,7 +138,7 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     /// If there is no such queue.
     #[must_use]
     pub fn home(&self, queue: usize) -> CpuId {
-        self.queues[queue].home
+        self.queues[queue].home()
     }
 
     /// Gives queue `queue` another discipline; what it held is dropped.

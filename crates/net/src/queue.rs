@@ -38,15 +38,9 @@ pub(super) struct QueuePlace {
 
 /// A transmit queue of a device.
 pub(super) struct DeviceQueue<P> {
-    pub(super) machine: &'static Machine,
-    pub(super) network: Network,
-    pub(super) driver: Arc<dyn Driver<P>>,
-    /// Its number in the device.
-    pub(super) number: usize,
-    /// The CPU that it belongs to.
-    pub(super) home: CpuId,
-    stays: Watchdog,
-    pub(super) watchdog: OnceLock<TimerHandle>,
+    place: QueuePlace,
+    driver: Arc<dyn Driver<P>>,
+    watchdog: OnceLock<TimerHandle>,
     /// Made when a discipline needs it.
     delay_timer: OnceLock<TimerHandle>,
     state: Mutex<QueueState<P>>,
@@ -95,12 +89,12 @@ impl<P: Packet + Debug + Send + 'static> Drop for QueueRun<'_, P> {
             return;
         }
         let mut state = self.state.take().unwrap_or_else(|| self.queue.lock());
-        let then = state.tx.abandon(self.queue.machine.now(), &mut self.batch);
+        let then = state.tx.abandon(self.queue.place.machine.now(), &mut self.batch);
         let then = self.queue.obey(&mut state, then, self.cpu);
         drop(state);
         if then == Then::Again {
             // Refused when the machine has ended: the next sender runs it.
-            let _ = self.queue.enlist(self.cpu.unwrap_or(self.queue.home));
+            let _ = self.queue.enlist(self.cpu.unwrap_or(self.queue.place.home));
         }
     }
 }
@@ -110,8 +104,12 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
         let tx = TxQueue::new(qdisc);
         let state = QueueState { tx, is_passing_on: false, statistics: QueueStatistics::default() };
         let (watchdog, delay_timer, state) = (OnceLock::new(), OnceLock::new(), Mutex::new(state));
-        let QueuePlace { machine, network, number, home, stays } = place;
-        Self { machine, network, driver, number, home, stays, watchdog, delay_timer, state }
+        Self { place, driver, watchdog, delay_timer, state }
+    }
+
+    /// The CPU that it belongs to.
+    pub(super) const fn home(&self) -> CpuId {
+        self.place.home
     }
 
     /// Makes the watchdog. It holds the queue weakly: both end with the device.
@@ -119,7 +117,7 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
         let timer = self.timer(|queue, state, cpu| {
             state.tx.watchdog_expired();
             state.statistics.watchdogs += 1;
-            state.statistics.watchdogs_elsewhere += u64::from(cpu != queue.home);
+            state.statistics.watchdogs_elsewhere += u64::from(cpu != queue.place.home);
         });
         // There is one device that calls this, once.
         let _ = self.watchdog.set(timer);
@@ -129,8 +127,8 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
     fn timer(self: &Arc<Self>, due: fn(&Self, &mut QueueState<P>, CpuId)) -> TimerHandle {
         let weak = Arc::downgrade(self);
         let options = TimerOptions::new().precision(Precision::Exact);
-        let options = if self.stays == Watchdog::Pinned { options.pinned() } else { options };
-        self.machine.timer(options, move |run| {
+        let options = if self.place.stays == Watchdog::Pinned { options.pinned() } else { options };
+        self.place.machine.timer(options, move |run| {
             let Some(queue) = weak.upgrade() else { return };
             let cpu = run.cpu();
             due(&queue, &mut queue.lock(), cpu);
@@ -144,9 +142,9 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
             Ok(state) => (state, None),
             Err(TryLockError::Poisoned(poisoned)) => (poisoned.into_inner(), None),
             Err(TryLockError::WouldBlock) => {
-                let began = self.machine.now();
+                let began = self.place.machine.now();
                 let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                (state, Some(self.machine.now().since(began)))
+                (state, Some(self.place.machine.now().since(began)))
             }
         };
         state.statistics.locked += 1;
@@ -169,7 +167,7 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
         if state.is_passing_on {
             return Err(packet);
         }
-        let verdict = state.tx.enqueue(self.machine.now(), packet);
+        let verdict = state.tx.enqueue(self.place.machine.now(), packet);
         if verdict == Enqueued::Queued {
             self.run(state, cpu);
         }
@@ -183,7 +181,7 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
         if state.is_passing_on {
             return false;
         }
-        let now = self.machine.now();
+        let now = self.place.machine.now();
         let mut is_any_queued = false;
         for packet in packets {
             is_any_queued |= state.tx.enqueue(now, packet) == Enqueued::Queued;
@@ -203,7 +201,7 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
     /// The same, and whether packets go on to the first queue from now on.
     pub(super) fn graft_as(self: &Arc<Self>, qdisc: Box<dyn Qdisc<P>>, sharing: Sharing) {
         let mut state = self.lock();
-        state.is_passing_on = sharing == Sharing::First && self.number > 0;
+        state.is_passing_on = sharing == Sharing::First && self.place.number > 0;
         self.put(state, qdisc);
     }
 
@@ -230,7 +228,7 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
         let holds_packets = state.tx.holds_packets();
         drop(state);
         if holds_packets {
-            self.schedule(self.home);
+            self.schedule(self.place.home);
         }
         answer
     }
@@ -239,7 +237,7 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
     pub(super) fn wake(self: &Arc<Self>) {
         let mut state = self.lock();
         state.tx.wake();
-        self.run(state, self.machine.cpu_here());
+        self.run(state, self.place.machine.cpu_here());
     }
 
     pub(super) fn statistics(&self) -> QueueStatistics {
@@ -262,7 +260,7 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
             return true;
         }
         let item = Arc::downgrade(self) as Weak<dyn Scheduled>;
-        let is_enlisted = self.network.schedule(self.machine, cpu, Vector::NET_TX, &item);
+        let is_enlisted = self.place.network.schedule(self.place.machine, cpu, Vector::NET_TX, &item);
         if !is_enlisted {
             self.lock().tx.scheduled();
         }
@@ -272,7 +270,7 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
     /// Lets go what may go; `cpu` is the one that the caller drives.
     fn run<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, QueueState<P>>, mut cpu: Option<CpuId>) {
         while state.tx.begin() {
-            if self.run_once(state, cpu) == Then::Nothing || self.enlist(cpu.unwrap_or(self.home)) {
+            if self.run_once(state, cpu) == Then::Nothing || self.enlist(cpu.unwrap_or(self.place.home)) {
                 return;
             }
             (state, cpu) = (self.lock(), None);
@@ -298,7 +296,7 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
     fn count(&self, statistics: &mut QueueStatistics, cpu: Option<CpuId>, dequeued: u64) {
         let count = match cpu {
             None => &mut statistics.dequeued_by_strangers,
-            Some(cpu) if cpu == self.home => &mut statistics.dequeued_at_home,
+            Some(cpu) if cpu == self.place.home => &mut statistics.dequeued_at_home,
             Some(_) => &mut statistics.dequeued_elsewhere,
         };
         *count += dequeued;
@@ -309,7 +307,7 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
         match then {
             TxThen::Nothing => Then::Nothing,
             TxThen::Again => Then::Again,
-            TxThen::Arm(until) if until <= self.machine.now() => {
+            TxThen::Arm(until) if until <= self.place.machine.now() => {
                 // It has passed meanwhile: a softirq, as the timer would have raised it.
                 state.tx.watchdog_expired();
                 Then::Again
@@ -329,7 +327,7 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
         let timer = self.delay_timer.get_or_init(|| {
             self.timer(|queue, state, _| {
                 state.statistics.delay_timers += 1;
-                state.tx.delays_expired(queue.machine.now());
+                state.tx.delays_expired(queue.place.machine.now());
             })
         });
         self.arm_timer(timer, until, cpu);
@@ -338,12 +336,12 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
     /// Under the lock, so that the last call to ask is the last one to arm. Refused when the machine has
     /// ended.
     fn arm_timer(&self, timer: &TimerHandle, until: Nanos, cpu: Option<CpuId>) {
-        let stranger = self.machine.cpu_here().is_none();
+        let stranger = self.place.machine.cpu_here().is_none();
         let _ = match cpu {
             // Its ksoftirqd, which is no lane. A CPU whose ksoftirqd runs is not idle, so timers that may
             // move stay there, too.
             Some(cpu) if stranger => timer.arm_on(cpu, until),
-            None if self.stays == Watchdog::Pinned => timer.arm_on(self.home, until),
+            None if self.place.stays == Watchdog::Pinned => timer.arm_on(self.place.home, until),
             _ => timer.arm_at(until),
         };
     }
@@ -355,15 +353,15 @@ impl<P: Packet + Debug + Send + 'static> QueueRun<'_, P> {
         let queue = self.queue;
         loop {
             let state = self.state.get_or_insert_with(|| queue.lock());
-            match state.tx.take(queue.machine.now(), &mut self.batch, BATCH) {
+            match state.tx.take(queue.place.machine.now(), &mut self.batch, BATCH) {
                 // Found under the lock: a sender that enqueues from now on finds no run under way.
                 TxTake::Over(then) => return then,
                 TxTake::Batch(dequeued) => queue.count(&mut state.statistics, self.cpu, dequeued as u64),
             }
             self.state = None;
-            queue.driver.transmit_batch(queue.number, &mut self.batch);
+            queue.driver.transmit_batch(queue.place.number, &mut self.batch);
             let state = self.state.insert(queue.lock());
-            if let Some(then) = state.tx.transmitted(queue.machine.now(), &mut self.batch) {
+            if let Some(then) = state.tx.transmitted(queue.place.machine.now(), &mut self.batch) {
                 return then;
             }
         }

@@ -6,15 +6,6 @@ use alloc::string::{String, ToString};
 use core::fmt;
 
 /// Why a discipline or a class cannot be as a line of `tc` says. Nothing has changed then.
-///
-/// ```
-/// use quietcore_qdisc::tc::{Command, QdiscContext, TcRefusal, parse};
-///
-/// let Ok(Command::Qdisc(typed)) = parse("qdisc add dev eth0 root htb r2q 0") else { panic!("a line") };
-/// let options = typed.options.expect("a kind");
-/// let refused = options.make::<Vec<u8>>(&QdiscContext::default()).expect_err("r2q divides");
-/// assert!(matches!(refused, TcRefusal::Setting { of: "htb", option: "r2q", .. }));
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TcRefusal {

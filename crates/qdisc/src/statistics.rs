@@ -3,15 +3,6 @@
 use core::fmt;
 
 /// What a discipline has done, and what it holds.
-///
-/// ```
-/// use quietcore_qdisc::Statistics;
-///
-/// let mut statistics = Statistics::default();
-/// statistics.arrived(1_000);
-/// statistics.sent(1_000);
-/// assert_eq!((statistics.sent_bytes, statistics.qlen), (1_000, 0));
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {

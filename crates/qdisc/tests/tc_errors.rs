@@ -11,18 +11,28 @@ fn check(text: &str) {
     }
 }
 
-/// Each block between empty lines is an error.
-fn check_all(texts: &str) {
-    let texts: Vec<&str> = texts.trim().split("\n\n").collect();
-    assert!(texts.len() > 5, "the blocks are apart");
-    texts.into_iter().for_each(check);
+/// Goal: errors name what is wrong, and what may stand there. Method: each block between empty lines is a
+/// line and its error.
+#[test]
+fn errors_name_what_is_wrong() {
+    let all = [
+        WHAT_BEGINS_A_LINE,
+        HEADS,
+        IDS_AND_ESTIMATORS,
+        OPTIONS_OF_NETEM,
+        WHAT_BELONGS_TOGETHER,
+        OTHER_KINDS,
+        SERVICE_CURVES,
+        FILTERS,
+    ];
+    for texts in all.map(|texts| texts.trim().split("\n\n").collect::<Vec<_>>()) {
+        assert!(texts.len() > 5, "the blocks are apart");
+        texts.into_iter().for_each(check);
+    }
 }
 
-/// Goal: errors name what is wrong, and what may stand there. Method: words before the head.
-#[test]
-fn what_begins_a_line() {
-    check_all(
-        "
+/// Words before the head.
+const WHAT_BEGINS_A_LINE: &str = "
 tc
    ^
 tc lacks an object; allowed: qdisc, class, filter
@@ -50,15 +60,10 @@ unknown word for show `netem`; allowed: dev, root, parent, handle
 class show
            ^
 class show lacks `dev`
-",
-    );
-}
+";
 
-/// Goal: errors name what is wrong, and what may stand there. Method: the words before the kind.
-#[test]
-fn heads() {
-    check_all(
-        "
+/// The words before the kind.
+const HEADS: &str = "
 qdisc add
           ^
 qdisc add lacks `dev`
@@ -98,15 +103,7 @@ qdisc add dev eth0 root parent 1:1 mq
 qdisc add dev eth0 parent 1:1 root mq
                               ^^^^
 `root` and `parent` exclude each other
-",
-    );
-}
 
-/// Goal: errors name what is wrong, and what may stand there. Method: the words before the kind, II.
-#[test]
-fn heads_that_are_twice_or_missing() {
-    check_all(
-        "
 qdisc add dev eth0 root root mq
                         ^^^^
 `root` is given twice
@@ -138,15 +135,10 @@ unknown kind of class `root`; allowed: htb, hfsc, cbq, dev, parent, classid, est
 class add dev eth0 parent 1: classid 1:1 netem delay 1ms
                                          ^^^^^
 `netem` is not supported: it has no classes; allowed: htb, hfsc, cbq
-",
-    );
-}
+";
 
-/// Goal: errors name what is wrong, and what may stand there. Method: ids and the times of an estimator.
-#[test]
-fn ids_and_estimators() {
-    check_all(
-        "
+/// Ids and the times of an estimator.
+const IDS_AND_ESTIMATORS: &str = "
 qdisc add dev eth0 root handle 1:1 mq
                                ^^^
 `1:1` is not a handle such as 1:; allowed: MAJOR: in hexadecimal, from 1: to ffff:
@@ -174,15 +166,10 @@ the value of `est` is missing; allowed: a number with s, ms, us or ns
 qdisc add dev eth0 root est 1sec 0s mq
                                  ^^
 `0s` is out of range: from 1ns to 9223372036854775807ns
-",
-    );
-}
+";
 
-/// Goal: errors name what is wrong, and what may stand there. Method: names and values.
-#[test]
-fn options_of_netem() {
-    check_all(
-        "
+/// Names and values.
+const OPTIONS_OF_NETEM: &str = "
 qd add dev eth0 root netem dleay 6ms
                            ^^^^^
 unknown option of netem `dleay`; allowed: limit, delay, latency, distribution, loss, drop, ecn, corrupt, duplicate, reorder, gap, rate, slot, seed
@@ -242,15 +229,10 @@ the value of `loss state` is missing; allowed: a number from 0 to 100, with or w
 qd add dev eth0 root netem slot 1ms packets 3 packets 4
                                               ^^^^^^^
 `packets` is given twice
-",
-    );
-}
+";
 
-/// Goal: errors name what is wrong, and what may stand there. Method: options that need or exclude others.
-#[test]
-fn what_belongs_together() {
-    check_all(
-        "
+/// Options that need or exclude others.
+const WHAT_BELONGS_TOGETHER: &str = "
 qd add dev eth0 root netem delay 6ms distribution normal limit 4
                                      ^^^^^^^^^^^^
 `distribution` needs `delay` with a jitter
@@ -298,15 +280,10 @@ cbq lacks `avpkt`
 class add dev eth0 parent 1: cbq rate 1mbit allot 1514 avpkt 1000 maxburst 20 prio 1
                                                                   ^^^^^^^^
 `maxburst` needs `bandwidth`
-",
-    );
-}
+";
 
-/// Goal: errors name what is wrong, and what may stand there. Method: one of each sort.
-#[test]
-fn other_kinds() {
-    check_all(
-        "
+/// One of each sort.
+const OTHER_KINDS: &str = "
 qdisc add dev eth0 root mq limit 10
                            ^^^^^
 `limit` is too much: the command is complete before it
@@ -342,15 +319,10 @@ qd add dev eth0 root htb default 1ffff
 class add dev eth0 parent 1: classid 1:1 htb rate 1mbit prio 8
                                                              ^
 `8` is out of range: from 0 to 7
-",
-    );
-}
+";
 
-/// Goal: errors name what is wrong, and what may stand there. Method: curves cut short, or without a form.
-#[test]
-fn service_curves() {
-    check_all(
-        "
+/// Curves cut short, or without a form.
+const SERVICE_CURVES: &str = "
 class add dev eth0 parent 1: hfsc
                                   ^
 hfsc lacks a curve: `rt`, `ls` or `sc`
@@ -374,15 +346,10 @@ the value of `rt` is missing; allowed: rate
 class add dev eth0 parent 1: hfsc rt umax 1500b dmax 10ms m2 1mbit
                                                           ^^
 unknown part of a curve `m2`; allowed: rate
-",
-    );
-}
+";
 
-/// Goal: errors name what is wrong, and what may stand there. Method: fields, masks, addresses.
-#[test]
-fn filters() {
-    check_all(
-        "
+/// Fields, masks, addresses.
+const FILTERS: &str = "
 filter add dev eth0 parent 1: protocol ip prio 1 u32 flowid 1:1
                                                                 ^
 u32 lacks `match`
@@ -422,9 +389,7 @@ filter add dev eth0 protocol ip prio 70000 matchall flowid 1:1
 filter add dev eth0 matchall flowid 1:1 classid 1:2
                                         ^^^^^^^
 `classid` sets `flowid`, which is given already
-",
-    );
-}
+";
 
 /// Goal: marks stand below the word whatever is before it. Method: tabs, wide letters, a hostile line.
 #[test]

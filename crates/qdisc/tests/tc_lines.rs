@@ -23,8 +23,8 @@ fn percent(thousandths: u64) -> Percent {
     Percent::from_billionths(thousandths * 1_000_000).expect("not above 100 %")
 }
 
-fn chance(thousandths: u64) -> TypedChance {
-    TypedChance { percent: percent(thousandths), correlation: None }
+fn chance(thousandths: u64, correlation: Option<u64>) -> TypedChance {
+    TypedChance { percent: percent(thousandths), correlation: correlation.map(percent) }
 }
 
 /// `qdisc add dev eth0 root` and these options.
@@ -138,6 +138,10 @@ fn show() {
 fn netem_options() {
     let delay = |time, jitter, correlation| TypedDelay { time: Nanos(time), jitter, correlation };
     let default = NetemOptions::default;
+    let lost = |loss| NetemOptions { loss: Some(loss), ..default() };
+    let random = TypedLoss::Random(chance(1_000, None));
+    let state = TypedLoss::State { p13: percent(1_000), others: [Some(percent(80_000)), None, None, None] };
+    let others = [10_000, 70_000, 100].map(|thousandths| Some(percent(thousandths)));
     let table = [
         ("", default()),
         ("limit 7", NetemOptions { limit: Some(7), ..default() }),
@@ -150,64 +154,26 @@ fn netem_options() {
                 ..default()
             },
         ),
-        (
-            "loss 0.3% 25%",
-            NetemOptions {
-                loss: Some(TypedLoss::Random(TypedChance {
-                    percent: percent(300),
-                    correlation: Some(percent(25_000)),
-                })),
-                ..default()
-            },
-        ),
-        (
-            "loss random 1 ecn",
-            NetemOptions { loss: Some(TypedLoss::Random(chance(1_000))), ecn: Some(Ecn::Mark), ..default() },
-        ),
-        (
-            "loss state 1% 80% limit 3",
-            NetemOptions {
-                loss: Some(TypedLoss::State {
-                    p13: percent(1_000),
-                    others: [Some(percent(80_000)), None, None, None],
-                }),
-                limit: Some(3),
-                ..default()
-            },
-        ),
-        (
-            "loss gemodel 1% 10% 70% 0.1%",
-            NetemOptions {
-                loss: Some(TypedLoss::GeModel {
-                    p: percent(1_000),
-                    others: [Some(percent(10_000)), Some(percent(70_000)), Some(percent(100))],
-                }),
-                ..default()
-            },
-        ),
-    ];
-    for (line, expected) in table {
-        assert_eq!(netem(line), expected, "{line}");
-    }
-}
-
-/// Goal: the rest of them. Method: a table.
-#[test]
-fn netem_options_without_delay_or_loss() {
-    let default = NetemOptions::default;
-    let delay = TypedDelay { time: Nanos(10 * MS), jitter: None, correlation: None };
-    let table = [
+        ("loss 0.3% 25%", lost(TypedLoss::Random(chance(300, Some(25_000))))),
+        ("loss random 1 ecn", NetemOptions { ecn: Some(Ecn::Mark), ..lost(random) }),
+        ("loss state 1% 80% limit 3", NetemOptions { limit: Some(3), ..lost(state) }),
+        ("loss gemodel 1% 10% 70% 0.1%", lost(TypedLoss::GeModel { p: percent(1_000), others })),
         (
             "corrupt 0.1% duplicate 1% 50%",
             NetemOptions {
-                corrupt: Some(chance(100)),
-                duplicate: Some(TypedChance { percent: percent(1_000), correlation: Some(percent(50_000)) }),
+                corrupt: Some(chance(100, None)),
+                duplicate: Some(chance(1_000, Some(50_000))),
                 ..default()
             },
         ),
         (
             "delay 10ms reorder 25% gap 5",
-            NetemOptions { delay: Some(delay), reorder: Some(chance(25_000)), gap: Some(5), ..default() },
+            NetemOptions {
+                delay: Some(delay(10 * MS, None, None)),
+                reorder: Some(chance(25_000, None)),
+                gap: Some(5),
+                ..default()
+            },
         ),
         ("seed 18446744073709551615", NetemOptions { seed: Some(u64::MAX), ..default() }),
     ];

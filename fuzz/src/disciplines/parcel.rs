@@ -31,7 +31,7 @@ impl Parcel {
             flow: u.int_in_range(0..=5)?,
             // Some are in the past.
             departure: departure.map(|span| Nanos((now.0 + span).saturating_sub(5_000_000_000))),
-            pacing_rate: u.ratio(1, 4)?.then(|| super::rate::rate(u)).transpose()?.map(|rate| rate.get()),
+            pacing_rate: u.ratio(1, 4)?.then(|| super::numbers::rate(u)).transpose()?.map(|rate| rate.get()),
             // Names a class of the classful ones in half of the cases.
             priority: u32::from(u.int_in_range(0..=4_u16)?) | if u.arbitrary()? { 1 << 16 } else { 0 },
         })

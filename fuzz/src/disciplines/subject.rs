@@ -1,7 +1,7 @@
 //! Any discipline with any settings, and what can be changed about it while it works.
 
+use super::numbers::{numbers, rate};
 use super::parcel::Parcel;
-use super::rate::rate;
 use arbitrary::{Result, Unstructured};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
@@ -149,18 +149,19 @@ fn inner(now: Nanos, u: &mut Unstructured<'_>) -> Result<InnerQdisc<Parcel>> {
 fn inner_boxed(now: Nanos, u: &mut Unstructured<'_>) -> Result<Box<dyn Qdisc<Parcel>>> {
     Ok(match u.int_in_range(0..=3_u8)? {
         0 => Box::new(fifo(u)?),
-        1 => match tbf(now, u)? {
-            Some(tbf) => Box::new(tbf),
-            None => Box::new(fifo(u)?),
-        },
-        2 => match netem(Chance::default(), now, u)? {
-            Some(netem) => Box::new(netem),
-            None => Box::new(fifo(u)?),
-        },
-        _ => match fq(u)? {
-            Some(fq) => Box::new(fq),
-            None => Box::new(fifo(u)?),
-        },
+        1 => boxed_or_fifo(tbf(now, u)?, u)?,
+        2 => boxed_or_fifo(netem(Chance::default(), now, u)?, u)?,
+        _ => boxed_or_fifo(fq(u)?, u)?,
+    })
+}
+
+fn boxed_or_fifo(
+    made: Option<impl Qdisc<Parcel>>,
+    u: &mut Unstructured<'_>,
+) -> Result<Box<dyn Qdisc<Parcel>>> {
+    Ok(match made {
+        Some(made) => Box::new(made),
+        None => Box::new(fifo(u)?),
     })
 }
 
@@ -233,14 +234,7 @@ fn netem_settings(duplicate: Chance, u: &mut Unstructured<'_>) -> Result<NetemSe
 }
 
 fn netem(duplicate: Chance, now: Nanos, u: &mut Unstructured<'_>) -> Result<Option<Netem<Parcel, Random>>> {
-    let mut state = u64::from(u.arbitrary::<u32>()?) | 1;
-    // Any numbers will do here (xorshift64); that they repeat with the input is what matters.
-    let random = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 32) as u32
-    };
+    let random = numbers(u64::from(u.arbitrary::<u32>()?) | 1);
     let settings = netem_settings(duplicate, u)?;
     Ok(Netem::new(settings, Box::new(random) as Random, now).ok())
 }

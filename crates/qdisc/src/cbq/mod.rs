@@ -101,7 +101,6 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     /// Adds a class below `parent`, or below the link, with a `pfifo` of 1,000 packets.
     ///
     /// # Errors
-    ///
     /// [`CbqError`] if there is no such parent, it is 7 below the link already, or `id` is taken or not of
     /// this discipline.
     pub fn add_class(
@@ -135,7 +134,6 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     /// Changes what a class is told; its estimate stays.
     ///
     /// # Errors
-    ///
     /// [`CbqError::Unknown`].
     pub fn change_class(&mut self, id: ClassId, class: CbqClass) -> Result<(), CbqError> {
         self.known(id)?;
@@ -150,7 +148,6 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     /// Removes a class without classes below it; what is queued in it is dropped.
     ///
     /// # Errors
-    ///
     /// [`CbqError::Unknown`] and [`CbqError::InUse`].
     pub fn remove_class(&mut self, id: ClassId) -> Result<(), CbqError> {
         if self.known(id)?.children > 0 || id == self.link {
@@ -174,7 +171,6 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     /// Gives a class another queue; what is queued in the old one is dropped.
     ///
     /// # Errors
-    ///
     /// [`CbqError::Unknown`].
     pub fn set_inner(&mut self, id: ClassId, queue: InnerQdisc<P>) -> Result<(), CbqError> {
         self.known(id)?;

@@ -48,7 +48,6 @@ impl ServiceCurve {
     /// `umax` bytes, the longest unit of work, within `dmax`, and `rate` bytes per second in the long run.
     ///
     /// # Errors
-    ///
     /// Without a rate or a time, or if the burst is steeper than a `u64` of bytes per second.
     pub const fn from_delay(umax: u32, dmax: Nanos, rate: u64) -> Result<Self, CurveError> {
         if rate == 0 {

@@ -9,15 +9,6 @@ use core::fmt;
 use quietcore_core::Nanos;
 
 /// Why a class of [`Hfsc`] cannot be as asked for.
-///
-/// ```
-/// use quietcore_qdisc::{ClassId, Hfsc, HfscClass, HfscError};
-///
-/// let (mut queue, class) = (Hfsc::<Vec<u8>>::new(), ClassId::new(1, 0x10));
-/// let refused = queue.add_class(None, class, HfscClass::default());
-/// assert_eq!(refused, Err(HfscError::NoCurve(class)));
-/// assert_eq!(HfscError::NoCurve(class).to_string(), "class 1:10 has neither a guarantee nor a share");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HfscError {
@@ -84,20 +75,7 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
     /// that was a leaf is one no more, and drops what it held.
     ///
     /// # Errors
-    ///
     /// If there is one of that name, no such parent, or if it cannot be given `class`.
-    ///
-    /// ```
-    /// # use quietcore_qdisc::{ClassId, Hfsc, HfscClass, HfscError, ServiceCurve};
-    /// let mut queue: Hfsc<Vec<u8>> = Hfsc::new();
-    /// let (all, voice) = (ClassId::new(1, 1), ClassId::new(1, 0x10));
-    /// let config = HfscClass::guaranteed_share(ServiceCurve::linear(1_000));
-    /// assert_eq!(queue.add_class(Some(all), voice, config), Err(HfscError::Unknown(all)));
-    /// queue.add_class(None, all, config)?;
-    /// queue.add_class(Some(all), voice, config)?;
-    /// assert_eq!(queue.class_statistics(all).map(|all| all.level), Some(1));
-    /// # Ok::<(), HfscError>(())
-    /// ```
     pub fn add_class(
         &mut self,
         parent: Option<ClassId>,
@@ -133,7 +111,6 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
     /// Gives a class other curves. They begin at `now`, and its share where it was; what it holds stays.
     ///
     /// # Errors
-    ///
     /// If there is none, or if it cannot be given `class`.
     pub fn change_class(&mut self, now: Nanos, name: ClassId, class: HfscClass) -> Result<(), HfscError> {
         check(name, &class)?;
@@ -161,7 +138,6 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
     /// Removes a class, and drops what it holds. A parent whose last child it was is a leaf again.
     ///
     /// # Errors
-    ///
     /// If there is none, or if it has children.
     pub fn remove_class(&mut self, name: ClassId) -> Result<(), HfscError> {
         let key = self.key(name)?;
@@ -183,7 +159,6 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
     /// Gives a leaf another queue. What the old one holds is dropped.
     ///
     /// # Errors
-    ///
     /// If there is none, or if it is no leaf.
     pub fn set_leaf(&mut self, now: Nanos, name: ClassId, queue: Box<dyn Qdisc<P>>) -> Result<(), HfscError> {
         let key = self.key(name)?;

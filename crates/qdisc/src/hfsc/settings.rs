@@ -4,18 +4,6 @@ use super::ServiceCurve;
 use crate::Statistics;
 
 /// What a class is given.
-///
-/// ```
-/// use quietcore_qdisc::{HfscClass, ServiceCurve};
-///
-/// // Shares with its siblings as 1 with whatever they have, up to a rate.
-/// let class = HfscClass {
-///     link_share: Some(ServiceCurve::linear(1)),
-///     upper_limit: Some(ServiceCurve::linear(125_000)),
-///     ..HfscClass::default()
-/// };
-/// assert_eq!(class.realtime, None);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HfscClass {
     /// `rt`: what a leaf is guaranteed, whatever its siblings and ancestors do. An inner class's has no

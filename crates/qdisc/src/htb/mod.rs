@@ -97,22 +97,8 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     /// Adds a class below `parent`, or below none: a leaf with full buckets and a `pfifo` of 1,000 packets.
     ///
     /// # Errors
-    ///
     /// [`HtbError`] if there is no such parent, it holds packets or is on the 8th level already, or `id` is
     /// taken or not of this discipline.
-    ///
-    /// ```
-    /// use quietcore_qdisc::{ClassId, Htb, HtbClass, HtbError, HtbSettings, Rate};
-    ///
-    /// let mut htb = Htb::<Vec<u8>>::new(HtbSettings::default());
-    /// let class = HtbClass::new(Rate::bytes_per_second(1_000).expect("not 0"));
-    /// let [root, leaf] = [ClassId::new(1, 1), ClassId::new(1, 2)];
-    /// assert_eq!(htb.add_class(Some(root), leaf, class), Err(HtbError::UnknownParent(root)));
-    /// htb.add_class(None, root, class)?;
-    /// htb.add_class(Some(root), leaf, class)?;
-    /// assert_eq!(htb.class(root).map(|class| class.level), Some(7));
-    /// # Ok::<(), HtbError>(())
-    /// ```
     pub fn add_class(
         &mut self,
         parent: Option<ClassId>,
@@ -154,7 +140,6 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     /// Changes what a class is told. Tokens and debts, which are kept as time, stay.
     ///
     /// # Errors
-    ///
     /// [`HtbError::Unknown`].
     pub fn change_class(&mut self, id: ClassId, class: HtbClass) -> Result<(), HtbError> {
         self.known(id)?;
@@ -167,7 +152,6 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     /// with full buckets and a new `pfifo`.
     ///
     /// # Errors
-    ///
     /// [`HtbError::Unknown`] and [`HtbError::HasChildren`].
     pub fn remove_class(&mut self, id: ClassId) -> Result<(), HtbError> {
         if self.known(id)?.level > 0 {
@@ -189,7 +173,6 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     /// Gives a leaf another queue; what is queued in the old one is dropped.
     ///
     /// # Errors
-    ///
     /// [`HtbError::Unknown`] and [`HtbError::HasChildren`].
     pub fn set_inner(&mut self, id: ClassId, queue: InnerQdisc<P>) -> Result<(), HtbError> {
         if self.known(id)?.level > 0 {

@@ -31,15 +31,6 @@ impl Default for HtbSettings {
 }
 
 /// What a class is told.
-///
-/// ```
-/// use quietcore_qdisc::{HtbClass, Rate};
-///
-/// let rate = Rate::bytes_per_second(125_000).expect("not 0");
-/// let ceil = Rate::bytes_per_second(1_000_000).expect("not 0");
-/// let class = HtbClass { ceil, prio: 1, ..HtbClass::new(rate) };
-/// assert_eq!((class.burst, class.cburst_bytes()), (None, 1_600));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HtbClass {
     /// What it has for itself.

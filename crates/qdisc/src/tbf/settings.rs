@@ -91,17 +91,6 @@ impl TbfSettings {
 }
 
 /// Which setting a [`Tbf`](crate::Tbf) cannot have.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{Rate, Tbf, TbfError, TbfLimit, TbfSettings};
-///
-/// let rate = Rate::bytes_per_second(125_000).expect("not 0");
-/// let settings = TbfSettings::new(rate, 5_000, TbfLimit::Bytes(3_000)).peak(rate, 1_514);
-/// let error = Tbf::<Vec<u8>>::new(settings, Nanos(0)).expect_err("a peak is more than the rate");
-/// assert_eq!(error, TbfError::PeakRate { rate: 125_000, peak: 125_000 });
-/// assert_eq!(error.to_string(), "peak rate of 125000 bytes/s is not above the rate of 125000 bytes/s");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TbfError {

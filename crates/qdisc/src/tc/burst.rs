@@ -1,7 +1,7 @@
 //! The depth of a bucket, as several kinds are told it.
 
 use super::error::TcProblem;
-use super::scalar::{Scalar, Show};
+use super::scalar::{Scalar, shown_as_displayed};
 use super::units::Bytes;
 use core::fmt::{self, Formatter};
 
@@ -21,11 +21,7 @@ impl fmt::Display for Burst {
     }
 }
 
-impl Show for Burst {
-    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(out, " {self}")
-    }
-}
+shown_as_displayed!(Burst);
 
 impl Scalar for Burst {
     const ALLOWED: &'static [&'static str] = &["a number with b, k, m or g (bytes)", "the same and /CELL"];

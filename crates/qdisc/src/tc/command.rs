@@ -93,20 +93,6 @@ pub struct QdiscCommand {
 }
 
 /// `class add`, `change`, `replace` or `del`.
-///
-/// ```
-/// use quietcore_qdisc::{ClassId, tc::{ClassCommand, Command, TcVerb, parse}};
-///
-/// let removal = ClassCommand {
-///     verb: TcVerb::Delete,
-///     device: "eth1".into(),
-///     parent: None,
-///     id: Some(ClassId::new(1, 0x10)),
-///     est: None,
-///     options: None,
-/// };
-/// assert_eq!(parse("class del dev eth1 classid 1:10"), Ok(Command::Class(removal)));
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassCommand {
     /// What is done.

@@ -6,7 +6,7 @@
 use super::error::{TcError, TcProblem};
 use super::number::{hexadecimal, integer};
 use super::parent::{TcParent, write_id};
-use super::scalar::{Scalar, Show};
+use super::scalar::{Scalar, Show, shown_as_displayed};
 use super::table::Demand;
 use super::value::OptionValue;
 use super::words::{LineWords, OptionName};
@@ -60,11 +60,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-impl Show for Protocol {
-    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(out, " {self}")
-    }
-}
+shown_as_displayed!(Protocol);
 
 impl Scalar for Protocol {
     const ALLOWED: &'static [&'static str] = &["all", "ip", "ipv6", "arp", "a number"];

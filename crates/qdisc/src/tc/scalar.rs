@@ -14,6 +14,18 @@ impl<T: Show> Show for Option<T> {
     }
 }
 
+/// [`Show`] of what is typed as it is displayed.
+macro_rules! shown_as_displayed {
+    ($($ty:ty),*) => {$(
+        impl $crate::tc::scalar::Show for $ty {
+            fn show(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                write!(out, " {self}")
+            }
+        }
+    )*};
+}
+pub(crate) use shown_as_displayed;
+
 /// A value that is one word.
 pub(crate) trait Scalar: Show + Sized {
     /// What may stand there, for errors.

@@ -4,7 +4,7 @@
 
 use super::error::{TcError, TcProblem};
 use super::number::{decimal, hexadecimal, integer};
-use super::scalar::{Scalar, Show};
+use super::scalar::{Scalar, Show, shown_as_displayed};
 use super::units::{self, BitRate, Bytes, Minor, Percent};
 use super::words::LineWords;
 use crate::{ClassId, LinkLayer};
@@ -37,14 +37,10 @@ fn fit<T: TryFrom<u128>>(number: u128, low: &str, high: impl fmt::Display) -> Re
     T::try_from(number).map_err(|_| TcProblem::OutOfRange { low: low.into(), high: format!("{high}") })
 }
 
+shown_as_displayed!(u8, u16, u32, u64, i32, BitRate, Bytes, Percent, Minor, ClassId);
+
 macro_rules! integers {
     ($($ty:ty),*) => {$(
-        impl Show for $ty {
-            fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
-                write!(out, " {self}")
-            }
-        }
-
         impl Scalar for $ty {
             const ALLOWED: &'static [&'static str] = &[];
 
@@ -56,12 +52,6 @@ macro_rules! integers {
 }
 
 integers!(u8, u16, u32, u64);
-
-impl Show for i32 {
-    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(out, " {self}")
-    }
-}
 
 impl Scalar for i32 {
     const ALLOWED: &'static [&'static str] = &[];
@@ -89,12 +79,6 @@ fn with_unit(word: &str, units: &[(&str, u64)], form: &'static str) -> Result<u1
     Ok(number.scaled(u128::from(*one)))
 }
 
-impl Show for BitRate {
-    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(out, " {self}")
-    }
-}
-
 impl Scalar for BitRate {
     const ALLOWED: &'static [&'static str] = &[
         "a number with bit, kbit, mbit, gbit, tbit (per second)",
@@ -104,12 +88,6 @@ impl Scalar for BitRate {
 
     fn read(word: &str) -> Result<Self, TcProblem> {
         fit(with_unit(word, units::RATES, "a rate")?, "0", format_args!("{}bit", u64::MAX)).map(Self)
-    }
-}
-
-impl Show for Bytes {
-    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(out, " {self}")
     }
 }
 
@@ -137,12 +115,6 @@ impl Scalar for Nanos {
     }
 }
 
-impl Show for Percent {
-    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(out, " {self}")
-    }
-}
-
 impl Scalar for Percent {
     const ALLOWED: &'static [&'static str] = &["a number from 0 to 100, with or without %"];
 
@@ -151,12 +123,6 @@ impl Scalar for Percent {
         let billionths = with_unit(word, units, "a percentage")?;
         let known = u64::try_from(billionths).ok().and_then(Self::from_billionths);
         known.ok_or_else(|| TcProblem::OutOfRange { low: "0%".into(), high: "100%".into() })
-    }
-}
-
-impl Show for Minor {
-    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(out, " {self}")
     }
 }
 
@@ -190,15 +156,6 @@ impl Scalar for LinkLayer {
     }
 }
 
-impl Show for ClassId {
-    fn show(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        match (self.0 >> 16, self.0 & 0xffff) {
-            (major, 0) => write!(out, " {major:x}:"),
-            (major, minor) => write!(out, " {major:x}:{minor:x}"),
-        }
-    }
-}
-
 /// A class, or a discipline: `1:10`, `1:`. The first number is not 0.
 impl Scalar for ClassId {
     const ALLOWED: &'static [&'static str] = &["MAJOR:MINOR in hexadecimal, from 1: to ffff:ffff"];
@@ -206,17 +163,21 @@ impl Scalar for ClassId {
     fn read(word: &str) -> Result<Self, TcProblem> {
         let form = "an id such as 1:10";
         let (major, minor) = word.split_once(':').ok_or(TcProblem::Malformed { form })?;
-        let number = |digits: &str| {
-            let plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-            let number = if plain { hexadecimal(digits) } else { None };
-            fit::<u16>(number.ok_or(TcProblem::Malformed { form })?, "1:", "ffff:ffff")
-        };
+        let number = |digits: &str| id_number(digits, "ffff:ffff", form);
         let minor = if minor.is_empty() { 0 } else { number(minor)? };
-        match number(major)? {
-            0 => Err(TcProblem::OutOfRange { low: "1:".into(), high: "ffff:ffff".into() }),
-            major => Ok(Self::new(major, minor)),
-        }
+        Ok(Self::new(major_number(number(major)?, "ffff:ffff")?, minor))
     }
+}
+
+/// A number of an id: hexadecimal, and nothing but digits.
+fn id_number(digits: &str, high: &str, form: &'static str) -> Result<u16, TcProblem> {
+    let plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let number = if plain { hexadecimal(digits) } else { None };
+    fit(number.ok_or(TcProblem::Malformed { form })?, "1:", high)
+}
+
+fn major_number(number: u16, high: &str) -> Result<u16, TcProblem> {
+    if number > 0 { Ok(number) } else { Err(TcProblem::OutOfRange { low: "1:".into(), high: high.into() }) }
 }
 
 /// What a discipline is called: an id without a class.
@@ -236,11 +197,7 @@ impl Scalar for QdiscHandle {
         let form = "a handle such as 1:";
         // `tc` takes a handle without its colon, too.
         let digits = word.strip_suffix(":0").or_else(|| word.strip_suffix(':')).unwrap_or(word);
-        let plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-        let number = if plain { hexadecimal(digits) } else { None };
-        match fit::<u16>(number.ok_or(TcProblem::Malformed { form })?, "1:", "ffff:")? {
-            0 => Err(TcProblem::OutOfRange { low: "1:".into(), high: "ffff:".into() }),
-            major => Ok(Self(ClassId::new(major, 0))),
-        }
+        let number = id_number(digits, "ffff:", form)?;
+        Ok(Self(ClassId::new(major_number(number, "ffff:")?, 0)))
     }
 }
