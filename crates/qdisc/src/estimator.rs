@@ -15,10 +15,7 @@ const FRACTION: u32 = 16;
 #[non_exhaustive]
 pub enum EstimatorError {
     /// The interval is 0, or longer than 8 s.
-    Interval {
-        /// It.
-        interval: Nanos,
-    },
+    Interval(Nanos),
     /// The time constant is shorter than one interval and a half, or longer than the interval 2^30 times.
     TimeConstant {
         /// It.
@@ -31,7 +28,7 @@ pub enum EstimatorError {
 impl fmt::Display for EstimatorError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Interval { interval } => write!(out, "an interval of {interval} is not up to 8 s"),
+            Self::Interval(interval) => write!(out, "an interval of {interval} is not up to 8 s"),
             Self::TimeConstant { time_constant, interval } => {
                 write!(out, "a time constant of {time_constant} does not go with an interval of {interval}")
             }
@@ -93,7 +90,7 @@ impl Estimator {
         const SHORTEST: u64 = 250_000_000;
         let asked = interval;
         let fits = |shift: &u32| asked.0 > 0 && asked.0 <= SHORTEST << shift;
-        let shift = (0..=5).find(fits).ok_or(EstimatorError::Interval { interval })?;
+        let shift = (0..=5).find(fits).ok_or(EstimatorError::Interval(interval))?;
         // The largest weight whose average forgets within the time constant.
         let forgets = |weight: &u32| {
             let kept = 1.0 - 1.0 / (1_u64 << weight) as f64;

@@ -46,6 +46,10 @@ fn cbq(overlimit: CbqOverlimit) -> Cbq<Packet> {
     cbq
 }
 
+fn fill(queue: &mut impl Qdisc<Packet>, count: u32) {
+    (0..count).for_each(|_| assert_eq!(queue.enqueue(Nanos(0), vec![0; 100]), Enqueued::Queued));
+}
+
 /// Makes the bucket fast, deep inside.
 fn hurry(inner: &mut InnerQdisc<Packet>) {
     let any: &mut dyn Any = inner.qdisc_mut();
@@ -59,9 +63,7 @@ fn hurry_inside<Q: Classful<Packet>>(outer: &mut Q) {
 
 /// The first packet leaves, the second one waits for years; after `change` it leaves at once.
 fn check<Q: Qdisc<Packet>>(mut outer: Q, change: impl FnOnce(&mut Q)) {
-    for _ in 0..2 {
-        assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Enqueued::Queued);
-    }
+    fill(&mut outer, 2);
     assert!(outer.dequeue(Nanos(0)).packet().is_some(), "{}", outer.kind());
     assert!(matches!(outer.dequeue(Nanos(0)), Dequeued::Throttled(until) if until > Nanos(1)));
     change(&mut outer);
@@ -104,9 +106,7 @@ fn netem_counts_what_is_inside() {
     let lost = outer.statistics();
     assert_eq!((lost.sent_packets, lost.dropped, lost.qlen, lost.backlog), (0, 1, 0, 0));
     outer.set_inner(Some(InnerQdisc::new(slow())));
-    for _ in 0..3 {
-        assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Enqueued::Queued);
-    }
+    fill(&mut outer, 3);
     assert!(outer.dequeue(Nanos(0)).packet().is_some());
     assert!(outer.dequeue(Nanos(0)).packet().is_none());
     assert_eq!(outer.statistics().qlen, 2);
@@ -153,9 +153,7 @@ fn delays_end() {
     inner.add_class(None, CLASS, class).expect("a class");
     let mut outer = htb();
     outer.set_inner(CLASS, InnerQdisc::new(inner)).expect("a leaf");
-    for _ in 0..4 {
-        assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Enqueued::Queued);
-    }
+    fill(&mut outer, 4);
     while outer.dequeue(Nanos(0)).packet().is_some() {}
     let until = Qdisc::delays(&outer).until().expect("it is above its rate");
     assert!(until > Nanos(0));
@@ -172,9 +170,7 @@ fn delays_end() {
 fn fq_moves_bands() {
     let paced = FqSettings { maxrate: Some(1), limit: 3, ..FqSettings::default() };
     let mut fq = Fq::new(paced).expect("settings that can be");
-    for _ in 0..3 {
-        assert_eq!(fq.enqueue(Nanos(0), vec![0; 100]), Enqueued::Queued);
-    }
+    fill(&mut fq, 3);
     assert_eq!(fq.fq_statistics().band_packets, [0, 3, 0]);
     fq.change(FqSettings { priomap: [2; 16], ..paced }).expect("settings that can be");
     assert_eq!(fq.fq_statistics().band_packets, [0, 0, 3]);
@@ -189,9 +185,7 @@ fn fq_moves_bands() {
 #[test]
 fn limits_change() {
     let mut outer = slow();
-    for _ in 0..3 {
-        assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Enqueued::Queued);
-    }
+    fill(&mut outer, 3);
     outer.change(TbfSettings::new(rate(1), 100, TbfLimit::Bytes(300)), Nanos(0)).expect("can be");
     assert_eq!(outer.enqueue(Nanos(0), vec![0; 100]), Enqueued::Dropped);
     assert_eq!(outer.statistics().qlen, 3);

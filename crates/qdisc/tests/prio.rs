@@ -146,8 +146,8 @@ fn a_look_does_not_choose() {
 fn settings_that_cannot_be() {
     let with = |bands, band| PrioSettings { bands, priomap: [band; 16], ..PrioSettings::default() };
     let mut queue = Prio::<Parcel>::new(with(2, 1)).expect("the least");
-    assert_eq!(queue.change(with(1, 0)), Err(PrioError::Bands { count: 1 }));
-    assert_eq!(queue.change(with(17, 0)), Err(PrioError::Bands { count: 17 }));
+    assert_eq!(queue.change(with(1, 0)), Err(PrioError::Bands(1)));
+    assert_eq!(queue.change(with(17, 0)), Err(PrioError::Bands(17)));
     assert_eq!(queue.change(with(2, 2)), Err(PrioError::Band { priority: 0, band: 2 }));
     assert_eq!(queue.settings(), &with(2, 1));
     assert_eq!(queue.change(with(16, 15)), Ok(()));

@@ -410,11 +410,11 @@ fn settings_that_cannot_be() {
     let error = |settings| Tbf::<Parcel>::new(settings, Nanos(0)).err();
     let mut wrong = slow();
     wrong.burst = 0;
-    assert_eq!(error(wrong), Some(TbfError::Burst { bytes: 0 }));
+    assert_eq!(error(wrong), Some(TbfError::Burst(0)));
     wrong = slow();
     wrong.limit = TbfLimit::Bytes(0);
-    assert_eq!(error(wrong), Some(TbfError::Limit { bytes: 0 }));
-    assert_eq!(error(slow().peak(line(2_000_000), 0)), Some(TbfError::Minburst { bytes: 0 }));
+    assert_eq!(error(wrong), Some(TbfError::Limit(0)));
+    assert_eq!(error(slow().peak(line(2_000_000), 0)), Some(TbfError::Minburst(0)));
     let below = TbfError::PeakRate { rate: 1_000_000, peak: 999_999 };
     assert_eq!(error(slow().peak(line(999_999), 100)), Some(below));
     let same = TbfError::PeakRate { rate: 1_000_000, peak: 1_000_000 };
@@ -423,8 +423,7 @@ fn settings_that_cannot_be() {
     let overhead = TbfError::PeakOverhead { time: Nanos(1_250 * MICROS), bucket: Nanos(1_000 * MICROS) };
     assert_eq!(error(slow().peak(costly, 1_000)), Some(overhead));
     assert_eq!(error(slow().peak(costly, 500)), None);
-    for (error, words) in [(below, "999999"), (overhead, "1.2 ms"), (TbfError::Limit { bytes: 0 }, "0 bytes")]
-    {
+    for (error, words) in [(below, "999999"), (overhead, "1.2 ms"), (TbfError::Limit(0), "0 bytes")] {
         assert!(error.to_string().contains(words), "{error}");
     }
 }

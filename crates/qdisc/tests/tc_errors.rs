@@ -415,10 +415,10 @@ fn marks_below_words() {
 fn parts_of_an_error() {
     let error = parse("qd add dev eth0 root netem d 6ms").expect_err("ambiguous");
     assert_eq!(error.position(), 27..28);
-    assert_eq!(error.problem(), &TcProblem::Ambiguous { role: "option of netem" });
+    assert_eq!(error.problem(), &TcProblem::Ambiguous("option of netem"));
     assert_eq!(error.allowed(), ["delay", "distribution", "drop", "duplicate"]);
     let error = parse("qd add dev eth0 root netem delay  # too short").expect_err("no value");
-    assert_eq!((error.position(), error.problem()), (32..32, &TcProblem::MissingValue { option: "delay" }));
+    assert_eq!((error.position(), error.problem()), (32..32, &TcProblem::MissingValue("delay")));
 }
 
 /// Goal: a script's error says which line. Method: one between valid ones.

@@ -8,9 +8,7 @@ use super::world::{World, parcel};
 fn netem_keeps_what_waits() {
     let world = World::new(1);
     world.tc("tc qd add dev eth1 root handle 5: netem delay 3600s");
-    for _ in 0..3 {
-        world.send(parcel(1, 100));
-    }
+    world.send_all(3, &parcel(1, 100));
     world.tc("tc qd change dev eth1 root netem limit 10
          tc qd replace dev eth1 root netem limit 10 delay 1us
          tc qd change dev eth1 handle 5: netem limit 10");
@@ -29,15 +27,11 @@ fn netem_keeps_what_waits() {
 fn tbf_is_run_again() {
     let world = World::new(1);
     world.tc("tc qd add dev eth1 root handle 5: tbf rate 8bit burst 100 limit 10kb");
-    for _ in 0..4 {
-        world.send(parcel(1, 100));
-    }
+    world.send_all(4, &parcel(1, 100));
     assert_eq!(world.gate.next().1.port, 1, "the bucket was full");
     assert_eq!(world.qdisc("5:").statistics.qlen, 3);
     world.tc("tc qd change dev eth1 root tbf rate 1gbit burst 10kb limit 10kb");
-    for _ in 0..3 {
-        world.gate.next();
-    }
+    world.gate.pass(3);
     let done = world.qdisc("5:").statistics;
     assert_eq!((done.sent_packets, done.qlen, done.dropped), (4, 0, 0));
 }
@@ -57,19 +51,13 @@ fn inside_of_others() {
          qdisc netem 2: parent 1:10 limit 1000 delay 1ms\n\
          qdisc tbf 3: parent 2:1 rate 8bit burst 100b lat 1.01e+04s\n"
     );
-    for _ in 0..3 {
-        world.send(parcel(1, 100));
-    }
+    world.send_all(3, &parcel(1, 100));
     world.gate.next();
     world.tc("tc qd change dev eth1 parent 2:1 tbf rate 1gbit burst 10kb limit 10kb");
-    for _ in 0..2 {
-        world.gate.next();
-    }
+    world.gate.pass(2);
     // What is put into the middle drops what is inside, which is counted all the way up.
     world.tc("tc qd change dev eth1 parent 2:1 tbf rate 8bit burst 1000 limit 10kb");
-    for _ in 0..20 {
-        world.send(parcel(1, 100));
-    }
+    world.send_all(20, &parcel(1, 100));
     world.tc("tc qd replace dev eth1 parent 1:10 handle 4: pfifo limit 3");
     let all = world.qdisc("1:").statistics;
     assert_eq!((all.sent_packets + all.dropped, all.qlen), (23, 0));
@@ -110,9 +98,7 @@ fn fq_and_fifos() {
     assert!(
         told.contains("flow_limit 50p") && told.contains("quantum 100b") && told.contains("maxrate 1Gbit")
     );
-    for _ in 0..8 {
-        world.gate.next();
-    }
+    world.gate.pass(8);
     world.tc("tc qd replace dev eth1 root handle 6: pfifo limit 100");
     world.fill_ahead();
     for port in 0..5 {

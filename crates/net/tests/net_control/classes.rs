@@ -1,7 +1,6 @@
 //! Classes and filters: packets go where they are sent, and are shown there.
 
 use super::world::{World, parcel};
-use quietcore::net::Answer;
 
 /// A tree of htb with a class per port, and one for the rest.
 const TREE: &str = "
@@ -16,7 +15,7 @@ const TREE: &str = "
 /// Packets of a class that were sent, and that are queued.
 fn counted(world: &World, class: &str) -> (u64, u64) {
     let line = format!("tc -s class show dev eth1 classid {class}");
-    let Ok(Answer::Classes(reports)) = world.control.execute_line(&line) else { panic!("reports") };
+    let reports = world.classes(&line);
     (reports[0].statistics.sent_packets, reports[0].statistics.qlen)
 }
 

@@ -1,17 +1,12 @@
 //! `est`: rates are estimated while packets pass.
 
 use super::world::{PATIENCE, World, parcel};
-use quietcore::net::{Answer, RateReport};
+use quietcore::net::RateReport;
 use std::time::Instant;
 
 fn rates(world: &World) -> [Option<RateReport>; 3] {
-    let Ok(Answer::Qdiscs(qdiscs)) = world.control.execute_line("tc -s qd show dev eth1") else {
-        panic!("reports")
-    };
-    let Ok(Answer::Classes(classes)) = world.control.execute_line("tc -s class show dev eth1 classid 2:10")
-    else {
-        panic!("reports")
-    };
+    let qdiscs = world.qdiscs("tc -s qd show dev eth1");
+    let classes = world.classes("tc -s class show dev eth1 classid 2:10");
     [qdiscs[0].rate, qdiscs[1].rate, classes[0].rate]
 }
 
@@ -27,12 +22,8 @@ fn rates_are_seen() {
          tc class add dev eth1 parent 2: classid 2:20 htb rate 1gbit");
     let began = Instant::now();
     let seen = loop {
-        for _ in 0..10 {
-            world.send(parcel(1, 1250));
-        }
-        for _ in 0..10 {
-            world.gate.next();
-        }
+        world.send_all(10, &parcel(1, 1250));
+        world.gate.pass(10);
         let seen = rates(&world).map(|rate| rate.expect("it is estimated"));
         if seen.iter().all(|rate| rate.packets_per_second > 100) {
             break seen;

@@ -1,7 +1,6 @@
 //! The script of seed 000, as typed, and what is shown of it.
 
 use super::world::{World, parcel};
-use quietcore::net::Answer;
 use quietcore::qdisc::Enqueued;
 
 const ADDED: [(u32, u32); 8] = [
@@ -68,9 +67,7 @@ fn sums_of_queues() {
     let mut queues: Vec<usize> = (0..8).map(|_| world.gate.next().0).collect();
     queues.sort_unstable();
     assert_eq!(queues, [0, 1, 2, 3, 4, 5, 6, 7]);
-    let Ok(Answer::Qdiscs(reports)) = world.control.execute_line("tc -s qd show dev eth1") else {
-        panic!("reports")
-    };
+    let reports = world.qdiscs("tc -s qd show dev eth1");
     assert_eq!((reports[0].statistics.sent_bytes, reports[0].statistics.sent_packets), (800, 8));
     assert!(reports[1..].iter().all(|report| report.statistics.sent_packets == 1));
     assert!(

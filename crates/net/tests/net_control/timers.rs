@@ -26,12 +26,8 @@ fn delayed() -> Cbq<Parcel> {
 fn ten_packets_leave(graft: impl FnOnce(&World)) {
     let world = World::new(1);
     graft(&world);
-    for _ in 0..10 {
-        world.send(parcel(1, 100));
-    }
-    for _ in 0..10 {
-        world.gate.next();
-    }
+    world.send_all(10, &parcel(1, 100));
+    world.gate.pass(10);
     let done = world.device.statistics(0);
     assert_eq!((done.qdisc.sent_packets, done.qdisc.qlen), (10, 0));
     assert!(done.delay_timers > 0);
@@ -49,12 +45,8 @@ fn the_delay_timer_runs() {
     ten_packets_leave(|world| world.device.graft(0, outer));
     let world = World::new(1);
     world.tc("tc qd add dev eth1 root tbf rate 8mbit burst 100 limit 10kb");
-    for _ in 0..3 {
-        world.send(parcel(1, 100));
-    }
-    for _ in 0..3 {
-        world.gate.next();
-    }
+    world.send_all(3, &parcel(1, 100));
+    world.gate.pass(3);
     assert_eq!(world.device.statistics(0).delay_timers, 0);
 }
 
@@ -74,12 +66,8 @@ fn a_change_brings_the_timer() {
         let overlimit = CbqOverlimit::Delay;
         cbq.change_class(ClassId::new(1, 1), CbqClass { overlimit, ..class }).expect("it is there");
     });
-    for _ in 0..10 {
-        world.send(parcel(1, 100));
-    }
-    for _ in 0..10 {
-        world.gate.next();
-    }
+    world.send_all(10, &parcel(1, 100));
+    world.gate.pass(10);
     assert!(world.device.statistics(0).delay_timers > 0);
 }
 

@@ -1,6 +1,6 @@
 //! A machine with two lanes, a device, its control, and a driver that can be closed.
 
-use quietcore::net::{Answer, Control, Device, DeviceOptions, Driver, Network, QdiscReport};
+use quietcore::net::{Answer, ClassReport, Control, Device, DeviceOptions, Driver, Network, QdiscReport};
 use quietcore::qdisc::{Enqueued, Packet, tc};
 use quietcore::{CpuSet, LaneThreads, Machine};
 use std::collections::VecDeque;
@@ -81,6 +81,11 @@ impl Gate {
         self.0.0.lock().expect("no panic").sent.drain(..).collect()
     }
 
+    /// So many packets leave.
+    pub(crate) fn pass(&self, count: usize) {
+        (0..count).for_each(|_| drop(self.next()));
+    }
+
     /// The next packet that leaves, and its queue.
     pub(crate) fn next(&self) -> (usize, Parcel) {
         let road = self.0.0.lock().expect("no panic");
@@ -136,10 +141,21 @@ impl World {
         self.control.execute_line(line).expect_err(line).to_string()
     }
 
+    /// The disciplines that a line shows.
+    pub(crate) fn qdiscs(&self, line: &str) -> Vec<QdiscReport> {
+        let Ok(Answer::Qdiscs(reports)) = self.control.execute_line(line) else { panic!("reports") };
+        reports
+    }
+
+    /// The classes that a line shows.
+    pub(crate) fn classes(&self, line: &str) -> Vec<ClassReport> {
+        let Ok(Answer::Classes(reports)) = self.control.execute_line(line) else { panic!("reports") };
+        reports
+    }
+
     /// The discipline of a handle.
     pub(crate) fn qdisc(&self, handle: &str) -> QdiscReport {
-        let line = format!("tc -s qdisc show dev eth1 handle {handle}");
-        let Ok(Answer::Qdiscs(reports)) = self.control.execute_line(&line) else { panic!("reports") };
+        let reports = self.qdiscs(&format!("tc -s qdisc show dev eth1 handle {handle}"));
         reports.into_iter().next().unwrap_or_else(|| panic!("no {handle}"))
     }
 
@@ -148,13 +164,16 @@ impl World {
         assert_ne!(self.device.send_through(0, packet), Enqueued::Dropped);
     }
 
+    /// Sends so many packets like this one.
+    pub(crate) fn send_all(&self, count: usize, packet: &Parcel) {
+        (0..count).for_each(|_| self.send(packet.clone()));
+    }
+
     /// Sends packets that fill what is taken out ahead while the driver has no room, so that what follows
     /// stays in the discipline.
     pub(crate) fn fill_ahead(&self) {
         self.gate.close();
-        for _ in 0..16 {
-            self.send(parcel(9, 60));
-        }
+        self.send_all(16, &parcel(9, 60));
     }
 
     /// Opens the driver, and passes over what [`fill_ahead`](Self::fill_ahead) sent.

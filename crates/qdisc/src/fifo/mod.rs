@@ -41,23 +41,14 @@ pub struct Fifo<P> {
 impl<P: Packet> Fifo<P> {
     /// An empty one.
     #[must_use]
-    pub const fn new(limit: FifoLimit) -> Self {
-        let statistics = Statistics {
-            sent_bytes: 0,
-            sent_packets: 0,
-            dropped: 0,
-            overlimits: 0,
-            requeues: 0,
-            backlog: 0,
-            qlen: 0,
-        };
-        Self { limit, packets: VecDeque::new(), statistics }
+    pub fn new(limit: FifoLimit) -> Self {
+        Self { limit, packets: VecDeque::new(), statistics: Statistics::default() }
     }
 
     /// A `pfifo` of 1,000 packets: what a class has inside to begin with, as the kernel takes it from a
     /// device's queue length.
     #[must_use]
-    pub const fn first() -> Self {
+    pub fn first() -> Self {
         Self::new(FifoLimit::Packets(PFIFO_LIMIT))
     }
 

@@ -87,10 +87,10 @@ impl FqSettings {
 
     pub(super) fn check(&self) -> Result<(), FqError> {
         if self.quantum == 0 {
-            return Err(FqError::Quantum { bytes: self.quantum });
+            return Err(FqError::Quantum(self.quantum));
         }
         if self.buckets == 0 {
-            return Err(FqError::Buckets { count: self.buckets });
+            return Err(FqError::Buckets(self.buckets));
         }
         if let Some(priority) = self.priomap.iter().position(|band| usize::from(*band) >= BANDS) {
             return Err(FqError::Band { priority, band: self.priomap[priority] });
@@ -106,16 +106,10 @@ impl FqSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FqError {
-    /// No flow could send.
-    Quantum {
-        /// That a flow may send in its turn.
-        bytes: u32,
-    },
-    /// No flow could be kept.
-    Buckets {
-        /// Of flows.
-        count: u32,
-    },
+    /// No flow could send with so many bytes in its turn.
+    Quantum(u32),
+    /// No flow could be kept in so many buckets.
+    Buckets(u32),
     /// There is no such band.
     Band {
         /// That is mapped to it.
@@ -135,8 +129,8 @@ pub enum FqError {
 impl fmt::Display for FqError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Quantum { bytes } => write!(out, "quantum of {bytes} bytes lets no flow send"),
-            Self::Buckets { count } => write!(out, "{count} buckets keep no flow"),
+            Self::Quantum(bytes) => write!(out, "quantum of {bytes} bytes lets no flow send"),
+            Self::Buckets(count) => write!(out, "{count} buckets keep no flow"),
             Self::Band { priority, band } => {
                 write!(out, "priority {priority} is mapped to band {band} of {BANDS}, which begin at 0")
             }

@@ -160,8 +160,8 @@ impl FqOptions {
 /// What an fq says of its settings.
 fn refused(error: &FqError) -> TcRefusal {
     let (option, value) = match error {
-        FqError::Quantum { bytes } => ("quantum", u64::from(*bytes)),
-        FqError::Buckets { count } => ("buckets", u64::from(*count)),
+        FqError::Quantum(bytes) => ("quantum", u64::from(*bytes)),
+        FqError::Buckets(count) => ("buckets", u64::from(*count)),
         FqError::Band { band, .. } => ("priomap", u64::from(*band)),
         FqError::Weight { weight, .. } => ("weights", u64::from(*weight)),
     };

@@ -95,9 +95,9 @@ fn take_last(words: &mut LineWords<'_>, name: &'static str, of: &'static str) ->
         return Ok(rate);
     }
     if words.is_empty() {
-        return Err(words.at_end(TcProblem::MissingValue { option: of }, &[name]));
+        return Err(words.at_end(TcProblem::MissingValue(of), &[name]));
     }
-    Err(words.ahead(TcProblem::Unknown { role: "part of a curve" }, &[name]))
+    Err(words.ahead(TcProblem::Unknown("part of a curve"), &[name]))
 }
 
 impl OptionValue for Curve {
@@ -123,8 +123,8 @@ impl OptionValue for Curve {
                 }
                 Ok(Self::Work { umax, dmax, rate: take_last(words, "rate", name)? })
             }
-            Some(_) => Err(words.ahead(TcProblem::Unknown { role: "part of a curve" }, &allowed)),
-            None => Err(words.at_end(TcProblem::MissingValue { option: name }, &allowed)),
+            Some(_) => Err(words.ahead(TcProblem::Unknown("part of a curve"), &allowed)),
+            None => Err(words.at_end(TcProblem::MissingValue(name), &allowed)),
         }
     }
 

@@ -130,7 +130,7 @@ impl Scalar for DistributionName {
 
     fn read(word: &str) -> Result<Self, TcProblem> {
         let known = Self::ALL.into_iter().find(|known| known.name() == word);
-        known.ok_or(TcProblem::Malformed { form: "a distribution" })
+        known.ok_or(TcProblem::Malformed("a distribution"))
     }
 }
 
@@ -205,7 +205,7 @@ impl OptionValue for TypedLoss {
         }
         words.value(name, &["random", "state", "gemodel", "a percentage"])?;
         let form = "a model of loss";
-        Err(words.here(TcProblem::Malformed { form }, &["random", "state", "gemodel", "a percentage"]))
+        Err(words.here(TcProblem::Malformed(form), &["random", "state", "gemodel", "a percentage"]))
     }
 
     fn put(&self, name: &'static str, out: &mut Formatter<'_>) -> fmt::Result {

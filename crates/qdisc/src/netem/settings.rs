@@ -158,11 +158,8 @@ pub enum NetemError {
         /// The longest.
         max: Nanos,
     },
-    /// A moment further away than 100 years.
-    TooLong {
-        /// It.
-        span: Nanos,
-    },
+    /// A span longer than 100 years.
+    TooLong(Nanos),
 }
 
 impl fmt::Display for NetemError {
@@ -170,7 +167,7 @@ impl fmt::Display for NetemError {
         match self {
             Self::ReorderWithoutDelay => out.write_str("packets overtake nothing without a delay"),
             Self::SlotSpacing { min, max } => write!(out, "a slot of at least {min} and at most {max}"),
-            Self::TooLong { span } => write!(out, "{span} is longer than 100 years"),
+            Self::TooLong(span) => write!(out, "{span} is longer than 100 years"),
         }
     }
 }
@@ -198,7 +195,7 @@ impl NetemSettings {
         };
         let spans = [self.delay.latency, self.delay.jitter].into_iter().chain(slots);
         if let Some(span) = spans.into_iter().find(|span| *span > LONGEST) {
-            return Err(NetemError::TooLong { span });
+            return Err(NetemError::TooLong(span));
         }
         let waits = self.delay.latency > Nanos(0) || self.delay.jitter > Nanos(0);
         if self.gap > 0 && !waits && self.rate.bytes_per_second == 0 {

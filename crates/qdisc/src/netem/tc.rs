@@ -98,8 +98,7 @@ fn told(typed: &NetemOptions) -> Result<NetemSettings, TcRefusal> {
         correlation: maybe(delay.correlation),
         distribution: typed.distribution.and_then(table),
     });
-    let gap = typed.gap.unwrap_or(u32::from(typed.reorder.is_some()));
-    let settings = NetemSettings {
+    Ok(NetemSettings {
         limit: typed.limit.unwrap_or(1000),
         delay,
         loss: loss(typed.loss),
@@ -107,34 +106,32 @@ fn told(typed: &NetemOptions) -> Result<NetemSettings, TcRefusal> {
         duplicate: chance(typed.duplicate),
         corrupt: chance(typed.corrupt),
         reorder: chance(typed.reorder),
-        gap,
+        gap: gap(typed),
         rate: typed.rate.map(link_rate).transpose()?.unwrap_or_default(),
         slot: typed.slot.map(slot),
+    })
+}
+
+fn gap(typed: &NetemOptions) -> u32 {
+    typed.gap.unwrap_or(u32::from(typed.reorder.is_some()))
+}
+
+fn refused(typed: &NetemOptions, error: &NetemError) -> TcRefusal {
+    let (option, value, remedy) = match error {
+        NetemError::ReorderWithoutDelay => {
+            let option = if typed.reorder.is_some() { "reorder" } else { "gap" };
+            (option, gap(typed).to_string(), "reordering is not possible without some delay".into())
+        }
+        NetemError::SlotSpacing { min, max } => {
+            let value = format!("{} {}", time_text(*min), time_text(*max));
+            ("slot", value, "the shortest spacing comes first".into())
+        }
+        other @ NetemError::TooLong(_) => {
+            let value = typed.delay.map_or_else(String::new, |delay| time_text(delay.time));
+            ("delay", value, other.to_string())
+        }
     };
-    settings.check().map_err(|error| {
-        let (option, value, remedy) = match error {
-            NetemError::ReorderWithoutDelay => {
-                let option = if typed.reorder.is_some() { "reorder" } else { "gap" };
-                (option, gap.to_string(), "reordering is not possible without some delay".into())
-            }
-            NetemError::SlotSpacing { min, max } => (
-                "slot",
-                format!("{} {}", time_text(min), time_text(max)),
-                "the shortest spacing comes first".into(),
-            ),
-            other => ("delay", delay_text(typed), other.to_string()),
-        };
-        TcRefusal::setting("netem", option, value, remedy)
-    })?;
-    Ok(settings)
-}
-
-fn delay_text(typed: &NetemOptions) -> String {
-    typed.delay.map_or_else(String::new, |delay| time_text(delay.time))
-}
-
-fn refused(error: &NetemError) -> TcRefusal {
-    TcRefusal::setting("netem", "delay", "", error.to_string())
+    TcRefusal::setting("netem", option, value, remedy)
 }
 
 impl<P: Packet + Debug + Send> QdiscKind<P> for NetemOptions {
@@ -142,11 +139,11 @@ impl<P: Packet + Debug + Send> QdiscKind<P> for NetemOptions {
 
     fn make(&self, context: &QdiscContext) -> Result<Self::Made, TcRefusal> {
         let random = (context.random)(self.seed.unwrap_or(context.seed));
-        Netem::new(told(self)?, random, context.now).map_err(|error| refused(&error))
+        Netem::new(told(self)?, random, context.now).map_err(|error| refused(self, &error))
     }
 
     fn change(self, queue: &mut Self::Made, _: &Self, context: &QdiscContext) -> Result<Self, TcRefusal> {
-        queue.change(told(&self)?, context.now).map_err(|error| refused(&error))?;
+        queue.change(told(&self)?, context.now).map_err(|error| refused(&self, &error))?;
         if let Some(seed) = self.seed {
             queue.set_random((context.random)(seed));
         }

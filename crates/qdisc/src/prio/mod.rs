@@ -117,8 +117,7 @@ impl<P: Packet + Debug + Send> Qdisc<P> for Prio<P> {
         for band in &mut self.bands {
             match band.dequeue(now) {
                 Dequeued::Packet(packet) => {
-                    self.counted.sent_bytes += u64::from(packet.len());
-                    self.counted.sent_packets += 1;
+                    self.counted.count_sent(packet.len());
                     return Dequeued::Packet(packet);
                 }
                 Dequeued::Throttled(until) => first = first.into_iter().chain([until]).min(),
@@ -134,11 +133,7 @@ impl<P: Packet + Debug + Send> Qdisc<P> for Prio<P> {
 
     fn statistics(&self) -> Statistics {
         let mut all = self.counted;
-        for inside in self.bands.iter().map(InnerQdisc::statistics) {
-            all.dropped += inside.dropped;
-            all.backlog += inside.backlog;
-            all.qlen += inside.qlen;
-        }
+        self.bands.iter().for_each(|band| all.include(&band.statistics()));
         all
     }
 

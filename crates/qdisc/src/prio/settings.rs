@@ -26,7 +26,7 @@ impl Default for PrioSettings {
 impl PrioSettings {
     pub(super) fn check(&self) -> Result<(), PrioError> {
         if !BANDS.contains(&self.bands) {
-            return Err(PrioError::Bands { count: self.bands });
+            return Err(PrioError::Bands(self.bands));
         }
         match self.priomap.iter().position(|band| *band >= self.bands) {
             Some(priority) => Err(PrioError::Band { priority, band: self.priomap[priority] }),
@@ -39,11 +39,8 @@ impl PrioSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PrioError {
-    /// Too few bands, or too many.
-    Bands {
-        /// How many.
-        count: u8,
-    },
+    /// So many bands are too few, or too many.
+    Bands(u8),
     /// A priority has a band that there is not.
     Band {
         /// The priority.
@@ -56,7 +53,7 @@ pub enum PrioError {
 impl fmt::Display for PrioError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Bands { count } => write!(out, "{count} bands: there are 2 to 16"),
+            Self::Bands(count) => write!(out, "{count} bands: there are 2 to 16"),
             Self::Band { priority, band } => {
                 write!(out, "priority {priority} has band {band}: the last one is below the number of bands")
             }

@@ -67,7 +67,7 @@ impl PrioOptions {
 
 fn refused(error: PrioError) -> TcRefusal {
     let (option, value) = match error {
-        PrioError::Bands { count } => ("bands", count),
+        PrioError::Bands(count) => ("bands", count),
         PrioError::Band { band, .. } => ("priomap", band),
     };
     TcRefusal::setting("prio", option, value, format!("{error}"))

@@ -101,9 +101,7 @@ impl<P: Packet + Debug + Send + 'static> Tbf<P> {
     pub fn change(&mut self, settings: TbfSettings, now: Nanos) -> Result<(), TbfError> {
         settings.check()?;
         self.settings = settings;
-        self.at_rate = Bucket::full(settings.rate.time(settings.burst));
-        self.at_peak = settings.peak.map(|peak| Bucket::full(peak.rate.time(peak.minburst)));
-        self.checked = now;
+        self.fill(now);
         let inner: &mut dyn core::any::Any = self.inner.qdisc_mut();
         if let Some(fifo) = inner.downcast_mut::<Fifo<P>>()
             && matches!(fifo.limit(), FifoLimit::Bytes(_))
@@ -111,6 +109,13 @@ impl<P: Packet + Debug + Send + 'static> Tbf<P> {
             fifo.set_limit(FifoLimit::Bytes(settings.limit_bytes()));
         }
         Ok(())
+    }
+
+    /// Its buckets are full at `now`.
+    fn fill(&mut self, now: Nanos) {
+        self.at_rate = Bucket::full(self.settings.rate.time(self.settings.burst));
+        self.at_peak = self.settings.peak.map(|peak| Bucket::full(peak.rate.time(peak.minburst)));
+        self.checked = now;
     }
 
     /// What it was asked for.
@@ -170,8 +175,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Tbf<P> {
             }
             let leaving = self.inner.dequeue(now);
             if passes {
-                self.own.sent_bytes += u64::from(bytes);
-                self.own.sent_packets += 1;
+                self.own.count_sent(bytes);
                 return leaving;
             }
             self.own.dropped += 1;
@@ -180,17 +184,13 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Tbf<P> {
 
     fn reset(&mut self, now: Nanos) {
         self.inner.reset(now);
-        self.at_rate.tokens = self.at_rate.depth;
-        if let Some(bucket) = &mut self.at_peak {
-            bucket.tokens = bucket.depth;
-        }
-        self.checked = now;
+        self.fill(now);
     }
 
     fn statistics(&self) -> Statistics {
-        let inner = self.inner.statistics();
-        let dropped = self.own.dropped + inner.dropped;
-        Statistics { dropped, backlog: inner.backlog, qlen: inner.qlen, ..self.own }
+        let mut all = self.own;
+        all.include(&self.inner.statistics());
+        all
     }
 
     fn delays(&self) -> DelayTimer {

@@ -69,14 +69,14 @@ impl TbfSettings {
 
     pub(super) fn check(&self) -> Result<(), TbfError> {
         if self.burst == 0 {
-            return Err(TbfError::Burst { bytes: self.burst });
+            return Err(TbfError::Burst(self.burst));
         }
         if self.limit_bytes() == 0 {
-            return Err(TbfError::Limit { bytes: 0 });
+            return Err(TbfError::Limit(0));
         }
         let Some(peak) = self.peak else { return Ok(()) };
         if peak.minburst == 0 {
-            return Err(TbfError::Minburst { bytes: peak.minburst });
+            return Err(TbfError::Minburst(peak.minburst));
         }
         let (rate, peak_rate) = (self.rate.get(), peak.rate.get());
         if peak_rate <= rate {
@@ -94,21 +94,12 @@ impl TbfSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TbfError {
-    /// No packet would ever pass.
-    Burst {
-        /// Of the bucket.
-        bytes: u32,
-    },
-    /// No packet could ever wait.
-    Limit {
-        /// That may wait.
-        bytes: u64,
-    },
-    /// No packet would ever pass.
-    Minburst {
-        /// Of the bucket of the peak rate.
-        bytes: u32,
-    },
+    /// No packet would ever pass a bucket of so many bytes.
+    Burst(u32),
+    /// No packet could ever wait where so many bytes may.
+    Limit(u64),
+    /// No packet would ever pass a bucket of the peak rate of so many bytes.
+    Minburst(u32),
     /// The peak rate is not above the rate.
     PeakRate {
         /// Bytes per second.
@@ -128,9 +119,9 @@ pub enum TbfError {
 impl fmt::Display for TbfError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Burst { bytes } => write!(out, "burst of {bytes} bytes lets no packet pass"),
-            Self::Limit { bytes } => write!(out, "limit of {bytes} bytes lets no packet wait"),
-            Self::Minburst { bytes } => write!(out, "minburst of {bytes} bytes lets no packet pass"),
+            Self::Burst(bytes) => write!(out, "burst of {bytes} bytes lets no packet pass"),
+            Self::Limit(bytes) => write!(out, "limit of {bytes} bytes lets no packet wait"),
+            Self::Minburst(bytes) => write!(out, "minburst of {bytes} bytes lets no packet pass"),
             Self::PeakRate { rate, peak } => {
                 write!(out, "peak rate of {peak} bytes/s is not above the rate of {rate} bytes/s")
             }

@@ -32,7 +32,7 @@ impl Scalar for Burst {
         };
         let (size, cell) = (Bytes::read(size)?, u32::read(cell)?);
         if !cell.is_power_of_two() {
-            return Err(TcProblem::Malformed { form: "a size with a cell that is a power of 2" });
+            return Err(TcProblem::Malformed("a size with a cell that is a power of 2"));
         }
         Ok(Self { size, cell: Some(cell) })
     }

@@ -14,21 +14,12 @@ use core::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TcProblem {
-    /// No word of this role.
-    Unknown {
-        /// What was expected: "option of netem", "kind of qdisc".
-        role: &'static str,
-    },
-    /// A beginning of several words.
-    Ambiguous {
-        /// What was expected.
-        role: &'static str,
-    },
-    /// The line ends where a value should be.
-    MissingValue {
-        /// The option whose value is missing.
-        option: &'static str,
-    },
+    /// No word of what was expected: "option of netem", "kind of qdisc".
+    Unknown(&'static str),
+    /// A beginning of several words of what was expected.
+    Ambiguous(&'static str),
+    /// The line ends where the value of this option should be.
+    MissingValue(&'static str),
     /// The line ends, and something that must be told was not.
     Missing {
         /// What has to have it: "tbf", "qdisc add".
@@ -36,11 +27,8 @@ pub enum TcProblem {
         /// What is missing.
         what: &'static str,
     },
-    /// The value is not of the form that it should have.
-    Malformed {
-        /// The form: "a time".
-        form: &'static str,
-    },
+    /// The value is not of the form that it should have: "a time".
+    Malformed(&'static str),
     /// The value has the form, and is too small or too large.
     OutOfRange {
         /// The smallest one, as it would be written.
@@ -48,11 +36,8 @@ pub enum TcProblem {
         /// The largest one.
         high: String,
     },
-    /// The option was given before.
-    Twice {
-        /// Its full name.
-        option: &'static str,
-    },
+    /// The option of this full name was given before.
+    Twice(&'static str),
     /// Two options of which a command has one.
     Excludes {
         /// This one.
@@ -67,11 +52,8 @@ pub enum TcProblem {
         /// What has to be there.
         needs: &'static str,
     },
-    /// `tc` knows it, this grammar does not.
-    NotSupported {
-        /// The reason.
-        why: &'static str,
-    },
+    /// `tc` knows it, this grammar does not, for this reason.
+    NotSupported(&'static str),
     /// The command was complete before this word.
     Superfluous,
 }
@@ -151,21 +133,21 @@ impl TcError {
         let shown: String =
             self.0.line[self.position()].chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         match &self.0.problem {
-            TcProblem::Unknown { role } => write!(out, "unknown {role} `{shown}`"),
-            TcProblem::Ambiguous { role } => write!(out, "`{shown}` begins more than one {role}"),
-            TcProblem::MissingValue { option } => write!(out, "the value of `{option}` is missing"),
+            TcProblem::Unknown(role) => write!(out, "unknown {role} `{shown}`"),
+            TcProblem::Ambiguous(role) => write!(out, "`{shown}` begins more than one {role}"),
+            TcProblem::MissingValue(option) => write!(out, "the value of `{option}` is missing"),
             TcProblem::Missing { of, what } => write!(out, "{of} lacks {what}"),
-            TcProblem::Malformed { form } => write!(out, "`{shown}` is not {form}"),
+            TcProblem::Malformed(form) => write!(out, "`{shown}` is not {form}"),
             TcProblem::OutOfRange { low, high } => {
                 write!(out, "`{shown}` is out of range: from {low} to {high}")
             }
-            TcProblem::Twice { option } if shown == *option => write!(out, "`{option}` is given twice"),
-            TcProblem::Twice { option } => write!(out, "`{shown}` sets `{option}`, which is given already"),
+            TcProblem::Twice(option) if shown == *option => write!(out, "`{option}` is given twice"),
+            TcProblem::Twice(option) => write!(out, "`{shown}` sets `{option}`, which is given already"),
             TcProblem::Excludes { option, other } => {
                 write!(out, "`{option}` and `{other}` exclude each other")
             }
             TcProblem::Needs { option, needs } => write!(out, "`{option}` needs {needs}"),
-            TcProblem::NotSupported { why } => write!(out, "`{shown}` is not supported: {why}"),
+            TcProblem::NotSupported(why) => write!(out, "`{shown}` is not supported: {why}"),
             TcProblem::Superfluous => write!(out, "`{shown}` is too much: the command is complete before it"),
         }
     }

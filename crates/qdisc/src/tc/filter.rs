@@ -69,7 +69,7 @@ impl Scalar for Protocol {
         if let Some((_, number)) = PROTOCOLS.iter().find(|(name, _)| *name == word) {
             return Ok(Self(*number));
         }
-        let number = integer(word).ok_or(TcProblem::Malformed { form: "a protocol" })?;
+        let number = integer(word).ok_or(TcProblem::Malformed("a protocol"))?;
         let range = |_| TcProblem::OutOfRange { low: "0".into(), high: "0xffff".into() };
         u16::try_from(number).map(Self).map_err(range)
     }
@@ -157,13 +157,13 @@ impl Scalar for Ipv4Network {
         }
         let (address, mask) =
             word.split_once('/').map_or((word, None), |(address, mask)| (address, Some(mask)));
-        let address = address.parse().map_err(|_| TcProblem::Malformed { form })?;
+        let address = address.parse().map_err(|_| TcProblem::Malformed(form))?;
         let Some(mask) = mask else { return Ok(Self(address, Ipv4Addr::BROADCAST)) };
         if let Ok(mask) = mask.parse() {
             return Ok(Self(address, mask));
         }
         let length = mask.bytes().all(|digit| digit.is_ascii_digit()).then(|| integer(mask)).flatten();
-        match u32::try_from(length.ok_or(TcProblem::Malformed { form })?) {
+        match u32::try_from(length.ok_or(TcProblem::Malformed(form))?) {
             Ok(length @ 0..=32) => {
                 let ones = u32::MAX.checked_shl(32 - length).unwrap_or(0);
                 Ok(Self(address, Ipv4Addr::from_bits(ones)))
@@ -186,7 +186,7 @@ impl<T: fmt::LowerHex + TryFrom<u128>> Scalar for FieldMask<T> {
     const ALLOWED: &'static [&'static str] = &["a hexadecimal mask"];
 
     fn read(word: &str) -> Result<Self, TcProblem> {
-        let mask = hexadecimal(word).ok_or(TcProblem::Malformed { form: "a mask" })?;
+        let mask = hexadecimal(word).ok_or(TcProblem::Malformed("a mask"))?;
         // All ones, of a type of this size.
         let high = alloc::format!("{:#x}", u64::MAX >> (64 - 8 * size_of::<T>()));
         T::try_from(mask).map(Self).map_err(|_| TcProblem::OutOfRange { low: "0".into(), high })
@@ -200,7 +200,7 @@ impl FieldMatch {
     /// Takes what stands behind `match`.
     fn take(words: &mut LineWords<'_>) -> Result<Self, TcError> {
         if words.value("match", &["ip"])? != "ip" {
-            return Err(words.here(TcProblem::Unknown { role: "header" }, &["ip"]));
+            return Err(words.here(TcProblem::Unknown("header"), &["ip"]));
         }
         let names: Vec<&'static str> = FIELDS.iter().map(|(name, _)| *name).collect();
         words.value("match ip", &names)?;

@@ -186,7 +186,7 @@ macro_rules! kinds {
                     return Some(take(words, demand).map(|options| Self::$class(Box::new(options))));
                 })*
                 QDISC_KINDS.contains(&kind).then(|| {
-                    Err(words.here(TcProblem::NotSupported { why: "it has no classes" }, CLASS_KINDS))
+                    Err(words.here(TcProblem::NotSupported("it has no classes"), CLASS_KINDS))
                 })
             }
 

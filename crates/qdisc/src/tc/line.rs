@@ -156,7 +156,7 @@ impl Head {
             Some(TcParent::Parent(_)) if root => {
                 return Err(words.here(TcProblem::Excludes { option, other }, &[]));
             }
-            Some(_) => return Err(words.here(TcProblem::Twice { option }, &[])),
+            Some(_) => return Err(words.here(TcProblem::Twice(option), &[])),
             None => {}
         }
         self.place = Some(if root { TcParent::Root } else { TcParent::Parent(words.scalar("parent")?) });
@@ -182,7 +182,7 @@ fn take_device(words: &mut LineWords<'_>) -> Result<String, TcError> {
     let name = words.value("dev", &["the name of a device"])?;
     if name.len() > 15 || name.contains(['/', ':']) || matches!(name, "." | "..") {
         let form = "the name of a device: at most 15 bytes, without / and :";
-        return Err(words.here(TcProblem::Malformed { form }, &[]));
+        return Err(words.here(TcProblem::Malformed(form), &[]));
     }
     Ok(name.into())
 }
@@ -217,10 +217,10 @@ fn take_body<T>(
         }
         if matches!(word, "ingress" | "clsact") {
             let why = "only what leaves a device is queued";
-            return Err(words.here(TcProblem::NotSupported { why }, &[]));
+            return Err(words.here(TcProblem::NotSupported(why), &[]));
         }
         let others: Vec<&'static str> = names.iter().map(|(name, _)| *name).collect();
-        return Err(words.here(TcProblem::Unknown { role }, &[kinds, &["dev"], &others].concat()));
+        return Err(words.here(TcProblem::Unknown(role), &[kinds, &["dev"], &others].concat()));
     }
     Ok((head, None))
 }

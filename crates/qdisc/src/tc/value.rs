@@ -45,7 +45,7 @@ macro_rules! integers {
             const ALLOWED: &'static [&'static str] = &[];
 
             fn read(word: &str) -> Result<Self, TcProblem> {
-                fit(integer(word).ok_or(TcProblem::Malformed { form: "an integer" })?, "0", Self::MAX)
+                fit(integer(word).ok_or(TcProblem::Malformed("an integer"))?, "0", Self::MAX)
             }
         }
     )*};
@@ -58,7 +58,7 @@ impl Scalar for i32 {
 
     fn read(word: &str) -> Result<Self, TcProblem> {
         let digits = word.strip_prefix('-');
-        let size = integer(digits.unwrap_or(word)).ok_or(TcProblem::Malformed { form: "an integer" })?;
+        let size = integer(digits.unwrap_or(word)).ok_or(TcProblem::Malformed("an integer"))?;
         // At most 2^64: the conversion is exact.
         let value = if digits.is_some() { -(size as i128) } else { size as i128 };
         let range =
@@ -73,9 +73,9 @@ impl Scalar for i32 {
 
 /// Reads a number and its unit; units differ in case only in how they are written.
 fn with_unit(word: &str, units: &[(&str, u64)], form: &'static str) -> Result<u128, TcProblem> {
-    let (number, unit) = decimal(word).ok_or(TcProblem::Malformed { form })?;
+    let (number, unit) = decimal(word).ok_or(TcProblem::Malformed(form))?;
     let known = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit));
-    let (_, one) = known.ok_or(TcProblem::Malformed { form })?;
+    let (_, one) = known.ok_or(TcProblem::Malformed(form))?;
     Ok(number.scaled(u128::from(*one)))
 }
 
@@ -130,7 +130,7 @@ impl Scalar for Minor {
     const ALLOWED: &'static [&'static str] = &["a hexadecimal number from 0 to ffff"];
 
     fn read(word: &str) -> Result<Self, TcProblem> {
-        let number = hexadecimal(word).ok_or(TcProblem::Malformed { form: "the number of a class" })?;
+        let number = hexadecimal(word).ok_or(TcProblem::Malformed("the number of a class"))?;
         fit(number, "0", "ffff").map(Self)
     }
 }
@@ -151,7 +151,7 @@ impl Scalar for LinkLayer {
         match word {
             "ethernet" => Ok(Self::Ethernet),
             "atm" | "adsl" => Ok(Self::Atm),
-            _ => Err(TcProblem::Malformed { form: "a link layer" }),
+            _ => Err(TcProblem::Malformed("a link layer")),
         }
     }
 }
@@ -162,7 +162,7 @@ impl Scalar for ClassId {
 
     fn read(word: &str) -> Result<Self, TcProblem> {
         let form = "an id such as 1:10";
-        let (major, minor) = word.split_once(':').ok_or(TcProblem::Malformed { form })?;
+        let (major, minor) = word.split_once(':').ok_or(TcProblem::Malformed(form))?;
         let number = |digits: &str| id_number(digits, "ffff:ffff", form);
         let minor = if minor.is_empty() { 0 } else { number(minor)? };
         Ok(Self::new(major_number(number(major)?, "ffff:ffff")?, minor))
@@ -173,7 +173,7 @@ impl Scalar for ClassId {
 fn id_number(digits: &str, high: &str, form: &'static str) -> Result<u16, TcProblem> {
     let plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     let number = if plain { hexadecimal(digits) } else { None };
-    fit(number.ok_or(TcProblem::Malformed { form })?, "1:", high)
+    fit(number.ok_or(TcProblem::Malformed(form))?, "1:", high)
 }
 
 fn major_number(number: u16, high: &str) -> Result<u16, TcProblem> {

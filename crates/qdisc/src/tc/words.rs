@@ -74,7 +74,7 @@ impl<'a> LineWords<'a> {
         option: &'static str,
         allowed: &[&'static str],
     ) -> Result<&'a str, TcError> {
-        self.take().ok_or_else(|| self.at_end(TcProblem::MissingValue { option }, allowed))
+        self.take().ok_or_else(|| self.at_end(TcProblem::MissingValue(option), allowed))
     }
 
     /// Takes a value of `option`.
@@ -103,7 +103,7 @@ impl<'a> LineWords<'a> {
 
     /// Complains if the option that was just taken is there already.
     pub(crate) fn first_time<T>(&self, there: Option<&T>, option: &'static str) -> Result<(), TcError> {
-        if there.is_some() { Err(self.here(TcProblem::Twice { option }, &[])) } else { Ok(()) }
+        if there.is_some() { Err(self.here(TcProblem::Twice(option), &[])) } else { Ok(()) }
     }
 
     /// The full name of the word that was just taken: it may be a beginning that fits one name only.
@@ -120,14 +120,14 @@ impl<'a> LineWords<'a> {
             names.iter().filter(|(name, _)| name.starts_with(word)).copied().collect();
         let every: Vec<&'static str> = names.iter().map(|(name, _)| *name).collect();
         let Some(&(_, first)) = fitting.first() else {
-            return Err(self.here(TcProblem::Unknown { role }, &every));
+            return Err(self.here(TcProblem::Unknown(role), &every));
         };
         if fitting.iter().all(|(_, full)| *full == first) {
             return Ok(first);
         }
         fitting.dedup_by_key(|(_, full)| *full);
         let candidates: Vec<&'static str> = fitting.iter().map(|(name, _)| *name).collect();
-        Err(self.here(TcProblem::Ambiguous { role }, &candidates))
+        Err(self.here(TcProblem::Ambiguous(role), &candidates))
     }
 
     /// An error at the word that was just taken.

@@ -121,8 +121,8 @@ fn defaults() {
 fn settings_that_cannot_be() {
     let error = |settings| Fq::<Datagram>::new(settings).err();
     let settings = FqSettings::default();
-    assert_eq!(error(FqSettings { quantum: 0, ..settings }), Some(FqError::Quantum { bytes: 0 }));
-    assert_eq!(error(FqSettings { buckets: 0, ..settings }), Some(FqError::Buckets { count: 0 }));
+    assert_eq!(error(FqSettings { quantum: 0, ..settings }), Some(FqError::Quantum(0)));
+    assert_eq!(error(FqSettings { buckets: 0, ..settings }), Some(FqError::Buckets(0)));
     let weighed = |weights| FqSettings { weights, ..settings };
     let mut priomap = [2; 16];
     assert_eq!(error(FqSettings { priomap, ..settings }), None);
@@ -134,7 +134,7 @@ fn settings_that_cannot_be() {
     assert_eq!(error(weighed([16_384, 16_383, 16_384])), Some(weight));
     assert_eq!(weight.to_string(), "weight 16383 of band 1 is below 16384");
     assert_eq!(band.to_string(), "priority 9 is mapped to band 3 of 3, which begin at 0");
-    assert_eq!(FqError::Buckets { count: 0 }.to_string(), "0 buckets keep no flow");
+    assert_eq!(FqError::Buckets(0).to_string(), "0 buckets keep no flow");
 }
 
 /// Goal: a flow that waits for its time is in no other's way. Method: one stamped far ahead, then others.

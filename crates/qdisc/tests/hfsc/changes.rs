@@ -1,19 +1,13 @@
 //! Classes that come, change and go, while packets are queued.
 
 use crate::common::{Parcel, throttled};
-use crate::name;
+use crate::{MILLISECOND, name, share};
 use proptest::prelude::*;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{Dequeued, Hfsc, HfscClass, Qdisc, ServiceCurve};
 
-const MILLISECOND: u64 = 1_000_000;
-
 fn packet(class: usize) -> Parcel {
     Parcel { class: name(class), number: 0, bytes: 100 }
-}
-
-fn share(rate: u64) -> HfscClass {
-    HfscClass { link_share: Some(ServiceCurve::linear(rate)), ..HfscClass::default() }
 }
 
 fn fill(queue: &mut Hfsc<Parcel>, class: usize, count: u32) {

@@ -1,19 +1,13 @@
 //! What a class is given and counts, and the queues of leaves.
 
 use crate::common::{Gate, Parcel, throttled};
-use crate::name;
+use crate::{MILLISECOND, name, share};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{Dequeued, Fifo, FifoLimit, Hfsc, HfscClass, HfscError, Qdisc};
 use quietcore_qdisc::{Enqueued, ServiceCurve};
 
-const MILLISECOND: u64 = 1_000_000;
-
 fn packet(class: usize, length: u32) -> Parcel {
     Parcel { class: name(class), number: 0, bytes: length }
-}
-
-fn share(rate: u64) -> HfscClass {
-    HfscClass { link_share: Some(ServiceCurve::linear(rate)), ..HfscClass::default() }
 }
 
 /// A gate of 10 ms.

@@ -15,7 +15,13 @@ mod common;
 mod promises;
 mod reference;
 
-use quietcore_qdisc::ClassId;
+use quietcore_qdisc::{ClassId, HfscClass, ServiceCurve};
+
+const MILLISECOND: u64 = 1_000_000;
+
+fn share(rate: u64) -> HfscClass {
+    HfscClass { link_share: Some(ServiceCurve::linear(rate)), ..HfscClass::default() }
+}
 
 /// The name of the class with this number.
 fn name(class: usize) -> ClassId {

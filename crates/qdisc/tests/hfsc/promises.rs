@@ -1,16 +1,14 @@
 //! What the discipline promises, on a simulated link; nothing here knows how it is kept.
 
 use crate::common::Parcel;
-use crate::name;
 use crate::reference::given;
+use crate::{MILLISECOND, name, share};
 use proptest::prelude::*;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{Dequeued, Hfsc, HfscClass, Qdisc, ServiceCurve};
 
 const SECOND: u128 = 1_000_000_000;
 const LONGEST: u32 = 1_500;
-const MILLISECOND: u64 = 1_000_000;
-
 /// Concave, convex and linear ones.
 fn curve() -> impl Strategy<Value = ServiceCurve> {
     let pieces = (0_u64..1_000_000, 0_u64..50 * MILLISECOND, 1_000_u64..1_000_000);
@@ -170,7 +168,7 @@ proptest! {
         bursts in bursts(),
     ) {
         let limit = ServiceCurve { m1: limit.m1.max(limit.m2), ..limit };
-        let share = HfscClass { link_share: Some(ServiceCurve::linear(1_000)), ..HfscClass::default() };
+        let share = share(1_000);
         let limited = HfscClass { upper_limit: Some(limit), ..share };
         let mut queue = Hfsc::new();
         let is_inner = inner.index(2) == 0;
@@ -199,7 +197,6 @@ proptest! {
         length in 40..=LONGEST,
     ) {
         let mut queue = Hfsc::new();
-        let share = |rate| HfscClass { link_share: Some(ServiceCurve::linear(rate)), ..HfscClass::default() };
         let mut families = vec![Vec::new()];
         for (group, leaves) in rates.iter().enumerate() {
             let (parent, rate) = (100 * (group + 1), leaves.iter().sum());
