@@ -83,7 +83,7 @@ impl Gate {
 
     /// So many packets leave.
     pub(crate) fn pass(&self, count: usize) {
-        (0..count).for_each(|_| drop(self.next()));
+        (0..count).for_each(|_| _ = self.next());
     }
 
     /// The next packet that leaves, and its queue.
