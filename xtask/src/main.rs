@@ -9,6 +9,7 @@
 mod ci;
 mod mutants;
 mod packets;
+mod recordings;
 mod tidy;
 mod tokio_tests;
 mod verify;

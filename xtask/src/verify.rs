@@ -5,17 +5,14 @@
 //! contradicts, and the order of at most [`OPEN_SHARE_MAX`] is left open. All recordings are shown before it
 //! fails. Reads the tool's JSON as text: its top-level keys stand on lines of their own, two spaces in.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use crate::workspace::{Failure, Workspace, exit_code, run, shown};
+use crate::recordings;
+use crate::workspace::{Failure, Workspace, exit_code, shown};
 
 /// Least share of a recording's starts that agree with clock = jiffies.
 const EXACT_SHARE_MIN: f64 = 0.98;
-
-/// Endings of a recording.
-const ENDINGS: [&str; 2] = [".txt.zst", ".txt"];
 
 const HEAD: &str =
     "recording              starts    exact   share  expiries     runs  mismatches  by other clocks";
@@ -62,13 +59,13 @@ struct HierarchyRow([u64; HIERARCHY.len()]);
 /// When there is no recording, the tool breaks, or a recording does not pass.
 pub(crate) fn check_all(folder: &Path) -> Result<(), Failure> {
     let workspace = Workspace::open()?;
-    let recordings = recordings(folder)?;
-    let tool = built(&workspace)?;
+    let recordings = recordings::all(folder)?;
+    let tool = recordings::built_tool(&workspace)?;
     println!("{HEAD}");
     let mut total = Row::default();
     let mut failed = vec![];
     for recording in &recordings {
-        let name = name_of(recording);
+        let name = recordings::name_of(recording);
         let row = verified(&workspace, &tool, recording)?;
         println!("{}", row.line(&name));
         println!("{}", row.hierarchy.line());
@@ -86,43 +83,6 @@ pub(crate) fn check_all(folder: &Path) -> Result<(), Failure> {
     let what =
         format!("{} of {} recordings do not pass: {}", failed.len(), recordings.len(), failed.join(" "));
     Err(Failure::new(what, "`quietcore verify` on one of them names the first line that differs"))
-}
-
-/// All recordings in the order of their names; none at all is a failure, as it would show nothing.
-fn recordings(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let cannot = |error: std::io::Error| {
-        Failure::new(format!("{}: {error}", folder.display()), "name a folder with recordings")
-    };
-    let mut found = vec![];
-    for entry in fs::read_dir(folder).map_err(cannot)? {
-        let path = entry.map_err(cannot)?.path();
-        let name = path.to_string_lossy();
-        if ENDINGS.iter().any(|ending| name.ends_with(ending)) {
-            found.push(fs::canonicalize(&path).map_err(cannot)?);
-        }
-    }
-    found.sort();
-    if found.is_empty() {
-        let what = format!("{} has no {}", folder.display(), ENDINGS.join(" and no "));
-        return Err(Failure::new(what, "name a folder with recordings"));
-    }
-    Ok(found)
-}
-
-fn name_of(recording: &Path) -> String {
-    let name = recording.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let stem = ENDINGS.iter().find_map(|ending| name.strip_suffix(ending));
-    stem.map_or(name.clone(), str::to_owned)
-}
-
-/// The release build of the tool.
-fn built(workspace: &Workspace) -> Result<PathBuf, Failure> {
-    let arguments = ["build", "--release", "--locked", "-p", "quietcore-cli", "--bin", "quietcore"];
-    let mut command = workspace.cargo(&arguments);
-    // Where it lands must not depend on a default target of this machine's configuration.
-    command.env_remove("CARGO_BUILD_TARGET");
-    run(&mut command, "make it build")?;
-    Ok(workspace.target.join("release").join("quietcore"))
 }
 
 fn verified(workspace: &Workspace, tool: &Path, recording: &Path) -> Result<Row, Failure> {
@@ -357,17 +317,5 @@ mod tests {
         assert!(
             Row::read(&inexact).expect("keys").problem.is_some_and(|problem| problem.contains("less than"))
         );
-    }
-
-    /// Goal: no recordings is a failure, not a pass. Method: this repository's folder and two without.
-    #[test]
-    fn a_folder_without_recordings_fails() {
-        let found = recordings(&crate::workspace::root().join("recordings"))
-            .expect("the folder is in the repository");
-        assert!(found.len() > 1 && found.is_sorted());
-        assert_eq!(name_of(Path::new("recordings/g61-c16-iso.txt.zst")), "g61-c16-iso");
-        assert_eq!(name_of(Path::new("x/trace.txt")), "trace");
-        recordings(&crate::workspace::root().join("xtask/src")).expect_err("there is no recording");
-        recordings(&crate::workspace::root().join("no such folder")).expect_err("there is no folder");
     }
 }

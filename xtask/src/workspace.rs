@@ -7,7 +7,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
-/// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_path_buf()
@@ -33,12 +32,10 @@ pub(crate) fn exit_code(command: &str, result: Result<(), Failure>) -> ExitCode 
     ExitCode::FAILURE
 }
 
-/// The repository and its tools.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     /// Root of the repository; every program runs here.
     pub(crate) root: PathBuf,
-    /// Where cargo builds.
     pub(crate) target: PathBuf,
     cargo: OsString,
 }

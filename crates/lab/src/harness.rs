@@ -88,7 +88,6 @@ pub(crate) fn tick() -> TimerOptions {
     TimerOptions::new().precision(Precision::Tick)
 }
 
-/// Starts `timer` now.
 pub(crate) fn arm_now(machine: &Machine, timer: &TimerHandle) -> Result<bool, LabError> {
     Ok(timer.arm_at(Nanos(machine.now().0))?)
 }
@@ -108,7 +107,6 @@ impl LaneMode {
     }
 }
 
-/// Keeps the CPU for `span`.
 pub(crate) fn spin(span: Duration) {
     let began = Instant::now();
     while began.elapsed() < span {

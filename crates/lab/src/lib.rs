@@ -47,8 +47,8 @@ pub use html::page as html_page;
 pub use measure::RowRounds;
 pub use perfetto::perfetto;
 pub use plan::{
-    Better, Citation, CitedFigure, Compare, ExactCheck, RowPlan, RowScenario, RowVariant, RunScale,
-    ScenarioCompare, ToolOutput, TrialContext, TrialSpans, VariantRole,
+    Better, Citation, CitedFigure, Compare, ExactCheck, RowPlan, RowVariant, RunScale, ToolOutput,
+    TrialContext, VariantRole,
 };
 pub use predict::{MeasuredFigure, PredictReport, Prediction, Predictor};
 pub use report::{

@@ -98,11 +98,9 @@ pub struct ExactCheck {
 
 /// How long each variant runs in each round, unless a span is asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct TrialSpans {
-    /// In a run that measures everything.
-    pub full: Duration,
-    /// In one that gives a first impression.
-    pub quick: Duration,
+pub(crate) struct TrialSpans {
+    pub(crate) full: Duration,
+    pub(crate) quick: Duration,
 }
 
 /// What others published about the question that a row is part of, word for word.
@@ -130,30 +128,26 @@ pub struct CitedFigure {
 
 /// The scenario of the simulator that asks the same as a row.
 #[derive(Clone, Copy, Debug)]
-pub struct RowScenario {
+pub(crate) struct RowScenario {
     /// Its name in `scenarios/`.
-    pub name: &'static str,
-    /// Its text.
-    pub text: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) text: &'static str,
     /// What is shown of it.
-    pub compares: &'static [ScenarioCompare],
+    pub(crate) compares: &'static [ScenarioCompare],
 }
 
 /// A figure of two variants of a scenario.
 #[derive(Clone, Copy, Debug)]
-pub struct ScenarioCompare {
-    /// In a few words.
-    pub what: &'static str,
+pub(crate) struct ScenarioCompare {
+    pub(crate) what: &'static str,
     /// A figure's name, as in `[expect]`.
-    pub figure: &'static str,
+    pub(crate) figure: &'static str,
     /// What it is shown in, and how many of the simulator's units are one of it.
-    pub unit: (&'static str, f64),
-    /// A variant of the scenario.
-    pub before: &'static str,
-    /// Another.
-    pub after: &'static str,
-    /// Which way it should go.
-    pub better: Better,
+    pub(crate) unit: (&'static str, f64),
+    /// Two variants of the scenario.
+    pub(crate) before: &'static str,
+    pub(crate) after: &'static str,
+    pub(crate) better: Better,
 }
 
 impl ScenarioCompare {
@@ -189,12 +183,10 @@ pub struct RowPlan {
     pub exact_checks: &'static [ExactCheck],
     /// What a reader of the figures must know, in sentences.
     pub notes: &'static [&'static str],
-    /// How long it runs.
-    pub spans: TrialSpans,
+    pub(crate) spans: TrialSpans,
     /// What others published.
     pub cited: Option<Citation>,
-    /// What the simulator is asked.
-    pub scenario: Option<RowScenario>,
+    pub(crate) scenario: Option<RowScenario>,
 }
 
 /// What most rows need not say.

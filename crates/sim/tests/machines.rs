@@ -15,7 +15,6 @@ fn number(name: &str, default: u64) -> u64 {
         .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text:?}")))
 }
 
-/// Writes scenarios.
 struct Writer {
     random: SimRandom,
     text: String,

@@ -5,7 +5,6 @@ use quietcore_core::tmigr::{Levels, Tree};
 use quietcore_core::{CpuId, CpuSet};
 use quietcore_sim::{Scenario, SimOptions, SimOutcome, SimRandom};
 
-/// How many topologies are tried.
 const TOPOLOGIES: u64 = 20;
 
 fn cpu(number: u64) -> CpuId {

@@ -202,7 +202,6 @@ fn a_run_is_the_same_everywhere() {
 
 const HASH: &str = "cf112e17227b5cfc";
 
-/// What a random scenario has.
 #[derive(Clone, Debug)]
 struct Drawn {
     seed: u64,

@@ -20,7 +20,6 @@ use std::fmt;
 /// So many emptied buckets are remembered: every bucket of the wheel.
 const EMPTIED_MAX: usize = 9 * 64;
 
-/// Which of a CPU's bases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TimerBaseKind {
     /// Unpinned timers; up to 6.8 the pinned ones as well.
@@ -234,7 +233,6 @@ impl TimerBase {
     }
 }
 
-/// The earlier of two ticks.
 fn earlier(one: Tick, other: Tick) -> Tick {
     if other.is_before(one) { other } else { one }
 }

@@ -73,7 +73,6 @@ pub struct VerifyNotes {
     pub forgotten: u64,
 }
 
-/// What the replay counts as it goes.
 #[derive(Debug, Default)]
 pub(crate) struct ReplayCounts {
     pub(crate) starts: u64,

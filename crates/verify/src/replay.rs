@@ -19,7 +19,6 @@ use quietcore_trace::{Event, Header, IdentityTable, InterruptContext, Migration,
 use quietcore_wheel::Tick;
 use std::collections::{BTreeMap, HashMap};
 
-/// A timer that was taken out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RemovedTimer {
     pub(crate) base: BaseName,
@@ -129,7 +128,6 @@ impl TimerReplay {
         }
     }
 
-    /// Takes the next line.
     pub(crate) fn take(&mut self, record: &Record<'_>) {
         if let Event::Lost { .. } = record.event {
             return self.forget();

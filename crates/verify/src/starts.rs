@@ -62,7 +62,6 @@ impl StartCheck<'_> {
     }
 }
 
-/// How a place came about.
 enum StartExplanation {
     /// By a clock that the base can have; our wheel is at it.
     Replayed(Option<ClockClass>),
@@ -256,7 +255,6 @@ impl TimerReplay {
     }
 }
 
-/// A start in words.
 pub(crate) fn describe(start: &TimerStart<'_>, base: &str, jiffies: Tick) -> String {
     let function = String::from_utf8_lossy(start.function);
     let TimerStart { timer, expires, .. } = start;

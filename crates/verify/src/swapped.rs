@@ -62,7 +62,6 @@ impl Swapped {
         overdue
     }
 
-    /// Forgets what is open.
     pub(crate) fn forget(&mut self) {
         self.open.clear();
     }

@@ -46,7 +46,6 @@ impl WheelLevels {
 pub(crate) struct PendingTimer {
     /// The timer's identity.
     pub(crate) timer: u64,
-    /// Where the wheel put it.
     pub(crate) place: Placement,
     /// It was armed at boot, before a second CPU wrote a line.
     pub(crate) is_early: bool,
@@ -54,7 +53,6 @@ pub(crate) struct PendingTimer {
 
 type Storage = Vec<Slot<PendingTimer>>;
 
-/// One base's pending timers.
 #[derive(Debug)]
 pub(crate) enum BaseWheel {
     Eight(Box<Timers<PendingTimer, Storage, 8>>),

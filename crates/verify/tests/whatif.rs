@@ -40,7 +40,6 @@ fn load(text: &[u8]) -> Result<(RecordedLoad, Explanation), LoadError> {
     Ok((load.finish(facts)?, explain.finish(reader.tally())))
 }
 
-/// The text of a bundled recording.
 fn recording(name: &str) -> Vec<u8> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../recordings/{name}.txt.zst"));
     let mut text = Vec::new();
@@ -49,7 +48,7 @@ fn recording(name: &str) -> Vec<u8> {
 }
 
 /// A trace of a 6.12 machine with HZ=250, from lines `CPU PID MS EVENT`, beginning at jiffy 1000 and 0 ms.
-fn trace(kernel: &str, cpu_count: u16, isolated: &str, lines: &[&str]) -> Vec<u8> {
+fn trace(kernel: &str, cpu_count: u16, isolated: &str, lines: &[String]) -> Vec<u8> {
     let isolated = if isolated.is_empty() { "-" } else { isolated };
     let mut text = format!(
         "# kernel: Linux {kernel}, x86-64, HZ=250\n# cpus: possible 0-{}, online\n\
@@ -85,6 +84,10 @@ fn excluding(list: &str) -> WhatifQuestion {
     WhatifQuestion { excluded: Excluded::These(cpus(list)), ..WhatifQuestion::default() }
 }
 
+fn under(policy: Policy) -> WhatifQuestion {
+    WhatifQuestion { policy, ..WhatifQuestion::default() }
+}
+
 fn keeping_awake(list: &str) -> WhatifQuestion {
     WhatifQuestion { kept_awake: cpus(list), ..WhatifQuestion::default() }
 }
@@ -100,7 +103,7 @@ fn housekeeper_sleeps(kernel: &str) -> Vec<u8> {
         "001 8 100.0 timer_cancel: timer=00000001".to_owned(),
         "002 9 100.1 timer_cancel: timer=00000002".to_owned(),
     ];
-    trace(kernel, 3, "1", &lines.iter().map(String::as_str).collect::<Vec<_>>())
+    trace(kernel, 3, "1", &lines)
 }
 
 /// Goal: the lowest awake CPU of a group pulls, unless it is left out or another CPU was awake before it.
@@ -117,8 +120,7 @@ fn the_migrator_is_the_lowest_awake_cpu_that_takes_part() {
     assert_eq!(ran(&keeping_awake("2")), (Some(0), vec![2]), "CPU 2 was awake first");
     assert_eq!(ran(&keeping_awake("0")), (Some(0), vec![]), "CPU 0 runs its own");
     for policy in [Policy::Push, Policy::Stay] {
-        let question = WhatifQuestion { policy, ..WhatifQuestion::default() };
-        assert_eq!(ran(&question), (Some(0), vec![]), "{policy:?}");
+        assert_eq!(ran(&under(policy)), (Some(0), vec![]), "{policy:?}");
     }
 }
 
@@ -144,7 +146,7 @@ fn the_last_cpu_to_sleep_wakes_for_all() {
         "001 0 0.3 timer_base_idle: is_idle=1 cpu=1".to_owned(),
         format!("001 0 200.0 {}", start(18, 1, (9000, 1050), "D")),
     ];
-    let text = trace("6.12.1", 2, "1", &lines.iter().map(String::as_str).collect::<Vec<_>>());
+    let text = trace("6.12.1", 2, "1", &lines);
     let pulled = ask(&text, &WhatifQuestion::default());
     assert_eq!((pulled.after.foreign.total, pulled.after.expired), (Some(1), 1));
     assert_eq!(pulled.after.wakeups.by_cpu.get(&1), Some(&1), "{:?}", pulled.after.wakeups);
@@ -166,9 +168,9 @@ fn pinned_timers_stay_and_deferrable_ones_wait() {
         "000 0 160.0 timer_base_idle: is_idle=0 cpu=0".to_owned(),
         "001 8 400.0 timer_cancel: timer=00000001".to_owned(),
     ];
-    let text = trace("6.12.1", 2, "", &lines.iter().map(String::as_str).collect::<Vec<_>>());
+    let text = trace("6.12.1", 2, "", &lines);
     for policy in Policy::ALL {
-        let after = ask(&text, &WhatifQuestion { policy, ..WhatifQuestion::default() }).after;
+        let after = ask(&text, &under(policy)).after;
         assert_eq!((after.expired, after.remote.total), (2, Some(0)), "{policy:?}");
         assert_eq!(after.wakeups.by_cpu.get(&0), Some(&2), "{policy:?}: the pinned timer and the task");
         assert_eq!(after.lateness_ns.max, Some(4_000_000), "{policy:?}: the pinned one, a tick by its wheel");
@@ -191,7 +193,7 @@ fn who_was_woken_by_a_timer_looks_after_the_next() {
         "000 0 40.1 timer_base_idle: is_idle=0 cpu=0".to_owned(),
         format!("000 7 100.0 {}", start(18, 0, (9000, 1025), "")),
     ];
-    let text = trace("6.12.1", 3, "1-2", &lines.iter().map(String::as_str).collect::<Vec<_>>());
+    let text = trace("6.12.1", 3, "1-2", &lines);
     let after = ask(&text, &WhatifQuestion::default()).after;
     assert_eq!((after.expired, after.foreign.total), (2, Some(1)), "the first by CPU 1, the second at home");
     assert_eq!(after.wakeups.by_cpu.get(&2), Some(&1), "{:?}", after.wakeups);
@@ -208,7 +210,7 @@ fn a_pinned_timer_first_hides_the_global_one() {
         "001 0 0.3 timer_base_idle: is_idle=1 cpu=1".to_owned(),
         format!("000 0 100.0 {}", start(18, 0, (9000, 1025), "D")),
     ];
-    let text = trace("6.12.1", 2, "1", &lines.iter().map(String::as_str).collect::<Vec<_>>());
+    let text = trace("6.12.1", 2, "1", &lines);
     let after = ask(&text, &WhatifQuestion::default()).after;
     assert_eq!((after.expired, after.remote.total), (2, Some(0)));
     assert_eq!((after.wakeups.by_cpu.get(&0), after.wakeups.by_cpu.get(&1)), (Some(&2), None));
@@ -226,9 +228,9 @@ fn a_timer_put_on_another_cpu_runs_there() {
         format!("000 7 4.0 {}", start(16, 1, (1009, 1001), "P")),
         format!("000 7 100.0 {}", start(1, 0, (9000, 1025), "")),
     ];
-    let text = trace("6.1.176", 2, "1", &lines.iter().map(String::as_str).collect::<Vec<_>>());
+    let text = trace("6.1.176", 2, "1", &lines);
     for policy in Policy::ALL {
-        let after = ask(&text, &WhatifQuestion { policy, ..WhatifQuestion::default() }).after;
+        let after = ask(&text, &under(policy)).after;
         assert_eq!((after.foreign.pulled, after.foreign.placed), (Some(0), Some(2)), "{policy:?}");
         assert_eq!(after.wakeups.by_cpu.get(&1), Some(&2), "{policy:?}: told, and the timer");
     }
@@ -245,11 +247,11 @@ fn a_push_takes_a_busy_housekeeper() {
         format!("000 0 0.3 {}", start(16, 0, (1009, 1000), "")),
         "001 8 100.0 timer_cancel: timer=00000001".to_owned(),
     ];
-    let text = trace("6.12.1", 3, "1", &lines.iter().map(String::as_str).collect::<Vec<_>>());
-    let pushed = ask(&text, &WhatifQuestion { policy: Policy::Push, ..WhatifQuestion::default() }).after;
+    let text = trace("6.12.1", 3, "1", &lines);
+    let pushed = ask(&text, &under(Policy::Push)).after;
     assert_eq!((pushed.expired, pushed.foreign.total, pushed.remote.total), (1, Some(0), Some(0)));
     assert_eq!(pushed.wakeups.total, 0, "CPU 2 was awake");
-    let stayed = ask(&text, &WhatifQuestion { policy: Policy::Stay, ..WhatifQuestion::default() }).after;
+    let stayed = ask(&text, &under(Policy::Stay)).after;
     assert_eq!(stayed.wakeups.by_cpu.get(&0), Some(&1));
 }
 
@@ -264,8 +266,8 @@ fn only_cancels_without_an_expiry_are_inputs() {
         "000 7 40.1 timer_expire_entry: timer=00000002 function=f2 now=1010 baseclk=1010".to_owned(),
         format!("000 7 80.0 {}", start(3, 0, (9000, 1020), "")),
     ];
-    let text = trace("6.12.1", 1, "", &lines.iter().map(String::as_str).collect::<Vec<_>>());
-    let after = ask(&text, &WhatifQuestion { policy: Policy::Stay, ..WhatifQuestion::default() });
+    let text = trace("6.12.1", 1, "", &lines);
+    let after = ask(&text, &under(Policy::Stay));
     assert_eq!((after.after.expired, after.after.pending, after.after.superseded), (1, 1, 0));
     assert_eq!((after.agreement.expired_in_both, after.agreement.same_cpu), (1, 1));
 }
@@ -282,7 +284,7 @@ fn tick_stop_and_tasks_tell_who_is_awake() {
         "000 0 101.0 tick_stop: success=1 dependency=NONE".to_owned(),
         "001 8 110.0 timer_cancel: timer=00000001".to_owned(),
     ];
-    let text = trace("6.1.176", 2, "1", &lines.iter().map(String::as_str).collect::<Vec<_>>());
+    let text = trace("6.1.176", 2, "1", &lines);
     let answer = ask(&text, &WhatifQuestion::default());
     assert_eq!((answer.before.policy, answer.before.foreign.total), ("push", Some(0)));
     assert_eq!((answer.after.policy, answer.after.foreign.total), ("pull", Some(1)));
@@ -343,9 +345,9 @@ fn senseless_numbers_are_survived() {
             lines.push(format!("{cpu:04} 0 {ms} tmigr_cpu_offline: cpu={cpu} parent=01 wakeup=5"));
         }
     }
-    let text = trace("6.12.1", 2, "0-5", &lines.iter().map(String::as_str).collect::<Vec<_>>());
+    let text = trace("6.12.1", 2, "0-5", &lines);
     for policy in Policy::ALL {
-        let answer = ask(&text, &WhatifQuestion { policy, ..WhatifQuestion::default() });
+        let answer = ask(&text, &under(policy));
         assert!(answer.after.expired + answer.after.pending <= 16, "{policy:?}: {:?}", answer.after.expired);
     }
 }
@@ -395,11 +397,7 @@ fn what_keeps_isolated_cpus_quiet() {
         assert!((1..=25).contains(&residue), "{name}: {residue}");
         assert_eq!(groups.expect("groups").into_keys().collect::<Vec<_>>(), [8], "{name}");
         for policy in [Policy::Push, Policy::Stay] {
-            assert_eq!(
-                foreign(&WhatifQuestion { policy, ..WhatifQuestion::default() }).1,
-                0,
-                "{name}, {policy:?}"
-            );
+            assert_eq!(foreign(&under(policy)).1, 0, "{name}, {policy:?}");
         }
     }
 }

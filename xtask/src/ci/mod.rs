@@ -15,7 +15,6 @@ use crate::mutants::MutantChoice;
 use crate::workspace::{Failure, Workspace};
 pub(crate) use options::CiOptions;
 
-/// One step of the run.
 struct Step {
     name: &'static str,
     /// What it does, in the list and the header.

@@ -1,11 +1,9 @@
 //! What the words behind `cargo xtask ci` ask for.
 
-/// What a run leaves out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CiOptions {
     /// Every mutant, not only those that the last change asks for.
     pub(super) all: bool,
-    /// Names of steps.
     pub(super) skipped: Vec<String>,
 }
 

@@ -10,10 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::options::CiOptions;
+use crate::recordings::{self, name_of};
 use crate::workspace::{Failure, Workspace, run, shown, status};
-
-/// Endings of a recording.
-const PACKED: &str = ".txt.zst";
 
 /// The isolated sets that each recording is counted with: its own, and one that it does not have.
 const ISOLATED: [Option<&str>; 2] = [None, Some("1")];
@@ -26,8 +24,8 @@ const REQUIREMENTS: &str = "tests/requirements.txt";
 pub(super) fn count(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     let python = system_python(workspace)?;
     unit_tests(workspace, &python, "test_independent*.py")?;
-    let quietcore = built(workspace)?;
-    let recordings = recordings(&workspace.root.join("recordings"))?;
+    let quietcore = recordings::built_tool(workspace)?;
+    let recordings = recordings::all(&workspace.root.join("recordings"))?;
     let folder = scratch(workspace, "count")?;
     let unpacks = has_program(workspace, "zstd");
     let mut different = vec![];
@@ -69,12 +67,12 @@ pub(super) fn count(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure>
 pub(super) fn perfetto(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     let python = environment(workspace)?;
     unit_tests(workspace, &python, "test_perfetto*.py")?;
-    let quietcore = built(workspace)?;
+    let quietcore = recordings::built_tool(workspace)?;
     let folder = scratch(workspace, "perfetto")?;
     for name in PICTURED {
         let trace = folder.join(format!("{name}.pftrace"));
         let mut explain = workspace.program(&quietcore);
-        explain.arg("explain").arg(format!("recordings/{name}{PACKED}")).arg("--perfetto").arg(&trace);
+        explain.arg("explain").arg(format!("recordings/{name}.txt.zst")).arg("--perfetto").arg(&trace);
         explained(explain.stdout(Stdio::null()))?;
         let mut script = workspace.program(&python);
         script.args(["-B", "tests/perfetto_schema.py"]).arg(&trace);
@@ -92,46 +90,6 @@ fn explained(command: &mut Command) -> Result<(), Failure> {
     }
     let what = format!("`{}` ended with {status}", shown(command));
     Err(Failure::new(what, "run this command by hand"))
-}
-
-/// The release build of the tool.
-fn built(workspace: &Workspace) -> Result<PathBuf, Failure> {
-    let arguments = ["build", "--release", "--locked", "-p", "quietcore-cli", "--bin", "quietcore"];
-    let mut command = workspace.cargo(&arguments);
-    // Where it lands must not depend on a default target of this machine's configuration.
-    command.env_remove("CARGO_BUILD_TARGET");
-    run(&mut command, "make it build")?;
-    let path = workspace.target.join("release").join("quietcore");
-    if path.is_file() {
-        return Ok(path);
-    }
-    let what = format!("{} was built but is not there", path.display());
-    Err(Failure::new(what, "unset build.target in cargo's configuration for this run"))
-}
-
-/// All recordings, sorted; none at all is a failure, as the step would show nothing.
-fn recordings(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let cannot = |error: std::io::Error| {
-        Failure::new(format!("{}: {error}", folder.display()), "restore it from the repository")
-    };
-    let mut found = vec![];
-    for entry in fs::read_dir(folder).map_err(cannot)? {
-        let path = entry.map_err(cannot)?.path();
-        if path.to_string_lossy().ends_with(PACKED) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    if found.is_empty() {
-        let what = format!("{} has no recording", folder.display());
-        return Err(Failure::new(what, "restore it from the repository"));
-    }
-    Ok(found)
-}
-
-fn name_of(recording: &Path) -> String {
-    let name = recording.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    name.strip_suffix(PACKED).map_or(name.clone(), str::to_owned)
 }
 
 /// Without the `zstd` command the tool itself unpacks; the count still reads the raw text.
@@ -212,20 +170,10 @@ fn environment(workspace: &Workspace) -> Result<PathBuf, Failure> {
 mod tests {
     use super::*;
 
+    /// Goal: what is pictured is there. Method: this repository's folder.
     #[test]
-    fn a_recording_has_its_name() {
-        assert_eq!(name_of(Path::new("recordings/g61-c16-iso.txt.zst")), "g61-c16-iso");
-        assert_eq!(name_of(Path::new("other.txt")), "other.txt");
-    }
-
-    /// Goal: no recordings is a failure, not a pass. Method: this repository's folder and one without.
-    #[test]
-    fn recordings_must_be_there() {
-        let found = recordings(&crate::workspace::root().join("recordings"))
-            .expect("the folder is in the repository");
+    fn pictured_recordings_are_there() {
+        let found = recordings::all(&crate::workspace::root().join("recordings")).expect("it is there");
         assert!(PICTURED.iter().all(|name| found.iter().any(|path| name_of(path) == *name)), "{found:?}");
-        assert!(found.is_sorted());
-        recordings(&crate::workspace::root().join("xtask/src")).expect_err("there is no recording");
-        recordings(&crate::workspace::root().join("no such folder")).expect_err("there is no folder");
     }
 }

@@ -6,7 +6,6 @@ use super::killer::Suite::{Machine, Models, Units};
 
 const BASE_ARM: &str = "crates/core/src/base/arm.rs";
 const BASE_EXPIRE: &str = "crates/core/src/base/expire.rs";
-const BASE_QUEUES: &str = "crates/core/src/base/queues.rs";
 const BASE_SYNC: &str = "crates/core/src/base/sync.rs";
 
 const DROP_AGAINST_EXPIRE: &[Killer] = &[Test(Models, "base::models::drop_against_expire")];
@@ -47,7 +46,7 @@ pub(super) const RULES: &[Mutant] = &[
     Mutant {
         name: "clock-a-tick-behind",
         rule: "a clock is left alone only in the tick that it shows",
-        file: BASE_QUEUES,
+        file: "crates/core/src/base/queues.rs",
         right: "        if now.0 >= next {",
         wrong: "        if now.0 >= next.saturating_mul(2) {",
         killers: &[Test(Units, "base::tests::rules::an_arm_takes_an_old_clock_to_the_present")],

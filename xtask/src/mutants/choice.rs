@@ -12,7 +12,6 @@ use std::process::Stdio;
 /// One mutant in this many is checked although nothing that it breaks was changed.
 const ROTATION: usize = 10;
 
-/// What to check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MutantChoice<'a> {
     All,

@@ -6,14 +6,8 @@ use super::killer::Killer::{self, Test};
 use super::killer::Mutant;
 use super::killer::Suite::{Loom, Machine, Site, Tree};
 
-const MARK: &str = "crates/core/src/machine/stall/mark.rs";
 const TOKENS: &str = "crates/core/src/machine/stall/tokens.rs";
 const WATCH: &str = "crates/core/src/machine/stall/watch.rs";
-const ARM: &str = "crates/core/src/base/arm.rs";
-const BASE: &str = "crates/core/src/base/mod.rs";
-const BASES: &str = "crates/core/src/base/bases.rs";
-const EXPIRE: &str = "crates/core/src/base/expire.rs";
-const CPU_BASES: &str = "crates/core/src/machine/cpu_bases.rs";
 
 const AVAILABLE: &str = "crates/core/src/tmigr/available.rs";
 const EVENT: &str = "crates/core/src/tmigr/event.rs";
@@ -62,7 +56,7 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
     Mutant {
         name: "4-global-not-idle",
         rule: "an idle CPU's global base says so, too",
-        file: CPU_BASES,
+        file: "crates/core/src/machine/cpu_bases.rs",
         right: "for base in [&mut self.local, &mut self.global, &mut self.guest] {
             base.is_idle = is_idle;",
         wrong: "for base in [&mut self.local] {
@@ -184,7 +178,7 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
     Mutant {
         name: "21-empty-is-far",
         rule: "an empty base is due never, not in 2^30 ticks",
-        file: BASE,
+        file: "crates/core/src/base/mod.rs",
         right: "        let mut next = self.queues.next_expiry();",
         wrong: "        let mut next = self.queues.next_expiry().min(self.queues.length.nanos().0 << 30);",
         killers: &[Test(Site, "machine::empty_base_sentinel_ages")],
@@ -192,7 +186,7 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
     Mutant {
         name: "21-base-not-read-again",
         rule: "a thread that has locked a timer's base looks whether it still is the timer's",
-        file: ARM,
+        file: "crates/core/src/base/arm.rs",
         right: "        if !word.is_at(from) {",
         wrong: "        if false && !word.is_at(from) {",
         killers: &[Test(Site, "machine::lock_timer_base_reload")],
@@ -400,7 +394,7 @@ pub(super) const STALLS: &[Mutant] = &[
     Mutant {
         name: "marked-takes-tokens",
         rule: "a CPU that was marked takes no token",
-        file: BASES,
+        file: "crates/core/src/base/bases.rs",
         right: "!(id.kind.is_pullable() && hints.has(CpuHints::ABSENT))",
         wrong: "!(id.kind.is_pullable() && hints.has(CpuHints::ABSENT) && false)",
         killers: &[Test(Site, "stall::one_freezes_anywhere")],
@@ -417,7 +411,7 @@ pub(super) const STALLS: &[Mutant] = &[
     Mutant {
         name: "mark-not-idle",
         rule: "a mark makes the bases idle, so that arms are published",
-        file: MARK,
+        file: "crates/core/src/machine/stall/mark.rs",
         right: "bases: &mut CpuBases<'_, L, T>) {
         bases.set_idle(true);
         let watch",
@@ -429,7 +423,7 @@ pub(super) const STALLS: &[Mutant] = &[
     Mutant {
         name: "concurrent-with-itself",
         rule: "a timer that runs is not handed out again",
-        file: EXPIRE,
+        file: "crates/core/src/base/expire.rs",
         right: "            if !self.runs.is_running(due.address()) {
                 break Some",
         wrong: "            if true || !self.runs.is_running(due.address()) {

@@ -5,11 +5,9 @@
 
 use std::fmt;
 
-/// One wrong line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mutant {
     pub(super) name: &'static str,
-    /// The rule that it breaks.
     pub(super) rule: &'static str,
     pub(super) file: &'static str,
     /// Exactly once in the file, so that a changed file makes the list fail instead of going stale.
@@ -18,7 +16,6 @@ pub(super) struct Mutant {
     pub(super) killers: &'static [Killer],
 }
 
-/// Who must notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Killer {
     All(Suite),
@@ -51,7 +48,6 @@ impl fmt::Display for Killer {
     }
 }
 
-/// A program that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Suite {
     /// The property tests of the crate `quietcore-wheel`.
@@ -82,7 +78,6 @@ pub(super) enum Suite {
     Devices,
 }
 
-/// How a suite is built and run.
 struct SuiteProgram {
     package: &'static str,
     /// Cargo's arguments that choose its tests.

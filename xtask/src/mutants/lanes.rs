@@ -5,16 +5,7 @@ use super::killer::Killer::Test;
 use super::killer::Mutant;
 use super::killer::Suite::{LiveModels, LiveUnits, Machine, Models, Tasks, Units};
 
-const BASES: &str = "crates/core/src/base/bases.rs";
-const CALL: &str = "crates/core/src/softirq/call.rs";
-const CALL_MODELS: &str = "crates/core/src/softirq/call/models.rs";
-const CONTROL: &str = "crates/core/src/machine/control.rs";
-const RAISE: &str = "crates/core/src/softirq/raise.rs";
-const TURN: &str = "crates/core/src/machine/turn.rs";
 const CPU: &str = "crates/live/src/lane/cpu.rs";
-const LANE: &str = "crates/live/src/lane/turn.rs";
-const LANE_WAIT: &str = "crates/live/src/lane/wait.rs";
-const MACHINE: &str = "crates/live/src/machine/mod.rs";
 const PLACE: &str = "crates/live/src/run_queue/place.rs";
 const QUEUE: &str = "crates/live/src/run_queue/queue.rs";
 const QUEUE_WORDS: &str = "crates/live/src/words/run_queue.rs";
@@ -157,7 +148,7 @@ pub(super) const LANES: &[Mutant] = &[
     Mutant {
         name: "waits-on-what-is-left",
         rule: "a lane asks once more before it waits",
-        file: LANE_WAIT,
+        file: "crates/live/src/lane/wait.rs",
         right: "let has_items = self.has_items();",
         wrong: "let has_items = false;",
         killers: &[Test(Tasks, "rules::no_wait_while_something_is_left")],
@@ -165,7 +156,7 @@ pub(super) const LANES: &[Mutant] = &[
     Mutant {
         name: "timers-after-the-turn",
         rule: "timers that are due go before the next item",
-        file: LANE,
+        file: "crates/live/src/lane/turn.rs",
         right: "(now, self.run_timers(now))",
         wrong: "(now, 0)",
         killers: &[Test(Tasks, "rules::a_timer_goes_before_the_next_item")],
@@ -221,7 +212,7 @@ pub(super) const LANES: &[Mutant] = &[
     Mutant {
         name: "tasks-outlive-the-machine",
         rule: "a shutdown reaches tasks that are in no queue",
-        file: MACHINE,
+        file: "crates/live/src/machine/mod.rs",
         right: "        self.tasks.wake_all();\n",
         wrong: "",
         killers: &[Test(Tasks, "rules::a_shutdown_reaches_tasks_that_wait")],
@@ -237,7 +228,7 @@ pub(super) const LANES: &[Mutant] = &[
     Mutant {
         name: "call-cleared-after-look",
         rule: "a handler clears the call before it looks",
-        file: CALL_MODELS,
+        file: "crates/core/src/softirq/call/models.rs",
         right: "        self.call.arrive();\n        self.seen.store(self.armed.load(Ordering::Relaxed), Ordering::Relaxed);\n",
         wrong: "        self.seen.store(self.armed.load(Ordering::Relaxed), Ordering::Relaxed);\n        self.call.arrive();\n",
         killers: &[Test(Models, "softirq::call::models::no_arm_is_missed")],
@@ -245,7 +236,7 @@ pub(super) const LANES: &[Mutant] = &[
     Mutant {
         name: "call-never-sent",
         rule: "the first to arm sends the call",
-        file: CALL,
+        file: "crates/core/src/softirq/call.rs",
         right: "self.0.swap(UNDER_WAY, Ordering::Release) == IDLE",
         wrong: "self.0.swap(UNDER_WAY, Ordering::Release) == u32::MAX",
         killers: &[Test(Models, "softirq::call::models::no_arm_is_missed")],
@@ -253,7 +244,7 @@ pub(super) const LANES: &[Mutant] = &[
     Mutant {
         name: "bitmap-calls-nobody",
         rule: "under the bitmap an arm from another CPU calls",
-        file: RAISE,
+        file: "crates/core/src/softirq/raise.rs",
         right: "matches!(self, Self::Bitmap)",
         wrong: "matches!(self, Self::Unconditional)",
         killers: &[Test(Units, "softirq::raise::tests::who_may_miss_an_arm_is_called")],
@@ -261,7 +252,7 @@ pub(super) const LANES: &[Mutant] = &[
     Mutant {
         name: "isolated-takes-its-guests",
         rule: "an isolated CPU runs nothing that a stranger armed there",
-        file: BASES,
+        file: "crates/core/src/base/bases.rs",
         right: "(runner == id.cpu && id.kind != BaseKind::Guest || ",
         wrong: "(runner == id.cpu || ",
         killers: &[Test(Machine, "isolation::a_stranger_that_looked_before")],
@@ -269,7 +260,7 @@ pub(super) const LANES: &[Mutant] = &[
     Mutant {
         name: "guests-armed-again-stay",
         rule: "a stranger's timer that is armed again leaves an isolated CPU",
-        file: TURN,
+        file: "crates/core/src/machine/turn.rs",
         right: "(base.cpu != runner || base.kind == BaseKind::Guest)",
         wrong: "base.cpu != runner",
         killers: &[Test(Machine, "isolation::armed_again_by_a_stranger")],
@@ -277,7 +268,7 @@ pub(super) const LANES: &[Mutant] = &[
     Mutant {
         name: "guests-not-waited-for",
         rule: "what a stranger armed on a CPU is foreign there",
-        file: CONTROL,
+        file: "crates/core/src/machine/control.rs",
         right: "filter(|id| id.cpu != cpu || id.kind == BaseKind::Guest)",
         wrong: "filter(|id| id.cpu != cpu)",
         killers: &[Test(Machine, "isolation::a_strangers_callback_is_waited_for")],

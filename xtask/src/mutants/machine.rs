@@ -5,18 +5,14 @@ use super::killer::Killer::Test;
 use super::killer::Mutant;
 use super::killer::Suite::{Machine, Models};
 
-const MARK: &str = "crates/core/src/machine/stall/mark.rs";
 const ALARM: &str = "crates/core/src/machine/alarm.rs";
 const ARM: &str = "crates/core/src/machine/arm.rs";
 const CONTROL: &str = "crates/core/src/machine/control.rs";
 const IDLE: &str = "crates/core/src/machine/idle.rs";
-const MISSED_WAKEUP: &str = "crates/core/src/machine/stall/missed_wakeup.rs";
 const PUBLISH: &str = "crates/core/src/machine/publish.rs";
 const CPU_FLAGS: &str = "crates/core/src/machine/cpu_flags.rs";
 const POLICY: &str = "crates/core/src/machine/stall/policy.rs";
 const TURN: &str = "crates/core/src/machine/turn.rs";
-const WATCH: &str = "crates/core/src/machine/stall/watch.rs";
-const BASE_BASES: &str = "crates/core/src/base/bases.rs";
 const BASE_EXPIRE: &str = "crates/core/src/base/expire.rs";
 
 /// Marks, isolation, hotplug and turns.
@@ -142,7 +138,7 @@ pub(super) const RULES: &[Mutant] = &[
     Mutant {
         name: "isolated-takes-tokens",
         rule: "an isolated CPU takes no foreign token",
-        file: BASE_BASES,
+        file: "crates/core/src/base/bases.rs",
         right: "may_run && (runner == id.cpu && id.kind != BaseKind::Guest || !hints.has(CpuHints::UNAVAILABLE))",
         wrong: "may_run",
         killers: &[
@@ -180,7 +176,7 @@ pub(super) const RULES: &[Mutant] = &[
     Mutant {
         name: "busy-mark-does-nothing",
         rule: "a CPU that is stopped inside a lock gives its duties away",
-        file: MARK,
+        file: "crates/core/src/machine/stall/mark.rs",
         right: "            self.hand_over_duties(cpu, actions);\n",
         wrong: "            let _ = (Self::hand_over_duties, &actions);\n",
         killers: &[Test(Machine, "absence::a_busy_mark_hands_the_duties_over")],
@@ -220,7 +216,7 @@ pub(super) const RULES: &[Mutant] = &[
     Mutant {
         name: "sleepers-not-looked-for",
         rule: "an awake CPU looks for parked ones that overslept",
-        file: WATCH,
+        file: "crates/core/src/machine/stall/watch.rs",
         right: "let mut marked = self.mark_missed_wakeups_once_per_tick(now, actions);",
         wrong: "let mut marked = 0 * self.mark_missed_wakeups_once_per_tick(Nanos(0), actions);",
         killers: &[Test(Machine, "missed_wakeup::an_awake_cpu_serves_one_that_overslept")],
@@ -236,7 +232,7 @@ pub(super) const RULES: &[Mutant] = &[
     Mutant {
         name: "sleepers-marked-early",
         rule: "a lane that wakes up in time is not marked",
-        file: MISSED_WAKEUP,
+        file: "crates/core/src/machine/stall/missed_wakeup.rs",
         right: "policy.is_stalled(now.since(wakes), Patience::Usual);",
         wrong: "policy.is_stalled(now.since(wakes), Patience::Usual) || now >= wakes;",
         killers: &[Test(Machine, "missed_wakeup::an_awake_cpu_serves_one_that_overslept")],

@@ -4,7 +4,6 @@ use super::killer::{Killer, Mutant, Suite};
 
 const NETEM: &str = "crates/qdisc/src/netem/mod.rs";
 const TX_QUEUE: &str = "crates/qdisc/src/tx_queue.rs";
-const QUEUE: &str = "crates/net/src/queue.rs";
 
 /// Any test of a discipline.
 const DISCIPLINES: &[Killer] = &[Killer::All(Suite::Disciplines)];
@@ -77,7 +76,7 @@ pub(super) const PACKETS: &[Mutant] = &[
     Mutant {
         name: "watchdog-not-pinned",
         rule: "a pinned watchdog stays with the CPU that arms it",
-        file: QUEUE,
+        file: "crates/net/src/queue.rs",
         right: "options.pinned() } else { options }",
         wrong: "options } else { options }",
         killers: &[Killer::Test(Suite::Devices, "a_pinned_watchdog_is_not_pulled")],

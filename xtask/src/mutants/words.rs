@@ -5,11 +5,9 @@ use super::killer::{Killer, Mutant, Suite};
 const ALARM: &str = "crates/live/src/words/alarm.rs";
 const LOCK: &str = "crates/live/src/words/lock.rs";
 const PARK: &str = "crates/live/src/words/park.rs";
-const PARK_EVENT: &str = "crates/live/src/words/park/event.rs";
 const RUN_WAIT: &str = "crates/live/src/words/run_wait.rs";
 const STALL: &str = "crates/live/src/words/stall_record.rs";
 const WAKER_CELL: &str = "crates/live/src/words/waker_cell.rs";
-const WAKER_CELL_MODELS: &str = "crates/live/src/words/waker_cell/models.rs";
 
 pub(super) const WORDS: &[Mutant] = &[
     Mutant {
@@ -55,7 +53,7 @@ pub(super) const WORDS: &[Mutant] = &[
     Mutant {
         name: "park-late-write",
         rule: "a write that comes after its round is read later",
-        file: PARK_EVENT,
+        file: "crates/live/src/words/park/event.rs",
         right: "let owed = self.owed.load(Ordering::Relaxed) + u32::from",
         wrong: "let owed = u32::from",
         killers: &[Killer::Test(Suite::LiveUnits, "words::park::tests::a_late_write_is_read_a_round_later")],
@@ -234,7 +232,7 @@ pub(super) const WORDS: &[Mutant] = &[
     Mutant {
         name: "model-store-before-take",
         rule: "a timer is idle only after its waker was taken",
-        file: WAKER_CELL_MODELS,
+        file: "crates/live/src/words/waker_cell/models.rs",
         right: "        let waker = self.timer.cell.take();\n        // Release: pairs with Acquire in `drop_timer`.\n        self.timer.place.store(IDLE, Ordering::Release);\n",
         wrong: "        self.timer.place.store(IDLE, Ordering::Release);\n        let waker = self.timer.cell.take();\n",
         killers: &[Killer::Test(Suite::LiveModels, "words::waker_cell::models::drop_against_expire")],

@@ -99,7 +99,6 @@ impl<'a> PacketLink<'a> {
         capture(command.args(line.split_whitespace()))
     }
 
-    /// Several lines.
     pub(super) fn script(&self, lines: &str) -> Result<(), Failure> {
         let mut lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
         lines.try_for_each(|line| self.tc(line).map(drop))

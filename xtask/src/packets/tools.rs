@@ -3,7 +3,6 @@
 use crate::workspace::{Failure, Workspace, run};
 use std::path::PathBuf;
 
-/// What the parts use.
 pub(super) struct Tools {
     pub(super) quietcore: PathBuf,
     /// This program, which is sender and receiver, too.

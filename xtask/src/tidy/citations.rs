@@ -12,7 +12,6 @@ const ENDINGS: [&str; 4] = [".rs", ".md", ".py", ".sh"];
 /// Documents that must be cited with their path.
 const BARE: [&str; 4] = ["PROTOCOL section", "PROTOCOL sections", "KERNEL section", "(KERNEL "];
 
-/// The rules of this file.
 pub(crate) fn check(tree: &SourceTree, source: &SourceFile) -> Vec<Violation> {
     let mut found = vec![];
     // The checker's own examples name files that are not there.

@@ -7,7 +7,6 @@
 
 use super::source::{SourceFile, SourceTree, Violation};
 
-/// The rules of this file.
 pub(crate) fn check(tree: &SourceTree, source: &SourceFile) -> Vec<Violation> {
     let mut found = vec![];
     for (number, line) in prose(&source.text) {

@@ -15,7 +15,6 @@ const LONGEST: usize = 70;
 const PROOFS: [&str; 7] =
     ["panic!", "unreachable!", "expect_err(", "should_panic", "proptest!", "insta::", "compile_fail"];
 
-/// One function with a body.
 #[derive(Debug)]
 struct Function {
     name: String,
@@ -28,7 +27,6 @@ struct Function {
     attributes: usize,
 }
 
-/// The rules of this file.
 pub(crate) fn check(source: &SourceFile) -> Vec<Violation> {
     let mut found = vec![];
     for function in functions(&source.lines) {

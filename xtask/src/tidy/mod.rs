@@ -23,7 +23,6 @@ use crate::workspace::root;
 use source::{SourceTree, Violation};
 use std::process::ExitCode;
 
-/// Prints every violation.
 pub(crate) fn command() -> ExitCode {
     match report() {
         Ok(()) => ExitCode::SUCCESS,

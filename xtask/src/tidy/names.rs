@@ -18,7 +18,6 @@ const ALLOWED: &[(&str, &str)] = &[
 /// Words in front of a name of a type.
 const TYPE_WORDS: [&str; 5] = ["struct", "enum", "trait", "union", "type"];
 
-/// The rules of this file.
 pub(crate) fn check(tree: &SourceTree) -> Vec<Violation> {
     check_with(tree, ALLOWED)
 }

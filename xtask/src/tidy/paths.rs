@@ -6,7 +6,6 @@ use super::source::{SourceFile, Violation};
 /// Beginnings of paths that exist on one machine only; in pieces, so that this file does not have them.
 const HOMES: [&str; 2] = [concat!("/", "home/"), concat!("/", "root/")];
 
-/// The rules of this file.
 pub(crate) fn check(source: &SourceFile) -> Vec<Violation> {
     let mut found = vec![];
     let script =

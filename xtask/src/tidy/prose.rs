@@ -3,6 +3,7 @@
 //! A pronoun as a subject makes the reader find out which thread, CPU or caller is meant; the glossary has a
 //! name for every role. Text in string literals is what users see: the five questions have names there.
 
+use super::scan::word_columns;
 use super::source::{SourceFile, Violation};
 
 /// Words that stand in comments where a role of docs/GLOSSARY.md should.
@@ -12,13 +13,12 @@ const PRONOUNS: [&str; 6] = ["whoever", "nobody", "somebody", "anybody", "who is
 const INTERNAL: [&str; 9] =
     [" mail ", " mails", "mails ", "seed 000", "seed 001", "seed 002", "seed 003", "seed 004", "the mail"];
 
-/// The rules of this file.
 pub(crate) fn check(source: &SourceFile) -> Vec<Violation> {
     let mut found = vec![];
     let is_shown = source.path.starts_with("crates/") && source.path.contains("/src/") && !source.is_test();
     for (number, line) in source.lines.iter().enumerate() {
         let comment = line.comment.to_lowercase();
-        for pronoun in PRONOUNS.iter().filter(|pronoun| has_words(&comment, pronoun)) {
+        for pronoun in PRONOUNS.iter().filter(|pronoun| !word_columns(&comment, pronoun).is_empty()) {
             let remedy = format!("`{pronoun}` is no subject; name the role (docs/GLOSSARY.md)");
             found.push(Violation::error(source, number, "pronoun", remedy));
         }
@@ -31,14 +31,6 @@ pub(crate) fn check(source: &SourceFile) -> Vec<Violation> {
         }
     }
     found
-}
-
-fn has_words(text: &str, words: &str) -> bool {
-    text.match_indices(words).any(|(at, _)| {
-        let is_word = |c: char| c.is_alphanumeric() || c == '_';
-        !text[..at].chars().next_back().is_some_and(is_word)
-            && !text[at + words.len()..].chars().next().is_some_and(is_word)
-    })
 }
 
 /// The insides of the string literals of a line; what is neither code nor comment.

@@ -86,7 +86,6 @@ const LEFTOVER_NOTES: [&str; 2] = [concat!("TO", "DO"), concat!("FIX", "ME")];
 /// Memory orderings; the three of comparisons (`Less`, `Equal`, `Greater`) are another type.
 const ORDERINGS: [&str; 5] = ["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst"];
 
-/// The rules of this file.
 pub(crate) fn check(source: &SourceFile) -> Vec<Violation> {
     let mut found = vec![];
     check_opening(source, &mut found);

@@ -7,7 +7,6 @@
 //! Invariant: `code` and `raw` have the same number of characters on every line.
 //! Deliberately absent: a parser. Macros, attributes and generics are plain characters here.
 
-/// One line of a source file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SourceLine {
     /// The line as it is in the file, without its end.
@@ -35,7 +34,6 @@ enum State {
     Char,
 }
 
-/// The lines of Rust text.
 pub(crate) fn scan(text: &str) -> Vec<SourceLine> {
     let chars: Vec<char> = text.chars().collect();
     let mut scanner =

@@ -10,7 +10,6 @@ use super::source::{SourceFile, SourceTree, Violation};
 const DOCUMENT: &str = "docs/seeds.md";
 const SEEDS: [&str; 5] = ["000", "001", "002", "003", "004"];
 
-/// The rules of this file.
 pub(crate) fn check(tree: &SourceTree) -> Vec<Violation> {
     let Some(source) = tree.source(DOCUMENT) else { return vec![] };
     let mut found = vec![];

@@ -6,12 +6,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// A rule that a file breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
     /// Path from the root, with `/`.
     pub(super) file: String,
-    /// SourceLine, from 1.
+    /// From 1.
     pub(super) line: usize,
     pub(super) rule: &'static str,
     /// What is there and what to do.
@@ -43,7 +42,6 @@ impl fmt::Display for Violation {
     }
 }
 
-/// One text file of the tree.
 #[derive(Clone, Debug)]
 pub(crate) struct SourceFile {
     /// Path from the root, with `/`.
@@ -129,7 +127,6 @@ impl SourceTree {
         path.is_empty() || self.paths.binary_search_by(|known| known.as_str().cmp(path)).is_ok()
     }
 
-    /// The text file at `path`.
     pub(super) fn source(&self, path: &str) -> Option<&SourceFile> {
         self.sources.iter().find(|source| source.path == path)
     }

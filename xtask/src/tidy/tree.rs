@@ -35,7 +35,6 @@ const ARROWS: [(&str, &[&str]); 15] = [
 /// Crates whose examples and tests are written against the facade: their development may depend on it.
 const WRITTEN_AGAINST_FACADE: [&str; 3] = ["live", "net", "tokio"];
 
-/// The rules of this file.
 pub(crate) fn check(tree: &SourceTree) -> Vec<Violation> {
     let mut found = vec![];
     for source in &tree.sources {
@@ -77,7 +76,6 @@ fn check_arrows(source: &SourceFile, folder: &str, found: &mut Vec<Violation>) {
     }
 }
 
-/// What a dependency is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Build,

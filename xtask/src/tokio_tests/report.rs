@@ -20,7 +20,6 @@ pub(super) struct Substitution {
     pub(super) applied: Cell<usize>,
 }
 
-/// What became of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TestOutcome {
     Passed,

@@ -2,7 +2,6 @@
 
 use quietcore_sim::Cost;
 
-/// Repeats of each measurement.
 pub(crate) const REPEATS: usize = 15;
 
 /// Takes a cost, its repeats in ns, and how they were measured.

@@ -45,7 +45,6 @@ pub(crate) fn measured(row: &RowReport, at: usize) -> Option<String> {
     (!bars.is_empty()).then(|| bars_of(&title, figure.unit, &bars, floor))
 }
 
-/// One simulated figure.
 pub(crate) fn simulated(row: &RowReport, of: &ScenarioComparison) -> Option<String> {
     let bar = |value: &'static str, from: &ScenarioValue| {
         let now = from.value?;

@@ -38,7 +38,6 @@ pub(crate) struct SvgPoint {
     y: f64,
 }
 
-/// The place `x`, `y`.
 pub(crate) const fn point(x: f64, y: f64) -> SvgPoint {
     SvgPoint { x, y }
 }
@@ -145,7 +144,6 @@ impl AxisScale {
         self.low_place + share * (self.high_place - self.low_place)
     }
 
-    /// The round numbers.
     pub(crate) fn ticks(&self) -> Vec<f64> {
         let count = ((self.top - self.bottom) / self.step).round() as u32;
         (0..=count).map(|at| self.bottom + f64::from(at) * self.step).collect()

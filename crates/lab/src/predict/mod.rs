@@ -131,7 +131,6 @@ impl Predictor {
     }
 }
 
-/// What the simulator says of a case.
 fn predicted(case: &PredictCase, costs: &CostTable) -> Result<Vec<Prediction>, LabError> {
     let (duration, machine) = (case.duration, (case.scenario)());
     let text = format!("seed = 1\nduration = \"{duration}\"\ncosts = \"costs.toml\"\n{machine}");

@@ -115,7 +115,6 @@ pub(crate) const PLAN: RowPlan = RowPlan {
 const PERIOD: u64 = 1_000_000;
 const STEP: u64 = 500_000;
 const TASKS: u64 = 8;
-/// What a cycle computes.
 const WORK: Duration = Duration::from_micros(60);
 /// Between two raises of one device, on average.
 const RAISE_NS: f64 = 4_000_000.0;
@@ -278,7 +277,6 @@ impl Trial {
         Ok(())
     }
 
-    /// Devices begin to raise.
     fn raise(&mut self) -> Result<(), LabError> {
         let first = self.hardware.now().0 + 12_000_000;
         for (at, cpu) in self.devices.iter().map(|(cpu, _)| *cpu).enumerate().collect::<Vec<_>>() {

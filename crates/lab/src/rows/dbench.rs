@@ -116,7 +116,6 @@ const fn simulated(what: &'static str, before: &'static str, after: &'static str
 
 /// In the order of the figures.
 const PAIRS: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
-/// Those of the quick run.
 const QUICK: [usize; 3] = [1, 8, 128];
 /// What a client does between an answer and the next request, and what a server does for one.
 pub(crate) const REQUEST: Duration = Duration::from_micros(8);
@@ -139,7 +138,6 @@ pub(crate) enum PairSeating {
     Apart,
 }
 
-/// A load of this kind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PairLoad {
     pub(crate) policy: Policy,
@@ -148,7 +146,6 @@ pub(crate) struct PairLoad {
     pub(crate) pairs: usize,
 }
 
-/// What clients count.
 #[derive(Debug, Default)]
 struct Tally {
     answered: SharedCount,
@@ -207,7 +204,6 @@ pub(crate) fn throughput(
     Ok((rate, tally.timed_out.get()))
 }
 
-/// Between a client and its server.
 #[derive(Debug)]
 struct Wires {
     request: Mailbox<()>,
@@ -252,7 +248,6 @@ async fn client(wires: Arc<Wires>, guard: RequestGuard, tally: Arc<Tally>, work:
     }
 }
 
-/// What an end does with its CPU.
 struct Work {
     machine: &'static Machine,
     slices: SliceLog,
@@ -260,7 +255,6 @@ struct Work {
 }
 
 impl Work {
-    /// Keeps the CPU for `span`.
     fn take(&self, name: &'static str, span: Duration) {
         self.slices.around(self.machine, name, Some(self.pair), || spin(span));
     }

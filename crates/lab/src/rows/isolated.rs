@@ -371,7 +371,6 @@ impl Armer {
         Ok(())
     }
 
-    /// Takes down who ran.
     fn collect(&mut self) {
         while let Ok((number, ran)) = self.reports.try_recv() {
             let (moment, called) = self.due[number];

@@ -101,7 +101,6 @@ enum Load {
 /// Which thread ran each callback.
 type Runners = Arc<Mutex<Vec<Pid>>>;
 
-/// What the busy lane found.
 type Found = Arc<Mutex<Option<(Pid, Gaps)>>>;
 
 fn trial(context: &TrialContext, exclusion: Exclusion, load: Load) -> Result<Vec<f64>, LabError> {

@@ -18,7 +18,6 @@ use quietcore_core::{CpuId, CpuSet};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The figures that are CPU lists.
 pub(crate) const CPU_LISTS: [&str; 1] = ["pullers"];
 /// The figures that there are of each CPU, or, if they are called so, of each thread.
 pub(crate) const PER_CPU: [&str; 12] = [

@@ -113,17 +113,14 @@ impl Recorder {
         record(&mut self.packets_late, span);
     }
 
-    /// Transmit queues, if there were any.
     pub(crate) fn packets(&mut self) -> &mut PacketFigures {
         self.figures.packets.get_or_insert_default()
     }
 
-    /// Softirqs, if there were any.
     pub(crate) fn softirqs(&mut self) -> &mut SoftirqFigures {
         self.figures.softirqs.get_or_insert_default()
     }
 
-    /// Real-time tasks, if there were any.
     pub(crate) fn realtime(&mut self) -> &mut RealtimeFigures {
         self.figures.realtime.get_or_insert_default()
     }

@@ -4,8 +4,7 @@
 //! figure depends on them is shown by halving and doubling all of them.
 
 use super::error::{ScenarioError, ScenarioProblem};
-use super::raw::{RawCost, RawCostFile, RawMeasured};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -102,18 +101,21 @@ impl Cost {
 }
 
 /// One number with its source.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct CostValue {
     /// Nanoseconds: the median, if it was measured.
     pub ns: f64,
     /// Smallest and largest of the repeats, if it was measured.
+    #[serde(default)]
     pub spread: Vec<f64>,
     /// `calibrate`, or who says so where.
     pub source: String,
 }
 
 /// Where and when costs were measured.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct MeasuredOn {
     /// The processor's own name.
     pub cpu: String,
@@ -123,6 +125,14 @@ pub struct MeasuredOn {
     pub kernel: String,
     /// The day, as 2026-01-31.
     pub date: String,
+}
+
+/// A file of costs, as `quietcore calibrate` writes it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CostFile {
+    measured: Option<MeasuredOn>,
+    cost: BTreeMap<Spanned<String>, Spanned<CostValue>>,
 }
 
 /// All costs of a run.
@@ -176,8 +186,8 @@ impl CostTable {
     /// [`ScenarioError`] when the text is no such file, or a number in it cannot be a cost.
     pub fn parse(file: &Path, text: &str) -> Result<Self, ScenarioError> {
         let in_file = |problem: ScenarioProblem| problem.in_file(file, text);
-        let raw: RawCostFile = toml::from_str(text).map_err(|error| in_file(error.into()))?;
-        let mut table = Self { measured: raw.measured.map(MeasuredOn::from), values: BTreeMap::new() };
+        let raw: CostFile = toml::from_str(text).map_err(|error| in_file(error.into()))?;
+        let mut table = Self { measured: raw.measured, values: BTreeMap::new() };
         table.replace(&raw.cost).map_err(in_file)?;
         Ok(table)
     }
@@ -185,7 +195,7 @@ impl CostTable {
     /// Sets or replaces the costs that a scenario gives itself.
     pub(crate) fn replace(
         &mut self,
-        costs: &BTreeMap<Spanned<String>, Spanned<RawCost>>,
+        costs: &BTreeMap<Spanned<String>, Spanned<CostValue>>,
     ) -> Result<(), ScenarioProblem> {
         for (name, value) in costs {
             let Some(cost) = Cost::ALL.into_iter().find(|cost| cost.name() == name.get_ref()) else {
@@ -199,13 +209,11 @@ impl CostTable {
             if raw.source.trim().is_empty() {
                 return Err(ScenarioProblem::at(value, "source must say where the number is from"));
             }
-            let RawCost { ns, source, spread } = raw.clone();
-            self.set(cost, CostValue { ns, spread, source });
+            self.set(cost, raw.clone());
         }
         Ok(())
     }
 
-    /// Names of costs that are missing.
     pub(crate) fn missing(&self) -> Vec<&'static str> {
         Cost::ALL.into_iter().filter(|cost| self.get(*cost).is_none()).map(Cost::name).collect()
     }
@@ -248,12 +256,6 @@ impl CostTable {
             ns[cost as usize] = exact.round() as u64;
         }
         Costs { ns }
-    }
-}
-
-impl From<RawMeasured> for MeasuredOn {
-    fn from(raw: RawMeasured) -> Self {
-        Self { cpu: raw.cpu, cores: raw.cores, kernel: raw.kernel, date: raw.date }
     }
 }
 

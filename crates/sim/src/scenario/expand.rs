@@ -56,7 +56,6 @@ pub(super) struct Expander<'a> {
     pub(super) affinities: Vec<CpuSet>,
 }
 
-/// All loads of a plan.
 pub(super) struct Loads {
     pub(super) loads: Vec<PlannedLoad>,
     pub(super) affinities: Vec<CpuSet>,

@@ -9,7 +9,6 @@ use toml::Spanned;
 
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MILLISECOND;
-/// The most entries of one kind.
 const ENTRIES_MAX: usize = 64;
 
 /// A CPU that runs nothing for a while, again and again.

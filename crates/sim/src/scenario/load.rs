@@ -17,7 +17,6 @@ pub(crate) struct Periodic {
     pub(crate) precision: PrecisionName,
 }
 
-/// One load on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlannedLoad {
     pub(crate) cpu: CpuId,

@@ -14,7 +14,6 @@ use quietcore_qdisc::tc::{self, Command, NetemOptions, QdiscOptions, TcParent, T
 use quietcore_qdisc::{NetemDelay, NetemSettings};
 use toml::Spanned;
 
-/// The most queues of one plan.
 const QUEUES_MAX: usize = 1_024;
 /// The most packets on their way through one queue.
 const WINDOW_MAX: u64 = 1_000_000;
@@ -60,7 +59,6 @@ pub(super) struct Varied {
     pub(super) window: Option<u64>,
 }
 
-/// All queues of `raw`.
 pub(super) fn resolve(
     raw: &[Spanned<RawPackets>],
     places: &Places,

@@ -21,7 +21,6 @@ use quietcore_core::softirq::TimerRaise;
 use quietcore_core::topology::Topology;
 use quietcore_core::{CpuSet, Nanos};
 
-/// The most variants of one scenario.
 const VARIANTS_MAX: usize = 256;
 const MILLISECOND: u64 = 1_000_000;
 /// For how long at most a softirq waits for real-time tasks, unless the scenario says.

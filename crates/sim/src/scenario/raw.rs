@@ -2,6 +2,7 @@
 //!
 //! Unknown keys are errors. Nothing is checked here but types; `plan.rs` gives them meaning.
 
+use super::costs::CostValue;
 use super::names::{
     AwarenessName, ExclusionName, KsoftirqdRule, Preempt, RaiseName, ScenarioPolicy, SenderName, Siblings,
     WakePlace, WatchdogName,
@@ -28,7 +29,7 @@ pub(crate) struct RawScenario {
     pub(crate) fault: RawFaults,
     /// Costs that replace those of the file.
     #[serde(default)]
-    pub(crate) cost: BTreeMap<Spanned<String>, Spanned<RawCost>>,
+    pub(crate) cost: BTreeMap<Spanned<String>, Spanned<CostValue>>,
     /// Sums that are shown per variant.
     #[serde(default)]
     pub(crate) show: BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
@@ -333,32 +334,4 @@ pub(crate) struct RawFlips {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawPanics {
     pub(crate) percent: Spanned<u32>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RawCost {
-    pub(crate) ns: f64,
-    pub(crate) source: String,
-    /// Smallest and largest of the repeats.
-    #[serde(default)]
-    pub(crate) spread: Vec<f64>,
-}
-
-/// A file of costs, as `quietcore calibrate` writes it.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RawCostFile {
-    pub(crate) measured: Option<RawMeasured>,
-    pub(crate) cost: BTreeMap<Spanned<String>, Spanned<RawCost>>,
-}
-
-/// Where and when costs were measured.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RawMeasured {
-    pub(crate) cpu: String,
-    pub(crate) cores: u64,
-    pub(crate) kernel: String,
-    pub(crate) date: String,
 }

@@ -15,7 +15,6 @@ use toml::Spanned;
 
 /// Thousandths in 1, for exponents.
 const THOUSAND: f64 = 1_000.0;
-/// The most threads of one entry.
 const THREADS_MAX: usize = 10_000;
 
 pub(super) fn expand(raw: &RawLoads, loads: &mut Expander<'_>) -> Result<(), ScenarioProblem> {

@@ -10,11 +10,9 @@ use crate::scenario::names::Preempt;
 use crate::scenario::{Cost, Costs, Factor, LoadKind, Periodic, ScenarioPlan};
 use quietcore_core::Nanos;
 
-/// How to run a plan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunOptions {
     pub(crate) factor: Factor,
-    /// Compute the hash of the run.
     pub(crate) hash: bool,
     /// Check the machine's invariants after every event.
     pub(crate) check: bool,

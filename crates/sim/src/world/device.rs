@@ -4,7 +4,6 @@ use super::tasks::DeviceWork;
 use crate::engine::{SimRandom, Tail, interval};
 use crate::scenario::SoftirqDevice;
 
-/// A device of a load.
 #[derive(Debug)]
 pub(crate) struct DeviceSource {
     device: SoftirqDevice,

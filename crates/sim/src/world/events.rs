@@ -16,7 +16,6 @@ use quietcore_core::{CpuSet, Nanos};
 /// One run of a plan: the topmost layer, which events arrive at.
 pub(crate) struct World<'p> {
     pub(crate) cpu_time: CpuLayer<'p>,
-    /// Devices that raise softirqs.
     pub(super) devices: Vec<DeviceSource>,
     /// Isolated at run time, by a fault.
     pub(super) flipped: CpuSet,

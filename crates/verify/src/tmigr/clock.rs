@@ -50,7 +50,6 @@ impl Wheels<'_> {
 
 #[derive(Debug)]
 pub(super) struct HierarchyClock {
-    /// A tick in ns.
     tick: u64,
     /// Jiffies at 0 ns.
     zero: Option<u64>,
@@ -138,7 +137,6 @@ impl HierarchyClock {
         self.is_settled = wheels.is_settled;
     }
 
-    /// A line showed jiffies.
     pub(super) fn show(&mut self, shown: ShownJiffies) {
         if self.jiffies.is_none_or(|last| !Tick(shown.jiffies).is_before(Tick(last))) {
             self.jiffies = Some(shown.jiffies);

@@ -40,7 +40,6 @@ pub struct HierarchyCounts {
     pub not_recorded: Vec<String>,
 }
 
-/// What is counted on the way.
 #[derive(Debug, Default)]
 pub(crate) struct StepCounts {
     pub(super) events: u64,

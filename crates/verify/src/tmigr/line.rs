@@ -14,7 +14,6 @@ pub(super) const NO_MIGRATOR: u32 = 0xff;
 /// A line that was taken from the input.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HierarchyLine {
-    /// Its number in the input.
     pub(super) number: u64,
     /// The CPU that wrote it.
     pub(super) cpu: u16,

@@ -46,7 +46,6 @@ enum ReplayMode {
 #[derive(Debug)]
 pub(super) struct HierarchyReplay {
     header: Header,
-    /// A tick in ns.
     tick: u64,
     mode: ReplayMode,
     counts: StepCounts,

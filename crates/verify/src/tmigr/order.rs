@@ -30,7 +30,6 @@ pub(super) enum StepKind {
     Check { hidden: [u64; 2] },
 }
 
-/// A step of one CPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OrderedStep {
     pub(super) kind: StepKind,
@@ -55,7 +54,6 @@ impl OrderedStep {
     }
 }
 
-/// A step that was taken.
 #[derive(Clone, Copy, Debug)]
 struct Done {
     step: OrderedStep,
@@ -65,7 +63,6 @@ struct Done {
 #[derive(Debug)]
 pub(super) struct StepOrder {
     pub(super) state: HierarchyState,
-    /// A tick in ns.
     tick: u64,
     done: Vec<Done>,
     /// Ends of the intervals of [`StepKind::Settle`]; the first has the number `first_end`.
@@ -73,7 +70,6 @@ pub(super) struct StepOrder {
     first_end: u64,
     /// What the last step that failed differs in.
     pub(super) difference: Option<Difference>,
-    /// Steps taken.
     pub(super) spent: u64,
 }
 

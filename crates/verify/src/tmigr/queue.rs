@@ -13,10 +13,8 @@
 use super::line::{NEVER, UpdateLine};
 use super::state::{CHILDREN, GroupChild, GroupIndex, GroupModel, HierarchyState, QueuedEvent};
 
-/// What an update came to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Updated {
-    /// The line that it wrote.
     pub(super) line: Option<UpdateLine>,
     /// The walk ends here.
     pub(super) is_done: bool,

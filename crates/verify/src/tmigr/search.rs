@@ -12,14 +12,12 @@ use super::order::{OrderedStep, StepKind, StepOrder};
 /// Other moments for "now", in ticks: jiffies are rarely off by more than one.
 const TICKS: [i8; 11] = [-1, 1, 0, -2, 2, -3, 3, -4, 4, -5, 5];
 
-/// How hard to look.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
     /// How many of the steps that were taken already may be taken back.
     pub(super) back: usize,
     /// How many choices may differ from the order of the lines.
     pub(super) choices: u8,
-    /// How many steps may be tried.
     pub(super) steps: u64,
     /// Only steps of this CPU may move.
     pub(super) only: Option<u16>,

@@ -12,10 +12,8 @@ use super::line::NEVER;
 use quietcore_core::tmigr::{ChildMask, Snapshot};
 use std::collections::HashMap;
 
-/// Children of a group.
 pub(super) const CHILDREN: usize = 8;
 
-/// A child's event in its group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueuedEvent {
     pub(super) expires: u64,
@@ -68,7 +66,6 @@ pub(super) enum GroupChild {
     Group(GroupIndex),
 }
 
-/// A child in its group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GroupPlace {
     pub(super) group: GroupIndex,
@@ -153,7 +150,6 @@ pub(super) enum Late {
     Claims(u16),
 }
 
-/// A CPU that is connected.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CpuModel {
     pub(super) group: GroupIndex,

@@ -8,17 +8,14 @@ use super::load::LoadBase;
 use quietcore_core::CpuId;
 use quietcore_wheel::{Slot, SlotKey, Tick, Timers};
 
-/// A base, by the CPU that owns it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwnerBase {
     pub(super) cpu: CpuId,
     pub(super) kind: LoadBase,
 }
 
-/// A timer that waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoadTimer {
-    /// Its number.
     pub(super) timer: u32,
     /// The place of its arm among the inputs.
     pub(super) arm: u32,
@@ -73,7 +70,6 @@ impl WhatifBases {
         Some(expired.value)
     }
 
-    /// How many timers are still pending.
     pub(super) fn pending(&self) -> u64 {
         self.places.iter().flatten().count() as u64
     }

@@ -92,7 +92,6 @@ pub(super) struct RunPlace {
     pub(super) cpu: CpuId,
 }
 
-/// Counts while a replay runs.
 #[derive(Debug)]
 pub(super) struct WhatifCounts<'a> {
     load: &'a RecordedLoad,

@@ -27,12 +27,9 @@ pub(super) enum LoadBase {
     Deferrable,
 }
 
-/// `timer_start`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoadArm {
-    /// Number of the timer.
     pub(super) timer: u32,
-    /// Number of the function.
     pub(super) function: u32,
     /// In jiffies, as asked for.
     pub(super) expires: u64,
@@ -48,7 +45,6 @@ pub(super) struct LoadArm {
     pub(super) is_idle: bool,
 }
 
-/// What happened.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LoadEvent {
     Arm(LoadArm),
@@ -72,7 +68,6 @@ pub(super) enum LoadEvent {
     Nothing,
 }
 
-/// One input.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoadInput {
     /// Jiffies, counted from those of the first arm: [`RecordedLoad::first_jiffy`] is 2^32.
@@ -100,7 +95,6 @@ pub struct LoadFacts {
     pub nohz_full: CpuSet,
 }
 
-/// How the awake intervals were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AwakeSource {
     /// `tmigr_cpu_active`, `tmigr_cpu_idle` and `timer_base_idle`.
@@ -122,7 +116,6 @@ pub struct RecordedLoad {
     pub(super) first_jiffy: u64,
     pub(super) tick: Nanos,
     pub(super) cpus: u16,
-    /// NUMA node of each CPU.
     pub(super) nodes: Vec<u16>,
     /// CPUs whose joining, and whose becoming available, is among the inputs.
     pub(super) joining: CpuSet,

@@ -23,7 +23,6 @@ use quietcore_core::topology::Topology;
 use quietcore_core::{CpuId, CpuSet, Nanos, SequentialLock};
 use std::collections::BTreeSet;
 
-/// What is known of a CPU.
 #[derive(Clone, Copy, Debug, Default)]
 struct CpuAwake {
     is_asleep: bool,
@@ -32,7 +31,6 @@ struct CpuAwake {
     woken_in: Option<u64>,
 }
 
-/// What a push needs.
 #[derive(Debug)]
 struct PushChoice {
     housekeeping: Housekeeping,
@@ -250,7 +248,6 @@ impl<'a> WhatifMachine<'a> {
         }
     }
 
-    /// A timer is armed.
     pub(super) fn arm(&mut self, place: u32, arm: &LoadArm) {
         if let Some((_, before)) = self.timers.bases.cancel(arm.timer)
             && self.load.recorded_cpu(before.arm).is_some()
@@ -313,7 +310,6 @@ impl<'a> WhatifMachine<'a> {
         due
     }
 
-    /// `cpu` does something.
     pub(super) fn note(&mut self, cpu: CpuId) {
         self.last = cpu;
     }

@@ -11,7 +11,6 @@ pub(super) struct TimerRuns<'a> {
     pub(super) load: &'a RecordedLoad,
     pub(super) bases: WhatifBases,
     pub(super) tally: WhatifCounts<'a>,
-    /// The tick it is.
     pub(super) now: u64,
     /// CPUs whose timers ran since they were last asked for.
     pub(super) owners: Vec<CpuId>,

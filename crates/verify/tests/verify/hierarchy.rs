@@ -246,41 +246,21 @@ fn a_small_machine_agrees() {
 /// line and the field that are named.
 #[test]
 fn each_field_is_compared() {
-    for (from, to, field) in [
-        ("active=4 migrator=4 parent=0 childmask=2", "active=6 migrator=4 parent=0 childmask=2", "active=4"),
-        (
-            "active=4 migrator=4 parent=0 childmask=2",
-            "active=4 migrator=1 parent=0 childmask=2",
-            "migrator=4",
-        ),
-        ("active=4 migrator=4 parent=0 childmask=2", "active=4 migrator=4 parent=0b childmask=2", "parent="),
-        (
-            "active=4 migrator=4 parent=0 childmask=2",
-            "active=4 migrator=4 parent=0 childmask=1",
-            "childmask=2",
-        ),
-        ("group_active=4 nextevt=8000000000", "group_active=6 nextevt=8000000000", "group_active=4"),
-        (
-            "nextevt=8000000000 next_expiry=8000000000",
-            "nextevt=8000000000 next_expiry=4000000000",
-            "next_expiry=8",
-        ),
-        (
-            "nextevt=8000000000 wakeup=9223372036854775807",
-            "nextevt=8000000000 wakeup=8000000000",
-            "wakeup=never",
-        ),
-        (
-            "nextevt=9223372036854775807 wakeup=8000000000",
-            "nextevt=9223372036854775807 wakeup=4000000000",
-            "wakeup=8",
-        ),
-        (
-            "tmigr_cpu_active: cpu=2 parent=0a wakeup=8000000000",
-            "tmigr_cpu_active: cpu=2 parent=0a wakeup=1",
-            "wakeup=8",
-        ),
+    const WORD: &str = "active=4 migrator=4 parent=0 childmask=2";
+    const EVENT: &str = "group_active=4 nextevt=8000000000 next_expiry=8000000000";
+    const IDLE: &str = "nextevt=8000000000 wakeup=9223372036854775807";
+    for (from, right, wrong, field) in [
+        (WORD, "active=4", "active=6", "active=4"),
+        (WORD, "migrator=4", "migrator=1", "migrator=4"),
+        (WORD, "parent=0", "parent=0b", "parent="),
+        (WORD, "childmask=2", "childmask=1", "childmask=2"),
+        (EVENT, "group_active=4", "group_active=6", "group_active=4"),
+        (EVENT, "next_expiry=8000000000", "next_expiry=4000000000", "next_expiry=8"),
+        (IDLE, "wakeup=9223372036854775807", "wakeup=8000000000", "wakeup=never"),
+        ("nextevt=9223372036854775807 wakeup=8000000000", "wakeup=8", "wakeup=4", "wakeup=8"),
+        ("tmigr_cpu_active: cpu=2 parent=0a wakeup=8000000000", "wakeup=8000000000", "wakeup=1", "wakeup=8"),
     ] {
+        let to = &from.replacen(right, wrong, 1);
         let text = in_order().text;
         assert!(text.contains(from), "{from}");
         let text = text.replacen(from, to, 1);

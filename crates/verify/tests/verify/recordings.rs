@@ -9,7 +9,6 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings")
 }
 
-/// The text of a bundled recording.
 pub(crate) fn text_of(name: &str) -> String {
     let mut text = String::new();
     let mut source = open(&folder().join(format!("{name}.txt.zst"))).expect("bundled");

@@ -10,7 +10,6 @@ pub(crate) const JIFFIES: u64 = (1 << 32) - 74_752;
 /// An event that says nothing of timers.
 pub(crate) const TICK_STOP: &str = "tick_stop: success=1 dependency=NONE";
 
-/// A `timer_start`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
     pub(crate) timer: u64,
@@ -113,7 +112,6 @@ impl Trace {
         self.line_at_same_time(start.cpu, "d..1.", &start.text())
     }
 
-    /// A deletion.
     pub(crate) fn cancel(&mut self, timer: u64) -> &mut Self {
         self.line(0, "d..1.", &format!("timer_cancel: timer={timer:016x}"))
     }

@@ -13,7 +13,6 @@ pub(super) struct UsedPath {
     pub(super) segments: Vec<String>,
 }
 
-/// One leaf of a tree of `use`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Import {
     pub(super) path: UsedPath,
@@ -23,12 +22,10 @@ pub(super) struct Import {
     pub(super) is_public: bool,
 }
 
-/// All of it for one file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Imports {
     pub(super) modules: Vec<String>,
     pub(super) imports: Vec<Import>,
-    /// Paths outside of `use`.
     pub(super) paths: Vec<UsedPath>,
     /// Names of items that stand in this file.
     pub(super) items: Vec<String>,

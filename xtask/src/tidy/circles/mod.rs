@@ -13,7 +13,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Through how many re-exports a name is followed.
 const LONGEST_CHAIN: usize = 12;
 
-/// The rules of this file.
 pub(crate) fn check(tree: &SourceTree) -> Vec<Violation> {
     let mut crates: BTreeMap<&str, Vec<&SourceFile>> = BTreeMap::new();
     for source in &tree.sources {

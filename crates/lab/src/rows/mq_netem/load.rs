@@ -39,14 +39,12 @@ const SETTLE: Duration = Duration::from_millis(60);
 /// In a trace one of so many packets is shown.
 const SHOWN: u64 = 64;
 
-/// What queues have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Discipline {
     Fifo,
     Netem,
 }
 
-/// A variant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueSetup {
     pub(crate) discipline: Discipline,
@@ -79,7 +77,6 @@ struct QueueWindow {
 
 type QueueWindows = Arc<Vec<Mutex<QueueWindow>>>;
 
-/// Both senders' work.
 struct QueueLoad {
     machine: &'static Machine,
     device: Device<Frame>,

@@ -198,7 +198,6 @@ impl TaskLayer<'_> {
         }
     }
 
-    /// The task that `cpu` runs next.
     pub(crate) fn take_next(&mut self, cpu: u16) -> Option<u32> {
         let this = self.cpu(cpu);
         let first = this.softirqs.ksoftirqd.filter(|_| this.softirqs.is_boosted);

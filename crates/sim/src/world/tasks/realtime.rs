@@ -98,7 +98,6 @@ impl TaskLayer<'_> {
         found.map(|cpu| cpu.index() as u16)
     }
 
-    /// What `cpu` runs.
     fn running(&self, cpu: u16) -> RunningTask {
         let Some(task) = self.cpus[usize::from(cpu)].current else { return RunningTask::Nothing };
         let task = &self.all[task as usize];

@@ -80,11 +80,9 @@ pub(crate) enum Program {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SimTaskState {
-    /// Waits to be woken.
     Blocked,
     /// In a queue, or current.
     Runnable,
-    /// Will never run again.
     Ended,
 }
 
@@ -113,7 +111,6 @@ pub(crate) struct SimTask {
     pub(crate) round_at: u64,
 }
 
-/// What comes next for a task.
 pub(crate) enum NextPart {
     Run(u64),
     /// Behind its equals.

@@ -5,7 +5,6 @@ use crate::scenario::Cyclic;
 use quietcore_core::CpuSet;
 use quietcore_core::realtime::CpuPriorities;
 
-/// A real-time thread of a load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CyclicState {
     pub(crate) cyclic: Cyclic,

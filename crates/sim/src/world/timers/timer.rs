@@ -37,7 +37,6 @@ impl TimerKey {
     }
 }
 
-/// A timer of a load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SimTimer {
     pub(crate) key: TimerKey,
