@@ -83,16 +83,6 @@ pub struct ShownValue {
 }
 
 /// What a scenario amounts to; everything in it is simulated.
-///
-/// ```
-/// use quietcore_sim::{SimOptions, Scenario};
-///
-/// let text = "duration = \"5ms\"\n[machine]\ncpus = 1\n[expect]\nevery = [\"arms = 0\"]\n"; let scenario =
-/// Scenario::parse("a.toml".as_ref(), text, &|_| unreachable!())?; let outcome =
-/// scenario.run(SimOptions::default(), &mut |_| true, &mut |_| Ok(None))?.expect("not stopped");
-/// assert_eq!(outcome.verdicts[0].found, "0 against 0");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SimOutcome {
     /// Which seed.

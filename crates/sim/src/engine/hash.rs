@@ -8,18 +8,6 @@
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Collects the words of a run. Integers only, so it is the same on every platform and in every build.
-///
-/// ```
-/// use quietcore_sim::TraceHash;
-///
-/// let mut hash = TraceHash::default();
-/// hash.feed(1);
-/// hash.feed(2);
-/// let mut swapped = TraceHash::default();
-/// swapped.feed(2);
-/// swapped.feed(1);
-/// assert_ne!(hash.value(), swapped.value());
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceHash {
     state: u64,

@@ -27,17 +27,6 @@ impl<E> Entry<E> {
 
 /// Events by time; equal times in an order that the seed shuffles. `push` and `pop` are O(log n) and allocate
 /// only while the queue grows.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_sim::EventQueue;
-///
-/// let mut queue = EventQueue::new(7);
-/// queue.push(Nanos(20), "second");
-/// queue.push(Nanos(10), "first");
-/// assert_eq!(queue.pop(), Some((Nanos(10), "first")));
-/// assert_eq!(queue.next_at(), Some(Nanos(20)));
-/// ```
 #[derive(Clone, Debug)]
 pub struct EventQueue<E> {
     heap: Vec<Entry<E>>,

@@ -136,16 +136,6 @@ struct CostFile {
 }
 
 /// All costs of a run.
-///
-/// ```
-/// use quietcore_sim::{Cost, CostTable, CostValue};
-///
-/// let mut table = CostTable::default();
-/// table.set(Cost::Arm, CostValue { ns: 5.1, spread: vec![], source: "calibrate".into() });
-/// let text = table.to_toml();
-/// assert_eq!(CostTable::parse("costs.toml".as_ref(), &text)?, table);
-/// # Ok::<(), quietcore_sim::ScenarioError>(())
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CostTable {
     measured: Option<MeasuredOn>,

@@ -38,27 +38,6 @@ use std::path::Path;
 const BYTES_MAX: usize = 1 << 20;
 
 /// A checked scenario: every variant of it can run.
-///
-/// ```
-/// use quietcore_sim::Scenario;
-///
-/// let text = r#"
-///     duration = "100ms"
-///     [machine]
-///     cpus = 8
-///     isolated = "1-3"
-///     [variants]
-///     exclusion = ["off", "v2"]
-///     [[load.periodic]]
-///     cpus = "housekeeping"
-///     period = "10ms"
-///     [expect]
-///     v2 = ["foreign = 0"]
-/// "#;
-/// let scenario = Scenario::parse("mine.toml".as_ref(), text, &|_| unreachable!("names no costs file"))?;
-/// assert_eq!(scenario.labels().collect::<Vec<_>>(), ["off", "v2"]);
-/// # Ok::<(), quietcore_sim::ScenarioError>(())
-/// ```
 #[derive(Clone, Debug)]
 pub struct Scenario {
     about: Option<String>,
