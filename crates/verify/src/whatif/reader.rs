@@ -26,22 +26,6 @@ const FUNCTION_BYTES_MAX: usize = 96;
 const RATES: [u32; 4] = [100, 250, 300, 1000];
 
 /// Takes events, ends in a [`RecordedLoad`].
-///
-/// ```
-/// use quietcore_verify::whatif::{LoadFacts, LoadReader};
-/// use quietcore_trace::{KernelRelease, TraceReader};
-///
-/// let text = "\
-///     a-9 [000] d..2. 1.000000: timer_start: timer=01 function=f expires=1009 [timeout=9] cpu=0 idx=1 flags=
-///     b-0 [000] d..2. 1.000100: timer_base_idle: is_idle=1 cpu=0
-/// ";
-/// let mut reader = LoadReader::new();
-/// TraceReader::new(text.as_bytes()).read(u64::MAX, &mut |record| reader.take(record))?;
-/// let model = KernelRelease::parse("6.12").map(|release| release.timer_model());
-/// let load = reader.finish(LoadFacts { hz: Some(250), model, ..LoadFacts::default() })?;
-/// assert_eq!((load.len(), load.cpus()), (2, 1));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Default)]
 pub struct LoadReader {
     /// `tick` holds the time stamp in ns until the end.
