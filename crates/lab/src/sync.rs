@@ -24,13 +24,6 @@ impl SharedCount {
 }
 
 /// Says that a trial, or everything, is to end: Ctrl-C of a program, or the end of a load. Copies share it.
-///
-/// ```
-/// let stop = quietcore_lab::StopFlag::default();
-/// let seen_elsewhere = stop.clone();
-/// stop.set();
-/// assert!(seen_elsewhere.is_set());
-/// ```
 #[derive(Clone, Debug, Default)]
 pub struct StopFlag(Arc<AtomicBool>);
 
