@@ -26,3 +26,8 @@ pub use run::{
 };
 pub use scenario::{Cost, CostTable, CostValue, MeasuredOn, Scenario, ScenarioError};
 pub use script::{ScriptEvent, ScriptOccurrence, ScriptStep, ScriptVerb};
+
+/// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -109,31 +109,6 @@ impl Scenario {
     ///
     /// # Panics
     /// When the core breaks an invariant; the message says which, and the seed and label name the run.
-    ///
-    /// ```
-    /// use quietcore_sim::{SimOptions, Scenario};
-    ///
-    /// let text = r#"
-    ///     duration = "200ms"
-    ///     [machine]
-    ///     cpus = 2
-    ///     isolated = "1"
-    ///     [variants]
-    ///     exclusion = ["off", "v2"]
-    ///     [[load.busy]]
-    ///     cpus = "isolated"
-    ///     [[load.periodic]]
-    ///     cpus = "housekeeping"
-    ///     period = "10ms"
-    ///     [expect]
-    ///     off = ["pullers = 1"]
-    ///     v2 = ["foreign = 0", "expiries >= 0.9 * expiries@off"]
-    /// "#;
-    /// let scenario = Scenario::parse("mine.toml".as_ref(), text, &|_| unreachable!("names no costs file"))?;
-    /// let outcome = scenario.run(SimOptions::default(), &mut |_| true, &mut |_| Ok(None))?.expect("not
-    /// stopped"); assert!(outcome.holds, "{:?}", outcome.verdicts);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn run(
         &self,
         options: SimOptions,
