@@ -1,4 +1,4 @@
-//! What the steps that read recordings share: the files of a folder, their names, and the tool that reads them.
+//! What the steps that read recordings share: the files of a folder, their names, and the tool.
 
 use crate::workspace::{Failure, Workspace, run};
 use std::fs;
