@@ -54,6 +54,7 @@ mod relay;
 mod statistics;
 #[cfg(feature = "tun")]
 pub mod tun;
+mod waiting;
 
 pub use control::{
     Answer, ClassReport, Control, FilterReport, QdiscReport, QueueReport, RateReport, ShowOptions,

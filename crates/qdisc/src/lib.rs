@@ -54,7 +54,7 @@ mod tx_queue;
 
 pub use cbq::{Cbq, CbqClass, CbqClassStatistics, CbqError, CbqOverlimit, CbqSettings};
 pub use child::InnerQdisc;
-pub use class::{ClassId, ClassIdError};
+pub use class::ClassId;
 pub use classful::Classful;
 pub use distribution::{Distribution, DistributionError};
 pub use estimator::{Estimator, EstimatorError};

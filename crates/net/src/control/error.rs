@@ -20,11 +20,8 @@ pub enum TcControlError {
         /// Those that there are.
         known: Vec<String>,
     },
-    /// A device has that name already, or this one has a name.
-    DeviceExists {
-        /// The name.
-        device: String,
-    },
+    /// A device has that name already, or this one has that name.
+    DeviceExists(String),
     /// There is a discipline at that place already.
     QdiscExists {
         /// Which device.
@@ -138,7 +135,7 @@ impl fmt::Display for TcControlError {
                 write!(out, "Cannot find device \"{device}\"; ")?;
                 write_known(known, out)
             }
-            Self::DeviceExists { device } => write!(out, "there is a device \"{device}\" already"),
+            Self::DeviceExists(device) => write!(out, "there is a device \"{device}\" already"),
             Self::QdiscExists { device, place, kind, handle } => write!(
                 out,
                 "File exists: {device} {place} has {kind} {handle} already; use `replace`, or `del` it first"

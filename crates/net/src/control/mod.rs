@@ -110,7 +110,7 @@ impl<P: Packet + Debug + Send> Control<P> {
             *known == name || Arc::ptr_eq(&entry.device, &device)
         };
         if let Some((known, _)) = state.devices.iter().find(is_there) {
-            return Err(TcControlError::DeviceExists { device: known.clone() });
+            return Err(TcControlError::DeviceExists(known.clone()));
         }
         device.graft_each();
         state

@@ -1,11 +1,12 @@
 //! What every instance has: its name, its machine, and the socket where lines of `tc` come in.
 
-use super::control_socket::{ControlServer, Reply};
+use super::control_socket::{self, Reply};
 use super::error::InstanceError;
 use super::executor::execute;
 use super::record::TakenName;
 use crate::control::Control;
 use crate::device::Device;
+use crate::waiting::WaitingThread;
 use core::fmt;
 use quietcore_live::Machine;
 use quietcore_qdisc::IpPacket;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 /// The base of an instance. Its owner calls [`close`](Self::close) and drops its own parts first; then the
 /// machine ends, and the name is free.
 pub(super) struct InstanceBase {
-    server: Option<ControlServer>,
+    server: Option<WaitingThread>,
     control: Arc<Control<IpPacket>>,
     devices: [String; 2],
     pub(super) machine: &'static Machine,
@@ -39,7 +40,7 @@ impl InstanceBase {
             self.control.add_device(name, Arc::clone(device))?;
         }
         let (path, control) = (self.name.socket(), Arc::clone(&self.control));
-        let server = ControlServer::start(&path, move |line| execute(&control, line));
+        let server = control_socket::start(&path, move |line| execute(&control, line));
         self.server = Some(server.map_err(|error| InstanceError::Socket { path, error })?);
         Ok(())
     }

@@ -5,6 +5,7 @@
 //! other. A client that sends nothing is dropped after two seconds, so that it cannot keep others out; one
 //! that sends too long a line, at once.
 
+use crate::waiting::WaitingThread;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::fs;
 use std::io::{self, Read, Write};
@@ -12,7 +13,6 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Longest line.
@@ -27,40 +27,21 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 /// What an instance answers to a line: text, or why it refused.
 pub type Reply = Result<String, String>;
 
-/// The thread that answers; a drop ends it.
-#[derive(Debug)]
-pub(super) struct ControlServer {
-    thread: Option<JoinHandle<()>>,
-    stop: OwnedFd,
-}
-
-impl ControlServer {
-    /// Answers lines that come to the socket at `path` with what `execute` says.
-    pub(super) fn start(path: &Path, execute: impl Fn(&str) -> Reply + Send + 'static) -> io::Result<Self> {
-        if fs::remove_file(path).is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
-            return Err(io::Error::other(format!("{}: it cannot be replaced", path.display())));
-        }
-        let listener = UnixListener::bind(path)?;
-        // Its folder is open to this user alone, so no other user can connect before this.
-        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-        listener.set_nonblocking(true)?;
-        let stop = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)?;
-        let stopped = stop.try_clone()?;
-        let serve = move || serve(&listener, &stopped, &execute);
-        let thread = thread::Builder::new().name("qc-control".to_owned()).spawn(serve)?;
-        Ok(Self { thread: Some(thread), stop })
+/// Answers lines that come to the socket at `path` with what `execute` says.
+pub(super) fn start(
+    path: &Path,
+    execute: impl Fn(&str) -> Reply + Send + 'static,
+) -> io::Result<WaitingThread> {
+    if fs::remove_file(path).is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
+        return Err(io::Error::other(format!("{}: it cannot be replaced", path.display())));
     }
-}
-
-impl Drop for ControlServer {
-    fn drop(&mut self) {
-        // If the counter is full the thread ends as well.
-        let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
-        if let Some(thread) = self.thread.take() {
-            // An error is a panic, which was printed; there is nothing left to wait for.
-            let _ = thread.join();
-        }
-    }
+    let listener = UnixListener::bind(path)?;
+    // Its folder is open to this user alone, so no other user can connect before this.
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    listener.set_nonblocking(true)?;
+    let stop = WaitingThread::stop()?;
+    let stopped = stop.try_clone()?;
+    WaitingThread::start("qc-control", stop, move || serve(&listener, &stopped, &execute))
 }
 
 fn serve(listener: &UnixListener, stop: &OwnedFd, execute: &dyn Fn(&str) -> Reply) {
@@ -176,7 +157,7 @@ fn receive(stream: &mut impl Read, longest: usize) -> io::Result<Option<Vec<u8>>
 
 #[cfg(test)]
 mod tests {
-    use super::{ControlServer, REQUEST_MAX, Reply, ask, receive, send};
+    use super::{REQUEST_MAX, Reply, ask, receive, send, start};
     use std::io::{Read, Write};
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::UnixStream;
@@ -195,7 +176,7 @@ mod tests {
     #[test]
     fn a_client_that_stays_does_not_put_off_the_end() {
         let path = path("stays");
-        let server = ControlServer::start(&path, upper).unwrap();
+        let server = start(&path, upper).unwrap();
         let mut stream = UnixStream::connect(&path).unwrap();
         assert_eq!(ask(&mut stream, "first").unwrap(), Ok("FIRST".to_owned()));
         let client = std::thread::spawn(move || {
@@ -215,7 +196,7 @@ mod tests {
     #[test]
     fn lines_are_answered() {
         let path = path("answers");
-        let server = ControlServer::start(&path, upper).unwrap();
+        let server = start(&path, upper).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let mut stream = UnixStream::connect(&path).unwrap();
         assert_eq!(ask(&mut stream, "qdisc").unwrap(), Ok("QDISC".to_owned()));
@@ -233,7 +214,7 @@ mod tests {
     #[test]
     fn hostile_clients_are_dropped() {
         let path = path("hostile");
-        let server = ControlServer::start(&path, upper).unwrap();
+        let server = start(&path, upper).unwrap();
         for bytes in [&u32::MAX.to_le_bytes()[..], &[1, 0], &[9, 0, 0, 0, b'x']] {
             let mut stream = UnixStream::connect(&path).unwrap();
             stream.write_all(bytes).unwrap();

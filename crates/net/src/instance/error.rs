@@ -20,15 +20,9 @@ pub enum InstanceError {
         pid: Option<u32>,
     },
     /// The folder of records is another user's, or no folder.
-    FolderNotOwn {
-        /// The folder.
-        folder: PathBuf,
-    },
+    FolderNotOwn(PathBuf),
     /// Other users can put something into the folder of records.
-    FolderOpen {
-        /// The folder.
-        folder: PathBuf,
-    },
+    FolderOpen(PathBuf),
     /// A record, or the folder of records, cannot be read or written.
     Record {
         /// Where.
@@ -60,11 +54,11 @@ impl fmt::Display for InstanceError {
                 write!(out, "an instance {name} runs already")?;
                 pid.iter().try_for_each(|pid| write!(out, " (process {pid})"))
             }
-            Self::FolderNotOwn { folder } => {
+            Self::FolderNotOwn(folder) => {
                 let remedy = "remove it, or set XDG_RUNTIME_DIR";
                 write!(out, "{} is not a folder of this user: {remedy}", folder.display())
             }
-            Self::FolderOpen { folder } => {
+            Self::FolderOpen(folder) => {
                 write!(out, "{} is open to others: `chmod 700` it", folder.display())
             }
             Self::Record { path, error } => write!(out, "{}: {error}", path.display()),
@@ -82,7 +76,7 @@ impl fmt::Display for InstanceError {
 impl core::error::Error for InstanceError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            Self::NameTaken { .. } | Self::FolderNotOwn { .. } | Self::FolderOpen { .. } => None,
+            Self::NameTaken { .. } | Self::FolderNotOwn(_) | Self::FolderOpen(_) => None,
             Self::Record { error, .. } | Self::Socket { error, .. } => Some(error),
             Self::Machine(error) => Some(error),
             Self::Control(error) => Some(error),

@@ -181,10 +181,10 @@ fn check_folder(folder: &Path) -> Result<(), InstanceError> {
     let found = fs::symlink_metadata(folder);
     let found = found.map_err(|error| InstanceError::Record { path: folder.to_owned(), error })?;
     if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() {
-        return Err(InstanceError::FolderNotOwn { folder: folder.to_owned() });
+        return Err(InstanceError::FolderNotOwn(folder.to_owned()));
     }
     if found.mode() & 0o077 != 0 {
-        return Err(InstanceError::FolderOpen { folder: folder.to_owned() });
+        return Err(InstanceError::FolderOpen(folder.to_owned()));
     }
     Ok(())
 }

@@ -29,8 +29,9 @@ use super::device::Device;
 use super::network::Network;
 use super::options::DeviceOptions;
 use super::receive::Receiver;
+use super::waiting::WaitingThread;
 use core::fmt;
-use poller::{Poller, Strangers};
+use poller::Strangers;
 use port::{EntryReceiver, PeerEntry, PeerExit, Port};
 use quietcore_live::Machine;
 use quietcore_qdisc::IpPacket;
@@ -93,7 +94,7 @@ pub struct RelayStatistics {
 pub struct Relay {
     ways: [Way; 2],
     /// Dropped first, so that no run of a closed end is asked for.
-    poller: Option<Poller>,
+    poller: Option<WaitingThread>,
 }
 
 /// What comes in at an end.
@@ -128,7 +129,7 @@ impl Relay {
         let ports = [Port::open(options.ends[0])?, Port::open(options.ends[1])?];
         let own = |peer: &SocketAddr| ports.iter().any(|port| port.is_at(*peer));
         if let Some(peer) = options.ends.map(|end| end.peer).into_iter().find(own) {
-            return Err(RelayError::Loop { peer });
+            return Err(RelayError::Loop(peer));
         }
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(|error| RelayError::Poller(error.into()))?;
         let epoll = Arc::new(epoll);
@@ -206,10 +207,10 @@ fn begin(
     epoll: Arc<OwnedFd>,
     receivers: Vec<Receiver>,
     strangers: Vec<Strangers>,
-) -> Result<Poller, RelayError> {
+) -> Result<WaitingThread, RelayError> {
     let receivers = receivers.try_into().unwrap_or_else(|_| unreachable!("one for each port"));
     let strangers = strangers.try_into().unwrap_or_else(|_| unreachable!("one for each port"));
-    Poller::start(epoll, receivers, strangers).map_err(RelayError::Poller)
+    poller::start(epoll, receivers, strangers).map_err(RelayError::Poller)
 }
 
 impl Drop for Relay {

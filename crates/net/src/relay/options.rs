@@ -59,11 +59,11 @@ impl RelayOptions {
                 return Err(RelayError::Versions { listen, peer });
             }
             if !is_one_host(peer) {
-                return Err(RelayError::Peer { peer });
+                return Err(RelayError::Peer(peer));
             }
             let outside = [listen, peer].into_iter().find(|address| !address.ip().is_loopback());
             if let Some(address) = outside.filter(|_| self.reach == Reach::Loopback) {
-                return Err(RelayError::NotLoopback { address });
+                return Err(RelayError::NotLoopback(address));
             }
         }
         Ok(())
@@ -82,21 +82,12 @@ fn is_one_host(peer: SocketAddr) -> bool {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RelayError {
-    /// An address is not on loopback, and [`RelayOptions::beyond_loopback`] was not asked for.
-    NotLoopback {
-        /// The one that is not.
-        address: SocketAddr,
-    },
-    /// A peer is no single program: port 0, an unspecified, multicast or broadcast address.
-    Peer {
-        /// The one that is not.
-        peer: SocketAddr,
-    },
-    /// A peer is the relay itself: datagrams would go round for ever.
-    Loop {
-        /// The peer, at which the relay listens.
-        peer: SocketAddr,
-    },
+    /// This address is not on loopback, and [`RelayOptions::beyond_loopback`] was not asked for.
+    NotLoopback(SocketAddr),
+    /// This peer is no single program: port 0, an unspecified, multicast or broadcast address.
+    Peer(SocketAddr),
+    /// The relay listens at this peer: datagrams would go round for ever.
+    Loop(SocketAddr),
     /// An end listens on IPv4 and has a peer on IPv6, or the other way round.
     Versions {
         /// Where it listens.
@@ -120,13 +111,13 @@ pub enum RelayError {
 impl fmt::Display for RelayError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotLoopback { address } => {
+            Self::NotLoopback(address) => {
                 write!(out, "{address} is not on loopback, and `beyond_loopback` was not asked for")
             }
-            Self::Peer { peer } => {
+            Self::Peer(peer) => {
                 write!(out, "{peer} is no peer: it must be the address and port of one program")
             }
-            Self::Loop { peer } => write!(out, "the peer {peer} is the relay itself"),
+            Self::Loop(peer) => write!(out, "the peer {peer} is the relay itself"),
             Self::Versions { listen, peer } => {
                 write!(out, "{listen} and its peer {peer} are of different versions of IP")
             }

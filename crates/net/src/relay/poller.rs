@@ -2,13 +2,12 @@
 //! strangers' away.
 
 use super::super::receive::Receiver;
+use super::super::waiting::WaitingThread;
 use rustix::event::epoll;
-use rustix::event::{EventfdFlags, eventfd};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
 
 /// What is done when the descriptor of that number is ready: entries 0 and 1, strangers 2 and 3, the end 4.
 const STRANGERS: u64 = 2;
@@ -39,39 +38,19 @@ impl Strangers {
     }
 }
 
-pub(super) struct Poller {
-    thread: Option<JoinHandle<()>>,
-    stop: OwnedFd,
-}
-
-impl Poller {
-    /// Begins to wait; entries are in `epoll` already, with their own numbers.
-    pub(super) fn start(
-        epoll: Arc<OwnedFd>,
-        receivers: [Receiver; 2],
-        strangers: [Strangers; 2],
-    ) -> io::Result<Self> {
-        let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
-        let waits = epoll::EventFlags::IN;
-        epoll::add(&*epoll, &stop, epoll::EventData::new_u64(STOP), waits)?;
-        for (token, strangers) in (STRANGERS..).zip(&strangers) {
-            epoll::add(&*epoll, &strangers.socket, epoll::EventData::new_u64(token), waits)?;
-        }
-        let poll = move || poll(&epoll, &receivers, &strangers);
-        let thread = thread::Builder::new().name("qc-relay".to_owned()).spawn(poll)?;
-        Ok(Self { thread: Some(thread), stop })
+/// Begins to wait; entries are in `epoll` already, with their own numbers.
+pub(super) fn start(
+    epoll: Arc<OwnedFd>,
+    receivers: [Receiver; 2],
+    strangers: [Strangers; 2],
+) -> io::Result<WaitingThread> {
+    let stop = WaitingThread::stop()?;
+    let waits = epoll::EventFlags::IN;
+    epoll::add(&*epoll, &stop, epoll::EventData::new_u64(STOP), waits)?;
+    for (token, strangers) in (STRANGERS..).zip(&strangers) {
+        epoll::add(&*epoll, &strangers.socket, epoll::EventData::new_u64(token), waits)?;
     }
-}
-
-impl Drop for Poller {
-    fn drop(&mut self) {
-        // If the counter is full the poller ends as well.
-        let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
-        if let Some(thread) = self.thread.take() {
-            // An error is a panic, which was printed; there is nothing left to wait for.
-            let _ = thread.join();
-        }
-    }
+    WaitingThread::start("qc-relay", stop, move || poll(&epoll, &receivers, &strangers))
 }
 
 fn poll(epoll: &OwnedFd, receivers: &[Receiver; 2], strangers: &[Strangers; 2]) {

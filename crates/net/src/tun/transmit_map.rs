@@ -16,25 +16,13 @@ pub struct TransmitMap(Vec<(usize, CpuSet)>);
 #[non_exhaustive]
 pub enum TransmitMapError {
     /// A part that has no `=`, and no queue before it.
-    NoQueue {
-        /// The part.
-        part: String,
-    },
+    NoQueue(String),
     /// A queue that is no number.
-    NotANumber {
-        /// What stands there.
-        text: String,
-    },
+    NotANumber(String),
     /// A queue is named twice.
-    Twice {
-        /// The queue.
-        queue: usize,
-    },
+    Twice(usize),
     /// A queue has no CPU.
-    NoCpus {
-        /// The queue.
-        queue: usize,
-    },
+    NoCpus(usize),
     /// A queue's CPUs are no list of CPUs.
     Cpus {
         /// The queue.
@@ -63,10 +51,10 @@ pub enum TransmitMapError {
 impl fmt::Display for TransmitMapError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoQueue { part } => write!(out, "{part:?}: write QUEUE=CPUS, as 0=0-3,1=4-7"),
-            Self::NotANumber { text } => write!(out, "{text:?} is no number of a queue"),
-            Self::Twice { queue } => write!(out, "queue {queue} is named twice"),
-            Self::NoCpus { queue } => write!(out, "queue {queue} has no CPU"),
+            Self::NoQueue(part) => write!(out, "{part:?}: write QUEUE=CPUS, as 0=0-3,1=4-7"),
+            Self::NotANumber(text) => write!(out, "{text:?} is no number of a queue"),
+            Self::Twice(queue) => write!(out, "queue {queue} is named twice"),
+            Self::NoCpus(queue) => write!(out, "queue {queue} has no CPU"),
             Self::Cpus { queue, error } => write!(out, "the CPUs of queue {queue}: {error}"),
             Self::UnknownQueue { queue, queues } => {
                 write!(out, "there is no queue {queue}: there are {queues}, the first one is 0")
@@ -93,10 +81,9 @@ impl core::str::FromStr for TransmitMap {
             match (part.split_once('='), entries.last_mut()) {
                 (Some((queue, cpus)), _) => {
                     let number = queue.trim().parse::<usize>();
-                    let number =
-                        number.map_err(|_| TransmitMapError::NotANumber { text: queue.to_owned() })?;
+                    let number = number.map_err(|_| TransmitMapError::NotANumber(queue.to_owned()))?;
                     if entries.iter().any(|(known, _)| *known == number) {
-                        return Err(TransmitMapError::Twice { queue: number });
+                        return Err(TransmitMapError::Twice(number));
                     }
                     entries.push((number, cpus.to_owned()));
                 }
@@ -104,12 +91,12 @@ impl core::str::FromStr for TransmitMap {
                     cpus.push(',');
                     cpus.push_str(part);
                 }
-                (None, None) => return Err(TransmitMapError::NoQueue { part: part.to_owned() }),
+                (None, None) => return Err(TransmitMapError::NoQueue(part.to_owned())),
             }
         }
         let read = |(queue, cpus): (usize, String)| match cpus.parse::<CpuSet>() {
             Ok(set) if set.first().is_some() => Ok((queue, set)),
-            Ok(_) => Err(TransmitMapError::NoCpus { queue }),
+            Ok(_) => Err(TransmitMapError::NoCpus(queue)),
             Err(error) => Err(TransmitMapError::Cpus { queue, error }),
         };
         entries.into_iter().map(read).collect::<Result<_, _>>().map(Self)

@@ -21,6 +21,7 @@ use crate::device::Device;
 use crate::network::Network;
 use crate::options::{DeviceOptions, Watchdog};
 use crate::receive::Receiver;
+use crate::waiting::WaitingThread;
 use core::fmt;
 use quietcore_live::{CpuSet, Machine};
 use quietcore_qdisc::IpPacket;
@@ -28,7 +29,6 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 
 /// The token of the descriptor that ends the poller.
 const STOP: u64 = u64::MAX;
@@ -89,9 +89,9 @@ pub struct WireOptions {
 /// A wire that carries packets until it is dropped. The machine must have lanes for the map's CPUs.
 #[derive(Debug)]
 pub struct Wire {
+    /// Ends first.
+    _poller: WaitingThread,
     directions: [Direction; 2],
-    poller: Option<JoinHandle<()>>,
-    stop: OwnedFd,
 }
 
 impl Wire {
@@ -112,29 +112,17 @@ impl Wire {
         for side in 0..2 {
             parts.add_ready(side, &directions, &mut table)?;
         }
-        let stop = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).map_err(broken)?;
+        let stop = WaitingThread::stop().map_err(|error| TunError::wire("the wire cannot be made", error))?;
         epoll::add(&*epoll, &stop, EventData::new_u64(STOP), EventFlags::IN).map_err(broken)?;
-        let poll = move || poll(&epoll, &table);
-        let poller = thread::Builder::new().name("qc-poller".to_owned()).spawn(poll);
+        let poller = WaitingThread::start("qc-poller", stop, move || poll(&epoll, &table));
         let poller = poller.map_err(|error| TunError::wire("no thread for the poller", error))?;
-        Ok(Self { directions, poller: Some(poller), stop })
+        Ok(Self { directions, _poller: poller })
     }
 
     /// From the first side to the second, and back.
     #[must_use]
     pub const fn directions(&self) -> &[Direction; 2] {
         &self.directions
-    }
-}
-
-impl Drop for Wire {
-    fn drop(&mut self) {
-        // If the counter is full the poller ends as well.
-        let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
-        if let Some(poller) = self.poller.take() {
-            // An error is a panic, which was printed; there is nothing left to wait for.
-            let _ = poller.join();
-        }
     }
 }
 

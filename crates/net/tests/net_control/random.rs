@@ -6,7 +6,7 @@
 use super::world::{Parcel, World, parcel};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use quietcore::net::{Answer, ClassReport, QdiscReport};
+use quietcore::net::{ClassReport, QdiscReport};
 use quietcore::qdisc::{ClassId, Enqueued};
 use std::collections::BTreeSet;
 
@@ -107,17 +107,11 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn qdiscs(world: &World) -> Vec<QdiscReport> {
-    match world.control.execute_line("tc -s -d qdisc show dev eth1") {
-        Ok(Answer::Qdiscs(reports)) => reports,
-        other => panic!("{other:?}"),
-    }
+    world.qdiscs("tc -s -d qdisc show dev eth1")
 }
 
 fn classes(world: &World) -> Vec<ClassReport> {
-    match world.control.execute_line("tc -s -d class show dev eth1") {
-        Ok(Answer::Classes(reports)) => reports,
-        other => panic!("{other:?}"),
-    }
+    world.classes("tc -s -d class show dev eth1")
 }
 
 /// One of what there is, if there is anything.

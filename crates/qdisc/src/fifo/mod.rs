@@ -21,16 +21,6 @@ pub enum FifoLimit {
 }
 
 /// First in, first out.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{Fifo, FifoLimit, Qdisc, Enqueued};
-///
-/// let mut queue = Fifo::new(FifoLimit::Bytes(100));
-/// assert_eq!(queue.enqueue(Nanos(0), vec![0; 100]), Enqueued::Queued);
-/// assert_eq!(queue.enqueue(Nanos(0), vec![0; 1]), Enqueued::Dropped);
-/// assert_eq!(queue.statistics().backlog, 100);
-/// ```
 #[derive(Debug)]
 pub struct Fifo<P> {
     limit: FifoLimit,

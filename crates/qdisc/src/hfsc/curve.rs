@@ -18,8 +18,6 @@ pub(super) const BYTE: u128 = 1_000_000_000;
 /// // Voice: 160 bytes within 5 ms, though only 8000 bytes per second in the long run.
 /// let voice = ServiceCurve::from_delay(160, Nanos(5_000_000), 8_000)?;
 /// assert_eq!(voice, ServiceCurve::two_piece(32_000, Nanos(5_000_000), 8_000));
-/// assert_eq!(voice.bytes(Nanos(5_000_000)), 160);
-/// assert_eq!(voice.bytes(Nanos(1_005_000_000)), 8_160);
 /// # Ok::<(), quietcore_qdisc::CurveError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,16 +65,6 @@ impl ServiceCurve {
         // No more than `dmax`, as the rate is at least the burst.
         let needed = work.div_ceil(rate as u128);
         Ok(Self { m1: 0, d: Nanos(dmax.0 - needed as u64), m2: rate })
-    }
-
-    /// The whole bytes that it gives within `span`.
-    #[must_use]
-    pub const fn bytes(&self, span: Nanos) -> u64 {
-        let first = if span.0 < self.d.0 { span.0 } else { self.d.0 };
-        // Each product is below 2^128, and so is their sum: the spans add up to one `u64`.
-        let parts = self.m1 as u128 * first as u128 + self.m2 as u128 * (span.0 - first) as u128;
-        let bytes = parts / BYTE;
-        if bytes > u64::MAX as u128 { u64::MAX } else { bytes as u64 }
     }
 
     /// Whether it gives less later, or the same.

@@ -1,6 +1,6 @@
 //! The classes of an [`Hfsc`], and what is inside of them.
 
-use super::{Hfsc, HfscClass, HfscError};
+use super::{Hfsc, HfscError};
 use crate::classful::Classful;
 use crate::refusal::TcRefusal;
 use crate::{ClassId, Enqueued, Fifo, InnerQdisc, Packet, Qdisc, Statistics};
@@ -8,20 +8,6 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
-
-impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
-    /// The class of packets whose priority names no leaf.
-    #[must_use]
-    pub const fn default_class(&self) -> Option<ClassId> {
-        self.default
-    }
-
-    /// What a class was given; `None` of one that does not exist.
-    #[must_use]
-    pub fn class(&self, name: ClassId) -> Option<&HfscClass> {
-        self.key(name).ok().map(|key| &self.tree.class(key).config)
-    }
-}
 
 impl<P: Packet + Debug + Send> Classful<P> for Hfsc<P> {
     fn classes(&self) -> Vec<ClassId> {

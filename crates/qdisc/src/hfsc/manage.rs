@@ -183,11 +183,6 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
         Some(HfscStatistics { queue, realtime_bytes, periods, level: self.tree.level(key) })
     }
 
-    /// All classes, in the order of their names.
-    pub fn classes(&self) -> impl Iterator<Item = ClassId> {
-        self.names.keys().copied()
-    }
-
     pub(super) fn key(&self, name: ClassId) -> Result<HfscKey, HfscError> {
         self.names.get(&name).copied().ok_or(HfscError::Unknown(name))
     }

@@ -51,7 +51,7 @@ pub(super) struct HtbNode<P> {
     pub(super) deficits: [i64; LEVELS],
     pub(super) quantum: u32,
     /// Times, sent, lends, borrows, giants, overlimits; and what queues dropped that it no longer has.
-    counted: HtbClassStatistics,
+    pub(super) counted: HtbClassStatistics,
     /// When the buckets were last brought up to date.
     updated: Nanos,
 }
@@ -139,10 +139,6 @@ impl<P: Packet + Debug> HtbNode<P> {
         self.counted.lends += u64::from(self.level == lender);
         self.counted.borrows += u64::from(self.level < lender);
         self.counted.giants += u64::from(bytes > self.settings.mtu);
-    }
-
-    pub(super) fn reached_ceil(&mut self) {
-        self.counted.queue.overlimits += 1;
     }
 
     /// Takes its queue away or gives it another one; what is in the old one is dropped.

@@ -167,7 +167,7 @@ impl<P: Packet + Debug> HtbTree<P> {
             self.node_mut(id).mode = mode;
             self.attach(id, mask);
             if mode == HtbMode::CantSend {
-                self.node_mut(id).reached_ceil();
+                self.node_mut(id).counted.queue.overlimits += 1;
                 self.overlimits += 1;
             }
         }

@@ -12,15 +12,6 @@ const AUTHENTICATION: u8 = 51;
 const FRAGMENT: u8 = 44;
 
 /// What the headers of a packet say, as far as the bytes go.
-///
-/// ```
-/// use quietcore_qdisc::IpHeader;
-///
-/// let mut bytes = [0; 28];
-/// (bytes[0], bytes[3], bytes[9], bytes[23]) = (0x45, 28, 17, 53); // IPv4, 28 bytes, UDP, to port 53
-/// let header = IpHeader::parse(&bytes).expect("one of IPv4");
-/// assert_eq!((header.protocol, header.ports), (17, Some((0, 53))));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpHeader {
     /// Where it comes from.

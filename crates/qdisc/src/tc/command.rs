@@ -62,20 +62,6 @@ pub struct Estimation {
 }
 
 /// `qdisc add`, `change`, `replace` or `del`.
-///
-/// ```
-/// use quietcore_qdisc::tc::{Command, TcParent, QdiscCommand, TcVerb, parse};
-///
-/// let removal = QdiscCommand {
-///     verb: TcVerb::Delete,
-///     device: "eth1".into(),
-///     place: Some(TcParent::Root),
-///     handle: None,
-///     est: None,
-///     options: None,
-/// };
-/// assert_eq!(parse("qd del dev eth1 root 2>/dev/null"), Ok(Command::Qdisc(removal)));
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QdiscCommand {
     /// What is done.

@@ -3,7 +3,7 @@
 use crate::common::{Gate, Parcel, throttled};
 use crate::{MILLISECOND, name, share};
 use quietcore_core::Nanos;
-use quietcore_qdisc::{Dequeued, Fifo, FifoLimit, Hfsc, HfscClass, HfscError, Qdisc};
+use quietcore_qdisc::{Classful as _, Dequeued, Fifo, FifoLimit, Hfsc, HfscClass, HfscError, Qdisc};
 use quietcore_qdisc::{Enqueued, ServiceCurve};
 
 fn packet(class: usize, length: u32) -> Parcel {
@@ -169,7 +169,7 @@ fn classes_count() {
     assert_eq!((of(1).level, of(2).level, of(1).periods, of(3).periods), (1, 0, 1, 1));
     let all = queue.statistics();
     assert_eq!((all.sent_packets, all.dropped, all.qlen, all.backlog), (1, 2, 2, 200));
-    assert_eq!(queue.classes().collect::<Vec<_>>(), [name(1), name(2), name(3)]);
+    assert_eq!(queue.classes(), [name(1), name(2), name(3)]);
 }
 
 /// Goal: a packet never passes more than 64 classes above its own. Method: so many in each other, and one.
