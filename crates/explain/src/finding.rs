@@ -51,16 +51,6 @@ pub enum Evidence {
 }
 
 /// One finding. All texts are full sentences without a trailing line break.
-///
-/// ```
-/// use quietcore_explain::{Finding, Severity};
-/// use quietcore_trace::Question;
-///
-/// let finding = Finding::new("rt-throttling", Question::RealTime, Severity::Warning)
-///     .what("Real-time tasks are stopped for 50 ms of every second.")
-///     .change("sysctl -w kernel.sched_rt_runtime_us=-1");
-/// assert_eq!(finding.severity, Severity::Warning);
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Stable name, lower case with hyphens.

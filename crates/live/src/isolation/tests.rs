@@ -3,7 +3,7 @@
 
 use super::files::{Below, Files};
 use super::host::read;
-use super::{HostIsolation, HostWatch, IsolationChange, IsolationProblem};
+use super::{HostIsolation, HostWatch, HostWatchGuard, IsolationChange, IsolationProblem};
 use crate::{CpuSet, Machine, StartError, isolation::IsolateError};
 use core::time::Duration;
 use proptest::prelude::*;
@@ -304,8 +304,12 @@ impl Folder {
         self.write("/cg/cpuset.cpus.isolated", &format!("{list}\n"));
     }
 
-    fn watch(&self) -> HostWatch {
-        HostWatch::new().every(Duration::from_millis(10)).below(&self.0)
+    /// Has `machine` follow it; tells of every change.
+    fn follow(&self, machine: &'static Machine) -> (HostWatchGuard, Receiver<IsolationChange>) {
+        let (sender, changes) = channel();
+        let watch = HostWatch::new().every(Duration::from_millis(10)).below(&self.0);
+        let guard = machine.watch_host_isolation(watch, move |change| _ = sender.send(change.clone()));
+        (guard.expect("there is a thread to be had"), changes)
     }
 }
 
@@ -339,9 +343,7 @@ fn a_machine_follows_its_host() {
     let Some((_, last)) = two_cpus() else { return };
     let folder = Folder::new();
     let machine = Machine::start().expect("starts");
-    let (sender, changes) = channel();
-    let watch = machine.watch_host_isolation(folder.watch(), move |change| _ = sender.send(change.clone()));
-    let guard = watch.expect("there is a thread to be had");
+    let (guard, changes) = folder.follow(machine);
     folder.isolate(&last.to_string());
     let change = next(&changes);
     assert_eq!((&change.before, &change.wanted), (&CpuSet::new(), &last));
@@ -369,9 +371,7 @@ fn somebody_is_left_for_housekeeping() {
     let Some((cpus, last)) = two_cpus() else { return };
     let folder = Folder::new();
     let machine = Machine::start().expect("starts");
-    let (sender, changes) = channel();
-    let watch = machine.watch_host_isolation(folder.watch(), move |change| _ = sender.send(change.clone()));
-    let guard = watch.expect("there is a thread to be had");
+    let (guard, changes) = folder.follow(machine);
     folder.isolate(&cpus.to_string());
     let change = next(&changes);
     assert_eq!((&change.outcome, &change.wanted), (&Err(IsolateError::NoHousekeeping), &cpus));
@@ -395,10 +395,8 @@ fn what_cannot_be_read_takes_nothing_back() {
     folder.isolate(&last.to_string());
     let machine = Machine::builder().isolation_from(folder.0.clone()).start().expect("one is left");
     assert_eq!(runtime(machine), last, "from the start");
-    let (sender, changes) = channel();
     folder.isolate("x");
-    let watch = machine.watch_host_isolation(folder.watch(), move |change| _ = sender.send(change.clone()));
-    let guard = watch.expect("there is a thread to be had");
+    let (guard, changes) = folder.follow(machine);
     let reading = read(&Below(folder.0.clone())).host;
     assert!(reading.is_incomplete() && reading.from_tasks().is_empty());
     assert!(changes.recv_timeout(Duration::from_millis(100)).is_err(), "nothing is taken back");

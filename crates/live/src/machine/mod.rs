@@ -57,16 +57,6 @@ use sync::{Hosts, Life};
 
 /// Timers on the threads of this process. Any thread may arm and cancel; see [`MachineBuilder`] for what it
 /// is made with.
-///
-/// ```
-/// use quietcore::Machine;
-///
-/// let machine = Machine::start()?;
-/// assert!(machine.is_running());
-/// machine.shutdown();
-/// assert!(!machine.is_running());
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 pub struct Machine {
     pub(crate) core: Core<FutexLock, Payload>,
     pub(crate) clock: Clock,

@@ -12,14 +12,6 @@ use crate::words::lock::{self, LockStatistics};
 use quietcore_core::{Counters, CpuId, CpuSet, Nanos};
 
 /// What one CPU of the machine has counted so far.
-///
-/// ```
-/// let machine = quietcore::Machine::start()?;
-/// let metrics = machine.metrics();
-/// assert!(metrics.cpus.iter().all(|cpu| cpu.bases.armed == 0));
-/// machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CpuMetrics {

@@ -45,18 +45,6 @@ impl fmt::Display for SpawnError {
 impl core::error::Error for SpawnError {}
 
 /// Why a task has no result.
-///
-/// ```
-/// use quietcore::{LaneThreads, Machine};
-///
-/// let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
-/// let task = machine.spawn(async { panic!("no") })?;
-/// let error = futures_executor::block_on(task).expect_err("it panicked");
-/// assert!(error.is_panic());
-/// assert_eq!(error.to_string(), "the task panicked: no");
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub enum JoinError {
     /// It was aborted, or its machine or its lane's thread ended.
     Cancelled,

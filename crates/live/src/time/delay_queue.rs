@@ -29,18 +29,6 @@ pub struct Key {
 }
 
 /// A value that left a [`DelayQueue`].
-///
-/// ```
-/// use quietcore::time::{DelayQueue, Instant};
-///
-/// let (mut queue, deadline) = (DelayQueue::new(), Instant::now());
-/// let key = queue.insert_at("request 7", deadline);
-/// let mut expired = queue.remove(&key);
-/// assert_eq!((expired.key(), expired.deadline()), (key, deadline));
-/// *expired.get_mut() = "request 8";
-/// assert_eq!(expired.get_ref(), &"request 8");
-/// assert_eq!(expired.into_inner(), "request 8");
-/// ```
 #[derive(Debug)]
 pub struct Expired<T> {
     value: T,

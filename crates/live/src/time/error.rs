@@ -4,19 +4,6 @@ use core::fmt;
 use std::io;
 
 /// The deadline of a [`Timeout`](super::Timeout) came before its future was ready.
-///
-/// ```
-/// use quietcore::Machine;
-/// use quietcore::time::{Duration, error::Elapsed, timeout};
-///
-/// let machine = Machine::start()?;
-/// let _entered = machine.enter();
-/// let result: Result<(), Elapsed> =
-///     futures_executor::block_on(timeout(Duration::from_millis(1), core::future::pending()));
-/// assert_eq!(result.unwrap_err().to_string(), "deadline has elapsed");
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct Elapsed(());
 

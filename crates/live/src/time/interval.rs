@@ -52,19 +52,6 @@ fn check(period: Duration) {
 }
 
 /// Ticks at the multiples of a period. Made by [`interval`] and [`interval_at`].
-///
-/// ```
-/// use quietcore::Machine;
-/// use quietcore::time::{Duration, MissedTickBehavior, interval};
-///
-/// let machine = Machine::start()?;
-/// let _entered = machine.enter();
-/// let ticks = interval(Duration::from_millis(10));
-/// assert_eq!(ticks.period(), Duration::from_millis(10));
-/// assert_eq!(ticks.missed_tick_behavior(), MissedTickBehavior::Skip); // tokio's default is `Burst`
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[derive(Debug)]
 pub struct Interval {
     delay: Pin<Box<Sleep>>,

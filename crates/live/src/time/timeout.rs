@@ -37,18 +37,6 @@ pin_project! {
     ///
     /// Ready with what the future gives, or with [`Elapsed`] if the deadline comes first. The future is
     /// polled first, and is dropped with the timeout.
-    ///
-    /// ```
-    /// use quietcore::Machine;
-    /// use quietcore::time::{Duration, timeout};
-    ///
-    /// let machine = Machine::start()?;
-    /// let _entered = machine.enter();
-    /// let limited = timeout(Duration::from_secs(1), core::future::ready('a'));
-    /// assert_eq!(futures_executor::block_on(limited.into_inner()), 'a');
-    /// # machine.shutdown();
-    /// # Ok::<(), quietcore::StartError>(())
-    /// ```
     #[derive(Debug)]
     #[must_use = "futures do nothing unless polled"]
     pub struct Timeout<T> {

@@ -9,7 +9,7 @@ use core::task::{Context, Poll, Waker};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier, Mutex};
 use std::task::Wake;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 /// A machine whose time is paused, which is current until it is dropped.
 struct Paused(&'static Machine, Option<crate::EnterGuard>);
@@ -20,6 +20,21 @@ impl Paused {
         machine.pause().expect("its time can be paused");
         Self(machine, Some(machine.enter()))
     }
+}
+
+/// Runs `future` on a thread of its own, which is counted from its first poll on; until then time is held.
+fn joining<F: Future>(
+    machine: &'static Machine,
+    future: impl FnOnce() -> F + Send + 'static,
+) -> JoinHandle<()> {
+    let hold = machine.hold();
+    thread::spawn(move || {
+        let _entered = machine.enter();
+        block_on(async {
+            drop(hold);
+            future().await;
+        });
+    })
 }
 
 impl Drop for Paused {
@@ -42,6 +57,22 @@ fn note(log: &Log, start: Instant, what: u64) {
 
 fn poll_once(future: Pin<&mut impl Future<Output = ()>>) -> Poll<()> {
     future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Waits until another thread has woken this one, which waits by then.
+fn wait_for_another_thread() {
+    let mut is_first = true;
+    block_on(core::future::poll_fn(|context| {
+        if core::mem::take(&mut is_first) {
+            let waker = context.waker().clone();
+            thread::spawn(move || {
+                thread::sleep(ms(20));
+                waker.wake();
+            });
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    }));
 }
 
 /// Goal: a thread that waits moves time to exactly where it waits for, whatever else is armed. Method: a
@@ -86,16 +117,12 @@ fn time_waits_for_all_threads() {
     let (machine, start) = (paused.0, Instant::now());
     let log = Log::default();
     let run = |period: u64| {
-        let (log, hold) = (Arc::clone(&log), machine.hold());
-        thread::spawn(move || {
-            let _entered = machine.enter();
-            block_on(async {
-                drop(hold);
-                for _ in 0..60 / period {
-                    sleep(ms(period)).await;
-                    note(&log, start, period);
-                }
-            });
+        let log = Arc::clone(&log);
+        joining(machine, move || async move {
+            for _ in 0..60 / period {
+                sleep(ms(period)).await;
+                note(&log, start, period);
+            }
         })
     };
     let all_are_there = machine.hold();
@@ -138,32 +165,20 @@ fn who_was_woken_is_busy() {
         }
     };
     let all_are_there = machine.hold();
-    let other = {
-        let (turn, hold) = (Arc::clone(&turn), machine.hold());
-        thread::spawn(move || {
-            let _entered = machine.enter();
-            block_on(async {
-                drop(hold);
-                play(1, turn).await;
-            });
-        })
-    };
-    let hold = machine.hold();
-    let watch = thread::spawn(move || {
-        let _entered = machine.enter();
-        block_on(async {
-            drop(hold);
-            sleep(Duration::from_secs(10)).await;
-        });
-        start.elapsed()
+    let others_turn = Arc::clone(&turn);
+    let other = joining(machine, move || play(1, others_turn));
+    let watch = joining(machine, move || async move {
+        sleep(Duration::from_secs(10)).await;
+        assert_eq!(start.elapsed(), Duration::from_secs(10));
     });
     block_on(async {
         drop(all_are_there);
         play(0, turn).await;
         assert_eq!(start.elapsed(), ms(399), "one sleep after another");
     });
-    other.join().expect("no panic");
-    assert_eq!(watch.join().expect("no panic"), Duration::from_secs(10));
+    for thread in [other, watch] {
+        thread.join().expect("no panic");
+    }
 }
 
 /// Goal: while it is held time stands still, and goes on after. Method: a thread waits; the holder looks
@@ -351,18 +366,7 @@ fn time_does_not_move_for_what_was_cancelled() {
     let timer = paused.0.timer(crate::TimerOptions::new(), |_| {});
     timer.arm_after(ms(10_000)).expect("it runs");
     assert!(timer.cancel());
-    let mut is_first = true;
-    block_on(core::future::poll_fn(|context| {
-        if core::mem::take(&mut is_first) {
-            let waker = context.waker().clone();
-            thread::spawn(move || {
-                thread::sleep(ms(20)); // the other waits by then
-                waker.wake();
-            });
-            return Poll::Pending;
-        }
-        Poll::Ready(())
-    }));
+    wait_for_another_thread();
     assert_eq!(start.elapsed(), ms(0));
 }
 
@@ -375,18 +379,7 @@ fn the_end_of_the_machine_ends_its_time() {
     let timer = paused.0.timer(crate::TimerOptions::new(), |_| {});
     timer.arm_after(ms(10_000)).expect("it runs");
     paused.0.shutdown();
-    let mut is_first = true;
-    block_on(core::future::poll_fn(|context| {
-        if core::mem::take(&mut is_first) {
-            let waker = context.waker().clone();
-            thread::spawn(move || {
-                thread::sleep(ms(20));
-                waker.wake();
-            });
-            return Poll::Pending;
-        }
-        Poll::Ready(())
-    }));
+    wait_for_another_thread();
     assert!(timer.is_pending());
     assert_eq!(start.elapsed(), ms(0));
 }

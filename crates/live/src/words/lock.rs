@@ -45,14 +45,6 @@ static SLEPT: Counter = Counter::new();
 static SPUN: Counter = Counter::new();
 
 /// How often locks of this process were found taken, and what that led to. Each count is since the start.
-///
-/// ```
-/// let machine = quietcore::Machine::start()?;
-/// let locks = machine.metrics().locks;
-/// assert!(locks.holder_preempted <= locks.slept);
-/// machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockStatistics {

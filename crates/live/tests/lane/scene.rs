@@ -3,11 +3,10 @@
 #[path = "../scene/lanes.rs"]
 mod lanes;
 
-pub(crate) use lanes::{PATIENCE, both, builder, cpu, drive, turn_and_park};
+pub(crate) use lanes::{PATIENCE, both, builder, cpu, drive, eventually, turn_and_park, wait_for};
 use quietcore_live::{CpuId, Machine, Precision, TimerHandle, TimerOptions};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, ThreadId};
-use std::time::{Duration, Instant};
 
 /// Where and on which thread a timer ran.
 pub(crate) type Ran = (CpuId, ThreadId);
@@ -25,17 +24,4 @@ pub(crate) fn telling(machine: &'static Machine, options: TimerOptions, sender: 
         // A test that has ended listens no more.
         let _ = sender.send((run.cpu(), thread::current().id()));
     })
-}
-
-pub(crate) fn wait_for<T>(receiver: &Receiver<T>) -> T {
-    receiver.recv_timeout(PATIENCE).expect("it runs")
-}
-
-/// Waits until `is_so`.
-pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "not in {PATIENCE:?}: {what}");
-        thread::sleep(Duration::from_millis(1));
-    }
 }

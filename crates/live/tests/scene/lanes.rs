@@ -1,9 +1,9 @@
 //! Lanes for tests: threads that drive CPUs until the machine is shut down.
 
 use quietcore_live::{Cpu, CpuId, CpuSet, Machine, MachineBuilder};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -43,5 +43,19 @@ pub(crate) fn turn_and_park(cpu: &mut Cpu) {
         if !cpu.turn().has_more {
             cpu.park();
         }
+    }
+}
+
+/// What is sent, if it comes in time.
+pub(crate) fn wait_for<T>(receiver: &Receiver<T>) -> T {
+    receiver.recv_timeout(PATIENCE).expect("it runs")
+}
+
+/// Waits until `is_so`.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "not in {PATIENCE:?}: {what}");
+        thread::sleep(Duration::from_millis(1));
     }
 }

@@ -3,25 +3,10 @@
 #[path = "../scene/lanes.rs"]
 mod lanes;
 
-pub(crate) use lanes::{PATIENCE, both, builder, cpu, drive};
+pub(crate) use lanes::{PATIENCE, both, builder, cpu, drive, eventually, wait_for};
 use quietcore_live::{LaneThreads, MachineBuilder};
-use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
-
-pub(crate) fn wait_for<T>(receiver: &Receiver<T>) -> T {
-    receiver.recv_timeout(PATIENCE).expect("it runs")
-}
-
-/// Waits until `is_so`.
-pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "not in {PATIENCE:?}: {what}");
-        thread::sleep(Duration::from_millis(1));
-    }
-}
 
 /// A machine with two lanes that do nothing else.
 pub(crate) fn lanes() -> MachineBuilder {

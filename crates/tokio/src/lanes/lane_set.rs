@@ -3,33 +3,20 @@
 //! Invariant: either every thread drives its CPU or none is left. The caller of
 //! [`start`](LanesBuilder::start) waits for a result from each thread, and ends all if one failed.
 
-use super::error::{LaneSpawnError, LanesStartError};
+use super::error::LanesStartError;
 use super::handle::LanesHandle;
 use super::host::{LaneOrder, LaneThread};
-use super::join::LaneJoinHandle;
 use super::settings::{BuilderChange, LaneSettings};
-use core::future::Future;
+use core::ops::Deref;
 use core::time::Duration;
 use quietcore_live::lane::Pinning;
-use quietcore_live::{CpuId, CpuSet, Machine};
+use quietcore_live::{CpuSet, Machine};
 use std::sync::mpsc;
 use std::thread;
 use tokio::runtime as real;
 
-/// The lanes of a machine, each hosting a runtime. Dropping them is [`shutdown`](Self::shutdown); the machine
+/// The lanes of a machine, each hosting a runtime; tasks are started by what its [`LanesHandle`] can do. Dropping them is [`shutdown`](Self::shutdown); the machine
 /// is not theirs, and goes on.
-///
-/// ```
-/// use quietcore::Machine;
-/// use quietcore::tokio::lanes::Lanes;
-///
-/// let machine = Machine::builder().automatic_lanes().start()?;
-/// let lanes = Lanes::start(machine)?;
-/// assert_eq!(lanes.run(|| async { 7 })?, 7);
-/// lanes.shutdown();
-/// machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug)]
 pub struct Lanes {
     handle: LanesHandle,
@@ -50,63 +37,10 @@ impl Lanes {
         LanesBuilder::new(machine)
     }
 
-    /// Their CPUs.
-    #[must_use]
-    pub fn cpus(&self) -> CpuSet {
-        self.handle.cpus()
-    }
-
     /// What starts tasks, for other threads and for tasks.
     #[must_use]
     pub const fn handle(&self) -> &LanesHandle {
         &self.handle
-    }
-
-    /// See [`LanesHandle::spawn`].
-    ///
-    /// # Errors
-    /// When every lane is isolated.
-    pub fn spawn<F>(
-        &self,
-        make: impl FnOnce() -> F + Send + 'static,
-    ) -> Result<LaneJoinHandle<F::Output>, LaneSpawnError>
-    where
-        F: Future + 'static,
-        F::Output: Send + 'static,
-    {
-        self.handle.spawn(make)
-    }
-
-    /// See [`LanesHandle::spawn_on`].
-    ///
-    /// # Errors
-    /// When no lane of these is on that CPU.
-    pub fn spawn_on<F>(
-        &self,
-        cpu: CpuId,
-        make: impl FnOnce() -> F + Send + 'static,
-    ) -> Result<LaneJoinHandle<F::Output>, LaneSpawnError>
-    where
-        F: Future + 'static,
-        F::Output: Send + 'static,
-    {
-        self.handle.spawn_on(cpu, make)
-    }
-
-    /// See [`LanesHandle::run`].
-    ///
-    /// # Errors
-    /// When every lane is isolated.
-    ///
-    /// # Panics
-    /// When the future panics, and when called on a lane.
-    #[track_caller]
-    pub fn run<F>(&self, make: impl FnOnce() -> F + Send + 'static) -> Result<F::Output, LaneSpawnError>
-    where
-        F: Future + 'static,
-        F::Output: Send + 'static,
-    {
-        self.handle.run(make)
     }
 
     /// Ends all lanes: tasks are dropped where they wait, blocking work is waited for, and the threads end.
@@ -128,6 +62,14 @@ impl Lanes {
             // An error is a panic, which was printed.
             let _ = thread.join();
         }
+    }
+}
+
+impl Deref for Lanes {
+    type Target = LanesHandle;
+
+    fn deref(&self) -> &LanesHandle {
+        &self.handle
     }
 }
 

@@ -45,6 +45,17 @@ impl Still {
         }
     }
 
+    /// Goes to `now` at once, and runs all that is due there.
+    fn jump(&self, now: Nanos) {
+        self.machine.clock.freeze(now);
+        while self.machine.drive_spare(now).is_some_and(|next| next <= now) {}
+    }
+
+    /// Callbacks and wakers that panicked.
+    fn panics(&self) -> u64 {
+        self.machine.metrics().sum(|cpu| cpu.panics)
+    }
+
     fn logging(&self, options: TimerOptions) -> (TimerHandle, Log) {
         let log = Log::default();
         let seen = Arc::clone(&log);
@@ -168,11 +179,7 @@ fn periods() {
 fn further_than_the_wheel_reaches() {
     let still = Still::new();
     let (timer, log) = still.logging(TimerOptions::new());
-    let play = |day: u64| {
-        let now = Nanos(still.start + day * DAY);
-        still.machine.clock.freeze(now);
-        while still.machine.drive_spare(now).is_some_and(|next| next <= now) {}
-    };
+    let play = |day: u64| still.jump(Nanos(still.start + day * DAY));
     assert_eq!(timer.arm_at(Nanos(still.start + 100 * DAY)), Ok(false));
     for day in 1..100 {
         play(day);
@@ -206,8 +213,7 @@ fn no_verb_reaches_too_far() {
     moved.arm_at(at(5)).expect("it is running");
     assert_eq!(moved.mod_pending(at(100)), Ok(true));
     for day in 1..=125 {
-        still.machine.clock.freeze(at(day));
-        while still.machine.drive_spare(at(day)).is_some_and(|next| next <= at(day)) {}
+        still.jump(at(day));
         if day == 2 {
             assert_eq!(taken(&period_log).len(), 1);
         }
@@ -253,8 +259,7 @@ fn a_waker_that_panics_is_counted() {
     other.arm_at(still.at(1)).expect("it is running");
     still.go(3);
     assert_eq!((taken(&log).len(), woken.try_recv()), (1, Ok("woken")));
-    let panics: u64 = still.machine.metrics().cpus.iter().map(|cpu| cpu.panics).sum();
-    assert_eq!(panics, 1);
+    assert_eq!(still.panics(), 1);
     still.machine.shutdown();
 }
 
@@ -310,8 +315,7 @@ fn a_panic_is_counted() {
     still.go(4);
     let seen = log.lock().unwrap_or_else(std::sync::PoisonError::into_inner).len();
     assert_eq!(seen, 4);
-    let panics: u64 = still.machine.metrics().cpus.iter().map(|cpu| cpu.panics).sum();
-    assert_eq!(panics, 1);
+    assert_eq!(still.panics(), 1);
     still.machine.shutdown();
 }
 
@@ -367,7 +371,7 @@ fn the_last_handle_cancels() {
     still.go(20);
     assert_eq!(receiver.try_recv(), Ok("dropped"));
     still.machine.shutdown();
-    assert_eq!(still.machine.metrics().cpus.iter().map(|cpu| cpu.panics).sum::<u64>(), 0);
+    assert_eq!(still.panics(), 0);
 }
 
 /// Goal: without lanes no thread runs a pinned timer, so it is refused; the helper runs a deferrable one.
