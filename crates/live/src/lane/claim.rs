@@ -7,7 +7,6 @@
 use super::slot::LaneSlot;
 use crate::machine::Machine;
 use crate::words::lane::{Standalone, Waits};
-use core::fmt;
 use quietcore_core::place::Policy;
 use quietcore_core::tmigr::CpuState;
 use quietcore_core::{CpuId, Turn};
@@ -24,46 +23,35 @@ pub enum WaitBy {
 }
 
 /// Why a thread did not get a CPU.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClaimError {
     /// The CPU is not in [`MachineBuilder::lanes`](crate::MachineBuilder::lanes), or this process may not run
     /// on it.
+    #[error("CPU {cpu} is not one of this machine's lanes")]
     NotALane {
         /// The CPU.
         cpu: CpuId,
     },
     /// Another thread has it.
+    #[error("another thread has claimed CPU {cpu}")]
     Taken {
         /// The CPU.
         cpu: CpuId,
     },
     /// This thread has a CPU already; one is all that it can drive.
+    #[error("this thread has claimed CPU {cpu}, and can claim one only")]
     ThreadHasCpu {
         /// The one that it has.
         cpu: CpuId,
     },
     /// The machine was shut down, or is a forked parent's.
+    #[error("the machine does not run in this process")]
     NotRunning,
     /// The system has no descriptor left.
+    #[error("cannot make a descriptor: {0}")]
     System(io::Error),
 }
-
-impl fmt::Display for ClaimError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotALane { cpu } => write!(out, "CPU {cpu} is not one of this machine's lanes"),
-            Self::Taken { cpu } => write!(out, "another thread has claimed CPU {cpu}"),
-            Self::ThreadHasCpu { cpu } => {
-                write!(out, "this thread has claimed CPU {cpu}, and can claim one only")
-            }
-            Self::NotRunning => out.write_str("the machine does not run in this process"),
-            Self::System(error) => write!(out, "cannot make a descriptor: {error}"),
-        }
-    }
-}
-
-impl core::error::Error for ClaimError {}
 
 impl Machine {
     /// The slot of `cpu` for the calling thread; the CPU is online afterwards.

@@ -7,7 +7,6 @@
 
 use crate::machine::Machine;
 use crate::run_queue::Item;
-use core::fmt;
 use quietcore_core::{CpuId, CpuSet, IsolationReport};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,31 +18,22 @@ const PATIENCE: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_micros(200);
 
 /// Why isolation was not changed. Nothing was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IsolateError {
     /// The machine has no such CPU.
+    #[error("CPU {cpu} is not one of this machine's")]
     UnknownCpu {
         /// The lowest of those.
         cpu: CpuId,
     },
     /// Every CPU would be isolated.
+    #[error("every CPU would be isolated")]
     NoHousekeeping,
     /// The machine was shut down, or is a forked parent's.
+    #[error("the machine does not run in this process")]
     NotRunning,
 }
-
-impl fmt::Display for IsolateError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownCpu { cpu } => write!(out, "CPU {cpu} is not one of this machine's"),
-            Self::NoHousekeeping => out.write_str("every CPU would be isolated"),
-            Self::NotRunning => out.write_str("the machine does not run in this process"),
-        }
-    }
-}
-
-impl core::error::Error for IsolateError {}
 
 impl Machine {
     /// From now on the CPUs of `isolated` are isolated at run time, and no others (those that the machine was

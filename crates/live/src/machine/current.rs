@@ -4,7 +4,6 @@
 
 use super::Machine;
 use core::cell::Cell;
-use core::fmt;
 use core::marker::PhantomData;
 use std::sync::OnceLock;
 
@@ -15,16 +14,9 @@ thread_local! {
 }
 
 /// The process has a default machine already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this process has a default machine already")]
 pub struct InstallError;
-
-impl fmt::Display for InstallError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("this process has a default machine already")
-    }
-}
-
-impl core::error::Error for InstallError {}
 
 /// While it lives, the machine that was entered is the current one of its thread.
 ///

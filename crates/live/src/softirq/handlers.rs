@@ -38,34 +38,25 @@ impl Handlers {
 }
 
 /// Why vectors were not raised. None of them was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RaiseError {
     /// The CPU is not one of the machine's lanes.
+    #[error("CPU {cpu} is not one of this machine's lanes")]
     NotALane {
         /// The CPU.
         cpu: CpuId,
     },
     /// No handler was given for these.
+    #[error("{vectors} has no handler: `MachineBuilder::softirq`")]
     NoHandler {
         /// The vectors.
         vectors: VectorSet,
     },
     /// The machine was shut down, or is a forked parent's.
+    #[error("the machine does not run in this process")]
     NotRunning,
 }
-
-impl fmt::Display for RaiseError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotALane { cpu } => write!(out, "CPU {cpu} is not one of this machine's lanes"),
-            Self::NoHandler { vectors } => write!(out, "{vectors} has no handler: `MachineBuilder::softirq`"),
-            Self::NotRunning => out.write_str("the machine does not run in this process"),
-        }
-    }
-}
-
-impl core::error::Error for RaiseError {}
 
 /// What a handler may know of its run.
 ///

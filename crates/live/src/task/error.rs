@@ -8,41 +8,28 @@ use quietcore_core::CpuId;
 pub(super) type Panic = Box<dyn Any + Send>;
 
 /// Why a task was not started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpawnError {
     /// The machine has no lanes.
+    #[error("this machine has no lanes that could run it: `MachineBuilder::lanes`")]
     NoLanes,
     /// The CPU is not one of the machine's lanes.
+    #[error("CPU {cpu} is not one of this machine's lanes")]
     NotALane {
         /// The CPU.
         cpu: CpuId,
     },
     /// The machine was shut down, or is a forked parent's.
+    #[error("the machine does not run in this process")]
     NotRunning,
     /// The system refused a thread to block on.
+    #[error("cannot start a thread: {}", std::io::Error::from_raw_os_error(*.error))]
     NoThread {
         /// The system's error number.
         error: i32,
     },
 }
-
-impl fmt::Display for SpawnError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoLanes => {
-                out.write_str("this machine has no lanes that could run it: `MachineBuilder::lanes`")
-            }
-            Self::NotALane { cpu } => write!(out, "CPU {cpu} is not one of this machine's lanes"),
-            Self::NotRunning => out.write_str("the machine does not run in this process"),
-            Self::NoThread { error } => {
-                write!(out, "cannot start a thread: {}", std::io::Error::from_raw_os_error(*error))
-            }
-        }
-    }
-}
-
-impl core::error::Error for SpawnError {}
 
 /// Why a task has no result.
 pub enum JoinError {
