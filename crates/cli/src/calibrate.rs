@@ -27,9 +27,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<CommandOutcome, CliError> {
     if args.json {
         output::print_json(&found.costs)?;
     } else {
-        let mut page = Page::for_stdout();
-        text::costs(&mut page, &found);
-        output::print(&page.into_text())?;
+        Page::print(|page| text::costs(page, &found))?;
     }
     Ok(CommandOutcome::Fine)
 }

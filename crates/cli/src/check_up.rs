@@ -47,9 +47,7 @@ pub(crate) fn run(args: &CheckUpArgs) -> Result<CommandOutcome, CliError> {
     if args.json {
         output::print_json(&check_up)?;
     } else {
-        let mut page = Page::for_stdout();
-        show(&mut page, &check_up);
-        output::print(&page.into_text())?;
+        Page::print(|page| show(page, &check_up))?;
     }
     Ok(if interrupted { CommandOutcome::Interrupted } else { CommandOutcome::Fine })
 }
@@ -80,8 +78,7 @@ fn live(
 }
 
 fn show(page: &mut Page, check_up: &CheckUp) {
-    let title = page.styled(Style::Heading, "quietcore: the check-up");
-    page.line(&title);
+    page.styled_line(Style::Heading, "quietcore: the check-up");
     page.heading("This host (quietcore doctor)");
     check_up.doctor.show_summary(page);
     finding_lines(page, &check_up.doctor.findings, "quietcore doctor");

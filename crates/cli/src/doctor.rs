@@ -50,11 +50,11 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutcome, CliError> {
     if args.json {
         output::print_json(&doctor)?;
     } else {
-        let mut page = Page::for_stdout();
-        page.line(&format!("quietcore doctor {}", text::visible(&doctor.root)));
-        doctor.show_summary(&mut page);
-        text::findings(&mut page, &doctor.findings);
-        output::print(&page.into_text())?;
+        Page::print(|page| {
+            page.line(&format!("quietcore doctor {}", text::visible(&doctor.root)));
+            doctor.show_summary(page);
+            text::findings(page, &doctor.findings);
+        })?;
     }
     Ok(if doctor.warns() && !args.exit_zero { CommandOutcome::Found } else { CommandOutcome::Fine })
 }

@@ -173,9 +173,7 @@ fn show(args: &ExplainArgs, name: &str, explanation: &LiveExplanation) -> Result
     if args.json {
         output::print_json(explanation)?;
     } else {
-        let mut page = Page::for_stdout();
-        text::explanation(&mut page, name, report, own_disturbance.as_ref());
-        output::print(&page.into_text())?;
+        Page::print(|page| text::explanation(page, name, report, own_disturbance.as_ref()))?;
     }
     let found = report.findings.iter().any(|finding| finding.severity >= Severity::Warning);
     Ok(if found && !args.exit_zero { CommandOutcome::Found } else { CommandOutcome::Fine })

@@ -62,9 +62,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<CommandOutcome, CliError> {
     if args.json {
         output::print_json(&report)?;
     } else {
-        let mut page = Page::for_stdout();
-        text::predictions(&mut page, &report);
-        output::print(&page.into_text())?;
+        Page::print(|page| text::predictions(page, &report))?;
     }
     Ok(if report.complete { CommandOutcome::Fine } else { CommandOutcome::Interrupted })
 }

@@ -94,9 +94,7 @@ fn show(args: &SimArgs, scenario: &Scenario, outcome: &quietcore_sim::SimOutcome
         let (about, costs) = (scenario.about(), scenario.costs());
         return output::print_json(&Report { simulated: true, scenario: name, about, costs, outcome });
     }
-    let mut page = Page::for_stdout();
-    text::simulation(&mut page, &name, scenario, outcome);
-    output::print(&page.into_text())
+    Page::print(|page| text::simulation(page, &name, scenario, outcome))
 }
 
 /// The files for Perfetto: they appear when everything is done.

@@ -46,7 +46,5 @@ fn show(args: &VerifyArgs, verification: &Verification) -> Result<(), CliError> 
     if args.json {
         return output::print_json(verification);
     }
-    let mut page = Page::for_stdout();
-    text::verification(&mut page, &args.trace.display().to_string(), verification);
-    output::print(&page.into_text())
+    Page::print(|page| text::verification(page, &args.trace.display().to_string(), verification))
 }

@@ -33,9 +33,7 @@ pub(crate) fn run(args: &WhatIfArgs) -> Result<CommandOutcome, CliError> {
     if args.json {
         output::print_json(&comparison)?;
     } else {
-        let mut page = Page::for_stdout();
-        text::comparison(&mut page, &args.trace.display().to_string(), &comparison);
-        output::print(&page.into_text())?;
+        Page::print(|page| text::comparison(page, &args.trace.display().to_string(), &comparison))?;
     }
     Ok(CommandOutcome::Fine)
 }

@@ -15,8 +15,7 @@ const LABEL: usize = 16;
 
 /// One row with everything.
 pub(crate) fn lab_row(page: &mut Page, row: &RowReport) {
-    let title = page.styled(Style::Heading, &format!("quietcore lab {} (measured)", row.experiment));
-    page.line(&title);
+    page.styled_line(Style::Heading, &format!("quietcore lab {} (measured)", row.experiment));
     page.item(2, "question", 10, row.question);
     let how = format!(
         "{} rounds of {} ms each, on CPUs {}; medians, and the smallest and largest round",
@@ -36,8 +35,7 @@ pub(crate) fn lab_row(page: &mut Page, row: &RowReport) {
 
 /// All rows in short.
 pub(crate) fn lab_summary(page: &mut Page, report: &LabReport) {
-    let title = page.styled(Style::Heading, "quietcore lab (measured on this machine, in this run)");
-    page.line(&title);
+    page.styled_line(Style::Heading, "quietcore lab (measured on this machine, in this run)");
     for (name, value) in report.host.facts() {
         page.item(2, name, LABEL, &value);
     }
@@ -48,8 +46,7 @@ pub(crate) fn lab_summary(page: &mut Page, report: &LabReport) {
         page.blank();
         if let Some(first) = row.comparisons.first() {
             let line = cells(["measured, medians", first.before, first.after, "ratio", "noise floor"]);
-            let line = page.styled(Style::Faint, &line);
-            page.line(&line);
+            page.styled_line(Style::Faint, &line);
         }
         row.comparisons.iter().for_each(|one| comparison(page, one));
         words(page, row);
@@ -85,8 +82,7 @@ fn comparison(page: &mut Page, of: &FigureComparison) {
         ComparisonVerdict::Worse => Style::Bad,
         ComparisonVerdict::NoDifference | ComparisonVerdict::OneRound => Style::Faint,
     };
-    let line = page.styled(style, &line);
-    page.line(&line);
+    page.styled_line(style, &line);
 }
 
 fn figures(page: &mut Page, row: &RowReport) {
@@ -112,8 +108,7 @@ fn figures(page: &mut Page, row: &RowReport) {
             spreads.push_str(&format!(" {spread:>COLUMN$}"));
         }
         page.line(&medians);
-        let spreads = page.styled(Style::Faint, spreads.trim_end());
-        page.line(&spreads);
+        page.styled_line(Style::Faint, spreads.trim_end());
     }
 }
 
@@ -205,12 +200,10 @@ fn sim(page: &mut Page, simulated: &ScenarioReport) {
         ));
         let range = |value: &ScenarioValue| format!("{}, {}", maybe(value.halved), maybe(value.doubled));
         let line = format!("      {:<26} {}", range(&one.before), range(&one.after));
-        let line = page.styled(Style::Faint, &line);
-        page.line(&line);
+        page.styled_line(Style::Faint, &line);
     }
     if !simulated.holds {
-        let line = page.styled(Style::Bad, "    something that the scenario expects does not hold");
-        page.line(&line);
+        page.styled_line(Style::Bad, "    something that the scenario expects does not hold");
     }
 }
 

@@ -1,5 +1,7 @@
 //! A page of text: 100 columns, colours only on a terminal (and never with NO_COLOR).
 
+use crate::error::CliError;
+use crate::output;
 use std::fmt::Write;
 use std::io::IsTerminal;
 
@@ -24,6 +26,13 @@ pub(crate) enum Style {
 }
 
 impl Page {
+    /// Prints the page that `write` fills.
+    pub(crate) fn print(write: impl FnOnce(&mut Self)) -> Result<(), CliError> {
+        let mut page = Self::for_stdout();
+        write(&mut page);
+        output::print(&page.into_text())
+    }
+
     /// A page for standard output.
     pub(crate) fn for_stdout() -> Self {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -56,10 +65,24 @@ impl Page {
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }
 
+    /// How many events a recording lacks.
+    pub(crate) fn lost(&self, events: u64) -> String {
+        match events {
+            0 => "none lost".to_owned(),
+            lost => self.styled(Style::Bad, &format!("{lost} LOST")),
+        }
+    }
+
     /// A line as it is.
     pub(crate) fn line(&mut self, text: &str) {
         self.text.push_str(text.trim_end());
         self.text.push('\n');
+    }
+
+    /// A line in `style`.
+    pub(crate) fn styled_line(&mut self, style: Style, text: &str) {
+        let text = self.styled(style, text);
+        self.line(&text);
     }
 
     pub(crate) fn blank(&mut self) {
@@ -67,9 +90,8 @@ impl Page {
     }
 
     pub(crate) fn heading(&mut self, text: &str) {
-        let text = self.styled(Style::Heading, text);
         self.blank();
-        self.line(&text);
+        self.styled_line(Style::Heading, text);
     }
 
     /// `label` and `text` beside it, wrapped; later lines are indented under the text.

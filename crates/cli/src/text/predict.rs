@@ -5,8 +5,7 @@ use quietcore_lab::{PredictReport, number};
 use quietcore_sim::Cost;
 
 pub(crate) fn predictions(page: &mut Page, report: &PredictReport) {
-    let title = page.styled(Style::Heading, "quietcore lab predict (simulated first, then measured)");
-    page.line(&title);
+    page.styled_line(Style::Heading, "quietcore lab predict (simulated first, then measured)");
     for (name, value) in report.host.facts() {
         page.item(2, name, 16, &value);
     }
@@ -36,8 +35,7 @@ pub(crate) fn predictions(page: &mut Page, report: &PredictReport) {
             continue;
         };
         line.push_str(&format!(" {:>10} {:>+7.1}%  {}", number(live.median), live.off_percent, one.unit));
-        let line = page.styled(if live.within { Style::Good } else { Style::Warning }, &line);
-        page.line(&line);
+        page.styled_line(if live.within { Style::Good } else { Style::Warning }, &line);
         if let Some(reason) = &live.reason {
             page.item(6, "", 0, reason);
         }

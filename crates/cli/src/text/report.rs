@@ -22,8 +22,7 @@ pub(crate) fn explanation(page: &mut Page, name: &str, report: &Explanation, own
 }
 
 fn header(page: &mut Page, name: &str, report: &Explanation) {
-    let title = page.styled(Style::Heading, &format!("quietcore explain {}", visible(name)));
-    page.line(&title);
+    page.styled_line(Style::Heading, &format!("quietcore explain {}", visible(name)));
     let kernel = report.kernel.as_deref().unwrap_or("unknown (--kernel names it)");
     page.item(2, "kernel", 10, &visible(kernel));
     let isolated = match (report.isolated.as_str(), report.isolated_source) {
@@ -34,10 +33,7 @@ fn header(page: &mut Page, name: &str, report: &Explanation) {
     let cpus = format!("{} possible, isolated {isolated}, nohz_full {nohz_full}", report.cpus);
     page.item(2, "CPUs", 10, &cpus);
     let span = report.duration_ns.map_or("unknown".to_owned(), |nanos| Nanos(nanos).to_string());
-    let lost = match report.lost_events {
-        0 => "none lost".to_owned(),
-        lost => page.styled(Style::Bad, &format!("{lost} LOST")),
-    };
+    let lost = page.lost(report.lost_events);
     page.item(2, "recorded", 10, &format!("{span}, {} events, {lost}", report.events));
     for reason in &report.incomplete {
         let label = page.styled(Style::Bad, "INCOMPLETE");
@@ -104,7 +100,7 @@ fn isolated_cpus(page: &mut Page, report: &Explanation) {
     }
 }
 
-/// One row per question: what should be and the figures that answer it.
+/// One row per question: what should be and the figures that answer it, if they were recorded.
 pub(crate) fn question_rows(page: &mut Page, report: &Explanation) {
     for (question, wish, answer) in [
         (Question::PacketTimers, "packet timers stay on their CPU", packets(report)),
@@ -113,7 +109,8 @@ pub(crate) fn question_rows(page: &mut Page, report: &Explanation) {
         (Question::RealTime, "real-time tasks wait for no softirq", real_time(report)),
         (Question::EmptySoftirqs, "no TIMER softirq for nothing", softirqs(report)),
     ] {
-        page.item(2, &format!("{question:<14} {wish:<36}"), 51, &answer);
+        let answer = answer.as_deref().unwrap_or("not recorded");
+        page.item(2, &format!("{question:<14} {wish:<36}"), 51, answer);
     }
 }
 
@@ -126,28 +123,24 @@ fn figure(report: &Explanation, value: Option<u64>) -> String {
     }
 }
 
-fn packets(report: &Explanation) -> String {
+fn packets(report: &Explanation) -> Option<String> {
     let hrtimers = &report.hrtimers;
     let watchdog = &hrtimers.qdisc_watchdog;
-    if hrtimers.expired.is_none() {
-        return "not recorded".to_owned();
-    }
-    format!(
+    hrtimers.expired?;
+    Some(format!(
         "{} of {} qdisc watchdogs off their arming CPU; all hrtimers: {} of {}",
         figure(report, watchdog.off_arming_cpu),
         figure(report, watchdog.expired),
         figure(report, hrtimers.off_arming_cpu),
         figure(report, hrtimers.expired)
-    )
+    ))
 }
 
-fn isolation(report: &Explanation) -> String {
+fn isolation(report: &Explanation) -> Option<String> {
     let foreign = &report.foreign;
-    if foreign.total.is_none() {
-        return "not recorded".to_owned();
-    }
+    foreign.total?;
     if report.isolated.is_empty() {
-        return "no isolated CPUs".to_owned();
+        return Some("no isolated CPUs".to_owned());
     }
     let mut text = format!(
         "{} foreign expiries: {} pulled, {} placed",
@@ -161,43 +154,37 @@ fn isolation(report: &Explanation) -> String {
     if let Some(hrtimers) = report.hrtimers.foreign {
         text.push_str(&format!("; {hrtimers} hrtimers"));
     }
-    text
+    Some(text)
 }
 
-fn pull(report: &Explanation) -> String {
-    if report.remote.total.is_none() {
-        return "not recorded".to_owned();
-    }
+fn pull(report: &Explanation) -> Option<String> {
+    report.remote.total?;
     let rate = report.ping_pong.per_s.map_or(String::new(), |rate| format!(" ({rate:.1}/s)"));
-    format!(
+    Some(format!(
         "{} of {} expiries remote, {} ping-pongs{rate}",
         figure(report, report.remote.total),
         figure(report, report.timers.expired),
         figure(report, report.ping_pong.count)
-    )
+    ))
 }
 
-fn real_time(report: &Explanation) -> String {
+fn real_time(report: &Explanation) -> Option<String> {
     let wakeups = &report.rt_wakeups;
-    if wakeups.count.is_none() {
-        return "not recorded".to_owned();
-    }
+    wakeups.count?;
     let worst = wakeups.delay_ns.max.map_or(String::new(), |max| format!(", at most {}", Nanos(max)));
-    format!(
+    Some(format!(
         "{} of {} wake-ups behind a NET or BLOCK softirq{worst}",
         figure(report, wakeups.behind_softirq),
         figure(report, wakeups.count)
-    )
+    ))
 }
 
-fn softirqs(report: &Explanation) -> String {
+fn softirqs(report: &Explanation) -> Option<String> {
     let softirq = &report.softirq;
-    if softirq.timer_entries.is_none() {
-        return "not recorded".to_owned();
-    }
-    format!(
+    softirq.timer_entries?;
+    Some(format!(
         "{} of {} TIMER softirqs ran no timer",
         figure(report, softirq.timer_empty),
         figure(report, softirq.timer_entries)
-    )
+    ))
 }

@@ -15,8 +15,7 @@ const SIDE_BY_SIDE: usize = 5;
 
 /// The whole outcome of `scenario`, called `name`.
 pub(crate) fn simulation(page: &mut Page, name: &str, scenario: &Scenario, outcome: &SimOutcome) {
-    let title = page.styled(Style::Heading, &format!("quietcore sim {} (simulated)", visible(name)));
-    page.line(&title);
+    page.styled_line(Style::Heading, &format!("quietcore sim {} (simulated)", visible(name)));
     if let Some(about) = scenario.about() {
         page.item(2, "about", LABEL, &visible(&about.replace('\n', " ")));
     }

@@ -22,8 +22,7 @@ pub(crate) fn verification(page: &mut Page, name: &str, verification: &Verificat
 }
 
 fn header(page: &mut Page, name: &str, verification: &Verification) {
-    let title = page.styled(Style::Heading, &format!("quietcore verify {}", visible(name)));
-    page.line(&title);
+    page.styled_line(Style::Heading, &format!("quietcore verify {}", visible(name)));
     let kernel = verification.kernel.as_deref().map_or("unknown".to_owned(), visible);
     let hz = verification.hz.map_or("HZ unknown".to_owned(), |hz| format!("HZ={hz}"));
     let bases = verification.bases_per_cpu.map_or(String::new(), |bases| format!(", {bases} bases per CPU"));
@@ -33,10 +32,7 @@ fn header(page: &mut Page, name: &str, verification: &Verification) {
         Some(false) => ", on a running machine",
         None => "",
     };
-    let lost = match verification.lost_events {
-        0 => "none lost".to_owned(),
-        lost => page.styled(Style::Bad, &format!("{lost} LOST")),
-    };
+    let lost = page.lost(verification.lost_events);
     page.item(2, "recorded", LABEL, &format!("{} events{begin}, {lost}", verification.events));
     for reason in &verification.incomplete {
         let label = page.styled(Style::Bad, "INCOMPLETE");
@@ -180,8 +176,7 @@ fn verdict(page: &mut Page, verification: &Verification) {
         kind => kind.name(),
     };
     let title = format!("MISMATCH in line {}, a {what}{of_more}", first.line);
-    let title = page.styled(Style::Bad, &title);
-    page.line(&title);
+    page.styled_line(Style::Bad, &title);
     mismatch(page, first);
     let is_timers = !matches!(first.kind, Check::Hierarchy | Check::Tree);
     if is_timers && verification.begins_at_boot == Some(false) {

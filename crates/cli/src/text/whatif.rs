@@ -33,16 +33,12 @@ fn list(cpus: &str) -> &str {
 
 fn header(page: &mut Page, name: &str, comparison: &WhatifComparison<'_>) {
     let recorded = &comparison.recorded;
-    let title = page.styled(Style::Heading, &format!("quietcore whatif {}", visible(name)));
-    page.line(&title);
+    page.styled_line(Style::Heading, &format!("quietcore whatif {}", visible(name)));
     let kernel = recorded.kernel.map_or("unknown".to_owned(), visible);
     page.item(2, "kernel", LABEL, &format!("{kernel}, timers placed by {}", recorded.policy));
     let (isolated, source) = (list(recorded.isolated), recorded.isolated_source);
     page.item(2, "CPUs", LABEL, &format!("{}, isolated {isolated} (from the {source})", recorded.cpus));
-    let lost = match recorded.lost_events {
-        0 => "none lost".to_owned(),
-        lost => page.styled(Style::Bad, &format!("{lost} LOST")),
-    };
+    let lost = page.lost(recorded.lost_events);
     page.item(2, "recorded", LABEL, &format!("{} events, {lost}", recorded.events));
     for reason in recorded.incomplete {
         let label = page.styled(Style::Bad, "INCOMPLETE");

@@ -19,18 +19,6 @@ thread_local! {
 pub struct InstallError;
 
 /// While it lives, the machine that was entered is the current one of its thread.
-///
-/// ```
-/// use quietcore::Machine;
-///
-/// let machine = Machine::start()?;
-/// let guard = machine.enter();
-/// assert!(Machine::try_current().is_some());
-/// drop(guard);
-/// assert!(Machine::try_current().is_none());
-/// machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug)]
 #[must_use = "the machine is current only while the guard lives"]
 pub struct EnterGuard {

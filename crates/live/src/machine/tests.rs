@@ -8,15 +8,15 @@ use crate::words::waker_cell::WakerCell;
 use core::task::Waker;
 use core::time::Duration;
 use quietcore_core::{Nanos, Precision, Timer, TimerOptions, TimerRef};
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::task::Wake;
 
-struct Tell(Mutex<Sender<Nanos>>, &'static Machine);
+struct Tell(Sender<Nanos>, &'static Machine);
 
 impl Wake for Tell {
     fn wake(self: Arc<Self>) {
-        let _ = self.0.lock().expect("no panic").send(self.1.now());
+        let _ = self.0.send(self.1.now());
     }
 }
 
@@ -26,7 +26,7 @@ impl Wake for Tell {
 fn the_helper_wakes_what_is_due() {
     let machine = Machine::start().expect("starts");
     let (sender, receiver) = channel();
-    let waker = Waker::from(Arc::new(Tell(Mutex::new(sender), machine)));
+    let waker = Waker::from(Arc::new(Tell(sender, machine)));
     let options = TimerOptions::new().detached().precision(Precision::Tick);
     let entry =
         WakeEntry { timer: Timer::new(Payload::wake(machine.reference()), options), cell: WakerCell::new() };

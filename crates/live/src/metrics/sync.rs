@@ -8,14 +8,10 @@ use super::histogram::{BUCKETS, bucket_of};
 use crate::words::sync::{AtomicU64, Ordering};
 
 /// A number of events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Count(AtomicU64);
 
 impl Count {
-    pub(crate) fn new() -> Self {
-        Self(AtomicU64::new(0))
-    }
-
     #[inline]
     pub(crate) fn add(&self, more: u64) {
         // Relaxed: see the top of the file.
@@ -29,7 +25,7 @@ impl Count {
 }
 
 /// What the driver of one CPU counts.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct MetricWords {
     /// Runs of timers of its own bases.
@@ -69,29 +65,7 @@ pub(crate) struct MetricWords {
 
 impl MetricWords {
     pub(crate) fn new() -> Self {
-        Self {
-            ran_own: Count::new(),
-            ran_for_others: Count::new(),
-            turns: Count::new(),
-            kicks: Count::new(),
-            panics: Count::new(),
-            items: Count::new(),
-            realtime_polls: Count::new(),
-            migrations: Count::new(),
-            pulled: Count::new(),
-            pushed: Count::new(),
-            stolen: Count::new(),
-            timer_raises: Count::new(),
-            empty_raises: Count::new(),
-            raises: Count::new(),
-            softirqs: Count::new(),
-            ksoftirqd_ran: Count::new(),
-            ksoftirqd_wakeups: Count::new(),
-            deferred: Count::new(),
-            donations: Count::new(),
-            late_sum: Count::new(),
-            late: (0..BUCKETS).map(|_| Count::new()).collect(),
-        }
+        Self { late: (0..BUCKETS).map(|_| Count::default()).collect(), ..Self::default() }
     }
 
     /// A timer was run `nanos` after what it was armed for.

@@ -62,15 +62,14 @@ pub enum RaiseError {
 ///
 /// ```
 /// use quietcore::{LaneThreads, Machine, softirq::{Runner, Vector}};
-/// use std::sync::{Mutex, mpsc};
+/// use std::sync::mpsc;
 ///
 /// let (sender, receiver) = mpsc::channel();
-/// let sender = Mutex::new(sender);
 /// let builder = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new());
 /// let machine = builder
 ///     .softirq(Vector::TASKLET, move |run| {
 ///         let seen = (run.cpu().index(), run.vector(), run.runner());
-///         sender.lock().expect("no panic").send(seen).expect("a thread waits");
+///         sender.send(seen).expect("a thread waits");
 ///     })
 ///     .start()?;
 /// machine.raise(quietcore::CpuId::new(0)?, Vector::TASKLET)?;

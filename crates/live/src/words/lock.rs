@@ -65,18 +65,6 @@ pub(crate) fn statistics() -> LockStatistics {
 ///
 /// For sections below a microsecond that call no user code. Any thread may call anything; no thread may rely
 /// on an order among waiters. Cost: 8 ns for lock and unlock when no other thread wants it.
-///
-/// ```
-/// use quietcore_core::RawLock;
-/// use quietcore::metrics::FutexLock;
-///
-/// let lock = FutexLock::default();
-/// lock.lock_owner();
-/// assert!(!lock.try_lock_remote());
-/// lock.unlock();
-/// assert!(lock.try_lock_remote());
-/// lock.unlock();
-/// ```
 #[derive(Debug, Default)]
 pub struct FutexLock {
     /// [`FREE`], or the holder's CPU + 1.

@@ -11,13 +11,12 @@ use core::time::Duration;
 /// ```
 /// use core::time::Duration;
 /// use quietcore::{LaneThreads, Machine, task::WorkOptions};
-/// use std::sync::{Mutex, mpsc};
+/// use std::sync::mpsc;
 ///
 /// let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
 /// let (sender, receiver) = mpsc::channel();
-/// let sender = Mutex::new(sender);
 /// let work = machine.delayed_work(WorkOptions::new(), move || {
-///     sender.lock().expect("no panic").send(()).expect("a thread waits");
+///     sender.send(()).expect("a thread waits");
 /// })?;
 /// work.queue_after(Duration::from_millis(2))?;
 /// receiver.recv()?;

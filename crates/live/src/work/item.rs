@@ -35,13 +35,12 @@ impl WorkOptions {
 ///
 /// ```
 /// use quietcore::{LaneThreads, Machine, task::WorkOptions};
-/// use std::sync::{Mutex, mpsc};
+/// use std::sync::mpsc;
 ///
 /// let machine = Machine::builder().lanes("0".parse()?).lane_threads(LaneThreads::new()).start()?;
 /// let (sender, receiver) = mpsc::channel();
-/// let sender = Mutex::new(sender);
 /// let work = machine.work(WorkOptions::new(), move || {
-///     sender.lock().expect("no panic").send("done").expect("a thread waits");
+///     sender.send("done").expect("a thread waits");
 /// })?;
 /// work.queue()?;
 /// assert_eq!(receiver.recv()?, "done");

@@ -2,9 +2,9 @@
 
 use crate::scene::{builder, cpu, wait_for};
 use quietcore_live::{Cpu, Machine, Precision, TimerOptions, isolation::TimerRaise, metrics::CpuMetrics};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 /// A machine whose lane 1 is isolated and turns all the time, until it is told to end.
@@ -46,10 +46,9 @@ fn remote_arms_across_tick_edges() {
     for when in TimerRaise::ALL {
         let busy = Busy::start(when);
         let (sender, ran) = channel();
-        let sender = Mutex::new(sender);
         let options = TimerOptions::new().pinned().precision(Precision::Tick);
         let timer = busy.machine.timer(options, move |run| {
-            sender.lock().expect("no panic").send((run.cpu(), run.scheduled(), run.now())).expect("it waits");
+            sender.send((run.cpu(), run.scheduled(), run.now())).expect("it waits");
         });
         for number in 0..300_u64 {
             let edge = (busy.machine.now().0 / 1_000_000 + 1) * 1_000_000;

@@ -6,9 +6,9 @@ use quietcore_live::{
     CpuSet, Machine, TimerOptions,
     task::{Priority, WorkOptions},
 };
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// What is counted while lanes are isolated and not.
@@ -74,11 +74,10 @@ fn nothing_foreign_starts() {
 /// One kind of load, one at a time, so that each is known to have run.
 fn load(machine: &'static Machine, kind: usize, seen: &Arc<Seen>, is_over: &AtomicBool) {
     let (sender, receiver) = channel();
-    let sender = Mutex::new(sender);
     let counts = Arc::clone(seen);
     let tell = move || {
         counts.begin(kind);
-        sender.lock().expect("no panic").send(()).expect("a thread waits");
+        sender.send(()).expect("a thread waits");
     };
     match kind {
         0 => {

@@ -165,9 +165,8 @@ fn a_lane_that_blocks_offers_what_it_has() {
 #[test]
 fn softirqs_of_a_lane_that_nobody_plays() {
     let (sender, ran) = channel();
-    let sender = Mutex::new(sender);
     let builder = builder().softirq(Vector::NET_RX, move |run| {
-        sender.lock().expect("no panic").send(run.runner()).expect("the test waits");
+        sender.send(run.runner()).expect("the test waits");
     });
     let machine = builder.start().expect("starts");
     machine.raise(cpu(1), Vector::NET_RX).expect("it has a handler");

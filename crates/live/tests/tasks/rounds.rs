@@ -8,9 +8,9 @@ use quietcore_live::{
     softirq::{Awareness, Runner, Vector},
     task::{Priority, TaskOptions},
 };
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// No thread looks after lanes, and what is left to ksoftirqd stays there.
@@ -26,11 +26,10 @@ fn first(machine: &Machine) -> CpuMetrics {
 /// by being raised again.
 fn with_keeper(builder: MachineBuilder, gate: &Gate) -> (MachineBuilder, Receiver<()>) {
     let (gate, (sender, began)) = (gate.clone(), channel());
-    let sender = Mutex::new(sender);
     let builder = builder.softirq(Vector::IRQ_POLL, move |run| match run.runner() {
         Runner::Lane => run.raise_again(),
         Runner::Ksoftirqd => {
-            sender.lock().expect("no panic").send(()).expect("the test waits");
+            sender.send(()).expect("the test waits");
             gate.wait();
         }
     });
@@ -46,11 +45,10 @@ fn what_ksoftirqd_did_is_the_lanes_again() {
     let runs = Arc::new(AtomicU64::new(0));
     let (greedy, counts) = (Arc::clone(&is_greedy), Arc::clone(&runs));
     let (sender, told) = channel();
-    let sender = Mutex::new(sender);
     let machine = quiet()
         .softirq(Vector::HI, |_| ())
         .softirq(Vector::NET_TX, move |run| {
-            sender.lock().expect("no panic").send(run.runner()).expect("the test waits");
+            sender.send(run.runner()).expect("the test waits");
         })
         .softirq(Vector::BLOCK, move |run| match run.runner() {
             Runner::Ksoftirqd => {

@@ -7,9 +7,9 @@ use quietcore_live::{
     softirq::{Awareness, RaiseError, Runner, Vector, VectorSet},
     task::{Priority, TaskOptions},
 };
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -114,16 +114,14 @@ fn a_handler_that_panics() {
 fn long_ones_are_deferred() {
     for awareness in Awareness::ALL {
         let (sender, ran) = channel();
-        let sender = Mutex::new(sender);
-        let sends = Arc::new(sender);
-        let also = Arc::clone(&sends);
+        let also = sender.clone();
         let machine = lanes()
             .awareness(awareness)
             .softirq(Vector::NET_RX, move |run| {
-                sends.lock().expect("no panic").send((run.vector(), run.runner())).expect("the test waits");
+                sender.send((run.vector(), run.runner())).expect("the test waits");
             })
             .softirq(Vector::HI, move |run| {
-                also.lock().expect("no panic").send((run.vector(), run.runner())).expect("the test waits");
+                also.send((run.vector(), run.runner())).expect("the test waits");
             })
             .start()
             .expect("starts");
@@ -164,22 +162,20 @@ fn no_longer_than_the_limit() {
     let gate = Gate::default();
     let holds = gate.clone();
     let (sender, ran) = channel();
-    let sender = Mutex::new(sender);
     let (began, has_begun) = channel();
-    let began = Mutex::new(began);
     let machine = lanes()
         .awareness(Awareness::Defer)
         .defer_limit(Duration::from_millis(3))
         .softirq(Vector::BLOCK, move |run| {
             if run.runner() == Runner::Ksoftirqd {
-                began.lock().expect("no panic").send(()).expect("the test waits");
+                began.send(()).expect("the test waits");
                 holds.wait();
             } else {
                 run.raise_again();
             }
         })
         .softirq(Vector::NET_TX, move |run| {
-            sender.lock().expect("no panic").send(run.runner()).expect("the test waits");
+            sender.send(run.runner()).expect("the test waits");
         })
         .start()
         .expect("starts");

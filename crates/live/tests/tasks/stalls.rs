@@ -30,17 +30,12 @@ fn reports(machine: &Machine, cpu: CpuId) -> Vec<StallReport> {
 }
 
 /// Computes on the calling lane until it is reported, and another thread has run a timer of it. Tells who.
-fn hold_up(machine: &'static Machine, lane: CpuId, tell: &Mutex<Sender<CpuId>>) {
+fn hold_up(machine: &'static Machine, lane: CpuId, tell: &Sender<CpuId>) {
     hold_up_while(machine, lane, tell, || false);
 }
 
 /// The same, and as long as `is_wanted`.
-fn hold_up_while(
-    machine: &'static Machine,
-    lane: CpuId,
-    tell: &Mutex<Sender<CpuId>>,
-    is_wanted: impl Fn() -> bool,
-) {
+fn hold_up_while(machine: &'static Machine, lane: CpuId, tell: &Sender<CpuId>, is_wanted: impl Fn() -> bool) {
     let (sender, ran) = channel();
     // It waits for the lane, so that a thread misses that.
     let timer = machine.timer(TimerOptions::new(), move |run| _ = sender.send(run.cpu()));
@@ -56,7 +51,7 @@ fn hold_up_while(
         std::hint::spin_loop();
     }
     // Without one the test waits for nothing, and says so.
-    let _ = runner.map(|runner| tell.lock().expect("no panic").send(runner));
+    let _ = runner.map(|runner| tell.send(runner));
 }
 
 /// Holds up lane 0 by `begin`, which gets what to do there, until it is reported for what `is_it` knows.
@@ -85,7 +80,7 @@ fn reported(
 /// A task that holds up lane 0 in its only poll.
 fn holding_task(machine: &'static Machine, options: TaskOptions, sender: Sender<CpuId>) {
     let task = machine.spawn_with(options.lane(cpu(0)), async move {
-        hold_up(machine, cpu(0), &Mutex::new(sender));
+        hold_up(machine, cpu(0), &sender);
     });
     drop(task.expect("it runs"));
     let other = machine.spawn(async {}).expect("it runs");
@@ -130,7 +125,6 @@ fn work_that_does_not_end_is_named() {
     let machine = lanes().start().expect("starts");
     let bound = WorkOptions::new().bound(cpu(0));
     let begin = |sender| {
-        let sender = Mutex::new(sender);
         let work = machine.work(bound, move || hold_up(machine, cpu(0), &sender)).expect("it runs");
         assert!(work.queue().expect("it runs"));
     };
@@ -138,7 +132,6 @@ fn work_that_does_not_end_is_named() {
     let report = reported(machine, begin, is_it);
     assert!(report.to_string().contains(" ran the work ") || report.ended.is_none(), "{report}");
     let begin = |sender| {
-        let sender = Mutex::new(sender);
         let work = machine.delayed_work(bound, move || hold_up(machine, cpu(0), &sender)).expect("it runs");
         work.work().queue().expect("it runs");
     };
@@ -150,17 +143,16 @@ fn work_that_does_not_end_is_named() {
 /// one that loops for 50 ms and until it was reported; then one raise more.
 #[test]
 fn a_vector_that_loops_is_named() {
-    let (sender, runs) = channel();
-    let runs_sender = Mutex::new(sender);
+    let (runs_sender, runs) = channel();
     let tell: Arc<Mutex<Option<Sender<CpuId>>>> = Arc::default();
     let told = Arc::clone(&tell);
     let machine = lanes()
         .softirq(Vector::TASKLET, move |run| {
             let sender = told.lock().expect("no panic").take();
             if let Some(sender) = sender {
-                hold_up(run.machine(), run.cpu(), &Mutex::new(sender));
+                hold_up(run.machine(), run.cpu(), &sender);
             }
-            let _ = runs_sender.lock().expect("no panic").send(());
+            let _ = runs_sender.send(());
         })
         .start()
         .expect("starts");
@@ -204,7 +196,7 @@ impl Hold {
     fn up(self, machine: &'static Machine, lane: CpuId) {
         self.began.send(()).expect("the test waits");
         let is_wanted = || !self.is_over.load(Ordering::Relaxed);
-        hold_up_while(machine, lane, &Mutex::new(self.ran), is_wanted);
+        hold_up_while(machine, lane, &self.ran, is_wanted);
     }
 }
 

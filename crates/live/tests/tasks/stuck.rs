@@ -6,7 +6,6 @@ use quietcore_live::{
     Machine,
     task::{Priority, TaskOptions, WorkOptions},
 };
-use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -31,9 +30,9 @@ fn what_waits_there_goes_elsewhere() {
         let gate = Gate::default();
         let (sender, ran) = channel();
         let bound_sender = sender.clone();
-        let work_sender = Mutex::new(sender.clone());
+        let work_sender = sender.clone();
         let work = machine.work(WorkOptions::new(), move || {
-            work_sender.lock().expect("no panic").send(("work", lane_here())).expect("the test waits");
+            work_sender.send(("work", lane_here())).expect("the test waits");
         });
         let (work, holds) = (work.expect("a lane"), gate.clone());
         let tell = move |name: &'static str| {

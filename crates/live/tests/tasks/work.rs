@@ -7,9 +7,9 @@ use quietcore_live::{
     task::{SpawnError, WorkOptions},
     timer::WouldBlock,
 };
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -51,9 +51,8 @@ fn where_it_may() {
     let machine = lanes().start().expect("starts");
     machine.set_isolated(&"1".parse().expect("a list")).expect("the other is left");
     let (sender, ran) = channel();
-    let sender = Mutex::new(sender);
     let send = Arc::new(move |name: &'static str| {
-        sender.lock().expect("no panic").send((name, lane_here())).expect("the test waits");
+        sender.send((name, lane_here())).expect("the test waits");
     });
     let also = Arc::clone(&send);
     let bound = machine.work(WorkOptions::new().bound(cpu(1)), move || send("bound")).expect("a lane");
@@ -80,9 +79,8 @@ fn cancelling() {
     let machine = lanes().on_panic(OnPanic::Continue).start().expect("starts");
     let gate = Gate::default();
     let (holds, (sender, began)) = (gate.clone(), channel());
-    let sender = Mutex::new(sender);
     let work = machine.work(WorkOptions::new().bound(cpu(0)), move || {
-        sender.lock().expect("no panic").send(()).expect("the test waits");
+        sender.send(()).expect("the test waits");
         holds.wait();
     });
     let work = work.expect("a lane");
@@ -112,9 +110,8 @@ fn cancelling() {
 fn delayed() {
     let machine = lanes().start().expect("starts");
     let (sender, ran) = channel();
-    let sender = Mutex::new(sender);
     let work = machine.delayed_work(WorkOptions::new(), move || {
-        sender.lock().expect("no panic").send(machine.now()).expect("the test waits");
+        sender.send(machine.now()).expect("the test waits");
     });
     let work = work.expect("a lane");
     let before = machine.now();

@@ -100,19 +100,6 @@ impl<T> Future for LaneJoinHandle<T> {
 }
 
 /// Why a task has no result.
-///
-/// ```
-/// # use quietcore::Machine;
-/// # use quietcore::tokio::lanes::Lanes;
-/// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-/// let lanes = Lanes::start(machine)?;
-/// let task = lanes.spawn(|| core::future::pending::<()>())?;
-/// lanes.shutdown();
-/// let error = quietcore::time::block_on(task).expect_err("its lane ended");
-/// assert!(error.is_cancelled() && !error.is_panic());
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub struct LaneJoinError(Option<real::JoinError>);
 
 impl LaneJoinError {
