@@ -15,8 +15,8 @@ use std::sync::mpsc;
 use std::thread;
 use tokio::runtime as real;
 
-/// The lanes of a machine, each hosting a runtime; tasks are started by what its [`LanesHandle`] can do. Dropping them is [`shutdown`](Self::shutdown); the machine
-/// is not theirs, and goes on.
+/// The lanes of a machine, each hosting a runtime; tasks are started by what its [`LanesHandle`] can do.
+/// Dropping them is [`shutdown`](Self::shutdown); the machine is not theirs, and goes on.
 #[derive(Debug)]
 pub struct Lanes {
     handle: LanesHandle,
