@@ -256,6 +256,10 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
 
     /// The same; says whether it will.
     fn enlist(self: &Arc<Self>, cpu: CpuId) -> bool {
+        if !self.place.machine.is_running() {
+            // It may be on a list that no softirq comes to any more.
+            return false;
+        }
         if !self.lock().tx.schedule() {
             return true;
         }

@@ -170,6 +170,49 @@ fn a_full_device_outlives_its_machine() {
     assert_eq!(Arc::strong_count(&sent), 1, "the driver is gone");
 }
 
+/// Goal: a queue on the list of a softirq that the machine did not come to is run by who wakes it, to its
+/// end. Method: a task has the queue put on its lane's list and holds the lane until the machine has ended.
+#[test]
+fn a_queue_on_a_list_outlives_its_machine() {
+    const COUNT: u64 = 200;
+    let (network, machine) = start();
+    let sent = Arc::new(Mutex::new(None));
+    let own = Arc::clone(&sent);
+    let driver = move |_: usize, packet: Vec<u8>| match &mut *own.lock().expect("no panic") {
+        None => Err(packet),
+        Some(count) => {
+            *count += 1;
+            Ok(())
+        }
+    };
+    let device = Device::new(&network, machine, DeviceOptions::new(1), driver).expect("it has lanes");
+    device.graft(0, Fifo::new(FifoLimit::Packets(u32::MAX)));
+    let device = Arc::new(device);
+    let (on_list, goes_on) = (Arc::clone(&device), channel());
+    let (told, is_listed) = channel();
+    let task = machine.spawn_on(cpu(0), async move {
+        for _ in 0..COUNT {
+            assert!(on_list.send(Vec::new()).is_accepted());
+        }
+        on_list.with_qdisc(0, |_| ());
+        told.send(()).expect("the test waits");
+        goes_on.1.recv_timeout(PATIENCE).expect("the test goes on");
+    });
+    let task = task.expect("it runs");
+    is_listed.recv_timeout(PATIENCE).expect("it is listed");
+    std::thread::scope(|scope| {
+        scope.spawn(|| machine.shutdown());
+        while machine.is_running() {
+            std::thread::yield_now();
+        }
+        goes_on.0.send(()).expect("the task waits");
+    });
+    drop(task);
+    *sent.lock().expect("no panic") = Some(0);
+    device.wake_queue(0);
+    assert_eq!(*sent.lock().expect("no panic"), Some(COUNT));
+}
+
 /// Goal: a dropped device sends nothing, also if its queue waits for its softirq. Method: a task has the
 /// queue put on its lane's list, and drops the device before the lane comes to that.
 #[test]
