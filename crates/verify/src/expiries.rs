@@ -49,7 +49,7 @@ pub(crate) enum ExpiryAgreement {
 impl TimerReplay {
     pub(crate) fn take_expiry(&mut self, record: &Record<'_>, before: LineBefore) {
         let Event::TimerExpireEntry { timer, now, .. } = record.event else { return };
-        self.show(Tick(now), record.at);
+        self.show(Tick(now));
         let taken = before.taken.filter(|taken| taken.line.timer == timer);
         let out = taken.map(|taken| taken.out);
         let checked = match out {

@@ -49,6 +49,19 @@ pub(crate) struct ReplayCpu {
     pub(crate) taken: Option<TakenTimer>,
     /// The base whose bucket it runs, and the line of the run's first expiry.
     pub(crate) running: Option<(BaseName, u64)>,
+    /// The latest jiffies that any line had shown up to its last one; what it read since is not earlier.
+    shown: Option<Tick>,
+    /// Its last line took a pending timer out.
+    cancelled: Option<CancelledTimer>,
+}
+
+/// A pending timer that a `timer_cancel` took out: a `mod_timer` may be under way.
+#[derive(Clone, Copy, Debug)]
+struct CancelledTimer {
+    timer: u64,
+    base: BaseName,
+    /// [`ReplayCpu::shown`] before that line.
+    shown_before: Option<Tick>,
 }
 
 /// What stood before a line on its CPU.
@@ -58,13 +71,6 @@ pub(crate) struct LineBefore {
     pub(crate) taken: Option<TakenTimer>,
     /// Nothing: it is the CPU's first line, or its first one after a loss.
     pub(crate) is_first: bool,
-}
-
-/// The jiffies that a line showed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ShownTick {
-    pub(crate) jiffies: Tick,
-    pub(crate) at: Nanos,
 }
 
 /// Which of the three events were seen; without them all, the state is not known.
@@ -90,7 +96,7 @@ pub(crate) struct TimerReplay {
     /// In place of bases, for text without flags: the bucket expiry of each timer.
     pub(crate) due: Option<IdentityTable<u64>>,
     /// The latest jiffies that a line showed.
-    pub(crate) shown: Option<ShownTick>,
+    shown: Option<Tick>,
     pub(crate) begins_at_boot: Option<bool>,
     /// Only CPU 0 wrote lines so far.
     pub(crate) is_alone: bool,
@@ -149,11 +155,32 @@ impl TimerReplay {
         self.is_alone &= record.cpu == CpuId::default();
         self.settle_swapped(record.at);
         let before = self.enter(record);
+        let cancelled = self.cancelled(record);
         match &record.event {
             Event::TimerStart(start) => self.take_start(record, start),
             Event::TimerCancel { timer } => self.take_cancel(record, *timer),
             Event::TimerExpireEntry { .. } => self.take_expiry(record, before),
             event => self.take_other(record.cpu, event),
+        }
+        let cpu = self.cpus.entry(record.cpu).or_default();
+        (cpu.shown, cpu.cancelled) = (self.shown, cancelled);
+    }
+
+    /// The pending timer that the line takes out.
+    fn cancelled(&self, record: &Record<'_>) -> Option<CancelledTimer> {
+        let Event::TimerCancel { timer } = record.event else { return None };
+        let shown_before = self.cpus.get(&record.cpu)?.shown;
+        self.armed.get(&timer).map(|armed| CancelledTimer { timer, base: armed.base, shown_before })
+    }
+
+    /// Jiffies when `cpu` forwarded `base` to start `timer` were these or later: `mod_timer` forwards the
+    /// base of a pending timer before it takes the timer out, any other base after that, and writes no other
+    /// line until the start's.
+    pub(crate) fn shown_before_forward(&self, cpu: CpuId, timer: u64, base: BaseName) -> Option<Tick> {
+        let cpu = self.cpus.get(&cpu)?;
+        match cpu.cancelled.filter(|cancelled| cancelled.timer == timer && cancelled.base == base) {
+            Some(cancelled) => cancelled.shown_before,
+            None => cpu.shown,
         }
     }
 
@@ -227,16 +254,11 @@ impl TimerReplay {
         }
     }
 
-    /// A line shows that it was `jiffies` at `at`.
-    pub(crate) fn show(&mut self, jiffies: Tick, at: Nanos) {
-        if self.shown.is_none_or(|shown| !jiffies.is_before(shown.jiffies)) {
-            self.shown = Some(ShownTick { jiffies, at });
+    /// A line shows `jiffies`.
+    pub(crate) fn show(&mut self, jiffies: Tick) {
+        if self.shown.is_none_or(|shown| shown.is_before(jiffies)) {
+            self.shown = Some(jiffies);
         }
-    }
-
-    /// How long a tick lasts; unknown ones are taken for short.
-    pub(crate) fn tick(&self) -> Nanos {
-        Nanos(1_000_000_000 / u64::from(self.hz.unwrap_or(1000)))
     }
 
     /// Whether a base may be in another state than the replay has it.

@@ -9,7 +9,7 @@ use crate::base::{ArmedTimer, BaseName, PossibleClock, TimerBaseKind};
 use crate::class::ClockClass;
 use crate::mismatch::{Check, MismatchText};
 use crate::place::RecordedPlace;
-use crate::replay::{ShownTick, TimerReplay};
+use crate::replay::TimerReplay;
 use crate::swapped::Owed;
 use crate::wheel::{PendingTimer, WheelLevels};
 use quietcore_core::Nanos;
@@ -35,8 +35,8 @@ struct StartCheck<'a> {
     start: &'a TimerStart<'a>,
     base: BaseName,
     jiffies: Tick,
-    /// The latest jiffies that a line less than a tick before showed.
-    shown: Option<ShownTick>,
+    /// Jiffies were these or later when the base was forwarded.
+    shown: Option<Tick>,
     recorded: RecordedPlace,
     levels: WheelLevels,
 }
@@ -49,6 +49,18 @@ impl StartCheck<'_> {
     /// Whether a wheel whose clock shows `clock` puts the timer where it was put.
     fn fits(&self, clock: Tick) -> bool {
         self.recorded.is(self.levels.place(clock, self.expires()))
+    }
+
+    /// Jiffies that the base can have been forwarded at before those of the event, as far as they differ in
+    /// the place: the earliest, and the latest from which the delay goes to each level.
+    fn moments(&self) -> Vec<Tick> {
+        let Some(earliest) = self.shown else { return Vec::new() };
+        let latest = (0..self.levels.count()).map(|level| {
+            let delay = self.levels.level_start(level);
+            Tick(self.start.expires.wrapping_sub(delay))
+        });
+        let moments = latest.chain([earliest]);
+        moments.filter(|at| !at.is_before(earliest) && at.is_before(self.jiffies)).collect()
     }
 
     /// The places that `clocks` give, in words.
@@ -79,8 +91,8 @@ impl TimerReplay {
             self.is_full = true;
             self.forget();
         }
-        let shown = self.shown.filter(|shown| record.at.since(shown.at) < self.tick());
-        self.show(jiffies, record.at);
+        let shown = self.shown_before_forward(record.cpu, start.timer, base);
+        self.show(jiffies);
         self.settle_taken(base);
         let was_pending = self.take_out(start.timer).is_some();
         let owed = Owed { timer: start.timer, cancels: 1, at: record.at, line: record.line };
@@ -143,7 +155,7 @@ impl TimerReplay {
     /// Finds the clocks that give the recorded place, and takes the base's clock to them.
     fn explain(&mut self, question: &StartCheck<'_>) -> StartExplanation {
         let mut kept = self.fitting(question);
-        if kept.is_empty() && self.has_not_moved(question) {
+        if kept.is_empty() && self.was_forwarded_before(question) {
             return StartExplanation::Replayed(Some(ClockClass::TickBetween));
         }
         if kept.is_empty() && self.forget_boot_gap(question.base, question.jiffies) {
@@ -185,13 +197,20 @@ impl TimerReplay {
         clocks
     }
 
-    /// Whether forwarding had nothing to do: when it happened, jiffies were not past the base's clock yet, as
-    /// the lines up to now show, and they moved on before the event was written. The last line that showed
-    /// jiffies must be less than a tick old; what happened since then is not known.
-    fn has_not_moved(&mut self, question: &StartCheck<'_>) -> bool {
-        let Some(shown) = question.shown else { return false };
-        let clock = self.base(question.base, question.jiffies).wheel.clock();
-        clock.is_before(question.jiffies) && !clock.is_before(shown.jiffies) && question.fits(clock)
+    /// Whether the base was forwarded some ticks before the event was written, and gave the recorded place
+    /// then. The CPU does both with interrupts off and can stand still in between, as in a guest whose
+    /// processor is taken away; other CPUs move jiffies on.
+    fn was_forwarded_before(&mut self, question: &StartCheck<'_>) -> bool {
+        for jiffies in question.moments() {
+            let base = self.base(question.base, question.jiffies);
+            let mut clocks = base.clocks(jiffies);
+            clocks.retain(|clock| question.fits(clock.at));
+            if !clocks.is_empty() {
+                base.settle(jiffies, &clocks);
+                return true;
+            }
+        }
+        false
     }
 
     /// Arms the timer where our wheel puts it; whether that is the recorded place.

@@ -1,6 +1,6 @@
 //! Each class on a trace of a few lines, and the same line without what explains it: a mismatch.
 
-use crate::trace::{JIFFIES, Start, Trace, start, verify};
+use crate::trace::{JIFFIES, Start, TICK_STOP, Trace, start, verify};
 use quietcore_verify::{Check, Verification};
 use quietcore_wheel::{Precision, Shape, Tick};
 
@@ -80,34 +80,90 @@ fn behind_deleted_until_somebody_looks() {
     trace.start(start(1, JIFFIES + 4, JIFFIES)).cancel(1);
     let late = telling(JIFFIES + 9, JIFFIES + 5);
     let mut looked_at = trace.wait().clone();
+    let shows = Start { flags: "P", ..start(3, JIFFIES + 50, JIFFIES + 9) };
     trace.start(late);
     assert_eq!(with_and_without(&trace, "behind_deleted", START_OF_1), (1, 0));
     for event in ["timer_base_idle: is_idle=1 cpu=0", "tmigr_cpu_idle: cpu=0 parent=01 wakeup=1"] {
         let mut looked_at = looked_at.clone();
-        let line = looked_at.line(0, "d..1.", event).next_line();
+        let line = looked_at.line(0, "d..1.", event).start(shows).next_line();
         let first = looked_at.start(late).verify().first_mismatch.expect("the kernel has looked");
         assert_eq!((first.line, first.kind), (line, Check::TimerStart), "{event}");
     }
     looked_at.line(0, "d..1.", "timer_base_idle: is_idle=0 cpu=0");
-    looked_at.line(0, "d..1.", "timer_base_idle: is_idle=1 cpu=1");
-    assert!(looked_at.start(late).verify().ok, "nobody has looked at CPU 0");
+    looked_at.line(0, "d..1.", "timer_base_idle: is_idle=1 cpu=1").start(shows);
+    let found = looked_at.start(late).verify();
+    assert_eq!((found.ok, named(&found, "behind_deleted")), (true, 1), "nobody has looked at CPU 0");
 }
 
+/// Goal: a base can have been forwarded at any jiffies since the line before of its CPU, and at no others.
+/// Method: CPU 0 shows jiffies + 5 and stands still; then jiffies + 8 are known to it, or one number differs.
 #[test]
-fn tick_between_only_right_after_the_clock() {
+fn tick_between_since_the_line_before_of_the_cpu() {
     let mut trace = Trace::new();
-    trace.start(start(1, JIFFIES + 4, JIFFIES)).expire(1, JIFFIES + 5, JIFFIES + 5);
-    let shown = trace.clone();
-    trace.start(telling(JIFFIES + 8, JIFFIES + 6));
-    assert_eq!(with_and_without(&trace, "tick_between", START_OF_1), (1, 0));
-    let mut later = shown.clone();
-    later.start(Start { flags: "P", ..start(3, JIFFIES + 50, JIFFIES + 7) });
-    let line = later.next_line();
-    let first = later.start(telling(JIFFIES + 8, JIFFIES + 6)).verify().first_mismatch;
-    assert_eq!(first.expect("jiffies were past the clock already").line, line);
-    let mut late = shown;
-    let first = late.wait().start(telling(JIFFIES + 8, JIFFIES + 6)).verify().first_mismatch;
-    assert!(first.is_some(), "nobody knows what jiffies were");
+    trace.start(start(1, JIFFIES + 4, JIFFIES)).expire(1, JIFFIES + 5, JIFFIES + 5).wait();
+    let stalled = telling(JIFFIES + 8, JIFFIES + 6);
+    let elsewhere = Start { cpu: 1, ..start(3, JIFFIES + 50, JIFFIES + 8) };
+    let after = |known: &[&str]| {
+        let mut trace = trace.clone();
+        for line in known {
+            match *line {
+                "of CPU 0" => trace.start(Start { cpu: 0, flags: "P", ..elsewhere }),
+                "of CPU 1" => trace.start(elsewhere),
+                event => trace.line(0, "d..1.", event),
+            };
+        }
+        let line = trace.next_line();
+        (trace.start(stalled).clone(), line)
+    };
+    for known in [&[] as &[&str], &["of CPU 1"], &[TICK_STOP, "of CPU 1"]] {
+        let (trace, line) = after(known);
+        let found = trace.verify();
+        assert_eq!((found.ok, named(&found, "tick_between")), (true, 1), "{known:?}: {found:?}");
+        let (bucket, expiry) = stalled.place();
+        for (key, number) in [("idx", u64::from(bucket)), ("bucket_expiry", expiry)] {
+            let (right, wrong) = (format!(" {key}={number} "), format!(" {key}={} ", number + 1));
+            let first = verify(&trace.text.replace(&right, &wrong)).first_mismatch;
+            assert_eq!(first.map(|first| first.line), Some(line), "{known:?}: {wrong}");
+        }
+    }
+    for known in [&["of CPU 0"] as &[&str], &["of CPU 1", TICK_STOP]] {
+        let (trace, line) = after(known);
+        let first = trace.verify().first_mismatch.expect("CPU 0 wrote a line at these jiffies");
+        assert_eq!((first.line, first.kind), (line, Check::TimerStart), "{known:?}");
+    }
+}
+
+/// Goal: a timer that is moved was given its place before it was taken out of the same base, and after it was
+/// taken out of another one. Method: CPU 1 shows the new jiffies before the `timer_cancel`.
+#[test]
+fn tick_between_before_a_pending_timer_is_cancelled() {
+    let moved = telling(JIFFIES + 8, JIFFIES + 7);
+    for (cancelled, flags, is_ok) in [(2, "", true), (2, "P", false), (4, "", false)] {
+        let mut trace = Trace::new();
+        trace.start(Start { flags, ..start(2, JIFFIES + 300, JIFFIES + 7) });
+        trace.start(start(4, JIFFIES + 300, JIFFIES + 7));
+        trace.start(Start { cpu: 1, ..start(3, JIFFIES + 50, JIFFIES + 8) }).cancel(cancelled);
+        if cancelled != 2 {
+            trace.line(1, "d..1.", "timer_cancel: timer=0000000000000002");
+        }
+        let line = trace.next_line();
+        let found = trace.start(moved).verify();
+        let first = found.first_mismatch.as_ref().map(|first| first.line);
+        assert_eq!(first, (!is_ok).then_some(line), "timer {cancelled} in {flags:?}");
+        assert_eq!(named(&found, "tick_between"), u64::from(is_ok));
+    }
+}
+
+/// Goal: a timer that is due when its event is written lies where it was put before. Method: `timeout=-5`, as
+/// a guest's rcu_preempt wrote it; then the bucket that is one later.
+#[test]
+fn tick_between_can_last_longer_than_the_timer() {
+    for (clock, is_ok) in [(JIFFIES + 5, true), (JIFFIES + 8, false)] {
+        let mut trace = Trace::new();
+        trace.start(start(1, JIFFIES + 4, JIFFIES)).expire(1, JIFFIES + 5, JIFFIES + 5).wait();
+        let found = trace.start(start(1, JIFFIES + 6, JIFFIES + 11).at_clock(clock)).verify();
+        assert_eq!((found.ok, named(&found, "tick_between")), (is_ok, u64::from(is_ok)), "{clock}");
+    }
 }
 
 /// Goal: after a loss nothing is known, so any possible clock will do, and an impossible place will not.
