@@ -16,9 +16,9 @@ pub struct Task<'a> {
     pub pid: i32,
 }
 
-/// What a CPU was doing when an event happened there: the third letter of the flags.
+/// What a CPU was doing when an event happened there: the column `hardirq/softirq` of the flags.
 ///
-/// Source: Linux 6.12, kernel/trace/trace_output.c, `trace_print_lat_fmt`.
+/// Source: Linux 6.12, kernel/trace/trace_output.c, `trace_print_lat_fmt`; the PREEMPT_RT patches of 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InterruptContext {
     /// `.`: neither an interrupt nor a softirq.
@@ -33,10 +33,15 @@ pub enum InterruptContext {
     Nmi,
 }
 
+/// How many columns the flags have on kernels with the PREEMPT_RT patches for lazy preemption; others print
+/// at most six. `need-resched-lazy` is the third there, and `preempt-lazy-depth` the sixth.
+const COLUMNS_LAZY: usize = 7;
+
 impl InterruptContext {
-    /// From the flags (`d.s2.`); `None` when these are no flags.
+    /// From the flags (`d.s2.`, `d..s113`); `None` when these are no flags.
     fn read(flags: &[u8]) -> Option<Self> {
-        Some(match flags.get(2)? {
+        let column = if flags.len() == COLUMNS_LAZY { 3 } else { 2 };
+        Some(match flags.get(column)? {
             b'.' => Self::Task,
             b's' => Self::Softirq,
             b'h' => Self::Interrupt,
@@ -190,7 +195,8 @@ mod tests {
         }
     }
 
-    /// Goal: the flags say what the CPU was doing. Method: each letter, old and new forms, and none.
+    /// Goal: the flags say what the CPU was doing. Method: each letter, old and new forms, that of
+    /// the PREEMPT_RT patches, and none.
     #[test]
     fn the_flags_say_what_the_cpu_was_doing() {
         for (flags, context) in [
@@ -200,6 +206,11 @@ mod tests {
             ("d.H2.", Some(InterruptContext::InterruptInSoftirq)),
             ("d.z2.", Some(InterruptContext::Nmi)),
             ("d.Z2.", Some(InterruptContext::Nmi)),
+            ("d..s113", Some(InterruptContext::Softirq)),
+            ("...s.13", Some(InterruptContext::Softirq)),
+            ("dNLh3..", Some(InterruptContext::Interrupt)),
+            ("d...2..", Some(InterruptContext::Task)),
+            ("d.s?2..", None),
             ("d.?2.", None),
             ("x", None),
             ("", None),

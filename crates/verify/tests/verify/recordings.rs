@@ -103,3 +103,20 @@ fn a_header_is_not_needed() {
         assert_eq!((without.exact, without.classes, without.ok), (with.exact, with.classes, true), "{name}");
     }
 }
+
+/// Goal: the seven columns of the flags with the PREEMPT_RT patches of 6.1 allow the same replay. Method: a
+/// recording with the two columns added.
+#[test]
+fn flags_of_seven_columns_allow_the_same_replay() {
+    let text = text_of("g61-c16-iso");
+    let wide = text.lines().map(|line| match line.find("] ").filter(|_| !line.starts_with('#')) {
+        Some(end) => {
+            let (task, flags, rest) = (&line[..end + 2], &line[end + 2..end + 7], &line[end + 7..]);
+            format!("{task}{}.{}1{}{rest}\n", &flags[..2], &flags[2..4], &flags[4..])
+        }
+        None => format!("{line}\n"),
+    });
+    let [wide, usual] = [wide.collect(), text].map(|text| verify(&text));
+    assert!(wide.ok && wide.incomplete.is_empty(), "{:?}", wide.first_mismatch);
+    assert_eq!((wide.exact, wide.expiries, wide.runs), (usual.exact, usual.expiries, usual.runs));
+}
