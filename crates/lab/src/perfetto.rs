@@ -69,6 +69,7 @@ fn start(timer: u64, base: CpuId, function: &[u8]) -> TimerStart<'_> {
         bucket: None,
         deferrable: false,
         pinned: false,
+        irq_safe: false,
     }
 }
 

@@ -222,6 +222,8 @@ pub struct TimerStart<'a> {
     pub deferrable: bool,
     /// P pinned.
     pub pinned: bool,
+    /// I: from its being taken out to the end of its callback, the CPU that runs it lets no interrupt in.
+    pub irq_safe: bool,
 }
 
 /// `hrtimer_start`.

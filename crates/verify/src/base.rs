@@ -246,7 +246,7 @@ mod tests {
 
     fn arm(base: &mut TimerBase, timer: u64, expires: u64) -> SlotKey {
         let place = base.wheel.place(Tick(expires));
-        base.arm(Tick(expires), PendingTimer { timer, place, is_early: false })
+        base.arm(Tick(expires), PendingTimer { timer, place, is_early: false, is_irq_safe: false })
     }
 
     fn clocks(base: &mut TimerBase, jiffies: u64) -> Vec<(u64, Option<ClockClass>)> {

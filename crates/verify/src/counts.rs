@@ -67,6 +67,11 @@ pub struct VerifyNotes {
     pub swapped: u64,
     /// `timer_cancel` lines of timers whose start is not in the input.
     pub cancel_unseen: u64,
+    /// Expiries between whose two lines an interrupt's exit wrote `tick_stop`.
+    pub interrupt_exit: u64,
+    /// Expiries in the thread `ktimers/N` (PREEMPT_RT) before which other tasks had the CPU: after the timer
+    /// was taken out, or since the expiry before it in its run.
+    pub preempted: u64,
     /// Starts that do not say which bucket; they are not in `timer_starts`.
     pub without_bucket: u64,
     /// Pending timers that were forgotten where lines were missing or the memory's limit was reached.

@@ -51,6 +51,7 @@ impl TimerReplay {
         let Event::TimerExpireEntry { timer, now, .. } = record.event else { return };
         self.show(Tick(now));
         let taken = before.taken.filter(|taken| taken.line.timer == timer);
+        let between = taken.as_ref().and_then(|taken| taken.between);
         let out = taken.map(|taken| taken.out);
         let checked = match out {
             Some(OutOfWheel::Waiting(name)) => self.begin_run(record, name),
@@ -61,6 +62,7 @@ impl TimerReplay {
         if matches!(out, Some(OutOfWheel::Waiting(_) | OutOfWheel::Removed(_))) {
             self.note_more(record.cpu, Tick(now));
         }
+        self.note_between(record.cpu, between);
         // A timer that was not pending here is of the bucket that is being run, if one is.
         let left = self.front_of_run(record.cpu);
         self.judge_expiry(record, |baseclk| {

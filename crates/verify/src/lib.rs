@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod base;
+mod between;
 mod cancels;
 mod class;
 mod counts;

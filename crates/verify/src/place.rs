@@ -86,6 +86,7 @@ mod tests {
             bucket: Some(u64::from(place.bucket)),
             deferrable: false,
             pinned: false,
+            irq_safe: false,
         };
         let recorded = RecordedPlace::of(&start).expect("it has a bucket");
         recorded.is_possible(&start, Tick(jiffies), WheelLevels::Nine)

@@ -9,6 +9,7 @@
 //! CPU may have cancelled a timer of any other.
 
 use crate::base::{ArmedTimer, BaseName, TakenFrom, TimerBase, TimerBaseKind, WaitingTimer};
+use crate::between::Between;
 use crate::counts::ReplayCounts;
 use crate::mismatch::{Check, MismatchText};
 use crate::swapped::{Owed, Swapped};
@@ -31,6 +32,10 @@ pub(crate) struct RemovedTimer {
 pub(crate) struct TakenTimer {
     pub(crate) out: OutOfWheel,
     pub(crate) line: Owed,
+    /// It expires with interrupts off.
+    pub(crate) is_irq_safe: bool,
+    /// Which other context wrote lines since then.
+    pub(crate) between: Option<Between>,
 }
 
 /// How much of a taken timer is out of our wheel.
@@ -53,6 +58,26 @@ pub(crate) struct ReplayCpu {
     shown: Option<Tick>,
     /// Its last line took a pending timer out.
     cancelled: Option<CancelledTimer>,
+    /// The thread `ktimers/N` that took the last timer in a softirq, if it was this one.
+    pub(crate) thread: Option<i32>,
+    /// Other tasks wrote lines since the last expiry of the run.
+    pub(crate) is_preempted: bool,
+}
+
+impl ReplayCpu {
+    /// Whether `record` is of another context than the softirq that took a timer or runs a bucket here.
+    fn between(&self, record: &Record<'_>) -> Option<Between> {
+        let is_open = self.taken.is_some() || self.running.is_some();
+        Between::of(record, self.thread).filter(|_| is_open)
+    }
+
+    /// What is open here stays open at a line of `between`.
+    fn pass(&mut self, between: Between) {
+        if let Some(taken) = &mut self.taken {
+            taken.between = Some(between);
+        }
+        self.is_preempted |= self.running.is_some() && between == Between::Preemption;
+    }
 }
 
 /// A pending timer that a `timer_cancel` took out: a `mod_timer` may be under way.
@@ -69,6 +94,8 @@ struct CancelledTimer {
 pub(crate) struct LineBefore {
     /// The timer that the line before took out.
     pub(crate) taken: Option<TakenTimer>,
+    /// Which context wrote the line, if it came between two lines of a softirq.
+    pub(crate) between: Option<Between>,
     /// Nothing: it is the CPU's first line, or its first one after a loss.
     pub(crate) is_first: bool,
 }
@@ -158,7 +185,7 @@ impl TimerReplay {
         let cancelled = self.cancelled(record);
         match &record.event {
             Event::TimerStart(start) => self.take_start(record, start),
-            Event::TimerCancel { timer } => self.take_cancel(record, *timer),
+            Event::TimerCancel { timer } => self.take_cancel(record, *timer, &before),
             Event::TimerExpireEntry { .. } => self.take_expiry(record, before),
             event => self.take_other(record.cpu, event),
         }
@@ -208,10 +235,17 @@ impl TimerReplay {
         let cpu = self.cpus.entry(record.cpu).or_default();
         let in_interrupt =
             !matches!(record.context, Some(InterruptContext::Task | InterruptContext::Softirq));
-        let taken = cpu.taken.take_if(|_| !in_interrupt);
+        let between = cpu.between(record);
+        let taken = cpu.taken.take_if(|taken| match between {
+            Some(between) => taken.is_irq_safe || between.shows_deletion(record),
+            None => !in_interrupt,
+        });
+        if let Some(between) = between {
+            cpu.pass(between);
+        }
         if let Some(taken) = &taken {
             let expires = match record.event {
-                Event::TimerExpireEntry { timer, .. } => timer == taken.line.timer,
+                Event::TimerExpireEntry { timer, .. } => between.is_none() && timer == taken.line.timer,
                 _ => false,
             };
             match taken.out {
@@ -222,10 +256,12 @@ impl TimerReplay {
                 _ => {}
             }
         }
-        if matches!(record.context, Some(InterruptContext::Task | InterruptContext::Interrupt)) {
+        if between.is_none()
+            && matches!(record.context, Some(InterruptContext::Task | InterruptContext::Interrupt))
+        {
             self.end_run(record.cpu, record.line, None);
         }
-        LineBefore { taken, is_first }
+        LineBefore { taken: taken.filter(|_| between.is_none()), between, is_first }
     }
 
     /// A line that had to come with the same time stamp did not come.

@@ -1,21 +1,25 @@
 //! Runs: when the run of a bucket is over, and what must have happened by then.
 //!
-//! A run is over when its CPU writes a line outside of softirqs, or expires a timer of another bucket. All
-//! that our wheel collected must have expired or been cancelled, and no bucket may be due: the kernel's loop
-//! goes on while one is.
+//! A run is over when its CPU writes a line outside of softirqs, or expires a timer of another bucket; in a
+//! thread that can be preempted, the line must be the thread's own (`between.rs`). All that our wheel
+//! collected must have expired or been cancelled, and no bucket may be due: the kernel's loop goes on while
+//! one is.
 
 use crate::base::{BaseName, BucketRun, TimerBase};
+use crate::between::Between;
 use crate::mismatch::{Check, MismatchText};
 use crate::replay::TimerReplay;
 use quietcore_core::CpuId;
 use quietcore_trace::Record;
 use quietcore_wheel::Tick;
+use std::mem;
 
 impl TimerReplay {
     /// The run on `cpu`, if there is one, is over at `line`, and the CPU goes on with `next`.
     pub(crate) fn end_run(&mut self, cpu: CpuId, line: u64, next: Option<BaseName>) {
-        let running = self.cpus.get_mut(&cpu).and_then(|cpu| cpu.running.take());
-        let Some((name, begun)) = running else { return };
+        let Some(cpu_of_run) = self.cpus.get_mut(&cpu) else { return };
+        cpu_of_run.is_preempted = false;
+        let Some((name, begun)) = cpu_of_run.running.take() else { return };
         let run = self.bases.get(&name).and_then(|base| base.run.as_ref());
         if !run.is_some_and(|run| run.cpu == cpu && run.line == begun) {
             return; // another CPU has begun a later run of the base
@@ -61,6 +65,18 @@ impl TimerReplay {
         let running = self.cpus.get(&cpu).and_then(|cpu| cpu.running);
         let Some(base) = running.and_then(|(name, _)| self.bases.get_mut(&name)) else { return };
         base.note_more(now);
+    }
+
+    /// A timer expired on `cpu`, and lines of `between` stood before its expiry: counts what explains them.
+    pub(crate) fn note_between(&mut self, cpu: CpuId, between: Option<Between>) {
+        let Some(cpu) = self.cpus.get_mut(&cpu) else { return };
+        let of_run = mem::take(&mut cpu.is_preempted).then_some(Between::Preemption);
+        let notes = &mut self.counts.notes;
+        match between.or(of_run) {
+            Some(Between::InterruptExit) => notes.interrupt_exit += 1,
+            Some(Between::Preemption) => notes.preempted += 1,
+            None => {}
+        }
     }
 
     /// When the next timer that `cpu` has to expire was due, if it is in a run.

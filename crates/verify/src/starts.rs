@@ -219,7 +219,8 @@ impl TimerReplay {
         let is_early = self.is_alone && self.begins_at_boot == Some(true);
         let base = self.base(question.base, question.jiffies);
         let place = base.wheel.place(question.expires());
-        let key = base.arm(question.expires(), PendingTimer { timer, place, is_early });
+        let is_irq_safe = question.start.irq_safe;
+        let key = base.arm(question.expires(), PendingTimer { timer, place, is_early, is_irq_safe });
         if is_early && base.early.len() < EARLY_MAX && !base.early.contains(&timer) {
             base.early.push(timer);
         }

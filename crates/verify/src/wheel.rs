@@ -49,6 +49,8 @@ pub(crate) struct PendingTimer {
     pub(crate) place: Placement,
     /// It was armed at boot, before a second CPU wrote a line.
     pub(crate) is_early: bool,
+    /// It is run with interrupts off.
+    pub(crate) is_irq_safe: bool,
 }
 
 type Storage = Vec<Slot<PendingTimer>>;

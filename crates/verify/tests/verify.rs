@@ -3,6 +3,8 @@
 
 #[path = "verify/altered.rs"]
 mod altered;
+#[path = "verify/between.rs"]
+mod between;
 #[path = "verify/classes.rs"]
 mod classes;
 #[path = "verify/hierarchy.rs"]

@@ -104,6 +104,8 @@ fn notes(page: &mut Page, verification: &Verification) {
         ("swapped", notes.swapped, "pairs of lines with equal time stamps in the wrong order"),
         ("start_unseen", verification.expiries.classes.start_unseen, "expiries of timers not started here"),
         ("cancel_unseen", notes.cancel_unseen, "timer_cancel lines of timers not started here"),
+        ("interrupt_exit", notes.interrupt_exit, "expiries that an interrupt's exit came before (nohz_full)"),
+        ("preempted", notes.preempted, "expiries before which ktimers/N was preempted (PREEMPT_RT)"),
         ("forgotten", notes.forgotten, "pending timers that were forgotten where lines are missing"),
     ];
     if rows.iter().all(|(_, count, _)| *count == 0) {

@@ -52,6 +52,7 @@ impl Exporter {
             bucket: None,
             deferrable: timer.is_deferrable,
             pinned: timer.is_pinned,
+            irq_safe: false,
         };
         self.take(cpu, Event::TimerStart(start));
     }

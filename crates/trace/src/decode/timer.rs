@@ -48,6 +48,7 @@ fn timer_start<'a>(fields: &mut Fields<'a>) -> Result<Event<'a>, Malformed> {
         bucket,
         deferrable: flags.contains(&b'D'),
         pinned: flags.contains(&b'P'),
+        irq_safe: flags.contains(&b'I'),
     }))
 }
 

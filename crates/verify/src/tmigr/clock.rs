@@ -252,7 +252,7 @@ mod tests {
         let cpu = CpuId::new(0).expect("a CPU");
         let mut base = TimerBase::new(WheelLevels::Nine, Tick(1000));
         let place = base.wheel.place(Tick(1009));
-        base.arm(Tick(1009), PendingTimer { timer: 1, place, is_early: false });
+        base.arm(Tick(1009), PendingTimer { timer: 1, place, is_early: false, is_irq_safe: false });
         let mut bases = BTreeMap::from([(BaseName { cpu, kind: TimerBaseKind::Global }, base)]);
         let mut wheels = Wheels { bases: &mut bases, armed: &HashMap::new(), is_settled: true };
         let mut clock = HierarchyClock::new(4);

@@ -143,7 +143,7 @@ fn an_expiry_needs_its_cancel_right_before() {
     let line = none.next_line();
     let found = first(none.expire_entry(1, JIFFIES + 5, JIFFIES + 5));
     assert_eq!((found.line, found.kind), (line, Check::TimerExpireEntry));
-    trace.line(0, "d.s2.", cancel).line(0, "..s1.", TICK_STOP);
+    trace.line(0, "d.s2.", cancel).line(0, "..s1.", "softirq_raise: vec=9 [action=RCU]");
     let line = trace.next_line();
     let found = first(trace.expire_entry(1, JIFFIES + 5, JIFFIES + 5));
     assert_eq!((found.line, found.kind), (line, Check::TimerExpireEntry));
