@@ -164,6 +164,19 @@ impl HierarchyClock {
         ticks.saturating_mul(self.tick)
     }
 
+    /// No CPU that looks for events takes them up to an earlier moment than this one, when `shown` were the
+    /// latest jiffies by the time of its line before; `now` where that is not known.
+    pub(super) fn earliest(&self, shown: Option<u64>, now: u64) -> u64 {
+        let zero = self.zero.filter(|_| self.is_trusted());
+        let ticks = zero.zip(shown).map(|(zero, shown)| shown.wrapping_sub(zero));
+        ticks.map_or(now, |ticks| ticks.saturating_mul(self.tick))
+    }
+
+    /// The latest jiffies that a line showed.
+    pub(super) fn shown(&self) -> Option<u64> {
+        self.jiffies
+    }
+
     /// An event that was due at `expires` was handled at `at`.
     pub(super) fn handled(&mut self, expires: u64, at: u64) {
         self.events.take(expires, at, self.tick);

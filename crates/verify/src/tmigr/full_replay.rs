@@ -59,6 +59,8 @@ impl RemoteRun {
 #[derive(Debug, Default)]
 struct LineWriter {
     last: u64,
+    /// The latest jiffies that any line had shown up to its last one.
+    known: Option<u64>,
     /// The step whose interval ends with its next line.
     settle: Option<u64>,
     run: Option<RemoteRun>,
@@ -133,6 +135,7 @@ impl FullReplay {
             (Event::Migration(migration), None) => self.build(record.line, migration, counts),
             _ => self.take_other(cpu, record, wheels),
         }
+        self.writers.entry(cpu).or_default().known = self.clock.shown();
     }
 
     fn build(&mut self, line: u64, migration: &Migration, counts: &mut StepCounts) {
@@ -235,6 +238,7 @@ impl FullReplay {
         }
         let writer = self.writers.get_mut(&line.cpu);
         let shown = writer.as_ref().and_then(|writer| writer.shown);
+        let known = writer.as_ref().and_then(|writer| writer.known);
         if let Some(run) = writer.and_then(|writer| writer.run.as_mut()).filter(|run| run.until.is_none()) {
             run.until = Some(number);
             if !run.is_fixed {
@@ -245,7 +249,10 @@ impl FullReplay {
             LineContent::Word(word) if !word.is_active => {
                 line.publishes = self.clock.published(wheels, line.cpu, at) != NEVER;
             }
-            LineContent::Remote { .. } => line.now = self.clock.now(at, shown),
+            LineContent::Remote { .. } => {
+                line.now = self.clock.now(at, shown);
+                line.earliest = self.clock.earliest(known, line.now);
+            }
             LineContent::Cpu(CpuLine { step: Idle | NewTimerIdle, cpu, next, .. }) => {
                 self.clock.compare(wheels, cpu, next);
             }

@@ -20,6 +20,8 @@ pub(super) struct HierarchyLine {
     pub(super) what: LineContent,
     /// `tmigr_handle_remote`: the moment up to which events are due, in ns.
     pub(super) now: u64,
+    /// That moment cannot be earlier than this: the CPU read jiffies after its line before.
+    pub(super) earliest: u64,
     /// `tmigr_group_set_cpu_inactive`: our wheel says that the CPU has a global timer to publish.
     pub(super) publishes: bool,
 }
@@ -132,7 +134,7 @@ impl HierarchyLine {
             _ => return None,
         };
         let cpu = record.cpu.index() as u16;
-        Some(Self { number: record.line, cpu, what, now: 0, publishes: false })
+        Some(Self { number: record.line, cpu, what, now: 0, earliest: 0, publishes: false })
     }
 }
 

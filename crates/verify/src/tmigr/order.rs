@@ -43,7 +43,7 @@ pub(super) struct OrderedStep {
     /// It differs, which was reported.
     pub(super) is_forced: bool,
     /// How many ticks `now` is taken to be off.
-    pub(super) ticks: i8,
+    pub(super) ticks: i64,
     /// Which of the hidden events is taken.
     pub(super) pick: u8,
 }
@@ -175,6 +175,14 @@ impl StepOrder {
         !step.is_forced
     }
 
+    /// How many ticks before `now` the CPU of a `tmigr_handle_remote` read jiffies, if it stood still from
+    /// then until its line: any number back to `earliest`, of which those tell that leave out an event more.
+    pub(super) fn stalls(&self, line: &HierarchyLine) -> Vec<i64> {
+        let LineContent::Remote { group, .. } = line.what else { return Vec::new() };
+        let missed = self.state.due_above(group, line.earliest..line.now);
+        missed.into_iter().map(|expires| -((line.now - expires) / self.tick + 1).cast_signed()).collect()
+    }
+
     fn run(&mut self, step: &mut OrderedStep) -> bool {
         self.spent += 1;
         let cpu = step.line.cpu;
@@ -196,7 +204,7 @@ impl StepOrder {
     }
 
     fn run_line(&mut self, step: &OrderedStep) -> bool {
-        let ticks = self.tick.wrapping_mul(u64::from(step.ticks.unsigned_abs()));
+        let ticks = self.tick.wrapping_mul(step.ticks.unsigned_abs());
         let now = step.line.now;
         let now = if step.ticks < 0 { now.saturating_sub(ticks) } else { now.saturating_add(ticks) };
         self.difference = self.state.take(&HierarchyLine { now, ..step.line }).err();

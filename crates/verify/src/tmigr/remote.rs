@@ -14,6 +14,7 @@ use super::queue::Behalf;
 use super::state::{CpuModel, GroupChild, GroupIndex, GroupPlace, HierarchyState, Late, Visit, Walk};
 use super::walks::{Difference, LineVerdict, compared};
 use quietcore_trace::MigrationStep;
+use std::ops::Range;
 
 impl HierarchyState {
     /// The part of a remote walk that writes nothing: takes a due event out, or goes on.
@@ -79,6 +80,19 @@ impl HierarchyState {
         self.release(of);
         self.set_walk(cpu, Walk::Remote(visit));
         self.settle(cpu);
+    }
+
+    /// When queued events of the group and of those above it are due, in `span` and not at its first moment.
+    pub(super) fn due_above(&self, group: u64, span: Range<u64>) -> Vec<u64> {
+        let mut due = Vec::new();
+        let mut next = self.number_of(group);
+        while let Some(group) = next.map(|group| self.group(group)) {
+            let queued = group.order[..usize::from(group.queued)].iter();
+            due.extend(queued.map(|&slot| group.events[usize::from(slot)].expires));
+            next = group.parent.map(|(parent, _)| parent);
+        }
+        due.retain(|expires| span.contains(expires) && *expires != span.start);
+        due
     }
 
     /// No CPU expires its timers any more.

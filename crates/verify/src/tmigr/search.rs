@@ -10,7 +10,7 @@ use super::line::LineContent;
 use super::order::{OrderedStep, StepKind, StepOrder};
 
 /// Other moments for "now", in ticks: jiffies are rarely off by more than one.
-const TICKS: [i8; 11] = [-1, 1, 0, -2, 2, -3, 3, -4, 4, -5, 5];
+const TICKS: [i64; 11] = [-1, 1, 0, -2, 2, -3, 3, -4, 4, -5, 5];
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
@@ -169,7 +169,8 @@ impl Search<'_> {
         let was = self.steps[step];
         let changed: Vec<OrderedStep> = match (was.kind, was.line.what) {
             (StepKind::Line, LineContent::Remote { level: 0, .. }) => {
-                let others = TICKS.into_iter().filter(|ticks| *ticks != was.ticks);
+                let stalls = self.order.stalls(&was.line).into_iter().filter(|ticks| !TICKS.contains(ticks));
+                let others = TICKS.into_iter().chain(stalls).filter(|ticks| *ticks != was.ticks);
                 others.map(|ticks| OrderedStep { ticks, ..was }).collect()
             }
             (StepKind::Check { hidden: [one, other] }, _) if one != other => {

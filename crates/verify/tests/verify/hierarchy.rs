@@ -150,6 +150,8 @@ struct Small {
     micros: u64,
 }
 
+/// Jiffies at boot.
+const FIRST_JIFFIES: u64 = (1 << 32) - 300 * 250;
 const TOP: &str = "lvl=0 numa=0 active";
 const NEVER: u64 = i64::MAX as u64;
 
@@ -174,10 +176,36 @@ impl Small {
     }
 
     fn line(&mut self, cpu: u16, event: &str) -> &mut Self {
+        self.line_in("d..1.", cpu, event)
+    }
+
+    fn line_in(&mut self, flags: &str, cpu: u16, event: &str) -> &mut Self {
         self.micros += 1;
         let (seconds, micros) = (self.micros / 1_000_000, self.micros % 1_000_000);
-        self.text.push_str(&format!("  <idle>-0  [{cpu:03}] d..1. {seconds:>5}.{micros:06}: {event}\n"));
+        self.text.push_str(&format!("  <idle>-0  [{cpu:03}] {flags} {seconds:>5}.{micros:06}: {event}\n"));
         self
+    }
+
+    /// CPU `cpu` starts a timer of the wheel's first level for `delay` ticks from now, in its own base.
+    fn start(&mut self, cpu: u16, delay: u64, flags: &str) -> &mut Self {
+        let jiffies = FIRST_JIFFIES + self.micros / 4_000;
+        let (expires, due) = (jiffies + delay, jiffies + delay + 1);
+        let bucket = due % 64;
+        self.line(cpu, &format!(
+            "timer_start: timer={cpu:x} function=f expires={expires} [timeout={delay}] bucket_expiry={due} \
+             cpu={cpu} idx={bucket} flags={flags}"
+        ))
+    }
+
+    /// CPU 1 expires the timer of CPU `of`, whose bucket was due at tick `due` since boot.
+    fn expire(&mut self, of: u16, due: u64) -> &mut Self {
+        let (now, due) = (FIRST_JIFFIES + self.micros / 4_000, FIRST_JIFFIES + due);
+        self.line_in("d.s1.", 1, &format!("timer_cancel: timer={of:x}"));
+        self.line_in(
+            "..s..",
+            1,
+            &format!("timer_expire_entry: timer={of:x} function=f now={now} baseclk={due}"),
+        )
     }
 
     fn active(&mut self, cpu: u16, active: u8, migrator: u8) -> &mut Self {
@@ -295,6 +323,55 @@ fn lines_in_the_wrong_order_are_recognised() {
     let (line, found) = swapped(true);
     let first = found.tmigr.first_unexplained.expect("CPU 1 had not changed the group when it wrote");
     assert_eq!(Some(first.line), line.map(|line| line as u64 + 1), "{first:?}");
+}
+
+/// CPU 1 looks for due events when CPU 0's was due 8 ticks before, and finds none; then it finds it.
+/// `between`: lines before that first look, when CPU 2 has shown the present jiffies.
+fn stalled(between: &[(u16, &str)]) -> (Small, u64) {
+    let mut small = Small::new();
+    small.start(1, 0, "P");
+    small.micros += 4_000;
+    small.expire(1, 251).start(0, 6, "");
+    let due = 258 * 4_000_000;
+    small.inactive(0, 6, 2).update(0, 6, due, due).idle(0, due, NEVER);
+    small.micros += 15 * 4_000;
+    small.start(2, 30, "P");
+    for (cpu, event) in between {
+        small.line(*cpu, event);
+    }
+    let first_look = small.text.lines().count() as u64 + 1;
+    small.line_in("..s1.", 1, "tmigr_handle_remote: group=0a lvl=0");
+    small.line_in("..s1.", 1, "tmigr_handle_remote: group=0a lvl=0");
+    small.line_in("d.s1.", 1, &format!("tmigr_handle_remote_cpu: cpu=0 parent=0a wakeup={NEVER}"));
+    small.expire(0, 258).update(1, 6, NEVER, NEVER);
+    for _ in 0..50 {
+        small.inactive(2, 2, 2).update(2, 2, NEVER, NEVER).idle(2, NEVER, NEVER).active(2, 6, 2);
+    }
+    (small, first_look)
+}
+
+/// Goal: a CPU that stood still since its line before saw the jiffies of that time, however long ago, and not
+/// older ones. Method: it writes a line, or CPU 2 does; then one number of an explained line is changed.
+#[test]
+fn a_cpu_that_stood_still_saw_old_jiffies() {
+    const TICK_STOP: &str = "tick_stop: success=1 dependency=NONE";
+    for (between, is_ok) in [(&[] as &[_], true), (&[(2, TICK_STOP)], true), (&[(1, TICK_STOP)], false)] {
+        let (small, first_look) = stalled(between);
+        let found = small.verify();
+        let first = found.tmigr.first_unexplained.map(|first| first.line);
+        assert_eq!(first, (!is_ok).then_some(first_look + 1), "{between:?}: {:?}", found.first_mismatch);
+        assert_eq!((found.mismatches, found.expiries.mismatches), (0, 0), "{:?}", found.first_mismatch);
+        assert_eq!(found.tmigr.order_open, u64::from(is_ok), "{between:?}");
+    }
+    for (from, to, lines_after) in [
+        ("tmigr_handle_remote_cpu: cpu=0", "tmigr_handle_remote_cpu: cpu=2", 2),
+        ("nextevt=9223372036854775807 next_expiry=9", "nextevt=9223372036854775807 next_expiry=8", 5),
+    ] {
+        let (mut small, first_look) = stalled(&[]);
+        small.text = small.text.replacen(from, to, 1);
+        let first = small.verify().tmigr.first_unexplained.map(|first| first.line);
+        assert_eq!(first, Some(first_look + lines_after), "{to}");
+    }
 }
 
 /// Goal: the tree is compared line by line. Method: one number of one line changed each.
