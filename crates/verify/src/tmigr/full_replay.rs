@@ -34,6 +34,7 @@ const STEPS_PER_LINE: u64 = 80;
 /// How hard to look, the cheapest first: back, choices, steps.
 const EFFORTS: [(usize, u8, u64); 4] = [(10, 1, 400), (40, 1, 1_500), (40, 2, 4_000), (300, 1, 60_000)];
 const LAST_EFFORT: (usize, u8, u64) = (300, 2, 100_000);
+const STALL_EFFORT: (usize, u8, u64) = (150, 1, 20_000);
 
 /// A CPU runs the global timers of another one.
 #[derive(Clone, Copy, Debug)]
@@ -303,6 +304,13 @@ impl FullReplay {
         for &(back, choices, steps) in efforts {
             let near = if back < 300 { u64::MAX } else { first.touches };
             if self.order.explain(&more, Effort { back, choices, steps, only: None, near }) {
+                return true;
+            }
+        }
+        // A CPU can stand still after it ran timers of another one; then only its own steps come earlier.
+        let (back, choices, steps) = STALL_EFFORT;
+        for runner in more.iter().filter(|step| step.is_check()).map(|step| Some(step.line.cpu)) {
+            if self.order.explain(&more, Effort { back, choices, steps, only: runner, near: u64::MAX }) {
                 return true;
             }
         }

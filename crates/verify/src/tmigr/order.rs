@@ -52,6 +52,10 @@ impl OrderedStep {
     pub(super) fn is_line(&self) -> bool {
         matches!(self.kind, StepKind::Line)
     }
+
+    pub(super) fn is_check(&self) -> bool {
+        matches!(self.kind, StepKind::Check { .. })
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
