@@ -32,6 +32,7 @@ pub mod isolation;
 mod job;
 pub mod lane;
 mod machine;
+mod machine_ref;
 pub mod metrics;
 mod payload;
 mod probe;

@@ -1,6 +1,6 @@
 //! What a timer of this world carries: whose it is, and what lies around it.
 
-use crate::machine::MachineRef;
+use crate::machine_ref::MachineRef;
 use crate::words::waker_cell::WakerCell;
 use core::ptr::NonNull;
 use quietcore_core::{Timer, TimerKind};

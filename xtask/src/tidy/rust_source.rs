@@ -32,7 +32,7 @@ const UNSAFE_ALLOWED: &[(&str, &str)] = &[
     ("crates/live/src/fork/mod.rs", "the C library is told whom to call in a child"),
     ("crates/live/src/job.rs", "an expired timer is the first field of what its payload says"),
     ("crates/live/src/machine/mod.rs", "the one type that a machine's parts refer to"),
-    ("crates/live/src/machine/reference.rs", "a machine's address without its type"),
+    ("crates/live/src/machine_ref.rs", "a machine's address without its type"),
     ("crates/live/src/time/entry.rs", "a future's timer is pinned with it"),
     ("crates/live/src/timer/callback.rs", "a counted timer names itself"),
     ("crates/live/src/timer/raw.rs", "a caller's timer is where its maker promised"),

@@ -1,6 +1,6 @@
 //! What a program gives and raises: handlers, and what a handler may know of its run.
 
-use crate::machine::MachineRef;
+use crate::machine_ref::MachineRef;
 use core::fmt;
 use quietcore_core::softirq::{Runner, Vector, VectorSet};
 use quietcore_core::{CpuId, Nanos};

@@ -1,7 +1,7 @@
 //! What a queue knows of a task.
 
 use super::sync::{Aborted, LastCpu};
-use crate::machine::MachineRef;
+use crate::machine_ref::MachineRef;
 use crate::stall::{Callback, RunningCode};
 use core::panic::Location;
 use quietcore_core::CpuId;

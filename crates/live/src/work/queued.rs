@@ -1,6 +1,6 @@
 //! Work as a queue has it.
 
-use crate::machine::MachineRef;
+use crate::machine_ref::MachineRef;
 use crate::stall::{Callback, RunningCode};
 use crate::task::LastCpu;
 use crate::words::work::WorkState;

@@ -18,7 +18,7 @@ unsafe impl Sync for MachineRef {}
 
 impl MachineRef {
     /// For `Machine::reference`.
-    pub(super) const fn new<M: Sync>(machine: &'static M) -> Self {
+    pub(crate) const fn new<M: Sync>(machine: &'static M) -> Self {
         // SAFETY: a reference is not null.
         Self(unsafe { NonNull::new_unchecked(core::ptr::from_ref(machine).cast_mut().cast()) })
     }
@@ -28,7 +28,7 @@ impl MachineRef {
     /// # Safety
     /// It was made from an `M`.
     #[inline]
-    pub(super) const unsafe fn get<M: Sync>(self) -> &'static M {
+    pub(crate) const unsafe fn get<M: Sync>(self) -> &'static M {
         // SAFETY: the caller says so, and what it was made from is there for ever.
         unsafe { self.0.cast().as_ref() }
     }
