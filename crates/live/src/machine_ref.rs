@@ -1,13 +1,13 @@
 //! A machine as its own parts know it: by its address, without its type.
 //!
 //! A machine has queues of tasks, and a task knows its machine; the same holds for timers, work and handlers.
-//! What those parts are is said in files that `Machine` is built from, so they keep this; the files that act
-//! on it go on with `Machine::of`.
+//! `Machine` is built from the files that define these parts, so they cannot name it and keep its address; the
+//! files that act on a part get the machine back by `Machine::of`.
 #![allow(unsafe_code, reason = "an address whose type is known to one file")]
 
 use core::ptr::NonNull;
 
-/// The address of a machine, which is there for ever.
+/// The address of a machine. Machines are never freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MachineRef(NonNull<()>);
 
@@ -29,7 +29,7 @@ impl MachineRef {
     /// It was made from an `M`.
     #[inline]
     pub(crate) const unsafe fn get<M: Sync>(self) -> &'static M {
-        // SAFETY: the caller says so, and what it was made from is there for ever.
+        // SAFETY: the caller promises the type, and machines are never freed.
         unsafe { self.0.cast().as_ref() }
     }
 }
