@@ -12,20 +12,6 @@ impl Scenario {
     ///
     /// # Panics
     /// When a step names a CPU that the machine does not have, or the core breaks an invariant.
-    ///
-    /// ```
-    /// use quietcore_core::{CpuId, Nanos, Precision};
-    /// use quietcore_sim::{ScriptEvent, Scenario, ScriptStep, ScriptVerb};
-    ///
-    /// let text = "duration = \"20ms\"\n[machine]\ncpus = 2\n";
-    /// let scenario = Scenario::parse("a.toml".as_ref(), text, &|_| unreachable!("names no costs file"))?;
-    /// let verb = ScriptVerb::Arm { expires: Nanos(4_500_000) };
-    /// let step = ScriptStep { at: Nanos(1_000_000), cpu: CpuId::default(), timer: 0, verb };
-    /// let happened = scenario.play(&[step], Precision::Tick);
-    /// assert_eq!((happened.len(), happened[1].what), (2, ScriptEvent::Ran));
-    /// assert!(happened[1].at > Nanos(4_500_000));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn play(&self, steps: &[ScriptStep], precision: Precision) -> Vec<ScriptOccurrence> {
         let plan = self.plans().first().expect("a scenario has a variant");

@@ -13,13 +13,6 @@ const NAME_BYTES_MAX: usize = 96;
 pub struct NameId(u32);
 
 /// Names and their numbers, bounded as the module says.
-///
-/// ```
-/// let mut names = quietcore_trace::NameTable::new();
-/// let timeout = names.number(b"process_timeout");
-/// assert_eq!(names.number(b"process_timeout"), timeout);
-/// assert_eq!(names.text(timeout), "process_timeout");
-/// ```
 #[derive(Debug)]
 pub struct NameTable {
     numbers: HashMap<Box<[u8]>, NameId>,

@@ -52,15 +52,6 @@ impl<N> fmt::Debug for Pinned<N> {
 }
 
 /// The address of a node that its owner keeps in place.
-///
-/// ```
-/// use quietcore_wheel::{Node, NodeRef};
-///
-/// let node = Box::pin(Node::new("request 7"));
-/// // SAFETY: the node is pinned, and it is never linked here.
-/// let reference = unsafe { NodeRef::new((&*node).into()) };
-/// assert_eq!(reference, reference);
-/// ```
 pub struct NodeRef<N>(NonNull<N>);
 
 impl<N> NodeRef<N> {

@@ -334,15 +334,6 @@ impl<T: fmt::Debug, K: TimerKind> fmt::Debug for Timer<T, K> {
 }
 
 /// Names a [`Timer`] that stays where it is.
-///
-/// ```
-/// use quietcore_core::{Timer, TimerOptions, TimerRef};
-///
-/// let timer = Box::pin(Timer::new(7_u32, TimerOptions::new()));
-/// // SAFETY: the timer is pinned, and it is never armed.
-/// let reference = unsafe { TimerRef::new((&*timer).into()) };
-/// assert_eq!(reference.as_ptr(), (&*timer).into());
-/// ```
 pub struct TimerRef<T, K: TimerKind = TickKind>(NodeRef<K::Node<Shared<T>>>);
 
 /// Names an [`ExactTimer`] that stays where it is.

@@ -40,15 +40,6 @@ pub struct GroupShape {
 }
 
 /// How many levels, and from which on a group may have children of several nodes.
-///
-/// ```
-/// use quietcore_core::tmigr::Levels;
-///
-/// assert_eq!(Levels::new(8, 1), Levels { count: 1, crossing: 1 });
-/// assert_eq!(Levels::new(9, 1), Levels { count: 2, crossing: 2 });
-/// assert_eq!(Levels::new(48, 2), Levels { count: 3, crossing: 2 });
-/// assert_eq!(Levels::new(128, 2), Levels { count: 3, crossing: 2 });
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Levels {
     /// Levels of a machine that is evenly filled.

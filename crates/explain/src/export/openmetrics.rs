@@ -29,21 +29,6 @@ use std::io::{self, Write};
 ///
 /// # Errors
 /// Those of `out`; what was written until then is not a valid text.
-///
-/// ```
-/// use quietcore_explain::{Explain, ExplainOptions, openmetrics};
-/// use quietcore_trace::parse_line;
-///
-/// let mut explain = Explain::new(ExplainOptions::default());
-/// explain.take(&parse_line(b"a-1 [002] 1.5: timer_cancel: timer=01")?);
-/// let mut text = Vec::new();
-/// openmetrics(&explain.finish(&Default::default()), &mut text)?;
-/// let text = String::from_utf8(text)?;
-/// assert!(text.contains("\nquietcore_timers_cancel_events 1\n"));
-/// assert!(text.contains("\nquietcore_figure_recorded{figure=\"foreign\"} 0\n"));
-/// assert!(text.ends_with("# EOF\n"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub fn openmetrics(report: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Figures(report.clone())));

@@ -41,17 +41,6 @@ impl fmt::Display for LaneState {
 }
 
 /// A lane, at the moment of a snapshot.
-///
-/// ```
-/// # use quietcore::{Cpu, CpuId, Machine, metrics::LaneState};
-/// let machine = Machine::builder().lanes("0".parse()?).start()?;
-/// let cpu = Cpu::claim(machine, CpuId::new(0)?)?;
-/// let lane = machine.metrics().cpus[0].lane.expect("it is one");
-/// assert_eq!((lane.state, lane.is_claimed), (LaneState::Awake, true));
-/// # drop(cpu);
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LaneMetrics {

@@ -30,18 +30,6 @@ pub struct StallReport {
 }
 
 /// What a lane was doing when it was found silent.
-///
-/// ```
-/// use quietcore::{Machine, stall::StallCause};
-///
-/// # let machine = Machine::start()?;
-/// let on_the_host = |cause: &StallCause| matches!(cause, StallCause::Elsewhere | StallCause::Asleep);
-/// let reports = machine.stalls();
-/// let blocked = reports.iter().filter(|report| !on_the_host(&report.stall)).count();
-/// println!("{blocked} of {} stalls were in the program's own code", reports.len());
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StallCause {

@@ -7,19 +7,6 @@ use std::sync::Arc;
 use std::thread::ThreadId;
 
 /// How the machine reaches a thread that takes part in time.
-///
-/// ```
-/// use std::thread::Thread;
-/// use quietcore::virtual_time::Participate;
-///
-/// struct Loop(Thread);
-///
-/// impl Participate for Loop {
-///     fn look_again(&self) {
-///         self.0.unpark();
-///     }
-/// }
-/// ```
 pub trait Participate: Send + Sync {
     /// Whether work waits that no thread has taken up yet, although every thread is idle: a queue that other
     /// threads push to. Called under a lock: it must return at once and call no machine. Any thread.

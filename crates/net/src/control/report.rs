@@ -56,21 +56,6 @@ pub struct QueueReport {
 }
 
 /// A discipline.
-///
-/// ```
-/// # use quietcore::{Machine, net::{Answer, Control, Device, DeviceOptions, Network}};
-/// # let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
-/// # let machine = builder.start()?;
-/// # let device = Device::new(&network, machine, DeviceOptions::new(1), |_, _: Vec<u8>| Ok(()))?;
-/// # let control = Control::new(machine, 7);
-/// # control.add_device("veth0", device.into())?;
-/// control.execute_line("tc qd add dev veth0 root tbf rate 1mbit burst 10kb latency 70ms")?;
-/// let Answer::Qdiscs(reports) = control.execute_line("tc qdisc show")? else { panic!("reports") };
-/// assert_eq!((reports[0].kind, reports[0].handle.to_string().as_str()), ("tbf", "8001:"));
-/// assert_eq!(reports[0].options, "rate 1Mbit burst 10Kb lat 70ms");
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QdiscReport {

@@ -10,16 +10,6 @@ pub(super) const BYTE: u128 = 1_000_000_000;
 ///
 /// With `m1 > m2` the curve is concave and gives a burst early, so a short delay to a class of a low rate;
 /// with `m1 < m2` it is convex and gives service late. A rate of 0 is possible in one of the two.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::ServiceCurve;
-///
-/// // Voice: 160 bytes within 5 ms, though only 8000 bytes per second in the long run.
-/// let voice = ServiceCurve::from_delay(160, Nanos(5_000_000), 8_000)?;
-/// assert_eq!(voice, ServiceCurve::two_piece(32_000, Nanos(5_000_000), 8_000));
-/// # Ok::<(), quietcore_qdisc::CurveError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceCurve {
     /// Bytes per second at first.

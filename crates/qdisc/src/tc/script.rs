@@ -45,17 +45,6 @@ impl core::error::Error for ScriptError {
 ///
 /// # Errors
 /// [`ScriptError`] for the first line that is no command.
-///
-/// ```
-/// let script = "
-///     ## eight queues, one delay each
-///     tc qd del dev eth1 root 2>/dev/null
-///     tc qd add dev eth1 root handle 1: mq
-/// ";
-/// let commands = quietcore_qdisc::tc::parse_script(script)?;
-/// assert_eq!(commands.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4]);
-/// # Ok::<(), quietcore_qdisc::tc::ScriptError>(())
-/// ```
 pub fn parse_script(text: &str) -> Result<Vec<(usize, Command)>, ScriptError> {
     let mut commands = Vec::new();
     for (at, line) in text.lines().enumerate() {
