@@ -14,19 +14,6 @@ const WORD: usize = u64::BITS as usize;
 
 /// Work for the world, collected over one or more calls. 48 bytes. On machines with 64 CPUs and less it costs
 /// nothing to make one per call; on larger ones a thread makes one for all its calls.
-///
-/// ```
-/// use quietcore_core::{Actions, CpuId, Nanos};
-///
-/// let mut actions = Actions::new(8);
-/// actions.kick(CpuId::new(3)?);
-/// actions.kick(CpuId::new(3)?);
-/// actions.set_alarm(Nanos(700));
-/// assert_eq!(actions.take_kick(), Some(CpuId::new(3)?));
-/// assert_eq!(actions.take_kick(), None);
-/// assert_eq!(actions.take_alarm(), Some(Nanos(700)));
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Debug)]
 #[must_use = "an action that is not carried out is a lost wake-up"]
 pub struct Actions {

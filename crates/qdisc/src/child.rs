@@ -10,17 +10,6 @@ use core::fmt::Debug;
 use quietcore_core::Nanos;
 
 /// A discipline that belongs to another one.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{InnerQdisc, Dequeued, Fifo, FifoLimit};
-///
-/// let mut child = InnerQdisc::new(Fifo::new(FifoLimit::Packets(10)));
-/// assert!(child.enqueue(Nanos(0), vec![0_u8; 60]).is_accepted());
-/// assert_eq!(child.peek(Nanos(0)), Dequeued::Packet(60), "how long the next one is");
-/// assert_eq!(child.statistics().qlen, 1, "it has not left");
-/// assert!(child.dequeue(Nanos(0)).packet().is_some());
-/// ```
 #[derive(Debug)]
 pub struct InnerQdisc<P> {
     qdisc: Box<dyn Qdisc<P>>,

@@ -23,18 +23,6 @@ pub struct TcDescription {
 ///
 /// A discipline without classes needs none of the methods. Names of classes have the discipline's handle as
 /// their major number.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{Classful, ClassId, Fifo, Htb, HtbClass, HtbSettings, FifoLimit, Rate};
-///
-/// let leaf = ClassId::new(1, 2);
-/// let mut htb = Htb::<Vec<u8>>::new(HtbSettings::default());
-/// htb.add_class(None, leaf, HtbClass::new(Rate::bytes_per_second(1_000).expect("not 0")))?;
-/// assert!(htb.graft_inner(Nanos(0), leaf, Some(Box::new(Fifo::new(FifoLimit::Bytes(9_000))))));
-/// assert_eq!(htb.inner(leaf).map(|inner| inner.kind()), Some("bfifo"));
-/// # Ok::<(), quietcore_qdisc::HtbError>(())
-/// ```
 pub trait Classful<P: Packet + Debug>: Qdisc<P> {
     /// Whether it has one discipline inside, whatever the class is called that this is in.
     fn wraps_one(&self) -> bool {

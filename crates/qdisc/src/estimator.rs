@@ -39,19 +39,6 @@ impl fmt::Display for EstimatorError {
 impl core::error::Error for EstimatorError {}
 
 /// A moving average of two rates.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::Estimator;
-///
-/// let second = 1_000_000_000;
-/// let mut estimator = Estimator::new(Nanos(second), Nanos(4 * second), Nanos(0))?;
-/// for at in 1..60 {
-///     estimator.take(Nanos(at * second), at * 125_000, at * 100);
-/// }
-/// assert_eq!((estimator.bits_per_second(), estimator.packets_per_second()), (999_999, 100));
-/// # Ok::<(), quietcore_qdisc::EstimatorError>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Estimator {
     interval: Nanos,

@@ -58,34 +58,6 @@ pub enum TxThen {
 }
 
 /// A transmit queue: a discipline, and what of it is on its way to the driver.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{Fifo, FifoLimit, TxQueue, TxTake, TxThen, Enqueued};
-/// use std::collections::VecDeque;
-///
-/// /// What a sender does under the queue's lock, but for the driver, which has no lock.
-/// fn run(queue: &mut TxQueue<Vec<u8>>, now: Nanos, mut send: impl FnMut(Vec<u8>)) -> TxThen {
-///     let mut batch = VecDeque::new();
-///     if !queue.begin() {
-///         return TxThen::Nothing; // the run that is under way looks again
-///     }
-///     loop {
-///         match queue.take(now, &mut batch, 16) {
-///             TxTake::Batch(_) => batch.drain(..).for_each(&mut send),
-///             TxTake::Over(then) => return then,
-///         }
-///         if let Some(then) = queue.transmitted(now, &mut batch) {
-///             return then;
-///         }
-///     }
-/// }
-/// let mut queue = TxQueue::new(Box::new(Fifo::new(FifoLimit::Packets(10))));
-/// assert_eq!(queue.enqueue(Nanos(0), vec![1; 60]), Enqueued::Queued);
-/// let mut sent = Vec::new();
-/// assert_eq!(run(&mut queue, Nanos(0), |packet| sent.push(packet)), TxThen::Nothing);
-/// assert_eq!(sent, [vec![1; 60]]);
-/// ```
 #[derive(Debug)]
 pub struct TxQueue<P> {
     qdisc: Box<dyn Qdisc<P>>,

@@ -35,20 +35,6 @@ use tokio::task::JoinHandle;
 ///
 /// # Panics
 /// When it is not called from a runtime. A panic of `work` is that of the task.
-///
-/// ```
-/// use quietcore::time::Instant;
-///
-/// let mut builder = quietcore::tokio::runtime::Builder::new_current_thread();
-/// let runtime = builder.enable_time().start_paused(true).build()?;
-/// runtime.block_on(async {
-///     let started = Instant::now();
-///     let answer = quietcore::tokio::spawn_blocking(|| 7).await;
-///     assert_eq!((answer?, started.elapsed().as_nanos()), (7, 0));
-///     Ok::<(), tokio::task::JoinError>(())
-/// })?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[track_caller]
 pub fn spawn_blocking<F, R>(work: F) -> JoinHandle<R>
 where

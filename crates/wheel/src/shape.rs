@@ -40,17 +40,6 @@ pub struct Placement {
 ///
 /// `BUCKETS` is a power of two from 4 to 64; the granularity grows by its square root from level to
 /// level, rounded down to a power of two: 8 for 64 buckets, 2 for 4. Anything else does not compile.
-///
-/// ```
-/// use quietcore_wheel::{Precision, Shape, Tick};
-///
-/// type Kernel = Shape<9, 64>;
-/// assert_eq!(Kernel::granularity(2), 64);
-/// assert_eq!(Kernel::level_start(2), 504);
-/// // A timer 1000 ticks ahead is on level 2: late by up to 64 ticks.
-/// let place = Kernel::place(Tick(0), Tick(1000), Precision::Coarse);
-/// assert_eq!((place.bucket, place.expiry), (2 * 64 + 16, Tick(1024)));
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Shape<const LEVELS: usize, const BUCKETS: usize>;
 

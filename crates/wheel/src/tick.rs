@@ -9,16 +9,6 @@
 /// One tick is the granularity of the wheel's finest level: 1 ms is usual, 4 ms is a kernel with
 /// `HZ=250`. The counter may start anywhere and wraps at 2^64; two ticks compare right as long as
 /// they are less than 2^63 apart.
-///
-/// ```
-/// use quietcore_wheel::Tick;
-///
-/// let late = Tick(u64::MAX);
-/// let later = late.plus(3);
-/// assert_eq!(later, Tick(2));
-/// assert!(late.is_before(later));
-/// assert_eq!(later.since(late), 3);
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Tick(

@@ -96,23 +96,6 @@ pub struct ExactStart {
 /// `push` is asked at most once, for a floating timer under [`ExactPolicy::Kernel`]: the answer of
 /// [`push_target`](super::push_target). `first_event` is asked at most once, for that CPU if it is another
 /// one: its earliest event as it is programmed, `None` if there is none.
-///
-/// ```
-/// use quietcore_core::{CpuId, Nanos};
-/// use quietcore_core::place::{Caller, ExactMode, ExactPolicy, ExactStart, ExactOrigin, exact_target};
-///
-/// let (here, busy) = (CpuId::new(0)?, CpuId::new(1)?);
-/// let start = ExactStart {
-///     cpu: here,
-///     caller: Caller::Online,
-///     mode: ExactMode::Floating,
-///     expires: Nanos(700),
-///     origin: ExactOrigin::Inactive,
-/// };
-/// let queued_at = |first| exact_target(ExactPolicy::Kernel, &start, || busy, |_| Some(Nanos(first)));
-/// assert_eq!((queued_at(700), queued_at(701)), (busy, here));
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[must_use]
 pub fn exact_target(
     policy: ExactPolicy,

@@ -21,17 +21,6 @@ use super::Isolation;
 use crate::{CpuId, CpuSet};
 
 /// Which isolated CPUs neither pull nor are pulled.
-///
-/// ```
-/// use quietcore_core::{CpuSet, place::{Exclusion, Isolation}};
-///
-/// let online: CpuSet = "0-7".parse()?;
-/// let isolation = Isolation { domain: "1-4".parse()?, nohz_full: "4-6".parse()?, ..Isolation::default() };
-/// assert_eq!(Exclusion::Off.excluded(&isolation, &online, None).to_string(), "");
-/// assert_eq!(Exclusion::V2.excluded(&isolation, &online, None).to_string(), "1-6");
-/// assert_eq!(Exclusion::Merged.excluded(&isolation, &online, None).to_string(), "1-3");
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Exclusion {
     /// None: isolated CPUs pull and are pulled (Linux 6.9 to 6.18).

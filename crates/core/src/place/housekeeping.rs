@@ -43,18 +43,6 @@ impl Isolation {
 }
 
 /// The three housekeeping masks of a machine.
-///
-/// ```
-/// use quietcore_core::{CpuSet, place::{Housekeeping, Isolation}};
-///
-/// let cpus: CpuSet = "0-7".parse()?;
-/// let isolation = Isolation { domain: "1-3".parse()?, nohz_full: "3-4".parse()?, ..Isolation::default() };
-/// let housekeeping = Housekeeping::new(&cpus, &isolation)?;
-/// assert_eq!(housekeeping.timers().to_string(), "0-2,5-7");
-/// assert_eq!(housekeeping.tasks().to_string(), "0,4-7");
-/// assert_eq!(housekeeping.work().to_string(), "0,5-7");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Housekeeping {
     timers: CpuSet,

@@ -11,17 +11,6 @@ use alloc::collections::VecDeque;
 const LEVELS: usize = 99;
 
 /// Tasks of type `T`, each with a priority.
-///
-/// ```
-/// use quietcore_core::realtime::{Priority, RealtimeQueue};
-///
-/// let mut queue = RealtimeQueue::new();
-/// queue.push(Priority::LOWEST, "logs");
-/// queue.push(Priority::HIGHEST, "motor");
-/// queue.push(Priority::LOWEST, "statistics");
-/// assert_eq!(queue.pop(), Some((Priority::HIGHEST, "motor")));
-/// assert_eq!(queue.pop(), Some((Priority::LOWEST, "logs")));
-/// ```
 #[derive(Debug)]
 pub struct RealtimeQueue<T> {
     levels: Box<[VecDeque<T>]>,

@@ -52,24 +52,6 @@ pub struct RunnableTask<'a> {
 
 /// The CPU for a task that wakes up. `fits` as in [`find_lowest`]. When nothing is better it is the last CPU:
 /// whether the task may still run there, and whether that CPU is there, the caller knows.
-///
-/// ```
-/// use quietcore_core::realtime::{CpuPriorities, CpuPriority, Priority, RunningTask, Seeker, RunnableTask};
-/// use quietcore_core::realtime::wake_target;
-/// use quietcore_core::topology::Topology;
-/// use quietcore_core::CpuId;
-///
-/// let (machine, priorities) = (Topology::builder(2).build()?, CpuPriorities::new(2));
-/// let (busy, free, task) = (CpuId::new(0)?, CpuId::new(1)?, Priority::new(50).expect("1 to 99"));
-/// priorities.set(busy, CpuPriority::Realtime(Priority::HIGHEST));
-/// priorities.set(free, CpuPriority::Normal);
-/// let affinity = machine.possible();
-/// let seeker = Seeker { priority: task, affinity, previous: busy, here: busy, turn: 0 };
-/// let running = RunningTask::Realtime { priority: Priority::HIGHEST, can_move: true };
-/// let target = wake_target(&priorities, &machine, RunnableTask { seeker, running }, |_| true);
-/// assert_eq!(target, free);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[must_use]
 pub fn wake_target(
     priorities: &CpuPriorities,

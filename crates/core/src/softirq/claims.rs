@@ -22,18 +22,6 @@ pub enum Raise {
 }
 
 /// The word of a CPU.
-///
-/// ```
-/// use quietcore_core::softirq::{Claims, Raise, Runner, VectorSet};
-///
-/// let claims = Claims::new();
-/// assert_eq!(claims.raise(VectorSet::LONG), Raise::News);
-/// assert_eq!(claims.claim(Runner::Lane, VectorSet::LONG), VectorSet::LONG);
-/// // Raised again while it runs: not for the other runner.
-/// assert_eq!(claims.raise(VectorSet::LONG), Raise::News);
-/// assert!(claims.claim(Runner::Ksoftirqd, VectorSet::LONG).is_empty());
-/// assert_eq!(claims.finish(Runner::Lane), VectorSet::LONG); // still pending
-/// ```
 #[derive(Debug, Default)]
 pub struct Claims(AtomicU64);
 

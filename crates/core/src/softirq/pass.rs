@@ -49,17 +49,6 @@ pub enum Step {
 }
 
 /// A round.
-///
-/// ```
-/// use quietcore_core::softirq::{Budget, Passes, Runner, Step, Vector, VectorSet};
-/// use quietcore_core::Nanos;
-///
-/// let mut round = Passes::begin(Runner::Lane, Budget::default(), Nanos(0));
-/// let (timer, packets) = (VectorSet::from(Vector::TIMER), VectorSet::from(Vector::NET_RX));
-/// assert_eq!(round.next(timer, VectorSet::EMPTY, Nanos(0)), Step::Run(timer));
-/// // The handler raised NET_RX; a real-time task runs here, so that one is held back.
-/// assert_eq!(round.next(packets, packets, Nanos(9)), Step::End { left: packets });
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Passes {
     runner: Runner,

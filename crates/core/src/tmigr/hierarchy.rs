@@ -15,23 +15,6 @@ use alloc::vec;
 /// All calls are allowed from all threads when the world's lock allows it, unless they say "by the CPU
 /// itself". Cost: a walk is at most one compare-and-swap and two locks per level; there are 4 levels for 4096
 /// CPUs.
-///
-/// ```
-/// use quietcore_core::tmigr::Hierarchy;
-/// use quietcore_core::{CpuId, Nanos, SequentialLock};
-///
-/// let hierarchy: Hierarchy<SequentialLock> = Hierarchy::new(&[0; 2]);
-/// let (first, second) = (CpuId::new(0)?, CpuId::new(1)?);
-/// for cpu in [first, second] {
-///     assert!(hierarchy.connect(cpu));
-///     hierarchy.set_available(cpu, None);
-/// }
-/// // One goes idle: the other, still awake, will look after its timer ...
-/// assert_eq!(hierarchy.deactivate(first, Some(Nanos(500))), None);
-/// // ... and must wake up for it once it is idle itself.
-/// assert_eq!(hierarchy.deactivate(second, None), Some(Nanos(500)));
-/// # Ok::<(), quietcore_core::CpuError>(())
-/// ```
 #[derive(Debug)]
 pub struct Hierarchy<L: RawLock> {
     pub(super) groups: Box<[Group<L>]>,

@@ -45,20 +45,7 @@ impl Unparker {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A loop that has nothing else to do waits with [`park`](Self::park):
-///
-/// ```
-/// # use quietcore::{Cpu, CpuId, Machine};
-/// # let machine = Machine::builder().lanes("0".parse()?).start()?;
-/// let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
-/// # std::thread::spawn(|| machine.shutdown());
-/// while machine.is_running() {
-///     if !cpu.turn().has_more {
-///         cpu.park();
-///     }
-/// }
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// A loop that has nothing else to do waits with [`park`](Self::park).
 #[derive(Debug)]
 pub struct Cpu {
     lane: Lane,

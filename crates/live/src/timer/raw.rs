@@ -323,42 +323,10 @@ impl TimerPtr {
 
 /// Arms and cancels a timer with a callback. A [`TimerHandle`](super::TimerHandle) is one, and so is what
 /// [`RawTimer::at`] returns. Any thread may call everything; only [`cancel_sync`](Self::cancel_sync) waits.
-///
-/// ```
-/// use core::time::Duration;
-/// use quietcore::{Machine, timer::CallbackTimer};
-///
-/// let machine = Machine::start()?;
-/// let timer = machine.timer(Default::default(), |_run| {});
-/// let timer: &CallbackTimer = &timer;
-/// assert!(!timer.arm_after(Duration::from_secs(60))?);
-/// assert!(timer.arm_after(Duration::from_secs(90))?, "it was pending");
-/// assert!(timer.cancel());
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug)]
 pub struct CallbackTimer(pub(super) TimerPtr);
 
 /// What a callback may know of its run.
-///
-/// ```
-/// use core::time::Duration;
-/// use quietcore::{Machine, TimerOptions};
-/// use std::sync::mpsc;
-///
-/// let machine = Machine::start()?;
-/// let (sender, receiver) = mpsc::channel();
-/// let timer = machine.timer(TimerOptions::new(), move |run| {
-///     sender.send((run.scheduled(), run.now())).expect("the program waits");
-/// });
-/// let before = machine.now();
-/// timer.arm_after(Duration::from_millis(3))?;
-/// let (scheduled, now) = receiver.recv()?;
-/// assert!(before <= scheduled && scheduled <= now);
-/// # machine.shutdown();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub struct Run<'a> {
     pub(super) timer: CallbackTimer,
     pub(super) scheduled: Nanos,

@@ -32,24 +32,6 @@ impl Machine {
 
     /// Keeps paused time from moving by itself, for work that no participant knows of: a thread
     /// that computes, a process that was started, a thread that is about to take part.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use quietcore::{Machine, time::sleep, virtual_time::block_on};
-    /// let machine = Machine::builder().virtual_time().start()?;
-    /// machine.pause()?;
-    /// let hold = machine.hold();
-    /// let thread = std::thread::spawn(move || {
-    ///     let _entered = machine.enter();
-    ///     block_on(async {
-    ///         drop(hold); // from here on the thread is counted
-    ///         sleep(Duration::from_secs(60)).await;
-    ///     });
-    /// });
-    /// # thread.join().expect("no panic");
-    /// # machine.shutdown();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn hold(&'static self) -> Hold {
         self.virtual_time.lock().holds += 1;
         Hold { machine: self }

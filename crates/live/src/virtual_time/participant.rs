@@ -10,22 +10,6 @@ use crate::machine::Machine;
 
 /// A thread that takes part in a machine's time: while it is busy, paused time stands still. It starts idle;
 /// dropping it ends its part. Any thread may call it.
-///
-/// ```
-/// use quietcore::{Machine, virtual_time::{IdleOutcome, Participate}};
-/// use std::sync::Arc;
-///
-/// struct Passive;
-/// impl Participate for Passive {
-///     fn look_again(&self) {}
-/// }
-/// let machine = Machine::builder().virtual_time().start()?;
-/// let participant = machine.participate(Arc::new(Passive));
-/// participant.begin();
-/// assert_eq!(participant.idle(), IdleOutcome::Wait); // time runs by itself: there is nothing to move
-/// # machine.shutdown();
-/// # Ok::<(), quietcore::StartError>(())
-/// ```
 #[derive(Debug)]
 pub struct Participant {
     pub(super) machine: &'static Machine,

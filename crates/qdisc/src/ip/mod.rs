@@ -19,17 +19,6 @@ use core::net::{IpAddr, Ipv4Addr};
 const ECN: u8 = 0b11;
 
 /// The bytes of an IP packet, and what their headers say.
-///
-/// ```
-/// use quietcore_qdisc::{IpPacket, Packet, tc::FieldMatch};
-///
-/// let mut bytes = vec![0; 28];
-/// (bytes[0], bytes[3], bytes[9], bytes[23]) = (0x45, 28, 17, 53); // IPv4, 28 bytes, UDP, to port 53
-/// let packet = IpPacket::new(bytes);
-/// assert!(packet.matches(&FieldMatch::DestinationPort { value: 53, mask: 0xffff }));
-/// assert!(!packet.matches(&FieldMatch::Protocol { value: 6, mask: 0xff }));
-/// assert_eq!(packet.len(), 28);
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IpPacket {
     bytes: Vec<u8>,

@@ -59,14 +59,6 @@ pub enum TcProblem {
 }
 
 /// Why a line is not a command: the line, the place, what is wrong there and what may stand there.
-///
-/// ```
-/// let error = quietcore_qdisc::tc::parse("qd add dev eth0 root netem delay 6xs").expect_err("no time");
-/// assert_eq!(error.to_string(), "\
-/// qd add dev eth0 root netem delay 6xs
-///                                  ^^^
-/// `6xs` is not a time; allowed: a number with s, ms, us or ns");
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcError(Box<TcErrorParts>);
 

@@ -59,19 +59,6 @@ macro_rules! kinds {
         classes { $($(#[$class_about:meta])* $class:ident($class_options:ty),)* }
     ) => {
         /// A kind of discipline, and what was typed behind it.
-        ///
-        /// ```
-        /// use quietcore_qdisc::tc::{PfifoOptions, QdiscContext, QdiscOptions};
-        ///
-        /// let typed = QdiscOptions::Pfifo(Box::new(PfifoOptions { limit: Some(10) }));
-        /// assert_eq!((typed.kind(), typed.to_string().as_str()), ("pfifo", "pfifo limit 10"));
-        /// let mut queue = typed.make::<Vec<u8>>(&QdiscContext::default())?;
-        /// assert_eq!(typed.describe(&*queue).options, "limit 10p");
-        /// let more = QdiscOptions::Pfifo(Box::new(PfifoOptions { limit: Some(20) }));
-        /// let told = more.change(&typed, &mut *queue, &QdiscContext::default())?;
-        /// assert_eq!(told.describe(&*queue).options, "limit 20p");
-        /// # Ok::<(), quietcore_qdisc::tc::TcRefusal>(())
-        /// ```
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum QdiscOptions {

@@ -68,26 +68,6 @@ struct ArmedOn {
 /// [`PerfettoWriter::with_identities_max`]), under 1 KiB per CPU, and 64 KiB of output. Cost: one
 /// table access per timer start; per callback under 1 us, and 50 bytes as an instant or 75 as a
 /// slice. One thread.
-///
-/// ```
-/// use quietcore_trace::{PerfettoWriter, TraceReader};
-///
-/// let text = "\
-///     swapper-0 [000] d..2. 1.000000: timer_start: timer=01 function=f expires=9 [timeout=1] cpu=0 idx=1 flags=
-///     spin-99   [001] ..s1. 1.008000: timer_expire_entry: timer=01 function=f now=10 baseclk=10
-/// ";
-/// let mut writer = PerfettoWriter::new(Vec::new());
-/// let mut written = Ok(());
-/// TraceReader::new(text.as_bytes()).read(u64::MAX, &mut |record| {
-///     if written.is_ok() {
-///         written = writer.take(record);
-///     }
-/// })?;
-/// written?;
-/// let file = writer.finish()?;
-/// assert!(file.windows(17).any(|bytes| bytes == b"pull f from CPU 0"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub struct PerfettoWriter<W> {
     packets: TrackPackets<W>,
     cpus: Vec<CpuSlices>,

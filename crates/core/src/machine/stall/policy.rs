@@ -10,17 +10,6 @@ use crate::Nanos;
 use core::time::Duration;
 
 /// For how long a CPU may be silent, and what a mark that was made without need costs.
-///
-/// ```
-/// use core::time::Duration;
-/// use quietcore_core::{Nanos, Patience, StallPolicy};
-///
-/// let policy = StallPolicy::after(Duration::from_millis(2));
-/// assert!(policy.is_stalled(Nanos(2_000_000), Patience::Usual));
-/// assert!(!policy.is_stalled(Nanos(2_000_000), Patience::Doubled));
-/// assert_eq!(policy.deadline(Nanos(500)), Some(Nanos(2_000_500)));
-/// assert_eq!(StallPolicy::NEVER.deadline(Nanos(500)), None);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StallPolicy {
     /// For how long a CPU may be silent, in ns; `None`: no CPU counts as stalled.
