@@ -1,8 +1,8 @@
 //! A machine as its own parts know it: by its address, without its type.
 //!
 //! A machine has queues of tasks, and a task knows its machine; the same holds for timers, work and handlers.
-//! `Machine` is built from the files that define these parts, so they cannot name it and keep its address; the
-//! files that act on a part get the machine back by `Machine::of`.
+//! `Machine` is built from the files that define these parts, so they cannot name it and keep its address;
+//! the files that act on a part get the machine back by `Machine::of`.
 #![allow(unsafe_code, reason = "an address whose type is known to one file")]
 
 use core::ptr::NonNull;
