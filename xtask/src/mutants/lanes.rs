@@ -198,7 +198,7 @@ pub(super) const LANES: &[Mutant] = &[
         rule: "a task that was aborted is not polled",
         file: TASK,
         right: "if state.aborted.is_set() || !Machine::of(state.machine).is_running() {",
-        wrong: "if !state.machine.is_running() {",
+        wrong: "if !Machine::of(state.machine).is_running() {",
         killers: &[Test(Tasks, "rules::an_aborted_task_is_not_polled")],
     },
     Mutant {
