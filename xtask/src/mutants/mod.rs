@@ -3,7 +3,8 @@
 //! Decides what counts as noticed: the mutant compiles, and its killer fails (or hangs: a wheel that
 //! loses a timer can search for ever). First the unchanged copy has to pass, so that a failure is the
 //! mutant's. The working tree is never touched; the copy is in `target/mutants`, and shares what it builds of
-//! other people's crates with the tree.
+//! other people's crates with the tree. Its own crates have another version: Cargo names what it builds after
+//! a package's version and its path inside the workspace, so a mutant could pass for the tree's crate.
 
 mod bases;
 mod choice;
@@ -129,6 +130,13 @@ impl<'a> Copy<'a> {
         for part in parts {
             copy_all(&workspace.root.join(part), &copy.root.join(part)).map_err(failed)?;
         }
+        for (file, renamed) in
+            [("Cargo.toml", as_mutants as fn(&str) -> String), ("Cargo.lock", lock_as_mutants)]
+        {
+            let path = copy.root.join(file);
+            let text = fs::read_to_string(&path).map_err(failed)?;
+            fs::write(&path, renamed(&text)).map_err(failed)?;
+        }
         Ok(copy)
     }
 
@@ -248,6 +256,23 @@ fn wait(command: &mut Command, patience: Duration) -> Result<Option<ExitStatus>,
     }
 }
 
+/// A manifest, or a package of a lock file, with the version that the crates of the copy have.
+fn as_mutants(text: &str) -> String {
+    let line = concat!("version = \"", env!("CARGO_PKG_VERSION"));
+    text.replacen(&format!("\n{line}\"\n"), &format!("\n{line}+mutant\"\n"), 1)
+}
+
+/// A lock file whose packages without a source, those of the workspace, have the copy's version.
+fn lock_as_mutants(text: &str) -> String {
+    const HEAD: &str = "[[package]]";
+    let packages = text.split(HEAD).enumerate().map(|(place, package)| match place {
+        0 => package.to_owned(),
+        _ if !package.contains("\nsource = ") => as_mutants(package),
+        _ => package.to_owned(),
+    });
+    packages.collect::<Vec<_>>().join(HEAD)
+}
+
 fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
     if from.is_dir() {
         fs::create_dir_all(to)?;
@@ -264,6 +289,23 @@ fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Goal: what the copy builds is never taken for the tree's. Method: a package of the workspace and one
+    /// of a registry with the same version, in a lock file; the tree's own manifest.
+    #[test]
+    fn the_copy_has_a_version_of_its_own() {
+        let version = env!("CARGO_PKG_VERSION");
+        let package = |name: &str, source: &str, version: &str| {
+            format!("[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n{source}")
+        };
+        let source = "source = \"registry\"\n";
+        let lock = |own: &str| {
+            format!("version = 4\n\n{}\n{}", package("ours", "", own), package("theirs", source, version))
+        };
+        assert_eq!(lock_as_mutants(&lock(version)), lock(&format!("{version}+mutant")));
+        let manifest = fs::read_to_string(crate::workspace::root().join("Cargo.toml")).expect("a manifest");
+        assert_eq!(as_mutants(&manifest).len(), manifest.len() + "+mutant".len());
+    }
 
     /// Goal: the list fits the tree, so that a changed line is noticed long before the mutants run.
     /// Method: every line is in its file, once, and the mutant differs.
