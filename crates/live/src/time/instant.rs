@@ -20,15 +20,6 @@ const FAR: u64 = 30 * 365 * 24 * 60 * 60 * 1_000_000_000;
 /// A moment on the clock of the current machine.
 ///
 /// Moments of one machine, and of all machines whose time was never paused, can be compared. 8 bytes.
-///
-/// ```
-/// use quietcore::time::{Duration, Instant};
-///
-/// let now = Instant::now(); // without a machine: CLOCK_MONOTONIC
-/// let later = now + Duration::from_millis(5);
-/// assert_eq!(later - now, Duration::from_millis(5));
-/// assert_eq!(now - later, Duration::ZERO);
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(Nanos);
 

@@ -21,18 +21,6 @@ use core::fmt::Debug;
 use quietcore_core::Nanos;
 
 /// Strict priorities.
-///
-/// ```
-/// use quietcore_core::Nanos;
-/// use quietcore_qdisc::{ClassId, Prio, PrioSettings, Qdisc};
-///
-/// let mut queue = Prio::new(PrioSettings::default())?;
-/// assert!(queue.enqueue(Nanos(0), vec![1; 60]).is_accepted(), "priority 0 is of the second band");
-/// assert!(queue.enqueue_to(Nanos(0), ClassId::new(1, 1), vec![2; 60]).is_accepted());
-/// assert_eq!(queue.dequeue(Nanos(0)).packet(), Some(vec![2; 60]), "the first band goes first");
-/// assert_eq!(queue.dequeue(Nanos(0)).packet(), Some(vec![1; 60]));
-/// # Ok::<(), quietcore_qdisc::PrioError>(())
-/// ```
 #[derive(Debug)]
 pub struct Prio<P> {
     settings: PrioSettings,
