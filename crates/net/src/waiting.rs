@@ -14,7 +14,7 @@ pub(super) struct WaitingThread {
 
 impl WaitingThread {
     /// A descriptor that ends a thread when it is ready.
-    pub(super) fn stop() -> io::Result<OwnedFd> {
+    pub(super) fn stop_event() -> io::Result<OwnedFd> {
         Ok(eventfd(0, EventfdFlags::CLOEXEC)?)
     }
 

@@ -139,12 +139,8 @@ fn a_wake_up_during_a_run_is_not_missed() {
     machine.shutdown();
 }
 
-/// Goal: after a machine's end a device with much to send neither overflows a stack nor is kept alive.
-/// Method: a driver that has no room until then, many packets, a small stack.
-#[test]
-fn a_full_device_outlives_its_machine() {
-    const COUNT: u64 = 50_000;
-    let (network, machine) = start();
+/// A device whose driver has no room until a count is put where the second part is; then it counts packets.
+fn full_device(network: &Network, machine: &'static Machine) -> (Device<Vec<u8>>, Arc<Mutex<Option<u64>>>) {
     let sent = Arc::new(Mutex::new(None));
     let own = Arc::clone(&sent);
     let driver = move |_: usize, packet: Vec<u8>| match &mut *own.lock().expect("no panic") {
@@ -154,8 +150,18 @@ fn a_full_device_outlives_its_machine() {
             Ok(())
         }
     };
-    let device = Device::new(&network, machine, DeviceOptions::new(1), driver).expect("it has lanes");
+    let device = Device::new(network, machine, DeviceOptions::new(1), driver).expect("it has lanes");
     device.graft(0, Fifo::new(FifoLimit::Packets(u32::MAX)));
+    (device, sent)
+}
+
+/// Goal: after a machine's end a device with much to send neither overflows a stack nor is kept alive.
+/// Method: a driver that has no room until then, many packets, a small stack.
+#[test]
+fn a_full_device_outlives_its_machine() {
+    const COUNT: u64 = 50_000;
+    let (network, machine) = start();
+    let (device, sent) = full_device(&network, machine);
     for _ in 0..COUNT {
         assert!(device.send(Vec::new()).is_accepted());
     }
@@ -170,23 +176,13 @@ fn a_full_device_outlives_its_machine() {
     assert_eq!(Arc::strong_count(&sent), 1, "the driver is gone");
 }
 
-/// Goal: a queue on the list of a softirq that the machine did not come to is run by who wakes it, to its
-/// end. Method: a task has the queue put on its lane's list and holds the lane until the machine has ended.
+/// Goal: a queue that stays on a softirq's list when its machine ends is run to its end by the next wake-up.
+/// Method: a task has the queue put on its lane's list and holds the lane until the machine has ended.
 #[test]
 fn a_queue_on_a_list_outlives_its_machine() {
     const COUNT: u64 = 200;
     let (network, machine) = start();
-    let sent = Arc::new(Mutex::new(None));
-    let own = Arc::clone(&sent);
-    let driver = move |_: usize, packet: Vec<u8>| match &mut *own.lock().expect("no panic") {
-        None => Err(packet),
-        Some(count) => {
-            *count += 1;
-            Ok(())
-        }
-    };
-    let device = Device::new(&network, machine, DeviceOptions::new(1), driver).expect("it has lanes");
-    device.graft(0, Fifo::new(FifoLimit::Packets(u32::MAX)));
+    let (device, sent) = full_device(&network, machine);
     let device = Arc::new(device);
     let (on_list, goes_on) = (Arc::clone(&device), channel());
     let (told, is_listed) = channel();

@@ -10,6 +10,9 @@ use quietcore_core::CpuSet;
 /// Nodes of a machine; the kernel's own limit.
 const NODES_MAX: usize = 1_024;
 
+/// Ticks per second that are believed: kernels have 24 to 1200. A tick is a whole number of nanoseconds then.
+const HZ_MAX: u32 = 100_000;
+
 /// See the module. Everything is optional: a plain trace says little.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -69,7 +72,8 @@ impl Header {
                 let release = value.strip_prefix("Linux ").unwrap_or(value);
                 let release = release.split([',', ' ']).next().unwrap_or_default();
                 self.kernel = KernelRelease::parse(release);
-                self.hz = value.split_once("HZ=").and_then(|(_, rest)| first_number(rest));
+                let hz = value.split_once("HZ=").and_then(|(_, rest)| first_number(rest));
+                self.hz = hz.filter(|&hz| hz <= HZ_MAX);
                 self.is_recording = true;
             }
             "cpus" => {
@@ -164,6 +168,14 @@ mod tests {
         assert_eq!(header.nodes.iter().map(ToString::to_string).collect::<Vec<_>>(), ["0-7", "8-15"]);
         assert_eq!(header.hierarchy_levels, Some((2, 1)));
         assert!(header.is_recording);
+    }
+
+    /// Goal: a tick that no kernel has is not known, so that nothing divides by it. Method: both ends.
+    #[test]
+    fn a_tick_is_believable() {
+        let hz = |text: &str| read(&[&format!("# kernel: Linux 6.12.107, x86-64, HZ={text}")]).hz;
+        assert_eq!((hz("1"), hz("100000")), (Some(1), Some(100_000)));
+        assert_eq!((hz("0"), hz("100001"), hz("4294967295"), hz("99999999999")), (None, None, None, None));
     }
 
     /// Goal: plain traces give the little they know.

@@ -39,7 +39,7 @@ pub(super) fn start(
     // Its folder is open to this user alone, so no other user can connect before this.
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
     listener.set_nonblocking(true)?;
-    let stop = WaitingThread::stop()?;
+    let stop = WaitingThread::stop_event()?;
     let stopped = stop.try_clone()?;
     WaitingThread::start("qc-control", stop, move || serve(&listener, &stopped, &execute))
 }

@@ -44,7 +44,7 @@ pub(super) fn start(
     receivers: [Receiver; 2],
     strangers: [Strangers; 2],
 ) -> io::Result<WaitingThread> {
-    let stop = WaitingThread::stop()?;
+    let stop = WaitingThread::stop_event()?;
     let waits = epoll::EventFlags::IN;
     epoll::add(&*epoll, &stop, epoll::EventData::new_u64(STOP), waits)?;
     for (token, strangers) in (STRANGERS..).zip(&strangers) {

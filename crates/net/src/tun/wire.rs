@@ -112,7 +112,8 @@ impl Wire {
         for side in 0..2 {
             parts.add_ready(side, &directions, &mut table)?;
         }
-        let stop = WaitingThread::stop().map_err(|error| TunError::wire("the wire cannot be made", error))?;
+        let stop =
+            WaitingThread::stop_event().map_err(|error| TunError::wire("the wire cannot be made", error))?;
         epoll::add(&*epoll, &stop, EventData::new_u64(STOP), EventFlags::IN).map_err(broken)?;
         let poller = WaitingThread::start("qc-poller", stop, move || poll(&epoll, &table));
         let poller = poller.map_err(|error| TunError::wire("no thread for the poller", error))?;

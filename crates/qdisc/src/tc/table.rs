@@ -46,12 +46,12 @@ fn take_options<T: OptionTable>(words: &mut LineWords<'_>) -> Result<T, TcError>
 
 /// Complains about what `options` lack: at the option that lacks it, or else behind the last word.
 fn complete<T: Complete>(options: &T, words: &LineWords<'_>) -> Result<(), TcError> {
-    match options.lacks() {
-        None => Ok(()),
-        Some(problem @ (TcProblem::Needs { option, .. } | TcProblem::Excludes { option, .. })) => {
+    let Some(problem) = options.lacks() else { return Ok(()) };
+    match problem {
+        TcProblem::Needs { option, .. } | TcProblem::Excludes { option, .. } => {
             Err(words.at_option(T::NAMES, option, problem))
         }
-        Some(problem) => Err(words.at_end(problem, &[])),
+        _ => Err(words.at_end(problem, &[])),
     }
 }
 
