@@ -76,6 +76,8 @@ pub(super) enum Suite {
     Disciplines,
     /// Devices that run them on lanes.
     Devices,
+    /// What a recording and a host are said to show, figure by figure.
+    Figures,
 }
 
 struct SuiteProgram {
@@ -114,6 +116,7 @@ impl Suite {
             Self::Tasks => of("quietcore-live", "--test tasks", "", "crates/live/tests/tasks"),
             Self::Disciplines => of("quietcore-qdisc", DISCIPLINES, "", "crates/qdisc/tests"),
             Self::Devices => of("quietcore-net", "--test net", "", "crates/net/tests/net.rs"),
+            Self::Figures => of("quietcore-explain", "--test figures", "", "crates/explain/tests/figures"),
         }
     }
 

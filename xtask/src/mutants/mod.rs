@@ -9,6 +9,7 @@
 mod bases;
 mod choice;
 mod ends;
+mod figures;
 mod hierarchy;
 mod killer;
 mod lanes;
@@ -34,7 +35,7 @@ const PATIENCE: u32 = 5;
 const PATIENCE_MIN: Duration = Duration::from_secs(30);
 
 /// All mutants, by what they break.
-const LISTS: [(&str, &[Mutant]); 12] = [
+const LISTS: [(&str, &[Mutant]); 15] = [
     ("rules of the wheel", list::RULES),
     ("bugs of the kernel's hierarchy, each fix undone", hierarchy::KERNEL_BUGS),
     ("steps of the hierarchy", hierarchy::STEPS),
@@ -47,6 +48,9 @@ const LISTS: [(&str, &[Mutant]); 12] = [
     ("words that threads share", words::WORDS),
     ("rules of lanes, tasks and softirqs", lanes::LANES),
     ("packet schedulers and their queues", packets::PACKETS),
+    ("figures of explain", figures::EXPLAIN),
+    ("slices of Perfetto traces", figures::SLICES),
+    ("texts of doctor", figures::DOCTOR),
 ];
 
 /// Runs the chosen mutants, each killer `times` times, and as often on the unchanged tree before.

@@ -1,6 +1,6 @@
 //! The timer of delayed work ran on an isolated CPU, so the work runs there as well.
 
-use super::text::{top, verify_live, with_examples};
+use super::text::{by_cpu, verify_live, with_examples};
 use crate::figures::{CountByNumber, Explanation};
 use crate::finding::{Finding, Severity};
 use quietcore_trace::Question;
@@ -10,9 +10,9 @@ const DELAYED_WORK: &str = "delayed_work_timer_fn";
 
 pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let rows = report.isolated_cpus.iter();
-    let by_cpu: CountByNumber =
+    let counts: CountByNumber =
         rows.filter_map(|row| Some((row.cpu, *row.by_function.get(DELAYED_WORK)?))).collect();
-    let total = by_cpu.values().sum::<u64>();
+    let total = counts.values().sum::<u64>();
     if total == 0 {
         return None;
     }
@@ -20,7 +20,7 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
         .what(format!(
             "{total} of the foreign timers were those of delayed work ({}): a kworker may run each item there \
              next.",
-            top(&by_cpu, 4, "on CPU ")
+            by_cpu(&counts)
         ))
         .why(
             "delayed_work_timer_fn queues its item on the CPU that runs the timer, unless the caller named a \

@@ -1,6 +1,6 @@
 //! Isolated CPUs ran timers out of the bases of housekeeping CPUs.
 
-use super::text::{by_name, excluded_from_6_19, model, top, verify_live, with_examples};
+use super::text::{by_cpu, by_name, excluded_from_6_19, model, verify_live, with_examples};
 use crate::figures::{CountByNumber, Explanation};
 use crate::finding::{Finding, Severity};
 use quietcore_core::CpuSet;
@@ -42,7 +42,7 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let finding = Finding::new("foreign-timers-pulled", Question::Isolation, Severity::Warning)
         .what(format!(
             "{pulled} timers armed on housekeeping CPUs were pulled by isolated CPUs ({}; {}).",
-            top(&pullers(report), 4, "on CPU "),
+            by_cpu(&pullers(report)),
             by_name(&report.foreign.pulled_by_function)
         ))
         .why(why)

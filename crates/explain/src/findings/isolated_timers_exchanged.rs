@@ -14,8 +14,8 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let finding = Finding::new("isolated-timers-exchanged", Question::Isolation, Severity::Warning)
         .what(format!(
             "{total} timers armed on one isolated CPU ran on another ({}; {}).",
-            by_cpu(&side.by_cpu),
-            side.by_function.as_ref().map(by_name).unwrap_or_default()
+            by_cpu(side.by_cpu.as_ref()?),
+            by_name(side.by_function.as_ref()?)
         ))
         .why("As foreign-timers-pulled, between isolated CPUs: an idle isolated CPU's timers are run by a busy one.")
         .change(if stays { "Pinned timers in the program that arms them." } else { PIN_OR_UPGRADE })

@@ -11,14 +11,14 @@ const STRAY_ONE_IN: u64 = 100;
 pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let watchdog = &report.hrtimers.qdisc_watchdog;
     let off = watchdog.off_arming_cpu.filter(|&count| count > 0)?;
-    let expired = watchdog.expired.unwrap_or(off);
+    let expired = watchdog.expired?;
     // Pinned watchdogs show single ones: armed elsewhere while the expiry was already under way.
     let severity = if off * STRAY_ONE_IN >= expired { Severity::Warning } else { Severity::Note };
     Some(
         Finding::new("qdisc-watchdog-migrates", Question::PacketTimers, severity)
             .what(format!(
                 "{off} of {expired} packet-scheduler watchdogs expired off the CPU that armed them ({}).",
-                by_cpu(&watchdog.by_cpu)
+                by_cpu(watchdog.by_cpu.as_ref()?)
             ))
             .why(
                 "An unpinned hrtimer started on an idle CPU is pushed to a busy one; the dequeue then runs \

@@ -7,15 +7,16 @@ use quietcore_trace::Question;
 
 pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let total = report.remote.total.filter(|&count| count > 0)?;
-    let ping_pongs = report.ping_pong.count.unwrap_or(0);
-    let rate = report.ping_pong.per_s.unwrap_or(0.0);
-    let share = total as f64 * 100.0 / report.timers.expired.unwrap_or(total).max(1) as f64;
+    let ping_pongs = report.ping_pong.count?;
+    // All events at one time stamp, or stamps without a unit: a count, but no rate.
+    let rate = report.ping_pong.per_s.map_or("rate unknown".to_owned(), |rate| format!("{rate:.1}/s"));
+    let share = total as f64 * 100.0 / report.timers.expired? as f64;
     Some(
         Finding::new("remote-expiries", Question::Placement, Severity::Note)
             .what(format!(
                 "{total} expiries ({share:.0} %) ran on another CPU than the timer's base ({}); {ping_pongs} \
-                 of these timers were armed on their old base again ({rate:.1}/s: ping-pong).",
-                by_cpu(&report.remote.by_cpu)
+                 of these timers were armed on their old base again ({rate}: ping-pong).",
+                by_cpu(report.remote.by_cpu.as_ref()?)
             ))
             .why(
                 "The pull model (6.9 on) trades these for cheaper arming and longer idle. A sleeper whose \

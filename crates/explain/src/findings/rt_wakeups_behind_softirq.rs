@@ -6,7 +6,7 @@ use quietcore_trace::Question;
 
 pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let behind = report.rt_wakeups.behind_softirq.filter(|&count| count > 0)?;
-    let count = report.rt_wakeups.count.unwrap_or(behind);
+    let count = report.rt_wakeups.count?;
     let delay = |nanos: Option<u64>| {
         nanos.map_or_else(|| "unknown".to_owned(), |nanos| quietcore_core::Nanos(nanos).to_string())
     };

@@ -29,8 +29,8 @@ pub(super) fn top<K: std::fmt::Display + Ord>(counts: &BTreeMap<K, u64>, most: u
     text
 }
 
-pub(super) fn by_cpu(counts: &Option<CountByNumber>) -> String {
-    counts.as_ref().map(|counts| top(counts, 4, "on CPU ")).unwrap_or_default()
+pub(super) fn by_cpu(counts: &CountByNumber) -> String {
+    top(counts, 4, "on CPU ")
 }
 
 pub(super) fn by_name(counts: &CountByName) -> String {

@@ -1,6 +1,6 @@
 //! The TIMER softirq ran without a timer to run.
 
-use super::text::top;
+use super::text::by_cpu;
 use crate::figures::Explanation;
 use crate::finding::{Finding, Severity};
 use quietcore_core::CpuSet;
@@ -8,12 +8,13 @@ use quietcore_trace::Question;
 
 pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let empty = report.softirq.timer_empty.filter(|&count| count > 0)?;
-    let entries = report.softirq.timer_entries.unwrap_or(empty);
+    let entries = report.softirq.timer_entries?;
     let isolated: CpuSet = report.isolated.parse().unwrap_or_default();
     let is_isolated =
         |cpu: &u16| quietcore_core::CpuId::new(u64::from(*cpu)).is_ok_and(|cpu| isolated.contains(cpu));
-    let by_cpu = report.softirq.by_cpu.as_ref()?;
-    let on_isolated: u64 = by_cpu.iter().filter(|(cpu, _)| is_isolated(cpu)).map(|(_, count)| count).sum();
+    let empty_by_cpu = report.softirq.by_cpu.as_ref()?;
+    let on_isolated: u64 =
+        empty_by_cpu.iter().filter(|(cpu, _)| is_isolated(cpu)).map(|(_, count)| count).sum();
     let (severity, change, predicted) = if on_isolated > 0 {
         (
             Severity::Warning,
@@ -28,7 +29,7 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
         Finding::new("timer-softirq-empty", Question::EmptySoftirqs, severity)
             .what(format!(
                 "{empty} of {entries} TIMER softirqs ran no timer ({}); {on_isolated} of them on isolated CPUs.",
-                top(by_cpu, 4, "on CPU ")
+                by_cpu(empty_by_cpu)
             ))
             .why(
                 "The tick raises TIMER when a base or the migration hierarchy looks due; a remote look that \

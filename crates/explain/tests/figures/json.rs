@@ -1,0 +1,243 @@
+//! The JSON of an explanation as a whole, so that a field that is new has no place here yet and fails.
+
+use crate::trace::{explain, report};
+use quietcore_explain::{Evidence, ExplainOptions, Explanation, Severity};
+use serde_json::{Value, json};
+
+fn of(report: &Explanation) -> Value {
+    serde_json::to_value(report).expect("a report serializes")
+}
+
+/// Goal: every field of the JSON has its own value. Method: the trace of `trace.rs`, all figures of which
+/// differ; the values are worked out there.
+#[test]
+fn every_field_has_its_value() {
+    let mut found = of(&report());
+    let findings = found["findings"].take();
+    assert_eq!(findings.as_array().map(Vec::len), Some(10), "{findings}");
+    let expected = json!({
+        "schema": 2,
+        "kernel": "6.12.30-a",
+        "cpus": 12,
+        "isolated": "2-3,9,20",
+        "isolated_source": "recording",
+        "nohz_full": "3",
+        "timer_migration": false,
+        "duration_ns": 2_500_000_000_u64,
+        "events": 477,
+        "lost_events": 17,
+        "not_recorded": [],
+        "incomplete": [
+            "17 events were lost: counts miss them, and a timer whose last start was lost carries the CPU \
+             of an earlier one",
+            "1 lines could not be read: counts miss their events",
+        ],
+        "timers": { "started": 29, "expired": 32, "cancel_events": 11, "expired_unknown_start": 10 },
+        "foreign": foreign(),
+        "between_isolated": between_isolated(),
+        "remote": { "total": 13, "by_cpu": { "1": 2, "2": 4, "3": 6, "9": 1 } },
+        "ping_pong": { "count": 5, "per_s": 2.0 },
+        "softirq": { "timer_entries": 20, "timer_empty": 14, "by_cpu": { "2": 2, "5": 1, "6": 11 } },
+        "hrtimers": {
+            "expired": 41,
+            "off_arming_cpu": 30,
+            "foreign": 16,
+            "by_task": { "<...>-52": 1, "cyc-50": 4, "cyc-51": 14 },
+            "qdisc_watchdog": {
+                "expired": 19,
+                "off_arming_cpu": 15,
+                "by_cpu": { "2": 4, "4": 3, "5": 11, "6": 1 },
+            },
+        },
+        // Of 120 delays the 60th is 60 us and the 119th 119 us; a quantile is the last value of its place in
+        // the histogram: places hold 32 ns from 32,768 ns on, and 64 ns from 65,536 ns on.
+        "rt_wakeups": {
+            "count": 134,
+            "behind_softirq": 125,
+            "delay_ns": { "p50": 60_031, "p99": 119_039, "max": 120_000 },
+        },
+        "groups": { "estimated": false, "cpus": { "0": "0,2,9", "1": "1,3" } },
+        "isolated_cpus": isolated_cpus(),
+        "malformed": { "count": 1, "first": ["line 478: no TASK-PID [CPU] at the front: \"gibberish\""] },
+        "unknown_events": {},
+        "evicted": 0,
+        "warnings": ["CPUs 20 of the isolated set are not among the 12 possible CPUs"],
+        "findings": null,
+    });
+    for (key, value) in expected.as_object().expect("an object") {
+        assert_eq!(&found[key], value, "{key}");
+    }
+    assert_eq!(found, expected, "no field more, and none less");
+}
+
+fn foreign() -> Value {
+    json!({
+        "total": 7,
+        "pulled": 4,
+        "placed": 3,
+        "by_function": {
+            "delayed_work_timer_fn": 1,
+            "neigh_timer_handler": 2,
+            "process_timeout": 3,
+            "tcp_delack_timer": 1,
+        },
+        "by_cpu": { "2": 4, "3": 2, "9": 1 },
+        "by_base_cpu": { "0": 3, "1": 1, "2": 1, "3": 2 },
+        "by_group": { "0": 5, "1": 2 },
+        // The third timer that CPU 2 pulled is left out.
+        "examples": [
+            example("pulled", "process_timeout", [0, 0, 2], [6, 7]),
+            example("pulled", "process_timeout", [0, 0, 2], [8, 9]),
+            example("pulled", "delayed_work_timer_fn", [0, 1, 9], [12, 13]),
+            example("placed", "neigh_timer_handler", [1, 3, 3], [14, 15]),
+            example("placed", "neigh_timer_handler", [1, 3, 3], [16, 17]),
+            example("placed", "tcp_delack_timer", [4, 2, 2], [18, 19]),
+        ],
+    })
+}
+
+fn isolated_cpus() -> Value {
+    json!([
+        { "cpu": 2, "group": 0, "pulled": 3, "placed": 1,
+          "by_function": { "process_timeout": 3, "tcp_delack_timer": 1 } },
+        { "cpu": 3, "group": 1, "pulled": 0, "placed": 2, "by_function": { "neigh_timer_handler": 2 } },
+        { "cpu": 9, "group": 0, "pulled": 1, "placed": 0, "by_function": { "delayed_work_timer_fn": 1 } },
+    ])
+}
+
+fn between_isolated() -> Value {
+    json!({
+        "total": 8,
+        "pulled": 6,
+        "placed": 2,
+        "by_function": { "commit_timeout": 6, "wb_timer_fn": 2 },
+        "by_cpu": { "3": 6, "9": 2 },
+        "by_base_cpu": { "2": 6, "9": 2 },
+        "by_group": { "0": 2, "1": 6 },
+        "examples": [
+            example("pulled", "commit_timeout", [2, 2, 3], [20, 21]),
+            example("pulled", "commit_timeout", [2, 2, 3], [22, 23]),
+            example("placed", "wb_timer_fn", [3, 9, 9], [32, 33]),
+            example("placed", "wb_timer_fn", [3, 9, 9], [34, 35]),
+        ],
+    })
+}
+
+/// Armed on, base, ran on; the lines of the start and of the expiry.
+fn example(kind: &str, function: &str, [armed, base, ran]: [u16; 3], [start, expiry]: [u64; 2]) -> Value {
+    json!({
+        "kind": kind, "function": function, "armed_cpu": armed, "armed_line": start,
+        "base_cpu": base, "cpu": ran, "line": expiry,
+    })
+}
+
+/// Name, what was seen and what is predicted of each finding.
+const FINDINGS: [[&str; 3]; 10] = [
+    [
+        "foreign-timers-pulled",
+        "4 timers armed on housekeeping CPUs were pulled by isolated CPUs (3 on CPU 2, 1 on CPU 9; 3 \
+         process_timeout, 1 delayed_work_timer_fn).",
+        "pulled: 4 -> 0 for groups with an awake housekeeping CPU (measured on 6.12: 74 -> 0), and for \
+         all groups with 6.19.",
+    ],
+    [
+        "foreign-timers-placed",
+        "3 timers were put into isolated CPUs' bases by housekeeping CPUs (2 neigh_timer_handler, 1 \
+         tcp_delack_timer).",
+        "placed: 3 -> 0 once the sender is gone.",
+    ],
+    [
+        "delayed-work-on-isolated",
+        "1 of the foreign timers were those of delayed work (1 on CPU 9): a kworker may run each item \
+         there next.",
+        "foreign.by_function of delayed_work_timer_fn: 1 -> 0 with the timers.",
+    ],
+    [
+        "timer-migration-sysctl-without-effect",
+        "kernel.timer_migration is 0, and 4 timers were pulled all the same.",
+        "none for wheel timers: 74 pulled with 1, 90 with 0 on the same load (6.12).",
+    ],
+    [
+        "isolated-timers-exchanged",
+        "8 timers armed on one isolated CPU ran on another (6 on CPU 3, 2 on CPU 9; 6 commit_timeout, \
+         2 wb_timer_fn).",
+        "between_isolated.total: 8 -> 0 on 6.19.",
+    ],
+    [
+        "qdisc-watchdog-migrates",
+        "15 of 19 packet-scheduler watchdogs expired off the CPU that armed them (11 on CPU 5, 4 on \
+         CPU 2, 3 on CPU 4, 1 on CPU 6).",
+        "qdisc_watchdog.off_arming_cpu: 15 -> 0; dequeues follow the XPS map.",
+    ],
+    [
+        "foreign-hrtimers",
+        "16 hrtimers started on housekeeping CPUs expired on isolated CPUs.",
+        "hrtimers.foreign: 16 -> 0.",
+    ],
+    [
+        "rt-wakeups-behind-softirq",
+        "125 of 134 real-time wake-ups went to a CPU inside a NET or BLOCK softirq; they waited p50 60 \
+         us, p99 119 us, at most 120 us.",
+        "behind_softirq: 125 -> 0 on CPUs that serve no device.",
+    ],
+    [
+        "timer-softirq-empty",
+        "14 of 20 TIMER softirqs ran no timer (11 on CPU 6, 2 on CPU 2, 1 on CPU 5); 2 of them on \
+         isolated CPUs.",
+        "On isolated CPUs: 2 -> close to 0 while they run one task each.",
+    ],
+    [
+        "remote-expiries",
+        "13 expiries (41 %) ran on another CPU than the timer's base (6 on CPU 3, 4 on CPU 2, 2 on CPU \
+         1, 1 on CPU 9); 5 of these timers were armed on their old base again (2.0/s: ping-pong).",
+        "No change is asked for.",
+    ],
+];
+
+/// Goal: each finding quotes its own figures. Method: the same trace; every sentence that holds a figure.
+#[test]
+fn every_finding_quotes_its_figures() {
+    let report = report();
+    let of_group = |group: &str, cpus: &str| format!("# group {group} (CPUs {cpus})");
+    assert_eq!(report.findings.len(), FINDINGS.len(), "{:?}", report.findings);
+    for (finding, [id, what, predicted]) in report.findings.iter().zip(FINDINGS) {
+        let severity = if id == "remote-expiries" { Severity::Note } else { Severity::Warning };
+        assert_eq!((finding.id, finding.severity), (id, severity));
+        assert_eq!((finding.what.as_str(), finding.predicted.as_str()), (what, predicted), "{id}");
+    }
+    let pulled = &report.findings[0];
+    assert!(pulled.change.contains(&of_group("0", "0,2,9")), "{}", pulled.change);
+    assert!(!pulled.change.contains("# group 1"), "no timer was pulled there: {}", pulled.change);
+    let proof = "process_timeout armed on CPU 0 (line 6), base CPU 0, ran on CPU 2".to_owned();
+    assert_eq!(pulled.evidence[0], Evidence::Line { line: 7, text: proof });
+    assert_eq!(pulled.evidence.len(), 3, "{:?}", pulled.evidence);
+}
+
+/// Goal: a figure without a sample is no number. Method: a remote expiry and its ping-pong at one time
+/// stamp: the rate has no span, and nothing else was recorded.
+#[test]
+fn what_has_no_sample_is_no_number() {
+    let start = "a-1 [000] 1.0: timer_start: timer=1 function=f expires=9 [timeout=1] cpu=0 idx=1 flags=\n";
+    let expiry = "b-2 [001] 1.0: timer_expire_entry: timer=1 function=f now=9 baseclk=9\n";
+    let report = explain(&[start, expiry, start].concat(), ExplainOptions::default());
+    let found = of(&report);
+    assert_eq!(found["duration_ns"], json!(0));
+    assert_eq!(found["ping_pong"], json!({ "count": 1, "per_s": null }));
+    assert_eq!(found["softirq"], json!({ "timer_entries": null, "timer_empty": null, "by_cpu": null }));
+    assert_eq!(found["rt_wakeups"]["delay_ns"], json!({ "p50": null, "p99": null, "max": null }));
+    let remote = &report.findings[0].what;
+    assert!(remote.ends_with("armed on their old base again (rate unknown: ping-pong)."), "{remote}");
+}
+
+/// Goal: forgotten identities are counted. Method: a table of 10 holds two generations of 5: of 23 timers
+/// the first 15 are dropped, five at a time, when the 11th, the 16th and the 21st come.
+#[test]
+fn forgotten_identities_are_counted() {
+    let starts = (0..23).map(|timer| {
+        let rest = "function=f expires=9 [timeout=1] cpu=0 idx=1 flags=";
+        format!("a-1 [000] 1.000000: timer_start: timer={timer:x} {rest}\n")
+    });
+    let report =
+        explain(&starts.collect::<String>(), ExplainOptions { identities_max: 10, ..Default::default() });
+    assert_eq!(of(&report)["evicted"], json!(15));
+}

@@ -1,0 +1,223 @@
+//! The trace whose figures are worked out by hand. CPUs 2, 3 and 9 are isolated; CPU 20 would be, if it
+//! were there. No two totals are equal, so that no figure can stand in for another one.
+//!
+//! ```text
+//! timers     started 29   expired 32   cancelled 11   unknown start 10
+//!            foreign 7 = 4 pulled + 3 placed          between isolated 8 = 6 pulled + 2 placed
+//!            remote 13 = 4 + 6 pulled, 2 among housekeeping CPUs, 1 of the CPU's own
+//!            ping-pongs 5, in 2.5 s
+//! softirqs   TIMER entered 20, empty 14
+//! hrtimers   expired 41, off their CPU 30, foreign 16; watchdogs 19, off their CPU 15
+//! wake-ups   real-time 134, behind a softirq 125, with a delay 120: 1 us, 2 us ... 120 us
+//! lost 17; unreadable 1; events 477, counted by part below
+//! ```
+
+use quietcore_explain::{Explain, ExplainOptions, Explanation};
+use quietcore_trace::{KernelRelease, TraceReader};
+
+/// Explains `text` with `options`.
+pub(crate) fn explain(text: &str, options: ExplainOptions) -> Explanation {
+    let mut reader = TraceReader::new(text.as_bytes());
+    reader.read_header().expect("readable");
+    let mut explain = Explain::new(options);
+    reader.read(u64::MAX, &mut |record| explain.take(record)).expect("readable");
+    explain.finish(reader.tally())
+}
+
+/// The explanation of the whole trace.
+pub(crate) fn report() -> Explanation {
+    let options = ExplainOptions {
+        isolated: "2-3,9,20".parse().expect("a list"),
+        isolated_source: "recording",
+        nohz_full: "3".parse().expect("a list"),
+        kernel: KernelRelease::parse("6.12.30-a"),
+        cpu_count: Some(12),
+        timer_migration: Some(false),
+        ..ExplainOptions::default()
+    };
+    explain(&text(), options)
+}
+
+/// Lines 1 to 479: 477 events, a mark of lost events, and a line that is not readable.
+fn text() -> String {
+    let mut lines = Lines { text: String::new(), now_us: 10_000_000 };
+    connections(&mut lines);
+    timers(&mut lines);
+    timer_softirqs(&mut lines);
+    wakeups(&mut lines);
+    hrtimers(&mut lines);
+    lines.add(3, "cpu_idle: state=1 cpu_id=3");
+    lines.text.push_str("gibberish\n");
+    lines.now_us = 12_500_000;
+    lines.add(0, "tracing_mark_write: the end");
+    assert_eq!(lines.text.lines().count(), 479);
+    lines.text
+}
+
+/// The text so far.
+struct Lines {
+    text: String,
+    /// The time stamp of the next line.
+    now_us: u64,
+}
+
+impl Lines {
+    fn add(&mut self, cpu: u16, event: &str) {
+        self.of_task("task-7", cpu, event);
+    }
+
+    fn of_task(&mut self, task: &str, cpu: u16, event: &str) {
+        let (seconds, micros) = (self.now_us / 1_000_000, self.now_us % 1_000_000);
+        self.text += &format!("{task:>16} [{cpu:03}] d..1. {seconds}.{micros:06}: {event}\n");
+    }
+
+    fn start(&mut self, timer: u32, cpu: u16, base: u16, function: &str) {
+        let rest = format!("function={function} expires=9 [timeout=1] cpu={base} idx=1 flags=");
+        self.add(cpu, &format!("timer_start: timer={timer:016x} {rest}"));
+    }
+
+    fn expire(&mut self, timer: u32, cpu: u16, function: &str) {
+        self.add(cpu, &format!("timer_expire_entry: timer={timer:016x} function={function} now=9 baseclk=9"));
+    }
+
+    /// `count` timers, each with its start and its expiry: two lines each.
+    fn timers(&mut self, count: u32, of: &Timer) {
+        for timer in of.first..of.first + count {
+            self.start(timer, of.armed, of.base, of.function);
+            self.expire(timer, of.ran, of.function);
+        }
+    }
+
+    fn softirq(&mut self, step: &str, cpu: u16, vector: u8) {
+        self.add(cpu, &format!("softirq_{step}: vec={vector} [action=X]"));
+    }
+
+    fn waking(&mut self, pid: u32, priority: i32, target: u16) {
+        self.add(0, &format!("sched_waking: comm=rt pid={pid} prio={priority} target_cpu={target:03}"));
+    }
+
+    fn switch(&mut self, cpu: u16, previous: u32, next: u32) {
+        let from = format!("prev_comm=a prev_pid={previous} prev_prio=120 prev_state=R");
+        self.add(cpu, &format!("sched_switch: {from} ==> next_comm=b next_pid={next} next_prio=9"));
+    }
+
+    /// `count` runs of one hrtimer: started by `task` on the first CPU, run on the second.
+    fn hrtimers(&mut self, count: u32, task: &str, [armed, ran]: [u16; 2], function: &str) {
+        let timer = format!("hrtimer=00000000000000{armed}{ran} function={function}");
+        for _ in 0..count {
+            self.of_task(task, armed, &format!("hrtimer_start: {timer} expires=5 softexpires=5 mode=ABS"));
+            self.of_task("<idle>-0", ran, &format!("hrtimer_expire_entry: {timer} now=7"));
+        }
+    }
+}
+
+/// Wheel timers that are alike.
+struct Timer {
+    /// The identity of the first of them.
+    first: u32,
+    armed: u16,
+    base: u16,
+    ran: u16,
+    function: &'static str,
+}
+
+/// Lines 1 to 5: CPUs 0, 2 and 9 are a group, and so are 1 and 3.
+fn connections(lines: &mut Lines) {
+    for (cpu, parent) in [(0, "aa"), (1, "bb"), (2, "aa"), (3, "bb"), (9, "aa")] {
+        let rest = "lvl=0 numa=0 num_children=1";
+        lines.add(0, &format!("tmigr_connect_cpu_parent: cpu={cpu} groupmask=1 parent={parent} {rest}"));
+    }
+}
+
+/// Lines 6 to 68: 25 starts, 27 expiries (9 of an unknown start), 11 cancels.
+fn timers(lines: &mut Lines) {
+    // Foreign, lines 6 to 19. Pulled: 3 by CPU 2 and 1 by CPU 9; placed: 2 on CPU 3 and 1 on CPU 2.
+    lines.timers(3, &Timer { first: 0x11, armed: 0, base: 0, ran: 2, function: "process_timeout" });
+    lines.timers(1, &Timer { first: 0x14, armed: 0, base: 1, ran: 9, function: "delayed_work_timer_fn" });
+    lines.timers(2, &Timer { first: 0x15, armed: 1, base: 3, ran: 3, function: "neigh_timer_handler" });
+    lines.timers(1, &Timer { first: 0x17, armed: 4, base: 2, ran: 2, function: "tcp_delack_timer" });
+    // Between isolated CPUs, lines 20 to 35. Pulled: 6 by CPU 3; placed: 2 on CPU 9.
+    lines.timers(6, &Timer { first: 0x21, armed: 2, base: 2, ran: 3, function: "commit_timeout" });
+    lines.timers(2, &Timer { first: 0x27, armed: 3, base: 9, ran: 9, function: "wb_timer_fn" });
+    // Remote and neither, lines 36 to 41: to a housekeeping CPU; armed where it ran.
+    lines.timers(2, &Timer { first: 0x31, armed: 0, base: 0, ran: 1, function: "process_timeout" });
+    lines.timers(1, &Timer { first: 0x33, armed: 2, base: 0, ran: 2, function: "process_timeout" });
+    for timer in 0x41..=0x49 {
+        lines.expire(timer, 5, "process_timeout");
+    }
+    for timer in 0x11..=0x1b {
+        lines.add(0, &format!("timer_cancel: timer={timer:016x}"));
+    }
+    // Five ping-pongs: three on CPU 0 and two on CPU 2, where their bases were. The sixth timer was in the
+    // base of CPU 1, and its next start is not there; the one after that is.
+    for (timer, cpu) in [(0x11, 0), (0x12, 0), (0x13, 0), (0x21, 2), (0x22, 2), (0x14, 0), (0x14, 1)] {
+        lines.start(timer, cpu, cpu, "again");
+    }
+}
+
+/// 19 entries, 13 of them empty, 4 starts, 5 expiries: 48 events, and a mark of 17 that were lost.
+fn timer_softirqs(lines: &mut Lines) {
+    lines.softirq("raise", 0, 1);
+    for timer in 0x51..=0x54 {
+        lines.softirq("entry", 0, 1);
+        lines.timers(1, &Timer { first: timer, armed: 0, base: 0, ran: 0, function: "process_timeout" });
+        lines.softirq("exit", 0, 1);
+    }
+    // Empty: two on CPU 2, the second one while a timer runs elsewhere, and eleven on CPU 6.
+    lines.softirq("entry", 2, 1);
+    lines.softirq("exit", 2, 1);
+    lines.softirq("entry", 2, 1);
+    lines.expire(0x4a, 5, "process_timeout");
+    lines.softirq("exit", 2, 1);
+    for _ in 0..11 {
+        lines.softirq("entry", 6, 1);
+        lines.softirq("exit", 6, 1);
+    }
+    // Not known to be empty: an exit without an entry, an entry without an exit, events lost in between.
+    lines.softirq("exit", 6, 1);
+    lines.softirq("entry", 7, 1);
+    lines.softirq("entry", 8, 1);
+    lines.text.push_str("CPU:8 [LOST 17 EVENTS]\n");
+    lines.softirq("exit", 8, 1);
+}
+
+/// 134 wake-ups of real-time tasks, 125 of them behind a softirq, and one more empty TIMER softirq: 279
+/// events.
+fn wakeups(lines: &mut Lines) {
+    // Four of ten vectors may run long: NET_TX, NET_RX, BLOCK and IRQ_POLL. That task never runs.
+    for vector in 0..10 {
+        lines.softirq("entry", 5, vector);
+        lines.waking(71, 98, 5);
+        lines.softirq("exit", 5, vector);
+    }
+    lines.softirq("entry", 4, 3);
+    lines.waking(73, 100, 4); // not real-time
+    lines.waking(72, 98, 4); // still runs, so it does not wait
+    lines.switch(4, 72, 0);
+    lines.now_us += 5_000;
+    lines.switch(4, 0, 72);
+    for delay_us in 1..=120 {
+        lines.waking(70, -1, 4);
+        lines.now_us += delay_us;
+        lines.switch(4, 0, 70);
+    }
+    lines.softirq("exit", 4, 3);
+    lines.waking(74, 99, 4); // not behind: after the softirq, and towards another CPU
+    lines.waking(74, -1, 4);
+    lines.waking(75, 0, 6);
+}
+
+/// 41 expiries of 39 starts: 80 events.
+fn hrtimers(lines: &mut Lines) {
+    lines.hrtimers(4, "cyc-50", [0, 0], "hrtimer_wakeup");
+    lines.hrtimers(12, "cyc-51", [0, 2], "hrtimer_wakeup"); // off its CPU, foreign
+    lines.hrtimers(1, "<...>-52", [2, 3], "hrtimer_wakeup"); // off its CPU, between isolated CPUs
+    lines.hrtimers(2, "<...>-51", [2, 4], "hrtimer_wakeup"); // off its CPU; the name is known
+    lines.hrtimers(2, "<idle>-0", [1, 1], "tick_nohz_handler");
+    lines.hrtimers(3, "tc-60", [4, 4], "qdisc_watchdog");
+    lines.hrtimers(11, "tc-60", [4, 5], "qdisc_watchdog"); // off its CPU
+    lines.hrtimers(4, "tc-60", [6, 2], "qdisc_watchdog"); // off its CPU, foreign
+    // Two that were started before the recording.
+    lines.add(1, "hrtimer_expire_entry: hrtimer=00000000000000f1 function=hrtimer_wakeup now=7");
+    lines.add(6, "hrtimer_expire_entry: hrtimer=00000000000000f2 function=qdisc_watchdog now=7");
+}
