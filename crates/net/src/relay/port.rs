@@ -2,8 +2,9 @@
 //!
 //! Both have the same address. The connected socket gets what comes from the peer, and learns of ICMP errors.
 //! The unconnected socket gets the rest, so that strangers can neither be taken for the peer nor fill the
-//! buffer that the peer's datagrams wait in. While the two are made the address can be shared; afterwards no
-//! other program can bind to it.
+//! buffer that the peer's datagrams wait in. While the two are made, the address can be shared by sockets of
+//! this user (`SO_REUSEPORT`, for which the kernel compares users; with `SO_REUSEADDR` any user could take it).
+//! Afterwards no other program can bind to it.
 
 use super::super::device::Device;
 use super::super::receive::{Receive, Received};
@@ -15,7 +16,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// More than a datagram can have.
@@ -54,13 +55,24 @@ fn beside(first: &UdpSocket, listen: SocketAddr, peer: SocketAddr) -> io::Result
     let family = if listen.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let second = rustix::net::socket_with(family, SocketType::DGRAM, flags, None)?;
-    sockopt::set_socket_reuseaddr(first, true)?;
-    sockopt::set_socket_reuseaddr(&second, true)?;
+    share(first, Sharing::OfThisUser)?;
+    share(&second, Sharing::OfThisUser)?;
     rustix::net::bind(&second, &listen)?;
     rustix::net::connect(&second, &peer)?;
-    sockopt::set_socket_reuseaddr(first, false)?;
-    sockopt::set_socket_reuseaddr(&second, false)?;
+    share(first, Sharing::Nobody)?;
+    share(&second, Sharing::Nobody)?;
     Ok(UdpSocket::from(second))
+}
+
+/// Whose sockets can have the same address, if they ask for it with the same option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sharing {
+    OfThisUser,
+    Nobody,
+}
+
+fn share(socket: impl AsFd, sharing: Sharing) -> rustix::io::Result<()> {
+    sockopt::set_socket_reuseport(socket, sharing == Sharing::OfThisUser)
 }
 
 /// What came in at an end, and what went out of it, but for strangers.
@@ -199,5 +211,57 @@ impl PeerExit {
         }
         counts.dropped += 1;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Port, RelayEnd, Sharing, share};
+    use rustix::net::{AddressFamily, SocketType, sockopt};
+    use rustix::process::Uid;
+    use std::net::{SocketAddr, UdpSocket};
+
+    /// With which of the two options a socket of this thread's user can have `address`, too.
+    fn intruders(address: SocketAddr) -> Vec<&'static str> {
+        let bind = |options: &str| {
+            let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+            sockopt::set_socket_reuseaddr(&socket, options.contains("ADDR"))?;
+            sockopt::set_socket_reuseport(&socket, options.contains("PORT"))?;
+            rustix::net::bind(&socket, &address)
+        };
+        ["none", "ADDR", "PORT", "ADDR PORT"].into_iter().filter(|options| bind(options).is_ok()).collect()
+    }
+
+    /// Goal: while a relay's address can be shared, it cannot be taken by another user, nor by a program that
+    /// shares addresses as servers do. Method: every choice of the two options, as this user and, where the
+    /// test runs as root, as another one on a thread of its own.
+    #[test]
+    fn another_user_cannot_share_the_address() {
+        const NONE: [&str; 0] = [];
+        let first = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = first.local_addr().unwrap();
+        share(&first, Sharing::OfThisUser).unwrap();
+        assert_eq!(intruders(address), ["PORT", "ADDR PORT"], "of this user");
+        if rustix::process::geteuid().is_root() {
+            let nobody = Uid::from_raw(65_534);
+            let as_nobody = move || {
+                // Of this thread alone.
+                rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+                intruders(address)
+            };
+            assert_eq!(std::thread::spawn(as_nobody).join().unwrap(), NONE, "of another user");
+        } else {
+            println!("skipped: sockets of another user, which need root");
+        }
+        share(&first, Sharing::Nobody).unwrap();
+        assert_eq!(intruders(address), NONE, "it is no longer shared");
+    }
+
+    /// Goal: an open port is shared with no socket of any user. Method: every choice of the two options.
+    #[test]
+    fn an_open_port_is_not_shared() {
+        let end = RelayEnd { listen: "127.0.0.1:0".parse().unwrap(), peer: "127.0.0.1:9".parse().unwrap() };
+        let port = Port::open(end).unwrap();
+        assert_eq!(intruders(port.end.listen), [""; 0]);
     }
 }
