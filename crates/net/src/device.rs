@@ -38,7 +38,7 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
         options: DeviceOptions,
         driver: impl Driver<P>,
     ) -> Result<Self, DeviceError> {
-        let DeviceOptions { queues: count, map, watchdog } = options;
+        let DeviceOptions { queues: count, map, watchdog: stays, memory_max } = options;
         let lanes = machine.lanes();
         if count == 0 {
             return Err(DeviceError::NoQueues);
@@ -62,7 +62,8 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
         }
         let driver: Arc<dyn Driver<P>> = Arc::new(driver);
         let queue = |(number, home)| {
-            let place = QueuePlace { machine, network: network.clone(), number, home, stays: watchdog };
+            let network = network.clone();
+            let place = QueuePlace { machine, network, number, home, stays, memory_max };
             let queue = Arc::new(DeviceQueue::new(place, Arc::clone(&driver), first_qdisc()));
             queue.watch();
             queue

@@ -37,7 +37,8 @@
 //!
 //! Invariants: a queue is run by one thread at a time, and a packet leaves its discipline under the queue's
 //! lock and reaches the driver outside of it; a queue whose head must wait has its watchdog armed; a queue
-//! that was put on a list is run once. A [`Receiver`], which NET_RX runs, brings packets in.
+//! that was put on a list is run once; its packets take no more memory than
+//! [`DeviceOptions::memory_max`]. A [`Receiver`], which NET_RX runs, brings packets in.
 //!
 //! Source: Linux net/core/dev.c and net/sched/sch_generic.c, sch_api.c, by behaviour.
 
@@ -46,6 +47,7 @@ mod device;
 mod driver;
 #[cfg(feature = "instance")]
 pub mod instance;
+mod memory;
 mod network;
 mod options;
 mod queue;

@@ -13,19 +13,23 @@ pub enum Watchdog {
     Movable,
 }
 
+/// Bytes that the packets of a queue may take, unless told otherwise: 64 MiB.
+const MEMORY_MAX: u64 = 64 << 20;
+
 /// What a device has.
 #[derive(Clone, Debug)]
 pub struct DeviceOptions {
     pub(super) queues: usize,
     pub(super) map: Option<Vec<CpuSet>>,
     pub(super) watchdog: Watchdog,
+    pub(super) memory_max: u64,
 }
 
 impl DeviceOptions {
     /// A device with so many transmit queues, dealt out to the lanes in turns.
     #[must_use]
     pub const fn new(queues: usize) -> Self {
-        Self { queues, map: None, watchdog: Watchdog::Pinned }
+        Self { queues, map: None, watchdog: Watchdog::Pinned, memory_max: MEMORY_MAX }
     }
 
     /// XPS: the CPUs of each queue, as in the files `xps_cpus`. A CPU of several queues sends through the one
@@ -39,6 +43,15 @@ impl DeviceOptions {
     #[must_use]
     pub const fn watchdog(mut self, watchdog: Watchdog) -> Self {
         self.watchdog = watchdog;
+        self
+    }
+
+    /// How many bytes the packets of a queue may take, about; those above it are dropped and counted
+    /// ([`QueueStatistics::over_memory`](crate::QueueStatistics::over_memory)). Default: 64 MiB. Limits of
+    /// disciplines are of packets, whose length their senders choose.
+    #[must_use]
+    pub const fn memory_max(mut self, bytes: u64) -> Self {
+        self.memory_max = bytes;
         self
     }
 }

@@ -12,6 +12,7 @@
 //! has passed when it is asked for goes there at once, without a timer.
 
 use super::driver::Driver;
+use super::memory::MemoryBudget;
 use super::network::{Network, Scheduled};
 use super::options::Watchdog;
 use super::statistics::QueueStatistics;
@@ -34,6 +35,8 @@ pub(super) struct QueuePlace {
     /// The CPU that it belongs to.
     pub(super) home: CpuId,
     pub(super) stays: Watchdog,
+    /// Bytes that its packets may take.
+    pub(super) memory_max: u64,
 }
 
 /// A transmit queue of a device.
@@ -49,9 +52,21 @@ pub(super) struct DeviceQueue<P> {
 #[derive(Debug)]
 struct QueueState<P> {
     tx: TxQueue<P>,
+    budget: MemoryBudget,
     /// Its packets go to the device's first queue, which has one discipline for all.
     is_passing_on: bool,
     statistics: QueueStatistics,
+}
+
+impl<P: Packet + Debug> QueueState<P> {
+    /// Gives the packet to the discipline, if its bytes have room.
+    fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
+        if self.budget.admits(packet.len(), || self.tx.statistics()) {
+            return self.tx.enqueue(now, packet);
+        }
+        self.statistics.over_memory += 1;
+        Enqueued::Dropped
+    }
 }
 
 /// Which queues have a discipline of their own.
@@ -102,7 +117,9 @@ impl<P: Packet + Debug + Send + 'static> Drop for QueueRun<'_, P> {
 impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
     pub(super) fn new(place: QueuePlace, driver: Arc<dyn Driver<P>>, qdisc: Box<dyn Qdisc<P>>) -> Self {
         let tx = TxQueue::new(qdisc);
-        let state = QueueState { tx, is_passing_on: false, statistics: QueueStatistics::default() };
+        let budget = MemoryBudget::new(place.memory_max);
+        let statistics = QueueStatistics::default();
+        let state = QueueState { tx, budget, is_passing_on: false, statistics };
         let (watchdog, delay_timer, state) = (OnceLock::new(), OnceLock::new(), Mutex::new(state));
         Self { place, driver, watchdog, delay_timer, state }
     }
@@ -167,7 +184,7 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
         if state.is_passing_on {
             return Err(packet);
         }
-        let verdict = state.tx.enqueue(self.place.machine.now(), packet);
+        let verdict = state.enqueue(self.place.machine.now(), packet);
         if verdict == Enqueued::Queued {
             self.run(state, cpu);
         }
@@ -184,7 +201,7 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
         let now = self.place.machine.now();
         let mut is_any_queued = false;
         for packet in packets {
-            is_any_queued |= state.tx.enqueue(now, packet) == Enqueued::Queued;
+            is_any_queued |= state.enqueue(now, packet) == Enqueued::Queued;
         }
         if is_any_queued {
             self.run(state, Some(cpu));

@@ -15,6 +15,9 @@ pub struct QueueStatistics {
     pub dequeued_elsewhere: u64,
     /// By a thread that drives no CPU.
     pub dequeued_by_strangers: u64,
+    /// Packets that were dropped because the queue held as many bytes as it may
+    /// ([`memory_max`](crate::DeviceOptions::memory_max)); no discipline has seen them.
+    pub over_memory: u64,
     /// How often the watchdog ran, and how often on a CPU that the queue does not belong to.
     pub watchdogs: u64,
     /// See `watchdogs`.

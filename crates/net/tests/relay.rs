@@ -223,6 +223,28 @@ fn disciplines_act_on_datagrams() {
     shared.1.shutdown();
 }
 
+/// Goal: a queue's memory is bounded in bytes, whatever its limit in packets; what is above is counted, and no
+/// discipline sees it. Method: a delay that no datagram of the test outlives, and room for two of five.
+#[test]
+fn memory_is_bounded_in_bytes() {
+    let shared = start();
+    let peers = ["127.0.0.1:0"; 2].map(socket);
+    let options = RelayOptions::new(end("127.0.0.1:0", &peers[0]), end("127.0.0.1:0", &peers[1]));
+    let options = options.memory_max(150_000);
+    let bench = Bench { relay: Relay::start(&shared.0, shared.1, options).expect("starts"), peers };
+    let delay = NetemDelay { latency: Nanos(3_600_000_000_000), ..NetemDelay::default() };
+    let settings = NetemSettings { delay, limit: u32::MAX, ..NetemSettings::default() };
+    bench.relay.device(RelaySide::A).graft(0, netem(shared.1, settings));
+    for number in 1..=5 {
+        bench.send(RelaySide::A, &[7; 60_000]);
+        bench.wait(RelaySide::A, |a| a.received == number);
+    }
+    let queue = bench.relay.device(RelaySide::A).statistics(0);
+    assert_eq!((queue.over_memory, queue.qdisc.qlen, queue.qdisc.dropped), (3, 2, 0));
+    drop(bench);
+    shared.1.shutdown();
+}
+
 /// Goal: filters find the peer's port. Method: a discipline that tells which port it is asked about.
 #[test]
 fn filters_see_the_peer() {

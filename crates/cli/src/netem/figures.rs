@@ -28,6 +28,8 @@ pub(crate) struct QueueFigures {
     sent_packets: u64,
     sent_bytes: u64,
     dropped: u64,
+    /// Dropped because the queue held as much memory as it may; no discipline has seen them.
+    over_memory: u64,
     requeues: u64,
     backlog_packets: u64,
     /// Given to the other side, which did not take them: damaged packets, or an interface that is down.
@@ -51,6 +53,7 @@ impl QueueFigures {
             sent_packets: qdisc.sent_packets,
             sent_bytes: qdisc.sent_bytes,
             dropped: qdisc.dropped,
+            over_memory: statistics.over_memory,
             requeues: qdisc.requeues,
             backlog_packets: qdisc.qlen,
             refused,
@@ -99,6 +102,13 @@ impl Figures {
             for row in &rows {
                 page.line(&line(&row.each_ref().map(String::as_str)));
             }
+            for QueueFigures { queue, over_memory, .. } in
+                device.queues.iter().filter(|it| it.over_memory > 0)
+            {
+                page.line(&format!(
+                    "  queue {queue} held as much as --memory lets it: {over_memory} more packets dropped"
+                ));
+            }
         }
     }
 }
@@ -117,7 +127,7 @@ mod tests {
         busy.qdisc.dropped = 7;
         (busy.dequeued_at_home, busy.dequeued_elsewhere, busy.dequeued_by_strangers) = (123_400, 50, 6);
         (busy.locked, busy.contended, busy.waited) = (250_000, 12, Duration::from_micros(345));
-        (busy.watchdogs, busy.watchdogs_elsewhere) = (900, 50);
+        (busy.watchdogs, busy.watchdogs_elsewhere, busy.over_memory) = (900, 50, 3);
         let queues = vec![
             QueueFigures::new(0, &"0-3".parse().unwrap(), 1, &busy),
             QueueFigures::new(1, &"4-7".parse().unwrap(), 0, &QueueStatistics::default()),

@@ -213,6 +213,7 @@ impl fmt::Display for QueueReport {
             watchdogs,
             watchdogs_elsewhere,
             delay_timers,
+            over_memory,
             locked,
             contended,
             waited,
@@ -222,6 +223,9 @@ impl fmt::Display for QueueReport {
         write!(out, " off lanes {strangers}, watchdogs {watchdogs} elsewhere {watchdogs_elsewhere}")?;
         if delay_timers > 0 {
             write!(out, ", delay timers {delay_timers}")?;
+        }
+        if over_memory > 0 {
+            write!(out, ", dropped for want of memory {over_memory}")?;
         }
         write!(out, ", lock taken {locked} waited {contended} for {waited:?}")
     }

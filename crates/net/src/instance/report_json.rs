@@ -70,6 +70,7 @@ fn queue_value(queue: &QueueReport) -> Value {
         "dequeued_at_home": figures.dequeued_at_home,
         "dequeued_elsewhere": figures.dequeued_elsewhere,
         "dequeued_by_strangers": figures.dequeued_by_strangers,
+        "over_memory": figures.over_memory,
         "watchdogs": figures.watchdogs,
         "watchdogs_elsewhere": figures.watchdogs_elsewhere,
         "locked": figures.locked,

@@ -137,6 +137,7 @@ impl Relay {
         let device = |from: usize, to: usize| {
             let home = lanes().nth(from).into_iter().collect();
             let queue = DeviceOptions::new(1).watchdog(options.watchdog);
+            let queue = options.memory_max.map_or(queue.clone(), |bytes| queue.memory_max(bytes));
             let queue =
                 if machine.lanes().first().is_some() { queue.transmit_map(vec![home]) } else { queue };
             let socket = ports[to].of_peer.try_clone();

@@ -27,13 +27,14 @@ pub struct RelayOptions {
     pub(super) ends: [RelayEnd; 2],
     pub(super) reach: Reach,
     pub(super) watchdog: Watchdog,
+    pub(super) memory_max: Option<u64>,
 }
 
 impl RelayOptions {
     /// A relay between these two, on loopback only.
     #[must_use]
     pub const fn new(a: RelayEnd, b: RelayEnd) -> Self {
-        Self { ends: [a, b], reach: Reach::Loopback, watchdog: Watchdog::Pinned }
+        Self { ends: [a, b], reach: Reach::Loopback, watchdog: Watchdog::Pinned, memory_max: None }
     }
 
     /// Lets ends be on other machines. Not the default, as nothing proves where a datagram comes from: who
@@ -49,6 +50,14 @@ impl RelayOptions {
     #[must_use]
     pub const fn watchdog(mut self, watchdog: Watchdog) -> Self {
         self.watchdog = watchdog;
+        self
+    }
+
+    /// How many bytes the datagrams of one way may take
+    /// ([`DeviceOptions::memory_max`](crate::DeviceOptions::memory_max), with its default).
+    #[must_use]
+    pub const fn memory_max(mut self, bytes: u64) -> Self {
+        self.memory_max = Some(bytes);
         self
     }
 

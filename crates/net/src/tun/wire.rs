@@ -84,6 +84,8 @@ pub struct WireOptions {
     pub transmit_map: Vec<CpuSet>,
     /// Whether watchdogs stay with the CPU that arms them.
     pub watchdog: Watchdog,
+    /// Bytes that the packets of a queue may take.
+    pub memory_max: u64,
 }
 
 /// A wire that carries packets until it is dropped. The machine must have lanes for the map's CPUs.
@@ -138,7 +140,7 @@ struct Parts<'a> {
 impl Parts<'_> {
     /// The device for packets that come out of `side`, and its way into the other side.
     fn direction(&self, side: usize) -> Result<Direction, TunError> {
-        let WireOptions { sides, transmit_map, watchdog } = self.options;
+        let WireOptions { sides, transmit_map, watchdog, memory_max } = self.options;
         let (queues, other) = (transmit_map.len(), 1 - side);
         let tun = &sides[other].1;
         let exit = |(queue, file)| {
@@ -148,6 +150,7 @@ impl Parts<'_> {
         let exits = TunExits { queues: exits.collect::<Result<_, _>>()?, epoll: Arc::clone(self.epoll) };
         let exits = Arc::new(exits);
         let options = DeviceOptions::new(queues).transmit_map(transmit_map.clone()).watchdog(*watchdog);
+        let options = options.memory_max(*memory_max);
         let device = Device::new(self.network, self.machine, options, TunDriver(Arc::clone(&exits)))?;
         Ok(Direction { name: sides[side].0.clone(), device: Arc::new(device), exits })
     }
