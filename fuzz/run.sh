@@ -6,7 +6,7 @@ set -uo pipefail
 cd "$(dirname "$0")"
 seconds=${1:-600}
 targets=("${@:2}")
-all=(parse_trace parse_line parse_line_fields tc_grammar ip_packet disciplines canary)
+all=(parse_trace parse_line parse_line_fields tc_grammar control ip_packet disciplines canary)
 [ ${#targets[@]} -gt 0 ] || targets=("${all[@]}")
 fuzz=(cargo +nightly fuzz run --fuzz-dir .)
 [ -z "${FUZZ_TARGET_DIR:-}" ] || fuzz+=(--target-dir "$FUZZ_TARGET_DIR")
@@ -17,7 +17,7 @@ for target in "${targets[@]}"; do
     options=(-max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -detect_leaks=0)
     options+=(-print_final_stats=1)
     case $target in
-        tc_grammar) options+=(-dict=tc.dict) ;;
+        tc_grammar | control) options+=(-dict=tc.dict) ;;
         ip_packet | disciplines) ;;
         *) options+=(-dict=trace.dict) ;;
     esac

@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 traces=corpus/parse_trace lines=corpus/parse_line
-mkdir -p "$traces" "$lines" corpus/parse_line_fields corpus/tc_grammar corpus/canary
+mkdir -p "$traces" "$lines" corpus/parse_line_fields corpus/tc_grammar corpus/control corpus/canary
 # No seeds: both find their forms from nothing.
 mkdir -p corpus/ip_packet corpus/disciplines
 
@@ -40,4 +40,9 @@ split -l 1 -d -a 3 seeds/ftrace.txt "$lines/ftrace-"
 grep -h -m 1 timer_cancel seeds/ftrace.txt | tr -d '\n' >corpus/canary/cancel
 cp tc_lines.txt corpus/tc_grammar/all
 split -l 1 -d -a 3 tc_lines.txt corpus/tc_grammar/line-
+# The same lines as requests: a length in four bytes, and the line.
+while IFS= read -r line; do
+    printf -v length '\\x%02x\\x%02x\\0\\0' $((${#line} & 255)) $((${#line} >> 8))
+    printf "$length%s" "$line"
+done <tc_lines.txt >corpus/control/all
 find corpus -type f | wc -l | sed 's/$/ seeds/'

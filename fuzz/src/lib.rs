@@ -4,6 +4,7 @@
 //! - `figures`: what must hold between the figures of any report;
 //! - `trickle`: the same bytes in small pieces, as a pipe hands them out;
 //! - `grammar`: what must hold for any script of `tc`;
+//! - `control`: what must hold for anything that is sent to a control socket;
 //! - `packets`: what must hold for any bytes as an IP packet;
 //! - `disciplines`: what must hold for any discipline and anything that is done to it;
 //! - `written`: valid lines made from typed values; `damage`: changes that spare most of a line.
@@ -11,6 +12,7 @@
 //! Deliberately absent: what a figure should be; that is counted in `tests/independent_count.py`.
 
 pub mod accounting;
+pub mod control;
 pub mod damage;
 pub mod disciplines;
 pub mod figures;

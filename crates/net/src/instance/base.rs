@@ -1,6 +1,7 @@
 //! What every instance has: its name, its machine, and the socket where lines of `tc` come in.
 
-use super::control_socket::{self, Reply};
+use super::control_socket;
+use super::conversation::Reply;
 use super::error::InstanceError;
 use super::executor::execute;
 use super::record::TakenName;

@@ -4,7 +4,7 @@
 //! end, take it down in the other order and leave nothing.
 
 use super::base::InstanceBase;
-use super::control_socket::Reply;
+use super::conversation::Reply;
 use super::error::InstanceError;
 use super::name::InstanceName;
 use super::record::{InstanceRecord, TakenName};
