@@ -182,9 +182,76 @@ impl fmt::Display for Minor {
 #[cfg(test)]
 mod tests {
     use super::super::scalar::Scalar;
-    use super::{BitRate, Bytes, Percent};
+    use super::{BitRate, Bytes, Percent, RATES, SIZES, TIMES};
     use quietcore_core::Nanos;
+    use std::format;
     use std::string::ToString;
+
+    /// Goal: every unit is what iproute2 makes of it. Method: each name with its value as the manual has it, and
+    /// that there are no others: rates in decimal thousands but for those with an `i`, sizes in binary ones,
+    /// also those in bits.
+    #[test]
+    fn every_unit() {
+        let rates: [(&str, u64); 19] = [
+            ("", 1),
+            ("bit", 1),
+            ("kbit", 1_000),
+            ("mbit", 1_000_000),
+            ("gbit", 1_000_000_000),
+            ("tbit", 1_000_000_000_000),
+            ("kibit", 1_024),
+            ("mibit", 1_048_576),
+            ("gibit", 1_073_741_824),
+            ("tibit", 1_099_511_627_776),
+            ("bps", 8),
+            ("kbps", 8_000),
+            ("mbps", 8_000_000),
+            ("gbps", 8_000_000_000),
+            ("tbps", 8_000_000_000_000),
+            ("kibps", 8_192),
+            ("mibps", 8_388_608),
+            ("gibps", 8_589_934_592),
+            ("tibps", 8_796_093_022_208),
+        ];
+        for (unit, bits) in rates {
+            assert_eq!(BitRate::read(&format!("3{unit}")), Ok(BitRate(3 * bits)), "{unit}");
+        }
+        let sizes: [(&str, u32); 11] = [
+            ("", 1),
+            ("b", 1),
+            ("k", 1_024),
+            ("kb", 1_024),
+            ("m", 1_048_576),
+            ("mb", 1_048_576),
+            ("g", 1_073_741_824),
+            ("gb", 1_073_741_824),
+            ("kbit", 128),
+            ("mbit", 131_072),
+            ("gbit", 134_217_728),
+        ];
+        for (unit, bytes) in sizes {
+            assert_eq!(Bytes::read(&format!("3{unit}")), Ok(Bytes(3 * bytes)), "{unit}");
+        }
+        let times: [(&str, u64); 13] = [
+            ("", 1_000),
+            ("s", 1_000_000_000),
+            ("sec", 1_000_000_000),
+            ("secs", 1_000_000_000),
+            ("ms", 1_000_000),
+            ("msec", 1_000_000),
+            ("msecs", 1_000_000),
+            ("us", 1_000),
+            ("usec", 1_000),
+            ("usecs", 1_000),
+            ("ns", 1),
+            ("nsec", 1),
+            ("nsecs", 1),
+        ];
+        for (unit, nanos) in times {
+            assert_eq!(Nanos::read(&format!("3{unit}")), Ok(Nanos(3 * nanos)), "{unit}");
+        }
+        assert_eq!((RATES.len(), SIZES.len(), TIMES.len()), (rates.len(), sizes.len(), times.len()));
+    }
 
     /// Goal: units are those of the manual. Method: texts and what they are, in any case of letters.
     #[test]
