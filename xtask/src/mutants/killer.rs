@@ -74,10 +74,18 @@ pub(super) enum Suite {
     Tasks,
     /// Packet schedulers in virtual time.
     Disciplines,
+    /// Packet schedulers that are slower to ask: trees with curves, and estimates of idle time.
+    Trees,
+    /// The tests beside the code of packet schedulers and of tc's grammar.
+    DisciplineUnits,
     /// Devices that run them on lanes.
     Devices,
     /// What a recording and a host are said to show, figure by figure.
     Figures,
+    /// The tests beside the code of devices, of the relay, and of instances.
+    DeviceUnits,
+    /// The tests beside the command's code.
+    CommandUnits,
 }
 
 struct SuiteProgram {
@@ -115,6 +123,10 @@ impl Suite {
             Self::LiveUnits => of("quietcore-live", "--lib", "", "crates/live/src"),
             Self::Tasks => of("quietcore-live", "--test tasks", "", "crates/live/tests/tasks"),
             Self::Disciplines => of("quietcore-qdisc", DISCIPLINES, "", "crates/qdisc/tests"),
+            Self::Trees => of("quietcore-qdisc", "--test hfsc --test cbq", "", "crates/qdisc/tests"),
+            Self::DisciplineUnits => of("quietcore-qdisc", "--lib", "", "crates/qdisc/src"),
+            Self::DeviceUnits => of("quietcore-net", "--lib", "", "crates/net/src"),
+            Self::CommandUnits => of("quietcore-cli", "--bin quietcore", "", "crates/cli/src"),
             Self::Devices => of("quietcore-net", "--test net", "", "crates/net/tests/net.rs"),
             Self::Figures => of("quietcore-explain", "--test figures", "", "crates/explain/tests/figures"),
         }
@@ -143,7 +155,8 @@ impl Suite {
         let flags = (!flag.is_empty()).then(|| ("RUSTFLAGS", format!("--cfg {flag}")));
         // The first counterexample is enough; looking for a smaller one takes its time.
         let shrinking = [("PROPTEST_MAX_SHRINK_ITERS", "0"), ("PROPTEST_FAILURE_PERSISTENCE", "off")];
-        let samples = matches!(self, Self::Properties | Self::Tree | Self::Machine | Self::Disciplines);
+        let samples =
+            matches!(self, Self::Properties | Self::Tree | Self::Machine | Self::Disciplines | Self::Trees);
         let shrinking = shrinking.into_iter().filter(|_| samples).map(|(key, value)| (key, value.to_owned()));
         flags.into_iter().chain(shrinking).collect()
     }

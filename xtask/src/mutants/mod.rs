@@ -7,6 +7,7 @@
 //! a package's version and its path inside the workspace, so a mutant could pass for the tree's crate.
 
 mod bases;
+mod boundaries;
 mod choice;
 mod ends;
 mod figures;
@@ -17,6 +18,7 @@ mod list;
 mod machine;
 mod packets;
 mod realtime;
+mod schedulers;
 mod words;
 
 use crate::workspace::{Failure, Workspace, exit_code, run, shown};
@@ -35,7 +37,7 @@ const PATIENCE: u32 = 5;
 const PATIENCE_MIN: Duration = Duration::from_secs(30);
 
 /// All mutants, by what they break.
-const LISTS: [(&str, &[Mutant]); 15] = [
+const LISTS: [(&str, &[Mutant]); 17] = [
     ("rules of the wheel", list::RULES),
     ("bugs of the kernel's hierarchy, each fix undone", hierarchy::KERNEL_BUGS),
     ("steps of the hierarchy", hierarchy::STEPS),
@@ -51,6 +53,8 @@ const LISTS: [(&str, &[Mutant]); 15] = [
     ("figures of explain", figures::EXPLAIN),
     ("slices of Perfetto traces", figures::SLICES),
     ("texts of doctor", figures::DOCTOR),
+    ("units of tc, htb, hfsc, cbq and netem", schedulers::SCHEDULERS),
+    ("boundaries of what listens and of what runs as root", boundaries::BOUNDARIES),
 ];
 
 /// Runs the chosen mutants, each killer `times` times, and as often on the unchanged tree before.

@@ -4,7 +4,9 @@
 //! which `quietcore tc` says what the disciplines are. Everything is user space: no discipline of the kernel
 //! is touched, and settings are written only inside of network namespaces that the instance made.
 
+mod command;
 mod figures;
+mod privileges;
 mod relay;
 pub(crate) mod script;
 mod tun;

@@ -1,6 +1,7 @@
 //! `quietcore netem relay`: two programs' datagrams through our devices, without privileges.
 
 use super::figures::{DeviceFigures, Figures, QueueFigures};
+use super::privileges;
 use super::script::Script;
 use crate::error::CliError;
 use crate::outcome::CommandOutcome;
@@ -47,6 +48,9 @@ pub(crate) struct RelayArgs {
     /// Lines of tc to begin with; `-` is standard input; may be given several times
     #[arg(long, value_name = "FILE")]
     script: Vec<PathBuf>,
+    /// Most that the datagrams of one way take, in MiB; more are dropped and counted
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    memory: u32,
     /// Let addresses be of other machines. Any program that can write a peer's address into a datagram
     /// then reaches the other peer: between networks of your own only
     #[arg(long)]
@@ -132,6 +136,7 @@ pub(crate) fn run(args: &RelayArgs) -> Result<CommandOutcome, CliError> {
     let cpus = crate::host::lane_cpus(args.cpus.as_ref())?;
     let scripts = args.script.iter().map(|path| Script::read(path)).collect::<Result<Vec<_>, _>>()?;
     let interrupt = SignalFlag::install()?;
+    privileges::give_up_for_relay()?;
     let running = Running { args, instance: RelayInstance::start(options(args, cpus))? };
     for script in scripts {
         let printed = script.run(|_, line| Ok(running.instance.execute(line)))?;
@@ -154,7 +159,7 @@ pub(crate) fn run(args: &RelayArgs) -> Result<CommandOutcome, CliError> {
 }
 
 fn options(args: &RelayArgs, cpus: CpuSet) -> RelayInstanceOptions {
-    let relay = RelayOptions::new(args.a, args.b);
+    let relay = RelayOptions::new(args.a, args.b).memory_max(u64::from(args.memory) << 20);
     let relay = if args.beyond_loopback { relay.beyond_loopback() } else { relay };
     let mut options = RelayInstanceOptions::new(args.name.clone(), cpus, relay);
     (options.devices, options.seed) = (args.dev.clone(), args.seed);

@@ -1,6 +1,8 @@
 //! `quietcore netem tun`: two network namespaces, a TUN interface in each, and our devices between them.
 
+use super::command::{Launcher, User, UserName};
 use super::figures::{DeviceFigures, Figures, QueueFigures};
+use super::privileges::{self, CommandOwner};
 use super::script::Script;
 use crate::args::value::PolicyArg;
 use crate::error::CliError;
@@ -11,14 +13,14 @@ use crate::text::{Page, visible};
 use clap::{Args, ValueEnum};
 use quietcore_core::CpuSet;
 use quietcore_net::Watchdog;
-use quietcore_net::instance::{InstanceError, InstanceName, TunInstance, TunInstanceOptions};
+use quietcore_net::instance::{InstanceName, TunInstance, TunInstanceOptions};
 use quietcore_net::tun::{Direction, Offload, TransmitMap};
 use std::ffi::OsString;
 use std::io::Write;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 /// How often a signal is looked for; one that comes while we wait ends the wait at once.
@@ -30,8 +32,12 @@ const EXIT_CODES: &str = "\
 The kernel picks a packet's queue by its flow; --xps says which CPU does a queue's work.
 
 Exit codes: 130 after Ctrl-C or SIGTERM; with COMMAND, COMMAND's (128 and the number of the signal
-that ended it); 2 an error. Whatever the end, nothing is left behind. Needs root, /dev/net/tun and
-ip (iproute2); `quietcore netem relay` needs no privileges.";
+that ended it); 2 an error. Whatever the end, nothing is left behind, and no namespace of others is
+removed.
+
+Needs /dev/net/tun, ip (iproute2), and root, or CAP_NET_ADMIN, CAP_SYS_ADMIN and CAP_DAC_OVERRIDE. It
+gives up every other privilege before it begins; COMMAND has the caller's. `quietcore netem relay`
+needs no privileges.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
@@ -70,12 +76,18 @@ pub(crate) struct TunArgs {
     /// Bytes that disciplines count for each packet besides its own: a link's header, 14 as on Ethernet
     #[arg(long, value_name = "BYTES", default_value_t = 14)]
     link_header: u16,
+    /// Most that the packets of one queue take, in MiB; more are dropped and counted
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    memory: u32,
     /// Where everything random begins: the same seed, the same losses for the same packets
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
     /// Lines of tc to begin with; `-` is standard input
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
+    /// Run COMMAND as this user, without privileges [default: as the caller, with the caller's privileges]
+    #[arg(long, value_name = "NAME|UID:GID", requires = "command")]
+    user: Option<UserName>,
     /// Print the figures of the queues as JSON instead of text
     #[arg(long)]
     json: bool,
@@ -140,8 +152,12 @@ pub(crate) fn run(args: &TunArgs) -> Result<CommandOutcome, CliError> {
     let map = map.cpus_of_queues(usize::from(args.queues), &cpus);
     let map = map.map_err(|error| CliError::Usage(format!("--xps: {error}")))?;
     let script = args.script.as_deref().map(Script::read).transpose()?;
+    let owner = if args.user.is_some() { CommandOwner::OtherUser } else { CommandOwner::Caller };
+    privileges::check(owner)?;
     can_be(Path::new("/dev/net/tun"))?;
     let interrupt = SignalFlag::install()?;
+    let launcher = launcher(args)?;
+    privileges::give_up(owner)?;
     let instance = TunInstance::start(options(args, cpus, map))?;
     for name in instance.removed() {
         say(&format!("removed the network namespace {name} that a killed run left behind"));
@@ -151,7 +167,9 @@ pub(crate) fn run(args: &TunArgs) -> Result<CommandOutcome, CliError> {
         let printed = script.run(|_, line| Ok(running.instance.execute(line)))?;
         output::print(&printed)?;
     }
-    let ended = if args.command.is_empty() {
+    let ended = if let Some(launcher) = launcher {
+        running.run_command(launcher, &interrupt)?
+    } else {
         if !args.json {
             output::print(&running.introduction())?;
         }
@@ -159,8 +177,6 @@ pub(crate) fn run(args: &TunArgs) -> Result<CommandOutcome, CliError> {
             let _ = rustix::event::poll(&mut [], Some(&LOOK));
         }
         CommandOutcome::Interrupted
-    } else {
-        running.run_command(&args.command, &interrupt)?
     };
     running.print_figures()?;
     if let Err(error) = running.instance.end() {
@@ -174,22 +190,30 @@ fn options(args: &TunArgs, cpus: CpuSet, transmit_map: Vec<CpuSet>) -> TunInstan
     options.devices = [args.dev.clone(), args.peer.clone()];
     (options.policy, options.watchdog) = (args.policy.policy(), args.watchdog.watchdog());
     (options.mtu, options.link_header) = (args.mtu, args.link_header);
+    options.memory_max = u64::from(args.memory) << 20;
     (options.offload, options.seed) = (args.offload.offload(), args.seed);
     options
 }
 
-/// Whether it can be done at all; if not, what is needed.
+/// Whether the system has what it takes; if not, what is needed.
 fn can_be(tun: &Path) -> Result<(), CliError> {
+    if tun.exists() {
+        return Ok(());
+    }
+    let remedy = "load the module (modprobe tun), or let the container have the device";
     let instead = "`quietcore netem relay` needs no privileges";
-    if !rustix::process::geteuid().is_root() {
-        let needs = "making network namespaces and TUN interfaces needs root";
-        return Err(CliError::Live(format!("{needs}: run it with sudo; {instead}")));
+    Err(CliError::Live(format!("there is no {}: {remedy}; {instead}", tun.display())))
+}
+
+/// What starts COMMAND, if there is one, with the privileges of now.
+fn launcher(args: &TunArgs) -> Result<Option<Launcher>, CliError> {
+    if args.command.is_empty() {
+        return Ok(None);
     }
-    if !tun.exists() {
-        let remedy = "load the module (modprobe tun), or let the container have the device";
-        return Err(CliError::Live(format!("there is no {}: {remedy}; {instead}", tun.display())));
-    }
-    Ok(())
+    let user = args.user.as_ref().map(User::find).transpose();
+    let user = user.map_err(|error| CliError::Usage(format!("--user: {error}")))?;
+    let launcher = Launcher::new(&args.command, user);
+    launcher.map(Some).map_err(|error| CliError::Live(format!("no thread for COMMAND: {error}")))
 }
 
 struct Running<'a> {
@@ -198,15 +222,12 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Runs `command` in the first namespace until it ends. A signal that should end us is passed on to it
+    /// Runs COMMAND in the first namespace until it ends. A signal that should end us is passed on to it
     /// after [`GRACE`]: Ctrl-C on a terminal reaches it by itself, and its last words should not be cut.
-    fn run_command(&self, command: &[OsString], interrupt: &SignalFlag) -> Result<CommandOutcome, CliError> {
-        let shown = || visible(&command[0].to_string_lossy());
+    fn run_command(&self, launcher: Launcher, interrupt: &SignalFlag) -> Result<CommandOutcome, CliError> {
+        let shown = || visible(&self.args.command[0].to_string_lossy());
         let failed = |error: std::io::Error| CliError::Live(format!("{} cannot be run: {error}", shown()));
-        let start = || Command::new(&command[0]).args(&command[1..]).spawn();
-        let child = self.instance.namespaces()[0].inside(start);
-        let child = child.map_err(InstanceError::from)?;
-        let mut child = child.map_err(failed)?;
+        let mut child = launcher.start(self.instance.namespaces()[0].as_fd()).map_err(failed)?;
         let ended = descriptor_of(&child);
         let (mut asked, mut is_told) = (None, false);
         loop {

@@ -6,6 +6,7 @@
 
 mod base;
 mod control_socket;
+mod conversation;
 mod error;
 mod executor;
 mod name;
@@ -14,9 +15,11 @@ mod relay;
 mod report_json;
 mod tun;
 
-pub use control_socket::{Reply, ask};
+pub use control_socket::ask;
+pub use conversation::{Conversation, Reply};
 pub use error::InstanceError;
+pub use executor::execute;
 pub use name::{InstanceName, InstanceNameError};
-pub use record::{InstanceRecord, running};
+pub use record::{InstanceRecord, NamespaceRecord, running};
 pub use relay::{RelayInstance, RelayInstanceOptions};
 pub use tun::{TunInstance, TunInstanceOptions};

@@ -7,6 +7,7 @@
 //! A folder that another user made or can write to is neither used nor believed: it could lead anywhere.
 
 use super::error::InstanceError;
+use crate::tun::NamespaceId;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -27,13 +28,22 @@ pub struct InstanceRecord {
     pub start: u64,
     /// What lines of `tc` call its devices.
     pub devices: Vec<String>,
-    /// Network namespaces that it made.
-    pub namespaces: Vec<String>,
+    /// Network namespaces that it made, or was about to name.
+    pub namespaces: Vec<NamespaceRecord>,
+}
+
+/// A network namespace of an instance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamespaceRecord {
+    /// Its name.
+    pub name: String,
+    /// Which one it is, in case another one has that name by now.
+    pub id: NamespaceId,
 }
 
 impl InstanceRecord {
     /// One of the calling process.
-    pub(crate) fn of_this_process(name: &str, devices: &[String], namespaces: &[String]) -> Self {
+    pub(crate) fn of_this_process(name: &str, devices: &[String], namespaces: &[NamespaceRecord]) -> Self {
         let pid = std::process::id();
         Self {
             name: name.to_owned(),
@@ -212,7 +222,9 @@ fn folder() -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::{InstanceRecord, Life, TakenName, judge, running_in, start_in, start_of};
+    use super::{
+        InstanceRecord, Life, NamespaceId, NamespaceRecord, TakenName, judge, running_in, start_in, start_of,
+    };
     use std::os::unix::net::UnixListener;
 
     fn record() -> InstanceRecord {
@@ -256,9 +268,10 @@ mod tests {
         let found = running_in(&folder);
         assert_eq!((found.len(), found[0].0.devices.as_slice()), (1, &["eth1".to_owned()][..]));
         // Killed: the lock is gone, the files are not, and the process has another start time.
+        let namespace = NamespaceRecord { name: "qc-a".into(), id: NamespaceId::default() };
         let dead = InstanceRecord {
             start: 1,
-            ..InstanceRecord::of_this_process("qc", &["eth1".into()], &["qc-a".into()])
+            ..InstanceRecord::of_this_process("qc", &["eth1".into()], std::slice::from_ref(&namespace))
         };
         first.write(&dead).unwrap();
         drop(listener);

@@ -2,17 +2,18 @@
 //!
 //! Order of the way up: the name, what a dead instance left, the namespaces, the interfaces, the machine, the
 //! wire, the control socket. A failure anywhere, and the end, take it down in the other order and leave
-//! nothing.
+//! nothing. All threads are begun by the calling one, with the privileges that it has then.
 
 use super::base::InstanceBase;
-use super::control_socket::Reply;
+use super::conversation::Reply;
 use super::error::InstanceError;
 use super::name::InstanceName;
-use super::record::{InstanceRecord, TakenName};
+use super::record::{InstanceRecord, NamespaceRecord, TakenName};
 use crate::network::Network;
 use crate::options::Watchdog;
 use crate::tun::{
-    self, Direction, Namespace, Offload, SEGMENTS_MAX, TunError, TunInterface, Wire, WireOptions,
+    Direction, Namespace, Offload, SEGMENTS_MAX, TunError, TunInterface, UnnamedNamespace, Wire, WireOptions,
+    check_free,
 };
 use quietcore_live::{
     CpuSet, LaneThreads, Machine,
@@ -44,6 +45,8 @@ pub struct TunInstanceOptions {
     pub offload: Offload,
     /// Bytes that disciplines count for each packet besides its own.
     pub link_header: u16,
+    /// Bytes that the packets of a queue may take; 64 MiB unless told otherwise.
+    pub memory_max: u64,
     /// Where everything random begins.
     pub seed: u64,
 }
@@ -62,12 +65,14 @@ impl TunInstanceOptions {
             mtu: 1500,
             offload: Offload::On,
             link_header: 14,
+            memory_max: 64 << 20,
             seed: 1,
         }
     }
 }
 
-/// Two network namespaces with a wire between them that lines of `tc` shape. Needs root.
+/// Two network namespaces with a wire between them that lines of `tc` shape. Needs root, or `CAP_NET_ADMIN` and
+/// `CAP_SYS_ADMIN` and the right to write to /run/netns.
 ///
 /// A drop takes it down; [`end`](Self::end) says whether that worked.
 ///
@@ -107,12 +112,15 @@ impl TunInstance {
     pub fn start(options: TunInstanceOptions) -> Result<Self, InstanceError> {
         let names = ["a", "b"].map(|end| format!("{}-{end}", options.name));
         let (mut name, left) = TakenName::take(options.name.as_str())?;
-        let removed = left.map(|record| record.namespaces).unwrap_or_default();
-        removed.iter().try_for_each(|name| tun::remove(name))?;
-        names.iter().try_for_each(|name| tun::check_free(name))?;
-        // Before the namespaces are made: a kill in between leaves none that no record names.
-        name.write(&InstanceRecord::of_this_process(options.name.as_str(), &options.devices, &names))?;
-        let namespaces = vec![Namespace::create(&names[0])?, Namespace::create(&names[1])?];
+        let removed = remove_left(left)?;
+        names.iter().try_for_each(|name| check_free(name))?;
+        let unnamed = [UnnamedNamespace::new()?, UnnamedNamespace::new()?];
+        let record = |at: usize| NamespaceRecord { name: names[at].clone(), id: unnamed[at].id() };
+        let record = [0, 1].map(record);
+        // Before they have names: what a kill in between leaves is found by the next start, and known.
+        name.write(&InstanceRecord::of_this_process(options.name.as_str(), &options.devices, &record))?;
+        let [a, b] = unnamed;
+        let namespaces = vec![a.named(&names[0])?, b.named(&names[1])?];
         let side = |at: usize| interface(&namespaces[at], at, &options);
         let sides = [(options.devices[0].clone(), side(0)?), (options.devices[1].clone(), side(1)?)];
         let (network, builder) = Network::new(Machine::builder().lanes(options.lanes.clone()));
@@ -126,7 +134,8 @@ impl TunInstance {
         let transmit_map = options.transmit_map.clone();
         // From here on a drop takes everything down.
         let mut instance = Self { transmit_map, removed, wire: None, namespaces, base };
-        let wire = WireOptions { sides, transmit_map: options.transmit_map, watchdog: options.watchdog };
+        let TunInstanceOptions { transmit_map, watchdog, memory_max, .. } = options;
+        let wire = WireOptions { sides, transmit_map, watchdog, memory_max };
         let wire = instance.wire.insert(Wire::start(&network, machine, &wire)?);
         instance.base.open(wire.directions().each_ref().map(Direction::device))?;
         Ok(instance)
@@ -184,6 +193,21 @@ impl TunInstance {
         self.wire = None;
         self.base.machine.shutdown();
     }
+}
+
+/// Removes what a dead instance left; the names of what was there. What has such a name and is not the dead
+/// instance's stays.
+fn remove_left(left: Option<InstanceRecord>) -> Result<Vec<String>, TunError> {
+    let mut removed = Vec::new();
+    for NamespaceRecord { name, id } in left.map(|record| record.namespaces).unwrap_or_default() {
+        match id.remove(&name) {
+            Ok(true) => removed.push(name),
+            // The new instance needs the same names, so a name that is taken is told right after this.
+            Ok(false) | Err(TunError::NamespaceReplaced { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(removed)
 }
 
 /// Makes the interface of side `side`, and gives it its addresses.

@@ -15,6 +15,13 @@ pub enum TunError {
         /// Why.
         error: io::Error,
     },
+    /// No network namespace can be made.
+    NewNamespace(io::Error),
+    /// The name of a network namespace of ours belongs to something else by now.
+    NamespaceReplaced {
+        /// The name.
+        name: String,
+    },
     /// There is a network namespace of that name, which this process did not make.
     NamespaceTaken {
         /// The name.
@@ -66,6 +73,13 @@ impl fmt::Display for TunError {
             Self::Namespace { name, error } => {
                 write!(out, "the network namespace {name} cannot be entered: {error}")
             }
+            Self::NewNamespace(error) => write!(out, "no network namespace can be made: {error}"),
+            Self::NamespaceReplaced { name } => {
+                write!(
+                    out,
+                    "the network namespace {name} is not the one that was made here: it is left alone"
+                )
+            }
             Self::NamespaceTaken { name } => {
                 write!(out, "the network namespace {name} is there already and is not ours")
             }
@@ -86,12 +100,13 @@ impl fmt::Display for TunError {
 impl core::error::Error for TunError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            Self::Namespace { error, .. }
+            Self::NewNamespace(error)
+            | Self::Namespace { error, .. }
             | Self::NoIp { error, .. }
             | Self::Interface { error, .. }
             | Self::Wire { error, .. } => Some(error),
             Self::Device(error) => Some(error),
-            Self::NamespaceTaken { .. } | Self::Ip { .. } => None,
+            Self::NamespaceTaken { .. } | Self::NamespaceReplaced { .. } | Self::Ip { .. } => None,
         }
     }
 }

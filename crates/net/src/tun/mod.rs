@@ -23,7 +23,7 @@
 //! let wire = Wire::start(
 //!     &network,
 //!     machine,
-//!     &WireOptions { sides: [left, right], transmit_map, watchdog: Watchdog::Pinned },
+//!     &WireOptions { sides: [left, right], transmit_map, watchdog: Watchdog::Pinned, memory_max: 64 << 20 },
 //! )?;
 //! let control = Control::new(machine, 1);
 //! control.add_device("eth1", Arc::clone(wire.directions()[0].device()))?;
@@ -37,6 +37,8 @@ mod ends;
 mod error;
 mod interface;
 mod namespace;
+mod program;
+mod system;
 mod transmit_map;
 mod wire;
 
@@ -44,9 +46,10 @@ pub use coalesce::{Coalescer, Offload};
 pub use ends::SEGMENTS_MAX;
 pub use error::TunError;
 pub use interface::TunInterface;
-pub use namespace::Namespace;
+pub use namespace::{Namespace, NamespaceId, UnnamedNamespace};
+pub use program::system_program;
 pub use transmit_map::{TransmitMap, TransmitMapError};
 pub use wire::{Direction, Wire, WireOptions};
 
 #[cfg(feature = "instance")]
-pub(crate) use namespace::{check_free, remove};
+pub(crate) use namespace::check_free;
