@@ -112,8 +112,8 @@ mod tests {
         [&(line.len() as u32).to_le_bytes(), line.as_bytes()].concat()
     }
 
-    /// Goal: the checks accept the bundled script as requests. Method: each line, then all of them through one
-    /// connection, cut at every byte of the first ones.
+    /// Goal: the checks accept the bundled script as requests. Method: each line, then all of them through
+    /// one connection, cut at every byte of the first ones.
     #[test]
     fn the_checks_accept_the_bundled_script() {
         let script = include_str!("../tc_lines.txt");

@@ -223,8 +223,8 @@ fn disciplines_act_on_datagrams() {
     shared.1.shutdown();
 }
 
-/// Goal: a queue's memory is bounded in bytes, whatever its limit in packets; what is above is counted, and no
-/// discipline sees it. Method: a delay that no datagram of the test outlives, and room for two of five.
+/// Goal: a queue's memory is bounded in bytes, whatever its limit in packets; what is above is counted, and
+/// no discipline sees it. Method: a delay that no datagram of the test outlives, and room for two of five.
 #[test]
 fn memory_is_bounded_in_bytes() {
     let shared = start();

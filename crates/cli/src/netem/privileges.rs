@@ -104,9 +104,9 @@ mod tests {
         assert_eq!(kept(false, CommandOwner::Caller), both | CapabilitySet::DAC_OVERRIDE);
     }
 
-    /// Goal: what is given up is gone, for this thread, those that it starts and programs. Method: on a thread
-    /// of its own, which has one capability left, or none where the test does not run as root; then what the
-    /// kernel says of a thread of it.
+    /// Goal: what is given up is gone, for this thread, those that it starts and programs. Method: on a
+    /// thread of its own, which has one capability left, or none where the test does not run as root; then
+    /// what the kernel says of a thread of it.
     #[test]
     fn what_is_given_up_is_gone() {
         let kept = CapabilitySet::NET_ADMIN;

@@ -2,8 +2,8 @@
 //!
 //! One thread serves all clients: each has its turn, for one request, before any has a second one. A client
 //! that is silent for two seconds, begins a request and does not end it in that time, or does not listen, is
-//! sent away; so is the one that is silent for the longest time when there are more than [`CLIENTS_MAX`]. Both
-//! are told that the instance is busy. So no client keeps the others out, and memory is bounded.
+//! sent away; so is the one that is silent for the longest time when there are more than [`CLIENTS_MAX`].
+//! Both are told that the instance is busy. So no client keeps the others out, and memory is bounded.
 
 use super::conversation::{Conversation, REQUEST_MAX, Reply};
 use crate::waiting::WaitingThread;
@@ -161,8 +161,8 @@ impl Server {
     }
 }
 
-/// Has the instance at the other end of `stream` carry out a line of `tc`. An instance that is busy refuses it,
-/// in words.
+/// Has the instance at the other end of `stream` carry out a line of `tc`. An instance that is busy refuses
+/// it, in words.
 ///
 /// # Errors
 /// If the connection breaks, or the answer cannot be read.

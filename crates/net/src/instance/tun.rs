@@ -71,7 +71,8 @@ impl TunInstanceOptions {
     }
 }
 
-/// Two network namespaces with a wire between them that lines of `tc` shape. Needs root, or `CAP_NET_ADMIN` and
+/// Two network namespaces with a wire between them that lines of `tc` shape. Needs root, or `CAP_NET_ADMIN`
+/// and
 /// `CAP_SYS_ADMIN` and the right to write to /run/netns.
 ///
 /// A drop takes it down; [`end`](Self::end) says whether that worked.

@@ -3,8 +3,8 @@
 //! Both have the same address. The connected socket gets what comes from the peer, and learns of ICMP errors.
 //! The unconnected socket gets the rest, so that strangers can neither be taken for the peer nor fill the
 //! buffer that the peer's datagrams wait in. While the two are made, the address can be shared by sockets of
-//! this user (`SO_REUSEPORT`, for which the kernel compares users; with `SO_REUSEADDR` any user could take it).
-//! Afterwards no other program can bind to it.
+//! this user (`SO_REUSEPORT`, for which the kernel compares users; with `SO_REUSEADDR` any user could take
+//! it). Afterwards no other program can bind to it.
 
 use super::super::device::Device;
 use super::super::receive::{Receive, Received};

@@ -1,7 +1,7 @@
 //! Network namespaces: made, entered for a moment, configured and removed.
 //!
-//! A namespace is made without a name, so that it can be written down before anything is left behind by the end
-//! of this process; then `ip` (iproute2) gives it a name, and `ip netns exec` finds it.
+//! A namespace is made without a name, so that it can be written down before anything is left behind by the
+//! end of this process; then `ip` (iproute2) gives it a name, and `ip netns exec` finds it.
 //!
 //! Invariants: what is removed is the namespace that was made, never another one that has its name by now
 //! ([`NamespaceId`]). Settings are written inside of namespaces, never outside.
@@ -62,8 +62,8 @@ impl NamespaceId {
         }
     }
 
-    /// Removes it, if `name` is still its name; `false` if nothing has that name. Programs that run in it keep
-    /// it, without a name.
+    /// Removes it, if `name` is still its name; `false` if nothing has that name. Programs that run in it
+    /// keep it, without a name.
     ///
     /// # Errors
     /// [`TunError::NamespaceReplaced`] if something else has that name; else what `ip` said.
@@ -118,12 +118,7 @@ impl UnnamedNamespace {
     /// [`TunError::NamespaceTaken`] if there is one of that name; else what `ip` said.
     pub fn named(self, name: &str) -> Result<Namespace, TunError> {
         check_free(name)?;
-        let attach = || {
-            // `ip` finds a namespace by a thread that is in it.
-            let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
-            ip(&["netns", "attach", name, &thread], "")
-        };
-        inside(self.file.as_fd(), attach).map_err(TunError::NewNamespace)??;
+        inside(self.file.as_fd(), || attach(name)).map_err(TunError::NewNamespace)??;
         Ok(Namespace { name: Some(name.to_owned()), file: self.file, id: self.id })
     }
 }
@@ -178,8 +173,8 @@ impl Namespace {
     /// Removes it. Programs that still run in it keep it, without a name.
     ///
     /// # Errors
-    /// [`TunError::NamespaceReplaced`] if another one has its name by now, which is left alone; else what `ip`
-    /// said.
+    /// [`TunError::NamespaceReplaced`] if another one has its name by now, which is left alone; else what
+    /// `ip` said.
     pub fn remove(mut self) -> Result<(), TunError> {
         let id = self.id;
         self.name.take().map_or(Ok(()), |name| id.remove(&name).map(drop))
@@ -224,10 +219,24 @@ fn joined<T>(result: thread::Result<T>) -> T {
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
+/// Has `ip` give the calling thread's namespace a name.
+///
+/// `ip` finds the namespace by a process that is in it, and takes itself: so it ends what it has begun also
+/// if this process is killed meanwhile. Test: `tests/packets_root.sh`, starts that are killed.
+fn attach(name: &str) -> Result<(), TunError> {
+    let arguments = ["-c", "exec ip netns attach \"$1\" $$", "sh", name];
+    run("sh", &arguments, format!("netns attach {name}"), "")
+}
+
 /// Runs `ip` with `input`.
 fn ip(arguments: &[&str], input: &str) -> Result<(), TunError> {
-    let failed = |error: io::Error| TunError::NoIp { arguments: arguments.join(" "), error };
-    let mut command = system_program("ip").map_err(failed)?;
+    run("ip", arguments, arguments.join(" "), input)
+}
+
+/// Runs `program`, which is `ip` or becomes it; `shown` is what it is to do.
+fn run(program: &str, arguments: &[&str], shown: String, input: &str) -> Result<(), TunError> {
+    let failed = |error: io::Error| TunError::NoIp { arguments: shown.clone(), error };
+    let mut command = system_program(program).map_err(failed)?;
     // A process group of its own, so that Ctrl-C does not cut it short.
     command.process_group(0);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -241,7 +250,7 @@ fn ip(arguments: &[&str], input: &str) -> Result<(), TunError> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(TunError::Ip { arguments: arguments.join(" "), said })
+    Err(TunError::Ip { arguments: shown, said })
 }
 
 #[cfg(test)]
@@ -276,9 +285,9 @@ mod tests {
         None
     }
 
-    /// Goal: a namespace that has our name and is not ours is left alone, by the end and by a later start, also
-    /// if it has the number that ours had; ours is removed. Method: remove ours as another program would, put
-    /// another one, a file and nothing in its place.
+    /// Goal: a namespace that has our name and is not ours is left alone, by the end and by a later start,
+    /// also if it has the number that ours had; ours is removed. Method: remove ours as another program
+    /// would, put another one, a file and nothing in its place.
     #[test]
     fn only_our_own_is_removed() {
         let Some(name) = name("replaced") else { return };
@@ -308,8 +317,8 @@ mod tests {
         assert!(!path(&name).exists());
     }
 
-    /// Goal: two namespaces are told apart when the kernel gives the second one the first one's number. Method:
-    /// one after the other, each gone before the next.
+    /// Goal: two namespaces are told apart when the kernel gives the second one the first one's number.
+    /// Method: one after the other, each gone before the next.
     #[test]
     fn numbers_that_are_given_again_do_not_confuse() {
         if name("numbers").is_none() {

@@ -1,5 +1,5 @@
-//! Programs of the system, as they are run with privileges: found in folders that only root writes to, with an
-//! environment that says nothing but where those are.
+//! Programs of the system, as they are run with privileges: found in folders that only root writes to, with
+//! an environment that says nothing but where those are.
 
 use std::io;
 use std::path::Path;
@@ -8,8 +8,8 @@ use std::process::Command;
 /// Where they are looked for, in this order; never in the caller's `PATH`.
 const FOLDERS: [&str; 5] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin", "/run/current-system/sw/bin"];
 
-/// A command for the program of that name, from a fixed list of folders and with a clean environment: what the
-/// caller of this process has in `PATH` or `LD_PRELOAD` has no part in it.
+/// A command for the program of that name, from a fixed list of folders and with a clean environment: what
+/// the caller of this process has in `PATH` or `LD_PRELOAD` has no part in it.
 ///
 /// # Errors
 /// If none of the folders has it.

@@ -187,9 +187,9 @@ mod tests {
     use std::format;
     use std::string::ToString;
 
-    /// Goal: every unit is what iproute2 makes of it. Method: each name with its value as the manual has it, and
-    /// that there are no others: rates in decimal thousands but for those with an `i`, sizes in binary ones,
-    /// also those in bits.
+    /// Goal: every unit is what iproute2 makes of it. Method: each name with its value as the manual has
+    /// it, and that there are no others: rates in decimal thousands but for those with an `i`, sizes in
+    /// binary ones, also those in bits.
     #[test]
     fn every_unit() {
         let rates: [(&str, u64); 19] = [
