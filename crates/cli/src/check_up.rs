@@ -89,12 +89,14 @@ fn show(page: &mut Page, check_up: &CheckUp) {
 
     match (&check_up.live, &check_up.live_not_possible) {
         (Some(explanation), _) => {
-            let span = explanation.report.duration_ns.unwrap_or(0) as f64 / 1e9;
-            page.heading(&format!("The running kernel ({span:.1} s, {} events)", explanation.report.events));
-            for reason in &explanation.report.incomplete {
+            let LiveExplanation { report, .. } = explanation;
+            let span = report.duration_ns.map(|nanos| format!("{:.1} s, ", nanos as f64 / 1e9));
+            let span = span.unwrap_or_default();
+            page.heading(&format!("The running kernel ({span}{} events)", report.events));
+            for reason in &report.incomplete {
                 page.item(2, "INCOMPLETE", 10, reason);
             }
-            finding_lines(page, &explanation.report.findings, "quietcore explain --live 30s");
+            finding_lines(page, &report.findings, "quietcore explain --live 30s");
         }
         (None, sentence) => {
             page.heading("The running kernel");

@@ -141,6 +141,26 @@ fn text_fits_100_columns() {
     }
 }
 
+/// Goal: a figure without a sample is a word, and lost events mark every figure. Method: a timer that another
+/// CPU ran, armed again at its old base, all at one time stamp, after a mark of lost events.
+#[test]
+fn a_figure_without_a_sample_is_a_word() {
+    let start = "a-1 [000] 1.0: timer_start: timer=1 function=f expires=9 [timeout=1] cpu=0 idx=1 flags=\n";
+    let expiry = "b-2 [001] 1.0: timer_expire_entry: timer=1 function=f now=9 baseclk=9\n";
+    let trace = ["CPU:0 [LOST 3 EVENTS]\n", start, expiry, start].concat();
+    let output = with_input(&["explain", "-", "--isolated", "1"], trace.as_bytes());
+    let shown = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "~1 foreign expiries: ~1 pulled, ~0 placed",
+        "~1 of ~1 expiries remote, ~1 ping-pongs (rate unknown)",
+        "armed on their old base again (rate unknown: ping-pong)",
+        "real-time tasks wait for no softirq not recorded",
+    ] {
+        assert!(shown.contains(words), "{words} in {shown}");
+    }
+    assert!(!shown.contains("/s)"), "{shown}");
+}
+
 /// Goal: the JSON has every documented key, and nulls where the recording has no events.
 #[test]
 fn the_json_has_the_documented_keys() {

@@ -114,13 +114,14 @@ pub(crate) fn question_rows(page: &mut Page, report: &Explanation) {
     }
 }
 
-/// A figure, or the words for a missing one; `~` when the input is incomplete.
+/// A figure, or the words for a missing one.
 fn figure(report: &Explanation, value: Option<u64>) -> String {
-    match value {
-        None => "not recorded".to_owned(),
-        Some(value) if report.incomplete.is_empty() => value.to_string(),
-        Some(value) => format!("~{value}"),
-    }
+    value.map_or("not recorded".to_owned(), |value| format!("{}{value}", about(report)))
+}
+
+/// What stands before every figure of an incomplete input.
+fn about(report: &Explanation) -> &'static str {
+    if report.incomplete.is_empty() { "" } else { "~" }
 }
 
 fn packets(report: &Explanation) -> Option<String> {
@@ -149,19 +150,20 @@ fn isolation(report: &Explanation) -> Option<String> {
         figure(report, foreign.placed)
     );
     if let Some(between) = report.between_isolated.total.filter(|&count| count > 0) {
-        text.push_str(&format!("; {between} between isolated CPUs"));
+        text.push_str(&format!("; {} between isolated CPUs", figure(report, Some(between))));
     }
-    if let Some(hrtimers) = report.hrtimers.foreign {
-        text.push_str(&format!("; {hrtimers} hrtimers"));
+    if report.hrtimers.foreign.is_some() {
+        text.push_str(&format!("; {} hrtimers", figure(report, report.hrtimers.foreign)));
     }
     Some(text)
 }
 
 fn pull(report: &Explanation) -> Option<String> {
     report.remote.total?;
-    let rate = report.ping_pong.per_s.map_or(String::new(), |rate| format!(" ({rate:.1}/s)"));
+    let about = about(report);
+    let rate = report.ping_pong.per_s.map_or("rate unknown".to_owned(), |rate| format!("{about}{rate:.1}/s"));
     Some(format!(
-        "{} of {} expiries remote, {} ping-pongs{rate}",
+        "{} of {} expiries remote, {} ping-pongs ({rate})",
         figure(report, report.remote.total),
         figure(report, report.timers.expired),
         figure(report, report.ping_pong.count)
@@ -171,7 +173,8 @@ fn pull(report: &Explanation) -> Option<String> {
 fn real_time(report: &Explanation) -> Option<String> {
     let wakeups = &report.rt_wakeups;
     wakeups.count?;
-    let worst = wakeups.delay_ns.max.map_or(String::new(), |max| format!(", at most {}", Nanos(max)));
+    let about = about(report);
+    let worst = wakeups.delay_ns.max.map_or(String::new(), |max| format!(", at most {about}{}", Nanos(max)));
     Some(format!(
         "{} of {} wake-ups behind a NET or BLOCK softirq{worst}",
         figure(report, wakeups.behind_softirq),
