@@ -2,8 +2,8 @@
 """Prints every kernel setting as "path value": the writable files of /proc/sys, and of tracefs the
 top-level files, options and event switches. Two outputs are compared to see what changed between them.
 
-Left out are files whose reading takes events away or has no end (trace_pipe), that are no settings (trace
-itself, the lists of traceable functions), or that are write-only.
+A setting is a file that may be written and that keeps its value until it is. Left out are files that the
+kernel itself changes, or whose reading takes events away or has no end (trace_pipe).
 """
 
 import os
@@ -11,19 +11,20 @@ import stat
 
 TRACING = "/sys/kernel/tracing"
 NO_SETTINGS = {"trace", "trace_pipe", "trace_marker", "trace_marker_raw", "free_buffer"}
-NO_SETTINGS |= {"available_filter_functions", "available_filter_functions_addrs"}
-NO_SETTINGS |= {"touched_functions", "enabled_functions"}
+# Writable, and changed by whatever the machine does.
+CHANGING = {"/proc/sys/kernel/ns_last_pid"}
 
 
 def settings():
     for folder, _, names in os.walk("/proc/sys"):
         for name in names:
             path = os.path.join(folder, name)
-            if os.stat(path).st_mode & 0o222:
+            if os.stat(path).st_mode & 0o222 and path not in CHANGING:
                 yield path
     for name in sorted(os.listdir(TRACING)):
         path = os.path.join(TRACING, name)
-        if name not in NO_SETTINGS and stat.S_ISREG(os.stat(path).st_mode):
+        mode = os.stat(path).st_mode
+        if name not in NO_SETTINGS and stat.S_ISREG(mode) and mode & 0o222:
             yield path
     for folder, _, names in os.walk(os.path.join(TRACING, "options")):
         yield from (os.path.join(folder, name) for name in names)

@@ -20,8 +20,9 @@ use std::process::ExitCode;
 const HELP: &str = "\
 usage: cargo xtask COMMAND
 
-  ci [--all] [--skip NAME]...   what must pass before a change goes in; stops at the first failure; of the mutants
-                        those of changed files and a tenth of the others, which rotates; --all: every mutant
+  ci [--all] [--skip NAME]...   what must pass before a change goes in; stops at the first failure; the last line names
+                        what passed and what this machine cannot run; of the mutants those of changed files and a
+                        tenth of the others, which rotates; --all: every mutant
   tidy                  the rules of style that a program can check
   mutants [NAME] [--times N]   breaks one rule at a time and expects the tests to notice, N times of N; NAME
                         chooses mutants or lists

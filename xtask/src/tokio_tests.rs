@@ -5,11 +5,13 @@
 //! the target folder. Nothing of tokio's is kept in this repository.
 //!
 //! Decides when they pass: at least [`PASS_SHARE_MIN`] of all tests in the files do, and exactly those that
-//! `skips.txt` lists with a reason do not. A test that does not end, or is not run at all, fails. Not here:
-//! reading lists and results (`tokio_tests/report.rs`).
+//! `skips.txt` lists with a reason do not. A test that does not end, or is not run at all, fails. Every file
+//! of tests for time is run or has its reason in that list, too. Not here: reading lists and results
+//! (`tokio_tests/report.rs`).
 
 mod report;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -18,15 +20,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::workspace::{Failure, Workspace, capture, exit_code, json_string, run, shown};
-use report::{Substitution, Summary};
+use report::{Skips, Substitution, Summary};
 
 /// Files with tests, and the package that has them.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
     ("tokio", "time_sleep"),
     ("tokio", "time_timeout"),
     ("tokio", "time_interval"),
     ("tokio", "time_pause"),
     ("tokio", "time_panic"),
+    ("tokio", "rt_time_start_paused"),
     ("tokio-util", "time_delay_queue"),
 ];
 
@@ -52,11 +55,12 @@ pub(crate) fn check(folder: Option<&Path>) -> Result<(), Failure> {
     let workspace = Workspace::open()?;
     let data = workspace.root.join("tests/tokio");
     let substitutions = report::substitutions(&read(&data.join("substitutions.txt"))?)?;
-    let skips = report::skips(&read(&data.join("skips.txt"))?)?;
+    let Skips { tests, files } = report::skips(&read(&data.join("skips.txt"))?)?;
     let scratch = Scratch::make(&workspace, &data)?;
     let sources = scratch.sources(folder)?;
 
-    let mut summary = Summary::new(skips);
+    sources.all_are_known(&files)?;
+    let mut summary = Summary::new(tests);
     for (package, file) in FILES {
         let source = read(&sources.find(package)?.join(format!("tests/{file}.rs")))?;
         summary.expect(file, report::tests_in(&source));
@@ -69,6 +73,9 @@ pub(crate) fn check(folder: Option<&Path>) -> Result<(), Failure> {
         summary.record(&file, &said);
     }
     summary.print();
+    for (file, reason) in &files {
+        println!("left out {file}: {reason}");
+    }
     summary.judge(PASS_SHARE_MIN)
 }
 
@@ -102,6 +109,31 @@ impl Sources {
         let found = self.0.iter().find(|(name, _)| *name == package).map(|(_, folder)| folder.as_path());
         found
             .ok_or_else(|| Failure::new(format!("no sources of {package}"), "add it to the list of packages"))
+    }
+
+    /// Every file of tests for time is run, or left out with a reason.
+    fn all_are_known(&self, left_out: &BTreeMap<String, String>) -> Result<(), Failure> {
+        let mut found = vec![];
+        for (_, folder) in &self.0 {
+            let tests = folder.join("tests");
+            let failed = |error| Failure::new(format!("{}: {error}", tests.display()), "is it all there?");
+            for entry in fs::read_dir(&tests).map_err(failed)? {
+                let path = entry.map_err(failed)?.path();
+                found.extend(path.file_stem().map(|name| name.to_string_lossy().into_owned()));
+            }
+        }
+        let is_of_time = |name: &&String| name.split('_').any(|word| word == "time");
+        let is_run = |name: &String| FILES.iter().any(|(_, file)| file == name);
+        let unknown: Vec<&String> = found.iter().filter(is_of_time).collect();
+        let unknown = unknown.into_iter().find(|name| !is_run(name) && !left_out.contains_key(*name));
+        let stale = left_out.keys().find(|name| is_run(name) || !found.contains(name));
+        match unknown.or(stale) {
+            None => Ok(()),
+            Some(name) => {
+                let what = format!("{name}: a file of tests is either run or left out with a reason");
+                Err(Failure::new(what, "add it to FILES, or to tests/tokio/skips.txt with a reason"))
+            }
+        }
     }
 }
 

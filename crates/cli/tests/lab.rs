@@ -1,5 +1,6 @@
 //! `quietcore lab` as a user meets it: exit codes, streams, files, Ctrl-C.
 
+use quietcore_testing::has_two_cpus;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -12,11 +13,6 @@ fn command(args: &[&str]) -> Command {
 
 fn lab(args: &[&str]) -> Output {
     command(args).output().expect("quietcore runs")
-}
-
-/// The lab needs two CPUs.
-fn has_two_cpus() -> bool {
-    std::thread::available_parallelism().is_ok_and(|count| count.get() > 1)
 }
 
 /// A folder of this test, empty.
@@ -70,7 +66,7 @@ fn what_cannot_be_done_is_refused() {
 /// Goal: a row's text, JSON and files say the same run. Method: a round that is much too short.
 #[test]
 fn a_row_has_text_json_and_files() {
-    if !has_two_cpus() {
+    if !has_two_cpus("a_row_has_text_json_and_files") {
         return;
     }
     let folder = folder("files");
@@ -109,7 +105,7 @@ fn a_row_has_text_json_and_files() {
 /// 130. Method: all rows, interrupted when the second one begins.
 #[test]
 fn an_interrupted_run_prints_what_it_has() {
-    if !has_two_cpus() {
+    if !has_two_cpus("an_interrupted_run_prints_what_it_has") {
         return;
     }
     let folder = folder("interrupted");
@@ -137,7 +133,7 @@ fn an_interrupted_run_prints_what_it_has() {
 /// costs, so that nothing is calibrated, and rounds that are much too short.
 #[test]
 fn predictions_come_first() {
-    if !has_two_cpus() {
+    if !has_two_cpus("predictions_come_first") {
         return;
     }
     let costs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/costs.toml");

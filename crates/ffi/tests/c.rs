@@ -4,9 +4,9 @@
 //! A compiler is needed; the sanitizer and valgrind are used where they are installed, and what is left
 //! out is printed.
 
+use quietcore_testing::left_out;
 use std::env;
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -17,13 +17,6 @@ const EXAMPLES: [(&str, &[&str]); 3] = [("epoll", &[]), ("poll_mode", &[]), ("po
 
 /// What a static library of Rust needs from the system (`rustc --print native-static-libs`).
 const SYSTEM: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
-
-/// Says what is left out, past the test harness, which keeps what passing tests print.
-macro_rules! skipped {
-    ($($what:tt)*) => {
-        _ = writeln!(io::stderr(), "skipped: {}", format_args!($($what)*))
-    };
-}
 
 /// Where cargo puts the library and this test.
 fn built() -> PathBuf {
@@ -104,7 +97,7 @@ fn the_header_compiles_alone() {
             .output();
         match output {
             Ok(output) => assert!(output.status.success(), "{compiler}: {}", text(&output)),
-            Err(error) => skipped!("the header as {language}: {compiler}: {error}"),
+            Err(error) => left_out(&format!("the header as {language}"), format_args!("{compiler}: {error}")),
         }
     }
     assert!(root.join("include/quietcore.h").exists());
@@ -120,7 +113,7 @@ fn programs_under_the_address_sanitizer() {
             // Machines live as long as the process.
             Ok(compiled) => run(Command::new(compiled).arg("20").env("ASAN_OPTIONS", "detect_leaks=0")),
             Err(error) => {
-                skipped!("{program}.c with AddressSanitizer: {error}");
+                left_out(&format!("{program}.c with AddressSanitizer"), error);
                 continue;
             }
         }
@@ -134,7 +127,7 @@ fn programs_under_the_address_sanitizer() {
 #[test]
 fn programs_under_valgrind() {
     if let Err(error) = Command::new("valgrind").arg("--version").output() {
-        skipped!("valgrind: {error}");
+        left_out("programs_under_valgrind", format_args!("valgrind: {error}"));
         return;
     }
     for program in ["basic", "race"] {

@@ -7,12 +7,15 @@
 use quietcore_live::{Cpu, CpuId, Machine, TimerOptions};
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const SPAN: Duration = Duration::from_millis(600);
+
+/// Half of the silence after which a lane counts as stalled.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// A figure of a thread's status.
 fn figure(thread: i32, name: &str) -> u64 {
@@ -24,11 +27,6 @@ fn figure(thread: i32, name: &str) -> u64 {
 /// Wake-ups of a thread so far: how often it gave up its CPU by itself.
 fn switches(thread: i32) -> u64 {
     figure(thread, "voluntary_ctxt_switches")
-}
-
-/// How often it was taken off its CPU.
-fn preemptions(thread: i32) -> u64 {
-    figure(thread, "nonvoluntary_ctxt_switches")
 }
 
 /// Threads of the machine itself, by their names.
@@ -48,18 +46,30 @@ fn growth(threads: &[i32]) -> Vec<u64> {
     threads.iter().zip(before).map(|(thread, before)| switches(*thread) - before).collect()
 }
 
-/// A thread that drives `index` until the machine is shut down, and its number. It parks unless `is_busy`.
-fn play(machine: &'static Machine, index: u64, is_busy: &Arc<AtomicBool>) -> i32 {
+/// What a lane is to do, and what it notes.
+#[derive(Default)]
+struct Notes {
+    /// It never parks.
+    is_busy: AtomicBool,
+    /// How often its turns paused for longer than [`PAUSE`].
+    pauses: AtomicU64,
+}
+
+/// A thread that drives `index` until the machine is shut down, and its number. It parks unless it is busy.
+fn play(machine: &'static Machine, index: u64, notes: &Arc<Notes>) -> i32 {
     let (sender, receiver) = channel();
-    let is_busy = Arc::clone(is_busy);
+    let notes = Arc::clone(notes);
     thread::spawn(move || {
         let mut cpu = Cpu::claim(machine, CpuId::new(index).expect("small")).expect("free");
         sender.send(rustix::thread::gettid().as_raw_nonzero().get()).expect("the test waits");
+        let mut turned = Instant::now();
         while machine.is_running() {
             // Relaxed: only that it comes counts.
-            if !cpu.turn().has_more && !is_busy.load(Ordering::Relaxed) {
+            if !cpu.turn().has_more && !notes.is_busy.load(Ordering::Relaxed) {
                 cpu.park();
             }
+            let before = std::mem::replace(&mut turned, Instant::now());
+            notes.pauses.fetch_add(u64::from(turned - before > PAUSE), Ordering::Relaxed);
         }
     });
     receiver.recv().expect("it begins")
@@ -70,10 +80,9 @@ fn play(machine: &'static Machine, index: u64, is_busy: &Arc<AtomicBool>) -> i32
 #[test]
 fn nobody_is_woken_for_nothing() {
     let machine = Machine::builder().lanes("0-1".parse().expect("a list")).start().expect("starts");
-    let is_busy = Arc::new(AtomicBool::new(false));
-    let never = Arc::new(AtomicBool::new(false));
-    let (first, second) = (play(machine, 0, &is_busy), play(machine, 1, &never));
-    // And who tells of what lanes find, which is little.
+    let notes = Arc::new(Notes::default());
+    let (first, second) = (play(machine, 0, &notes), play(machine, 1, &Arc::default()));
+    // The third tells subscribers what lanes find, which is little.
     let count = if cfg!(feature = "tracing") { 3 } else { 2 };
     let own = (0..1000).find_map(|_| {
         // A thread gets its name when it begins.
@@ -95,18 +104,18 @@ fn nobody_is_woken_for_nothing() {
     let periodic = machine.timer(TimerOptions::new(), move |_| {
         counted.fetch_add(1, Ordering::Relaxed);
     });
-    is_busy.store(true, Ordering::Relaxed);
+    notes.is_busy.store(true, Ordering::Relaxed);
     // Kicks the first lane, which is busy from then on.
     let bell = machine.timer(TimerOptions::new(), |_| {});
     bell.arm_on(CpuId::new(0).expect("small"), machine.now()).expect("it has a lane");
     periodic.arm_periodic(machine.now(), Duration::from_millis(1)).expect("it runs");
-    let before = preemptions(first);
+    let before = notes.pauses.load(Ordering::Relaxed);
     let busy = growth(&sleepers);
     // A busy lane that the host takes off its CPU for long is rightly found silent, and may be each time.
-    let bound = 10 + 4 * (preemptions(first) - before);
+    let bound = 10 + 4 * (notes.pauses.load(Ordering::Relaxed) - before);
     assert!(runs.load(Ordering::Relaxed) > 50, "the timer runs");
     assert!(busy.iter().all(|growth| *growth <= bound), "busy: {busy:?} of {sleepers:?}, bound {bound}");
-    is_busy.store(false, Ordering::Relaxed);
+    notes.is_busy.store(false, Ordering::Relaxed);
     drop((periodic, far));
     machine.shutdown();
 }

@@ -1,12 +1,17 @@
 //! `cargo xtask ci`: the whole of continuous integration, in one command and on any machine.
 //!
-//! Decides the order of the steps and when to stop: at the first failure, with what to do about it.
-//! Each step prints a header and its time; the last line of a good run is `ci: N steps passed`.
-//! The steps' own output is never swallowed. Ctrl-C ends the step and the run: nothing is caught.
+//! Decides the order of the steps and when to stop: at the first failure, with what to do about it. Each step
+//! prints a header and its time; the last line of a good run names the steps that passed. A step that this
+//! machine cannot run (no root, no TUN) is SKIPPED in that line; what a test or script leaves out for want of
+//! a tool is listed above it. Where the environment variable `CI` is set, both make the run fail: the machine
+//! of continuous integration has everything, or must be given it. The steps' own output is never swallowed.
+//! Ctrl-C ends the step and the run: nothing is caught.
 
+mod left_out;
 mod options;
 mod python;
 mod rust_steps;
+mod scripts;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -15,31 +20,48 @@ use crate::mutants::MutantChoice;
 use crate::workspace::{Failure, Workspace};
 pub(crate) use options::CiOptions;
 
+/// What a step does; the failure is the run's.
+type Action = fn(&Workspace, &CiOptions) -> Result<(), Failure>;
+
 struct Step {
     name: &'static str,
     /// What it does, in the list and the header.
     what: &'static str,
-    run: fn(&Workspace, &CiOptions) -> Result<(), Failure>,
+    run: Action,
+    /// Why this machine cannot run it; `None` when it can.
+    obstacle: fn() -> Option<&'static str>,
 }
 
-const STEPS: [Step; 13] = [
-    Step { name: "fmt", what: "cargo fmt --all --check", run: rust_steps::fmt },
-    Step { name: "clippy", what: "cargo clippy, all targets, warnings are errors", run: rust_steps::clippy },
-    Step { name: "tests", what: "cargo test --workspace", run: rust_steps::tests },
-    Step { name: "doc", what: "cargo doc, warnings are errors", run: rust_steps::doc },
-    Step { name: "no-std", what: "the core builds without the standard library", run: rust_steps::no_std },
-    Step { name: "site", what: "the hierarchy, step by step, in every order", run: rust_steps::site },
-    Step {
-        name: "loom",
-        what: "the hierarchy and the words of threads under weak memory",
-        run: rust_steps::loom,
-    },
-    Step { name: "tokio", what: "tokio's own tests for time, on our timers", run: tokio_tests },
-    Step { name: "mutants", what: "each rule broken once; the tests must notice", run: mutants },
-    Step { name: "bench", what: "the benchmarks compile and run in small", run: rust_steps::bench },
-    Step { name: "tidy", what: "the rules of style that a program can check", run: tidy },
-    Step { name: "count", what: "explain's figures, counted a second time in Python", run: python::count },
-    Step { name: "perfetto", what: "explain's Perfetto traces against the schema", run: python::perfetto },
+impl Step {
+    const fn new(name: &'static str, what: &'static str, run: Action) -> Self {
+        Self { name, what, run, obstacle: || None }
+    }
+
+    const fn unless(self, obstacle: fn() -> Option<&'static str>) -> Self {
+        Self { obstacle, ..self }
+    }
+}
+
+const STEPS: [Step; 18] = [
+    Step::new("fmt", "cargo fmt --all --check", rust_steps::fmt),
+    Step::new("clippy", "cargo clippy, all targets, warnings are errors", rust_steps::clippy),
+    Step::new("tests", "cargo test --workspace", rust_steps::tests),
+    Step::new("doc", "cargo doc, warnings are errors", rust_steps::doc),
+    Step::new("no-std", "the core builds for a target without an operating system", rust_steps::no_std),
+    Step::new("site", "the hierarchy, step by step, in every order", rust_steps::site),
+    Step::new("loom", "the hierarchy and the words of threads under weak memory", rust_steps::loom),
+    Step::new("tokio", "tokio's own tests for time, on our timers", tokio_tests),
+    Step::new("mutants", "each rule broken once; the tests must notice", mutants),
+    Step::new("bench", "the benchmarks compile and run in small", rust_steps::bench),
+    Step::new("fuzz", "the checks of the fuzz targets, on their seeds", rust_steps::fuzz),
+    Step::new("tidy", "the rules of style that a program can check", tidy),
+    Step::new("count", "explain's figures, counted a second time in Python", python::count),
+    Step::new("perfetto", "explain's Perfetto traces against the schema", python::perfetto),
+    Step::new("hostile", "explain with input that is hard to read, in 256 MiB", scripts::hostile),
+    Step::new("disturbance", "the runtime while it is stopped, throttled and moved", scripts::disturbance),
+    Step::new("live", "recordings of the running kernel", scripts::live).unless(scripts::cannot_record),
+    Step::new("packets", "real programs' packets through TUN devices", scripts::packets)
+        .unless(scripts::has_no_devices),
 ];
 
 fn tidy(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
@@ -90,34 +112,84 @@ pub(crate) fn options(words: &[&str]) -> Result<CiOptions, String> {
     Ok(options)
 }
 
-/// Runs the steps that are not skipped.
+/// What became of the steps, by name.
+#[derive(Debug, Default)]
+struct Outcome {
+    passed: Vec<&'static str>,
+    /// What this machine could not run, and why.
+    skipped: Vec<(&'static str, &'static str)>,
+    /// What tests and scripts left out.
+    left_out: Vec<String>,
+}
+
+/// Runs the steps that the options do not leave out.
 pub(crate) fn run(options: &CiOptions) -> ExitCode {
-    let workspace = match Workspace::open() {
-        Ok(workspace) => workspace,
-        Err(failure) => return failed("start", &failure),
-    };
     let begin = Instant::now();
-    let mut passed = 0;
-    for step in STEPS.iter().filter(|step| !options.skips(step.name)) {
-        let started = Instant::now();
-        println!("\n== {}: {}", step.name, step.what);
-        if let Err(failure) = (step.run)(&workspace, options) {
-            return failed(step.name, &failure);
-        }
-        println!("== {}: passed in {:.1} s", step.name, started.elapsed().as_secs_f64());
-        passed += 1;
-    }
+    let outcome = match Workspace::open() {
+        Ok(workspace) => run_steps(&workspace, options),
+        Err(failure) => Err(("start", failure)),
+    };
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err((step, failure)) => return failed(step, &failure),
+    };
+    println!("{}", outcome.list());
     let total = begin.elapsed().as_secs_f64();
-    println!("\n{}", verdict(passed, &options.skipped, total));
+    println!("{}", outcome.verdict(&options.skipped, total));
+    if std::env::var_os("CI").is_some() && !outcome.is_complete() {
+        let what = "something was left out, and the environment variable CI is set";
+        return failed("the end", &Failure::new(what, "give the machine what the lines above name"));
+    }
     ExitCode::SUCCESS
 }
 
-/// The last line of a good run; a skipped step is said, so that it is not taken for a passed one.
-fn verdict(passed: usize, skipped: &[String], seconds: f64) -> String {
-    let missing =
-        if skipped.is_empty() { String::new() } else { format!(", skipped: {}", skipped.join(" ")) };
-    let noun = if passed == 1 { "step" } else { "steps" };
-    format!("ci: {passed} {noun} passed ({seconds:.0} s{missing})")
+/// The first failure ends it; its step is named.
+fn run_steps(workspace: &Workspace, options: &CiOptions) -> Result<Outcome, (&'static str, Failure)> {
+    let mut outcome = Outcome::default();
+    left_out::forget(workspace).map_err(|failure| ("start", failure))?;
+    for step in STEPS.iter().filter(|step| !options.skips(step.name)) {
+        let started = Instant::now();
+        println!("\n== {}: {}", step.name, step.what);
+        if let Some(obstacle) = (step.obstacle)() {
+            println!("== {}: SKIPPED: {obstacle}", step.name);
+            outcome.skipped.push((step.name, obstacle));
+            continue;
+        }
+        (step.run)(workspace, options).map_err(|failure| (step.name, failure))?;
+        println!("== {}: passed in {:.1} s", step.name, started.elapsed().as_secs_f64());
+        outcome.passed.push(step.name);
+    }
+    outcome.left_out = left_out::lines(workspace).map_err(|failure| ("the end", failure))?;
+    Ok(outcome)
+}
+
+impl Outcome {
+    fn is_complete(&self) -> bool {
+        self.skipped.is_empty() && self.left_out.is_empty()
+    }
+
+    /// What was left out inside of steps, a line each.
+    fn list(&self) -> String {
+        self.left_out.iter().map(|line| format!("\nci: left out: {line}")).collect()
+    }
+
+    /// The last line: what ran, and what did not, so that nothing is taken for passed.
+    fn verdict(&self, unwanted: &[String], seconds: f64) -> String {
+        let count = self.passed.len();
+        let noun = if count == 1 { "step" } else { "steps" };
+        let mut line = format!("ci: {count} {noun} passed ({seconds:.0} s): {}", self.passed.join(" "));
+        if !self.skipped.is_empty() {
+            let names = self.skipped.iter().map(|(name, why)| format!("{name} ({why})"));
+            line += &format!("; SKIPPED: {}", names.collect::<Vec<_>>().join(", "));
+        }
+        if !self.left_out.is_empty() {
+            line += &format!("; {} left out inside of steps, see above", self.left_out.len());
+        }
+        if !unwanted.is_empty() {
+            line += &format!("; not wanted: {}", unwanted.join(" "));
+        }
+        line
+    }
 }
 
 fn failed(step: &str, failure: &Failure) -> ExitCode {
@@ -142,12 +214,22 @@ mod tests {
         assert!(names(&["--other=fmt"]).is_err());
     }
 
+    /// Goal: the last line names what ran and what did not. Method: all, some, one.
     #[test]
-    fn the_last_line_names_what_was_skipped() {
-        assert_eq!(verdict(8, &[], 61.2), "ci: 8 steps passed (61 s)");
-        let skipped = ["doc".to_owned(), "fmt".to_owned()];
-        assert_eq!(verdict(6, &skipped, 1.0), "ci: 6 steps passed (1 s, skipped: doc fmt)");
-        assert_eq!(verdict(1, &[], 0.4), "ci: 1 step passed (0 s)");
+    fn the_last_line_names_what_ran() {
+        let mut outcome = Outcome { passed: vec!["fmt", "doc"], ..Outcome::default() };
+        assert_eq!(outcome.verdict(&[], 61.2), "ci: 2 steps passed (61 s): fmt doc");
+        assert!(outcome.is_complete() && outcome.list().is_empty());
+        outcome.left_out = vec!["a_test: needs two CPUs".to_owned()];
+        assert!(!outcome.is_complete());
+        assert_eq!(outcome.list(), "\nci: left out: a_test: needs two CPUs");
+        outcome.skipped = vec![("live", "needs root"), ("packets", "needs root")];
+        outcome.passed = vec!["fmt"];
+        let line = "ci: 1 step passed (0 s): fmt; SKIPPED: live (needs root), packets (needs root); \
+                    1 left out inside of steps, see above; not wanted: doc tidy";
+        assert_eq!(outcome.verdict(&["doc".to_owned(), "tidy".to_owned()], 0.4), line);
+        outcome.left_out.clear();
+        assert!(!outcome.is_complete());
     }
 
     #[test]

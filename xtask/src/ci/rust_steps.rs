@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
+use super::left_out;
 use super::options::CiOptions;
 use crate::workspace::{Failure, Workspace, capture, run};
 
@@ -34,7 +35,8 @@ pub(super) fn clippy(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure
 
 pub(super) fn tests(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     let remedy = "run the test that failed alone: `cargo test -p PACKAGE NAME`";
-    run(&mut workspace.cargo(&["test", "--workspace", "--locked", "--features", FEATURES]), remedy)
+    let mut command = workspace.cargo(&["test", "--workspace", "--locked", "--features", FEATURES]);
+    run(left_out::noted_by(workspace, &mut command), remedy)
 }
 
 /// The core with a mark between any two steps that matter. A place of its own: changed flags build all again.
@@ -64,20 +66,14 @@ pub(super) fn doc(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
 }
 
 pub(super) fn no_std(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
-    let bare = bare_target_is_installed(workspace);
+    install_bare_target(workspace)?;
     for (package, root) in NO_STD {
         let text = fs::read_to_string(workspace.root.join(root))
             .map_err(|error| Failure::new(format!("{root}: {error}"), "give the crate a root"))?;
         if !text.lines().any(|line| line.trim() == "#![no_std]") {
             return Err(Failure::new(format!("{root} is not `#![no_std]`"), "add the attribute"));
         }
-        let mut command = workspace.cargo(&["build", "--locked", "-p", package]);
-        if bare {
-            command.args(["--target", BARE_TARGET]);
-        } else {
-            println!("{BARE_TARGET} is not installed: {package} is built for this machine, with #![no_std];");
-            println!("`rustup target add {BARE_TARGET}` makes this step complete");
-        }
+        let mut command = workspace.cargo(&["build", "--locked", "-p", package, "--target", BARE_TARGET]);
         run(&mut command, "use `core` and `alloc` there, not `std`")?;
     }
     Ok(())
@@ -97,9 +93,21 @@ pub(super) fn bench(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure>
     run_in(&["run", "-q", "--release"], &["--bin", "peers", "--", "--quick", "--rounds", "1"])
 }
 
-fn bare_target_is_installed(workspace: &Workspace) -> bool {
+/// The checks that the fuzz targets make, on their seeds; to fuzz takes a nightly toolchain (fuzz/README.md).
+pub(super) fn fuzz(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
+    let mut command = workspace.cargo(&["test", "-q", "--locked", "--manifest-path", "fuzz/Cargo.toml"]);
+    command.env("CARGO_TARGET_DIR", workspace.target.join("fuzz"));
+    run(&mut command, "fuzz/README.md says what each target asserts")
+}
+
+/// For this machine the step would build in vain: a use of std compiles there.
+fn install_bare_target(workspace: &Workspace) -> Result<(), Failure> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut command = workspace.program(rustc);
     command.args(["--print", "target-libdir", "--target", BARE_TARGET]).stderr(Stdio::null());
-    capture(&mut command).is_ok_and(|folder| Path::new(folder.trim()).is_dir())
+    if capture(&mut command).is_ok_and(|folder| Path::new(folder.trim()).is_dir()) {
+        return Ok(());
+    }
+    let remedy = "install Rust's standard library for that target, or leave the step out: --skip no-std";
+    run(workspace.program("rustup").args(["target", "add", BARE_TARGET]), remedy)
 }

@@ -86,6 +86,10 @@ pub(super) enum Suite {
     DeviceUnits,
     /// The tests beside the command's code.
     CommandUnits,
+    /// Futures on a clock that the test moves.
+    Futures,
+    /// Programs in C.
+    CPrograms,
 }
 
 struct SuiteProgram {
@@ -129,6 +133,8 @@ impl Suite {
             Self::CommandUnits => of("quietcore-cli", "--bin quietcore", "", "crates/cli/src"),
             Self::Devices => of("quietcore-net", "--test net", "", "crates/net/tests/net.rs"),
             Self::Figures => of("quietcore-explain", "--test figures", "", "crates/explain/tests/figures"),
+            Self::Futures => of("quietcore-live", "--test time", "", "crates/live/tests/time"),
+            Self::CPrograms => of("quietcore-ffi", "--test c", "", "crates/ffi/tests/c.rs"),
         }
     }
 

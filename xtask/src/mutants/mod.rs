@@ -8,9 +8,11 @@
 
 mod bases;
 mod boundaries;
+mod c_abi;
 mod choice;
 mod ends;
 mod figures;
+mod futures;
 mod hierarchy;
 mod killer;
 mod lanes;
@@ -37,7 +39,7 @@ const PATIENCE: u32 = 5;
 const PATIENCE_MIN: Duration = Duration::from_secs(30);
 
 /// All mutants, by what they break.
-const LISTS: [(&str, &[Mutant]); 17] = [
+const LISTS: &[(&str, &[Mutant])] = &[
     ("rules of the wheel", list::RULES),
     ("bugs of the kernel's hierarchy, each fix undone", hierarchy::KERNEL_BUGS),
     ("steps of the hierarchy", hierarchy::STEPS),
@@ -55,6 +57,8 @@ const LISTS: [(&str, &[Mutant]); 17] = [
     ("texts of doctor", figures::DOCTOR),
     ("units of tc, htb, hfsc, cbq and netem", schedulers::SCHEDULERS),
     ("boundaries of what listens and of what runs as root", boundaries::BOUNDARIES),
+    ("futures that wait for time", futures::FUTURES),
+    ("the interface for C", c_abi::C_ABI),
 ];
 
 /// Runs the chosen mutants, each killer `times` times, and as often on the unchanged tree before.
@@ -72,7 +76,8 @@ pub(crate) fn command(choice: MutantChoice<'_>, times: u32) -> ExitCode {
 pub(crate) fn check(choice: MutantChoice<'_>, times: u32) -> Result<usize, Failure> {
     let workspace = Workspace::open()?;
     let chooser = Chooser::new(choice, &workspace);
-    let numbered = LISTS.into_iter().flat_map(|(title, mutants)| mutants.iter().map(move |it| (title, it)));
+    let numbered =
+        LISTS.iter().copied().flat_map(|(title, mutants)| mutants.iter().map(move |it| (title, it)));
     let chosen: Vec<(&str, &Mutant)> = numbered
         .enumerate()
         .filter(|(index, (title, mutant))| chooser.takes(*index, title, mutant))
@@ -100,9 +105,14 @@ pub(crate) fn check(choice: MutantChoice<'_>, times: u32) -> Result<usize, Failu
     Ok(survivors)
 }
 
+/// How many there are.
+pub(crate) fn count() -> usize {
+    LISTS.iter().map(|(_, mutants)| mutants.len()).sum()
+}
+
 #[cfg(test)]
 fn all() -> impl Iterator<Item = &'static Mutant> {
-    LISTS.into_iter().flat_map(|(_, mutants)| mutants)
+    LISTS.iter().copied().flat_map(|(_, mutants)| mutants)
 }
 
 /// A copy of the tree, to be broken.

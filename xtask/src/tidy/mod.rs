@@ -8,6 +8,7 @@
 
 mod circles;
 mod citations;
+mod claims;
 mod docs;
 mod functions;
 mod names;
@@ -68,6 +69,7 @@ fn check(tree: &SourceTree) -> Vec<Violation> {
         }
     }
     found.extend(circles::check(tree));
+    found.extend(claims::check(tree));
     found.extend(names::check(tree));
     found.extend(rust_source::check_exceptions(tree));
     found.extend(tree::check(tree));

@@ -48,17 +48,27 @@ pub(super) fn substitutions(text: &str) -> Result<Vec<Substitution>, Failure> {
     Ok(found)
 }
 
-/// Names as `file::test`, and why they fail.
-///
+/// What is not expected to pass, and why.
+#[derive(Debug, Default)]
+pub(super) struct Skips {
+    /// Tests that fail here, as `file::test`.
+    pub(super) tests: BTreeMap<String, String>,
+    /// Files that are not run at all.
+    pub(super) files: BTreeMap<String, String>,
+}
+
 /// # Errors
 /// When a line gives no reason.
-pub(super) fn skips(text: &str) -> Result<BTreeMap<String, String>, Failure> {
-    let parse = |line: &str| {
+pub(super) fn skips(text: &str) -> Result<Skips, Failure> {
+    let mut found = Skips::default();
+    for line in lines(text) {
         let parts = line.split_once(": ").filter(|(_, reason)| !reason.trim().is_empty());
         let malformed = || Failure::new(format!("`{line}` gives no reason"), "write `file::test: reason`");
-        parts.map(|(name, reason)| (name.to_owned(), reason.to_owned())).ok_or_else(malformed)
-    };
-    lines(text).map(parse).collect()
+        let (name, reason) = parts.ok_or_else(malformed)?;
+        let list = if name.contains("::") { &mut found.tests } else { &mut found.files };
+        list.insert(name.to_owned(), reason.to_owned());
+    }
+    Ok(found)
 }
 
 /// `source` with all substitutions applied in order.
@@ -222,7 +232,7 @@ mod tests {
     #[test]
     fn what_fails_must_be_listed() {
         let judge = |skips: &str, said: &str, share| {
-            let mut summary = Summary::new(super::skips(skips).expect("well-formed"));
+            let mut summary = Summary::new(super::skips(skips).expect("well-formed").tests);
             summary.expect("f", tests_in(SOURCE));
             summary.record("f", said);
             summary.judge(share).map_err(|failure| failure.what)
@@ -237,6 +247,8 @@ mod tests {
         assert!(judge("f::first: why", passes, 0.5).is_err_and(|what| what.contains("listed and passes")));
         assert!(judge("f::third: why", passes, 0.5).is_err_and(|what| what.contains("no test")));
         assert!(super::skips("f::first").is_err());
+        let skips = super::skips("f::first: why\ng: it is not ours").expect("well-formed");
+        assert_eq!((skips.tests.len(), skips.files["g"].as_str()), (1, "it is not ours"));
     }
 
     /// Goal: a pinned version and its folder are found. Method: a manifest, and metadata as cargo prints it.

@@ -135,6 +135,59 @@ static void periodic(void) {
     CHECK(atomic_load(&period.runs) == runs);
 }
 
+/* What was missed while a callback took too long is counted, not made up for. */
+static void take_long(void *argument, const qc_run *run) {
+    struct counted *counted = argument;
+    if (atomic_load(&counted->runs) == 0)
+        nap(20 * MS);
+    counted->overruns += run->overruns;
+    counted->scheduled = run->scheduled;
+    atomic_fetch_add(&counted->runs, 1);
+}
+
+static void overruns(void) {
+    struct counted late = { .left = 0 };
+    EXPECT(QC_OK, qc_timer_init(&late.timer, NULL, take_long, &late, QC_TIMER_TICK));
+    uint64_t first = qc_now(NULL) + 2 * MS;
+    EXPECT(0, qc_timer_arm_periodic(&late.timer, first, 3 * MS));
+    await(&late.runs, 3);
+    CHECK(qc_timer_cancel_sync(&late.timer) >= 0);
+    unsigned runs = atomic_load(&late.runs);
+    CHECK(late.overruns >= 5); /* 20 ms have six periods of 3 ms, and the next run may begin on time */
+    CHECK((late.scheduled - first) / (3 * MS) + 1 == runs + late.overruns);
+}
+
+/* Ten arms: three replaced, two cancelled, five run; nothing else happened on this machine. */
+static void statistics(void) {
+    qc_machine *machine = NULL;
+    EXPECT(QC_OK, qc_machine_start(NULL, &machine));
+    struct counted moved = { .left = 0 }, dropped = { .left = 0 }, runs = { .left = 4 };
+    EXPECT(QC_OK, qc_timer_init(&moved.timer, machine, count, &moved, QC_TIMER_TICK));
+    EXPECT(QC_OK, qc_timer_init(&dropped.timer, machine, count, &dropped, QC_TIMER_TICK));
+    EXPECT(QC_OK, qc_timer_init(&runs.timer, machine, count, &runs, QC_TIMER_TICK));
+    EXPECT(0, qc_timer_arm_after(&moved.timer, 3600 * SECOND));
+    for (unsigned at = 0; at < 3; at++)
+        EXPECT(1, qc_timer_arm_after(&moved.timer, (3600 + at) * SECOND));
+    EXPECT(1, qc_timer_cancel(&moved.timer));
+    EXPECT(0, qc_timer_arm_after(&dropped.timer, 3600 * SECOND));
+    EXPECT(1, qc_timer_cancel(&dropped.timer));
+    EXPECT(0, qc_timer_arm_after(&runs.timer, MS));
+    await(&runs.runs, 5);
+    EXPECT(0, qc_timer_cancel_sync(&runs.timer));
+    qc_stats stats = QC_STATS_INIT;
+    EXPECT(QC_OK, qc_stats_get(machine, &stats));
+    EXPECT(10, stats.armed);
+    EXPECT(3, stats.superseded);
+    EXPECT(2, stats.cancelled);
+    EXPECT(5, stats.ran_here + stats.ran_elsewhere);
+    EXPECT(5, stats.lateness_count);
+    EXPECT(0, stats.waited);
+    EXPECT(0, stats.kicks); /* there is no lane */
+    CHECK(stats.lateness_p50 > 0 && stats.lateness_p50 <= stats.lateness_p99);
+    CHECK(stats.settimes > 0 && stats.turns > 0);
+    EXPECT(QC_OK, qc_machine_shutdown(machine));
+}
+
 static void verbs(void) {
     struct counted one = { .left = 0 };
     EXPECT(QC_OK, qc_timer_init(&one.timer, NULL, count, &one, QC_TIMER_COARSE));
@@ -257,6 +310,8 @@ int main(int argument_count, char **arguments) {
     deferrable();
     re_armed_in_its_callback();
     periodic();
+    overruns();
+    statistics();
     verbs();
     waiting();
     memory_freed_in_the_callback();

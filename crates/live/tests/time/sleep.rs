@@ -86,6 +86,28 @@ fn deadlines_that_are_over() {
     assert_eq!(scene.machine.metrics().sum(|cpu| cpu.bases.armed), 0);
 }
 
+/// Goal: the first poll is not early either. Method: it comes a nanosecond before the deadline.
+#[test]
+fn a_deadline_a_nanosecond_away_is_not_over() {
+    let _scene = Stopped::new();
+    for precision in [Precision::Coarse, Precision::Tick, Precision::Exact] {
+        let mut nap = pin!(sleep_until(Instant::now() + NANO).with_precision(precision));
+        assert_eq!(poll(nap.as_mut(), Waker::noop()), Poll::Pending, "{precision:?}");
+    }
+}
+
+/// Goal: a task whose sleeps are all over gives way once in 129. Method: one that waits, so that the count
+/// begins again, and 300 that are over.
+#[test]
+fn the_129th_in_a_row_gives_way() {
+    let _scene = Stopped::new();
+    assert!(poll(pin!(sleep(MILLI)), Waker::noop()).is_pending());
+    let (woken, waker) = Woken::new();
+    let gave_way: Vec<u32> =
+        (1..=300).filter(|_| poll(pin!(sleep(Duration::ZERO)), &waker).is_pending()).collect();
+    assert_eq!((gave_way, woken.count()), (vec![129, 258], 2));
+}
+
 /// Goal: deadlines beyond the wheel's longest delay, 12 days, are kept, and woken for as often as a task
 /// polls. Method: 100 days in steps of five, polling after each.
 #[test]
