@@ -327,6 +327,34 @@ fn missing_facts_are_named_or_found() {
     assert_eq!(load("  t-1 [000] 1.0: timer_cancel: timer=1\n", None), Err(LoadError::NoArms));
 }
 
+/// Goal: a CPU that the machine does not have is refused with its line, and never looked up. Method: a line
+/// that says so of CPU 8191 among lines of CPUs 1 and 3; of CPU 4, which only the header has; of CPU 5.
+#[test]
+fn a_cpu_that_is_not_there_is_named_with_its_line() {
+    let line = |ran_on: u32, event: &str| format!("  t-1 [{ran_on:03}] d..2. 1.000000: {event}\n");
+    let load = |idle: u32, cpu_count| {
+        let text = [
+            line(1, &start(1, 1, (1100, 1000), "")),
+            line(1, &format!("timer_base_idle: is_idle=0 cpu={idle}")),
+            line(3, &start(2, 3, (1100, 1000), "")),
+        ]
+        .concat();
+        let mut reader = LoadReader::new();
+        let read = TraceReader::new(text.as_bytes()).read(u64::MAX, &mut |record| reader.take(record));
+        read.expect("a trace");
+        let model = Some(TimerModel::Pull);
+        reader.finish(LoadFacts { hz: Some(250), model, cpu_count, ..LoadFacts::default() })
+    };
+    let refused = |idle, cpu_count| load(idle, cpu_count).expect_err("refused").to_string();
+    let said = "line 2 names CPU 8191, but the recording has 4 CPUs, the last of them 3";
+    assert_eq!(refused(8191, None), said);
+    assert_eq!(refused(8191, Some(4)), said);
+    assert!(refused(4, None).contains("CPU 4,"), "{}", refused(4, None));
+    assert!(refused(5, Some(5)).contains("5 CPUs, the last of them 4"), "{}", refused(5, Some(5)));
+    assert_eq!(load(4, Some(5)).expect("the header has it").cpus(), 5);
+    assert_eq!(load(2, None).expect("between two that are there").cpus(), 4);
+}
+
 /// Goal: numbers that no kernel writes end in an answer. Method: extremes in every field, leaps in time, all
 /// policies.
 #[test]
@@ -356,12 +384,13 @@ fn senseless_numbers_are_survived() {
 /// with the most of them, remote expiries, and expiry by expiry.
 #[test]
 fn before_is_close_to_the_recording() {
-    for (name, foreign) in [("g612-c16-iso", 74), ("g612-c16-iso-tm0", 90)] {
+    for (name, foreign, range) in [("g612-c16-iso", 74, "73..84"), ("g612-c16-iso-tm0", 90, "69..85")] {
         let (load, report) = load(&recording(name)).expect("a load");
         assert_eq!(report.foreign.total, Some(foreign), "{name}");
         let answer = answer(&load, &WhatifQuestion::as_recorded(&load)).expect("an answer");
         let before = answer.before.foreign.total.expect("a count");
         assert!(before.abs_diff(foreign) * 100 <= 15 * foreign, "{name}: {before} for {foreign}");
+        assert_eq!(answer.before.foreign_range.to_string(), range, "{name}");
         let by_cpu = answer.before.foreign.by_cpu.expect("counts");
         let top = by_cpu.iter().max_by_key(|(_, count)| **count).map(|(cpu, _)| *cpu);
         assert_eq!(top, Some(1), "{name}: {by_cpu:?}");

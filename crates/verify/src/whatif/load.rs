@@ -5,9 +5,9 @@
 //! two ends. The CPU on which a timer ran is kept apart ([`RecordedLoad::recorded_cpu`]), for comparing
 //! with, and no decision of a replay reads it.
 //!
-//! Invariants: ticks never go back; a timer's number is below [`RecordedLoad::timers`]; at most
-//! [`INPUTS_MAX`] inputs. Not here: how an event becomes an input (`reader.rs`), or where in a tick it
-//! stood: only their order counts.
+//! Invariants: ticks never go back; a timer's number is below [`RecordedLoad::timers`], a CPU's below
+//! [`RecordedLoad::cpus`]; at most [`INPUTS_MAX`] inputs. Not here: how an event becomes an input
+//! (`reader.rs`), or where in a tick it stood: only their order counts.
 
 use quietcore_core::place::Policy;
 use quietcore_core::{CpuId, CpuSet, Nanos};

@@ -6,6 +6,9 @@
 //! pulls (`tmigr_handle_remote*`), the states of groups, and wake-ups that the hierarchy asked for.
 //! `timer_expire_entry` gives only [`RecordedLoad::recorded_cpu`].
 //!
+//! Every CPU of an input is below the load's number of CPUs: those on which events ran, on which timers wait
+//! or which the hierarchy names, and those of the header. What names another one is refused.
+//!
 //! Memory: at most [`INPUTS_MAX`] inputs, as many timers, 32,768 function names of 96 bytes.
 
 use super::error::LoadError;
@@ -43,6 +46,8 @@ pub struct LoadReader {
     has_hierarchy: bool,
     has_base_idle: bool,
     is_cut: bool,
+    /// The highest CPU that `timer_base_idle` names, and the line that named it first.
+    idle_named: Option<(CpuId, u64)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +98,9 @@ impl LoadReader {
             Event::TimerExpireEntry { timer, .. } => self.take_expiry(record.cpu, *timer, cancelled),
             Event::TimerBaseIdle { is_idle, cpu } => {
                 self.has_base_idle = true;
+                if self.idle_named.is_none_or(|(highest, _)| highest < *cpu) {
+                    self.idle_named = Some((*cpu, record.line));
+                }
                 self.push(record, if *is_idle { LoadEvent::Idle(*cpu) } else { LoadEvent::Awake(*cpu) });
             }
             Event::TickStop { success: true, .. } => self.take_tick_stop(record),
@@ -245,10 +253,13 @@ impl LoadReader {
             TimerModel::Push => Policy::Push,
             _ => Policy::Pull,
         };
+        let cpus = (self.cpus.len() as u16).max(facts.cpu_count.unwrap_or(0).min(CPU_LIMIT));
+        if let Some((cpu, line)) = self.idle_named.filter(|(cpu, _)| cpu.index() >= usize::from(cpus)) {
+            return Err(LoadError::UnknownCpu { line, cpu, cpus });
+        }
         let awake_source = self.settle_awake_intervals();
         self.count_in_ticks(first_jiffy, tick);
         self.ran_on.sort_unstable_by_key(|(place, _)| *place);
-        let cpus = (self.cpus.len() as u16).max(facts.cpu_count.unwrap_or(0).min(CPU_LIMIT));
         let mut nodes: Vec<u16> = self.cpus.iter().map(|cpu| cpu.node).collect();
         nodes.resize(usize::from(cpus), 0);
         let mut load = RecordedLoad {
